@@ -42,6 +42,7 @@ impl Needs {
                 let reads = args.groups.iter().chain(&args.vs).cloned().collect();
                 Some(Needs { reads, files: files(&[&args.out]), ..Needs::default() })
             }
+            Command::References(args) => Some(Needs { reads: args.files(), ..Needs::default() }),
             // Without a file it examines this machine.
             Command::Explain(args) if !args.hardware => {
                 let reads = vec![args.file.clone()?];

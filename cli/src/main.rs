@@ -34,6 +34,7 @@ mod new_file;
 mod overdue;
 mod progress;
 mod prove;
+mod references;
 mod refusal;
 mod remote;
 mod report;
@@ -100,6 +101,7 @@ fn run(Arguments { owner, command }: Arguments, started: Nanos) -> ExitCode {
         Command::Tune(args) => tune::tune(&args, started),
         Command::Undo(args) => fix::undo(&args),
         Command::Snapshot(args) => audit::snapshot(&args),
+        Command::References(args) => references::references(&args),
         Command::Measure(args) => prove::measure(&args, started),
         Command::Watch(args) => watch::watch(&args, started),
         Command::Cyclictest(args) => cyclictest::cyclictest(&args),

@@ -40,6 +40,8 @@ const SCHEMAS: &[Row] = &[
     ("document-report", made::<Document<ResultOrError<report::RunResult>>>),
     ("document-audit", made::<Document<ResultOrError<audit::AuditResult>>>),
     ("document-snapshot", made::<Document<audit::SnapshotResult>>),
+    ("document-references", made::<Document<ResultOrError<report::ReferencesResult>>>),
+    ("document-references-check", made::<Document<ResultOrError<report::CheckedResult>>>),
     ("document-explain", made::<Document<ResultOrError<model::ExplainResult>>>),
     ("document-explain-hardware", made::<Document<ResultOrError<model::Hardware>>>),
     ("document-watch", made::<Document<ResultOrError<model::Watched>>>),

@@ -149,8 +149,5 @@ pub struct GivenArgs {
 }
 
 fn known_board(named: &str) -> Result<&'static punctual_references::Board, String> {
-    punctual_references::board(named).ok_or_else(|| {
-        let keys: Vec<&str> = punctual_references::boards().iter().map(|b| b.key.as_str()).collect();
-        format!("no published figures of this board are included; boards with figures: {}", keys.join(", "))
-    })
+    crate::references::known(named)
 }

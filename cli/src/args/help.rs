@@ -18,6 +18,7 @@ Keep:
   watch       Watch a machine for weeks at less than 1 % of its CPU time
   history     Track runs by machine, kernel and settings; gate a CI job on them
   compare     Compare runs, kernels or files: what differs, and with what confidence
+  references  Show what others measured on a board: worst latencies with conditions and sources
 
 Measure and experiment:
   measure     Measure wakeup latency, or another latency, under chosen loads
@@ -79,6 +80,12 @@ pub const UNDO: &str = examples! {
 pub const SNAPSHOT: &str = examples! {
     "punctual snapshot machine.snapshot"
     "punctual audit --snapshot machine.snapshot --full"
+    "punctual snapshot board.toml --contribute=run"
+};
+pub const REFERENCES: &str = examples! {
+    "punctual references"
+    "punctual references raspberry-pi-4b"
+    "punctual references check board.toml"
 };
 pub const MEASURE: &str = examples! {
     "sudo punctual measure --load cpu --interval 200us --duration 5m"

@@ -19,6 +19,7 @@ use crate::lab::args::LabCommand;
 use crate::manual::args::{CompletionsArgs, ManArgs};
 use crate::new::args::NewArgs;
 use crate::prove::args::MeasureArgs;
+use crate::references::args::ReferencesArgs;
 use crate::refusal::Refusal;
 use crate::report::args::ReportArgs;
 use crate::run_directory::{newest, newest_of};
@@ -66,6 +67,9 @@ pub enum Command {
     /// Save what an audit reads to a file, without data that identifies the machine
     #[command(after_help = help::SNAPSHOT)]
     Snapshot(SnapshotArgs),
+    /// Show what others measured on a board, or check a file of figures
+    #[command(after_help = help::REFERENCES)]
+    References(ReferencesArgs),
     /// Measure wakeup latency under named loads and write a run directory
     #[command(after_help = help::MEASURE)]
     Measure(MeasureArgs),

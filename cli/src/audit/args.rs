@@ -65,8 +65,12 @@ pub enum AuditFormat {
 
 #[derive(Args, Debug)]
 pub struct SnapshotArgs {
-    /// New file to write (tar)
+    /// New file to write (tar; with --contribute TOML)
     pub file: PathBuf,
+    /// Write the measurements of a run instead, anonymous and readable, to publish them; nothing is sent [default: the
+    /// newest run in ./punctual-runs]
+    #[arg(long, value_name = "RUN", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub contribute: Option<PathBuf>,
     #[command(flatten)]
     pub output: OutputArgs,
 }

@@ -2,6 +2,7 @@
 
 pub mod args;
 mod audited;
+mod contribute;
 mod formats;
 mod plan;
 mod text;
@@ -145,8 +146,11 @@ pub fn snapshot(args: &SnapshotArgs) -> ExitCode {
 }
 
 fn taken(args: &SnapshotArgs) -> Result<Answer, Refusal> {
+    if let Some(run) = &args.contribute {
+        return contribute::contribute(args, run);
+    }
     let (count, file) = (write(args)?, args.file.display());
-    let result = || SnapshotResult { file: file.to_string(), files: count };
+    let result = || SnapshotResult::Machine { file: file.to_string(), files: count };
     Ok(Answer::new(args.output, 0, result, || format!("{count} files in {file}\n")))
 }
 

@@ -7,7 +7,7 @@ mod deploy;
 #[cfg(test)]
 mod deploy_documents;
 mod fetch;
-mod inputs;
+pub mod inputs;
 mod package;
 mod patch;
 mod plan;

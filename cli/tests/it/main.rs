@@ -39,6 +39,7 @@ mod methods;
 mod one_screen;
 mod owner;
 mod persist;
+mod references;
 mod sched;
 #[cfg(feature = "reference-checks")]
 mod schemas;

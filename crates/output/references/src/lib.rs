@@ -1,103 +1,43 @@
 //! Published wakeup latencies by board and kernel, to compare a measurement with: is 93 µs usual for a Raspberry Pi 4?
 //!
-//! The data is in `references.toml`. An entry is a measurement by someone else, under their own conditions, with its
-//! source; it is not a limit, and nothing is judged by it.
+//! The data is in `boards/*.toml`, one file a board. An entry is a measurement by someone else, under their own
+//! conditions, with its source; it is not a limit, and nothing is judged by it. [`check`] validates a file of this form.
 //!
 //! Architecture invariant: pure; this crate uses no other crate of the workspace.
 
 #![forbid(unsafe_code)]
 
-use serde::Deserialize;
+mod check;
+mod compare;
+mod fields;
+mod files;
+mod types;
+
+pub use check::{LARGEST, Problem, check, read};
+pub use compare::{Comparable, Scope, comparable, core_of};
+pub use types::{Board, EpisodeCount, Flavour, LoadClass, Note, NoteAbout, Published, Quantile, Quantity, ReadFrom};
+
 use std::sync::LazyLock;
 
-const DATA: &str = include_str!("../references.toml");
+// A test parses every file, so none is ever left out.
+static ALL: LazyLock<Vec<Board>> = LazyLock::new(|| files::FILES.iter().filter_map(|text| read(text).ok()).collect());
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Kernel {
-    /// A kernel shipped by a distribution, with any preemption model except PREEMPT_RT.
-    Stock,
-    PreemptRt,
-    Xenomai,
-}
-
-impl Kernel {
-    pub fn name(self) -> &'static str {
-        match self {
-            Kernel::Stock => "stock",
-            Kernel::PreemptRt => "PREEMPT_RT",
-            Kernel::Xenomai => "Xenomai",
-        }
-    }
-}
-
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Board {
-    /// Name on command lines, for example `raspberry-pi-4b`.
-    pub key: String,
-    pub name: String,
-    /// Prefixes of `/proc/device-tree/model`.
-    pub models: Vec<String>,
-}
-
-/// A published worst latency; what its source does not state is `None`.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Published {
-    /// See [`Board::key`].
-    pub board: String,
-    pub kernel: Kernel,
-    /// Output of `uname -r`.
-    pub release: Option<String>,
-    /// Worst wakeup latency of all threads.
-    pub worst_us: f64,
-    /// The load during the measurement.
-    pub load: Option<String>,
-    pub duration_s: Option<u64>,
-    /// Number of wakeups per thread.
-    pub samples: Option<u64>,
-    /// Number of measuring threads.
-    pub threads: Option<u64>,
-    pub tool: String,
-    /// Options given to the tool.
-    pub options: Option<String>,
-    /// Title of the page, paper or repository.
-    pub source: String,
-    pub url: Option<String>,
-    pub year: Option<u16>,
-    /// Further conditions stated by the source.
-    pub note: Option<String>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Data {
-    board: Vec<Board>,
-    published: Vec<Published>,
-}
-
-// A test parses the data too, so this never yields the default.
-static ALL: LazyLock<Data> = LazyLock::new(|| toml::from_str(DATA).unwrap_or_default());
-
+/// The bundled boards, ordered by key.
 pub fn boards() -> &'static [Board] {
-    &ALL.board
-}
-
-/// In the order of the file.
-pub fn published() -> &'static [Published] {
-    &ALL.published
+    &ALL
 }
 
 /// Looks up a board by its key or name, or by its model as in the device tree or an imported file.
 pub fn board(named: &str) -> Option<&'static Board> {
-    boards()
-        .iter()
-        .find(|b| b.key == named || b.name == named || b.models.iter().any(|m| named.starts_with(m.as_str())))
+    let exact = boards().iter().find(|b| b.key == named || b.name == named);
+    exact.or_else(|| {
+        let models = boards().iter().flat_map(|b| b.models.iter().map(move |model| (b, model)));
+        let found = models.filter(|(_, model)| begins(named, model));
+        found.max_by_key(|(_, model)| model.len()).map(|(board, _)| board)
+    })
 }
 
-/// The figures for a board, of one kind of kernel or of any.
-pub fn of(board: &Board, kernel: Option<Kernel>) -> Vec<&'static Published> {
-    let wanted = |p: &&Published| p.board == board.key && kernel.is_none_or(|k| k == p.kernel);
-    published().iter().filter(wanted).collect()
+/// Whether the text begins with these words: `Raspberry Pi 5` is not the beginning of `Raspberry Pi 500`.
+fn begins(text: &str, words: &str) -> bool {
+    text.strip_prefix(words).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
 }

@@ -59,6 +59,7 @@ pub use html::html;
 pub use import::{ImportResult, import_json};
 pub use json::{RunResult, json};
 pub use linuxcnc::linuxcnc;
+pub use references::{CheckedResult, Contribution, ReferencesResult, contribution, references_board, references_list};
 pub use suite::{suite_csv, suite_html, suite_line, suite_text};
 pub use text::{Listing, Place, SUMMARY_LINES, TextStyle, audit_list, summary, text};
 pub use watch::{watch_html, watch_started, watch_status, watch_text};

@@ -31,11 +31,22 @@ pub enum AuditResult<'a> {
 /// The result of `snapshot`.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct SnapshotResult {
-    /// The new file.
-    pub file: String,
-    /// Number of files in it.
-    pub files: usize,
+#[serde(untagged)]
+pub enum SnapshotResult {
+    Machine {
+        /// The new file.
+        file: String,
+        /// Number of files in it.
+        files: usize,
+    },
+    Contribution {
+        /// The new file.
+        file: String,
+        /// Number of measurements in it.
+        measurements: usize,
+        /// What the run contains and the file does not.
+        left_out: Vec<String>,
+    },
 }
 
 impl<'a> AuditResult<'a> {

@@ -3,6 +3,7 @@ mod comparison;
 mod golden;
 mod hostile;
 mod published;
+mod references;
 mod samples;
 mod shape;
 mod tails;

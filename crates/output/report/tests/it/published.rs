@@ -26,25 +26,48 @@ const PI: Option<&str> = Some("Raspberry Pi 4 Model B Rev 1.4");
 fn the_worst_lies_below_within_or_above() {
     for (worst, place) in [(40_000, "is below all of"), (120_000, "lies within"), (900_000, "is above all of")] {
         let all = sentences(&run(PI, Some(true), worst));
-        assert!(all[0].contains(place) && all[0].contains("93.0 µs") && all[0].contains("279 µs"), "{}", all[0]);
+        assert!(all[0].contains(place) && all[0].contains("58.0 µs to 288 µs"), "{}", all[0]);
         assert!(all[0].contains("with a PREEMPT_RT kernel") && all[0].contains("not a verdict"), "{}", all[0]);
     }
     let stock = sentences(&run(PI, Some(false), 200_000));
-    assert!(stock.iter().any(|s| s.starts_with("301 µs: ") && s.contains("50,000,000 wakeups on each of 4 threads")));
-    assert!(stock.iter().all(|s| !s.starts_with("93.0 µs")), "{stock:?}");
+    assert!(stock.iter().any(|s| s.starts_with("301 µs: ") && s.contains("49,999,700 wakeups on each of 4 threads")));
+    assert!(stock.iter().all(|s| !s.contains("PREEMPT_RT kernel")), "{stock:?}");
     let unknown = sentences(&run(PI, None, 200_000));
-    assert!(unknown[0].contains("kernel is not known") && unknown.len() > stock.len(), "{unknown:?}");
+    assert!(unknown[0].contains("kernel is not known") && unknown[0].contains("58.0 µs to 717 µs"), "{unknown:?}");
 }
 
 #[test]
-fn every_figure_has_its_source_and_what_differs_is_said() {
+fn every_figure_has_its_source_and_how_comparable_it_is() {
     let (mut recording, verdict) = run(PI, Some(true), 100_000);
     recording.run.machine.virtualisation = Some("kvm".into());
     let all = sentences(&(recording, verdict));
     let last = all.last().unwrap();
-    assert!(all[1..all.len() - 1].iter().all(|s| s.contains("Source: ")), "{all:?}");
-    assert!(last.starts_with("What differs: ") && last.contains("virtual machine (`kvm`)"), "{last}");
-    assert!(last.contains("a CPU, one of them 50,000,000"), "{last}");
+    assert!(all[1..all.len() - 2].iter().all(|s| s.contains("Source: ")), "{all:?}");
+    assert!(
+        all[all.len() - 2].contains("more, under conditions that differ more: `punctual references raspberry-pi-4b`")
+    );
+    assert!(last.starts_with("How comparable they are: ") && last.contains("virtual machine (`kvm`)"), "{last}");
+    assert!(last.contains("a CPU, one of them 49,999,700") && last.contains("state a tuning"), "{last}");
+}
+
+/// The most comparable ones are written out: idle runs beside an idle run.
+#[test]
+fn the_figures_with_the_most_similar_conditions_come_first() {
+    let (mut recording, verdict) = run(PI, Some(false), 80_000);
+    recording.run.phases.iter_mut().for_each(|phase| phase.load = "idle".into());
+    let first = &sentences(&(recording, verdict))[1];
+    assert!(first.starts_with("70.0 µs: ") && first.contains("load: idle"), "{first}");
+}
+
+#[test]
+fn without_figures_of_the_board_those_of_its_core_are_shown_as_such() {
+    let (mut recording, verdict) = run(Some("Raspberry Pi Compute Module 4 Rev 1.0"), Some(true), 100_000);
+    recording.run.machine.cpu_model = Some("ARM Cortex-A72".into());
+    let value = serde_json::to_value(json(&recording, &verdict)).unwrap();
+    assert!(value["published"]["board"].is_null() && value["published"]["core"] == "Cortex-A72");
+    let all = sentences(&(recording, verdict));
+    assert!(all[0].contains("same processor core (Cortex-A72), as none is bundled of this one"), "{}", all[0]);
+    assert!(all[1].contains(". Raspberry Pi 4 Model B. Source: "), "{}", all[1]);
 }
 
 #[test]

@@ -1,0 +1,41 @@
+//! Options of `references`.
+
+use crate::args::common::OutputArgs;
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+#[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct ReferencesArgs {
+    #[command(subcommand)]
+    pub command: Option<ReferencesCommand>,
+    /// Board whose figures to show: its key, name or device tree model [default: a list of all boards]
+    #[arg(value_name = "BOARD")]
+    pub board: Option<String>,
+    /// List all boards; of one board, also options, tuning, notes and quotes
+    #[arg(long, conflicts_with_all = ["json", "quiet"])]
+    pub full: bool,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+#[derive(Subcommand, Debug)]
+pub enum ReferencesCommand {
+    /// Validate a file of figures, and say what is missing in which line; exits 2 if it cannot be used
+    Check(CheckArgs),
+}
+
+#[derive(Args, Debug)]
+pub struct CheckArgs {
+    /// TOML file, for example of `snapshot --contribute`
+    pub file: PathBuf,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+impl ReferencesArgs {
+    /// Files that are read.
+    pub fn files(&self) -> Vec<PathBuf> {
+        self.command.iter().map(|ReferencesCommand::Check(args)| args.file.clone()).collect()
+    }
+}

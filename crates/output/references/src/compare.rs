@@ -1,0 +1,49 @@
+//! The published figures that a measurement can be compared with.
+
+use crate::{Board, Flavour, Published, Quantity, board, boards};
+
+/// Why figures are comparable.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Scope {
+    /// They are of the same board.
+    Board(&'static Board),
+    /// There are none of the board; they are of boards with the same processor core.
+    Core(&'static str),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparable {
+    pub scope: Scope,
+    pub entries: Vec<(&'static Board, &'static Published)>,
+}
+
+/// Wakeup latencies of the same kind of kernel on the same board, otherwise on boards with the same processor core.
+/// Figures of tasks in the kernel are left out, as are those of co-kernels and hypervisors unless asked for. `None` if
+/// there are none.
+///
+/// `model` is the board's name, `cpu` the processor's. An unknown `flavour` matches stock and PREEMPT_RT kernels.
+pub fn comparable(model: Option<&str>, cpu: Option<&str>, flavour: Option<Flavour>) -> Option<Comparable> {
+    let wanted = |p: &Published| {
+        let kernel = flavour.map_or(matches!(p.flavour, Flavour::Stock | Flavour::PreemptRt), |f| f == p.flavour);
+        kernel && p.quantity == Quantity::Wakeup
+    };
+    let of = |scope, boards: &[&'static Board]| {
+        let all = boards.iter().flat_map(|board| board.published.iter().map(|p| (*board, p)));
+        let entries: Vec<_> = all.filter(|(_, p)| wanted(p)).collect();
+        (!entries.is_empty()).then_some(Comparable { scope, entries })
+    };
+    let known = model.and_then(board);
+    if let Some(found) = known.and_then(|board| of(Scope::Board(board), &[board])) {
+        return Some(found);
+    }
+    let core = known.and_then(|board| board.core.as_deref()).or_else(|| cpu.and_then(core_of))?;
+    let same: Vec<&'static Board> = boards().iter().filter(|board| board.core.as_deref() == Some(core)).collect();
+    of(Scope::Core(core), &same)
+}
+
+/// The core of a processor as our reading of /proc/cpuinfo names it: `ARM Cortex-A72`. `None` for a processor with several
+/// kinds of cores, and for a core without figures.
+pub fn core_of(cpu: &str) -> Option<&'static str> {
+    let name = cpu.strip_prefix("ARM ")?;
+    boards().iter().filter_map(|board| board.core.as_deref()).find(|core| *core == name)
+}
