@@ -186,6 +186,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "rundir",
             "kernel",
             "judge",
+            "references",
             "report",
             "loads",
             "sched",

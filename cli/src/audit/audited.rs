@@ -9,4 +9,6 @@ pub struct Audited {
     /// Purpose and CPUs that the findings were judged for.
     pub context: Context,
     pub machine: String,
+    /// The board, if there is a page about it.
+    pub board: Option<&'static punctual_references::Board>,
 }

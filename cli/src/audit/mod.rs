@@ -85,7 +85,8 @@ fn run(args: &AuditArgs) -> Result<Audited, Refusal> {
     if let Some(given) = &given {
         subject::name_sources(&mut findings, given);
     }
-    Ok(Audited { findings, context, machine: name })
+    let board = punctual_machine::facts(machine.as_ref()).board.as_deref().and_then(punctual_references::board);
+    Ok(Audited { findings, context, machine: name, board })
 }
 
 /// Waits for the window, and meanwhile records the application's system calls where they can be traced.

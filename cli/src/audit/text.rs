@@ -11,7 +11,7 @@ const ORDER: [State; 7] =
     [State::Fail, State::Warn, State::Blocked, State::Unknown, State::Info, State::Pass, State::Skip];
 
 /// Screen lines reserved for everything besides the list: unknowns, blank lines, next steps and counts.
-const BESIDE: usize = 10;
+const BESIDE: usize = 11;
 
 /// Findings by state and severity, then next steps and counts.
 pub fn text(audited: &Audited, args: &AuditArgs) -> String {
@@ -25,7 +25,14 @@ pub fn text(audited: &Audited, args: &AuditArgs) -> String {
         (false, false) => Listing::Brief(if shown { SUMMARY_LINES - BESIDE } else { usize::MAX }),
     };
     let next = if matches!(listing, Listing::Brief(_)) { next(audited, args) } else { String::new() };
-    format!("{}\n{next}{}\n", audit_list(&audited.findings, listing, style), terminal::harmless(&summary(audited)))
+    let list = audit_list(&audited.findings, listing, style);
+    format!("{list}\n{next}{}\n{}", terminal::harmless(&summary(audited)), board(audited))
+}
+
+/// Names the page about the board, if there is one.
+fn board(audited: &Audited) -> String {
+    let Some(board) = audited.board else { return String::new() };
+    format!("{}: docs/boards/{key}.md, or: punctual references {key}\n", board.name, key = board.key)
 }
 
 /// Numbered next steps with commands to type, followed by a blank line; empty if there are no findings.

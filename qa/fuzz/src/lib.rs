@@ -72,12 +72,14 @@ pub enum Reader {
     Pulses,
     /// Commands for a radio switch.
     Codes,
+    /// Published figures of a board, and contributed ones.
+    References,
     /// Requests from a client of `punctual serve`.
     Upload,
 }
 
 /// The readers with their names for commands, folders and tables.
-pub const READERS: [(&str, Reader); 33] = [
+pub const READERS: [(&str, Reader); 34] = [
     ("dat6", Reader::Dat6),
     ("dat7", Reader::Dat7),
     ("pages", Reader::Pages),
@@ -110,6 +112,7 @@ pub const READERS: [(&str, Reader); 33] = [
     ("patch-index", Reader::PatchIndex),
     ("pulses", Reader::Pulses),
     ("codes", Reader::Codes),
+    ("references", Reader::References),
     ("upload", Reader::Upload),
 ];
 
@@ -140,9 +143,16 @@ impl Reader {
     }
 
     fn is_text_of_others(self) -> bool {
-        let texts =
-            [Reader::Experiment, Reader::RtApp, Reader::PatchIndex, Reader::Pulses, Reader::Codes, Reader::Upload];
-        texts.contains(&self)
+        matches!(
+            self,
+            Reader::Experiment
+                | Reader::RtApp
+                | Reader::PatchIndex
+                | Reader::Pulses
+                | Reader::Codes
+                | Reader::References
+                | Reader::Upload
+        )
     }
 
     /// Number of executions that take about as long as a thousand executions of a trace reader.

@@ -3,6 +3,7 @@
 use super::Reader;
 use punctual_kernel::patch::{index, makefile_release, patch_of_name};
 use punctual_loads::{Connection, Store, StoreLimits};
+use punctual_report::TextStyle;
 use punctual_rf_switch::code::Addresses;
 use punctual_rf_switch::{command, ook};
 use punctual_sched::{EXPERIMENTS, MOST_THREADS, Spec};
@@ -17,6 +18,11 @@ pub const WORDS: &[&str] = &[
     "=",
     "\"",
     "{",
+    "[[published]]\n",
+    "worst_us = ",
+    "flavour = \"stock\"\n",
+    "quantiles = [{ p = 0.5, us = 1 }]\n",
+    "nan",
     "}",
     "[[threads]]\n",
     "policy = \"deadline\"\n",
@@ -65,6 +71,7 @@ impl Texts {
             Reader::Experiment => experiment(Spec::parse("a.toml", &text()).ok()),
             Reader::RtApp => experiment(Spec::of_rtapp("a.json", &text()).ok()),
             Reader::PatchIndex => patches(&text()),
+            Reader::References => references(&text()),
             Reader::Pulses => ook::read(&text()).map_or(0, |all| all.iter().map(|one| 1 + one.len() as u64).sum()),
             Reader::Codes => commands(&text()),
             _ => self.upload(input),
@@ -89,6 +96,22 @@ impl Texts {
         assert_eq!(kept().count(), 0, "files stay");
         updates.get() * 8 + u64::from(client.answered > 0)
     }
+}
+
+/// Every problem has a line of the file; what can be read has no error and can be shown on a terminal.
+fn references(text: &str) -> u64 {
+    let problems = punctual_references::check(text);
+    let lines = 1 + text.bytes().filter(|byte| *byte == b'\n').count();
+    assert!(problems.iter().all(|problem| (1..=lines).contains(&problem.line)), "{problems:?}");
+    let has_errors = problems.iter().any(|problem| problem.is_error);
+    let read = punctual_references::read(text);
+    assert_eq!(read.is_err(), has_errors, "{problems:?}");
+    let Ok(board) = read else { return problems.len() as u64 };
+    for full in [false, true] {
+        let shown = punctual_report::references_board(&board, full, TextStyle::default());
+        assert!(!shown.contains('\x1b'), "{shown}");
+    }
+    8 + board.published.len() as u64
 }
 
 struct Client<'a> {
@@ -188,6 +211,9 @@ pub fn seeds(reader: Reader) -> Vec<Vec<u8>> {
     match reader {
         Reader::Experiment => EXPERIMENTS.iter().map(|(_, text)| text.as_bytes().to_vec()).collect(),
         Reader::RtApp => vec![sample("crates/experiments/sched/tests/fixtures/example.json")],
+        Reader::References => ["raspberry-pi-1", "fujitsu-d3161-i7-3770", "brazos-n450"]
+            .map(|key| sample(&format!("crates/output/references/boards/{key}.toml")))
+            .to_vec(),
         Reader::PatchIndex => vec![
             sample("crates/linux/kernel/tests/fixtures/rt-6.6-older.html").into_iter().take(3000).collect(),
             b"VERSION = 6\nPATCHLEVEL = 6\nSUBLEVEL = 1\nEXTRAVERSION = -rc1\n<a href=\"patch-6.6.1-rt2.patch.xz\">"

@@ -135,7 +135,7 @@ fn plot(page: &mut Page, board: &Board) {
     let first = all.clone().fold(f64::MAX, f64::min).floor();
     let last = all.fold(f64::MIN, f64::max).ceil().max(first + 1.0);
     let column = |us: f64| (((us.log10() - first) / (last - first)) * (PLOT - 1) as f64).round().max(0.0) as usize;
-    let mut axis = vec![' '; PLOT + 6];
+    let mut axis = [' '; PLOT + 6];
     for decade in first as i32..=last as i32 {
         let at = column(10f64.powi(decade));
         let text = format!("{}", 10f64.powi(decade));

@@ -56,7 +56,7 @@ fn a_run_is_contributed_without_what_identifies_it() {
     machine.cpu_model = Some("ARM Cortex-A72".into());
     recording.run.phases[0].load = "cmd:secret-program --of me".into();
     let made = contribution(&recording).unwrap();
-    golden(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/contribution.toml"), &made.text);
+    golden(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/contribution.toml"), &made.text);
     assert!(check(&made.text).iter().all(|problem| !problem.is_error));
     let board = read(&made.text).unwrap();
     assert_eq!((board.key.as_str(), board.core.as_deref()), ("raspberry-pi-4b", Some("Cortex-A72")));
