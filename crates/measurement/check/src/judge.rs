@@ -6,7 +6,7 @@ use crate::place::{function_names, location, worded};
 use crate::recording::{Asked, Occurrence, Place, Recording, Thread, Waited, Waker};
 use crate::rules::rule;
 use crate::system::{is_real_time, urgency};
-use punctual_cycles::{Cycles, Release, Wait};
+use punctual_cycles::{Cycle, Cycles, Release, Wait};
 use punctual_model::{CheckCycles, CheckFinding, CheckFrame, CheckThread, Evidence, Finding, Severity, State};
 use punctual_units::{Nanos, Scheduling};
 use std::collections::BTreeMap;
@@ -155,7 +155,7 @@ fn occurred(findings: &mut Findings, one: &Looked, occurrence: &Occurrence, sett
         one.waits.get(at).filter(|waited| waited.wait.begin.0 == occurrence.time).and_then(|waited| waited.waker)
     };
     let Some(id) = rule_of(occurrence.what, place, waker(), one.urgency()) else { return };
-    findings.occurred(id, one, occurrence, moment == Moment::InCycle);
+    findings.occurred(id, one, occurrence, moment == Moment::InCycle, setting.begin);
 }
 
 /// The rule that is broken.
@@ -371,7 +371,7 @@ impl Findings<'_> {
         &mut self.all.entry((name.to_owned(), id, text, is_in_cycle)).or_insert_with(|| (key, Group::default())).1
     }
 
-    fn occurred(&mut self, id: &'static str, one: &Looked, occurrence: &Occurrence, is_in_cycle: bool) {
+    fn occurred(&mut self, id: &'static str, one: &Looked, occurrence: &Occurrence, is_in_cycle: bool, begin: Begin) {
         let recording = self.recording;
         let place = &recording.places[occurrence.place as usize];
         let group = self.group(id, &one.thread.name, location(place), is_in_cycle);
@@ -379,7 +379,10 @@ impl Findings<'_> {
         group.worst = group.worst.max(occurrence.duration);
         if !group.tids.contains(&one.thread.tid) {
             group.tids.push(one.thread.tid);
-            group.cycles += one.cycles.as_ref().map_or(0, |cycles| cycles.cycles.len() as u64);
+            let counts = |cycle: &&Cycle| {
+                matches!(begin, Begin::Found) || matches!(begin, Begin::At(from) if from <= cycle.end.0)
+            };
+            group.cycles += one.cycles.as_ref().map_or(0, |cycles| cycles.cycles.iter().filter(counts).count() as u64);
         }
         if let Some(call) = place.call.as_ref().filter(|call| !group.calls.contains(call)) {
             group.calls.push(call.clone());

@@ -242,4 +242,8 @@ fn after_a_given_time_everything_counts() {
     let lone = Thread { occurrences, waits: Vec::new(), ..thread() };
     let (_, findings) = judge(&recording(vec![lone]), &setting);
     assert_eq!((findings[0].count, findings[0].finding.state), (1, State::Fail));
+    // The rate is of the cycles that count.
+    let occurrences = vec![at(10 * MS + 50_000, What::Allocation, STEP), at(30 * MS + 50_000, What::Allocation, STEP)];
+    let (_, findings) = judge(&recording(vec![Thread { occurrences, ..thread() }]), &setting);
+    assert!((findings[0].per_cycle.unwrap() - 1.0 / 80.0).abs() < 1e-9, "{:?}", findings[0].per_cycle);
 }

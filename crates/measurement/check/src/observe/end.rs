@@ -67,7 +67,10 @@ impl Session {
                 (Begin::At(marked), format!("the first call of {function}, as given"))
             }
             (None, Some(function), None) => {
-                self.miss(&format!("the call of {function}"), "it was not called".into());
+                let name = format!("the call of {function}");
+                if !self.sources.iter().any(|known| known.name == name && known.missing.is_some()) {
+                    self.miss(&name, "it was not called".into());
+                }
                 (Begin::At(u64::MAX), format!("the first call of {function}, which did not happen"))
             }
             (None, None, _) => (Begin::Found, "the first cycle of each real-time thread, as found".to_owned()),
