@@ -30,8 +30,11 @@ use std::process::{Child, ExitStatus};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Of each CPU.
+/// Largest buffer of a CPU.
 const RING: usize = 16 << 20;
+const SMALLEST_RING: usize = 512 << 10;
+/// Share of the memory that all buffers may take, two of each CPU.
+const SHARE: usize = 16;
 /// How often the buffers are read.
 const TICK: Nanos = Nanos(20_000_000);
 /// And while the program starts and its allocators are not probed yet.
@@ -220,7 +223,7 @@ impl Session {
             .and(root.as_deref())
             .and_then(|root| Tracepoint::find(root, "sched", "sched_switch"));
         Ok(Session {
-            observer: Observer::new(&cpus, RING),
+            observer: Observer::new(&cpus, ring_bytes(cpus.len())),
             recorder: Recorder::new(Live, tags),
             specs,
             probes: Probes::new(tracefs.ok()),
@@ -496,6 +499,20 @@ fn name_of(tag: u32) -> &'static str {
     }
 }
 
+fn ring_bytes(cpus: usize) -> usize {
+    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let total =
+        text.lines().find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB")?.parse::<usize>().ok());
+    ring_of(total.unwrap_or(0).saturating_mul(1024), cpus)
+}
+
+/// A power of two.
+fn ring_of(memory: usize, cpus: usize) -> usize {
+    let each = memory / SHARE / (2 * cpus.max(1));
+    let floor = each.checked_ilog2().map_or(0, |log| 1usize << log);
+    floor.clamp(SMALLEST_RING, RING)
+}
+
 fn refused(error: &punctual_uapi::Error) -> String {
     let paranoid = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
     format!(
@@ -539,4 +556,17 @@ fn said(status: ExitStatus) -> String {
 fn monotonic() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_take_a_share_of_the_memory() {
+        assert_eq!(ring_of(512 << 20, 4), 4 << 20);
+        assert_eq!(ring_of(16 << 30, 2), RING);
+        assert_eq!(ring_of(16 << 30, 256), 2 << 20);
+        assert_eq!(ring_of(0, 0), SMALLEST_RING);
+    }
 }

@@ -157,7 +157,8 @@ fn a_latency_after_the_switch_is_not_called_an_ordinary_switch() {
            IRQ 8-775   0D..2    7us!: __schedule <ls-112> (75 0)\n   \
            IRQ 8-775   0...1 1594us : trace_stop_sched_switched (__schedule)\n";
     let said = first(&trace);
-    let expected = "preemption: longest wakeup 1.59 ms, of IRQ 8 (FIFO 99, pid 775) on CPU 0: it had the CPU after 5.00 µs";
+    let expected =
+        "preemption: longest wakeup 1.59 ms, of IRQ 8 (FIFO 99, pid 775) on CPU 0: it had the CPU after 5.00 µs";
     assert!(said.starts_with(expected), "{said}");
 }
 
