@@ -74,6 +74,7 @@ struct EntryPart {
     url: &'static Option<String>,
     /// Day or year.
     date: &'static Option<String>,
+    year: Option<u16>,
 }
 
 impl PublishedPart {
@@ -115,6 +116,7 @@ impl EntryPart {
             source: &p.source,
             url: &p.url,
             date: &p.date,
+            year: p.date.as_ref().and_then(|date| date.get(..4)?.parse().ok()),
         }
     }
 }
