@@ -12,7 +12,7 @@ use std::path::PathBuf;
 pub struct CheckArgs {
     /// Program to start and observe, with its arguments; it is ended after --duration. Its standard output becomes
     /// standard error
-    #[arg(last = true, value_name = "PROGRAM ARGS")]
+    #[arg(trailing_var_arg = true, value_name = "PROGRAM ARGS")]
     pub program: Vec<OsString>,
     /// Observe this process, which goes on running
     #[arg(short, long, value_parser = clap::value_parser!(i32).range(1..))]

@@ -21,12 +21,13 @@ use std::sync::atomic::AtomicBool;
 /// `punctual check`: exits 0 if everything could be observed and nothing was found, 1 with findings, 3 if something
 /// could not be observed.
 pub fn check(args: &CheckArgs) -> ExitCode {
-    let json = args.output.json || args.format == CheckFormat::Json;
-    let output = OutputArgs { json: json && args.out.is_none(), ..args.output }.quiet_first();
-    finish("check", output, answer(args, output))
+    let format = if args.output.json { CheckFormat::Json } else { args.format };
+    let json = format == CheckFormat::Json && args.out.is_none();
+    let output = OutputArgs { json, ..args.output }.quiet_first();
+    finish("check", output, answer(args, format, output))
 }
 
-fn answer(args: &CheckArgs, output: OutputArgs) -> Result<Answer, Refusal> {
+fn answer(args: &CheckArgs, format: CheckFormat, output: OutputArgs) -> Result<Answer, Refusal> {
     if let Some(id) = &args.explain {
         let unknown = || {
             let similar = crate::suggest::similar(id, punctual_check::rules().iter().map(|rule| rule.id.as_str()));
@@ -44,11 +45,11 @@ fn answer(args: &CheckArgs, output: OutputArgs) -> Result<Answer, Refusal> {
     }
     let code = signal.map_or_else(|| exit::of_outcome(found.outcome), exit::of_signal);
     if let Some(path) = &args.out {
-        let text = written(args.format, code, &found);
+        let text = written(format, code, &found);
         new_file::write(path, |out| out.write_all(text.as_bytes())).map_err(Refusal::environment)?;
         return Ok(Answer::new(output, code, || &found, || text_of(args, &found)));
     }
-    match args.format {
+    match format {
         CheckFormat::Text | CheckFormat::Json => Ok(Answer::new(output, code, || &found, || text_of(args, &found))),
         _ if output.quiet => Ok(Answer::text(code, "")),
         format => Ok(Answer::text(code, written(format, code, &found)).needed()),

@@ -41,7 +41,7 @@ pub struct RunArgs {
     #[arg(long, requires = "claimed")]
     pub until_decided: bool,
     /// With --until-decided: maximum measuring time; claims still open are then inconclusive [default: 12h]
-    #[arg(long, alias = "max", value_name = "TIME", requires = "until_decided")]
+    #[arg(long, value_name = "TIME", requires = "until_decided")]
     pub time_limit: Option<Nanos>,
     /// Time to run without recording at the start of each phase [default: 200ms for prove, none for measure]
     #[arg(long, value_name = "TIME")]

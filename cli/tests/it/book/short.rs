@@ -109,7 +109,7 @@ fn lasting(words: &[String], duration: &str) -> Vec<String> {
         if matches!(words[at - 1].as_str(), "--duration" | "-D") {
             (words[at], said) = (duration.to_owned(), true);
         }
-        if matches!(words[at - 1].as_str(), "--time-limit" | "--max") {
+        if words[at - 1] == "--time-limit" {
             words[at] = "400ms".to_owned();
         }
     }

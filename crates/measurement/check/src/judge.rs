@@ -28,6 +28,8 @@ pub struct Setting {
     pub cpus: usize,
     /// In a virtual machine the time that the host takes counts as the thread's.
     pub is_virtual: bool,
+    /// Records were lost, or policies could not be read: that there is no real-time thread cannot be said.
+    pub is_incomplete: bool,
     pub order: Option<Order>,
     /// Other threads of the machine, for the order: name, thread id, urgency.
     pub others: Vec<(String, i32, u8)>,
@@ -82,7 +84,7 @@ pub fn judge(recording: &Recording, setting: &Setting) -> (Vec<CheckThread>, Vec
             findings.state("order", &thread, &said, None, true);
         }
     }
-    if !looked.iter().any(|one| one.thread.real_time_since.is_some()) {
+    if !setting.is_incomplete && !looked.iter().any(|one| one.thread.real_time_since.is_some()) {
         let count = looked.len();
         let said = match count {
             1 => "its only thread is not real-time".to_owned(),
@@ -297,7 +299,9 @@ fn settings(findings: &mut Findings, one: &Looked, setting: &Setting) {
     let Some(cycles) = &one.cycles else { return };
     let place = asked_at(one);
     let facts = &thread.facts;
-    if setting.cpus > 1 && facts.cpus.as_ref().is_some_and(|cpus| cpus.len() >= setting.cpus) {
+    // A SCHED_DEADLINE thread has to be able to run on all CPUs of its root domain (sched(7)).
+    let is_deadline = matches!(thread.scheduling, Some(Scheduling::Deadline { .. }));
+    if setting.cpus > 1 && !is_deadline && facts.cpus.as_ref().is_some_and(|cpus| cpus.len() >= setting.cpus) {
         let said = format!("it may run on all {} CPUs", setting.cpus);
         findings.state_at("affinity-missing", &thread.name, thread.tid, &said, place, 1);
     }

@@ -13,7 +13,7 @@ use punctual_model::CheckFrame;
 use punctual_perf::Record;
 use punctual_stacks::{Elf, Frame, Images, Process, Stack};
 use punctual_units::Scheduling;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -98,6 +98,8 @@ pub struct Recorder<S> {
     /// Waits and occurrences.
     kept: usize,
     pub events: u64,
+    /// Threads that set a policy, or had it set, and ended before it could be read.
+    pub unread_policies: u64,
 }
 
 impl<S: System> Recorder<S> {
@@ -119,6 +121,7 @@ impl<S: System> Recorder<S> {
             looked_at: HashSet::new(),
             kept: 0,
             events: 0,
+            unread_policies: 0,
         }
     }
 
@@ -245,6 +248,19 @@ impl<S: System> Recorder<S> {
     pub fn add_probe(&mut self, name: String) -> u32 {
         self.tags.probes.push(name);
         self.tags.probes.len() as u32 - 1
+    }
+
+    /// Processes with real-time threads in which no probed allocator is mapped.
+    pub fn unprobed(&self) -> BTreeSet<i32> {
+        let running = self.threads.values().map(|running| &running.thread);
+        let urgent = running.chain(&self.ended).filter(|thread| thread.real_time_since.is_some());
+        let is_probed = |pid: i32| {
+            let places = || self.probed_places.iter();
+            self.processes
+                .get(&pid)
+                .is_some_and(|process| places().any(|(file, at)| process.address_of(file, *at).is_some()))
+        };
+        urgent.map(|thread| thread.pid).filter(|pid| !is_probed(*pid)).collect()
     }
 
     /// How many threads there were.

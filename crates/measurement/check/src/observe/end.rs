@@ -53,7 +53,17 @@ impl Session {
                 format!("the kernel could not record {lost} events: findings and counts are incomplete"),
             );
         }
+        let unread = self.recorder.unread_policies;
+        if unread > 0 {
+            let why = format!("{unread} threads for which a policy was set ended before it could be read");
+            self.miss("policies of short-lived threads", why);
+        }
+        let unprobed = self.recorder.unprobed();
         match (self.probes.missing.is_empty(), self.probes.is_any()) {
+            (true, true) if !unprobed.is_empty() => self.miss(
+                "allocations",
+                "no allocator was found in the files of a process with real-time threads: it may be linked statically and stripped".into(),
+            ),
             (true, true) => self.found("allocations"),
             (false, _) => self.miss("allocations", self.probes.missing.join("; ")),
             (true, false) => self.miss(
@@ -75,11 +85,18 @@ impl Session {
             }
             (None, None, _) => (Begin::Found, "the first cycle of each real-time thread, as found".to_owned()),
         };
+        if let Begin::At(from) = begin
+            && from >= now
+            && options.from.is_none()
+        {
+            self.miss("real-time work", "it was to begin after the observation had ended".into());
+        }
         let names: Vec<String> = options.order.iter().flat_map(|order| order.names().to_vec()).collect();
         let setting = Setting {
             begin,
             cpus: self.cpus,
             is_virtual: is_virtual(),
+            is_incomplete: lost > 0 || unread > 0,
             order: options.order.clone(),
             others: others(&names),
             preemptions: self.preemptions,

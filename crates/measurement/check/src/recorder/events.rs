@@ -116,6 +116,10 @@ impl<S: System> Recorder<S> {
         if let Some(running) = self.threads.get_mut(&target) {
             running.thread.asked = Asked::At(place);
         }
+        let is_known = self.threads.contains_key(&target);
+        if is_known && self.system.scheduling(target).is_none() {
+            self.unread_policies += 1;
+        }
         self.sample(target, time);
     }
 

@@ -31,7 +31,9 @@ fn rate_text(rate: f64) -> String {
     match rate {
         rate if rate >= 0.995 => format!("{rate:.1}"),
         rate if rate >= 0.01 => format!("{rate:.2}"),
-        rate => format!("{rate:.0e}"),
+        // The first digit that is not 0.
+        rate if rate > 0.0 => format!("{rate:.*}", (-rate.log10()).ceil().min(12.0) as usize),
+        _ => "0".to_owned(),
     }
 }
 
