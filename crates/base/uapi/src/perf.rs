@@ -1,7 +1,6 @@
 //! Events of the kernel about other threads, and the ring buffers they are written to: perf_event_open(2).
 
 use crate::Error;
-use std::ffi::CStr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
@@ -38,12 +37,10 @@ pub struct PerfAttr {
     pub reserved: u16,
 }
 
-// From include/uapi/linux/perf_event.h: _IO('$', n), _IOW('$', n, …).
+// From include/uapi/linux/perf_event.h: _IO('$', n).
 const ENABLE: libc::Ioctl = 0x2400u32 as libc::Ioctl;
 const DISABLE: libc::Ioctl = 0x2401u32 as libc::Ioctl;
 const SET_OUTPUT: libc::Ioctl = 0x2405u32 as libc::Ioctl;
-/// Its argument has the size of a pointer.
-const SET_FILTER: libc::Ioctl = (0x4000_2406u32 | (size_of::<usize>() as u32) << 16) as libc::Ioctl;
 const FD_CLOEXEC: u64 = 8;
 
 /// An event of one thread or CPU. Closing it ends the observation, and so does the end of this process.
@@ -85,16 +82,8 @@ impl PerfEvent {
         self.ioctl("PERF_EVENT_IOC_SET_OUTPUT", SET_OUTPUT, other.0.as_raw_fd() as usize)
     }
 
-    /// Counts and records only what passes the filter (Documentation/trace/events.rst, "Event filtering").
-    ///
-    /// # Errors
-    /// `EINVAL`: syntax, or not a tracepoint. `ENOSPC`, `E2BIG`: longer than a page.
-    pub fn filter(&self, text: &CStr) -> Result<(), Error> {
-        self.ioctl("PERF_EVENT_IOC_SET_FILTER", SET_FILTER, text.as_ptr() as usize)
-    }
-
     fn ioctl(&self, name: &'static str, request: libc::Ioctl, argument: usize) -> Result<(), Error> {
-        // SAFETY: requests of this descriptor; the argument is a number, or a string that outlives the call.
+        // SAFETY: requests of this descriptor whose argument is a number.
         let rc = unsafe { libc::ioctl(self.0.as_raw_fd(), request, argument) };
         if rc == 0 { Ok(()) } else { Err(Error::last(name, "perf event")) }
     }

@@ -71,7 +71,8 @@ pub fn judge(recording: &Recording, setting: &Setting) -> (Vec<CheckThread>, Vec
     let looked: Vec<Looked> = recording.threads.iter().map(look).collect();
     let mut findings = Findings { recording, all: BTreeMap::new() };
     for one in looked.iter().filter(|one| one.thread.real_time_since.is_some()) {
-        for occurrence in &one.thread.occurrences {
+        let since = one.thread.real_time_since.unwrap_or(u64::MAX);
+        for occurrence in one.thread.occurrences.iter().filter(|occurrence| occurrence.time >= since) {
             occurred(&mut findings, one, occurrence, setting);
         }
         releases(&mut findings, one);

@@ -219,9 +219,13 @@ impl<S: System> Recorder<S> {
         let Some(running) = self.threads.get_mut(&tid) else { return };
         let Some((scheduling, _)) = self.system.scheduling(tid) else { return };
         running.is_urgent = is_real_time(scheduling);
-        if running.is_urgent && running.thread.real_time_since.is_none() {
-            running.thread.real_time_since = Some(time);
-            running.thread.facts = self.system.facts(running.thread.pid, tid);
+        if running.is_urgent {
+            if running.thread.real_time_since.is_none() {
+                running.thread.facts = self.system.facts(running.thread.pid, tid);
+            }
+            // Records are read later than they were written: a look may have come before them.
+            let since = running.thread.real_time_since.get_or_insert(time);
+            *since = (*since).min(time);
         }
         // A thread that gives its policy up before it ends was a real-time one.
         if running.is_urgent || running.thread.real_time_since.is_none() {

@@ -135,6 +135,10 @@ fn a_thread_without_cycles_is_reported_and_does_not_fail() {
     let occurrences = vec![at(10 * MS, What::PageFault, STEP)];
     let findings = found(vec![Thread { occurrences, waits: Vec::new(), ..thread() }]);
     assert_eq!((findings[0].finding.state, findings[0].is_in_cycle), (State::Warn, false));
+    // Nor is what it did before it was real-time.
+    let occurrences = vec![at(10 * MS, What::PageFault, STEP)];
+    let later = Thread { occurrences, waits: Vec::new(), real_time_since: Some(11 * MS), ..thread() };
+    assert_eq!(found(vec![later]), []);
 }
 
 #[test]

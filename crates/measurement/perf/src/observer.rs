@@ -4,7 +4,6 @@ use crate::record::{self, LOST, RAW, REGS_MASK, REGS_USER, Record, SAMPLE_TYPE, 
 use punctual_uapi::{Error, PerfAttr, PerfEvent, PerfRing};
 use punctual_units::CpuList;
 use std::collections::HashMap;
-use std::ffi::CString;
 use std::os::fd::AsFd;
 
 // Bits of `flags` of struct perf_event_attr.
@@ -226,27 +225,6 @@ impl Observer {
         Ok(())
     }
 
-    /// Starts or stops recording.
-    ///
-    /// # Errors
-    /// ioctl(2); cannot fail for open events.
-    pub fn enable(&self, handle: Handle, is_on: bool) -> Result<(), Error> {
-        self.events(handle).try_for_each(|opened| opened.event.enable(is_on))
-    }
-
-    /// Records only what passes the filter.
-    ///
-    /// # Errors
-    /// See [`PerfEvent::filter`].
-    pub fn filter(&self, handle: Handle, text: &str) -> Result<(), Error> {
-        let text = CString::new(text).unwrap_or_default();
-        self.events(handle).try_for_each(|opened| opened.event.filter(&text))
-    }
-
-    fn events(&self, handle: Handle) -> impl Iterator<Item = &Opened> {
-        self.cpus.iter().flat_map(|cpu| &cpu.events).filter(move |opened| opened.handle == handle)
-    }
-
     /// Closes events, except those that own a buffer, which are stopped.
     pub fn close(&mut self, handle: Handle) {
         let has_lost_format = self.has_lost_format;
@@ -284,16 +262,6 @@ impl Observer {
             // The last losses are reported with the next record only.
             false => self.lost_records + u64::from(self.was_nearly_full && self.lost_records == 0),
         }
-    }
-
-    /// How often each event of a handle occurred, also those that were lost.
-    pub fn count(&self, handle: Handle) -> u64 {
-        self.events(handle)
-            .map(|opened| match self.has_lost_format {
-                true => opened.event.read::<3>().map_or(0, |values| values[0]),
-                false => opened.event.read::<2>().map_or(0, |values| values[0]),
-            })
-            .sum()
     }
 
     /// Descriptors to poll(2): readable when a buffer is a quarter full.

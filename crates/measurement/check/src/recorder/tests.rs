@@ -128,3 +128,16 @@ fn faults_of_probes_are_none_of_the_program() {
     }
     assert_eq!(recorder.finish().threads[0].occurrences.len(), 1);
 }
+
+#[test]
+fn a_look_that_comes_before_the_records_does_not_move_the_begin() {
+    let priority = Cell::new(Some(80));
+    let mut recorder = Recorder::new(Fake(&priority), tags());
+    recorder.record(Record::Comm { meta: meta(1), pid: 7, tid: 8, name: b"app", is_exec: true });
+    recorder.look(1_000);
+    call(&mut recorder, WRITE, 3, 10, None, 20);
+    call(&mut recorder, SETSCHEDULER, 0, 100, None, 110);
+    call(&mut recorder, WRITE, 3, 200, None, 210);
+    let recording = recorder.finish();
+    assert_eq!(recording.threads[0].real_time_since, Some(110));
+}

@@ -47,8 +47,12 @@ fn brief(page: &mut Page, check: &Check) {
     let shown: Vec<&CheckFinding> = check.findings.iter().filter(|one| one.finding.state != State::Info).collect();
     let most = (SUMMARY_LINES - BESIDE) / 2;
     for one in shown.iter().take(most) {
-        page.beside(&tag(one), tint(one), &one.finding.summary);
-        page.beside("               ", Tint::Plain, &amount(one));
+        // The place has a line of its own, where it is not cut.
+        let summary = one.finding.summary.as_str();
+        let what = one.place.as_ref().and_then(|_| Some(summary.rsplit_once(", in ")?.0)).unwrap_or(summary);
+        page.beside(&tag(one), tint(one), what);
+        let at = one.place.as_ref().map(|frame| format!("{}: ", place(frame))).unwrap_or_default();
+        page.beside("               ", Tint::Plain, &format!("{at}{}", amount(one)));
     }
     if let Some(more) = shown.len().checked_sub(most).filter(|more| *more > 0) {
         page.row(Tint::Plain, &format!("and {}", plural(more as u64, "more finding", "more findings")));
