@@ -19,7 +19,7 @@ pub fn contribute(args: &SnapshotArgs, run: &Path) -> Result<Answer, Refusal> {
     let text = || {
         let left_out: String = made.left_out.iter().map(|what| format!("  - {what}\n")).collect();
         terminal::harmless(&format!(
-            "{file}: {measurements} measurements of {}; nothing was sent\n\nLeft out:\n{left_out}\n\
+            "{file}: measurements of {}: {measurements}; nothing was sent\n\nLeft out:\n{left_out}\n\
              Next   1. read {file}: it names the board and the kernel\n       \
              2. punctual references check {file}\n",
             run.display()

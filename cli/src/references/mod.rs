@@ -63,8 +63,8 @@ fn checked(args: &CheckArgs) -> Result<Answer, Refusal> {
         };
         let end = match (errors, problems.len()) {
             (0, 0) => "complete".to_owned(),
-            (0, remarks) => format!("can be used; {remarks} remarks on what is not stated"),
-            (errors, _) => format!("cannot be used: {errors} errors; the fields are described in docs/references.md"),
+            (0, remarks) => format!("can be used; remarks on what is not stated: {remarks}"),
+            (errors, _) => format!("cannot be used; errors: {errors}; the fields are described in docs/references.md"),
         };
         terminal::harmless(&format!("{}{file}: {end}\n", problems.iter().map(line).collect::<String>()))
     };

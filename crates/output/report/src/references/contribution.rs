@@ -54,8 +54,8 @@ pub struct Contribution {
 }
 
 /// # Errors
-/// Why nothing can be contributed: the run is not a measurement of wakeups on this program's own clock, or lacks the
-/// board's name.
+/// Why nothing can be contributed: the run is not a measurement of wakeups on a real clock, is damaged, or names neither
+/// board nor processor.
 pub fn contribution(recording: &Recording) -> Result<Contribution, String> {
     let run = &recording.run;
     if run.import.is_some() || run.virtual_time.is_some() || !super::is_of_timers(recording) {
@@ -64,7 +64,8 @@ pub fn contribution(recording: &Recording) -> Result<Contribution, String> {
     if !recording.damage.is_empty() {
         return Err(format!("the run is damaged: {}", recording.damage.join("; ")));
     }
-    let model = run.machine.board.as_deref().ok_or("the run does not name its board")?;
+    let named = run.machine.board.as_deref().or(run.machine.cpu_model.as_deref());
+    let model = named.ok_or("the run names neither its board nor its processor")?;
     let mut left_out = vec![LEFT_OUT.to_owned()];
     let mut published = Vec::new();
     for phase in &run.phases {

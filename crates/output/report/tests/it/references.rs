@@ -92,13 +92,13 @@ fn the_audit_is_contributed_by_rule_and_state_only() {
 fn what_is_no_measurement_of_a_board_is_refused_with_the_reason() {
     let (good, _) = runs::good();
     let mut unnamed = good.clone();
-    unnamed.run.machine.board = None;
+    (unnamed.run.machine.board, unnamed.run.machine.cpu_model) = (None, None);
     let mut damaged = good.clone();
     damaged.damage.push("a torn tail".into());
     let mut short = good.clone();
     short.run.phases.iter_mut().flat_map(|phase| &mut phase.cpus).for_each(|cpu| cpu.released = Some(7));
     for (recording, why) in
-        [(unnamed, "does not name its board"), (damaged, "a torn tail"), (short, "no phase has 100")]
+        [(unnamed, "neither its board nor its processor"), (damaged, "a torn tail"), (short, "no phase has 100")]
     {
         assert!(contribution(&recording).unwrap_err().contains(why), "{why}");
     }
@@ -116,4 +116,13 @@ fn a_virtual_machine_is_of_another_flavour() {
             .iter()
             .all(|p| p.flavour == Flavour::Other && p.note.as_ref().is_some_and(|n| n.contains("virtual")))
     );
+}
+
+/// A machine without firmware names is named by its processor.
+#[test]
+fn without_a_board_the_processor_is_named() {
+    let (mut recording, _) = runs::good();
+    (recording.run.machine.board, recording.run.machine.cpu_model) = (None, Some("Some(R) CPU @ 2 GHz".into()));
+    let board = read(&contribution(&recording).unwrap().text).unwrap();
+    assert_eq!((board.key.as_str(), board.name.as_str()), ("some-r-cpu-2-ghz", "Some(R) CPU @ 2 GHz"));
 }
