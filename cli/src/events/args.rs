@@ -83,7 +83,7 @@ fn loads_help() -> String {
 fn test(name: &str) -> Result<Test, String> {
     punctual_events::find(name).ok_or_else(|| {
         let names: Vec<&str> = punctual_events::TESTS.iter().map(|test| test.name).collect();
-        format!("no such test; there are {}", names.join(", "))
+        format!("no such test; available: {}", names.join(", "))
     })
 }
 

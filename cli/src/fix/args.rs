@@ -22,7 +22,7 @@ pub struct FixArgs {
     /// `punctual audit --fix --persist` keeps them, and `punctual undo boot-trial` removes the entry
     #[arg(long, requires = "persist", conflicts_with = "confirm")]
     pub trial: bool,
-    /// With --fix: reverted automatically unless confirmed with `punctual undo --confirm` within this time: 5m
+    /// With --fix: reverted automatically unless confirmed with `punctual undo --confirm` within TIME, such as 5m
     #[arg(long, value_name = "TIME", requires = "fix")]
     pub confirm: Option<Nanos>,
     #[command(flatten)]

@@ -7,6 +7,7 @@ use std::process::Command;
 /// Programs, and the Debian packages that contain them.
 const PROGRAMS: &[(&str, &str)] = &[
     ("bash", "bash"),
+    ("cargo", "cargo"),
     ("chromium", "chromium"),
     ("chrt", "util-linux"),
     ("curl", "curl"),
@@ -23,7 +24,9 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("npm", "npm"),
     ("patch", "patch"),
     ("pkg-config", "pkg-config"),
+    ("podman", "podman"),
     ("prlimit", "util-linux"),
+    ("qemu-system-x86_64", "qemu-system-x86"),
     ("rtl_433", "rtl-433"),
     ("runuser", "util-linux"),
     ("setpriv", "util-linux"),
@@ -41,7 +44,7 @@ fn package(need: &str) -> Option<&'static str> {
 /// Returns `true` if this is a need that can be checked.
 #[cfg(test)]
 pub fn is_known(need: &str) -> bool {
-    ["root", "tracefs", "devpts", "landlock", "timing"].contains(&need) || package(need).is_some()
+    ["root", "tracefs", "devpts", "kvm", "landlock", "timing"].contains(&need) || package(need).is_some()
 }
 
 fn is_there(need: &str) -> bool {
@@ -49,6 +52,7 @@ fn is_there(need: &str) -> bool {
         "root" => rustix::process::geteuid().is_root(),
         // Root mounts a tracefs if none is mounted.
         "tracefs" => rustix::process::geteuid().is_root() || Path::new("/sys/kernel/tracing/trace").exists(),
+        "kvm" => Path::new("/dev/kvm").exists(),
         "devpts" => Path::new("/dev/ptmx").exists(),
         // The active security modules: Documentation/userspace-api/landlock.rst.
         "landlock" => std::fs::read_to_string("/sys/kernel/security/lsm").is_ok_and(|all| all.contains("landlock")),
@@ -76,6 +80,7 @@ pub fn advice(need: &str) -> String {
     match (need, package(need)) {
         (_, Some(package)) => format!("apt-get install {package}, or cargo xtask live --install"),
         ("root" | "tracefs", _) => "run it as root".into(),
+        ("kvm", _) => "run it on a machine with /dev/kvm".into(),
         ("landlock", _) => {
             "boot a kernel with CONFIG_SECURITY_LANDLOCK, and mount -t securityfs nodev /sys/kernel/security".into()
         }

@@ -175,7 +175,7 @@ fn frequency(case: &Case) -> Vec<Weighed> {
 fn smi(case: &Case) -> Vec<Weighed> {
     let Some((before, after)) = case.smi.filter(|(before, after)| after > before) else { return Vec::new() };
     let text = format!(
-        "the firmware took CPU {} {} during this phase (SMI count {before} → {after}); when is not known",
+        "the firmware took CPU {} {} during this phase (SMI count {before} → {after}), at unknown times",
         case.worst.cpu,
         times(after - before),
     );

@@ -170,7 +170,7 @@ fn bounds(claim: &Claim, samples: &Samples, late: &Late, released: f64) -> Vec<S
 /// Above this share of late time, stretches of lateness are not episodes among timely releases.
 const MOST_LATE_TIME: f64 = 0.05;
 
-/// A rate of episodes of any length. They begin only outside of one another.
+/// A rate of episodes of any length. Episodes do not overlap: none begins while another lasts.
 fn rate(claim: &Claim, samples: &Samples, limit: u64, per_second: f64) -> Finding {
     let beyond = samples.beyond(limit);
     let late = episodes::late(samples, limit, beyond);

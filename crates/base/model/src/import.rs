@@ -34,7 +34,7 @@ pub struct Import {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ImportedFile {
-    /// File name without folders.
+    /// Base name of the file.
     pub name: String,
     pub format: String,
     pub bytes: u64,

@@ -325,7 +325,7 @@ impl Session {
         }
     }
 
-    /// Until the end.
+    /// Observes until the program exits, the duration is over, or `stop` is set.
     fn observe(&mut self, options: &CheckOptions, mut started: Option<Child>, stop: &AtomicBool) -> Ended {
         let end = self.begun.saturating_add(options.duration.0);
         let mut status: Option<ExitStatus> = None;

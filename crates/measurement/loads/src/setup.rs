@@ -19,7 +19,7 @@ pub(crate) fn ordinary(comm: &str, config: &ChildConfig, notes: &mut Vec<String>
         let _ = rustix::thread::set_name(&name);
     }
     if let Err(error) = fs::write("/proc/self/oom_score_adj", "1000") {
-        notes.push(format!("the OOM killer may not choose this load first: oom_score_adj: {error}"));
+        notes.push(format!("oom_score_adj cannot be set ({error}): the OOM killer might kill something else first"));
     }
     ordinary_policy(notes)?;
     if let Err(error) = punctual_uapi::set_affinity(0, &config.cpus) {

@@ -42,7 +42,7 @@ pub enum Writer {
     Perfetto,
 }
 
-/// The subject of a report, which a format can either represent or refuses ([`Writer::takes`]).
+/// The subject of a report, which a format either supports or rejects ([`Writer::takes`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// Wakeup latencies, measured or imported.

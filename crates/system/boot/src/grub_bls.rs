@@ -44,13 +44,12 @@ fn read(view: &dyn Machine) -> Result<Boot, BootError> {
     let uses = |variable: &str| entries.iter().any(|entry| entry.words().iter().any(|word| word == variable));
     // TuneD leaves the variable out where it has no words, and GRUB takes an unset one for empty.
     let tuned = env.as_deref().and_then(|env| grubenv::value(env, tuned::NAME)).filter(|_| uses(tuned::VARIABLE));
-    let kernelopts =
-        match uses(VARIABLE) {
-            true => Some(env.as_deref().and_then(|env| grubenv::value(env, "kernelopts")).ok_or_else(|| {
-                crate::read::unclear(ENV, "has no kernelopts, which entries use: grub.cfg fills it in")
-            })?),
-            false => None,
-        };
+    let kernelopts = match uses(VARIABLE) {
+        true => Some(env.as_deref().and_then(|env| grubenv::value(env, "kernelopts")).ok_or_else(|| {
+            crate::read::unclear(ENV, "does not set kernelopts, which the entries reference: grub.cfg fills it in")
+        })?),
+        false => None,
+    };
     Ok(Boot { entries, default, is_sure: by_saved.is_some(), kernelopts, tuned })
 }
 
@@ -99,7 +98,7 @@ pub(crate) fn change(view: &dyn Machine, change: &Change) -> Result<Plan, Stop> 
         return Err(refusal.into());
     }
     if let Some(word) = change.add.iter().find(|word| word.contains(['$', '\\', '\'', '`', ';', '{', '}'])) {
-        let why = format!("`{word}` has a character that GRUB's own language reads otherwise");
+        let why = format!("`{word}` has a character that is special in GRUB scripts");
         return Err(Refusal::new(why).into());
     }
     if let Some(parted) = boot.entries.iter().find(|entry| entry.is_parted()) {

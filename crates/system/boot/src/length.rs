@@ -16,7 +16,7 @@ fn added(view: &dyn Machine, before: &[String]) -> Result<Option<usize>, Refusal
     Ok(seen.map(|words| length(words.iter().filter(is_new))))
 }
 
-/// Checks the configured words and what firmware and loader add. A truncated command line may lose `root=`.
+/// Checks that the command line, with what firmware and boot loader append, fits COMMAND_LINE_SIZE: a truncated one may lose `root=`.
 pub(crate) fn check(view: &dyn Machine, before: &[String], after: &[String]) -> Result<Option<String>, Refusal> {
     if length(after.iter()) <= length(before.iter()) {
         return Ok(None);

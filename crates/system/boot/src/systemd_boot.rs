@@ -79,7 +79,7 @@ pub(crate) fn current(view: &dyn Machine) -> Result<Configured, BootError> {
     let is_known = boot.chosen().is_some() && boot.is_sure;
     match boot.chosen() {
         None => notes.push("the command line is inside a unified kernel image, which is not read".to_owned()),
-        Some(entry) if !boot.is_sure => notes.push(format!("which entry boots is not said: taken to be {}", entry.id)),
+        Some(entry) if !boot.is_sure => notes.push(format!("no default entry is configured: assuming {}", entry.id)),
         Some(_) => {}
     }
     Ok(Configured {

@@ -102,7 +102,7 @@ fn charged(view: &View, piece: &Piece, place: Place) -> Option<(u64, u64)> {
     Some((charge.to - charge.from, charge.runtime))
 }
 
-/// Much less CPU time was charged than passed: the hypervisor ran something else.
+/// Far less CPU time was accounted than elapsed: steal.
 pub(super) fn stolen(view: &View, piece: &Piece, place: Place) -> Option<Label> {
     let (wall, runtime) = charged(view, piece, place)?;
     let short = wall.saturating_sub(runtime) >= (piece.ns() / 2).max(OVERDUE / 2);

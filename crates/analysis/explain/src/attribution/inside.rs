@@ -29,7 +29,7 @@ pub(super) struct Inside {
     nmi: bool,
     /// The last event is a wakeup tracer's, whose next lines follow in the same call (kernel/trace/trace_sched_wakeup.c, probe_wakeup).
     probe: bool,
-    /// The first event of the CPU, until an event shows that no interrupt had begun before it.
+    /// Start of the CPU's trace, until an event shows that no interrupt was in progress there.
     cut: Cut,
 }
 

@@ -203,7 +203,7 @@ impl Machine {
     }
 
     /// `booster` waits for a lock, and `owner` inherits its priority. Returns the thread in between: the owner of that lock, which is
-    /// asleep for one that `owner` holds.
+    /// itself blocked on a lock held by `owner`.
     pub(super) fn inherits(&mut self, booster: i32, owner: i32) -> Option<i32> {
         let locks = self.tasks.get(booster).locks.get_or_insert_default();
         let before = locks.boosted.last().copied();

@@ -27,7 +27,7 @@ pub(crate) struct Reader {
     unreadable: u64,
 }
 
-/// Columns of the rows.
+/// Column layouts of the versions of Xenomai's latency tool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Layout {
     /// No header yet: only rows of the usual form are accepted.

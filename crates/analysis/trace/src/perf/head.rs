@@ -50,7 +50,7 @@ pub(super) fn read<R: Read + Seek>(
     let whole = data.at.saturating_add(data.size);
     if data.size == 0 {
         // The size is written last: perf was killed.
-        meta.info.note(Damage::Truncated { inside: "the head, which perf writes last" }, Place::Whole);
+        meta.info.note(Damage::Truncated { inside: "the header, which perf writes last" }, Place::Whole);
     } else if let Err(error) = features(input, meta, whole, bits) {
         let at = input.at();
         let damage = match error {

@@ -90,8 +90,7 @@ pub(super) fn started(pid: i32) -> Option<u64> {
     text.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
 }
 
-/// Ends a make that survived, perhaps paused, and still holds the lock: terminates it, and continues it so that it can
-/// end.
+/// Kills a make that is left over and still holds the lock: SIGTERM, then SIGCONT in case it is stopped.
 pub(super) fn end_of_before(out: &Path) -> Result<(), KbuildError> {
     let Some((pid, start)) = State::read(out)?.and_then(|state| state.running) else { return Ok(()) };
     let group = Pid::from_raw(pid).filter(|_| started(pid) == Some(start));

@@ -21,7 +21,7 @@ pub fn title(bench: &Bench) -> String {
             format!("images of {} posted {to} for {}{beside}", bytes(n.bytes), n.duration_ns)
         }
         BenchSettings::Memory { threads, bytes: size } => {
-            format!("bandwidth of memory, {}, {} each", plural((*threads).into(), "thread", "threads"), bytes(*size))
+            format!("memory bandwidth, {}, {} each", plural((*threads).into(), "thread", "threads"), bytes(*size))
         }
         BenchSettings::Disk { folder, bytes: size, writes } => {
             let folder = line(&folder.display().to_string());

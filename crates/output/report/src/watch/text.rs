@@ -23,7 +23,7 @@ pub fn watch_text(watched: &Watched) -> String {
     out
 }
 
-/// What a watch that starts measures, what it traces, where it writes, and how to see and end it. `out` is its
+/// The start-up message of `watch`: what it measures and traces, where it writes, how to see and stop it. `out` is its
 /// directory, as a user types it; without a `duration` it runs until a signal ends it.
 pub fn watch_started(watch: &Watch, out: &str, duration: Option<Nanos>) -> String {
     let settings = &watch.settings;

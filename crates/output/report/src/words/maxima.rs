@@ -5,7 +5,7 @@ use punctual_model::{BlockMaximum, Recording};
 use punctual_units::{Arrange, CpuId, Nanos};
 use std::collections::BTreeMap;
 
-/// With fewer complete blocks of a CPU nothing can be said over time.
+/// The fewest complete blocks of a CPU from which a trend can be stated.
 const LEAST: usize = 3;
 
 /// The distribution of the maxima of complete blocks: minimum, median, and maximum with its place and time. `None` if

@@ -15,7 +15,7 @@ const DEBUG: &str = "/sys/kernel/debug/sched/debug";
 pub struct Reservation {
     /// Name of the thread.
     pub name: String,
-    /// Process.
+    /// Process ID of the task that holds the reservation.
     pub pid: u32,
     /// CPU time per period.
     pub runtime: Nanos,
@@ -45,7 +45,7 @@ pub struct Admission {
 }
 
 impl Admission {
-    /// Reads what is reserved now.
+    /// Reads the deadline bandwidth that is reserved now.
     ///
     /// # Errors
     /// Why it cannot be read.

@@ -19,8 +19,8 @@ pub struct Cycle {
     pub skipped: u64,
     /// Releases that are due and will still run: [`Miss::CatchUp`] only.
     pub pending: u64,
-    /// How often the kernel stopped the task since its previous cycle because its runtime was used up: SCHED_DEADLINE
-    /// only. It counts at ticks, so of several overruns in one it may see one.
+    /// How often the task was throttled since its previous cycle, its runtime used up: SCHED_DEADLINE only. Detected at
+    /// ticks, so several overruns within one tick may count once.
     pub overruns: u64,
 }
 

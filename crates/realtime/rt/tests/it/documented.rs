@@ -22,7 +22,7 @@ fn the_documented_program_is_the_compiled_example() {
 }
 
 #[test]
-#[ignore = "live: cargo, with the crates downloaded (cargo fetch)"]
+#[ignore = "live: cargo"]
 fn it_compiles_and_runs_in_a_fresh_project() {
     let folder = tempfile::tempdir().unwrap();
     let project = folder.path().join("control");

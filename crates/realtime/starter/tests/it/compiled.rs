@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::Instant;
 
 #[test]
-#[ignore = "live: root, cargo's registry, timing"]
+#[ignore = "live: root, cargo, timing"]
 fn the_loop_in_rust_prints_its_statistics() {
     let begun = Instant::now();
     let scratch = tempfile::tempdir().unwrap();

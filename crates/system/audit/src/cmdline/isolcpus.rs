@@ -10,7 +10,7 @@ use punctual_units::CpuList;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Isolcpus {
     pub flags: Vec<String>,
-    /// Words that stand where flags do and are none: the kernel passes over them.
+    /// Unknown flags, which the kernel skips.
     pub skipped: Vec<String>,
     /// Why the kernel ignores the parameter, a sentence.
     pub wrong: Option<String>,

@@ -60,7 +60,7 @@ fn region(part: &str, scope: Scope) -> Result<impl Iterator<Item = u32>, String>
     let (first, last) = if range.eq_ignore_ascii_case("all") {
         // Commit b18def121f07.
         if scope.is_before((5, 14)) {
-            return Err("is known since Linux 5.14".to_owned());
+            return Err("is supported since Linux 5.14".to_owned());
         }
         (0, scope.last)
     } else {

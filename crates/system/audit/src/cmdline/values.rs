@@ -62,7 +62,9 @@ pub(crate) fn refused(word: &str, release: Option<Release>) -> Option<String> {
         // The kernel then takes the best-rated (clocksource_select, kernel/time/clocksource.c).
         "clocksource" if !CLOCKS.contains(&value) => {
             let near = CLOCKS.iter().find(|name| value.len() >= 3 && distance(value, name) == 1)?;
-            Some(format!("`{shown}` names no clocksource ({near} is one): the kernel takes the best-rated"))
+            Some(format!(
+                "`{shown}` is not a clocksource ({near} is one): the kernel falls back to the highest-rated one"
+            ))
         }
         _ => None,
     }

@@ -84,7 +84,7 @@ impl<'n> Reader<'_> {
                     }
                 }
                 ("parameters", Value::Null) => {}
-                ("parameters", _) => return Err(value.error(self.file, "parameters is a list: `- isolcpus=2-3`")),
+                ("parameters", _) => return Err(value.error(self.file, "parameters must be a list: `- isolcpus=2-3`")),
                 (_, Value::Null) => {}
                 (name, _) if OLD.contains(&name) => {
                     words.push((format!("{name}={}", self.word(value, name)?), value));
@@ -150,7 +150,7 @@ impl<'n> Reader<'_> {
     fn others(&mut self, pairs: &'n [(Node, Node)], known: &[&str]) {
         for (key, _) in pairs {
             if !key.word().is_some_and(|key| known.contains(&dashed(key).as_str())) {
-                self.note(key, "is no key that is known here");
+                self.note(key, "is an unknown key");
             }
         }
     }

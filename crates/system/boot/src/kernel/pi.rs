@@ -21,7 +21,9 @@ pub fn trial(view: &dyn Machine, kernel: &NewKernel) -> Result<Trial, Refusal> {
     }
     let config = required(view, &format!("{folder}/config.txt")).map_err(stop)?;
     if config.lines().any(|line| line.trim().eq_ignore_ascii_case("[tryboot]")) {
-        return Err(Refusal::new("config.txt has a section [tryboot] of somebody else, which would hold in the trial"));
+        return Err(Refusal::new(
+            "config.txt has a [tryboot] section that punctual did not write and that would apply to the trial boot",
+        ));
     }
     let path = format!("{folder}/tryboot.txt");
     if text(view, &path).map_err(stop)?.is_some_and(|old| !old.contains("# punctual: ")) {
