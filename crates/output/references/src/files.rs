@@ -14,7 +14,6 @@ pub const FILES: &[&str] = files![
     "beckhoff-cx9020",
     "brazos-n450",
     "cl-som-imx7",
-    "ecu-4000s-rk3568",
     "fujitsu-d3161-i7-3770",
     "fujitsu-d3162-i5-3570",
     "hikey",

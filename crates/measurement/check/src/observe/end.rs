@@ -71,6 +71,11 @@ impl Session {
                 "no allocator was found in its files: it may be linked statically and stripped".into(),
             ),
         }
+        if self.probes.is_withdrawn {
+            let why =
+                "the probes were withdrawn: of real-time threads only malloc, free, calloc and realloc are observed";
+            self.miss("allocations by memalign, aligned new and others", why.into());
+        }
         let (begin, real_time_from) = match (options.after, &options.from, self.marked) {
             (Some(after), ..) => (Begin::At(self.begun + after.0), format!("{after} after the start, as given")),
             (None, Some(function), Some(marked)) => {
