@@ -15,7 +15,6 @@ pub struct BaselineError(#[from] serde_json::Error);
 pub struct Baseline(BTreeMap<Identity, Vec<Option<u32>>>);
 
 /// Rule, thread, file, function, and whether it was in a cycle.
-
 type Identity = (String, String, Option<String>, Option<String>, bool);
 
 #[derive(Deserialize)]
