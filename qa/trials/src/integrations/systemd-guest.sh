@@ -205,7 +205,7 @@ install -d -m 700 /etc/punctual
 (umask 077; head -c 32 /dev/urandom | base64 >/etc/punctual/serve.secret)
 systemctl reset-failed $serve
 systemctl start $serve || fail "systemctl start $serve: code $?"
-within 60 "journal $serve | grep -q 'answering on 0.0.0.0'"
+within 60 "journal $serve | grep -q 'listening on 0.0.0.0'"
 exec 3<>/dev/tcp/127.0.0.1/7375 || fail "$serve takes no connection"
 printf 'PUNCTUAL-LOAD/1 hello\n' >&3
 read -r -t 30 -u 3 version answer token
@@ -220,7 +220,7 @@ ExecStart=/usr/bin/punctual serve
 ExecStartPre=/bin/bash /usr/local/bin/probe-serve.sh
 CONF
 systemctl enable --quiet --now $serve || fail "systemctl enable --now $serve: code $?"
-within 60 "journal $serve | grep -q 'answering on 127.0.0.1'"
+within 60 "journal $serve | grep -q 'listening on 127.0.0.1'"
 refused=$(journal $serve | grep -c '^refused: ')
 [ "$refused" = 5 ] || fail "$serve: $refused refusals of 5"
 caps=$(awk '/^CapEff/ {print $2}' "/proc/$(show $serve MainPID)/status")
