@@ -82,7 +82,7 @@ pub struct CheckThread {
     /// The last that was read; null if the thread ended before.
     pub scheduling: Option<Scheduling>,
     pub is_real_time: bool,
-    /// Null: it waits at no place repeatedly.
+    /// Null: it waits at no place repeatedly, or is not real-time.
     pub cycles: Option<CheckCycles>,
 }
 

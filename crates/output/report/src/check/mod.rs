@@ -60,7 +60,12 @@ fn place(frame: &CheckFrame) -> String {
 fn thread(one: &CheckThread) -> String {
     let policy = one.scheduling.map_or_else(|| "policy not known".to_owned(), |scheduling| scheduling.to_string());
     let head = format!("{} ({}) {policy}", one.name, one.tid);
-    let Some(cycles) = &one.cycles else { return format!("{head}: no cycles: it waits at no place repeatedly") };
+    let Some(cycles) = &one.cycles else {
+        // The waits of ordinary threads are not recorded.
+        let why =
+            if one.is_real_time { "no cycles: it waits at no place repeatedly" } else { "not real-time, not examined" };
+        return format!("{head}: {why}");
+    };
     let at = cycles.place.as_ref().map(|frame| format!(" in {}", place(frame))).unwrap_or_default();
     let period = match (cycles.period_ns, cycles.jitter_ns, cycles.jitter_max_ns) {
         (Some(period), Some(jitter), Some(most)) => {
