@@ -250,20 +250,21 @@ const OPTIONS: [&str; 7] =
 fn has_line(text: &str, option: &str, value: &str) -> bool {
     let value_of =
         |line: &str| line.strip_prefix("CONFIG_")?.strip_prefix(option)?.strip_prefix('=').map(str::to_owned);
-    text.lines().filter_map(value_of).any(|found| found.trim_matches('"') == value)
+    text.lines().filter_map(value_of).any(|found| bare(&found) == value)
+}
+
+/// Without one quote at each end: what is within is the value, an escaped quote at its end too.
+fn bare(value: &str) -> &str {
+    value.strip_prefix('"').and_then(|value| value.strip_suffix('"')).unwrap_or(value)
 }
 
 /// Compares with the result of a simple text search; returns true if the option is known.
 fn said(config: &KernelConfig, text: &str, option: &str) -> bool {
     let (on, off) = (format!("CONFIG_{option}="), format!("# CONFIG_{option} is not set"));
     let last = text.lines().rfind(|line| line.starts_with(&on) || *line == off);
-    // One quote at each end: what is within is the value, an escaped quote at its end too.
-    let bare = |value: &'_ str| -> String {
-        value.strip_prefix('"').and_then(|value| value.strip_suffix('"')).unwrap_or(value).to_owned()
-    };
     let last = last.map(|line| bare(line.strip_prefix(&on).unwrap_or("n")));
     match (config.get(option), last) {
-        (Setting::Is(value), Some(last)) => assert_eq!(value, last.as_str(), "{option}"),
+        (Setting::Is(value), Some(last)) => assert_eq!(value, last, "{option}"),
         (Setting::Off, Some(last)) => assert_eq!(last, "n", "{option}"),
         (Setting::Is(value), None) => panic!("{option}={value}, but no line contains it"),
         (Setting::Unknown, Some(_)) => panic!("{option} is unknown"),
