@@ -1,22 +1,21 @@
 //! Observes a program for a while.
 
+mod attach;
 mod end;
 
 pub use end::outcome;
 
 use crate::order::Order;
 use crate::probes::{MOST_HITS, Probes};
-use crate::recorder::{Probeable, Recorder};
+use crate::recorder::Recorder;
 use crate::sources::{
-    ALLOCATORS, DEEP, DEEP_STACK, ENTER, EXIT, FAULT, MAJOR, MARK, MINOR, SMALL_STACK, SWITCHES, TASKS, Tags, WAKING,
+    DEEP, DEEP_STACK, ENTER, EXIT, FAULT, MAJOR, MARK, MINOR, SMALL_STACK, SWITCHES, TASKS, Tags, WAKING,
 };
 use crate::start::Stopped;
-use crate::subject::{Subject, mappings, program_file};
+use crate::subject::{Subject, program_file};
 use crate::system::Live;
-use punctual_journal::Journal;
 use punctual_model::{Check, CheckSource};
 use punctual_perf::{Buffer, Handle, Observer, Record, Source, Spec, Target, Tracepoint};
-use punctual_stacks::Images;
 use punctual_tracefs::{Tracefs, Uprobe};
 use punctual_units::{CpuList, Nanos};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -25,7 +24,7 @@ use rustix::time::{ClockId, clock_gettime};
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, ExitStatus};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -53,18 +52,6 @@ const FOR_END: Nanos = Nanos(2_000_000_000);
 const SW_FAULTS: u64 = 2;
 const SW_MINOR: u64 = 5;
 const SW_MAJOR: u64 = 6;
-/// Where C libraries are, for probes before the program has mapped its own.
-const C_LIBRARIES: [&str; 8] = [
-    "/usr/lib/x86_64-linux-gnu/libc.so.6",
-    "/usr/lib/aarch64-linux-gnu/libc.so.6",
-    "/usr/lib/arm-linux-gnueabihf/libc.so.6",
-    "/lib/x86_64-linux-gnu/libc.so.6",
-    "/usr/lib64/libc.so.6",
-    "/lib64/libc.so.6",
-    "/usr/lib/libc.so.6",
-    "/lib/libc.so.6",
-];
-
 #[derive(Clone, Debug)]
 pub struct CheckOptions {
     pub subject: Subject,
@@ -272,49 +259,6 @@ impl Session {
         self.sources.push(source(name, Some(why)));
     }
 
-    fn open_starting(&mut self, options: &CheckOptions, pid: i32, program: Option<&Path>) -> Result<(), CheckError> {
-        self.recorder.add_thread(pid, pid, 0);
-        self.open(Target::Starting(pid))?;
-        self.mark_from(options, Target::Starting(pid));
-        // What the program will map, as far as can be known.
-        let mut images = Images::default();
-        let files = program.into_iter().chain(C_LIBRARIES.iter().map(Path::new));
-        for path in files.filter_map(|path| fs::canonicalize(path).ok()) {
-            let functions = images.of_process(pid, &path).map(|elf| elf.functions(ALLOCATORS)).unwrap_or_default();
-            if !functions.is_empty() {
-                let file = Probeable { pid, path, functions };
-                self.probes.add(&mut self.observer, &mut self.recorder, &file, Target::Starting(pid));
-            }
-        }
-        Ok(())
-    }
-
-    fn attach(&mut self, options: &CheckOptions, pids: &[i32]) -> Result<(), CheckError> {
-        let threads = threads_of(pids);
-        self.open(Target::Threads(&tids(&threads)))?;
-        let now = monotonic();
-        for (pid, tid) in &threads {
-            self.recorder.add_thread(*pid, *tid, now);
-        }
-        for pid in pids {
-            for (start, length, offset, path) in mappings(*pid) {
-                self.recorder.add_mapping(*pid, start, length, offset, &path);
-            }
-        }
-        self.mark_from(options, Target::Threads(&tids(&threads)));
-        self.probe();
-        let known: HashSet<i32> = threads.iter().map(|(_, tid)| *tid).collect();
-        let missed = threads_of(pids).into_iter().filter(|(_, tid)| !known.contains(tid)).count();
-        if missed > 0 {
-            self.miss(
-                "threads created while attaching",
-                format!("{missed} may not be observed completely: check again"),
-            );
-        }
-        self.notes.push("attached while it ran: who set policies, and what happened before, is not known".into());
-        Ok(())
-    }
-
     /// Probes allocators that were mapped since the last time.
     fn probe(&mut self) {
         for file in self.recorder.take_probeable() {
@@ -367,37 +311,6 @@ impl Session {
         }
         let is_failure = status.is_some_and(|status| !status.success());
         Ended { said, code: status.and_then(|status| status.code()), is_failure }
-    }
-
-    /// Observes the function at which real-time work begins.
-    fn mark_from(&mut self, options: &CheckOptions, target: Target) {
-        let Some(function) = &options.from else { return };
-        let pids: HashSet<i32> = self.recorder.tids().map(|(pid, _)| pid).collect();
-        let file = match &options.subject {
-            Subject::Command(words) => words.first().and_then(program_file),
-            _ => pids.iter().find_map(|pid| fs::read_link(format!("/proc/{pid}/exe")).ok()),
-        };
-        let place = file.as_ref().and_then(|file| {
-            let real = fs::canonicalize(file).ok()?;
-            let (_, offset) = Images::default().of_process(0, &real)?.functions(&[function]).into_iter().next()?;
-            Some((real, offset))
-        });
-        let name = format!("the call of {function}");
-        let Some((path, offset)) = place else {
-            self.miss(&name, format!("the program has no function {function}: nm lists those it has"));
-            return;
-        };
-        let defined = Tracefs::find().and_then(|tracefs| Uprobe::define(&tracefs, &Journal::of_user(), &path, offset));
-        let uprobe = match defined {
-            Ok(uprobe) => uprobe,
-            Err(error) => return self.miss(&name, error.to_string()),
-        };
-        let spec = Spec { source: Source::Tracepoint(uprobe.id()), stack: 0, tag: MARK };
-        self.mark = Some(uprobe);
-        match self.observer.open(&spec, target, Buffer::Main, true) {
-            Err(error) => self.miss(&name, error.to_string()),
-            Ok(_) => self.found(&name),
-        }
     }
 
     fn wait(&self, time: Nanos) {
