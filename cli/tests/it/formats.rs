@@ -187,7 +187,7 @@ fn what_is_inconclusive_passes_nowhere() {
 #[test]
 fn a_suite_that_was_ended_names_the_signal_and_the_tests_that_did_not_run() {
     let suites = kinds().map(|(_, run, _)| run).into_iter().filter(|run| run.to_string_lossy().contains("events-"));
-    for (run, ended) in suites.zip(["did not end regularly (killed, or still running)", "ended early by SIGTERM"]) {
+    for (run, ended) in suites.zip(["has no recorded end (killed, or still running)", "ended early by SIGTERM"]) {
         for format in ["text", "html", "tap", "junit", "kcidb"] {
             let (code, text, err) = report(&run, format, &["--kcidb-build", "a:b"]);
             let says = text.to_lowercase().contains(&ended.to_lowercase());

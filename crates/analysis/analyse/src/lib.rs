@@ -1,8 +1,8 @@
-//! Finds the causes of the worst wakeups of a run, from counters and from saved traces. Runs that were just measured,
-//! read from a directory or imported all pass through here, so that every command reports the same causes. `judge` then
-//! judges the claims.
+//! Finds the causes of the worst wakeups of a run, from counters and from saved traces. All commands use it, for runs
+//! that were just measured, read from a directory or imported, so they all report the same causes. `judge` then judges
+//! the claims.
 //!
-//! Architecture invariant: writes nothing; needs no privileges and no measuring engine.
+//! Architecture invariant: writes nothing, and needs neither privileges nor the measuring crates.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
@@ -25,8 +25,8 @@ pub fn causes(dir: Option<&Dir>, recording: &mut Recording) -> bool {
     }
 }
 
-/// The claims by which a stored run is judged: the given ones, otherwise the run's own, otherwise that no release is
-/// missed. Imported runs are judged by given claims only.
+/// Selects the claims for judging a stored run: the given ones, otherwise those of the run, otherwise that no release
+/// is missed. Imported runs are judged only by given claims.
 pub fn claims(given: &[Claim], recording: &Recording) -> Vec<Claim> {
     match (given, &recording.run.settings.claims[..]) {
         ([], []) if recording.run.import.is_some() => Vec::new(),

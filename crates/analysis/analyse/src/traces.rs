@@ -7,7 +7,7 @@ use punctual_trace::{Kept, Source};
 use punctual_units::{Arrange, WakeupSource};
 use std::path::Path;
 
-/// Returns `false` if no trace was saved.
+/// Explains the saved traces of a run. Returns `false` if there are none.
 pub(crate) fn explain(dir: &Dir, recording: &mut Recording) -> bool {
     let (explained, damage) = explain_captures(dir, &recording.captures, recording);
     recording.explained = explained;
@@ -15,8 +15,8 @@ pub(crate) fn explain(dir: &Dir, recording: &mut Recording) -> bool {
     !recording.captures.is_empty()
 }
 
-/// Explains the late wakeups of windows saved below `dir`, worst first. Also returns which windows cannot be read, and
-/// why.
+/// Explains the late wakeups in the windows saved below `dir`, worst first. Also returns a message for each window that
+/// cannot be read.
 pub fn explain_captures(dir: &Dir, captures: &[Capture], recording: &Recording) -> (Vec<Explained>, Vec<String>) {
     let (mut explained, mut damage) = (Vec::new(), Vec::new());
     for capture in captures {
@@ -29,26 +29,26 @@ pub fn explain_captures(dir: &Dir, captures: &[Capture], recording: &Recording) 
     (explained, damage)
 }
 
-/// Facts about a late wakeup that are neither in its trace nor in its note.
+/// Facts about a late wakeup that are in neither its trace nor its note.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Known {
-    /// Kernel release, and whether a hypervisor runs the machine, for notes that lack them.
+    /// Kernel release, and whether a hypervisor runs the machine; used if the note lacks them.
     pub kernel: Option<String>,
     pub guest: Option<bool>,
-    /// True if its CPU lost time to a hypervisor at about that time; `None` if not counted.
+    /// True if its CPU lost time to a hypervisor around that time; `None` if steal time was not recorded.
     pub steal_rose: Option<bool>,
-    /// True if another thread woke it.
+    /// True if another thread woke it, not its timer.
     pub sent: bool,
 }
 
-/// Maximum number of events held in memory, more than a window has. A larger trace is read again for each pass.
+/// Maximum number of events held in memory, larger than that of a typical window. A larger trace is read once per pass.
 const HELD: usize = 500_000;
 
 /// Largest trace of a run directory in bytes.
 const LARGEST: u64 = 256 << 20;
 
-/// Explains the late wakeups of a window saved below `dir`. The trace is read into memory: some megabytes. The error
-/// says why it cannot be read.
+/// Explains the late wakeups of a window saved below `dir`. The trace, of some megabytes, is read into memory. The
+/// error is the reason why it cannot be read.
 pub fn explain_capture(
     dir: &Dir,
     capture: &Capture,
@@ -71,7 +71,7 @@ pub fn explain_capture(
         let (due_ns, woke_ns) = (late.release_mono_ns, late.release_mono_ns + late.latency_ns);
         let measured = vec![Measured { tid: late.tid, due_ns, woke_ns }];
         let mut facts = facts(capture, known(late));
-        // A killed run may lack it; the trace has it.
+        // The run may lack the release if it was killed, but the trace has it.
         facts.kernel = facts.kernel.or_else(|| first.info().kernel.clone());
         let options = ExplainOptions { measured, facts: facts.clone(), ..ExplainOptions::default() };
         let found = punctual_explain::explain(again()?.as_mut(), options);
@@ -113,7 +113,7 @@ fn known(late: &LateWakeup, recording: &Recording) -> Known {
     }
 }
 
-/// Facts about the trace of a run, from the note beside it and from its run; `None` if it has no note.
+/// Facts about the trace of a run, from its note and from its run; `None` if it has no note.
 pub fn facts_beside(path: &Path) -> Option<Facts> {
     let text = std::fs::read(path.with_extension("json")).ok()?;
     let capture: Capture = serde_json::from_slice(&text).ok()?;
@@ -126,7 +126,7 @@ pub fn facts_beside(path: &Path) -> Option<Facts> {
     Some(facts(&capture, known))
 }
 
-/// True if the CPU lost time to a hypervisor in the second of the wakeup; `None` if not counted.
+/// True if the CPU lost time to a hypervisor in the second of the wakeup; `None` if steal time was not recorded.
 fn steal_rose(late: &LateWakeup, recording: &Recording) -> Option<bool> {
     let end = late.release_mono_ns + late.latency_ns;
     recording.events.iter().find_map(|event| match event {
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
     use std::fs;
 
-    /// A run directory with a single capture described by `note`, in which each fact that can be wrong is set.
+    /// A run directory with a single capture described by `note`, in which every fact that can be wrong is set.
     fn run_with(note: &str) -> tempfile::TempDir {
         let place = tempfile::tempdir().unwrap();
         let (mut recording, _) = punctual_testing::runs::hostile("x");

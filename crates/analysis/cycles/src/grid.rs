@@ -2,27 +2,27 @@
 
 use punctual_units::Nanos;
 
-/// Instants `phase + k · period`, and how far releases are from them.
+/// A grid of instants `phase + k · period`, and the deviation of releases from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grid {
     pub period: Nanos,
-    /// Of the first instant, modulo the period.
+    /// Time of the first instant, modulo the period.
     pub phase: Nanos,
-    /// Median distance of a release from its instant.
+    /// Median deviation of a release from its instant.
     pub jitter: Nanos,
-    /// Largest distance.
+    /// Maximum deviation.
     pub jitter_max: Nanos,
-    /// Instants between the first and the last release without one.
+    /// Number of instants without a release, between the first and the last release.
     pub skipped: u64,
 }
 
-/// Share of the intervals that must be near a multiple of the period.
+/// Minimum share of the intervals that must be near a multiple of the period.
 const REGULAR: f64 = 0.8;
-/// How near, in periods.
+/// Maximum distance from a multiple that counts as near, in periods.
 const NEAR: f64 = 0.2;
 
 impl Grid {
-    /// Fits a grid to releases in the order of time; `None` if they keep to none.
+    /// Fits a grid to releases in chronological order; `None` if they are not periodic.
     pub fn fit(releases: &[u64]) -> Option<Grid> {
         let first = *releases.first()?;
         let mut intervals: Vec<u64> = releases.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect();
@@ -46,7 +46,8 @@ impl Grid {
         let times: Vec<f64> = releases.iter().map(|time| time.saturating_sub(first) as f64).collect();
         let (mut period, mut origin) = (median, 0.0);
         let mut numbers: Vec<f64> = Vec::new();
-        // The median interval alone would number distant releases wrongly, so the span that is fitted doubles.
+        // The median interval alone would give wrong numbers for distant releases, so the fit starts with a short span
+        // and doubles it.
         let mut span = 16;
         loop {
             let part = &times[..times.len().min(span)];
@@ -77,7 +78,8 @@ impl Grid {
     }
 }
 
-/// Least squares of time over number, without what is further than half a period from the line so far.
+/// Line of release time over release number by least squares. Releases further than half a period from the previous
+/// line are ignored.
 fn line(times: &[f64], numbers: &[f64], period: f64, origin: f64) -> Option<(f64, f64)> {
     let near = |(time, number): &(&f64, &f64)| (*time - origin - *number * period).abs() < period * NEAR;
     let points: Vec<(f64, f64)> = times.iter().zip(numbers).filter(near).map(|(t, n)| (*t, *n)).collect();

@@ -1,11 +1,11 @@
-//! The cycles of a thread, found from its waits.
+//! Finds the cycles of a thread from its waits.
 //!
-//! A thread that controls something waits, works, and waits again at the same place in its code. Of all places where it
-//! slept, the one where it slept longest altogether is its release; a cycle lasts from a release to the next wait there.
-//! If the releases keep to a grid they have a period, a phase and a jitter. Where two places are about equally likely,
-//! [`Cycles::ambiguous_with`] names the other one.
+//! A control thread waits, works, and waits again at the same place in its code. Among all places where it slept, the
+//! one with the longest total sleep is its release. A cycle lasts from a release to the next wait at that place. If the
+//! releases are periodic, they have a period, a phase and a jitter. If a second place is about equally likely,
+//! [`Cycles::ambiguous_with`] names it.
 //!
-//! Architecture invariant: pure; the caller says what each wait is and where.
+//! Architecture invariant: pure functions; the caller describes each wait and its place.
 
 #![forbid(unsafe_code)]
 
@@ -16,10 +16,10 @@ pub use grid::Grid;
 use punctual_units::Nanos;
 use std::collections::BTreeMap;
 
-/// Fewer waits at a place make no cycles.
+/// Minimum number of waits at a place that form cycles.
 pub const FEWEST: usize = 4;
 
-/// What ends a wait.
+/// The event that ends a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Release {
     /// clock_nanosleep(2) with TIMER_ABSTIME.
@@ -39,7 +39,7 @@ pub enum Release {
     /// A character device, such as a GPIO line or an interrupt of uio.
     Device,
     MessageQueue,
-    /// One of several descriptors, or one of unknown type.
+    /// One of several descriptors, or a descriptor of unknown type.
     Descriptors,
 }
 
@@ -67,17 +67,17 @@ impl Release {
     }
 }
 
-/// A wait that has ended. Times are CLOCK_MONOTONIC.
+/// A completed wait. Times are CLOCK_MONOTONIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wait {
-    /// Where in the program: equal for equal call chains.
+    /// Identifier of the call chain; equal chains have equal values.
     pub place: u32,
     pub release: Release,
-    /// When the system call began.
+    /// Time at which the system call began.
     pub begin: Nanos,
-    /// When the thread was made runnable again; `None` if it did not sleep.
+    /// Time at which the thread became runnable; `None` if it did not sleep.
     pub woken: Option<Nanos>,
-    /// When the system call returned.
+    /// Time at which the system call returned.
     pub end: Nanos,
 }
 
@@ -87,14 +87,14 @@ impl Wait {
     }
 }
 
-/// From a release to the next wait at the same place.
+/// A cycle, from a release to the next wait at the same place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cycle {
-    /// When the thread became runnable; if it had not slept, when its wait returned.
+    /// Time at which the thread became runnable; if it did not sleep, the time at which its wait returned.
     pub release: Nanos,
-    /// When the wait returned.
+    /// Time at which the wait returned.
     pub start: Nanos,
-    /// When it waited again.
+    /// Time of the next wait at this place.
     pub end: Nanos,
 }
 
@@ -102,17 +102,17 @@ pub struct Cycle {
 pub struct Cycles {
     pub place: u32,
     pub release: Release,
-    /// In the order of time. The last one, whose end was not seen, is left out.
+    /// Cycles in chronological order, without the last one, whose end was not observed.
     pub cycles: Vec<Cycle>,
-    /// `None` if the releases keep to no grid.
+    /// Grid of the releases; `None` if they are not periodic.
     pub grid: Option<Grid>,
-    /// Another place that may be the release as well.
+    /// Another place that may be the release.
     pub ambiguous_with: Option<u32>,
 }
 
 impl Cycles {
-    /// Finds the cycles in the waits of one thread, which are in the order of time. `None`: it does not wait at the
-    /// same place [`FEWEST`] times.
+    /// Finds the cycles in the waits of one thread, given in chronological order. `None` if it waits at no place at
+    /// least [`FEWEST`] times.
     pub fn find(waits: &[Wait]) -> Option<Cycles> {
         let mut places: BTreeMap<u32, (u64, usize)> = BTreeMap::new();
         for wait in waits {
@@ -130,7 +130,7 @@ impl Cycles {
         let rivals: Vec<u32> =
             candidates[1..].iter().filter(|(slept, _)| *slept > most / 2).map(|(_, place)| *place).collect();
         let timer = |place: u32| waits.iter().any(|wait| wait.place == place && wait.release.is_timer());
-        // A timer among events is what the thread is released by; the events are parts of its cycle.
+        // If a timer is among several events, it is the release; the other events occur within its cycle.
         let timers: Vec<u32> =
             [first].into_iter().chain(rivals.iter().copied()).filter(|place| timer(*place)).collect();
         let (place, ambiguous_with) = match (timers.as_slice(), rivals.first()) {
@@ -152,13 +152,13 @@ impl Cycles {
         Some(Cycles { place, release, cycles, grid: Grid::fit(&releases), ambiguous_with })
     }
 
-    /// The cycle in which something happened; `None` before the first, while it waits, and after the last.
+    /// The cycle that contains this time; `None` before the first cycle, during waits, and after the last cycle.
     pub fn at(&self, time: Nanos) -> Option<usize> {
         let at = self.cycles.partition_point(|cycle| cycle.release <= time).checked_sub(1)?;
         (time <= self.cycles[at].end).then_some(at)
     }
 
-    /// From the first release to the last wait.
+    /// Time of the first release and of the last wait.
     pub fn span(&self) -> Option<(Nanos, Nanos)> {
         Some((self.cycles.first()?.release, self.cycles.last()?.end))
     }

@@ -8,7 +8,7 @@ fn wait(place: u32, release: Release, begin: u64, woken: u64, end: u64) -> Wait 
     Wait { place, release, begin: Nanos(begin), woken: Some(Nanos(woken)), end: Nanos(end) }
 }
 
-/// Waits of a loop of 1 ms that works 200 µs.
+/// Waits of a loop with a period of 1 ms that works for 200 µs.
 fn controller(cycles: u64) -> Vec<Wait> {
     (1..=cycles).map(|n| wait(1, Release::AbsoluteSleep, n * MS - 800 * US, n * MS, n * MS + 10 * US)).collect()
 }
@@ -79,7 +79,7 @@ fn few_or_no_waits_make_no_cycles() {
 }
 
 proptest! {
-    /// Releases are late by up to 10 % of the period and some are skipped.
+    /// Releases are late by up to 10 % of the period, and some are skipped.
     #[test]
     fn a_period_is_found_within_two_percent(
         period in 100_000u64..100_000_000,

@@ -6,13 +6,14 @@ use punctual_units::{Arrange, Nanos};
 const SECONDS: usize = 256;
 const NS: f64 = 1e9;
 
-/// Uses the worst wakeups, whose times are exact. If they show no period or few were kept, also uses the seconds with
-/// the worst wakeups, which include smaller latencies.
+/// Tests the worst wakeups, whose times are exact. If they show no period, or if few were kept, also tests the seconds
+/// with the worst wakeups, which include smaller latencies.
 pub(crate) fn arrivals(recording: &Recording, cell: &Cell, seconds: &[(u64, u64)]) -> Arrivals {
     let wakeups: Vec<u64> = recording.worst_of(cell.phase, cell.cpu).map(|w| w.release_mono_ns).collect();
     let mut worst: Vec<&(u64, u64)> = seconds.iter().collect();
     worst.arrange_by_key(|(at, max)| (std::cmp::Reverse(*max), *at));
-    // Only a share of the seconds: all of them would show when measurements took place, not when wakeups were late.
+    // Only a share of the seconds is used. All of them would show the times of the measurements, not those of late
+    // wakeups.
     worst.truncate(SECONDS.min(seconds.len() / 4));
     let worst: Vec<u64> = worst.into_iter().map(|(at, _)| *at).collect();
     let period = recording.run.settings.period_ns.map_or(1.0, |p| p.0 as f64 / NS);
@@ -29,7 +30,7 @@ fn nothing() -> Arrivals {
     Arrivals { source: ArrivalSource::Wakeups, of: 0, pattern: ArrivalPattern::TooFew }
 }
 
-/// `None` if there are too few wakeups, or the measuring time is unknown.
+/// Tests for periods and bursts. `None` if there are too few wakeups, or the measuring time is unknown.
 fn found(
     recording: &Recording,
     cell: &Cell,
@@ -42,7 +43,7 @@ fn found(
         phase.stretches().into_iter().map(|(from, to)| (from, to.unwrap_or(last))).collect();
     let first = stretches.first()?.0;
     let since = |ns: u64| ns.saturating_sub(first) as f64 / NS;
-    // Times outside come from a damaged file, since the phase cannot have observed them.
+    // Times outside the phase come from a damaged file.
     let within = |t: &&u64| stretches.iter().any(|(from, to)| from <= *t && *t <= to);
     let at: Vec<f64> = times.iter().filter(within).map(|t| since(*t)).collect();
     let stretches: Vec<(f64, f64)> = stretches.iter().map(|(from, to)| (since(*from), since(*to))).collect();

@@ -1,4 +1,4 @@
-//! A cell, which is one phase on one CPU: its samples and their reliability.
+//! The samples of one phase on one CPU (a cell), and their reliability.
 
 use crate::doubt::{Doubt, cpus};
 use crate::late::Late;
@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 const MICRO: u64 = 1_000;
 
-/// A limit equivalent to `limit` for whole microseconds, at the end of a bin if possible: then the histogram knows
-/// exactly how many samples are above it.
+/// A limit that is equivalent for whole microseconds and lies at the end of a bin if possible. The histogram then gives
+/// the exact number of samples above it.
 fn between_bins(limit: u64) -> u64 {
     let last = limit / MICRO * MICRO;
     let Some(next) = last.checked_add(MICRO) else { return limit };
@@ -20,36 +20,36 @@ fn between_bins(limit: u64) -> u64 {
 pub(crate) struct Cell<'a> {
     pub phase: &'a str,
     pub cpu: CpuId,
-    /// The cell can never pass.
+    /// True if the cell can never pass.
     pub doubtful: bool,
-    /// `None` if nothing was recorded.
+    /// Samples; `None` if nothing was recorded.
     pub samples: Option<Samples<'a>>,
 }
 
 pub(crate) struct Samples<'a> {
     pub raw: &'a Histogram,
-    /// Skipped periods; minimum and maximum are bin edges.
+    /// Lateness of skipped periods. Minimum and maximum are bin edges.
     pub skipped: &'a Histogram,
-    /// Wakeups and skipped periods; never empty.
+    /// Latencies of wakeups and skipped periods; never empty.
     pub corrected: Histogram,
     /// Exact largest corrected latency, ns.
     pub max: u64,
-    /// Skipped periods according to the histogram or the thread's counter, whichever is larger.
+    /// Number of skipped periods according to the histogram or the thread's counter, whichever is larger.
     pub missed: u64,
     pub late: Late,
     /// Period in ns; 0 if unknown.
     pub period: u64,
-    /// Upper bound of the number of periods skipped without being counted: 0 for own runs, [`u64::MAX`] if an imported
-    /// file gives none.
+    /// Upper bound on the number of skipped periods that were not counted: 0 for runs of this program, [`u64::MAX`] if
+    /// an imported file states none.
     pub uncounted: u64,
     /// How far samples may deviate from their recorded values.
     pub blur: Blur,
     pub deadline: Option<u64>,
-    /// The file does not have the order of its samples: an import.
+    /// True if the order of the samples is unknown (imported files).
     pub is_unordered: bool,
-    /// Episodes recorded by limit.
+    /// Recorded episodes, by limit.
     pub episodes: &'a [Episodes],
-    /// Counts by blocks of time, for quantiles.
+    /// Counts per block of time, for quantiles.
     pub blocks: &'a [Blocks],
 }
 
@@ -83,11 +83,11 @@ fn samples<'a>(
     worst: &[&Worst],
 ) -> Option<Samples<'a>> {
     let Distribution { raw, skipped } = distribution;
-    // Counts whose sum overflows are invalid; doubt.rs reports that.
+    // Counts whose sum overflows are invalid, which doubt.rs reports.
     raw.count().checked_add(skipped.count()).filter(|&n| n > 0)?;
     let result = phase.cpus.iter().find(|c| c.cpu == cpu);
     // A skipped period is less late than the wakeup that skipped it, so the largest wakeup is the exact maximum. If
-    // files disagree, the larger figure counts, because it was observed.
+    // files contradict each other, the larger figure counts, because it was observed.
     let raw_max = raw.max().unwrap_or(0);
     let skipped_max = match skipped.bins().next_back() {
         Some(bin) if bin.low > raw_max => bin.high.min(skipped.max().unwrap_or(bin.high)),
@@ -119,12 +119,12 @@ fn samples<'a>(
 }
 
 impl Samples<'_> {
-    /// Bounds (least, most) of the number of corrected samples later than `limit`.
+    /// Minimum and maximum number of corrected samples later than `limit`.
     pub fn beyond(&self, limit: u64) -> (u64, u64) {
         let (raw, skipped) = (self.raw_beyond(limit), self.skipped_beyond(limit));
-        // The maximum may be known independently of the histogram.
+        // The maximum may be known exactly, independently of the histogram.
         let known = u64::from(self.max > limit.saturating_add(self.blur.below_ns));
-        // A skipped period is less late than the wakeup that skipped it: if no wakeup exceeds the limit, no skipped
+        // A skipped period is less late than the wakeup that skipped it. If no wakeup exceeds the limit, no skipped
         // period does.
         let uncounted = if raw.1 > 0 { self.uncounted } else { 0 };
         ((raw.0 + skipped.0).max(known), (raw.1 + skipped.1).max(known).saturating_add(uncounted))
@@ -139,7 +139,7 @@ impl Samples<'_> {
         }
     }
 
-    /// The same from the histogram alone, widened by the blur.
+    /// Like [`Samples::raw_beyond`], from the histogram alone, widened by the blur.
     fn blurred_beyond(&self, limit: u64) -> (u64, u64) {
         let Blur { below_ns, above_ns, unplaced, .. } = self.blur;
         let whole = self.whole_micros();
@@ -160,7 +160,7 @@ impl Samples<'_> {
 
     /// Like [`Samples::beyond`], for skipped periods only.
     fn skipped_beyond(&self, limit: u64) -> (u64, u64) {
-        // Not Histogram::above, which treats the maximum as exact; here it is only the edge of its bin.
+        // Histogram::above treats the maximum as exact, but here it is only the edge of its bin.
         let count = |edge: fn(&punctual_units::Bin) -> u64| {
             self.skipped.bins().rev().take_while(|b| edge(b) > limit).map(|b| b.count).sum()
         };
@@ -171,8 +171,8 @@ impl Samples<'_> {
         }
     }
 
-    /// Bounds in ns of the sample with this rank (1 = smallest) among all corrected ones: the edges of its bin, widened
-    /// by the blur. `None`: unbounded above.
+    /// Bounds in ns on the sample with this rank (1 = smallest) among all corrected ones: the edges of its bin, widened
+    /// by the blur. An upper bound of `None` means unbounded.
     pub fn edges_at(&self, rank: u64) -> Option<(u64, Option<u64>)> {
         let mut seen = 0;
         let bin = self.corrected.bins().find(|bin| {
@@ -182,9 +182,9 @@ impl Samples<'_> {
         let min = self.corrected.min().unwrap_or(0);
         let low = bin.low.max(min).min(self.max).saturating_sub(self.blur.below_ns);
         let high = match self.blur.unplaced {
-            // Beyond this bin the order of the samples is unknown.
+            // The order of samples beyond this bin is unknown.
             Some(unplaced) if bin.high >= unplaced.from_ns => unplaced.to_ns,
-            // In whole microseconds: the last one in the bin.
+            // For values in whole microseconds, the last whole microsecond of the bin.
             _ if self.whole_micros() => Some((bin.high / MICRO * MICRO).min(self.max)),
             _ => Some(bin.high.min(self.max)),
         };

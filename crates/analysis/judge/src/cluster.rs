@@ -1,14 +1,14 @@
-//! Clustering of the late wakeups of a cell. The crate documentation gives the reasons.
+//! Clustering of the late wakeups of a cell. The crate documentation explains its use.
 
 use crate::late::Late;
 use punctual_model::ClusterNote;
 use punctual_stats::{intervals_estimator, runs_estimator};
 
-/// Minimum number of late samples for an estimate of clustering; with fewer, independence (1) is assumed and reported.
+/// Minimum number of late samples for an estimate of clustering. With fewer, independence (1) is assumed and reported.
 pub const LEAST_LATE: u64 = 10;
 
-/// How the clustering was determined, and the extremal index to apply (above 0, at most 1). `limit` is that of the
-/// claim.
+/// Returns how the clustering was determined, and the extremal index to apply (above 0, at most 1). `limit` is the
+/// limit of the claim.
 pub(crate) fn clustering(late: &Late, limit: u64) -> (ClusterNote, f64) {
     let Some(threshold) = late.cluster_threshold() else { return (ClusterNote::TooFew { from: 0 }, 1.0) };
     let (theta, from) = extremal_index(late, threshold);
@@ -16,7 +16,8 @@ pub(crate) fn clustering(late: &Late, limit: u64) -> (ClusterNote, f64) {
         return (ClusterNote::TooFew { from }, 1.0);
     }
     let at_limit = Some(extremal_index(late, limit)).filter(|&(t, n)| limit > threshold && n > 0 && t < theta);
-    // A few samples beyond the limit caused by one stall are one event; `from` is then that of the estimate over all.
+    // A few samples beyond the limit that are caused by one stall are one event. In that case `from` is that of the
+    // estimate over all samples.
     let (theta, from) = at_limit.map_or((theta, from), |(t, n)| (t, if n < LEAST_LATE { from } else { n }));
     (ClusterNote::Estimated { theta, from }, theta)
 }

@@ -2,8 +2,8 @@ use punctual_model::{Coverage, PeriodSeen, Phase, Run};
 use punctual_stats::probability_seen;
 use punctual_units::Nanos;
 
-/// Mean times between rare events worth considering: a minute; 14 minutes (memory scrubbing of server firmware by
-/// System Management Interrupts); an hour (leases, log rotation); a day (timers of the distribution).
+/// Mean times between typical rare events: a minute; 14 minutes (memory scrubbing of server firmware by System
+/// Management Interrupts); an hour (leases, log rotation); a day (timers of the distribution).
 pub const RARE_EVENTS: [Nanos; 4] =
     [Nanos::from_secs(60), Nanos::from_secs(14 * 60), Nanos::from_secs(3_600), Nanos::from_secs(86_400)];
 
@@ -25,9 +25,9 @@ pub(crate) fn coverage(run: &Run) -> Vec<Coverage> {
         .collect()
 }
 
-/// For a periodic event with a random offset: the share of offsets with which it falls into the measured time.
+/// Required share of the offsets of a periodic event for which it occurs within the measured time.
 const SEEN: f64 = 0.95;
-/// Periods are tried in steps of a thousandth.
+/// Step between the periods that are tried, as a factor.
 const STEP: f64 = 1.001;
 const MOST_STRETCHES: usize = 1_000;
 
@@ -41,7 +41,7 @@ pub(crate) fn periods(run: &Run) -> Vec<PeriodSeen> {
     run.phases.iter().filter_map(seen).collect()
 }
 
-/// Beginnings and ends of the measured time, ns.
+/// Start and end of each measured interval, ns.
 fn stretches(phase: &Phase) -> Vec<(u64, u64)> {
     let whole = phase.start_mono_ns.zip(phase.end_mono_ns);
     let rounds = phase.rounds.iter().filter_map(|round| Some((round.start_mono_ns, round.end_mono_ns?)));
@@ -49,17 +49,18 @@ fn stretches(phase: &Phase) -> Vec<(u64, u64)> {
     all.into_iter().filter(|(from, to)| from < to).collect()
 }
 
-/// A stretch observes every event whose period does not exceed its length; from there on, up to the first period for
-/// which the stretches modulo the period leave more than a twentieth of it uncovered.
+/// The longest period up to which every event is observed. An interval observes every event whose period does not
+/// exceed its length. Longer periods are tried until the intervals modulo the period leave more than a twentieth of it
+/// uncovered.
 fn longest_period(stretches: &[(u64, u64)]) -> Option<u64> {
     let longest = stretches.iter().map(|(from, to)| to - from).max()?;
     let all: u64 = stretches.iter().map(|(from, to)| to - from).fold(0, u64::saturating_add);
     let mut period = longest;
-    // More rounds than a run of months has come from a damaged file.
+    // A larger number of rounds than in a run of months indicates a damaged file.
     let stretches = stretches.get(..MOST_STRETCHES).unwrap_or(stretches);
     loop {
         let next = ((period as f64 * STEP) as u64).saturating_add(1);
-        // Even without any overlap they would not cover enough.
+        // Even if they did not overlap, they would not cover enough.
         if next == u64::MAX
             || all as f64 / (next as f64) < SEEN
             || (covered(stretches, next) as f64) < SEEN * next as f64
@@ -76,7 +77,7 @@ fn covered(stretches: &[(u64, u64)], period: u64) -> u64 {
     for (from, to) in stretches {
         let (at, length) = (from % period, (to - from).min(period));
         parts.push((at, at.saturating_add(length).min(period)));
-        // Avoids a sum that could overflow.
+        // Avoids an overflow of the sum.
         if length > period - at {
             parts.push((0, length - (period - at)));
         }
@@ -90,7 +91,7 @@ fn covered(stretches: &[(u64, u64)], period: u64) -> u64 {
     sum
 }
 
-/// The shortest recorded time of a CPU, from its periods instead of the planned time; 0 if there is none.
+/// The shortest recorded time of a CPU, computed from its periods, not from the planned time; 0 if there is none.
 fn recorded_ns(run: &Run, phase: &Phase) -> f64 {
     let released = phase.cpus.iter().map(|c| c.scored()).min().unwrap_or(0);
     released as f64 * run.settings.period_ns.map_or(0, |p| p.0) as f64
@@ -111,7 +112,7 @@ mod tests {
 
     #[test]
     fn rounds_in_step_with_an_event_never_see_it_and_others_do() {
-        // 20 rounds of 30 s, one a minute: an event that occurs every minute is observed in half of the cases.
+        // 20 rounds of 30 s, one per minute: an event that occurs every minute is observed in half of the cases.
         let regular: Vec<(u64, u64)> = (0..20).map(|n| (n * 60 * SECOND, (n * 60 + 30) * SECOND)).collect();
         assert!(longest_period(&regular).unwrap() < 60 * SECOND);
         let mut at = 0;

@@ -1,4 +1,4 @@
-//! Reasons why a run, a phase or a CPU cannot pass: those recorded in the run, and those found here.
+//! Reasons why a run, a phase or a CPU cannot pass: those recorded in the run, and those detected here.
 
 use crate::late::Late;
 use crate::virtual_cpus;
@@ -10,9 +10,9 @@ use punctual_units::{Bin, CpuId, CpuList, Histogram, Nanos};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) struct Doubt {
-    /// `None` for the whole run.
+    /// Phase concerned; `None` for the whole run.
     pub phase: Option<String>,
-    /// `None` for every CPU.
+    /// CPU concerned; `None` for every CPU.
     cpu: Option<CpuId>,
     /// True if it affects samples that were taken, not only missing ones.
     about_samples: bool,
@@ -44,7 +44,7 @@ pub(crate) fn doubts(recording: &Recording) -> Vec<Doubt> {
     }
     let orphans = recording.distributions.keys().filter(|(id, _)| !run.phases.iter().any(|p| p.id == *id));
     doubts.extend(orphans.map(|(id, cpu)| {
-        let text = format!("there are samples of CPU {cpu} in a phase `{id}` that the run does not know");
+        let text = format!("there are samples of CPU {cpu} in an unknown phase `{id}`");
         Doubt { about_samples: false, ..of_run(ProblemKind::Storage, text) }
     }));
     doubts
@@ -69,7 +69,7 @@ fn incomplete(run: &Run) -> impl Iterator<Item = (ProblemKind, String)> {
         None if run.kind == Kind::Imported => "the imported file does not contain the whole run".into(),
         Some(EndedBy::Signal { name, .. }) => format!("{name} ended the run early"),
         Some(EndedBy::Error { text }) => format!("an error ended the run early: {text}"),
-        Some(EndedBy::Unknown) => "the run ended in a way that this version does not know".into(),
+        Some(EndedBy::Unknown) => "the run ended for a reason unknown to this version".into(),
         Some(EndedBy::Killed) => "the run was killed, or power failed".into(),
         Some(EndedBy::Duration) | None => "the run did not reach its planned end".into(),
     };
@@ -80,7 +80,7 @@ fn incomplete(run: &Run) -> impl Iterator<Item = (ProblemKind, String)> {
     let nothing = (run.phases.is_empty() && !series).then(|| (ProblemKind::Interrupted, "nothing was recorded".into()));
     let load =
         missing.map(|m| (ProblemKind::LoadDidNotRun, format!("nothing was measured under load: {}", m.join(", "))));
-    // Everything measured until then is complete.
+    // Everything measured before a signal is complete.
     let kind = match run.ended_by {
         Some(EndedBy::Signal { .. }) => ProblemKind::EndedEarly,
         _ => ProblemKind::Interrupted,
@@ -88,7 +88,7 @@ fn incomplete(run: &Run) -> impl Iterator<Item = (ProblemKind, String)> {
     (!ended).then_some((kind, how)).into_iter().chain(nothing).chain(load)
 }
 
-/// Doubts that a phase does not record itself: a missing end, missing evidence of its load.
+/// Doubts that the phase itself does not record: a missing end, missing evidence of its load.
 fn phase_doubts(run: &Run, phase: &Phase) -> Vec<Doubt> {
     let recorded = |kind| phase.problems.iter().any(|p| p.kind == kind);
     let mut doubts = Vec::new();
@@ -112,8 +112,8 @@ fn phase_doubts(run: &Run, phase: &Phase) -> Vec<Doubt> {
     doubts
 }
 
-/// The user ended the phase after seeing results, but the phase does not record it: an earlier version wrote it, or it
-/// was killed afterwards.
+/// A phase that the user ended after seeing results, but that does not record this, because an earlier version wrote it
+/// or the program was killed afterwards.
 fn ended_by_user(recording: &Recording, phase: &Phase) -> Option<Doubt> {
     let is_this = |event: &Event| matches!(event, Event::EndedEarly { phase: id, .. } if *id == phase.id);
     let recorded = phase.problems.iter().any(|p| p.kind == ProblemKind::EndedEarly);
@@ -126,7 +126,7 @@ fn cpu_doubts(recording: &Recording, phase: &Phase, cpu: CpuId) -> Vec<Doubt> {
     let mut texts = Vec::new();
     let result = phase.cpus.iter().find(|c| c.cpu == cpu);
     match (result, recording.distribution(&phase.id, cpu)) {
-        (None, None) => texts.push(format!("CPU {cpu} was to be measured but was not")),
+        (None, None) => texts.push(format!("CPU {cpu} was requested but not measured")),
         (Some(_), None) => texts.push(format!("the samples of CPU {cpu} are missing")),
         (None, Some(_)) => texts.push(format!("the totals of CPU {cpu} are missing")),
         (Some(result), Some(distribution)) => {
@@ -192,8 +192,8 @@ fn contradiction(result: &CpuResult, distribution: &Distribution) -> Option<Stri
     Some(format!("CPU {cpu}: its blocks above {} contradict its samples", wrong.limit_ns))
 }
 
-/// Without the complete list of worst wakeups nothing is known about clustering. An imported file has no such list,
-/// which is reported where it matters; an own run has lost it.
+/// Without the complete list of worst wakeups clustering is unknown. In a run of this program the list was lost.
+/// Imported files have none, which is reported where it matters.
 fn torn_list(run: &Run, cpu: CpuId, worst: &[&Worst], raw: &Histogram) -> Option<String> {
     let keep = run.settings.worst_kept;
     let expected = run.kind == Kind::Latency && keep > 0 && raw.max().is_some_and(|max| max > 0);
@@ -212,8 +212,8 @@ fn otherwise_than_asked(run: &Run, phase: &Phase, result: &CpuResult) -> Option<
     })
 }
 
-/// Samples beyond the last bin that are not even counted may have any size: one doubt for all CPUs with the same last
-/// bin.
+/// Samples beyond the last bin that are not counted may have any value. Returns one doubt for all CPUs with the same
+/// last bin.
 fn hidden(phase: &Phase) -> Vec<Doubt> {
     let mut by_bin: BTreeMap<u64, CpuList> = BTreeMap::new();
     for result in &phase.cpus {
@@ -222,7 +222,7 @@ fn hidden(phase: &Phase) -> Vec<Doubt> {
         }
     }
     let doubt = |(from, cpus): (u64, CpuList)| {
-        let who = if cpus.len() == phase.cpus.len() { "there were any".into() } else { format!("CPU {cpus} had any") };
+        let who = if cpus.len() == phase.cpus.len() { "any occurred".into() } else { format!("CPU {cpus} had any") };
         let text = match from {
             0 => format!("samples are missing in the file and could have any size (CPU {cpus})"),
             ns => format!("the file does not count latencies of {} and more: it is unknown whether {who}", Nanos(ns)),

@@ -1,41 +1,41 @@
-//! Late episodes of a cell above a limit, and what follows about rates and shares. See the crate documentation for the
-//! reasons.
+//! Late episodes of a cell above a limit, and the evidence about rates and shares that follows from them. The crate
+//! documentation explains the method.
 
 use crate::cell::Samples;
 use punctual_model::{EPISODE_GAP, EpisodeCounts, Episodes};
 use punctual_stats::{expected_lower, expected_upper, ln_e_above, ln_e_below, ln_mean_e};
 use punctual_units::Nanos;
 
-/// Stall assumed for the bound of a share if the order of samples is unknown and no stall is declared: RT throttling
-/// stops every real-time thread for 50 ms a second (Documentation/scheduler/sched-rt-group.rst).
+/// Stall assumed when bounding a share if the order of samples is unknown and the claim declares no stall. RT
+/// throttling stops every real-time thread for 50 ms in each second (Documentation/scheduler/sched-rt-group.rst).
 pub(crate) const USUAL_STALL: Nanos = Nanos::from_millis(50);
 
 /// Late episodes above a limit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Late {
-    /// Bounds (least, most) of the number of late releases.
+    /// Minimum and maximum number of late releases.
     pub releases: (u64, u64),
-    /// `None` if their order is unknown.
+    /// Episode counts; `None` if the order of the samples is unknown.
     pub episodes: Option<EpisodeCounts>,
-    /// Late releases of the episode in which recording ended; 0 if there is none.
+    /// Late releases of the episode in which recording ended; 0 if recording did not end in one.
     pub open: u64,
 }
 
-/// Number of released periods, and the most releases that a stall makes late.
+/// Number of released periods, and the maximum number of releases that a stall makes late.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Exposure {
     pub released: f64,
     pub stall: f64,
 }
 
-/// The most releases that a disturbance of this length makes late, namely those that occur during it. `None` if the
-/// period is unknown.
+/// Maximum number of releases that a disturbance of this length makes late, namely those that occur during it. `None`
+/// if the period is unknown.
 pub(crate) fn releases_of(stall: Nanos, period: u64) -> Option<f64> {
     (period > 0).then(|| stall.0.div_ceil(period).max(1) as f64)
 }
 
 pub(crate) fn late(samples: &Samples, limit: u64, releases: (u64, u64)) -> Late {
-    // Others are damaged, which is a doubt; they refute nothing.
+    // Other counts contradict the samples, which is reported as a doubt. They refute nothing.
     let most = samples.beyond(limit).1;
     let recorded = samples.episodes.iter().find(|e| e.limit_ns.0 == limit && e.late <= most && e.count <= e.late);
     let (counts, open) = match recorded {
@@ -47,14 +47,14 @@ pub(crate) fn late(samples: &Samples, limit: u64, releases: (u64, u64)) -> Late 
             None => (None, 0),
         },
     };
-    // Counted by bins and individually: the stronger statement is used.
+    // Late releases are counted both by bins and individually. The stronger result is used.
     let late = counts.map_or(0, |counts| counts.late);
     Late { releases: (releases.0, releases.1.max(late)), episodes: counts, open }
 }
 
 impl Late {
     /// ln of the e-value against "the share of late releases is at least `share`", if no disturbance makes more than
-    /// `stall` releases late. Unless it had ended, the last episode counts as one of that size.
+    /// `stall` releases late. If the last episode had not ended, it counts as one of that size.
     pub fn ln_e_below(&self, share: f64, over: Exposure) -> f64 {
         let (events, times) = self.below(over);
         ln_e_below(events, times * odds(share))
@@ -66,7 +66,7 @@ impl Late {
         from_odds(expected_upper(events, confidence) / times)
     }
 
-    /// Events of weight at most one, and the number of releases that one stands for.
+    /// Number of events of weight at most one, and the number of releases that each represents.
     fn below(&self, over: Exposure) -> (f64, f64) {
         let late = self.releases.1 as f64;
         let open = if self.open > 0 { (over.stall - self.open as f64).max(0.0) } else { 0.0 };
@@ -74,7 +74,8 @@ impl Late {
     }
 
     /// ln of the e-value against "the share of late releases is at most `share`". Each episode has at least one late
-    /// release, whatever its length; with a maximum stall, the mean of that and of the releases by its length.
+    /// release, whatever its length. With a maximum stall, the mean of this evidence and of that from the number of
+    /// releases is used.
     pub fn ln_e_above(&self, share: f64, released: f64, stall: Option<f64>) -> f64 {
         let times = self.before_late(released) * odds(share);
         let by_episodes = self.episodes.map(|e| ln_e_above(e.count as f64, times));
@@ -95,14 +96,14 @@ impl Late {
         from_odds(by_episodes.max(by_releases))
     }
 
-    /// Releases in time, plus the one that begins the next episode: otherwise a late first release would have unlimited
-    /// weight.
+    /// Number of releases in time, plus the one that begins the next episode. Without the latter, a late first release
+    /// would have unlimited weight.
     fn before_late(&self, released: f64) -> f64 {
         (released - self.releases.0 as f64).max(0.0) + 1.0
     }
 }
 
-/// Late releases for each one in time.
+/// Number of late releases for each one in time.
 fn odds(share: f64) -> f64 {
     share / (1.0 - share)
 }
@@ -111,12 +112,12 @@ fn from_odds(odds: f64) -> f64 {
     if odds.is_finite() { odds / (1.0 + odds) } else { 1.0 }
 }
 
-/// Counts episodes from the late releases in order of time: the cycle of each late wakeup, and the number of
-/// consecutive late releases that it stands for. Also returns the late releases of an episode that had not ended after
+/// Counts episodes from the late releases in chronological order, given as the cycle of each late wakeup and its number
+/// of consecutive late releases. Also returns the number of late releases of an episode that had not ended after
 /// `released` periods.
 pub(crate) fn counted(runs: impl IntoIterator<Item = (u64, u64)>, released: u64) -> (EpisodeCounts, u64) {
     let mut counts = EpisodeCounts::default();
-    // First and last release of the current episode, and its late releases.
+    // First and last release of the current episode, and its number of late releases.
     let mut current: Option<(u64, u64, u64)> = None;
     for (cycle, late) in runs {
         let last = cycle.saturating_add(late.saturating_sub(1));

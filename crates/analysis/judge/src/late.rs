@@ -1,4 +1,4 @@
-//! The exact worst wakeups of a cell, and the periods skipped because of each.
+//! The exact worst wakeups of a cell, and the periods skipped because of them.
 
 use crate::episodes::counted;
 use punctual_model::{EpisodeCounts, Worst};
@@ -7,7 +7,7 @@ use punctual_units::{Arrange, Histogram};
 
 pub(crate) struct Late {
     wakeups: Vec<Wakeup>,
-    /// The list has every wakeup later than this, ns; `None` if list and histogram disagree.
+    /// The list contains every wakeup later than this, ns; `None` if list and histogram contradict each other.
     complete_above: Option<u64>,
     cluster_threshold: u64,
     period: u64,
@@ -20,13 +20,13 @@ struct Wakeup {
     skipped: u64,
 }
 
-/// At most this share (1/10) of the wakeups counts as extreme: the theory of clustering is about rare samples.
+/// At most one in this many wakeups counts as extreme, because the theory of clustering applies to rare samples.
 const EXTREME_SHARE: u64 = 10;
 
 impl Late {
-    /// `keep` is the intended length of the list. It is complete if it is full or has every late wakeup, and its worst
-    /// entry equals the maximum of the histogram. An imported run may have no list, and a damaged one a list that is
-    /// too short.
+    /// `keep` is the intended length of the list. The list is complete if it is full or has every late wakeup, and if
+    /// its worst entry equals the maximum of the histogram. An imported run may have no list, and a damaged one may
+    /// have a list that is too short.
     pub fn new(worst: &[&Worst], keep: usize, raw: &Histogram, period: u64) -> Late {
         let mut wakeups: Vec<Wakeup> =
             worst.iter().map(|w| Wakeup { latency: w.latency_ns, cycle: w.cycle, skipped: w.skipped }).collect();
@@ -49,8 +49,8 @@ impl Late {
         Late { wakeups, complete_above, cluster_threshold, period }
     }
 
-    /// The threshold above which every wakeup is known and wakeups are rare, so that clustering can be estimated.
-    /// `None` without a list.
+    /// Threshold above which every wakeup is known and wakeups are rare enough to estimate clustering. `None` without a
+    /// list.
     pub fn cluster_threshold(&self) -> Option<u64> {
         self.complete_above.map(|complete| complete.max(self.cluster_threshold))
     }
@@ -60,15 +60,15 @@ impl Late {
         self.knows(limit).then(|| self.above(limit).count() as u64)
     }
 
-    /// Exact number of skipped periods later than `limit`, if the list covers them: each belongs to a wakeup that was
+    /// Exact number of skipped periods later than `limit`, if the list covers them. Each belongs to a wakeup that was
     /// even later.
     pub fn skipped_above(&self, limit: u64) -> Option<u64> {
         let known = self.knows(limit) && self.period > 0;
         known.then(|| self.above(limit).map(|w| self.skipped_of(w, limit)).fold(0, u64::saturating_add))
     }
 
-    /// Episodes of all releases later than `limit`, if the list covers them, and the late releases of an episode that
-    /// had not ended after `released` periods.
+    /// Episodes of all releases later than `limit`, and the number of late releases of an episode that had not ended
+    /// after `released` periods. `None` if the list does not cover them.
     pub fn episodes_above(&self, limit: u64, released: u64) -> Option<(EpisodeCounts, u64)> {
         let mut runs: Vec<(u64, u64)> =
             self.above(limit).map(|w| (w.cycle, self.skipped_of(w, limit).saturating_add(1))).collect();
@@ -97,7 +97,8 @@ impl Late {
         self.wakeups.iter().take_while(move |w| w.latency > limit)
     }
 
-    /// Periods skipped because of `w` that were later than `limit`: the j-th was latency − j·period late.
+    /// Number of periods skipped because of `w` that were later than `limit`. The j-th of them was late by latency −
+    /// j·period.
     fn skipped_of(&self, w: &Wakeup, limit: u64) -> u64 {
         let j = w.latency.saturating_sub(limit).saturating_sub(1).checked_div(self.period);
         j.unwrap_or(0).min(w.skipped)

@@ -1,41 +1,43 @@
-//! Judges claims on a recorded run: pass, held, fail or inconclusive, with the evidence as figures.
+//! Judges the claims about a recorded run: pass, held, fail or inconclusive, with the evidence as figures.
 //!
-//! [`judge`] takes a whole run in memory, live, recorded or imported, and all claims. It returns figures; `report`
-//! makes the sentences. Rules:
+//! [`judge`] takes a complete run in memory (live, recorded or imported) and all claims. It returns figures, from which
+//! `report` makes sentences. Rules:
 //!
-//! - Each claim is judged on each phase and CPU (a *cell*), on the **corrected** distribution, which includes skipped
-//!   periods with their lateness. A pass takes every cell; a failure the mean evidence of all.
-//! - **Missing data is never a pass.** No phase, a phase without CPU, a CPU without samples, inconsistent counts, a
-//!   load without evidence, a damaged file: each is a [`Problem`](punctual_model::Problem) in the verdict, recorded or
-//!   found here, and makes what it affects inconclusive at best. An observed failure stands: a problem may devalue a
-//!   run, but a wakeup that was seen late was late.
-//! - Data missing from an imported file ([`Blur`](punctual_model::Blur)) is taken at its worst: a value as its
-//!   interval, a sample without a value as anything possible, an uncounted period as late or not. A claim that depends
-//!   on it is inconclusive.
-//! - Bounds are conservative: histogram bins count with their worse edge, narrowed by the exact worst list.
+//! - Each claim is judged on each phase and CPU (a *cell*), on the **corrected** distribution, which includes the
+//!   lateness of skipped periods. To pass, a claim must hold in every cell; to fail, the mean evidence of all cells must
+//!   refute it.
+//! - **Missing data is never a pass.** A run without phases, a phase without CPUs, a CPU without samples, inconsistent
+//!   counts, a load without evidence, or a damaged file is a [`Problem`](punctual_model::Problem) in the verdict, whether
+//!   recorded or detected here. The affected results are inconclusive at best. An observed failure remains a failure,
+//!   because the late wakeup did occur.
+//! - Data missing from an imported file ([`Blur`](punctual_model::Blur)) is assumed to have its worst value: a rounded
+//!   value lies anywhere in its interval, a sample without a value may have any, an uncounted period may be late or not.
+//!   A claim that depends on it is inconclusive.
+//! - Bounds are conservative: histogram bins count with their worse edge, narrowed by the exact list of worst wakeups.
 //!
 //! # Episodes
 //!
-//! One stall makes many releases late; it is one event. Shares and rates are judged by late episodes
-//! ([`Episodes`](punctual_model::Episodes)) and e-processes on them (`evalue` of stats), which are valid whenever one looks: see ADR 30 and
-//! docs/guide/statistics.md, "The mathematics". A share needs the longest stall, which the claim declares; without, one of a
-//! period is assumed, and the bounds for longer ones are in the result. Runs without recorded episodes have those of their worst list,
-//! where it is complete above the limit; without an order stalls of 50 ms are allowed for, and nothing passes.
+//! One stall that makes many releases late is one event. Shares and rates are judged by late episodes
+//! ([`Episodes`](punctual_model::Episodes)) with e-processes (`evalue` of stats), which are valid at any check: see ADR
+//! 30 and docs/guide/statistics.md, "The mathematics". A share requires the longest stall, which the claim declares.
+//! Without this declaration a stall of one period is assumed, and the result includes bounds for longer ones. For runs
+//! without recorded episodes, they are computed from the list of worst wakeups if it is complete above the limit. If
+//! the order is unknown, stalls of 50 ms are assumed, and no claim passes.
 //!
 //! Quantiles are judged by the share beyond the limit in blocks of time (`quantile`).
 //!
-//! The extremal index θ ([`ClusterNote`]) is the smaller of the intervals estimator (Ferro and Segers 2003) and the runs estimator with run
-//! length 1, on the worst wakeups kept and the periods skipped because of them. It serves the bounds of quantiles in tables, tails and
-//! `compare`; it decides nothing here.
+//! The extremal index θ ([`ClusterNote`]) is the smaller of the intervals estimator (Ferro and Segers 2003) and the
+//! runs estimator with run length 1, computed from the worst wakeups and the periods skipped because of them. It is
+//! used for bounds of quantiles in tables, for tails and for `compare`; no verdict depends on it.
 //!
 //! # Confidence
 //!
-//! A claim's confidence is that of each decision: the upper and the lower bound of a probability each hold one-sidedly
-//! at it. Bounds of a quantile are two-sided (lower and upper with α/2 each). A quantile that was checked while it was
-//! measured needs more: its n-th check has 1 − α·6/(π²n²) instead of 1 − α
+//! A claim's confidence applies to each decision: the upper and the lower bound of a probability each hold one-sidedly
+//! with it. Bounds of a quantile are two-sided (α/2 for each). A quantile that is checked during the measurement
+//! requires more: its n-th check uses 1 − α·6/(π²n²) instead of 1 − α
 //! ([`confidence_at_look`](punctual_stats::confidence_at_look)).
 //!
-//! Architecture invariant: no input or output, no clock, no text for people except in problems found here.
+//! Architecture invariant: no input or output, no clock, no text except for problems detected here.
 
 #![forbid(unsafe_code)]
 
@@ -70,16 +72,16 @@ pub use virtual_cpus::{CONTROLS as VIRTUAL_CONTROLS, virtual_control};
 
 /// Judges every claim on every phase and CPU of a run.
 ///
-/// Without claims the outcome is inconclusive: callers pass [`Claim::none_missed`] if the user claims nothing.
+/// Without claims the outcome is inconclusive. Callers pass [`Claim::none_missed`] if the user makes no claim.
 ///
 /// - `max < L` fails if the largest latency is L or more, otherwise it is held.
 /// - `pQ < L` passes if the share beyond L is shown to be below 1 − Q, fails if it is shown to be above.
 /// - `P(>L) < p` passes if the probability's upper bound is below p, fails if its lower bound is above.
 /// - `episodes(>L) < k per day` likewise, by their rate.
-/// - `missed = 0` fails if a period was skipped, or ran later than the run's deadline if there is one; otherwise it is
+/// - `missed = 0` fails if a period was skipped, or ran later than the run's deadline if it has one; otherwise it is
 ///   held.
-/// - `missed <= k per m` is judged on the same count as a probability of k/m; if it is neither shown nor refuted, it is
-///   held.
+/// - `missed <= k per m` is judged on the same count, as a probability of k/m. If it is neither shown nor refuted, it
+///   is held.
 pub fn judge(recording: &Recording, claims: &[Claim]) -> Verdict {
     let doubts = doubt::doubts(recording);
     let cells = cell::cells(recording, &doubts);
@@ -88,7 +90,7 @@ pub fn judge(recording: &Recording, claims: &[Claim]) -> Verdict {
     if doubts.iter().any(|d| d.problem.kind == ProblemKind::VirtualCpus) {
         claims.iter_mut().for_each(invalidate);
     }
-    // If a thread did not record it, the sum is unknown.
+    // If a thread did not record its count, the sum is unknown.
     let total = |count: fn(&CpuResult) -> Option<u64>| {
         let mut results = recording.run.phases.iter().flat_map(|p| &p.cpus);
         results.try_fold(0u64, |sum, result| Some(sum.saturating_add(count(result)?)))
@@ -111,17 +113,17 @@ pub fn judge(recording: &Recording, claims: &[Claim]) -> Verdict {
     }
 }
 
-/// Like [`judge`], with the tail of every load for a report. Fits and resampling take up to some tenths of a second per
-/// load.
+/// Like [`judge`], and also computes the tail of every load, for a report. Fits and resampling take up to some tenths
+/// of a second per load.
 ///
-/// A tail decides nothing. Its level extrapolates the distribution of this run by at most two decades, and is refused
-/// if a gate is closed or a claim on the same samples could not pass.
+/// A tail has no effect on the verdict. Its level extrapolates the distribution of this run by at most two decades. It
+/// is refused if a check fails or a claim on the same samples could not pass.
 pub fn judge_with_tails(recording: &Recording, claims: &[Claim]) -> Verdict {
     let cells = cell::cells(recording, &doubt::doubts(recording));
     Verdict { tails: tail::tails(recording, &cells), ..judge(recording, claims) }
 }
 
-/// Results of an emulator are not failures of the kernel either.
+/// A result from an emulator does not show a failure of the kernel, either.
 fn invalidate(judged: &mut Judged) {
     judged.outcome = Outcome::Inconclusive;
     judged.cells.iter_mut().for_each(|cell| cell.outcome = Outcome::Inconclusive);
@@ -133,7 +135,7 @@ fn worst_outcome(outcomes: impl Iterator<Item = Outcome>, doubtful: bool) -> Out
     if doubtful { worst.max(Outcome::Inconclusive) } else { worst }
 }
 
-/// True if the doubt affects this claim. The time at which a phase ended affects only a quantile ([`sequential`]).
+/// True if the doubt affects this claim. The choice of the end of a phase affects only a quantile ([`sequential`]).
 fn counts_for(claim: &Claim, doubt: &Doubt) -> bool {
     doubt.problem.kind != ProblemKind::EndedEarly || matches!(claim.quantity, Quantity::Quantile { .. })
 }
@@ -143,8 +145,8 @@ fn judge_claim(claim: &Claim, look: u64, cells: &[Cell], doubts: &[Doubt]) -> Ju
     let doubts: Vec<&Doubt> = doubts.iter().filter(|doubt| counts_for(claim, doubt)).collect();
     let refute = 1.0 - (1.0 - asked.confidence) / cells.len().max(1) as f64;
     let found: Vec<(CellJudgement, f64)> = cells.iter().map(|cell| judge_cell(&asked, cell, refute, &doubts)).collect();
-    // A claim on many cells is refuted by their mean evidence: evidence that would refute a single cell occurs now and
-    // then among many true ones.
+    // A claim on many cells is refuted by their mean evidence, because among many true cells some show evidence that
+    // would refute a single one.
     let evidence: Vec<f64> = found.iter().map(|(_, ln_e)| *ln_e).collect();
     let refuted = ln_mean_e(&evidence) >= ln_e_needed(asked.confidence);
     let most = evidence.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -160,7 +162,7 @@ fn judge_claim(claim: &Claim, look: u64, cells: &[Cell], doubts: &[Doubt]) -> Ju
             cell
         })
         .collect();
-    // The deciding cell first. The sort is stable: equally bad cells stay in the order of phases and CPUs.
+    // The deciding cell comes first. The sort is stable, so equally bad cells stay in the order of phases and CPUs.
     judged.arrange_by(|a, b| {
         let max = a.max_ns.unwrap_or(u64::MAX).cmp(&b.max_ns.unwrap_or(u64::MAX));
         let bound = a.upper.unwrap_or(f64::INFINITY).total_cmp(&b.upper.unwrap_or(f64::INFINITY));
@@ -175,7 +177,7 @@ fn judge_claim(claim: &Claim, look: u64, cells: &[Cell], doubts: &[Doubt]) -> Ju
     Judged { claim: *claim, outcome, cells: judged }
 }
 
-/// Also returns the logarithm of the e-value against the claim.
+/// Judges one cell. Also returns the logarithm of the e-value against the claim.
 fn judge_cell(claim: &Claim, cell: &Cell, refute: f64, doubts: &[&Doubt]) -> (CellJudgement, f64) {
     let Some(samples) = &cell.samples else { return (unjudged(cell), f64::NEG_INFINITY) };
     let doubtful = doubts.iter().any(|doubt| doubt.touches(cell.phase, cell.cpu));

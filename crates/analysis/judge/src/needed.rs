@@ -1,4 +1,5 @@
-//! How much longer to measure to decide an open claim, or to support a stronger statement than one that passed or held.
+//! Computes how much longer to measure to decide an open claim, or to support a stronger one than that which passed or
+//! held.
 
 use crate::cell::Samples;
 use crate::episodes::releases_of;
@@ -8,16 +9,15 @@ use punctual_model::{Claim, Needed, Outcome, Quantity};
 use punctual_stats::expected_upper;
 use punctual_units::Nanos;
 
-/// For a claim that passed or held: the needed samples support a statement stronger by this factor.
+/// For a claim that passed or held, the needed samples support a claim that is stronger by this factor.
 const STRONGER: f64 = 10.0;
 
-/// Number of releases, none of them late, that show a share below `p`.
+/// Number of releases, none of them late, needed to show that a share is below `p`.
 fn releases(p: f64, stall: f64, confidence: f64) -> f64 {
     (expected_upper(0.0, confidence) * stall * (1.0 - p) / p).ceil()
 }
 
-/// The shortest time on each CPU under each load in which a claim can pass; `None` if it cannot, because it is about
-/// observations.
+/// The shortest time on each CPU under each load in which a claim can pass; `None` if it can only hold.
 pub fn shortest(claim: &Claim, period: Nanos) -> Option<Nanos> {
     let stall = claim.stall.and_then(|stall| releases_of(stall, period.0)).unwrap_or(1.0);
     let periods = |n: f64| Nanos((n * period.0 as f64).ceil() as u64);
@@ -35,19 +35,19 @@ pub fn shortest(claim: &Claim, period: Nanos) -> Option<Nanos> {
     }
 }
 
-/// The number of samples, none beyond the limit, that decides an open claim, or that supports a tenth of the bounded
-/// probability of one that passed or held.
+/// The number of samples, if none exceeds the limit, that decides an open claim, or that supports a tenth of the
+/// bounded probability for a claim that passed or held.
 ///
 /// The duration saturates at 584 years (64 bits of nanoseconds).
 ///
-/// `None` if time would not help: a refuted claim, a cell in doubt, an observed share no smaller than the claimed one,
-/// or more samples than needed already.
+/// `None` if a longer measurement would not help: the claim is refuted, the cell is doubtful, the observed share is not
+/// smaller than the claimed one, or there are already more samples than needed.
 pub(crate) fn needed(claim: &Claim, samples: &Samples, finding: &Finding, doubtful: bool) -> Option<Needed> {
     let n = samples.corrected.count() as f64;
     let stall = claim.stall.and_then(|stall| releases_of(stall, samples.period)).unwrap_or(1.0);
     let bounded = (expected_upper(0.0, claim.confidence) * stall / n).min(1.0);
     let asked = match claim.quantity {
-        // The claim has no probability: the achieved bound is the measure.
+        // The claim states no probability, so the achieved bound is used.
         Quantity::Max(_) | Quantity::NoneMissed => 1.0,
         // Rounded to the precision of 1 − q, so that p99.9 requires 0.001.
         Quantity::Quantile { q, .. } => ((1.0 - q) * 1e15).round() / 1e15,

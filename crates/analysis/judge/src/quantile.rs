@@ -1,15 +1,15 @@
-//! Claims about quantiles, judged by the share beyond the limit in blocks of time.
+//! Judges claims about quantiles by the share beyond the limit in blocks of time.
 
 use crate::cell::Samples;
 use punctual_model::BlockCount;
 use punctual_stats::student_two_sided;
 
-/// Minimum length of a block: releases within seconds are correlated.
+/// Minimum length of a block. Releases within seconds of each other are correlated.
 pub(crate) const LEAST_BLOCK_NS: u64 = 30_000_000_000;
-/// Minimum number of blocks for a decision; with more than twice as many, blocks are merged, so that they grow with the
-/// run.
+/// Minimum number of blocks for a decision. If there are more than twice as many, blocks are merged, so that they
+/// become longer with the length of the run.
 pub(crate) const LEAST_BLOCKS: usize = 10;
-/// Number of independent samples that a file without their order counts as when refuting a quantile.
+/// Assumed number of independent samples, for refuting a quantile, if a file does not state the order of its samples.
 pub(crate) const UNORDERED: u64 = 100;
 
 /// Bounds of the share beyond the limit.
@@ -17,19 +17,19 @@ pub(crate) const UNORDERED: u64 = 100;
 pub(crate) struct Share {
     pub lower: f64,
     pub upper: f64,
-    /// Number of independent samples with the same information, relative to all samples.
+    /// Number of independent samples with the same information, divided by the number of samples.
     pub effective: f64,
 }
 
-/// Means of 10 to 20 blocks, each at least 30 s, and Student's t (L. Schmeiser, "Batch size effects in the analysis of
-/// simulation output", Oper. Res. 30, 1982). `None` with fewer than ten blocks, or without recorded blocks.
+/// Uses the means of 10 to 20 blocks, each of at least 30 s, and Student's t (L. Schmeiser, "Batch size effects in the
+/// analysis of simulation output", Oper. Res. 30, 1982). `None` with fewer than ten blocks, or without recorded blocks.
 ///
-/// Shares of rare events are skewed: if few blocks have many, the mean and its standard error are too small together,
-/// and t's upper bound fails in up to 19 % (`cargo trials verdict`). So the upper bound uses the standard error in
-/// proportion to the share: m ≥ μ(1 − t·s/m).
+/// Shares of rare events are skewed: if most late releases lie in few blocks, both the mean and its standard error may
+/// be underestimated, and the upper bound by t fails in up to 19 % of cases (`cargo trials verdict`). The upper bound
+/// therefore assumes a standard error in proportion to the share: m ≥ μ(1 − t·s/m).
 pub(crate) fn share(samples: &Samples, limit: u64, confidence: f64) -> Option<Share> {
     let counts = &samples.blocks.iter().find(|blocks| blocks.limit_ns.0 == limit)?.counts;
-    // Damaged, which is a doubt; these refute nothing.
+    // Contradictory counts are a doubt. They refute nothing.
     let late = counts.iter().map(|count| count.1).fold(0, u64::saturating_add);
     if late > samples.beyond(limit).1 {
         return None;
@@ -52,7 +52,7 @@ pub(crate) fn share(samples: &Samples, limit: u64, confidence: f64) -> Option<Sh
     })
 }
 
-/// Minimum and maximum shares beyond the limit, in blocks as equal in length as the recorded ones allow.
+/// Minimum and maximum share beyond the limit of each block, in blocks of as equal a length as the recorded ones allow.
 fn together(counts: &[BlockCount], released: u64, blocks: usize) -> (Vec<f64>, Vec<f64>) {
     let mut shares = (Vec::new(), Vec::new());
     let (mut sum, mut before) = ((0u64, 0u64, 0u64), 0u64);
@@ -77,7 +77,7 @@ fn mean(values: &[f64]) -> f64 {
 struct Bounds {
     lower: f64,
     upper: f64,
-    /// Standard error.
+    /// Standard error of the mean.
     error: f64,
 }
 

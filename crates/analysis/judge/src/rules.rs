@@ -7,10 +7,10 @@ use punctual_stats::{
 };
 use punctual_units::Nanos;
 
-/// Maximum stalls for which a share is bounded, besides one period and the declared length.
+/// Stall lengths for which a share is bounded, besides one period and the declared length.
 const STALLS: [Nanos; 2] = [Nanos::from_millis(10), Nanos::from_millis(50)];
 
-/// From this number of late releases on, their variance is estimated from themselves.
+/// Number of late releases from which their variance is estimated from the data.
 const MANY: u64 = 100;
 
 /// The result from the samples alone, before doubts.
@@ -18,13 +18,13 @@ pub(crate) struct Finding {
     pub outcome: Outcome,
     /// ln of the e-value against "the claim holds".
     pub ln_e: f64,
-    /// Bounds (least, most) of the number of samples that are beyond the limit, or missed.
+    /// Minimum and maximum number of samples that are beyond the limit, or missed.
     pub beyond: (u64, u64),
-    /// A stall was observed that is longer than the claim allows.
+    /// True if a longer stall was observed than the claim allows.
     pub exceeded: bool,
     pub episodes: Option<EpisodeCounts>,
     pub bounds: Vec<StallBound>,
-    /// A latency in ns, a probability or a rate per second, with its bounds.
+    /// Estimate: a latency in ns, a probability, or a rate per second.
     pub estimate: Option<f64>,
     pub lower: Option<f64>,
     pub upper: Option<f64>,
@@ -34,13 +34,13 @@ pub(crate) fn limit(quantity: Quantity, samples: &Samples) -> u64 {
     limit_of(quantity, samples.period, samples.deadline)
 }
 
-/// The limits above which a run needs its late episodes: those of its claims.
+/// The limits for which a run must record late episodes: those of its claims.
 pub fn episode_limits(claims: &[Claim], period: Nanos, deadline: Option<Nanos>) -> Vec<Nanos> {
     let of_episodes = claims.iter().filter(|claim| !matches!(claim.quantity, Quantity::Quantile { .. }));
     of_episodes.map(|claim| Nanos(limit_of(claim.quantity, period.0, deadline.map(|d| d.0)))).collect()
 }
 
-/// The limits above which a run needs counts by blocks of time: those of its quantile claims.
+/// The limits for which a run must record counts per block of time: those of its quantile claims.
 pub fn block_limits(claims: &[Claim]) -> Vec<Nanos> {
     let of_blocks = claims.iter().filter(|claim| matches!(claim.quantity, Quantity::Quantile { .. }));
     of_blocks.map(|claim| Nanos(limit_of(claim.quantity, 0, None))).collect()
@@ -48,7 +48,7 @@ pub fn block_limits(claims: &[Claim]) -> Vec<Nanos> {
 
 fn limit_of(quantity: Quantity, period: u64, deadline: Option<u64>) -> u64 {
     match quantity {
-        // These claim `< limit`, so a sample at the limit is beyond it.
+        // These claims require a latency below the limit, so a sample at the limit is beyond it.
         Quantity::Max(limit) | Quantity::Quantile { limit, .. } => limit.0.saturating_sub(1),
         Quantity::Exceedance { limit, .. } | Quantity::Episodes { limit, .. } => limit.0,
         // A wakeup late by a whole period skips the next release.
@@ -59,7 +59,7 @@ fn limit_of(quantity: Quantity, period: u64, deadline: Option<u64>) -> u64 {
     }
 }
 
-/// `refute`: the confidence with which a quantile is refuted for one cell among several.
+/// Evaluates a claim on a cell. `refute`: confidence with which a quantile is refuted in one cell among several.
 pub(crate) fn find(claim: &Claim, samples: &Samples, theta: f64, refute: f64) -> Finding {
     let limit = limit(claim.quantity, samples);
     match claim.quantity {
@@ -85,7 +85,7 @@ fn missed(samples: &Samples) -> (u64, u64) {
     (samples.missed.saturating_add(late.0), most.saturating_add(late.1))
 }
 
-/// A claim about observations: refuted by one late sample, otherwise held.
+/// Judges a claim about the observed samples: one late sample refutes it, otherwise it is held.
 fn observed(claim: &Claim, samples: &Samples, limit: u64, beyond: (u64, u64)) -> Finding {
     let found = share(claim, samples, limit, beyond, 0.5);
     let (outcome, ln_e) = match beyond {
@@ -96,13 +96,13 @@ fn observed(claim: &Claim, samples: &Samples, limit: u64, beyond: (u64, u64)) ->
     Finding { outcome, ln_e, ..found }
 }
 
-/// A share of releases. Without a declared stall it is bounded for disturbances that make one release late; if longer
-/// ones were observed, or longer ones than declared, it is not shown. If the order of the samples is unknown, stalls of
-/// 50 ms are assumed.
+/// Judges a share of releases. If the claim declares no stall, the bound assumes that each disturbance makes one
+/// release late. If longer stalls than assumed or declared were observed, the claim is not shown. If the order of the
+/// samples is unknown, stalls of 50 ms are assumed.
 fn share(claim: &Claim, samples: &Samples, limit: u64, beyond: (u64, u64), most: f64) -> Finding {
     let late = episodes::late(samples, limit, beyond);
-    // Skipped periods that were not counted are releases as well if they are late; without a late one there may be
-    // none.
+    // Skipped periods that were not counted are releases as well. If no release was late, there may be no skipped
+    // periods.
     let least = samples.corrected.count() as f64;
     let all = least + samples.uncounted as f64;
     let over = |stall: f64| Exposure { released: least, stall };
@@ -144,8 +144,9 @@ fn share(claim: &Claim, samples: &Samples, limit: u64, beyond: (u64, u64), most:
     }
 }
 
-/// True if the late releases within a few periods of each other are no more than expected of independent ones (p > 1
-/// %). Each is close enough to the next with the probability of a late release in the periods that an episode waits.
+/// True if late releases that follow each other within a few periods are no more frequent than expected of independent
+/// ones (p > 1 %). Each one is that close to the next with the probability of a late release within the gap that ends
+/// an episode.
 fn is_by_chance(seen: EpisodeCounts, released: f64) -> bool {
     let more = seen.late.saturating_sub(seen.count) as f64;
     let expected = seen.late as f64 * (EPISODE_GAP as f64 * seen.late as f64 / released).min(1.0);
@@ -167,14 +168,14 @@ fn bounds(claim: &Claim, samples: &Samples, late: &Late, released: f64) -> Vec<S
     all
 }
 
-/// Above this share of late time, stretches of lateness are not episodes among timely releases.
+/// Above this share of late time, intervals of lateness are not treated as episodes among timely releases.
 const MOST_LATE_TIME: f64 = 0.05;
 
-/// A rate of episodes of any length. Episodes do not overlap: none begins while another lasts.
+/// Judges a rate of episodes of any length. Episodes do not overlap: none begins before the previous one has ended.
 fn rate(claim: &Claim, samples: &Samples, limit: u64, per_second: f64) -> Finding {
     let beyond = samples.beyond(limit);
     let late = episodes::late(samples, limit, beyond);
-    // Without a late sample the order does not matter.
+    // Without late samples the order does not matter.
     let seen = late.episodes.or((beyond.1 == 0).then(EpisodeCounts::default));
     let found = Finding {
         outcome: Outcome::Inconclusive,
@@ -215,15 +216,15 @@ fn decide(passes: bool, fails: bool) -> Outcome {
     }
 }
 
-/// A quantile, judged by the share beyond its limit in blocks of time. Without blocks (an import, a run of an earlier
-/// version) it can hold, and be refuted by a wide margin.
+/// Judges a quantile by the share beyond its limit in blocks of time. Without blocks (an imported run, a run of an
+/// earlier version) the claim can be held, and is refuted only by a wide margin.
 fn quantile(claim: &Claim, samples: &Samples, limit: u64, q: f64, theta: f64, refute: f64) -> Finding {
     let allowed = 1.0 - q;
     let shares = quantile::share(samples, limit, claim.confidence);
     let to_refute = quantile::share(samples, limit, refute);
     let is_recorded = samples.blocks.iter().any(|blocks| blocks.limit_ns.0 == limit);
     let found = ranks(q, samples, shares.map_or(theta, |share| share.effective), claim.confidence);
-    // A share of few late releases cannot be judged by blocks, since their variance cannot be estimated.
+    // With few late releases blocks cannot be used, since the variance cannot be estimated.
     let late = episodes::late(samples, limit, samples.beyond(limit));
     let stall = claim.stall.map_or(Some(1.0), |stall| releases_of(stall, samples.period));
     let released = samples.corrected.count() as f64;
@@ -258,8 +259,8 @@ fn quantile(claim: &Claim, samples: &Samples, limit: u64, q: f64, theta: f64, re
     }
 }
 
-/// Bounds of a quantile, ns: the lower edge of the bin of the lower rank, the upper edge of that of the upper rank.
-/// Uncounted skipped periods are all assumed early for the lower bound and late for the upper one.
+/// Bounds of a quantile, ns: the lower edge of the bin of the lower rank, and the upper edge of that of the upper rank.
+/// Uncounted skipped periods are assumed to be early for the lower bound and late for the upper one.
 fn ranks(q: f64, samples: &Samples, theta: f64, confidence: f64) -> (Option<f64>, Option<f64>) {
     let n = samples.corrected.count();
     let ranks = |n: u64| quantile_rank_bounds_clustered(n, theta, q, confidence);

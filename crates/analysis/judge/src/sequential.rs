@@ -1,12 +1,12 @@
-//! Runs whose claims are checked while measuring, which end when all are decided.
+//! Runs whose claims are checked while measuring, and which end when all claims are decided.
 
 use punctual_model::{CellJudgement, Claim, EndedBy, Judged, Kind, Outcome, Quantity, Run, Verdict};
 use punctual_stats::{confidence_at_look, expected_upper, ln_e_above, ln_e_below, ln_e_needed};
 use punctual_units::Nanos;
 
-/// The number of the check that a verdict on this run is; 0 if its length was fixed.
+/// The number of the check that a verdict on this run represents; 0 if the length of the run was fixed.
 ///
-/// For a run that was killed or is still being measured, the verdict is one more check than recorded.
+/// If the run was killed or is still being measured, the verdict is an additional check after the recorded ones.
 pub fn looks(run: &Run) -> u64 {
     if run.settings.until_decided.is_none() || run.kind != Kind::Latency {
         return 0;
@@ -15,15 +15,15 @@ pub fn looks(run: &Run) -> u64 {
     (run.looks.len() as u64 + u64::from(!ended)).max(1)
 }
 
-/// True if this claim allows a run that continues until decided to end at this check. A quantile is checked only at the
-/// 1st, 2nd, 4th, 8th … check, since each one costs confidence.
+/// True if a run that continues until its claims are decided may end at this check as far as this claim is concerned. A
+/// quantile is checked only at the 1st, 2nd, 4th, 8th … check, since each check costs confidence.
 pub fn decides_at(claim: &Claim, look: u64) -> bool {
     look.is_power_of_two() || !matches!(claim.quantity, Quantity::Quantile { .. })
 }
 
-/// The claim at the confidence required at this check. Evidence about episodes and shares is valid at any time
-/// (`evalue` of stats); the blocks of a quantile are not: its n-th check at 2^(n−1), or the end of the run after that,
-/// uses its part of the confidence.
+/// The claim with the confidence required at this check. Evidence about episodes and shares is valid at any time
+/// (`evalue` of stats). Evidence about the blocks of a quantile is not: its n-th check, at check 2^(n−1) or at the end
+/// of the run, uses its part of the confidence.
 pub(crate) fn at_look(claim: &Claim, look: u64) -> Claim {
     let number =
         look.checked_ilog2().map_or(0, |doublings| u64::from(doublings) + if look.is_power_of_two() { 1 } else { 2 });
@@ -33,12 +33,12 @@ pub(crate) fn at_look(claim: &Claim, look: u64) -> Claim {
     }
 }
 
-/// True if the claim is about observations only. It holds until refuted, and measuring longer adds nothing.
+/// True if the claim concerns only the observed samples. It holds until refuted, and measuring longer cannot prove it.
 pub fn is_of_observed(claim: &Claim) -> bool {
     !claim.is_of_frequency()
 }
 
-/// True if more time can decide it.
+/// True if a longer measurement can decide the claim.
 pub fn is_open(judged: &Judged) -> bool {
     match judged.outcome {
         Outcome::Inconclusive => true,
@@ -47,8 +47,7 @@ pub fn is_open(judged: &Judged) -> bool {
     }
 }
 
-/// True if this wakeup, because of which `skipped` periods were skipped, refutes the claim regardless of further
-/// samples.
+/// True if this wakeup, which caused `skipped` periods to be skipped, refutes the claim regardless of further samples.
 pub fn is_refuted_by(claim: &Claim, deadline: Option<Nanos>, latency: Nanos, skipped: u64) -> bool {
     match claim.quantity {
         Quantity::Max(limit) => latency >= limit,
@@ -60,11 +59,11 @@ pub fn is_refuted_by(claim: &Claim, deadline: Option<Nanos>, latency: Nanos, ski
     }
 }
 
-/// The check at which every claim will be decided if the machine continues as before: the first later one at which
+/// The check at which every claim will be decided if the machine continues as before: the first later check at which
 /// proportionally more samples and late samples decide each cell.
 ///
-/// `verdict` is that of check `look`; `growth` returns the factor of samples at a later check, `None` after the end of
-/// the run. Returns `None` if that is not before the end.
+/// `verdict` is that of check `look`. `growth` returns the factor of samples at a later check, or `None` after the end
+/// of the run. Returns `None` if the claims will not be decided before the end.
 pub fn expected_look(verdict: &Verdict, look: u64, growth: impl Fn(u64) -> Option<f64>) -> Option<u64> {
     let open = || verdict.claims.iter().filter(|judged| is_open(judged));
     (look + 1..look + 64)
@@ -83,7 +82,7 @@ fn outcome_at(claim: &Claim, cell: &CellJudgement, look: u64, growth: f64) -> Ou
     let sure = at_look(claim, look).confidence;
     let (p, sure) = match claim.quantity {
         Quantity::Max(_) | Quantity::NoneMissed => return cell.outcome,
-        // A quantile is below a limit if few enough samples are beyond it, with half of the error probability on either
+        // A quantile is below a limit if few enough samples are beyond it, with half of the error probability on each
         // side.
         Quantity::Quantile { q, .. } => (1.0 - q, 1.0 - 0.5 * (1.0 - sure)),
         Quantity::Exceedance { p, .. } => (p, sure),
@@ -91,7 +90,7 @@ fn outcome_at(claim: &Claim, cell: &CellJudgement, look: u64, growth: f64) -> Ou
         Quantity::Episodes { per_second, .. } => {
             let Some(rate) = cell.estimate else { return Outcome::Inconclusive };
             let count = cell.episodes.map_or(0.0, |e| e.count as f64) * growth;
-            // Long enough that the recorded count has this rate; without an episode the bound determines the time.
+            // A time after which the recorded count equals this rate. Without an episode the bound determines the time.
             let seconds = match cell.upper {
                 _ if rate > 0.0 => count / rate,
                 Some(upper) => expected_upper(0.0, sure) / upper * growth,
@@ -103,7 +102,7 @@ fn outcome_at(claim: &Claim, cell: &CellJudgement, look: u64, growth: f64) -> Ou
     if cell.samples == 0 {
         return Outcome::Inconclusive;
     }
-    // With the same stall: from the bound for no late samples and the longest stall that was judged.
+    // Assumes the same stall as the bound for no late samples, that is, the longest stall that was judged.
     let stall = cell.upper.filter(|_| cell.beyond.1 == 0).map_or(1.0, |upper| {
         (upper / (1.0 - upper) * cell.samples as f64 / expected_upper(0.0, claim.confidence)).max(1.0)
     });
@@ -113,7 +112,7 @@ fn outcome_at(claim: &Claim, cell: &CellJudgement, look: u64, growth: f64) -> Ou
     decided(at(most), at(least), sure)
 }
 
-/// Decides by the observed and the expected events, to pass and to fail.
+/// Decides by the observed and the expected number of events, to pass and to fail.
 fn decided(pass: (f64, f64), fail: (f64, f64), confidence: f64) -> Outcome {
     let needed = ln_e_needed(confidence);
     match (ln_e_below(pass.0, pass.1) >= needed, ln_e_above(fail.0, fail.1) >= needed) {

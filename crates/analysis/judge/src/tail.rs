@@ -1,8 +1,8 @@
-//! The tail of every load: a level beyond the data behind the gates of [`punctual_stats::assess`], and the arrival
-//! pattern of the worst wakeups.
+//! The tail of every load: a level beyond the data, subject to the checks of [`punctual_stats::assess`], and the
+//! arrival pattern of the worst wakeups.
 //!
-//! For each load the CPU with the worst wakeup is examined, because the worst decides; all CPUs together would be a
-//! mixture.
+//! For each load only the CPU with the worst wakeup is examined, because the worst wakeup determines the tail, and all
+//! CPUs together would be a mixture.
 
 use crate::cell::{Cell, Samples};
 use crate::{arrival, cluster};
@@ -15,12 +15,12 @@ use std::collections::BTreeMap;
 
 const CONFIDENCE: f64 = 0.95;
 const DECADES: f64 = 2.0;
-/// Fixed, so that the same run gives the same result.
+/// Fixed seed, so that the same run gives the same result.
 const SEED: u64 = 1;
 const LEAST_SERIES: usize = 20;
 const MICRO: u64 = 1_000;
 
-/// The worst wakeup of each second by phase and CPU: middle of the second (CLOCK_MONOTONIC, ns) and latency (ns).
+/// The worst wakeup of each second by phase and CPU: middle of the second (CLOCK_MONOTONIC, ns), and latency (ns).
 pub(crate) type Seconds<'a> = BTreeMap<(&'a str, CpuId), Vec<(u64, u64)>>;
 
 pub(crate) fn tails(recording: &Recording, cells: &[Cell]) -> Vec<Tail> {
@@ -130,7 +130,7 @@ fn refusals(found: &Assessment, samples: &Samples, clustering: &ClusterNote) -> 
         Refusal::Unbounded => TailRefusal::Unbounded,
     };
     match &found.level {
-        // The gate knows the bin of the maximum; here its exact value is known.
+        // The check uses the bin of the maximum; here its exact value is known.
         Ok(level) if level.interval.high < samples.max as f64 => {
             vec![TailRefusal::BelowObserved { upper_ns: level.interval.high, observed_ns: samples.max }]
         }
@@ -139,14 +139,14 @@ fn refusals(found: &Assessment, samples: &Samples, clustering: &ClusterNote) -> 
     }
 }
 
-/// The corrected histogram, with bins of whole microseconds for imports in that unit; `None` if samples may have had
-/// any value.
+/// The corrected histogram, with bins of whole microseconds for imported files of that resolution; `None` if samples
+/// may have any value.
 fn bins(samples: &Samples) -> Option<Vec<Bin>> {
     let Blur { below_ns, above_ns, unplaced, hidden_from_ns, .. } = samples.blur;
     let exact = unplaced.is_none() && hidden_from_ns.is_none() && samples.uncounted == 0 && below_ns == 0;
     let edges: fn(u64, u64) -> (u64, u64) = match above_ns {
         0 => |low, high| (low, high.saturating_add(1)),
-        // From the first to one past the last whole microsecond in the bin.
+        // From the first whole microsecond of the bin to one past the last.
         999 => |low, high| (low.div_ceil(MICRO) * MICRO, (high / MICRO).saturating_add(1).saturating_mul(MICRO)),
         _ => return None,
     };
@@ -157,8 +157,8 @@ fn bins(samples: &Samples) -> Option<Vec<Bin>> {
     exact.then(|| samples.corrected.bins().map(bin).collect())
 }
 
-/// KPSS test of the logarithms of the worst wakeup of each second, or of whole blocks for imports and long runs without
-/// seconds. With logarithms a single very late wakeup does not mask a drift.
+/// KPSS test of the logarithms of the worst wakeup of each second. For imported runs, and for long runs without
+/// seconds, the maxima of whole blocks are used. The logarithm prevents a single very late wakeup from masking a drift.
 fn stationarity(recording: &Recording, cell: &Cell, seconds: &[(u64, u64)]) -> (Option<TailSeries>, Option<f64>) {
     let statistic = |maxima: Vec<u64>| {
         let logs: Vec<f64> = maxima.into_iter().filter(|ns| *ns > 0).map(|ns| (ns as f64).ln()).collect();

@@ -1,10 +1,10 @@
-//! Checks whether several CPUs in virtual time can be trusted.
+//! Checks whether the latencies of several CPUs in virtual time are reliable.
 //!
 //! An emulator that counts instructions runs its CPUs in turn on one host thread, so the work of one CPU delays
-//! another: an artefact of the emulator, not of the kernel. The controls are busy loops, on the last CPU (`control`)
-//! and on every CPU (`control-all`). Any kernel preempts those immediately, so they must not change the worst wakeup of
-//! an idle CPU by a factor of [`VirtualControl::LIMIT`] or more. The first one alone is insufficient: it has passed
-//! (1.7) where two busy CPUs were 500 µs late.
+//! another. This is an artefact of the emulator, not of the kernel. The controls are busy loops, on the last CPU
+//! (`control`) and on every CPU (`control-all`). Any kernel preempts these immediately, so they must not change the
+//! worst wakeup of an idle CPU by a factor of [`VirtualControl::LIMIT`] or more. The first control alone does not
+//! suffice: it passed (1.7) in a case in which two busy CPUs were 500 µs late.
 
 use punctual_model::{Problem, ProblemKind, Recording, VirtualControl};
 use punctual_units::{CpuId, Nanos};
@@ -50,7 +50,7 @@ pub(crate) fn doubt(recording: &Recording) -> Option<Problem> {
             Nanos(control.idle_ns)
         ),
         None => format!(
-            "{} virtual CPUs without a control that shows that they do not disturb each other: measure with the loads \
+            "{} virtual CPUs without a control for mutual disturbance: measure with the loads \
              idle, control and control-all, or with one virtual CPU",
             model.cpus
         ),

@@ -1,4 +1,4 @@
-//! A file of lines that grows during a measurement; created with its first line.
+//! A file of lines that grows during a measurement. It is created with its first line.
 
 use crate::Error;
 use crate::layout::FileSum;
@@ -19,7 +19,7 @@ impl Appended {
         Appended { dir, name, file: None, sum: crc32fast::Hasher::new(), bytes: 0 }
     }
 
-    /// Appends complete lines, all or nothing; then syncs the file if `sync`.
+    /// Appends complete lines, all or nothing. Then syncs the file if `sync` is true.
     pub fn append(&mut self, lines: &[u8], sync: bool) -> Result<(), Error> {
         let file = match &mut self.file {
             Some(file) => file,
@@ -37,11 +37,11 @@ impl Appended {
     }
 }
 
-/// Appends all or nothing: a partial write is truncated again, so that later lines stay readable.
+/// Appends all bytes or none: a partial write is truncated again, so that later lines stay readable.
 pub(crate) fn append_whole(file: &mut File, length: u64, bytes: &[u8]) -> std::io::Result<()> {
     file.write_all(bytes).inspect_err(|_| {
-        // Truncation needs no space. If it fails as well, the reader detects the partial line by its checksum and drops
-        // it.
+        // Truncation needs no disk space. If it fails as well, the reader detects the partial line by its checksum and
+        // drops it.
         let _ = file.set_len(length);
         let _ = file.seek(SeekFrom::Start(length));
     })

@@ -16,7 +16,7 @@ use std::fs::File;
 use std::io::{Seek, SeekFrom};
 use std::path::Path;
 
-/// A run directory of a benchmark being written; locked (flock(2)) while this lives.
+/// Writer of a benchmark's run directory, which is locked (flock(2)) as long as the writer exists.
 pub struct BenchWriter {
     dir: Dir,
     run: Run,
@@ -35,13 +35,13 @@ impl BenchWriter {
         let log = dir.create_new(layout::BENCH_LOG)?;
         let mut writer = BenchWriter { dir, run, log, bytes: 0 };
         writer.append(&BenchRecord::Plan(Box::new(plan.clone())))?;
-        // Written last and atomically: a directory with run.json is a run that can be resumed.
+        // Written last and atomically, because any directory with run.json is a run that can be resumed.
         writer.write_run()?;
         writer.dir.sync()?;
         Ok(writer)
     }
 
-    /// Continues a run that was killed, interrupted, or lost power. An incomplete end of its log is removed.
+    /// Continues a run that was killed, interrupted, or lost power. A partial record at the end of its log is removed.
     ///
     /// # Errors
     /// [`Error::NoRun`], [`Error::Format`], [`Error::Damaged`]; [`Error::Busy`] while another process writes to it;
@@ -59,10 +59,10 @@ impl BenchWriter {
         let Some(log) = BenchLog::of(records) else {
             return refuse("its log does not begin with a plan; start a new run with --out DIR");
         };
-        // If killed between the last repetition and the end, only the end is missing.
+        // If the program was killed between the last repetition and the end, only the final files are missing.
         let has_ended = recording.run.complete && dir.kind(layout::MANIFEST)?.is_some();
         if log.repetitions.len() as u64 >= log.plan.repetitions && has_ended {
-            return refuse("it is complete: `punctual report DIR` shows it");
+            return refuse("it is complete; show it with `punctual report DIR`");
         }
         for name in [layout::MANIFEST, layout::BENCH] {
             dir.remove_all(name)?;
@@ -74,7 +74,7 @@ impl BenchWriter {
         Ok((writer, log))
     }
 
-    /// The benchmark of a complete, undamaged run; `None` if work is left or anything is wrong. Fails like
+    /// The benchmark of a complete, undamaged run; `None` if repetitions remain or anything is damaged. Fails like
     /// [`crate::read`].
     pub fn whole(root: &Path) -> Result<Option<Bench>, Error> {
         let dir = Dir::open(root).map_err(|e| Error::no_run(e, root))?;
@@ -94,7 +94,7 @@ impl BenchWriter {
     /// Appends a record and syncs it, so that it survives a power failure.
     ///
     /// # Errors
-    /// [`Error::Io`]; the log then has no part of the record.
+    /// [`Error::Io`]. The log then contains no part of the record.
     pub fn append(&mut self, record: &BenchRecord) -> Result<(), Error> {
         let path = self.dir.path().join(layout::BENCH_LOG);
         let line = segment::encode(record).map_err(|e| Error::io("write", &path)(e.into()))?;
@@ -106,7 +106,7 @@ impl BenchWriter {
     /// Writes results, run and checksums. An interrupted run can still be resumed.
     ///
     /// # Errors
-    /// [`Error::Io`]; appended records stay readable.
+    /// [`Error::Io`]. Appended records stay readable.
     pub fn finish(mut self) -> Result<Bench, Error> {
         let path = self.dir.path().join(layout::BENCH_LOG);
         let content = files::read(&self.dir, layout::BENCH_LOG, LARGEST)?;
@@ -129,7 +129,7 @@ impl BenchWriter {
     }
 }
 
-/// Prevents other processes from writing the run.
+/// Locks the run, so that other processes do not write to it.
 fn lock(dir: &Dir) -> Result<(), Error> {
     if dir.lock(true)? { Ok(()) } else { Err(Error::Busy(dir.path().to_owned())) }
 }

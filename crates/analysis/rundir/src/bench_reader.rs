@@ -1,4 +1,4 @@
-//! Reads the benchmark of a run directory: its results, or those of its log if there are none.
+//! Reads the benchmark of a run directory: its results, or, if they are missing, its log.
 
 use crate::files;
 use crate::layout::{self, FileSum};

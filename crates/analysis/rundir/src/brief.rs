@@ -1,4 +1,4 @@
-//! Reads events for a comparison in chunks, so that a day of them is neither held in memory nor fully parsed.
+//! Reads events for a comparison in chunks, so that a long recording is neither held in memory nor fully parsed.
 
 use crate::events::{self, Detail};
 use crate::files;
@@ -8,13 +8,13 @@ use punctual_model::Event;
 use std::fs::File;
 use std::io::Read;
 
-/// Bytes per read; fits the processor's caches.
+/// Bytes per read, small enough for the CPU's caches.
 const PIECE: usize = 256 << 10;
-/// Maximum line length; a line for hundreds of CPUs has about 100 kB.
+/// Maximum line length. For comparison, a line for hundreds of CPUs has about 100 kB.
 const LONGEST_LINE: usize = 16 << 20;
 
-/// The events in the first bytes of the file, up to `mark`. `None` on any fault (unreadable, too short, wrong checksum,
-/// malformed line), which the slow path then reports.
+/// The events in the first bytes of the file, up to `mark`. `None` on any error (unreadable, too short, wrong checksum,
+/// malformed line); the slower reader then reports it.
 pub(crate) fn events(dir: &Dir, mark: FileSum, limit: u64) -> Option<Vec<Event>> {
     let file = files::open(dir, layout::EVENTS, limit).ok()?;
     let mut lines = Lines { file, buffer: vec![0; PIECE], filled: 0, left: mark.bytes };
@@ -34,7 +34,7 @@ struct Lines {
 }
 
 impl Lines {
-    /// Reads more bytes. `Some(false)` at the end, `None` on failure.
+    /// Reads more bytes. Returns `Some(false)` at the end of the file, `None` on failure.
     fn fill(&mut self, sum: &mut crc32fast::Hasher) -> Option<bool> {
         if self.left == 0 {
             return Some(false);
@@ -79,7 +79,7 @@ mod tests {
         events(&Dir::open(folder.path()).unwrap(), mark, 1 << 30)
     }
 
-    /// Lines longer than a chunk, and lines across chunk boundaries.
+    /// Tests lines longer than a chunk, and lines across chunk boundaries.
     #[test]
     fn pieces_are_joined() {
         let mut content = Vec::new();
@@ -99,7 +99,7 @@ mod tests {
         let good = b"{\"event\":\"signal\",\"mono_ns\":1,\"number\":2}\n".to_vec();
         let mark = files::sum(&good);
         assert_eq!(read(&good, mark).map(|e| e.len()), Some(1));
-        // Only the marked bytes belong to the run.
+        // Only the bytes up to the mark belong to the run.
         assert_eq!(read(&[&good[..], b"torn"].concat(), mark).map(|e| e.len()), Some(1));
         assert_eq!(read(&good, FileSum { crc32: mark.crc32 ^ 1, ..mark }), None);
         assert_eq!(read(&good[..9], mark), None);

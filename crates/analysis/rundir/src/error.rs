@@ -7,21 +7,21 @@ pub enum Error {
     NotEmpty(PathBuf),
     #[error("cannot {what} {path}: {source}{}", advice(.source, .path))]
     Io {
-        /// Verb of the failed operation: `create`, `write`, `read`, …
+        /// Verb that names the failed operation: `create`, `write`, `read`, …
         what: &'static str,
         path: PathBuf,
         source: io::Error,
     },
     #[error("{0} is still being measured by another process: wait for it, or end it (`fuser {0}` shows which)")]
     Busy(PathBuf),
-    /// The directory must not be written to.
+    /// Writing to the directory is refused.
     #[error(transparent)]
     Refused(punctual_directory::Error),
     #[error("{path} cannot be resumed: {why}")]
     NotResumable { path: PathBuf, why: &'static str },
     #[error("{0} is not a run directory: it has no run.json. Name the directory that `punctual prove` printed")]
     NoRun(PathBuf),
-    /// A format of another program, or of a future version.
+    /// The file has the format of another program, or of a future version.
     #[error(
         "{path} has format `{found}`, but this program reads `{}`: use a newer punctual",
         punctual_model::RUN_SCHEMA
@@ -67,7 +67,7 @@ impl Error {
         move |source| Error::Io { what, path, source }
     }
 
-    /// True if the cause is the environment (a full disk, a missing permission), not the input.
+    /// True if the environment caused the error (a full disk, a missing permission), not the input.
     pub fn is_environment(&self) -> bool {
         matches!(self, Error::Io { .. } | Error::Refused(_))
     }

@@ -1,4 +1,4 @@
-//! Parses lines of `events.jsonl`. In a run of days almost all of them are windows and contexts, one of each per
+//! Parses lines of `events.jsonl`. In a run of days almost all of them are windows and contexts, each written once per
 //! second.
 
 use punctual_model::{ContextSample, Event, Reading, WindowMax};
@@ -7,7 +7,7 @@ use serde::Deserialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Detail {
     Whole,
-    /// Contexts have only temperatures and throttling.
+    /// Parses only temperatures and throttling of contexts.
     Brief,
 }
 
@@ -19,8 +19,8 @@ struct BriefContext {
     throttling: Vec<Reading>,
 }
 
-/// Parses a line. This program writes the tag first; for the two most frequent kinds it is matched as a prefix, because
-/// finding it by parsing takes three times as long.
+/// Parses a line. This program writes the tag first, so the two most frequent kinds are recognized by their prefix.
+/// Parsing the line to find the tag takes three times as long.
 pub(crate) fn event(line: &[u8], detail: Detail) -> Result<Event, serde_json::Error> {
     if line.starts_with(b"{\"event\":\"window\",") {
         return serde_json::from_slice::<WindowMax>(line).map(Event::Window);
@@ -40,12 +40,12 @@ pub(crate) fn event(line: &[u8], detail: Detail) -> Result<Event, serde_json::Er
     }
 }
 
-/// End of the wanted part in a context line, as this program writes it. Cannot match within a string, where quotes are
-/// escaped.
+/// End of the required part of a context line, as this program writes it. It cannot match within a string, where quotes
+/// are escaped.
 const REST: &[u8] = b",\"frequency_transitions\":";
 const MOST_HEAD: usize = 1_024;
 
-/// Parses only the head of the line, a tenth of it, if it can be separated from the rest.
+/// Parses only the head of the line (a tenth of it), if it can be separated from the rest.
 fn brief_context(line: &[u8]) -> Result<BriefContext, serde_json::Error> {
     let place = memchr::memmem::find(line.get(..MOST_HEAD).unwrap_or(line), REST);
     if let Some(head) = place.and_then(|at| line.get(..at))
@@ -94,7 +94,7 @@ mod tests {
             (brief.mono_ns, brief.temperatures.len(), brief.throttling.len(), brief.page_faults),
             (1, 1, 1, None)
         );
-        // In another order, or in a truncated line, the head alone is not enough.
+        // If the fields have another order, or the line is truncated, the head alone does not suffice.
         let turned = br#"{"event":"context","mono_ns":1,"frequency_transitions":null,"interval_ns":2,"temperatures":[],"throttling":[]}"#;
         assert!(matches!(event(turned, Detail::Brief).unwrap(), Event::Context(c) if c.interval_ns == 2));
         assert!(event(&line[..line.len() - 1], Detail::Brief).is_err());

@@ -1,4 +1,4 @@
-//! Files of a run directory: complete or absent, and with a checksum.
+//! Reads and writes files of a run directory. Files are replaced atomically, with a checksum.
 
 use crate::Error;
 use crate::layout::FileSum;

@@ -14,10 +14,10 @@ pub fn attach(dir: &Dir, name: &str, content: &[u8]) -> Result<(), Error> {
     })
 }
 
-/// Replaces `worst.jsonl` of a finished run with the same wakeups and their suspected causes.
+/// Replaces `worst.jsonl` of a finished run, to add suspected causes to its wakeups.
 pub fn replace_worst(dir: &Dir, worst: &[Worst]) -> Result<(), Error> {
     let mut worst = worst.to_vec();
-    // A file without an entry is not checked: if this is killed before the end, the run stays readable.
+    // A file without an entry is not checked, so the run stays readable if the program is killed before the end.
     change_manifest(dir, |files| {
         files.remove(layout::WORST);
     })?;
@@ -30,8 +30,8 @@ pub fn replace_worst(dir: &Dir, worst: &[Worst]) -> Result<(), Error> {
 /// Adds `causes.jsonl` and the checksums of its traces to a finished run.
 pub fn attach_causes(dir: &Dir, captures: &[Capture], explained: &[Explained]) -> Result<(), Error> {
     let mut sums = Vec::new();
-    // A manifest must not name files that a power failure removes: the traces were written during the measurement
-    // without being synced.
+    // The manifest must not list files that a power failure can remove, and the traces were written during the
+    // measurement without being synced.
     for capture in captures {
         for name in [capture.file.clone(), layout::capture_note(&capture.file)] {
             let content = files::read(dir, &name, layout::LARGEST_TRACE)?;
@@ -49,7 +49,7 @@ pub fn attach_causes(dir: &Dir, captures: &[Capture], explained: &[Explained]) -
     })
 }
 
-/// A capture as stored beside its trace in `traces/`.
+/// A capture as stored in `traces/` beside its trace.
 pub fn capture_text(capture: &Capture) -> Vec<u8> {
     lines(std::slice::from_ref(capture))
 }

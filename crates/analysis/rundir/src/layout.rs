@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 pub(crate) const RUN: &str = "run.json";
-/// Trials of `tune` before the run.
+/// Trials made by `tune` before the run.
 pub const TUNE: &str = "tune.json";
 pub(crate) const SUITE: &str = "suite.json";
 pub(crate) const EXPERIMENT: &str = "experiment.json";
@@ -20,7 +20,7 @@ pub(crate) const MAXIMA: &str = "maxima.jsonl";
 pub(crate) const MANIFEST: &str = "manifest.json";
 pub(crate) const SEGMENTS: &str = "segments";
 pub(crate) const RESERVE: &str = "segments/reserve";
-/// Size limit, bytes; a window of a trace has a few MiB.
+/// Size limit of a trace, bytes; typical windows have a few MiB.
 pub(crate) const LARGEST_TRACE: u64 = 256 << 20;
 pub(crate) const HIST: &str = "hist";
 
@@ -33,18 +33,18 @@ pub struct HistogramFile {
     /// Identifier of the phase, as in `run.json`.
     pub phase: String,
     pub cpu: CpuId,
-    /// One sample per period that ran.
+    /// Latencies of the periods that ran.
     pub raw: Histogram,
-    /// One sample per skipped period.
+    /// Lateness of the skipped periods.
     pub skipped: Histogram,
-    /// `raw` and `skipped` together. Since 1.7 omitted where space is scarce (`watch`).
+    /// Sum of `raw` and `skipped`. Since 1.7, omitted if disk space is limited (`watch`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub corrected: Option<Histogram>,
 }
 
 pub(crate) const HIST_SCHEMA: &str = "punctual.hist/1";
 
-/// The note beside `traces/NAME.dat`.
+/// Name of the note beside `traces/NAME.dat`.
 pub(crate) fn capture_note(file: &str) -> String {
     format!("{}.json", file.strip_suffix(".dat").unwrap_or(file))
 }
@@ -78,17 +78,17 @@ pub(crate) struct FileSum {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "record", rename_all = "snake_case")]
 pub(crate) enum Record {
-    /// First line of every segment: the run as far as it is known.
+    /// First line of every segment: the run as recorded so far.
     Run(Box<Run>),
     /// Start of a phase.
     Phase(Box<Phase>),
-    /// All results so far of a CPU in the running phase; replaces earlier ones.
+    /// All results of a CPU in the running phase so far; replaces earlier ones.
     Progress(Box<Progress>),
     /// Length and checksum of the complete part of `events.jsonl`.
     Events(FileSum),
 }
 
-/// Results so far of a CPU in the running phase.
+/// Results of a CPU in the running phase so far.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Progress {

@@ -1,7 +1,8 @@
-//! The only reader and writer of run directories. Reference: docs/run-directory.md.
+//! Reads and writes run directories. All other crates use it. Reference: docs/run-directory.md.
 //!
-//! Writing is crash-safe: while a phase runs, its results so far are appended with checksums to `segments/`; when it
-//! ends they become files, each written under a temporary name and renamed. A run killed at any instant can be read.
+//! Writing is crash-safe. While a phase runs, its results so far are appended with checksums to `segments/`. When it
+//! ends, they are written to files, each under a temporary name that is then renamed. A run killed at any time can be
+//! read.
 //!
 //! Architecture invariant: judges nothing and computes nothing from samples.
 

@@ -1,4 +1,4 @@
-//! Reads a run that is finished, still running, or was killed at any instant.
+//! Reads a run that is finished, still running, or was killed at any time.
 
 use crate::Error;
 use crate::brief;
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// Size limit of a file, so that a sparse file cannot exhaust the memory.
+/// Size limit of a file, which prevents a sparse file from exhausting the memory.
 const LARGEST: u64 = 1 << 30;
 
 /// Reads a run directory. Damaged data is skipped and named in [`Recording::damage`].
@@ -28,12 +28,13 @@ pub fn read(root: &Path) -> Result<Recording, Error> {
     read_dir(&opened(root)?)
 }
 
-/// Like [`read`], for an open directory: a run that was just written is read back even if its path leads elsewhere now.
+/// Like [`read`], for a directory that is already open. A run that was just written is read back even if its path now
+/// leads elsewhere.
 pub fn read_dir(dir: &Dir) -> Result<Recording, Error> {
     read_as(dir, Detail::Whole)
 }
 
-/// Like [`read`], but several times as fast for a run of days: contexts in [`Recording::events`] have only time,
+/// Like [`read`], but several times as fast for a run of days. The contexts in [`Recording::events`] have only time,
 /// temperatures and throttling.
 pub fn read_brief(root: &Path) -> Result<Recording, Error> {
     read_as(&opened(root)?, Detail::Brief)
@@ -53,8 +54,7 @@ fn read_as(dir: &Dir, detail: Detail) -> Result<Recording, Error> {
     let mut run = read_run(dir, manifest.as_ref(), &segments, &mut damage)?;
     let newer = newer(&run);
     if run.kind == Kind::Unknown {
-        damage
-            .push(format!("run.json: a kind of run that this version does not know{newer}: its results are not shown"));
+        damage.push(format!("run.json: unknown kind of run{newer}: its results are not shown"));
     }
     run.phases.retain(|phase| {
         let is_id = layout::is_phase_id(&phase.id);
@@ -72,7 +72,7 @@ fn read_as(dir: &Dir, detail: Detail) -> Result<Recording, Error> {
         add_running(&mut recording, dir, segments);
     }
     if !newer.is_empty() {
-        // What could not be read may be new in that version.
+        // Data that could not be read may be new in that version.
         for what in recording.damage.iter_mut().filter(|what| what.ends_with(LEFT_OUT)) {
             what.push_str(&newer);
         }
@@ -81,11 +81,11 @@ fn read_as(dir: &Dir, detail: Detail) -> Result<Recording, Error> {
     Ok(recording)
 }
 
-/// End of a damage message about skipped data.
+/// End of a damage message about data that was skipped.
 const LEFT_OUT: &str = "skipped";
 
-/// Note about a run of a later minor version, which may contain kinds that this version does not know; empty if the run
-/// is not later.
+/// Note for a run of a later minor version, which may contain kinds that are unknown here; empty if the run is not of a
+/// later version.
 fn newer(run: &Run) -> String {
     let minor = |version: &str| version.rsplit_once('.').and_then(|(_, minor)| minor.parse::<u64>().ok());
     match minor(&run.schema_version) > minor(punctual_model::RUN_SCHEMA_VERSION) {
@@ -133,7 +133,7 @@ fn read_run(
         Ok(run) => Ok(run),
         Err(e) => match &segments.run {
             Some(run) => {
-                damage.push(format!("run.json cannot be read ({e}): taken from the last checkpoint"));
+                damage.push(format!("run.json cannot be read ({e}): the last checkpoint is used instead"));
                 Ok(run.clone())
             }
             None => Err(Error::Damaged { path, why: e.to_string() }),
@@ -270,7 +270,7 @@ fn read_whole(recording: &mut Recording, dir: &Dir, check: &dyn Fn(&str) -> Opti
     match recording.run.kind {
         Kind::Events => recording.suite = read_one(layout::SUITE, dir, check, &mut recording.damage),
         Kind::Sched => recording.experiment = read_one(layout::EXPERIMENT, dir, check, &mut recording.damage),
-        // Without the file, a benchmark's results are in its log.
+        // If the results file is missing, the log contains the results of a benchmark.
         Kind::Bench | Kind::Latency | Kind::Imported | Kind::Unknown => {}
     }
 }
@@ -285,7 +285,7 @@ fn read_one<T: DeserializeOwned>(
     read.map_err(|what| damage.push(what)).ok()
 }
 
-/// Reads the maxima of blocks; a short run, or one without context, has none.
+/// Reads the maxima of blocks. A short run, or one without a context thread, has none.
 fn read_maxima(recording: &mut Recording, dir: &Dir, check: &dyn Fn(&str) -> Option<FileSum>) {
     if check(layout::MAXIMA).is_none() && !matches!(dir.kind(layout::MAXIMA), Ok(Some(_))) {
         return;
@@ -302,7 +302,7 @@ fn read_maxima(recording: &mut Recording, dir: &Dir, check: &dyn Fn(&str) -> Opt
 fn read_causes(recording: &mut Recording, dir: &Dir, check: &dyn Fn(&str) -> Option<FileSum>) {
     for name in names(dir, layout::TRACES, "json") {
         match checked(dir, &name, check(&name)).and_then(|content| parse::<Capture>(&name, &content)) {
-            // Run directories are untrusted: a note may name only the trace beside it.
+            // Run directories are untrusted, so a note may refer only to the trace beside it.
             Ok(capture) if layout::capture_note(&capture.file) == name => recording.captures.push(capture),
             Ok(_) => recording.damage.push(format!("{name}: does not belong to the trace beside it; skipped")),
             Err(what) => recording.damage.push(what),
@@ -319,7 +319,7 @@ fn read_causes(recording: &mut Recording, dir: &Dir, check: &dyn Fn(&str) -> Opt
     }
 }
 
-/// Adds the contents of the segments of an unfinished run: its last phase, and how it ended.
+/// Adds the contents of the segments of an unfinished run: its last phase, and how the run ended.
 fn add_running(recording: &mut Recording, dir: &Dir, segments: Segments) {
     recording.run.complete = false;
     if is_locked(dir) {
@@ -330,7 +330,7 @@ fn add_running(recording: &mut Recording, dir: &Dir, segments: Segments) {
     let Some(mut phase) = segments.phase else { return };
     let place = recording.run.phases.iter().position(|p| p.id == phase.id);
     if let Some(earlier) = place.and_then(|at| recording.run.phases.get(at)) {
-        // A phase in rounds is known from the earlier rounds; a complete one is not running.
+        // A phase measured in rounds may already have earlier rounds. A complete phase is not running.
         if earlier.rounds.len() >= phase.rounds.len() {
             return;
         }
@@ -338,10 +338,10 @@ fn add_running(recording: &mut Recording, dir: &Dir, segments: Segments) {
     }
     phase.problems.push(Problem {
         kind: ProblemKind::Interrupted,
-        text: "the run ended in the middle of this phase: its results are those of the last checkpoint".into(),
+        text: "the run ended during this phase: its results are those of the last checkpoint".into(),
     });
     let in_segments = |cpu: CpuId| segments.progress.contains_key(&(phase.id.clone(), cpu));
-    // A run killed while writing the results of the phase already has them here.
+    // If the run was killed while the phase's results were being written, some of them have been read already.
     recording.worst.retain(|w| w.phase != phase.id || (place.is_some() && !in_segments(w.cpu)));
     for ((id, cpu), progress) in segments.progress.into_iter().filter(|((id, _), _)| *id == phase.id) {
         if let Some(result) = phase.cpus.iter_mut().find(|c| c.cpu == cpu) {
@@ -357,7 +357,7 @@ fn add_running(recording: &mut Recording, dir: &Dir, segments: Segments) {
     }
 }
 
-/// Takes over the results of earlier rounds; those saved for the running round include them.
+/// Adds the results of earlier rounds. The results saved for the running round include them.
 fn continue_from(phase: &mut Phase, earlier: &Phase) {
     for result in &mut phase.cpus {
         if let Some(before) = earlier.cpus.iter().find(|c| c.cpu == result.cpu) {
@@ -379,12 +379,12 @@ fn fill(result: &mut CpuResult, progress: &Progress) {
     result.episodes = progress.episodes.clone();
 }
 
-/// Uses a separate descriptor, since a lock belongs to the open file description (flock(2)).
+/// Opens a separate descriptor, because a lock belongs to the open file description (flock(2)).
 fn is_locked(dir: &Dir) -> bool {
     dir.dir(".").and_then(|own| own.lock(false)).is_ok_and(|free| !free)
 }
 
-/// The files with this extension in a directory of the run, as sorted paths relative to the run.
+/// Files with this extension in a directory of the run, as sorted paths relative to the run directory.
 fn names(dir: &Dir, folder: &str, extension: &str) -> Vec<String> {
     let entries = dir.dir(folder).and_then(|folder| folder.entries()).unwrap_or_default();
     let names = entries.into_iter().filter_map(|(name, _)| name.into_os_string().into_string().ok());

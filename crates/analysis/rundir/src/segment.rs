@@ -1,4 +1,4 @@
-//! Lines with checksums: `crc32 json`, which is eight hexadecimal digits, a space, a JSON object, a newline.
+//! Lines with checksums: `crc32 json`, that is, eight hexadecimal digits, a space, a JSON object, and a newline.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -11,27 +11,23 @@ pub(crate) fn encode<T: Serialize>(record: &T) -> Result<Vec<u8>, serde_json::Er
     Ok(line)
 }
 
-/// The records up to the first torn or altered line, and a description of it.
+/// The records before the first partial or altered line, and a description of that line.
 pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> (Vec<T>, Option<String>) {
     let (records, _, torn) = decode_until(bytes);
     (records, torn)
 }
 
-/// Like [`decode`], with the number of valid bytes.
+/// Like [`decode`]; also returns the number of valid bytes.
 pub(crate) fn decode_until<T: DeserializeOwned>(bytes: &[u8]) -> (Vec<T>, usize, Option<String>) {
     let mut records = Vec::new();
     let mut at = 0;
     while at < bytes.len() {
         let Some(length) = bytes[at..].iter().position(|&b| b == b'\n') else {
-            return (
-                records,
-                at,
-                Some(format!("an incomplete line of {} bytes at the end was dropped", bytes.len() - at)),
-            );
+            return (records, at, Some(format!("a partial line of {} bytes at the end was dropped", bytes.len() - at)));
         };
         match decode_line(&bytes[at..at + length]) {
             Some(record) => records.push(record),
-            None => return (records, at, Some(format!("checksum mismatch from byte {at} on; dropped"))),
+            None => return (records, at, Some(format!("checksum mismatch from byte {at} on; the rest was dropped"))),
         }
         at += length + 1;
     }

@@ -103,7 +103,7 @@ fn signal() -> Event {
     Event::Signal { mono_ns: 7, number: 2 }
 }
 
-/// Writes a finished phase and a half-measured one.
+/// Writes a finished phase and an unfinished one.
 fn write_half(root: &Path) -> Writer {
     let mut writer = Writer::create(root, run(), false).unwrap();
     let mut first = phase("1-idle", 2);
@@ -344,7 +344,7 @@ fn segments_are_followed_by_new_ones() {
     assert_eq!(read(root.path()).unwrap().run.phases[0].cpus[0].released, Some(4_000));
 }
 
-/// Changes the text of a file of a finished run to that of a later version.
+/// Changes the text of a file in a finished run to that of a later version.
 fn rewrite(root: &Path, name: &str, change: impl Fn(&str) -> String) {
     let text = change(&fs::read_to_string(root.join(name)).unwrap());
     let path = root.join("manifest.json");

@@ -14,7 +14,8 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
 
-/// A run directory being written; locked (flock(2)) while this lives, which tells readers that it is unfinished.
+/// Writer of a run directory, which is locked (flock(2)) as long as the writer exists; readers then treat it as
+/// unfinished.
 pub struct Writer {
     dir: Dir,
     sync: bool,
@@ -24,7 +25,7 @@ pub struct Writer {
     segment_bytes: u64,
     segment_limit: u64,
     compact: bool,
-    /// Lines of the running phase with which a new segment must begin: the phase, and the last results of each CPU.
+    /// Lines with which a new segment of the running phase begins: the phase, and the last results of each CPU.
     phase_line: Vec<u8>,
     results: BTreeMap<CpuId, Vec<u8>>,
     events: File,
@@ -37,34 +38,34 @@ pub struct Writer {
     failed: Option<String>,
 }
 
-/// How a run uses the disk while it is measured.
+/// Limits on disk usage during a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiskUse {
     /// Size at which a segment of checkpoints is replaced by a new one.
     pub segment_bytes: u64,
-    /// Disk space reserved for the results in case the disk fills up; 0 reserves none.
+    /// Disk space reserved for the results, in case the disk becomes full; 0 reserves none.
     pub reserve_bytes: u64,
-    /// Write JSON without line breaks and spaces, which takes a third of the size, and without histograms that are the
-    /// sum of two others.
+    /// Omits line breaks and spaces from JSON, which reduces it to a third, and omits histograms that are the sum of
+    /// two others.
     pub compact: bool,
 }
 
 impl Default for DiskUse {
-    /// Reserves nothing, for results that are already complete.
+    /// Reserves no space, for results that are already complete.
     fn default() -> DiskUse {
         DiskUse { segment_bytes: SEGMENT_BYTES, reserve_bytes: 0, compact: false }
     }
 }
 
 const SEGMENT_BYTES: u64 = 1 << 20;
-/// Disk space reserved for results per CPU and load: two files of bins, the worst wakeups twice (old and new), and
-/// their share of the report.
+/// Disk space reserved for results per CPU and load: two histogram files, the worst wakeups twice (old and new), and a
+/// share of the report.
 const RESERVE_BYTES: u64 = 96 << 10;
 
 impl Writer {
     /// Creates the directory, which must be missing or empty, and writes the initial run.
     ///
-    /// With `sync` every checkpoint survives a power failure, at the cost of disk traffic.
+    /// If `sync` is true every checkpoint survives a power failure, at the cost of disk traffic.
     ///
     /// # Errors
     /// [`Error::NotEmpty`]; [`Error::Io`] if the directory cannot be created or the disk is full.
@@ -74,20 +75,20 @@ impl Writer {
         Writer::create_in(make_empty(root)?, run, sync, disk)
     }
 
-    /// Like [`Writer::create`], in an empty directory, within the given space.
+    /// Like [`Writer::create`], in an empty directory, within the given limits.
     pub fn create_in(dir: Dir, run: Run, sync: bool, disk: DiskUse) -> Result<Writer, Error> {
-        // Only a reader running at this moment can hold the lock; then the run is just not marked as running.
+        // The lock can be held only by a reader at this moment. The run is then not marked as running.
         let _ = dir.lock(true);
         let events = dir.create_new(layout::EVENTS)?;
         for folder in [layout::SEGMENTS, layout::HIST] {
             dir.make_dir(folder)?;
         }
-        // Before there is a run: without space none begins.
+        // The space is reserved before the run exists: if there is not enough, no run is created.
         if disk.reserve_bytes > 0 {
             reserve(&dir, disk.reserve_bytes)?;
         }
-        // From here on a reader finds a run, even after a kill. Nothing has been measured yet; the first sync comes
-        // with the first checkpoint.
+        // From here on a reader finds a run, even after a kill. Nothing has been measured yet, so the first sync is
+        // that of the first checkpoint.
         let sum = write_json(&dir, layout::RUN, &run, disk.compact, false)?;
         let segment = dir.create_new(segment_name(1))?;
         let mut writer = Writer {
@@ -119,7 +120,7 @@ impl Writer {
         Ok(writer)
     }
 
-    /// The directory, for adding further files.
+    /// The run directory, for adding further files.
     pub fn dir(&self) -> &Dir {
         &self.dir
     }
@@ -132,8 +133,8 @@ impl Writer {
         self.failed.as_deref()
     }
 
-    /// Takes the first write error, so that later ones are reported again. For callers that continue once there is
-    /// space.
+    /// Returns and clears the first write error, so that later ones are reported again. For callers that continue when
+    /// space becomes available.
     pub fn take_failure(&mut self) -> Option<String> {
         self.failed.take()
     }
@@ -142,7 +143,7 @@ impl Writer {
         self.json(layout::FINDINGS, &findings)
     }
 
-    /// The audit's findings as written by another process: a JSON list of [`Finding`].
+    /// Writes the audit's findings, received from another process as a JSON list of [`Finding`].
     pub fn findings_text(&mut self, text: &[u8]) -> Result<(), Error> {
         let sum = files::replace(&self.dir, layout::FINDINGS, text, self.sync)?;
         self.sums.insert(layout::FINDINGS.into(), sum);
@@ -221,10 +222,10 @@ impl Writer {
         if self.segment_bytes > self.segment_limit { self.next_segment() } else { Ok(()) }
     }
 
-    /// Writes the results of a finished phase, or of all its rounds so far, to files.
+    /// Writes the results of a finished phase to files, or those of all its rounds so far.
     ///
     /// # Errors
-    /// [`Error::Io`]; earlier checkpoints stay readable.
+    /// [`Error::Io`]. Earlier checkpoints stay readable.
     pub fn phase_done(
         &mut self,
         phase: Phase,
@@ -263,10 +264,10 @@ impl Writer {
         self.next_segment()
     }
 
-    /// Ends the run: writes the rest and the checksums, and removes the segments.
+    /// Ends the run: writes the remaining files and the checksums, and removes the segments.
     ///
     /// # Errors
-    /// [`Error::Io`]; everything written before stays readable.
+    /// [`Error::Io`]. Data written before stays readable.
     pub fn finish(&mut self) -> Result<(), Error> {
         self.free_reserve();
         self.try_flush()?;
@@ -280,7 +281,7 @@ impl Writer {
         if self.sync { Ok(self.dir.sync()?) } else { Ok(()) }
     }
 
-    /// Frees the space reserved for results; harmless if the disk is not full.
+    /// Frees the space reserved for results. This has no effect on correctness if the disk is not full.
     fn free_reserve(&self) {
         let _ = self.dir.remove_file(layout::RESERVE);
     }
@@ -299,7 +300,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Starts a segment with everything known so far, then removes the previous one.
+    /// Starts a segment with all results so far, then removes the previous one.
     fn next_segment(&mut self) -> Result<(), Error> {
         let old = segment_name(self.segment_number);
         let name = segment_name(self.segment_number + 1);
@@ -362,7 +363,7 @@ pub(crate) fn make_empty(root: &Path) -> Result<Dir, Error> {
 fn reserve(dir: &Dir, bytes: u64) -> Result<(), Error> {
     let file = dir.create_new(layout::RESERVE)?;
     match rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, bytes) {
-        // The file system cannot reserve space, so none is guaranteed.
+        // The file system does not support reservations, so no space is guaranteed.
         Ok(()) | Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => Ok(()),
         Err(errno) => Err(Error::io("reserve space at", dir.path().join(layout::RESERVE))(errno.into())),
     }

@@ -17,13 +17,13 @@ pub const BENCH_SCHEMA: &str = "punctual.bench/1";
 pub struct Bench {
     pub schema: String,
     pub plan: BenchPlan,
-    /// In the order in which they ended.
+    /// Completed repetitions, in the order in which they ended.
     pub repetitions: Vec<BenchRepetition>,
-    /// The figures of the repetitions that ran without a resume, one point each, followed by the temperatures.
+    /// Figures of the repetitions that ran without interruption, one point each, followed by the temperatures.
     pub series: Vec<Series>,
-    /// Time per step, over all repetitions.
+    /// Distributions of the time per step, over all repetitions.
     pub distributions: Vec<BenchDistribution>,
-    /// True if it ended before the planned repetitions were done.
+    /// True if the benchmark ended before all planned repetitions were done.
     pub interrupted: bool,
 }
 
@@ -33,9 +33,9 @@ pub struct Bench {
 pub struct BenchPlan {
     pub settings: BenchSettings,
     pub repetitions: u64,
-    /// Figures that cannot be measured on this machine, and why.
+    /// Figures that cannot be measured on this machine, with the reason.
     pub not_measured: Vec<String>,
-    /// What a reader must know to interpret the figures.
+    /// Remarks needed to interpret the figures.
     pub notes: Vec<String>,
 }
 
@@ -45,26 +45,26 @@ pub struct BenchPlan {
 #[serde(tag = "axis", rename_all = "snake_case")]
 pub enum BenchSettings {
     Nqueens(NqueensSettings),
-    /// Images sent by HTTP POST and stored.
+    /// Sending images by HTTP POST to a server that stores them.
     Network(NetworkSettings),
     Memory {
-        /// Concurrent threads, each on its own CPU.
+        /// Number of concurrent threads, each on its own CPU.
         threads: u32,
         /// Bytes that each thread reads or writes per pass.
         bytes: u64,
     },
-    /// Time until written data is on the disk.
+    /// Latency of synchronous writes: time until written data is on the disk.
     Disk {
         folder: PathBuf,
         bytes: u64,
         /// Writes of each kind per repetition.
         writes: u32,
     },
-    /// Cost of waking and switching threads.
+    /// Cost of waking a thread and of switching between threads.
     Switch {
         /// Round trips of each kind per repetition.
         rounds: u32,
-        /// The CPU that both threads share, and the first one when they run on two.
+        /// CPU shared by both threads; in the two-CPU case, the CPU of the first thread.
         cpu: CpuId,
         /// The second CPU; null if there is none.
         other: Option<CpuId>,
@@ -78,7 +78,7 @@ pub struct NqueensSettings {
     /// Number of queens and board size.
     pub n: u32,
     pub threads: u32,
-    /// Consecutive counts per repetition; fixed once, so that all repetitions are alike.
+    /// Number of consecutive counts per repetition; determined once, so that all repetitions do the same work.
     pub batch: u64,
     /// Instruction set used for counting, for example `avx2`; absent for the published search, which uses no special
     /// instructions.
@@ -104,12 +104,12 @@ pub struct NetworkSettings {
     /// The file with the secret that the server requires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_file: Option<PathBuf>,
-    /// Where the server in this process stores the images; null if it does not store here.
+    /// Directory in which the server in this process stores the images; null if it does not store them.
     pub folder: Option<PathBuf>,
     pub bytes: u64,
     /// Time for which images are sent per repetition.
     pub duration_ns: Nanos,
-    /// The task that runs, and is measured, at the same time.
+    /// Task that runs, and is measured, at the same time.
     pub beside: Beside,
 }
 
@@ -118,12 +118,12 @@ pub struct NetworkSettings {
 #[serde(tag = "what", rename_all = "lowercase")]
 pub enum Beside {
     Nothing,
-    /// The published N-queens search, repeated until the end.
+    /// The published N-queens search, repeated until the images have been sent.
     Nqueens {
         n: u32,
         threads: u32,
     },
-    /// Wakeup latency, one thread per CPU.
+    /// Wakeup latency, measured by one thread per CPU.
     Measure,
 }
 
@@ -131,25 +131,26 @@ pub enum Beside {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BenchRepetition {
     pub number: u64,
-    /// CLOCK_MONOTONIC at its end; a resumed benchmark may span boots, so this belongs to the boot in which it ended.
+    /// CLOCK_MONOTONIC at the end of the repetition. A resumed benchmark may span boots; the value then belongs to the
+    /// boot in which the repetition ended.
     pub ended_mono_ns: u64,
-    /// CLOCK_REALTIME at its end, ns since 1970.
+    /// CLOCK_REALTIME at the end of the repetition, ns since 1970.
     pub ended_real_ns: u64,
-    /// Elapsed time, ns, the sum over all runs if it was resumed.
+    /// Elapsed time, ns; the sum over all runs if the repetition was resumed.
     pub elapsed_ns: u64,
     /// CPU time of all threads of this program, ns; null if unknown.
     pub cpu_ns: Option<u64>,
-    /// Number of times it was interrupted and resumed; if not 0, its times are left out of the series.
+    /// Number of times the repetition was interrupted and resumed. If not 0, its times are left out of the series.
     pub resumed: u32,
     pub figures: Vec<BenchFigure>,
-    /// Results with a known correct value.
+    /// Results whose correct value is known.
     pub checks: Vec<BenchCheck>,
     pub distributions: Vec<BenchDistribution>,
     pub notes: Vec<String>,
     pub conditions: Conditions,
 }
 
-/// State of the machine during one repetition. Readings that are not available are missing.
+/// State of the machine during one repetition. Unavailable readings are omitted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Conditions {
@@ -157,17 +158,17 @@ pub struct Conditions {
     pub temperatures: Vec<Reading>,
     /// Mean frequency of each CPU over the samples taken during the repetition, kHz.
     pub khz: Vec<(CpuId, u64)>,
-    /// Throttling during the repetition: the increase of each counter, and the flags that were set. Empty if nothing
-    /// can be read.
+    /// Throttling during the repetition: the increase of each counter, and the flags that were set. Empty if it
+    /// cannot be read.
     pub throttling: Vec<Reading>,
-    /// Time the hypervisor ran something else, summed over all CPUs, ns; null if not reported.
+    /// Time in which the hypervisor ran something else, summed over all CPUs, ns; null if not reported.
     pub steal_ns: Option<u64>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BenchFigure {
-    /// The subject of the figure, for example `N-queens, N = 12, 4 threads, compat`.
+    /// Subject of the figure, for example `N-queens, N = 12, 4 threads, compat`.
     pub of: String,
     /// Name of the figure, for example `time of a count`.
     pub name: String,
@@ -183,7 +184,7 @@ pub struct BenchCheck {
     /// What was computed, for example `solutions, N = 12`.
     pub what: String,
     pub got: u64,
-    /// The correct value; null if unknown.
+    /// Correct value; null if unknown.
     pub expected: Option<u64>,
 }
 
@@ -205,18 +206,18 @@ pub struct BenchDistribution {
     pub histogram: Histogram,
 }
 
-/// Finished parts of the running repetition; they are not repeated after a resume.
+/// Completed parts of the current repetition, which a resumed benchmark does not repeat.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BenchParts {
-    /// Number of the repetition, from 1.
+    /// Number of the repetition, counted from 1.
     pub repetition: u64,
     pub done: Vec<(u64, u64)>,
     /// Elapsed time of the repetition so far, ns.
     pub elapsed_ns: u64,
     /// CPU time of the repetition so far, ns; null if unknown.
     pub cpu_ns: Option<u64>,
-    /// Number of times the repetition had been resumed.
+    /// Number of times the repetition had been resumed by then.
     pub resumed: u32,
 }
 
@@ -225,7 +226,7 @@ pub struct BenchParts {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "record", rename_all = "snake_case")]
 pub enum BenchRecord {
-    /// Always the first record.
+    /// The plan; always the first record.
     Plan(Box<BenchPlan>),
     Parts(BenchParts),
     Repetition(Box<BenchRepetition>),
@@ -236,7 +237,7 @@ pub enum BenchRecord {
 pub struct BenchLog {
     pub plan: BenchPlan,
     pub repetitions: Vec<BenchRepetition>,
-    /// Finished parts of the next repetition, and the time they took.
+    /// Completed parts of the next repetition, and the time they took.
     pub parts: BenchParts,
 }
 

@@ -1,11 +1,11 @@
-//! Changes to a system as plain data: file edits, and commands with the way to revert them. They are produced by code
-//! that knows the system (rules, boot chains), and applied, journalled and undone elsewhere.
+//! Changes to a system as plain data: file edits, and commands with the way to revert them. Code that knows the system
+//! (audit rules, boot chains) creates them; another crate applies, journals and undoes them.
 
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// The new state of one file. Applied by writing a temporary file in the same folder and renaming it; the original is
-/// kept byte for byte.
+/// The new state of one file. It is applied by writing a temporary file in the same directory and renaming it. The
+/// original is kept byte for byte.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edit {
     /// Absolute path; if the last component is a symbolic link, it is not followed.
@@ -20,7 +20,7 @@ pub struct Edit {
 }
 
 impl Edit {
-    /// Replaces the content; keeps mode and owner.
+    /// Replaces the content and keeps mode and owner.
     pub fn write(path: impl Into<PathBuf>, new: impl Into<Vec<u8>>) -> Edit {
         Edit { path: path.into(), new: Some(new.into()), mode: None, owner: None }
     }
@@ -30,7 +30,7 @@ impl Edit {
     }
 }
 
-/// A program and its arguments. Never passed to a shell.
+/// A program and its arguments. It is never passed to a shell.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Argv(
@@ -43,7 +43,7 @@ impl Argv {
         Argv(words.into_iter().map(Into::into).collect())
     }
 
-    /// The command as typed in a shell: words with special characters are in single quotes.
+    /// The command as typed in a shell; words with special characters are quoted.
     pub fn line(&self) -> String {
         self.0.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
     }
@@ -67,7 +67,7 @@ pub enum Back {
     /// `systemctl daemon-reload`.
     Again,
     Nothing,
-    /// The tool cannot revert it; the text tells a person how.
+    /// The tool cannot revert the step; the text describes how a person can.
     Manual(String),
 }
 
@@ -76,27 +76,27 @@ pub struct Command {
     /// The command, run as root.
     pub argv: Argv,
     pub back: Back,
-    /// Files that the command writes (`/boot/grub/grub.cfg`, boot loader entries). They are saved first; an undo
-    /// restores them byte for byte after it has run `back`.
+    /// Files that the command writes (`/boot/grub/grub.cfg`, boot loader entries). They are saved before the command
+    /// runs; an undo runs `back` and then restores them byte for byte.
     pub rewrites: Vec<PathBuf>,
-    /// The one of these files that the command can generate under another name, if any.
+    /// How the command generates one of these files under another name, if it can.
     pub draft: Option<Draft>,
 }
 
-/// A file that a command generates under another name next to the old one. When it is complete, it is checked, synced
-/// and renamed over the old file, so that a power failure leaves either the old file or the new one. grub-mkconfig(8)
-/// itself ends with `cat grub.cfg.new > grub.cfg` without fsync, and a power failure during that leaves half a menu
-/// (GRUB 2.06, util/grub-mkconfig.in).
+/// A file that a command generates under another name next to the old one. The finished file is checked, synced and
+/// renamed over the old one, so that a power failure leaves either the old file or the new one. grub-mkconfig(8) itself
+/// ends with `cat grub.cfg.new > grub.cfg` without fsync, and a power failure during that copy leaves half a menu (GRUB
+/// 2.06, util/grub-mkconfig.in).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Draft {
     pub path: PathBuf,
-    /// Where the command writes it. Any file at this path is removed before and after.
+    /// Path to which the command writes. Any file at this path is removed before and after.
     pub draft: PathBuf,
     /// Other files that the command leaves behind if it is interrupted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub leftovers: Vec<PathBuf>,
-    /// Text that must be in the new file if it is in the old one.
+    /// Text that the new file must contain if the old one does.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub needs: String,
     /// A command that must exit with 0 before the file is replaced; skipped if the program is not installed.

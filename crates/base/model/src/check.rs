@@ -1,39 +1,39 @@
-//! Results of `check`: what in a program's real-time threads is not real-time.
+//! Results of `check`: operations of a program's real-time threads that are not real-time safe.
 
 use crate::{Finding, Outcome};
 use punctual_units::{Nanos, Scheduling};
 use serde::{Deserialize, Serialize};
 
-/// Result of observing a program for a while.
+/// Result of observing a program for some time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Check {
-    /// `pass`: everything that is looked for could be observed, and nothing was found.
+    /// `pass`: all event sources could be observed, and nothing was found.
     pub outcome: Outcome,
-    /// The command line, or what was attached to.
+    /// Command line of the program, or the process that was attached to.
     pub program: String,
-    /// How long it was observed.
+    /// Duration of the observation.
     pub duration_ns: Nanos,
-    /// How the program ended, or that it was still running.
+    /// Exit status of the program, or a note that it was still running.
     pub ended: String,
-    /// How the beginning of real-time work was determined.
+    /// How the start of real-time work was determined.
     pub real_time_from: String,
-    /// Worst first.
+    /// Findings, worst first.
     pub findings: Vec<CheckFinding>,
-    /// Real-time threads, then the others.
+    /// All threads, real-time threads first.
     pub threads: Vec<CheckThread>,
-    /// What was looked for, and whether it could be observed.
+    /// Event sources, and whether each could be observed.
     pub sources: Vec<CheckSource>,
-    /// Records that the kernel could not write: what is found is then incomplete.
+    /// Number of records that the kernel could not write. If not 0, the findings are incomplete.
     pub lost: u64,
-    /// Records that were read.
+    /// Number of records read.
     pub events: u64,
-    /// CPU time that this program used, ns.
+    /// CPU time used by this program, ns.
     pub own_cpu_ns: Nanos,
     pub notes: Vec<String>,
 }
 
-/// One kind of fault at one place in one thread, or in several of the same name.
+/// One kind of fault at one place, in one thread or in several threads of the same name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CheckFinding {
@@ -42,21 +42,21 @@ pub struct CheckFinding {
     /// Name of the thread.
     pub thread: String,
     pub tids: Vec<i32>,
-    /// Occurrences after real-time work began.
+    /// Number of occurrences after the start of real-time work.
     pub count: u64,
-    /// Occurrences a cycle; null without cycles.
+    /// Occurrences per cycle; null if the thread has no cycles.
     pub per_cycle: Option<f64>,
-    /// The longest, from its begin to its end; null where it has no duration.
+    /// Longest duration of an occurrence; null if this kind has no duration.
     pub worst_ns: Option<Nanos>,
-    /// Whether it happened in the thread's cycles.
+    /// True if it occurred within the thread's cycles.
     pub is_in_cycle: bool,
-    /// The innermost function of the program itself.
+    /// Innermost function that belongs to the program itself.
     pub place: Option<CheckFrame>,
-    /// Innermost first.
+    /// User stack, innermost function first.
     pub stack: Vec<CheckFrame>,
-    /// The stack goes on beyond what was copied.
+    /// True if the stack is deeper than the part that was copied.
     pub is_stack_cut: bool,
-    /// It is in the baseline file and so does not fail the check.
+    /// True if the baseline file lists the finding, so that it does not fail the check.
     pub is_known: bool,
 }
 
@@ -67,9 +67,9 @@ pub struct CheckFrame {
     pub function: Option<String>,
     pub file: Option<String>,
     pub line: Option<u32>,
-    /// Executable or library.
+    /// Path of the executable or library.
     pub module: Option<String>,
-    /// Address in its image, as nm(1) and addr2line(1) take it.
+    /// Address in the image of the module, as accepted by addr2line(1).
     pub address: Option<u64>,
 }
 
@@ -79,41 +79,41 @@ pub struct CheckThread {
     pub name: String,
     pub tid: i32,
     pub pid: i32,
-    /// The last that was read; null if the thread ended before.
+    /// Policy and priority as last read; null if the thread ended before they were read.
     pub scheduling: Option<Scheduling>,
     pub is_real_time: bool,
-    /// Null: it waits at no place repeatedly, or is not real-time.
+    /// Cycles of the thread; null if it does not wait repeatedly at any place, or is not real-time.
     pub cycles: Option<CheckCycles>,
 }
 
-/// The cycles of a thread: it waits, works, and waits again.
+/// The cycles of a thread, which waits, works, and waits again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CheckCycles {
-    /// What releases it: `absolute sleep`, `futex`, …
+    /// Event that releases the thread: `absolute sleep`, `futex`, …
     pub release: String,
-    /// Where it waits.
+    /// Place in the program at which it waits.
     pub place: Option<CheckFrame>,
     pub count: u64,
-    /// Null: its releases keep to no grid.
+    /// Period; null if the releases are not periodic.
     pub period_ns: Option<Nanos>,
-    /// CLOCK_MONOTONIC of a release, modulo the period.
+    /// Phase: CLOCK_MONOTONIC of a release, modulo the period.
     pub phase_ns: Option<Nanos>,
-    /// Median distance of a release from the grid.
+    /// Median deviation of the releases from the grid.
     pub jitter_ns: Option<Nanos>,
     pub jitter_max_ns: Option<Nanos>,
-    /// Instants of the grid without a release.
+    /// Number of grid instants without a release.
     pub skipped: Option<u64>,
-    /// Another place that may be its release as well.
+    /// Another place at which the thread may be released.
     pub ambiguous_with: Option<CheckFrame>,
 }
 
-/// A source of events.
+/// A source of observed events.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CheckSource {
-    /// `page faults`, `system calls`, …
+    /// Name of the source: `page faults`, `system calls`, …
     pub name: String,
-    /// Null: observed throughout.
+    /// The reason why events of this source were missed; null if it was observed throughout.
     pub missing: Option<String>,
 }

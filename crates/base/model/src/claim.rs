@@ -14,8 +14,8 @@ pub struct Claim {
     pub quantity: Quantity,
     /// Confidence required for a pass or fail, 0–1.
     pub confidence: f64,
-    /// The longest time for which one disturbance makes releases late, as declared by the claimant; it matters for
-    /// shares of releases.
+    /// Longest time for which one disturbance makes releases late, as declared in the claim. Applies to shares of
+    /// releases and to quantiles.
     pub stall: Option<Nanos>,
 }
 
@@ -34,13 +34,13 @@ pub enum Quantity {
         limit: Nanos,
         p: f64,
     },
-    /// Late episodes above `limit` occur less often than this many times per second.
+    /// Episodes of releases later than `limit` occur less often than this many times per second.
     Episodes {
         limit: Nanos,
         per_second: f64,
     },
     NoneMissed,
-    /// At most this share of releases (0–1) is missed.
+    /// At most this share (0–1) of the releases is missed.
     MissedShare(f64),
 }
 
@@ -69,7 +69,7 @@ impl Claim {
         Claim { quantity, confidence: USUAL_CONFIDENCE, stall: None }
     }
 
-    /// Returns true if the claim limits how often something may happen, so that a run can demonstrate it. Other claims
+    /// Returns true if the claim limits how often something may happen, so that a run can prove it. Other claims
     /// (`max`, `missed`) hold until they are refuted.
     pub fn is_of_frequency(&self) -> bool {
         !matches!(self.quantity, Quantity::Max(_) | Quantity::NoneMissed)
@@ -81,19 +81,19 @@ impl FromStr for Claim {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let claim = Claim::read(text)?;
-        // Runs store claims as text.
+        // Runs store claims as text, so the text must parse back to the same claim.
         match Claim::read(&claim.to_string()) {
             Ok(again) if again.is_nearly(&claim) => Ok(claim),
             _ => Err(ClaimError {
                 text: text.trim().into(),
-                why: "its figures are too large or too small to be stored".into(),
+                why: "its values are too large or too small to be stored".into(),
             }),
         }
     }
 }
 
 impl Claim {
-    /// Compares the claims, allowing for rounding of their figures at the twelfth digit.
+    /// Compares the claims, ignoring differences beyond twelve significant digits.
     fn is_nearly(&self, other: &Claim) -> bool {
         let near = |a: f64, b: f64| (a - b).abs() <= 1e-6 * a.abs().min(b.abs());
         let quantity = match (self.quantity, other.quantity) {
@@ -125,7 +125,7 @@ impl Claim {
                 None => sure.replace(confidence(part).map_err(fail)?).is_some(),
             };
             if twice {
-                return Err(fail(format!("`@{part}`: this is given twice")));
+                return Err(fail(format!("`@{part}`: given twice")));
             }
         }
         let body: String = body.chars().filter(|c| !c.is_whitespace()).collect();
@@ -157,11 +157,11 @@ fn confidence(text: &str) -> Result<f64, String> {
 
 fn quantity(body: &str) -> Result<Quantity, String> {
     let at = body.find(['<', '=', '≤'].as_slice()).filter(|_| !body.contains('(')).or_else(|| {
-        // In `P(>100us)<1e-6` the comparison comes after the parenthesis.
+        // In `P(>100us)<1e-6` the comparison operator follows the parenthesis.
         let close = body.find(')')?;
         body[close..].find(['<', '=', '≤'].as_slice()).map(|i| close + i)
     });
-    let at = at.ok_or("it contains no comparison")?;
+    let at = at.ok_or("it has no comparison operator")?;
     let (left, right) = body.split_at(at);
     let (equal, right) = match right {
         r if r.starts_with("<=") => (true, &r[2..]),
@@ -202,7 +202,7 @@ fn missed(right: &str, equal: bool) -> Result<Quantity, String> {
     );
     match (count, per, equal) {
         (0.0, _, true) => Ok(Quantity::NoneMissed),
-        (c, 1.0, _) if c >= 1.0 => Err("name the number of releases: `missed <= 3 per 1e6`".into()),
+        (c, 1.0, _) if c >= 1.0 => Err("state the number of releases: `missed <= 3 per 1e6`".into()),
         (c, p, _) if c > 0.0 && c < p => Ok(Quantity::MissedShare(c / p)),
         _ => Err("the share must lie between 0 and 1".into()),
     }
@@ -226,7 +226,7 @@ fn rate(text: &str) -> Result<f64, String> {
 
 fn limit(text: &str) -> Result<Nanos, String> {
     match text.parse::<Nanos>() {
-        Ok(Nanos(0)) => Err("a limit of 0 cannot be met by any wakeup".into()),
+        Ok(Nanos(0)) => Err("no wakeup can meet a limit of 0".into()),
         Ok(limit) => Ok(limit),
         Err(e) => Err(e.to_string()),
     }
@@ -261,7 +261,7 @@ impl fmt::Display for Claim {
             }
             Quantity::Exceedance { limit, p } => write!(f, "P(>{}) < {p:e}", exact(limit))?,
             Quantity::Episodes { limit, per_second } => {
-                // In the longest unit in which it is a whole number, otherwise per week.
+                // Uses the longest unit in which the rate is a whole number, otherwise a week.
                 let in_unit = |seconds: f64| round_share(per_second * seconds);
                 let whole =
                     RATES.iter().rev().find(|(_, seconds)| in_unit(*seconds).fract() == 0.0).unwrap_or(&RATES[0]);
@@ -292,7 +292,7 @@ impl schemars::JsonSchema for Claim {
     }
 
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({"type": "string", "description": "What must hold: max < 100us, p99.99 < 50us @95%, P(>100us) < 1e-6 @stall 50ms @95%, episodes(>100us) < 1 per day @95%, missed = 0"})
+        schemars::json_schema!({"type": "string", "description": "A claim about the run: max < 100us, p99.99 < 50us @95%, P(>100us) < 1e-6 @stall 50ms @95%, episodes(>100us) < 1 per day @95%, missed = 0"})
     }
 }
 

@@ -33,9 +33,9 @@ pub enum Class {
     Migration,
     /// A thread of lower priority ran with boosted priority because it holds a lock that another waits for.
     PriorityInversion,
-    /// The thread had the CPU, but had not returned to user space yet.
+    /// The thread had been switched to but had not returned to user space.
     ReturnToUser,
-    /// The wakeup was in progress: the waking thread was in its system call, or a message was in transit.
+    /// The wakeup was still in progress: the waking thread was in its system call, or a message was in transit.
     Waker,
     /// A thread ran before the waking thread, which has a lower priority.
     BeforeWaker,

@@ -6,29 +6,30 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comparison {
-    /// The groups in the order given, at least two.
+    /// Compared groups in the order given, at least two.
     pub groups: Vec<Group>,
     /// Number of boots per group needed to detect a difference, for each spread between boots.
     pub recipes: Vec<BootsRecipe>,
-    /// Runs that may or may not share a boot with others; if there are any, nothing is judged.
+    /// Runs that may share a boot with other runs. If there are any, no conclusion is drawn.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unknown_boots: Vec<String>,
-    /// For each group after the first: whether it and the first group were booted alternately (A B B A …) and started
-    /// their runs equally warm.
+    /// For each group after the first: true if it and the first group were booted alternately (A B B A …) and their
+    /// runs started equally warm.
     pub began_alike: Vec<bool>,
-    /// The clock model if all runs share one; all figures then use virtual time. Null otherwise.
+    /// Clock model if all runs share one, in which case all figures are in virtual time; null otherwise.
     pub virtual_time: Option<crate::VirtualTime>,
-    /// One row per figure; the first is the worst over all loads.
+    /// One row per figure. The first is the worst latency over all loads.
     pub rows: Vec<ComparisonRow>,
     /// Differences between the groups other than the one under test.
     pub unlike: Vec<Unlike>,
     /// Causes of the worst wakeups in traces, for each group; empty if nothing was explained.
     pub causes: Vec<Vec<CauseShare>>,
-    /// Loads that some groups lack; they are not compared.
+    /// Loads that some groups lack, and that are therefore not compared.
     pub left_out: Vec<String>,
-    /// Reasons not to draw conclusions from the comparison.
+    /// Reasons why the comparison supports no conclusion.
     pub problems: Vec<String>,
-    /// Properties that files of other tools do not record, so that they are not compared; empty if all are known.
+    /// Properties that files of other tools do not record and that therefore cannot be compared. Empty if all are
+    /// known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_known: Vec<String>,
 }
@@ -36,42 +37,42 @@ pub struct Comparison {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Group {
-    /// For example the kernel release.
+    /// Name of the group, for example the kernel release.
     pub name: String,
-    /// Its boots, identified by the names or seeds of their runs, in the order of [`Sampled::values`].
+    /// Boots of the group, identified by the names or seeds of their runs, in the order of [`Sampled::values`].
     pub boots: Vec<String>,
-    /// Number of its runs.
+    /// Number of runs in the group.
     pub runs: u64,
-    /// Folder of the runs; null if they are files, or in several folders.
+    /// Directory of the runs; null if they are files, or in several directories.
     pub folder: Option<String>,
     /// Scored periods, over all runs and CPUs.
     pub scored: u64,
 }
 
-/// The unit that one value of a row represents.
+/// The unit of observation behind each value of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SampleUnit {
-    /// A boot, represented by the median of its runs; independent of other boots.
+    /// A boot, represented by the median of its runs. Boots are independent of each other.
     Boot,
-    /// A batch of a benchmark, consecutive within one boot; says nothing about other boots.
+    /// A batch of a benchmark. Batches are consecutive within one boot and do not represent other boots.
     Batch,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComparisonRow {
-    /// `all loads`, the name of a load, or the subject of a series.
+    /// Load: `all loads`, the name of a load, or the subject of a series.
     pub load: String,
     /// Name of the figure: `max`, `p99.9`, `skipped`, or the name of a rate or series.
     pub figure: String,
     /// Unit: `ns`, `s`, `share`, `1/s`, `MiB/s`, …
     pub unit: String,
     pub sample: SampleUnit,
-    /// Whether larger is better, as for throughput.
+    /// True if larger is better, as for throughput.
     pub more_is_better: bool,
-    /// In the order of the groups.
+    /// Values of each group, in the order of the groups.
     pub groups: Vec<Sampled>,
     /// Each group after the first, compared with the first.
     pub against: Vec<Against>,
@@ -80,7 +81,7 @@ pub struct ComparisonRow {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sampled {
-    /// One value per boot or batch.
+    /// Values, one per boot or batch.
     pub values: Vec<f64>,
     pub n: u64,
     /// Effective sample size given the autocorrelation; absent if the values have no order in time.
@@ -112,13 +113,13 @@ pub struct Against {
     pub q: Option<f64>,
     #[serde(rename = "told")]
     pub conclusion: Conclusion,
-    /// Whether boots were compared in pairs because the groups were booted alternately.
+    /// True if boots were compared in pairs because the groups were booted alternately.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub paired: bool,
     /// Ratio at equal temperature, by analysis of covariance over the boots; absent if temperatures are unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub equal_temperature: Option<Ratio>,
-    /// How much of the difference the temperature explains; absent if it was not tested or no effect was found.
+    /// Share of the difference that temperature explains; absent if it was not tested or has no effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub covariate: Option<Covariate>,
 }
@@ -127,11 +128,11 @@ pub struct Against {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Conclusion {
-    /// The second is larger.
+    /// The second group is larger.
     More,
-    /// The second is smaller.
+    /// The second group is smaller.
     Less,
-    /// No difference can be shown.
+    /// No difference was found.
     Alike,
     /// Too few values for an interval.
     #[default]
@@ -148,11 +149,11 @@ pub struct Ratio {
     pub interval: Option<(f64, f64)>,
     /// Actual confidence of the interval; the requested confidence if there is no interval.
     pub confidence: f64,
-    /// Boots per group needed for an interval.
+    /// Number of boots per group needed for an interval.
     pub least_n: u64,
 }
 
-/// Whether temperature explains a difference.
+/// Effect of temperature on a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Covariate {
@@ -162,27 +163,27 @@ pub struct Covariate {
     pub step: f64,
     /// p-value of the threshold effect.
     pub p: f64,
-    /// Ratio of all values, taken as independent.
+    /// Ratio of all values, treated as independent.
     pub all: Ratio,
     /// Ratio of the values below the threshold.
     pub below: Ratio,
     /// Number of values below the threshold in the first and the second group.
     pub n_below: (u64, u64),
-    /// Share of the difference, on logarithms, that vanishes below the threshold.
+    /// Share of the difference (on a logarithmic scale) that vanishes below the threshold.
     pub share: Option<f64>,
-    /// Whether temperature explains most of the difference.
+    /// True if temperature explains most of the difference.
     pub is_most: bool,
 }
 
-/// Boots needed to detect a difference in a single figure with a power of 80 %.
+/// Number of boots needed to detect a difference in a single figure with a power of 80 %.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BootsRecipe {
     pub load: String,
     pub figure: String,
-    /// Standard deviation of the logarithm between boots of one group.
+    /// Standard deviation of the logarithm between the boots of one group.
     pub spread: f64,
-    /// Whether the spread is that of these boots; otherwise it is assumed.
+    /// True if the spread was estimated from these boots, false if it is assumed.
     pub is_seen: bool,
     /// Number of comparisons for which p is corrected.
     pub tests: u64,
@@ -192,7 +193,7 @@ pub struct BootsRecipe {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BootsNeeded {
-    /// 0.1 for 10 % more.
+    /// Relative difference; 0.1 means 10 % more.
     pub difference: f64,
     pub boots: u64,
 }
@@ -202,7 +203,7 @@ pub struct BootsNeeded {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Unlike {
     pub what: UnlikeKind,
-    /// Value in each group; null if unknown.
+    /// Value in each group; null if it is unknown.
     pub values: Vec<Option<String>>,
 }
 
@@ -217,12 +218,12 @@ pub enum UnlikeKind {
     Way,
     /// How the releases on different CPUs are aligned.
     Alignment,
-    /// CPU exit-latency limit (/dev/cpu_dma_latency) while measuring.
+    /// CPU exit-latency limit held in /dev/cpu_dma_latency while measuring.
     DmaLatency,
     Tool,
     /// Resolution of the reported values.
     Resolution,
-    /// Scored periods per run; affects the maximum.
+    /// Number of scored periods per run, which affects the maximum.
     Length,
     Tracing,
     Governor,
@@ -240,9 +241,9 @@ pub enum UnlikeKind {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CauseShare {
     pub class: crate::Class,
-    /// Thread, interrupt or other culprit; null if the class says it all.
+    /// Thread, interrupt or other cause; null if the class alone identifies it.
     pub who: Option<String>,
-    /// Worst wakeups whose main cause this is.
+    /// Number of worst wakeups with this main cause.
     pub wakeups: u64,
     /// Number of worst wakeups that were explained.
     pub of: u64,
@@ -252,7 +253,7 @@ pub struct CauseShare {
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ComparisonDrawings {
-    /// Per load: its name, and the corrected latencies of each group as far as they are known.
+    /// For each load: its name, and the corrected latencies of each group as far as they are known.
     pub histograms: Vec<(String, Vec<crate::Known<'static>>)>,
     pub scatters: Vec<Scatter>,
 }
@@ -265,6 +266,6 @@ pub struct Scatter {
     pub unit: String,
     /// Detected threshold, °C.
     pub at: Option<f64>,
-    /// Pairs of temperature and value, per group.
+    /// Pairs of temperature and value for each group.
     pub groups: Vec<Vec<(f64, f64)>>,
 }

@@ -3,21 +3,21 @@
 use punctual_units::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// An episode ends when this many successive releases were served in time. A disturbance often delays only some of the
-/// releases that fall into it, for example every fifth; counted separately, they would look like as many independent
-/// events (docs/guide/statistics.md).
+/// An episode ends after this many successive releases that were served in time. A disturbance often delays only some
+/// of the releases that occur during it, for example every fifth. Counted separately, these would look like as many
+/// independent events (docs/guide/statistics.md).
 pub const EPISODE_GAP: u64 = 10;
 
-/// The late episodes above one limit, on one CPU in one phase. Counts are exact; [`Episodes::kept`] holds the largest
-/// episodes.
+/// The late episodes above one limit on one CPU in one phase. The counts are exact; [`Episodes::kept`] holds only the
+/// largest episodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Episodes {
-    /// A release that is served later than this is late.
+    /// Latency above which a release is late.
     pub limit_ns: Nanos,
     /// Number of episodes, including one that was still open at the end of the recording.
     pub count: u64,
-    /// Late releases in all of them: wakeups, and periods skipped because of them.
+    /// Late releases in all episodes: late wakeups, and periods skipped because of them.
     pub late: u64,
     /// Sum of the lateness beyond the limit over all late releases (saturating), ns.
     pub area_ns: u64,
@@ -38,14 +38,14 @@ pub struct Episodes {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Episode {
-    /// CLOCK_MONOTONIC of its first late release.
+    /// CLOCK_MONOTONIC of the first late release.
     pub start_mono_ns: u64,
     /// Number of that release in the phase, from 0.
     pub cycle: u64,
     /// Periods from the first late release to the last, inclusive.
     pub length: u64,
     pub late: u64,
-    /// Sum of their lateness beyond the limit (saturating), ns.
+    /// Sum of the lateness of its releases beyond the limit (saturating), ns.
     pub area_ns: u64,
 }
 
@@ -80,8 +80,8 @@ impl Episodes {
     }
 }
 
-/// Number of periods in a block, then the least and the greatest number of them that may have been later than the
-/// limit, which may lie within a bin.
+/// Number of periods in a block, and the minimum and maximum number of them later than the limit. The two differ if the
+/// limit lies within a histogram bin.
 pub type BlockCount = (u64, u64, u64);
 
 /// Releases in blocks of time, with the number of late ones in each. Claims about quantiles are judged by blocks
@@ -91,7 +91,7 @@ pub type BlockCount = (u64, u64, u64);
 pub struct Blocks {
     /// The limit of the quantile.
     pub limit_ns: Nanos,
-    /// In chronological order.
+    /// Counts of each block, in chronological order.
     pub counts: Vec<BlockCount>,
 }
 

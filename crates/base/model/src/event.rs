@@ -13,10 +13,10 @@ pub enum Event {
     Window(WindowMax),
     /// Heartbeats of a load so far.
     Load {
-        /// CLOCK_MONOTONIC.
+        /// CLOCK_MONOTONIC of the sample.
         mono_ns: u64,
         load: String,
-        /// Heartbeats since the load started.
+        /// Number of heartbeats since the load started.
         beats: u64,
     },
     PhaseStart {
@@ -105,7 +105,7 @@ impl Event {
     }
 }
 
-/// Counters of the machine over one interval. Values that could not be read are null, or missing from their list.
+/// Counters of the machine over one interval. Values that could not be read are null or omitted from their list.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ContextSample {
@@ -114,7 +114,7 @@ pub struct ContextSample {
     pub interval_ns: u64,
     /// Temperatures at the end of the interval, m°C.
     pub temperatures: Vec<Reading>,
-    /// Throttling and under-voltage events in the interval. Empty if nothing can be read.
+    /// Throttling and under-voltage events in the interval. Empty if they cannot be read.
     pub throttling: Vec<Reading>,
     /// Frequency transitions in the interval, all policies.
     pub frequency_transitions: Option<u64>,
@@ -133,7 +133,7 @@ pub struct ContextSample {
 pub struct Reading {
     /// Source of the value, for example `thermal_zone0 cpu-thermal`.
     pub name: String,
-    /// Unit as stated for the containing list.
+    /// Value in the unit of the containing list.
     pub value: i64,
 }
 
@@ -142,15 +142,15 @@ pub struct Reading {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CpuContext {
     pub cpu: CpuId,
-    /// Interrupts handled, from all sources.
+    /// Number of interrupts handled, from all sources.
     pub irqs: Option<u64>,
-    /// Interrupt sources by count, up to 4, largest first, without zeros.
+    /// The up to 4 most frequent interrupt sources with their counts, largest first, without zeros.
     pub top_irqs: Vec<Reading>,
-    /// Softirqs by name, without zeros.
+    /// Softirq counts by name, without zeros.
     pub softirqs: Vec<Reading>,
     /// Steal time, ns (resolution 1/USER_HZ).
     pub steal_ns: Option<u64>,
-    /// Time the measuring thread was runnable but not running, ns.
+    /// Time for which the measuring thread was runnable but not running, ns.
     pub run_delay_ns: Option<u64>,
     /// Involuntary context switches of the measuring thread.
     pub involuntary_switches: Option<u64>,
@@ -173,6 +173,6 @@ pub struct WindowMax {
     pub mono_ns: u64,
     pub interval_ns: u64,
     pub phase: String,
-    /// CPU and its largest latency, ns; 0 if there was no wakeup in the interval.
+    /// CPU and its largest latency, ns; 0 if it had no wakeup in the interval.
     pub max_ns: Vec<(CpuId, u64)>,
 }

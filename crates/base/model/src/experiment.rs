@@ -5,14 +5,15 @@ use serde::{Deserialize, Serialize};
 
 pub const EXPERIMENT_SCHEMA: &str = "punctual.sched/1";
 
-/// Maximum share of a thread's time that may be missing for the time to count as accounted for.
+/// Maximum share of a thread's elapsed time not covered by run, wait, sleep and steal time, for the time to count as
+/// accounted for.
 pub const ACCOUNTED: f64 = 0.005;
-/// Maximum share of a thread's time that may remain for its end to count as explained.
+/// Maximum share of a thread's elapsed time that the prediction may leave unexplained.
 pub const EXPLAINED: f64 = 0.03;
-/// Remainders below this (1 ms) always count as explained: a wakeup latency, a clock read.
+/// An unexplained time below this (1 ms) is always accepted: a wakeup latency or a clock read can take as long.
 const TOO_SHORT: u64 = 1_000_000;
 
-/// `experiment.json`: what was planned, predicted and measured.
+/// `experiment.json`: plan, prediction and measurement of an experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Experiment {
@@ -21,7 +22,7 @@ pub struct Experiment {
     pub name: String,
     /// What the experiment shows.
     pub about: String,
-    /// CPU time that one unit of work stands for.
+    /// CPU time of one unit of work.
     pub scale_ns: Nanos,
     /// CPU of the pinned threads.
     pub pinned: CpuId,
@@ -29,26 +30,26 @@ pub struct Experiment {
     pub free: CpuList,
     /// Settings of the kernel's scheduler.
     pub system: SchedSettings,
-    /// Threads that are released at the same time are released in this order.
+    /// Threads; those with the same release time are released in this order.
     pub threads: Vec<PlannedThread>,
-    /// In the order in which they ran.
+    /// Repetitions in the order in which they ran.
     pub repetitions: Vec<Repetition>,
-    /// Why run, wait and sleep times do not come from sched_switch; absent if they do.
+    /// The reason why run, wait and sleep times do not come from sched_switch; absent if they do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub untraced: Option<String>,
     /// Remarks that do not affect the result.
     pub notes: Vec<String>,
-    /// Whether a signal ended it early.
+    /// True if a signal ended the experiment early.
     pub interrupted: bool,
 }
 
-/// Kernel settings that the predictions depend on.
+/// Kernel settings on which the predictions depend.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SchedSettings {
     /// SCHED_RR time slice, from /proc/sys/kernel/sched_rr_timeslice_ms; null if not readable.
     pub rr_quantum_ns: Option<Nanos>,
-    /// Limit on real-time threads of a CPU; null if there is none.
+    /// Limit on the CPU time of real-time threads; null if there is none.
     pub limit: Option<RtLimit>,
     pub online: CpuList,
 }
@@ -59,9 +60,9 @@ pub struct RtLimit {
     /// CPU time per period.
     pub runtime_ns: Nanos,
     pub period_ns: Nanos,
-    /// What imposes the limit, and where it was read.
+    /// Mechanism that imposes the limit, and the file it was read from.
     pub by: String,
-    /// Whether it also applies when no fair thread wants the CPU: true for RT throttling, false for the fair server.
+    /// True if the limit also applies when no fair thread is runnable, as for RT throttling; false for the fair server.
     #[serde(default)]
     pub always: bool,
 }
@@ -72,20 +73,20 @@ pub struct PlannedThread {
     /// Name in the experiment, for example `App #1`.
     pub name: String,
     pub scheduling: Scheduling,
-    /// CPUs it may run on.
+    /// CPUs on which the thread may run.
     pub cpus: CpuList,
-    /// For example `canny` or `busy`.
+    /// Name of the workload, for example `canny` or `busy`.
     pub workload: String,
     /// Release time since the start of the experiment.
     pub offset_ns: Nanos,
-    /// Steps of its work; null for as many as fit until the experiment ends.
+    /// Number of steps; null to run until the experiment ends.
     pub steps: Option<u64>,
-    /// CPU time of its work as calibrated alone (C); null if not calibrated.
+    /// CPU time of the work, as calibrated without other threads (C); null if not calibrated.
     pub alone_ns: Option<Nanos>,
     /// Prediction from the calibrated time.
     pub predicted: Prediction,
-    /// Upper bound on the response time of each period, from response-time analysis with the mean work as calibrated
-    /// alone, so that longer jobs may exceed it; absent if the thread is not periodic or no bound exists.
+    /// Upper bound on the response time of each period, by response-time analysis. It uses the mean calibrated work, so
+    /// longer jobs may exceed it. Absent if the thread is not periodic or no bound exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound_ns: Option<Nanos>,
 }
@@ -94,12 +95,12 @@ pub struct PlannedThread {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Prediction {
-    /// From its release until it first gets a CPU.
+    /// Time from its release until it first gets a CPU.
     pub begins_ns: Nanos,
-    /// From its release to its end; null if it does not end within the simulated time.
+    /// Time from its release to its end; null if it does not end within the simulated time.
     pub ends_ns: Option<Nanos>,
-    /// The earliest end of a SCHED_DEADLINE thread, whose runtime the kernel enforces at ticks, so that a job may exceed
-    /// it by one; absent for others, and where it is the end.
+    /// Earliest end of a SCHED_DEADLINE thread. The kernel enforces the runtime at ticks, so a job may exceed it by
+    /// one. Absent for other threads, and if equal to `ends_ns`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub earliest_ns: Option<Nanos>,
 }
@@ -107,9 +108,9 @@ pub struct Prediction {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Repetition {
-    /// CLOCK_MONOTONIC at its start.
+    /// CLOCK_MONOTONIC at the start of the repetition.
     pub start_mono_ns: u64,
-    /// In the order of [`Experiment::threads`].
+    /// Results of the threads, in the order of [`Experiment::threads`].
     pub threads: Vec<RanThread>,
     /// Intervals in which a thread had a CPU, in chronological order; intervals too short to draw are merged.
     pub spans: Vec<GanttSpan>,
@@ -117,7 +118,7 @@ pub struct Repetition {
     pub held: Vec<Held>,
     /// Other tasks that took CPU time from the threads, largest first.
     pub others: Vec<OtherTask>,
-    /// Why the figures are incomplete.
+    /// Reasons why the figures are incomplete.
     pub problems: Vec<String>,
 }
 
@@ -125,28 +126,28 @@ pub struct Repetition {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RanThread {
     pub tid: i32,
-    /// Whether it completed all its work.
+    /// True if the thread completed all its work.
     pub whole: bool,
-    /// From the start of the experiment to its release.
+    /// Time from the start of the experiment to its release.
     pub released_ns: Nanos,
-    /// From its release to its first step.
+    /// Time from its release to its first step.
     pub begins_ns: Nanos,
-    /// From its first step to its last: "Workload time" of the original experiment.
+    /// Time from its first step to its last ("Workload time" of the original experiment).
     pub workload_ns: Nanos,
-    /// From its release to its end: "Elapsed" of the original experiment.
+    /// Time from its release to its end ("Elapsed" of the original experiment).
     pub elapsed_ns: Nanos,
-    /// CPU time charged to it (CLOCK_THREAD_CPUTIME_ID).
+    /// CPU time charged to the thread (CLOCK_THREAD_CPUTIME_ID).
     pub charged_ns: Nanos,
     /// Page faults during its work; null if unknown.
     pub page_faults: Option<u64>,
     pub account: TimeAccount,
-    /// Prediction from the CPU time charged in this run instead of the calibrated one.
+    /// Prediction computed from the CPU time charged in this run, not from the calibrated time.
     pub as_charged: Prediction,
     /// Steal time and CPU time of other tasks that delayed its end; null if unknown.
     pub taken: Option<Taken>,
-    /// How much later (negative: earlier) it ended than if every runnable fair thread had moved at once to the least
-    /// loaded CPU, as the prediction assumes. Absent if it is pinned to one CPU, is a real-time thread, or the value is
-    /// unknown.
+    /// Difference between its actual end and its end if every runnable fair thread had moved immediately to the least
+    /// loaded CPU, as the prediction assumes; negative if it ended earlier. Absent if the thread is pinned to one CPU
+    /// or is a real-time thread, or if the value is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub balance_ns: Option<i64>,
     /// Longest response time of a periodic thread, from the start of a period to the end of its work; absent otherwise.
@@ -158,17 +159,17 @@ pub struct RanThread {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TimeAccount {
-    /// Run time as charged by the kernel, without steal.
+    /// Run time charged by the kernel, without steal time.
     pub run_ns: Nanos,
-    /// Time it was runnable while another task had the CPU.
+    /// Time for which the thread was runnable while another task had the CPU.
     pub wait_ns: Option<Nanos>,
     pub blocked_ns: Option<Nanos>,
-    /// Time it had the CPU but was not charged: taken by the hypervisor, and by interrupts if the kernel accounts them
-    /// separately.
+    /// Time for which the thread had the CPU but was not charged: time used by the hypervisor, and by interrupts if the
+    /// kernel accounts them separately.
     pub steal_ns: Option<Nanos>,
     /// Wait time according to /proc/thread-self/schedstat.
     pub schedstat_wait_ns: Option<Nanos>,
-    /// Steal time of all CPUs it may run on (/proc/stat, in steps of 10 ms).
+    /// Steal time of all CPUs the thread may run on (/proc/stat, in steps of 10 ms).
     pub machine_steal_ns: Option<Nanos>,
 }
 
@@ -176,9 +177,9 @@ pub struct TimeAccount {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Taken {
-    /// Taken by the hypervisor.
+    /// Steal time.
     pub steal_ns: Nanos,
-    /// Taken by tasks outside the experiment, while the prediction leaves the CPU to its threads.
+    /// CPU time of tasks outside the experiment, which the prediction ignores.
     pub others_ns: Nanos,
 }
 
@@ -187,12 +188,12 @@ pub struct Taken {
 pub struct GanttSpan {
     /// Index in [`Experiment::threads`].
     pub thread: usize,
-    /// CPU it ran on or waits for; null if unknown.
+    /// CPU on which the thread ran or for which it waits; null if unknown.
     pub cpu: Option<CpuId>,
     pub doing: Doing,
-    /// Since the start of the experiment.
+    /// Time since the start of the experiment.
     pub from_ns: Nanos,
-    /// Since the start of the experiment.
+    /// Time since the start of the experiment.
     pub to_ns: Nanos,
 }
 
@@ -201,7 +202,7 @@ pub struct GanttSpan {
 #[serde(rename_all = "lowercase")]
 pub enum Doing {
     Runs,
-    /// Has the CPU in intervals too short to draw.
+    /// The thread has the CPU in intervals too short to draw.
     Shares,
     Waits,
     Sleeps,
@@ -211,7 +212,7 @@ pub enum Doing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Held {
-    /// Since the start of the experiment.
+    /// Time since the start of the experiment.
     pub from_ns: Nanos,
     pub lasted_ns: Nanos,
     pub cpu: CpuId,
@@ -222,7 +223,7 @@ pub struct Held {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OtherTask {
     pub comm: String,
-    /// CPU time it took while a thread of the experiment waited for that CPU.
+    /// CPU time used while a thread of the experiment waited for that CPU.
     pub took_ns: Nanos,
 }
 
@@ -241,8 +242,8 @@ impl RanThread {
         Some((self.elapsed_ns.0 as f64 - sum.0 as f64).abs() / self.elapsed_ns.0.max(1) as f64)
     }
 
-    /// Elapsed time minus what the prediction from charged time, steal, other tasks and load balancing explain, ns; 0
-    /// between the earliest predicted end and the end.
+    /// Elapsed time minus the part explained by the charged time, steal, other tasks and load balancing, ns. 0 if the
+    /// thread ended between its earliest and latest predicted end.
     pub fn rest_ns(&self) -> Option<i64> {
         let (ends, taken) = (self.as_charged.ends_ns?, self.taken?);
         let left = |ends: Nanos| {
@@ -254,17 +255,18 @@ impl RanThread {
         Some(if rest < 0 { early.min(0) } else { rest })
     }
 
-    /// The rest as a share of the elapsed time, with its sign.
+    /// The unexplained time as a share of the elapsed time, with its sign.
     pub fn rest(&self) -> Option<f64> {
         Some(self.rest_ns()? as f64 / self.elapsed_ns.0.max(1) as f64)
     }
 
-    /// Whether run, wait, sleep and steal add up to the elapsed time; `None` if one is unknown.
+    /// True if run, wait, sleep and steal time add up to the elapsed time; `None` if one of them is unknown.
     pub fn is_accounted(&self) -> Option<bool> {
         Some(self.unaccounted()? <= ACCOUNTED)
     }
 
-    /// Whether the prediction, with charged and taken time, explains the end; `None` if one of them is unknown.
+    /// True if the prediction, with charged time, steal and other tasks, explains the end; `None` if one of them is
+    /// unknown.
     pub fn is_explained(&self) -> Option<bool> {
         Some(self.rest()?.abs() <= EXPLAINED || self.rest_ns()?.unsigned_abs() < TOO_SHORT)
     }

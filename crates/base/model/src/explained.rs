@@ -35,30 +35,30 @@ impl Scheduled {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cause {
     pub class: Class,
-    /// The responsible thread, or the one whose code ran; null if no thread is responsible.
+    /// The responsible thread, or the thread whose code ran; null if the cause is not a thread.
     pub tid: Option<i32>,
     /// Name of that thread; null if unknown.
     pub comm: Option<String>,
     #[serde(flatten)]
     pub scheduled: Scheduled,
-    /// The cause if it is not a thread: `local_timer`, `irq 24 eth0`, `NET_RX`; null otherwise.
+    /// Name of a cause that is not a thread: `local_timer`, `irq 24 eth0`, `NET_RX`; null otherwise.
     pub what: Option<String>,
     /// Location in the kernel of a section with interrupts or preemption disabled (`in foo_write ← vfs_write`, `last
     /// traced in …`), or the source of a thread or interrupt (`sent by rsync (pid 9), CPU 0`, `queued by …`); absent if
     /// unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
-    /// Delay by this cause, ns.
+    /// Delay due to this cause, ns.
     pub ns: u64,
     /// Share of the whole delay, 0–1.
     pub share: f64,
     pub confidence: Confidence,
-    /// What the trace shows as evidence.
+    /// Evidence in the trace.
     pub evidence: String,
 }
 
-/// What a thread waited for on the way to a late wakeup. The thread is the late thread itself before it was woken, its
-/// waker, the waker's waker, or a thread that spun on a lock.
+/// A wait in the chain of events that led to a late wakeup. The waiting thread is the late thread itself before it was
+/// woken, its waker, the waker's waker, or a thread that spun on a lock.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Link {
@@ -72,12 +72,12 @@ pub struct Link {
     pub from_ns: u64,
     pub ns: u64,
     pub confidence: Confidence,
-    /// The wait described in one sentence.
+    /// The wait in one sentence.
     pub sentence: String,
 }
 
 impl Link {
-    /// The sentence, with a remark if it is only suspected.
+    /// The sentence, marked if the wait is only suspected.
     pub fn text(&self) -> String {
         let guess = if self.confidence == Confidence::Suspected { "suspected: " } else { "" };
         format!("{guess}{}", self.sentence)
@@ -88,15 +88,15 @@ impl Link {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Moments {
-    /// When the wakeup was due: expiry of the timer, or the waking event if no timer was seen.
+    /// Time at which the wakeup was due: expiry of the timer, or the waking event if the trace has no timer.
     pub t0_ns: u64,
-    /// Start of the timer interrupt; null if not seen.
+    /// Start of the timer interrupt; null if not in the trace.
     pub t1_ns: Option<u64>,
     /// Time of sched_waking.
     pub t2_ns: u64,
     /// Time of sched_switch to the thread.
     pub t3_ns: u64,
-    /// When the thread read its clock in user space; absent if unknown.
+    /// Time at which the thread read its clock in user space; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub t4_ns: Option<u64>,
 }
@@ -104,7 +104,7 @@ pub struct Moments {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Victim {
-    /// Null only if the trace is a summary that does not report it.
+    /// Thread ID; null only if the trace is a summary that does not report it.
     pub tid: Option<i32>,
     /// Name of the thread; null if unknown.
     pub comm: Option<String>,
@@ -112,28 +112,28 @@ pub struct Victim {
     pub scheduled: Scheduled,
     /// CPU on which it started to run; null only if the trace is a summary that does not report it.
     pub cpu: Option<u32>,
-    /// Time from due to running, ns; the sum of all causes.
+    /// Time from `t0` to `t3`, ns; the sum of all causes.
     pub latency_ns: u64,
-    /// Null if the trace is only a summary.
+    /// Times of the wakeup; null if the trace is only a summary.
     pub moments: Option<Moments>,
-    /// Largest first; their `ns` add up to `latency_ns`. Includes `unaccounted` if that is not 0.
+    /// Causes, largest first. Their `ns` add up to `latency_ns`. Includes `unaccounted` if that is not 0.
     pub causes: Vec<Cause>,
-    /// What it and the threads before it waited for, most recent first. Waits before `moments.t0_ns` are not part of
-    /// `latency_ns`.
+    /// Waits of the thread and of the threads that it depended on, most recent first. Waits before `moments.t0_ns` are
+    /// not part of `latency_ns`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chain: Vec<Link>,
-    /// Delay without a cause, ns.
+    /// Part of the delay for which no cause was found, ns.
     pub unaccounted_ns: u64,
-    /// Share of the delay that has a cause, 0–1.
+    /// Share of the delay for which a cause was found, 0–1.
     pub coverage: f64,
     /// The explanation as one sentence.
     pub verdict: String,
-    /// What lowers the confidence, and what would raise it.
+    /// Facts that lower the confidence, and what would raise it.
     pub doubts: Vec<String>,
 }
 
 impl Victim {
-    /// `CPU 2`, or a statement that it is unknown.
+    /// `CPU 2`, or `an unknown CPU`.
     pub fn place(&self) -> String {
         self.cpu.map_or_else(|| "an unknown CPU".to_owned(), |cpu| format!("CPU {cpu}"))
     }
@@ -153,33 +153,34 @@ pub struct CulpritGroup {
     pub what: Option<String>,
     pub wakeups: u64,
     pub worst_ns: u64,
-    /// Typical interval between them, ns; null if there is none.
+    /// Typical interval between the wakeups, ns; null if they are not periodic.
     pub every_ns: Option<u64>,
-    /// The group described in one sentence.
+    /// The group in one sentence.
     pub sentence: String,
 }
 
-/// A time during which a thread was blocked in the middle of its work.
+/// An interval in which a thread was blocked during its cycle.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Blocked {
-    /// Time until it was woken, ns.
+    /// Time until the thread was woken, ns.
     pub ns: u64,
-    /// State letter of the kernel: `S` sleeping, `D` uninterruptible (device, page fault).
+    /// Task state in the kernel's notation: `S` sleeping, `D` uninterruptible (device, page fault).
     pub state: String,
-    /// Thread that woke it, which for a lock is its owner; null if an interrupt woke it.
+    /// Thread that woke it, which is the owner in the case of a lock; null if an interrupt woke it.
     pub woken_by: Option<i32>,
-    /// Name of the waking thread.
+    /// Name of the waking thread; null if unknown.
     pub comm: Option<String>,
-    /// Whether the waking thread's own priority is lower: if it held a lock, this is a priority inversion. Null if
+    /// True if the waking thread has a lower base priority, which is a priority inversion if it held a lock. Null if
     /// unknown.
     pub inverted: Option<bool>,
-    /// What it waited for, if that was a lock: `the rtmutex at 0x…, held by logger (nice 0, pid 9)`.
+    /// Lock that the thread waited for: `the rtmutex at 0x…, held by logger (nice 0, pid 9)`; null if it was not a
+    /// lock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lock: Option<String>,
 }
 
-/// One cycle of a thread, from its timer to the end of its work.
+/// One cycle of a thread, from its timer expiry to the end of its work.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cycle {
@@ -188,16 +189,16 @@ pub struct Cycle {
     pub comm: Option<String>,
     #[serde(flatten)]
     pub scheduled: Scheduled,
-    /// CPU on which it started to run.
+    /// CPU on which the thread started to run.
     pub cpu: u32,
-    /// When its timer was due, ns on the trace's clock.
+    /// Time at which its timer was due, ns on the trace's clock.
     pub release_ns: u64,
     /// From the release to the end of its work, ns; the sum of `ran_ns`, `delays` and `blocked`.
     pub length_ns: u64,
     pub ran_ns: u64,
-    /// What kept it from running while it was runnable.
+    /// Delays in which the thread was runnable but did not run.
     pub delays: Vec<Cause>,
-    /// Times it was not runnable.
+    /// Intervals in which the thread was not runnable.
     pub blocked: Vec<Blocked>,
     /// The explanation as one sentence.
     pub verdict: String,
@@ -211,16 +212,16 @@ pub struct Explanation {
     pub victims: Vec<Victim>,
     /// Late wakeups by cause, largest total delay first.
     pub groups: Vec<CulpritGroup>,
-    /// The longest cycles, longest first; empty unless asked for.
+    /// The longest cycles, longest first; empty if not requested.
     pub cycles: Vec<Cycle>,
-    /// Wakeups of the selected threads that were followed from waking to running.
+    /// Number of wakeups of the selected threads that were followed from waking to running.
     pub wakeups: u64,
     /// How the wakeups were selected.
     pub chosen: String,
-    /// What the trace cannot show, and why.
+    /// Facts that the trace cannot show, with the reason.
     pub notes: Vec<String>,
-    /// The answer of a tracer that reports no wakeups: a section from irqsoff or preemptoff, a gap from hwlat, noise
-    /// from osnoise; absent if there are explained wakeups.
+    /// Result of a tracer that reports no wakeups: a section from irqsoff or preemptoff, a gap from hwlat, or noise
+    /// from osnoise. Absent if wakeups are explained.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
     /// Results of latency tracers and rtla, if the trace contains their summaries.
@@ -235,7 +236,7 @@ pub struct ExplainResult<'a> {
     pub explanation: &'a Explanation,
     /// Format of the trace.
     pub trace_format: &'a str,
-    /// One per victim; present only with `--timeline`.
+    /// One timeline per victim; present only with `--timeline`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timelines: Option<&'a [Option<Timeline>]>,
 }
@@ -248,8 +249,8 @@ pub struct Explained {
     pub cpu: CpuId,
     /// CLOCK_MONOTONIC of the release; with `phase` and `cpu` it identifies the wakeup in `worst.jsonl`.
     pub release_mono_ns: u64,
-    /// Latency as measured by the thread itself. In the trace a wakeup ends at sched_switch, so [`Victim::latency_ns`]
-    /// is a little less.
+    /// Latency measured by the thread itself. In the trace a wakeup ends at sched_switch, so [`Victim::latency_ns`] is
+    /// slightly smaller.
     pub latency_ns: u64,
     /// The trace file, relative to the run directory.
     pub trace: String,
@@ -259,7 +260,7 @@ pub struct Explained {
     pub timeline: Option<Timeline>,
 }
 
-/// Activity of the CPUs around one late wakeup, bounded in size, for drawing. Times are of the trace's clock, ns.
+/// Activity of the CPUs around one late wakeup, limited in size, for drawing. Times are on the trace's clock, ns.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Timeline {
@@ -267,13 +268,13 @@ pub struct Timeline {
     pub end_ns: u64,
     /// Times of the wakeup itself.
     pub moments: Moments,
-    /// The relevant CPUs: the late thread's first, then those it came from or waited for, then the busiest.
+    /// The relevant CPUs: first that of the late thread, then those it migrated from or waited for, then the busiest.
     pub lanes: Vec<Lane>,
     /// States of the late thread, ordered by time and without gaps.
     pub states: Vec<StateSpan>,
-    /// Number of CPUs with events that have no lane.
+    /// Number of CPUs with events but without a lane.
     pub cpus_left_out: u32,
-    /// What the lanes cannot show, and why; usually empty.
+    /// Facts that the lanes cannot show, with the reason; usually empty.
     pub notes: Vec<String>,
 }
 
@@ -281,10 +282,10 @@ pub struct Timeline {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Lane {
     pub cpu: CpuId,
-    /// What ran there, in order of start time. Task, idle and unknown spans follow each other without gaps; softirqs,
-    /// interrupts and NMIs overlap them, and may overlap each other.
+    /// Activities of the CPU in order of start time. Task, idle and unknown spans follow each other without gaps.
+    /// Softirqs, interrupts and NMIs overlap them, and may overlap each other.
     pub spans: Vec<Span>,
-    /// Number of spans that were merged with their neighbours because they are too short to draw.
+    /// Number of spans merged with their neighbours because they are too short to draw.
     pub joined: u64,
 }
 
@@ -300,7 +301,7 @@ pub struct Span {
     pub tid: Option<i32>,
     #[serde(flatten)]
     pub scheduled: Scheduled,
-    /// What it contributes to the delay; null if nothing.
+    /// Class of the delay that the span causes; null if it causes none.
     pub cause: Option<Class>,
 }
 
@@ -308,7 +309,7 @@ pub struct Span {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SpanKind {
-    /// The trace does not show it.
+    /// The trace does not show what ran.
     Unknown,
     Idle,
     Task,
@@ -346,7 +347,7 @@ mod tests {
 
     const LINE: &str = r#"{"phase":"2-cpu","cpu":1,"release_mono_ns":5,"latency_ns":130,"trace":"traces/1.dat","victim":{"tid":7,"comm":null,"policy":"FIFO","prio":80,"cpu":1,"latency_ns":120,"moments":{"t0_ns":1,"t1_ns":null,"t2_ns":2,"t3_ns":121},"causes":[{"class":"higher_priority","tid":9,"comm":"x","policy":null,"prio":null,"what":null,"ns":120,"share":1.0,"confidence":"high","evidence":"e"}],"unaccounted_ns":0,"coverage":1.0,"verdict":"v","doubts":[]},"timeline":{"start_ns":0,"end_ns":200,"moments":{"t0_ns":1,"t1_ns":null,"t2_ns":2,"t3_ns":121},"lanes":[{"cpu":1,"spans":[{"start_ns":0,"end_ns":200,"kind":"task","label":"x","tid":9,"policy":"RT","prio":99,"cause":"higher_priority"}],"joined":0}],"states":[{"start_ns":0,"end_ns":1,"state":"sleeping"}],"cpus_left_out":2,"notes":[]}}"#;
 
-    /// Old files of `punctual explain --json` and `causes.jsonl` must stay readable.
+    /// Files written by earlier versions of `punctual explain --json`, and old `causes.jsonl`, must stay readable.
     #[test]
     fn a_line_reads_and_writes_the_same() {
         let read: Explained = serde_json::from_str(LINE).unwrap();

@@ -15,20 +15,20 @@ pub struct Finding {
     /// Subject and result in one sentence: `Clocksource: it is tsc`.
     pub summary: String,
     pub evidence: Vec<Evidence>,
-    /// Why it matters, with a figure if one is known.
+    /// Why the setting matters, with a figure if one is known.
     pub why: String,
     /// Command to fix it; null if there is none.
     pub fix: Option<String>,
 }
 
-/// Severity of a rule's failure, in the terms of the kernel's real-time guide and two more.
+/// Severity of a failure, in the terms of the kernel's real-time guide, extended by two levels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// The rule is not judged.
     Off,
-    /// Informative, without a known cost.
+    /// Informative; no cost is known.
     Info,
     /// Costs microseconds.
     Low,
@@ -50,21 +50,21 @@ pub enum State {
     Fail,
     /// The value is doubtful.
     Warn,
-    /// The rule only informs and does not judge.
+    /// The rule reports a fact without judging it.
     Info,
     Skip,
-    /// Could not be read because of permissions or lockdown.
+    /// The value could not be read because of permissions or lockdown.
     Blocked,
-    /// Could not be read for another reason.
+    /// The value could not be read for another reason.
     Unknown,
 }
 
-/// A source that was read, and its content.
+/// A source read by a rule, and its content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Evidence {
     /// Path, system call or command.
     pub source: String,
-    /// Its content, shortened, or why it could not be read.
+    /// Content, shortened, or the reason why it could not be read.
     pub value: String,
 }

@@ -3,14 +3,14 @@
 use punctual_units::CpuId;
 use serde::{Deserialize, Serialize};
 
-/// One phase on one CPU of one run, as a flat JSONL line for DuckDB. Latencies are corrected: skipped periods are
-/// scored. Null values are unknown.
+/// One phase on one CPU of one run, as a flat JSONL line for DuckDB. Latencies are corrected: they include skipped
+/// periods. Null values are unknown.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FleetLine {
     pub run: String,
     pub folder: Option<String>,
-    /// Start, CLOCK_REALTIME, ns since 1970.
+    /// Start of the run, CLOCK_REALTIME, ns since 1970.
     pub started_ns: Option<u64>,
     pub host: Option<String>,
     pub board: Option<String>,
@@ -25,7 +25,7 @@ pub struct FleetLine {
     pub period_ns: Option<u64>,
     pub load: String,
     pub cpu: CpuId,
-    /// Periods with a latency.
+    /// Number of periods with a latency.
     pub samples: u64,
     pub skipped: Option<u64>,
     pub p50_ns: Option<u64>,
@@ -37,9 +37,9 @@ pub struct FleetLine {
     pub temperature_max_mc: Option<i64>,
     /// Main cause of the worst wakeup, if a trace shows it.
     pub cause: Option<String>,
-    /// Why the figures say nothing about the machine; null if they do.
+    /// Reason why the figures do not represent the machine; null if they do.
     pub doubt: Option<String>,
-    /// Whether the run ended as planned.
+    /// True if the run ended as planned.
     pub complete: bool,
     /// Verdict of the run: `pass`, `fail`, `inconclusive`; null if nothing was claimed.
     pub outcome: Option<String>,
@@ -52,16 +52,16 @@ pub struct Fleet {
     pub runs: u64,
     /// All boards, the one with the worst wakeup first.
     pub boards: Vec<FleetBoard>,
-    /// Boards whose worst wakeup is larger than chance explains among that many boards with the same load and settings,
-    /// most certain first.
+    /// Boards whose worst wakeup is larger than chance explains, compared with all boards with the same load and
+    /// settings. The most certain outlier comes first.
     pub outliers: Vec<FleetOutlier>,
     /// Number of tests (boards × loads) made to find outliers.
     pub outlier_tests: u64,
-    /// Loads and settings measured on too few boards to look for outliers.
+    /// Combinations of load and settings measured on too few boards to look for outliers.
     pub too_few: Vec<FleetTooFew>,
-    /// Effect of kernels and of settings.
+    /// Effects of kernels and of settings.
     pub contrasts: Vec<FleetContrast>,
-    /// Runs whose figures say nothing about their machine, with the reason. They count only in [`Fleet::runs`].
+    /// Runs whose figures do not represent their machine, with the reason. They count only in [`Fleet::runs`].
     pub doubtful: Vec<(String, String)>,
 }
 
@@ -73,15 +73,15 @@ pub struct FleetBoard {
     /// Model of the board; null if unknown.
     pub board: Option<String>,
     pub kernels: Vec<String>,
-    /// Distinct settings of its runs.
+    /// Distinct settings of the board's runs.
     pub settings: Vec<String>,
     pub runs: u64,
-    /// Runs that did not end as planned.
+    /// Number of runs that did not end as planned.
     pub incomplete: u64,
     pub failed: u64,
-    /// Runs with an undecided claim and no failed one.
+    /// Number of runs with an undecided claim and no failed one.
     pub inconclusive: u64,
-    /// Median over its runs of the worst wakeup, ns; null if unknown.
+    /// Median of the worst wakeups of its runs, ns; null if unknown.
     pub typical_ns: Option<u64>,
     /// Worst wakeup of the board; null if unknown.
     pub worst: Option<FleetWorst>,
@@ -94,11 +94,11 @@ pub struct FleetWorst {
     pub load: String,
     pub cpu: CpuId,
     pub run: String,
-    /// Main cause if a trace shows it, otherwise null.
+    /// Main cause if a trace shows it; null otherwise.
     pub cause: Option<String>,
 }
 
-/// A combination of load and settings that fewer than ten boards have.
+/// A combination of load and settings measured on fewer than ten boards.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FleetTooFew {
@@ -111,7 +111,7 @@ pub struct FleetTooFew {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FleetOutlier {
-    /// The run with its worst wakeup.
+    /// The run with the worst wakeup of the board.
     pub run: String,
     /// Host name; null if unknown.
     pub host: Option<String>,
@@ -124,10 +124,10 @@ pub struct FleetOutlier {
     pub median_ns: f64,
     /// Distance from the median on a logarithmic scale, in robust standard deviations.
     pub score: f64,
-    /// Probability of such a score among so many boards by chance, adjusted for all boards and loads
+    /// Probability that such a score occurs by chance among all these boards, adjusted for all boards and loads
     /// (Benjamini–Hochberg).
     pub p: f64,
-    /// Number of boards compared, including this one.
+    /// Number of boards compared, including the outlier.
     pub boards: u64,
 }
 
@@ -135,27 +135,27 @@ pub struct FleetOutlier {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FleetFactor {
-    /// Kernels, with equal settings.
+    /// Kernels are compared at equal settings.
     Kernel,
-    /// Settings, on the same kernel.
+    /// Settings are compared on the same kernel.
     Settings,
 }
 
-/// Boards with one kernel (or settings) compared with all other boards that are otherwise alike.
+/// Boards with one kernel (or one setting) compared with all other boards that are otherwise alike.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FleetContrast {
     pub factor: FleetFactor,
-    /// The kernel or settings.
+    /// The kernel or settings under comparison.
     pub level: String,
     /// The property held equal: the settings or the kernel.
     pub within: String,
     pub load: String,
-    /// Boards with this kernel or settings.
+    /// Number of boards with this kernel or these settings.
     pub boards: u64,
-    /// Boards with any other value.
+    /// Number of boards with any other value.
     pub others: u64,
-    /// Ratio of its worst wakeups to those of the others (Hodges–Lehmann).
+    /// Ratio of the worst wakeups of these boards to those of the others (Hodges–Lehmann).
     pub ratio: f64,
     /// 95 % interval of the ratio; null if there are too few boards.
     pub interval: Option<(f64, f64)>,

@@ -1,7 +1,7 @@
-//! What another tool's file contains, and what it lacks.
+//! Contents of another tool's file, and the information it lacks.
 //!
-//! An imported run keeps every count, minimum and maximum of the file. A [`Blur`] bounds, as figures for the judge, how
-//! far samples can differ from the file; [`Import::lost`] states for people what was lost.
+//! An imported run keeps every count, minimum and maximum of the file. A [`Blur`] bounds how far samples can differ
+//! from the file, as figures for the judge. [`Import::lost`] describes the losses for readers.
 
 use punctual_units::CpuId;
 use serde::{Deserialize, Serialize};
@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 pub struct Import {
     /// Format of the first file, for example `cyclictest-histogram`.
     pub format: String,
-    /// In the order given.
+    /// Files in the order given.
     pub files: Vec<ImportedFile>,
-    /// Resolution of the values in ns, for example 1000 for whole microseconds; the coarsest of all files. Absent
-    /// without samples.
+    /// Resolution of the values in ns, for example 1000 for whole microseconds; the coarsest of all files. Absent if
+    /// there are no samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resolution_ns: Option<u64>,
     /// Start as stated in the file, ns since 1970; absent if not stated.
@@ -46,10 +46,10 @@ pub struct ImportedFile {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Lost {
     pub kind: LostKind,
-    /// Phase id; absent if it concerns all.
+    /// Phase to which the loss applies; absent if it applies to all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
-    /// CPU; absent if it concerns all of the phase.
+    /// CPU to which the loss applies; absent if it applies to all CPUs of the phase.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu: Option<CpuId>,
     /// Number of samples or rows; absent if unknown.
@@ -66,7 +66,7 @@ pub enum LostKind {
     Overflow,
     /// The file has no count of samples beyond its last bin.
     OverflowUnknown,
-    /// Only count and extremes are known, not the distribution.
+    /// Only the count and the extremes are known, not the distribution.
     Distribution,
     /// Periods skipped while the thread was late were not counted.
     SkippedPeriods,
@@ -80,7 +80,7 @@ pub enum LostKind {
     Unit,
     /// The period of the threads is unknown.
     Period,
-    /// The log omits samples.
+    /// Samples are missing from the log.
     Gap,
     /// The file is truncated at its end or beginning.
     Truncated,
@@ -88,7 +88,7 @@ pub enum LostKind {
     Disagreement,
     /// Lines could not be read.
     Unreadable,
-    /// Anything else that matters to the reader, also from later versions.
+    /// Another loss that affects the interpretation, or a kind from a later version.
     #[serde(other)]
     Other,
 }
@@ -105,7 +105,7 @@ pub struct Blur {
     /// Samples without a value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unplaced: Option<Unplaced>,
-    /// The file may omit samples of this value (ns) or larger from its count; absent if it counts all.
+    /// Smallest value (ns) of which the file may leave samples uncounted; absent if it counts all samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hidden_from_ns: Option<u64>,
     /// Upper bound on the number of skipped periods; absent if unknown.
@@ -113,15 +113,15 @@ pub struct Blur {
     pub skipped_at_most: Option<u64>,
 }
 
-/// Samples that are counted without a value; the histogram holds them at `from_ns`.
+/// Samples that are counted without a value. The histogram records them at `from_ns`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Unplaced {
-    /// Their number. The largest sample, if known, is not among them: the histogram holds it at its value.
+    /// Number of samples. The largest sample, if known, is not among them: the histogram has it at its value.
     pub count: u64,
-    /// Each is at least this, ns.
+    /// Lower bound on each value, ns.
     pub from_ns: u64,
-    /// Each is at most this, ns; absent if unknown.
+    /// Upper bound on each value, ns; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to_ns: Option<u64>,
 }
@@ -134,7 +134,7 @@ pub struct Series {
     pub of: String,
     /// The meaning of each figure, for example `time of a batch` or `CPU temperature`.
     pub name: String,
-    /// For example `s`, `°C`, `µs` or `%`.
+    /// Unit of the figures, for example `s`, `°C`, `µs` or `%`.
     pub unit: String,
     /// Number of figures, including those that are not in `points`.
     pub count: u64,

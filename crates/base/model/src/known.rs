@@ -1,5 +1,5 @@
-//! What is known about samples that a file describes only in part. This is the one place that decides which values,
-//! quantiles and bins of a [`Histogram`] with a [`Blur`] are known.
+//! Known values of samples that a file describes only in part. Only this module decides which values, quantiles and
+//! bins of a [`Histogram`] with a [`Blur`] are known.
 
 use crate::{Blur, CpuResult, Unplaced};
 use punctual_units::{Bin, Histogram, held_rank};
@@ -8,7 +8,7 @@ use std::borrow::Cow;
 const MICRO: u64 = 1_000;
 
 impl Blur {
-    /// For measured samples, whose values are exactly known.
+    /// The blur of measured samples, whose values are exactly known.
     pub const EXACT: Blur =
         Blur { below_ns: 0, above_ns: 0, unplaced: None, hidden_from_ns: None, skipped_at_most: Some(0) };
 
@@ -40,7 +40,7 @@ impl Blur {
         (self.below_ns, self.above_ns) == (0, MICRO - 1)
     }
 
-    /// The largest value that a sample in this bin can have had, ns.
+    /// The largest value that a sample in this bin can have, ns.
     pub fn most_of(&self, bin: &Bin, max: Option<u64>) -> u64 {
         value(bin, max, self).saturating_add(self.above_ns)
     }
@@ -89,8 +89,8 @@ impl<'a> Known<'a> {
         &self.blur
     }
 
-    /// Every counted sample; those without a value are placed at their lower bound. Only the extremes and the count may
-    /// be shown; use the bins of [`Known::values`].
+    /// All counted samples; those without a value are placed at their lower bound. Only the extremes and the count may
+    /// be shown. For bins, use [`Known::values`].
     pub fn all(&self) -> &Histogram {
         &self.all
     }
@@ -122,7 +122,7 @@ impl<'a> Known<'a> {
         self.all.count() - self.values().count()
     }
 
-    /// Returns true if there are samples of which only the count and the extremes are known.
+    /// Returns true if only the count and the extremes are known for some samples.
     pub fn is_summary(&self) -> bool {
         self.beyond() > 0 && self.values().is_empty()
     }
@@ -141,7 +141,7 @@ impl<'a> Known<'a> {
     /// The value of the sample with this rank (1 = smallest), like [`Histogram::value_at_rank`]; in whole microseconds
     /// if the file has that resolution. `None` if it has no value.
     pub fn at_rank(&self, rank: u64) -> Option<u64> {
-        // Samples without a value are not below the others.
+        // Samples without a value are not smaller than the others.
         let bin = bin_at(self.values(), rank)?;
         Some(value(&bin, self.values().max(), &self.blur))
     }
@@ -221,7 +221,7 @@ mod tests {
         Known::new(Cow::Owned(all), Blur { unplaced, ..WHOLE })
     }
 
-    /// A summary `Min: 5 Avg: 40 Max: 900` of 100,000 samples.
+    /// 100,000 samples summarised as `Min: 5 Avg: 40 Max: 900`.
     fn summary() -> Known<'static> {
         known_of(&[(5, 1)], Some((99_998, 5, Some(900))))
     }
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn a_counted_overflow_leaves_the_bins_and_the_quantiles_below_it() {
-        // 400 and 401 µs are in one bin of the histogram.
+        // The values 400 and 401 µs share a bin of the histogram.
         let known = known_of(&[(10, 90), (400, 7)], Some((2, 401, Some(1_800))));
         assert_eq!((known.values().count(), known.beyond()), (97, 3));
         assert_eq!(
@@ -281,7 +281,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the samples beyond the last bin were, known values are true and bounds hold.
+        /// Whatever the values of the samples beyond the last bin, known values are true and bounds hold.
         #[test]
         fn what_is_known_is_true(
             mut values in prop::collection::vec(1u64..3_000, 1..60), last in 1u64..3_000, q in 0.0..1.0f64

@@ -1,24 +1,24 @@
-//! The report that a load delivers when it ends.
+//! Report of a load.
 
 use serde::{Deserialize, Serialize};
 
-/// What a load did, with proof that it ran.
+/// Activity of a load, with proof that it ran.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadReport {
     /// Name of the load: `cpu`, `io`, `cmd:make -j4`, …
     pub load: String,
-    /// Whether it provably ran from start to end.
+    /// True if the load provably ran from start to end.
     pub ran: bool,
-    /// What failed and what to do, if it did not run; null otherwise.
+    /// The reason why it did not run, with advice; null if it ran.
     pub why_not: Option<String>,
     pub workers: u32,
-    /// Heartbeats during the recording.
+    /// Number of heartbeats during the recording.
     pub beats: u64,
     /// Longest time without a heartbeat, ns.
     pub longest_silence_ns: u64,
     pub rates: Vec<Rate>,
-    /// Kernel counters that prove it ran.
+    /// Kernel counters that prove that the load ran.
     pub proofs: Vec<Proof>,
     /// Bytes written to disk; 0 if it does not write.
     pub written_bytes: u64,
@@ -30,11 +30,11 @@ pub struct LoadReport {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Rate {
-    /// What is counted: `written`, `page faults`, `round trips`.
+    /// The counted quantity: `written`, `page faults`, `round trips`.
     pub what: String,
     /// Amount per second, in `unit`.
     pub value: f64,
-    /// For example `MiB/s` or `1/s`.
+    /// Unit, for example `MiB/s` or `1/s`.
     pub unit: String,
 }
 

@@ -3,7 +3,7 @@
 use punctual_units::CpuList;
 use serde::{Deserialize, Serialize};
 
-/// Summary of the machine; the files behind it are in `machine/`. Null values are unknown.
+/// Summary of the machine; `machine/` in the run directory has the source files. Null values are unknown.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MachineFacts {
@@ -13,7 +13,7 @@ pub struct MachineFacts {
     pub kernel_version: Option<String>,
     /// Output of `uname -m`.
     pub architecture: Option<String>,
-    /// Whether the kernel is PREEMPT_RT.
+    /// True if the kernel is PREEMPT_RT.
     pub preempt_rt: Option<bool>,
     /// Active preemption mode: `none`, `voluntary`, `full`, `lazy`, `rt`.
     pub preemption: Option<String>,
@@ -23,7 +23,7 @@ pub struct MachineFacts {
     pub cpus_online: Option<CpuList>,
     /// CPUs isolated from the scheduler at boot.
     pub cpus_isolated: Option<CpuList>,
-    /// Whether simultaneous multithreading is in use.
+    /// True if simultaneous multithreading is in use.
     pub smt_active: Option<bool>,
     /// Frequency governor of each policy, for example `performance`.
     pub governors: Option<Vec<String>>,
@@ -46,11 +46,11 @@ pub struct MachineFacts {
 pub struct OwnCost {
     /// CPU time of the measuring threads, ns; null if unknown.
     pub measuring_cpu_ns: Option<u64>,
-    /// Wakeups of the context thread.
+    /// Number of wakeups of the context thread.
     pub context_wakeups: u64,
     /// CPU time of the context thread, ns.
     pub context_cpu_ns: Option<u64>,
-    /// Where the context thread ran: `housekeeping CPU 3`, or `shared with the measured CPUs`.
+    /// CPUs of the context thread: `housekeeping CPU 3`, or `shared with the measured CPUs`.
     pub context_cpus: String,
     pub rss_bytes: Option<u64>,
     pub locked_bytes: Option<u64>,
@@ -64,6 +64,6 @@ pub struct OwnCost {
 pub struct Scratch {
     pub folder: String,
     pub file_bytes: u64,
-    /// Maximum of bytes written in total.
+    /// Maximum number of bytes written in total.
     pub write_cap_bytes: u64,
 }

@@ -1,4 +1,4 @@
-//! Problems that keep a run from passing.
+//! Problems that prevent a run from passing.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Problem {
     pub kind: ProblemKind,
-    /// What happened, and what to do.
+    /// Description of the problem, with advice.
     pub text: String,
 }
 
@@ -21,9 +21,9 @@ pub enum ProblemKind {
     NotAsAsked,
     /// Real-time scheduling was refused, so an ordinary thread was measured.
     NoRealTime,
-    /// A measured CPU went offline, or the thread was migrated.
+    /// A measured CPU went offline, or the measuring thread was migrated.
     CpuLost,
-    /// The machine throttled or was under voltage.
+    /// The machine throttled, or its supply voltage was too low.
     Throttled,
     Suspended,
     /// The phase ended early because of a signal, kill or error.
@@ -33,14 +33,14 @@ pub enum ProblemKind {
     EndedEarly,
     /// The measuring thread took page faults while recording.
     PageFaults,
-    /// Samples could not be written.
+    /// Results could not be written.
     Storage,
-    /// In virtual time: the CPUs disturb each other through the emulator, not the kernel.
+    /// In virtual time, the CPUs disturb each other through the emulator, not through the kernel.
     VirtualCpus,
     /// An imported file lacks information needed to decide.
     #[serde(rename = "not_told")]
     Unreported,
-    /// Settings changed during the measurement, may change at any time, or another program measured as well.
+    /// Settings changed during the measurement or may change at any time, or another program measured at the same time.
     MachineChanged,
     /// A kind from a later version; the text describes it.
     #[serde(other)]

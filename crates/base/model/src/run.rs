@@ -17,27 +17,28 @@ pub const RUN_SCHEMA_VERSION: &str = "1.8";
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Run {
-    /// `punctual.run/1`. Readers accept any newer minor version and refuse a newer major version.
+    /// Schema: `punctual.run/1`. Readers accept any newer minor version and refuse a newer major version.
     pub schema: String,
-    /// `major.minor`, for example `1.0`.
+    /// Version as `major.minor`, for example `1.0`.
     pub schema_version: String,
     pub tool: Tool,
     pub kind: Kind,
-    /// Whether every phase ran to its planned end.
+    /// True if every phase ran to its planned end.
     pub complete: bool,
-    /// How it ended; null while it runs, or if it was killed.
+    /// How the run ended; null while it runs, or if it was killed.
     pub ended_by: Option<EndedBy>,
-    /// Start; absent if an imported file does not state it.
+    /// Start of the run; absent if an imported file does not state it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<Stamp>,
-    /// End; null while it runs, or if unknown.
+    /// End of the run; null while it runs, or if unknown.
     pub ended: Option<Stamp>,
-    /// Host name in the form that the user allows to be disclosed; absent if an imported file does not state it.
+    /// Host name, if the user permits its disclosure, otherwise a substitute; absent if an imported file does not state
+    /// it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
     pub command: Vec<String>,
     pub settings: Settings,
-    /// Origin and losses of an imported run; absent if measured by this program.
+    /// Origin of an imported run, and the information it lacks; absent if measured by this program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub import: Option<Import>,
     /// Clock model of an emulator whose clock counts instructions; absent for real time.
@@ -47,14 +48,14 @@ pub struct Run {
     /// How late wakeups were traced; absent if not requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tracing: Option<Tracing>,
-    /// In the order in which they ran.
+    /// Phases in the order in which they ran.
     pub phases: Vec<Phase>,
     /// Each check of the claims that decided whether to continue measuring; empty if the length was fixed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub looks: Vec<Look>,
     /// Problems that make every phase inconclusive; those of a single phase are in the phase.
     pub problems: Vec<Problem>,
-    /// Remarks that do not affect the verdict, for example a fallback that was used or a setting that was not changed.
+    /// Remarks that do not affect the verdict, for example about a fallback or a setting that was not changed.
     pub notes: Vec<String>,
     /// Cost of measuring; null if unknown.
     pub cost: Option<OwnCost>,
@@ -91,15 +92,15 @@ impl Run {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tool {
-    /// `punctual`, or the tool an imported file came from.
+    /// `punctual`, or the tool that wrote the imported file.
     pub name: String,
-    /// Absent if an imported file does not state it.
+    /// Version; absent if an imported file does not state it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
 }
 
 impl Tool {
-    /// This program in its version.
+    /// This program and its version.
     pub fn punctual() -> Tool {
         Tool { name: "punctual".into(), version: Some(env!("CARGO_PKG_VERSION").into()) }
     }
@@ -111,13 +112,13 @@ impl Tool {
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     Latency,
-    /// Read from another tool's file.
+    /// Results read from another tool's file.
     Imported,
-    /// The event suite: all results are in `suite.json`, none in the phases.
+    /// The event suite. All results are in `suite.json`, none in the phases.
     Events,
-    /// A scheduling experiment: all results are in `experiment.json`, none in the phases.
+    /// A scheduling experiment. All results are in `experiment.json`, none in the phases.
     Sched,
-    /// A benchmark: all results are in `bench.json`, none in the phases.
+    /// A benchmark. All results are in `bench.json`, none in the phases.
     Bench,
     /// A kind from a later version.
     #[serde(other)]
@@ -141,23 +142,23 @@ pub struct Stamp {
 #[serde(tag = "how", rename_all = "snake_case")]
 pub enum EndedBy {
     Duration,
-    /// By a signal; results up to then are complete.
+    /// A signal ended the run. The results up to then are complete.
     Signal {
         number: i32,
-        /// For example `SIGINT`.
+        /// Name of the signal, for example `SIGINT`.
         name: String,
     },
     Error {
         text: String,
     },
-    /// Set by the reader if no end was recorded: the process was killed, or power failed.
+    /// Set when reading a run without a recorded end: the process was killed, or power failed.
     Killed,
     /// A value from a later version.
     #[serde(other)]
     Unknown,
 }
 
-/// Settings of a run, with every default filled in. Null or absent values are not stated by an imported file.
+/// Settings of a run, with every default filled in. An imported file does not state values that are null or absent.
 /// [`Settings::default`] is for a run without measuring threads.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -165,17 +166,17 @@ pub struct Settings {
     /// Clock and system call, for example `CLOCK_MONOTONIC, clock_nanosleep absolute`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<String>,
-    /// Wakeup source of the measuring threads; if absent, [`Settings::clock`] has all that is known.
+    /// Wakeup source of the measuring threads; if absent, [`Settings::clock`] describes it as far as known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<WakeupSource>,
     /// Requested policy and priority.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduling: Option<Scheduling>,
-    /// Whether the user chose policy or priority: if so a refusal is an error, otherwise there is a fallback.
+    /// True if the user chose policy or priority. A refusal is then an error; otherwise there is a fallback.
     pub scheduling_explicit: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub period_ns: Option<Nanos>,
-    /// Measured CPUs; empty for an imported run, whose phases have them.
+    /// Measured CPUs; empty for an imported run, whose phases list them.
     pub cpus: CpuList,
     /// How the releases on different CPUs are aligned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -190,15 +191,15 @@ pub struct Settings {
     pub loads: Vec<String>,
     /// Exit-latency limit held in /dev/cpu_dma_latency while measuring, µs; null if not set or not stated.
     pub cpu_dma_latency_us: Option<i32>,
-    /// Whether the machine's counters were sampled.
+    /// True if the machine's counters were sampled.
     pub context: bool,
     /// Number of worst wakeups kept per phase and CPU.
     pub worst_kept: usize,
     /// Deadline of a wakeup; null if none was given.
     pub deadline_ns: Option<Nanos>,
     pub claims: Vec<Claim>,
-    /// Present if measuring continued until the claims were decided; `duration_ns` is then the time until the first
-    /// check. Absent if `duration_ns` was the total.
+    /// Present if measuring continued until the claims were decided. In that case `duration_ns` is the time until the
+    /// first check, otherwise the total time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_decided: Option<UntilDecided>,
     /// Length of the blocks whose maxima were kept; absent if none were.
@@ -206,8 +207,8 @@ pub struct Settings {
     pub maxima_block_ns: Option<Nanos>,
 }
 
-/// A clock that counts instructions: QEMU's `-icount shift=N,sleep=off`. It models the kernel's work, not a board:
-/// every instruction takes the same time, there are no caches and no firmware, and several CPUs take turns.
+/// A clock that counts instructions, as in QEMU with `-icount shift=N,sleep=off`. It models the work of the kernel, not
+/// a board: every instruction takes the same time, there are no caches and no firmware, and several CPUs run in turns.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VirtualTime {
@@ -217,9 +218,9 @@ pub struct VirtualTime {
     /// The booted kernel, as named by the user.
     pub kernel: String,
     pub instruction_ns: u32,
-    /// Number of virtual CPUs; with more than one, claims are judged only if the control passes.
+    /// Number of virtual CPUs. With more than one, claims are judged only if the control passes.
     pub cpus: u32,
-    /// Seed that varies the phase, the order of the loads and the memory layout.
+    /// Seed that varies the phase of the releases, the order of the loads and the memory layout.
     pub seed: u64,
 }
 
@@ -228,21 +229,21 @@ pub struct VirtualTime {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Alignment {
-    /// All at the same instant.
+    /// All CPUs are released at the same instant.
     Aligned,
-    /// Spread evenly over one period.
+    /// Releases are spread evenly over one period.
     Staggered,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Phase {
-    /// Unique in the run and usable as a folder name: `1-idle`, `2-cpu`.
+    /// Identifier, unique in the run and usable as a directory name: `1-idle`, `2-cpu`.
     pub id: String,
     /// Name of the load: `idle`, `cpu`, `cmd:make -j4`, …; `unknown` if an imported file does not state it.
     pub load: String,
-    /// Kind of the figures in an imported phase, for example `IRQ latency`, and their file; absent for wakeup latency
-    /// under the load.
+    /// For an imported phase, the kind of its figures, for example `IRQ latency`, and their file; absent for wakeup
+    /// latency under the load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// CLOCK_MONOTONIC of the first recorded release; absent if an imported file does not state it.
@@ -255,12 +256,12 @@ pub struct Phase {
     pub planned_ns: Option<Nanos>,
     /// One entry per measured CPU.
     pub cpus: Vec<CpuResult>,
-    /// Report of the load; null for idle.
+    /// Report of the load; null for an idle phase.
     pub load_report: Option<LoadReport>,
-    /// What was traced; absent if nothing was.
+    /// Result of tracing; absent if nothing was traced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traced: Option<PhaseTrace>,
-    /// Intervals in which the phase was measured, if it was measured in rounds; its figures cover all of them.
+    /// Intervals in which the phase was measured, if it was measured in rounds. The results cover all of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rounds: Vec<Round>,
     /// Problems that make this phase inconclusive.
@@ -283,31 +284,31 @@ impl Phase {
 pub struct CpuResult {
     /// CPU of the thread; in an imported run without affinities, the number of the thread.
     pub cpu: CpuId,
-    /// Thread id; absent if an imported file does not state it.
+    /// Thread ID; absent if an imported file does not state it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tid: Option<i32>,
     /// Policy and priority read back from the kernel; absent if an imported file does not state it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub got: Option<Scheduling>,
-    /// Released periods, always `ran + skipped`; absent if an imported file does not state it.
+    /// Number of released periods, always `ran + skipped`; absent if an imported file does not state it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub released: Option<u64>,
-    /// Periods in which the thread woke.
+    /// Number of periods in which the thread woke.
     pub ran: u64,
-    /// Periods that passed before the late thread woke; absent if an imported file does not state it.
+    /// Number of periods that passed before the late thread woke; absent if an imported file does not state it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skipped: Option<u64>,
-    /// Exact smallest wakeup latency of the periods that ran; null without any.
+    /// Exact smallest wakeup latency of the periods that ran; null if none ran.
     pub min_ns: Option<u64>,
-    /// Exact largest latency.
+    /// Exact largest latency; null if none ran.
     pub max_ns: Option<u64>,
-    /// Exact mean latency.
+    /// Exact mean latency; null if none ran.
     pub mean_ns: Option<f64>,
     /// Page faults (minor and major) of the thread while recording; null if not readable.
     pub page_faults: Option<u64>,
     /// Involuntary context switches of the thread while recording; null if not readable.
     pub involuntary_switches: Option<u64>,
-    /// Time it was runnable but not running (schedstat), ns; null if not readable.
+    /// Time for which the thread was runnable but not running (schedstat), ns; null if not readable.
     pub run_delay_ns: Option<u64>,
     /// How far the samples can differ from the recorded values; absent if they are exact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -322,18 +323,18 @@ pub struct CpuResult {
 }
 
 impl CpuResult {
-    /// Periods with a latency: all released ones, or, if those are unknown, the ones that ran.
+    /// Number of periods with a latency: all released ones, or, if their number is unknown, the ones that ran.
     pub fn scored(&self) -> u64 {
         self.released.unwrap_or(self.ran)
     }
 }
 
-/// Latencies of wakeups, kept separately from those of the periods they skipped.
+/// Latencies of wakeups, with those of skipped periods recorded separately.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Distribution {
-    /// One sample per period that ran.
+    /// Latencies of the periods that ran.
     pub raw: Histogram,
-    /// One sample per skipped period: how late the thread woke for it.
+    /// Lateness of the skipped periods at the time the thread woke.
     pub skipped: Histogram,
 }
 
@@ -351,27 +352,27 @@ impl Distribution {
 pub struct Recording {
     pub run: Run,
     pub distributions: BTreeMap<(String, CpuId), Distribution>,
-    /// From `worst.jsonl`, worst first.
+    /// Wakeups of `worst.jsonl`, worst first.
     pub worst: Vec<Worst>,
-    /// From `traces/*.json`, by phase and time: trace windows around late wakeups.
+    /// Trace windows of late wakeups (`traces/*.json`), by phase and time.
     pub captures: Vec<crate::Capture>,
-    /// From `causes.jsonl`, worst first: the worst wakeups that a trace explains. Empty if none was recorded.
+    /// Worst wakeups that a trace explains (`causes.jsonl`), worst first.
     pub explained: Vec<crate::Explained>,
-    /// From `events.jsonl`, ordered by time.
+    /// Events of `events.jsonl`, ordered by time.
     pub events: Vec<Event>,
-    /// From `maxima.jsonl`, ordered by time: the largest latency of each block; empty if none were kept.
+    /// Largest latency of each block (`maxima.jsonl`), ordered by time; empty if not recorded.
     pub maxima: Vec<BlockMaximum>,
-    /// Findings of the audit; empty if none was made.
+    /// Findings of the audit; empty if no audit was made.
     pub findings: Vec<crate::Finding>,
-    /// Result of an earlier `tune` on the machine.
+    /// Result of `tune` on this machine before the run.
     pub tuned: Option<crate::Tuned>,
-    /// Only for runs of [`Kind::Events`].
+    /// Results of the event suite; only for runs of [`Kind::Events`].
     pub suite: Option<crate::Suite>,
-    /// Only for runs of [`Kind::Sched`].
+    /// Results of the scheduling experiment; only for runs of [`Kind::Sched`].
     pub experiment: Option<crate::Experiment>,
-    /// Only for runs of [`Kind::Bench`]. Its conditions are in [`Recording::events`] as well.
+    /// Results of the benchmark; only for runs of [`Kind::Bench`]. [`Recording::events`] has its conditions as well.
     pub bench: Option<crate::Bench>,
-    /// Damage to the files: a torn tail that was dropped, a failed checksum.
+    /// Damage to the files, for example a partial last line that was dropped, or a checksum mismatch.
     pub damage: Vec<String>,
 }
 
@@ -399,7 +400,7 @@ impl Recording {
         self.distributions.get(&(phase.to_owned(), cpu))
     }
 
-    /// Why the figures may be wrong: damaged files, and contradictions or truncation in another tool's file.
+    /// Reasons why the figures may be wrong: damaged files, and contradictions or truncation in another tool's file.
     pub fn damaged(&self) -> Vec<&str> {
         let imported = self.run.import.iter().flat_map(|_| {
             let of_phases = self.run.phases.iter().flat_map(|phase| &phase.problems);

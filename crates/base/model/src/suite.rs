@@ -17,14 +17,14 @@ pub struct Suite {
     pub backend: String,
     /// Kernel, policy and libraries, as reported by the backend.
     pub environment: BTreeMap<String, String>,
-    /// CPU that receivers are pinned to; absent if they are not pinned.
+    /// CPU to which receivers are pinned; absent if they are not pinned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu: Option<CpuId>,
     /// Requested time, divided equally among the tests without a fixed length.
     pub duration_ns: Nanos,
-    /// Loads that ran during all tests, with proof that they did.
+    /// Loads that ran during all tests, with proof that they ran.
     pub under: Vec<LoadReport>,
-    /// In the order in which they ran.
+    /// Results in the order in which the tests ran.
     pub results: Vec<SuiteResult>,
     /// True if tests are missing because the suite was ended early, was killed, or is still running.
     pub interrupted: bool,
@@ -37,7 +37,7 @@ pub struct Suite {
 }
 
 impl Suite {
-    /// Fail if a promise was broken. Pass if every test ran and kept its promise, under every requested load.
+    /// Fail if a promise was broken. Pass if every test ran and its promise was kept, under every requested load.
     /// Inconclusive otherwise.
     pub fn outcome(&self) -> Outcome {
         let ran = |result: &SuiteResult| match &result.ended {
@@ -56,11 +56,11 @@ impl Suite {
         }
     }
 
-    /// Why tests are missing, and which ones; `None` if none is.
+    /// Reason why tests are missing, and their names; `None` if no test is missing.
     pub fn missing(&self) -> Option<String> {
         let ended = match (&self.signal, self.interrupted) {
             (Some(signal), _) => format!("ended early by {signal}"),
-            (None, true) => "did not end regularly (killed, or still running)".to_owned(),
+            (None, true) => "has no recorded end (killed, or still running)".to_owned(),
             (None, false) if self.not_run.is_empty() => return None,
             (None, false) => "tests are missing".to_owned(),
         };
@@ -99,7 +99,7 @@ pub struct SuiteResult {
     /// Planned interval between events; absent if they are not periodic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval_ns: Option<Nanos>,
-    /// An event received later than this is late.
+    /// Time after which a received event counts as late.
     pub deadline_ns: Nanos,
     pub ended: SuiteEnd,
 }
@@ -111,12 +111,12 @@ pub enum SuiteEnd {
     Ran(Box<SuiteRan>),
     /// The environment lacks the facility under test; never a pass.
     Unsupported {
-        /// The reason, and what would help.
+        /// The reason, with advice.
         why: String,
     },
-    /// The test could not be run to its end.
+    /// The test did not run to its end.
     Failed {
-        /// What failed, on what, and why.
+        /// What failed, and the reason.
         why: String,
     },
 }
@@ -145,23 +145,23 @@ pub struct SuiteRan {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EventCounts {
-    /// Events sent, including those refused with an error to the sender.
+    /// Number of events sent, including those refused with an error to the sender.
     pub sent: u64,
-    /// Events received separately, or as the first of several received together.
+    /// Number of events received separately, or as the first of several received together.
     pub received: u64,
-    /// Events received together with an earlier one, with their number known.
+    /// Number of events received together with an earlier one and counted by the source.
     pub coalesced: u64,
-    /// Events that the source reports as refused or dropped.
+    /// Number of events that the source reports as refused or dropped.
     pub overflowed: u64,
-    /// Events for which there is no explanation.
+    /// Number of events lost for an unknown reason.
     pub lost: u64,
-    /// Repeated arrivals of an event.
+    /// Number of repeated arrivals of an event.
     pub doubled: u64,
-    /// Events received after the deadline.
+    /// Number of events received after the deadline.
     pub late: u64,
-    /// Events received after one that was sent later.
+    /// Number of events received after one that was sent later.
     pub reordered: u64,
-    /// Arrivals that were never sent.
+    /// Number of arrivals of events that were never sent.
     pub strays: u64,
 }
 
@@ -170,28 +170,29 @@ pub struct EventCounts {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum SuiteClass {
-    /// More than a few deadlines missed or events lost.
+    /// More than one in a thousand deadlines missed or events lost.
     Soft,
-    /// At most one in a thousand missed or lost.
+    /// At most one in a thousand deadlines missed or events lost.
     Firm,
     /// No deadline missed and no event lost.
     Hard,
 }
 
-/// What an event source promises about delivery. See the table with sources in docs/backends.md.
+/// Delivery promise of an event source. See the table with sources in docs/backends.md.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Promise {
-    /// Each event once, separately, in order.
+    /// Every event is delivered once, separately, in order.
     Each,
-    /// Each event once and in order, up to a bound; beyond it, the sender gets an error or a counter rises.
+    /// Every event is delivered once and in order, up to a bound. Beyond it, the sender gets an error or a counter
+    /// rises.
     Bounded,
-    /// Each event is counted; several may arrive as one.
+    /// Every event is counted; several may arrive as one.
     Counted,
-    /// At least one arrival after the last event; their number is lost.
+    /// At least one event arrives after the last one was sent; the number of events is lost.
     Merged,
-    /// Nothing: events may be dropped, duplicated or reordered.
+    /// No promise: events may be dropped, duplicated or reordered.
     Nothing,
 }
 

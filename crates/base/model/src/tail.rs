@@ -4,14 +4,14 @@ use crate::ClusterNote;
 use punctual_units::{CpuId, Nanos};
 use serde::{Deserialize, Serialize};
 
-/// Tail analysis of one load, on the CPU with its worst wakeup. It is computed when a recording is judged for a report,
-/// and never stored.
+/// Tail analysis of one load, on the CPU with its worst wakeup. It is computed when a report judges a recording, and is
+/// not stored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tail {
     pub phase: String,
     /// CPU with the worst wakeup of the phase.
     pub cpu: CpuId,
-    /// Corrected samples: released periods.
+    /// Number of corrected samples: released periods.
     pub samples: u64,
     pub max_ns: u64,
     /// Clustering of the worst wakeups (extremal index).
@@ -20,16 +20,16 @@ pub struct Tail {
     pub series: Option<TailSeries>,
     /// KPSS statistic of the logarithms of that series; null if none could be computed.
     pub kpss: Option<f64>,
-    /// Generalised Pareto fits above thresholds with decreasing numbers of exceedances, starting with the one that a
-    /// level is based on.
+    /// Generalised Pareto fits above thresholds with decreasing numbers of exceedances. The first one determines the
+    /// level.
     pub thresholds: Vec<TailThreshold>,
-    /// The level, or why there is none.
+    /// The level, or the reason for its absence.
     pub outcome: TailOutcome,
     /// Arrival pattern of the worst wakeups.
     pub arrivals: Arrivals,
 }
 
-/// Series that is tested for stationarity.
+/// Series tested for stationarity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -48,39 +48,39 @@ pub struct TailThreshold {
     pub exceedances: u64,
     /// Shape ξ: the tail is heavy above 0 and bounded below 0.
     pub shape: f64,
-    /// Ends of the 95 % profile likelihood interval of the shape; null if there is none.
+    /// Ends of the 95 % profile likelihood interval of the shape; null if it could not be computed.
     pub shape_interval: Option<(f64, f64)>,
     pub scale_ns: f64,
-    /// σ − ξ·threshold, which is constant over thresholds if the tail is Pareto.
+    /// σ − ξ·threshold, which does not depend on the threshold if the tail is Pareto.
     pub modified_scale_ns: f64,
 }
 
-/// A level beyond the data, or why there is none.
+/// A level beyond the data, or the reason for its absence.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum TailOutcome {
-    /// All checks passed. It extrapolates the distribution of this run and does not bound what can happen.
+    /// All checks passed. The level extrapolates the distribution of this run; it does not bound the latency.
     Level {
         /// The level is exceeded once in this many wakeups.
         once_in: f64,
-        /// The same as time at the run's period; null if that is unknown.
+        /// The same as a time, from the period of the run; null if that is unknown.
         once_in_ns: Option<Nanos>,
         level_ns: f64,
-        /// Lower end of its profile likelihood interval.
+        /// Lower end of the level's profile likelihood interval.
         lower_ns: f64,
-        /// Upper end of the interval.
+        /// Upper end of that interval.
         upper_ns: f64,
         /// Confidence of the interval, 0–1.
         confidence: f64,
         /// p-value of the goodness-of-fit test.
         fit_p: f64,
-        /// Decades beyond once in the effective number of samples.
+        /// Decades beyond one exceedance in the effective number of samples.
         decades: f64,
     },
     /// At least one check failed.
     Refused {
-        /// The level that was requested, once in this many wakeups.
+        /// Number of wakeups in which the requested level would be exceeded once.
         once_in: f64,
         reasons: Vec<TailRefusal>,
     },
@@ -90,21 +90,21 @@ pub enum TailOutcome {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "gate", rename_all = "snake_case")]
 pub enum TailRefusal {
-    /// Problems of the run affect these samples.
+    /// Problems of the run make these samples doubtful.
     Doubtful,
     /// The samples of an imported file are not precise enough.
     Imprecise,
     /// The order of the samples is unknown.
     OrderUnknown,
     NotStationary {
-        /// KPSS statistic, not below .463.
+        /// KPSS statistic, at least .463.
         kpss: f64,
     },
     /// Too few late wakeups to estimate their clustering.
     ClusteringUnknown { from: u64 },
     /// Too few thresholds have 100 exceedances and a fit.
     FewThresholds {
-        /// Number of thresholds; 5 are needed.
+        /// Number of usable thresholds; 5 are needed.
         thresholds: u64,
     },
     /// No single shape lies within all intervals.
@@ -119,17 +119,17 @@ pub enum TailRefusal {
         /// p-value, at most .05; null if it could not be tested.
         p: Option<f64>,
     },
-    /// The largest latency lies above the whole interval of the level.
+    /// The largest latency lies above the interval of the level.
     BelowObserved {
         /// Upper end of the interval.
         upper_ns: f64,
         observed_ns: u64,
     },
-    /// More than 2 decades beyond the data.
+    /// The level is more than 2 decades beyond the data.
     TooFar { decades: f64 },
     /// The interval of the level is unbounded.
     Unbounded,
-    /// There is no tail: the histogram has no samples, or the level lies within the data.
+    /// No tail: the histogram has no samples, or the level lies within the data.
     NotPossible,
 }
 
@@ -146,7 +146,7 @@ pub struct Arrivals {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ArrivalSource {
-    /// Single wakeups, whose times are exactly known.
+    /// Single wakeups, whose exact times are known.
     Wakeups,
     /// Seconds that contain the worst wakeups.
     Seconds,
@@ -159,21 +159,21 @@ pub enum ArrivalPattern {
     /// The events are in phase with a period.
     Periodic {
         period_ns: Nanos,
-        /// p-value of independent events, over all periods tried.
+        /// p-value of the hypothesis that the events are independent, adjusted for all periods tried.
         p: f64,
         /// Number of events in phase.
         in_step: u64,
     },
     /// The events are closer together than independent ones.
     Bursts {
-        /// p-value of independent events.
+        /// p-value of the hypothesis that the events are independent.
         p: f64,
     },
-    /// No evidence against independent rare events.
+    /// No evidence against independent, rare events.
     Independent {
         /// p-value of the test for bursts.
         p: f64,
     },
-    /// Too few events, or their times are unknown.
+    /// There are too few events, or their times are unknown.
     TooFew,
 }

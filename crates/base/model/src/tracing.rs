@@ -7,11 +7,10 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tracing {
-    /// Why nothing was traced, and what to do; null if tracing worked.
+    /// The reason why nothing was traced, with advice; null if tracing worked.
     pub why_not: Option<String>,
-    /// The tracefs mount that was used: `mounted at PATH`, `own detached mount`; absent if nothing was traced, or in
-    /// runs of older versions.
-    /// older versions.
+    /// Tracefs mount that was used: `mounted at PATH`, `own detached mount`. Absent if nothing was traced, or in runs
+    /// of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tracefs: Option<String>,
     /// Recorded events as `system:name`.
@@ -27,13 +26,13 @@ pub struct Tracing {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PhaseTrace {
-    /// Events recorded on all CPUs; most were overwritten, as intended.
+    /// Number of events recorded on all CPUs. Most were overwritten, as intended.
     pub events: u64,
-    /// Windows saved to files.
+    /// Number of windows saved to files.
     pub captures: u64,
     /// Number of times the recorder woke up to save a window.
     pub wakeups: u64,
-    /// What went wrong; usually empty.
+    /// Problems while tracing; usually empty.
     pub problems: Vec<String>,
 }
 
@@ -53,24 +52,24 @@ pub struct Capture {
     pub overwritten: Vec<CpuId>,
     /// Policies of the real-time threads in the window by thread id, since a trace does not distinguish FIFO from RR.
     pub policies: BTreeMap<i32, punctual_units::Policy>,
-    /// Whether the fair server is on; null if the kernel has none or does not report it.
+    /// True if the fair server is on; null if the kernel has none or does not report it.
     pub fair_server: Option<bool>,
-    /// Current tracer of the top-level trace, which someone may have left on; `nop` if none.
+    /// Current tracer of the top-level trace instance, which may be in use by another program; `nop` if none.
     #[serde(default)]
     pub tracer: Option<String>,
-    /// Whether the kernel log reports real-time throttling in this phase; null if the log is not readable.
+    /// True if the kernel log reports real-time throttling in this phase; null if the log is not readable.
     pub throttled: Option<bool>,
     /// Output of `uname -r`.
     #[serde(default)]
     pub kernel: Option<String>,
-    /// Whether a hypervisor runs the machine.
+    /// True if a hypervisor runs the machine.
     #[serde(default)]
     pub guest: Option<bool>,
-    /// Whether the kernel schedules real-time threads by groups; null if its configuration is not readable.
+    /// True if the kernel schedules real-time threads by groups; null if its configuration is not readable.
     #[serde(default)]
     pub rt_group_sched: Option<bool>,
-    /// Times (CLOCK_MONOTONIC) of timer interrupts that hit the address after an instruction that enables interrupts: a
-    /// section with interrupts disabled had just ended there.
+    /// CLOCK_MONOTONIC of timer interrupts that arrived right after an instruction that enables interrupts, which shows
+    /// that a section with interrupts disabled had just ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub released: Vec<u64>,
 }

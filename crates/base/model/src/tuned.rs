@@ -1,4 +1,4 @@
-//! What was tried on a machine, and by how much it helped.
+//! Changes tried on a machine, and their effect on latency.
 
 use punctual_units::Nanos;
 use serde::{Deserialize, Serialize};
@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tuned {
     pub schema: String,
-    /// Figure to minimise: `largest latency`, `p99.9`.
+    /// Figure to minimise, for example `largest latency` or `p99.9`.
     pub objective: String,
     /// Measuring time of a block, summed over all loads.
     pub block_ns: Nanos,
-    /// Probability that any change is kept although none helps.
+    /// Probability of keeping any change if none helps.
     pub alpha: f64,
     /// Seed of the order in which blocks were measured.
     #[serde(default)]
@@ -21,18 +21,18 @@ pub struct Tuned {
     pub before_ns: Vec<f64>,
     /// Figure of each block measured with all kept changes, in order, ns.
     pub after_ns: Vec<f64>,
-    /// In the order in which they were made.
+    /// Trials in the order in which they were made.
     pub trials: Vec<Trial>,
-    /// Changes that could not be tried, and why.
+    /// Changes that could not be tried, with the reason.
     pub not_tried: Vec<(String, String)>,
-    /// Kept changes, in the order they were found.
+    /// Kept changes, in the order in which they were found.
     pub kept: Vec<String>,
     pub ended: Ended,
 }
 
 pub const TUNE_SCHEMA: &str = "punctual.tune/1";
 
-/// A change measured alternately with and without it.
+/// Comparison of alternating measurements with and without one change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Trial {
@@ -44,13 +44,13 @@ pub struct Trial {
     pub round: usize,
     /// Figures without and with the change, ns, pair by pair.
     pub pairs: Vec<(f64, f64)>,
-    /// With minus without, ns; negative if it helps.
+    /// Figure with the change minus figure without it, ns; negative if the change helps.
     pub shift_ns: f64,
     /// 95 % confidence interval of the shift; null if there are too few pairs.
     pub interval_ns: Option<(f64, f64)>,
     pub kind: TrialKind,
-    /// What a confirmed change costs: `power` measured in the blocks, `throughput` of a benchmark. A missing entry
-    /// means the cost is unknown.
+    /// Costs of a confirmed change: `power` measured in the blocks, `throughput` of a benchmark. A cost that is not
+    /// listed is unknown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub costs: Vec<TrialCost>,
 }
@@ -63,7 +63,7 @@ pub struct TrialCost {
     pub what: String,
     /// `W` or `1/s`.
     pub unit: String,
-    /// Without and with the change, pair by pair.
+    /// Quantity without and with the change, pair by pair.
     pub pairs: Vec<(f64, f64)>,
     /// Ratio of with to without (Hodges–Lehmann estimate for pairs).
     pub ratio: f64,
@@ -75,11 +75,11 @@ pub struct TrialCost {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum TrialKind {
-    /// Looks for changes worth confirming.
+    /// Search for changes that are worth confirming.
     Screening,
-    /// Confirms a change with independent data.
+    /// Confirmation of a change with independent data.
     Confirmation {
-        /// p-value of the pairs if the change does not help.
+        /// p-value of the pairs under the hypothesis that the change does not help.
         p: f64,
         /// Significance level.
         alpha: f64,
@@ -96,7 +96,7 @@ pub enum Ended {
     NothingHelps,
     NothingToTry,
     TimeUp,
-    /// The search was stopped by a signal or an error.
+    /// A signal or an error stopped the search.
     Stopped {
         why: String,
     },

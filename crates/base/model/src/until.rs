@@ -4,7 +4,7 @@ use crate::Claim;
 use punctual_units::{CpuId, Nanos};
 use serde::{Deserialize, Serialize};
 
-/// Measure in rounds over all loads until every claim is decided.
+/// Measurement in rounds over all loads until every claim is decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UntilDecided {
@@ -12,8 +12,8 @@ pub struct UntilDecided {
     pub max_ns: Nanos,
 }
 
-/// A check of the claims of a run that is measured until they are decided. Its number (from 1) is its position in the
-/// run's list; the judge decides how that number affects the confidence.
+/// A check of the claims of a run that is measured until they are decided. Checks are numbered from 1 by their position
+/// in the run's list. The judge decides how the number affects the confidence.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Look {
@@ -21,7 +21,7 @@ pub struct Look {
     pub mono_ns: u64,
     /// Measuring time over all loads so far.
     pub measured_ns: Nanos,
-    /// Claims that were not decided yet.
+    /// Claims that were still undecided.
     pub open: Vec<Claim>,
 }
 

@@ -1,4 +1,4 @@
-//! Judgement of a run's claims, as figures. The sentences are made elsewhere.
+//! Judgement of a run's claims, as figures without text.
 
 use crate::{Claim, Problem, Tail};
 use punctual_units::{CpuId, Nanos};
@@ -11,65 +11,65 @@ use serde::{Deserialize, Serialize};
 pub enum Outcome {
     /// Every claim holds in every phase on every CPU, with the required confidence.
     Pass,
-    /// Every claim holds, but at least one of them (`max`, `missed`) was merely not refuted, up to the bound that was
-    /// measured.
+    /// Every claim holds, but at least one of them (`max`, `missed`) was merely not refuted within the length of the
+    /// measurement.
     Held,
     Inconclusive,
     /// At least one claim is refuted.
     Fail,
 }
 
-/// Judgement of all claims. Fail takes precedence over inconclusive, inconclusive over held, held over pass.
+/// Judgement of all claims. Fail takes precedence over inconclusive, inconclusive over held, and held over pass.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
     /// The worst outcome of the claims.
     pub outcome: Outcome,
-    /// One entry per claim, in the order given.
+    /// Judgement of each claim, in the order given.
     pub claims: Vec<Judged>,
-    /// Problems that make phases inconclusive, with the phase (null: all phases).
+    /// Problems that make phases inconclusive, each with its phase (null: all phases).
     pub problems: Vec<(Option<String>, Problem)>,
-    /// Rare events that a run of this length may have missed.
+    /// Probabilities that a run of this length includes a rare event.
     pub coverage: Vec<Coverage>,
-    /// For each load, the longest period up to which every regular event was observed; empty if the times are unknown.
+    /// For each load, the longest period up to which every periodic event was observed; empty if the times are unknown.
     pub periods: Vec<PeriodSeen>,
-    /// The largest corrected latency of the run, and where; null without samples.
+    /// Location of the run's largest corrected latency; null without samples.
     pub worst: Option<CellId>,
-    /// Released periods in total; null if an imported file does not state them.
+    /// Number of released periods; null if an imported file does not state it.
     pub released: Option<u64>,
     pub ran: u64,
-    /// Skipped periods; null if an imported file does not state them.
+    /// Number of skipped periods; null if an imported file does not state it.
     pub skipped: Option<u64>,
-    /// Result of the control, in virtual time with several CPUs.
+    /// Result of the control, for virtual time with several CPUs.
     pub virtual_control: Option<VirtualControl>,
     /// Tail of each load; empty if not requested.
     pub tails: Vec<Tail>,
 }
 
 impl Verdict {
-    /// Periods with a latency: all released ones, or, if those are unknown, the ones that ran.
+    /// Number of periods with a latency: all released ones, or, if their number is unknown, the ones that ran.
     pub fn scored(&self) -> u64 {
         self.released.unwrap_or(self.ran)
     }
 }
 
-/// Worst wakeups of one virtual CPU when idle and next to the spinning threads of the control, for the CPU where they
-/// differ most.
+/// Result of the control for virtual time: worst wakeups of one virtual CPU while idle and while other threads spin,
+/// for the CPU where they differ most.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VirtualControl {
     pub cpu: CpuId,
     pub control: String,
-    /// Worst latency when idle.
+    /// Worst latency while idle.
     pub idle_ns: u64,
-    /// Worst latency next to the spinners.
+    /// Worst latency while other threads spin.
     pub beside_spinner_ns: u64,
 }
 
 impl VirtualControl {
-    /// The control fails from this ratio on.
+    /// Ratio from which the control fails.
     pub const LIMIT: f64 = 2.0;
 
-    /// Latency next to the spinners relative to idle.
+    /// Ratio of the latency beside spinning threads to the idle latency.
     pub fn ratio(&self) -> f64 {
         self.beside_spinner_ns as f64 / (self.idle_ns as f64).max(1.0)
     }
@@ -85,7 +85,7 @@ pub struct Judged {
     pub claim: Claim,
     /// The worst outcome of its cells.
     pub outcome: Outcome,
-    /// Every phase and CPU, the deciding one first.
+    /// Judgement of every phase and CPU, the deciding one first.
     pub cells: Vec<CellJudgement>,
 }
 
@@ -105,7 +105,7 @@ pub struct CellJudgement {
     pub phase: String,
     pub cpu: CpuId,
     pub outcome: Outcome,
-    /// Corrected samples: released periods.
+    /// Number of corrected samples: released periods.
     pub samples: u64,
     /// Number of independent samples with equal information: samples times extremal index.
     pub effective_samples: f64,
@@ -113,26 +113,26 @@ pub struct CellJudgement {
     pub clustering: ClusterNote,
     /// Largest corrected latency; null without samples.
     pub max_ns: Option<u64>,
-    /// Lower and upper bound of the number of samples beyond the limit of the claim, or missed; they differ by the
-    /// samples in the bin of the limit.
+    /// Bounds on the number of samples that are beyond the limit of the claim, or missed. They differ by the samples in
+    /// the bin that contains the limit.
     pub beyond: (u64, u64),
-    /// The estimated quantile in ns, or the estimated probability; null if there is none.
+    /// Estimated quantile in ns, or estimated probability; null if there is no estimate.
     pub estimate: Option<f64>,
     /// Lower bound of the estimate at the claim's confidence; null if this run does not bound it.
     pub lower: Option<f64>,
     /// Upper bound of the estimate at the claim's confidence; null if this run does not bound it.
     pub upper: Option<f64>,
-    /// Upper bound on P(> max) at the claim's confidence, assuming that a disturbance makes one release late.
+    /// Upper bound on P(> max) at the claim's confidence, assuming that each disturbance makes only one release late.
     pub p_beyond_max: Option<f64>,
-    /// True if an episode has more late releases than the longest stall that the claim allows; a longer run cannot
-    /// change that.
+    /// True if an episode has more late releases than the longest stall allowed by the claim. A longer run cannot change
+    /// that.
     pub stall_exceeded: bool,
     /// Late episodes beyond the limit; null for a quantile, or if the order of the samples is unknown.
     pub episodes: Option<EpisodeCounts>,
-    /// Upper bounds on the share beyond the limit, each for a longest time that one disturbance makes releases late:
-    /// one period, 10 ms, 50 ms, and the time the claim declares. Empty for a quantile, or if there is no period.
+    /// Upper bounds on the share beyond the limit, for several assumed stall lengths: one period, 10 ms, 50 ms, and the
+    /// length declared in the claim. Empty for a quantile, or if the period is unknown.
     pub bounds: Vec<StallBound>,
-    /// What is needed to decide the claim or, if it passed, to make one that is ten times stronger.
+    /// Measuring time needed to decide the claim or, if it passed, to support a ten times stronger one.
     pub needed: Option<Needed>,
 }
 
@@ -141,7 +141,7 @@ pub struct CellJudgement {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EpisodeCounts {
     pub count: u64,
-    /// Late releases in all of them.
+    /// Number of late releases in all episodes.
     pub late: u64,
     /// Largest number of late releases in one episode.
     pub most_late: u64,
@@ -151,7 +151,7 @@ pub struct EpisodeCounts {
     pub length: u64,
 }
 
-/// An upper bound on a share, which holds if no disturbance makes releases late for longer than stated.
+/// Upper bound on a share. It holds if no disturbance makes releases late for longer than stated.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StallBound {
@@ -159,13 +159,13 @@ pub struct StallBound {
     pub upper: f64,
 }
 
-/// How much more measuring a statement requires.
+/// Additional measurement needed for a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Needed {
-    /// The statement: the probability of being beyond the limit is below this.
+    /// Limit on the probability of exceeding the limit of the claim.
     pub p: f64,
-    /// Number of independent samples needed, none of them beyond.
+    /// Number of independent samples needed, if none exceeds the limit.
     pub samples: f64,
     /// Measuring time on each CPU under each load, at this run's period and clustering.
     pub duration_ns: Nanos,
@@ -178,12 +178,12 @@ pub struct Needed {
 pub enum ClusterNote {
     /// Extremal index by the intervals estimator (Ferro and Segers 2003).
     Estimated {
-        /// From 0 (all in one cluster) to 1 (independent).
+        /// Extremal index, from 0 (all in one cluster) to 1 (independent).
         theta: f64,
         /// Number of samples above the threshold.
         from: u64,
     },
-    /// Too few late samples to estimate it; 1 is assumed, and reported as such.
+    /// Too few late samples to estimate the index; 1 is assumed.
     TooFew { from: u64 },
 }
 

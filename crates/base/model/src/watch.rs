@@ -1,4 +1,4 @@
-//! Results of `watch`, which measures a machine for weeks, apart from the run directories.
+//! Results of `watch`, which measures a machine for weeks, except the run directories.
 
 use crate::{EndedBy, Stamp, Tool};
 use punctual_units::{CpuId, CpuList, Nanos, Scheduling};
@@ -12,39 +12,40 @@ pub const WATCH_SCHEMA: &str = "punctual.series/1";
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Watch {
     pub schema: String,
-    /// `major.minor`; a minor version only adds fields.
+    /// Version as `major.minor`. A new minor version only adds fields.
     pub schema_version: String,
     pub tool: Tool,
     pub host: Option<String>,
     pub kernel: Option<String>,
-    /// Boot of the stamps, since CLOCK_MONOTONIC restarts with each boot; null if the kernel does not report it.
+    /// Boot ID of the stamps, needed because CLOCK_MONOTONIC restarts with each boot; null if the kernel does not
+    /// report it.
     pub boot_id: Option<String>,
-    /// CLOCK_REALTIME at which the series began, ns since 1970.
+    /// CLOCK_REALTIME at the start of the series, ns since 1970.
     pub series_started_real_ns: u64,
-    /// Start of this process.
+    /// Time at which this process started.
     pub started: Stamp,
     /// Time of this update.
     pub updated: Stamp,
-    /// How it ended; null while it runs, or if it was killed.
+    /// How the process ended; null while it runs, or if it was killed.
     pub ended_by: Option<EndedBy>,
-    /// Process id while it runs.
+    /// ID of the measuring process.
     pub pid: u32,
     pub settings: WatchSettings,
-    /// The run directory being measured, relative to the watch directory; null if none.
+    /// Run directory being measured, relative to the watch directory; null if there is none.
     pub segment: Option<String>,
-    /// The current block; null if none.
+    /// The current block; null if there is none.
     pub block: Option<WatchBlock>,
-    /// Each CPU over the whole series.
+    /// Results of each CPU over the whole series.
     pub cpus: Vec<WatchCpu>,
-    /// Traces of new maxima since this process began.
+    /// Number of new maxima and of their traces since this process started.
     pub maxima: WatchMaxima,
-    /// Why nothing is traced; null if tracing works.
+    /// The reason why nothing is traced; null if tracing works.
     pub untraced: Option<String>,
-    /// Files that could not be written since this process began.
+    /// Write failures since this process started.
     pub disk: WatchDisk,
-    /// Cost of watching since this process began.
+    /// Cost of watching since this process started.
     pub cost: WatchCost,
-    /// Clock steps, suspends and lost CPUs since this process began.
+    /// Clock steps, suspends and lost CPUs since this process started.
     pub upsets: WatchUpsets,
 }
 
@@ -56,9 +57,9 @@ pub struct WatchSettings {
     pub cpus: CpuList,
     /// Duration of one run directory.
     pub segment_ns: Nanos,
-    /// Length of the blocks of which maxima are kept.
+    /// Length of the blocks whose maxima are kept.
     pub block_ns: Nanos,
-    /// New maxima from this latency on are traced.
+    /// Latency from which new maxima are traced.
     pub trace_above_ns: Nanos,
     /// Maximum growth of all files together, in bytes per CPU and day.
     pub bytes_a_cpu_and_day: u64,
@@ -72,26 +73,26 @@ pub struct WatchBlock {
     pub from_real_ns: u64,
     /// Length of the block on CLOCK_MONOTONIC.
     pub lasts_ns: u64,
-    /// Pairs of a CPU and the largest latency of its wakeups, ns; null if the thread never woke.
+    /// Pairs of a CPU and its largest wakeup latency, ns; null if the thread never woke.
     pub max_ns: Vec<(CpuId, Option<u64>)>,
 }
 
-/// One CPU over the whole series.
+/// Results of one CPU over the whole series.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WatchCpu {
     pub cpu: CpuId,
     /// Worst wakeup of the series; null before the first.
     pub ever: Option<WatchMaximum>,
-    /// Largest latency since this process began, ns; null before the first wakeup.
+    /// Largest latency since this process started, ns; null before the first wakeup.
     pub since_start_ns: Option<u64>,
-    /// Released periods of the series, as far as recorded.
+    /// Number of recorded released periods of the series.
     pub released: u64,
     pub ran: u64,
-    /// Periods skipped because the thread was late.
+    /// Number of periods skipped because the thread was late.
     pub skipped: u64,
-    /// A release of the current segment, CLOCK_MONOTONIC; all others are a multiple of the period away from it. Null
-    /// before the first late wakeup.
+    /// CLOCK_MONOTONIC of one release in the current segment. All other releases differ from it by a multiple of the
+    /// period. Null before the first late wakeup.
     pub release_mono_ns: Option<u64>,
 }
 
@@ -105,51 +106,51 @@ pub struct WatchMaximum {
     /// CLOCK_MONOTONIC of the release.
     pub mono_ns: u64,
     pub latency_ns: u64,
-    /// Its run directory, relative to the watch directory. In files this is the name at that time, and the directory
-    /// may have been deleted since; in documents it is absent if it was deleted.
+    /// Run directory of the maximum, relative to the watch directory. In files this is the name at that time, and the
+    /// directory may have been deleted since. In documents it is absent if the directory was deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub segment: Option<String>,
-    /// The cause in one sentence; absent if not explained.
+    /// Cause in one sentence; absent if not explained.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<String>,
-    /// Why there is no verdict or no trace; absent if there is.
+    /// The reason for a missing verdict or trace; absent if both exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why_not: Option<String>,
-    /// Trace file, relative to the run directory; absent if there is none. Only in documents: on disk, the notes in the
-    /// traces folder name the wakeups.
+    /// Trace file, relative to the run directory; absent if there is none. Used only in documents; on disk, the notes
+    /// in the traces directory name the wakeups.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
 }
 
-/// Outcomes of new maxima above the threshold; `seen` is the sum of `explained`, `too_many` and `failed`.
+/// Number of new maxima above the threshold by outcome. `seen` is the sum of `explained`, `too_many` and `failed`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WatchMaxima {
-    /// New maxima above the threshold.
+    /// Number of new maxima above the threshold.
     pub seen: u64,
     pub explained: u64,
-    /// Not traced, because too many others came just before.
+    /// Number of maxima not traced because too many others occurred shortly before.
     pub too_many: u64,
-    /// Not explained: no trace was available, it was overwritten, or could not be written or read.
+    /// Number of maxima not explained: no trace was available, it was overwritten, or it could not be written or read.
     pub failed: u64,
-    /// Traces deleted to stay within the size limit; their verdicts are kept.
+    /// Number of traces deleted to stay within the size limit. Their verdicts are kept.
     pub traces_deleted: u64,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WatchDisk {
-    /// Checkpoints with a failure.
+    /// Number of checkpoints with a failure.
     pub failures: u64,
     /// The current failure; null if there is none.
     pub failing: Option<String>,
-    /// Lines of the series dropped because too many were waiting for disk space.
+    /// Number of lines of the series dropped because too many were waiting for disk space.
     pub lines_lost: u64,
-    /// Run directories deleted to make space for newer ones.
+    /// Number of run directories deleted to make space for newer ones.
     pub segments_deleted: u64,
 }
 
-/// Cost of watching. Null values could not be read.
+/// Cost of watching. Values that could not be read are null.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WatchCost {
@@ -161,11 +162,11 @@ pub struct WatchCost {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WatchUpsets {
-    /// Times CLOCK_REALTIME was set.
+    /// Number of times CLOCK_REALTIME was set.
     pub clock_steps: u64,
-    /// Times the machine was suspended.
+    /// Number of times the machine was suspended.
     pub suspends: u64,
-    /// Number of times a measured CPU went offline or was taken away.
+    /// Number of times a measured CPU went offline or was removed from the process's CPUs.
     pub cpus_lost: u64,
 }
 
@@ -175,7 +176,7 @@ pub struct WatchUpsets {
 #[serde(tag = "line", rename_all = "snake_case")]
 pub enum WatchLine {
     Block(WatchBlock),
-    /// A CPU reached its largest latency since the process began.
+    /// A CPU reached its largest latency since the process started.
     Maximum(WatchMaximum),
     /// Nothing was measured during this interval.
     Gap {
@@ -185,7 +186,7 @@ pub enum WatchLine {
         to_real_ns: u64,
         why: String,
     },
-    /// Any other remark that a reader of the series needs.
+    /// Another remark needed to interpret the series.
     Note {
         /// CLOCK_REALTIME, ns since 1970.
         real_ns: u64,
@@ -193,20 +194,20 @@ pub enum WatchLine {
     },
 }
 
-/// A `watch` directory as read back; the result of `watch`, `watch --status` and `report` of the directory.
+/// Contents of a `watch` directory; the result of `watch`, `watch --status` and `report` of the directory.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Watched {
     pub watch: Watch,
-    /// Lines of the series that are still kept, in the order written; serialized without the blocks.
+    /// Remaining lines of the series, in the order written. Blocks are not serialized.
     #[serde(serialize_with = "without_blocks")]
     #[cfg_attr(feature = "schema", schemars(with = "Vec<WatchLine>"))]
     pub lines: Vec<WatchLine>,
-    /// Run directories that still exist, oldest first, relative to the folder.
+    /// Existing run directories, oldest first, relative to the watch directory.
     pub segments: Vec<String>,
     /// Total size of all files.
     pub bytes: u64,
-    /// Whether a process is writing it.
+    /// True if a process writes to the directory.
     pub running: bool,
     pub damage: Vec<String>,
 }
@@ -217,9 +218,9 @@ fn without_blocks<S: Serializer>(lines: &[WatchLine], to: S) -> Result<S::Ok, S:
 
 impl Watched {
     /// Largest latency of a CPU in the time `within` before the last update. A block counts if it ends in that time.
-    /// `None` if nothing is known.
+    /// `None` if no latency is known.
     ///
-    /// Time is counted by the lengths of blocks and gaps, so that setting the wall clock makes no difference.
+    /// Time is counted by the lengths of blocks and gaps, so that setting the wall clock has no effect.
     pub fn max_within(&self, cpu: CpuId, within: Nanos) -> Option<u64> {
         let (mut ago, mut largest) = (0u64, None);
         let of = |block: &WatchBlock| block.max_ns.iter().find(|(c, _)| *c == cpu).and_then(|(_, max)| *max);

@@ -1,9 +1,9 @@
-//! The worst wakeups, with hints from counters.
+//! The worst wakeups, with possible causes from counters.
 
 use punctual_units::CpuId;
 use serde::{Deserialize, Serialize};
 
-/// One of the worst wakeups, exact; a line of `worst.jsonl`.
+/// One of the worst wakeups, with exact values; a line of `worst.jsonl`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Worst {
@@ -12,9 +12,9 @@ pub struct Worst {
     /// CLOCK_MONOTONIC of the release.
     pub release_mono_ns: u64,
     pub latency_ns: u64,
-    /// Number of the period in the phase, from 0.
+    /// Number of the period in the phase, counted from 0.
     pub cycle: u64,
-    /// Periods skipped because of this wakeup.
+    /// Number of periods skipped because of this wakeup.
     pub skipped: u64,
     /// Byte offset in the trace that covers it; null if none was recorded.
     pub trace_offset: Option<u64>,
@@ -22,12 +22,13 @@ pub struct Worst {
     pub suspicions: Vec<Suspicion>,
 }
 
-/// A possible cause of one late wakeup, derived from counters. Only a hint: counters resolve seconds, not instants.
+/// A possible cause of one late wakeup, derived from counters. It is only a hint, because counters have a resolution of
+/// seconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Suspicion {
     pub class: SuspicionClass,
-    /// Text for people, with the figures.
+    /// Description with the figures.
     pub text: String,
 }
 
@@ -36,21 +37,21 @@ pub struct Suspicion {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SuspicionClass {
-    /// The thread was runnable while another held the CPU.
+    /// The thread was runnable while another task had the CPU.
     OtherTask,
-    /// The hypervisor ran something else.
+    /// The hypervisor ran something else on the CPU.
     Steal,
-    /// Many occurrences of one interrupt.
+    /// One interrupt occurred unusually often.
     Irq,
-    /// A burst of softirq work.
+    /// A burst of softirq work occurred.
     Softirq,
     Migration,
     PageFault,
     Throttling,
     FrequencyStep,
-    /// Firmware took the CPU (system management interrupt).
+    /// Firmware used the CPU (system management interrupt).
     Smi,
-    /// The wakeup was late although nothing else ran: interrupts disabled, idle exit, firmware.
+    /// The wakeup was late although no other task ran: interrupts disabled, idle exit, firmware.
     LateWakeup,
     /// The counters show nothing unusual.
     Unknown,

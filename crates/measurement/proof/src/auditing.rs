@@ -14,7 +14,8 @@ pub const AUDIT_ARG: &str = "__audit";
 pub(crate) struct Auditing(Child);
 
 impl Auditing {
-    /// Audits for threads that should run as `wanted`, whatever policy they actually have.
+    /// Starts the audit with the expectation that the application's threads run as `wanted`, whatever their actual
+    /// policy.
     pub fn start(wanted: Scheduling, cpus: &CpuList) -> Result<Auditing, String> {
         let wanted = serde_json::to_string(&wanted).map_err(|e| e.to_string())?;
         let mut command = Command::new("/proc/self/exe");
@@ -43,7 +44,8 @@ pub fn die_with(parent: u32) -> bool {
     rustix::process::getppid().is_some_and(|now| u32::try_from(now.as_raw_nonzero().get()) == Ok(parent))
 }
 
-/// Presents the measuring process as this one, so that its real-time threads are not taken for another program's.
+/// Overlays the measuring process's /proc/PID/stat with that of the audit process, so that its real-time threads are
+/// not attributed to another program.
 fn measuring() -> Overlay {
     let parent = rustix::process::getppid().map(|parent| format!("/proc/{}/stat", parent.as_raw_nonzero()));
     let files = parent.map(|stat| ("/proc/self/stat".to_owned(), Live::new().read(&stat)));

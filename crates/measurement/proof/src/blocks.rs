@@ -11,7 +11,7 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// `length`: minimum length of a block.
+    /// Creates blocks with a minimum length of `length`.
     pub fn new(length: Nanos) -> Blocks {
         Blocks { length, running: Vec::new() }
     }
@@ -20,7 +20,7 @@ impl Blocks {
     pub fn add(&mut self, window: &WindowMax) -> Vec<BlockMaximum> {
         let from_mono_ns = window.mono_ns.saturating_sub(window.interval_ns);
         for (cpu, max) in &window.max_ns {
-            // 0 means that the window has no wakeup.
+            // 0 means that the window contains no wakeup.
             let seen = Some(*max).filter(|max| *max > 0);
             match self.of(&window.phase, *cpu) {
                 Some(block) => {
@@ -40,12 +40,12 @@ impl Blocks {
         self.running.extract_if(.., |block| block.is_whole(length)).collect()
     }
 
-    /// The unfinished blocks, one per CPU.
+    /// The incomplete blocks, one per CPU.
     pub fn running(&self) -> &[BlockMaximum] {
         &self.running
     }
 
-    /// Returns the unfinished blocks when a phase, or a round of it, ends.
+    /// Returns the incomplete blocks at the end of a phase or of one of its rounds.
     pub fn end(&mut self) -> Vec<BlockMaximum> {
         std::mem::take(&mut self.running)
     }

@@ -9,27 +9,27 @@ use punctual_units::Nanos;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 
-/// Maximum number of threads in an event filter; beyond that all calls are recorded, and the others are skipped when
-/// reading.
+/// Maximum number of threads in an event filter. With more threads all calls are recorded, and those of other threads
+/// are skipped while reading.
 const MOST_THREADS: usize = 100;
 
-/// Maximum size of the text that is read back, bytes: 300 000 calls.
+/// Maximum size of the trace text, bytes, enough for 300 000 calls.
 const MOST_TEXT: u64 = 32 << 20;
 
 #[derive(Debug, thiserror::Error)]
 pub enum CallsError {
-    /// Tracing is not possible here, or the process does not exist.
+    /// Tracing is not possible, or the process does not exist.
     #[error("{0}")]
     Refused(String),
     #[error("ended by {}", .0.name())]
     Signal(Sig),
 }
 
-/// Records the system calls of a process for a while in a private trace instance, which is removed at the end. Signals
-/// must be blocked as for a run. Meanwhile every system call of the machine takes some 100 ns longer.
+/// Records the system calls of a process for some time in a private trace instance, which is removed at the end.
+/// Signals must be blocked as for a run. During that time every system call on the machine takes some 100 ns longer.
 ///
 /// # Errors
-/// Tracing is not possible, or a signal arrived; the instance is removed.
+/// Tracing is not possible, or a signal arrived. The instance is removed in both cases.
 pub fn watch_calls(pid: u32, window: Nanos) -> Result<Calls, CallsError> {
     match record(pid, window) {
         Ok((_, Some(signal))) => Err(CallsError::Signal(signal)),
@@ -105,7 +105,7 @@ fn read(instance: &Instance, threads: &[u32], calls: &mut Calls) -> Result<bool,
 /// `app-700 [001] ..... 12.345678: sys_enter: NR 202 (7f10, 80, 2, 0, 0, 0)`: include/trace/events/syscalls.h.
 fn parse(line: &str) -> Option<(u32, i64, Vec<u64>)> {
     let (head, call) = line.split_once(": sys_enter: NR ")?;
-    // A name may contain brackets, so the last one counts.
+    // Thread names may contain brackets, so the last one separates the fields.
     let tid = head[..head.rfind(" [")?].trim_end().rsplit('-').next()?.parse().ok()?;
     let (number, rest) = call.split_once(' ')?;
     let inner = rest.trim().strip_prefix('(')?.strip_suffix(')')?;

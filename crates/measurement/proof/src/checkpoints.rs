@@ -1,5 +1,5 @@
-//! Saves results while the audit runs and tracing starts: either may take longer than the warm-up, and a kill must not
-//! lose what is measured by then.
+//! Saves results while the audit runs and tracing starts. Either may take longer than the warm-up, and the results
+//! measured until then must survive a kill.
 
 use punctual_measure::{self as measure, Cell, Recorder};
 use punctual_rt::monotonic;
@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// A thread that saves results every five seconds from the first period on, and once more when this is dropped;
-/// afterwards the context thread saves them.
+/// A thread that saves results every five seconds, starting with the first period, and once more when it is dropped.
+/// The context thread then continues.
 pub(crate) struct Checkpoints {
-    /// Dropping it ends the thread.
+    /// Sender whose drop ends the thread.
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -25,6 +25,8 @@ pub(crate) struct Results {
 }
 
 impl Checkpoints {
+    /// Starts the thread.
+    ///
     /// # Errors
     /// The thread cannot be started.
     pub fn start<R: Recorder + 'static>(results: Results, recorder: Arc<Mutex<R>>) -> std::io::Result<Checkpoints> {
@@ -48,7 +50,7 @@ impl Checkpoints {
 impl Drop for Checkpoints {
     fn drop(&mut self) {
         drop(self.stop.take());
-        // A thread that panicked has saved what it could.
+        // A thread that panicked has already saved what it could.
         self.thread.take().map(JoinHandle::join);
     }
 }
@@ -82,7 +84,7 @@ mod tests {
         }
     }
 
-    /// Number of saves for a phase on two CPUs that begins at `start` and is watched for `time`.
+    /// Returns the number of saves for a phase on two CPUs that begins at `start` and is observed for `time`.
     fn saves(start: Nanos, time: Duration) -> (u32, u32) {
         let cells = (0..2).map(|cpu| (CpuId(cpu), Arc::new(Cell::new(1)))).collect();
         let recorder = Arc::new(Mutex::new(Counted::default()));

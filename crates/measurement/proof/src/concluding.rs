@@ -1,4 +1,4 @@
-//! After the last phase: reads the run back, explains, judges, and writes the report.
+//! The steps after the last phase: reads the run back, explains, judges, and writes the report.
 
 use crate::options::{Observer, Options, Step};
 use punctual_directory::Dir;
@@ -12,7 +12,7 @@ pub struct Done {
     pub recording: Recording,
     pub verdict: Verdict,
     pub signal: Option<Sig>,
-    /// A failure after the measurement started: a result could not be written, or a phase could not start.
+    /// Failure after the start of the measurement: a result could not be written, or a phase could not start.
     pub error: Option<String>,
     /// Path of `report.html`, if it was written.
     pub report: Option<PathBuf>,
@@ -24,7 +24,7 @@ impl Done {
     }
 }
 
-/// Explains the worst wakeups by the counters, judges, and writes the report.
+/// Explains the worst wakeups from counters and traces, judges the claims, and writes the report.
 pub(crate) fn conclude(
     dir: &Dir,
     mut recording: Recording,

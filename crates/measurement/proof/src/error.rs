@@ -2,7 +2,7 @@ use punctual_loads::LoadError;
 use punctual_measure::{CpuError, EngineError};
 use punctual_rundir as rundir;
 
-/// Nothing was measured, or the results could not be saved.
+/// Error of a run: nothing was measured, or the results could not be saved.
 #[derive(Debug, thiserror::Error)]
 pub enum ProofError {
     /// The options are invalid on this machine.

@@ -1,5 +1,5 @@
-//! `prove` and `measure`: a complete run. Audits the machine, measures it idle and under each load into a run
-//! directory, reads that back, explains the worst wakeups by the counters, judges the claims, and writes the report.
+//! A complete run of `prove` or `measure`. Audits the machine, measures it idle and under each load into a run
+//! directory, reads that back, explains the worst wakeups, judges the claims, and writes the report.
 //!
 //! Architecture invariant: prints nothing and does not use the terminal; progress is reported through [`Observer`].
 

@@ -1,4 +1,4 @@
-//! Watches threads of this machine through a trace: reads every event and follows every wakeup.
+//! Traces threads of this machine, reads every event, and follows every wakeup.
 
 use crate::capture::{Namer, OfMachine, fair_server};
 use crate::error::ProofError;
@@ -13,7 +13,8 @@ use punctual_uapi::{Sig, Waited, wait};
 use punctual_units::Nanos;
 use punctual_watchdog as watchdog;
 
-/// Interval at which the buffers are read. They hold more than that except in an event storm; losses are reported.
+/// Interval at which the buffers are read. They hold more events than occur in it, except in an event storm; losses are
+/// reported.
 const EVERY: Nanos = Nanos::from_millis(200);
 /// Maximum number of stacks kept until their wakeups are explained.
 const RELEASED: usize = 4096;
@@ -23,10 +24,10 @@ pub struct LiveOptions {
     pub what: ExplainOptions,
     /// Maximum duration.
     pub duration: Nanos,
-    /// Ends at the first wakeup this late.
+    /// The first wakeup this late ends the trace.
     pub stop_at: Option<Nanos>,
     pub trace: Trace,
-    /// A kernel tracer to run as well: timerlat, osnoise, hwlat, wakeup_rt.
+    /// Kernel tracer to run in addition: timerlat, osnoise, hwlat, wakeup_rt.
     pub tracer: Option<String>,
 }
 
@@ -41,11 +42,11 @@ pub struct Watched {
 /// Watches threads of this machine. Signals must be blocked as for a run.
 ///
 /// # Errors
-/// [`ProofError::Environment`]: this machine cannot be traced; includes the remedy.
+/// [`ProofError::Environment`]: this machine cannot be traced. The text includes the remedy.
 pub fn live(options: &LiveOptions) -> Result<Watched, ProofError> {
     let environment = |e: punctual_tracefs::TracefsError| ProofError::Environment(e.to_string());
     let events = if options.trace.full { FULL } else { MINIMAL };
-    // Without function names a stack is useless.
+    // Stacks are of no use without function names.
     let namer = options.trace.stacks.then(Namer::open).and_then(Result::ok);
     let stacks = namer.is_some().then(|| taking(&options.what.victims));
     let config = Config { events, buffer_kb: options.trace.buffer_kb, tracer: options.tracer.clone(), stacks };
@@ -110,7 +111,7 @@ struct Watcher {
 }
 
 impl Watcher {
-    /// Reads all available events, and processes those up to the time at which reading began.
+    /// Reads all available events, and processes those that occurred before reading began.
     fn take(&mut self, flight: &mut Flight) -> std::io::Result<()> {
         let ready = self.stream.take(flight)?;
         let steal = steal();

@@ -1,4 +1,4 @@
-//! A complete run: sets up, measures phase after phase, finishes, reads back, judges.
+//! The steps of a complete run: setup, the phases, and the conclusion.
 
 use crate::auditing::Auditing;
 use crate::capture::{HIDING, State};
@@ -38,7 +38,7 @@ pub fn measure(options: &Options, observer: &mut dyn Observer) -> Result<Done, P
     prepared(Subject::Measured, options)?.run(observer)
 }
 
-/// Audits, measures, explains by the counters, judges, reports.
+/// Audits, measures, explains, judges, and writes the report.
 ///
 /// # Errors
 /// Nothing was measured.
@@ -46,13 +46,13 @@ pub fn prove(options: &Options, observer: &mut dyn Observer) -> Result<Done, Pro
     prepared(Subject::Proven, options)?.run(observer)
 }
 
-/// Like [`measure`], but measures `method`, without tracing beside it.
+/// Like [`measure`], but measures with `method` and does not trace late wakeups.
 ///
 /// # Errors
 /// Nothing was measured; for the kernel tracers also if this kernel does not have them, or they are in use.
 pub fn measure_by(method: Method, options: &Options, observer: &mut dyn Observer) -> Result<Done, ProofError> {
     if options.trace.when == When::Always {
-        return Err(ProofError::Usage(format!("with --via {method} nothing else is traced: leave out --trace")));
+        return Err(ProofError::Usage(format!("with --via {method} late wakeups are not traced: leave out --trace")));
     }
     if options.until.is_some() {
         return Err(ProofError::Usage(format!("--via {method} measures for a fixed time: leave out --until-decided")));
@@ -61,7 +61,7 @@ pub fn measure_by(method: Method, options: &Options, observer: &mut dyn Observer
     prepared(Subject::Method(method), &options)?.run(observer)
 }
 
-/// The preparation only computes and does not wait for anything.
+/// Prepares a run. This only computes and does not wait.
 fn prepared(subject: Subject, options: &Options) -> Result<Measurement<'_>, ProofError> {
     let _limit = punctual_watchdog::work("the preparation", punctual_watchdog::GRACE);
     Measurement::prepare(subject, options)
@@ -82,7 +82,7 @@ impl End {
     }
 }
 
-/// A run that is set up but not started.
+/// A prepared run that has not started.
 pub(crate) struct Measurement<'a> {
     options: &'a Options,
     subject: Subject,
@@ -101,14 +101,14 @@ pub(crate) struct Measurement<'a> {
     hopeless: Option<String>,
     /// Scheduling and CPUs to audit for; `None` once the audit is done.
     audit: Option<(Scheduling, CpuList)>,
-    /// Everything written to disk, kept in memory in case the disk fails.
+    /// A copy in memory of everything written to disk, in case the disk fails.
     kept: Recording,
-    /// The explained wakeups of the phases so far, if the observer wants them.
+    /// Explained wakeups of the completed phases, if the observer requests them.
     explained: Vec<Explained>,
 }
 
 impl<'a> Measurement<'a> {
-    /// Checks and decides everything, and creates the run directory.
+    /// Checks the options, decides on the plan, and creates the run directory.
     ///
     /// # Errors
     /// Nothing was changed except the affinity of this thread and, for SCHED_DEADLINE, cpusets.
@@ -137,7 +137,7 @@ impl<'a> Measurement<'a> {
             Some(_) => None,
             None => partition::where_needed(choice.scheduling, options.cpus.as_ref(), &cpus)?,
         };
-        // The measured CPUs are then available to their own threads only.
+        // Only the measuring threads can then use the measured CPUs.
         let topology = if partitions.is_some() { Topology::read()? } else { topology };
         let housekeeping = topology.housekeeping(&cpus);
         if !housekeeping.is_empty() {
@@ -279,19 +279,19 @@ impl<'a> Measurement<'a> {
         Ok(())
     }
 
-    /// Explains the traced wakeups of a phase that has ended, for the observer only: the end of the run explains all of
-    /// them with everything that is known then.
+    /// Explains the traced wakeups of a completed phase, for the observer only. At the end of the run all of them are
+    /// explained again with all known facts.
     fn explain(&mut self, phase: &str, observer: &mut dyn Observer) {
         let Some((dir, captures)) = self.trace.captures(phase) else { return };
         let _limit = punctual_watchdog::work("the explanation of a phase", punctual_watchdog::SHORT);
-        // What cannot be read is noted at the end of the run.
+        // Unreadable data is noted at the end of the run.
         let new = punctual_analyse::explain_captures(dir, &captures, &self.kept).0;
         self.explained.retain(|one| one.phase != phase);
         self.explained.extend(new);
         observer.explained(&self.kept, &self.explained);
     }
 
-    /// Checks the claims; returns `true` if measuring longer can decide something.
+    /// Checks the claims. Returns true if a longer measurement can decide at least one of them.
     fn look(&mut self, loads: usize, observer: &mut dyn Observer) -> bool {
         let seen = until::look(&mut self.kept, &self.options.claims, measure::clocks().mono_ns);
         let number = self.kept.run.looks.len();
@@ -307,7 +307,7 @@ impl<'a> Measurement<'a> {
         !seen.look.open.is_empty() && self.hopeless.is_none()
     }
 
-    /// Notes how a run with `--until-decided` ended. A run that was cut short is checked once more.
+    /// Notes how a run with `--until-decided` ended. A run that ended early is checked once more.
     fn end_of_looks(&mut self, end: &End) {
         let Some(max) = self.options.until else { return };
         if end.is_over() {
@@ -457,8 +457,7 @@ impl<'a> Measurement<'a> {
     }
 }
 
-/// Fetches the audit's result if that has not been done. Not before the first sample, since starting a process would
-/// delay it.
+/// Waits for the audit's result, once. Not called before the first sample, which the start of a process would delay.
 fn fetch(
     audit: &mut Option<(Scheduling, CpuList)>,
     recorder: &Mutex<ToDisk>,

@@ -1,5 +1,5 @@
-//! Interface of everything that can be measured: threads that sleep and record how late they wake, threads that read
-//! the clock continuously, kernel tracers.
+//! Interface of all measurements: threads that sleep and record how late they wake, threads that read the clock
+//! continuously, and kernel tracers.
 
 use punctual_measure::{Cell, Running};
 use punctual_model::{CpuResult, Distribution, Problem, Worst};
@@ -13,19 +13,19 @@ pub(crate) trait Meter {
     /// CLOCK_MONOTONIC after which releases are no longer recorded.
     fn end(&self) -> Nanos;
 
-    /// Cells from which a running phase is observed, and which are saved if the program is killed.
+    /// Cells for observing a running phase. They are also saved if the program is killed.
     fn cells(&self) -> Vec<(CpuId, Arc<Cell>)>;
 
     fn tids(&self) -> Vec<(CpuId, i32)> {
         Vec::new()
     }
 
-    /// Initial results of each CPU.
+    /// Initial results of each CPU, before any sample.
     fn begun(&self) -> Vec<CpuResult> {
         self.cells().iter().map(|(cpu, _)| nothing(*cpu)).collect()
     }
 
-    /// Interval at which [`Meter::step`] must be called; `None`: never.
+    /// Interval at which [`Meter::step`] must be called; `None`: it need not be called.
     fn tick(&self) -> Option<Nanos> {
         None
     }
@@ -33,13 +33,13 @@ pub(crate) trait Meter {
     /// Takes new samples.
     ///
     /// # Errors
-    /// No more samples can be taken; the phase ends.
+    /// No more samples can be taken. The phase ends.
     fn step(&mut self) -> Result<(), String> {
         Ok(())
     }
 
-    /// Asks the measurement to end now; no effect if it has ended. Samples that a kernel tracer did not take count as
-    /// missing, even with [`Stop::Enough`].
+    /// Requests the immediate end of the measurement; no effect if it has ended. Samples that a kernel tracer did not
+    /// take count as missing, even with [`Stop::Enough`].
     fn stop(&mut self, why: Stop);
 
     fn finished(&self) -> bool;
@@ -50,16 +50,16 @@ pub(crate) trait Meter {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// A signal arrived, or the phase does not end in time: results may be missing.
+    /// A signal arrived, or the phase does not end in time. Results may be missing.
     Now,
     Enough,
-    /// The user proceeds to the next phase after seeing the results: the phase can fail but not pass.
+    /// The user proceeds to the next phase after seeing results, so the phase can fail but not pass.
     User,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Collected {
-    /// One per phase of the run, including the one that [`Meter::cells`] belong to.
+    /// Results by phase of the run, including the phase of [`Meter::cells`].
     pub parts: Vec<Part>,
     pub end: Nanos,
     pub cpu_ns: Option<u64>,
@@ -73,7 +73,7 @@ pub(crate) struct Part {
     pub label: Option<&'static str>,
     pub cpus: Vec<CpuResult>,
     pub distributions: Vec<(CpuId, Distribution)>,
-    /// The worst of each CPU; their phase is filled in later.
+    /// The worst wakeups of each CPU. The caller fills in their phase.
     pub worst: Vec<Worst>,
     /// Problems that make the phase inconclusive.
     pub problems: Vec<Problem>,

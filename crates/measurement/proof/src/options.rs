@@ -9,15 +9,15 @@ use std::path::PathBuf;
 pub struct Options {
     /// The run directory to create.
     pub out: PathBuf,
-    /// Command line, for the record.
+    /// Command line, recorded in the run.
     pub command: Vec<String>,
-    /// Policy of the measuring threads; if set, a refusal is an error.
+    /// Policy of the measuring threads. If set, a refusal is an error.
     pub policy: Option<Policy>,
-    /// Priority of the measuring threads; if set, a refusal is an error.
+    /// Priority of the measuring threads. If set, a refusal is an error.
     pub priority: Option<Priority>,
     pub via: WakeupSource,
     pub period: Nanos,
-    /// CPUs to measure; `None`: all allowed ones.
+    /// CPUs to measure; `None`: all allowed CPUs.
     pub cpus: Option<CpuList>,
     /// How the releases of several CPUs are aligned.
     pub alignment: Alignment,
@@ -28,30 +28,30 @@ pub struct Options {
     pub maxima_block: Nanos,
     /// Time before recording starts, in each phase.
     pub warmup: Nanos,
-    /// One phase per load.
+    /// Loads, one phase each.
     pub loads: Vec<String>,
     pub context: bool,
-    /// Hold /dev/cpu_dma_latency at this many µs while measuring.
+    /// Value in µs to hold in /dev/cpu_dma_latency while measuring.
     pub cpu_dma_latency_us: Option<i32>,
     /// Number of worst wakeups to keep per phase and CPU.
     pub worst_kept: usize,
     pub deadline: Option<Nanos>,
     pub claims: Vec<Claim>,
-    /// Host that answers the network load.
+    /// Host that sends back the traffic of the network load.
     pub peer: Option<String>,
-    /// File with the peer's secret.
+    /// File with the secret of the peer.
     pub secret_file: Option<PathBuf>,
-    /// Directory of the io load's file; `None`: that of the run.
+    /// Directory for the file of the io load; `None`: that of the run.
     pub scratch: Option<PathBuf>,
     /// Maximum number of bytes that the io load writes in total.
     pub write_cap: u64,
     pub trace: Trace,
-    /// Sync checkpoints to disk (fsync), so that they survive a power failure.
+    /// Syncs checkpoints to disk (fsync), so that they survive a power failure.
     pub sync: bool,
     /// The clock model, if this machine is emulated in virtual time.
     pub virtual_time: Option<VirtualTime>,
-    /// Directory of the journal of changes (`punctual_fix::FOLDER`). Changes to the machine and other measurements
-    /// during the run make it inconclusive. `None`: not checked.
+    /// Directory of the journal of changes (`punctual_fix::FOLDER`). Changes to the machine, and other measurements
+    /// during the run, make it inconclusive. `None` disables this check.
     pub changes: Option<PathBuf>,
     /// CLOCK_MONOTONIC when the program started.
     pub started_mono: Nanos,
@@ -60,20 +60,20 @@ pub struct Options {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trace {
     pub when: When,
-    /// Also record events that attribution does not need: ends of threads and timers, frequencies.
+    /// Also records events that are not needed to find causes: ends of threads and timers, frequencies.
     pub full: bool,
-    /// Also record the kernel's stacks that name sections with interrupts or preemption off.
+    /// Also records kernel stacks, which name sections with interrupts or preemption disabled.
     pub stacks: bool,
-    /// Per CPU, KiB; `None`: derived from the machine's memory.
+    /// Buffer size per CPU, KiB; `None`: derived from the machine's memory.
     pub buffer_kb: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
     Never,
-    /// Trace if possible; otherwise the report says why not.
+    /// Traces if possible; otherwise the report states the reason.
     Auto,
-    /// Refuse to measure without a trace.
+    /// Refuses to measure without a trace.
     Always,
 }
 
@@ -83,54 +83,54 @@ pub const MAXIMA_BLOCK: Nanos = Nanos::from_secs(300);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     Starting,
-    /// Another process audits the machine while the first phase warms up.
+    /// A separate process audits the machine while the first phase warms up.
     Auditing,
     Tracing,
-    /// Warm-up until `start`, then recording until `end`, both CLOCK_MONOTONIC. A signal or a decided claim ends it
-    /// earlier.
+    /// Warm-up until `start`, then recording until `end`, both CLOCK_MONOTONIC. A signal or a decided claim may end the
+    /// phase earlier.
     Measuring {
         /// First recorded release.
         start: Nanos,
         end: Nanos,
-        /// True if [`Observer::tick`] is called meanwhile.
+        /// True if [`Observer::tick`] is called during the phase.
         ticks: bool,
     },
-    /// The load and the measuring threads have ended; their results are collected.
+    /// The load and the measuring threads have ended. Their results are collected.
     Collecting,
-    /// The end of the run is written and read back.
+    /// The run is completed on disk and read back.
     Writing,
     Explaining,
     Judging,
     Reporting,
 }
 
-/// Observes a run. Called by the thread that runs the measurement: between phases, and within a phase only at each
-/// [`Step`]. To look in between, use [`Watching`], or [`Observer::tick`] about once a second.
+/// Observer of a run. The thread that runs the measurement calls it between phases, and within a phase only at each
+/// [`Step`]. To observe a running phase, use [`Watching`], or [`Observer::tick`] about once a second.
 pub trait Observer {
-    /// A condition before the first phase already makes the run inconclusive.
+    /// Reports a condition that makes the run inconclusive before the first phase.
     fn not_alone(&mut self, _what: &str) {}
     fn phase_starts(&mut self, _number: usize, _of: usize, _load: &str, _lasts: Nanos) {}
     fn phase_runs(&mut self, _watching: Watching) {}
     fn step(&mut self, _step: Step) {}
-    /// A function to call about once a second while a phase is measured: by the context thread after its sample, since
-    /// it wakes up anyway. Without a context thread the waiting thread calls it if its CPU is not measured; otherwise
-    /// it is not called.
+    /// Returns a function to be called about once a second while a phase is measured. The context thread calls it after
+    /// its sample, since it is awake anyway. Without a context thread the waiting thread calls it, but only if its CPU
+    /// is not measured.
     fn tick(&self) -> Option<Tick> {
         None
     }
     fn phase_ended(&mut self, _phase: &Phase, _worst: Option<&Worst>) {}
-    /// True if the traced wakeups of a phase are to be explained when it has ended, which takes up to some seconds.
+    /// True if the traced wakeups of a phase are to be explained when it ends, which takes up to some seconds.
     fn wants_causes(&self) -> bool {
         false
     }
-    /// The explained wakeups of the phases so far.
+    /// Reports the explained wakeups of the completed phases.
     fn explained(&mut self, _run: &Recording, _explained: &[Explained]) {}
-    /// All phases are measured; judging and writing follow. Returns notes for the record.
+    /// Reports that all phases are measured. Returns notes to be recorded in the run.
     fn measured(&mut self) -> Vec<String> {
         Vec::new()
     }
-    /// The `of` claims were checked for the `number`th time. `left`: estimated measuring time until they are decided;
-    /// `None`: longer than allowed, or never.
+    /// Reports check `number` of the `of` claims. `left`: estimated measuring time until they are decided; `None` if it
+    /// is longer than allowed or infinite.
     fn looked(&mut self, _number: usize, _look: &Look, _of: usize, _left: Option<Nanos>) {}
 }
 

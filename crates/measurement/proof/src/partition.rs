@@ -2,8 +2,8 @@
 //! thread only if its affinity includes all CPUs of its root domain (sched_setattr(2), dl_task_check_affinity() in
 //! kernel/sched/), and each partition has its own root domain (Documentation/admin-guide/cgroup-v2.rst, "Cpuset
 //! Interface Files").
-//!
 //! The partitions are threaded cgroups below the root of cgroup v2. Threads of one process can be in different ones
+//! only if the process itself is in the root cgroup, so it is moved there for the duration of the measurement.
 //! only if the process itself is in the root cgroup, so it moves there meanwhile.
 
 use crate::error::ProofError;
@@ -15,28 +15,28 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Threads that have ended stay in their cgroup for a moment.
+/// Maximum wait for a cgroup to become empty: threads that have ended stay in it for a moment.
 const PATIENCE: Nanos = Nanos::from_millis(500);
 
-/// The bandwidth of an ended deadline thread is removed when its last period is over, from the root domain that its CPU
-/// belongs to then (inactive_task_timer() in kernel/sched/deadline.c). If the root domain has changed by then, its
-/// bandwidth underflows, and the kernel admits no further deadline threads there (EBUSY; seen on 6.1, emulated, on a
-/// busy host).
+/// Minimum wait before a partition is changed. The kernel removes the bandwidth of an ended deadline thread when its
+/// last period is over, from the root domain to which its CPU then belongs (inactive_task_timer() in
+/// kernel/sched/deadline.c). If the root domain has changed by then, its bandwidth underflows, and the kernel admits no
+/// further deadline threads there (EBUSY; observed on 6.1, emulated, on a busy host).
 const LAST_PERIOD: Nanos = Nanos::from_millis(100);
 
-/// Partitions of one CPU each. Removed by [`Partitions::remove`] or drop; after kill -9 by the next start.
+/// Partitions of one CPU each. They are removed by [`Partitions::remove`] or drop, or after kill -9 by the next start.
 #[derive(Debug)]
 pub(crate) struct Partitions {
     folders: BTreeMap<CpuId, PathBuf>,
-    /// The cgroup.procs of the cgroup that this process came from.
+    /// cgroup.procs of the original cgroup of this process.
     home: Option<PathBuf>,
     lease: Option<Lease>,
 }
 
-/// Creates partitions if threads of this policy are to be pinned.
+/// Creates partitions if threads of this policy must be pinned.
 ///
 /// # Errors
-/// Not possible here; the text gives the reason.
+/// Partitions are not possible. The text states the reason.
 pub(crate) fn where_needed(
     scheduling: Scheduling,
     asked: Option<&CpuList>,
@@ -57,7 +57,7 @@ pub(crate) fn where_needed(
     })
 }
 
-/// A measurement must not change the affinities of other processes.
+/// Refuses kernels on which a partition would change the affinities of other processes.
 fn keeps_affinities(release: Option<&str>) -> Result<(), String> {
     punctual_machine::partition_unpins(release).map_or(Ok(()), Err)
 }
@@ -100,12 +100,12 @@ impl Partitions {
         Ok(partitions)
     }
 
-    /// The file through which a thread enters each partition.
+    /// For each CPU, the file that moves a thread into its partition.
     pub fn groups(&self) -> BTreeMap<CpuId, PathBuf> {
         self.folders.iter().map(|(cpu, folder)| (*cpu, folder.join("cgroup.threads"))).collect()
     }
 
-    /// Removes the partitions; their threads must have ended.
+    /// Removes the partitions. Their threads must have ended.
     ///
     /// # Errors
     /// A list of what could not be removed.
@@ -127,7 +127,8 @@ impl Partitions {
         }
         std::thread::sleep(LAST_PERIOD.into());
         for folder in self.folders.values() {
-            // Before 6.2 a removed partition returns its CPU only later; if this fails, the partition is still removed.
+            // Before 6.2 a removed partition returns its CPU with a delay. If the write fails, the partition is still
+            // removed.
             let _ = write(&folder.join("cpuset.cpus.partition"), "member");
         }
         let home = self.home.take()?;
@@ -138,15 +139,15 @@ impl Partitions {
 impl Drop for Partitions {
     fn drop(&mut self) {
         if self.lease.is_some() {
-            // Errors cannot be reported here; what remains is in the journal.
+            // Errors cannot be reported here. Remaining partitions are listed in the journal.
             let _ = self.leave_partitions();
         }
     }
 }
 
-/// Checks whether these CPUs can become partitions, with one CPU left over.
+/// Checks whether these CPUs can become partitions, with at least one CPU left for other tasks.
 fn possible(root: &Path, cpus: &CpuList) -> Result<(), String> {
-    // Only the root cgroup has no type file.
+    // Only the root cgroup lacks this file.
     if root.join("cgroup.type").exists() {
         return Err("this is a container: its cgroup is not the machine's root".into());
     }
@@ -161,12 +162,12 @@ fn possible(root: &Path, cpus: &CpuList) -> Result<(), String> {
         return Err(format!("CPU {taken} belongs to another cpuset partition already"));
     }
     match free.minus(cpus).is_empty() {
-        true => Err("no CPU would be left for everything else".into()),
+        true => Err("no CPU would be left for other tasks".into()),
         false => Ok(()),
     }
 }
 
-/// Creates a partition and reads back whether it is valid: the kernel accepts the write in any case.
+/// Creates a partition and checks that it is valid, since the kernel accepts the write even if it is not.
 #[expect(clippy::disallowed_methods, reason = "a cgroup")]
 fn partition(folder: &Path, cpu: CpuId) -> Result<(), String> {
     fs::create_dir(folder).map_err(|e| format!("{}: {e}", folder.display()))?;

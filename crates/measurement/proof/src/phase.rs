@@ -1,4 +1,4 @@
-//! One phase: starts load, measuring threads and context thread, and waits for the end or a signal.
+//! One phase: starts the load, the measuring threads and the context thread, and waits for the end or a signal.
 
 use crate::capture::State;
 use crate::checkpoints::{Checkpoints, Results};
@@ -34,7 +34,7 @@ pub(crate) struct Surroundings<'a> {
 }
 
 pub(crate) struct Measured {
-    /// One phase of the run for each kind of values.
+    /// Results, with one phase of the run for each kind of values.
     pub parts: Vec<(Phase, Part)>,
     /// CLOCK_MONOTONIC of the first recorded release.
     pub start: Nanos,
@@ -45,12 +45,12 @@ pub(crate) struct Measured {
     pub context_cpu_ns: Option<u64>,
     pub locked_bytes: Option<u64>,
     pub ended_by: Option<Sig>,
-    /// Ended early because a wakeup decided every claim.
+    /// The phase ended early because a wakeup decided every claim.
     pub enough: bool,
     pub warmup: Nanos,
 }
 
-/// Time a thread may take to end on request; after that its results so far are used.
+/// Time allowed for a thread to end on request. After that its results so far are used.
 const PATIENCE: Nanos = Nanos::from_millis(700);
 /// Interval at which claims that a single wakeup can refute are checked, and the observer's tick is called.
 pub(crate) const LOOK_EVERY: Nanos = Nanos::from_secs(1);
@@ -63,7 +63,7 @@ impl Surroundings<'_> {
     /// Measures one phase under `spec`.
     ///
     /// # Errors
-    /// The measuring threads are refused what they need. A load that does not start is a problem of the phase.
+    /// The measuring threads could not be created or configured. A load that does not start is a problem of the phase.
     pub fn measure(
         &self,
         mut plan: Plan,
@@ -89,8 +89,8 @@ impl Surroundings<'_> {
         let label = self.subject.label();
         self.subject.name(&mut phase, label, self.options);
         self.write_begin(&phase, start);
-        // The audit and the start of tracing take a while and disturb; the warm-up is not recorded. On a busy machine
-        // they may outlast it.
+        // The audit and the start of tracing disturb the machine for a while. The warm-up is not recorded, but on a
+        // busy machine they may outlast it.
         let checkpoints = self.checkpoints(&phase.id, &*meter, &mut problems);
         meanwhile(observer);
         let disturbed = self.trace(trace, Some(start), observer);
@@ -166,8 +166,8 @@ impl Surroundings<'_> {
         trace.start(self.options, start)
     }
 
-    /// Saves results until the context thread does, while the audit runs and tracing starts. Not if only the measuring
-    /// threads are requested, nor if neither takes place: waiting for the disk would delay a tracer's reader.
+    /// Saves results while the audit runs and tracing starts, until the context thread takes over. Does nothing if only
+    /// the measuring threads are requested, because waiting for the disk would delay the reader of a kernel tracer.
     fn checkpoints(&self, phase: &str, meter: &dyn Meter, problems: &mut Vec<Problem>) -> Option<Checkpoints> {
         let results = Results { phase: phase.to_owned(), cells: meter.cells(), start: meter.start() };
         let wanted = self.context && !matches!(self.subject, Subject::Method(_));
@@ -190,7 +190,7 @@ impl Surroundings<'_> {
         recorder.writer.event(&Event::PhaseEnd { mono_ns: end.0, phase });
     }
 
-    /// Idle starts no load; a load that does not start is a problem of the phase.
+    /// Starts the load; idle has none. A load that does not start is a problem of the phase.
     fn start_load(&self, spec: &LoadSpec, name: &str, problems: &mut Vec<Problem>) -> Option<Load> {
         if name == "idle" {
             return None;
@@ -236,21 +236,21 @@ impl Surroundings<'_> {
         }
     }
 
-    /// Sleeps until the phase is over. A signal or the user ends it early, and within a second a wakeup that decides
-    /// the last claim. The thread does not wake up in between if no wakeup can decide, the meter takes no samples and
-    /// there is no `tick` to call.
+    /// Sleeps until the phase is over. A signal or the user ends it early, as does, within a second, a wakeup that
+    /// decides the last claim. The thread does not wake up in between if no wakeup can decide a claim, the meter takes
+    /// no samples, and no `tick` must be called.
     fn wait_for_end(&self, meter: &mut dyn Meter, watching: &Watching, tick: Option<&Tick>) -> (Option<Sig>, End) {
         let (mut signal, mut enough, mut failed) = (None, false, false);
         let looks = (!self.refutable.is_empty() || tick.is_some()).then_some(LOOK_EVERY);
         let most = [meter.tick(), looks].into_iter().flatten().min().unwrap_or(Nanos(u64::MAX));
         while signal.is_none() && !enough && !failed && !watching.next_wanted() && monotonic() < meter.end() {
             match wait(self.signals, Some(meter.end().saturating_sub(monotonic()).min(most))) {
-                // A load that dies reports it; the user's request arrives as SIGCHLD, too.
+                // A load that dies reports this itself. The user's request also arrives as SIGCHLD.
                 Waited::Signal(Sig::Chld) | Waited::TimedOut => {}
                 Waited::Signal(other) => signal = Some(other),
             }
             tick.inspect(|tick| tick());
-            // The failure is part of the results.
+            // The failure is recorded in the results.
             failed = meter.step().is_err();
             let is_refuted = |cell| until::is_refuted(&self.refutable, self.options.deadline, cell);
             enough = !self.refutable.is_empty() && meter.cells().iter().any(|(_, cell)| is_refuted(cell));
@@ -285,8 +285,8 @@ impl Surroundings<'_> {
     }
 }
 
-/// The function that the waiting thread calls once a second; `None` if the context thread calls it, or if it would wake
-/// a measured CPU.
+/// The function that the waiting thread calls once a second. `None` if the context thread calls it, or if the call
+/// would wake a measured CPU.
 pub(crate) fn tick_of_waiting(context: bool, housekeeping: &CpuList, observer: &dyn Observer) -> Option<Tick> {
     if context || housekeeping.is_empty() { None } else { observer.tick() }
 }
@@ -299,7 +299,7 @@ enum End {
     Signal,
 }
 
-/// The phase at its start; `cpus`: initial results ([`crate::begun`]).
+/// The phase at its start. `cpus` are the initial results ([`crate::begun`]).
 pub fn announced(plan: &Plan, load: &str, start: Nanos, cpus: Vec<CpuResult>, rounds: Option<&[Round]>) -> Phase {
     let this = Round { start_mono_ns: start.0, end_mono_ns: None };
     Phase {
@@ -323,7 +323,7 @@ fn not_run(phase: &Phase) -> Option<Problem> {
     Some(Problem { kind: ProblemKind::LoadDidNotRun, text })
 }
 
-/// Problem if the machine was suspended. Without a context thread this is the only check.
+/// Returns a problem if the machine was suspended. Without a context thread this is the only check.
 fn asleep(before: &punctual_model::Stamp) -> Option<Problem> {
     measure::clock_events(before, &measure::clocks()).into_iter().find_map(|event| match event {
         Event::Suspend { asleep_ns, .. } => Some(Problem {

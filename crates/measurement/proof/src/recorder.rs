@@ -1,4 +1,4 @@
-//! Connects the context thread with the run directory.
+//! Passes the context thread's samples to the run directory.
 
 use crate::blocks::Blocks;
 use crate::rounds::{self, Earlier};
@@ -11,7 +11,7 @@ use punctual_units::{CpuId, Nanos};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Passes the context thread's samples to the run directory's writer, and keeps the most recent ones for observers.
+/// Passes the context thread's samples to the run directory's writer, and keeps the latest ones for observers.
 pub(crate) struct ToDisk {
     pub writer: Writer,
     /// Results of the running phase's earlier rounds, by CPU.
@@ -24,20 +24,20 @@ pub(crate) struct ToDisk {
 }
 
 impl ToDisk {
-    /// Keeps the `keep` worst wakeups, the maxima of blocks of this length, and counts above the limits of quantile
-    /// claims.
+    /// Records the `keep` worst wakeups, the maxima of blocks of this length, and the counts above the limits of
+    /// quantile claims.
     pub fn new(writer: Writer, keep: usize, block: Nanos, quantiles: Vec<Nanos>) -> ToDisk {
         let (seen, shares) = (Arc::default(), Shares::new(quantiles));
         ToDisk { writer, earlier: BTreeMap::new(), seen, keep, blocks: Blocks::new(block), shares }
     }
 
-    /// Starts a phase, or another round of it.
+    /// Starts a phase or one of its rounds.
     pub fn begin(&mut self, earlier: BTreeMap<CpuId, Earlier>) {
         self.earlier = earlier;
         self.shares.begin();
     }
 
-    /// Ends the phase, or this round of it: closes its last block at its current length.
+    /// Ends the phase or one of its rounds. The last block is closed at its current length.
     pub fn end_blocks(&mut self) {
         let rest = self.blocks.end();
         self.writer.maxima(&rest);

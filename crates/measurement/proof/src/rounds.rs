@@ -15,7 +15,7 @@ pub(crate) struct Earlier {
     pub released: u64,
 }
 
-/// Results of a phase before another round of it, by CPU; empty before the first.
+/// Results of the earlier rounds of a phase, by CPU; empty before the first round.
 pub(crate) fn earlier(kept: &Recording, phase: &str) -> BTreeMap<CpuId, Earlier> {
     let Some(known) = kept.run.phases.iter().find(|p| p.id == phase) else { return BTreeMap::new() };
     let of = |result: &CpuResult| {
@@ -27,8 +27,8 @@ pub(crate) fn earlier(kept: &Recording, phase: &str) -> BTreeMap<CpuId, Earlier>
     known.cpus.iter().filter_map(of).collect()
 }
 
-/// Adds the earlier rounds and keeps the `keep` worst wakeups: each list has its own worst ones, so the worst of both
-/// lists are the worst of all.
+/// Adds the results of the earlier rounds, and keeps the `keep` worst wakeups. Each list has the worst wakeups of its
+/// rounds, so the merged list has the worst of all.
 pub(crate) fn add(distribution: &mut Distribution, worst: &mut Vec<Worst>, earlier: &Earlier, keep: usize) {
     distribution.raw.merge(&earlier.distribution.raw);
     distribution.skipped.merge(&earlier.distribution.skipped);
@@ -59,7 +59,7 @@ pub(crate) fn add_all(
     (distributions, all)
 }
 
-/// Merges the phase of all rounds with `new`, the last one; `raw` has the wakeups of all rounds by CPU.
+/// Merges the phase of all earlier rounds with `new`, the last one. `raw` returns the wakeups of all rounds by CPU.
 pub(crate) fn merge(old: &Phase, new: Phase, raw: &dyn Fn(CpuId) -> Option<Distribution>) -> Phase {
     let mut problems = old.problems.clone();
     problems.extend(new.problems.into_iter().filter(|p| !old.problems.contains(p)));
@@ -106,7 +106,7 @@ fn merge_cpu(old: &CpuResult, new: CpuResult, raw: &dyn Fn(CpuId) -> Option<Dist
     }
 }
 
-/// Episodes of both rounds; the first has `released` periods. Empty if either has none.
+/// Merges the episodes of two rounds. The first has `released` periods. Empty if either round has no episodes recorded.
 pub(crate) fn episodes(old: &[Episodes], new: &[Episodes], released: u64) -> Vec<Episodes> {
     let both = old.iter().filter_map(|before| {
         let later = new.iter().find(|later| later.limit_ns == before.limit_ns)?;
@@ -129,14 +129,14 @@ fn planned(ns: Option<Nanos>) -> u64 {
     ns.map_or(0, |ns| ns.0)
 }
 
-/// The load ran if it ran in every round. Rates are weighted by the rounds' lengths.
+/// Merges load reports. The load ran if it ran in every round. Rates are weighted by the length of the rounds.
 fn merge_report(old: &LoadReport, new: LoadReport, (phase, longer): (&Phase, u64)) -> LoadReport {
     let (before, longer) = (planned(phase.planned_ns) as f64, longer as f64);
     let rate = |new: Rate| match old.rates.iter().find(|r| r.what == new.what && r.unit == new.unit) {
         Some(r) => Rate { value: (r.value * before + new.value * longer) / (before + longer).max(1.0), ..new },
         None => new,
     };
-    // Counters also rise while other loads run in between, so each proof is reported as if the increases were
+    // Counters also rise while other loads run between the rounds, so each proof is reported as if the increases were
     // consecutive.
     let proof = |new: Proof| match old.proofs.iter().find(|p| p.what == new.what) {
         Some(p) => Proof {
@@ -163,7 +163,7 @@ fn merge_report(old: &LoadReport, new: LoadReport, (phase, longer): (&Phase, u64
     }
 }
 
-/// Windows are kept over all rounds, so their last count is the total.
+/// Merges trace results. Windows are counted over all rounds, so the last count is the total.
 fn merge_trace(old: Option<PhaseTrace>, new: Option<PhaseTrace>) -> Option<PhaseTrace> {
     let (Some(mut all), Some(new)) = (old.clone(), new.clone()) else { return new.or(old) };
     all.events = all.events.saturating_add(new.events);

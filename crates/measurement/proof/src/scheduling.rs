@@ -4,13 +4,13 @@ use punctual_model::{Problem, ProblemKind};
 use punctual_rt::{Refused, granted_nice, try_scheduling};
 use punctual_units::{Nanos, Policy, Priority, Scheduling};
 
-/// The chosen scheduling with remarks.
+/// The chosen scheduling, with remarks.
 pub struct Choice {
     /// The requested or default scheduling.
     pub wanted: Scheduling,
     pub scheduling: Scheduling,
     pub explicit: bool,
-    /// Set if it differs from the requested one.
+    /// Problem to report if the choice differs from the request.
     pub problem: Option<Problem>,
 }
 
@@ -18,11 +18,11 @@ pub(crate) fn choose(options: &Options) -> Result<Choice, ProofError> {
     choose_scheduling(options.policy, options.priority, options.period)
 }
 
-/// Chooses FIFO 90 by default, or SCHED_OTHER if FIFO is refused and not requested by name.
+/// Chooses the scheduling: FIFO 90 by default, or SCHED_OTHER if FIFO is refused and was not requested explicitly.
 ///
 /// # Errors
 /// [`ProofError::Usage`] if policy and priority contradict each other; [`ProofError::Environment`] if a policy
-/// requested by name is refused.
+/// requested explicitly is refused.
 pub fn choose_scheduling(
     policy: Option<Policy>,
     priority: Option<Priority>,

@@ -1,4 +1,4 @@
-//! Derives the plan of a run from its options: everything that is checked and decided before the measurement.
+//! Derives the plan of a run from its options. All checks and decisions before the measurement are made here.
 
 use crate::error::ProofError;
 use crate::options::Options;
@@ -23,7 +23,7 @@ pub(crate) fn parse_loads(options: &Options) -> Result<Vec<(String, LoadSpec)>, 
         specs.push((name.clone(), spec));
     }
     match specs.is_empty() {
-        true => Err(ProofError::Usage("no load is named: use for example --load idle,cpu".into())),
+        true => Err(ProofError::Usage("--load is empty: use for example --load idle,cpu".into())),
         false => Ok(specs),
     }
 }
@@ -71,7 +71,7 @@ pub(crate) fn plan(options: &Options, cpus: &CpuList, phases: usize) -> Result<P
         warmup: options.warmup,
         duration,
         keep: options.worst_kept,
-        // Limits of the claims come before those of the grid, the last of which are dropped first.
+        // Limits of claims precede those of the fixed grid, because the last ones are dropped first.
         limits: judge::episode_limits(&options.claims, options.period, options.deadline)
             .into_iter()
             .chain(measure::GRID)
@@ -161,14 +161,14 @@ pub(crate) fn hold_dma_latency(options: &Options, run: &mut Run) -> Result<Optio
     }
 }
 
-/// Facts about this machine, including the cost of reading its clock.
+/// Facts about this machine, including the cost of a clock read.
 pub fn facts() -> MachineFacts {
     MachineFacts { clock_read_ns: Some(clock_read_cost()), ..machine::facts(&Live::new()) }
 }
 
 pub(crate) fn load_settings(options: &Options, topology: &Topology, specs: &[(String, LoadSpec)]) -> LoadSettings {
     let writing = specs.iter().filter(|(name, _)| matches!(name.as_str(), "io" | "all")).count().max(1);
-    // The run directory does not exist yet.
+    // The run directory does not exist yet, so its future location is used.
     let scratch = options.scratch.clone().unwrap_or_else(|| loads::folder_at(&options.out));
     LoadSettings {
         write_cap_bytes: options.write_cap / writing as u64,
@@ -179,7 +179,7 @@ pub(crate) fn load_settings(options: &Options, topology: &Topology, specs: &[(St
     }
 }
 
-/// Refuses options under which a load could not start later; measures nothing.
+/// Refuses options under which a load cannot start. Measures nothing.
 ///
 /// # Errors
 /// A load cannot start.
@@ -188,7 +188,7 @@ pub fn check_loads_of(options: &Options) -> Result<(), ProofError> {
     check_loads(&specs, &load_settings(options, &Topology::read()?, &specs))
 }
 
-/// Starts and ends every load once, to detect those that cannot start before anything is measured.
+/// Starts and stops each load once, so that one that cannot start is detected before the measurement.
 ///
 /// # Errors
 /// A load cannot start.
@@ -206,11 +206,11 @@ pub(crate) fn where_context_runs(options: &Options, housekeeping: &CpuList) -> S
     match (options.context, housekeeping.is_empty()) {
         (false, _) => "none".into(),
         (true, false) => format!("housekeeping CPU {housekeeping}"),
-        (true, true) => "shared with the measured CPUs, at most one wakeup a second".into(),
+        (true, true) => "shared with the measured CPUs, at most one wakeup per second".into(),
     }
 }
 
-/// `3-io`; a load's name may contain any character (`cmd:…`), a phase ID may not.
+/// Phase ID, for example `3-io`. Unlike a phase ID, a load's name may contain any character (`cmd:…`).
 pub(crate) fn phase_id(number: usize, load: &str) -> String {
     let clean: String = load.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
     format!("{}-{}", number + 1, if clean.is_empty() { "load" } else { &clean })

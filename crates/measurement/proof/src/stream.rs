@@ -1,4 +1,4 @@
-//! Merges the events of all CPUs in order of time while they occur.
+//! Merges the events of all CPUs in chronological order while they occur.
 
 use punctual_rt::monotonic;
 use punctual_trace::{Decoder, Event, Kind, Pages, TraceInfo};
@@ -9,9 +9,9 @@ use std::collections::HashSet;
 
 pub(crate) struct Stream {
     pages: Pages,
-    /// Events after the last time up to which all CPUs were read.
+    /// Events later than the last time up to which all CPUs were read.
     held: Vec<Event>,
-    /// All events up to this time were returned.
+    /// Time up to which all events were returned.
     pub until_ns: u64,
     pub events: u64,
     asked: HashSet<i32>,
@@ -29,7 +29,7 @@ impl Stream {
         Stream { pages, held: Vec::new(), until_ns: 0, events: 0, asked: HashSet::new() }
     }
 
-    /// Reads all available pages; returns the events up to the time at which reading began.
+    /// Reads all available pages. Returns the events that occurred before reading began.
     pub fn take(&mut self, flight: &mut Flight) -> std::io::Result<Vec<Event>> {
         let until = monotonic().0;
         let (pages, held) = (&mut self.pages, &mut self.held);
@@ -53,8 +53,8 @@ impl Stream {
         self.pages.info()
     }
 
-    /// Policies of the real-time threads that an event names, once for each thread, read from the threads that are
-    /// still alive: a trace does not distinguish FIFO from RR.
+    /// Policies of the real-time threads named in an event, once for each thread. They are read from the live threads,
+    /// because a trace does not distinguish FIFO from RR.
     pub fn policies(&mut self, event: &Event) -> Vec<(i32, Policy)> {
         let named = match &event.kind {
             Kind::SchedSwitch { prev, next, .. } => [Some(*prev), Some(*next)],

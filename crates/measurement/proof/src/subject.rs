@@ -7,9 +7,9 @@ use punctual_model::Phase;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Subject {
-    /// Wakeups, with audit and report.
+    /// Wakeups, with audit and report (`prove`).
     Proven,
-    /// Wakeups only.
+    /// Wakeups only (`measure`).
     Measured,
     Method(Method),
 }
@@ -32,7 +32,7 @@ impl Subject {
         }
     }
 
-    /// Names a phase after the label of its values, and after its load if there are several.
+    /// Sets the label of a phase to that of its values, followed by the load if there are several loads.
     pub fn name(self, phase: &mut Phase, label: Option<&str>, options: &Options) {
         let (Subject::Method(method), Some(label)) = (self, label) else { return };
         phase.id = method.phase_id(&phase.id, label);

@@ -1,5 +1,5 @@
-//! Tests that need a trial: policy and locked memory as the target user, the cost of leaving idle, the cost of reading
-//! the clock.
+//! Audit checks that require a trial: policy and locked memory as the target user, the cost of leaving idle, and the
+//! cost of a clock read.
 
 use punctual_audit::Trial;
 use punctual_machine::{Machine, Overlay, Read};
@@ -14,15 +14,15 @@ use std::fs::File;
 use std::io::Write;
 use std::process::Command;
 
-/// First argument that makes the program try for `audit --probe`; see [`trial_main`].
+/// First argument of the trial process of `audit --probe`; see [`trial_main`].
 pub const TRIAL_ARG: &str = "__trial";
 
-/// Files with a process's limits and capabilities.
+/// Files that contain limits and capabilities of a process.
 const OWN: [&str; 4] = ["/proc/self/limits", "/proc/self/status", "/proc/self/uid_map", "/proc/self/cgroup"];
 
 #[derive(Serialize, Deserialize)]
 struct Tried {
-    /// 0 or the errno.
+    /// Result of setting the policy: 0 or the errno.
     scheduling: i32,
     locking: i32,
     dma_latency: i32,
@@ -30,7 +30,7 @@ struct Tried {
 }
 
 /// Tests policy and memory locking in a separate process, as `user` if given, and returns that process's files under
-/// `/proc/self` as well. Idle and clock are tested in this process, for a second.
+/// `/proc/self`. Idle exit and clock are tested in this process, for a second.
 ///
 /// # Errors
 /// The process could not be started, or ended without an answer.
@@ -48,9 +48,9 @@ pub fn try_out(user: Option<&str>, wanted: Scheduling, cpus: &CpuList) -> Result
     Ok((trial, Overlay::new(files.map(|(path, bytes)| (path, Read::Known(bytes))).collect())))
 }
 
-/// Latency added by leaving idle, on the last of the CPUs, ns.
+/// Latency added by leaving idle on the last of the CPUs, ns.
 fn try_idle(cpus: &CpuList, wanted: Scheduling) -> Result<i64, String> {
-    let cpu = cpus.iter().last().ok_or("no CPU was named to try it on")?;
+    let cpu = cpus.iter().last().ok_or("no CPU was given for the trial")?;
     let exit = idle_exit(cpu, wanted).map_err(|e| format!("on CPU {cpu}: {e}"))?;
     i64::try_from(exit.cost().0).map_err(|_| "the clock jumped".into())
 }
@@ -83,8 +83,8 @@ fn child(user: Option<&str>, wanted: Scheduling) -> Result<Tried, String> {
     })
 }
 
-/// Main function of the trial process; `words` are the arguments after [`TRIAL_ARG`]. Nothing granted to it outlives
-/// it. Returns the exit code.
+/// Main function of the trial process. `words` are the arguments after [`TRIAL_ARG`]. Settings granted to the process
+/// end with it. Returns the exit code.
 pub fn trial_main(mut words: impl Iterator<Item = OsString>) -> i32 {
     let wanted = words.next().and_then(|text| serde_json::from_slice::<Scheduling>(text.to_str()?.as_bytes()).ok());
     let Some(wanted) = wanted else { return 2 };

@@ -1,6 +1,6 @@
 //! Measures in rounds over all loads until every claim is decided. Each round lasts about an eighth of the time
-//! measured before, and the claims are checked after each. Order and length of the rounds are random, so that no
-//! periodic event can systematically miss a load.
+//! measured before it, and the claims are checked after each. Order and length of the rounds are random, so that no
+//! periodic event can systematically escape the measurement of a load.
 
 use punctual_judge as judge;
 use punctual_measure::Cell;
@@ -8,8 +8,8 @@ use punctual_model::{Claim, CpuResult, EndedBy, Judged, Look, Quantity, Recordin
 use punctual_stats::{SplitMix64, confidence_at_look};
 use punctual_units::Nanos;
 
-/// Measuring time of each load in each round. The times do not depend on the measured values, which the statistical
-/// bounds require.
+/// Measuring time of each load in each round. It does not depend on the measured values, as the statistical bounds
+/// require.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Schedule {
     /// Measuring time of one load in the first round.
@@ -24,30 +24,30 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
-    /// A run of `loads` loads; without `max` it has one round.
+    /// Creates the schedule of a run with this number of loads. Without `max` it has a single round.
     pub fn new(duration: Nanos, max: Option<Nanos>, period: Nanos, loads: usize, seed: u64) -> Schedule {
         let share = |all: Nanos| Nanos(all.0 / loads.max(1) as u64);
         Schedule { first: share(duration), max: share(max.unwrap_or(duration)), least: period, seed, done: Nanos::ZERO }
     }
 
-    /// Measuring time of one load in the next round: the first length, later an eighth of all before, varied randomly
-    /// by up to a quarter. `None`: there is no next round.
+    /// Measuring time of one load in the next round: `first` in the first round, afterwards an eighth of the time
+    /// measured so far, varied randomly by up to a quarter. `None` if no round remains.
     pub fn slice(&self) -> Option<Nanos> {
         let left = self.max.saturating_sub(self.done);
         let usual = self.first.0.max(self.done.0 / 8);
         let wanted =
             if self.done == Nanos::ZERO { usual } else { (usual as f64 * (0.75 + 0.5 * self.draw().uniform())) as u64 };
-        // A short remainder is measured in this round.
+        // A short remainder is added to this round.
         let slice = if left.0 <= wanted.saturating_add(wanted / 2) { left } else { Nanos(wanted) };
         (slice >= self.least).then_some(slice)
     }
 
-    /// The same value throughout a round, another one in each round.
+    /// A generator that yields the same values throughout a round, and others in each round.
     fn draw(&self) -> SplitMix64 {
         SplitMix64::new(self.seed ^ self.done.0)
     }
 
-    /// Order of the loads in the next round; in the first round, as given.
+    /// Order of the loads in the next round. The first round keeps the given order.
     pub fn order(&self, loads: usize) -> Vec<usize> {
         let mut order: Vec<usize> = (0..loads).collect();
         if self.done > Nanos::ZERO {
@@ -66,7 +66,8 @@ impl Schedule {
         (0..ahead).try_fold(*self, |schedule, _| schedule.after()).map(|schedule| schedule.done)
     }
 
-    /// Bytes that a load may write in the next round: its share by time of the remaining amount, with a small minimum.
+    /// Number of bytes that a load may write in the next round: the remaining amount in proportion to the time, with a
+    /// small minimum.
     pub fn allowance(&self, left: u64) -> u64 {
         const LITTLE: u64 = 16 << 20;
         let time = self.max.saturating_sub(self.done).0.max(1);
@@ -79,11 +80,11 @@ impl Schedule {
 pub(crate) struct Seen {
     pub look: Look,
     pub verdict: Verdict,
-    /// The reason why measuring longer cannot decide anything.
+    /// The reason why a longer measurement cannot decide anything.
     pub hopeless: Option<String>,
 }
 
-/// Judges the claims as if the run ended here, and records the check.
+/// Judges the claims as if the run ended now, and records the check.
 pub(crate) fn look(kept: &mut Recording, claims: &[Claim], mono_ns: u64) -> Seen {
     let before = (kept.run.complete, kept.run.ended_by.take());
     let mut look = Look { mono_ns, measured_ns: measured(kept), open: Vec::new() };
@@ -97,27 +98,24 @@ pub(crate) fn look(kept: &mut Recording, claims: &[Claim], mono_ns: u64) -> Seen
     if let Some(last) = kept.run.looks.last_mut() {
         last.open.clone_from(&look.open);
     }
-    // A run in doubt can never pass, nor can a claim whose longest declared stall was exceeded.
+    // A doubtful run can never pass. The same holds for a claim whose longest declared stall was exceeded.
     let doubt = verdict.problems.first().map(|(_, problem)| problem.text.clone());
     let exceeded = |judged: &&Judged| judge::is_open(judged) && judged.cells.iter().any(|cell| cell.stall_exceeded);
     let hopeless = doubt.or_else(|| {
         let judged = verdict.claims.iter().find(exceeded)?;
-        Some(format!(
-            "`{}`: stalls longer than it allows for were observed; declare the longest with @stall",
-            judged.claim
-        ))
+        Some(format!("`{}`: longer stalls than declared were observed; declare the longest with @stall", judged.claim))
     });
     Seen { look, verdict, hopeless }
 }
 
-/// Measuring time over all loads, from the number of released periods.
+/// Measuring time over all loads, computed from the number of released periods.
 fn measured(kept: &Recording) -> Nanos {
     let released = kept.run.phases.iter().map(|p| p.cpus.iter().map(CpuResult::scored).max().unwrap_or(0));
     Nanos(released.fold(0, u64::saturating_add).saturating_mul(kept.run.settings.period_ns.unwrap_or_default().0))
 }
 
-/// Additional measuring time over `loads` loads, each with `warmup`, that decides all claims if the machine continues
-/// to behave the same; `None`: more than is left.
+/// Additional measuring time over `loads` loads, each with `warmup`, until all claims are decided if the machine
+/// continues to behave the same. `None` if this exceeds the remaining time.
 pub(crate) fn left(seen: &Seen, look: u64, schedule: &Schedule, loads: usize, warmup: Nanos) -> Option<Nanos> {
     let done = schedule.done;
     let growth = |at: u64| Some(schedule.ahead(at - look)?.0 as f64 / (done.0 as f64).max(1.0));
@@ -127,7 +125,7 @@ pub(crate) fn left(seen: &Seen, look: u64, schedule: &Schedule, loads: usize, wa
     Some(Nanos(of_one.saturating_mul(loads as u64)))
 }
 
-/// Claims that a single wakeup can refute, which ends the run immediately; empty while others are open.
+/// Claims that a single wakeup can refute, which ends the run immediately; empty while other claims are open.
 pub(crate) fn refutable(claims: &[Claim], looks: &[Look]) -> Vec<Claim> {
     let undecided = match looks.last() {
         Some(look) => look.open.iter().any(|claim| !judge::is_of_observed(claim)),
@@ -146,13 +144,13 @@ pub(crate) fn is_refuted(claims: &[Claim], deadline: Option<Nanos>, cell: &Cell)
 pub(crate) enum Why<'a> {
     /// A wakeup refuted a claim, and no other claim was open.
     Refuted,
-    /// The open claims cannot be decided by measuring: the reason.
+    /// A longer measurement cannot decide the open claims, for this reason.
     Hopeless(&'a str),
-    /// All claims are decided, the time is up, or the run was cut short.
+    /// All claims are decided, the time has elapsed, or the run was ended early.
     Other,
 }
 
-/// Notes on how the run ended, and on the cost of checking it.
+/// Notes on how the run ended, and on the number of checks.
 pub(crate) fn notes(kept: &Recording, claims: &[Claim], max: Nanos, why: Why) -> Vec<String> {
     let looks = &kept.run.looks;
     let Some(last) = looks.last() else { return Vec::new() };
@@ -180,7 +178,7 @@ pub(crate) fn notes(kept: &Recording, claims: &[Claim], max: Nanos, why: Why) ->
     });
     if claims.iter().all(judge::is_of_observed) {
         notes.push(
-            "these claims are about what was observed, so they hold until something refutes them: claim a probability, for example \
+            "these claims concern only the observed wakeups, so they hold until refuted: claim a probability, for example \
              `P(>100us) < 1e-6`, to have the run made long enough for one"
                 .into(),
         );

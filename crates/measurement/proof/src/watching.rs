@@ -23,12 +23,12 @@ pub struct Watching {
     seen: Arc<Mutex<Seen>>,
 }
 
-/// The context thread's most recent values; empty without a context thread.
+/// The most recent values of the context thread; empty without a context thread.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Seen {
     /// Counters over the last interval.
     pub context: Option<ContextSample>,
-    /// Frequencies in kHz before the phase; reading them during the phase would disturb it.
+    /// Frequencies in kHz before the phase. Reading them during the phase would disturb it.
     pub khz: Vec<(CpuId, u64)>,
     pub marks: u64,
 }
@@ -50,17 +50,18 @@ impl Watching {
         recorder: Arc<Mutex<dyn Recorder>>,
         seen: Arc<Mutex<Seen>>,
     ) -> Watching {
-        // The last release of the last CPU is a fraction of a period later.
+        // The last release of the last CPU may be a fraction of a period later.
         let end = meter.end().max(meter.start() + plan.duration);
         Watching { start: meter.start(), end, cells: meter.cells(), next: Arc::default(), recorder, seen }
     }
 
-    /// The most recent counters. Takes a lock that is never held during a write.
+    /// The most recent counters. Takes a lock that is never held during a disk write.
     pub fn seen(&self) -> Seen {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Marks this instant in `events.jsonl`; returns the mark's number. It is written to disk with the next checkpoint.
+    /// Marks the current time in `events.jsonl` and returns the number of the mark. It is written to disk with the next
+    /// checkpoint.
     pub fn mark(&self) -> u64 {
         let mono_ns = monotonic().0;
         let number = {
@@ -72,12 +73,11 @@ impl Watching {
         number
     }
 
-    /// Ends this phase and continues with the next load. It is recorded as ended early by the user. No effect if it has
-    /// ended already.
+    /// Ends this phase and continues with the next load. The phase is recorded as ended early by the user. No effect if
+    /// it has already ended.
     pub fn next(&self) {
         self.next.store(true, Relaxed);
-        // The waiting thread takes any SIGCHLD as a reason to check again (sigtimedwait(2)); it is blocked in all
-        // threads.
+        // Any SIGCHLD makes the waiting thread check again (sigtimedwait(2)). The signal is blocked in all threads.
         let _ = kill_process(getpid(), Signal::CHILD);
     }
 

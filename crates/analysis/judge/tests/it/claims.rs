@@ -37,7 +37,7 @@ fn the_largest_latency_decides_to_the_nanosecond() {
 fn a_passed_maximum_says_what_it_supports() {
     let run = one(quiet(10_000, 1));
     let cell = &judged(&run, "max < 1ms").cells[0];
-    // 3.38 events in 10,000 releases.
+    // The bound for no late release is 3.38 events, in 10,000 releases.
     assert!((cell.p_beyond_max.unwrap() - 3.38e-4).abs() < 1e-6);
     assert_eq!((cell.samples, cell.beyond, cell.estimate, cell.lower), (10_000, (0, 0), Some(0.0), Some(0.0)));
     let needed = cell.needed.unwrap();
@@ -46,7 +46,7 @@ fn a_passed_maximum_says_what_it_supports() {
     let bounds: Vec<f64> = cell.bounds.iter().map(|b| b.upper * 10_000.0).collect();
     // A disturbance of 10 ms makes at most 10 releases late.
     assert!((bounds[1] / bounds[0] - 10.0).abs() < 0.1 && (bounds[2] / bounds[0] - 50.0).abs() < 1.0, "{bounds:?}");
-    // A statement ten times stronger takes ten times as long: 100 s at 1 kHz.
+    // A ten times stronger claim needs ten times as long: 100 s at 1 kHz.
     assert!((needed.duration_ns.as_secs_f64() - 100.0).abs() < 0.1, "{}", needed.duration_ns);
 }
 
@@ -59,7 +59,7 @@ fn the_worst_cell_decides_and_stands_first() {
     assert_eq!(judged.outcome, Fail);
     let first = &judged.cells[0];
     assert_eq!((first.phase.as_str(), first.cpu, first.outcome), ("2-cpu", CpuId(1), Fail));
-    // CPUs 1 and 2 should have been measured under idle too.
+    // CPUs 1 and 2 should also have been measured under idle.
     assert_eq!(judged.cells.len(), 6);
     assert_eq!(judged.cells.iter().filter(|c| c.outcome == Inconclusive).count(), 2);
     let worst = judge(&run, &claims(&["max < 500us"])).worst.unwrap();
@@ -81,7 +81,7 @@ fn in_blocks(late: impl Fn(u64) -> u64) -> punctual_model::Recording {
 fn a_quantile_is_judged_by_blocks_of_time() {
     assert_eq!(outcome(&in_blocks(|n| 38 + n % 5), "p99 < 100us"), Pass);
     assert_eq!(outcome(&in_blocks(|n| 58 + n % 5), "p99 < 100us"), Fail);
-    // On average below the limit, in slow waves of four minutes; in waves of ten seconds they would decide.
+    // Latencies below the limit on average, in slow waves of four minutes. Waves of ten seconds would decide the claim.
     assert_eq!(outcome(&in_blocks(|n| if n / 24 % 2 == 0 { 0 } else { 80 }), "p99 < 100us"), Inconclusive);
     assert_eq!(outcome(&in_blocks(|n| if n % 2 == 0 { 0 } else { 80 }), "p99 < 100us"), Pass);
 }
@@ -90,7 +90,7 @@ fn a_quantile_is_judged_by_blocks_of_time() {
 fn a_quantile_needs_ten_blocks_of_half_a_minute() {
     let mut run = in_blocks(|_| 0);
     assert_eq!(outcome(&run, "p99 < 100us"), Pass);
-    // 4 minutes 55 seconds.
+    // The run lasts 4 minutes 55 seconds.
     run.run.phases[0].cpus[0].blocks[0].counts.truncate(59);
     assert_eq!(outcome(&run, "p99 < 100us"), Inconclusive);
     run.run.phases[0].cpus[0].blocks[0].counts.push((5_000, 0, 0));
@@ -103,7 +103,7 @@ fn without_blocks_a_quantile_holds_or_is_refuted_by_far() {
     let cell = judged(&run, "p99 < 1s").cells.remove(0);
     let (low, estimate, high) = (cell.lower.unwrap(), cell.estimate.unwrap(), cell.upper.unwrap());
     assert!(low < estimate && estimate < high, "{low} {estimate} {high}");
-    // 2 µs plus an exponential tail of 0.5 µs: p99 = 4.30 µs.
+    // For 2 µs plus an exponential tail of 0.5 µs, p99 is 4.30 µs.
     assert!(low < 4_303.0 && 4_303.0 < high, "{low} {high}");
     assert_eq!(outcome(&run, &format!("p99 < {}ns", high as u64 + 1)), Held);
     assert_eq!(outcome(&run, &format!("p99 < {}ns", low as u64)), Inconclusive);
@@ -114,7 +114,7 @@ fn without_blocks_a_quantile_holds_or_is_refuted_by_far() {
 #[test]
 fn a_quantile_takes_the_worse_edge_of_its_bin() {
     let mut run = one(vec![1]);
-    // One bin contains both: 100,352 to 100,863 ns.
+    // One bin contains both values: 100,352 to 100,863 ns.
     replace_in_bulk(&mut run, &[(100_400, 50_000), (100_800, 50_000)]);
     let cell = judged(&run, "p50 < 1ms").cells.remove(0);
     assert_eq!((cell.lower, cell.upper), (Some(100_400.0), Some(100_800.0)));
@@ -142,7 +142,7 @@ fn an_open_exceedance_says_how_long_it_takes() {
     let needed = cell.needed.unwrap();
     assert!(needed.p == 1e-9 && (needed.samples / 3.38e9 - 1.0).abs() < 1e-2, "{needed:?}");
     assert!((needed.duration_ns.as_secs_f64() / 3.38e6 - 1.0).abs() < 1e-2);
-    // With a declared stall of 50 ms, 50 releases count as one.
+    // With a declared stall of 50 ms, 50 releases count as one event.
     let stall = judged(&run, "P(>1s) < 1e-9 @stall 50ms").cells.remove(0).needed.unwrap();
     assert!((stall.samples / needed.samples - 50.0).abs() < 1e-6);
     let claim = claims(&["P(>1s) < 1e-9 @stall 50ms"]).remove(0);
@@ -158,7 +158,7 @@ fn the_bounds_decide_exactly() {
         let cell = judged(&run, &claim(0.5)).cells.remove(0);
         let (lower, upper) = (cell.lower.unwrap(), cell.upper.unwrap());
         assert_eq!(outcome(&run, &claim(upper * 1.0001)), Pass, "{form}");
-        // A share of misses at least held.
+        // A claim about the share of misses is at least held.
         let open = if form.starts_with('P') { Inconclusive } else { Held };
         assert_eq!(outcome(&run, &claim(upper * 0.9999)), open, "{form}");
         assert_eq!(outcome(&run, &claim(lower * 1.0001)), Inconclusive, "{form}");
@@ -176,7 +176,7 @@ fn of_two_failed_maxima_the_larger_stands_first() {
 
 #[test]
 fn time_is_not_asked_for_where_it_would_not_help() {
-    // As many beyond the limit as the claim allows: more of the same never decides.
+    // As many samples are beyond the limit as the claim allows, so measuring longer never decides it.
     let run = one(quiet_but(20_000, &[(100, 150_000), (9_000, 150_000), (17_000, 150_000)]));
     let cell = judged(&run, "P(>100us) < 1.4e-4").cells.remove(0);
     assert_eq!((cell.outcome, cell.needed), (Inconclusive, None));
@@ -185,14 +185,14 @@ fn time_is_not_asked_for_where_it_would_not_help() {
 
 #[test]
 fn exceedances_of_a_cut_bin_are_counted_exactly_from_the_worst_list() {
-    // The bin of the limit has four values, two of them beyond it.
+    // The bin of the limit has four values, two of which are beyond it.
     let late = [(1, 100_400), (2_000, 100_500), (4_000, 100_700), (6_000, 100_800)];
     let mut run = one(quiet_but(20_000, &late));
     assert_eq!(judged(&run, "P(>100600ns) < 1e-9").cells[0].beyond, (2, 2));
-    // Without the list the bin leaves it open; only the maximum is known.
+    // Without the list the bin does not decide the claim; only the maximum is known.
     run.worst.clear();
     assert_eq!(judged(&run, "P(>100600ns) < 1e-9").cells[0].beyond, (1, 4));
-    // A list that is not full or does not reach the maximum is not trusted.
+    // A list that is not full, or does not reach the maximum, is ignored.
     let mut torn = one(quiet_but(20_000, &late));
     torn.worst.pop();
     assert_eq!(judged(&torn, "P(>100600ns) < 1e-9").cells[0].beyond, (1, 4));
@@ -204,13 +204,14 @@ fn exceedances_of_a_cut_bin_are_counted_exactly_from_the_worst_list() {
 
 #[test]
 fn skipped_periods_are_counted_exactly_from_the_worst_list() {
-    // 60.9 ms late: 60 skipped, late by 59.9 … 0.9 ms. Beyond 30.2 ms: the wakeup and 30 of them, in bins 256 µs wide.
+    // A wakeup 60.9 ms late skips 60 periods, late by 59.9 … 0.9 ms. The wakeup and 30 of them are beyond 30.2 ms, in
+    // bins 256 µs wide.
     let run = one(quiet_but(20_000, &[(5_000, 60_900_000)]));
     assert_eq!(judged(&run, "P(>30200us) < 1e-9").cells[0].beyond, (31, 31));
     assert_eq!(judged(&run, "P(>30900us) < 1e-9").cells[0].beyond, (30, 30));
 }
 
-/// The phase ended while the thread was still late: later periods were not released.
+/// The phase ended while the thread was still late, so later periods were not released.
 #[test]
 fn a_stall_at_the_end_skips_only_what_was_released() {
     let mut run = one(quiet_but(20_000, &[(19_999, 60_900_000)]));
@@ -230,7 +231,7 @@ fn a_stall_at_the_end_skips_only_what_was_released() {
 
 #[test]
 fn a_long_stall_does_not_raise_the_maximum_by_a_bin() {
-    // 400 ms late; the last skipped period is 399 ms late, in a bin that ends above 400 ms.
+    // The wakeup is 400 ms late. The last skipped period is 399 ms late, in a bin that ends above 400 ms.
     let mut run = one(quiet_but(20_000, &[(5_000, 400_000_000)]));
     let d = run.distributions.values_mut().next().unwrap();
     let mut bins = vec![0; punctual_units::BINS];
@@ -262,7 +263,7 @@ fn a_deadline_makes_late_wakeups_misses() {
     assert_eq!(outcome(&run, "missed = 0"), Held);
     run.run.settings.deadline_ns = Some(Nanos::from_micros(110));
     assert_eq!(outcome(&run, "missed <= 1 per 1000"), Pass);
-    // One of 20,000 is not more than claimed, which is all that can be concluded.
+    // One of 20,000 is not more than claimed, but nothing else follows.
     assert_eq!(outcome(&run, "missed <= 50 per 1e6"), Held);
     assert_eq!(outcome(&run, "missed <= 1 per 1e6"), Inconclusive);
 }
@@ -275,7 +276,7 @@ fn a_share_of_misses() {
     assert_eq!(outcome(&run, "missed <= 200 per 1e6"), Held);
     assert_eq!(outcome(&run, "missed <= 100 per 1e6"), Inconclusive);
     assert_eq!(outcome(&run, "firm"), Fail);
-    // No miss in 20,000 does not yet show 3 in a million.
+    // No miss in 20,000 releases does not yet show a share of 3 in a million.
     let cell = judged(&one(quiet(20_000, 1)), "firm").cells.remove(0);
     assert_eq!(cell.outcome, Held);
     assert_eq!(cell.bounds.first().unwrap().upper, cell.upper.unwrap());

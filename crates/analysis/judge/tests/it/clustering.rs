@@ -28,7 +28,7 @@ fn independent_latencies_hardly_cluster() {
 fn pairs_count_half() {
     let mut latencies = quiet(50_000, 1);
     for i in 0..30 {
-        // Spread by a quadratic residue to vary the distances.
+        // A quadratic residue varies the distances.
         let at = (i * i * 613 + i * 997) % 49_000;
         latencies[at] = 50_000 + i as u64;
         latencies[at + 1] = 60_000 + i as u64;
@@ -37,7 +37,7 @@ fn pairs_count_half() {
     assert!((0.35..=0.55).contains(&theta(&cell)), "{}", theta(&cell));
 }
 
-/// A stall of 75 periods is one event: the bound is that for one event of 75, not for 75 events.
+/// A stall of 75 periods is one event, so the bound is that for one event of 75 releases, not for 75 events.
 #[test]
 fn a_stall_is_one_event() {
     let run = one(quiet_but(100_000, &[(5_000, 75_500_000)]));
@@ -50,21 +50,21 @@ fn a_stall_is_one_event() {
 
 #[test]
 fn a_stall_refutes_less_than_its_samples_seem_to() {
-    // 75 of 100,075 = 7.5e-4: independent samples would refute 6e-4, a single event does not.
+    // The share is 75 of 100,075 = 7.5e-4. Independent samples would refute 6e-4, but a single event does not.
     let run = one(quiet_but(100_000, &[(5_000, 75_500_000)]));
     for claim in ["P(>999us) < 6e-4", "P(>999us) < 1e-3", "P(>999us) < 1e-5", "P(>999us) < 4e-3"] {
-        // Longer than one period: nothing is shown about stalls that were not declared.
+        // The stall exceeds one period, and the claim does not declare it, so the bound does not apply.
         assert_eq!(cell(&run, claim).outcome, Inconclusive, "{claim}");
     }
     assert_eq!(cell(&run, "P(>999us) < 4e-3 @stall 50ms").outcome, Inconclusive, "longer than declared");
-    // Seven events of 76 are excluded if one was observed.
+    // Seven events of 76 releases are excluded if one was observed.
     assert_eq!(cell(&run, "P(>999us) < 3e-3 @stall 75ms").outcome, Inconclusive);
     assert_eq!(cell(&run, "P(>999us) < 6e-3 @stall 75ms").outcome, Pass);
     assert_eq!(cell(&run, "max < 10ms").outcome, Fail);
     assert_eq!(cell(&run, "missed = 0").outcome, Fail);
 }
 
-/// Consecutive late wakeups without a skip, all of one cluster; the intervals estimator alone gives 1.
+/// Consecutive late wakeups without a skip form one cluster, but the intervals estimator alone gives 1.
 #[test]
 fn a_burst_is_one_event() {
     let late: Vec<(usize, u64)> = (0..64).map(|i| (7_000 + i, 300_000 + i as u64)).collect();
@@ -82,7 +82,7 @@ fn without_a_list_independence_is_assumed_and_said() {
 
 #[test]
 fn a_stall_longer_than_memory_is_judged_at_once() {
-    // A damaged file could claim 1e18 skipped periods.
+    // A damaged file can state 1e18 skipped periods.
     let mut run = one(quiet(20_000, 1));
     run.worst[0].skipped = 1_000_000_000_000_000_000;
     run.worst[0].latency_ns = u64::MAX;

@@ -35,8 +35,8 @@ fn nothing_stands_against_a_good_run() {
     assert_eq!(said(&good()), []);
 }
 
-/// The end of a phase does not affect results that are valid at any time; a quantile cannot pass then, but a failure
-/// stands.
+/// The choice of the end of a phase does not affect results that are valid at any time. A quantile cannot pass then,
+/// but a failure remains.
 #[test]
 fn a_phase_that_its_user_ended_can_fail_and_shows_no_quantile() {
     let ended = |mut run: Recording, by_event: bool| {
@@ -167,7 +167,7 @@ fn histograms_that_overflow_together_are_no_samples() {
     assert_eq!(cells(&run), (vec![Held, Held, Inconclusive, Held], Inconclusive));
 }
 
-/// The list determines the clustering: without it the effective number of samples would be too large.
+/// Clustering is determined from the list. Without it the effective number of samples would be too large.
 #[test]
 fn a_lost_list_of_the_worst_cannot_pass() {
     let lose: [fn(&mut Recording); 3] = [
@@ -234,7 +234,8 @@ fn damage_touches_every_cell() {
     assert_eq!(outcome(&run, "max < 400us"), Fail);
 }
 
-/// Everything measured before a signal is complete; what was not measured cannot hold, nor can a run that was killed.
+/// Results measured before a signal are complete. Loads that were not measured cannot hold, and neither can a run that
+/// was killed.
 #[test]
 fn a_signal_ends_a_run_at_any_moment_and_a_kill_loses_it() {
     let mut run = good();
@@ -261,7 +262,7 @@ fn a_phase_without_end_cannot_pass() {
     run.run.phases[1].end_mono_ns = None;
     assert_eq!(cells(&run), (vec![Held, Held, Inconclusive, Inconclusive], Inconclusive));
     assert_eq!(said(&run), [(None, ProblemKind::Interrupted), (second(), ProblemKind::Interrupted)]);
-    // Also if the run claims to be complete: one of the two is wrong.
+    // The same applies if the run is marked as complete, since one of the two is wrong.
     run.run.complete = true;
     assert_eq!(cells(&run).1, Inconclusive);
 }

@@ -18,7 +18,7 @@ const CLAIMS: [&str; 8] = [
     "P(>1ms) < 5e-3 @80%",
 ];
 
-/// Wakeups from on time to stalls of several periods.
+/// Latencies from wakeups in time to stalls of several periods.
 fn latencies() -> impl Strategy<Value = Vec<u64>> {
     let one = prop_oneof![50 => 1_000u64..4_000, 3 => 4_000u64..900_000, 1 => 900_000u64..20_000_000];
     (1usize..40, proptest::collection::vec(one, 0..200)).prop_map(|(times, v)| v.repeat(times))
@@ -94,7 +94,7 @@ proptest! {
         for (before, after) in before.claims.iter().zip(&after.claims) {
             prop_assert!(before.outcome <= Held || after.outcome > Held, "{} {which}", before.claim);
         }
-        // These may remove an observed failure by removing the samples that showed it.
+        // These changes may remove an observed failure by removing the samples that showed it.
         if !(8..=10).contains(&which) {
             prop_assert!(after.outcome >= before.outcome, "{:?} {:?} {which}", before.outcome, after.outcome);
         }
@@ -108,7 +108,7 @@ proptest! {
         let claims = claims(&["max < 3us", "max < 1ms", "max < 30ms", "missed = 0"]);
         let (before, after) = (judge(&recording(&[("idle", &run)]), &claims), judge(&recording(&[("idle", &slow)]), &claims));
         for (before, after) in before.claims.iter().zip(&after.claims) {
-            // The first sample of an empty cell makes it judgeable.
+            // The first sample of an empty cell allows a judgement.
             prop_assert!(after.outcome >= before.outcome || run[0].is_empty(), "{}", before.claim);
         }
     }

@@ -1,5 +1,5 @@
-//! How often a verdict is wrong if the truth equals the limit: 400 runs of few conditions; `cargo trials verdict`
-//! covers all.
+//! Error rates of verdicts if the truth equals the limit: 400 runs under a few conditions. `cargo trials verdict`
+//! covers all conditions.
 
 use crate::common;
 use common::{claims, one};
@@ -10,12 +10,12 @@ use punctual_units::Nanos;
 use std::collections::HashMap;
 
 const RUNS: u64 = 400;
-/// Maximum number of errors on either side; 5 % are promised.
+/// Maximum number of errors on either side; the method guarantees 5 %.
 const MOST: usize = 32;
 const IN_TIME: u64 = 5_000;
 const LATE: u64 = 150_000;
 
-/// Recorded counts: releases, late ones, episodes, and the longest episode.
+/// Recorded counts: releases, late releases, episodes, and the longest episode.
 type Counts = (u64, u64, u64, u64);
 
 /// One cell at 1 kHz, without an open episode.
@@ -33,7 +33,7 @@ fn recorded(limit: u64, (released, late, episodes, longest): Counts) -> Recordin
     recording
 }
 
-/// Passes and fails of runs that are checked whenever one more event is expected, up to 12.
+/// Numbers of passes and fails of runs that are checked whenever one more event is expected, up to 12 times.
 fn until_decided(claim: &str, p: f64, every: u64, mean: f64, size: fn(&mut SplitMix64) -> u64) -> (usize, usize) {
     let claim = claims(&[claim])[0];
     let pause = mean / p - ((mean - 1.0) * every as f64 + 1.0);
@@ -55,7 +55,7 @@ fn until_decided(claim: &str, p: f64, every: u64, mean: f64, size: fn(&mut Split
                 (late, longest) = (late + event.1, longest.max(end - first));
                 event = next(end);
             }
-            // Waits for the end of the episode.
+            // The check waits for the end of the episode.
             let counts = (at.max(end + EPISODE_GAP), late, episodes, longest);
             match *known.entry(counts).or_insert_with(|| outcome(&claim, recorded(100_000, counts))) {
                 Outcome::Inconclusive => {}
@@ -90,7 +90,7 @@ fn at_the_limit_few_shares_are_decided() {
         until_decided("P(>100us) < 1e-4 @stall 1s", 1e-4, 5, 200.0, |_| 200),
     ];
     assert!(found.iter().all(|&(passed, failed)| passed <= MOST && failed <= MOST), "{found:?}");
-    // Errors do occur.
+    // Some errors must occur.
     assert!(found.iter().any(|&(passed, _)| passed > 0) && found.iter().any(|&(_, failed)| failed > 0), "{found:?}");
 }
 

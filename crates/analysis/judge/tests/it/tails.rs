@@ -1,4 +1,4 @@
-//! What is reported about a tail; never about one with a rare cause in it.
+//! A tail is reported if its fit is sound, but never if the run contains a rare cause.
 
 use crate::common;
 
@@ -10,7 +10,7 @@ use punctual_units::{CpuId, Histogram, Nanos};
 const SECOND: u64 = 1_000_000_000;
 const EVERY: u64 = 4_000_000;
 const A_SECOND: u64 = SECOND / EVERY;
-/// Memory scrubbing of server firmware.
+/// Interval of the spikes, as caused by memory scrubbing of server firmware.
 const FOURTEEN_MINUTES: u64 = 14 * 60;
 
 /// The worst wakeup of each second, ns, recorded on an idle shared virtual machine for 10 minutes.
@@ -22,9 +22,9 @@ fn recorded() -> Vec<u64> {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Body {
-    /// 2 µs plus an exponential tail, which a fit extrapolates well.
+    /// Latencies of 2 µs plus an exponential tail, which a fit extrapolates well.
     Smooth,
-    /// The same, with one of the recorded worst wakeups in each second.
+    /// The same latencies, with one of the recorded worst wakeups in each second.
     Recorded,
 }
 
@@ -37,7 +37,7 @@ impl Body {
     }
 }
 
-/// A run of `seconds` that begins `from` seconds after a spike; with `spikes` there is one every 14 minutes.
+/// A run of `seconds` that begins `from` seconds after a spike. With `spikes`, spikes occur every 14 minutes.
 fn run(body: Body, (from, seconds): (u64, u64), spikes: bool) -> Recording {
     let mut recording = one(vec![2_000]);
     recording.run.settings.period_ns = Some(Nanos(EVERY));
@@ -128,7 +128,7 @@ fn a_spike_every_14_minutes_is_in_no_level_of_any_15_minutes() {
     }
 }
 
-/// Without the spike the same smooth runs have a level far below it: the spike causes the refusal.
+/// Without the spike, the same smooth runs have a level far below it, so the spike causes the refusal.
 #[test]
 fn without_the_spike_there_is_a_level() {
     let mut levels = 0;
@@ -141,7 +141,7 @@ fn without_the_spike_there_is_a_level() {
         levels += 1;
         assert!(lower_ns < level_ns && level_ns < upper_ns && upper_ns < Body::Smooth.spike() as f64 / 2.0);
         assert!((once_in - 1e7).abs() < 1.0 && decades > 1.0 && decades <= 2.0 + 1e-6, "{once_in} {decades}");
-        // 2 µs and 500 ns · ln 1e7.
+        // The expected level is 2 µs + 500 ns · ln 1e7.
         assert!((lower_ns..upper_ns).contains(&(2_000.0 + 500.0 * 1e7f64.ln())), "{lower_ns} {upper_ns}");
     }
     assert!(levels >= 8, "{levels} of 12");
@@ -223,7 +223,7 @@ fn blocks_stand_in_for_seconds() {
 #[test]
 fn an_imported_histogram_has_fits_and_no_level() {
     let mut recording = one(vec![2_000]);
-    // Exponential with a mean of 20 µs, from 5 µs on.
+    // Exponential latencies with a mean of 20 µs, starting at 5 µs.
     let counts: Vec<(u64, u64)> =
         (0..230u64).map(|us| ((5 + us) * 1_000, (50_000.0 * (-0.05 * us as f64).exp()).round() as u64)).collect();
     replace_in_bulk(&mut recording, &counts);
@@ -232,7 +232,7 @@ fn an_imported_histogram_has_fits_and_no_level() {
     let tail = tail(&recording);
     assert!(tail.thresholds.len() >= 5, "{:?}", tail.thresholds);
     assert!(tail.thresholds.iter().all(|t| t.threshold_ns % 1_000.0 == 0.0), "{:?}", tail.thresholds);
-    // Noiseless counts rounded to integers end early: farther out the shape reflects the rounding.
+    // Noiseless counts rounded to integers end early. Beyond that the fitted shape reflects the rounding.
     assert!(tail.thresholds.iter().take(5).all(|t| t.shape.abs() < 0.05), "{:?}", tail.thresholds);
     assert!((tail.thresholds[0].scale_ns / 20_000.0 - 1.0).abs() < 0.05, "{:?}", tail.thresholds);
     assert!(reasons(&recording).contains(&TailRefusal::OrderUnknown));

@@ -1,4 +1,4 @@
-//! Runs as stored in a history, and what the history says about them: figures only.
+//! Runs as stored in a history, and results computed from them, as figures only.
 
 mod document;
 mod report;
@@ -15,32 +15,32 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Summary of one run, as stored. Null values were not reported by the run.
+/// Summary of one run as stored. Values that the run does not report are null.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunSummary {
-    /// Identifies the run wherever its folder is: 16 hexadecimal digits.
+    /// Identifier that does not depend on the location of the run: 16 hexadecimal digits.
     pub id: String,
-    /// Folder of the run when it was added.
+    /// Directory of the run when it was added.
     pub folder: Option<String>,
-    /// Start, CLOCK_REALTIME, ns since 1970.
+    /// Start of the run, CLOCK_REALTIME, ns since 1970.
     pub started_ns: Option<u64>,
     pub host: Option<String>,
-    /// The program that wrote it, for example `punctual 0.1.0`.
+    /// Program that wrote the run, for example `punctual 0.1.0`.
     pub tool: String,
-    /// Whether every phase ran to its planned end.
+    /// True if every phase ran to its planned end.
     pub complete: bool,
     pub machine: MachineId,
-    /// Clock model if it ran in virtual time, without kernel and seed; null for real time.
+    /// Clock model of a run in virtual time, without kernel and seed; null for real time.
     pub virtual_time: Option<String>,
     pub kernel: KernelId,
     pub settings: RunSettings,
     /// Highest temperature during the run, m°C.
     pub temperature_max_mc: Option<i64>,
-    /// Null if nothing was claimed.
+    /// Outcome; null if nothing was claimed.
     pub outcome: Option<Outcome>,
     pub claims: Vec<ClaimOutcome>,
-    /// Every phase and CPU, in the order measured.
+    /// Results of every phase and CPU, in the order measured.
     pub cells: Vec<SummaryCell>,
 }
 
@@ -85,9 +85,9 @@ pub struct RunSettings {
     pub alignment: Option<String>,
     /// Exit-latency limit held in /dev/cpu_dma_latency, µs; null if it was not set, or not reported.
     pub cpu_dma_latency_us: Option<i32>,
-    /// Whether the kernel was traced, which adds latency.
+    /// True if the kernel was traced, which adds latency.
     pub traced: bool,
-    /// Total measuring time, if it was fixed beforehand. Affects the maximum only.
+    /// Total measuring time, if it was fixed in advance. It affects only the maximum.
     pub duration_ns: Option<u64>,
 }
 
@@ -98,19 +98,19 @@ pub struct ClaimOutcome {
     pub outcome: Outcome,
 }
 
-/// One phase on one CPU. Latencies are corrected: skipped periods are scored.
+/// One phase on one CPU. Latencies are corrected: they include skipped periods.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SummaryCell {
     pub phase: String,
-    /// The load; in an imported phase, the kind of its figures.
+    /// Name of the load; in an imported phase, the kind of its figures.
     pub load: String,
     pub cpu: CpuId,
-    /// Periods with a latency.
+    /// Number of periods with a latency.
     pub samples: u64,
     /// Skipped periods; null if unknown.
     pub skipped: Option<u64>,
-    /// Median. Like every quantile here it is null if no sample lies above it, because it would then equal the maximum.
+    /// Median. Like every quantile here it is null if no sample lies above it, since it would then equal the maximum.
     pub p50_ns: Option<u64>,
     pub p99_ns: Option<u64>,
     pub p999_ns: Option<u64>,
@@ -121,7 +121,7 @@ pub struct SummaryCell {
     pub temperature_max_mc: Option<i64>,
     /// Main cause of the worst wakeup, if a trace shows it.
     pub cause: Option<String>,
-    /// Why the figures do not represent the machine, for example because the load did not run or the phase was
+    /// Reason why the figures do not represent the machine, for example that the load did not run or the phase was
     /// interrupted; null if they do.
     pub doubt: Option<String>,
 }
@@ -145,7 +145,7 @@ pub enum Figure {
 impl Figure {
     pub const ALL: [Figure; 5] = [Figure::Max, Figure::P50, Figure::P99, Figure::P999, Figure::P9999];
 
-    /// The name used on the command line.
+    /// The name of the figure on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Figure::Max => "max",
@@ -197,7 +197,7 @@ impl MachineId {
 }
 
 impl RunSettings {
-    /// The settings that must be equal, with their names; an unreported setting counts as a value.
+    /// The settings that must be equal for a comparison, with their names. An unreported setting counts as a value.
     pub fn named(&self) -> Vec<(&'static str, String)> {
         let or_unknown = |text: Option<String>| text.unwrap_or_else(|| UNKNOWN.into());
         vec![
@@ -215,7 +215,7 @@ impl RunSettings {
 }
 
 impl RunSummary {
-    /// Machine, clock model and settings; runs are comparable if these are equal.
+    /// Machine, clock model and settings. Runs are comparable if all of these are equal.
     pub fn comparable(&self) -> Vec<(&'static str, String)> {
         let clock = self.virtual_time.clone().unwrap_or_else(|| "real".into());
         let or_unknown = |text: &Option<String>| text.clone().unwrap_or_else(|| UNKNOWN.into());
@@ -240,15 +240,15 @@ impl RunSummary {
         loads
     }
 
-    /// The figure under a load, in ns, on the CPU where it is largest. `None` if it is unknown on any CPU, because that
-    /// CPU could have the largest.
+    /// The figure under a load, in ns, on the CPU where it is largest. `None` if it is unknown on any CPU, since that
+    /// CPU could have the largest value.
     pub fn figure(&self, load: &str, figure: Figure) -> Option<u64> {
         let mut cells = self.cells.iter().filter(|c| c.load == load).peekable();
         cells.peek()?;
         cells.try_fold(0, |largest: u64, cell| Some(largest.max(figure.of(cell)?)))
     }
 
-    /// Why the figures under a load do not represent the machine; `None` if they do.
+    /// Reason why the figures under a load do not represent the machine; `None` if they do.
     pub fn doubt(&self, load: &str) -> Option<&str> {
         self.cells.iter().filter(|c| c.load == load).find_map(|c| c.doubt.as_deref())
     }

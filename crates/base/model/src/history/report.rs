@@ -8,7 +8,7 @@ pub struct History {
     pub figures: Vec<Figure>,
     /// Accepted number of false alarms per year, over all series.
     pub alarms_per_year: f64,
-    /// Number of series with enough runs to be watched.
+    /// Number of series with enough runs for shift detection.
     pub watched: usize,
     /// Runs by machine and settings, the group with the most recent run first.
     pub groups: Vec<HistoryGroup>,
@@ -18,14 +18,14 @@ pub struct History {
 #[derive(Clone, Debug, PartialEq)]
 pub struct HistoryGroup {
     pub machine: String,
-    /// Clock model; null for real time.
+    /// Clock model of the runs; null for real time.
     pub virtual_time: Option<String>,
     pub settings: Vec<(&'static str, String)>,
-    /// In chronological order; runs without a time come last.
+    /// Runs in chronological order, followed by those without a time.
     pub runs: Vec<RunSummary>,
     /// Distinct hosts of the runs.
     pub hosts: Vec<String>,
-    /// One per load and figure, and per length if the figure grows with it.
+    /// One series per load and figure, and per length if the figure grows with the length.
     pub series: Vec<HistorySeries>,
 }
 
@@ -36,17 +36,17 @@ pub struct HistorySeries {
     pub figure: Figure,
     /// Length of the measurement, if the figure grows with it; null otherwise.
     pub length: Option<String>,
-    /// In chronological order.
+    /// Points in chronological order.
     pub points: Vec<HistoryPoint>,
     /// Runs that could not be used.
     pub left_out: LeftOut,
-    /// Number of runs from which a shift can be detected.
+    /// Number of runs needed to detect a shift.
     pub least_runs: usize,
     /// Detected shifts, in chronological order.
     pub shifts: Vec<HistoryShift>,
-    /// Null if there are too few runs since the last shift.
+    /// Current level; null if there are too few runs since the last shift.
     pub level: Option<HistoryLevel>,
-    /// Null without any bound.
+    /// How often runs lay within their predicted bounds; null if no bound was computed.
     pub bounds: Option<HistoryBounds>,
 }
 
@@ -54,15 +54,15 @@ pub struct HistorySeries {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LeftOut {
-    /// Runs without a time.
+    /// Number of runs without a time.
     pub undated: usize,
-    /// Runs that did not complete.
+    /// Number of runs that did not complete.
     pub incomplete: usize,
-    /// Runs whose load did not run, or whose phase is otherwise doubtful.
+    /// Number of runs whose load did not run, or whose phase is otherwise doubtful.
     pub doubtful: usize,
-    /// Runs too short to yield the figure.
+    /// Number of runs too short to yield the figure.
     pub unknown: usize,
-    /// Runs older than the most recent 20,000.
+    /// Number of runs older than the most recent 20,000.
     pub older: usize,
 }
 
@@ -70,15 +70,14 @@ pub struct LeftOut {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HistoryPoint {
     pub run: String,
-    /// Start, CLOCK_REALTIME, ns since 1970.
+    /// Start of the run, CLOCK_REALTIME, ns since 1970.
     pub started_ns: u64,
     /// Output of `uname -r`.
     pub kernel: Option<String>,
     pub ns: u64,
 }
 
-/// Properties of the current level, estimated from at least 16 runs since the last shift, and a prediction of the next
-/// run.
+/// Current level, estimated from at least 16 runs since the last shift, and a prediction of the next run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HistoryLevel {
@@ -86,15 +85,15 @@ pub struct HistoryLevel {
     pub autocorrelation: f64,
     /// Standard deviation of a run given the previous one, as a factor.
     pub spread: f64,
-    /// Smallest rise or fall, as a factor, that is detected within [`HistoryLevel::within_runs`] in three of four
-    /// cases; null if none is.
+    /// Smallest change, as a factor, that is detected within [`HistoryLevel::within_runs`] runs with a probability of
+    /// three in four; null if there is none.
     pub least_shift: Option<f64>,
     pub within_runs: usize,
     /// Upper 95 % bound of the next run, ns; null below 20 runs.
     pub next_ns: Option<f64>,
 }
 
-/// How many runs lay within the 95 % bound computed for each of them from the runs before it.
+/// Number of runs that lay within the 95 % bound computed from the runs before them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HistoryBounds {
@@ -121,8 +120,8 @@ pub struct HistoryShift {
     pub after_ns: f64,
     /// Ratio of after to before.
     pub ratio: f64,
-    /// Its 95 % interval, widened for autocorrelation, given the location of the shift; null if there is only one run
-    /// on one side.
+    /// 95 % interval of the ratio, widened for autocorrelation, given the location of the shift; null if one side has
+    /// only one run.
     pub interval: Option<(f64, f64)>,
     /// ID of the run that raised the alarm.
     pub seen: String,
@@ -138,7 +137,7 @@ pub struct Difference {
     pub what: String,
     /// Value in the earlier run, or in the baseline.
     pub before: String,
-    /// Value in the run.
+    /// Value in the later run.
     pub now: String,
 }
 
@@ -149,23 +148,23 @@ pub struct Gate {
     pub kernel: Option<String>,
     /// The baseline as named by the user.
     pub baseline: String,
-    /// Runs of the baseline that were used, ordered by time.
+    /// Runs of the baseline that were used, in chronological order.
     pub baseline_runs: Vec<String>,
     pub outcome: GateOutcome,
-    /// How it was decided; null if it was not.
+    /// Method of the decision; null if nothing was decided.
     pub method: Option<GateMethod>,
-    /// Runs that the baseline lacks for a decision, or, if it is large enough for a model, for a decision without a
-    /// model.
+    /// Number of additional baseline runs needed for a decision, or, if a model already decides, for a decision without
+    /// the model.
     pub runs_needed: usize,
-    /// Accepted worsening, for example 0.1 for 10 %.
+    /// Accepted increase, for example 0.1 for 10 %.
     pub tolerance: f64,
-    /// Upper bound on the probability that a run that is not worse is called worse.
+    /// Upper bound on the probability that a run that is not worse is reported as worse.
     pub alpha: f64,
-    /// One per load and figure.
+    /// One test per load and figure.
     pub tests: Vec<GateTest>,
-    /// What could not be tested, and why.
+    /// Figures that could not be tested, with the reason.
     pub left_out: Vec<String>,
-    /// How the run differs from the most similar run of the baseline; filled in only if nothing was comparable.
+    /// Differences from the most similar run of the baseline; set only if no run was comparable.
     pub differs: Vec<Difference>,
 }
 
@@ -175,21 +174,21 @@ pub struct Gate {
 pub enum GateOutcome {
     NotWorse,
     Worse,
-    /// Too few runs, or a figure could not be tested.
+    /// There are too few runs, or a figure could not be tested.
     Inconclusive,
     /// No run of the baseline is comparable.
     NotComparable,
 }
 
-/// How a gate decides.
+/// Method of a gate's decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum GateMethod {
-    /// By the rank of the run within its baseline; assumes only that runs are exchangeable.
+    /// Rank of the run within its baseline, which assumes only that runs are exchangeable.
     Rank,
-    /// By the prediction interval of a log-normal distribution for the next run; in addition, the run must be beyond
-    /// every run of the baseline.
+    /// Prediction interval of a log-normal distribution for the next run. In addition, the run must exceed every run of
+    /// the baseline.
     LogNormal,
 }
 
@@ -206,7 +205,7 @@ pub struct GateTest {
     pub baseline_max_ns: u64,
     /// Approximate limit above which the run counts as worse, ns; null if there is none.
     pub limit_ns: Option<f64>,
-    /// p-value of so large a value, after subtracting the tolerance, corrected for all tests of the gate; null if not
+    /// p-value of a value this large, after subtracting the tolerance, corrected for all tests of the gate; null if not
     /// computed.
     pub p: Option<f64>,
     pub worse: bool,

@@ -1,4 +1,4 @@
-//! Selects the windows of a trace that are kept.
+//! Selects the trace windows to save.
 
 use punctual_model::LateWakeup;
 use punctual_units::{Arrange, Nanos};
@@ -6,16 +6,16 @@ use punctual_units::{Arrange, Nanos};
 pub(crate) const MOST: usize = 8;
 /// Number of worst wakeups per CPU that are traced.
 pub(crate) const RANKS: usize = 4;
-/// Maximum number of windows cut at once from one buffer of some seconds.
+/// Maximum number of windows extracted at once from a buffer, which holds some seconds.
 const AT_ONCE: usize = 4;
-/// Maximum length of a window, ns: the end of a delay of a minute explains it as well as start and end together.
+/// Maximum length of a window, ns. A delay of a minute can be explained from its end alone.
 const LONGEST: u64 = 10_000_000_000;
 
 pub(crate) type Late = LateWakeup;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Window {
-    /// CLOCK_MONOTONIC, ns, like `to`.
+    /// Start of the window; CLOCK_MONOTONIC, ns, like `to`.
     pub from: u64,
     pub to: u64,
     pub late: Vec<LateWakeup>,
@@ -27,8 +27,8 @@ impl Window {
     }
 }
 
-/// Windows around `late`, in order of time, merged where they overlap: at most [`AT_ONCE`], and only wakeups among the
-/// [`MOST`] worst, counting those already `kept`.
+/// Windows around `late`, in chronological order, merged where they overlap. Returns at most [`AT_ONCE`], and only for
+/// wakeups among the [`MOST`] worst, counting those already `kept`.
 pub(crate) fn windows(mut late: Vec<Late>, before: Nanos, after: Nanos, kept: &[u64]) -> Vec<Window> {
     late.arrange_by_key(|l| l.release_mono_ns);
     let mut all: Vec<Window> = Vec::new();

@@ -1,4 +1,4 @@
-//! Cuts windows out of an overwritten trace buffer, for runs and for `watch`.
+//! Extracts windows from an overwriting trace buffer, for runs and for `watch`.
 
 use super::choose::{self, Late, Window};
 use super::cost;
@@ -12,7 +12,7 @@ use punctual_tracefs::{Config, Cut, FULL, Flight, Instance, MINIMAL, Tracefs, Tr
 use punctual_units::{CpuId, Nanos};
 use std::path::{Path, PathBuf};
 
-/// A private trace instance and the windows cut out of it. Dropping it removes the instance.
+/// A private trace instance and the windows extracted from it. Dropping it removes the instance.
 pub struct Cutter {
     flight: Flight,
     before: Nanos,
@@ -22,16 +22,17 @@ pub struct Cutter {
 }
 
 impl Cutter {
-    /// Time after a late wakeup that must be in the buffer before its window is cut.
+    /// Time after a late wakeup that the buffer must cover before the window is extracted.
     pub const AFTER: Nanos = Nanos::from_millis(1);
 
-    /// Starts tracing for threads of this period. Takes about a tenth of a second, in which all CPUs are disturbed.
+    /// Starts tracing for threads of this period. This takes about a tenth of a second, during which all CPUs are
+    /// disturbed.
     ///
     /// # Errors
-    /// Tracing is not possible here; the instance is removed.
+    /// Tracing is not possible. The instance is removed.
     pub fn start(trace: &Trace, period: Nanos) -> Result<Cutter, TracefsError> {
         let events = if trace.full { FULL } else { MINIMAL };
-        // The names of the measuring threads.
+        // Name pattern of the measuring threads.
         let stacks = trace.stacks.then(|| "next_comm ~ \"measure/*\"".to_owned());
         let config = Config { events, buffer_kb: trace.buffer_kb, tracer: None, stacks };
         let instance = Instance::create(&Tracefs::find()?, &Journal::of_user(), &config)?;
@@ -43,7 +44,7 @@ impl Cutter {
             buffer_kb: instance.buffer_kb(),
             event_cost_ns: None,
         };
-        // Two periods contain the start of the timer, 5 ms what the CPU did before.
+        // Two periods include the start of the timer; 5 ms show the activity of the CPU before it.
         let before = Nanos((2 * period.0).clamp(5_000_000, 100_000_000));
         Ok(Cutter {
             flight: Flight::new(instance)?,
@@ -58,23 +59,24 @@ impl Cutter {
         &self.tracing
     }
 
-    /// Events recorded so far on all CPUs; most of them are overwritten, as intended.
+    /// Number of events recorded so far on all CPUs. Most of them are overwritten, as intended.
     pub fn recorded(&self) -> u64 {
         self.flight.statistics().recorded()
     }
 
-    /// Skips existing messages of the kernel log.
+    /// Skips the existing messages of the kernel log.
     pub fn begin_log(&mut self) {
         self.log = Log::open();
     }
 
-    /// Windows around late wakeups that are complete, in order of time, merged where they overlap; only the worst,
-    /// counting those whose latencies are already `kept`.
+    /// Complete windows around late wakeups, in chronological order, merged where they overlap. Only the worst wakeups
+    /// are included, counting those whose latencies are already `kept`.
     pub fn windows(&self, late: Vec<Late>, kept: &[u64]) -> Vec<Window> {
         choose::windows(late, self.before, Self::AFTER, kept)
     }
 
-    /// Writes each window into `dir` under its name (`traces/NAME.dat`), with known facts beside it in a `.json` file.
+    /// Writes each window into `dir` under its name (`traces/NAME.dat`), and the known facts about it into a `.json`
+    /// file beside it.
     ///
     /// # Errors
     /// A file could not be written.
@@ -104,17 +106,17 @@ impl Cutter {
         for (capture, kept) in captures.iter_mut().zip(kept) {
             capture.overwritten = kept.overwritten.into_iter().map(CpuId).collect();
             capture.policies = facts::policies(dir, &capture.file);
-            // Complete or absent, also after a kill: a reader treats an empty file as damaged.
+            // Replaced atomically even if the program is killed, because a reader treats an empty file as damaged.
             dir.replace(note(&capture.file), &punctual_rundir::capture_text(capture), false)?;
         }
         Ok(captures)
     }
 
-    /// Adds the function names of the stacks to the files of these windows. Reads /proc/kallsyms, so this is not for
-    /// use while measuring.
+    /// Adds the function names of the stacks to the files of these windows. Reads /proc/kallsyms, which would disturb a
+    /// running measurement.
     ///
     /// # Errors
-    /// A file could not be read or written; it is unchanged.
+    /// A file could not be read or written. It is unchanged.
     pub fn name(&self, dir: &Dir, captures: &mut [Capture]) -> std::io::Result<()> {
         stacks::name(dir, self.flight.head(), captures)?;
         captures.iter().try_for_each(|capture| {
@@ -123,7 +125,7 @@ impl Cutter {
         })
     }
 
-    /// Removes a window's files. If one cannot be removed, a reader finds an additional capture.
+    /// Removes the files of a window. If one cannot be removed, a reader finds an additional capture.
     pub fn forget(dir: &Dir, file: &str) {
         let _ = dir.remove_file(note(file));
         let _ = dir.remove_file(file);

@@ -1,4 +1,4 @@
-//! Facts stored with a window besides its events.
+//! Facts that are stored with a window in addition to its events.
 
 use punctual_directory::Dir;
 use punctual_machine::{self as machine, Live};
@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
 
-/// Policies of the real-time threads in a trace that are still alive.
+/// Policies of the live real-time threads in a trace.
 pub(super) fn policies(dir: &Dir, trace: &str) -> BTreeMap<i32, Policy> {
     let mut policies = BTreeMap::new();
     let Ok(file) = dir.file(trace) else { return policies };
@@ -18,8 +18,7 @@ pub(super) fn policies(dir: &Dir, trace: &str) -> BTreeMap<i32, Policy> {
     for event in source {
         let Kind::SchedSwitch { prev, next, .. } = event.kind else { continue };
         for task in [prev, next] {
-            // Kernel priorities 0 to 99 are real-time; a boosted thread shows its own policy here, which is recorded
-            // too.
+            // Kernel priorities 0 to 99 are real-time. For a thread with boosted priority, its own policy is recorded.
             let wanted = task.prio.is_some_and(|prio| (0..100).contains(&prio)) && task.tid > 0;
             if wanted
                 && !policies.contains_key(&task.tid)
@@ -52,8 +51,8 @@ impl OfMachine {
     }
 }
 
-/// True if the fair server runs ordinary tasks on any CPU (Linux 6.12 and later, debugfs), false if on none; `None` if
-/// its settings cannot be read, or there is no such server.
+/// Reads the fair server's settings (Linux 6.12 and later, debugfs): true if it is on for any CPU, false if it is off
+/// for all. `None` if the settings cannot be read, or the kernel has no fair server.
 pub(crate) fn fair_server() -> Option<bool> {
     let folders = std::fs::read_dir("/sys/kernel/debug/sched/fair_server").ok()?;
     let mut known = None;
@@ -78,7 +77,8 @@ impl Log {
         Log(file)
     }
 
-    /// True if the kernel reported real-time throttling. It does so once per boot, so a missing message proves nothing.
+    /// True if the kernel reported real-time throttling. It does so only once per boot, so a missing message proves
+    /// nothing.
     pub fn throttled(&mut self) -> Option<bool> {
         let file = self.0.as_mut()?;
         let mut record = [0u8; 2048];

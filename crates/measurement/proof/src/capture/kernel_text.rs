@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 /// Number of bytes examined before the address.
 const BEFORE: usize = 12;
 
-/// A segment of the kernel's memory: address, length, offset in the file.
+/// A segment of kernel memory: address, length, offset in the file.
 struct Part {
     address: u64,
     length: u64,
@@ -20,7 +20,8 @@ pub(super) struct KernelText {
 }
 
 impl KernelText {
-    /// `None`: the file does not exist (CONFIG_PROC_KCORE), or may not be read (not root, kernel lockdown).
+    /// Opens /proc/kcore. `None` if it does not exist (CONFIG_PROC_KCORE) or may not be read (not root, kernel
+    /// lockdown).
     pub fn open() -> Option<KernelText> {
         let file = File::open("/proc/kcore").ok()?;
         // The header of an ELF64 core file in this machine's byte order (elf(5)).
@@ -41,7 +42,7 @@ impl KernelText {
         Some(KernelText { file, parts })
     }
 
-    /// True if the instruction before `address` enables interrupts; `false` if that is unknown.
+    /// True if the instruction before `address` enables interrupts; false if it does not or cannot be read.
     pub fn lets_interrupts_in(&mut self, address: u64) -> bool {
         let from = address - (BEFORE as u64).min(address);
         let part = self.parts.iter().find(|part| from >= part.address && address - part.address < part.length);

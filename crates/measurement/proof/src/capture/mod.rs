@@ -1,9 +1,9 @@
 //! Tracing during a measurement: the kernel writes to a private ring buffer, and windows around the worst wakeups are
 //! saved.
 //!
-//! A late measuring thread rings a bell ([`Cell::watch`]), which wakes an ordinary thread that cuts the window out. The
-//! threshold adapts so that this becomes rare: immediately for a new worst wakeup, at most once a second for one of the
-//! worst four of a CPU. Nothing is analysed during the measurement.
+//! A late measuring thread signals an eventfd ([`Cell::watch`]), which wakes an ordinary thread that saves the window.
+//! The threshold adapts so that such signals become rare: they are sent immediately for a new worst wakeup, and at most
+//! once a second for one of the worst four of a CPU. Nothing is analysed during the measurement.
 
 mod choose;
 mod cost;
@@ -33,16 +33,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
 
-/// Time after a new worst wakeup until smaller ones are considered again.
+/// Minimum time from a new worst wakeup to a signal for a smaller one.
 const SECOND: Nanos = Nanos::from_secs(1);
-/// Settling time: at the start of a phase every wakeup is the worst so far.
+/// Settling time: at the start of a phase each wakeup can be the worst so far.
 const SETTLE: Nanos = Nanos::from_millis(50);
 
 pub(crate) struct Tracer {
     cutter: Cutter,
     bell: Bell,
     dir: Dir,
-    /// Saved windows of phases that continue in another round, and the number that was cut.
+    /// Saved windows of phases that continue in another round, and the number of windows extracted.
     kept: BTreeMap<String, (u32, Vec<(u64, Capture)>)>,
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct Watch {
 pub(crate) type Watched = (CpuId, i32, Arc<Cell>);
 
 impl Tracer {
-    /// Takes about a tenth of a second, in which all CPUs are disturbed.
+    /// Starts tracing. This takes about a tenth of a second, during which all CPUs are disturbed.
     pub fn start(options: &Options, dir: &Dir, bell: &Bell) -> Result<Tracer, TracefsError> {
         let cutter = Cutter::start(&options.trace, options.period)?;
         Ok(Tracer { cutter, bell: bell.clone(), dir: dir.clone(), kept: BTreeMap::new() })
@@ -65,7 +65,7 @@ impl Tracer {
     /// Watches one phase.
     ///
     /// # Errors
-    /// The thread could not be started; tracing has ended.
+    /// The thread could not be started. Tracing has been stopped.
     pub fn watch(mut self, phase: String, watched: Vec<Watched>) -> std::io::Result<Watch> {
         self.cutter.begin_log();
         let (count, kept) = self.kept.remove(&phase).unwrap_or_default();
@@ -85,7 +85,7 @@ impl Tracer {
         builder.spawn(move || watcher.run(&theirs)).map(|thread| Watch { bell, stop, thread })
     }
 
-    /// The saved windows of a phase that is not being watched.
+    /// The saved windows of a phase that has ended.
     pub fn captures(&self, phase: &str) -> Vec<Capture> {
         self.kept.get(phase).map_or_else(Vec::new, |(_, kept)| kept.iter().map(|(_, one)| one.clone()).collect())
     }
@@ -97,7 +97,7 @@ impl Tracer {
 }
 
 impl Watch {
-    /// Ends the watch after a last check. `None`: the thread panicked, and the trace is lost.
+    /// Checks once more for late wakeups, then ends the watch. `None` if the thread panicked; the trace is then lost.
     pub fn finish(self) -> Option<(Tracer, PhaseTrace)> {
         self.stop.store(true, Relaxed);
         self.bell.ring();
@@ -110,7 +110,7 @@ struct Watcher {
     events_before: u64,
     phase: String,
     watched: Vec<Watched>,
-    /// CPU and release of late wakeups already examined.
+    /// CPU and release of the late wakeups examined so far.
     seen: Vec<(CpuId, u64)>,
     /// The worst latency in each saved window, and its capture.
     kept: Vec<(u64, Capture)>,
@@ -151,14 +151,14 @@ impl Watcher {
         (self.tracer, self.result)
     }
 
-    /// Sleeps until the end of the phase at most; a ring meanwhile is handled afterwards.
+    /// Sleeps at most until the end of the phase. A signal received meanwhile is handled afterwards.
     fn pause(&self, time: Nanos, stop: &AtomicBool) {
         if !stop.load(Relaxed) {
             std::thread::sleep(time.into());
         }
     }
 
-    /// Sets the threshold for the bell: worse than all before, or among a CPU's worst.
+    /// Sets the threshold for signalling: either a new overall worst, or one of the worst of a CPU.
     fn arm(&self, high: bool) {
         let full = self.kept.len() >= MOST;
         let least = self.kept.iter().map(|(latency, _)| *latency).min().filter(|_| full).unwrap_or(0);
@@ -169,7 +169,7 @@ impl Watcher {
         }
     }
 
-    /// Cuts out the windows of wakeups that are among the worst and have not been examined.
+    /// Saves the windows of wakeups that are among the worst and have not been examined.
     fn look(&mut self) {
         let now = monotonic();
         let mut late: Vec<Late> = Vec::new();
@@ -189,7 +189,7 @@ impl Watcher {
         if !windows.is_empty()
             && let Err(e) = self.keep(windows)
         {
-            self.problem(format!("a window of the trace could not be kept: {e}"));
+            self.problem(format!("a window of the trace could not be saved: {e}"));
         }
     }
 

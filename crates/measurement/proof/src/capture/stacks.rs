@@ -1,4 +1,4 @@
-//! Function names of stacks, in saved windows and in a live trace, and detection of those that end a section with
+//! Names the functions of stacks, in saved windows and in a live trace, and detects stacks that end a section with
 //! interrupts disabled.
 
 use super::kernel_text::KernelText;
@@ -13,11 +13,11 @@ use std::os::unix::fs::FileExt;
 /// Maximum number of addresses resolved in the windows of a phase.
 const MOST: usize = 4096;
 
-/// Addresses in a window.
+/// Addresses found in a window.
 #[derive(Default)]
 struct Seen {
     addresses: BTreeSet<u64>,
-    /// Stacks of timer interrupts: time, and addresses with the innermost first.
+    /// Stacks of timer interrupts: time, and return addresses, innermost first.
     expiries: Vec<(u64, Vec<u64>)>,
 }
 
@@ -66,7 +66,7 @@ fn seen(dir: &Dir, capture: &Capture) -> io::Result<Seen> {
     Ok(seen)
 }
 
-/// Symbols of an event.
+/// The symbols of an event, to be named.
 fn symbols_of(kind: &mut Kind) -> Vec<&mut Symbol> {
     match kind {
         Kind::HrtimerStart { function, .. } | Kind::HrtimerExpireEntry { function, .. } => {
@@ -85,7 +85,7 @@ fn address(symbol: &Symbol) -> Option<u64> {
     }
 }
 
-/// The return address of the interrupt.
+/// The address at which the interrupt occurred.
 fn interrupted<'n>(frames: &[u64], name: impl Fn(u64) -> Option<&'n str>) -> Option<u64> {
     let names: Vec<Option<&str>> = frames.iter().map(|at| name(*at)).collect();
     frames.get(punctual_trace::interrupted(&names)?).copied()
@@ -95,7 +95,7 @@ fn interrupted<'n>(frames: &[u64], name: impl Fn(u64) -> Option<&'n str>) -> Opt
 pub(crate) struct Namer {
     symbols: Symbols,
     text: Option<KernelText>,
-    /// For each address, whether the instruction before it enables interrupts.
+    /// For each address, true if the instruction before it enables interrupts.
     lets_in: HashMap<u64, bool>,
     /// CPUs whose most recent event is hrtimer_expire_entry.
     expired: BTreeSet<u32>,

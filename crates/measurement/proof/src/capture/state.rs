@@ -7,12 +7,12 @@ use punctual_model::{Capture, PhaseTrace, Tracing};
 use punctual_rt::monotonic;
 use punctual_units::Nanos;
 
-/// A warm-up of this length hides the setup; a shorter one is extended.
+/// Length of a warm-up that covers the setup of the trace. A shorter one is extended.
 pub(crate) const HIDING: Nanos = Nanos::from_millis(500);
 
 pub(crate) enum State {
     Off,
-    /// Requested but not started.
+    /// Tracing is requested but not started.
     Wanted(Bell, Dir),
     On(Box<Tracer>),
     Refused(String),
@@ -94,7 +94,7 @@ impl State {
         }
     }
 
-    /// `None` if tracing was not requested.
+    /// Ends tracing. Returns `None` if it was not requested.
     pub fn end(&mut self) -> (Option<Tracing>, Option<String>) {
         match std::mem::replace(self, State::Off) {
             State::Off => (None, None),

@@ -1,4 +1,4 @@
-//! Compares gaps with the trace.
+//! Compares gaps in the clock readings with the trace.
 
 use punctual_explain::{Activity, GapEvidence, GapSorter, Surroundings};
 use punctual_measure::{GapPlan, Topology, steal_ticks};
@@ -7,14 +7,14 @@ use punctual_rt::monotonic;
 use punctual_units::{Arrange, CpuId, CpuList, Nanos};
 use std::collections::{HashMap, VecDeque};
 
-/// CPU time is accounted at the next tick or context switch, so the accounting of a gap is complete this much later,
-/// ns.
+/// Delay after which the CPU time accounting of a gap is complete, ns: time is accounted at the next tick or context
+/// switch.
 const SETTLE: u64 = 20_000_000;
 const WAITING: usize = 1 << 16;
-/// Minimum overlap, in percent, of two CPUs' gaps that count as one stall.
+/// Minimum overlap, in percent, for gaps of two CPUs to count as one stall.
 const SAME: u64 = 80;
 
-/// Number of kept steal readings: two slices.
+/// Number of steal readings that are kept, enough for two intervals.
 const SAMPLES: usize = 4;
 
 /// Steal time by CPU, in ticks; `None` if it could not be read.
@@ -25,12 +25,12 @@ pub(super) struct Comparison {
     start: Nanos,
     online: CpuList,
     tids: HashMap<CpuId, i32>,
-    /// True if this is, or may be, a virtual machine.
+    /// True if the machine is, or may be, virtual.
     guest: bool,
     activity: Activity,
     sorter: GapSorter,
     waiting: Vec<Gap>,
-    /// Gaps of the last comparison: a stall of all CPUs may extend across two comparisons.
+    /// Gaps of the last comparison, since a stall of all CPUs may extend over two comparisons.
     recent: Vec<Gap>,
     /// Recent readings of steal time by CPU, newest last.
     steal: VecDeque<(u64, Ticks)>,
@@ -74,7 +74,7 @@ impl Comparison {
         }
     }
 
-    /// Compares the gaps that ended well before `known_until`, up to which the trace was read.
+    /// Compares the gaps that ended well before `known_until`, the time up to which the trace was read.
     pub fn compare(&mut self, known_until: u64, traced: bool) {
         self.waiting.arrange_by_key(|gap| gap.start_ns);
         self.steal.push_back((monotonic().0, steal_ticks()));
@@ -99,14 +99,14 @@ impl Comparison {
     fn steal_rose(&self, gap: &Gap) -> Option<bool> {
         let of = |ticks: &Ticks| ticks.as_ref()?.iter().find(|(cpu, _)| *cpu == gap.cpu).map(|(_, n)| *n);
         let before = self.steal.iter().rev().find(|(t, _)| *t <= gap.start_ns).or(self.steal.front())?;
-        // Steal time is counted at a tick, which may come a little later.
+        // Steal time is accounted at a tick, which may follow a little later.
         let counted = end(gap).saturating_add(SETTLE);
         let after = self.steal.iter().find(|(t, _)| *t >= counted).or(self.steal.back())?;
         Some(of(&after.1)? > of(&before.1)?)
     }
 
-    /// True if the other CPUs stopped as well. A CPU that switched to something else in the middle of the gap did not
-    /// stop, nor did one that read its clock without a gap.
+    /// True if the other CPUs stopped as well. A CPU did not stop if it switched tasks in the middle of the gap, or if
+    /// it read its clock without a gap.
     fn at_once(&self, gap: &Gap, ready: &[Gap]) -> Option<bool> {
         let margin = gap.length_ns / 10;
         let (from, to) = (gap.start_ns.saturating_add(margin), end(gap).saturating_sub(margin));
@@ -114,7 +114,7 @@ impl Comparison {
         if others().any(|cpu| self.activity.turned(cpu, from, to)) {
             return Some(false);
         }
-        // Another CPU's gap a little below the threshold is not reported.
+        // A gap of another CPU slightly below the threshold is not reported.
         if gap.length_ns < 2 * self.plan.threshold.0 {
             return None;
         }
@@ -134,7 +134,7 @@ impl Comparison {
     /// True if `cpu` should have read its clock during the whole gap.
     fn reads(&self, cpu: CpuId, gap: &Gap) -> bool {
         let at = |t: u64| self.plan.reads(cpu, Nanos(t).saturating_sub(self.start));
-        // Windows are long: a gap that starts and ends inside a window lies in the same one.
+        // Windows are long, so a gap that starts and ends inside a window lies within a single one.
         at(gap.start_ns) && at(end(gap)) && gap.length_ns < self.plan.window.0
     }
 
@@ -147,7 +147,7 @@ fn end(gap: &Gap) -> u64 {
     gap.start_ns.saturating_add(gap.length_ns)
 }
 
-/// Gaps of a list sorted by start that may overlap `gap`: few, unless crafted.
+/// Gaps that may overlap `gap`, from a list sorted by start. There are few of them unless the data is crafted.
 fn near<'a>(list: &'a [Gap], gap: &Gap) -> &'a [Gap] {
     // A gap that started long before and still overlaps is at least that long; looking back by twice the gap's length
     // finds a stall of the same length.

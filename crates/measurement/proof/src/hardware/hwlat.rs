@@ -1,5 +1,5 @@
-//! The kernel's hwlat detector (kernel/trace/trace_hwlat.c): it reads its clock with interrupts disabled, so Linux does
-//! not cause its gaps, except through NMIs, which it counts.
+//! The kernel's hwlat detector (kernel/trace/trace_hwlat.c). It reads the clock with interrupts disabled, so Linux does
+//! not cause the gaps it reports, except through NMIs, which it counts.
 
 use super::Remarks;
 use punctual_journal::Journal;
@@ -11,7 +11,7 @@ use punctual_uapi::{Sig, Waited, wait};
 use punctual_units::{CpuId, CpuList, Nanos};
 use std::fs::read_to_string;
 
-/// Runs the detector on these CPUs, one after the other; `None` if that is not possible, which is noted.
+/// Runs the detector on these CPUs, one after the other. If that is not possible, notes the reason and returns `None`.
 pub(super) fn run(
     cpus: &CpuList,
     time: Nanos,
@@ -97,8 +97,8 @@ fn verdict(hwlat: &Hwlat) -> String {
         return format!("hwlat, with interrupts off: no gap in {ran}");
     };
     let nmis = match hwlat.nmis {
-        Some(n) if n > 0 => format!("; {n} NMIs occurred meanwhile, which Linux causes"),
-        _ => "; no NMI occurred meanwhile, so Linux caused none of it".to_owned(),
+        Some(n) if n > 0 => format!("; {n} NMIs occurred meanwhile, caused by Linux"),
+        _ => "; no NMI occurred meanwhile, so Linux did not cause the gaps".to_owned(),
     };
     let worst = Nanos(hwlat.worst_ns);
     format!("hwlat, with interrupts off: gaps in {} windows in {ran}, worst {worst} on CPU {cpu}{nmis}", hwlat.windows)

@@ -1,5 +1,5 @@
-//! Distinguishes hardware, hypervisor and Linux with threads that read the clock, a trace of Linux' activity, and
-//! counters.
+//! Distinguishes hardware, hypervisor and Linux as causes of gaps, by means of threads that read the clock, a trace of
+//! the activity of Linux, and counters.
 
 mod compare;
 mod hwlat;
@@ -20,12 +20,12 @@ use punctual_units::{CpuList, Nanos, Priority};
 
 /// Interval at which the trace is read and compared with the gaps.
 const EVERY: Nanos = Nanos::from_millis(200);
-/// A thread that has not ended this long after its duration gets no CPU time.
+/// A thread that has not ended this long after its planned end gets no CPU time.
 const GRACE: Nanos = Nanos::from_millis(500);
 
 #[derive(Clone, Debug)]
 pub struct HardwareOptions {
-    /// `None`: all allowed CPUs.
+    /// CPUs to examine; `None`: all allowed CPUs.
     pub cpus: Option<CpuList>,
     /// Maximum duration.
     pub duration: Nanos,
@@ -34,9 +34,9 @@ pub struct HardwareOptions {
     /// Priority of the reading threads; `None`: FIFO 90 where permitted, otherwise SCHED_OTHER with a note.
     pub priority: Option<Priority>,
     pub trace: bool,
-    /// Per CPU, KiB; `None`: derived from the machine's memory.
+    /// Buffer size per CPU, KiB; `None`: derived from the machine's memory.
     pub buffer_kb: Option<u64>,
-    /// Also run the kernel's hwlat detector, for half of the time.
+    /// Also runs the kernel's hwlat detector, for half of the time.
     pub hwlat: bool,
 }
 
@@ -49,7 +49,7 @@ pub struct Looked {
 /// Looks for gaps on this machine. Signals must be blocked as for a run.
 ///
 /// # Errors
-/// CPUs that do not exist or are not allowed, a requested priority that is refused, or threads that cannot be created.
+/// A CPU does not exist or is not allowed, a requested priority is refused, or threads cannot be created.
 pub fn hardware(options: &HardwareOptions) -> Result<Looked, ProofError> {
     let topology = Topology::read()?;
     let cpus = topology.choose(options.cpus.as_ref())?;
@@ -79,7 +79,7 @@ struct Remarks {
     notes: Vec<String>,
 }
 
-/// Traces interrupts and preemption; if that is not possible, the reason is noted.
+/// Traces interrupts and preemption. If that is not possible, notes the reason and returns `None`.
 fn trace(options: &HardwareOptions, remarks: &mut Remarks) -> Option<(Flight, Stream)> {
     if !options.trace {
         remarks.narrowed.push("tracing is switched off: Linux cannot be distinguished from other causes".into());
@@ -163,7 +163,7 @@ impl Look {
         Some(stream.events)
     }
 
-    /// Compares gaps with the trace until the duration is over or a signal arrives.
+    /// Compares gaps with the trace until the duration has elapsed or a signal arrives.
     fn follow(&mut self, running: &Gaps, mut comparison: Comparison) -> (Comparison, Option<Sig>) {
         let over = running.start + self.plan.duration;
         let signals = crate::signals();
@@ -184,7 +184,7 @@ impl Look {
     }
 
     fn step(&mut self, running: &Gaps, comparison: &mut Comparison, last: bool) {
-        // Gaps are taken first, so that the buffer already has their events.
+        // Gaps are read before the buffer, so that the buffer already contains their events.
         running.take(|gap| comparison.gap(gap));
         let mut known_until = u64::MAX;
         if let Some((flight, stream)) = &mut self.trace {
@@ -221,7 +221,7 @@ impl Look {
     fn of_cpu(&mut self, result: &GapResult, before: &Counters, after: &Counters) -> GapCpu {
         let cpu = result.cpu;
         if result.stuck {
-            let text = format!("the thread on CPU {cpu} did not end: something more urgent keeps that CPU");
+            let text = format!("the thread on CPU {cpu} did not end: a thread of higher priority occupies that CPU");
             self.remarks.narrowed.push(text);
         }
         if result.untaken > 0 {
@@ -263,7 +263,7 @@ impl Look {
             }
         }
         if hardware.virtualisation.is_none() {
-            self.remarks.notes.push("unknown whether this is a virtual machine".into());
+            self.remarks.notes.push("it is unknown whether this is a virtual machine".into());
         }
         let cost = clock_read_cost();
         if cost >= self.plan.threshold.0 as f64 / 4.0 {

@@ -1,4 +1,4 @@
-//! Policy and windows of the reading threads, and limits of the kernel's trace.
+//! Policy and reading windows of the threads, and limits of the kernel's trace.
 
 use super::Remarks;
 use crate::error::ProofError;
@@ -7,7 +7,7 @@ use punctual_rt::{Refused, granted_nice, try_scheduling};
 use punctual_units::{CpuList, Nanos, Priority, Scheduling};
 use std::fs::read_to_string;
 
-/// As for the hwlat tracer, which reads half of each second.
+/// Length of a cycle, as for the hwlat tracer, which reads for half of each second.
 const CYCLE: Nanos = Nanos::from_secs(1);
 
 /// FIFO 90 or the requested priority; SCHED_OTHER with a note if FIFO is refused and no priority was requested.
@@ -26,7 +26,7 @@ pub(super) fn scheduling(priority: Option<Priority>, remarks: &mut Remarks) -> R
     Ok(granted_nice(Scheduling::Other { nice: 0 }))
 }
 
-/// Windows that do not trigger real-time throttling.
+/// Chooses windows that do not trigger real-time throttling.
 pub(super) fn plan(
     cpus: CpuList,
     scheduling: Scheduling,
@@ -48,8 +48,8 @@ pub(super) fn plan(
     GapPlan { cpus, scheduling, cycle: CYCLE, window, duration, threshold }
 }
 
-/// The longest window of each cycle that uses at most four fifths of what throttling allows. `runtime` and `period` in
-/// µs.
+/// The longest window of each cycle that uses at most four fifths of the time allowed by throttling. `runtime` and
+/// `period` are in µs.
 fn window(runtime: i64, period: i64) -> Nanos {
     let (Ok(runtime), Ok(period)) = (u64::try_from(runtime), u64::try_from(period)) else { return Nanos(CYCLE.0 / 2) };
     if runtime >= period {
@@ -66,9 +66,11 @@ fn window(runtime: i64, period: i64) -> Nanos {
 pub(super) fn blind(missing: &[String]) -> Vec<String> {
     let lacks = |event: &str| missing.iter().any(|name| name == event);
     let mut remarks = Vec::new();
-    // x86 has the former, Arm the latter.
+    // x86 has the first event, Arm the second.
     if lacks("irq_vectors:call_function_entry") && lacks("ipi:ipi_entry") {
-        remarks.push("this kernel does not trace interrupts between CPUs: a short gap may be one".to_owned());
+        remarks.push(
+            "this kernel does not trace interrupts between CPUs: a short gap may be such an interrupt".to_owned(),
+        );
     }
     if lacks("nmi:nmi_handler") {
         remarks.push("this kernel does not trace NMIs: a gap may be one".to_owned());

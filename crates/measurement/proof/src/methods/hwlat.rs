@@ -1,5 +1,5 @@
-//! `hwlat`: the kernel's detector (kernel/trace/trace_hwlat.c) in a private instance. Its thread moves from CPU to CPU;
-//! in each window (1 s) it reads the clock with interrupts disabled for half of the time, and reports the longest gap,
+//! `hwlat`: the kernel's detector (kernel/trace/trace_hwlat.c) in a private instance. Its thread moves from CPU to CPU.
+//! In each window (1 s) it reads the clock with interrupts disabled for half of the time, and reports the longest gap,
 //! if any.
 
 use super::timerlat;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 pub(super) const LABEL: &str = "hardware latency";
 
-/// At most one gap a second is reported.
+/// Interval at which the trace is read. The detector reports at most one gap per second.
 const EVERY: Nanos = Nanos::from_secs(1);
 
 /// DEFAULT_SAMPLE_WINDOW and DEFAULT_LAT_THRESHOLD (kernel/trace/trace_hwlat.c), used if the files cannot be read.
@@ -40,6 +40,8 @@ struct Hwlat {
     failed: Option<String>,
 }
 
+/// Starts the tracer on the CPUs of the plan.
+///
 /// # Errors
 /// The tracer cannot be used; everything is restored.
 pub(super) fn start(plan: &Plan) -> Result<Box<dyn Meter>, ProofError> {
@@ -55,7 +57,7 @@ pub(super) fn start(plan: &Plan) -> Result<Box<dyn Meter>, ProofError> {
     instance.limit(plan.cpus.iter().map(|cpu| cpu.0)).map_err(environment)?;
     instance.start_tracer("hwlat").map_err(environment)?;
     let flight = Flight::new(instance).map_err(environment)?;
-    // Read while the tracer runs: if tracing_thresh is 0, the kernel sets its own threshold for that time.
+    // Read while the tracer runs, because the kernel sets its own threshold during that time if tracing_thresh is 0.
     let micros = |path: &str, usual| number(&tracefs.root().join(path)).unwrap_or(usual).max(1);
     let start = monotonic();
     Ok(Box::new(Hwlat {
@@ -99,7 +101,7 @@ impl Hwlat {
         Ok(())
     }
 
-    /// Windows without a gap are samples, too, for which only an upper bound is known.
+    /// Results of all windows. Windows without a gap are samples as well, for which only an upper bound is known.
     fn part(&self, took: Nanos) -> Part {
         let mut part = Part { label: Some(LABEL), ..Part::default() };
         // The detector visits the CPUs without reporting which one it is on, so a window that may belong to another CPU
@@ -135,7 +137,7 @@ impl Hwlat {
     fn notes(&self) -> Vec<String> {
         let (window, threshold) = (self.window, self.threshold);
         let nmis = match self.nmis {
-            0 => "no NMI occurred in a gap, so Linux caused none of them".to_owned(),
+            0 => "no NMI occurred in a gap, so Linux did not cause the gaps".to_owned(),
             n => format!("{n} NMIs occurred in gaps; these are caused by Linux"),
         };
         vec![

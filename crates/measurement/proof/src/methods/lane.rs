@@ -1,9 +1,9 @@
 //! Assembles one CPU's timerlat samples.
 //!
 //! Each activation has two or three records: the latency of the timer interrupt, of the thread and, with a user-space
-//! thread, of its return to user space. All carry the same number, which counts activations: a missing number was
-//! recorded and lost. A period that passed while the thread was late is not an activation and has no number
-//! (wait_next_period() in kernel/trace/trace_osnoise.c skips it silently); it is visible in the times between releases.
+//! thread, of its return to user space. All carry the number of the activation, so a missing number shows a lost
+//! record. A period that passed while the thread was late is not an activation and has no number (wait_next_period() in
+//! kernel/trace/trace_osnoise.c skips it silently). It is detected by the time between releases.
 
 use punctual_measure::Cell;
 use punctual_rt::Wakeup;
@@ -14,35 +14,35 @@ use std::sync::Arc;
 /// Kinds of latency: interrupt, thread, return to user space.
 pub(super) const KINDS: usize = 3;
 
-/// Maximum latency: a year.
+/// Maximum plausible latency: one year.
 const LONGEST: u64 = 366 * 86_400 * 1_000_000_000;
 
 pub(super) struct Lane {
     /// Cells of interrupt, thread and user space, in this order.
     pub cells: [Arc<Cell>; KINDS],
-    /// Missing records, by kind.
+    /// Number of missing records, by kind.
     pub lost: [u64; KINDS],
-    /// Number of times the numbering restarted because the tracer was restarted.
+    /// Number of times the numbering restarted because another program restarted the tracer.
     pub restarts: u64,
     user: bool,
     period: u64,
     from: u64,
     to: u64,
-    /// One release; all others are whole periods apart from it.
+    /// A reference release. All other releases are whole periods apart from it.
     base: Option<u64>,
     pending: Option<Activation>,
 }
 
 struct Activation {
     count: u64,
-    /// Number of periods from the base.
+    /// Number of periods since the reference release.
     index: u64,
     release: u64,
     latencies: [Option<u64>; KINDS],
 }
 
 impl Lane {
-    /// Counts activations released in `from..to`; `user`: with three records each.
+    /// Counts activations released in `from..to`. `user` is true if each has three records.
     pub fn new(period: Nanos, keep: usize, from: Nanos, to: Nanos, user: bool) -> Lane {
         Lane {
             cells: [(); KINDS].map(|()| Arc::new(Cell::new(keep))),
@@ -57,7 +57,7 @@ impl Lane {
         }
     }
 
-    /// Takes a record: the time it was written, and its contents.
+    /// Processes a record: the time it was written, and its contents.
     pub fn record(&mut self, t_ns: u64, count: u64, context: TimerlatContext, latency: u64) {
         let latency = latency.min(LONGEST);
         if self.pending.as_ref().is_none_or(|pending| pending.count != count) {
@@ -80,7 +80,7 @@ impl Lane {
             self.restarts += 1;
             self.base = None;
         }
-        // Records are written a little after the time they report: the earliest shows the grid best.
+        // Records are written shortly after the time they describe, so the earliest one determines the grid best.
         let base = *self.base.get_or_insert(release);
         let index = release.saturating_sub(base).saturating_add(self.period / 2) / self.period;
         let ideal = base.saturating_add(index.saturating_mul(self.period));
@@ -103,14 +103,14 @@ impl Lane {
         self.pending = Some(Activation { count, index, release, latencies: [None; KINDS] });
     }
 
-    /// How many of the `periods` that begin with a release are recorded.
+    /// Number of recorded periods among the `periods` that begin with this release.
     fn periods_in(&self, release: u64, periods: u64) -> u64 {
         let counts = (self.from..self.to).contains(&release);
         if counts { periods.min(self.to.saturating_sub(release).saturating_sub(1) / self.period) } else { 0 }
     }
 
-    /// Counts an activation and the periods that passed before the next one. `whole`: all its records should be
-    /// present.
+    /// Counts an activation and the periods that passed before the next one. `whole` is true if all its records should
+    /// be present.
     fn settle(&mut self, activation: &Activation, skipped: u64, whole: bool) {
         if !(self.from..self.to).contains(&activation.release) {
             return;
@@ -123,7 +123,8 @@ impl Lane {
                 continue;
             };
             let release = Nanos(activation.release);
-            // A timely interrupt can have a late thread, whose skipped periods are not the interrupt's.
+            // A thread can be late although the interrupt is not. The skipped periods are then not attributed to the
+            // interrupt.
             let own = skipped.min(latency / self.period);
             let woke = Nanos(activation.release.saturating_add(latency));
             cell.record(&Wakeup { cycle: activation.index, release, woke, skipped: own }, self.period);
@@ -131,8 +132,8 @@ impl Lane {
         }
     }
 
-    /// Counts the last activation, and as skipped the periods since then that ended more than a period ago without
-    /// records. Returns the time since which a thread that has not run until `now` has been waiting.
+    /// Counts the last activation, and as skipped the subsequent periods without records that ended more than a period
+    /// ago. Returns the time since which a thread that has not run until `now` has been waiting.
     pub fn finish(&mut self, now: Nanos) -> Option<u64> {
         let last = self.pending.take()?;
         self.to = self.to.min(now.0.saturating_sub(self.period)).max(last.release.saturating_add(1).min(self.to));
@@ -191,7 +192,7 @@ mod tests {
         assert_eq!((counts(&lane), lane.lost), (vec![(2, 3), (2, 3), (0, 0)], [0; 3]));
         let late = lane.cells[1].worst()[0];
         assert_eq!((late.latency, late.skipped), (3_400_000, 3));
-        // 2.4, 1.4 and 0.4 ms late; the interrupt of a skipped period is not late.
+        // Delays of 2.4, 1.4 and 0.4 ms. The interrupt of a skipped period is not late.
         assert!(lane.cells[1].histograms().1.max().is_some_and(|max| (2_390_000..2_420_000).contains(&max)));
         assert_eq!(lane.cells[0].histograms().1.max(), Some(0));
     }
@@ -209,7 +210,7 @@ mod tests {
     #[test]
     fn records_that_are_written_late_move_nothing() {
         let mut lane = lane(false);
-        // The first record is written 300 µs after the time it reports, the later ones immediately.
+        // The first record is written 300 µs after the time it describes, the later ones immediately.
         lane.record(1_000 * MS + 302_000, 1, Irq, 2_000);
         lane.record(1_000 * MS + 5_000, 1, Thread, 5_000);
         (1..50).for_each(|n| activation(&mut lane, n + 1, 1_000 * MS + n * MS, &[2_000, 5_000]));

@@ -1,6 +1,6 @@
-//! Measurements other than wakeups of a sleeping thread: a thread that never sleeps (`busy-poll`), and two kernel
-//! tracers (`timerlat`, `hwlat`). Each writes an ordinary run directory whose phases are named after their values, so
-//! that reports, claims and the judge treat them like the phases of an imported run.
+//! Measurements other than the wakeups of a sleeping thread: a thread that never sleeps (`busy-poll`), and two kernel
+//! tracers (`timerlat`, `hwlat`). Each writes an ordinary run directory whose phases are named after the measured
+//! values. Reports, claims and the judge treat them like the phases of an imported run.
 
 mod hwlat;
 mod lane;
@@ -65,10 +65,10 @@ impl FromStr for Method {
 }
 
 impl Method {
-    /// CPUs to measure among the requested ones (`None`: all), and remarks.
+    /// Selects the CPUs to measure among the requested ones (`None`: all), and returns remarks.
     ///
     /// # Errors
-    /// The policy, the period or the CPUs are not possible, or this kernel lacks the tracer.
+    /// The policy, the period or the CPUs are not supported, or the kernel lacks the tracer.
     pub(crate) fn check(
         self,
         topology: &Topology,
@@ -85,7 +85,7 @@ impl Method {
         Ok((cpus, None))
     }
 
-    /// The options that determine the policy. hwlat has its own thread, whose policy cannot be chosen.
+    /// The options that determine the policy. The policy of hwlat's kernel thread cannot be chosen.
     ///
     /// # Errors
     /// A policy was chosen for hwlat.
@@ -123,7 +123,7 @@ impl Method {
     /// Starts a phase.
     ///
     /// # Errors
-    /// The measurement is refused what it needs.
+    /// A thread, a tracer or a setting that the measurement needs is refused.
     pub(crate) fn start(self, plan: &Plan) -> Result<Box<dyn Meter>, ProofError> {
         match self {
             Method::BusyPoll => poll::start(plan),
@@ -140,7 +140,7 @@ impl Method {
         }
     }
 
-    /// The phase ID of these values: `2-cpu-thread-latency` if a load has more than one kind.
+    /// The phase ID of these values, for example `2-cpu-thread-latency`, if a load has more than one kind.
     pub(crate) fn phase_id(self, id: &str, label: &str) -> String {
         match self {
             Method::Timerlat => format!("{id}-{}", label.to_ascii_lowercase().replace(' ', "-")),

@@ -14,8 +14,8 @@ pub(super) fn start(plan: &Plan) -> Result<Box<dyn Meter>, ProofError> {
     Ok(Box::new(Threads { running, scheduling: plan.scheduling, label: Some(LABEL) }))
 }
 
-/// CPUs to read on among the requested ones (`None`: all), and remarks. With a real-time policy one CPU is always left
-/// for the kernel's own work and for the user to end the run.
+/// Selects the CPUs to read on among the requested ones (`None`: all), and returns remarks. With a real-time policy one
+/// CPU is always left free for the kernel's own work and for the user to end the run.
 ///
 /// # Errors
 /// All CPUs were requested, or there is only one.
@@ -53,18 +53,21 @@ pub(super) fn cpus(
     }
 }
 
-/// Notes on what takes the CPU from a real-time thread that never sleeps under the kernel's current settings.
+/// Notes on the mechanisms that interrupt a real-time thread that never sleeps, under the kernel's current settings.
 pub(super) fn notes(scheduling: Scheduling, fair_server: Option<bool>) -> Vec<String> {
     if !matches!(scheduling.policy(), Policy::Fifo | Policy::Rr) {
-        return vec!["threads of an ordinary policy share their CPUs: a gap may be another thread's turn".into()];
+        return vec![
+            "threads of an ordinary policy share their CPUs: a gap may be the time slice of another thread".into(),
+        ];
     }
     let number = |name| read_to_string(format!("/proc/sys/kernel/{name}")).ok()?.trim().parse::<i64>().ok();
     let limit = number("sched_rt_runtime_us").zip(number("sched_rt_period_us"));
     takers(limit, fair_server, punctual_machine::rt_group_sched(&Live::new()))
 }
 
-/// `limit`: kernel.sched_rt_runtime_us and kernel.sched_rt_period_us; `groups`: CONFIG_RT_GROUP_SCHED, with which RT
-/// throttling remained when Linux 6.12 added the fair server (commit 5f6bd380c7bd).
+/// Describes these mechanisms. `limit`: kernel.sched_rt_runtime_us and kernel.sched_rt_period_us. `groups`:
+/// CONFIG_RT_GROUP_SCHED, with which RT throttling remained when Linux 6.12 added the fair server (commit
+/// 5f6bd380c7bd).
 fn takers(limit: Option<(i64, i64)>, fair_server: Option<bool>, groups: Option<bool>) -> Vec<String> {
     let throttles = limit.map(|(runtime, period)| runtime >= 0 && runtime < period);
     let mut notes = Vec::new();
@@ -141,7 +144,7 @@ mod tests {
         assert!(error.is_usage() && error.to_string().contains("--cpus 1-3"), "{error}");
         let error = cpus(&machine("2"), list("2"), false, fifo()).unwrap_err();
         assert!(error.to_string().contains("--policy other"), "{error}");
-        // CPUs that this process may not use do not count.
+        // CPUs outside the affinity mask of this process do not count.
         assert!(cpus(&machine("1-2"), list("1-2"), true, fifo()).is_err());
     }
 
@@ -164,7 +167,7 @@ mod tests {
         assert!(both.len() == 2 && both[1].starts_with("RT throttling"), "{both:?}");
         assert!(text(limit, Some(false), Some(false)).starts_with("neither"));
         assert!(text(off, Some(false), None).starts_with("neither"));
-        // −1 does not stop the fair server.
+        // A runtime of −1 does not disable the fair server.
         let still = text(off, Some(true), None);
         assert!(still.contains("fair server") && !still.contains("did not run at all"), "{still}");
         assert!(text(off, None, None).contains("unless it is off too"));

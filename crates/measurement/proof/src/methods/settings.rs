@@ -1,4 +1,4 @@
-//! Tracer settings shared by all instances: recorded, changed, and restored.
+//! Records, changes and restores tracer settings that all instances share.
 
 use crate::error::ProofError;
 use punctual_journal::{Journal, Lease, Undo};
@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Changed settings. Restored by [`Settings::restore`] or drop; after kill -9 by the next start.
+/// Changed settings. They are restored by [`Settings::restore`] or drop, or after kill -9 by the next start.
 #[derive(Debug)]
 pub(super) struct Settings(Option<Lease>);
 
@@ -28,8 +28,8 @@ impl Change {
         Ok((old != new).then_some(Change { path, old, new }))
     }
 
-    /// Changes an option in a file that lists all options, with the prefix `NO_` on disabled ones (osnoise/options).
-    /// `None` if the option has the wanted state, or if this kernel does not have it.
+    /// Changes an option in a file that lists all options and marks disabled ones with the prefix `NO_`
+    /// (osnoise/options). `None` if the option has the wanted state, or the kernel does not have it.
     ///
     /// # Errors
     /// The file exists but cannot be read.
@@ -46,10 +46,10 @@ impl Change {
 }
 
 impl Settings {
-    /// Makes the changes in order; each is recorded first.
+    /// Makes the changes in order. Each is journalled before it is made.
     ///
     /// # Errors
-    /// The journal cannot be written, or a change is refused: all changes are undone.
+    /// The journal cannot be written, or a change is refused. All changes are undone.
     pub fn change(journal: &Journal, changes: Vec<Change>) -> Result<Settings, ProofError> {
         if changes.is_empty() {
             return Ok(Settings(None));
@@ -65,6 +65,8 @@ impl Settings {
         Ok(Settings(Some(lease)))
     }
 
+    /// Restores the settings.
+    ///
     /// # Errors
     /// A list of what could not be restored.
     pub fn restore(&mut self) -> Result<(), Vec<String>> {
@@ -72,8 +74,8 @@ impl Settings {
     }
 }
 
-/// Reads the file in a single read: osnoise/cpus answers EINVAL if the buffer is too small for all of it, also at its
-/// end (osnoise_cpus_read()).
+/// Reads the file in a single read(2): osnoise/cpus fails with EINVAL if the buffer is too small for all of it, even at
+/// the end of the file (osnoise_cpus_read()).
 fn read(path: &Path) -> io::Result<String> {
     let mut room = vec![0; 32 << 10];
     let n = File::open(path)?.read(&mut room)?;
@@ -81,7 +83,7 @@ fn read(path: &Path) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&room).into_owned())
 }
 
-/// Writes the file in a single write, without creating it.
+/// Writes an existing file in a single write(2).
 pub(crate) fn write(path: &Path, text: &str) -> io::Result<()> {
     File::options().write(true).truncate(true).open(path)?.write_all(text.as_bytes())
 }

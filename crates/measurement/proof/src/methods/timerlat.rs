@@ -1,4 +1,4 @@
-//! `timerlat`: the kernel's measurement of a periodic thread, in a private instance. Every sample is read.
+//! `timerlat`: the kernel's measurement of a periodic thread, in a private instance. All samples are recorded.
 
 use super::lane::{KINDS, Lane};
 use super::settings::{Change, Settings};
@@ -18,10 +18,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Same names as in the importer of rtla.
+/// Names of the kinds, equal to those used when importing files of rtla.
 pub(super) const LABELS: [&str; KINDS] = ["IRQ latency", "thread latency", "return-to-user latency"];
 
-/// Interval at which the buffer is read: up to 100 000 records of 32 bytes at the shortest period, in at least 512 KiB.
+/// Interval at which the buffer is read. At the shortest period a CPU writes some 3000 records of 32 bytes in it; its
+/// buffer holds at least 512 KiB.
 const EVERY: Nanos = Nanos::from_millis(100);
 
 /// timerlat_min_period and timerlat_max_period (kernel/trace/trace_osnoise.c).
@@ -32,10 +33,10 @@ pub(super) struct Timerlat {
     end: Nanos,
     period: Nanos,
     lanes: Vec<(CpuId, Lane)>,
-    /// CPU, thread ID and policy of the kernel's threads, or of ours.
+    /// CPU, thread ID and policy of the kernel's threads, or of those of the user-space process.
     threads: Vec<(CpuId, i32, Scheduling)>,
     stream: Stream,
-    // In the order in which they have to end: readers of the files, the tracer, its settings.
+    // The fields are in the order in which they must be released: readers of the files, the tracer, its settings.
     user: Option<User>,
     flight: Option<Flight>,
     settings: Settings,
@@ -44,6 +45,8 @@ pub(super) struct Timerlat {
     notes: Vec<String>,
 }
 
+/// Checks period and policy.
+///
 /// # Errors
 /// timerlat does not support the period or the policy.
 pub(super) fn check(period: Nanos, scheduling: Scheduling) -> Result<(), ProofError> {
@@ -61,10 +64,10 @@ pub(super) fn check(period: Nanos, scheduling: Scheduling) -> Result<(), ProofEr
     }
 }
 
-/// A tracefs with this tracer.
+/// Finds a tracefs that offers this tracer.
 ///
 /// # Errors
-/// There is none; the text says which kernel has one.
+/// The kernel lacks the tracer. The text names a kernel that has it.
 pub(super) fn find(tracer: &str) -> Result<Tracefs, ProofError> {
     let environment = |e: TracefsError| ProofError::Environment(e.to_string());
     let tracefs = Tracefs::find().map_err(environment)?;
@@ -80,20 +83,24 @@ pub(super) fn find(tracer: &str) -> Result<Tracefs, ProofError> {
     )))
 }
 
+/// Starts the tracer and, if the kernel supports it, its user-space process.
+///
 /// # Errors
 /// The tracer cannot be used; everything is restored.
 pub(super) fn start(plan: &Plan) -> Result<Box<dyn Meter>, ProofError> {
     let environment = |e: TracefsError| ProofError::Environment(e.to_string());
     let tracefs = find("timerlat")?;
     if let Some(who) = user_of(tracefs.root()) {
-        let text =
-            format!("{} uses the osnoise or timerlat tracer, whose settings all users share: end it", who.display());
+        let text = format!(
+            "{} uses the osnoise or timerlat tracer, whose settings are shared: end that process first",
+            who.display()
+        );
         return Err(ProofError::Environment(text));
     }
     let osnoise = tracefs.root().join("osnoise");
     let has_user = plan.cpus.iter().all(|cpu| user::file(&osnoise, cpu).exists());
     let journal = Journal::of_user();
-    // Before the instance: after a kill, changes are restored in reverse order.
+    // Created before the instance, because changes are restored in reverse order after a kill.
     let settings = Settings::change(&journal, changes(&osnoise, plan, has_user)?)?;
     let config = Config { events: &[], buffer_kb: None, tracer: None, stacks: None };
     let mut instance = Instance::create(&tracefs, &journal, &config).map_err(environment)?;
@@ -135,7 +142,7 @@ fn changes(osnoise: &Path, plan: &Plan, user: bool) -> Result<Vec<Change>, Proof
     let mut changes = Vec::new();
     changes.extend(Change::of(osnoise.join("timerlat_period_us"), (plan.period.0 / 1_000).to_string())?);
     changes.extend(Change::of(osnoise.join("cpus"), plan.cpus.to_string())?);
-    // Another user's threshold would end our recording.
+    // A threshold set by another user would end the recording.
     for name in ["stop_tracing_us", "stop_tracing_total_us", "print_stack"] {
         let path = osnoise.join(name);
         if path.exists() {
@@ -177,7 +184,7 @@ fn threads_named(prefix: &str) -> Vec<(CpuId, i32)> {
     let thread = |name: &str| {
         let tid: i32 = name.parse().ok()?;
         let comm = fs::read_to_string(format!("/proc/{tid}/comm")).ok()?;
-        // Any thread can have such a name; a kernel thread has an empty command line.
+        // Any thread can have such a name, but only kernel threads have an empty command line.
         let kernel = fs::read(format!("/proc/{tid}/cmdline")).ok()?.is_empty();
         let cpu = comm.trim().strip_prefix(prefix)?.parse().ok()?;
         kernel.then_some((CpuId(cpu), tid))
@@ -277,7 +284,7 @@ impl Meter for Timerlat {
     }
 
     fn cells(&self) -> Vec<(CpuId, Arc<Cell>)> {
-        // The thread's cell, which every kernel has.
+        // The cell of the thread latency, which every kernel reports.
         self.lanes.iter().map(|(cpu, Lane { cells: [_, thread, _], .. })| (*cpu, Arc::clone(thread))).collect()
     }
 

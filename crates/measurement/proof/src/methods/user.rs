@@ -1,7 +1,7 @@
 //! The user-space part of timerlat: a process with a thread per CPU that sleeps in osnoise/per_cpu/cpuN/timerlat_fd, so
 //! that the tracer records its return to user space (Linux 6.5, kernel/trace/trace_osnoise.c, timerlat_fd_read()).
 //!
-//! A separate process, because the kernel kills the processes that hold the file when the tracer is disabled.
+//! It is a separate process because the kernel kills the processes that hold the file open when the tracer is disabled.
 
 use crate::error::ProofError;
 use punctual_rt::Attributes;
@@ -31,7 +31,7 @@ pub(super) struct Thread {
     pub got: Scheduling,
 }
 
-/// The reading process. Killed on drop.
+/// The user-space process. Dropping it kills the process.
 #[derive(Debug)]
 pub(super) struct User {
     child: Child,
@@ -46,7 +46,7 @@ impl User {
     /// Starts the process and waits until all its threads are about to read.
     ///
     /// # Errors
-    /// A thread was refused what it needs.
+    /// A thread could not be created, or its policy was refused.
     pub fn start(osnoise: &Path, cpus: &CpuList, scheduling: Scheduling) -> Result<User, ProofError> {
         let failed = |why: String| ProofError::Environment(format!("timerlat's user-space threads: {why}"));
         let wanted = Wanted { folder: osnoise.to_owned(), cpus: cpus.clone(), scheduling };
@@ -71,14 +71,14 @@ impl User {
         Ok(user)
     }
 
-    /// True if the process ended without a request.
+    /// True if the process ended without being asked to.
     pub fn has_ended(&mut self) -> bool {
         !matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Ends the process, which must not hold the files when the tracer is disabled.
+    /// Ends the process, so that it does not hold the files open when the tracer is disabled.
     pub fn end(&mut self) {
-        // It may have ended already.
+        // The process may have ended already.
         let _ = self.child.kill();
         let _ = watchdog::wait(&mut self.child, "the end of timerlat's process", watchdog::GRACE);
     }
@@ -90,7 +90,7 @@ impl Drop for User {
     }
 }
 
-/// Main function of that process; `words` are the arguments after [`TIMERLAT_ARG`]. Returns the exit code.
+/// Main function of the user-space process. `words` are the arguments after [`TIMERLAT_ARG`]. Returns the exit code.
 pub fn timerlat_main(mut words: impl Iterator<Item = OsString>) -> i32 {
     let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
     let wanted = words.next().and_then(|text| serde_json::from_slice::<Wanted>(text.to_str()?.as_bytes()).ok());
@@ -107,7 +107,7 @@ pub fn timerlat_main(mut words: impl Iterator<Item = OsString>) -> i32 {
             }
         }
     }
-    // Blocks until the other end is closed, which is when the program ends.
+    // Blocks until the parent closes the other end, which it does when it ends.
     let _ = std::io::stdin().read(&mut [0]);
     0
 }
@@ -118,7 +118,7 @@ fn say(line: &str) {
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());
 }
 
-/// Body of a thread. It has to be on one CPU before it opens the file.
+/// Body of a thread, which must be pinned before it opens the file.
 fn read(path: &Path, cpu: CpuId, scheduling: Scheduling) {
     let attributes = Attributes { scheduling, cpu: Some(cpu), lock_stack: true };
     let applied = match attributes.apply() {

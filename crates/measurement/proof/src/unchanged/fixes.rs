@@ -1,4 +1,5 @@
-//! The journal of changes before and after a run: pending fixes that may be reverted, and changes made meanwhile.
+//! The journal of changes before and after a run: fixes that are pending and may be reverted, and changes made during
+//! the run.
 
 use punctual_fix::{Entry, Journal, Real, Set, State, TRIAL_RULE};
 use std::io::ErrorKind;
@@ -25,7 +26,7 @@ impl Fixes {
                 unknown: None,
             },
             Err(e) => {
-                let who = if e.source.kind() == ErrorKind::PermissionDenied { " (only root can)" } else { "" };
+                let who = if e.source.kind() == ErrorKind::PermissionDenied { " (requires root)" } else { "" };
                 let what = "unknown whether a fix waits for confirmation";
                 Fixes { unknown: Some(format!("{e}{who}: {what}")), ..nothing }
             }
@@ -36,7 +37,7 @@ impl Fixes {
         self.unknown.clone()
     }
 
-    /// Fixes that may be undone at any time, with the command that decides.
+    /// Fixes that may be undone at any time, each with the command that confirms or undoes it.
     pub fn waiting(&self) -> Vec<String> {
         let is_open = |set: &Set| self.entries.iter().any(|entry| entry.set == set.id && entry.is_open());
         let mut waiting = Vec::new();
@@ -61,7 +62,7 @@ impl Fixes {
         waiting.into_iter().map(str::to_owned).collect()
     }
 
-    /// Changes that this program made or undid since.
+    /// Changes that this program made or undid since `self` was read.
     pub fn since(&self, later: &Fixes) -> Vec<String> {
         let before = |entry: &Entry| self.entries.iter().find(|other| other.id == entry.id).map(|other| other.state);
         let is_done = |entry: &&Entry| match (before(entry), entry.state) {

@@ -1,5 +1,5 @@
-//! Detects changes of the machine during a measurement, and other measurements on the same CPUs. Checked before the
-//! first phase, between phases and after the last one, so that no measured CPU is disturbed. See
+//! Detects changes to the machine during a measurement, and other measurements on the same CPUs. To leave the measured
+//! CPUs undisturbed, it checks only before the first phase, between phases and after the last one. See
 //! docs/adr/0034-nobody-changes-the-machine-under-a-proof.md.
 
 mod fixes;
@@ -28,7 +28,7 @@ pub(crate) struct Unchanged {
 }
 
 impl Unchanged {
-    /// Enters this process in the register; `journal` is the directory of the journal of changes.
+    /// Registers this process. `journal` is the directory of the journal of changes.
     ///
     /// # Errors
     /// Another process is changing the machine.
@@ -58,12 +58,12 @@ impl Unchanged {
         Ok(unchanged)
     }
 
-    /// Problems found so far that make the run inconclusive.
+    /// Problems found so far; each makes the run inconclusive.
     pub fn problems(&self) -> &[String] {
         &self.problems
     }
 
-    /// Looks for foreign programs that measure. Called between phases.
+    /// Looks for unregistered programs that measure or load the machine. Called between phases.
     pub fn look(&mut self) {
         let known: Vec<u32> = self.register.iter().flat_map(Register::others).map(|other| other.pid).collect();
         let (measuring, loading) = self.programs.look(&known);
@@ -71,7 +71,7 @@ impl Unchanged {
         self.notes.extend(loading.into_iter().map(|who| format!("{who} also loads this machine")));
     }
 
-    /// Compares with the current state; returns problems that make the run inconclusive, and remarks.
+    /// Compares the state with the current one. Returns problems, which make the run inconclusive, and remarks.
     pub fn end(mut self, journal: &Path) -> (Vec<Problem>, Vec<String>) {
         self.look();
         let (problems, notes) = (&mut self.problems, &mut self.notes);
@@ -83,13 +83,13 @@ impl Unchanged {
         problems.extend(self.fixes.since(&Fixes::look(journal)));
         let (changed, moved) = self.settings.since(&Settings::read(&Live::new()));
         problems.extend(listed("changed while it was measured", &changed));
-        notes.extend(listed("changed by irqbalance or against heat while it was measured", &moved));
+        notes.extend(listed("changed by irqbalance or thermal throttling while it was measured", &moved));
         let problem = |text| Problem { kind: ProblemKind::MachineChanged, text };
         (once(self.problems).into_iter().map(problem).collect(), once(self.notes))
     }
 }
 
-/// Adds another process of this program; on other CPUs it is only a remark.
+/// Adds another process of this program. If it measures other CPUs, it is only a remark.
 fn said(other: &Other, cpus: &CpuList, problems: &mut Vec<String>, notes: &mut Vec<String>) {
     match &other.does {
         Does::Changes => problems.push(format!("{other} changed this machine meanwhile")),
@@ -99,7 +99,7 @@ fn said(other: &Other, cpus: &CpuList, problems: &mut Vec<String>, notes: &mut V
     }
 }
 
-/// Removes duplicates: a process that arrives while this one registers is seen twice.
+/// Removes duplicates: a process that registers at the same time is seen twice.
 fn once(texts: Vec<String>) -> Vec<String> {
     let mut kept: Vec<String> = Vec::new();
     texts.into_iter().for_each(|text| {
@@ -110,7 +110,7 @@ fn once(texts: Vec<String>) -> Vec<String> {
     kept
 }
 
-/// Lists the changes in a sentence.
+/// Lists the changes in one sentence; `None` if there are none.
 fn listed(what: &str, changes: &[String]) -> Option<String> {
     let (shown, more) = changes.split_at(changes.len().min(MOST_SHOWN));
     let more = if more.is_empty() { String::new() } else { format!(", and {} more", more.len()) };

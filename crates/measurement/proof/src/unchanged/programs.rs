@@ -1,9 +1,9 @@
-//! Recognizes foreign programs that measure latency or load a machine by their names.
+//! Recognizes other programs that measure latency or load a machine, by their names.
 
 use std::collections::BTreeMap;
 use std::fs;
 
-/// Programs of rt-tests and of the kernel's tools/tracing/rtla, and rteval, which runs them.
+/// Measuring programs of rt-tests and of the kernel's tools/tracing/rtla, and rteval, which runs them.
 const MEASURE: &[&str] = &[
     "cyclicdeadline",
     "cyclictest",
@@ -27,7 +27,7 @@ const MEASURE: &[&str] = &[
 
 const LOAD: &[&str] = &["hackbench", "pi_stress", "pip_stress", "stress", "stress-ng", "stressapptest"];
 
-/// Commands of this program that measure. They are in the register unless it cannot be shared with them.
+/// Commands of this program that measure. They are normally in the register, unless it cannot be shared with them.
 const OURS: &[&str] = &["bench", "cyclictest", "events", "measure", "prove", "sched", "selftest", "tune", "watch"];
 
 #[derive(Default)]
@@ -42,7 +42,7 @@ struct Process {
 }
 
 impl Programs {
-    /// Programs that measure, and loads, that were not reported before; without this process, its ancestors and its
+    /// Measuring programs and loads that were not reported before. Excludes this process, its ancestors and its
     /// descendants. `known`: processes that are reported elsewhere.
     pub fn look(&mut self, known: &[u32]) -> (Vec<String>, Vec<String>) {
         let processes = processes();
@@ -50,7 +50,7 @@ impl Programs {
         let (mut measuring, mut loading) = (Vec::new(), Vec::new());
         for (pid, process) in &processes {
             let Some((name, measures)) = program(&process.words) else { continue };
-            // The many processes of a load count as one program.
+            // The processes of one load count as one program.
             let is_part = processes.get(&process.parent).is_some_and(|parent| program(&parent.words).is_some());
             let is_ours = is_below(&processes, *pid, own) || is_below(&processes, own, *pid);
             if is_part || is_ours || known.contains(pid) || self.seen.contains(pid) {
@@ -64,8 +64,8 @@ impl Programs {
     }
 }
 
-/// The program's name, and whether it measures; recognized by its own name or by that of the script that an interpreter
-/// runs.
+/// Name of the program, and true if it measures. It is recognized by its own name or by that of the script that an
+/// interpreter runs.
 fn program(words: &[String]) -> Option<(&str, bool)> {
     let name = |word: &String| word.rsplit('/').next().map(|name| name.trim_start_matches('-').to_owned());
     let names: Vec<String> = words.iter().take(2).filter_map(name).collect();
@@ -75,7 +75,7 @@ fn program(words: &[String]) -> Option<(&str, bool)> {
         list.iter().find(|known| asked.is_some_and(|name| name == *known)).copied()
     };
     if names.first().is_some_and(|name| name == "punctual") {
-        // It measures another machine, or starts a local process that is examined itself.
+        // The command measures another machine, or starts a local process that is examined separately.
         if words.iter().any(|word| word == "--target" || word.starts_with("--target=")) {
             return None;
         }
@@ -92,7 +92,7 @@ fn shown(words: &[String], name: &str) -> String {
 /// True if the process is a descendant of `above`.
 fn is_below(processes: &BTreeMap<u32, Process>, pid: u32, above: u32) -> bool {
     let mut at = pid;
-    // Bounded by the number of processes, since parents may change while they are read.
+    // Limits the iterations to the number of processes, since parents may change while they are read.
     for _ in 0..processes.len() {
         if at == above {
             return true;
@@ -165,7 +165,7 @@ mod tests {
         let processes = processes();
         assert!(is_below(&processes, child.id(), std::process::id()));
         assert!(processes.contains_key(&std::process::id()));
-        // It belongs to this program, so it is not reported.
+        // The process belongs to this program, so it is not reported.
         let (measuring, _) = Programs::default().look(&[]);
         child.kill().unwrap();
         child.wait().unwrap();

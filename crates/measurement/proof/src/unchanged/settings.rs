@@ -3,7 +3,7 @@
 use punctual_machine::Machine;
 use std::collections::BTreeMap;
 
-/// Files of one setting each. `*` matches any text within one path component.
+/// Files with one setting each. `*` matches any text within one path component.
 const FILES: &[&str] = &[
     "/proc/irq/*/smp_affinity_list",
     "/proc/irq/default_smp_affinity",
@@ -56,7 +56,7 @@ const FILES: &[&str] = &[
     "/sys/module/workqueue/parameters/*",
 ];
 
-/// Files below /proc/sys that are not settings: the kernel counts in them, or reading them disturbs every CPU
+/// Files below /proc/sys that are not settings: counters of the kernel, and files whose reading disturbs every CPU
 /// (vm.stat_refresh).
 const NOT: &[&str] = &[
     "/proc/sys/kernel/hung_task_detect_count",
@@ -71,7 +71,7 @@ const NOT: &[&str] = &[
 const OF_GROUP: &[&str] = &["cpu.max", "cpuset.cpus", "cpuset.cpus.effective", "cpuset.cpus.partition"];
 
 pub(super) struct Settings {
-    /// Includes policy and priority of kernel threads.
+    /// Value of each setting by path, including policy and priority of kernel threads.
     values: BTreeMap<String, String>,
     /// True if irqbalance runs.
     has_irqbalance: bool,
@@ -104,7 +104,8 @@ impl Settings {
         Settings { values, has_irqbalance, is_cooling }
     }
 
-    /// Settings that differ later, as `path: from → to`; separately those that the machine changes automatically.
+    /// Settings that differ in `later`, as `path: from → to`. Those that the machine changes automatically are in the
+    /// second list.
     pub fn since(&self, later: &Settings) -> (Vec<String>, Vec<String>) {
         let kernels_own = |path: &str| {
             let is_balanced = self.has_irqbalance && later.has_irqbalance && path.starts_with("/proc/irq/");
@@ -112,7 +113,7 @@ impl Settings {
         };
         let (mut changed, mut moved) = (Vec::new(), Vec::new());
         for (path, from) in &self.values {
-            // A missing file disappeared with its device, its thread or its CPU; `online` shows a missing CPU.
+            // A file that is missing disappeared with its device, thread or CPU. A missing CPU shows in `online`.
             let Some(to) = later.values.get(path).filter(|to| *to != from) else { continue };
             let shown = |value: &str| if value.is_empty() { "(empty)".to_owned() } else { value.replace('\t', " ") };
             let text = format!("{path}: {} → {}", shown(from), shown(to));
@@ -144,7 +145,7 @@ fn expand(machine: &dyn Machine, pattern: &str) -> Vec<String> {
     found
 }
 
-/// cgroups(7), version 2.
+/// Files of the process's control groups: cgroups(7), version 2.
 fn of_group(machine: &dyn Machine) -> Vec<String> {
     let read = machine.read("/proc/self/cgroup");
     let own = read.text().and_then(|text| text.lines().find_map(|line| line.strip_prefix("0::"))).unwrap_or("/");
@@ -170,7 +171,7 @@ impl Stat {
         let (head, tail) = text.rsplit_once(')')?;
         let (pid, name) = head.split_once(" (")?;
         let fields: Vec<&str> = tail.split_whitespace().collect();
-        // `fields` starts with the third field of the manual page.
+        // `fields` starts with the third field of the manual page, so indices are those of the manual page minus 3.
         let field = |n: usize| fields.get(n - 3).copied();
         let policy = match field(41)? {
             "0" => "SCHED_OTHER".to_owned(),

@@ -1,4 +1,4 @@
-//! Synthetic recordings, built wakeup by wakeup as the engine would have kept them.
+//! Synthetic recordings, built wakeup by wakeup as the measuring engine would record them.
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use punctual_judge::judge;
