@@ -84,13 +84,14 @@ pub struct RunArgs {
     /// Worst wakeups to keep for each phase and CPU, 1 to 128
     #[arg(long, value_name = "K", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=128))]
     pub worst: u16,
-    /// Do not sample the machine's context: only the measuring threads run, and a killed run keeps finished phases only
+    /// Do not sample the machine's context: only the measuring threads run, and a killed run retains finished phases
+    /// only
     #[arg(long)]
     pub no_context: bool,
     /// Machine that answers the network load (runs `punctual serve`)
     #[arg(long, value_name = "HOST[:PORT]")]
     pub peer: Option<String>,
-    /// File with the peer's secret: a copy of the file that `punctual serve` was given
+    /// File with the peer's secret: a copy of the file passed to `punctual serve`
     #[arg(long, value_name = "FILE", requires = "peer")]
     pub secret_file: Option<PathBuf>,
     /// Directory on a real disk for the files of the io load [default: the run directory]
@@ -109,7 +110,7 @@ pub struct RunArgs {
     /// Trace buffer of each CPU, KiB [default: 1/256 of the memory for all CPUs together, 512 to 4096]
     #[arg(long, value_name = "KIB", value_parser = clap::value_parser!(u64).range(64..=1048576))]
     pub trace_buffer: Option<u64>,
-    /// Do not fsync checkpoints: a power failure may cost more than 10 s of samples
+    /// Do not fsync checkpoints: a power failure may lose more than 10 s of samples
     #[arg(long)]
     pub no_sync: bool,
     /// Run directory to create [default: ./punctual-runs/<time>-<host>]

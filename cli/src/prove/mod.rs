@@ -1,4 +1,4 @@
-//! `prove` and `measure`.
+//! Commands `prove` and `measure`.
 
 pub mod args;
 mod live;
@@ -32,7 +32,7 @@ fn proved(args: &MeasureArgs, started: Nanos) -> Result<Answer, Refusal> {
         return elsewhere("prove", target, args);
     }
     if let Via::Method(method) = args.run.via {
-        return Err(Refusal::usage(format!("prove measures wakeups: write `punctual measure --via {method}`")));
+        return Err(Refusal::usage(format!("prove measures wakeups: use `punctual measure --via {method}`")));
     }
     let mut options = options(&args.run, started);
     if args.run.warmup.is_none() {
@@ -55,7 +55,7 @@ fn measured(args: &MeasureArgs, started: Nanos) -> Result<Answer, Refusal> {
     let options = options(&args.run, started);
     match args.run.via {
         Via::Method(method) if args.tui => {
-            Err(Refusal::usage(format!("--tui shows wakeups: leave it out with --via {method}")))
+            Err(Refusal::usage(format!("--tui shows wakeups: omit it with --via {method}")))
         }
         Via::Method(method) => {
             run("measure", args, &options, &|options, observer| proof::measure_by(method, options, observer))
@@ -131,7 +131,7 @@ pub fn json(done: &Done) -> report::RunResult<'_> {
     result
 }
 
-/// Text of a finished run: complete, or reduced to one screen.
+/// Text of a finished run; a summary for an 80×24 terminal unless `full`.
 pub fn summary(done: &Done, full: bool) -> String {
     let style = report::TextStyle { color: terminal::colour(), width: terminal::width() };
     let root = done.root().display().to_string();

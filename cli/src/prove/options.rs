@@ -8,7 +8,7 @@ use punctual_proof::{self as proof, Options, Trace, Via, When};
 use punctual_units::{Nanos, WakeupSource};
 
 /// Default of `--time-limit`.
-const UNTIL_AT_MOST: Nanos = Nanos::from_secs(12 * 3_600);
+const DEFAULT_TIME_LIMIT: Nanos = Nanos::from_secs(12 * 3_600);
 
 pub fn options(args: &RunArgs, started: Nanos) -> Options {
     let mut claims = args.claims.clone();
@@ -28,7 +28,7 @@ pub fn options(args: &RunArgs, started: Nanos) -> Options {
         cpus: args.cpus.clone(),
         alignment: args.phase.into(),
         duration: args.duration.unwrap_or(Nanos::from_secs(60)),
-        until: args.until_decided.then(|| args.time_limit.unwrap_or(UNTIL_AT_MOST)),
+        until: args.until_decided.then(|| args.time_limit.unwrap_or(DEFAULT_TIME_LIMIT)),
         changes: Some(crate::fix::folder()),
         maxima_block: args.maxima_block.unwrap_or(proof::MAXIMA_BLOCK),
         warmup: args.warmup.unwrap_or(Nanos::ZERO),
@@ -54,13 +54,13 @@ pub fn options(args: &RunArgs, started: Nanos) -> Options {
     }
 }
 
-/// The named loads, or `otherwise` if none is named.
+/// Splits the loads in `named`; returns `otherwise` if there are none.
 pub fn loads(named: &[String], otherwise: &[&str]) -> Vec<String> {
     let named: Vec<String> = named.iter().flat_map(|names| split_loads(names)).collect();
     if named.is_empty() { otherwise.iter().map(|name| (*name).to_owned()).collect() } else { named }
 }
 
-/// Splits `idle,cpu` into two loads; commas inside a command are kept.
+/// Splits `idle,cpu` into two loads; a command may contain commas.
 fn split_loads(text: &str) -> Vec<String> {
     let text = text.trim();
     if text.starts_with("cmd:") {
