@@ -1,14 +1,14 @@
-//! Period, phase and jitter of releases.
+//! Period and phase of releases, jitter of wakeups.
 
 use punctual_units::Nanos;
 
-/// A grid of instants `phase + k · period`, and the deviation of releases from it.
+/// Instants `phase + k · period`, and how far wakeups are from them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grid {
     pub period: Nanos,
     /// Time of the first instant, modulo the period.
     pub phase: Nanos,
-    /// Median deviation of a release from its instant.
+    /// Median distance of a wakeup from the instant of its release.
     pub jitter: Nanos,
     /// Maximum deviation.
     pub jitter_max: Nanos,
@@ -22,10 +22,10 @@ const REGULAR: f64 = 0.8;
 const NEAR: f64 = 0.2;
 
 impl Grid {
-    /// Fits a grid to releases in chronological order; `None` if they are not periodic.
-    pub fn fit(releases: &[u64]) -> Option<Grid> {
-        let first = *releases.first()?;
-        let mut intervals: Vec<u64> = releases.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect();
+    /// Fits a grid to releases in the order of time, each with its wakeup; `None` if they keep to none.
+    pub fn fit(releases: &[(u64, u64)]) -> Option<Grid> {
+        let (first, _) = *releases.first()?;
+        let mut intervals: Vec<u64> = releases.windows(2).map(|pair| pair[1].0.saturating_sub(pair[0].0)).collect();
         if intervals.len() + 1 < crate::FEWEST {
             return None;
         }
@@ -43,7 +43,7 @@ impl Grid {
         {
             return None;
         }
-        let times: Vec<f64> = releases.iter().map(|time| time.saturating_sub(first) as f64).collect();
+        let times: Vec<f64> = releases.iter().map(|(time, _)| time.saturating_sub(first) as f64).collect();
         let (mut period, mut origin) = (median, 0.0);
         let mut numbers: Vec<f64> = Vec::new();
         // The median interval alone would give wrong numbers for distant releases, so the fit starts with a short span
@@ -60,8 +60,9 @@ impl Grid {
             }
             span *= 2;
         }
+        let woken = releases.iter().map(|(_, woken)| woken.saturating_sub(first) as f64);
         let mut distances: Vec<f64> =
-            times.iter().zip(&numbers).map(|(time, number)| (time - origin - number * period).abs()).collect();
+            woken.zip(&numbers).map(|(time, number)| (time - origin - number * period).abs()).collect();
         distances.sort_unstable_by(f64::total_cmp);
         let slots = numbers.last()? - numbers.first()? + 1.0;
         let mut used = numbers.clone();

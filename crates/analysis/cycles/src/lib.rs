@@ -1,9 +1,9 @@
 //! Finds the cycles of a thread from its waits.
 //!
-//! A control thread waits, works, and waits again at the same place in its code. Among all places where it slept, the
-//! one with the longest total sleep is its release. A cycle lasts from a release to the next wait at that place. If the
-//! releases are periodic, they have a period, a phase and a jitter. If a second place is about equally likely,
-//! [`Cycles::ambiguous_with`] names it.
+//! A thread that controls something waits, works, and waits again at the same place in its code. Of all places where it
+//! slept, the one where it slept longest altogether is its release; a cycle lasts from a release to the next wait there.
+//! A timer releases at the time for which it was set, not when the thread wakes. If the releases keep to a grid they have a period, a phase and a jitter. Where two places are about equally likely,
+//! [`Cycles::ambiguous_with`] names the other one.
 //!
 //! Architecture invariant: pure functions; the caller describes each wait and its place.
 
@@ -22,13 +22,15 @@ pub const FEWEST: usize = 4;
 /// The event that ends a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Release {
-    /// clock_nanosleep(2) with TIMER_ABSTIME.
+    /// clock_nanosleep(2) with TIMER_ABSTIME, or a timeout at an absolute time.
     AbsoluteSleep,
-    /// nanosleep(2), clock_nanosleep(2) without TIMER_ABSTIME.
+    /// nanosleep(2), clock_nanosleep(2) without TIMER_ABSTIME, or a relative timeout, as of poll(2).
     RelativeSleep,
     /// A timerfd, also through poll(2), epoll(7) or io_uring(7).
     Timerfd,
-    /// A signal: sigtimedwait(2), or pause(2) and a handler.
+    /// A timer of timer_create(2) or setitimer(2), through its signal.
+    PosixTimer,
+    /// Any other signal: sigtimedwait(2), or pause(2) and a handler.
     Signal,
     /// The end of a SCHED_DEADLINE job: sched_yield(2).
     Deadline,
@@ -39,14 +41,16 @@ pub enum Release {
     /// A character device, such as a GPIO line or an interrupt of uio.
     Device,
     MessageQueue,
-    /// One of several descriptors, or a descriptor of unknown type.
+    /// A request of io_uring(7).
+    Uring,
+    /// One of several descriptors, or one of unknown type.
     Descriptors,
 }
 
 impl Release {
     pub fn is_timer(self) -> bool {
-        use Release::{AbsoluteSleep, Deadline, RelativeSleep, Timerfd};
-        matches!(self, AbsoluteSleep | RelativeSleep | Timerfd | Deadline)
+        use Release::{AbsoluteSleep, Deadline, PosixTimer, RelativeSleep, Timerfd};
+        matches!(self, AbsoluteSleep | RelativeSleep | Timerfd | PosixTimer | Deadline)
     }
 
     pub fn name(self) -> &'static str {
@@ -54,6 +58,7 @@ impl Release {
             Release::AbsoluteSleep => "absolute sleep",
             Release::RelativeSleep => "relative sleep",
             Release::Timerfd => "timerfd",
+            Release::PosixTimer => "POSIX timer",
             Release::Signal => "signal",
             Release::Deadline => "SCHED_DEADLINE",
             Release::Futex => "futex",
@@ -62,6 +67,7 @@ impl Release {
             Release::Socket => "socket",
             Release::Device => "device",
             Release::MessageQueue => "message queue",
+            Release::Uring => "io_uring",
             Release::Descriptors => "poll",
         }
     }
@@ -75,7 +81,9 @@ pub struct Wait {
     pub release: Release,
     /// Time at which the system call began.
     pub begin: Nanos,
-    /// Time at which the thread became runnable; `None` if it did not sleep.
+    /// The time for which the timer that ended it was set; `None`: no timer ended it, or it was not seen.
+    pub due: Option<Nanos>,
+    /// When the thread was made runnable again; `None` if it did not sleep.
     pub woken: Option<Nanos>,
     /// Time at which the system call returned.
     pub end: Nanos,
@@ -85,14 +93,23 @@ impl Wait {
     fn slept(&self) -> u64 {
         self.woken.map_or(0, |woken| woken.0.saturating_sub(self.begin.0))
     }
+
+    fn woken_or_end(&self) -> Nanos {
+        self.woken.unwrap_or(self.end)
+    }
 }
 
 /// A cycle, from a release to the next wait at the same place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cycle {
-    /// Time at which the thread became runnable; if it did not sleep, the time at which its wait returned.
+    /// The time for which its timer was set, which may be before the end of the cycle before. Without one: when the
+    /// thread was made runnable, and if it had not slept, when its wait returned.
     pub release: Nanos,
-    /// Time at which the wait returned.
+    /// `release` is the time for which a timer was set.
+    pub is_due: bool,
+    /// When the thread was made runnable; `None` if it had not slept.
+    pub woken: Option<Nanos>,
+    /// When the wait returned.
     pub start: Nanos,
     /// Time of the next wait at this place.
     pub end: Nanos,
@@ -129,8 +146,16 @@ impl Cycles {
         let &(most, first) = candidates.first()?;
         let rivals: Vec<u32> =
             candidates[1..].iter().filter(|(slept, _)| *slept > most / 2).map(|(_, place)| *place).collect();
-        let timer = |place: u32| waits.iter().any(|wait| wait.place == place && wait.release.is_timer());
-        // If a timer is among several events, it is the release; the other events occur within its cycle.
+        // Where timeouts end some waits and events the others, it is what ends most of them.
+        let release_at = |place: u32| {
+            let mut counts: BTreeMap<Release, usize> = BTreeMap::new();
+            for wait in waits.iter().filter(|wait| wait.place == place) {
+                *counts.entry(wait.release).or_default() += 1;
+            }
+            counts.into_iter().max_by_key(|(_, count)| *count).map(|(release, _)| release)
+        };
+        let timer = |place: u32| release_at(place).is_some_and(Release::is_timer);
+        // A timer among events is what the thread is released by; the events are parts of its cycle.
         let timers: Vec<u32> =
             [first].into_iter().chain(rivals.iter().copied()).filter(|place| timer(*place)).collect();
         let (place, ambiguous_with) = match (timers.as_slice(), rivals.first()) {
@@ -140,22 +165,29 @@ impl Cycles {
             ([], Some(rival)) => (first, Some(*rival)),
         };
         let at: Vec<&Wait> = waits.iter().filter(|wait| wait.place == place).collect();
-        let release =
-            at.iter().map(|wait| wait.release).max_by_key(|kind| at.iter().filter(|w| w.release == *kind).count())?;
+        let release = release_at(place)?;
         let cycle = |pair: &[&Wait]| Cycle {
-            release: pair[0].woken.unwrap_or(pair[0].end),
+            release: pair[0].due.unwrap_or(pair[0].woken_or_end()),
+            is_due: pair[0].due.is_some(),
+            woken: pair[0].woken,
             start: pair[0].end,
             end: pair[1].begin,
         };
         let cycles: Vec<Cycle> = at.windows(2).map(cycle).collect();
-        let releases: Vec<u64> = at.iter().filter_map(|wait| wait.woken).map(|woken| woken.0).collect();
+        let released = |wait: &&Wait| {
+            let woken = wait.woken_or_end();
+            (wait.due.is_some() || wait.woken.is_some()).then(|| (wait.due.unwrap_or(woken).0, woken.0))
+        };
+        let releases: Vec<(u64, u64)> = at.iter().filter_map(released).collect();
         Some(Cycles { place, release, cycles, grid: Grid::fit(&releases), ambiguous_with })
     }
 
     /// The cycle that contains this time; `None` before the first cycle, during waits, and after the last cycle.
     pub fn at(&self, time: Nanos) -> Option<usize> {
-        let at = self.cycles.partition_point(|cycle| cycle.release <= time).checked_sub(1)?;
-        (time <= self.cycles[at].end).then_some(at)
+        // A release may be due before the cycle before it ends.
+        let next = self.cycles.partition_point(|cycle| cycle.start <= time);
+        let is_within = |at: &usize| self.cycles.get(*at).is_some_and(|one| one.release <= time && time <= one.end);
+        next.checked_sub(1).filter(is_within).or_else(|| Some(next).filter(is_within))
     }
 
     /// Time of the first release and of the last wait.

@@ -5,7 +5,7 @@ const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
 
 fn wait(place: u32, release: Release, begin: u64, woken: u64, end: u64) -> Wait {
-    Wait { place, release, begin: Nanos(begin), woken: Some(Nanos(woken)), end: Nanos(end) }
+    Wait { place, release, begin: Nanos(begin), due: None, woken: Some(Nanos(woken)), end: Nanos(end) }
 }
 
 /// Waits of a loop with a period of 1 ms that works for 200 µs.
@@ -20,11 +20,48 @@ fn a_timer_loop_has_its_period_and_its_cycles() {
     let grid = found.grid.unwrap();
     assert_eq!((grid.period, grid.jitter_max, grid.skipped), (Nanos(MS), Nanos(0), 0));
     assert_eq!(found.cycles.len(), 99);
-    assert_eq!(found.cycles[0], Cycle { release: Nanos(MS), start: Nanos(MS + 10 * US), end: Nanos(MS + 200 * US) });
+    let first = found.cycles[0];
+    assert_eq!(
+        (first.release, first.is_due, first.start, first.end),
+        (Nanos(MS), false, Nanos(MS + 10 * US), Nanos(MS + 200 * US))
+    );
     assert_eq!(found.at(Nanos(MS + 100 * US)), Some(0));
     assert_eq!(found.at(Nanos(MS + 300 * US)), None);
     assert_eq!(found.at(Nanos(5)), None);
     assert_eq!(found.at(Nanos(101 * MS)), None);
+}
+
+#[test]
+fn a_release_is_when_the_timer_was_due() {
+    let mut waits = controller(100);
+    for (n, one) in waits.iter_mut().enumerate() {
+        one.due = Some(Nanos((n as u64 + 1) * MS));
+        one.woken = one.woken.map(|woken| Nanos(woken.0 + 5 * US));
+    }
+    // The work of 30 takes until after the next release, for which it then does not sleep.
+    waits[30].begin = Nanos(31 * MS + 400 * US);
+    (waits[30].woken, waits[30].end) = (None, Nanos(31 * MS + 402 * US));
+    waits[31].begin = Nanos(31 * MS + 600 * US);
+    let found = Cycles::find(&waits).unwrap();
+    let grid = found.grid.unwrap();
+    assert_eq!(
+        (grid.period, grid.phase, grid.jitter, grid.jitter_max),
+        (Nanos(MS), Nanos(0), Nanos(5 * US), Nanos(402 * US))
+    );
+    assert_eq!(grid.skipped, 0);
+    let (late, before) = (found.cycles[30], found.cycles[29]);
+    assert_eq!((late.release, late.is_due, late.woken, before.end), (Nanos(31 * MS), true, None, waits[30].begin));
+    assert_eq!(found.at(Nanos(31 * MS + 300 * US)), Some(29));
+    assert_eq!(found.at(Nanos(31 * MS + 401 * US)), Some(30));
+    assert_eq!(found.at(Nanos(40 * MS + 2 * US)), Some(39));
+}
+
+#[test]
+fn a_timeout_now_and_then_is_no_release() {
+    let mut waits: Vec<Wait> =
+        (1..=40).map(|n| wait(1, Release::Futex, n * MS, n * MS + 400 * US, n * MS + 410 * US)).collect();
+    waits.iter_mut().step_by(4).for_each(|one| one.release = Release::AbsoluteSleep);
+    assert_eq!(Cycles::find(&waits).unwrap().release, Release::Futex);
 }
 
 #[test]
@@ -62,9 +99,9 @@ fn a_timer_wins_over_an_event_of_the_same_length_and_two_events_are_ambiguous() 
 
 #[test]
 fn events_at_random_have_no_period() {
-    let times = [0u64, 3, 4, 11, 12, 25, 26, 31, 50, 52].map(|n| n * MS);
+    let times = [0u64, 3, 4, 11, 12, 25, 26, 31, 50, 52].map(|n| (n * MS, n * MS));
     assert_eq!(Grid::fit(&times), None);
-    let waits: Vec<Wait> = times.iter().map(|t| wait(7, Release::Socket, *t, *t + MS / 2, *t + MS / 2)).collect();
+    let waits: Vec<Wait> = times.iter().map(|(t, _)| wait(7, Release::Socket, *t, *t + MS / 2, *t + MS / 2)).collect();
     let found = Cycles::find(&waits).unwrap();
     assert!(found.grid.is_none() && found.cycles.len() == 9);
 }
@@ -75,7 +112,7 @@ fn few_or_no_waits_make_no_cycles() {
     assert_eq!(Cycles::find(&controller(3)), None);
     let never_slept: Vec<Wait> = controller(50).into_iter().map(|w| Wait { woken: None, ..w }).collect();
     assert_eq!(Cycles::find(&never_slept), None);
-    assert_eq!(Grid::fit(&[5; 20]), None);
+    assert_eq!(Grid::fit(&[(5, 5); 20]), None);
 }
 
 proptest! {
@@ -87,11 +124,12 @@ proptest! {
         late in prop::collection::vec(0.0f64..0.1, 40..400),
         skip in 7usize..50,
     ) {
-        let releases: Vec<u64> = late
+        let releases: Vec<(u64, u64)> = late
             .iter()
             .enumerate()
             .filter(|(n, _)| n % skip != skip - 1)
             .map(|(n, share)| phase + n as u64 * period + (share * period as f64) as u64)
+            .map(|time| (time, time))
             .collect();
         let grid = Grid::fit(&releases).unwrap();
         let error = (grid.period.0 as f64 - period as f64).abs();
@@ -109,6 +147,7 @@ proptest! {
                 place: *place,
                 release: Release::Socket,
                 begin: Nanos(*begin),
+                due: slept.then_some(Nanos(*end / 2)),
                 woken: slept.then_some(Nanos(*end)),
                 end: Nanos(*end),
             })

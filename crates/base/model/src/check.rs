@@ -97,9 +97,9 @@ pub struct CheckCycles {
     pub count: u64,
     /// Period; null if the releases are not periodic.
     pub period_ns: Option<Nanos>,
-    /// Phase: CLOCK_MONOTONIC of a release, modulo the period.
+    /// CLOCK_MONOTONIC of a release, modulo the period: when its timer was due, if one releases it.
     pub phase_ns: Option<Nanos>,
-    /// Median deviation of the releases from the grid.
+    /// Median distance of a wakeup from its release in the grid.
     pub jitter_ns: Option<Nanos>,
     pub jitter_max_ns: Option<Nanos>,
     /// Number of grid instants without a release.

@@ -90,6 +90,8 @@ pub enum What {
     RealtimeClock,
     Yield,
     NewThread,
+    /// A relative timeout that ran out: where it is the release, the thread sleeps relatively.
+    Timeout,
     /// A futex without priority inheritance: a lock or something else, by the functions on its stack.
     Futex,
     /// A lock with priority inheritance, of the program or within the kernel: nothing is wrong.
@@ -114,6 +116,12 @@ pub struct Meaning {
     pub if_slept: What,
     /// What it waits for, if it slept.
     pub release: Release,
+    /// What it returns when its timeout ran out, and what the timeout then is.
+    pub timeout: Option<(i64, Release)>,
+    /// The clock of its timeout, if it has a choice: clock_gettime(2).
+    pub clock: Option<i32>,
+    /// Sets a timer that signals or a timerfd.
+    pub is_arming: bool,
     /// Sets a scheduling policy, of this thread (0: the caller).
     pub sets_policy_of: Option<i32>,
     /// For the user: `write(2)` to this file.
@@ -143,6 +151,8 @@ enum Group {
     Thread,
     Poll,
     Futex,
+    Uring,
+    Arm,
     Nanosleep,
     ClockNanosleep,
     Yield,
@@ -178,7 +188,9 @@ const COMMON: &[(i64, &str, Group)] = table! {
     Group::Connect => SYS_socket SYS_connect SYS_bind SYS_accept4 SYS_accept;
     Group::Memory => SYS_munmap SYS_mremap SYS_mprotect SYS_brk SYS_madvise SYS_mlock SYS_mlockall SYS_munlock SYS_munlockall;
     Group::Thread => SYS_clone SYS_clone3 SYS_execve;
-    Group::Poll => SYS_ppoll SYS_pselect6 SYS_epoll_pwait SYS_io_uring_enter;
+    Group::Poll => SYS_ppoll SYS_pselect6 SYS_epoll_pwait SYS_epoll_pwait2;
+    Group::Uring => SYS_io_uring_enter;
+    Group::Arm => SYS_timerfd_settime SYS_timer_settime SYS_setitimer;
     Group::Futex => SYS_futex;
     Group::Nanosleep => SYS_nanosleep;
     Group::ClockNanosleep => SYS_clock_nanosleep;
@@ -214,6 +226,8 @@ const WIDE: &[(i64, &str, Group)] = &[
     (number!(SYS_mmap2), "SYS_mmap2", Group::Memory),
     (number!(SYS_fstatat64), "SYS_fstatat64", Group::File),
     (407, "SYS_clock_nanosleep", Group::ClockNanosleep),
+    (409, "SYS_timer_settime", Group::Arm),
+    (411, "SYS_timerfd_settime", Group::Arm),
     (413, "SYS_pselect6", Group::Poll),
     (414, "SYS_ppoll", Group::Poll),
     (418, "SYS_mq_timedsend", Group::Queue),
@@ -245,6 +259,9 @@ impl Meaning {
         always: None,
         if_slept: What::Blocking,
         release: Release::Descriptors,
+        timeout: None,
+        clock: None,
+        is_arming: false,
         sets_policy_of: None,
         file: None,
         closes: None,
@@ -308,22 +325,31 @@ impl Meaning {
             Group::Connect => Meaning { release: Release::Socket, ..always(What::SocketIo) },
             Group::Memory => always(What::MemoryMap),
             Group::Thread => always(What::NewThread),
-            Group::Poll => nothing,
+            Group::Poll => Meaning { timeout: Some((0, Release::RelativeSleep)), ..nothing },
+            Group::Uring => Meaning { release: Release::Uring, ..nothing },
+            Group::Arm => Meaning { is_arming: true, ..allowed },
             Group::Futex => futex(second, fourth),
             Group::Nanosleep => Meaning { release: Release::RelativeSleep, ..always(What::RelativeSleep) },
             Group::ClockNanosleep => {
                 const TIMER_ABSTIME: u64 = 1;
                 let is_real =
                     matches!(first as i32, libc::CLOCK_REALTIME | libc::CLOCK_TAI | libc::CLOCK_REALTIME_ALARM);
-                match (second & TIMER_ABSTIME != 0, is_real) {
+                let meaning = match (second & TIMER_ABSTIME != 0, is_real) {
                     (false, _) => Meaning { release: Release::RelativeSleep, ..always(What::RelativeSleep) },
                     (true, true) => Meaning { release: Release::AbsoluteSleep, ..always(What::RealtimeClock) },
                     (true, false) => Meaning { release: Release::AbsoluteSleep, ..nothing },
-                }
+                };
+                Meaning { clock: Some(first as i32), ..meaning }
             }
             Group::Yield => Meaning { release: Release::Deadline, ..always(What::Yield) },
-            Group::Signal => Meaning { release: Release::Signal, ..nothing },
-            Group::Queue => Meaning { release: Release::MessageQueue, ..nothing },
+            Group::Signal => {
+                let timeout = Some((-i64::from(libc::EAGAIN), Release::RelativeSleep));
+                Meaning { release: Release::Signal, timeout, ..nothing }
+            }
+            Group::Queue => {
+                let timeout = Some((-i64::from(libc::ETIMEDOUT), Release::AbsoluteSleep));
+                Meaning { release: Release::MessageQueue, timeout, ..nothing }
+            }
             Group::Policy => Meaning { sets_policy_of: Some(descriptor), ..allowed },
             Group::Close => Meaning { closes: Some(descriptor), ..allowed },
             Group::Dup => Meaning { closes: Some(second as u32 as i32), ..allowed },
@@ -331,6 +357,7 @@ impl Meaning {
         let is_wait = match group {
             Group::Read
             | Group::Poll
+            | Group::Uring
             | Group::Nanosleep
             | Group::ClockNanosleep
             | Group::Yield
@@ -354,7 +381,10 @@ fn futex(operation: u64, timeout: u64) -> Meaning {
     match operation & COMMAND {
         WAIT | WAIT_BITSET => {
             let (always, has_slack) = (is_real.then_some(What::RealtimeClock), timeout != 0);
-            Meaning { always, if_slept: What::Futex, has_slack, ..nothing }
+            // The timeout of FUTEX_WAIT is relative.
+            let kind = if operation & COMMAND == WAIT { Release::RelativeSleep } else { Release::AbsoluteSleep };
+            let timeout = Some((-i64::from(libc::ETIMEDOUT), kind));
+            Meaning { always, if_slept: What::Futex, has_slack, timeout, ..nothing }
         }
         // FUTEX_LOCK_PI and the like, whose owner inherits the priority, and those that do not wait.
         _ => Meaning { if_slept: What::Allowed, ..nothing },

@@ -141,7 +141,15 @@ fn occurred(findings: &mut Findings, one: &Looked, occurrence: &Occurrence, sett
     let is_at = |other: Option<u32>| other == Some(occurrence.place);
     let cycles = one.cycles.as_ref();
     let is_release = is_at(cycles.map(|cycles| cycles.place)) || is_at(cycles.and_then(|cycles| cycles.ambiguous_with));
-    let is_sleep = matches!(occurrence.what, What::RelativeSleep | What::RealtimeClock);
+    // A timeout that runs out now and then is not what releases the thread.
+    let is_period = is_at(cycles.map(|cycles| cycles.place))
+        && cycles.is_some_and(|cycles| cycles.release == Release::RelativeSleep);
+    let what = match occurrence.what {
+        What::Timeout if is_period => What::RelativeSleep,
+        What::Timeout => What::Blocking,
+        what => what,
+    };
+    let is_sleep = matches!(what, What::RelativeSleep | What::RealtimeClock);
     if is_release && !is_sleep {
         return;
     }
@@ -157,7 +165,7 @@ fn occurred(findings: &mut Findings, one: &Looked, occurrence: &Occurrence, sett
         let at = one.waits.partition_point(|waited| waited.wait.begin.0 < occurrence.time);
         one.waits.get(at).filter(|waited| waited.wait.begin.0 == occurrence.time).and_then(|waited| waited.waker)
     };
-    let Some(id) = rule_of(occurrence.what, place, waker(), one.urgency()) else { return };
+    let Some(id) = rule_of(what, place, waker(), one.urgency()) else { return };
     findings.occurred(id, one, occurrence, moment == Moment::InCycle, setting.begin);
 }
 
@@ -181,8 +189,8 @@ fn rule_of(what: What, place: &Place, waker: Option<Waker>, own: u8) -> Option<&
         What::NewThread => "new-thread",
         What::Allowed => return None,
         What::Futex if is_lock(place) => "lock-without-pi",
-        What::Futex | What::Blocking if is_by_less => "waits-for-less-urgent",
-        What::Futex | What::Blocking => "blocking-call",
+        What::Futex | What::Blocking | What::Timeout if is_by_less => "waits-for-less-urgent",
+        What::Futex | What::Blocking | What::Timeout => "blocking-call",
     })
 }
 

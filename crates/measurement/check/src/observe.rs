@@ -9,7 +9,7 @@ use crate::order::Order;
 use crate::probes::{MOST_HITS, Probes};
 use crate::recorder::Recorder;
 use crate::sources::{
-    DEEP, DEEP_STACK, ENTER, EXIT, FAULT, MAJOR, MARK, MINOR, SMALL_STACK, SWITCHES, TASKS, Tags, WAKING,
+    DEEP, DEEP_STACK, ENTER, EXIT, FAULT, MAJOR, MARK, MINOR, SMALL_STACK, SWITCHES, TASKS, TIMER, Tags, WAKING,
 };
 use crate::start::Stopped;
 use crate::subject::{Subject, program_file};
@@ -204,6 +204,19 @@ impl Session {
                 None => sources.push(source(name, Some(why.clone()))),
             }
         }
+        let mut notes = Vec::new();
+        let unseen = match (&tags.timer, tags.timer_functions.is_empty()) {
+            (None, _) => Some(why.as_str()),
+            (_, true) => Some("/proc/kallsyms shows no addresses: kernel.kptr_restrict"),
+            (Some(timer), false) => {
+                specs.push(Spec { source: Source::Tracepoint(timer.id), stack: 0, tag: TIMER });
+                None
+            }
+        };
+        notes.extend(
+            unseen
+                .map(|why| format!("when timers were due is not known ({why}): cycles begin when their threads wake")),
+        );
         let switches = options
             .order
             .as_ref()
@@ -217,7 +230,7 @@ impl Session {
             begun: 0,
             last_look: 0,
             sources,
-            notes: Vec::new(),
+            notes,
             cpus: cpus.len(),
             switches,
             preemptions: BTreeMap::new(),
@@ -408,6 +421,7 @@ fn name_of(tag: u32) -> &'static str {
         WAKING => "wakeups",
         MINOR => "minor page faults",
         MAJOR => "major page faults",
+        TIMER => "due times of timers",
         _ => "page faults",
     }
 }

@@ -3,6 +3,7 @@
 mod events;
 #[cfg(test)]
 mod tests;
+mod timers;
 
 use crate::calls::{File, Meaning};
 use crate::recording::{Asked, Occurrence, Place, Recording, Thread, Waker};
@@ -18,6 +19,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use timers::Timers;
 
 /// Innermost frames by which places differ.
 const KEY_FRAMES: usize = 8;
@@ -32,6 +34,10 @@ struct Open {
     meaning: Meaning,
     slept: bool,
     cpu: u64,
+    /// When its own timeout is due.
+    due: Option<u64>,
+    /// When another timer that ended it was due, and which.
+    timer: Option<(u64, Release)>,
 }
 
 /// A thread with what is going on in it.
@@ -42,6 +48,8 @@ struct Running {
     open: Option<Open>,
     fault_since: Option<u64>,
     woken: Option<(u64, Waker)>,
+    /// Timeout that was given to io_uring.
+    uring: Option<(u64, Release)>,
     /// Where and since when it runs.
     on_cpu: Option<u64>,
     last_cpu: Option<u32>,
@@ -91,6 +99,7 @@ pub struct Recorder<S> {
     files: HashMap<(i32, i32), Option<File>>,
     /// Urgency of wakers that are not observed, for a while.
     strangers: HashMap<i32, (u8, bool)>,
+    timers: Timers,
     probeable: Vec<Probeable>,
     probed_places: Vec<(PathBuf, u64)>,
     probed_pages: HashSet<(i32, u64)>,
@@ -115,6 +124,7 @@ impl<S: System> Recorder<S> {
             index: HashMap::new(),
             files: HashMap::new(),
             strangers: HashMap::new(),
+            timers: Timers::default(),
             probeable: Vec::new(),
             probed_places: Vec::new(),
             probed_pages: HashSet::new(),
@@ -204,6 +214,7 @@ impl<S: System> Recorder<S> {
             open: None,
             fault_since: None,
             woken: None,
+            uring: None,
             on_cpu: None,
             last_cpu: None,
             cpu_time: 0,
@@ -246,6 +257,7 @@ impl<S: System> Recorder<S> {
             }
         }
         self.strangers.clear();
+        self.look_at_clocks(now);
     }
 
     /// Adds a probed function; its tag is PROBES plus the result.

@@ -2,7 +2,11 @@
 
 use crate::calls::Call;
 use punctual_perf::Tracepoint;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
+
+/// TRACE_FLAG_HARDIRQ, TRACE_FLAG_SOFTIRQ, TRACE_FLAG_NMI of include/linux/trace_events.h.
+pub const IN_INTERRUPT: u64 = 0x08 | 0x10 | 0x40;
 
 /// Bytes of stack with every record: usually enough for the function that is to blame.
 pub const SMALL_STACK: u32 = 2048;
@@ -51,8 +55,30 @@ pub enum Kind {
     Minor,
     Major,
     Waking,
+    Timer,
     Probe,
 }
+
+/// What a high-resolution timer of the kernel does when it expires.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimerKind {
+    /// Wakes the thread that waits in this call.
+    Sleep,
+    /// Completes a request of io_uring(7).
+    Uring,
+    Timerfd,
+    /// Sends a signal.
+    Signal,
+}
+
+/// The functions that such timers call, by their names in kernel/time, fs/timerfd.c and io_uring.
+const TIMER_FUNCTIONS: [(&str, TimerKind); 5] = [
+    ("hrtimer_wakeup", TimerKind::Sleep),
+    ("io_timeout_fn", TimerKind::Uring),
+    ("timerfd_tmrproc", TimerKind::Timerfd),
+    ("posix_timer_fn", TimerKind::Signal),
+    ("it_real_fn", TimerKind::Signal),
+];
 
 pub const TASKS: u32 = 0;
 pub const ENTER: u32 = 1;
@@ -65,6 +91,8 @@ pub const WAKING: u32 = 6;
 pub const SWITCHES: u32 = 7;
 /// The function at which real-time work begins.
 pub const MARK: u32 = 8;
+/// timer:hrtimer_start.
+pub const TIMER: u32 = 9;
 pub const PROBES: u32 = 16;
 
 /// What the tags of events mean, and the layout of their records.
@@ -73,6 +101,9 @@ pub struct Tags {
     pub enter: Option<Tracepoint>,
     pub exit: Option<Tracepoint>,
     pub waking: Option<Tracepoint>,
+    pub timer: Option<Tracepoint>,
+    /// Addresses of the functions that end waits.
+    pub timer_functions: Vec<(u64, TimerKind)>,
     /// Names of probed functions.
     pub probes: Vec<String>,
 }
@@ -85,6 +116,8 @@ impl Tags {
             enter: find("raw_syscalls", "sys_enter"),
             exit: find("raw_syscalls", "sys_exit"),
             waking: find("sched", "sched_waking"),
+            timer: find("timer", "hrtimer_start"),
+            timer_functions: timer_functions(),
             probes: Vec::new(),
         }
     }
@@ -97,6 +130,7 @@ impl Tags {
             MINOR => Kind::Minor,
             MAJOR => Kind::Major,
             WAKING => Kind::Waking,
+            TIMER => Kind::Timer,
             _ => Kind::Probe,
         }
     }
@@ -122,9 +156,45 @@ impl Tags {
         Some((number("pid")? as u32 as i32, number("prio")? as u32 as i32, number("common_flags")?))
     }
 
+    /// A timer that the running thread set: kind, address, and expiry by the timer's own clock, ns. `None` for those
+    /// of interrupts and of the kernel's own.
+    pub fn timer(&self, raw: &[u8]) -> Option<(TimerKind, u64, u64, bool)> {
+        let format = &self.timer.as_ref()?.format;
+        let number = |name: &str| format.number(name, raw);
+        let (function, flags) = (number("function")?, number("common_flags")?);
+        let (_, kind) = self.timer_functions.iter().find(|(address, _)| *address == function)?;
+        let is_own = flags & IN_INTERRUPT == 0;
+        // HRTIMER_MODE_REL of include/linux/hrtimer.h.
+        let is_relative = number("mode")? & 1 != 0;
+        is_own.then(|| Some((*kind, number("hrtimer")?, number("softexpires")?, is_relative))).flatten()
+    }
+
     pub fn probe_name(&self, tag: u32) -> Option<String> {
         self.probes.get(tag.checked_sub(PROBES)? as usize).cloned()
     }
+}
+
+/// Reads /proc/kallsyms as far as needed; empty without the right to see addresses (kernel.kptr_restrict).
+fn timer_functions() -> Vec<(u64, TimerKind)> {
+    let Ok(file) = std::fs::File::open("/proc/kallsyms") else { return Vec::new() };
+    let mut found = Vec::new();
+    let mut lines = BufReader::with_capacity(1 << 16, file);
+    let mut line = Vec::new();
+    while found.len() < TIMER_FUNCTIONS.len() {
+        line.clear();
+        if !lines.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+            break;
+        }
+        let name = line.trim_ascii_end().rsplit(|byte| *byte == b' ').next().unwrap_or_default();
+        let Some((_, kind)) = TIMER_FUNCTIONS.iter().find(|(known, _)| known.as_bytes() == name) else { continue };
+        let address =
+            std::str::from_utf8(&line).ok().and_then(|line| u64::from_str_radix(line.split(' ').next()?, 16).ok());
+        found.extend(address.filter(|address| *address != 0).map(|address| (address, *kind)));
+        if address == Some(0) {
+            break;
+        }
+    }
+    found
 }
 
 /// The value of a `long`.

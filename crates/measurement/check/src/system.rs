@@ -2,6 +2,7 @@
 
 use crate::calls::File;
 use punctual_units::{CpuList, Scheduling};
+use rustix::time::{ClockId, DynamicClockId, Timespec, clock_gettime, clock_gettime_dynamic};
 use std::fs;
 
 /// Settings of a thread that matter for real time.
@@ -22,6 +23,8 @@ pub trait System {
     fn facts(&self, pid: i32, tid: i32) -> Facts;
     /// Name of a thread, and whether it is one of the kernel.
     fn who(&self, tid: i32) -> Option<(String, bool)>;
+    /// How far a clock is ahead of CLOCK_MONOTONIC, ns.
+    fn ahead(&self, clock: i32) -> i64;
     /// Whether the address is where the kernel executes the instructions that probes replaced.
     fn is_of_probes(&self, pid: i32, address: u64) -> bool;
 }
@@ -57,6 +60,20 @@ impl System for Live {
         // Field 9, after the name in parentheses: PF_KTHREAD of include/linux/sched.h.
         let flags: u64 = stat.rsplit_once(") ")?.1.split(' ').nth(6)?.parse().ok()?;
         Some((name.trim_end().to_owned(), flags & 0x0020_0000 != 0))
+    }
+
+    fn ahead(&self, clock: i32) -> i64 {
+        let id = match clock {
+            libc::CLOCK_REALTIME => DynamicClockId::Known(ClockId::Realtime),
+            libc::CLOCK_TAI => DynamicClockId::Tai,
+            libc::CLOCK_BOOTTIME => DynamicClockId::Boottime,
+            _ => return 0,
+        };
+        let nanos = |time: Timespec| time.tv_sec * 1_000_000_000 + time.tv_nsec as i64;
+        let before = nanos(clock_gettime(ClockId::Monotonic));
+        let Ok(there) = clock_gettime_dynamic(id).map(nanos) else { return 0 };
+        let after = nanos(clock_gettime(ClockId::Monotonic));
+        there - before - (after - before) / 2
     }
 
     fn is_of_probes(&self, pid: i32, address: u64) -> bool {

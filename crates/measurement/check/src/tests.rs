@@ -44,6 +44,7 @@ fn thread() -> Thread {
             place: RELEASE,
             release: Release::AbsoluteSleep,
             begin: Nanos(n * MS - 700_000),
+            due: None,
             woken: Some(Nanos(n * MS)),
             end: Nanos(n * MS + 5_000),
         },

@@ -1,9 +1,9 @@
 //! What single records mean.
 
 use super::{KEY_FRAMES, Key, MOST_FRAMES, Open, Recorder, Seen};
-use crate::calls::{FileKind, Meaning, What, name};
+use crate::calls::{Meaning, What, name};
 use crate::recording::{Asked, Occurrence, Place, Waited, Waker};
-use crate::sources::{Kind, SMALL_STACK};
+use crate::sources::{IN_INTERRUPT, Kind, SMALL_STACK};
 use crate::system::{System, urgency};
 use punctual_cycles::{Release, Wait};
 use punctual_perf::Sample;
@@ -11,8 +11,6 @@ use punctual_stacks::{Process, Registers};
 use punctual_units::{Nanos, Scheduling};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// TRACE_FLAG_HARDIRQ, TRACE_FLAG_SOFTIRQ, TRACE_FLAG_NMI of include/linux/trace_events.h.
-const IN_INTERRUPT: u64 = 0x08 | 0x10 | 0x40;
 /// Kernel priorities from here on are ordinary: MAX_RT_PRIO.
 const ORDINARY: i32 = 100;
 
@@ -29,6 +27,7 @@ impl<S: System> Recorder<S> {
             Kind::Minor => self.faulted(tag, What::PageFault, sample),
             Kind::Major => self.faulted(tag, What::MajorFault, sample),
             Kind::Waking => self.woken(sample),
+            Kind::Timer => self.timer_set(sample),
             Kind::Probe => self.probe_hit(tag, sample),
         }
     }
@@ -48,23 +47,20 @@ impl<S: System> Recorder<S> {
         if let Some(closed) = meaning.closes {
             self.files.remove(&(pid, closed));
         }
-        let timerfd = is_real_time
-            && meaning.release == Release::Timerfd
-            && self.files.values().flatten().any(|file| matches!(file.kind, FileKind::Timerfd { .. }));
         let place = match is_real_time || meaning.sets_policy_of.is_some() {
             true => self.place(tag, call.number, sample, || (Some(name(call.number)), meaning.file.clone())),
             false => u32::MAX,
         };
         let Some(running) = self.threads.get_mut(&tid) else { return };
         // poll(2), then read(2) of a timerfd: that was what it waited for.
-        if timerfd
+        if meaning.release == Release::Timerfd
             && let Some(last) = running.thread.waits.last_mut().filter(|w| w.wait.release == Release::Descriptors)
         {
             last.wait.release = Release::Timerfd;
         }
         let cpu = running.cpu_at(time);
         running.woken = None;
-        running.open = Some(Open { time, place, meaning, slept: false, cpu });
+        running.open = Some(Open { time, place, meaning, slept: false, cpu, due: None, timer: None });
     }
 
     fn returned(&mut self, sample: &Sample) {
@@ -83,16 +79,28 @@ impl<S: System> Recorder<S> {
         }
         let is_deadline = matches!(running.thread.scheduling, Some(Scheduling::Deadline { .. }));
         let always = open.meaning.always.filter(|what| !(is_deadline && *what == What::Yield));
-        let what = always
-            .or(open.slept.then_some(open.meaning.if_slept))
-            .filter(|what| !(is_deadline && *what == What::Yield));
         let woken = running.woken.take().filter(|_| open.slept);
+        let until = woken.map_or(time, |(at, _)| at);
+        let timeout = open.meaning.timeout.filter(|(code, _)| open.slept && result == Some(*code));
+        let uring = running.uring.take_if(|(due, _)| open.meaning.release == Release::Uring && *due <= until);
+        let (due, release) = match open.timer.or(uring).filter(|(due, _)| *due <= until) {
+            Some((due, release)) => (Some(due), release),
+            None => {
+                let is_over = timeout.is_some() || open.meaning.timeout.is_none();
+                let due = open.due.filter(|due| is_over && *due <= until);
+                (due, timeout.map_or(open.meaning.release, |(_, release)| release))
+            }
+        };
+        let is_timeout = release == Release::RelativeSleep && open.meaning.release != release;
+        let if_slept = if is_timeout { What::Timeout } else { open.meaning.if_slept };
+        let what = always.or(open.slept.then_some(if_slept)).filter(|what| !(is_deadline && *what == What::Yield));
         let cpu_after = running.cpu_at(time);
         let waited = Waited {
             wait: Wait {
                 place: open.place,
-                release: open.meaning.release,
+                release,
                 begin: Nanos(open.time),
+                due: due.map(Nanos),
                 woken: woken.map(|(at, _)| Nanos(at)).or(open.slept.then_some(Nanos(time))),
                 end: Nanos(time),
             },

@@ -1,8 +1,13 @@
 use super::*;
+use crate::sources::TimerKind;
 use crate::system::Facts;
-use punctual_cycles::Cycles;
+use punctual_cycles::{Cycles, Release};
 use punctual_perf::{Format, Meta, Sample, Tracepoint};
+use punctual_units::Nanos;
 use std::cell::Cell;
+
+/// Of CLOCK_REALTIME, before CLOCK_MONOTONIC.
+const AHEAD: i64 = 1_790_000_000_000_000_000;
 
 /// A machine on which thread 8 has this priority.
 struct Fake<'a>(&'a Cell<Option<u8>>);
@@ -25,6 +30,10 @@ impl System for Fake<'_> {
         Some(("app".into(), false))
     }
 
+    fn ahead(&self, clock: i32) -> i64 {
+        if clock == libc::CLOCK_REALTIME { AHEAD } else { 0 }
+    }
+
     fn is_of_probes(&self, _: i32, address: u64) -> bool {
         address >> 12 == 0x7f
     }
@@ -41,6 +50,15 @@ fn tags() -> Tags {
         waking: point(
             "field:unsigned char common_flags;\toffset:2;\tsize:1;\nfield:pid_t pid;\toffset:24;\tsize:4;\nfield:int prio;\toffset:28;\tsize:4;",
         ),
+        timer: point(
+            "field:unsigned char common_flags;\toffset:2;\tsize:1;\nfield:void * hrtimer;\toffset:8;\tsize:8;\nfield:void * function;\toffset:16;\tsize:8;\nfield:s64 softexpires;\toffset:24;\tsize:8;\nfield:enum hrtimer_mode mode;\toffset:32;\tsize:4;",
+        ),
+        timer_functions: vec![
+            (1, TimerKind::Sleep),
+            (2, TimerKind::Timerfd),
+            (3, TimerKind::Signal),
+            (4, TimerKind::Uring),
+        ],
         probes: Vec::new(),
     }
 }
@@ -140,4 +158,121 @@ fn a_look_that_comes_before_the_records_does_not_move_the_begin() {
     call(&mut recorder, WRITE, 3, 200, None, 210);
     let recording = recorder.finish();
     assert_eq!(recording.threads[0].real_time_since, Some(110));
+}
+
+/// The running thread sets a timer that calls function `function` of [`tags`].
+fn set<S: System>(recorder: &mut Recorder<S>, timer: u64, function: u64, expiry: u64, at: u64) {
+    let words = [0, timer, function, expiry, 0];
+    let raw: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+    recorder.record(Record::Sample(crate::sources::TIMER, sample(&raw, at)));
+}
+
+/// A system call that begins; [`returns`] ends it.
+fn enters<S: System>(recorder: &mut Recorder<S>, number: i64, first: u64, at: u64) {
+    let raw: Vec<u8> = [0, number as u64, first, 1, 0, 0, 0, 0].iter().flat_map(|word| word.to_ne_bytes()).collect();
+    recorder.record(Record::Sample(crate::sources::ENTER, sample(&raw, at)));
+}
+
+fn returns<S: System>(recorder: &mut Recorder<S>, result: i64, at: u64) {
+    let raw: Vec<u8> = [0, 0, result as u64].iter().flat_map(|word| word.to_ne_bytes()).collect();
+    recorder.record(Record::Sample(crate::sources::EXIT, sample(&raw, at)));
+}
+
+fn sleeps<S: System>(recorder: &mut Recorder<S>, from: u64, to: u64) {
+    recorder.record(Record::Switch { meta: meta(from), is_out: true, is_preempted: false });
+    recorder.record(Record::Switch { meta: meta(to), is_out: false, is_preempted: false });
+}
+
+fn urgent(priority: &Cell<Option<u8>>) -> Recorder<Fake<'_>> {
+    let mut recorder = Recorder::new(Fake(priority), tags());
+    recorder.add_thread(7, 8, 0);
+    recorder
+}
+
+fn waits<S: System>(recorder: Recorder<S>) -> Vec<(Release, Option<u64>)> {
+    let recording = recorder.finish();
+    recording.threads[0].waits.iter().map(|waited| (waited.wait.release, waited.wait.due.map(|due| due.0))).collect()
+}
+
+#[test]
+fn an_absolute_sleep_is_due_when_its_timer_was_set_for() {
+    let priority = Cell::new(Some(80));
+    let mut recorder = urgent(&priority);
+    // By CLOCK_MONOTONIC, by CLOCK_REALTIME, and interrupted by a signal before it was due.
+    for (clock, ahead, due, end) in [(1, 0, 900, 1_000), (0, AHEAD as u64, 2_900, 3_000), (1, 0, 9_000, 5_000)] {
+        let begin = end - 500;
+        enters(&mut recorder, NANOSLEEP, clock, begin);
+        set(&mut recorder, 0x10, 1, due + ahead, begin + 1);
+        // Another timer of the kernel.
+        set(&mut recorder, 0x20, 77, due + 50, begin + 2);
+        sleeps(&mut recorder, begin + 3, end - 10);
+        returns(&mut recorder, 0, end);
+    }
+    let sleep = Release::AbsoluteSleep;
+    assert_eq!(waits(recorder), [(sleep, Some(900)), (sleep, Some(2_900)), (sleep, None)]);
+}
+
+#[test]
+fn a_timeout_that_ran_out_released_the_thread_and_one_that_did_not_did_not() {
+    let priority = Cell::new(Some(80));
+    let mut recorder = urgent(&priority);
+    for (begin, result) in [(100, 0), (2_000, 1)] {
+        enters(&mut recorder, libc::SYS_ppoll as i64, 0, begin);
+        set(&mut recorder, 0x10, 1, begin + 400, begin + 1);
+        sleeps(&mut recorder, begin + 3, begin + 410);
+        returns(&mut recorder, result, begin + 420);
+    }
+    let recording = recorder.finish();
+    let thread = &recording.threads[0];
+    let kinds: Vec<_> = thread.waits.iter().map(|one| (one.wait.release, one.wait.due)).collect();
+    assert_eq!(kinds, [(Release::RelativeSleep, Some(Nanos(500))), (Release::Descriptors, None)]);
+    let whats: Vec<_> = thread.occurrences.iter().map(|one| one.what).collect();
+    assert_eq!(whats, [crate::calls::What::Timeout, crate::calls::What::Blocking]);
+}
+
+#[test]
+fn a_timerfd_behind_poll_is_due_at_its_expiry_also_when_it_is_read_too_late() {
+    let priority = Cell::new(Some(80));
+    let mut recorder = urgent(&priority);
+    let read = libc::SYS_read as i64;
+    // Set by timerfd_settime(2), then again by each read(2).
+    enters(&mut recorder, libc::SYS_timerfd_settime as i64, 5, 10);
+    set(&mut recorder, 0x30, 2, 1_000, 11);
+    returns(&mut recorder, 0, 12);
+    for n in 1..=3u64 {
+        // The third is late: poll(2) does not sleep.
+        let at = if n == 3 { 3_600 } else { n * 1_000 };
+        enters(&mut recorder, libc::SYS_ppoll as i64, 0, at - 300);
+        if n != 3 {
+            sleeps(&mut recorder, at - 290, at + 5);
+        }
+        returns(&mut recorder, 1, at + 10);
+        enters(&mut recorder, read, 5, at + 20);
+        set(&mut recorder, 0x30, 2, (n + 1) * 1_000, at + 21);
+        returns(&mut recorder, 8, at + 25);
+    }
+    let timers: Vec<_> = waits(recorder).into_iter().filter(|(_, due)| due.is_some()).collect();
+    assert_eq!(timers, [1_000, 2_000, 3_000].map(|due| (Release::Timerfd, Some(due))));
+}
+
+#[test]
+fn a_posix_timer_is_told_from_other_signals() {
+    let priority = Cell::new(Some(80));
+    let mut recorder = urgent(&priority);
+    set(&mut recorder, 0x40, 3, 1_000, 11);
+    for at in [1_000, 2_000] {
+        enters(&mut recorder, libc::SYS_rt_sigtimedwait as i64, 0, at - 300);
+        sleeps(&mut recorder, at - 290, at + 5);
+        set(&mut recorder, 0x40, 3, at + 1_000, at + 6);
+        returns(&mut recorder, 14, at + 10);
+    }
+    // Another signal, and a handler's: the timer is set after pause(2) has returned.
+    for at in [2_500, 3_000] {
+        enters(&mut recorder, libc::SYS_rt_sigsuspend as i64, 0, at - 300);
+        sleeps(&mut recorder, at - 290, at + 5);
+        returns(&mut recorder, -4, at + 10);
+    }
+    set(&mut recorder, 0x40, 3, 4_000, 3_011);
+    let timer = |due| (Release::PosixTimer, Some(due));
+    assert_eq!(waits(recorder), [timer(1_000), timer(2_000), (Release::Signal, None), timer(3_000)]);
 }

@@ -1,0 +1,110 @@
+//! When timers that release threads were due: the expiry with which they were set (timer:hrtimer_start).
+
+use super::{Recorder, Running};
+use crate::sources::TimerKind;
+use crate::system::System;
+use punctual_cycles::Release;
+use punctual_perf::Sample;
+use punctual_units::Nanos;
+use std::collections::HashMap;
+
+/// Clocks with timers of their own, beside CLOCK_MONOTONIC.
+const CLOCKS: [i32; 3] = [libc::CLOCK_REALTIME, libc::CLOCK_TAI, libc::CLOCK_BOOTTIME];
+/// Expiries from here on are of CLOCK_REALTIME: the year 2001.
+const IS_REAL: u64 = 1_000_000_000_000_000_000;
+/// A clock that moves further between two looks was set.
+const STEP: u64 = 1_000_000;
+/// Waits back from now among which the one that a timer ended is looked for.
+const BACK: usize = 16;
+
+/// Timers of timerfds and signals by their address in the kernel, and when each is due.
+#[derive(Default)]
+pub(super) struct Timers {
+    due: HashMap<u64, u64>,
+    /// How far each of [`CLOCKS`] is ahead of CLOCK_MONOTONIC.
+    ahead: [Option<i64>; CLOCKS.len()],
+    last_look: u64,
+}
+
+impl<S: System> Recorder<S> {
+    /// Reads how far clocks are ahead. If one was set, what was due by it since the last time is forgotten.
+    pub(super) fn look_at_clocks(&mut self, now: u64) {
+        let mut is_stepped = false;
+        for (clock, known) in CLOCKS.into_iter().zip(&mut self.timers.ahead) {
+            let ahead = self.system.ahead(clock);
+            is_stepped |= known.replace(ahead).is_some_and(|before| ahead.abs_diff(before) > STEP);
+        }
+        if is_stepped {
+            self.timers.due.clear();
+            // Records are read one look later at most.
+            let since = self.timers.last_look.saturating_sub(now - self.timers.last_look.min(now));
+            for running in self.threads.values_mut() {
+                let recent = running.thread.waits.iter_mut().rev().take_while(|waited| waited.wait.end.0 >= since);
+                recent.for_each(|waited| waited.wait.due = None);
+            }
+        }
+        self.timers.last_look = now;
+    }
+
+    /// The running thread sets a timer, or sets it again after it expired.
+    pub(super) fn timer_set(&mut self, sample: &Sample) {
+        let Some((kind, timer, expiry, is_relative)) = self.tags.timer(sample.raw) else { return };
+        let Some(running) = self.threads.get_mut(&sample.meta.tid) else { return };
+        let meaning = running.open.as_ref().map(|open| &open.meaning);
+        let clock = meaning.and_then(|meaning| meaning.clock).filter(|clock| CLOCKS.contains(clock));
+        let clock = clock.or((expiry >= IS_REAL).then_some(libc::CLOCK_REALTIME));
+        let ahead = match clock.and_then(|clock| CLOCKS.iter().position(|known| *known == clock)) {
+            // The kernel counts relative times by CLOCK_MONOTONIC.
+            Some(at) if at == 2 || expiry >= IS_REAL => {
+                *self.timers.ahead[at].get_or_insert_with(|| self.system.ahead(CLOCKS[at]))
+            }
+            _ => 0,
+        };
+        let Some(due) = expiry.checked_add_signed(-ahead) else { return };
+        match kind {
+            TimerKind::Sleep => {
+                let sleeps = |release: Release| matches!(release, Release::AbsoluteSleep | Release::RelativeSleep);
+                if let Some(open) = running.open.as_mut() {
+                    let is_own = open.meaning.timeout.is_some() || sleeps(open.meaning.release);
+                    open.due = is_own.then_some(due);
+                }
+            }
+            TimerKind::Uring => {
+                let release = if is_relative { Release::RelativeSleep } else { Release::AbsoluteSleep };
+                running.uring = Some((due, release));
+            }
+            TimerKind::Timerfd => {
+                if let Some(before) = self.timers.due.insert(timer, due) {
+                    running.expired(before, Release::Timerfd, sample.meta.time);
+                }
+            }
+            TimerKind::Signal => {
+                if let Some(before) = self.timers.due.insert(timer, due) {
+                    running.expired(before, Release::PosixTimer, sample.meta.time);
+                }
+            }
+        }
+    }
+}
+
+impl Running {
+    /// A timer that was due is set again by this thread: it ended the first wait that could have seen it.
+    fn expired(&mut self, due: u64, release: Release, now: u64) {
+        if due > now {
+            return;
+        }
+        let open = self.open.as_mut().filter(|open| open.meaning.is_wait);
+        if let Some(open) = open.filter(|open| open.slept) {
+            open.timer = Some((due, release));
+            return;
+        }
+        let may_be = |kind: Release| kind == release || matches!(kind, Release::Signal | Release::Descriptors);
+        let recent = self.thread.waits.iter_mut().rev().take(BACK).take_while(|waited| waited.wait.end.0 >= due);
+        let first = recent.filter(|waited| waited.wait.due.is_none() && may_be(waited.wait.release)).last();
+        match (first, self.open.as_mut().filter(|open| open.meaning.is_wait)) {
+            (Some(first), _) => (first.wait.due, first.wait.release) = (Some(Nanos(due)), release),
+            (None, Some(open)) => open.timer = Some((due, release)),
+            (None, None) => {}
+        }
+    }
+}
