@@ -16,9 +16,11 @@ pub enum BuiltIn {
 }
 
 impl KernelConfig {
-    /// CONFIG_CMDLINE. `None`: empty, not known, or of an architecture whose kernels do otherwise (MIPS, SuperH). x86:
-    /// setup_arch() of arch/x86/kernel/setup.c. Arm, RISC-V, PowerPC: early_init_dt_scan_chosen() of drivers/of/fdt.c; 32-bit Arm
-    /// without a device tree has the built-in words first (arch/arm/kernel/atags_parse.c).
+    /// CONFIG_CMDLINE. `None`: empty, not known, or of an architecture whose kernels have none. x86: setup_arch() of
+    /// arch/x86/kernel/setup.c. MIPS: bootcmdline_init() of arch/mips/kernel/setup.c. SuperH: setup_arch() of arch/sh/kernel/setup.c.
+    /// 64-bit SPARC: prom_getbootargs() of arch/sparc/prom/bootstr_64.c. The others, with a device tree:
+    /// early_init_dt_scan_chosen() of drivers/of/fdt.c, and bootcmdline_init() of arch/loongarch/kernel/setup.c without one; 32-bit Arm
+    /// without one has the built-in words first (arch/arm/kernel/atags_parse.c).
     pub fn built_in(&self) -> Option<BuiltIn> {
         let Setting::Is(line) = self.get("CMDLINE") else { return None };
         let line = unescaped(&line);
@@ -28,10 +30,39 @@ impl KernelConfig {
         } else if any(&["X86", "X86_64", "X86_32"]) {
             let of = if self.is_on("CMDLINE_OVERRIDE") { BuiltIn::Instead } else { BuiltIn::Before };
             self.is_on("CMDLINE_BOOL").then(|| of(line))
+        } else if self.is_on("MIPS") {
+            self.is_on("CMDLINE_BOOL").then(|| {
+                if self.is_on("CMDLINE_OVERRIDE") {
+                    BuiltIn::Instead(line)
+                } else if self.is_on("MIPS_CMDLINE_BUILTIN_EXTEND") {
+                    BuiltIn::Before(line)
+                } else {
+                    BuiltIn::Behind(line)
+                }
+            })
+        } else if self.is_on("SUPERH") {
+            let is_behind = self.is_on("CMDLINE_EXTEND").then(|| BuiltIn::Behind(line.clone()));
+            is_behind.or_else(|| self.is_on("CMDLINE_OVERWRITE").then(|| BuiltIn::Instead(line)))
+        } else if self.is_on("SPARC64") {
+            self.is_on("CMDLINE_BOOL").then(|| BuiltIn::Instead(line))
         } else if self.is_on("CMDLINE_FORCE") {
             Some(BuiltIn::Instead(line))
-        } else if any(&["ARM", "ARM64", "RISCV", "PPC"]) {
-            Some(if self.is_on("CMDLINE_EXTEND") { BuiltIn::Behind(line) } else { BuiltIn::Default(line) })
+        } else if any(&["ARM", "ARM64", "RISCV", "PPC", "LOONGARCH"]) && self.is_on("CMDLINE_EXTEND") {
+            Some(BuiltIn::Behind(line))
+        } else if any(&[
+            "ARM",
+            "ARM64",
+            "RISCV",
+            "PPC",
+            "LOONGARCH",
+            "ARC",
+            "HEXAGON",
+            "MICROBLAZE",
+            "NIOS2",
+            "OPENRISC",
+            "XTENSA",
+        ]) {
+            Some(BuiltIn::Default(line))
         } else {
             None
         }
@@ -88,7 +119,20 @@ mod tests {
             ("CONFIG_ARM=y\nCONFIG_CMDLINE_EXTEND=y\n", Some("ro pti=on nosmt"), Some("ro pti=on nosmt")),
             ("CONFIG_ARM=y\nCONFIG_CMDLINE_FROM_BOOTLOADER=y\n", Some("ro"), Some("ro")),
             ("CONFIG_RISCV=y\nCONFIG_CMDLINE_FALLBACK=y\n", Some(" "), Some("pti=on nosmt")),
-            ("CONFIG_MIPS=y\nCONFIG_CMDLINE_BOOL=y\n", Some("ro"), None),
+            ("CONFIG_LOONGARCH=y\nCONFIG_CMDLINE_EXTEND=y\n", Some("ro"), Some("ro pti=on nosmt")),
+            ("CONFIG_XTENSA=y\nCONFIG_CMDLINE_BOOL=y\n", Some("ro"), Some("ro")),
+            ("CONFIG_MIPS=y\nCONFIG_CMDLINE_BOOL=y\n", Some("ro"), Some("ro pti=on nosmt")),
+            ("CONFIG_MIPS=y\nCONFIG_CMDLINE_BOOL=y\nCONFIG_CMDLINE_OVERRIDE=y\n", Some("ro"), Some("pti=on nosmt")),
+            (
+                "CONFIG_MIPS=y\nCONFIG_CMDLINE_BOOL=y\nCONFIG_MIPS_CMDLINE_BUILTIN_EXTEND=y\n",
+                Some("ro"),
+                Some("pti=on nosmt ro"),
+            ),
+            ("CONFIG_SUPERH=y\nCONFIG_CMDLINE_OVERWRITE=y\n", Some("ro"), Some("pti=on nosmt")),
+            ("CONFIG_SUPERH=y\nCONFIG_CMDLINE_EXTEND=y\n", Some("ro"), Some("ro pti=on nosmt")),
+            ("CONFIG_SUPERH=y\nCONFIG_CMDLINE_FROM_BOOTLOADER=y\n", Some("ro"), None),
+            ("CONFIG_SPARC64=y\nCONFIG_CMDLINE_BOOL=y\n", Some("ro"), Some("pti=on nosmt")),
+            ("CONFIG_S390=y\n", Some("ro"), None),
         ] {
             assert_eq!(line(&format!("{options}{text}"), given).as_deref(), joined, "{options} {given:?}");
         }
