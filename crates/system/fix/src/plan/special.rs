@@ -52,6 +52,8 @@ const INTERRUPTS: &[(&str, &str)] = &[
 
 /// Rules whose fix takes something away that somebody may need: from a program, from who looks after the machine.
 const ASKED_ONLY: &[(&str, &str)] = &[
+    // raspberrypi/linux issue 3683: a Raspberry Pi 1 B+ does not boot with it.
+    ("cmdline-threadirqs", "a driver whose handler must not be a thread may hang the boot"),
     ("cmdline-audit", "the records may be required of this machine"),
     ("cmdline-isolcpus-flags", "other programs lose CPUs"),
     ("cmdline-tsc-reliable", "a clocksource that fails is then not detected"),

@@ -93,6 +93,7 @@ const NOT_UNASKED: &[&str] = &[
     "nosoftlockup",
     "nowatchdog",
     "rcu_nocbs",
+    "threadirqs",
     "tsc",
 ];
 
