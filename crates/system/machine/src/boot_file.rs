@@ -1,5 +1,8 @@
 //! Kernel command lines in files of boot loaders and in logs.
 
+/// Begins /dev/kmsg where it is a part of the log: what it lacks may have been printed.
+pub const LOG_PART: &str = "# part\n";
+
 /// A file with a kernel command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BootFile {
@@ -32,7 +35,8 @@ pub fn boot_file(text: &str) -> Option<BootFile> {
         && any(&|line| ["linux", "title", "efi", "version"].iter().any(|word| keyword(line, word).is_some()))
     {
         Some(BootFile::Entry)
-    } else if any(&|line| environment(line).is_some() || bootargs(line).is_some()) {
+    } else if any(&|line| environment(line).is_some() || commands(line).into_iter().any(|one| bootargs(one).is_some()))
+    {
         Some(BootFile::Environment)
     } else {
         None
@@ -79,6 +83,42 @@ pub(crate) fn logged_release(text: &str) -> Option<&str> {
     }
     let (_, rest) = text.lines().rev().find_map(|line| line.split_once("Linux version "))?;
     rest.split_whitespace().next().filter(|release| release.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+/// The messages of the last boot in a log, as records of /dev/kmsg (Documentation/ABI/testing/dev-kmsg) behind [`LOG_PART`].
+pub(crate) fn log_records(text: &str) -> Option<String> {
+    if boot_file(text) != Some(BootFile::Log) {
+        return None;
+    }
+    let messages: Vec<&str> = text.lines().map(message).collect();
+    let from = messages.iter().rposition(|message| message.starts_with("Linux version ")).unwrap_or_default();
+    let of_boot = messages.iter().skip(from).enumerate();
+    Some(of_boot.fold(LOG_PART.to_owned(), |all, (at, message)| format!("{all}6,{at},0,-;{message}\n")))
+}
+
+/// A line without what /dev/kmsg, dmesg, a serial console, syslog or journalctl puts before the message.
+fn message(line: &str) -> &str {
+    let is_record = |head: &str| head.starts_with(|c: char| c.is_ascii_digit()) && head.matches(',').count() >= 3;
+    let mut rest = match line.split_once(';') {
+        Some((head, rest)) if is_record(head) && !head.contains(' ') => rest,
+        _ => line.trim_start(),
+    };
+    loop {
+        let close = if rest.starts_with('[') {
+            ']'
+        } else if rest.starts_with('<') {
+            '>'
+        } else {
+            break;
+        };
+        let Some((_, behind)) = rest.split_once(close) else { break };
+        rest = behind.trim_start();
+    }
+    // `Sep 26 14:47:11 host kernel: `
+    match rest.split_once("kernel: ") {
+        Some((head, behind)) if head.split_whitespace().count() <= 4 => message(behind),
+        _ => rest,
+    }
 }
 
 /// A backslash at the end of a line of a shell's joins the next one.
@@ -163,20 +203,63 @@ fn environment(line: &str) -> Option<String> {
 }
 
 /// The value of `setenv bootargs …` or `env set bootargs …`.
-fn bootargs(line: &str) -> Option<String> {
-    let rest = keyword(line, "setenv").or_else(|| keyword(keyword(line, "env")?, "set"))?;
+fn bootargs(command: &str) -> Option<&str> {
+    let rest = keyword(command, "setenv").or_else(|| keyword(keyword(command, "env")?, "set"))?;
     let value = keyword(rest, "bootargs")?;
-    Some(["\"", "'"].iter().find_map(|q| value.strip_prefix(q)?.strip_suffix(q)).unwrap_or(value).to_owned())
+    Some(["\"", "'"].iter().find_map(|q| value.strip_prefix(q)?.strip_suffix(q)).unwrap_or(value))
 }
 
-/// Of several `setenv bootargs` the last counts, which may repeat the ones before.
+/// The commands of a line, which `;` ends outside quotes.
+fn commands(line: &str) -> Vec<&str> {
+    let mut quote = None;
+    let is_end = |c: char| {
+        match quote {
+            Some(open) if c == open => quote = None,
+            None if c == '"' || c == '\'' => quote = Some(c),
+            None => return c == ';',
+            Some(_) => {}
+        }
+        false
+    };
+    line.split(is_end).map(str::trim).collect()
+}
+
+/// Stands for the words that a script adds under a condition.
+const CONDITIONAL: &str = "${condition}";
+
+/// Of several `setenv bootargs` the last counts, which may repeat the ones before. What one below an `if` does is not known.
 fn script(text: &str) -> String {
-    let mut set = String::new();
-    for value in text.lines().filter_map(bootargs) {
-        set = value.replace("${bootargs}", &set).replace("$bootargs", &set);
+    let (mut set, mut depth) = (String::new(), 0_usize);
+    for command in text.lines().filter(|line| !line.trim_start().starts_with('#')).flat_map(commands) {
+        let (first, rest) = command.split_once([' ', '\t']).unwrap_or((command, ""));
+        let own = match first {
+            "if" | "for" | "while" => {
+                depth += 1;
+                continue;
+            }
+            "fi" | "done" => {
+                depth = depth.saturating_sub(1);
+                continue;
+            }
+            "then" | "else" | "do" => rest.trim(),
+            _ => command,
+        };
+        match bootargs(own) {
+            Some(_) if depth > 0 => set = format!("{set} {CONDITIONAL}"),
+            Some(value) => set = value.replace("${bootargs}", &set).replace("$bootargs", &set),
+            None => {}
+        }
     }
     let variables: Vec<String> = text.lines().filter_map(environment).chain(Some(set)).collect();
     joined(variables.iter().map(String::as_str))
+}
+
+/// Does a word have a variable of a boot loader or its script (`$name`, `${name}`)? `memmap=1G$4G` has none.
+pub fn has_variable(word: &str) -> bool {
+    word.match_indices('$').any(|(at, _)| {
+        word.get(at + 1..)
+            .is_some_and(|rest| rest.starts_with(|c: char| c == '{' || c == '_' || c.is_ascii_alphabetic()))
+    })
 }
 
 #[cfg(test)]
@@ -250,9 +333,29 @@ mod tests {
                 "console=ttymxc0 rw isolcpus=3",
             ),
             ("env set bootargs rw isolcpus=3\n", "rw isolcpus=3"),
+            ("setenv bootargs rw isolcpus=3; bootz 'a;b'\n", "rw isolcpus=3"),
+            (
+                "setenv bootargs rw\nif test -n \"${x}\"; then\n\tsetenv bootargs \"${bootargs} isolcpus=2\" ;\nelse setenv bootargs a; fi\nsetenv bootargs ${bootargs} isolcpus=3\n",
+                "rw ${condition} ${condition} isolcpus=3",
+            ),
             ("default_kernel_opts=\"quiet isolcpus=2\"\n", "quiet isolcpus=2"),
         ] {
             assert_eq!(boot_file_cmdline(text).as_deref(), Some(line), "{text}");
+        }
+    }
+
+    #[test]
+    fn variables_are_told_from_sizes() {
+        for (word, expected) in [
+            ("loglevel=${verbosity}", true),
+            ("$cmdline", true),
+            ("root=/dev/mmcblk$devnum", true),
+            ("memmap=1G$4G", false),
+            ("memmap=64K$0x18690000", false),
+            ("a$", false),
+            ("${", true),
+        ] {
+            assert_eq!(has_variable(word), expected, "{word}");
         }
     }
 
@@ -262,6 +365,26 @@ mod tests {
             "[0] Linux version 6.1.0-1 (x)\n[0] Kernel command line: ro\n[0] Linux version 6.6.31+rpt-rpi-v8 (x)\n";
         assert_eq!(logged_release(log), Some("6.6.31+rpt-rpi-v8"));
         assert_eq!(logged_release("Linux version 6.1\n"), None);
+    }
+
+    #[test]
+    fn a_log_has_the_messages_of_its_last_boot() {
+        let records = |text: &str| log_records(text).map(|all| all.replace(LOG_PART, ""));
+        for line in [
+            "Kernel command line: ro [x]",
+            "[    0.04] Kernel command line: ro [x]",
+            "<5>[    0.04][    T0] Kernel command line: ro [x]",
+            "[Mon Jun 27 15:10:44 2022] Kernel command line: ro [x]",
+            "Sep 26 14:47:11 r14 kernel: [    0.04] Kernel command line: ro [x]",
+            "2025-09-26T14:47:11+02:00 r14 kernel: Kernel command line: ro [x]",
+            "[    0.89] r14 kernel: Kernel command line: ro [x]",
+            "5,1,10,-;Kernel command line: ro [x]",
+        ] {
+            assert_eq!(records(line).as_deref(), Some("6,0,0,-;Kernel command line: ro [x]\n"), "{line}");
+        }
+        let twice = "[0] Linux version 5.1 (x)\n[0] Kernel command line: a\n[0] Linux version 5.2 (x)\n[0] Kernel command line: b\n";
+        assert_eq!(records(twice).as_deref(), Some("6,0,0,-;Linux version 5.2 (x)\n6,1,0,-;Kernel command line: b\n"));
+        assert_eq!(log_records("GRUB_CMDLINE_LINUX=a\n"), None);
     }
 
     #[test]
@@ -281,7 +404,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_is_answered(text in "(?s)(GRUB_CMDLINE_LINUX(_DEFAULT)?\\+?=|append |label |options |extraargs=|.{0,10}|\n){0,20}") {
-            let _ = boot_file_cmdline(&text);
+            let _ = (boot_file_cmdline(&text), message(&text));
         }
     }
 }

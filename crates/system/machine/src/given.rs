@@ -15,6 +15,7 @@ const CONFIG_TXT: &str = "/boot/firmware/config.txt";
 const CMDLINE_TXT: &str = "/boot/firmware/cmdline.txt";
 const MODEL: &str = "/proc/device-tree/model";
 const ARCH: &str = "/proc/sys/kernel/arch";
+const LOG: &str = "/dev/kmsg";
 const RELEASE: &str = "/proc/sys/kernel/osrelease";
 const VERSION: &str = "/proc/sys/kernel/version";
 const REALTIME: &str = "/sys/kernel/realtime";
@@ -98,6 +99,9 @@ impl Given {
                 self.line = Some(line);
                 if let Some(release) = crate::boot_file::logged_release(&text) {
                     self.put(RELEASE, release.as_bytes(), name.to_owned());
+                }
+                if let Some(records) = crate::boot_file::log_records(&text) {
+                    self.put(LOG, records.as_bytes(), name.to_owned());
                 }
                 if has_more || kind::file_name(name) == "cmdline.txt" {
                     self.put(CMDLINE_TXT, bytes, name.to_owned());

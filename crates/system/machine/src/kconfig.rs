@@ -178,7 +178,11 @@ fn unquoted(value: &str) -> &str {
 /// end of a menu without its beginning, and a line such as `[...]`, show that something is left out in between.
 fn is_whole(text: &str) -> bool {
     let head = || text.lines().take(4);
-    let is_made = head().any(|line| line.contains("Automatically generated file; DO NOT EDIT."));
+    // The second form ended with Linux 2.6.39.
+    let is_made = head().any(|line| {
+        line.contains("Automatically generated file; DO NOT EDIT.")
+            || line.contains("Automatically generated make config: don't edit")
+    });
     let is_chosen = head().any(|line| line.contains("(cut "));
     if !is_made || is_chosen || !text.ends_with('\n') {
         return false;
@@ -204,11 +208,13 @@ fn is_whole(text: &str) -> bool {
 }
 
 /// From `# Linux/x86 6.12.9 Kernel Configuration` (scripts/kconfig/confdata.c: the main menu's title). Before 4.19 the
-/// title was `Linux Kernel Configuration` with other words around it, which is not parsed.
+/// title was `Linux Kernel Configuration` with other words around it, which is not parsed; up to 2.6.35 it is `# Linux kernel
+/// version: 2.6.23`.
 fn version(text: &str) -> Option<String> {
-    let title =
-        text.lines().take(4).find_map(|line| line.strip_prefix("# Linux/")?.strip_suffix(" Kernel Configuration"))?;
-    let version = title.split_whitespace().nth(1)?;
+    let head = || text.lines().take(4);
+    let title = head().find_map(|line| line.strip_prefix("# Linux/")?.strip_suffix(" Kernel Configuration"));
+    let of_title = title.and_then(|title| title.split_whitespace().nth(1));
+    let version = of_title.or_else(|| head().find_map(|line| line.strip_prefix("# Linux kernel version: ")))?;
     version.starts_with(|c: char| c.is_ascii_digit()).then(|| version.to_owned())
 }
 
@@ -239,6 +245,15 @@ mod tests {
 
     fn config(text: &str) -> KernelConfig {
         KernelConfig::from_bytes("/boot/config", text.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn configurations_of_linux_2_6_are_whole_and_have_a_version() {
+        let head = "#\n# Automatically generated make config: don't edit\n# Linux kernel version: 2.6.23-gentoo-r3\n# Thu Jan  3 10:55:37 2008\n#\n";
+        let old = config(&format!(
+            "{head}CONFIG_X86=y\n\n#\n# Kernel hacking\n#\n\n#\n# Library routines\n#\nCONFIG_PLIST=y\n"
+        ));
+        assert_eq!((old.version(), old.get("HIGH_RES_TIMERS")), (Some("2.6.23-gentoo-r3"), Setting::Off));
     }
 
     #[test]

@@ -32,7 +32,7 @@ mod view;
 mod within;
 
 pub use affinity::partition_unpins;
-pub use boot_file::{BootFile, boot_file, boot_file_cmdline};
+pub use boot_file::{BootFile, LOG_PART, boot_file, boot_file_cmdline, has_variable};
 pub use built_in::BuiltIn;
 pub use cmdline::{SHORTEST_CMDLINE, first_parameter, longest_cmdline, may_repeat, parameter, parameters, scrub};
 pub use facts::{

@@ -26,7 +26,9 @@ impl Isolcpus {
         let mut found = Isolcpus::default();
         let mut rest = value;
         if scope.is_before((4, 15)) && rest.starts_with(|c: char| c.is_ascii_alphabetic()) {
-            return found.ignored(value, "flags are known since Linux 4.15");
+            let is_flag = FLAGS.iter().any(|(name, _)| rest.split(',').next() == Some(*name));
+            let why = if is_flag { "flags are known since Linux 4.15" } else { "the list begins with a letter" };
+            return found.ignored(value, why);
         }
         while rest.starts_with(|c: char| c.is_ascii_alphabetic()) {
             let (flag, after) = rest.split_once(',').unwrap_or((rest, ""));

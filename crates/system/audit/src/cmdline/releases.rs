@@ -17,16 +17,33 @@ const LISTED: [Release; 7] = [(5, 10), (5, 15), (6, 1), (6, 6), (6, 12), (6, 18)
 const PARAMETERS: &str = include_str!("parameters.txt");
 
 /// The first release, where it is known exactly: commits 826bfeb37bb4, 8412b4563e59, ace3c5499e61, 7f66f099de4d,
-/// 68d124b09999, 0ce20dd84089; kernel-parameters.txt of 6.16.
+/// 68d124b09999, 0ce20dd84089, a831881be220, 3fbfbf7a3b66, 3705b88db0d7, 5307c9556bc1; kernel-parameters.txt of 6.16.
 const SINCE: &[(&str, Release)] = &[
     ("cpufreq.default_governor", (5, 9)),
     ("kfence.sample_interval", (5, 12)),
+    ("nohz_full", (3, 10)),
     ("preempt", (5, 12)),
+    ("rcu_nocb_poll", (3, 8)),
+    ("rcu_nocbs", (3, 8)),
+    ("rcupdate.rcu_expedited", (3, 8)),
     ("rcutree.enable_rcu_lazy", (6, 8)),
     ("rcutree.nohz_full_patience_delay", (6, 11)),
     ("rt_group_sched", (6, 16)),
+    ("skew_tick", (3, 5)),
     ("workqueue.unbound_cpus", (6, 6)),
 ];
+
+/// Stable releases that took mitigations= over from Linux 5.2 (commit 98af8452945c).
+const MITIGATIONS: [(u32, u32, u32); 6] = [(4, 4, 180), (4, 9, 176), (4, 14, 119), (4, 19, 43), (5, 0, 16), (5, 1, 2)];
+
+/// As [`lacks`], by the patch level. Distributors number theirs `4.19.0`, which does not say what they took over.
+pub(crate) fn lacks_at(word: &str, (major, minor, patch): (u32, u32, u32)) -> Option<String> {
+    let (.., since) = MITIGATIONS.iter().find(|known| (known.0, known.1) == (major, minor))?;
+    let lacks = key(word) == "mitigations" && (1..*since).contains(&patch);
+    lacks.then(|| {
+        format!("mitigations is known since Linux {major}.{minor}.{since}, and this is {major}.{minor}.{patch}")
+    })
+}
 
 /// preempt= by architecture (HAVE_PREEMPT_DYNAMIC of arch/*/Kconfig): commits 826bfeb37bb4, 1b2d3451ee50, 4e90d0522a68,
 /// 80c7889de7a8.
@@ -206,6 +223,9 @@ mod tests {
             ("rcutree.rcu_delay_page_cache_fill_msec=1", (6, 18), Some("until Linux 6.12")),
             ("rcutree.rcu_delay_page_cache_fill_msec=1", (6, 14), None),
             ("isolcpus=2", (2, 6), None),
+            ("skew_tick=1", (2, 6), Some("skew_tick is known since Linux 3.5")),
+            ("rcu_nocbs=2", (3, 4), Some("since Linux 3.8")),
+            ("nohz_full=2", (3, 10), None),
             ("mitigations=off", (4, 19), None),
             ("spectre_bhi=on", (5, 15), None),
             // ddebug_dyndbg_boot_param_cb() of lib/dynamic_debug.c.
@@ -217,6 +237,16 @@ mod tests {
                 Some(text) => assert!(said.as_deref().is_some_and(|said| said.contains(text)), "{word}: {said:?}"),
                 None => assert_eq!(said, None, "{word}"),
             }
+        }
+    }
+
+    #[test]
+    fn a_patch_level_decides_what_stable_releases_took_over() {
+        assert!(lacks_at("mitigations=off", (4, 19, 13)).is_some_and(|said| said.contains("4.19.43")));
+        for (word, release) in
+            [("mitigations=off", (4, 19, 43)), ("mitigations=off", (4, 19, 0)), ("nopti", (4, 19, 13))]
+        {
+            assert_eq!(lacks_at(word, release), None, "{word} {release:?}");
         }
     }
 

@@ -7,7 +7,7 @@ use crate::cmdline::list::typographic;
 use crate::cmdline::{foreign, names, releases, values};
 use crate::reading::{Cause, Gap, Known, Many, Reading, Value};
 use crate::sight::{Notes, Sight};
-use punctual_machine::{longest_cmdline, may_repeat, parameters, scrub};
+use punctual_machine::{has_variable, longest_cmdline, may_repeat, parameters, scrub};
 use std::collections::{BTreeMap, BTreeSet};
 
 const CMDLINE: &str = "/proc/cmdline";
@@ -53,17 +53,22 @@ pub(super) fn listed(found: Result<Vec<String>, Gap>) -> Reading {
     Reading::Many(many)
 }
 
-/// The words that the log calls unknown; `None` where it has no such line.
+/// The words that the log calls unknown; `None` where it has no such line, or one that is cut (printk takes 1,024 bytes).
 fn logged(sight: &Sight) -> Option<Vec<String>> {
     let lines = &sight.log().lines;
-    let rest = UNKNOWN.iter().find_map(|start| lines.iter().find_map(|line| line.strip_prefix(start)))?;
-    let listed = rest.rsplit_once('"').map_or(rest, |(listed, _)| listed);
+    let of = |start: &str| lines.iter().find_map(|line| line.strip_prefix(start));
+    let quoted =
+        of(UNKNOWN[0]).map(|rest| rest.rsplit_once("\", will be passed to user space").map(|(listed, _)| listed));
+    let listed = quoted.unwrap_or_else(|| of(UNKNOWN[1]).filter(|rest| rest.len() < 900))?;
     Some(parameters(listed))
 }
 
 fn unknown(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
-    let mut many = Many { items: Vec::new(), missing: sight.log().missing.clone() };
-    let listed = logged(sight).unwrap_or_default();
+    let found = logged(sight);
+    // The one line has them all.
+    let missing = if found.is_some() { None } else { sight.log().missing.clone() };
+    let mut many = Many { items: Vec::new(), missing };
+    let listed = found.unwrap_or_default();
     for word in listed.iter().filter(|word| names::is_tuning(word) || names::meant(word, None).is_some()) {
         many.push("", Ok(Value::Text(scrub(word))));
     }
@@ -83,12 +88,14 @@ fn reported(sight: &Sight, _: &With, _: &mut Notes) -> Reading {
     tells(sight).map_or_else(Reading::gap, |tells| Reading::word(if tells { "yes" } else { "no" }))
 }
 
-/// A whole log that tells unknown words and does not name this one.
+/// A log that tells unknown words and does not name this one.
 fn is_known(sight: &Sight, word: &str) -> bool {
     let log = sight.log();
-    let is_whole = log.missing.is_none() && log.lines.iter().any(|line| line.starts_with("Kernel command line:"));
-    let is_listed = || logged(sight).is_some_and(|listed| listed.iter().any(|other| other == word));
-    is_whole && !word.contains('.') && tells(sight).unwrap_or(false) && !is_listed()
+    let is_told = match logged(sight) {
+        Some(listed) => !listed.iter().any(|other| other == word),
+        None => log.missing.is_none() && log.lines.iter().any(|line| line.starts_with("Kernel command line:")),
+    };
+    is_told && !word.contains('.') && tells(sight).unwrap_or(false)
 }
 
 fn near_misses(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
@@ -142,7 +149,10 @@ fn of_others(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
         let unknown = words.iter().filter(|word| !is_known(sight, word));
         let said = unknown.filter_map(|word| {
             let lacks = || releases::lacks(word, release?).or_else(|| releases::lacks_on(word, release?, &arch));
-            let of_others = foreign::unknown(word).or_else(lacks).or_else(|| foreign::of_x86(word, &arch));
+            let of_others = foreign::unknown(word)
+                .or_else(lacks)
+                .or_else(|| lacks_at(sight, word))
+                .or_else(|| foreign::of_x86(word, &arch));
             of_others.or_else(|| match built(sight, word)? {
                 (Built::Out, options) if !asks_nothing(word) => Some(format!(
                     "{} does something only in kernels with {options}, and this is built without",
@@ -157,6 +167,11 @@ fn of_others(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
         all
     });
     listed(found)
+}
+
+/// Why a stable release does not know a parameter that later ones of its series know.
+pub(super) fn lacks_at(sight: &Sight, word: &str) -> Option<String> {
+    releases::lacks_at(word, release(sight, &mut Notes::default()).ok()?)
 }
 
 /// With the options that decide whether the kernel has the parameter.
@@ -181,7 +196,11 @@ fn undecided(sight: &Sight, _: &With, _: &mut Notes) -> Reading {
 fn whole(sight: &Sight) -> Result<String, Gap> {
     sight.cmdline()?;
     let read = sight.machine.read(CMDLINE);
-    Ok(read.text().unwrap_or_default().trim_end().to_owned())
+    let line = read.text().unwrap_or_default().trim_end();
+    match parameters(line).into_iter().find(|word| has_variable(word)) {
+        Some(word) => Err(Gap::new(format!("what `{}` stands for", scrub(&word)), Cause::NotGiven)),
+        None => Ok(line.to_owned()),
+    }
 }
 
 fn length(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {

@@ -50,7 +50,8 @@ fn serial(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
             let asked: Vec<&str> = words.iter().filter_map(|word| word.strip_prefix("console=")).collect();
             asked.iter().map(|value| value.split(',').next().unwrap_or_default()).for_each(&mut add);
             let asked = if asked.is_empty() { "no console=".to_owned() } else { asked.join(" ") };
-            if asked == "no console=" {
+            many.missing = sight.variable("console");
+            if asked == "no console=" && many.missing.is_none() {
                 many.missing = unnamed(sight);
             }
             notes.add(format!("{CMDLINE} console"), asked);
@@ -89,6 +90,9 @@ fn level(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
         Err(gap) => gap,
     };
     if !gap.is_not_given() || line.is_err() {
+        return Reading::gap(gap);
+    }
+    if let Some(gap) = sight.variable("loglevel") {
         return Reading::gap(gap);
     }
     let built = |option: &str| sight.option(option, &mut Notes::default()).ok().and_then(|value| value.number());

@@ -80,7 +80,11 @@ impl Lists<'_> {
                 let list = if is_systemd { list::parse_systemd(&value) } else { list::parse(&value, self.scope) };
                 match list {
                     Ok(cpus) if !cpus.is_empty() => Some(cpus),
-                    Ok(_) => self.refused(name, &value, "it names no CPU"),
+                    // Linux before 6.18 takes an empty list (kernel/sched/isolation.c, housekeeping_setup).
+                    Ok(_) => {
+                        self.found.push(format!("{name}={} names no CPU", scrub(&value)));
+                        None
+                    }
                     Err(why) => self.refused(name, &value, &why),
                 }
             }

@@ -1,8 +1,8 @@
 //! What the command line has become of idle states on x86.
 
-use super::{Probe, With};
+use super::{CONFIG_READS, Probe, With};
 use crate::cmdline::values;
-use crate::reading::{Cause, Gap, Reading};
+use crate::reading::{Cause, Gap, Reading, Value};
 use crate::sight::{Notes, Sight};
 use punctual_machine::parameter;
 
@@ -14,7 +14,7 @@ pub(super) const PROBES: &[Probe] = &[
     // Absent where no word is about idle states. `shallow`: no deeper than C1. `acpi`: acpi_idle with all states of the
     // firmware, `acpi-some`: with some; `acpi-nomwait`: with those through I/O ports. `other`: limits that the driver here
     // does not heed, `other-perhaps`: or may not. `some`: as far as the number says; `none`: no limit.
-    Probe { name: "idle-by-line", with: &[], reads: &[&[CMDLINE, DRIVER, CPUS]], run: by_line },
+    Probe { name: "idle-by-line", with: &[], reads: &[&[CMDLINE, DRIVER, CPUS], CONFIG_READS], run: by_line },
 ];
 
 /// CPUIDLE_STATE_MAX of include/linux/cpuidle.h, less one: the number from which intel_idle sets no limit.
@@ -41,8 +41,8 @@ impl Words {
         }
     }
 
-    /// `is_intel`: does intel_idle rule unless it is kept off? `None` where that is not known.
-    fn come_to(&self, is_intel: Option<bool>) -> Option<&'static str> {
+    /// `is_intel`: does intel_idle rule unless it is kept off? `None` where that is not known. `is_out`: is it not built?
+    fn come_to(&self, is_intel: Option<bool>, is_out: bool) -> Option<&'static str> {
         let idle = self.idle.as_deref();
         // intel_idle stays off with any idle= (intel_idle_init), acpi_idle with poll and halt
         // (disabled_by_idle_boot_param of drivers/acpi/processor_idle.c).
@@ -55,7 +55,7 @@ impl Words {
             None if idle == Some("nomwait") => "acpi-nomwait",
             None => "acpi",
         };
-        if self.intel == Some(0) || idle == Some("nomwait") {
+        if (self.intel == Some(0) && !is_out) || idle == Some("nomwait") {
             return Some(of_acpi);
         }
         let of_intel = match self.intel {
@@ -93,7 +93,10 @@ fn by_line(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
             return Reading::gap(gap);
         }
     };
-    match Words::of(&line).come_to(is_intel(sight)) {
+    let is_out =
+        sight.option("INTEL_IDLE", &mut Notes::default()).is_ok_and(|value| value == Value::Text("n".to_owned()));
+    let is_intel = if is_out { Some(false) } else { is_intel(sight) };
+    match Words::of(&line).come_to(is_intel, is_out) {
         Some(word) => Reading::word(word),
         None => Reading::gap(Gap::new("/proc/cmdline: idle states", Cause::Absent)),
     }
@@ -105,7 +108,7 @@ mod tests {
 
     #[test]
     fn words_come_to_what_the_drivers_make_of_them() {
-        let of = |line: &str, is_intel| Words::of(line).come_to(is_intel);
+        let of = |line: &str, is_intel| Words::of(line).come_to(is_intel, false);
         for (line, intel, other, unknown) in [
             ("quiet", None, None, None),
             ("intel_idle.max_cstate=0", Some("acpi"), Some("acpi"), Some("acpi")),
@@ -126,6 +129,13 @@ mod tests {
                 (intel, other, unknown),
                 "{line}"
             );
+        }
+        for (line, expected) in [
+            ("intel_idle.max_cstate=0", Some("other")),
+            ("intel_idle.max_cstate=0 processor.max_cstate=1", Some("shallow")),
+            ("quiet", None),
+        ] {
+            assert_eq!(Words::of(line).come_to(Some(false), true), expected, "{line}");
         }
     }
 }

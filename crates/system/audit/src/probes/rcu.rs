@@ -34,7 +34,10 @@ fn mode(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     }
     let number = |name: &str| parameter(&line, &format!("rcupdate.{name}")).and_then(|value| values::number(&value));
     let after_boot = number("rcu_normal_after_boot").map_or(is_rt, |number| number != 0);
-    let is_on = |name: &str| number(name).unwrap_or(0) != 0;
+    let is_before = release(sight, &mut Notes::default()).is_ok_and(|(major, minor, _)| {
+        crate::cmdline::releases::lacks("rcupdate.rcu_expedited", (major, minor)).is_some()
+    });
+    let is_on = |name: &str| number(name).unwrap_or(0) != 0 && !is_before;
     let mode = match (is_on("rcu_normal") || after_boot, is_on("rcu_expedited")) {
         (true, _) => "normal",
         (false, true) => "expedited",

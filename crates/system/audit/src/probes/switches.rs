@@ -1,11 +1,11 @@
 //! Parameters that switch debugging, accounting or protection on or off.
 
-use super::cmdline::{listed, words};
+use super::cmdline::{lacks_at, listed, words};
 use super::kernel::release;
 use super::{CONFIG_READS, Probe, With};
 use crate::cmdline::list::Release;
 use crate::cmdline::names::key;
-use crate::cmdline::values;
+use crate::cmdline::{releases, values};
 use crate::reading::{Cause, Gap, Reading};
 use crate::sight::{Notes, Sight};
 use punctual_machine::{is_preempt_rt, parameter, parameters, scrub};
@@ -21,7 +21,7 @@ pub(super) const PROBES: &[Probe] = &[
     // Mitigations of processor faults that are switched off.
     Probe { name: "mitigations-off", with: &[], reads: &[&[CMDLINE], CONFIG_READS], run: mitigations },
     // `yes` or `no`; absent without skew_tick=.
-    Probe { name: "skew-tick", with: &[], reads: &[&[CMDLINE]], run: skew_tick },
+    Probe { name: "skew-tick", with: &[], reads: &[&[CMDLINE], CONFIG_READS], run: skew_tick },
 ];
 
 /// A name that ends in a dot is a prefix.
@@ -154,6 +154,7 @@ fn mitigations(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
         name if word.contains('=') && parameter(&line, name).as_deref() != word.split_once('=').map(|(_, v)| v) => {
             false
         }
+        "mitigations" if lacks_at(sight, word).is_some() => false,
         "mitigations" if is_new => word.starts_with("mitigations=off"),
         "kpti" => word.split_once('=').is_some_and(|(_, value)| values::boolean(value) == Some(false)),
         _ => OFF.contains(&word),
@@ -178,9 +179,13 @@ fn page_table_isolation(line: &str, release: Option<Release>) -> Option<bool> {
 }
 
 fn skew_tick(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    let release = release(sight, &mut Notes::default()).ok().map(|(major, minor, _)| (major, minor));
     match sight.cmdline().map(|line| parameter(&line, "skew_tick")) {
         Ok(Some(value)) => {
             notes.add("/proc/cmdline skew_tick", &value);
+            if release.is_some_and(|release| releases::lacks("skew_tick", release).is_some()) {
+                return Reading::word("not-known");
+            }
             // get_option() leaves 0 where it finds no number.
             Reading::word(if values::number(&value).unwrap_or(0) != 0 { "yes" } else { "no" })
         }

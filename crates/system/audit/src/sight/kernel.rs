@@ -1,6 +1,7 @@
 use super::{Notes, Sight, config_gap};
+use crate::cmdline::names;
 use crate::reading::{Cause, Gap, Known, Many, Reading, Value};
-use punctual_machine::{Read, Setting, parameter, parameters, scrub};
+use punctual_machine::{Read, Setting, has_variable, parameter, parameters, scrub};
 
 const CMDLINE: &str = "/proc/cmdline";
 
@@ -93,6 +94,26 @@ impl Sight<'_> {
         many
     }
 
+    fn fixed(&self, line: String) -> Result<String, Gap> {
+        let words = parameters(&line);
+        match words.iter().find(|word| has_variable(word) && names::is_tuning(word)) {
+            Some(word) => Err(Gap::new(format!("what `{}` stands for", scrub(word)), Cause::NotGiven)),
+            None if words.iter().any(|word| has_variable(word)) => {
+                let kept = line.split(' ').filter(|word| !has_variable(word));
+                Ok(kept.collect::<Vec<_>>().join(" "))
+            }
+            None => Ok(line),
+        }
+    }
+
+    /// The first word of the command line that has a variable, of those without a value or of one parameter.
+    pub fn variable(&self, name: &str) -> Option<Gap> {
+        let line = self.machine.read(CMDLINE);
+        let words = parameters(line.text().unwrap_or_default());
+        let is_one = |word: &&String| has_variable(word) && word.split_once('=').is_none_or(|(key, _)| key == name);
+        words.iter().find(is_one).map(|word| Gap::new(format!("what `{}` stands for", scrub(word)), Cause::NotGiven))
+    }
+
     /// As much as the kernel takes, where that is known.
     fn taken(&self, line: String) -> String {
         if line.trim_end().len() <= punctual_machine::SHORTEST_CMDLINE {
@@ -102,11 +123,12 @@ impl Sight<'_> {
         line.trim_end().get(..longest).map(str::to_owned).unwrap_or(line)
     }
 
-    /// An absent command line is not an absent parameter.
+    /// An absent command line is not an absent parameter. Without the words of a boot script that have variables; where one of
+    /// them is a parameter of tuning, the line is not known.
     pub fn cmdline(&self) -> Result<String, Gap> {
         match self.machine.read(CMDLINE) {
             Read::Known(bytes) => match String::from_utf8(bytes) {
-                Ok(line) if !line.contains('\0') && !line.trim().is_empty() => Ok(self.taken(line)),
+                Ok(line) if !line.contains('\0') && !line.trim().is_empty() => self.fixed(self.taken(line)),
                 _ => Err(Gap::new(CMDLINE, Cause::Garbled("parameter"))),
             },
             other => Err(Gap::new(CMDLINE, Cause::of(&other).unwrap_or(Cause::Absent)).expected()),

@@ -2,6 +2,7 @@
 
 use super::{Notes, Sight};
 use crate::reading::{Cause, Gap, Many, Reading, Value};
+use punctual_machine::LOG_PART;
 
 const LOG: &str = "/dev/kmsg";
 
@@ -31,6 +32,7 @@ impl Log {
             }
         }
         let missing = match first {
+            _ if text.starts_with(LOG_PART) => Some(Gap::new("the whole log of the kernel", Cause::NotGiven)),
             Some(0) => None,
             Some(_) => Some(Gap::new(LOG, Cause::Garbled("beginning any more: older lines were overwritten"))),
             None => Some(Gap::new(LOG, Cause::Garbled("line"))),

@@ -238,3 +238,47 @@ fn the_last_cpu_has_no_number_where_the_machine_is_not_known() {
     let line = "ro isolcpus=2-N isolcpus=1";
     expect(line, &[(LISTS, State::Fail, "`isolcpus=1` is ignored: the kernel has taken `isolcpus=2-N` before")]);
 }
+
+/// What stands for variables of a boot script is not known, and neither is what they decide.
+#[test]
+fn variables_of_boot_scripts_are_no_values() {
+    let line = |words: &str| format!("setenv bootargs \"root=${{rootdev}} rootwait {words}\"\n");
+    for (words, id, state) in [
+        ("console=ttyS0,115200 loglevel=${verbosity}", NAMES, State::Skip),
+        ("console=ttyS0,115200 loglevel=${verbosity}", "cmdline-quiet-console", State::Skip),
+        ("${consoleargs}", "cmdline-quiet-console", State::Skip),
+        ("console=ttyS0,115200 loglevel=7", "cmdline-quiet-console", State::Warn),
+        ("isolcpus=${cpus}", FLAGS, State::Skip),
+        ("isolcpus=${cpus}", LISTS, State::Skip),
+        ("${extraargs} isolcpus=2", FLAGS, State::Pass),
+        ("${extraargs}", "cmdline-length", State::Skip),
+    ] {
+        let findings = audit(&line(words));
+        assert_eq!(of(&findings, id).state, state, "{words} {id}: {}", of(&findings, id).summary);
+    }
+}
+
+#[test]
+fn old_kernels_lack_what_later_ones_know() {
+    let audit = |release: &str, line: &str| {
+        let mut given = Given::new();
+        let config = format!(
+            "#\n# Automatically generated file; DO NOT EDIT.\n# Linux/x86 {release} Kernel Configuration\n#\nCONFIG_X86_64=y\nCONFIG_HZ=250\n# CONFIG_PREEMPT_RT is not set\n"
+        );
+        given.add("config", config.as_bytes(), None).unwrap();
+        given.add("line", line.as_bytes(), Some(Kind::Cmdline)).unwrap();
+        Rules::embedded().audit(&given, &context())
+    };
+    for (release, line, id, state) in [
+        ("4.19.13", "ro mitigations=off", "cmdline-mitigations", State::Skip),
+        ("4.19.13", "ro mitigations=off", NAMES, State::Warn),
+        ("4.19.71", "ro mitigations=off", "cmdline-mitigations", State::Warn),
+        ("3.4.113", "ro rcupdate.rcu_expedited=1", "cmdline-rcu-mode", State::Info),
+        ("3.10.28", "ro rcupdate.rcu_expedited=1", "cmdline-rcu-mode", State::Fail),
+        ("3.4.113", "ro skew_tick=1", "cmdline-skew-tick", State::Info),
+        ("4.4.1", "ro isolcpus=X-Y", FLAGS, State::Fail),
+    ] {
+        let findings = audit(release, line);
+        assert_eq!(of(&findings, id).state, state, "{release} {line} {id}: {}", of(&findings, id).summary);
+    }
+}

@@ -196,3 +196,26 @@ proptest! {
         prop_assert!(open.is_empty() || text.contains("=100\n") || text.contains("=m\n"), "{open:?}");
     }
 }
+
+#[test]
+fn a_part_of_a_log_tells_what_it_names_and_nothing_else() {
+    let log = |lines: &str| {
+        format!(
+            "[    0.000000] Linux version 6.6.108-vyos (x) #1 SMP PREEMPT_DYNAMIC\n[    0.04] Kernel command line: ro boot=live isolcpus=2-3 nohz_full=2-3 rcu_nocbs=2-3\n{lines}"
+        )
+    };
+    let unknown = "[    0.05] Unknown kernel command line parameters \"boot=live nohz_full=2-3 rcu_nocbs=2-3\", will be passed to user space.\n";
+    let findings = audit(&[("dmesg", &log(unknown))]);
+    expect(&findings, &[("cmdline-unknown-params", State::Fail), ("sched-latency-warn", State::Skip)]);
+    let said = &findings.iter().find(|finding| finding.id == "cmdline-unknown-params").unwrap().summary;
+    assert!(said.contains("nohz_full=2-3") && !said.contains("isolcpus"), "{said}");
+
+    let known = "[    0.05] Unknown kernel command line parameters \"boot=live\", will be passed to user space.\n";
+    expect(&audit(&[("dmesg", &log(known))]), &[("cmdline-unknown-params", State::Pass)]);
+    // Cut, and none: other words may be unknown.
+    for line in ["[    0.05] Unknown kernel command line parameters \"boot=live nohz", ""] {
+        expect(&audit(&[("dmesg", &log(line))]), &[("cmdline-unknown-params", State::Skip)]);
+    }
+    let throttled = "[   99.1] sched: RT throttling activated\n";
+    expect(&audit(&[("dmesg", &log(throttled))]), &[("sched-latency-warn", State::Fail), ("log-rate", State::Skip)]);
+}
