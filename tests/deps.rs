@@ -41,7 +41,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("journal", &["units", "watchdog"]),
     ("fix", &["units", "uapi", "watchdog", "model", "machine", "audit", "boot", "journal"]),
     ("tracefs", &["directory", "journal", "trace"]),
-    ("explain", &["units", "model", "trace"]),
+    ("explain", &["units", "model", "trace", "cycles"]),
     ("analyse", &["units", "directory", "model", "rundir", "trace", "explain"]),
     ("import", &["units", "model"]),
     ("formats", &["clean", "units", "model", "trace", "report"]),

@@ -9,8 +9,10 @@
 
 #![forbid(unsafe_code)]
 
+mod call;
 mod grid;
 
+pub use call::WaitCall;
 pub use grid::Grid;
 
 use punctual_units::Nanos;

@@ -17,7 +17,7 @@ mod hardware;
 mod usual;
 
 pub use attribution::{
-    Activity, Attribution, ExplainOptions, Facts, Measured, Timelines, Victims, explain, groups, timelines,
+    Activity, Attribution, Closed, ExplainOptions, Facts, Measured, Timelines, Victims, explain, groups, timelines,
 };
 pub use hardware::{GapEvidence, GapSorter, Surroundings};
 pub use punctual_model::{

@@ -180,7 +180,7 @@ pub struct Blocked {
     pub lock: Option<String>,
 }
 
-/// One cycle of a thread, from its timer expiry to the end of its work.
+/// One cycle of a thread, from its release to the end of its work.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cycle {
@@ -191,10 +191,13 @@ pub struct Cycle {
     pub scheduled: Scheduled,
     /// CPU on which the thread started to run.
     pub cpu: u32,
-    /// Time at which its timer was due, ns on the trace's clock.
+    /// When its timer was due, or it was woken, ns on the trace's clock.
     pub release_ns: u64,
-    /// From the release to the end of its work, ns; the sum of `ran_ns`, `delays` and `blocked`.
+    /// From the release to the end of its work, ns; the sum of `behind_ns`, `ran_ns`, `delays` and `blocked`.
     pub length_ns: u64,
+    /// Time after the release in which the cycle before had not ended, ns; absent if 0.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub behind_ns: u64,
     pub ran_ns: u64,
     /// Delays in which the thread was runnable but did not run.
     pub delays: Vec<Cause>,
@@ -202,6 +205,11 @@ pub struct Cycle {
     pub blocked: Vec<Blocked>,
     /// The explanation as one sentence.
     pub verdict: String,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields so")]
+fn is_zero(ns: &u64) -> bool {
+    *ns == 0
 }
 
 /// Explanations of the late wakeups in a trace.

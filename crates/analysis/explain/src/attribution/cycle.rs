@@ -1,7 +1,12 @@
-//! Late although woken in time: cycles of a thread, from the release by its timer to the end of its work.
+//! Late although woken in time: cycles of a thread, from its release to the end of its work.
 //!
-//! A cycle ends where the thread blocks and a timer wakes it next. In between it runs, waits for the CPU (labelled like
-//! a late wakeup), or is blocked until another thread wakes it.
+//! In between it runs, waits for the CPU (labelled like a late wakeup), or is blocked until it is woken. Where the
+//! system call is known in which the thread waits for its release, a cycle ends with that call ([`calls`]); otherwise
+//! where the thread blocks and a timer wakes it next.
+
+mod calls;
+
+pub use calls::Closed;
 
 use super::cpu::Doing;
 use super::ids::IdMap;
@@ -13,6 +18,7 @@ use super::view::View;
 use super::waits::For;
 use super::walk::Walk;
 use super::{Facts, chain, choose, sentences, victim};
+use calls::Followed;
 use punctual_model::{Blocked, Class, Confidence, Cycle};
 use punctual_trace::{Comm, TaskState};
 
@@ -23,6 +29,13 @@ const BLOCKS: usize = 64;
 #[derive(Debug, Default)]
 struct Open {
     release: u64,
+    /// When the wait for its release returned.
+    start: Option<u64>,
+    /// How long the cycle before lasted beyond its release.
+    behind: u64,
+    /// A timer released it; otherwise this thread, if one did.
+    is_timed: bool,
+    by: Option<i32>,
     cpu: u32,
     prio: Option<i32>,
     comm: Option<Comm>,
@@ -39,18 +52,27 @@ struct Open {
 pub(super) struct Cycles {
     open: IdMap<i32, Open>,
     longest: Vec<Cycle>,
+    /// Threads of which the call is known in which they wait for their release.
+    followed: IdMap<i32, Followed>,
+    /// The timer whose callback runs, by CPU.
+    expiring: IdMap<u32, u64>,
+    closed: Vec<Closed>,
 }
 
 impl Cycles {
     /// Events were lost, or another trace begins: open cycles are no longer reliable.
     pub fn forget(&mut self) {
         self.open.clear();
+        self.followed.values_mut().for_each(Followed::forget);
     }
 
     /// A chosen thread was woken and runs; `tally` labels T0 to T3.
     pub fn woken(&mut self, machine: &Machine, facts: &Facts, most: usize, window: &Window, tally: Tally) {
         let waking = &window.waking;
-        if waking.t1.is_some() {
+        if self.is_released(window, &tally) {
+            return;
+        }
+        if waking.t1.is_some() && !self.followed.contains_key(&window.tid) {
             let done = self.open.remove(&window.tid);
             if let Some((open, (end, ..))) =
                 done.and_then(|open| open.out.filter(|o| !o.2.runnable()).map(|out| (open, out)))
@@ -66,6 +88,7 @@ impl Cycles {
         }
         let Some(mut open) = self.open.remove(&window.tid) else { return };
         let Some((out, _, state)) = open.out.take().filter(|out| !out.2.runnable() && out.0 <= waking.t0) else {
+            self.broken(window.tid);
             return;
         };
         if open.blocked.len() < BLOCKS {
@@ -73,33 +96,33 @@ impl Cycles {
             open.tally.absorb(tally);
             open.since = Some((window.t3, window.cpu));
             self.open.insert(window.tid, open);
+        } else {
+            self.broken(window.tid);
         }
     }
 
     pub fn out(&mut self, machine: &Machine, tid: i32, t: u64, cpu: u32, state: TaskState) {
-        let Some(open) = self.open.get_mut(&tid) else { return };
-        let Some((since, _)) = open.since.take().filter(|(_, on)| *on == cpu) else {
-            self.open.remove(&tid);
+        if self.waits_again(tid, state) {
             return;
-        };
-        for piece in pieces(machine.cpu(cpu), since, t) {
-            let label = |class| Label::new(class, Confidence::High, Why::Nested);
-            match piece.doing {
-                Doing::Task(task) if task.tid == tid => open.ran += piece.ns(),
-                Doing::Hard(name) => open.tally.add(label(Class::Irq).doing(What::Interrupt(name)), piece.ns()),
-                Doing::Nmi => open.tally.add(label(Class::Irq).doing(What::Nmi), piece.ns()),
-                Doing::Soft(vec, _) => open.tally.add(label(Class::Softirq).doing(What::Softirq(vec)), piece.ns()),
-                _ => open.tally.add(Label::new(Class::Unaccounted, Confidence::High, Why::NotTraced), piece.ns()),
-            }
+        }
+        let Some(open) = self.open.get_mut(&tid) else { return };
+        if !open.ran_until(machine, tid, t, cpu) {
+            self.open.remove(&tid);
+            self.broken(tid);
+            return;
         }
         open.out = Some((t, cpu, state));
     }
 
     /// A thread gets the CPU without having been woken: it was preempted.
     pub fn back(&mut self, machine: &Machine, facts: &Facts, tid: i32, t: u64, cpu: u32) -> u64 {
+        if let Some(steps) = self.is_replenished(machine, facts, tid, t, cpu) {
+            return steps;
+        }
         let Some(open) = self.open.get_mut(&tid) else { return 0 };
         let Some((out, on, _)) = open.out.take().filter(|out| out.2.runnable()) else {
             self.open.remove(&tid);
+            self.broken(tid);
             return 0;
         };
         let waking = Waking::again(out, on, cpu);
@@ -113,15 +136,37 @@ impl Cycles {
     }
 
     fn keep(&mut self, cycle: Cycle, most: usize) {
-        let at = self.longest.partition_point(|c| c.length_ns >= cycle.length_ns);
-        if at < most {
-            self.longest.insert(at, cycle);
-            self.longest.truncate(most);
-        }
+        keep(&mut self.longest, cycle, most);
     }
 
     pub fn finish(self) -> Vec<Cycle> {
         self.longest
+    }
+}
+
+impl Open {
+    /// The thread ran on `cpu` until `t`, but for interrupts; `false`: it is not known to have run there.
+    fn ran_until(&mut self, machine: &Machine, tid: i32, t: u64, cpu: u32) -> bool {
+        let Some((since, _)) = self.since.take().filter(|(_, on)| *on == cpu) else { return false };
+        for piece in pieces(machine.cpu(cpu), since, t) {
+            let label = |class| Label::new(class, Confidence::High, Why::Nested);
+            match piece.doing {
+                Doing::Task(task) if task.tid == tid => self.ran += piece.ns(),
+                Doing::Hard(name) => self.tally.add(label(Class::Irq).doing(What::Interrupt(name)), piece.ns()),
+                Doing::Nmi => self.tally.add(label(Class::Irq).doing(What::Nmi), piece.ns()),
+                Doing::Soft(vec, _) => self.tally.add(label(Class::Softirq).doing(What::Softirq(vec)), piece.ns()),
+                _ => self.tally.add(Label::new(Class::Unaccounted, Confidence::High, Why::NotTraced), piece.ns()),
+            }
+        }
+        true
+    }
+}
+
+fn keep(longest: &mut Vec<Cycle>, cycle: Cycle, most: usize) {
+    let at = longest.partition_point(|c| c.length_ns >= cycle.length_ns);
+    if at < most {
+        longest.insert(at, cycle);
+        longest.truncate(most);
     }
 }
 
@@ -151,6 +196,7 @@ fn close(machine: &Machine, facts: &Facts, tid: i32, open: Open, end: u64) -> Cy
         cpu: open.cpu,
         release_ns: open.release,
         length_ns,
+        behind_ns: open.behind,
         ran_ns: open.ran,
         delays: victim::causes(machine, facts, &open.tally, length_ns),
         blocked: open.blocked,

@@ -73,6 +73,12 @@ impl Machine {
         }
     }
 
+    /// When a started timer is due, on the trace's clock. `None` if that is not known, or it has expired.
+    pub(super) fn due(&self, cpu: u32, timer: u64) -> Option<u64> {
+        let cpu = self.cpu(self.timers.home(timer).unwrap_or(cpu))?;
+        cpu.timers.convert(self.timers.expires(timer)?)
+    }
+
     /// Returns the thread that started it.
     fn expire(&mut self, event: &Event, timer: u64, now: Option<i64>, tick: bool) -> Option<i32> {
         let t = event.t_ns;

@@ -41,6 +41,7 @@ mod walk;
 
 pub use activity::Activity;
 pub use collect::groups;
+pub use cycle::Closed;
 pub use options::{ExplainOptions, Facts, Measured, Victims};
 pub use timeline::{Timelines, timelines};
 
@@ -49,7 +50,8 @@ use cycle::Cycles;
 use findings::Findings;
 use label::Tally;
 use machine::{Machine, Window};
-use punctual_model::{Explanation, Link};
+use punctual_cycles::WaitCall;
+use punctual_model::{Cycle, Explanation, Link};
 use punctual_trace::{Comm, Event, Kind, Source, TraceInfo};
 use punctual_units::Arrange;
 use tracers::Tracers;
@@ -142,6 +144,27 @@ impl Attribution {
         &mut self.options.facts
     }
 
+    /// Follows the cycles of this thread, which waits for its release in this call, and of no thread but those given
+    /// here. Nothing else is then explained.
+    pub fn follow(&mut self, tid: i32, wait: WaitCall) {
+        self.cycles.follow(tid, wait);
+    }
+
+    /// Cycles of the followed threads that have ended since the last call, in the order of their ends.
+    pub fn closed(&mut self) -> Vec<Closed> {
+        self.cycles.closed()
+    }
+
+    /// The longest cycles of a followed thread, longest first, and how many were seen in part only.
+    pub fn longest(&self, tid: i32) -> (&[Cycle], u64) {
+        self.cycles.longest(tid)
+    }
+
+    /// Release of a followed thread's cycle that has not ended, ns.
+    pub fn open_since(&self, tid: i32) -> Option<u64> {
+        self.cycles.open_since(tid)
+    }
+
     /// The worst wakeup so far of the chosen threads, ns.
     pub fn worst_ns(&self) -> Option<u64> {
         self.ranks.iter().take(2).find(|rank| rank.wakeups > 0)?.worst_ns()
@@ -173,6 +196,9 @@ impl Attribution {
         // The latency tracer of 2.6 measures until the end of the switch.
         let whole = header.filter(|header| header.is_old()).and_then(|header| header.latency_us?.checked_mul(1000));
         self.subject = header.and_then(|header| Some((header.tid?, whole)));
+        if self.cycles.is_following() {
+            return self.followed(event);
+        }
         let window = self.machine.apply(event);
         let window = window.or_else(|| self.machine.began(event, header?));
         if self.options.cycles {
@@ -312,6 +338,17 @@ impl Attribution {
             }
             _ => {}
         }
+    }
+
+    fn followed(&mut self, event: &Event) {
+        self.cycles.before(&self.machine, event);
+        let window = self.machine.apply(event);
+        self.cycle(event, window.is_some());
+        if let Some(window) = window.filter(|window| self.cycles.follows(window.tid)) {
+            let tally = self.walk(&window);
+            self.cycles.woken(&self.machine, &self.options.facts, self.options.most, &window, tally);
+        }
+        self.cycles.event(&self.machine, &self.options.facts, self.options.most, event);
     }
 
     fn walk(&mut self, window: &Window) -> Tally {

@@ -155,6 +155,15 @@ impl Timers {
         home
     }
 
+    /// When it is due on its own clock.
+    pub fn expires(&self, timer: u64) -> Option<i64> {
+        self.0.get(&timer)?.expires
+    }
+
+    pub fn home(&self, timer: u64) -> Option<u32> {
+        self.0.get(&timer)?.home
+    }
+
     /// Its callback begins on `cpu`.
     pub fn expire(&mut self, timer: u64, cpu: u32, now: u64) -> Timer {
         /// From hrtimer_cancel to hrtimer_expire_entry of one expiry, ns.

@@ -64,6 +64,8 @@ fn recording(latency_ns: u64, change: impl Fn(&mut ContextSample)) -> Recording 
         id: "1-idle".into(),
         load: "idle".into(),
         label: None,
+        value: None,
+        period_ns: None,
         start_mono_ns: Some(START),
         end_mono_ns: Some(START + 10 * SECOND),
         planned_ns: Some(Nanos::from_secs(10)),

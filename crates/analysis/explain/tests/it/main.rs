@@ -1,6 +1,7 @@
 mod chains;
 mod classes;
 mod common;
+mod followed;
 mod hardware;
 mod old_kernels;
 mod pastes;

@@ -1,0 +1,278 @@
+//! Cycles of threads of which the system call is known in which they wait for their release.
+
+use super::{Cycles, Open, close, keep};
+use crate::attribution::Facts;
+use crate::attribution::label::Tally;
+use crate::attribution::machine::{End, Machine, Window};
+use crate::attribution::tasks::Waking;
+use crate::attribution::view::View;
+use crate::attribution::walk::Walk;
+use punctual_cycles::WaitCall;
+use punctual_model::{Class, Cycle};
+use punctual_trace::{Event, Kind, Symbol, TaskState};
+
+/// -ERESTARTSYS to -ERESTART_RESTARTBLOCK (include/linux/errno.h): the kernel calls again.
+const RESTARTS: std::ops::RangeInclusive<i64> = -516..=-512;
+
+/// A cycle that has ended. Times are of the trace's clock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Closed {
+    pub tid: i32,
+    /// When its timer was due, or it was woken; if it did not sleep and no timer is known, when it called.
+    pub release_ns: u64,
+    /// When the call returned.
+    pub start_ns: u64,
+    /// When it called again.
+    pub end_ns: u64,
+    /// CPU on which it started to run.
+    pub cpu: u32,
+    /// No cycle between the one before and this one was lost.
+    pub is_next: bool,
+    /// A timer released it.
+    pub is_timed: bool,
+    /// The thread that released it.
+    pub woken_by: Option<i32>,
+    /// Time after the release in which the cycle before had not ended.
+    pub behind_ns: u64,
+    pub ran_ns: u64,
+    pub blocked_ns: u64,
+    /// What kept it from running, by class.
+    pub delays: Vec<(Class, u64)>,
+}
+
+#[derive(Debug)]
+pub(super) struct Followed {
+    wait: WaitCall,
+    waiting: Option<Waiting>,
+    /// The timer that woke it last.
+    timer: Option<u64>,
+    /// When that timer was first due since the last wait, while the thread did not wait.
+    missed: Option<u64>,
+    longest: Vec<Cycle>,
+    /// Cycles that were seen in part.
+    broken: u64,
+    /// One was, or none has ended yet.
+    has_gap: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    entered: u64,
+    /// Expiry of a timer that it started in the call.
+    due: Option<u64>,
+}
+
+impl Followed {
+    pub fn forget(&mut self) {
+        self.broken += u64::from(self.waiting.take().is_some());
+        (self.missed, self.has_gap) = (None, true);
+    }
+}
+
+impl Cycles {
+    pub fn follow(&mut self, tid: i32, wait: WaitCall) {
+        let new =
+            Followed { wait, waiting: None, timer: None, missed: None, longest: Vec::new(), broken: 0, has_gap: true };
+        self.followed.insert(tid, new);
+    }
+
+    pub fn is_following(&self) -> bool {
+        !self.followed.is_empty()
+    }
+
+    pub fn follows(&self, tid: i32) -> bool {
+        self.followed.contains_key(&tid)
+    }
+
+    /// Cycles that ended since the last call, in the order of their ends.
+    pub fn closed(&mut self) -> Vec<Closed> {
+        std::mem::take(&mut self.closed)
+    }
+
+    /// The longest cycles of a thread, and how many were seen in part.
+    pub fn longest(&self, tid: i32) -> (&[Cycle], u64) {
+        self.followed.get(&tid).map_or((&[], 0), |followed| (&followed.longest, followed.broken))
+    }
+
+    /// Release of the thread's cycle that has not ended.
+    pub fn open_since(&self, tid: i32) -> Option<u64> {
+        self.open.get(&tid).map(|open| open.release)
+    }
+
+    pub(super) fn broken(&mut self, tid: i32) {
+        if let Some(followed) = self.followed.get_mut(&tid) {
+            followed.broken += 1;
+            followed.has_gap = true;
+        }
+    }
+
+    /// An event that the machine has not seen yet: the due time of an expiring timer is known until then.
+    pub fn before(&mut self, machine: &Machine, event: &Event) {
+        let Kind::HrtimerExpireEntry { timer, .. } = &event.kind else { return };
+        self.expiring.insert(event.cpu, *timer);
+        for followed in self.followed.values_mut() {
+            if followed.timer == Some(*timer) && followed.waiting.is_none() && followed.missed.is_none() {
+                followed.missed = machine.due(event.cpu, *timer);
+            }
+        }
+    }
+
+    /// An event that the machine has seen.
+    pub fn event(&mut self, machine: &Machine, facts: &Facts, most: usize, event: &Event) {
+        match &event.kind {
+            Kind::HrtimerExpireExit { .. } => {
+                self.expiring.remove(&event.cpu);
+            }
+            Kind::SchedWaking { task, .. } => {
+                let timer = self.expiring.get(&event.cpu).copied();
+                if let (Some(followed), Some(timer)) = (self.followed.get_mut(&task.tid), timer) {
+                    followed.timer = Some(timer);
+                }
+            }
+            Kind::HrtimerStart { timer, function, .. } => {
+                let waiting = event.tid.and_then(|tid| self.followed.get_mut(&tid)).and_then(|f| f.waiting.as_mut());
+                if let Some(waiting) = waiting.filter(|_| wakes(function.as_ref())) {
+                    waiting.due = machine.due(event.cpu, *timer);
+                }
+            }
+            Kind::SysEnter { nr: Some(number), args, .. } => self.entered(machine, facts, most, event, *number, args),
+            Kind::SysExit { ret, .. } => self.returned(machine, event, *ret),
+            _ => {}
+        }
+    }
+
+    fn entered(&mut self, machine: &Machine, facts: &Facts, most: usize, event: &Event, number: i64, args: &[u64]) {
+        let Some(tid) = event.tid else { return };
+        let Some(followed) = self.followed.get_mut(&tid).filter(|followed| followed.wait.is(number, args)) else {
+            return;
+        };
+        followed.waiting = Some(Waiting { entered: event.t_ns, due: None });
+        let Some(mut open) = self.open.remove(&tid) else { return };
+        let start_ns = open.start.unwrap_or(open.release);
+        if !open.ran_until(machine, tid, event.t_ns, event.cpu) {
+            followed.broken += 1;
+            followed.has_gap = true;
+            return;
+        }
+        let is_next = !std::mem::take(&mut followed.has_gap);
+        self.closed.push(Closed {
+            tid,
+            release_ns: open.release,
+            start_ns,
+            end_ns: event.t_ns,
+            cpu: open.cpu,
+            is_next,
+            is_timed: open.is_timed,
+            woken_by: open.by,
+            behind_ns: open.behind,
+            ran_ns: open.ran,
+            blocked_ns: open.blocked.iter().map(|blocked| blocked.ns).sum(),
+            delays: open.tally.parts.iter().map(|part| (part.label.class, part.ns)).collect(),
+        });
+        let length = event.t_ns.saturating_sub(open.release);
+        let is_long = followed.longest.len() < most || followed.longest.last().is_some_and(|l| length > l.length_ns);
+        if is_long {
+            keep(&mut followed.longest, close(machine, facts, tid, open, event.t_ns), most);
+        }
+    }
+
+    fn returned(&mut self, machine: &Machine, event: &Event, result: i64) {
+        let Some(tid) = event.tid else { return };
+        let Some(followed) = self.followed.get_mut(&tid) else { return };
+        let Some(waiting) = followed.waiting else { return };
+        if RESTARTS.contains(&result) {
+            self.open.remove(&tid);
+            return;
+        }
+        followed.waiting = None;
+        let missed = followed.missed.take();
+        if let Some(open) = self.open.get_mut(&tid) {
+            open.start = Some(event.t_ns);
+            return;
+        }
+        // It did not have to sleep.
+        let due = waiting.due.or(missed).filter(|due| *due <= event.t_ns);
+        let release = due.unwrap_or(waiting.entered);
+        let known = machine.tasks.find(tid);
+        let open = Open {
+            release,
+            start: Some(event.t_ns),
+            behind: waiting.entered.saturating_sub(release),
+            is_timed: due.is_some(),
+            cpu: event.cpu,
+            prio: known.and_then(|known| known.prio),
+            comm: known.and_then(|known| known.comm).or(event.comm),
+            since: Some((release.max(waiting.entered), event.cpu)),
+            ..Open::default()
+        };
+        self.open.insert(tid, open);
+    }
+
+    /// A thread that waits for its release was woken and runs: a cycle begins.
+    pub(super) fn is_released(&mut self, window: &Window, tally: &Tally) -> bool {
+        let Some(followed) = self.followed.get_mut(&window.tid) else { return false };
+        // In the call, but after its release: for a lock of the kernel, say.
+        let is_open = self.open.contains_key(&window.tid);
+        let Some(waiting) = followed.waiting.filter(|_| !is_open) else { return false };
+        let waking = &window.waking;
+        followed.missed = None;
+        let is_timed = waking.t1.is_some();
+        let release = waiting.due.filter(|_| is_timed).map_or(waking.t0, |due| due.min(waking.t0));
+        let open = Open {
+            release,
+            behind: waiting.entered.saturating_sub(release),
+            // From the call, or the release in it, to the sleep.
+            ran: waking.t0.saturating_sub(release.max(waiting.entered)),
+            is_timed,
+            by: waking.by,
+            cpu: window.cpu,
+            prio: window.prio,
+            comm: window.comm,
+            tally: tally.clone(),
+            since: Some((window.t3, window.cpu)),
+            ..Open::default()
+        };
+        self.open.insert(window.tid, open);
+        true
+    }
+
+    /// A thread sleeps again in the same call: it was woken for nothing.
+    pub(super) fn waits_again(&mut self, tid: i32, state: TaskState) -> bool {
+        let is_waiting = self.followed.get(&tid).is_some_and(|followed| followed.waiting.is_some());
+        is_waiting && state.letter == b'S' && self.open.remove(&tid).is_some()
+    }
+
+    /// A SCHED_DEADLINE thread runs again after sched_yield(2): its cycle began when its budget was replenished. Returns
+    /// the pieces looked at.
+    pub(super) fn is_replenished(
+        &mut self,
+        machine: &Machine,
+        facts: &Facts,
+        tid: i32,
+        t: u64,
+        cpu: u32,
+    ) -> Option<u64> {
+        let waiting = self.followed.get(&tid)?.waiting.filter(|_| !self.open.contains_key(&tid))?;
+        let known = machine.tasks.find(tid)?;
+        let release = known.replenished.filter(|release| *release >= waiting.entered && *release <= t)?;
+        let (prio, comm) = (known.prio, known.comm);
+        let waking = Waking::again(release, cpu, cpu);
+        let window = Window { tid, comm, prio, cpu, waking, t3: t, end: End::Switch };
+        let mut walk = Walk::new(View { machine, window: &window, facts });
+        walk.run();
+        let (steps, tally) = (walk.steps, walk.tally);
+        let since = Some((t, cpu));
+        self.open.insert(tid, Open { release, is_timed: true, cpu, prio, comm, tally, since, ..Open::default() });
+        Some(steps)
+    }
+}
+
+/// Timers that wake the thread by which they were started; unresolved functions may be those.
+fn wakes(function: Option<&Symbol>) -> bool {
+    match function {
+        Some(Symbol::Name(name)) => {
+            matches!(name.as_ref(), "hrtimer_wakeup" | "timerfd_tmrproc" | "posix_timer_fn" | "it_real_fn")
+        }
+        _ => true,
+    }
+}
