@@ -72,6 +72,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "trace",
             "tracefs",
             "stats",
+            "check",
+            "cycles",
         ],
     ),
     (

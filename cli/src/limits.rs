@@ -2,6 +2,7 @@
 //! running out in the middle loses the run.
 
 use crate::args::Command;
+use crate::prove::args::ProveArgs;
 use crate::refusal::Refusal;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::fs;
@@ -24,7 +25,7 @@ impl Need {
         // The measuring threads, the main thread, and those that sample the machine, the trace and the clock.
         let engine = Need { descriptors: 24 + 6 * cpus, tasks: cpus + 4, memory: 6 * MIB };
         match command {
-            Command::Prove(args) | Command::Measure(args) => {
+            Command::Prove(ProveArgs { measure: args, .. }) | Command::Measure(args) => {
                 let proves = matches!(command, Command::Prove(_));
                 let named = args.run.loads.iter().flat_map(|names| names.split(',')).filter(|name| *name != "idle");
                 let parts = match (args.run.loads.is_empty(), named.clone().any(|name| name == "all")) {

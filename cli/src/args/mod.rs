@@ -18,7 +18,7 @@ use crate::kernel::args::KernelCommand;
 use crate::lab::args::LabCommand;
 use crate::manual::args::{CompletionsArgs, ManArgs};
 use crate::new::args::NewArgs;
-use crate::prove::args::MeasureArgs;
+use crate::prove::args::{MeasureArgs, ProveArgs};
 use crate::references::args::ReferencesArgs;
 use crate::refusal::Refusal;
 use crate::report::args::ReportArgs;
@@ -51,7 +51,7 @@ pub struct Arguments {
 pub enum Command {
     /// Audit the machine, measure it idle and under each load, judge the claims, write a report
     #[command(after_help = help::PROVE)]
-    Prove(MeasureArgs),
+    Prove(ProveArgs),
     /// Check this machine, a tree of files or a snapshot for everything that causes latency
     #[command(after_help = help::AUDIT)]
     Audit(AuditArgs),
@@ -167,11 +167,20 @@ pub struct Measuring {
     pub options: MeasureArgs,
 }
 
+/// The same for `prove`.
+#[derive(Parser, Debug)]
+#[command(no_binary_name = true, disable_help_flag = true)]
+pub struct Proving {
+    #[command(flatten)]
+    pub options: ProveArgs,
+}
+
 impl Command {
     /// True if the command measures on this machine for a duration given by the user.
     pub fn is_measured(&self) -> bool {
         match self {
-            Command::Prove(args) | Command::Measure(args) => args.on.target.is_none(),
+            Command::Prove(args) => args.measure.on.target.is_none() && !args.app.show_cycles,
+            Command::Measure(args) => args.on.target.is_none(),
             Command::Watch(_) | Command::Tune(_) => true,
             Command::Cyclictest(_) | Command::Selftest(_) | Command::Events(_) => true,
             Command::Sched(_) | Command::Bench(_) => true,
@@ -189,15 +198,15 @@ impl Arguments {
     /// The arguments are wrong or ask for help.
     pub fn of_process() -> Result<Arguments, clap::Error> {
         let mut words = std::env::args_os().skip(1);
-        let command: Option<fn(MeasureArgs) -> Command> = match words.next().as_deref().and_then(OsStr::to_str) {
-            Some("prove") => Some(Command::Prove),
-            Some("measure") => Some(Command::Measure),
+        let command = match words.next().as_deref().and_then(OsStr::to_str) {
+            Some("prove") => Proving::try_parse_from(words).ok().map(|args| Command::Prove(args.options)),
+            Some("measure") => Measuring::try_parse_from(words).ok().map(|args| Command::Measure(args.options)),
             _ => None,
         };
-        match command.map(|command| (command, Measuring::try_parse_from(words))) {
-            Some((command, Ok(measuring))) => Ok(Arguments { owner: None, command: command(measuring.options) }),
+        match command {
+            Some(command) => Ok(Arguments { owner: None, command }),
             // The complete parser reports the error.
-            _ => Arguments::try_parse(),
+            None => Arguments::try_parse(),
         }
     }
 }

@@ -117,7 +117,7 @@ fn observe(args: &CheckArgs) -> Result<(Check, Option<punctual_uapi::Sig>), Refu
 }
 
 /// The control group of a systemd unit.
-fn group_of(unit: &str) -> Result<PathBuf, Refusal> {
+pub fn group_of(unit: &str) -> Result<PathBuf, Refusal> {
     let mut command = std::process::Command::new("systemctl");
     command.args(["show", "--property=ControlGroup", "--value", "--"]).arg(unit);
     let output = punctual_watchdog::output(&mut command, punctual_watchdog::SHORT)

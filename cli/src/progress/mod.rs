@@ -38,6 +38,12 @@ impl Observer for Progress {
     }
 
     fn phase_ended(&mut self, phase: &Phase, worst: Option<&Worst>) {
+        if !phase.is_of_releases() {
+            return;
+        }
+        if let Some(value) = &phase.value {
+            progress!("{value}: ");
+        }
         let skipped: u64 = phase.cpus.iter().map(|c| c.skipped.unwrap_or(0)).sum();
         match worst {
             Some(w) => progress!("worst {} on CPU {}, missed {skipped}\n", Nanos(w.latency_ns), w.cpu),

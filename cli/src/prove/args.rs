@@ -29,6 +29,39 @@ pub struct MeasureArgs {
     pub full: bool,
 }
 
+#[derive(Args, Debug)]
+pub struct ProveArgs {
+    #[command(flatten)]
+    pub measure: MeasureArgs,
+    #[command(flatten)]
+    pub app: AppArgs,
+}
+
+/// The application whose cycles are measured instead of wakeups.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Application", group = clap::ArgGroup::new("application").args(["command", "pid", "unit"]))]
+pub struct AppArgs {
+    /// Start this command and measure the cycles of its real-time threads instead of wakeups; it ends with the run, and
+    /// its standard output becomes standard error
+    #[arg(long = "app", value_name = "COMMAND")]
+    pub command: Option<String>,
+    /// Measure this process, which continues to run
+    #[arg(long, value_parser = clap::value_parser!(i32).range(1..))]
+    pub pid: Option<i32>,
+    /// Measure the processes of this systemd unit
+    #[arg(long)]
+    pub unit: Option<String>,
+    /// Measure the threads of this name; may be repeated [default: all real-time threads]
+    #[arg(long = "thread", value_name = "NAME", requires = "application")]
+    pub threads: Vec<String>,
+    /// Time from the start of the application to its real-time work
+    #[arg(long, value_name = "TIME", requires = "application")]
+    pub after: Option<Nanos>,
+    /// Show what was understood of each thread, what releases it and its period, and measure nothing
+    #[arg(long, requires = "application")]
+    pub show_cycles: bool,
+}
+
 /// Options of the measurement.
 #[derive(Args, Debug)]
 #[command(group = clap::ArgGroup::new("claimed").args(["claims", "deadline"]).multiple(true))]

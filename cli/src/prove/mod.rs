@@ -1,5 +1,6 @@
 //! Commands `prove` and `measure`.
 
+mod app;
 pub mod args;
 mod live;
 mod options;
@@ -10,7 +11,7 @@ use crate::finish::{Answer, finish};
 use crate::refusal::Refusal;
 use crate::run_directory::numbered;
 use crate::{exit, progress, remote, terminal};
-use args::MeasureArgs;
+use args::{MeasureArgs, ProveArgs};
 use live::Live;
 use punctual_model::Claim;
 use punctual_proof::{self as proof, Done, Observer, Options, ProofError, Via, When};
@@ -19,33 +20,44 @@ use punctual_report as report;
 use punctual_units::Nanos;
 use std::process::ExitCode;
 
-pub fn prove(args: &MeasureArgs, started: Nanos) -> ExitCode {
-    finish("prove", args.output, proved(args, started))
+pub fn prove(args: &ProveArgs, started: Nanos) -> ExitCode {
+    finish("prove", args.measure.output, proved(args, started))
 }
 
 pub fn measure(args: &MeasureArgs, started: Nanos) -> ExitCode {
     finish("measure", args.output, measured(args, started))
 }
 
-fn proved(args: &MeasureArgs, started: Nanos) -> Result<Answer, Refusal> {
+fn proved(args: &ProveArgs, started: Nanos) -> Result<Answer, Refusal> {
+    let all = args;
+    let args = &args.measure;
     if let Some(target) = &args.on.target {
         return elsewhere("prove", target, args);
     }
     if let Via::Method(method) = args.run.via {
         return Err(Refusal::usage(format!("prove measures wakeups: use `punctual measure --via {method}`")));
     }
+    if let Some(asked) = app::asked(&all.app)? {
+        return app::proved(all, &asked, started);
+    }
+    let mut options = measured_options(args, started);
+    if options.claims.is_empty() {
+        options.claims.push(Claim::none_missed());
+    }
+    run("prove", args, &options, &proof::prove)
+}
+
+/// With the defaults of `prove`.
+fn measured_options(args: &MeasureArgs, started: Nanos) -> Options {
     let mut options = options(&args.run, started);
     if args.run.warmup.is_none() {
         options.warmup = Nanos::from_millis(200);
     }
     options.loads = loads(&args.run.loads, &punctual_loads::defaults(options.peer.is_some()));
-    if options.claims.is_empty() {
-        options.claims.push(Claim::none_missed());
-    }
     if args.run.trace.is_none() {
         options.trace.when = When::Auto;
     }
-    run("prove", args, &options, &proof::prove)
+    options
 }
 
 fn measured(args: &MeasureArgs, started: Nanos) -> Result<Answer, Refusal> {

@@ -156,6 +156,8 @@ impl TaskRun {
             id,
             load: self.load_name(),
             label: None,
+            value: None,
+            period_ns: None,
             start_mono_ns: Some(self.taken.first.0),
             end_mono_ns: Some(at.0.max(self.taken.first.0)),
             planned_ns: None,

@@ -198,6 +198,8 @@ fn add_phase(recording: &mut Recording, import: &mut Import, block: Block, label
         id,
         load: "unknown".into(),
         label: Some(label),
+        value: None,
+        period_ns: None,
         start_mono_ns: None,
         end_mono_ns: None,
         planned_ns: None,

@@ -2,7 +2,7 @@
 
 use crate::doubt::{Doubt, cpus};
 use crate::late::Late;
-use punctual_model::{Blocks, Blur, Distribution, Episodes, Kind, Phase, Recording, Run, Worst};
+use punctual_model::{AppValue, Blocks, Blur, Distribution, Episodes, Kind, Phase, Recording, Run, Worst};
 use punctual_units::{CpuId, Histogram, bin_index, bin_low};
 use std::collections::BTreeMap;
 
@@ -19,6 +19,7 @@ fn between_bins(limit: u64) -> u64 {
 
 pub(crate) struct Cell<'a> {
     pub phase: &'a str,
+    pub value: Option<&'a AppValue>,
     pub cpu: CpuId,
     /// True if the cell can never pass.
     pub doubtful: bool,
@@ -64,6 +65,7 @@ pub(crate) fn cells<'a>(recording: &'a Recording, doubts: &[Doubt]) -> Vec<Cell<
             let late = worst.get(&(phase.id.as_str(), cpu)).map_or(&[][..], Vec::as_slice);
             cells.push(Cell {
                 phase: &phase.id,
+                value: phase.value.as_ref(),
                 cpu,
                 doubtful: doubts.iter().any(|d| d.touches(&phase.id, cpu)),
                 samples: recording
@@ -95,7 +97,7 @@ fn samples<'a>(
     };
     let listed = worst.iter().map(|w| w.latency_ns).max().unwrap_or(0);
     let stated = result.and_then(|r| r.max_ns).unwrap_or(0);
-    let period = run.settings.period_ns.map_or(0, |p| p.0);
+    let period = phase.period_ns.or(run.settings.period_ns).map_or(0, |p| p.0);
     let blur = result.and_then(|r| r.blur).unwrap_or_default();
     let uncounted = match result {
         Some(result) if result.skipped.is_none() => blur.skipped_at_most.unwrap_or(u64::MAX),
@@ -111,7 +113,8 @@ fn samples<'a>(
         period,
         uncounted,
         blur,
-        deadline: run.settings.deadline_ns.map(|d| d.0),
+        // A response longer than the period is late.
+        deadline: phase.value.as_ref().map_or(run.settings.deadline_ns, |_| phase.period_ns).map(|d| d.0),
         is_unordered: run.kind == Kind::Imported,
         episodes: result.map_or(&[], |r| &r.episodes),
         blocks: result.map_or(&[], |r| &r.blocks),

@@ -53,7 +53,9 @@ pub(crate) fn doubts(recording: &Recording) -> Vec<Doubt> {
 /// CPUs that a phase measured, was to measure, or has samples of.
 pub(crate) fn cpus(recording: &Recording, phase: &Phase) -> BTreeSet<CpuId> {
     let recorded = recording.distributions.keys().filter(|(id, _)| *id == phase.id).map(|&(_, cpu)| cpu);
-    phase.cpus.iter().map(|c| c.cpu).chain(recording.run.settings.cpus.iter()).chain(recorded).collect()
+    // A thread of an application runs on any of them.
+    let asked = recording.run.settings.cpus.iter().filter(|_| phase.value.is_none());
+    phase.cpus.iter().map(|c| c.cpu).chain(asked).chain(recorded).collect()
 }
 
 fn of_run(kind: ProblemKind, text: String) -> Doubt {

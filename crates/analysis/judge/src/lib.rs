@@ -58,7 +58,8 @@ mod virtual_cpus;
 use cell::Cell;
 use doubt::Doubt;
 use punctual_model::{
-    CellId, CellJudgement, Claim, ClusterNote, CpuResult, Judged, Outcome, ProblemKind, Quantity, Recording, Verdict,
+    AppValue, CellId, CellJudgement, Claim, ClusterNote, CpuResult, Judged, Outcome, ProblemKind, Quantity, Recording,
+    Verdict,
 };
 use punctual_stats::{expected_upper, ln_e_needed, ln_mean_e};
 use punctual_units::Arrange;
@@ -92,7 +93,7 @@ pub fn judge(recording: &Recording, claims: &[Claim]) -> Verdict {
     }
     // If a thread did not record its count, the sum is unknown.
     let total = |count: fn(&CpuResult) -> Option<u64>| {
-        let mut results = recording.run.phases.iter().flat_map(|p| &p.cpus);
+        let mut results = recording.run.phases.iter().filter(|p| p.is_of_releases()).flat_map(|p| &p.cpus);
         results.try_fold(0u64, |sum, result| Some(sum.saturating_add(count(result)?)))
     };
     Verdict {
@@ -143,6 +144,7 @@ fn counts_for(claim: &Claim, doubt: &Doubt) -> bool {
 fn judge_claim(claim: &Claim, look: u64, cells: &[Cell], doubts: &[Doubt]) -> Judged {
     let asked = sequential::at_look(claim, look);
     let doubts: Vec<&Doubt> = doubts.iter().filter(|doubt| counts_for(claim, doubt)).collect();
+    let cells: Vec<&Cell> = cells.iter().filter(|cell| cell.value == claim.of.as_ref()).collect();
     let refute = 1.0 - (1.0 - asked.confidence) / cells.len().max(1) as f64;
     let found: Vec<(CellJudgement, f64)> = cells.iter().map(|cell| judge_cell(&asked, cell, refute, &doubts)).collect();
     // A claim on many cells is refuted by their mean evidence, because among many true cells some show evidence that
@@ -174,7 +176,7 @@ fn judge_claim(claim: &Claim, look: u64, cells: &[Cell], doubts: &[Doubt]) -> Ju
         a.outcome.cmp(&b.outcome).then(badness).reverse()
     });
     let outcome = worst_outcome(judged.iter().map(|c| c.outcome), !doubts.is_empty());
-    Judged { claim: *claim, outcome, cells: judged }
+    Judged { claim: claim.clone(), outcome, cells: judged }
 }
 
 /// Judges one cell. Also returns the logarithm of the e-value against the claim.
@@ -226,7 +228,8 @@ fn unjudged(cell: &Cell) -> CellJudgement {
 }
 
 fn worst_cell(cells: &[Cell]) -> Option<CellId> {
-    let largest = cells.iter().filter_map(|c| c.samples.as_ref()).map(|s| s.max).max()?;
-    let cell = cells.iter().find(|c| c.samples.as_ref().is_some_and(|s| s.max == largest))?;
+    let cells = || cells.iter().filter(|cell| cell.value.is_none_or(AppValue::is_of_releases));
+    let largest = cells().filter_map(|c| c.samples.as_ref()).map(|s| s.max).max()?;
+    let cell = cells().find(|c| c.samples.as_ref().is_some_and(|s| s.max == largest))?;
     Some(CellId { phase: cell.phase.to_owned(), cpu: cell.cpu, max_ns: largest })
 }

@@ -28,8 +28,10 @@ pub(crate) fn at_look(claim: &Claim, look: u64) -> Claim {
     let number =
         look.checked_ilog2().map_or(0, |doublings| u64::from(doublings) + if look.is_power_of_two() { 1 } else { 2 });
     match claim.quantity {
-        Quantity::Quantile { .. } => Claim { confidence: confidence_at_look(claim.confidence, number), ..*claim },
-        _ => *claim,
+        Quantity::Quantile { .. } => {
+            Claim { confidence: confidence_at_look(claim.confidence, number), ..claim.clone() }
+        }
+        _ => claim.clone(),
     }
 }
 

@@ -28,7 +28,8 @@ pub(crate) fn tails(recording: &Recording, cells: &[Cell]) -> Vec<Tail> {
         let mine = cells.iter().filter(|c| c.phase == phase);
         mine.filter_map(|c| Some((c, c.samples.as_ref()?))).min_by_key(|(_, s)| std::cmp::Reverse(s.max))
     };
-    let picked: Vec<_> = recording.run.phases.iter().filter_map(|p| worst_of(&p.id)).collect();
+    let picked: Vec<_> =
+        recording.run.phases.iter().filter(|p| p.is_of_releases()).filter_map(|p| worst_of(&p.id)).collect();
     let seconds = seconds(recording, &picked.iter().map(|(c, _)| (c.phase, c.cpu)).collect::<Vec<_>>());
     picked.into_iter().map(|(cell, samples)| tail(recording, cell, samples, &seconds)).collect()
 }

@@ -7,6 +7,7 @@ pub(crate) const RUN: &str = "run.json";
 /// Trials made by `tune` before the run.
 pub const TUNE: &str = "tune.json";
 pub(crate) const SUITE: &str = "suite.json";
+pub(crate) const APPLICATION: &str = "application.json";
 pub(crate) const EXPERIMENT: &str = "experiment.json";
 /// Results of a benchmark, and the log from which they are computed.
 pub(crate) const BENCH: &str = "bench.json";

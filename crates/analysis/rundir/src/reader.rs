@@ -270,7 +270,10 @@ fn read_whole(recording: &mut Recording, dir: &Dir, check: &dyn Fn(&str) -> Opti
     match recording.run.kind {
         Kind::Events => recording.suite = read_one(layout::SUITE, dir, check, &mut recording.damage),
         Kind::Sched => recording.experiment = read_one(layout::EXPERIMENT, dir, check, &mut recording.damage),
-        // If the results file is missing, the log contains the results of a benchmark.
+        Kind::Latency if check(layout::APPLICATION).is_some() => {
+            recording.application = read_one(layout::APPLICATION, dir, check, &mut recording.damage);
+        }
+        // Without the file, a benchmark's results are in its log.
         Kind::Bench | Kind::Latency | Kind::Imported | Kind::Unknown => {}
     }
 }

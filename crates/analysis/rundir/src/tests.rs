@@ -51,6 +51,8 @@ fn phase(id: &str, cpus: u32) -> Phase {
         id: id.into(),
         load: "idle".into(),
         label: None,
+        value: None,
+        period_ns: None,
         start_mono_ns: Some(10),
         end_mono_ns: None,
         planned_ns: Some(Nanos::from_secs(1)),

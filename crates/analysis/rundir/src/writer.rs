@@ -7,7 +7,7 @@ use crate::layout::{self, FileSum, HistogramFile, Record, hist_path};
 use crate::segment;
 use crate::text::{lines, pretty, worst_lines};
 use punctual_directory::{Dir, Whose};
-use punctual_model::{BlockMaximum, Distribution, Event, Experiment, Finding, Phase, Run, Suite, Worst};
+use punctual_model::{Application, BlockMaximum, Distribution, Event, Experiment, Finding, Phase, Run, Suite, Worst};
 use punctual_units::CpuId;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -152,6 +152,10 @@ impl Writer {
 
     pub fn suite(&mut self, suite: &Suite) -> Result<(), Error> {
         self.json(layout::SUITE, suite)
+    }
+
+    pub fn application(&mut self, application: &Application) -> Result<(), Error> {
+        self.json(layout::APPLICATION, application)
     }
 
     pub fn experiment(&mut self, experiment: &Experiment) -> Result<(), Error> {

@@ -1,5 +1,6 @@
 //! Claims: statements about a run, in a readable text form.
 
+use crate::AppValue;
 use punctual_units::Nanos;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
@@ -9,9 +10,14 @@ use std::str::FromStr;
 ///
 /// Written `max < 100us`, `p99.99 < 50us`, `P(>100us) < 1e-6 @stall 50ms @95%`, `episodes(>100us) < 1 per day`, `missed = 0`, `missed <=
 /// 3 per 1e6`, or by name: `hard` (none missed), `firm` (at most 3 in 1e6), `soft` (at most 1 in 1000).
-#[derive(Clone, Copy, Debug, PartialEq)]
+///
+/// Of an application: `response(control) < 800us`, `late(control) = 0` (no response longer than the period, none
+/// skipped), `p99.9 jitter(control) < 50us`, `P(response(control) > 800us) < 1e-6`, `chain(driver > control) < 2ms`.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Claim {
     pub quantity: Quantity,
+    /// The value of an application that is claimed; `None`: wakeup latency, or what the run has.
+    pub of: Option<AppValue>,
     /// Confidence required for a pass or fail, 0–1.
     pub confidence: f64,
     /// Longest time for which one disturbance makes releases late, as declared in the claim. Applies to shares of
@@ -49,7 +55,8 @@ const USUAL_CONFIDENCE: f64 = 0.95;
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error(
     "`{text}` is not a claim ({why}): write for example `max < 100us`, `p99.99 < 50us`, `P(>100us) < 1e-6 @stall 50ms @95%`, \
-     `episodes(>100us) < 1 per day`, `missed = 0` or `missed <= 3 per 1e6`"
+     `episodes(>100us) < 1 per day`, `missed = 0` or `missed <= 3 per 1e6`; of an application `response(THREAD) < 800us`, \
+     `late(THREAD) = 0`, `jitter(THREAD) < 50us`, `cpu(THREAD) < 300us` or `chain(A > B) < 2ms`"
 )]
 pub struct ClaimError {
     text: String,
@@ -58,15 +65,16 @@ pub struct ClaimError {
 
 impl Claim {
     pub fn none_missed() -> Claim {
-        Claim::of(Quantity::NoneMissed)
+        Claim::new(Quantity::NoneMissed, None)
     }
 
     pub fn max(limit: Nanos) -> Claim {
-        Claim::of(Quantity::Max(limit))
+        Claim::new(Quantity::Max(limit), None)
     }
 
-    fn of(quantity: Quantity) -> Claim {
-        Claim { quantity, confidence: USUAL_CONFIDENCE, stall: None }
+    /// With the usual confidence.
+    pub fn new(quantity: Quantity, of: Option<AppValue>) -> Claim {
+        Claim { quantity, of, confidence: USUAL_CONFIDENCE, stall: None }
     }
 
     /// Returns true if the claim limits how often something may happen, so that a run can prove it. Other claims
@@ -109,12 +117,14 @@ impl Claim {
             (Quantity::MissedShare(a), Quantity::MissedShare(b)) => near(a, b),
             (a, b) => a == b,
         };
-        quantity && near(1.0 - self.confidence, 1.0 - other.confidence) && self.stall == other.stall
+        let confidence = near(1.0 - self.confidence, 1.0 - other.confidence);
+        quantity && confidence && self.stall == other.stall && self.of == other.of
     }
 
     fn read(text: &str) -> Result<Claim, ClaimError> {
         let fail = |why: String| ClaimError { text: text.trim().into(), why };
-        let mut parts = text.split('@');
+        let (of, plain) = without_value(text).map_err(fail)?;
+        let mut parts = plain.split('@');
         let body = parts.next().unwrap_or_default();
         let (mut sure, mut stall) = (None, None);
         for part in parts.map(str::trim) {
@@ -142,8 +152,28 @@ impl Claim {
                 "a longest stall belongs to a share or a quantile: `P(>100us) < 1e-6 @stall 50ms`".into(),
             ));
         }
-        Ok(Claim { quantity, confidence: sure.unwrap_or(USUAL_CONFIDENCE), stall })
+        Ok(Claim { quantity, of, confidence: sure.unwrap_or(USUAL_CONFIDENCE), stall })
     }
+}
+
+/// Takes the value of an application out of a claim: `p99 response(x) < 1ms` is `p99 < 1ms` of it.
+fn without_value(text: &str) -> Result<(Option<AppValue>, String), String> {
+    let words = ["response(", "jitter(", "cpu(", "chain(", "late("];
+    let Some((at, word)) = words.iter().filter_map(|word| Some((text.find(word)?, *word))).min() else {
+        return Ok((None, text.to_owned()));
+    };
+    let (before, rest) = text.split_at(at);
+    if word == "late(" {
+        if !before.trim().is_empty() {
+            return Err("a claim begins with late(THREAD): `late(control) = 0`".into());
+        }
+        let (value, rest) = AppValue::split(&format!("response{}", &rest["late".len()..]))
+            .map(|(value, rest)| (value, rest.to_owned()))?;
+        return Ok((Some(value), format!("missed{rest}")));
+    }
+    let (value, rest) = AppValue::split(rest)?;
+    let plain = if before.trim().is_empty() { "max" } else { before };
+    Ok((Some(value), format!("{plain}{rest}")))
 }
 
 fn confidence(text: &str) -> Result<f64, String> {
@@ -251,24 +281,31 @@ fn exact(n: Nanos) -> String {
 
 impl fmt::Display for Claim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let of = self.of.as_ref().map(ToString::to_string).unwrap_or_default();
+        let (space, max) = if of.is_empty() { ("", "max") } else { (" ", of.as_str()) };
+        let missed = match &self.of {
+            Some(of) => format!("late({})", of.threads().join(" > ")),
+            None => "missed".to_owned(),
+        };
         match self.quantity {
-            Quantity::Max(limit) => write!(f, "max < {}", exact(limit))?,
+            Quantity::Max(limit) => write!(f, "{max} < {}", exact(limit))?,
             Quantity::Quantile { q, limit } => {
                 // Rounding to twelve digits hides the floating-point error of q = percent / 100.
                 let percent = format!("{:.10}", q * 100.0);
                 let percent = percent.trim_end_matches('0').trim_end_matches('.');
-                write!(f, "p{percent} < {}", exact(limit))?;
+                write!(f, "p{percent}{space}{of} < {}", exact(limit))?;
             }
-            Quantity::Exceedance { limit, p } => write!(f, "P(>{}) < {p:e}", exact(limit))?,
+            Quantity::Exceedance { limit, p } => write!(f, "P({of}{space}>{space}{}) < {p:e}", exact(limit))?,
             Quantity::Episodes { limit, per_second } => {
                 // Uses the longest unit in which the rate is a whole number, otherwise a week.
                 let in_unit = |seconds: f64| round_share(per_second * seconds);
                 let whole =
                     RATES.iter().rev().find(|(_, seconds)| in_unit(*seconds).fract() == 0.0).unwrap_or(&RATES[0]);
-                write!(f, "episodes(>{}) < {} per {}", exact(limit), in_unit(whole.1), whole.0)?;
+                let (limit, count) = (exact(limit), in_unit(whole.1));
+                write!(f, "episodes({of}{space}>{space}{limit}) < {count} per {}", whole.0)?;
             }
-            Quantity::NoneMissed => write!(f, "missed = 0")?,
-            Quantity::MissedShare(share) => write!(f, "missed <= {} per 1e6", round_share(share * 1e6))?,
+            Quantity::NoneMissed => write!(f, "{missed} = 0")?,
+            Quantity::MissedShare(share) => write!(f, "{missed} <= {} per 1e6", round_share(share * 1e6))?,
         }
         if let Some(stall) = self.stall {
             write!(f, " @stall {}", exact(stall))?;
@@ -292,7 +329,7 @@ impl schemars::JsonSchema for Claim {
     }
 
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({"type": "string", "description": "A claim about the run: max < 100us, p99.99 < 50us @95%, P(>100us) < 1e-6 @stall 50ms @95%, episodes(>100us) < 1 per day @95%, missed = 0"})
+        schemars::json_schema!({"type": "string", "description": "What must hold: max < 100us, p99.99 < 50us @95%, P(>100us) < 1e-6 @stall 50ms @95%, episodes(>100us) < 1 per day @95%, missed = 0; of an application response(THREAD) < 800us, late(THREAD) = 0, jitter(THREAD) < 50us, cpu(THREAD) < 300us, chain(A > B) < 2ms"})
     }
 }
 
@@ -362,6 +399,13 @@ mod tests {
             "p99.999999999999 < 1ms",
             "p0.00000000001 < 1ms",
             "episodes(>1us < 1 per day",
+            "response() < 1ms",
+            "response(a < 1ms",
+            "response(a)",
+            "chain(a) < 1ms",
+            "max late(a) = 0",
+            "late(a) = 3",
+            "response(a) < 1ms < 2ms",
             "@",
             "P(",
             ")<",
@@ -388,6 +432,15 @@ mod tests {
             "episodes(>100us) < 1 per day @95%",
             "episodes(>100us) < 3 per week @99%",
             "episodes(>1ms) < 7 per hour @95%",
+            "response(control) < 800us",
+            "response(rx 1 (a)) < 800us",
+            "late(control) = 0",
+            "late(control) <= 3 per 1e6 @95%",
+            "p99.9 jitter(control) < 50us @95%",
+            "cpu(control) < 300us",
+            "chain(driver > control > log) < 2ms",
+            "P(response(control) > 800us) < 1e-6 @stall 50ms @95%",
+            "episodes(response(control) > 1ms) < 7 per hour @95%",
         ] {
             let claim: Claim = text.parse().unwrap();
             assert_eq!(claim.to_string(), text);

@@ -9,6 +9,8 @@
 
 #![forbid(unsafe_code)]
 
+mod app_value;
+mod application;
 mod bench;
 mod change;
 mod check;
@@ -38,6 +40,8 @@ mod verdict;
 mod watch;
 mod worst;
 
+pub use app_value::AppValue;
+pub use application::{AppChain, AppCycles, AppDelay, AppThread, Application};
 pub use bench::{
     BENCH_SCHEMA, Bench, BenchCheck, BenchDistribution, BenchFigure, BenchLog, BenchParts, BenchPlan, BenchRecord,
     BenchRepetition, BenchSettings, Beside, Conditions, NetworkSettings, NqueensMode, NqueensSettings,

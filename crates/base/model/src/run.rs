@@ -1,8 +1,8 @@
 //! A run, its phases, and its settings.
 
 use crate::{
-    BlockMaximum, Blocks, Blur, Claim, Episodes, Event, Import, LoadReport, Look, MachineFacts, OwnCost, PhaseTrace,
-    Problem, Round, Tracing, UntilDecided, Worst,
+    AppValue, BlockMaximum, Blocks, Blur, Claim, Episodes, Event, Import, LoadReport, Look, MachineFacts, OwnCost,
+    PhaseTrace, Problem, Round, Tracing, UntilDecided, Worst,
 };
 use punctual_units::{CpuId, CpuList, Histogram, Nanos, Scheduling, WakeupSource};
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// Value of [`Run::schema`]; the number after the slash is the major version.
 pub const RUN_SCHEMA: &str = "punctual.run/1";
 /// Major and minor version. A new minor version only adds fields.
-pub const RUN_SCHEMA_VERSION: &str = "1.8";
+pub const RUN_SCHEMA_VERSION: &str = "1.9";
 
 /// `run.json`: everything about a run except its samples.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -246,6 +246,12 @@ pub struct Phase {
     /// latency under the load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
+    /// What was measured of an application; absent for wakeup latency.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<AppValue>,
+    /// Period of its values, if it is not that of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub period_ns: Option<Nanos>,
     /// CLOCK_MONOTONIC of the first recorded release; absent if an imported file does not state it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_mono_ns: Option<u64>,
@@ -269,6 +275,11 @@ pub struct Phase {
 }
 
 impl Phase {
+    /// True if each sample is a release: wakeup latencies, or responses of an application.
+    pub fn is_of_releases(&self) -> bool {
+        self.value.as_ref().is_none_or(AppValue::is_of_releases)
+    }
+
     /// Intervals in which the phase was measured: start, and end if known; empty if an imported file does not state
     /// them.
     pub fn stretches(&self) -> Vec<(u64, Option<u64>)> {
@@ -368,7 +379,9 @@ pub struct Recording {
     pub tuned: Option<crate::Tuned>,
     /// Results of the event suite; only for runs of [`Kind::Events`].
     pub suite: Option<crate::Suite>,
-    /// Results of the scheduling experiment; only for runs of [`Kind::Sched`].
+    /// From `application.json`; `None` without an application.
+    pub application: Option<crate::Application>,
+    /// Only for runs of [`Kind::Sched`].
     pub experiment: Option<crate::Experiment>,
     /// Results of the benchmark; only for runs of [`Kind::Bench`]. [`Recording::events`] has its conditions as well.
     pub bench: Option<crate::Bench>,
@@ -390,6 +403,7 @@ impl Recording {
             findings: Vec::new(),
             tuned: None,
             suite: None,
+            application: None,
             experiment: None,
             bench: None,
             damage: Vec::new(),

@@ -1,6 +1,6 @@
 //! What a system call means for a real-time thread: section 2 of the manual.
 
-use punctual_cycles::Release;
+use punctual_cycles::{Release, WaitCall};
 
 /// What a file descriptor refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,6 +105,24 @@ pub enum What {
 pub struct Call {
     pub number: i64,
     pub arguments: [u64; 6],
+}
+
+impl Call {
+    /// The call as one in which a thread may wait again: on the same descriptor, word or clock.
+    pub fn wait(&self) -> WaitCall {
+        /// Descriptors are below; above are addresses, which may be on the stack.
+        const DESCRIPTORS: u64 = 1 << 20;
+        let [first, ..] = self.arguments;
+        let masks = match entry(self.number).map(|(_, group)| group) {
+            Some(Group::ClockNanosleep) => [u64::MAX, u64::MAX],
+            // A condition variable has two words side by side and changes between them (pthread_cond_wait(3) of glibc).
+            Some(Group::Futex) => [!7, 0],
+            Some(Group::Nanosleep | Group::Yield | Group::Signal) => [0, 0],
+            _ if first < DESCRIPTORS => [u64::MAX, 0],
+            _ => [0, 0],
+        };
+        WaitCall::new(self.number, &self.arguments, masks)
+    }
 }
 
 /// What a call is.

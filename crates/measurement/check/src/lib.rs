@@ -30,8 +30,10 @@ mod system;
 mod tests;
 
 pub use baseline::{Baseline, BaselineError};
+pub use calls::{Call, File, FileKind, Meaning, What, name as call_name};
 pub use observe::{CheckError, CheckOptions, check};
 pub use order::{Order, OrderError};
 pub use rules::{Rule, explain, rule, rules};
-pub use start::{START_ARG, start_main};
-pub use subject::Subject;
+pub use start::{START_ARG, Stopped, start_main};
+pub use subject::{Subject, program_file};
+pub use system::{descriptor, is_real_time, urgency};

@@ -36,10 +36,8 @@ impl System for Live {
         punctual_uapi::scheduling(tid).ok()
     }
 
-    fn file(&self, pid: i32, descriptor: i32) -> Option<File> {
-        let name = fs::read_link(format!("/proc/{pid}/fd/{descriptor}")).ok()?;
-        let info = fs::read_to_string(format!("/proc/{pid}/fdinfo/{descriptor}")).unwrap_or_default();
-        Some(File::of(&name.to_string_lossy(), &info))
+    fn file(&self, pid: i32, number: i32) -> Option<File> {
+        descriptor(pid, number)
     }
 
     fn facts(&self, pid: i32, tid: i32) -> Facts {
@@ -86,6 +84,13 @@ impl System for Live {
             })
         })
     }
+}
+
+/// What a descriptor of a process refers to (proc_pid_fd(5), proc_pid_fdinfo(5)).
+pub fn descriptor(pid: i32, number: i32) -> Option<File> {
+    let name = fs::read_link(format!("/proc/{pid}/fd/{number}")).ok()?;
+    let info = fs::read_to_string(format!("/proc/{pid}/fdinfo/{number}")).unwrap_or_default();
+    Some(File::of(&name.to_string_lossy(), &info))
 }
 
 /// SCHED_FIFO, SCHED_RR and SCHED_DEADLINE.

@@ -2,7 +2,7 @@
 //! milliseconds, which the measuring process must not spend. It runs while the first phase warms up.
 
 use punctual_audit as audit;
-use punctual_machine::{Live, Machine, Overlay};
+use punctual_machine::{Live, Machine, Overlay, Read};
 use punctual_units::{CpuList, Scheduling};
 use std::ffi::OsString;
 use std::io::Write;
@@ -14,13 +14,17 @@ pub const AUDIT_ARG: &str = "__audit";
 pub(crate) struct Auditing(Child);
 
 impl Auditing {
-    /// Starts the audit with the expectation that the application's threads run as `wanted`, whatever their actual
-    /// policy.
-    pub fn start(wanted: Scheduling, cpus: &CpuList) -> Result<Auditing, String> {
+    /// Audits for threads that should run as `wanted`, whatever policy they actually have.
+    /// The real-time threads of the processes `own` are those that are measured.
+    pub fn start(wanted: Scheduling, cpus: &CpuList, own: &[i32]) -> Result<Auditing, String> {
         let wanted = serde_json::to_string(&wanted).map_err(|e| e.to_string())?;
         let mut command = Command::new("/proc/self/exe");
         let parent = std::process::id().to_string();
-        command.args([AUDIT_ARG, &wanted, &cpus.to_string(), &parent]).stdin(Stdio::null()).stdout(Stdio::piped());
+        let own = own.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+        command
+            .args([AUDIT_ARG, &wanted, &cpus.to_string(), &parent, &own])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped());
         command.spawn().map(Auditing).map_err(|e| format!("cannot start it: {e}"))
     }
 
@@ -44,12 +48,15 @@ pub fn die_with(parent: u32) -> bool {
     rustix::process::getppid().is_some_and(|now| u32::try_from(now.as_raw_nonzero().get()) == Ok(parent))
 }
 
-/// Overlays the measuring process's /proc/PID/stat with that of the audit process, so that its real-time threads are
-/// not attributed to another program.
-fn measuring() -> Overlay {
+/// Presents the measuring process as this one, so that its real-time threads are not taken for another program's.
+/// Those of the processes `own` are left out.
+fn measuring(own: &[i32]) -> Overlay {
     let parent = rustix::process::getppid().map(|parent| format!("/proc/{}/stat", parent.as_raw_nonzero()));
     let files = parent.map(|stat| ("/proc/self/stat".to_owned(), Live::new().read(&stat)));
-    Overlay::new(files.into_iter().collect())
+    let threads =
+        own.iter().flat_map(|pid| punctual_watchdog::proc::threads(*pid).into_iter().map(move |tid| (*pid, tid)));
+    let left_out = threads.map(|(pid, tid)| (format!("/proc/{pid}/task/{tid}/stat"), Read::Absent));
+    Overlay::new(files.into_iter().chain(left_out).collect())
 }
 
 /// Audits this machine and prints the findings; `words` are the arguments after [`AUDIT_ARG`]. Returns the exit code.
@@ -65,7 +72,8 @@ pub fn audit_main(mut words: impl Iterator<Item = OsString>) -> i32 {
         Some(_) => {}
     }
     let context = audit::Context { scheduling, cpus, profile: audit::Profile::ControlLoop };
-    let (live, measuring) = (Live::new(), measuring());
+    let own: Vec<i32> = next().unwrap_or_default().split(',').filter_map(|pid| pid.parse().ok()).collect();
+    let (live, measuring) = (Live::new(), measuring(&own));
     let findings = audit::audit(&measuring.over(&live), &context);
     let mut text = serde_json::to_vec_pretty(&findings).unwrap_or_default();
     text.push(b'\n');

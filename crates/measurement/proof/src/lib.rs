@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+mod app;
 mod auditing;
 mod blocks;
 mod calls;
@@ -33,6 +34,7 @@ mod unchanged;
 mod until;
 mod watching;
 
+pub use app::{App, AppOptions};
 pub use auditing::{AUDIT_ARG, audit_main, die_with};
 pub use blocks::Blocks;
 pub use calls::{CallsError, watch_calls};

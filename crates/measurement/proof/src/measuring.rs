@@ -1,5 +1,6 @@
 //! The steps of a complete run: setup, the phases, and the conclusion.
 
+use crate::app;
 use crate::auditing::Auditing;
 use crate::capture::{HIDING, State};
 use crate::concluding::{Done, conclude};
@@ -18,7 +19,7 @@ use crate::unchanged::Unchanged;
 use crate::until::{self, Schedule, Why};
 use punctual_loads::{LoadSettings, LoadSpec};
 use punctual_measure::{self as measure, Plan, Topology};
-use punctual_model::{EndedBy, Explained, MachineFacts, OwnCost, Phase, Recording};
+use punctual_model::{Claim, EndedBy, Explained, MachineFacts, OwnCost, Phase, Recording};
 use punctual_rundir::{self as rundir, Writer};
 use punctual_uapi::{self as uapi, Sig, SignalSet};
 use punctual_units::{CpuList, Nanos, Scheduling};
@@ -61,8 +62,8 @@ pub fn measure_by(method: Method, options: &Options, observer: &mut dyn Observer
     prepared(Subject::Method(method), &options)?.run(observer)
 }
 
-/// Prepares a run. This only computes and does not wait.
-fn prepared(subject: Subject, options: &Options) -> Result<Measurement<'_>, ProofError> {
+/// The preparation only computes and does not wait for anything.
+pub(crate) fn prepared(subject: Subject, options: &Options) -> Result<Measurement<'_>, ProofError> {
     let _limit = punctual_watchdog::work("the preparation", punctual_watchdog::GRACE);
     Measurement::prepare(subject, options)
 }
@@ -99,9 +100,9 @@ pub(crate) struct Measurement<'a> {
     schedule: Schedule,
     /// The reason why measuring longer cannot decide anything.
     hopeless: Option<String>,
-    /// Scheduling and CPUs to audit for; `None` once the audit is done.
-    audit: Option<(Scheduling, CpuList)>,
-    /// A copy in memory of everything written to disk, in case the disk fails.
+    /// Scheduling and CPUs to audit for, and processes that are measured; `None` once the audit is done.
+    audit: Option<(Scheduling, CpuList, Vec<i32>)>,
+    /// Everything written to disk, kept in memory in case the disk fails.
     kept: Recording,
     /// Explained wakeups of the completed phases, if the observer requests them.
     explained: Vec<Explained>,
@@ -113,11 +114,7 @@ impl<'a> Measurement<'a> {
     /// # Errors
     /// Nothing was changed except the affinity of this thread and, for SCHED_DEADLINE, cpusets.
     pub fn prepare(subject: Subject, options: &'a Options) -> Result<Measurement<'a>, ProofError> {
-        let method = match subject {
-            Subject::Method(method) => Some(method),
-            Subject::Proven | Subject::Measured => None,
-        };
-        let proving = subject == Subject::Proven;
+        let (method, proving) = (subject.method(), subject.is_proving());
         uapi::install_wakeup()?;
         let specs = setup::parse_loads(options)?;
         let topology = Topology::read()?;
@@ -152,6 +149,7 @@ impl<'a> Measurement<'a> {
         run.notes.extend(left);
         match method {
             Some(method) => method.note(&mut run, scheduling),
+            None if matches!(subject, Subject::Application(_)) => app::note(&mut run),
             None => run.notes.extend(setup::policy_note(scheduling, partitions.is_some())),
         }
         let dma_latency = setup::hold_dma_latency(options, &mut run)?;
@@ -162,7 +160,11 @@ impl<'a> Measurement<'a> {
         setup::check_loads(&specs, &load_settings)?;
         let mut writer = Writer::create(&options.out, run.clone(), options.sync)?;
         let dir = writer.dir().clone();
-        let audit = proving.then(|| (choice.wanted, plan.cpus.clone()));
+        let (own, least) = match &subject {
+            Subject::Application(shared) => app::audited(shared),
+            _ => (Vec::new(), None),
+        };
+        let audit = proving.then(|| (least.unwrap_or(choice.wanted), plan.cpus.clone(), own));
         if proving {
             writer.machine("before", &run.machine)?;
         }
@@ -171,7 +173,8 @@ impl<'a> Measurement<'a> {
             writer,
             options.worst_kept,
             options.maxima_block,
-            punctual_judge::block_limits(&options.claims),
+            // An application's values have their own.
+            punctual_judge::block_limits(&own_claims(&options.claims)),
         )));
         let cost = OwnCost { context_cpus: setup::where_context_runs(options, &housekeeping), ..OwnCost::default() };
         Ok(Measurement {
@@ -242,7 +245,7 @@ impl<'a> Measurement<'a> {
     }
 
     fn is_proving(&self) -> bool {
-        self.subject == Subject::Proven
+        self.subject.is_proving()
     }
 
     fn round(
@@ -351,7 +354,7 @@ impl<'a> Measurement<'a> {
             context: self.options.context,
             settings: &settings,
             options: self.options,
-            subject: self.subject,
+            subject: self.subject.clone(),
         };
         surroundings.recorder().begin(rounds::earlier(&self.kept, &plan.phase));
         if self.options.context && self.is_proving() {
@@ -453,20 +456,30 @@ impl<'a> Measurement<'a> {
         if self.is_proving() {
             writer.machine("after", after)?;
         }
+        if let Subject::Application(shared) = &self.subject {
+            let watched = shared.lock().unwrap_or_else(PoisonError::into_inner);
+            writer.application(&watched.application)?;
+        }
         writer.finish()
     }
 }
 
-/// Waits for the audit's result, once. Not called before the first sample, which the start of a process would delay.
+/// Claims about wakeup latency.
+fn own_claims(claims: &[Claim]) -> Vec<Claim> {
+    claims.iter().filter(|claim| claim.of.is_none()).cloned().collect()
+}
+
+/// Fetches the audit's result if that has not been done. Not before the first sample, since starting a process would
+/// delay it.
 fn fetch(
-    audit: &mut Option<(Scheduling, CpuList)>,
+    audit: &mut Option<(Scheduling, CpuList, Vec<i32>)>,
     recorder: &Mutex<ToDisk>,
     notes: &mut Vec<String>,
     observer: &mut dyn Observer,
 ) {
-    let Some((wanted, cpus)) = audit.take() else { return };
+    let Some((wanted, cpus, own)) = audit.take() else { return };
     observer.step(Step::Auditing);
-    let audited = Auditing::start(wanted, &cpus).and_then(Auditing::finish);
+    let audited = Auditing::start(wanted, &cpus, &own).and_then(Auditing::finish);
     let mut recorder = recorder.lock().unwrap_or_else(PoisonError::into_inner);
     let written = audited.and_then(|text| recorder.writer.findings_text(&text).map_err(|e| e.to_string()));
     notes.extend(written.err().map(|why| format!("the machine could not be audited: {why}")));

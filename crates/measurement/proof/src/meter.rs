@@ -2,7 +2,7 @@
 //! continuously, and kernel tracers.
 
 use punctual_measure::{Cell, Running};
-use punctual_model::{CpuResult, Distribution, Problem, Worst};
+use punctual_model::{AppValue, CpuResult, Distribution, Problem, Worst};
 use punctual_units::{CpuId, Nanos, Scheduling};
 use std::sync::Arc;
 
@@ -13,7 +13,12 @@ pub(crate) trait Meter {
     /// CLOCK_MONOTONIC after which releases are no longer recorded.
     fn end(&self) -> Nanos;
 
-    /// Cells for observing a running phase. They are also saved if the program is killed.
+    /// The value of an application that [`Meter::cells`] have, and its period.
+    fn value(&self) -> Option<(AppValue, Option<Nanos>)> {
+        None
+    }
+
+    /// Cells from which a running phase is observed, and which are saved if the program is killed.
     fn cells(&self) -> Vec<(CpuId, Arc<Cell>)>;
 
     fn tids(&self) -> Vec<(CpuId, i32)> {
@@ -71,6 +76,8 @@ pub(crate) struct Collected {
 pub(crate) struct Part {
     /// Name of the values, for example `thread latency`; `None` for wakeup latencies.
     pub label: Option<&'static str>,
+    /// The value of an application, and its period.
+    pub value: Option<(AppValue, Option<Nanos>)>,
     pub cpus: Vec<CpuResult>,
     pub distributions: Vec<(CpuId, Distribution)>,
     /// The worst wakeups of each CPU. The caller fills in their phase.
@@ -125,6 +132,7 @@ impl Meter for Threads {
         let outcome = self.running.collect();
         let part = Part {
             label: self.label,
+            value: None,
             cpus: outcome.cpus,
             distributions: outcome.distributions,
             worst: outcome.worst,

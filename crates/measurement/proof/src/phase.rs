@@ -6,7 +6,7 @@ use crate::error::ProofError;
 use crate::meter::{Collected, Meter, Part, Stop};
 use crate::options::{Observer, Options, Step};
 use crate::recorder::ToDisk;
-use crate::subject::Subject;
+use crate::subject::{Subject, name_value};
 use crate::until;
 use crate::watching::Watching;
 use punctual_loads::{Load, LoadSettings, LoadSpec};
@@ -83,11 +83,14 @@ impl Surroundings<'_> {
         let _limit = watchdog::limit(format!("the phase {}", plan.phase), lasts + watchdog::GRACE);
         let mut load = self.start_load(spec, name, &mut problems);
         let before = measure::clocks();
-        let mut meter = self.subject.start(&plan)?;
+        let mut meter = self.subject.start(&plan, self.options, name)?;
         let start = meter.start();
         let mut phase = announced(&plan, name, start, meter.begun(), self.rounds.as_deref());
         let label = self.subject.label();
         self.subject.name(&mut phase, label, self.options);
+        if let Some((value, period)) = meter.value() {
+            name_value(&mut phase, &value, period, self.options);
+        }
         self.write_begin(&phase, start);
         // The audit and the start of tracing disturb the machine for a while. The warm-up is not recorded, but on a
         // busy machine they may outlast it.
@@ -134,6 +137,10 @@ impl Surroundings<'_> {
                 phase.id.clone_from(&plan.phase);
                 self.subject.name(&mut phase, part.label, self.options);
             }
+            if let Some((value, period)) = &part.value {
+                phase.id.clone_from(&plan.phase);
+                name_value(&mut phase, value, *period, self.options);
+            }
             let own = std::mem::take(&mut part.problems);
             phase.problems = [&problems[..], &own, &late].concat();
             phase.cpus = std::mem::take(&mut part.cpus);
@@ -170,7 +177,7 @@ impl Surroundings<'_> {
     /// the measuring threads are requested, because waiting for the disk would delay the reader of a kernel tracer.
     fn checkpoints(&self, phase: &str, meter: &dyn Meter, problems: &mut Vec<Problem>) -> Option<Checkpoints> {
         let results = Results { phase: phase.to_owned(), cells: meter.cells(), start: meter.start() };
-        let wanted = self.context && !matches!(self.subject, Subject::Method(_));
+        let wanted = self.context && matches!(self.subject, Subject::Proven | Subject::Measured);
         let started = wanted.then(|| Checkpoints::start(results, Arc::clone(self.recorder)))?;
         let not = |e| format!("no results were saved until the context was sampled: {e}");
         started.map_err(|e| problems.push(Problem { kind: ProblemKind::NotAsAsked, text: not(e) })).ok()
@@ -306,6 +313,8 @@ pub fn announced(plan: &Plan, load: &str, start: Nanos, cpus: Vec<CpuResult>, ro
         id: plan.phase.clone(),
         load: load.to_owned(),
         label: None,
+        value: None,
+        period_ns: None,
         start_mono_ns: Some(start.0),
         end_mono_ns: None,
         planned_ns: Some(plan.duration),

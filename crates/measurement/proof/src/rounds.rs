@@ -71,6 +71,8 @@ pub(crate) fn merge(old: &Phase, new: Phase, raw: &dyn Fn(CpuId) -> Option<Distr
         id: new.id,
         load: new.load,
         label: new.label,
+        value: None,
+        period_ns: None,
         start_mono_ns: old.start_mono_ns,
         end_mono_ns: new.end_mono_ns,
         planned_ns: old.planned_ns.zip(new.planned_ns).map(|(before, longer)| before + longer),

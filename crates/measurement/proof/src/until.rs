@@ -94,7 +94,7 @@ pub(crate) fn look(kept: &mut Recording, claims: &[Claim], mono_ns: u64) -> Seen
     (kept.run.complete, kept.run.ended_by) = before;
     let number = kept.run.looks.len() as u64;
     let is_open = |judged: &&Judged| judge::is_open(judged) || !judge::decides_at(&judged.claim, number);
-    look.open = verdict.claims.iter().filter(is_open).map(|j| j.claim).collect();
+    look.open = verdict.claims.iter().filter(is_open).map(|j| j.claim.clone()).collect();
     if let Some(last) = kept.run.looks.last_mut() {
         last.open.clone_from(&look.open);
     }
@@ -131,7 +131,7 @@ pub(crate) fn refutable(claims: &[Claim], looks: &[Look]) -> Vec<Claim> {
         Some(look) => look.open.iter().any(|claim| !judge::is_of_observed(claim)),
         None => claims.iter().any(|claim| !judge::is_of_observed(claim)),
     };
-    if undecided { Vec::new() } else { claims.iter().filter(|claim| judge::is_of_observed(claim)).copied().collect() }
+    if undecided { Vec::new() } else { claims.iter().filter(|claim| judge::is_of_observed(claim)).cloned().collect() }
 }
 
 /// True if the measurement so far refutes one of these claims.
@@ -234,10 +234,10 @@ mod tests {
         let claims: Vec<Claim> = ["max < 1ms", "P(>1ms) < 1e-3"].map(|t| t.parse().unwrap()).to_vec();
         assert!(refutable(&claims, &[]).is_empty());
         assert_eq!(refutable(&claims[..1], &[]).len(), 1);
-        let mut look = Look { mono_ns: 0, measured_ns: Nanos(1), open: vec![claims[1]] };
+        let mut look = Look { mono_ns: 0, measured_ns: Nanos(1), open: vec![claims[1].clone()] };
         assert!(refutable(&claims, std::slice::from_ref(&look)).is_empty());
         look.open.clear();
-        assert_eq!(refutable(&claims, &[look]), [claims[0]]);
+        assert_eq!(refutable(&claims, &[look]), [claims[0].clone()]);
     }
 
     proptest! {

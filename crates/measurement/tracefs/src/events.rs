@@ -54,6 +54,28 @@ const ENDS: &EventSet = &[
 /// [`MINIMAL`] plus ends of threads and timers, and frequencies.
 pub const FULL: &EventSet = &joined::<{ MINIMAL.len() + ENDS.len() }>(MINIMAL, ENDS);
 
+/// What delimits and explains the cycles of a thread: its system calls, and all of [`MINIMAL`] but the CPU time of every
+/// thread, which would double the number of events.
+pub const CYCLES: &EventSet = &joined::<{ CALLS.len() + INTERRUPTS.len() }>(CALLS, INTERRUPTS);
+
+const CALLS: &EventSet = &[
+    ("raw_syscalls", "sys_enter"),
+    ("raw_syscalls", "sys_exit"),
+    ("sched", "sched_switch"),
+    ("sched", "sched_waking"),
+    ("sched", "sched_migrate_task"),
+    ("sched", "sched_pi_setprio"),
+    ("lock", "contention_begin"),
+    ("lock", "contention_end"),
+    ("timer", "hrtimer_start"),
+    ("timer", "hrtimer_expire_entry"),
+    ("timer", "hrtimer_expire_exit"),
+    ("ipi", "ipi_raise"),
+    ("ipi", "ipi_send_cpu"),
+    ("ipi", "ipi_send_cpumask"),
+    ("power", "cpu_idle"),
+];
+
 const fn joined<const N: usize>(first: &EventSet, second: &EventSet) -> [(&'static str, &'static str); N] {
     let mut all = [("", ""); N];
     let mut n = 0;
@@ -106,7 +128,7 @@ mod tests {
 
     #[test]
     fn no_set_holds_an_event_twice_and_each_has_what_is_needed() {
-        for set in [MINIMAL, FULL, INTERRUPTIONS] {
+        for set in [MINIMAL, FULL, CYCLES, INTERRUPTIONS] {
             assert!(set.iter().enumerate().all(|(n, event)| !set[..n].contains(event)));
         }
         for set in [MINIMAL, FULL] {

@@ -3,10 +3,10 @@ use crate::figures::{Cell, Figures, QUANTILES};
 use crate::references::PublishedPart;
 use crate::{date, words};
 use punctual_model::{
-    Arrivals, BlockMaximum, CellId, ClusterNote, Coverage, CpuResult, EndedBy, Explained, Finding, Import, Judged,
-    Kind, LoadReport, Look, MachineFacts, Outcome, OwnCost, PeriodSeen, Phase, Problem, ProblemKind, Recording, Round,
-    Settings, Stamp, Tail, TailOutcome, TailSeries, TailThreshold, Tool, Tuned, Verdict, VirtualControl, VirtualTime,
-    Worst,
+    AppValue, Application, Arrivals, BlockMaximum, CellId, ClusterNote, Coverage, CpuResult, EndedBy, Explained,
+    Finding, Import, Judged, Kind, LoadReport, Look, MachineFacts, Outcome, OwnCost, PeriodSeen, Phase, Problem,
+    ProblemKind, Recording, Round, Settings, Stamp, Tail, TailOutcome, TailSeries, TailThreshold, Tool, Tuned, Verdict,
+    VirtualControl, VirtualTime, Worst,
 };
 use punctual_units::{CpuId, Histogram, Nanos};
 use serde::Serialize;
@@ -33,6 +33,9 @@ pub struct RunResult<'a> {
     maxima: MaximaPart<'a>,
     /// Causes found in traces.
     explained: &'a [Explained],
+    /// The application whose cycles were measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    application: &'a Option<Application>,
     /// The search by `tune` before the run.
     tuned: &'a Option<Tuned>,
     /// Findings of the audit.
@@ -193,6 +196,12 @@ struct PhasePart<'a> {
     load: &'a str,
     /// Kind of an imported phase's figures.
     label: &'a Option<String>,
+    /// What was measured of an application; absent for wakeup latency.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: &'a Option<AppValue>,
+    /// Period of its values, if it is not that of the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    period_ns: Option<Nanos>,
     /// CLOCK_MONOTONIC.
     start_mono_ns: Option<u64>,
     /// ISO 8601.
@@ -301,6 +310,7 @@ pub fn json<'a>(recording: &'a Recording, verdict: &'a Verdict) -> RunResult<'a>
         worst: recording.worst.iter().map(|worst| WorstPart::new(recording, worst)).collect(),
         maxima: MaximaPart { block_ns: run.settings.maxima_block_ns, blocks: &recording.maxima },
         explained: &recording.explained,
+        application: &recording.application,
         tuned: &recording.tuned,
         findings: &recording.findings,
         machine: &run.machine,
@@ -379,6 +389,8 @@ impl<'a> PhasePart<'a> {
             id: &phase.id,
             load: &phase.load,
             label: &phase.label,
+            value: &phase.value,
+            period_ns: phase.period_ns,
             start_mono_ns: phase.start_mono_ns,
             start_utc: phase.start_mono_ns.map(|ns| date::utc_millis(date::real_of(figures.recording, ns))),
             end_mono_ns: phase.end_mono_ns,

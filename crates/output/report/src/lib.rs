@@ -10,6 +10,7 @@
 
 #![forbid(unsafe_code)]
 
+mod application;
 mod bench;
 mod bounds;
 mod check;
@@ -40,6 +41,7 @@ pub mod words;
 
 use punctual_clean as clean;
 
+pub use application::application_text;
 pub use bench::{bench_csv, bench_html, bench_line, bench_text};
 pub use bounds::Quantile;
 pub use check::{CheckListing, check_html, check_text};

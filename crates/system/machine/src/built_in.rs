@@ -42,9 +42,9 @@ impl KernelConfig {
             })
         } else if self.is_on("SUPERH") {
             let is_behind = self.is_on("CMDLINE_EXTEND").then(|| BuiltIn::Behind(line.clone()));
-            is_behind.or_else(|| self.is_on("CMDLINE_OVERWRITE").then(|| BuiltIn::Instead(line)))
+            is_behind.or_else(|| self.is_on("CMDLINE_OVERWRITE").then_some(BuiltIn::Instead(line)))
         } else if self.is_on("SPARC64") {
-            self.is_on("CMDLINE_BOOL").then(|| BuiltIn::Instead(line))
+            self.is_on("CMDLINE_BOOL").then_some(BuiltIn::Instead(line))
         } else if self.is_on("CMDLINE_FORCE") {
             Some(BuiltIn::Instead(line))
         } else if any(&["ARM", "ARM64", "RISCV", "PPC", "LOONGARCH"]) && self.is_on("CMDLINE_EXTEND") {

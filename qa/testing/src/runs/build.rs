@@ -102,6 +102,8 @@ fn add_phase(recording: &mut Recording, plan: &RunPlan, rng: &mut Rng, (n, phase
         id,
         load: phase.load.into(),
         label: None,
+        value: None,
+        period_ns: None,
         start_mono_ns: Some(start),
         end_mono_ns: Some(end),
         planned_ns: Some(Nanos(plan.seconds * SECOND)),

@@ -46,13 +46,14 @@ fn coverage() -> Vec<Coverage> {
 
 fn judge(recording: &Recording, claim: Claim) -> Judged {
     let phases = recording.run.phases.iter();
-    let mut cells: Vec<_> = phases.flat_map(|p| p.cpus.iter().map(move |c| cell(recording, claim, p, c))).collect();
+    let mut cells: Vec<_> =
+        phases.flat_map(|p| p.cpus.iter().map(move |c| (p, c))).map(|(p, c)| cell(recording, &claim, p, c)).collect();
     cells.sort_by_key(|c| std::cmp::Reverse((c.outcome, c.max_ns)));
     let outcome = cells.iter().map(|c| c.outcome).max().unwrap_or(Outcome::Inconclusive);
     Judged { claim, outcome, cells }
 }
 
-fn cell(recording: &Recording, claim: Claim, phase: &Phase, result: &CpuResult) -> CellJudgement {
+fn cell(recording: &Recording, claim: &Claim, phase: &Phase, result: &CpuResult) -> CellJudgement {
     let samples = result.scored();
     let effective = samples as f64 * 0.4;
     let max = result.max_ns.unwrap_or(0);
@@ -94,7 +95,7 @@ fn cell(recording: &Recording, claim: Claim, phase: &Phase, result: &CpuResult) 
     }
 }
 
-fn needed(claim: Claim, effective: f64, phase: &Phase) -> Needed {
+fn needed(claim: &Claim, effective: f64, phase: &Phase) -> Needed {
     let p = match claim.quantity {
         Quantity::Exceedance { p, .. } => p,
         _ => 1e-5,

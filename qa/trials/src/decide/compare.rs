@@ -155,6 +155,8 @@ fn phase(id: &str, load: &str, distribution: &Distribution) -> Phase {
         id: id.into(),
         load: load.into(),
         label: None,
+        value: None,
+        period_ns: None,
         start_mono_ns: Some(0),
         end_mono_ns: Some(1),
         planned_ns: None,

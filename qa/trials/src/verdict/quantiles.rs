@@ -45,7 +45,7 @@ impl Beyond {
 }
 
 fn claim(q: f64) -> Claim {
-    Claim { quantity: Quantity::Quantile { q, limit: LIMIT }, confidence: 0.95, stall: None }
+    Claim { quantity: Quantity::Quantile { q, limit: LIMIT }, of: None, confidence: 0.95, stall: None }
 }
 
 pub fn rows(runs: &Runs) -> Vec<Row> {
@@ -97,7 +97,7 @@ fn outcome(claim: &Claim, beyond: &Beyond, constant: f64, minutes: u64, mut rand
     counts.episodes = counts.late.min(1);
     counts.longest = counts.late.min(1) * counts.released;
     let recording = recording(&[(counts, Some(blocks))], claim, false);
-    judge(&recording, &[*claim]).outcome
+    judge(&recording, std::slice::from_ref(claim)).outcome
 }
 
 /// Standard normal values, generated in pairs (Box and Muller 1958).

@@ -29,7 +29,7 @@ pub fn recording(cells: &[(Counts, Option<Blocks>)], claim: &Claim, until_decide
         settings: Settings {
             period_ns: Some(PERIOD),
             loads: vec!["idle".into()],
-            claims: vec![*claim],
+            claims: vec![claim.clone()],
             until_decided: until_decided.then_some(UntilDecided { max_ns: Nanos(u64::MAX) }),
             ..Settings::default()
         },
@@ -39,6 +39,8 @@ pub fn recording(cells: &[(Counts, Option<Blocks>)], claim: &Claim, until_decide
         id: PHASE.into(),
         load: "idle".into(),
         label: None,
+        value: None,
+        period_ns: None,
         start_mono_ns: Some(0),
         end_mono_ns: Some(1),
         planned_ns: None,
@@ -96,7 +98,7 @@ fn episodes(counts: &Counts, claim: &Claim) -> Episodes {
 
 pub fn judged(cells: &[Counts], claim: &Claim) -> Verdict {
     let cells: Vec<(Counts, Option<Blocks>)> = cells.iter().map(|counts| (*counts, None)).collect();
-    judge(&recording(&cells, claim, true), &[*claim])
+    judge(&recording(&cells, claim, true), std::slice::from_ref(claim))
 }
 
 /// Computes the verdicts on one claim of a share. The same counts are judged only once, and counts that cannot decide
@@ -141,8 +143,8 @@ impl Judge {
         if self.outcomes.len() >= REMEMBERED {
             self.outcomes.clear();
         }
-        let claim = self.claim;
-        *self.outcomes.entry(counts).or_insert_with(|| judged(&[counts], &claim).outcome)
+        let claim = &self.claim;
+        *self.outcomes.entry(counts).or_insert_with(|| judged(&[counts], claim).outcome)
     }
 
     /// Counts that are late as often or more, in the same time or less, with no episode longer than declared and with
@@ -162,10 +164,10 @@ impl Judge {
     /// An upper bound of the evidence (e-value) against the claim in one cell: the smallest power of two at whose
     /// confidence the cell alone does not fail.
     pub fn evidence_below(&mut self, counts: Counts) -> f64 {
-        let claim = self.claim;
+        let claim = &self.claim;
         let below = |counts: Counts| {
             let fails = |power: f64| {
-                let asked = Claim { confidence: 1.0 - 1.0 / power, ..claim };
+                let asked = Claim { confidence: 1.0 - 1.0 / power, ..claim.clone() };
                 judged(&[counts], &asked).outcome == Outcome::Fail
             };
             (1..50).map(|power| 2f64.powi(power)).find(|power| !fails(*power)).unwrap_or(f64::INFINITY)
@@ -230,7 +232,7 @@ mod tests {
     #[test]
     fn what_is_not_judged_is_not_decided() {
         let claim = claim("P(>100us) < 1e-4 @stall 8ms");
-        let mut judge = Judge::new(claim);
+        let mut judge = Judge::new(claim.clone());
         for minute in (1..700).step_by(37) {
             let expected = minute as f64 * 0.75;
             for of_expected in [0.0, 0.5, 0.8, 0.9, 1.0, 1.1, 1.2, 1.5] {

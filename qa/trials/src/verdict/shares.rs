@@ -48,6 +48,7 @@ fn sources(share: f64) -> Vec<(String, Source, u64)> {
 fn claim(p: f64, stall: u64) -> Claim {
     Claim {
         quantity: Quantity::Exceedance { limit: LIMIT, p },
+        of: None,
         confidence: 0.95,
         stall: (stall > 1).then(|| Nanos(stall * PERIOD.0)),
     }
@@ -65,11 +66,11 @@ pub fn rows(runs: &Runs) -> Vec<Row> {
             let name = format!("P < {p:e}, {name}");
             let fixed = minutes(&claim, 2).max(60);
             rows.extend(runs.row(&name, &format!("{fixed} min"), 1, || {
-                errors(runs, claim, fixed, |judge, random, end| at_end(judge, source, end, random))
+                errors(runs, &claim, fixed, |judge, random, end| at_end(judge, source, end, random))
             }));
             let end = minutes(&claim, LONG_ENOUGH).max(HORIZON);
             rows.extend(runs.row(&name, &format!("until {end} min"), 1, || {
-                errors(runs, claim, end, |judge, random, end| {
+                errors(runs, &claim, end, |judge, random, end| {
                     decided(judge, source, end, random).map_or(Outcome::Inconclusive, |(_, outcome)| outcome)
                 })
             }));
@@ -79,7 +80,7 @@ pub fn rows(runs: &Runs) -> Vec<Row> {
     for cells in [24, 56] {
         let name = format!("P < {:e}, independent", SHARES[0]);
         rows.extend(runs.row(&name, &format!("until {HORIZON} min"), cells, || {
-            errors(runs, claim(SHARES[0], 1), HORIZON, |judge, random, end| {
+            errors(runs, &claim(SHARES[0], 1), HORIZON, |judge, random, end| {
                 decided_together(judge, independent, cells, end, random)
             })
         }));
@@ -94,11 +95,11 @@ pub fn rows(runs: &Runs) -> Vec<Row> {
 /// How often runs of a source whose share equals the limit end with a decision.
 fn errors(
     runs: &Runs,
-    claim: Claim,
+    claim: &Claim,
     end: u64,
     outcome: impl Fn(&mut Judge, SplitMix64, u64) -> Outcome + Sync,
 ) -> Rates {
-    let outcomes = runs.each(|| Judge::new(claim), |judge, random| outcome(judge, random, end));
+    let outcomes = runs.each(|| Judge::new(claim.clone()), |judge, random| outcome(judge, random, end));
     Rates::of(&outcomes)
 }
 
@@ -216,7 +217,7 @@ fn times(runs: &Runs) -> Vec<Row> {
         let end = minutes(&claim, 40);
         let name = format!("time to pass, P = {of_limit} of 1e-6, clusters of {size}");
         let (time, found) = runs.text(&name, "until", || {
-            let found = runs.each(|| Judge::new(claim), |judge, random| decided(judge, source, end, random));
+            let found = runs.each(|| Judge::new(claim.clone()), |judge, random| decided(judge, source, end, random));
             let mut times: Vec<Option<u64>> = found.iter().map(|found| passed(*found)).collect();
             // Runs that did not pass come last.
             times.sort_unstable_by_key(|time| time.unwrap_or(u64::MAX));
@@ -244,7 +245,7 @@ fn power(runs: &Runs) -> Vec<Row> {
         let end = minutes(&claim, 3);
         let name = format!("power, P = 3 of 1e-6, clusters of {size}");
         let (failed, found) = runs.text(&name, &format!("until {end} min"), || {
-            let found = runs.each(|| Judge::new(claim), |judge, random| decided(judge, source, end, random));
+            let found = runs.each(|| Judge::new(claim.clone()), |judge, random| decided(judge, source, end, random));
             let failed = found.iter().filter(|found| matches!(found, Some((_, Outcome::Fail)))).count();
             let failed = failed as f64 / found.len() as f64;
             (failed, format!("FAIL in {:.1} % (>= 90)", 100.0 * failed))
@@ -344,7 +345,7 @@ mod tests {
                 let source = Source { every, ..clusters(size, of_limit * 1e-4) };
                 for seed in 0..2 {
                     let random = || SplitMix64::new(seed);
-                    let found = decided(&mut Judge::new(claim), source, 60, random());
+                    let found = decided(&mut Judge::new(claim.clone()), source, 60, random());
                     assert_eq!(found, every_minute(&claim, vec![source.events(random())], 60), "{source:?} {seed}");
                     seen.extend(found);
                 }
@@ -361,7 +362,7 @@ mod tests {
         for of_limit in [0.1, 1.0, 1.5] {
             let source = clusters(1, of_limit * 1e-4);
             for seed in 0..4 {
-                let found = decided_together(&mut Judge::new(claim), source, 3, 40, SplitMix64::new(seed));
+                let found = decided_together(&mut Judge::new(claim.clone()), source, 3, 40, SplitMix64::new(seed));
                 let mut random = SplitMix64::new(seed);
                 let sources = (0..3).map(|_| source.events(SplitMix64::new(random.next_u64()))).collect();
                 let all = every_minute(&claim, sources, 40).map_or(Outcome::Inconclusive, |(_, outcome)| outcome);

@@ -35,7 +35,7 @@ fn recorded(limit: u64, (released, late, episodes, longest): Counts) -> Recordin
 
 /// Numbers of passes and fails of runs that are checked whenever one more event is expected, up to 12 times.
 fn until_decided(claim: &str, p: f64, every: u64, mean: f64, size: fn(&mut SplitMix64) -> u64) -> (usize, usize) {
-    let claim = claims(&[claim])[0];
+    let claim = claims(&[claim]).remove(0);
     let pause = mean / p - ((mean - 1.0) * every as f64 + 1.0);
     let mut known = HashMap::new();
     let mut outcomes = (0..RUNS).map(|run| {
@@ -69,7 +69,7 @@ fn until_decided(claim: &str, p: f64, every: u64, mean: f64, size: fn(&mut Split
 
 fn outcome(claim: &Claim, mut recording: Recording) -> Outcome {
     recording.run.settings.until_decided = Some(UntilDecided { max_ns: Nanos(u64::MAX) });
-    judge(&recording, &[*claim]).outcome
+    judge(&recording, std::slice::from_ref(claim)).outcome
 }
 
 fn sides(outcomes: &mut dyn Iterator<Item = Outcome>) -> (usize, usize) {
@@ -101,7 +101,7 @@ fn normal(random: &mut SplitMix64) -> f64 {
 /// p99 of log-normal latencies with an AR(1) component of 1 s and a tenth of the variance, over 15 min.
 #[test]
 fn at_the_limit_few_quantiles_are_decided() {
-    let claim = claims(&["p99 < 100us"])[0];
+    let claim = claims(&["p99 < 100us"]).remove(0);
     let (share, keeps) = (0.1f64, (-1.0f64).exp());
     let limit = normal_quantile(0.99).unwrap();
     let mut outcomes = (0..RUNS).map(|run| {
@@ -120,7 +120,7 @@ fn at_the_limit_few_quantiles_are_decided() {
         }
         let mut recording = recorded(99_999, (900_000, late, 1, 900_000));
         recording.run.phases[0].cpus[0].blocks.push(blocks);
-        judge(&recording, &[claim]).outcome
+        judge(&recording, std::slice::from_ref(&claim)).outcome
     });
     let (passed, failed) = sides(&mut outcomes);
     assert!(passed <= MOST && failed <= MOST, "{passed} {failed}");

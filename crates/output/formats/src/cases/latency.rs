@@ -96,7 +96,7 @@ impl<'a> Builder<'a> {
             // Doubts prevent a pass, whatever the samples say.
             let least = if is_doubtful { Outcome::Inconclusive } else { Outcome::Pass };
             let outcome = own.outcome.max(least);
-            let one = Judged { claim: judged.claim, outcome, cells: vec![own.clone()] };
+            let one = Judged { claim: judged.claim.clone(), outcome, cells: vec![own.clone()] };
             cases.push(Case {
                 path: self.names.path([place, &[slug(&judged.claim.to_string())]].concat()),
                 title: format!("{} on CPU {}, load {}", judged.claim, cell.cpu(), self.phase.load),

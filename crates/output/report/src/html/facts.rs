@@ -7,7 +7,13 @@ use punctual_units::{CpuList, Nanos, WakeupSource};
 
 fn words(recording: &Recording) -> String {
     let due = due(recording.run.settings.via.as_ref());
-    format!("<dl class=\"words\"><dt>Wakeup latency<dd>From {due} to the thread's first instruction after it. {WORDS}")
+    let first = match recording.application {
+        Some(_) => "<dt>Response<dd>From the release of a cycle, when its timer was due or the thread was woken, to the next call \
+                    in which the thread waits for one. <dt>Jitter<dd>Deviation of the time between two starts from whole periods."
+            .to_owned(),
+        None => format!("<dt>Wakeup latency<dd>From {due} to the thread's first instruction after it. "),
+    };
+    format!("<dl class=\"words\">{first}{WORDS}")
 }
 
 /// The point in time from which a latency is measured.

@@ -51,7 +51,7 @@ pub fn html(recording: &Recording, verdict: &Verdict, run: &str) -> String {
     let page = Page {
         picked: figures.picked(),
         span: Span::of(&figures),
-        claims: verdict.claims.iter().map(|c| c.claim).collect(),
+        claims: verdict.claims.iter().map(|c| c.claim.clone()).collect(),
         figures,
     };
     let late = [
@@ -66,6 +66,7 @@ pub fn html(recording: &Recording, verdict: &Verdict, run: &str) -> String {
     ];
     let sections = [
         ("why", "Why", crate::why::section(recording) + &work::worst(&page)),
+        ("app", "Application", crate::application::html(recording)),
         ("late", "How late", late.concat()),
         ("time", "Over time", charts::over_time(&page)),
         ("loads", "Loads", work::loads(&page)),
@@ -93,7 +94,8 @@ fn published(figures: &Figures) -> String {
 fn title(recording: &Recording, verdict: &Verdict) -> String {
     let clock = if recording.run.virtual_time.is_some() { " in virtual time" } else { "" };
     let host = recording.run.host.as_ref().map(|host| format!(" of {host}")).unwrap_or_default();
-    format!("{}: wakeup latency{clock}{host}", crate::words::word(verdict.outcome))
+    let quantity = crate::words::quantity(recording);
+    format!("{}: {quantity}{clock}{host}", crate::words::word(verdict.outcome))
 }
 
 /// A page with its script: the first screen, the contents, and the sections (ID, title, content) that are not empty.

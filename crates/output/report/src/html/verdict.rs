@@ -2,6 +2,7 @@
 
 use super::write::{details, esc, figure, list, prose, table};
 use super::{Page, facts};
+use crate::clean;
 use crate::number::{at_most, confidence, count, nanos, percent, plural};
 use crate::svg::{Table, overview};
 use crate::why;
@@ -80,6 +81,9 @@ fn warnings(all: &[String]) -> String {
 /// The shares of the late wakeups by cause; without traces what counters say.
 fn cause(page: &Page) -> String {
     let (recording, outcome) = (page.figures.recording, page.figures.verdict.outcome);
+    if let Some(sentence) = crate::application::worst(recording) {
+        return format!("<p class=\"cause\"><b>Cause</b> {}", prose(&words::capital(&sentence)));
+    }
     let bar = why::bar(recording);
     if !bar.is_empty() {
         return format!("<div class=\"cause\">{bar}</div>");
@@ -106,7 +110,12 @@ fn what(recording: &Recording) -> String {
     let clock = if run.virtual_time.is_some() { " in virtual time" } else { "" };
     let host = run.host.as_ref().map(|host| format!(" of <strong>{}</strong>", esc(host))).unwrap_or_default();
     let began = facts::began(recording).map(|began| format!(" · <time>{began}</time>")).unwrap_or_default();
-    format!("Wakeup latency{clock}{host}{machine}{began}")
+    let of = match &recording.application {
+        Some(application) => format!("Cycles of <strong>{}</strong>", esc(&clean::clip(&application.program, 60))),
+        None => "Wakeup latency".to_owned(),
+    };
+    let host = if recording.application.is_some() { host.replacen(" of ", " on ", 1) } else { host };
+    format!("{of}{clock}{host}{machine}{began}")
 }
 
 fn tiles(page: &Page) -> String {

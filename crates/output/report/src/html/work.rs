@@ -15,7 +15,7 @@ const SHOWN: usize = 4;
 /// The worst wakeups; in a collapsed part where traces explain some.
 pub fn worst(page: &Page) -> String {
     let all = &page.figures.recording.worst;
-    if all.is_empty() {
+    if all.is_empty() || page.figures.recording.application.is_some() {
         return String::new();
     }
     let rows: Vec<String> = all.iter().take(MOST_SHOWN).enumerate().map(|(n, w)| worst_row(page, n, w)).collect();

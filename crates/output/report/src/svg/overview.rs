@@ -12,6 +12,7 @@ use crate::clean;
 use crate::figures::Figures;
 use crate::number::nanos;
 use crate::words;
+use punctual_model::Phase;
 use punctual_units::{CpuId, Nanos};
 
 const BROAD: f64 = 780.0;
@@ -27,7 +28,8 @@ struct Line {
 pub fn chart(id: &str, figures: &Figures, span: &Span) -> Option<Chart> {
     let lines = lines(figures, span);
     let highest = lines.iter().flat_map(|line| &line.counts).copied().max().filter(|n| *n > 0)?;
-    let worst = figures.cells.iter().max_by_key(|c| (c.max(), std::cmp::Reverse(c.cpu())));
+    let worst =
+        figures.cells.iter().filter(|c| c.phase.is_of_releases()).max_by_key(|c| (c.max(), std::cmp::Reverse(c.cpu())));
     let worst = worst.and_then(|c| Some((c.max()?, words::place(figures.recording, &c.phase.id, c.cpu()))));
     let said = worst.as_ref().map(|(max, place)| format!("; the largest is {} ({place})", Nanos(*max)));
     let described = format!(
@@ -53,20 +55,26 @@ pub fn chart(id: &str, figures: &Figures, span: &Span) -> Option<Chart> {
             frame.mark(&mut canvas, "max", *max as f64, 0, &format!("max {}", Nanos(*max)));
         }
         let step = if span.log { "12 %".into() } else { short_latency(span.edges[1]) };
-        let x_name = if span.log { "wakeup latency".into() } else { format!("wakeup latency, {}", unit.name) };
+        let name = words::quantity(figures.recording);
+        let x_name = if span.log { name.to_owned() } else { format!("{name}, {}", unit.name) };
         frame.axes(&mut canvas, &x_name, &format!("periods per step of {step}"));
         canvas.finish()
     };
     Some(Chart { svg: both(draw), legend: legend(figures), table: Table::default(), note: None })
 }
 
+/// Of an application the responses.
+fn shown<'a>(figures: &Figures<'a>) -> impl Iterator<Item = &'a Phase> {
+    figures.recording.run.phases.iter().filter(|phase| phase.is_of_releases())
+}
+
 fn is_one_load(figures: &Figures) -> bool {
-    figures.recording.run.phases.len() <= 1
+    shown(figures).count() <= 1
 }
 
 fn lines(figures: &Figures, span: &Span) -> Vec<Line> {
     let mut all = Vec::new();
-    for (n, phase) in figures.recording.run.phases.iter().enumerate() {
+    for (n, phase) in shown(figures).enumerate() {
         let load = clean::line(&words::phase_name(figures.recording, &phase.id));
         let cells = figures.of_phase(phase);
         let with = cells.iter().filter_map(|c| Some((c.cpu(), counts(c.values()?, &span.edges))));
@@ -95,7 +103,7 @@ fn index(picked: &[CpuId], cpu: CpuId) -> usize {
 /// The loads by colour, then the CPUs, by which the page's script hides lines.
 fn legend(figures: &Figures) -> Vec<Key> {
     let most = |cells: &mut dyn Iterator<Item = Option<u64>>| nanos(cells.flatten().max());
-    let phases = figures.recording.run.phases.iter().enumerate();
+    let phases = shown(figures).enumerate();
     let mut keys: Vec<Key> = phases
         .map(|(n, phase)| {
             let max = most(&mut figures.of_phase(phase).iter().map(|c| c.max()));

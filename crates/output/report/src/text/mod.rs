@@ -33,6 +33,7 @@ pub fn text(recording: &Recording, verdict: &Verdict, style: TextStyle) -> Strin
     section(&mut page, "Evidence", &words::evidence::from_figures(&figures));
     section(&mut page, "Beyond the data", &words::tails(recording, verdict));
     crate::why::text_section(&mut page, recording);
+    recording.application.iter().for_each(|application| crate::application::section(&mut page, application));
     worst(&mut page, recording);
     section(&mut page, "Over time", &words::maxima(recording).into_iter().collect::<Vec<_>>());
     audit::section(&mut page, &recording.findings);
@@ -92,7 +93,8 @@ fn series_line([name, unit, count, mean, min, max]: &[String; 6]) -> String {
 }
 
 fn worst(page: &mut Page, recording: &Recording) {
-    if recording.worst.is_empty() {
+    // Those of an application are in its section.
+    if recording.worst.is_empty() || recording.application.is_some() {
         return;
     }
     page.heading("Worst wakeups");

@@ -106,6 +106,9 @@ fn warnings(recording: &Recording, verdict: &Verdict, style: TextStyle) -> Vec<S
 
 /// What the explained wakeups waited for most, with the sentence of the worst of them.
 fn cause(recording: &Recording, outcome: Outcome, style: TextStyle) -> Vec<String> {
+    if let Some(sentence) = crate::application::worst(recording) {
+        return cut(&tagged(style, "Cause  ", Tint::Strong, &sentence), 5);
+    }
     let late = why::of_run(recording);
     let Some((sentence, shares)) = why::dominant(&late) else {
         return if matches!(outcome, Outcome::Pass | Outcome::Held) { Vec::new() } else { suspicion(recording, style) };

@@ -3,6 +3,7 @@ use crate::clean;
 use crate::figures::{Figures, QUANTILES, Row};
 use crate::number::{count, latency};
 use crate::words;
+use punctual_model::AppValue;
 
 /// With more rows, which do not fit a screen, each phase has one.
 const MOST_ROWS: usize = 40;
@@ -17,12 +18,22 @@ pub fn summary(page: &mut Page, figures: &Figures) {
     let rows = if grouped { figures.rows_by_phase() } else { figures.rows() };
     let shown = quantiles(page);
     page.gap();
-    page.row(Tint::Strong, &head("load           CPU", shown));
-    let mut last = "";
+    let is_application = figures.recording.application.is_some();
+    page.row(Tint::Strong, &head(if is_application { "value             " } else { "load           CPU" }, shown));
+    let (mut last, mut load) = ("", "");
     for row in &rows {
         let name =
             if row.phase.id == last { String::new() } else { words::phase_name(figures.recording, &row.phase.id) };
-        let name = format!("{:<10} {:>7}", clean::clip(&clean::line(&name), 10), row.cpu);
+        let name = match &row.phase.value {
+            Some(value) => {
+                if row.phase.load != load {
+                    page.row(Tint::Plain, &format!("under {}:", clean::clip(&clean::line(&row.phase.load), 48)));
+                }
+                format!("{:<18}", clean::clip(&clean::line(&value.to_string()), 18))
+            }
+            None => format!("{:<10} {:>7}", clean::clip(&clean::line(&name), 10), row.cpu),
+        };
+        load = &row.phase.load;
         page.row(Tint::Plain, &line(&name, row, shown));
         last = &row.phase.id;
     }
@@ -41,7 +52,9 @@ fn quantiles(page: &Page) -> &'static [usize] {
 /// A row per load, at most `most` lines: where they are more, the loads with the largest latencies, in the order of the
 /// run.
 pub fn loads(page: &mut Page, figures: &Figures, most: usize) {
-    let rows = figures.rows_by_phase();
+    let mut rows = figures.rows_by_phase();
+    // Of an application what claims usually are about; all are in the whole report.
+    rows.retain(|row| !matches!(row.phase.value, Some(AppValue::Jitter(_) | AppValue::Cpu(_))));
     if rows.is_empty() {
         return;
     }
@@ -57,7 +70,11 @@ pub fn loads(page: &mut Page, figures: &Figures, most: usize) {
     order.sort_unstable();
     kept = &order;
     for row in kept.iter().map(|n| &rows[*n]) {
-        let name = clean::clip(&clean::line(&words::phase_name(figures.recording, &row.phase.id)), 18);
+        let name = match &row.phase.value {
+            Some(value) => format!("{}, {}", row.phase.load, value.threads().join(" > ")),
+            None => words::phase_name(figures.recording, &row.phase.id),
+        };
+        let name = clean::clip(&clean::line(&name), 18);
         page.row(Tint::Plain, &line(&format!("{name:<18}"), row, shown));
     }
     if let Some(next) = left.first().map(|n| &rows[*n]) {

@@ -22,13 +22,14 @@ pub fn claim(recording: &Recording, judged: &Judged) -> String {
 fn shown(recording: &Recording, claim: &Claim, cell: &CellJudgement) -> String {
     let (samples, at) = (count(cell.samples), at_place(recording, &cell.phase, cell.cpu));
     let sure = confidence(claim.confidence);
+    let noun = noun(claim);
     match claim.quantity {
         Quantity::Max(_) => {
-            format!("largest {} of {samples} wakeups {at}{}", latency(recording, cell.max_ns), stalls(claim, cell))
+            format!("largest {} of {samples} {noun}s {at}{}", latency(recording, cell.max_ns), stalls(claim, cell))
         }
         Quantity::Quantile { q, .. } => {
             let stalls = stalls(claim, cell);
-            format!("{} is at most {} {at} ({sure} confidence, {samples} wakeups){stalls}", name(q), ns(cell.upper))
+            format!("{} is at most {} {at} ({sure} confidence, {samples} {noun}s){stalls}", name(q), ns(cell.upper))
         }
         Quantity::Exceedance { limit, .. } => {
             format!(
@@ -50,6 +51,10 @@ fn shown(recording: &Recording, claim: &Claim, cell: &CellJudgement) -> String {
             stalls(claim, cell)
         ),
     }
+}
+
+fn noun(claim: &Claim) -> &'static str {
+    if claim.of.is_some() { "cycle" } else { "wakeup" }
 }
 
 /// For which stalls a bound holds: `; if a disturbance makes one period late (4.1e-5 for 10 ms, 1.9e-4 for 50 ms)`.
@@ -99,6 +104,7 @@ pub(super) fn refuted(recording: &Recording, claim: &Claim, cell: &CellJudgement
     let who = place(recording, &cell.phase, cell.cpu);
     let sure = confidence(claim.confidence);
     match claim.quantity {
+        Quantity::Max(_) if claim.of.is_some() => format!("{who} was {}", latency(recording, cell.max_ns)),
         Quantity::Max(_) => format!("{who} woke {} late", latency(recording, cell.max_ns)),
         Quantity::Quantile { q, .. } => {
             format!("{} of {who} is at least {} ({sure} confidence)", name(q), ns(cell.lower))
@@ -115,11 +121,11 @@ pub(super) fn refuted(recording: &Recording, claim: &Claim, cell: &CellJudgement
             format!("{} above {limit} {at}: at least {lower} ({sure} confidence)", episodes(cell))
         }
         Quantity::NoneMissed => {
-            format!(
-                "{who} missed {} of {samples} periods, its worst wakeup {} late",
-                beyond(cell),
-                latency(recording, cell.max_ns)
-            )
+            let (missed, worst) = (beyond(cell), latency(recording, cell.max_ns));
+            match claim.of {
+                Some(_) => format!("{who} was late in {missed} of {samples} periods, its worst cycle took {worst}"),
+                None => format!("{who} missed {missed} of {samples} periods, its worst wakeup {worst} late"),
+            }
         }
         Quantity::MissedShare(_) => {
             format!(
@@ -148,7 +154,7 @@ pub(super) fn undecided(recording: &Recording, claim: &Claim, cell: &CellJudgeme
         // The samples alone would have passed.
         return format!("{}; but the run is in doubt, for the reasons given above", shown(recording, claim, cell));
     }
-    let samples = format!("{} wakeups", count(cell.samples));
+    let samples = format!("{} {}s", count(cell.samples), noun(claim));
     let found = match claim.quantity {
         Quantity::Quantile { q, .. } => match (cell.lower, cell.upper) {
             (_, None) => format!("{} is not bounded by this run ({samples} {at})", name(q)),

@@ -33,7 +33,7 @@ pub use warnings::warnings;
 use crate::clean;
 use crate::figures::recorded_ns;
 use crate::number::plural;
-use punctual_model::{Phase, Recording, Verdict};
+use punctual_model::{AppValue, Application, Phase, Recording, Verdict};
 use punctual_units::{CpuId, Nanos};
 
 /// A latency of this run, in whole microseconds if its file tells it so.
@@ -47,6 +47,9 @@ pub fn measured(recording: &Recording, verdict: &Verdict) -> String {
     let run = &recording.run;
     if let Some(import) = &run.import {
         return imported::measured(recording, verdict, import);
+    }
+    if let Some(application) = &recording.application {
+        return of_application(recording, application, verdict);
     }
     if let Some(way) = other_way(recording, verdict) {
         return way;
@@ -69,6 +72,21 @@ pub fn measured(recording: &Recording, verdict: &Verdict) -> String {
         and(&got),
         run.settings.period_ns.unwrap_or_default(),
         Nanos(length),
+        and(&loads)
+    )
+}
+
+/// How many cycles of which application.
+fn of_application(recording: &Recording, application: &Application, verdict: &Verdict) -> String {
+    let run = &recording.run;
+    let mut loads: Vec<String> = run.phases.iter().map(|p| format!("`{}`", load_name(&p.load))).collect();
+    loads.dedup();
+    format!(
+        "{} of {} of {}, for {} under {}.",
+        plural(verdict.scored(), "cycle", "cycles"),
+        plural(application.threads.len() as u64, "thread", "threads"),
+        clean::clip(&application.program, 48),
+        run.settings.duration_ns.unwrap_or_default(),
         and(&loads)
     )
 }
@@ -99,7 +117,17 @@ fn other_way(recording: &Recording, verdict: &Verdict) -> Option<String> {
 
 /// What the samples of a run are: wakeups unless its phases have labels.
 pub(crate) fn noun(recording: &Recording) -> &'static str {
-    if recording.run.phases.iter().any(|p| p.label.is_some()) { "sample" } else { "wakeup" }
+    let phases = &recording.run.phases;
+    match phases.iter().any(|phase| phase.label.is_some()) {
+        _ if phases.iter().any(|phase| phase.value.is_some()) => "cycle",
+        true => "sample",
+        false => "wakeup",
+    }
+}
+
+/// What the samples of releases are.
+pub(crate) fn quantity(recording: &Recording) -> &'static str {
+    if recording.application.is_some() { "response" } else { "wakeup latency" }
 }
 
 /// An overlong command is cut.
@@ -129,12 +157,25 @@ pub(crate) fn under(recording: &Recording, id: &str) -> String {
 
 /// ``CPU 1 under `io` ``
 pub(crate) fn place(recording: &Recording, id: &str, cpu: CpuId) -> String {
+    if let Some((value, load)) = value_of(recording, id) {
+        return format!("{} {load}", value.label());
+    }
     format!("CPU {cpu} {}", under(recording, id))
 }
 
 /// ``on CPU 1 under `io` ``
 pub(crate) fn at_place(recording: &Recording, id: &str, cpu: CpuId) -> String {
+    if let Some((_, load)) = value_of(recording, id) {
+        return load;
+    }
     format!("on {}", place(recording, id, cpu))
+}
+
+/// What was measured of an application in a phase, and ``under `cpu` `` or `while idle`.
+pub(crate) fn value_of<'a>(recording: &'a Recording, id: &str) -> Option<(&'a AppValue, String)> {
+    let phase = recording.run.phases.iter().find(|phase| phase.id == id)?;
+    let load = if phase.load == "idle" { "while idle".into() } else { format!("under `{}`", load_name(&phase.load)) };
+    Some((phase.value.as_ref()?, load))
 }
 
 /// `a`, `a and b`, `a, b and c`

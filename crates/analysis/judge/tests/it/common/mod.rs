@@ -53,6 +53,8 @@ pub fn add_phase(recording: &mut Recording, load: &str, cpus: &[Vec<u64>]) {
         id: id.clone(),
         load: load.into(),
         label: None,
+        value: None,
+        period_ns: None,
         start_mono_ns: Some(0),
         end_mono_ns: Some(1),
         planned_ns: Some(Nanos(1)),

@@ -1,0 +1,150 @@
+//! What is measured of an application's threads: `response(control)`.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
+use std::str::FromStr;
+
+/// A quantity that every cycle of a thread has, or every pass through a chain of threads.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum AppValue {
+    /// From the release of a cycle to its end.
+    Response(String),
+    /// Deviation of the time between two starts from whole periods.
+    Jitter(String),
+    /// CPU time of a cycle.
+    Cpu(String),
+    /// From the release of the first thread's cycle to the end of the last one's.
+    Chain(Vec<String>),
+}
+
+impl AppValue {
+    /// Reads `response(control)` at the beginning of a text; also returns what follows.
+    ///
+    /// # Errors
+    /// There is none there, or the name is missing; the text says what was expected.
+    pub fn split(text: &str) -> Result<(AppValue, &str), String> {
+        let forms = "write response(THREAD), jitter(THREAD), cpu(THREAD) or chain(A > B)";
+        let (word, rest) = text.split_once('(').ok_or(forms)?;
+        let mut depth = 1;
+        let end = rest.char_indices().find_map(|(at, c)| {
+            depth += i32::from(c == '(') - i32::from(c == ')');
+            (depth == 0).then_some(at)
+        });
+        let end = end.ok_or("the bracket is not closed")?;
+        let (name, rest) = (rest[..end].trim(), &rest[end + 1..]);
+        if name.is_empty() {
+            return Err(format!("the name of a thread is missing: {forms}"));
+        }
+        let value = match word.trim() {
+            "response" => AppValue::Response(name.into()),
+            "jitter" => AppValue::Jitter(name.into()),
+            "cpu" => AppValue::Cpu(name.into()),
+            "chain" => {
+                let names: Vec<String> = name.split('>').map(|name| name.trim().to_owned()).collect();
+                if names.len() < 2 || names.iter().any(String::is_empty) {
+                    return Err("a chain has two or more threads: chain(A > B)".into());
+                }
+                AppValue::Chain(names)
+            }
+            _ => return Err(forms.into()),
+        };
+        Ok((value, rest))
+    }
+
+    /// True if there is one for each release of a thread, and those it skipped.
+    pub fn is_of_releases(&self) -> bool {
+        matches!(self, AppValue::Response(_))
+    }
+
+    /// The threads whose cycles it is measured in.
+    pub fn threads(&self) -> &[String] {
+        match self {
+            AppValue::Response(name) | AppValue::Jitter(name) | AppValue::Cpu(name) => std::slice::from_ref(name),
+            AppValue::Chain(names) => names,
+        }
+    }
+
+    pub fn kind(&self) -> &'static str {
+        match self {
+            AppValue::Response(_) => "response",
+            AppValue::Jitter(_) => "jitter",
+            AppValue::Cpu(_) => "cpu",
+            AppValue::Chain(_) => "chain",
+        }
+    }
+
+    /// For people: `response of control`.
+    pub fn label(&self) -> String {
+        match self {
+            AppValue::Response(name) => format!("response of {name}"),
+            AppValue::Jitter(name) => format!("jitter of {name}"),
+            AppValue::Cpu(name) => format!("CPU time of {name}"),
+            AppValue::Chain(names) => format!("chain {}", names.join(" > ")),
+        }
+    }
+}
+
+impl fmt::Display for AppValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}({})", self.kind(), self.threads().join(" > "))
+    }
+}
+
+impl FromStr for AppValue {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<AppValue, String> {
+        match AppValue::split(text)? {
+            (value, rest) if rest.trim().is_empty() => Ok(value),
+            (_, rest) => Err(format!("`{}` follows it", rest.trim())),
+        }
+    }
+}
+
+impl Serialize for AppValue {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for AppValue {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        String::deserialize(d)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for AppValue {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "AppValue".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({"type": "string", "description": "What was measured: response(THREAD), jitter(THREAD), cpu(THREAD), chain(A > B)"})
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn values_read_and_write_the_same() {
+        for text in ["response(control)", "jitter(rx thread)", "cpu((sd-pam))", "chain(irq > driver > client)"] {
+            assert_eq!(text.parse::<AppValue>().unwrap().to_string(), text);
+        }
+        for bad in ["", "response", "response()", "response(a", "chain(a)", "chain(a > )", "late(a)", "cpu(a) x"] {
+            assert!(bad.parse::<AppValue>().is_err(), "{bad}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_answered(text in "(response|chain)?\\(?\\PC{0,12}\\)?\\PC*") {
+            if let Ok(value) = text.parse::<AppValue>() {
+                prop_assert_eq!(value.to_string().parse::<AppValue>(), Ok(value));
+            }
+        }
+    }
+}

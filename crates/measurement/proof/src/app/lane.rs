@@ -1,0 +1,308 @@
+//! One thread's cycles in one phase.
+
+use super::learn::Learned;
+use crate::meter::{self, Part};
+use crate::shares::Shares;
+use punctual_explain::Closed;
+use punctual_judge::{block_limits, episode_limits};
+use punctual_measure::{Cell, GRID, LIMITS};
+use punctual_model::{AppCycles, AppDelay, AppValue, Claim, Class, CpuResult, Cycle, Distribution};
+use punctual_rt::Wakeup;
+use punctual_units::{CpuId, Nanos};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+/// Closed cycles kept for chains.
+const RECENT: usize = 4096;
+
+/// A value of each cycle.
+pub(super) struct Value {
+    pub value: AppValue,
+    pub cell: Arc<Cell>,
+    shares: Shares,
+}
+
+impl Value {
+    pub fn new(value: AppValue, claims: &[Claim], keep: usize, period: Option<Nanos>) -> Value {
+        let own: Vec<Claim> = claims.iter().filter(|claim| claim.of.as_ref() == Some(&value)).cloned().collect();
+        let limits = episode_limits(&own, period.unwrap_or(Nanos(u64::MAX)), None);
+        let limits: Vec<Nanos> = limits.into_iter().chain(GRID).take(LIMITS).collect();
+        Value { value, cell: Arc::new(Cell::new(keep).with_limits(&limits)), shares: Shares::new(block_limits(&own)) }
+    }
+
+    /// Counts what came since the last call as a block of time.
+    pub fn block(&mut self, cpu: CpuId) {
+        let (raw, skipped) = self.cell.histograms();
+        self.shares.add(cpu, &Distribution { raw, skipped });
+    }
+
+    pub fn part(mut self, cpu: CpuId, period: Option<Nanos>, thread: CpuResult) -> Part {
+        self.block(cpu);
+        let mut part = Part { value: Some((self.value, period)), ..Part::default() };
+        let episodes = self.cell.episodes(self.cell.histograms().0.count() + self.cell.histograms().1.count());
+        meter::add(&mut part, cpu, &self.cell, CpuResult { episodes, ..thread });
+        self.shares.move_to(&mut part.cpus);
+        part
+    }
+}
+
+pub(super) struct Lane {
+    pub learned: Learned,
+    from: u64,
+    to: u64,
+    pub response: Value,
+    jitter: Value,
+    cpu: Value,
+    /// The cycle whose skipped releases are known with the next one.
+    pending: Option<Closed>,
+    first: Option<u64>,
+    /// Of the next cycle, at least, and of the next jitter.
+    numbers: (u64, u64),
+    /// Start of the cycle before.
+    before: Option<u64>,
+    pub recent: VecDeque<Closed>,
+    totals: AppCycles,
+    delays: BTreeMap<Class, u64>,
+    cpus: BTreeMap<u32, u64>,
+}
+
+impl Lane {
+    /// Counts cycles released in `from..to`.
+    pub fn new(learned: Learned, claims: &[Claim], keep: usize, (from, to): (Nanos, Nanos), load: &str) -> Lane {
+        let name = learned.thread.name.clone();
+        let period = learned.thread.period_ns;
+        let value = |value| Value::new(value, claims, keep, period);
+        Lane {
+            response: value(AppValue::Response(name.clone())),
+            jitter: value(AppValue::Jitter(name.clone())),
+            cpu: value(AppValue::Cpu(name.clone())),
+            learned,
+            from: from.0,
+            to: to.0,
+            pending: None,
+            first: None,
+            numbers: (0, 0),
+            before: None,
+            recent: VecDeque::new(),
+            totals: AppCycles {
+                load: load.to_owned(),
+                thread: name,
+                cycles: 0,
+                skipped: 0,
+                overruns: 0,
+                response_ns: 0,
+                behind_ns: 0,
+                ran_ns: 0,
+                blocked_ns: 0,
+                delays: Vec::new(),
+                worst: Vec::new(),
+            },
+            delays: BTreeMap::new(),
+            cpus: BTreeMap::new(),
+        }
+    }
+
+    pub fn counts(&self, release: u64) -> bool {
+        (self.from..self.to).contains(&release)
+    }
+
+    pub fn cycle(&mut self, closed: Closed) {
+        if let Some(pending) = self.pending.take() {
+            // Between lost events there may have been others.
+            let is_known = closed.is_next && pending.is_timed && closed.is_timed;
+            let skipped = if is_known { self.skipped(pending.release_ns, closed.release_ns) } else { 0 };
+            self.settle(&pending, skipped);
+        }
+        let before = self.before.replace(closed.start_ns).filter(|_| closed.is_next);
+        if let (Some(before), Some(period), true) =
+            (before, self.learned.thread.period_ns, self.counts(closed.release_ns))
+        {
+            let between = closed.start_ns.saturating_sub(before);
+            let whole = (between + period.0 / 2) / period.0.max(1) * period.0;
+            let (cycle, release) = (self.numbers.1, Nanos(closed.start_ns));
+            self.numbers.1 += 1;
+            let woke = release + Nanos(between.abs_diff(whole));
+            self.jitter.cell.record(&Wakeup { cycle, release, woke, skipped: 0 }, u64::MAX);
+        }
+        if self.recent.len() >= RECENT {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(closed.clone());
+        self.pending = Some(closed);
+    }
+
+    /// Number of a cycle in the phase: of its period, or counted.
+    fn number(&mut self, release: u64, skipped: u64) -> u64 {
+        let first = *self.first.get_or_insert(release);
+        let periods = self.learned.grid.map_or(0, |p| (release.saturating_sub(first) + p.0 / 2) / p.0.max(1));
+        let number = periods.max(self.numbers.0);
+        self.numbers.0 = number + 1 + skipped;
+        number
+    }
+
+    /// Releases between two cycles in which the thread had none.
+    fn skipped(&self, release: u64, next: u64) -> u64 {
+        let Some(period) = self.learned.grid else { return 0 };
+        let periods = (next.saturating_sub(release) + period.0 / 2) / period.0.max(1);
+        let last = self.to.saturating_sub(release).saturating_sub(1) / period.0.max(1);
+        periods.saturating_sub(1).min(last)
+    }
+
+    fn settle(&mut self, closed: &Closed, skipped: u64) {
+        if !self.counts(closed.release_ns) {
+            return;
+        }
+        let response = closed.end_ns.saturating_sub(closed.release_ns);
+        let period = self.learned.grid.map_or(u64::MAX, |period| period.0);
+        let own = skipped.min(response / period);
+        let cycle = self.number(closed.release_ns, skipped);
+        let wakeup = |ns: u64, skipped| Wakeup {
+            cycle,
+            release: Nanos(closed.release_ns),
+            woke: Nanos(closed.release_ns.saturating_add(ns)),
+            skipped,
+        };
+        self.response.cell.record(&wakeup(response, own), period);
+        self.response.cell.skip(skipped - own);
+        let ran = Wakeup { cycle: self.totals.cycles, ..wakeup(closed.ran_ns, 0) };
+        self.cpu.cell.record(&ran, u64::MAX);
+        let totals = &mut self.totals;
+        totals.cycles += 1;
+        totals.skipped += skipped;
+        totals.overruns += u64::from(self.learned.thread.period_ns.is_some_and(|period| response > period.0));
+        totals.response_ns += response;
+        totals.behind_ns += closed.behind_ns;
+        totals.ran_ns += closed.ran_ns;
+        totals.blocked_ns += closed.blocked_ns;
+        closed.delays.iter().for_each(|(class, ns)| *self.delays.entry(*class).or_default() += ns);
+        *self.cpus.entry(closed.cpu).or_default() += 1;
+    }
+
+    /// A cycle that has lasted longer than a period and has not ended.
+    pub fn unfinished(&mut self, release: u64, now: u64) {
+        let release = Wakeup { cycle: self.totals.cycles, release: Nanos(release), woke: Nanos(now), skipped: 0 };
+        self.response.cell.record(&release, u64::MAX);
+    }
+
+    pub fn blocks(&mut self) {
+        let cpu = self.home();
+        [&mut self.response, &mut self.jitter, &mut self.cpu].into_iter().for_each(|value| value.block(cpu));
+    }
+
+    /// The CPU on which most of its cycles started.
+    pub fn home(&self) -> CpuId {
+        CpuId(self.cpus.iter().max_by_key(|(_, count)| **count).map_or(0, |(cpu, _)| *cpu))
+    }
+
+    pub fn finish(mut self, worst: &[Cycle]) -> (Vec<Part>, AppCycles) {
+        if let Some(last) = self.pending.take() {
+            self.settle(&last, 0);
+        }
+        let cpu = self.home();
+        let thread = &self.learned.thread;
+        let result = CpuResult { tid: Some(thread.tid), got: Some(thread.scheduling), ..meter::nothing(cpu) };
+        let period = thread.period_ns;
+        let mut parts = vec![self.response.part(cpu, period, result.clone())];
+        parts.extend(period.map(|_| self.jitter.part(cpu, period, result.clone())));
+        parts.push(self.cpu.part(cpu, period, result));
+        self.totals.delays = self.delays.into_iter().map(|(class, ns)| AppDelay { class, ns }).collect();
+        self.totals.delays.sort_by_key(|delay| std::cmp::Reverse(delay.ns));
+        self.totals.worst =
+            worst.iter().filter(|cycle| (self.from..self.to).contains(&cycle.release_ns)).cloned().collect();
+        (parts, self.totals)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use punctual_cycles::WaitCall;
+    use punctual_model::AppThread;
+    use punctual_units::Scheduling;
+
+    const MS: u64 = 1_000_000;
+
+    fn lane() -> Lane {
+        let learned = Learned {
+            thread: AppThread {
+                name: "control".into(),
+                tid: 7,
+                pid: 7,
+                scheduling: Scheduling::Other { nice: 0 },
+                release: "absolute sleep".into(),
+                call: "clock_nanosleep(2)".into(),
+                period_ns: Some(Nanos(MS)),
+                phase_ns: None,
+                jitter_ns: None,
+                ambiguous_with: None,
+            },
+            wait: WaitCall::new(230, &[], [0, 0]),
+            grid: Some(Nanos(MS)),
+        };
+        Lane::new(learned, &[], 16, (Nanos(10 * MS), Nanos(20 * MS)), "idle")
+    }
+
+    fn closed(release: u64, length: u64) -> Closed {
+        Closed {
+            tid: 7,
+            release_ns: release,
+            start_ns: release + 10_000,
+            end_ns: release + length,
+            cpu: 1,
+            is_next: true,
+            is_timed: true,
+            woken_by: None,
+            behind_ns: 0,
+            ran_ns: length - 10_000,
+            blocked_ns: 0,
+            delays: vec![(Class::Irq, 10_000)],
+        }
+    }
+
+    fn results(lane: Lane) -> (AppCycles, CpuResult) {
+        let (parts, totals) = lane.finish(&[]);
+        assert_eq!(
+            totals.behind_ns + totals.ran_ns + totals.blocked_ns + totals.delays.iter().map(|d| d.ns).sum::<u64>(),
+            totals.response_ns
+        );
+        (totals, parts[0].cpus[0].clone())
+    }
+
+    #[test]
+    fn cycles_released_in_the_phase_count() {
+        let mut lane = lane();
+        (5..25).for_each(|n| lane.cycle(closed(n * MS, 200_000)));
+        let (totals, response) = results(lane);
+        assert_eq!((totals.cycles, totals.skipped, totals.overruns), (10, 0, 0));
+        assert_eq!((response.released, response.max_ns, response.cpu), (Some(10), Some(200_000), CpuId(1)));
+    }
+
+    #[test]
+    fn a_cycle_over_several_periods_skips_the_releases_in_it() {
+        let mut lane = lane();
+        lane.cycle(closed(10 * MS, 200_000));
+        lane.cycle(closed(11 * MS, 2_300_000));
+        lane.cycle(closed(14 * MS, 200_000));
+        let (totals, response) = results(lane);
+        assert_eq!((totals.cycles, totals.skipped, totals.overruns), (3, 2, 1));
+        assert_eq!((response.released, response.skipped), (Some(5), Some(2)));
+    }
+
+    #[test]
+    fn nothing_is_skipped_where_events_were_lost() {
+        let mut lane = lane();
+        lane.cycle(closed(10 * MS, 200_000));
+        lane.cycle(Closed { is_next: false, ..closed(17 * MS, 200_000) });
+        let (totals, _) = results(lane);
+        assert_eq!((totals.cycles, totals.skipped), (2, 0));
+    }
+
+    #[test]
+    fn releases_after_the_end_of_the_phase_are_not_skipped() {
+        let mut lane = lane();
+        lane.cycle(closed(18 * MS, 200_000));
+        lane.cycle(closed(30 * MS, 200_000));
+        let (totals, _) = results(lane);
+        assert_eq!((totals.cycles, totals.skipped), (1, 1));
+    }
+}

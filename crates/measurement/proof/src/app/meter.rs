@@ -1,0 +1,293 @@
+//! The cycles of an application under one load.
+
+use super::chain::Chain;
+use super::lane::Lane;
+use super::learn::Learned;
+use super::recorder::Recorder;
+use super::{Shared, calls_of};
+use crate::capture::fair_server;
+use crate::error::ProofError;
+use crate::meter::{self, Collected, Meter, Part, Stop};
+use punctual_explain::{Attribution, ExplainOptions};
+use punctual_measure::{Cell, Plan, cut_short};
+use punctual_model::{AppValue, Claim, Problem, ProblemKind};
+use punctual_rt::monotonic;
+use punctual_uapi as uapi;
+use punctual_units::{CpuId, Nanos, Scheduling};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Interval at which the trace is read.
+const EVERY: Duration = Duration::from_millis(20);
+/// Interval at which the meter looks whether reading failed.
+const LOOK: Nanos = Nanos::from_millis(200);
+/// Block of time for claims about quantiles.
+const BLOCK: Nanos = Nanos::from_secs(5);
+/// Longest cycles kept of each thread.
+const LONGEST: usize = 8;
+/// For what was released before the end of the phase to end.
+const PATIENCE: Nanos = Nanos::from_millis(500);
+
+pub(super) struct AppMeter {
+    start: Nanos,
+    end: Nanos,
+    value: Option<(AppValue, Option<Nanos>)>,
+    cells: Vec<(CpuId, Arc<Cell>)>,
+    stopped: Option<Stop>,
+    flags: Arc<Flags>,
+    thread: Option<JoinHandle<Engine>>,
+}
+
+#[derive(Default)]
+struct Flags {
+    stop: AtomicBool,
+    /// All cycles of the phase have ended, or reading failed.
+    done: AtomicBool,
+    failed: AtomicBool,
+}
+
+/// Reads the events and accounts for the cycles, in a thread of its own.
+struct Engine {
+    shared: Shared,
+    start: Nanos,
+    end: Nanos,
+    recorder: Recorder,
+    attribution: Attribution,
+    lanes: Vec<Lane>,
+    chains: Vec<Chain>,
+    next_block: Nanos,
+    failed: Option<String>,
+}
+
+/// # Errors
+/// The kernel's events cannot be recorded, or no thread can be started.
+pub(super) fn start(shared: &Shared, plan: &Plan, claims: &[Claim], load: &str) -> Result<Box<dyn Meter>, ProofError> {
+    let state = shared.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut attribution = Attribution::new(ExplainOptions { most: LONGEST, ..ExplainOptions::default() });
+    state.learned.iter().for_each(|learned| attribution.follow(learned.thread.tid, learned.wait));
+    let facts = attribution.facts();
+    facts.guest = state.machine.guest;
+    facts.kernel.clone_from(&state.machine.kernel);
+    facts.rt_group_sched = state.machine.rt_group_sched;
+    facts.fair_server = fair_server();
+    let recorder = Recorder::start(&calls_of(&state.learned))?;
+    let start = monotonic() + Nanos::from_millis(2) + plan.warmup;
+    let end = start + plan.duration;
+    let lane = |learned: &Learned| Lane::new(learned.clone(), claims, plan.keep, (start, end), load);
+    let lanes: Vec<Lane> = state.learned.iter().map(lane).collect();
+    drop(state);
+    let mut names: Vec<&Vec<String>> = claims
+        .iter()
+        .filter_map(|claim| match &claim.of {
+            Some(AppValue::Chain(names)) => Some(names),
+            _ => None,
+        })
+        .collect();
+    names.sort();
+    names.dedup();
+    let chains = names.into_iter().filter_map(|names| Chain::new(names, &lanes, claims, plan.keep, load)).collect();
+    let first = lanes.first();
+    let value = first.map(|lane| (lane.response.value.clone(), lane.learned.thread.period_ns));
+    let cells = first.map(|lane| (CpuId(0), Arc::clone(&lane.response.cell))).into_iter().collect();
+    let (shared, next_block) = (Arc::clone(shared), start + BLOCK);
+    let engine = Engine { shared, start, end, recorder, attribution, lanes, chains, next_block, failed: None };
+    let flags = Arc::new(Flags::default());
+    let own = Arc::clone(&flags);
+    let thread = std::thread::Builder::new()
+        .name("cycles".into())
+        .spawn(move || engine.run(&own))
+        .map_err(|e| ProofError::Environment(format!("cannot start the thread that reads the trace: {e}")))?;
+    Ok(Box::new(AppMeter { start, end, value, cells, stopped: None, flags, thread: Some(thread) }))
+}
+
+impl Engine {
+    /// Until the phase is over and its cycles have ended, or it is stopped.
+    fn run(mut self, flags: &Flags) -> Engine {
+        // Beside loads of ordinary threads the buffers would run over. If it is refused, lost events are counted.
+        let _ = uapi::set_scheduling(0, Scheduling::Other { nice: -20 }, false);
+        loop {
+            self.failed = self.take().err();
+            flags.failed.store(self.failed.is_some(), Relaxed);
+            let now = monotonic();
+            let is_over =
+                self.recorder.stream.until_ns >= self.end.0 && (self.open().is_empty() || now >= self.end + PATIENCE);
+            if is_over || self.failed.is_some() || flags.stop.load(Relaxed) {
+                flags.done.store(true, Relaxed);
+                return self;
+            }
+            std::thread::sleep(EVERY);
+        }
+    }
+
+    fn take(&mut self) -> Result<(), String> {
+        let events = self.recorder.take()?;
+        for event in &events {
+            for (tid, policy) in self.recorder.stream.policies(event) {
+                self.attribution.facts().policies.insert(tid, policy);
+            }
+            self.attribution.event(event, self.recorder.stream.info());
+        }
+        for closed in self.attribution.closed() {
+            for chain in self.chains.iter_mut().filter(|chain| chain.last() == Some(closed.tid)) {
+                let counts = self.lanes.iter().any(|lane| lane.counts(closed.release_ns));
+                if counts {
+                    chain.ended(&closed);
+                }
+            }
+            if let Some(lane) = self.lanes.iter_mut().find(|lane| lane.learned.thread.tid == closed.tid) {
+                lane.cycle(closed);
+            }
+        }
+        self.chains.iter_mut().for_each(|chain| chain.follow(&self.lanes, false));
+        let now = monotonic();
+        if now >= self.next_block {
+            self.lanes.iter_mut().for_each(Lane::blocks);
+            let home = self.home();
+            self.chains.iter_mut().for_each(|chain| chain.value.block(home));
+            self.next_block = now + BLOCK;
+        }
+        let mut state = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        match state.program.ended() {
+            Some(how) => Err(format!("the application ended while it was measured: {how}")),
+            None => Ok(()),
+        }
+    }
+
+    fn home(&self) -> CpuId {
+        self.lanes.first().map_or(CpuId(0), Lane::home)
+    }
+
+    /// Cycles released in the phase that have not ended.
+    fn open(&self) -> Vec<(usize, u64)> {
+        let open = |(n, lane): (usize, &Lane)| {
+            let release = self.attribution.open_since(lane.learned.thread.tid)?;
+            lane.counts(release).then_some((n, release))
+        };
+        self.lanes.iter().enumerate().filter_map(open).collect()
+    }
+
+    fn problems(&self, stopped: Option<Stop>, now: Nanos) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        let mut add = |kind, text: String| problems.push(Problem { kind, text });
+        if let Some(why) = &self.failed {
+            add(ProblemKind::Interrupted, why.clone());
+        }
+        if let Some(why) = stopped {
+            let Problem { kind, text } =
+                cut_short(why == Stop::User, now.saturating_sub(self.start), self.end.saturating_sub(self.start));
+            add(kind, text);
+        }
+        let lost = self.recorder.lost();
+        if lost > 0 {
+            let text = format!(
+                "{lost} kernel events were overwritten before they were read, so cycles are missing: this program got no CPU \
+                 time for a while"
+            );
+            add(ProblemKind::Storage, text);
+        }
+        for lane in &self.lanes {
+            let (_, broken) = self.attribution.longest(lane.learned.thread.tid);
+            if broken > 0 {
+                let name = &lane.learned.thread.name;
+                add(ProblemKind::Storage, format!("{broken} cycles of {name} were seen in part and are not counted"));
+            }
+        }
+        let state = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let new: Vec<String> = state.unmeasured().into_iter().map(|thread| thread.name).collect();
+        if !new.is_empty() {
+            let text = format!(
+                "{} became real-time after the cycles were determined and is not measured: start later with --after",
+                new.join(", ")
+            );
+            add(ProblemKind::NotAsAsked, text);
+        }
+        problems
+    }
+
+    fn finish(mut self, stopped: Option<Stop>) -> Collected {
+        let now = monotonic();
+        let mut problems = self.problems(stopped, now);
+        for (n, release) in self.open() {
+            let Some(lane) = self.lanes.get_mut(n) else { continue };
+            let lasts = Nanos(now.0.saturating_sub(release));
+            let name = &lane.learned.thread.name;
+            let text = format!("the last cycle of {name} had not ended after {lasts}");
+            if lane.learned.thread.period_ns.is_some_and(|period| lasts > period) {
+                lane.unfinished(release, now.0);
+            }
+            problems.push(Problem { kind: ProblemKind::Interrupted, text });
+        }
+        self.chains.iter_mut().for_each(|chain| chain.follow(&self.lanes, true));
+        let home = self.home();
+        let mut parts: Vec<Part> = Vec::new();
+        let mut state = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        for lane in self.lanes {
+            let (worst, _) = self.attribution.longest(lane.learned.thread.tid);
+            let (own, totals) = lane.finish(worst);
+            parts.extend(own);
+            state.application.cycles.push(totals);
+        }
+        for chain in self.chains {
+            let (value, totals) = chain.finish();
+            parts.push(value.part(home, None, meter::nothing(home)));
+            state.application.chains.push(totals);
+        }
+        drop(state);
+        parts.iter_mut().for_each(|part| part.problems.clone_from(&problems));
+        let missing = &self.recorder.missing;
+        let notes =
+            (!missing.is_empty()).then(|| format!("this kernel does not have the events {}", missing.join(", ")));
+        let notes = notes.into_iter().chain(self.recorder.end()).collect();
+        Collected { parts, end: self.end.min(now), cpu_ns: None, notes }
+    }
+}
+
+impl Meter for AppMeter {
+    fn start(&self) -> Nanos {
+        self.start
+    }
+
+    fn end(&self) -> Nanos {
+        self.end
+    }
+
+    fn value(&self) -> Option<(AppValue, Option<Nanos>)> {
+        self.value.clone()
+    }
+
+    fn cells(&self) -> Vec<(CpuId, Arc<Cell>)> {
+        self.cells.clone()
+    }
+
+    fn tick(&self) -> Option<Nanos> {
+        Some(LOOK)
+    }
+
+    fn step(&mut self) -> Result<(), String> {
+        match self.flags.failed.load(Relaxed) {
+            true => Err("the application or its trace ended".into()),
+            false => Ok(()),
+        }
+    }
+
+    fn stop(&mut self, why: Stop) {
+        if monotonic() < self.end {
+            self.stopped.get_or_insert(why);
+        }
+        self.flags.stop.store(true, Relaxed);
+    }
+
+    fn finished(&self) -> bool {
+        self.flags.done.load(Relaxed)
+    }
+
+    fn collect(mut self: Box<Self>) -> Collected {
+        self.flags.stop.store(monotonic() >= self.end + PATIENCE || self.stopped.is_some(), Relaxed);
+        match self.thread.take().map(JoinHandle::join) {
+            Some(Ok(engine)) => engine.finish(self.stopped),
+            _ => Collected { end: self.end.min(monotonic()), ..Collected::default() },
+        }
+    }
+}

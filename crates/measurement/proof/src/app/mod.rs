@@ -1,0 +1,300 @@
+//! An application as what is measured: the cycles of its real-time threads, from kernel events.
+//!
+//! Its threads are observed until the place is known where each waits for its release ([`learn`]). Then, under each
+//! load, every cycle from a release to the next wait there is accounted for ([`punctual_explain::Attribution`]).
+
+mod chain;
+mod lane;
+mod learn;
+mod meter;
+mod program;
+mod recorder;
+
+use crate::capture::OfMachine;
+use crate::concluding::Done;
+use crate::error::ProofError;
+use crate::measuring::{prepared, signals};
+use crate::meter::Meter;
+use crate::options::{Observer, Options, Trace, When};
+use crate::subject::Subject;
+use learn::{Learned, Learning};
+use program::{Program, Thread};
+use punctual_check::{is_real_time, urgency};
+use punctual_cycles::Release;
+use punctual_measure::Plan;
+use punctual_model::{AppThread, AppValue, Application, Claim, Quantity, Run};
+use punctual_rt::monotonic;
+use punctual_uapi::{Sig, Waited, wait};
+use punctual_units::{Nanos, Scheduling};
+use recorder::Recorder;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// How long threads may take to become real-time, and to show their cycles.
+const START: Nanos = Nanos::from_secs(10);
+const LEARN: Nanos = Nanos::from_secs(10);
+/// Observed at least so long.
+const LEAST: Nanos = Nanos::from_secs(1);
+const LOOK: Nanos = Nanos::from_millis(50);
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct AppOptions {
+    /// For people: the command as given.
+    pub name: String,
+    pub subject: punctual_check::Subject,
+    /// Names of threads; empty: all real-time ones.
+    pub threads: Vec<String>,
+    /// Its real-time work begins so long after the start.
+    pub after: Nanos,
+}
+
+pub(crate) type Shared = Arc<Mutex<Watched>>;
+
+pub(crate) struct Watched {
+    program: Program,
+    /// Names that were asked for.
+    asked: Vec<String>,
+    learned: Vec<Learned>,
+    pub(crate) application: Application,
+    machine: OfMachine,
+}
+
+impl Watched {
+    /// Real-time threads that run now and are not measured.
+    fn unmeasured(&self) -> Vec<Thread> {
+        let is_known = |thread: &Thread| {
+            self.learned.iter().any(|learned| learned.thread.tid == thread.tid)
+                || self.application.notes.iter().any(|note| note.contains(&format!("(thread {})", thread.tid)))
+        };
+        self.program
+            .threads()
+            .into_iter()
+            .filter(|thread| is_wanted(&self.asked, thread) && !is_known(thread))
+            .collect()
+    }
+}
+
+fn is_wanted(asked: &[String], thread: &Thread) -> bool {
+    if asked.is_empty() { is_real_time(thread.scheduling) } else { asked.contains(&thread.name) }
+}
+
+/// The threads, and the number of the call in which each waits.
+fn calls_of(learned: &[Learned]) -> Vec<(Thread, Option<i64>)> {
+    let thread = |one: &Learned| {
+        let (pid, tid, name, scheduling) =
+            (one.thread.pid, one.thread.tid, one.thread.name.clone(), one.thread.scheduling);
+        (Thread { pid, tid, name, scheduling }, Some(one.wait.number))
+    };
+    learned.iter().map(thread).collect()
+}
+
+/// All calls of the threads.
+fn record(threads: &[Thread]) -> Result<Recorder, ProofError> {
+    Recorder::start(&threads.iter().map(|thread| (thread.clone(), None)).collect::<Vec<_>>())
+}
+
+/// An application that runs and whose cycles are known. Dropping it ends a program that was started.
+pub struct App(Shared);
+
+impl App {
+    /// Starts it, or attaches to it, and finds the cycles of its threads. The signals of [`signals`] must be blocked.
+    ///
+    /// # Errors
+    /// There is no such program, none of its threads is real-time, the threads show no cycles, the kernel's events
+    /// cannot be recorded, or a signal came.
+    pub fn start(options: &AppOptions) -> Result<App, ProofError> {
+        let mut program = Program::start(options.name.clone(), options.subject.clone())?;
+        sleep(options.after)?;
+        let mut threads = wait_for_threads(&mut program, options)?;
+        let (mut recorder, mut learning) = (record(&threads)?, Learning::new(&threads));
+        let until = monotonic() + LEARN;
+        let mut begun = monotonic();
+        loop {
+            sleep(LOOK)?;
+            let events = recorder.take().map_err(ProofError::Environment)?;
+            events.iter().for_each(|event| learning.event(event));
+            if let Some(how) = program.ended() {
+                return Err(ProofError::Usage(format!("{} ended before it was measured: {how}", program.name)));
+            }
+            let now = monotonic();
+            let current = wanted(&program, options);
+            if current.iter().map(|thread| thread.tid).ne(threads.iter().map(|thread| thread.tid)) && now < until {
+                recorder.end();
+                (threads, begun) = (current, now);
+                (recorder, learning) = (record(&threads)?, Learning::new(&threads));
+                continue;
+            }
+            if now >= until || now >= begun + LEAST && learning.is_enough() {
+                break;
+            }
+        }
+        let mut notes = recorder.end();
+        let (learned, without) = learning.found();
+        if learned.is_empty() {
+            let names: Vec<&str> = without.iter().map(|thread| thread.name.as_str()).collect();
+            return Err(ProofError::Environment(format!(
+                "no cycles were found in {}: in {LEARN} none of them waited at the same place four times",
+                names.join(", ")
+            )));
+        }
+        notes.extend(without.iter().map(|thread| {
+            format!("{} (thread {}) showed no cycles in {LEARN} and is not measured", thread.name, thread.tid)
+        }));
+        let application = Application {
+            program: program.name.clone(),
+            threads: learned.iter().map(|one| one.thread.clone()).collect(),
+            notes,
+            ..Application::default()
+        };
+        let (asked, machine) = (options.threads.clone(), OfMachine::read());
+        Ok(App(Arc::new(Mutex::new(Watched { program, asked, learned, application, machine }))))
+    }
+
+    /// What was understood of it.
+    pub fn application(&self) -> Application {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).application.clone()
+    }
+
+    /// Claims to propose if there are none: no cycle lasts beyond the next release.
+    pub fn proposed(&self) -> Vec<Claim> {
+        let threads = self.application().threads;
+        // A relative sleep has no instants that it could miss.
+        let drifts = |thread: &AppThread| thread.release == Release::RelativeSleep.name();
+        let keeps =
+            |thread: &&AppThread| thread.period_ns.is_some() && thread.ambiguous_with.is_none() && !drifts(thread);
+        threads
+            .iter()
+            .filter(keeps)
+            .map(|t| Claim::new(Quantity::NoneMissed, Some(AppValue::Response(t.name.clone()))))
+            .collect()
+    }
+
+    /// Measures it under each load and judges the claims.
+    ///
+    /// # Errors
+    /// Nothing was measured; a claim names a thread that was not found.
+    pub fn prove(&self, options: &Options, observer: &mut dyn Observer) -> Result<Done, ProofError> {
+        if options.until.is_some() {
+            let text = "an application is measured for a fixed time: leave out --until-decided";
+            return Err(ProofError::Usage(text.into()));
+        }
+        self.check(&options.claims)?;
+        let options =
+            Options { trace: Trace { when: When::Never, ..options.trace }, deadline: None, ..options.clone() };
+        prepared(Subject::Application(Arc::clone(&self.0)), &options)?.run(observer)
+    }
+
+    fn check(&self, claims: &[Claim]) -> Result<(), ProofError> {
+        let threads = self.application().threads;
+        let names: Vec<&str> = threads.iter().map(|thread| thread.name.as_str()).collect();
+        for claim in claims {
+            let usage = |text: String| Err(ProofError::Usage(format!("`{claim}`: {text}")));
+            let Some(of) = &claim.of else {
+                return usage(format!(
+                    "an application's claims name a thread, as in response({}) < 800us or late({0}) = 0",
+                    names.first().unwrap_or(&"control")
+                ));
+            };
+            for name in of.threads() {
+                let Some(thread) = threads.iter().find(|thread| thread.name == *name) else {
+                    return usage(format!("no thread {name} has cycles; those that have: {}", names.join(", ")));
+                };
+                let needs_period = matches!(of, AppValue::Jitter(_))
+                    || matches!(claim.quantity, Quantity::NoneMissed | Quantity::MissedShare(_));
+                if needs_period && thread.period_ns.is_none() {
+                    return usage(format!("the releases of {name} keep to no period"));
+                }
+                if let Some(other) = &thread.ambiguous_with {
+                    return usage(format!(
+                        "what releases {name} is ambiguous: {} or {other}. Name the threads that are not (--show-cycles)",
+                        thread.call
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The processes of the application, and the scheduling of its least urgent thread.
+pub(crate) fn audited(shared: &Shared) -> (Vec<i32>, Option<Scheduling>) {
+    let state = shared.lock().unwrap_or_else(PoisonError::into_inner);
+    let threads = || state.learned.iter().map(|learned| &learned.thread);
+    let mut pids: Vec<i32> = threads().map(|thread| thread.pid).collect();
+    pids.dedup();
+    (pids, threads().map(|thread| thread.scheduling).min_by_key(|scheduling| urgency(*scheduling)))
+}
+
+pub(crate) fn start_meter(
+    shared: &Shared,
+    plan: &Plan,
+    claims: &[Claim],
+    load: &str,
+) -> Result<Box<dyn Meter>, ProofError> {
+    meter::start(shared, plan, claims, load)
+}
+
+/// Settings that do not apply to an application.
+pub(crate) fn note(run: &mut Run) {
+    let settings = &mut run.settings;
+    settings.clock = Some("CLOCK_MONOTONIC, cycles of an application by kernel events".into());
+    (settings.via, settings.scheduling, settings.period_ns, settings.alignment) = (None, None, None, None);
+    settings.scheduling_explicit = false;
+    settings.maxima_block_ns = None;
+}
+
+fn wanted(program: &Program, options: &AppOptions) -> Vec<Thread> {
+    let mut threads = program.threads();
+    threads.retain(|thread| is_wanted(&options.threads, thread));
+    threads.sort_by_key(|thread| thread.tid);
+    threads
+}
+
+fn wait_for_threads(program: &mut Program, options: &AppOptions) -> Result<Vec<Thread>, ProofError> {
+    let until = monotonic() + START;
+    loop {
+        let threads = wanted(program, options);
+        let are_all = options.threads.iter().all(|name| threads.iter().any(|thread| thread.name == *name));
+        if !threads.is_empty() && are_all {
+            return Ok(threads);
+        }
+        if let Some(how) = program.ended() {
+            return Err(ProofError::Usage(format!("{} ended before it was measured: {how}", program.name)));
+        }
+        if monotonic() >= until {
+            return Err(ProofError::Usage(none(program, options)));
+        }
+        sleep(LOOK)?;
+    }
+}
+
+fn none(program: &Program, options: &AppOptions) -> String {
+    let mut names: Vec<String> = program.threads().into_iter().map(|thread| thread.name).collect();
+    names.dedup();
+    let missing = options.threads.iter().find(|name| !names.contains(name));
+    match missing {
+        Some(name) => format!("{} has no thread {name}; its threads: {}", program.name, names.join(", ")),
+        None => format!(
+            "none of the {} threads of {} is real-time after {START}: name one with --thread ({}), or start it under \
+             chrt(1): chrt -f 80 …",
+            program.threads().len(),
+            program.name,
+            names.join(", ")
+        ),
+    }
+}
+
+fn sleep(time: Nanos) -> Result<(), ProofError> {
+    let until = monotonic() + time;
+    while monotonic() < until {
+        if let Waited::Signal(signal) = wait(&signals(), Some(until.saturating_sub(monotonic())))
+            && signal != Sig::Chld
+        {
+            return Err(ProofError::Environment(format!(
+                "interrupted by {} before anything was measured",
+                signal.name()
+            )));
+        }
+    }
+    Ok(())
+}

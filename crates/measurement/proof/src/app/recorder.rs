@@ -1,0 +1,84 @@
+//! The events of an application's threads, streamed from a private trace instance.
+
+use super::program::Thread;
+use crate::error::ProofError;
+use crate::stream::Stream;
+use punctual_check::is_real_time;
+use punctual_journal::Journal;
+use punctual_trace::Event;
+use punctual_tracefs::{CYCLES, Config, Flight, Instance, Tracefs, TracefsError};
+
+/// A filter has at most a page of text (kernel/trace/trace_events_filter.c).
+const LONGEST_FILTER: usize = 4_000;
+
+pub(super) struct Recorder {
+    pub stream: Stream,
+    flight: Option<Flight>,
+    /// Events that this kernel does not have.
+    pub missing: Vec<String>,
+}
+
+impl Recorder {
+    /// Records wakeups, switches and interrupts of all CPUs, and the system calls of these threads; of those with a
+    /// number that call only, since a thread may make a million others in a second.
+    ///
+    /// # Errors
+    /// There is no tracefs, or it may not be used; everything is restored.
+    pub fn start(threads: &[(Thread, Option<i64>)]) -> Result<Recorder, ProofError> {
+        let failed = |e: TracefsError| {
+            ProofError::Environment(format!("{e}: the cycles of an application are found by kernel events"))
+        };
+        let tracefs = Tracefs::find().map_err(failed)?;
+        let config = Config { events: CYCLES, buffer_kb: None, tracer: None, stacks: None };
+        let instance = Instance::create(&tracefs, &Journal::of_user(), &config).map_err(failed)?;
+        let missing: Vec<String> = instance.missing().to_vec();
+        if let Some(name) = missing.iter().find(|name| name.starts_with("raw_syscalls")) {
+            return Err(ProofError::Environment(format!(
+                "this kernel has no event {name} (CONFIG_FTRACE_SYSCALLS), which delimits cycles"
+            )));
+        }
+        let filter = |(thread, call): &(Thread, Option<i64>)| match call {
+            None => format!("common_pid == {}", thread.tid),
+            // A call that is interrupted by SIGSTOP, say, goes on as restart_syscall(2).
+            Some(number) => {
+                format!("common_pid == {} && (id == {number} || id == {})", thread.tid, libc::SYS_restart_syscall)
+            }
+        };
+        let filter = threads.iter().map(filter).collect::<Vec<_>>().join(" || ");
+        if filter.len() <= LONGEST_FILTER {
+            for name in ["sys_enter", "sys_exit"] {
+                instance.filter("raw_syscalls", name, &filter).map_err(failed)?;
+            }
+        }
+        // Of ordinary threads only the switches matter.
+        if threads.iter().all(|(thread, _)| is_real_time(thread.scheduling)) {
+            instance.filter("sched", "sched_waking", "prio < 100").map_err(failed)?;
+        }
+        let flight = Flight::new(instance).map_err(failed)?;
+        // Some of these are of one architecture each, or are not in every kernel.
+        let missing =
+            missing.into_iter().filter(|name| !name.starts_with("ipi:") && !name.starts_with("irq_vectors:")).collect();
+        Ok(Recorder { stream: Stream::new(&flight), flight: Some(flight), missing })
+    }
+
+    /// Events up to now, in the order of time.
+    ///
+    /// # Errors
+    /// The trace cannot be read.
+    pub fn take(&mut self) -> Result<Vec<Event>, String> {
+        let Some(flight) = &mut self.flight else { return Ok(Vec::new()) };
+        self.stream.take(flight).map_err(|e| format!("the trace could not be read: {e}"))
+    }
+
+    /// Events that the kernel could not record.
+    pub fn lost(&self) -> u64 {
+        let Some(flight) = &self.flight else { return 0 };
+        let all = flight.statistics();
+        all.overrun + all.commit_overrun + all.dropped
+    }
+
+    /// Removes the instance; returns what could not be removed.
+    pub fn end(&mut self) -> Vec<String> {
+        self.flight.take().map(Flight::end).and_then(Result::err).unwrap_or_default()
+    }
+}

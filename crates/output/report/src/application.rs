@@ -1,0 +1,125 @@
+//! An application's threads: what was understood of them, and where the time of their cycles went.
+
+use crate::html::write;
+use crate::number::{count, plural};
+use crate::svg::Table;
+use crate::text::page::{Page, TextStyle, Tint};
+use punctual_model::{AppChain, AppCycles, AppThread, Application, Cycle, Recording};
+use punctual_units::Nanos;
+
+/// What was understood of the threads, for a terminal. Ends in a newline.
+pub fn application_text(application: &Application, style: &TextStyle) -> String {
+    let mut page = Page::new(*style);
+    threads(&mut page, application);
+    application.notes.iter().for_each(|note| page.tagged("! ", Tint::Warn, note));
+    page.finish()
+}
+
+pub(crate) fn threads(page: &mut Page, application: &Application) {
+    let count = plural(application.threads.len() as u64, "thread", "threads");
+    page.tagged("", Tint::Strong, &format!("{}: {count} with cycles", application.program));
+    for thread in &application.threads {
+        page.tagged("  ", Tint::Plain, &understood(thread));
+    }
+}
+
+/// `control (FIFO 80, thread 4711): absolute sleep in clock_nanosleep(2), period 1 ms, jitter 3 µs`.
+pub(crate) fn understood(thread: &AppThread) -> String {
+    let AppThread { name, tid, scheduling, release, call, .. } = thread;
+    let mut text = format!("{name} ({scheduling}, thread {tid}): released by {release} in {call}");
+    text += &match (thread.period_ns, thread.jitter_ns) {
+        (Some(period), Some(jitter)) => format!(", period {period}, jitter {jitter}"),
+        (Some(period), None) => format!(", period {period}"),
+        (None, _) => ", no period".to_owned(),
+    };
+    if let Some(other) = &thread.ambiguous_with {
+        text += &format!("; ambiguous: it may be released by {other} as well");
+    }
+    text
+}
+
+/// Where the time of all cycles went: `ran 24.1 %, higher priority 3.2 %, blocked 0.4 %`.
+pub(crate) fn shares(cycles: &AppCycles) -> String {
+    let share = |ns: u64| ns as f64 * 100.0 / cycles.response_ns.max(1) as f64;
+    let delays = cycles.delays.iter().map(|delay| (delay.class.name().replace('_', " "), delay.ns));
+    let mut parts = vec![("ran".to_owned(), cycles.ran_ns)];
+    parts.push(("blocked".to_owned(), cycles.blocked_ns));
+    parts.push(("late from the cycle before".to_owned(), cycles.behind_ns));
+    parts.extend(delays);
+    parts.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
+    let shown = parts.into_iter().filter(|(_, ns)| *ns > 0).map(|(what, ns)| format!("{what} {:.1} %", share(ns)));
+    shown.collect::<Vec<_>>().join(", ")
+}
+
+/// The section of the whole text.
+pub(crate) fn section(page: &mut Page, application: &Application) {
+    page.heading("Application");
+    threads(page, application);
+    application.notes.iter().for_each(|note| page.tagged("! ", Tint::Warn, note));
+    for cycles in &application.cycles {
+        let count = plural(cycles.cycles, "cycle", "cycles");
+        let overran = match (cycles.overruns, cycles.skipped) {
+            (0, 0) => String::new(),
+            (late, skipped) => format!(", {late} longer than the period, {skipped} skipped"),
+        };
+        page.tagged("  ", Tint::Strong, &format!("{} under {}: {count}{overran}", cycles.thread, cycles.load));
+        page.tagged("    ", Tint::Plain, &shares(cycles));
+        if let Some(worst) = cycles.worst.first() {
+            page.tagged("    worst: ", Tint::Plain, &worst.verdict);
+        }
+    }
+    application.chains.iter().for_each(|one| page.tagged("  ", Tint::Plain, &chain(one)));
+}
+
+/// The section of the page; empty without an application.
+pub(crate) fn html(recording: &Recording) -> String {
+    let Some(application) = &recording.application else { return String::new() };
+    let understood: Vec<String> = application.threads.iter().map(understood).collect();
+    let mut out = write::list("", &understood) + &write::list("warn", &application.notes);
+    let head = ["thread", "load", "cycles", "longer than the period", "skipped", "longest", "where the time went"];
+    let row = |cycles: &AppCycles| {
+        let longest = cycles.worst.first().map_or_else(|| "–".to_owned(), |worst| Nanos(worst.length_ns).to_string());
+        let (late, skipped) = (count(cycles.overruns), count(cycles.skipped));
+        vec![cycles.thread.clone(), cycles.load.clone(), count(cycles.cycles), late, skipped, longest, shares(cycles)]
+    };
+    out += &write::table(&Table {
+        head: head.map(String::from).to_vec(),
+        rows: application.cycles.iter().map(row).collect(),
+    });
+    for cycles in &application.cycles {
+        let sentences: Vec<String> = cycles.worst.iter().map(|worst| worst.verdict.clone()).collect();
+        let title = format!("The longest cycles of {} under {}", cycles.thread, cycles.load);
+        out += &write::details(&title, &write::list("", &sentences));
+    }
+    let chains: Vec<String> = application.chains.iter().map(chain).collect();
+    out + &write::list("", &chains)
+}
+
+fn chain(chain: &AppChain) -> String {
+    let passes = plural(chain.passes, "pass", "passes");
+    format!("chain {} under {}: {passes}, {} cycles released otherwise", chain.chain, chain.load, chain.others)
+}
+
+/// The longest cycle of all threads and loads, as a sentence.
+pub(crate) fn worst(recording: &Recording) -> Option<String> {
+    let application = recording.application.as_ref()?;
+    let longest = |cycles: &AppCycles| {
+        Some((
+            relative(application, cycles)?,
+            cycles.thread.clone(),
+            cycles.load.clone(),
+            cycles.worst.first()?.clone(),
+        ))
+    };
+    let found = application.cycles.iter().filter_map(longest).max_by(|a, b| a.0.total_cmp(&b.0));
+    let (_, thread, load, Cycle { length_ns, verdict, .. }) = found?;
+    let verdict = verdict.split_once(": ").map_or(verdict.as_str(), |(_, rest)| rest);
+    Some(format!("{thread} under {load}, its longest cycle of {}: {verdict}", Nanos(length_ns)))
+}
+
+/// The longest cycle relative to the period, or in seconds without one.
+fn relative(application: &Application, cycles: &AppCycles) -> Option<f64> {
+    let longest = cycles.worst.first()?.length_ns as f64;
+    let thread = application.threads.iter().find(|thread| thread.name == cycles.thread)?;
+    Some(longest / thread.period_ns.map_or(1e9, |period| period.0.max(1) as f64))
+}
