@@ -41,6 +41,8 @@ fn made(folder: &Path, day: u64, kernel: &str, level: u64) -> PathBuf {
         id: "1-idle".into(),
         load: "idle".into(),
         label: None,
+        value: None,
+        period_ns: None,
         start_mono_ns: Some(0),
         end_mono_ns: Some(20_000_000_000),
         planned_ns: Some(Nanos::from_secs(20)),

@@ -36,6 +36,8 @@ pub struct TraceInfo {
     /// What is missing, damaged or doubtful, in the order found; at most [`MAX_NOTES`].
     pub notes: Vec<Note>,
     pub notes_dropped: u64,
+    /// The lines of a text have no CPU: all events are of CPU 0.
+    pub without_cpu: bool,
     /// Lines of function_graph without absolute times, which are not read.
     pub untimed: u64,
     /// Lines or records that could not be read at all.

@@ -82,7 +82,7 @@ fn open_boxed<'a>(mut input: Box<dyn ReadSeek + 'a>, options: Options) -> Result
         return Err(TraceError::Unsupported { format, what: (*what).to_owned() });
     }
     // A text without a trace is recognised by its beginning.
-    input.by_ref().take(HEAD).read_to_end(&mut head)?;
+    input.by_ref().take(HEAD - head.len() as u64).read_to_end(&mut head)?;
     Ok(Box::new(text::TextSource::new(&head, input, options)?))
 }
 
@@ -98,6 +98,8 @@ pub fn open_text<'a>(input: impl Read + 'a, options: Options) -> Result<Box<dyn 
     text_boxed(Box::new(input), options)
 }
 
-fn text_boxed<'a>(input: Box<dyn Read + 'a>, options: Options) -> Result<Box<dyn Source + 'a>, TraceError> {
-    Ok(Box::new(text::TextSource::new(&[], input, options)?))
+fn text_boxed<'a>(mut input: Box<dyn Read + 'a>, options: Options) -> Result<Box<dyn Source + 'a>, TraceError> {
+    let mut head = Vec::new();
+    input.by_ref().take(HEAD).read_to_end(&mut head)?;
+    Ok(Box::new(text::TextSource::new(&head, input, options)?))
 }

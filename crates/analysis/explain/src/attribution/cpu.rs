@@ -172,6 +172,8 @@ pub(super) struct Cpu {
     pub traced: VecDeque<Traced>,
     pub sections: VecDeque<Section>,
     pub before_stack: Before,
+    /// From the event before a stack to the stack, which the tracer took to record it.
+    pub stacks: VecDeque<(u64, u64)>,
     /// What ran when events were lost, and since when nothing is known.
     pub lost: Option<(u64, Running)>,
     /// An interrupt began here, by an event.

@@ -152,6 +152,10 @@ impl Open {
             let label = |class| Label::new(class, Confidence::High, Why::Nested);
             match piece.doing {
                 Doing::Task(task) if task.tid == tid => self.ran += piece.ns(),
+                Doing::Hard(name) if machine.by_flags(name) => {
+                    let label = Label::new(Class::Irq, Confidence::Medium, Why::ByFlags);
+                    self.tally.add(label.doing(What::Interrupt(name)), piece.ns());
+                }
                 Doing::Hard(name) => self.tally.add(label(Class::Irq).doing(What::Interrupt(name)), piece.ns()),
                 Doing::Nmi => self.tally.add(label(Class::Irq).doing(What::Nmi), piece.ns()),
                 Doing::Soft(vec, _) => self.tally.add(label(Class::Softirq).doing(What::Softirq(vec)), piece.ns()),

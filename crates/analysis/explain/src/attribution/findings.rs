@@ -1,15 +1,16 @@
 //! What a trace states outright without a wakeup from waking to running: sections by their own events, samples of osnoise, marks of
-//! cyclictest, latencies of synthetic events, preemptions, silence with preemption or interrupts off.
+//! cyclictest, latencies of synthetic events, monitors, silence with preemption or interrupts off; and the longest of its [`Spans`].
 
+use super::options::ExplainOptions;
+use super::spans::{Of, On, Spans};
 use super::{Facts, choose, section, sentences, vectors};
 use punctual_model::Scheduled;
 use punctual_trace::{Comm, Context, Event, Flags, Kind, Name, NoiseSource, Symbol, Task, Vector};
 use punctual_units::{Arrange, Nanos};
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
 const CPUS: usize = 1024;
-const THREADS: usize = 4096;
 const NOISES: usize = 256;
 /// Shorter silence is no finding, ns.
 const LEAST: u64 = 20_000;
@@ -74,30 +75,40 @@ impl Longest {
 #[derive(Debug, Default)]
 pub(super) struct Findings {
     cpus: BTreeMap<u32, Cpu>,
-    /// Threads that lost the CPU while they could run: when, and to whom.
-    out: HashMap<i32, (u64, Task)>,
+    spans: Spans,
     off: Longest,
     mark: Longest,
     sample: Longest,
     noise: Longest,
     synthetic: Longest,
-    preempted: Longest,
+    monitor: Longest,
     silence: Longest,
+    /// Between two lines of one thread.
+    gap: Longest,
 }
 
 impl Findings {
-    pub fn event(&mut self, event: &Event, facts: &Facts) {
+    /// `has_cpu`: the lines say on which CPU an event was.
+    pub fn event(&mut self, event: &Event, options: &ExplainOptions, has_cpu: bool) {
+        let facts = &options.facts;
+        self.spans.event(event, options, has_cpu);
         if matches!(event.kind, Kind::Restart | Kind::LostEvents { .. }) {
             self.cpus.clear();
-            self.out.clear();
             return;
         }
+        let on = On(Some(event.cpu).filter(|_| has_cpu));
         if self.cpus.len() >= CPUS && !self.cpus.contains_key(&event.cpu) {
             return;
         }
         let cpu = self.cpus.entry(event.cpu).or_default();
         if let Some(last) = &cpu.last {
-            silent(&mut self.silence, last, event);
+            silent(&mut self.silence, last, event, on);
+            if last.tid != 0 && event.tid == Some(last.tid) && matches!(last.what, What::Function(..)) {
+                let ns = event.t_ns.saturating_sub(last.t);
+                self.gap.offer(ns, || {
+                    format!("{} of it passed after {}, until {}", Nanos(ns), last.what, What::of(&event.kind))
+                });
+            }
         }
         if let Some((at, _)) = &cpu.switch
             && cpu.after.is_none()
@@ -132,6 +143,29 @@ impl Findings {
                     self.mark.offer(measured, || marked(cpu, event, facts, measured, threshold));
                 }
             }
+            Kind::Other { body: Some(body), .. } if peak(body).is_some() => {
+                let peak = peak(body).unwrap_or_default();
+                self.mark.offer(peak, || {
+                    let who =
+                        Scheduled::default().thread(event.comm.map(|comm| comm.to_string()).as_deref(), event.tid);
+                    format!(
+                        "{who}{on} reported a latency of {}; the lines do not show that wakeup from waking to running",
+                        Nanos(peak)
+                    )
+                });
+            }
+            Kind::Other { body: Some(body), .. } if body.contains("not expected in the state") => {
+                self.monitor.offer(1, || {
+                    let who =
+                        Scheduled::default().thread(event.comm.map(|comm| comm.to_string()).as_deref(), event.tid);
+                    let interrupt = event.flags.and_then(|flags| flags.context).is_some_and(Context::is_hard);
+                    let interrupt = if interrupt { ", in an interrupt upon it" } else { "" };
+                    format!(
+                        "a monitor of runtime verification: {}, while {who} was current{on}{interrupt}",
+                        body.trim()
+                    )
+                });
+            }
             Kind::Other { name, body: Some(body) } => {
                 if let Some(latency) = field(body, "lat").or_else(|| field(body, "latency"))
                     && let Ok(figure) = latency.parse()
@@ -141,18 +175,10 @@ impl Findings {
             }
             Kind::IrqExit { irq, .. } => cpu.exit = Some((event.t_ns, What::Irq(*irq))),
             Kind::VectorExit { vector, .. } => cpu.exit = Some((event.t_ns, What::Vector(vector.clone()))),
-            Kind::SchedSwitch { prev, prev_state, next } => {
+            Kind::SchedSwitch { next, .. } => {
                 (cpu.switch, cpu.after) = (Some((event.t_ns, *next)), None);
                 // What one thread disabled, another does not enable.
                 cpu.off = [None, None];
-                if let Some((t, by)) = self.out.remove(&next.tid) {
-                    let ns = event.t_ns.saturating_sub(t);
-                    self.preempted.offer(ns, || preempted(event.cpu, facts, next, &by, ns));
-                }
-                let real_time = prev.prio.is_some_and(|prio| prio < 100);
-                if prev_state.runnable() && prev.tid != 0 && real_time && self.out.len() < THREADS {
-                    self.out.insert(prev.tid, (event.t_ns, *next));
-                }
             }
             _ => {}
         }
@@ -165,22 +191,53 @@ impl Findings {
         });
     }
 
-    /// The preemption that lasted longest, if longer than this, ns.
-    pub fn preempted(&self, than: u64) -> Option<&str> {
-        self.preempted.0.as_ref().filter(|(ns, _)| *ns > than).map(|(_, text)| text.as_str())
+    /// Delays that a short latency of this many ns leaves unsaid: the longest preemption of the threads that are asked for, and much longer
+    /// delays of others; any longer ones beside an ordinary thread's.
+    pub fn beside(&self, latency: u64, ordinary: bool) -> Option<&str> {
+        const TIMES: u64 = 5;
+        const MUCH: u64 = 100_000;
+        let least = if ordinary { latency.saturating_sub(1) } else { latency.saturating_mul(TIMES).max(MUCH) };
+        let others: &[Of] =
+            if ordinary { &[Of::ByRealTime, Of::Preempted, Of::Raised] } else { &[Of::ByRealTime, Of::Raised] };
+        let other = || others.iter().filter_map(|of| self.spans.longest(*of, least)).max();
+        self.spans.longest(Of::RealTime, latency).or_else(other).map(|(_, text)| text)
     }
 
     /// Is there one that is about a real-time thread, or is what was recorded for?
     pub fn is_strong(&self) -> bool {
-        let strong = [&self.off, &self.mark, &self.sample, &self.synthetic, &self.preempted];
-        strong.iter().any(|longest| longest.0.is_some())
+        let strong = [&self.off, &self.mark, &self.sample, &self.synthetic];
+        strong.iter().any(|longest| longest.0.is_some()) || self.spans.longest(Of::RealTime, 0).is_some()
     }
 
-    /// What answers best, if no wakeup does.
-    pub fn answer(self) -> Option<String> {
-        let all = [self.off, self.mark, self.sample, self.noise, self.synthetic, self.silence, self.preempted];
-        all.into_iter().find_map(|longest| longest.0).map(|(_, text)| text)
+    /// What the trace was recorded for.
+    pub fn stated(&self) -> Option<&str> {
+        let all = [&self.off, &self.mark, &self.sample, &self.noise, &self.synthetic, &self.monitor];
+        all.into_iter().find_map(|longest| longest.0.as_ref()).map(|(_, text)| text.as_str())
     }
+
+    /// The longest delays and durations in it, the longest first; `more` beside them.
+    pub fn delays(&self, options: &ExplainOptions, has_cpu: bool, more: Option<(u64, String)>) -> Option<String> {
+        const MOST: usize = 2;
+        /// Less of the longest is not worth a word.
+        const PART: u64 = 200;
+        let mut all = self.spans.delays(options, has_cpu);
+        all.extend(self.silence.0.clone().into_iter().chain(more));
+        all.arrange_by_key(|(ns, _)| std::cmp::Reverse(*ns));
+        let longest = all.first()?.0;
+        let texts = all.into_iter().filter(|(ns, _)| *ns >= longest / PART).take(MOST).map(|(_, text)| text);
+        Some(texts.collect::<Vec<_>>().join("; "))
+    }
+
+    pub fn covered(&self, options: &ExplainOptions, has_cpu: bool) -> Option<String> {
+        let gap = self.gap.0.as_ref().filter(|(ns, _)| *ns >= LEAST).map(|(_, text)| text.as_str());
+        self.spans.covered(options, has_cpu, gap)
+    }
+}
+
+/// `** latency peak: 31.204 us **` of EVL's latmus, ns.
+fn peak(body: &str) -> Option<u64> {
+    let us = body.split_once("latency peak: ")?.1.split_once(" us")?.0.parse::<f64>().ok()?;
+    Some((us * 1000.0) as u64)
 }
 
 fn begin(event: &Event, caller: &Option<Symbol>, parent: &Option<Symbol>) -> Off {
@@ -205,7 +262,7 @@ fn end(longest: &mut Longest, off: Option<Off>, event: &Event, caller: &Option<S
 }
 
 /// From a function or a switch to the next event, both of one thread and both with preemption or interrupts off.
-fn silent(longest: &mut Longest, last: &Last, event: &Event) {
+fn silent(longest: &mut Longest, last: &Last, event: &Event, on: On) {
     let ns = event.t_ns.saturating_sub(last.t);
     if ns < LEAST
         || last.tid == 0
@@ -228,8 +285,7 @@ fn silent(longest: &mut Longest, last: &Last, event: &Event) {
         let wanted = event.flags.is_some_and(|flags| flags.need_resched == Some(true));
         let wanted = if wanted { ", a reschedule wanted at the last" } else { "" };
         format!(
-            "{who} on CPU {}: nothing was recorded for {} after {}, until {}, {what} at both ends{wanted}; whom it delayed is not recorded",
-            event.cpu,
+            "{who}{on}: nothing was recorded for {} after {}, until {}, {what} at both ends{wanted}; whom it delayed is not recorded",
             Nanos(ns),
             last.what,
             What::of(&event.kind)
@@ -323,16 +379,6 @@ fn synthetic(cpu: &Cpu, event: &Event, facts: &Facts, name: &str, body: &str, fi
         event.cpu,
         before.unwrap_or_default()
     )
-}
-
-fn preempted(cpu: u32, facts: &Facts, who: &Task, by: &Task, ns: u64) -> String {
-    let named = |task: &Task| {
-        let comm = task.comm.map(|comm| comm.to_string());
-        choose::scheduled(facts, task.tid, task.prio).thread(comm.as_deref(), Some(task.tid))
-    };
-    let stopper = by.comm.is_some_and(|comm| sentences::is_stopper(&comm.to_string()));
-    let stopper = if stopper { ", the stopper of its CPU, which runs what others queue" } else { "" };
-    format!("{} was preempted on CPU {cpu} for {} by {}{stopper}", named(who), Nanos(ns), named(by))
 }
 
 fn field<'b>(body: &'b str, key: &str) -> Option<&'b str> {

@@ -80,6 +80,14 @@ pub(super) fn most(cpu: &Cpu, whose: Whose, from: u64, to: u64) -> Option<Most> 
     (ns * 2 > whole).then(|| Most { place: format!("in {function}{caller}"), shown: shown * 2 > whole })
 }
 
+/// `until it came on again in get_page`: what calls `preempt_schedule()` last, in a thread, from `from` on.
+pub(super) fn preempted(cpu: &Cpu, tid: i32, from: u64) -> Option<String> {
+    let own = cpu.traced.iter().rev().filter(|line| line.t >= from && line.tid == Some(tid));
+    let calls = own.filter(|line| name(&line.function) == Some("preempt_schedule"));
+    let mut callers = calls.filter_map(|line| name(line.parent.as_ref()?));
+    Some(format!("until it came on again in {}", callers.find(|caller| *caller != "preempt_schedule")?))
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct Most {
     pub place: String,

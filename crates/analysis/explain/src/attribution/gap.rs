@@ -44,6 +44,8 @@ pub(super) fn whole(view: &View, piece: &Piece, place: Place, label: Label, brie
         (false, _) => label,
         (true, Some(true)) => Label::new(Class::Steal, Medium, Why::SilentInside),
         (true, _) if brief => Label { confidence: Medium, why: Why::SilentInside, ..label },
+        // Of a guest whose steal is not known, or of a machine that may be one.
+        (true, None) if view.facts.guest != Some(false) => Label { confidence: label.confidence.min(Medium), ..label },
         (true, _) => label,
     }
 }
@@ -55,7 +57,7 @@ fn early(view: &View, piece: &Piece, place: Place, task: Option<Running>) -> Lab
     }
     let Some(task) = task else { return leaving_idle(view, piece, place) };
     if piece.irqs_off {
-        return Label::new(Class::IrqsDisabled, High, Why::OffEvents).of(task);
+        return Label::new(Class::IrqsDisabled, off_events(view), Why::OffEvents).of(task);
     }
     if view.facts.steal_rose != Some(true)
         && let Some(section) = view.section(piece, place.cpu)
@@ -109,8 +111,8 @@ pub(super) fn stolen(view: &View, piece: &Piece, place: Place) -> Option<Label> 
     // On a machine of its own, interrupts are what is not charged (CONFIG_IRQ_TIME_ACCOUNTING).
     let sure = match (view.facts.guest, view.facts.steal_rose) {
         (Some(false), _) => return None,
-        (_, Some(true)) => High,
-        (Some(true), _) => Medium,
+        // It is counted in steps of 10 ms, for the whole trace; interrupts may not be charged here either.
+        (_, Some(true)) | (Some(true), _) => Medium,
         (None, _) => Suspected,
     };
     short.then(|| Label::new(Class::Steal, sure, Why::RuntimeShort))
@@ -119,8 +121,9 @@ pub(super) fn stolen(view: &View, piece: &Piece, place: Place) -> Option<Label> 
 /// After sched_waking: why was it not scheduled?
 fn late(view: &View, piece: &Piece, place: Place, task: Option<Running>) -> Label {
     let waking = &view.window.waking;
-    if waking.moved.is_some_and(|moved| moved <= piece.from) {
-        return Label::new(Class::Migration, High, Why::Moved);
+    // What lasts longer on the CPU that it was moved to has a cause of its own.
+    if waking.moved.is_some_and(|moved| moved <= piece.from && piece.to - moved <= SLOW_IPI) {
+        return Label::new(Class::Migration, Medium, Why::Moved);
     }
     let Some(task) = task else { return idle(view, piece, place) };
     if let Some(late) = late_ipi(view, piece, place.cpu) {
@@ -147,10 +150,22 @@ fn late(view: &View, piece: &Piece, place: Place, task: Option<Running>) -> Labe
     match piece {
         _ if piece.may_be_interrupt() => Label::new(Class::Unaccounted, Medium, Why::RestOfInterrupt).of(task),
         _ if task.around => label(Suspected, Why::Around),
-        Piece { preempt_off: true, .. } => label(High, Why::OffEvents),
+        Piece { preempt_off: true, .. } => label(off_events(view), Why::OffEvents),
+        _ if is_way_out(view, piece) => Label::new(Class::Unaccounted, Medium, Why::WayOut).of(task),
         Piece { wanted: true, .. } | Piece { resched_after: Some(true), .. } => label(Medium, Why::NeedResched),
         _ => label(Suspected, Why::NoFlags),
     }
+}
+
+/// By irq_disable or preempt_disable. Without the events of the other end in the trace, how long is not known.
+fn off_events(view: &View) -> Confidence {
+    if view.machine.seen.on_again > 0 { High } else { Suspected }
+}
+
+/// Shortly after an interrupt, up to the switch, without flags: its way out, softirqs, the scheduler.
+pub(super) fn is_way_out(view: &View, piece: &Piece) -> bool {
+    let switch = piece.to >= view.window.t3;
+    piece.after_interrupt && piece.resched.is_none() && piece.ns() <= BRIEF && (switch || piece.before_interrupt)
 }
 
 /// How long the interrupt of another CPU was on its way that most of this piece waited for, and that ended it, ns. Linux before 6.4

@@ -35,6 +35,8 @@ pub(super) enum End {
     Event,
     /// The header of a wakeup tracer whose lines end before it.
     Header,
+    /// It had not run when the trace ended.
+    Open,
 }
 
 /// What distinguishes kernels, or makes verdicts doubtful.
@@ -46,6 +48,8 @@ pub(super) struct Seen {
     pub expiries: u64,
     pub same_clock: u64,
     pub interrupts: u64,
+    /// nmi_handler.
+    pub nmis: u64,
     pub switches: u64,
     /// The period timer of RT throttling, gone in 6.12 (without RT groups).
     pub rt_period_timer: bool,
@@ -57,6 +61,8 @@ pub(super) struct Seen {
     pub stacks: u64,
     /// Interrupts to other CPUs.
     pub sends: u64,
+    /// irq_enable and preempt_enable.
+    pub on_again: u64,
 }
 
 #[derive(Debug, Default)]
@@ -123,6 +129,9 @@ impl Machine {
             self.seen.stacks += 1;
             let cpu = self.cpu_mut(event.cpu)?;
             cpu.inside.stack(frames);
+            if let Some(last) = cpu.last.filter(|last| *last < event.t_ns) {
+                push(&mut cpu.stacks, (last, event.t_ns));
+            }
             if let Some(section) = section::ended(cpu.before_stack, event, frames) {
                 push(&mut cpu.sections, section);
             }
@@ -215,7 +224,9 @@ impl Machine {
         let most = self.most();
         let known = event.tid.and_then(|tid| self.tasks.find(tid)).map(|task| (task.prio, task.comm, task.base));
         let line = self.line;
+        let leaves = matches!(&event.kind, Kind::SchedSwitch { prev, .. } if event.tid == Some(prev.tid));
         let cpu = self.cpu_mut(event.cpu)?;
+        let last = cpu.last;
         cpu.alive(event.t_ns);
         cpu.line = line;
         if is_calm(event.flags) {
@@ -235,7 +246,13 @@ impl Machine {
             }
         } else if cpu.before != Some(tid) {
             match current {
-                Some(_) => cpu.odd(Odd::Current, event.t_ns),
+                Some(_) => {
+                    cpu.odd(Odd::Current, event.t_ns);
+                    // The switch to the thread that leaves is missing: when it was is not known.
+                    if let Some(last) = last.filter(|last| leaves && *last < event.t_ns) {
+                        cpu.rewrite(last, Doing::Unknown, most);
+                    }
+                }
                 None => cpu.found_again(tid),
             }
             let (prio, comm, base) = known.unwrap_or_default();
@@ -350,9 +367,15 @@ impl Machine {
             }
             Kind::NmiHandler { delta_ns, .. } => self.nmi(event, u64::try_from(*delta_ns).unwrap_or(0)),
             Kind::PreemptDisable { .. } => self.turned(event, |cpu, _| cpu.preempt_off = true),
-            Kind::PreemptEnable { .. } => self.turned(event, |cpu, _| cpu.preempt_off = false),
+            Kind::PreemptEnable { .. } => {
+                self.seen.on_again += 1;
+                self.turned(event, |cpu, _| cpu.preempt_off = false);
+            }
             Kind::IrqDisable { .. } => self.turned(event, |cpu, _| cpu.irqs_off = true),
-            Kind::IrqEnable { .. } => self.turned(event, |cpu, _| cpu.irqs_off = false),
+            Kind::IrqEnable { .. } => {
+                self.seen.on_again += 1;
+                self.turned(event, |cpu, _| cpu.irqs_off = false);
+            }
             Kind::CpuIdle { state, cpu } if *cpu == event.cpu => {
                 self.turned(event, |cpu, _| cpu.idle = state.map_or(IdleState::Awake, IdleState::In));
             }
@@ -380,6 +403,7 @@ impl Machine {
 
     /// An NMI is recorded at its end.
     fn nmi(&mut self, event: &Event, length: u64) {
+        self.seen.nmis += 1;
         let most = self.most();
         let Some(cpu) = self.cpu_mut(event.cpu) else { return };
         let last = cpu.history.back().map_or(0, |s| s.t);

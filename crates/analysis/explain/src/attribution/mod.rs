@@ -27,6 +27,7 @@ mod rtla;
 mod section;
 mod sentences;
 mod server;
+mod spans;
 mod stall;
 mod tasks;
 mod timeline;
@@ -51,9 +52,9 @@ use findings::Findings;
 use label::Tally;
 use machine::{Machine, Window};
 use punctual_cycles::WaitCall;
-use punctual_model::{Cycle, Explanation, Link};
+use punctual_model::{Class, Cycle, Explanation, Link};
 use punctual_trace::{Comm, Event, Kind, Source, TraceInfo};
-use punctual_units::Arrange;
+use punctual_units::{Arrange, Nanos};
 use tracers::Tracers;
 use view::View;
 use walk::Walk;
@@ -62,6 +63,8 @@ use walk::Walk;
 const WORK: u64 = 50_000_000;
 const WORK_PER_EVENT: u64 = 64;
 const NO_MORE_THAN_A_SWITCH: u64 = 10_000;
+/// Shorter wakeups are not what a trace was recorded for, if it has much longer delays, ns.
+const SHORT: u64 = 50_000;
 /// A stack comes right after its event, ns.
 const STACK: u64 = 200_000;
 
@@ -89,11 +92,33 @@ pub struct Attribution {
     began: Option<u64>,
     /// Wakeups whose stack may still come.
     awaited: Vec<Window>,
-    /// Woken and not seen to run before a trace ended: tid, name, how long at least.
-    waits: Option<(i32, Option<Comm>, u64)>,
+    /// Woken and not seen to run before a trace ended.
+    waits: Option<Waits>,
     /// Of the threads that are not asked for: tid, name and the longest wait.
     other: Option<(i32, Option<Comm>, u64)>,
     behind: Option<Behind>,
+}
+
+/// A thread that was woken and did not run before a trace ended: how long at least, ns, and what is said of it.
+#[derive(Debug)]
+struct Waits {
+    ns: u64,
+    text: String,
+}
+
+impl Waits {
+    /// `None`: a less urgent thread was chosen meanwhile, or the lines contradict each other, so those that show it running are missing.
+    fn of(machine: &Machine, facts: &Facts, window: Window) -> Option<Waits> {
+        let ns = window.t3.saturating_sub(window.waking.t2);
+        let mut walk = Walk::new(View { machine, window: &window, facts });
+        let odd = |cpu: &cpu::Cpu| cpu.doubtful.iter().any(|odd| odd.at >= window.waking.t2);
+        (!walk.passed_over() && !machine.cpu(window.cpu).is_some_and(odd)).then_some(())?;
+        walk.run();
+        let causes = victim::causes(machine, facts, &walk.tally, ns);
+        let cause = causes.first().filter(|cause| cause.class != Class::Unaccounted && cause.ns * 2 > ns);
+        let cause = cause.map(|cause| sentences::happened(cause, &format!("{} of it", Nanos(cause.ns))));
+        Some(Waits { ns, text: tracers::waits(facts, &window, ns, cause) })
+    }
 }
 
 /// How a thread got the CPU long before the latency of its header was over.
@@ -174,7 +199,9 @@ impl Attribution {
     pub fn event(&mut self, event: &Event, info: &TraceInfo) {
         self.work = self.work.saturating_add(WORK_PER_EVENT);
         self.tracers.event(event);
-        self.findings.event(event, &self.options.facts);
+        if self.options.measured.is_empty() {
+            self.findings.event(event, &self.options, !info.without_cpu);
+        }
         if event.t_ns < self.machine.now {
             self.cycles.forget();
         }
@@ -228,9 +255,10 @@ impl Attribution {
         if let Some(window) = window {
             self.woken_if_chosen(&window);
         }
-        let waits =
-            self.machine.waits(|tid, known| choose::rank(&self.options.victims, tid, known.comm, known.prio).is_some());
-        self.waits = self.waits.take().into_iter().chain(waits).max_by_key(|(_, _, waited)| *waited);
+        let wanted =
+            |tid, known: &tasks::Known| choose::rank(&self.options.victims, tid, known.comm, known.prio).is_some();
+        let waits = self.machine.waits(wanted).and_then(|window| Waits::of(&self.machine, &self.options.facts, window));
+        self.waits = self.waits.take().into_iter().chain(waits).max_by_key(|waits| waits.ns);
     }
 
     /// Wakeups whose switch lies some events back: a stack would have come.
@@ -391,8 +419,8 @@ impl Attribution {
         let followed = wakeups > 0 || tracers.answer.is_some() || !analysed.is_empty();
         let mut notes = tracers::notes(machine, info, wakeups, followed, self.other);
         let worst = victims.first().map_or(0, |victim| victim.latency_ns);
-        let waits = self.waits.filter(|(.., waited)| *waited > worst.max(NO_MORE_THAN_A_SWITCH)).map(tracers::waits);
-        notes.extend(waits.clone());
+        let waits = self.waits.filter(|waits| waits.ns > worst.max(NO_MORE_THAN_A_SWITCH));
+        notes.extend(waits.iter().map(|waits| waits.text.clone()));
         notes.extend(tracers::left_on(&self.options.facts));
         let chosen_rank = |tid, known: &tasks::Known| choose::rank(&self.options.victims, tid, known.comm, known.prio);
         let locked_out = machine.locked_out(|tid, known| chosen_rank(tid, known).is_some());
@@ -410,6 +438,10 @@ impl Attribution {
         }
         victims.arrange_by_key(|v| std::cmp::Reverse(v.latency_ns));
         victims.truncate(self.options.most);
+        if info.without_cpu {
+            let one = machine.cpus().all(|(_, cpu)| cpu.doubtful.iter().all(|odd| odd.what != cpu::Odd::Current));
+            victims.iter_mut().for_each(|victim| victim::without_cpu(victim, one));
+        }
         let doubt = tracers::doubt(machine, info);
         let model = info.latency.iter().rev().find_map(|header| header.preemption.as_deref());
         for victim in &mut victims {
@@ -418,11 +450,17 @@ impl Attribution {
             victim::conclude(victim, doubt.as_deref(), machine.clock.step());
         }
         let cycles = self.cycles.finish();
-        // More than an ordinary switch.
-        let preempted = self.findings.preempted(worst).map(str::to_owned);
-        if let Some(first) = victims.first_mut().filter(|first| first.latency_ns <= NO_MORE_THAN_A_SWITCH) {
-            let more = waits.into_iter().chain(preempted);
-            more.for_each(|text| first.verdict += &format!("; {text}"));
+        // The worst that is there is no longer than an ordinary wakeup.
+        if let Some(first) = victims.first_mut().filter(|first| first.latency_ns <= SHORT) {
+            let beside = self.findings.beside(worst, fallback == 2).map(str::to_owned);
+            let ordinary = fallback == 2;
+            beside.into_iter().for_each(|text| match ordinary {
+                true => first.verdict.insert_str(0, &format!("{text}; of the wakeups: ")),
+                false => first.verdict += &format!("; {text}"),
+            });
+        }
+        if let (Some(first), Some(waits)) = (victims.first_mut(), waits.as_ref().filter(|waits| waits.ns > 2 * worst)) {
+            first.verdict = format!("{}; of those that ran: {}", waits.text, first.verdict);
         }
         let ordinary = self.options.victims == Victims::Measuring && fallback == 2;
         if let Some(first) = victims.first_mut().filter(|first| ordinary && wakeups > 0 && first.moments.is_some()) {
@@ -430,14 +468,34 @@ impl Attribution {
         }
         let none = victims.is_empty();
         let asked = self.options.victims != Victims::Measuring;
-        let others = || {
-            let waits = || machine.waits(|_, _| true).filter(|(.., waited)| *waited > 0).map(tracers::waits);
-            let log = || info.log.first().map(|log| format!("the kernel's log: {log}"));
-            self.findings.answer().or_else(waits).or_else(log).or(tracers.cut).filter(|_| !asked)
+        let missing = notes.first().filter(|_| none && !followed).cloned();
+        let with_missing = |text: String| match missing.filter(|_| !text.ends_with("is not recorded")) {
+            Some(missing) => format!("{text}; {missing}"),
+            None => text,
         };
-        let answer = tracers.answer.filter(|_| none).or_else(|| if none { others() } else { None });
+        let others = || {
+            let own = || self.findings.beside(0, false).map(str::to_owned);
+            if asked {
+                return waits.map(|waits| waits.text).or_else(own);
+            }
+            let any = || Waits::of(machine, &self.options.facts, machine.waits(|_, _| true)?);
+            let waits = waits.or_else(any).filter(|waits| waits.ns > 0).map(|waits| (waits.ns, waits.text));
+            let log = || info.log.first().map(|log| format!("the kernel's log: {log}"));
+            let stated = self.findings.stated().map(str::to_owned);
+            let delays = || self.findings.delays(&self.options, !info.without_cpu, waits).map(with_missing);
+            stated.or_else(delays).or_else(log).or(tracers.cut)
+        };
+        let lost = self.findings.beside(0, false).filter(|_| tracers.marks).map(|lost| format!("; {lost}"));
+        let marked = tracers.answer.filter(|_| none).map(|answer| answer + &lost.unwrap_or_default());
+        let answer = marked.or_else(|| if none { others() } else { None });
+        if let Some(covered) =
+            self.findings.covered(&self.options, !info.without_cpu).filter(|_| none && answer.is_none() && !asked)
+            && let Some(first) = notes.first_mut().filter(|_| !followed)
+        {
+            first.insert_str(0, &format!("{covered}; "));
+        }
         if answer.is_some() {
-            notes.retain(|note| answer.as_ref() != Some(note));
+            notes.retain(|note| answer.as_ref().is_some_and(|answer| !answer.contains(note.as_str())));
         }
         Explanation { victims, groups, cycles, wakeups, chosen, notes, answer, tracers: tracers.said }
     }

@@ -17,6 +17,9 @@ pub(super) struct Piece {
     pub resched_after: Option<bool>,
     /// It begins in an interrupt that no event ends, which had lasted so long, ns.
     pub in_hard: Option<u64>,
+    /// Events of an interrupt stand before it, and behind it.
+    pub after_interrupt: bool,
+    pub before_interrupt: bool,
     /// Was one wanted at any time in it, by the flags of any event?
     pub wanted: bool,
     pub preempt_off: bool,
@@ -34,6 +37,8 @@ impl Piece {
             resched: None,
             resched_after: None,
             in_hard: None,
+            after_interrupt: false,
+            before_interrupt: false,
             wanted: false,
             preempt_off: false,
             irqs_off: false,
@@ -75,6 +80,8 @@ pub(super) fn pieces(cpu: Option<&Cpu>, from: u64, to: u64) -> Vec<Piece> {
                     resched: segment.resched,
                     resched_after,
                     in_hard: segment.in_hard.filter(|_| segment.t >= from),
+                    after_interrupt: before_of(cpu, n, segment).is_some_and(is_interrupt),
+                    before_interrupt: next.is_some_and(|next| is_interrupt(next.doing)),
                     wanted: segment.wanted,
                     preempt_off: segment.preempt_off,
                     irqs_off: segment.irqs_off,
@@ -88,6 +95,18 @@ pub(super) fn pieces(cpu: Option<&Cpu>, from: u64, to: u64) -> Vec<Piece> {
         all.push(Piece::unknown(at, to));
     }
     all
+}
+
+/// What the CPU did before it began what it does in the segment `n`.
+fn before_of(cpu: &Cpu, n: usize, segment: &Segment) -> Option<Doing> {
+    const FEW: usize = 8;
+    let before = (0..n).rev().take(FEW).filter_map(|at| cpu.history.get(at));
+    let same = |doing: &Doing| matches!((doing, segment.doing), (Doing::Task(one), Doing::Task(other)) if one.tid == other.tid);
+    before.map(|before| before.doing).find(|doing| !same(doing))
+}
+
+fn is_interrupt(doing: Doing) -> bool {
+    matches!(doing, Doing::Hard(_) | Doing::Nmi)
 }
 
 fn same_task(one: Doing, other: Doing) -> bool {

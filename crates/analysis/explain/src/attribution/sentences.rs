@@ -42,7 +42,8 @@ fn late(victim: &Victim) -> String {
     match (whose, victim.cpu) {
         (Some(who), Some(cpu)) => format!("{who} on CPU {cpu}, {latency} late"),
         (None, Some(cpu)) => format!("CPU{cpu} {latency} late"),
-        (_, None) => format!("{latency} late, CPU not known"),
+        (Some(who), None) => format!("{who}, {latency} late"),
+        (None, None) => format!("{latency} late, CPU not known"),
     }
 }
 
@@ -100,6 +101,23 @@ pub(super) fn verdict(victim: &Victim) -> String {
                      where that ended — record irq and irq_vectors"
                 );
             }
+            if cause.evidence == evidence(Why::AtEnd) {
+                return format!(
+                    "{late}: {who} had the CPU at the end of it; since when, and what ran there before, is in no line — record sched_switch of all CPUs"
+                );
+            }
+            if cause.evidence == evidence(Why::WayOut) {
+                return format!(
+                    "{late}: {who} was current for {ns} of it, between the end of an interrupt and the switch (the way out of it, softirqs, the \
+                     scheduler); the lines have no flags, so whether anything was off there is not known"
+                );
+            }
+            if cause.evidence == evidence(Why::Entered) {
+                return format!(
+                    "{late}: {who} was on its way to give up the CPU for most of it: {}, so preemption was not off that long",
+                    cause.place.as_deref().unwrap_or_default()
+                );
+            }
             if cause.evidence == evidence(Why::Preemptible) {
                 return format!(
                     "{late}: {who} kept the CPU for {ns} of it although it could be preempted and no reschedule was wanted, by the flags of its \
@@ -115,6 +133,18 @@ pub(super) fn verdict(victim: &Victim) -> String {
                     "{late}: {who} was current for {ns} of it, why is not known — record sched_switch from before it"
                 ),
             };
+        }
+        if let Some(cause) = victim.causes.first().filter(|cause| cause.evidence == evidence(Why::Tracer)) {
+            return format!(
+                "{late}: for {} of it {} — this is the tracer's own time (trace_options stacktrace, or a trigger that records stacks)",
+                Nanos(cause.ns),
+                cause.place.as_deref().unwrap_or_default()
+            );
+        }
+        if victim.causes.first().is_some_and(|cause| cause.evidence == evidence(Why::WithoutCpu)) {
+            return format!(
+                "{late}: what ran on its CPU meanwhile cannot be told, for the lines do not say on which CPU events were"
+            );
         }
         let mut unknown = format!("{late}: for {} of it the trace shows no cause", Nanos(victim.unaccounted_ns));
         if let Some(cause) = main.filter(|cause| cause.share >= 0.1) {
@@ -162,6 +192,9 @@ pub(super) fn happened(cause: &Cause, part: &str) -> String {
         (Class::HigherPriority, _) => format!("{who} ran {part}{place}"),
         (Class::SamePriority, _) if cause.scheduled.policy.as_deref() == Some("DEADLINE") => {
             format!("{who}, whose deadline was earlier (EDF), ran {part}")
+        }
+        (Class::SamePriority, _) if cause.scheduled.policy.as_deref() == Some("OTHER") => {
+            format!("{who}, an ordinary thread too, ran {part}")
         }
         (Class::SamePriority, _) => format!("{who}, of the same priority, ran {part}"),
         (Class::FairServer, Some(_)) if cause.confidence == Confidence::Suspected => {
@@ -365,6 +398,11 @@ pub(super) fn evidence(why: Why) -> &'static str {
         Why::Nested => "entry and exit events",
         Why::ByFlags => "the events before and after it were recorded in one interrupt, by their flags",
         Why::RestOfInterrupt => "it was current; an interrupt had begun there, and no event shows its end",
+        Why::WayOut => "it was current from the end of an interrupt to the switch; the trace has no flags",
+        Why::Entered => "it was current, and had entered schedule() by then",
+        Why::Tracer => "the tracer recorded a stack meanwhile",
+        Why::AtEnd => "it had the CPU at the end; what ran there before is not in the trace",
+        Why::WithoutCpu => "the lines do not say on which CPU events were",
         Why::Cut => "the lines end in a softirq, before the thread ran",
         Why::LeftOut => "lines are left out there, and a softirq ran before and after them",
         Why::SilentInside => {

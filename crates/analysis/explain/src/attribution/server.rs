@@ -40,7 +40,9 @@ pub(super) fn passed_over(view: &View, pieces: &[Piece]) -> Option<Label> {
     match (chosen, flags) {
         // It had no time to use its budget up.
         (true, _) if class == Class::RtThrottling && little_used(view, pieces) => None,
-        (true, _) if agrees(class, view.facts) => Some(Label::new(class, High, Why::NotPicked)),
+        (true, _) if agrees(class, view.facts) && waking.queued.is_some() => {
+            Some(Label::new(class, High, Why::NotPicked))
+        }
         (true, _) => Some(Label::new(class, if known { Medium } else { Suspected }, Why::NotPicked)),
         (false, false) if ticking => Some(Label::new(class, Suspected, Why::TicksOnly)),
         _ => None,

@@ -2,10 +2,10 @@
 
 use super::cpu::Cpu;
 use super::functions::{self, Whose};
-use super::machine::Machine;
+use super::machine::{Machine, Window};
 use super::timerlat::Timerlats;
 use super::waits::LockedOut;
-use super::{Behind, Facts, Soon, Victims, chain, rtla, section};
+use super::{Behind, Facts, Soon, Victims, chain, choose, rtla, section};
 use punctual_model::{Link, Scheduled, Victim};
 use punctual_trace::{Call, Comm, Damage, Event, Kind, LatencyHeader, Symbol, TimeBase, TraceInfo};
 use punctual_units::{Arrange, Nanos};
@@ -111,7 +111,7 @@ impl Tracers {
         let bare = self.timerlat.is_bare();
         let (bare, full) = if bare { (timerlat, None) } else { (None, timerlat) };
         victims.extend(full);
-        (victims, Said { said, answer, cut, bare })
+        (victims, Said { said, answer, cut, bare, marks: has_marks(machine) })
     }
 }
 
@@ -124,6 +124,8 @@ pub(super) struct Said {
     pub cut: Option<String>,
     /// timerlat's worst, of which only its own lines tell.
     pub bare: Option<Victim>,
+    /// It is between two marks of a program.
+    pub marks: bool,
 }
 
 /// Gaps by CPU: number, longest in µs, NMIs in them.
@@ -249,6 +251,7 @@ fn off(header: &LatencyHeader, seen: Option<(&Machine, &Tracers)>, woken_at_end:
     let ends = ends.map(|(from, to)| format!(", from {from} to {to}")).unwrap_or_default();
     let stack = seen.map(|seen| called(&seen.stack, header)).unwrap_or_default();
     let (length, who) = (Nanos(latency), who(header));
+    let marks = machine.is_some_and(has_marks);
     let waits =
         cpus.clone().any(|(_, cpu)| functions::longest(cpu, latency).is_some_and(|(line, _)| functions::is_idle(line)));
     // A wakeup's latency has the same header, with the thread that was woken (kernel/latency_trace.c of the -rt patches,
@@ -258,6 +261,10 @@ fn off(header: &LatencyHeader, seen: Option<(&Machine, &Tracers)>, woken_at_end:
             "{tracer}: {} for most of {length}{cpu}{inside}{place}; {who} was woken only then, and had the CPU {} later",
             if waits { "in the idle loop" } else { "interrupts or preemption off" },
             Nanos(waited)
+        ),
+        ("a latency", _) if marks => format!(
+            "{tracer}: {length}{cpu} between two marks that a program set (prctl, user_trace_start and user_trace_stop): it is that span, and not \
+             how late {who} was"
         ),
         // All entries are here and say nothing of that time.
         ("a latency", None)
@@ -290,6 +297,12 @@ fn off(header: &LatencyHeader, seen: Option<(&Machine, &Tracers)>, woken_at_end:
         ),
     };
     Some((latency, text))
+}
+
+/// A program marked what was traced (prctl of the -rt patches of 2.6).
+fn has_marks(machine: &Machine) -> bool {
+    let is_mark = |symbol: &Symbol| section::name(symbol).is_some_and(|name| name.starts_with("user_trace_st"));
+    machine.cpus().any(|(_, cpu)| cpu.traced.iter().any(|line| is_mark(&line.function)))
 }
 
 /// Where most of a section was.
@@ -339,10 +352,10 @@ fn graph(call: &Call) -> String {
     if let Some(last) = last.filter(|_| inside.len() > 1) {
         text += &format!(", down to {}() {}", last.function, Nanos(last.ns));
     }
-    if at.own_ns * 2 >= at.ns && at.own_ns > 0 {
+    if at.own_ns * 2 >= at.ns && at.longest.is_some() {
         text += &format!(", {} of which in itself", Nanos(at.own_ns));
     }
-    text + "; a duration holds what interrupted it"
+    text + "; a duration holds what interrupted it, and the time that it slept"
 }
 
 /// `rank`: of those that are followed ([`super::choose::rank`]).
@@ -406,9 +419,11 @@ pub(super) fn notes(
 }
 
 /// A thread that was woken and did not run before the trace ended.
-pub(super) fn waits((tid, comm, waited): (i32, Option<Comm>, u64)) -> String {
-    let who = Scheduled::default().thread(comm.map(|comm| comm.to_string()).as_deref(), Some(tid));
-    format!("{who} was woken and did not run before the trace ends, for {} at least", Nanos(waited))
+pub(super) fn waits(facts: &Facts, window: &Window, ns: u64, cause: Option<String>) -> String {
+    let comm = window.comm.map(|comm| comm.to_string());
+    let who = choose::scheduled(facts, window.tid, window.prio).thread(comm.as_deref(), Some(window.tid));
+    let cause = cause.map(|cause| format!(": {cause}")).unwrap_or_default();
+    format!("{who} was woken and did not run before the trace ends, for {} at least{cause}", Nanos(ns))
 }
 
 /// A thread that is asleep for a lock when the trace ends.
@@ -448,6 +463,9 @@ pub(super) fn doubt(machine: &Machine, info: &TraceInfo) -> Option<String> {
     }
     if info.notes_dropped > 0 {
         return Some("the trace is damaged in many places".to_owned());
+    }
+    if info.without_cpu {
+        return Some("the lines do not say on which CPU events were".to_owned());
     }
     let clock = info.clock.as_deref();
     if info.time == TimeBase::Ticks {

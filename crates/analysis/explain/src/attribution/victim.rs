@@ -1,12 +1,12 @@
-use super::cpu::Doubtful;
+use super::cpu::{Doing, Doubtful};
 use super::functions::{self, Whose};
 use super::label::{Label, Part, Tally, What, Why};
 use super::machine::{End, Machine, Window};
 use super::section::Traced;
-use super::{Facts, choose, sentences};
+use super::{Facts, choose, rtla, sentences};
 use punctual_model::{Cause, Class, Confidence, Moments, Scheduled, Victim};
 use punctual_trace::{Context, Symbol};
-use punctual_units::Arrange;
+use punctual_units::{Arrange, Nanos};
 
 /// The victim of a wakeup, without its verdict. It ends at T3, or where its thread read its clock, if that is known.
 pub(super) fn new(machine: &Machine, window: &Window, facts: &Facts, tally: &Tally, t4_ns: Option<u64>) -> Victim {
@@ -20,6 +20,9 @@ pub(super) fn new(machine: &Machine, window: &Window, facts: &Facts, tally: &Tal
     around(machine, window, &mut causes);
     stood(machine, window, &mut causes);
     preemptible(machine, window, &mut causes);
+    entered(machine, window, &mut causes);
+    tracer(machine, window, &mut causes, latency_ns);
+    at_end(machine, facts, window, &mut causes);
     if facts.steal_rose == Some(true) {
         // The hypervisor may have taken the CPU in the middle of anything.
         let doubtful = causes.iter_mut().filter(|cause| cause.class != Class::Steal);
@@ -186,6 +189,73 @@ fn preemptible(machine: &Machine, window: &Window, causes: &mut [Cause]) {
     }
 }
 
+/// A thread is said to have kept the CPU with preemption or interrupts off, and had entered the scheduler in the first half of that time.
+fn entered(machine: &Machine, window: &Window, causes: &mut [Cause]) {
+    let off = [Class::PreemptionDisabled, Class::IrqsDisabled];
+    const SCHEDULERS: [&str; 2] = ["schedule", "__schedule"];
+    let Some(cause) = causes.first_mut().filter(|cause| off.contains(&cause.class)) else { return };
+    let Some(cpu) = machine.cpu(window.cpu) else { return };
+    let since = window.waking.t2;
+    let of_scheduler = |symbol: &Symbol| super::section::name(symbol).is_some_and(|name| SCHEDULERS.contains(&name));
+    let own = cpu.traced.iter().rev().filter(|line| line.t >= since && line.t <= window.t3 && line.tid == cause.tid);
+    // And did not leave it again.
+    let inside = own.take_while(|line| of_scheduler(&line.function) || line.parent.as_ref().is_some_and(of_scheduler));
+    let entered = inside.last().filter(|line| of_scheduler(&line.function));
+    let Some(line) = entered.filter(|line| (window.t3 - line.t) * 2 > cause.ns) else { return };
+    let stack = cpu.stacks.iter().any(|(from, to)| *from < window.t3 && *to > line.t);
+    let stack = if stack { ", while the tracer recorded a stack" } else { "" };
+    cause.class = Class::Unaccounted;
+    cause.confidence = cause.confidence.min(Confidence::Medium);
+    sentences::evidence(Why::Entered).clone_into(&mut cause.evidence);
+    let (after, then) = (Nanos(line.t - since), Nanos(window.t3 - line.t));
+    cause.place =
+        Some(format!("it entered schedule() {after} after the wakeup, and the switch came {then} later{stack}"));
+}
+
+/// Nothing explains most of the time, and the tracer was recording a stack in half of it.
+fn tracer(machine: &Machine, window: &Window, causes: &mut [Cause], latency_ns: u64) {
+    let unknown = |cause: &&mut Cause| cause.class == Class::Unaccounted && cause.tid.is_none();
+    let Some(cause) = causes.first_mut().filter(unknown) else { return };
+    let waking = &window.waking;
+    let mut cpus: Vec<u32> = waking.path.iter().map(|(_, cpu)| *cpu).chain([waking.from_cpu, window.cpu]).collect();
+    cpus.sort_unstable();
+    cpus.dedup();
+    let inside = |(from, to): &(u64, u64)| (*to).min(window.t3).saturating_sub((*from).max(waking.t0));
+    let spent = |cpu: &u32| Some((machine.cpu(*cpu)?.stacks.iter().map(inside).sum::<u64>(), *cpu));
+    let Some((ns, cpu)) = cpus.iter().filter_map(spent).max().filter(|(ns, _)| *ns * 2 > latency_ns) else { return };
+    sentences::evidence(Why::Tracer).clone_into(&mut cause.evidence);
+    cause.place = Some(format!("CPU {cpu} was recording a stack, {} at most", Nanos(ns)));
+}
+
+/// Nothing shows what ran, and the switch shows which thread had the CPU at the end.
+fn at_end(machine: &Machine, facts: &Facts, window: &Window, causes: &mut [Cause]) {
+    let unknown = sentences::evidence(Why::NotTraced);
+    let Some(cause) = causes.first_mut().filter(|cause| cause.evidence == unknown && window.end == End::Switch) else {
+        return;
+    };
+    let Some(cpu) = machine.cpu(window.cpu) else { return };
+    let before = cpu.history.iter().rev().find(|segment| segment.t <= window.t3 && !segment.switched);
+    let Some(Doing::Task(task)) = before.filter(|segment| segment.t == window.t3).map(|segment| segment.doing) else {
+        return;
+    };
+    let known = machine.tasks.find(task.tid);
+    let comm = task.comm.or(known.and_then(|known| known.comm));
+    (cause.tid, cause.comm) = (Some(task.tid), comm.map(|comm| comm.to_string()));
+    cause.scheduled = choose::scheduled(facts, task.tid, task.prio.or(known.and_then(|known| known.prio)));
+    cause.confidence = cause.confidence.min(Confidence::Medium);
+    sentences::evidence(Why::AtEnd).clone_into(&mut cause.evidence);
+}
+
+/// The lines have no CPU. `one`: all of them can be of one.
+pub(super) fn without_cpu(victim: &mut Victim, one: bool) {
+    victim.cpu = None;
+    if !one {
+        let evidence = sentences::evidence(Why::WithoutCpu);
+        victim.causes = vec![rtla::cause(Class::Unaccounted, victim.latency_ns, Confidence::Medium, evidence)];
+        (victim.chain, victim.coverage, victim.unaccounted_ns) = (Vec::new(), 0.0, victim.latency_ns);
+    }
+}
+
 fn is_softirq(machine: &Machine, cause: &mut Cause, why: Why) {
     let softirq = Label::new(Class::Softirq, Confidence::Suspected, why);
     (cause.class, cause.confidence, cause.tid, cause.comm) = (softirq.class, softirq.confidence, None, None);
@@ -200,7 +270,11 @@ fn functions(machine: &Machine, window: &Window, cause: &Cause) -> Option<String
         (Class::Softirq, None) => Whose::Softirq,
         _ => return None,
     };
-    functions::most(machine.cpu(window.cpu)?, whose, window.waking.t2, window.t3).map(|most| most.place)
+    let cpu = machine.cpu(window.cpu)?;
+    let most = functions::most(cpu, whose, window.waking.t2, window.t3).map(|most| most.place);
+    most.or_else(|| {
+        functions::preempted(cpu, cause.tid?, window.waking.t2).filter(|_| cause.class == Class::PreemptionDisabled)
+    })
 }
 
 /// Who waits for the lock of `owner`, and who for the one that that thread holds.
@@ -267,7 +341,8 @@ pub(super) fn learned(victim: &mut Victim, machine: &Machine, facts: &Facts) {
     victim.comm = victim.comm.take().or(comm.map(|comm| comm.to_string()));
     let prio = |tid: i32| machine.tasks.find(tid).and_then(|known| known.prio);
     let Some(own) = victim.tid.and_then(prio) else { return };
-    for cause in victim.causes.iter_mut().filter(|cause| cause.class == Class::Unaccounted) {
+    let unknown = sentences::evidence(Why::NoPrio);
+    for cause in victim.causes.iter_mut().filter(|cause| cause.evidence == unknown) {
         let Some((tid, prio)) = cause.tid.and_then(|tid| Some((tid, prio(tid)?))) else { continue };
         cause.scheduled = choose::scheduled(facts, tid, Some(prio));
         let class = match prio {

@@ -31,8 +31,10 @@ impl View<'_> {
             return Some(Label::new(Class::Unaccounted, High, Why::NoPrio).of(task));
         };
         // Above all, SCHED_DEADLINE included, whatever its figure (kernel/sched/stop_task.c).
-        if task.comm.is_some_and(|comm| sentences::is_stopper(&comm.to_string())) {
-            return Some(Label::new(Class::HigherPriority, High, Why::Ran).of(Running { prio: Some(prio), ..task }));
+        if prio <= 0 && task.comm.is_some_and(|comm| sentences::is_stopper(&comm.to_string())) {
+            return Some(
+                Label::new(Class::HigherPriority, self.sure(), Why::Ran).of(Running { prio: Some(prio), ..task }),
+            );
         }
         let ordinary = prio >= 100 && own >= 100;
         let class = match prio {
@@ -53,8 +55,18 @@ impl View<'_> {
                 Label::new(class, Confidence::Suspected, Why::Around).of(Running { prio: Some(prio), ..task }),
             );
         }
-        let (sure, why) = if task.changed { (Confidence::Medium, Why::Changed) } else { (High, why) };
+        // Which of two ordinary threads the scheduler prefers is in no event.
+        let (sure, why) = match task.changed {
+            true => (Confidence::Medium, Why::Changed),
+            false if ordinary => (Confidence::Medium, why),
+            false => (self.sure(), why),
+        };
         Some(Label::new(class, sure, why).of(Running { prio: Some(prio), ..task }))
+    }
+
+    /// That a thread ran: without events of interrupts, their time counts for it.
+    fn sure(&self) -> Confidence {
+        if self.machine.seen.interrupts == 0 { Confidence::Medium } else { Confidence::High }
     }
 
     /// The section that most of a piece lies in.

@@ -5,20 +5,26 @@ use super::machine::{End, Machine, Window};
 use super::tasks::{Known, MOVES, Waking};
 use super::view::thread_class;
 use punctual_model::Class;
-use punctual_trace::{Comm, Context, Event, Kind, LatencyHeader, Task};
+use punctual_trace::{Context, Event, Kind, LatencyHeader, Task};
+
+/// Lines of one wakeup are closer, ns.
+const AGAIN: u64 = 1_000_000;
 
 impl Machine {
-    /// Of the threads that were woken and did not run yet, the one that waits longest: tid, name, since when at least, ns.
-    pub fn waits(&self, wanted: impl Fn(i32, &Known) -> bool) -> Option<(i32, Option<Comm>, u64)> {
-        let waiting = self.tasks.iter().filter(|(tid, known)| wanted(*tid, known)).filter_map(|(tid, known)| {
-            let waking = known.waking.as_ref()?;
-            // Without switches, and without events of its CPU, nothing shows that it did not run.
-            let cpu = waking.path.last().map_or(waking.from_cpu, |(_, cpu)| *cpu);
-            let is_seen = self.cpu(cpu).and_then(|cpu| cpu.last).is_some_and(|last| last > waking.t2);
-            (is_seen || self.seen.switches > 0).then_some(())?;
-            Some((tid, known.comm, self.now.checked_sub(waking.t2)?))
-        });
-        waiting.max_by_key(|(tid, _, waited)| (*waited, *tid))
+    /// Of the threads that were woken and did not run yet, the one that waits longest, until now.
+    pub fn waits(&self, wanted: impl Fn(i32, &Known) -> bool) -> Option<Window> {
+        let waiting =
+            self.tasks.iter().filter(|(tid, known)| *tid != 0 && wanted(*tid, known)).filter_map(|(tid, known)| {
+                let waking = known.waking.as_ref()?;
+                // Without switches, and without events of its CPU, nothing shows that it did not run.
+                let cpu = waking.path.last().map_or(waking.from_cpu, |(_, cpu)| *cpu);
+                let is_seen = self.cpu(cpu).and_then(|cpu| cpu.last).is_some_and(|last| last > waking.t2);
+                (is_seen || self.seen.switches > 0).then_some(())?;
+                let t3 = self.now.max(waking.t2);
+                let waking = Waking { t0: waking.t2, t1: None, ..(**waking).clone() };
+                Some(Window { tid, comm: known.comm, prio: known.prio, cpu, waking, t3, end: End::Open })
+            });
+        waiting.max_by_key(|window| (window.t3 - window.waking.t2, window.tid))
     }
 
     /// The wakeup of a wakeup tracer's header whose switch was cut off.
@@ -126,7 +132,9 @@ impl Machine {
             return;
         }
         let target = target.unwrap_or(event.cpu);
-        if self.tasks.see(task).waking.is_none() {
+        // No thread that waits for a CPU is woken again: it ran meanwhile, in lines that are missing. One wakeup has several lines in some tracers.
+        let before = self.tasks.see(task).waking.as_ref().map(|waking| waking.queued.unwrap_or(u64::MAX));
+        if before.is_none_or(|queued| t.saturating_sub(queued) > AGAIN) {
             self.waking(event, task, Some(target));
         }
         let Some(waking) = self.tasks.get(task.tid).waking.as_mut() else { return };

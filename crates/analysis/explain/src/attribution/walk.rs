@@ -57,6 +57,15 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// A less urgent thread, or none, was chosen after the thread was queued: it had run before, or is kept from running.
+    pub fn passed_over(&self) -> bool {
+        let View { machine, window, .. } = self.view;
+        let queued = window.waking.queued.unwrap_or(window.waking.t2);
+        let Some(cpu) = machine.cpu(window.cpu) else { return false };
+        let later = cpu.history.iter().rev().take_while(|segment| segment.t > queued);
+        later.filter(|segment| segment.switched).any(|segment| self.view.is_low(segment.doing))
+    }
+
     pub fn give_up(&mut self) {
         let label = Label::new(Class::Unaccounted, Confidence::Suspected, Why::NotTraced);
         self.tally.add(label, self.view.window.t3 - self.view.window.waking.t0);
@@ -146,13 +155,19 @@ fn rule(view: &View, piece: &Piece, place: Place) -> Ruling {
             let brief = view.machine.name(name) == "local_timer";
             gap::whole(view, piece, place, label, brief)
         }
-        Doing::Nmi => Label::new(Class::Irq, High, Why::Nested).doing(What::Nmi),
+        Doing::Nmi => {
+            // Functions of NMIs, and flags, show two of them like one.
+            let (sure, why) = if view.machine.seen.nmis > 0 { (High, Why::Nested) } else { (Medium, Why::ByFlags) };
+            Label::new(Class::Irq, sure, why).doing(What::Nmi)
+        }
         Doing::Soft(_, Some(task)) if carrier::passes_softirq(view, task, early) => {
             return gap::low(view, piece, place, Some(task));
         }
         Doing::Soft(vec, task) => {
-            let sure = if early { Medium } else { High };
-            let label = Label::new(Class::Softirq, sure, Why::Nested).doing(What::Softirq(vec));
+            let by_flags = vec == super::inside::SOFTIRQ;
+            let sure = if early || by_flags { Medium } else { High };
+            let why = if by_flags { Why::ByFlags } else { Why::Nested };
+            let label = Label::new(Class::Softirq, sure, why).doing(What::Softirq(vec));
             let thread = task.filter(|task| thread_class(task.comm).is_some());
             match (thread, place.passed_over) {
                 (Some(task), Some(passed_over)) if view.is_low(Doing::Task(task)) => passed_over.of(task),
@@ -162,6 +177,9 @@ fn rule(view: &View, piece: &Piece, place: Place) -> Ruling {
         }
         Doing::Idle => return gap::low(view, piece, place, None),
         Doing::Task(task) => match view.task(task, place.wanted).filter(|label| !kept(view, piece, label)) {
+            Some(label) if label.class == Class::SamePriority && gap::is_way_out(view, piece) => {
+                Label::new(Class::Unaccounted, Medium, Why::WayOut).of(task)
+            }
             Some(label) => return label.with_stalls(),
             None => return gap::low(view, piece, place, Some(task)),
         },

@@ -10,5 +10,6 @@ mod reported;
 mod rules;
 mod samples;
 mod sections;
+mod stated;
 mod timeline;
 mod ways;

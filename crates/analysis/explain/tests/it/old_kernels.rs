@@ -440,7 +440,7 @@ fn activations_are_wakeups_and_one_that_never_runs_is_named() {
     let said = first(&text);
     assert!(said.contains("mixer (RT 72, pid 2675)"), "{said}");
     assert!(
-        said.contains("IRQ_18 (pid 1674) was woken and did not run before the trace ends, for 504 µs at least"),
+        said.starts_with("IRQ_18 (RT 70, pid 1674) was woken and did not run before the trace ends, for 504 µs at least: mixer (RT 72, pid 2675) ran"),
         "{said}"
     );
 }
@@ -451,7 +451,8 @@ fn without_a_switch_nobody_did_not_run() {
                 ctl-179   [000] d.h5  1495.309336: sched_waking: comm=ui pid=58 prio=120 target_cpu=006\n";
     let found = explained(text);
     assert_eq!((found.victims.len(), found.answer), (0, None));
-    assert!(found.notes[0].starts_with("no sched_switch events were read"), "{:?}", found.notes);
+    let missing = "the lines cover 3.42 ms of ctl (pid 179) on CPU 0; no sched_switch events were read";
+    assert!(found.notes[0].starts_with(missing), "{:?}", found.notes);
 }
 
 #[test]
@@ -473,8 +474,6 @@ fn a_header_without_its_first_line_and_commented_lines_are_read() {
 #[test]
 fn lines_without_what_stands_before_an_event_are_refused_with_one_of_them() {
     for text in [
-        " [000] 154.892148: sched_waking: comm=sugov:4 pid=491 prio=-1 target_cpu=007\n",
-        " 16169.624862:   io:24817 [112] S ==> web:15144 [120]\n",
         "sched_stat_wait: comm=rcu_preempt pid=14 delay=4936139545261 [ns]\n",
         "  <idle>-0     [000] ... sched_wakeup:         ctl:1171 [4] success=1 CPU:002\n",
     ] {

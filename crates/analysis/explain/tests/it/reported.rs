@@ -119,8 +119,11 @@ fn what_a_hostile_reader_found() {
         let verdict = verdict(name);
         assert!(verdict.contains(expected) && !verdict.contains(never), "{name}: {verdict}");
     }
-    let waits = "ctl (pid 77) was woken and did not run before the trace ends, for 54.9 ms at least";
-    assert_eq!(explained("never_ran.txt").answer.as_deref(), Some(waits));
+    let answer = explained("never_ran.txt").answer.unwrap_or_default();
+    assert!(
+        answer.contains(", pid 77) was woken and did not run before the trace ends, for 54.9 ms at least"),
+        "{answer}"
+    );
 }
 
 /// "RT throttling activated" in one trace says nothing about another one behind it.

@@ -1,7 +1,7 @@
 //! The body of an event line: dispatches to the parser of the event.
 
 use super::names::Names;
-use super::scan::{find, number, skip_spaces, split, text, trim};
+use super::scan::{find, number, skip_spaces, split, text, trim, word};
 use super::{irq, noise, sched, timer};
 use crate::event::Kind;
 use crate::words::Name;
@@ -28,6 +28,9 @@ impl Bodies {
         let body = without_difference(trim(body));
         if let Some((name, rest)) = event_name(body) {
             return self.named(name, skip_spaces(rest));
+        }
+        if let Some(known) = self.without_colon(body) {
+            return known;
         }
         match body.first() {
             Some(b'#') => self.sample(body),
@@ -59,9 +62,10 @@ impl Bodies {
                 .or_else(|| irq::read(name, rest, names))
                 .or_else(|| noise::read(name, rest, names)),
         };
-        // Whoever pasted it may have written a remark behind it.
+        // Whoever pasted it may have written a remark behind it, or set its fields apart.
         let known = match read(rest) {
             Some(Some(kind)) => Some(Some(kind)),
+            Some(None) if find(rest, b"  ").is_some() => read(&single_spaced(rest)),
             other => without_remark(rest).map_or(other, read),
         };
         let names = &mut self.names;
@@ -73,9 +77,28 @@ impl Bodies {
         }
     }
 
+    /// `irq_handler_entry   irq=343 name=dwc3`: an event that is known, with all of its fields.
+    fn without_colon(&mut self, body: &[u8]) -> Option<Body> {
+        const FIRST: [&[u8]; 5] = [b"comm=", b"prev_comm=", b"irq=", b"vec=", b"vector="];
+        let (name, rest) = word(body);
+        let rest = skip_spaces(rest);
+        FIRST.iter().any(|field| rest.starts_with(field)).then_some(())?;
+        match self.named(name, &single_spaced(rest)) {
+            Body::Kind(Kind::Other { .. }) => None,
+            known => Some(known),
+        }
+    }
+
     fn other(&mut self, name: &[u8], rest: &[u8]) -> Body {
-        // A synthetic event with a latency is an answer (Documentation/trace/histogram.rst).
-        let body = (self.keep || name.ends_with(b"lat") || name.ends_with(b"latency")).then(|| text(rest, MOST).into());
+        // A synthetic event with a latency is an answer (Documentation/trace/histogram.rst), and so is what a monitor of runtime
+        // verification reports.
+        let kept = self.keep
+            || name.ends_with(b"lat")
+            || name.ends_with(b"latency")
+            || name.ends_with(b"latspot")
+            || name.starts_with(b"workqueue_")
+            || rest.starts_with(b"event ");
+        let body = kept.then(|| text(rest, MOST).into());
         Body::Kind(Kind::Other { name: self.names.get(name), body })
     }
 
@@ -130,6 +153,11 @@ pub(super) fn without_remark(rest: &[u8]) -> Option<&[u8]> {
     let starts = [&b" <="[..], b" <-", b"\t<-", b"\t<=", b" //", b" #"];
     let at = starts.iter().filter_map(|start| find(rest, start)).min()?;
     rest.get(..at).map(trim)
+}
+
+fn single_spaced(s: &[u8]) -> Vec<u8> {
+    let words: Vec<&[u8]> = s.split(|b| *b == b' ').filter(|word| !word.is_empty()).collect();
+    words.join(&b' ')
 }
 
 fn is_print(name: &[u8]) -> bool {

@@ -25,7 +25,7 @@ pub(crate) struct Graph<'a> {
 /// ` 17.170967 |   0)  bash-123  | d..1. | ! 153.437 us  |  /* sched_waking: … */`; all but the CPU and the text are optional columns. In
 /// latency format the time is `153 us`.
 pub(crate) fn line(line: &[u8]) -> Option<Graph<'_>> {
-    let s = skip_spaces(line);
+    let s = without_stamp(skip_spaces(line));
     let (time, s) = match seconds(s) {
         Some((time, Some(_), rest)) => (Some(time), skip_spaces(skip_spaces(rest).strip_prefix(b"|")?)),
         Some((us, None, rest)) if skip_spaces(rest).starts_with(b"us") => {
@@ -59,6 +59,31 @@ pub(crate) fn line(line: &[u8]) -> Option<Graph<'_>> {
     (columns > 0).then_some(Graph { cpu, time, task, flags, duration_ns, event, function: (indent, text) })
 }
 
+/// A dump to the kernel's log has the time at which it was printed before each line: `[  210.331114]  4)`.
+fn without_stamp(s: &[u8]) -> &[u8] {
+    let stamp = s.strip_prefix(b"[").and_then(|s| seconds(skip_spaces(s)));
+    let rest = stamp.filter(|(_, decimals, _)| decimals.is_some()).and_then(|(.., rest)| rest.strip_prefix(b"] "));
+    rest.map_or(s, skip_spaces)
+}
+
+/// `! 222.282 us |      }` behind `funcgraph_exit:`, and `|  f() {` behind `funcgraph_entry:`, as trace-cmd prints them.
+pub(crate) fn of_event<'a>(body: &'a [u8], prefix: &super::prefix::Prefix) -> Option<Graph<'a>> {
+    let body = trim(body).strip_prefix(b"funcgraph_")?;
+    let body = body.strip_prefix(b"entry:").or_else(|| body.strip_prefix(b"exit:"))?;
+    let at = memchr::memchr(b'|', body)?;
+    let (column, rest) = (trim(body.get(..at)?), body.get(at + 1..)?);
+    let indent = rest.len() - skip_spaces(rest).len();
+    Some(Graph {
+        cpu: prefix.cpu,
+        time: Some(prefix.time),
+        task: (prefix.tid >= 0).then_some((prefix.comm, prefix.tid)),
+        flags: prefix.flags,
+        duration_ns: duration(column),
+        event: None,
+        function: (indent, trim(rest)),
+    })
+}
+
 /// `! 153.437 us`: the mark classifies it.
 fn duration(column: &[u8]) -> Option<u64> {
     let figure = trim(column.strip_suffix(b"us")?);
@@ -68,6 +93,14 @@ fn duration(column: &[u8]) -> Option<u64> {
     // Read as seconds, it is too large by 10⁶; long times have no decimals.
     let ns = if decimals.is_some() { ns / 1_000_000 } else { ns.checked_mul(1000)? };
     trim(rest).is_empty().then_some(ns)
+}
+
+impl Graph<'_> {
+    /// The text was wrapped: behind the last column, or in the name behind an end.
+    pub(crate) fn is_cut(&self) -> bool {
+        let (_, text) = self.function;
+        text.is_empty() || text.starts_with(b"} /*") && !text.ends_with(b"*/")
+    }
 }
 
 const DEPTH: usize = 128;
@@ -124,7 +157,7 @@ impl Calls {
             None => open.pop_if(|last| last.indent == indent),
         };
         // Of one that began before the text does, the name may stand behind its end.
-        let comment = text.strip_prefix(b"} /* ").and_then(|rest| callee(rest, b" */"));
+        let comment = text.strip_prefix(b"} /*").and_then(|rest| callee(trim(rest), b" */"));
         let orphans = self.ended.entry(graph.cpu).or_default();
         let ended = ended.or_else(|| {
             // What ended before at a deeper indentation was in it.

@@ -10,6 +10,7 @@ mod lines;
 mod names;
 mod noise;
 mod old;
+mod order;
 mod prefix;
 mod reader;
 mod repair;
@@ -41,6 +42,8 @@ const SOFT_WRAPS: usize = 64;
 
 pub(crate) struct TextSource<R> {
     lines: Lines<R>,
+    /// Numbers of the lines of a text that was put in order.
+    numbers: Vec<u64>,
     reader: Reader,
     queue: VecDeque<Event>,
     joined: Vec<u8>,
@@ -48,11 +51,18 @@ pub(crate) struct TextSource<R> {
 }
 
 impl<R: Read> TextSource<R> {
-    /// `head` holds the bytes already read from `input`. Fails if no trace is found.
+    /// `head` holds the bytes already read from `input`, up to [`crate::HEAD`] if there are as many. Fails if no trace is found.
     pub(crate) fn new(head: &[u8], input: R, options: Options) -> Result<TextSource<R>, TraceError> {
+        let whole = (head.len() as u64) < crate::HEAD;
+        let (ordered, numbers) = whole.then(|| order::sorted(head)).flatten().unzip();
+        let mut reader = Reader::new(options, !has_events(head));
+        if ordered.is_some() {
+            reader.info.note(Damage::Repaired { how: "lines out of order" }, Place::Whole);
+        }
         let mut source = TextSource {
-            lines: Lines::new(head, input),
-            reader: Reader::new(options),
+            lines: Lines::new(ordered.as_deref().unwrap_or(head), input),
+            numbers: numbers.unwrap_or_default(),
+            reader,
             queue: VecDeque::new(),
             joined: Vec::new(),
             scratch: Vec::new(),
@@ -79,7 +89,7 @@ impl<R: Read> TextSource<R> {
                 return Some(event);
             }
             let Some(span) = self.lines.advance() else { return self.finish() };
-            let number = self.lines.number;
+            let number = self.number();
             let line = self.lines.get(span);
             searched += line.len() as u64 + 1;
             if searching && searched > SEARCH && self.reader.info.format == Format::Unknown {
@@ -146,7 +156,10 @@ impl<R: Read> TextSource<R> {
         let Some(span) = self.lines.peek() else { return false };
         repair::clean(self.lines.get(span), &mut self.scratch);
         let next = self.scratch.trim_ascii();
-        let starts_anew = next.is_empty() || next.starts_with(b"#") || repair::is_omission(next);
+        let starts_anew = next.is_empty()
+            || next.starts_with(b"#")
+            || repair::is_omission(next)
+            || graph::line(next).is_some_and(|line| !line.is_cut());
         if starts_anew || (!soft && !matches!(front(&self.scratch, self.reader.latency), Front::Other)) {
             return false;
         }
@@ -155,8 +168,7 @@ impl<R: Read> TextSource<R> {
             let (raw, _) = repair::unquote(self.lines.get(span));
             self.joined.extend_from_slice(raw.trim_ascii_end());
         } else {
-            self.joined.push(b' ');
-            self.joined.extend_from_slice(next);
+            repair::join(&mut self.joined, next);
         }
         self.lines.advance();
         self.joined.len() < 8192
@@ -173,6 +185,11 @@ impl<R: Read> TextSource<R> {
         }
     }
 
+    fn number(&self) -> u64 {
+        let number = self.lines.number;
+        self.numbers.get((number as usize).wrapping_sub(1)).copied().unwrap_or(number)
+    }
+
     fn finish(&mut self) -> Option<Event> {
         if let Some(error) = self.lines.error.take() {
             let what = format!("the rest of the input: {error}");
@@ -181,20 +198,32 @@ impl<R: Read> TextSource<R> {
         if std::mem::take(&mut self.lines.cut) {
             self.reader.info.note(Damage::LimitReached { what: "length of a line" }, Place::Whole);
         }
-        if std::mem::take(&mut self.lines.unfinished) && self.reader.event_line == self.lines.number {
-            self.reader.info.note(Damage::Truncated { inside: "the last line" }, Place::Line(self.lines.number));
+        if std::mem::take(&mut self.lines.unfinished) && self.reader.event_line == self.number() {
+            self.reader.info.note(Damage::Truncated { inside: "the last line" }, Place::Line(self.number()));
         }
         self.reader.compare_with_header();
         self.reader.take_held()
     }
 }
 
+/// Has an event with its thread, CPU and time.
+fn has_events(head: &[u8]) -> bool {
+    let mut cleaned = Vec::new();
+    head.split(|b| *b == b'\n').any(|line| {
+        repair::clean(line, &mut cleaned);
+        matches!(front(&cleaned, false), Front::Event(..) | Front::Cut)
+    })
+}
+
 /// `34533 [017]: sched_wakeup: pid=34512 …`: perf of 2.6.31 and 2.6.32 without its column of times.
 fn untimed(head: &[u8]) -> Option<TraceError> {
     const EVENTS: [&[u8]; 4] = [b"sched_wakeup:", b"sched_waking:", b"sched_switch:", b"sched_migrate_task:"];
     let is_event = |line: &[u8]| {
-        let event = memchr::memmem::find(line, b"]:").and_then(|at| line.get(at + 2..));
-        event.is_some_and(|event| EVENTS.iter().any(|name| event.trim_ascii_start().starts_with(name)))
+        // Flag columns may stand before it.
+        let behind = memchr::memchr(b']', line).and_then(|at| line.get(at + 1..)).unwrap_or_default();
+        let behind = behind.strip_prefix(b":").unwrap_or(behind).trim_ascii_start();
+        let columns = scan::word(behind).1.trim_ascii_start();
+        [behind, columns].iter().any(|event| EVENTS.iter().any(|name| event.starts_with(name)))
     };
     head.split(|b| *b == b'\n').any(is_event).then_some(TraceError::Untimed)
 }

@@ -7,7 +7,9 @@ use crate::words::Comm;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Prefix {
     pub comm: Option<Comm>,
+    /// −1 in a line without its thread.
     pub tid: i32,
+    /// 0 in a line without its CPU.
     pub cpu: u32,
     pub flags: Option<Flags>,
     /// Nanoseconds, or ticks if `decimals` is `None`.
@@ -59,6 +61,37 @@ fn normal(line: &[u8]) -> Front<'_> {
         return Front::Event(Prefix { comm, tid, cpu, flags, time, decimals, style }, body);
     }
     Front::Other
+}
+
+/// A line of which its thread or its CPU is missing: `[007] 154.892213: …`, `<idle>-0  6.594695: …`, `16169.624862: …`. The second value: is
+/// the CPU there?
+pub(crate) fn partial(line: &[u8]) -> Option<(Prefix, bool, &[u8])> {
+    let line = line.trim_ascii();
+    let is_time = |word: &[u8]| matches!(seconds(word), Some((_, Some(3..), [])));
+    let (at, end) = memchr::memchr_iter(b':', line).take(4).find_map(|end| {
+        let before = line.get(..end)?;
+        let at = before.iter().rposition(|b| matches!(b, b' ' | b'\t')).map_or(0, |at| at + 1);
+        is_time(before.get(at..)?).then_some((at, end))
+    })?;
+    let (time, decimals, _) = seconds(line.get(at..end)?)?;
+    let mut before = line.get(..at)?.trim_ascii_end();
+    let columns = before.iter().rposition(|b| matches!(b, b' ' | b'\t')).map_or(0, |at| at + 1);
+    let flags = Flags::from_columns(before.get(columns..)?);
+    if flags.is_some() {
+        before = before.get(..columns)?.trim_ascii_end();
+    }
+    let open = memchr::memrchr(b'[', before).filter(|_| before.ends_with(b"]"));
+    let cpu: Option<u32> = open.and_then(|open| whole(before.get(open + 1..before.len() - 1)?));
+    if cpu.is_some() {
+        before = before.get(..open?)?.trim_ascii_end();
+    }
+    let (comm, tid) = match before {
+        [] => (None, -1),
+        // Some leave out the number of the thread.
+        who => task(who).map(|(comm, tid, _)| (comm, tid)).or_else(|| Some((Some(one_word(who)?), -1)))?,
+    };
+    let prefix = Prefix { comm, tid, cpu: cpu.unwrap_or(0), flags, time, decimals, style: Style::Normal };
+    Some((prefix, cpu.is_some(), line.get(end + 1..)?))
 }
 
 /// Flag columns, time, number of its decimals, rest.

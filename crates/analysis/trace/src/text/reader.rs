@@ -5,7 +5,7 @@ use super::graph::{self, Calls, Graph};
 use super::header::{self, Header};
 use super::names::Names;
 use super::old::{Found, Old};
-use super::prefix::{Front, Prefix, Style, front};
+use super::prefix::{self, Front, Prefix, Style, front};
 use super::sched::Line;
 use super::{loss, old, repair, restart, rtla, scan, summary};
 use crate::Options;
@@ -39,6 +39,11 @@ pub(super) struct Reader {
     last_style: Option<Style>,
     events: u64,
     compared: bool,
+    /// Threads or CPUs may be missing in its lines, and are.
+    may_be_partial: bool,
+    is_partial: bool,
+    /// The last event without its kind: a stack may follow.
+    last_event: Option<Event>,
     pub(super) event_line: u64,
 }
 
@@ -53,7 +58,8 @@ pub(super) enum Read1 {
 }
 
 impl Reader {
-    pub(super) fn new(options: Options) -> Reader {
+    /// `may_be_partial`: the beginning of the text has no event with its thread, CPU and time.
+    pub(super) fn new(options: Options, may_be_partial: bool) -> Reader {
         Reader {
             info: TraceInfo::default(),
             bodies: Bodies { names: Names::new(), keep: options.bodies },
@@ -71,6 +77,9 @@ impl Reader {
             last_style: None,
             events: 0,
             compared: false,
+            may_be_partial,
+            is_partial: false,
+            last_event: None,
             event_line: 0,
         }
     }
@@ -98,7 +107,7 @@ impl Reader {
             .last()
             .filter(|header| prefix.style == Style::Latency && header.tid == Some(tid) && tid != 0);
         let comm = whole.and_then(|header| header.task).or(prefix.comm);
-        let event = |kind| Event { t_ns: prefix.time, cpu, tid: Some(tid), comm, flags, kind };
+        let event = |kind| Event { t_ns: prefix.time, cpu, tid: Some(tid).filter(|tid| *tid >= 0), comm, flags, kind };
         if prefix.style == Style::Latency {
             let before = self.last_task.replace((cpu, tid, comm));
             if let Some(line) = old::line(scan::trim(body)) {
@@ -119,6 +128,9 @@ impl Reader {
                     }
                 };
             }
+        }
+        if let Some(found) = graph::of_event(body, prefix) {
+            self.calls.line(&found, &mut self.info.longest_call);
         }
         match self.bodies.read(body, Line { tid, comm }) {
             Body::Kind(kind) => Read1::Event(event(kind)),
@@ -168,7 +180,10 @@ impl Reader {
             return Read1::Known;
         }
         if let Some(found) = graph::line(line) {
-            return self.graph(&found);
+            return match found.is_cut() {
+                true => Read1::Partial(None, self.bodies.names.get(b"line of function_graph")),
+                false => self.graph(&found),
+            };
         }
         match header::read(line, &mut self.info) {
             Header::Begins => return self.begin(queue),
@@ -182,6 +197,14 @@ impl Reader {
             }
             Header::Known => return Read1::Known,
             Header::No => {}
+        }
+        if matches!(trimmed, b"kernel_stack:" | b"<stack trace>")
+            && let Some(event) = self.last_event.clone()
+        {
+            return Read1::Event(Event { kind: Kind::Stack { frames: Box::default() }, ..event });
+        }
+        if let Some(event) = self.partial(line) {
+            return event;
         }
         if trimmed.is_empty() || trimmed.starts_with(b"#") || header::report(line, &mut self.info) {
             return Read1::Known;
@@ -203,6 +226,27 @@ impl Reader {
                 Read1::Nothing
             }
         }
+    }
+
+    /// A scheduler or interrupt event without its thread or CPU, in a text that has no other ones.
+    fn partial(&mut self, line: &[u8]) -> Option<Read1> {
+        let (prefix, has_cpu, body) =
+            prefix::partial(line).filter(|(_, has_cpu, _)| *has_cpu || self.may_be_partial)?;
+        let (tid, comm) = (prefix.tid, prefix.comm);
+        let kind = match self.bodies.read(body, Line { tid, comm }) {
+            Body::Kind(Kind::Other { .. } | Kind::Print { .. } | Kind::Function { parent: None, .. }) => {
+                super::sched::switch_short(scan::trim(body))?
+            }
+            Body::Kind(Kind::Function { .. }) if !self.is_partial => return None,
+            Body::Kind(kind) => kind,
+            Body::Stack | Body::Incomplete(_) => return None,
+        };
+        self.learn(&prefix);
+        self.is_partial = true;
+        self.info.without_cpu |= !has_cpu;
+        self.style = Some(prefix.style);
+        let Prefix { time: t_ns, cpu, flags, .. } = prefix;
+        Some(Read1::Event(Event { t_ns, cpu, tid: Some(tid).filter(|tid| *tid >= 0), comm, flags, kind }))
     }
 
     fn graph(&mut self, found: &Graph) -> Read1 {
@@ -275,6 +319,10 @@ impl Reader {
             }
         }
         self.last = Some(event.t_ns);
+        if !matches!(event.kind, Kind::Stack { .. }) {
+            let Event { t_ns, cpu, tid, comm, flags, .. } = event;
+            self.last_event = Some(Event { t_ns, cpu, tid, comm, flags, kind: Kind::Restart });
+        }
         if self.last_cpu.replace(event.cpu) != Some(event.cpu) && self.cpus.len() < CPUS {
             self.cpus.insert(event.cpu);
         }

@@ -94,6 +94,16 @@ pub(crate) fn clean(line: &[u8], out: &mut Vec<u8>) -> Option<&'static str> {
     quoted.then_some("quoting")
 }
 
+/// Joins a wrapped line with the next one.
+pub(crate) fn join(line: &mut Vec<u8>, next: &[u8]) {
+    // Within a time there is no blank.
+    let in_time = line.ends_with(b".") && next.first().is_some_and(u8::is_ascii_digit);
+    if !in_time {
+        line.push(b' ');
+    }
+    line.extend_from_slice(next);
+}
+
 /// Strips leading `> `, `>> ` and `| `.
 pub(crate) fn unquote(line: &[u8]) -> (&[u8], bool) {
     let mut rest = line;

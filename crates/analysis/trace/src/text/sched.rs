@@ -36,6 +36,9 @@ pub(crate) fn read(name: &[u8], s: &[u8]) -> Option<Option<Kind>> {
 }
 
 fn switch(s: &[u8]) -> Option<Kind> {
+    if s.starts_with(b"prev_pid=") {
+        return switch_nameless(s);
+    }
     let Some(s) = s.strip_prefix(b"prev_comm=") else { return switch_short(s) };
     let (comm, s) = comm_until(s, b" prev_pid=")?;
     let (tid, s) = signed(s)?;
@@ -61,8 +64,16 @@ fn priority<'s>(s: &'s [u8], key: &[u8]) -> Option<(Option<i64>, &'s [u8])> {
     }
 }
 
+/// Some leave the names out.
+fn switch_nameless(s: &[u8]) -> Option<Kind> {
+    let number = |key: &[u8]| field(s, key).and_then(whole_i32);
+    let task = |pid: &[u8], prio: &[u8]| Some(Task { tid: number(pid)?, comm: None, prio: number(prio) });
+    let (prev, next) = (task(b"prev_pid", b"prev_prio")?, task(b"next_pid", b"next_prio")?);
+    Some(Kind::SchedSwitch { prev, prev_state: state_of(field(s, b"prev_state")?)?, next })
+}
+
 /// trace-cmd: `cyclictest:248 [120] R ==> rcuc/0:23 [98]`; Linux 2.6.31: `task cyclictest:248 [120] (R) ==> rcuc/0:23 [98]`.
-fn switch_short(s: &[u8]) -> Option<Kind> {
+pub(crate) fn switch_short(s: &[u8]) -> Option<Kind> {
     let s = s.strip_prefix(b"task ").unwrap_or(s);
     let (prev, next) = split(s, b" ==> ")?;
     let (prev, state) = short(prev)?;

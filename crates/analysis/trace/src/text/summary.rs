@@ -21,7 +21,11 @@ pub(super) fn summary(head: &[u8]) -> Option<TraceError> {
     let head = String::from_utf8_lossy(&lines.by_ref().collect::<Vec<_>>().join(&b'\n')).into_owned();
     let table = |what: String, next| Some(TraceError::Summary { what, next });
     if let Some((_, what)) = TABLES.iter().find(|(mark, _)| head.contains(mark)) {
-        return table((*what).to_owned(), LATENCIES);
+        let worst = rtla(&head).or_else(|| maxima(&head)).map(|worst| format!(" ({worst})")).unwrap_or_default();
+        return table(format!("{what}{worst}"), LATENCIES);
+    }
+    if let Some(worst) = latmus(&head) {
+        return table(worst, EVENTS);
     }
     let rows = || head.lines().filter_map(|row| timehist(row, 3, false)).take(2).count() == 2;
     if head.contains("sch delay") || rows() {
@@ -44,7 +48,52 @@ pub(super) fn summary(head: &[u8]) -> Option<TraceError> {
         return table(format!("a histogram of a BPF tool, whose worst are {buckets}"), EVENTS);
     }
     let said = head.lines().find_map(|line| log(line.as_bytes()))?;
-    Some(TraceError::Log { said, next: EVENTS })
+    let place = stack(&head).map(|place| format!(", {place}")).unwrap_or_default();
+    Some(TraceError::Log { said: said + &place, next: EVENTS })
+}
+
+/// Rows of rtla's top: `0 #5823 | 24 0 1 24 | 1035 3 7 1035` of timerlat (the interrupt's and the thread's latency: current, min, avg, max), and
+/// of osnoise `0 #59 59000000 9432 99.98 2078 58 0 0 …` (runtime, noise, share, its most in a period, the longest single one, hardware).
+fn rtla(head: &str) -> Option<String> {
+    let rows = head.lines().filter_map(|line| {
+        let (cpu, rest) = line.trim().split_once(" #")?;
+        Some((cpu.trim().parse::<u32>().ok()?, rest))
+    });
+    let number = |word: &str| word.parse::<u64>().ok();
+    let worst = rows.filter_map(|(cpu, rest)| {
+        let columns: Vec<Vec<&str>> = rest.split('|').map(|column| column.split_whitespace().collect()).collect();
+        match columns.as_slice() {
+            [_, irq, thread, ..] if irq.len() >= 4 && thread.len() >= 4 => {
+                let (irq, thread) = (number(irq.last()?)?, number(thread.last()?)?);
+                Some((thread, format!("the worst thread latency is {thread} us on CPU {cpu}, where the interrupt's was {irq} us at most")))
+            }
+            [row] if row.len() >= 7 => {
+                let (single, hardware) = (number(row.get(5)?)?, number(row.get(6)?)?);
+                Some((single, format!("the longest single noise is {single} us on CPU {cpu}, where {hardware} noises came from hardware or a hypervisor")))
+            }
+            _ => None,
+        }
+    });
+    worst.max().map(|(_, text)| text)
+}
+
+/// `max:  11  17` below a histogram of rtla, and `# Max Latencies: 00012 00013` of cyclictest.
+fn maxima(head: &str) -> Option<String> {
+    let rows = head.lines().map(str::trim).filter_map(|line| {
+        line.strip_prefix("max:")
+            .or_else(|| line.strip_prefix("# Max Latencies:"))
+            .or_else(|| line.strip_prefix("ALL max:"))
+    });
+    let us = rows.flat_map(str::split_whitespace).filter_map(|word| word.parse::<u64>().ok()).max()?;
+    Some(format!("the worst latency is {us} us"))
+}
+
+/// `RTS|  10.119|  27.029|  31.204| …|  10.119|  31.204|` of EVL's latmus and Xenomai's latency; the last figure of a row is the worst so far.
+fn latmus(head: &str) -> Option<String> {
+    let rows = head.lines().map(str::trim).filter(|line| line.starts_with("RTD|") || line.starts_with("RTS|"));
+    let figures = rows.flat_map(|row| row.split('|').filter_map(|figure| figure.trim().parse::<f64>().ok()));
+    let worst = figures.filter(|us| us.fract() != 0.0).max_by(f64::total_cmp)?;
+    Some(format!("the lines of latmus or Xenomai's latency (the worst is {worst} us)"))
 }
 
 fn worst(head: &str, row: impl Fn(&str) -> Option<(f64, String)>) -> Option<(f64, String)> {
@@ -218,6 +267,33 @@ fn bucket(line: &str) -> Option<(&str, &str, u64)> {
     Some((range.0.trim(), range.1.trim(), count.trim().parse().ok()?))
 }
 
+/// `RIP: 0010:foo+0x12/0x34`, `pc : foo+0x12/0x34`, or the first frames of a call trace outside of the scheduler.
+fn stack(head: &str) -> Option<String> {
+    const FRAMES: usize = 4;
+    let function = |text: &str| {
+        let end = text.find("+0x")?;
+        let name = text.get(..end)?.rsplit([' ', ':', ']', '[']).next()?;
+        let is_name = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.'));
+        is_name.then(|| name.to_owned())
+    };
+    let at = head.lines().find_map(|line| {
+        let (_, rest) = line.split_once("RIP: ").or_else(|| line.split_once("pc : "))?;
+        function(rest)
+    });
+    if let Some(at) = at {
+        return Some(format!("in {at}"));
+    }
+    let frames = head.lines().skip_while(|line| !line.to_ascii_lowercase().contains("call trace")).skip(1);
+    // A frame with a question mark was only found on the stack.
+    let frames = frames.filter(|line| !line.contains(" ? ")).map_while(|line| match line.trim().ends_with("<TASK>") {
+        true => Some(None),
+        false => function(line).map(Some),
+    });
+    let scheduler = |name: &String| name.contains("schedule") || name.contains("dump_stack");
+    let named: Vec<String> = frames.flatten().skip_while(scheduler).take(FRAMES).collect();
+    (!named.is_empty()).then(|| format!("in {}", named.join(" ← ")))
+}
+
 /// A line of the kernel's log about lateness, and what it means.
 pub(super) fn log(line: &[u8]) -> Option<String> {
     const SAID: [(&str, &str); 12] = [
@@ -312,6 +388,20 @@ mod tests {
     }
 
     #[test]
+    fn tables_of_rtla_and_latmus_have_their_worst() {
+        let top = "   Timer Latency\nCPU COUNT | cur min avg max | cur min avg max\n 0 #823 | 24 0 1 24 | 1035 3 7 1035\n 1 #824 | 1 0 1 40 | 6 2 6 11\n";
+        let worst = "the table of rtla timerlat top (the worst thread latency is 1035 us on CPU 0, where the interrupt's was 24 us at most)";
+        assert!(said(top).starts_with(worst), "{}", said(top));
+        let noise =
+            "RTLA osnoise\nCPU Period Runtime Noise % CPU Aval\n 0 #59 59000000 9432 99.98401 2078 58 3 0 10 20 30\n";
+        assert!(said(noise).contains("single noise is 58 us on CPU 0, where 3 noises"), "{}", said(noise));
+        let hist = "# RTLA timerlat histogram\nIndex IRQ-000 Thr-000\n0 591157 0\nover: 0 0\nmax: 11 17\n";
+        assert!(said(hist).contains("(the worst latency is 17 us)"), "{}", said(hist));
+        let latmus = "RTT|  00:00:01  (user, 1000 us period)\nRTD| 26.675| 26.951| 27.826| 0| 0| 26.675| 31.204\n";
+        assert!(said(latmus).contains("(the worst is 31.204 us)"), "{}", said(latmus));
+    }
+
+    #[test]
     fn the_kernels_log_is_told_for_what_it_says() {
         let said = said("[  12.3] sched: RT throttling activated\n");
         assert!(
@@ -320,5 +410,14 @@ mod tests {
             ),
             "{said}"
         );
+    }
+
+    #[test]
+    fn the_kernels_log_names_where_it_was() {
+        let log = "watchdog: BUG: soft lockup - CPU#3 stuck for 22s! [job:77]\nRIP: 0010:scan_pages+0x1c/0x20\n";
+        assert!(said(log).contains("names where, in scan_pages;"), "{}", said(log));
+        let log = "INFO: task job:77 blocked for more than 120 seconds.\nCall Trace:\n <TASK>\n __schedule+0x1/0x2\n ? stale+0x1/0x2\n \
+                   schedule+0x1/0x2\n __mutex_lock+0x1/0x2\n open_port+0x1/0x2 [nic]\n </TASK>\n";
+        assert!(said(log).contains(", in __mutex_lock ← open_port;"), "{}", said(log));
     }
 }

@@ -1,0 +1,110 @@
+//! Sentences of [`super::Spans`].
+
+use super::{FRAMES, On, Out, Who};
+use crate::attribution::options::ExplainOptions;
+use crate::attribution::{choose, section, sentences};
+use punctual_model::Scheduled;
+use punctual_trace::{Comm, Event, Symbol, Task};
+use punctual_units::Nanos;
+
+pub(super) fn comm_of(comm: Option<Comm>) -> Option<String> {
+    comm.map(|comm| comm.to_string())
+}
+
+pub(super) fn named((comm, tid): Who) -> String {
+    match tid {
+        Some(0) => "the idle task".to_owned(),
+        _ => Scheduled::default().thread(comm_of(comm).as_deref(), tid),
+    }
+}
+
+pub(super) fn who(options: &ExplainOptions, task: &Task) -> String {
+    match task.tid {
+        0 => "the idle task".to_owned(),
+        tid => choose::scheduled(&options.facts, tid, task.prio).thread(comm_of(task.comm).as_deref(), Some(tid)),
+    }
+}
+
+pub(super) fn raised(vec: u32, ns: u64, by: Who, begun: Who, on: On) -> String {
+    let vec = sentences::softirq(vec);
+    let thread = match begun.1 {
+        Some(0) => "upon the idle task".to_owned(),
+        _ => format!("in {}", named(begun)),
+    };
+    format!("softirq {vec}, raised{on} while {} was current, began {} later, {thread}", named(by), Nanos(ns))
+}
+
+/// Frames of a thread that sleeps, without those of the scheduler.
+pub(super) fn slept(frames: &[Symbol]) -> Vec<String> {
+    let names = frames.iter().filter_map(section::name).map(section::bare);
+    let scheduler = |name: &String| name.contains("schedule") || name.contains("slowlock") || name.contains("trace");
+    names.skip_while(scheduler).take(FRAMES).collect()
+}
+
+pub(super) fn blocked(out: &Out, until: Option<u64>, options: &ExplainOptions, on: On) -> String {
+    let place = if out.frames.is_empty() { String::new() } else { format!(", in {}", out.frames.join(" ← ")) };
+    let who = who(options, &out.task);
+    let woken = out.woken.map(|(t, by)| (t.saturating_sub(out.t), named(by)));
+    match (until, woken) {
+        (Some(t), Some((after, by))) => format!(
+            "{who} slept uninterruptibly (D) for {}{place}: {by} woke it after {}",
+            Nanos(t.saturating_sub(out.t)),
+            Nanos(after)
+        ),
+        (Some(t), None) => format!("{who} was off its CPU, blocked (D), for {}{place}", Nanos(t.saturating_sub(out.t))),
+        (None, Some((after, by))) => {
+            format!("{who} slept uninterruptibly (D){on}{place}, until {by} woke it after {}", Nanos(after))
+        }
+        (None, None) => {
+            format!("{who} went to sleep uninterruptibly (D){on}{place}; when it was woken is in no line")
+        }
+    }
+}
+
+pub(super) fn preempted(
+    out: &Out,
+    event: &Event,
+    next: &Task,
+    meanwhile: &[(Task, u64)],
+    options: &ExplainOptions,
+    on: On,
+) -> String {
+    const MOST: usize = 3;
+    let ns = event.t_ns.saturating_sub(out.t);
+    let stopper = out.by.comm.is_some_and(|comm| sentences::is_stopper(&comm.to_string()));
+    let stopper = if stopper { ", the stopper of its CPU, which runs what others queue" } else { "" };
+    let was = if out.state.letter == b'?' { "was off the CPU" } else { "was preempted" };
+    // The switch back may not know the priority that the other one had.
+    let task = Task { prio: next.prio.or(out.task.prio), ..*next };
+    let at = On(on.0.map(|_| out.cpu).filter(|_| out.state.letter != b'?'));
+    let by = match meanwhile {
+        [] | [_] => format!(" by {}{stopper}", who(options, &out.by)),
+        many => {
+            let ran: Vec<String> =
+                many.iter().take(MOST).map(|(task, ns)| format!("{} ran {}", who(options, task), Nanos(*ns))).collect();
+            format!(": {}", ran.join(", "))
+        }
+    };
+    let moved = if out.cpu == event.cpu { String::new() } else { format!(", and ran again{on}") };
+    let interrupted = out
+        .interrupted
+        .as_ref()
+        .map(|(began, name)| format!(" ({} with {name} before it)", Nanos(event.t_ns.saturating_sub(*began))));
+    format!("{} {was}{at} for {}{}{by}{moved}", who(options, &task), Nanos(ns), interrupted.unwrap_or_default())
+}
+
+/// Address and function of `work struct=ee5bc404 function=f …` or `work struct ee5bc404: function f`.
+pub(super) fn work(body: &str) -> Option<(u64, &str)> {
+    let rest = body.split_once("work struct")?.1.trim_start_matches(['=', ' ']);
+    let end = rest.find([' ', ':']).unwrap_or(rest.len());
+    let address = rest.get(..end)?;
+    let address = u64::from_str_radix(address.strip_prefix("0x").unwrap_or(address), 16).ok()?;
+    let function = rest.split_once("function").map(|(_, function)| function.trim_start_matches(['=', ' ']));
+    let function = function.and_then(|function| function.split(' ').next()).unwrap_or_default();
+    Some((address, bare(function)))
+}
+
+/// Without its offset.
+fn bare(function: &str) -> &str {
+    function.split(['+', '/']).next().unwrap_or_default()
+}

@@ -1,0 +1,255 @@
+//! Excerpts without a wakeup from waking to running: the first line has the delay that is there, or what is missing.
+
+use punctual_explain::{ExplainOptions, Explanation, Victims, explain};
+use punctual_model::Confidence;
+use punctual_trace::{Options, open_text};
+
+fn explained(text: &str, victims: Victims) -> Explanation {
+    let mut source = open_text(text.as_bytes(), Options::default()).unwrap();
+    explain(source.as_mut(), ExplainOptions { victims, ..ExplainOptions::default() })
+}
+
+/// What the first line says.
+fn first(text: &str) -> String {
+    let found = explained(text, Victims::default());
+    let verdict = found.victims.first().map(|victim| victim.verdict.clone());
+    verdict.or(found.answer).or(found.notes.first().cloned()).unwrap_or_default()
+}
+
+#[test]
+fn a_handler_is_named_with_its_length() {
+    let text = " kworker/3:1-142 [003] 34.567920: irq_handler_entry: irq=24 name=nic\n kworker/3:1-142 [003] 34.568150: \
+                irq_handler_exit: irq=24 ret=handled\n";
+    let said = first(text);
+    assert!(
+        said.starts_with("interrupt irq 24 nic took 230 µs on CPU 3, upon kworker/3:1 (pid 142); no sched_switch"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_softirq_is_late_from_its_raise() {
+    let text = "  <...>-2110 [001] dNH1 66.634917: softirq_raise: vec=3 [action=NET_RX]\n  ksoftirqd/1-15 [001] ..s. 66.635826: \
+                softirq_entry: vec=3 [action=NET_RX]\n  ksoftirqd/1-15 [001] ..s. 66.635852: softirq_exit: vec=3 [action=NET_RX]\n";
+    let said = first(text);
+    assert!(
+        said.starts_with(
+            "softirq NET_RX, raised on CPU 1 while a thread (pid 2110) was current, began 909 µs later, in ksoftirqd/1"
+        ),
+        "{said}"
+    );
+}
+
+fn switch(t: u64, prev: (&str, i32, i32, &str), next: (&str, i32, i32)) -> String {
+    format!(
+        " {}-{} [001] 13.{t:06}: sched_switch: prev_comm={} prev_pid={} prev_prio={} prev_state={} ==> next_comm={} next_pid={} next_prio={}\n",
+        prev.0, prev.1, prev.0, prev.1, prev.2, prev.3, next.0, next.1, next.2
+    )
+}
+
+#[test]
+fn a_preemption_is_divided_among_those_that_ran() {
+    let text = switch(489, ("slice", 2903, 120, "R+"), ("ksoftirqd/1", 32, 120))
+        + &switch(503, ("ksoftirqd/1", 32, 120, "S"), ("other", 2904, 120))
+        + &switch(510, ("other", 2904, 120, "S"), ("slice", 2903, 120));
+    let said = first(&text);
+    let parts = "slice (nice 0, pid 2903) was preempted on CPU 1 for 21.0 µs: ksoftirqd/1 (nice 0, pid 32) ran 14.0 µs, other (nice 0, pid 2904) ran \
+                 7.00 µs";
+    assert!(said.starts_with(parts), "{said}");
+    assert!(said.contains("no sched_waking or sched_wakeup events were read"), "{said}");
+    // The thread that is asked for.
+    let asked = explained(&text, Victims::Tid(2903)).answer.unwrap_or_default();
+    assert!(asked.starts_with(parts), "{asked}");
+    assert_eq!(explained(&text, Victims::Tid(2904)).answer, None);
+    // One that sleeps is not preempted.
+    assert!(!first(&text.replace("prev_state=R+", "prev_state=S")).contains("preempted"));
+}
+
+#[test]
+fn a_short_wakeup_does_not_hide_a_long_preemption() {
+    let wakeup = " cfs-6580 [001] 13.000470: sched_wakeup: comm=rt pid=66 prio=89 target_cpu=001\n";
+    let text = wakeup.to_owned()
+        + &switch(488, ("cfs", 6580, 120, "R"), ("rt", 66, 89))
+        + &switch(900_000, ("rt", 66, 89, "S"), ("cfs", 6580, 120));
+    let said = first(&text);
+    assert!(said.starts_with("rt (RT 10, pid 66) on CPU 1, 18.0 µs late"), "{said}");
+    assert!(
+        said.contains("; cfs (nice 0, pid 6580) was preempted on CPU 1 for 900 ms by rt (RT 10, pid 66)"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_thread_asleep_in_the_kernel_is_named_with_its_stack() {
+    let text = switch(852, ("watchdog", 7304, 120, "D"), ("swapper/1", 0, 120))
+        + "kernel_stack:\n=> __schedule\n=> schedule_rtlock   <- a remark\n=> rtlock_slowlock_locked\n=> rt_spin_lock\n=> release_sock\n";
+    let said = first(&text);
+    let asleep = "watchdog (nice 0, pid 7304) went to sleep uninterruptibly (D) on CPU 1, in rt_spin_lock ← release_sock; when it was woken is in no line";
+    assert!(said.starts_with(asleep), "{said}");
+    let woken = text
+        + " logger-59 [001] 13.700852: sched_waking: comm=watchdog pid=7304 prio=120 target_cpu=001\n"
+        + &switch(700_900, ("logger", 59, 120, "S"), ("watchdog", 7304, 120));
+    let found = explained(&woken, Victims::Tid(7304));
+    assert_eq!(found.victims.len(), 1, "{found:?}");
+}
+
+#[test]
+fn work_is_late_from_its_queueing() {
+    let text = " Binder-215 [002] d..2 98.837669: workqueue_queue_work: work struct=ee5bc404 function=flip_worker workqueue=eb7524c0 req_cpu=4\n \
+                kworker/u8:0-6 [001] ...1 98.837712: workqueue_execute_start: work struct ee5bc404: function flip_worker\n \
+                kworker/u8:0-6 [001] ...1 98.841390: workqueue_execute_end: work struct ee5bc404\n";
+    let said = first(text);
+    assert!(said.starts_with("work flip_worker took 3.68 ms in kworker/u8:0 (pid 6) on CPU 1; work flip_worker, queued by Binder (pid 215) on CPU 2, \
+                              was begun 43.0 µs later by kworker/u8:0 (pid 6) on CPU 1"), "{said}");
+}
+
+#[test]
+fn where_nothing_is_late_the_first_line_says_what_is_covered() {
+    let text = " ip-690 [000] ..... 36.460435: is_locked <-change_flags\n ip-690 [000] ....1 36.460437: set_rx_mode <-change_flags\n";
+    let said = first(text);
+    assert!(
+        said.starts_with("the lines cover 2.00 µs of ip (pid 690) on CPU 0; no sched_switch events were read"),
+        "{said}"
+    );
+    let said = first(&text.replace("460437", "470437"));
+    assert!(
+        said.contains("10.0 ms of it passed after is_locked ← change_flags, until set_rx_mode ← change_flags"),
+        "{said}"
+    );
+}
+
+#[test]
+fn the_end_of_an_interrupt_is_not_the_thread_below() {
+    let text = " jitter-2459 [001] 13.000740: local_timer_entry: vector=236\n jitter-2459 [001] 13.000744: local_timer_exit: vector=236\n \
+                jitter-2459 [001] 13.000747: sched_wakeup: ksoftirqd/1:125 [120] success=1 CPU:001\n"
+        .to_owned()
+        + &switch(760, ("jitter", 2459, 120, "R"), ("ksoftirqd/1", 125, 120))
+        + &switch(790, ("ksoftirqd/1", 125, 120, "S"), ("jitter", 2459, 120));
+    let found = explained(&text, Victims::default());
+    let said = &found.victims[0].verdict;
+    assert!(said.contains("jitter (nice 0, pid 2459) was preempted on CPU 1 for 30.0 µs (50.0 µs with interrupt local_timer before it) by ksoftirqd/1"), "{said}");
+    assert!(said.contains("between the end of an interrupt and the switch"), "{said}");
+    assert!(found.victims[0].causes.iter().all(|cause| cause.confidence != Confidence::High), "{found:?}");
+}
+
+#[test]
+fn preemption_is_not_off_in_schedule() {
+    let line = |flags: &str, t: u64, body: &str| format!(" browse-1436 [000] {flags} 48.{t:06}: {body}\n");
+    let end = "sched_switch: prev_comm=browse prev_pid=1436 prev_prio=120 prev_state=S ==> next_comm=irq/86-mmc1 next_pid=65 next_prio=49";
+    let text = line("d.h.", 1, "irq_handler_entry: irq=86 name=mmc1")
+        + &line("d.h.", 3, "irq_handler_exit: irq=86 ret=handled")
+        + &line("dnh.", 5, "sched_wakeup: comm=irq/86-mmc1 pid=65 prio=49 target_cpu=000")
+        + &line("dn..", 10, "schedule+0x10/0xa8 <-do_work_pending+0x38/0xcc")
+        + &line("dn..", 16, "<stack trace>")
+        + " => schedule\n"
+        + &line("d...", 48, end);
+    let said = first(&text);
+    assert!(said.contains("it entered schedule() 5.00 µs after the wakeup, and the switch came 38.0 µs later, while the tracer recorded a stack"), "{said}");
+    let elsewhere = first(&text.replace("schedule+0x10/0xa8", "walk_pages+0x10/0xa8"));
+    assert!(elsewhere.contains("browse (nice 0, pid 1436) kept interrupts off for 43.0 µs"), "{elsewhere}");
+}
+
+#[test]
+fn lines_without_a_cpu_or_a_thread_tell_what_they_can() {
+    let text = "[000] 54.892148: sched_waking: comm=gov:4 pid=491 prio=-1 target_cpu=007\n[007] 54.892162: cpu_idle: state=2 cpu_id=7\n[007] \
+                54.892213: sched_wakeup: comm=gov:4 pid=491 prio=-1 target_cpu=007\n";
+    let said = first(text);
+    assert!(said.contains("gov:4 (DEADLINE, pid 491) was woken by CPU 0 (sched_waking) and reached the runqueue of CPU 7, which was in idle state 2, 65.0 µs later"), "{said}");
+    let bare = "69.624862:   io:24 [112] S ==> ui:15 [120]\n69.624992:   ui:15 [120] R ==> net:17 [120]\n69.625202:   net:17 [120] S ==> ui:15 [120]\n";
+    let said = first(bare);
+    assert!(said.starts_with("ui (nice 0, pid 15) was preempted for 210 µs by net (nice 0, pid 17)"), "{said}");
+    // Of two CPUs it is not known which one ran what.
+    let mixed = "a-5 69.000100: sched_wakeup: comm=rt pid=9 prio=10 target_cpu=003\nb-6 69.000200: sched_stat_runtime: comm=b pid=6 runtime=1 [ns] \
+                 vruntime=2 [ns]\na-5 69.000300: sched_switch: prev_comm=a prev_pid=5 prev_prio=120 prev_state=R ==> next_comm=rt next_pid=9 next_prio=10\n";
+    let said = first(mixed);
+    assert!(said.contains("rt (RT 89, pid 9), 200 µs late: what ran on its CPU meanwhile cannot be told"), "{said}");
+}
+
+#[test]
+fn a_wakeup_pasted_below_its_switch_is_found() {
+    let wakeup = " irq/15-mmc0-112 [001] 13.000778: sched_wakeup: comm=rt pid=160 prio=10 target_cpu=001\n";
+    let text = switch(802, ("ksoftirqd/1", 21, 120, "R+"), ("rt", 160, 10)) + "and before:\n" + wakeup;
+    assert!(first(&text).starts_with("rt (RT 89, pid 160) on CPU 1, 24.0 µs late"), "{}", first(&text));
+}
+
+#[test]
+fn a_thread_that_was_woken_twice_ran_in_between() {
+    let wakeup = |t: u64| format!(" Xorg-42 [001] {t}.098252: sched_wakeup: task panel:4569 [98] success=1 [001]\n");
+    let text = wakeup(4)
+        + &wakeup(9)
+        + " perf-5219 [001] 9.100353: sched_switch: task perf:5219 [120] (S) ==> panel:4569 [98]\n";
+    let found = explained(&text, Victims::default());
+    assert_eq!(found.victims[0].latency_ns, 2_101_000, "{found:?}");
+}
+
+#[test]
+fn where_a_switch_is_missing_the_thread_at_the_end_is_named_and_not_blamed() {
+    let wakeup = " irq/15-mmc0-112 [000] 13.000778: sched_wakeup: comm=rt pid=160 prio=10 target_cpu=001\n".to_owned();
+    let text = wakeup.clone() + &switch(802, ("ksoftirqd/1", 21, 120, "R+"), ("rt", 160, 10));
+    let at_end =
+        "rt (RT 89, pid 160) on CPU 1, 24.0 µs late: ksoftirqd/1 (nice 0, pid 21) had the CPU at the end of it";
+    assert!(first(&text).starts_with(at_end), "{}", first(&text));
+    let before = switch(100, ("job", 5, 120, "S"), ("swapper/1", 0, 120));
+    assert!(first(&(before + &text)).starts_with(at_end), "{}", first(&text));
+}
+
+#[test]
+fn a_softirq_raised_by_a_thread_without_a_number_is_timed() {
+    let text = "ifconfig   [003] d.... 22.830624: softirq_raise: vec=3 [action=NET_RX]\n<idle>-0   [003] ..s.. 22.831357: softirq_entry: vec=3 \
+                [action=NET_RX]\n";
+    let said = first(text);
+    assert!(
+        said.starts_with(
+            "softirq NET_RX, raised on CPU 3 while ifconfig was current, began 733 µs later, upon the idle task"
+        ),
+        "{said}"
+    );
+}
+
+#[test]
+fn events_may_lack_the_colon() {
+    let text = " kworker/u16:5-192 [002] 4.583377:  sched_wakeup comm=ctl  pid=204  prio=10  success=1  target_cpu=2\n kworker/u16:5-192 [002] \
+                4.583411: sched_switch: prev_comm=kworker/u16:5 prev_pid=192 prev_prio=120 prev_state=R ==> next_comm=ctl next_pid=204 next_prio=10\n";
+    assert!(first(text).starts_with("ctl (RT 89, pid 204) on CPU 2, 34.0 µs late"), "{}", first(text));
+}
+
+#[test]
+fn calls_of_trace_cmd_are_those_of_function_graph() {
+    let text = " phc-1615 [010] 4.517956: funcgraph_entry:            |    get_time() {\n phc-1615 [010] 4.517957: funcgraph_entry:            |      \
+                read_register() {\n phc-1615 [010] 4.518180: funcgraph_exit:   !  222.282 us |      }\n phc-1615 [010] 4.518349: funcgraph_entry:   \
+                1.970 us   |      other();\n phc-1615 [010] 4.518494: funcgraph_exit:   !  239.386 us |    }\n";
+    let said = first(text);
+    assert!(
+        said.starts_with(
+            "function_graph: get_time() took 239 µs on CPU 10, in phc (pid 1615); of it read_register() 222 µs"
+        ),
+        "{said}"
+    );
+    let log = "[  210.338411]  4)               |    _raw_spin_lock() {\n[  210.339466]  4) + 28.614 us   |      slowpath();\n";
+    assert!(first(log).starts_with("function_graph: slowpath() took 28.6 µs on CPU 4"), "{}", first(log));
+    let wrapped = "> 0.811329 |    2)   eh-72   |               | \n> reset() {\n> 0.920672 |    3)   eh-72   | @ 109343.5 us |  } /* \n> reset */\n";
+    assert!(
+        first(wrapped).starts_with("function_graph: reset() took 109 ms on CPU 3, in eh (pid 72)"),
+        "{}",
+        first(wrapped)
+    );
+}
+
+#[test]
+fn the_wait_that_the_kernel_counted_is_said_and_doubted() {
+    let text = " <idle>-0 [004] dN.. 27.688544: sched_stat_wait: comm=stress pid=10352 delay=46849882 [ns]\n";
+    assert!(
+        first(text).starts_with("sched_stat_wait: stress (pid 10352) had waited 46.8 ms for a CPU"),
+        "{}",
+        first(text)
+    );
+    let text = text.replace("46849882", "4936139545261");
+    assert!(first(&text).contains("that figure is wrong"), "{}", first(&text));
+}
+
+#[test]
+fn a_monitor_says_what_it_did_not_expect() {
+    let text =
+        " tail-5572 [001] dN.h512 88.401192: process_event: event sched_waking not expected in the state preemptive\n";
+    assert!(first(text).starts_with("a monitor of runtime verification: event sched_waking not expected in the state preemptive, while tail (pid 5572)"), "{}", first(text));
+}
