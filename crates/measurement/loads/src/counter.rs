@@ -31,7 +31,8 @@ pub(crate) enum Source {
     AllDiskSectors,
     /// Protocol and field of /proc/net/snmp.
     Snmp(String, String),
-    /// Interface and file of /sys/class/net/IF/statistics.
+    /// Interface of /proc/net/dev, and `rx_packets` or `tx_packets`. /sys/class/net belongs to the network namespace in
+    /// which sysfs was mounted, which is another one under PrivateNetwork= of systemd.exec(5).
     Interface(String, String),
     /// Sum of the lines of /proc/interrupts with these numbers or names.
     Interrupts(Vec<u32>, Vec<String>),
@@ -70,9 +71,7 @@ impl Counter {
             }
             Source::AllDiskSectors => parsed("/proc/diskstats", |text| disk_sectors(text, None)),
             Source::Snmp(protocol, key) => parsed("/proc/net/snmp", |text| snmp(text, protocol, key)),
-            Source::Interface(name, file) => {
-                parsed(&format!("/sys/class/net/{name}/statistics/{file}"), |text| text.trim().parse().ok())
-            }
+            Source::Interface(name, what) => parsed("/proc/net/dev", |text| interface(text, name, what)),
             Source::Interrupts(numbers, names) => {
                 parsed("/proc/interrupts", |text| interrupts(text, |id, rest| device_line(id, rest, numbers, names)))
             }
@@ -98,6 +97,17 @@ fn timers() -> Result<u64, LoadError> {
         (Ok(one), Err(_)) | (Err(_), Ok(one)) => Ok(one),
         (Err(e), Err(_)) => Err(e),
     }
+}
+
+/// Packets of an interface, by the columns of `dev_seq_printf_stats` in net/core/net-procfs.c.
+fn interface(text: &str, name: &str, what: &str) -> Option<u64> {
+    let column = match what {
+        "rx_packets" => 1,
+        "tx_packets" => 9,
+        _ => return None,
+    };
+    let numbers = text.lines().find_map(|line| line.trim_start().strip_prefix(name)?.strip_prefix(':'))?;
+    numbers.split_ascii_whitespace().nth(column)?.parse().ok()
 }
 
 fn first_behind(text: &str, key: &str) -> Option<u64> {
@@ -172,6 +182,17 @@ mod tests {
         42:          0       4486 PCI-MSIX-0000:00:04.0   2-edge      virtio3-tx\n \
         43:          7          0 PCI-MSIX-0000:00:04.0   2-edge      virtio33-tx\n\
         LOC:      34313      38609   Local timer interrupts\nERR:          5\n";
+
+    #[test]
+    fn packets_of_an_interface() {
+        let text = "Inter-|   Receive                            |  Transmit\n \
+            face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed\n\
+            \x20   lo: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n  eth0:21 22 0 0 0 0 0 0 29 30 0 0 0 0 0 0\n";
+        assert_eq!(interface(text, "lo", "rx_packets"), Some(2));
+        assert_eq!(interface(text, "lo", "tx_packets"), Some(10));
+        assert_eq!(interface(text, "eth0", "tx_packets"), Some(30));
+        assert_eq!((interface(text, "eth", "tx_packets"), interface(text, "lo", "tx_bytes")), (None, None));
+    }
 
     #[test]
     fn interrupts_of_a_device() {

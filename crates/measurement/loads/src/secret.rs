@@ -3,9 +3,11 @@
 use crate::LoadError;
 use crate::wire::TOKEN;
 use hmac::{Hmac, KeyInit, Mac};
+use rustix::fs::OFlags;
 use sha2::Sha256;
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// Minimum size: a shorter secret could be guessed from one recorded answer.
@@ -26,7 +28,12 @@ impl Secret {
     pub fn read(path: &Path) -> Result<Secret, LoadError> {
         let on = path.display().to_string();
         let mut bytes = Vec::new();
-        let read = File::open(path).and_then(|file| file.take(LONGEST + 1).read_to_end(&mut bytes));
+        // A FIFO that nobody writes to is empty, not waited for; one with a writer is read as usual.
+        let flags = OFlags::NONBLOCK.bits() as i32;
+        let read = File::options().read(true).custom_flags(flags).open(path).and_then(|file| {
+            rustix::io::ioctl_fionbio(&file, false)?;
+            file.take(LONGEST + 1).read_to_end(&mut bytes)
+        });
         read.map_err(|e| LoadError::Refused(format!("the secret {on} cannot be read: {e}; {MAKE}")))?;
         let bytes = bytes.trim_ascii_end();
         if bytes.len() < SHORTEST || bytes.len() as u64 > LONGEST {

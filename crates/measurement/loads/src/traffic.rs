@@ -39,11 +39,17 @@ impl Session {
     /// Connects and performs the handshake; `peer` is for messages.
     pub fn open(address: SocketAddr, peer: &str, secret: Option<&Secret>) -> Result<Session, LoadError> {
         let unreachable = |e: std::io::Error| {
-            LoadError::Refused(format!(
-                "{peer} does not answer ({address}: {e}): run `punctual serve` there, and let TCP and UDP port {} through \
-                 its firewall",
-                address.port()
-            ))
+            let remedy = match e.kind() {
+                std::io::ErrorKind::NetworkUnreachable if address.ip().is_loopback() => {
+                    "the loopback interface is down: `ip link set lo up`".to_owned()
+                }
+                std::io::ErrorKind::NetworkUnreachable => "no route leads there: `ip route`".to_owned(),
+                _ => format!(
+                    "run `punctual serve` there, and let TCP and UDP port {} through its firewall",
+                    address.port()
+                ),
+            };
+            LoadError::Refused(format!("{peer} does not answer ({address}: {e}): {remedy}"))
         };
         let failed = |call| LoadError::on(call, peer);
         let mut tcp = TcpStream::connect_timeout(&address, ANSWER).map_err(unreachable)?;
