@@ -3,9 +3,11 @@
 // The only place that writes to standard error; clippy.toml enforces it.
 #![allow(clippy::disallowed_methods)]
 
-use std::io::{IsTerminal, Write};
-use std::sync::atomic::AtomicBool;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsFd;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 /// True if the command must end after the user's duration even if nobody reads its output.
 static READER_IS_LIMITED: AtomicBool = AtomicBool::new(false);
@@ -103,15 +105,61 @@ fn indented(message: &str) -> String {
     out
 }
 
-/// The macros of std panic if standard error cannot be written (a full disk, a terminal that hung up); that would end a
-/// watch of weeks.
+/// Time that a message waits for a reader of standard error that is not reading, for example a stopped logger.
+const FOR_READER: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+/// What a pipe that is ready takes without blocking (pipe(7), PIPE_BUF).
+const PIPE_BUF: usize = 4096;
+/// Messages dropped since the reader stopped reading.
+static DROPPED: AtomicU64 = AtomicU64::new(0);
+
+/// Neither waits for a reader nor fails: the macros of std panic if standard error cannot be written (a full disk, a
+/// terminal that hung up), and would block behind a full pipe; either would end a watch of weeks.
 fn write(text: &str) {
-    let _ = std::io::stderr().write_all(text.as_bytes());
+    let mut out = io::stderr().lock();
+    let dropped = DROPPED.load(Relaxed);
+    let patience = if dropped == 0 { FOR_READER } else { Timespec::default() };
+    let text = match dropped {
+        0 => text.to_owned(),
+        n => format!("punctual: {n} messages before this one were dropped: nobody read them\n{text}"),
+    };
+    match write_within(&mut out, text.as_bytes(), patience) {
+        Err(e) if e.kind() == io::ErrorKind::TimedOut => DROPPED.store(dropped + 1, Relaxed),
+        _ => DROPPED.store(0, Relaxed),
+    }
+}
+
+fn write_within(out: &mut (impl Write + AsFd), bytes: &[u8], patience: Timespec) -> io::Result<()> {
+    for part in bytes.chunks(PIPE_BUF) {
+        if poll(&mut [PollFd::new(out, PollFlags::OUT)], Some(&patience)) == Ok(0) {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        out.write_all(part)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Read;
+
+    #[test]
+    fn a_full_pipe_blocks_no_message() {
+        let (mut reader, mut writer) = io::pipe().unwrap();
+        let now = Timespec::default();
+        let mut written = 0;
+        let full = loop {
+            match write_within(&mut writer, &[b'x'; 3000], now) {
+                Ok(()) => written += 3000,
+                Err(e) => break e,
+            }
+        };
+        assert!(full.kind() == io::ErrorKind::TimedOut && written >= PIPE_BUF, "{full}");
+        reader.read_exact(&mut vec![0; 2 * PIPE_BUF]).unwrap();
+        write_within(&mut writer, b"again", now).unwrap();
+        drop(reader);
+        assert_eq!(write_within(&mut writer, b"gone", now).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+    }
 
     #[test]
     fn no_line_of_a_name_passes_for_a_message() {
