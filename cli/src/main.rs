@@ -88,7 +88,7 @@ fn run(Arguments { owner, command }: Arguments, started: Nanos) -> ExitCode {
     }
     terminal::expect_reader(command.is_measured());
     if command.is_measured() {
-        punctual_watchdog::starting(punctual_watchdog::GRACE);
+        punctual_watchdog::command();
     }
     if let Err(refusal) = limits::check(&command) {
         return finish("limits", OutputArgs::default(), Err(refusal));

@@ -14,7 +14,7 @@ const FOR_PARENT: Duration = Duration::from_secs(10);
 
 /// Installs the handler of exceeded time limits ([`punctual_watchdog`]).
 pub fn end_in_time() {
-    punctual_watchdog::end_with(end);
+    punctual_watchdog::end_with(end, |why| message!("{why}"));
 }
 
 fn end(why: &str) {

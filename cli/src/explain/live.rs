@@ -39,7 +39,7 @@ fn measured(args: &ExplainArgs, started: Nanos) -> Result<Found, Refusal> {
         terminal::print(format!("Run directory: {name}\n"));
     }
     let code = done.signal.map(exit::of_signal);
-    let _limit = punctual_watchdog::work("the explanation", punctual_watchdog::SHORT);
+    punctual_watchdog::concluding("the explanation");
     Ok(Found { code, ..run::of_recording(done.recording, done.dir.path(), name, args.shown()) })
 }
 

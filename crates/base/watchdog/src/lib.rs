@@ -12,10 +12,12 @@
 
 #![forbid(unsafe_code)]
 
+mod command;
 mod lock;
 mod look;
 pub mod proc;
 
+pub use command::{command, concluding, ending, measuring, starting, unlimited};
 pub use lock::{Share, lock};
 
 use look::Look;
@@ -38,7 +40,7 @@ const FOR_DISKS: Duration = Duration::from_secs(60);
 /// How often a program that computes beside other ordinary threads, none of them stopped or kept from its CPU, gets [`GRACE`]
 /// more.
 const EXTENSIONS: u32 = 6;
-/// For operations that are immediate unless something is wrong, after everything else has ended.
+/// For operations that are immediate unless something is wrong.
 pub const SHORT: Duration = Duration::from_secs(5);
 /// For system programs that build, pack or install.
 pub const PROGRAMS: Duration = Duration::from_secs(3600);
@@ -50,6 +52,8 @@ const FOR_KILLED: Duration = Duration::from_secs(5);
 static STATE: State = State { waits: Mutex::new(Waits::new()), changed: Condvar::new() };
 /// Prints the reason and ends the program.
 static END: OnceLock<fn(&str)> = OnceLock::new();
+/// Prints the reason for a delay.
+static SAY: OnceLock<fn(&str)> = OnceLock::new();
 
 struct State {
     waits: Mutex<Waits>,
@@ -59,14 +63,14 @@ struct State {
 struct Waits {
     next: u64,
     all: BTreeMap<u64, Wait>,
-    /// The wait that [`starting`] began.
-    start: Option<u64>,
     /// Time until which the thread sleeps; `None` if there are no limits.
     asleep_until: Option<Instant>,
 }
 
 struct Wait {
     what: String,
+    /// What it is at by now, if that has a name of its own.
+    part: Option<String>,
     most: Duration,
     end: Instant,
     action: Action,
@@ -74,6 +78,12 @@ struct Wait {
     over: Option<String>,
     /// How often it got more time.
     extended: u32,
+}
+
+impl Wait {
+    fn new(what: String, most: Duration, action: Action) -> Wait {
+        Wait { what, part: None, most, end: end_of(most), action, over: None, extended: 0 }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -85,15 +95,33 @@ enum Action {
 }
 
 impl Waits {
+    /// Returns false if the thread could not be started.
+    fn insert(&mut self, id: u64, wait: Wait) -> bool {
+        match self.asleep_until {
+            None => {
+                let started = thread::Builder::new().name("watchdog".into()).stack_size(256 << 10).spawn(watch);
+                if started.is_err() {
+                    return false;
+                }
+                self.asleep_until = Some(wait.end);
+            }
+            Some(until) if wait.end < until => STATE.changed.notify_all(),
+            Some(_) => {}
+        }
+        self.all.insert(id, wait);
+        true
+    }
+
     const fn new() -> Waits {
-        Waits { next: 0, all: BTreeMap::new(), start: None, asleep_until: None }
+        Waits { next: 0, all: BTreeMap::new(), asleep_until: None }
     }
 }
 
 /// Sets the function that ends the program when a limit expires and nothing less drastic helps. It gets the reason, and
-/// must not return. By then all children of this process have been killed, and its threads may run on any CPU.
-pub fn end_with(end: fn(&str)) {
-    let _ = END.set(end);
+/// must not return. By then all children of this process have been killed, and its threads may run on any CPU. `say`
+/// gets the reason for a delay that nothing can end: threads that the kernel has blocked.
+pub fn end_with(end: fn(&str), say: fn(&str)) {
+    let _ = (END.set(end), SAY.set(say));
 }
 
 /// A time limit on a wait. Dropping it marks the wait as finished.
@@ -104,18 +132,6 @@ pub struct Limit(Option<u64>);
 /// Limits a wait for `what` (`the …`) to `most`, until the result is dropped; then the program is ended.
 pub fn limit(what: impl Display, most: Duration) -> Limit {
     begin(&what, most, Action::EndProgram)
-}
-
-/// Like [`limit`], for computations: the time starts again as long as the program makes progress, however slowly next
-/// to other ordinary threads.
-pub fn work(what: impl Display, most: Duration) -> Limit {
-    begin(&what, most, Action::EndIdle)
-}
-
-/// Like [`work`], until the next [`limit`] begins: the preparation of a command is limited until the command itself is.
-pub fn starting(most: Duration) {
-    let mut limit = begin(&"the start of the command", most, Action::EndIdle);
-    state().start = limit.0.take();
 }
 
 /// Limits the run time of a child to `most`, until the result is dropped; then the child is killed.
@@ -207,27 +223,10 @@ fn begin(what: &dyn Display, most: Duration, action: Action) -> Limit {
     if END.get().is_none() {
         return Limit(None);
     }
-    let end = end_of(most);
     let mut waits = state();
-    if let (Action::EndProgram, Some(start)) = (action, waits.start) {
-        waits.start = None;
-        waits.all.remove(&start);
-    }
     waits.next += 1;
     let id = waits.next;
-    match waits.asleep_until {
-        None => {
-            let started = thread::Builder::new().name("watchdog".into()).stack_size(256 << 10).spawn(watch);
-            if started.is_err() {
-                return Limit(None);
-            }
-            waits.asleep_until = Some(end);
-        }
-        Some(until) if end < until => STATE.changed.notify_all(),
-        Some(_) => {}
-    }
-    waits.all.insert(id, Wait { what: what.to_string(), most, end, action, over: None, extended: 0 });
-    Limit(Some(id))
+    Limit(waits.insert(id, Wait::new(what.to_string(), most, action)).then_some(id))
 }
 
 fn end_of(most: Duration) -> Instant {
@@ -250,14 +249,14 @@ fn watch() {
     loop {
         let now = Instant::now();
         let first = waits.all.iter().filter(|(_, wait)| wait.over.is_none()).min_by_key(|(_, wait)| wait.end);
-        let over = first.filter(|(_, wait)| wait.end <= now).map(|(id, wait)| (*id, wait.action));
+        let over = first.filter(|(_, wait)| wait.end <= now).map(|(id, wait)| (*id, wait.action, wait.part.clone()));
         // Job control, a debugger or a paused guest: nothing else could make progress either.
         if waits.asleep_until.is_some_and(|until| now > until + OVERSLEPT) {
             waits.asleep_until = Some(now);
             waits.all.values_mut().for_each(|wait| wait.end = wait.end.max(now + GRACE));
             continue;
         }
-        let Some((id, action)) = over else {
+        let Some((id, action, part)) = over else {
             let until = first.map_or_else(|| end_of(Duration::MAX), |(_, wait)| wait.end);
             waits.asleep_until = Some(until);
             waits = STATE.changed.wait_timeout(waits, until - now).unwrap_or_else(PoisonError::into_inner).0;
@@ -269,29 +268,36 @@ fn watch() {
             Action::KillChild(pid) => Look::at_child(pid),
         };
         waits = state();
+        waits.asleep_until = Some(Instant::now());
         // It may have ended, or made progress, meanwhile.
-        let Some(wait) = waits.all.get_mut(&id).filter(|wait| wait.end <= Instant::now()) else { continue };
+        let Some(wait) = waits.all.get_mut(&id).filter(|wait| wait.end <= Instant::now() && wait.part == part) else {
+            continue;
+        };
         let more = match action {
             _ if look.is_disk() => (wait.extended == 0).then_some(FOR_DISKS),
-            Action::EndIdle => look.computes().then_some(wait.most),
+            Action::EndIdle => look.computes().then_some(SHORT),
             Action::EndProgram => (look.computes() && wait.extended < EXTENSIONS).then_some(GRACE),
             Action::KillChild(_) => None,
         };
+        let part = part.map_or_else(String::new, |part| format!(", by now in {part}"));
+        let why = format!("{} takes longer than {}{part}{look}", wait.what, seconds(wait.most));
         if let Some(more) = more {
             (wait.extended, wait.end) = (wait.extended + 1, end_of(more));
+            if let (true, Some(say)) = (look.is_disk(), SAY.get()) {
+                drop(waits);
+                say(&why);
+                waits = state();
+            }
             continue;
         }
-        let why = format!("{} takes longer than {}{look}", wait.what, seconds(wait.most));
         match action {
             Action::KillChild(pid) => {
                 wait.over = Some(why);
                 // Descendants too, because they hold the other end of the child's pipes.
                 descendants(pid).into_iter().chain([pid]).for_each(kill);
                 // A child that does not die still blocks its waiter.
-                let (what, most) = (format!("{}, killed,", wait.what), FOR_KILLED);
-                let end = end_of(most);
-                let survivor = Wait { what, most, end, action: Action::EndProgram, over: None, extended: 0 };
-                waits.all.insert(id | KILLED, survivor);
+                let what = format!("{}, killed,", wait.what);
+                waits.all.insert(id | KILLED, Wait::new(what, FOR_KILLED, Action::EndProgram));
             }
             Action::EndProgram | Action::EndIdle => {
                 if id & KILLED != 0 && !waits.all.contains_key(&(id & !KILLED)) {

@@ -50,10 +50,15 @@ fn ran(pid: i32, tid: i32) -> u64 {
     text.split_ascii_whitespace().next().and_then(|ns| ns.parse().ok()).unwrap_or(0)
 }
 
-/// The kernel's function that a thread sleeps in, as far as this user may know (proc_pid_wchan(5)).
+/// The kernel's function that a thread sleeps in, as far as this user may know (proc_pid_wchan(5)), and what that means.
 fn function(pid: i32, tid: i32) -> String {
     let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/wchan")).unwrap_or_default();
-    if text.is_empty() || text == "0" { "the kernel".into() } else { text }
+    match text.as_str() {
+        "" | "0" => "the kernel".into(),
+        // fs/pipe.c
+        "pipe_write" | "anon_pipe_write" => format!("{text}: nobody reads its output"),
+        _ => text,
+    }
 }
 
 fn all(pids: &[i32]) -> Vec<Thread> {
@@ -79,8 +84,13 @@ impl Look {
         let before: Vec<Thread> = all(pids).into_iter().filter(|thread| thread.tid != me).collect();
         let real_time: Vec<Thread> = all(&everyone()).into_iter().filter(|thread| thread.stat.policy != 0).collect();
         thread::sleep(BETWEEN);
+        // What starts and ends processes makes progress, although its threads may be asleep each time.
+        look.computes = pids.first().is_some_and(|pid| descendants(*pid).iter().any(|now| !pids.contains(now)));
         for old in &before {
-            let Some(new) = Thread::of(old.pid, old.tid) else { continue };
+            let Some(new) = Thread::of(old.pid, old.tid) else {
+                look.computes = true;
+                continue;
+            };
             let Thread { pid, tid, name, stat, .. } = &new;
             let share = new.ran_ns.saturating_sub(old.ran_ns) as f64 / BETWEEN.as_nanos() as f64;
             match (old.stat.state, stat.state) {
@@ -98,14 +108,15 @@ impl Look {
                 }
                 // Reads and writes count: between two of them it has no turn either.
                 ('R' | 'D', _) | (_, 'R' | 'D') => look.computes = true,
-                ('Z' | 'X', _) | (_, 'Z' | 'X') => {}
+                ('Z' | 'X', _) => {}
+                _ if share >= STARVED || matches!(stat.state, 'Z' | 'X') => look.computes = true,
                 _ => look.asleep.push(format!("thread {tid} ({name}) sleeps in {}", function(*pid, *tid))),
             }
         }
         look
     }
 
-    /// Returns true if a thread uses CPU time, or competes for it with ordinary threads only.
+    /// Returns true if a thread uses CPU time, or competes for it with ordinary threads only, or has ended meanwhile.
     pub fn computes(&self) -> bool {
         self.computes && self.stopped.is_empty() && self.starved.is_empty()
     }

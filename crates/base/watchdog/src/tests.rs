@@ -17,7 +17,7 @@ fn what_does_not_end_is_named_and_ended() {
     drop(limit("nothing", Duration::ZERO));
     assert!(END.get().is_none() && state().all.is_empty(), "no limit without a program that ends");
 
-    end_with(|why| SAID.lock().unwrap().push(why.to_owned()));
+    end_with(|why| SAID.lock().unwrap().push(why.to_owned()), |_| ());
     let all = output(&mut sh("echo out; echo err >&2; exit 3"), long).unwrap();
     assert_eq!((all.status.code(), &all.stdout[..], &all.stderr[..]), (Some(3), &b"out\n"[..], &b"err\n"[..]));
 
@@ -33,12 +33,7 @@ fn what_does_not_end_is_named_and_ended() {
         assert!(error.kind() == io::ErrorKind::TimedOut && error.to_string().contains(word), "{error}");
     }
 
-    // The wait for the start ends when the first limit begins.
-    starting(short);
-    drop(work("the preparation", long));
-    assert!(state().all.values().any(|wait| wait.what == "the start of the command"));
-    drop(limit("the phase", long));
-    assert!(state().all.values().all(|wait| wait.what != "the start of the command"));
+    the_parts_of_a_command_share_a_limit();
 
     // A limit that starts later and ends earlier, one that is renewed, and one that ends in time.
     let (later, renewed) = (limit("the later one", long), limit("the renewed one", Duration::from_secs(3)));
@@ -65,4 +60,39 @@ fn times_read_as_they_were_given() {
     for (ms, text) in [(300, "300 ms"), (10_000, "10 s"), (1_500, "1.5 s"), (600_000, "10 min"), (70_000, "70 s")] {
         assert_eq!(seconds(Duration::from_millis(ms)), text);
     }
+}
+
+fn the_parts_of_a_command_share_a_limit() {
+    let now = || {
+        let waits = state();
+        let wait =
+            waits.all.values().find(|wait| wait.what.starts_with("the start") || wait.what.starts_with("the phase"));
+        wait.map(|wait| (wait.what.clone(), wait.part.clone().unwrap_or_default(), wait.most, wait.end))
+    };
+    let is = |what: &str, part: &str, most: Duration| {
+        let (its_what, its_part, its_most, end) = now().unwrap();
+        assert_eq!((its_what.as_str(), its_part.as_str(), its_most), (what, part, most));
+        end
+    };
+    let minute = Duration::from_secs(60);
+    command();
+    let begun = is("the start of the command", "", SHORT);
+    command();
+    assert_eq!(is("the start of the command", "", SHORT), begun, "not again");
+    starting("the phase 1", minute);
+    assert_eq!(is("the start of the command", "the phase 1", SHORT + minute), begun + minute, "no second start");
+    measuring("the phase 1", minute);
+    is("the phase 1", "", SHORT + minute);
+    ending();
+    let end = is("the phase 1, ended early,", "its end", SHORT);
+    concluding("the explanation");
+    assert_eq!(is("the phase 1, ended early,", "the explanation", SHORT), end, "no second end");
+    starting("the phase 2", Duration::ZERO);
+    is("the start of the phase 2", "", SHORT);
+    measuring("the phase 2", Duration::ZERO);
+    let end = is("the phase 2", "", SHORT);
+    concluding("the verdict");
+    assert_eq!(is("the phase 2", "the verdict", SHORT), end, "it was not early");
+    unlimited();
+    assert!(now().is_none());
 }

@@ -138,8 +138,10 @@ impl Driver {
         // Counts as resumed only if some parts were kept; otherwise the repetition starts again.
         let resumed = if earlier.done.is_empty() { 0 } else { earlier.resumed + 1 };
         let over = AtomicBool::new(false);
-        let most = axis.longest();
-        let _limit = most.map(|most| punctual_watchdog::limit(format!("repetition {number}"), most));
+        match axis.longest() {
+            Some(lasts) => punctual_watchdog::measuring(format!("repetition {number}"), lasts),
+            None => punctual_watchdog::unlimited(),
+        }
         let writer = &mut self.writer;
         let mut log = |parts| writer.append(&BenchRecord::Parts(BenchParts { repetition: number, resumed, ..parts }));
         let mut share = |share| report(pace.update(number, share));

@@ -53,8 +53,7 @@ pub fn run(
             break;
         }
         let plan = settings.plan(test, stop);
-        let lasts = Duration::from_nanos(settings.share().0);
-        let _limit = punctual_watchdog::limit(format!("the test {}", test.name), lasts + punctual_watchdog::GRACE);
+        punctual_watchdog::measuring(format!("the test {}", test.name), Duration::from_nanos(settings.share().0));
         let ended = match ask(backend, test, &plan) {
             Ok(observed) => SuiteEnd::Ran(Box::new(cut_short(judge(test, observed), &plan))),
             Err(NotRun::Unsupported(why)) => SuiteEnd::Unsupported { why },

@@ -45,7 +45,7 @@ pub(crate) fn calibrate(
     let one = |kind: Kind| {
         let work = new_work(kind, image, folder)?;
         let failed = |why: String| SchedError::thread(&format!("calibrating {kind}"), why);
-        let _limit = watchdog::limit(format!("calibrating {kind} on CPU {cpu}"), CALIBRATED_WITHIN);
+        watchdog::measuring(format!("calibrating {kind} on CPU {cpu}"), CALIBRATED_WITHIN);
         let measured = watchdog::in_thread("calibration", || measure(work, cpu, round));
         let rate = measured.map_err(|e| failed(e.to_string()))?.map_err(failed)?;
         Ok((kind, rate))

@@ -65,7 +65,7 @@ impl Pass<'_> {
         let (halt, ended, steal) = (AtomicBool::new(false), AtomicUsize::new(0), steal());
         let jobs = self.jobs()?;
         let lasts = std::time::Duration::from_nanos(self.limit.0);
-        let _limit = watchdog::limit("a pass of the experiment", lasts + watchdog::GRACE);
+        watchdog::measuring("a pass of the experiment", lasts);
         std::thread::scope(|s| {
             let (sender, receiver) = channel();
             let (mut workers, mut missing) = (Vec::new(), None);

@@ -285,6 +285,7 @@ impl Session {
     /// Observes until the program exits, the duration is over, or `stop` is set.
     fn observe(&mut self, options: &CheckOptions, mut started: Option<Child>, stop: &AtomicBool) -> Ended {
         let end = self.begun.saturating_add(options.duration.0);
+        punctual_watchdog::measuring("the observation", std::time::Duration::from_nanos(options.duration.0));
         let mut status: Option<ExitStatus> = None;
         loop {
             let now = monotonic();
@@ -309,6 +310,7 @@ impl Session {
                 break;
             }
         }
+        punctual_watchdog::concluding("reading what was recorded");
         // Settings of threads that still run.
         self.recorder.look(monotonic());
         self.drain(false);

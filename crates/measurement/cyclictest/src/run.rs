@@ -38,8 +38,10 @@ pub fn run(words: &[OsString]) -> Result<u8, RunError> {
         Asked::Run(options) => *options,
     };
     // The limit includes the time of whoever reads the output.
-    let lasts = options.duration.map(|duration| Duration::from_nanos(duration.0) + watchdog::GRACE);
-    let _limit = lasts.map(|lasts| watchdog::limit("the measurement", lasts));
+    match options.duration {
+        Some(duration) => watchdog::measuring("the measurement", Duration::from_nanos(duration.0)),
+        None => watchdog::unlimited(),
+    }
     let live = Live::new();
     let cpus = Cpus::read(&live)?;
     let plan = plan(&options, &cpus.online, &cpus.allowed, &cpus.isolated)?;

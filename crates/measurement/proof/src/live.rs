@@ -59,7 +59,7 @@ pub fn live(options: &LiveOptions) -> Result<Watched, ProofError> {
     let attribution = Attribution::new(what);
     let mut watcher = Watcher { stream: Stream::new(&flight), attribution, namer, steal: steal() };
     let lasts = std::time::Duration::from_nanos(options.duration.0);
-    let _limit = watchdog::limit("the trace", lasts + watchdog::GRACE);
+    watchdog::measuring("the trace", lasts);
     let (begun, signals) = (monotonic(), crate::signals());
     let mut signal = None;
     let mut flight = flight;

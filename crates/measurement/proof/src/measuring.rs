@@ -62,9 +62,8 @@ pub fn measure_by(method: Method, options: &Options, observer: &mut dyn Observer
     prepared(Subject::Method(method), &options)?.run(observer)
 }
 
-/// The preparation only computes and does not wait for anything.
 pub(crate) fn prepared(subject: Subject, options: &Options) -> Result<Measurement<'_>, ProofError> {
-    let _limit = punctual_watchdog::work("the preparation", punctual_watchdog::GRACE);
+    punctual_watchdog::command();
     Measurement::prepare(subject, options)
 }
 
@@ -221,7 +220,7 @@ impl<'a> Measurement<'a> {
                 break;
             }
         }
-        let _limit = punctual_watchdog::work("what follows the measurement", punctual_watchdog::SHORT);
+        punctual_watchdog::concluding("what follows the measurement");
         self.kept.run.notes.extend(observer.measured());
         observer.step(Step::Writing);
         if let (Some(unchanged), Some(changes)) = (self.unchanged.take(), &self.options.changes) {
@@ -286,7 +285,7 @@ impl<'a> Measurement<'a> {
     /// explained again with all known facts.
     fn explain(&mut self, phase: &str, observer: &mut dyn Observer) {
         let Some((dir, captures)) = self.trace.captures(phase) else { return };
-        let _limit = punctual_watchdog::work("the explanation of a phase", punctual_watchdog::SHORT);
+        punctual_watchdog::concluding("the explanation of a phase");
         // Unreadable data is noted at the end of the run.
         let new = punctual_analyse::explain_captures(dir, &captures, &self.kept).0;
         self.explained.retain(|one| one.phase != phase);

@@ -74,13 +74,12 @@ impl Surroundings<'_> {
         observer: &mut dyn Observer,
     ) -> Result<Measured, ProofError> {
         let mut problems = Vec::new();
+        watchdog::starting(format!("the phase {}", plan.phase), Duration::from_nanos(plan.warmup.0));
         plan.bell = trace.bell();
         if plan.warmup == Nanos::ZERO {
             meanwhile(observer);
             self.trace(trace, None, observer)?;
         }
-        let lasts = Duration::from_nanos((plan.warmup + plan.duration).0);
-        let _limit = watchdog::limit(format!("the phase {}", plan.phase), lasts + watchdog::GRACE);
         let mut load = self.start_load(spec, name, &mut problems);
         let before = measure::clocks();
         let mut meter = self.subject.start(&plan, self.options, name)?;
@@ -111,7 +110,10 @@ impl Surroundings<'_> {
         let tick = tick_of_waiting(context.is_some(), self.housekeeping, observer);
         let ticks = context.is_some() || tick.is_some();
         observer.step(Step::Measuring { start, end: watching.end, ticks });
+        let left = watching.end.saturating_sub(monotonic());
+        watchdog::measuring(format!("the phase {}", plan.phase), Duration::from_nanos(left.0));
         let (ended_by, end) = self.wait_for_end(&mut *meter, &watching, tick.as_ref());
+        watchdog::ending();
         if let Some(load) = &mut load {
             load.stop_recording();
         }

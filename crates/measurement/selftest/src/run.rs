@@ -135,7 +135,7 @@ impl Tested {
     }
 
     fn run(&mut self, phase: &str, duration: Nanos, priority: Priority, plan: Vec<Delay>) -> Result<(), SelfTestError> {
-        let _limit = limit(phase, duration);
+        limit(phase, duration);
         let running = start(self.plan(phase, duration)).map_err(|e| SelfTestError::Refused(e.to_string()))?;
         let (cpu, begun) = (self.cpu, running.start);
         let spun = punctual_watchdog::in_thread("injecting", || spin(cpu, priority, begun, &plan));
@@ -148,7 +148,7 @@ impl Tested {
 
     /// Forks while the engine runs: its thread's next write to each private page faults.
     fn faulting(&mut self) -> Result<(), SelfTestError> {
-        let _limit = limit("page-fault", GAP);
+        limit("page-fault", GAP);
         let running = start(self.plan("page-fault", GAP)).map_err(|e| SelfTestError::Refused(e.to_string()))?;
         while monotonic() < running.start + Nanos::from_millis(20) {
             std::thread::sleep(std::time::Duration::from_millis(1));
@@ -169,10 +169,9 @@ impl Tested {
     }
 }
 
-/// Time limit of a phase, from its start to its end.
-fn limit(phase: &str, lasts: Nanos) -> punctual_watchdog::Limit {
-    let most = std::time::Duration::from_nanos((WARMUP + lasts).0) + punctual_watchdog::GRACE;
-    punctual_watchdog::limit(format!("the self-test's phase {phase}"), most)
+fn limit(phase: &str, lasts: Nanos) {
+    let lasts = std::time::Duration::from_nanos((WARMUP + lasts).0);
+    punctual_watchdog::measuring(format!("the self-test's phase {phase}"), lasts);
 }
 
 fn finish(running: punctual_measure::Running) -> Outcome {

@@ -72,6 +72,7 @@ impl Machine<'_> {
         });
         // The name is never reused; the directory is removed as a whole at the end.
         let _ = self.scratch.dir().remove_all(&number);
+        punctual_watchdog::unlimited();
         let done = measured?.map_err(because)?;
         self.signal = done.signal;
         match (done.signal, &done.error) {

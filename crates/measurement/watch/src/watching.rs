@@ -225,6 +225,13 @@ impl Watching<'_> {
     /// Measures one segment. Returns the signal that ended it, and what could not be written.
     fn segment(&mut self, cpus: CpuList, end: Option<Nanos>) -> Result<(Option<Sig>, Option<String>), WatchError> {
         let plan = self.plan(cpus);
+        match end {
+            Some(end) => {
+                let left = std::time::Duration::from_nanos(end.saturating_sub(monotonic()).0);
+                punctual_watchdog::measuring("the watch", left);
+            }
+            None => punctual_watchdog::unlimited(),
+        }
         let starting = punctual_watchdog::limit("the start of the measuring threads", punctual_watchdog::GRACE);
         let running = start(plan.clone()).map_err(|e: EngineError| WatchError::from(e))?;
         drop(starting);

@@ -39,6 +39,8 @@ pub const CASES: &[Case] = &[
         words: &["measure", "-D", "3s", "--load", "cmd:while :; do sleep 0.1; done", "--out", "OUT"],
         given: 3,
     },
+    Case { name: "check", words: &["check", "-D", "3s", "--", "sh", "-c", "while :; do sleep 0.1; done"], given: 3 },
+    Case { name: "watch -D", words: &["watch", "-D", "4s", "--out", "OUT"], given: 4 },
     Case { name: "explain --live", words: &["explain", "--live", "-D", "3s", "--out", "OUT"], given: 3 },
     Case {
         name: "events",

@@ -86,6 +86,7 @@ impl Network {
     /// Sends one image to the other machine, to find errors before a run starts.
     fn probe(&mut self) -> Result<(), BenchError> {
         let Some(to) = &self.settings.to else { return Ok(()) };
+        punctual_watchdog::starting(format_args!("the first post to {to}"), punctual_watchdog::SHORT);
         Client::connect(resolve(to)?, to, self.secret.as_ref())?.post(&self.image)
     }
 
@@ -134,7 +135,7 @@ impl Network {
 
 impl Axis for Network {
     fn longest(&self) -> Option<Duration> {
-        Some(Duration::from_nanos(self.settings.duration_ns.0) + punctual_watchdog::GRACE)
+        Some(Duration::from_nanos(self.settings.duration_ns.0) + punctual_watchdog::SHORT)
     }
 
     fn repetition(&mut self, turn: &mut Turn<'_>) -> Result<Ended, BenchError> {
