@@ -188,8 +188,8 @@ fn without_privilege_it_refuses_or_says_what_it_goes_on_without() {
 #[test]
 fn the_unit_starts_it_with_options_it_has() {
     let unit = include_str!("../../systemd/metronome.service");
-    let line = unit.lines().find_map(|line| line.split_once("exec ")).unwrap().1;
-    let words = line.trim_end_matches('\'').replace('"', "").replace(" +%%", "+");
+    let line = unit.lines().find_map(|line| line.split_once("METRONOME_OPTIONS=--")).unwrap().1;
+    let words = format!("metronome --{} --out runs", line.trim_end_matches('"'));
     let asked = metronome::parse(words.split(' ').map(Into::into)).unwrap();
     let metronome::Asked::Run(options) = asked else { panic!("{asked:?}") };
     assert_eq!((options.scheduling.len(), options.duration.as_secs_f64()), (2, 600.0));

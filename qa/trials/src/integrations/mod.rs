@@ -2,7 +2,7 @@
 //! systemd in a guest, act; and `punctual new` in a root with nothing but a compiler. (Ansible: `cargo trials fleet`.) A missing program is reported and counts as a failure, so
 //! nothing passes silently.
 
-use crate::built::missing;
+use crate::built::{missing, program};
 use crate::guests;
 use clap::builder::PossibleValuesParser;
 use punctual_vm::{Arch, busybox};
@@ -73,7 +73,7 @@ fn checked(name: &str, script: &str, punctual: &Path, tools: &Path) -> Result<bo
 }
 
 /// Further arguments of a script: `lava` and `systemd` get a kernel and a BusyBox from the lab's cache, the others and
-/// `systemd` the folder of tools, and `systemd` the script that its guest runs.
+/// `systemd` the folder of tools, and `systemd` the script that its guest runs and the applications.
 fn more(name: &str, tools: &Path) -> Result<Vec<OsString>, String> {
     let guest = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/integrations/systemd-guest.sh");
     let mut words = Vec::new();
@@ -87,6 +87,45 @@ fn more(name: &str, tools: &Path) -> Result<Vec<OsString>, String> {
     }
     if name == "systemd" {
         words.push(guest.into());
+        for name in ["metronome", "rf-switch", "rotary-dial"] {
+            words.push(program(&format!("release/{name}"), "cargo build --release")?.into());
+        }
     }
     Ok(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    fn sources(folder: &Path, all: &mut String) {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                sources(&path, all);
+            } else if path.extension().is_some_and(|end| end == "rs") {
+                all.push_str(&fs::read_to_string(&path).unwrap());
+            }
+        }
+    }
+
+    /// What the guest waits for in the journal and the status of our units is in our sources.
+    #[test]
+    fn the_programs_still_say_what_the_guest_waits_for() {
+        let mut all = String::new();
+        ["cli/src", "crates", "apps"].iter().for_each(|folder| sources(&xtask::root().join(folder), &mut all));
+        let script = include_str!("systemd-guest.sh");
+        let waits = script.lines().filter(|line| line.trim_start().starts_with("within "));
+        let texts: Vec<&str> = waits
+            .filter(|line| line.contains("journal ") || line.contains("StatusText"))
+            .map(|line| line.split_once("grep -q '").unwrap().1.split_once('\'').unwrap().0)
+            .collect();
+        assert!(texts.len() >= 5, "{texts:?}");
+        for text in texts {
+            let words = text.split(|c: char| !c.is_ascii_alphabetic() && c != ' ').map(str::trim);
+            let longest = words.max_by_key(|words| words.len()).unwrap();
+            assert!(all.contains(longest), "no program says `{longest}`: {text}");
+        }
+    }
 }

@@ -240,7 +240,7 @@ timeout 30 head -c 20 <&4 | cmp - /tmp/datagram || fail "$serve does not echo a 
 echo 'of a stranger, without a token' >&4
 [ -z "$(timeout 3 head -c 1 <&4 | tr -d '\0')" ] || fail "$serve answers a stranger's datagram"
 exec 3>&- 4>&-
-within 60 "journal $serve | grep -q ' ended after [1-9][0-9]* bytes'"
+within 60 "journal $serve | grep -q ' disconnected after [1-9][0-9]* bytes'"
 kill -KILL "$(show $serve MainPID)"
 within 60 "[ \$(show $serve NRestarts) -gt 0 ] && systemctl is-active -q $serve"
 stopped $serve success
@@ -293,10 +293,41 @@ punctual history >/tmp/history || fail "punctual history: code $?"
 known=$(grep -c "$(uname -r | cut -c1-10)" /tmp/history)
 [ "$known" = 4 ] || fail "the history knows $known runs, not 4: $(cat /tmp/history)"
 say "prove, by its timer: 0 inactive, 1 and 3 failed (exit-code); $n runs whole, $known in the history"
+
+# The applications, on lines in memory.
+applications='metronome.service rf-switch.service rotary-dial.service dial-to-switch.service'
+systemd-analyze verify --man=no $applications rf-switch.socket >/tmp/verify 2>&1 && [ ! -s /tmp/verify ] || fail "systemd-analyze verify: $(cat /tmp/verify)"
+mkdir -p /etc/default
+echo METRONOME_OPTIONS="--line sim --compare -D 2s --settle 200ms --period 10ms" >/etc/default/metronome
+systemctl start metronome || fail "systemctl start metronome: code $?, $(journal metronome)"
+n=$(whole /var/lib/metronome) || exit
+[ "$n" = 2 ] || fail "metronome: $n run directories, not 2: $(journal metronome)"
+for run in $(find /var/lib/metronome -name run.json -printf '%h\n'); do
+  punctual report "$run" --json >/tmp/report
+  ! grep -q load-did-not-run /tmp/report || fail "metronome: a load did not run: $(cat /tmp/report)"
+done
+echo RF_SWITCH_LINE=sim >/etc/default/rf-switch
+printf '[[line]]\nat = "sim"\n' >/etc/rotary-dial.toml
+systemctl start rf-switch.socket rotary-dial dial-to-switch || fail "systemctl start rf-switch.socket rotary-dial dial-to-switch: code $?"
+echo d21 >/run/punctual/rtp1
+within 60 "systemctl is-active -q rf-switch"
+for unit in rf-switch rotary-dial; do
+  pid=$(show $unit.service MainPID)
+  within 30 "chrt -a -p $pid | grep -q SCHED_FIFO"
+  caps=$(awk '/^CapEff/ {print $2}' "/proc/$pid/status")
+  [ "$caps" = "$(printf %016x $((1 << 23 | 1 << 14)))" ] || fail "$unit has capabilities $caps"
+done
+# Commands that nobody has read yet outlive the daemon, which ends with the frame that it sends.
+for unit in dial-to-switch.service rotary-dial.service rf-switch.service; do stopped $unit success; done
+within 60 "journal rf-switch | grep -q ' 1 accepted'"
+systemctl stop rf-switch.socket
+say "applications: metronome $n runs whole; rf-switch started by its FIFO, rotary-dial: FIFO, two capabilities, stopped"
+
 figures=
-for unit in $watch $serve $prove; do
+for unit in $watch $serve $prove $applications; do
   figure=$(systemd-analyze security --no-pager $unit | sed -n 's/.*exposure level for .*: \([0-9.]*\) .*/\1/p')
   [ -n "$figure" ] || fail "systemd-analyze security $unit: no figure"
+  awk "BEGIN {exit !($figure <= 3.0)}" || [ $unit = $prove ] || fail "systemd-analyze security $unit: $figure"
   figures="$figures ${unit%.service} $figure"
 done
 say "systemd-analyze security (10 is worst):$figures"

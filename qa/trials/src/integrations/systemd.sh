@@ -1,7 +1,9 @@
 # The units of packaging/ and integrations/systemd under a systemd that is process 1 of a guest. $1: the static binary, $2: the
-# integrations, $3: an empty folder, $4: a kernel image, $5: a static BusyBox, $6: the folder of tools, $7: what the guest runs. 77: not here.
+# integrations, $3: an empty folder, $4: a kernel image, $5: a static BusyBox, $6: the folder of tools, $7: what the guest runs, $8…: the
+# applications' programs. 77: not here.
 set -euo pipefail
 punctual=$1 integrations=$2 work=$3 kernel=$4 busybox=$5 tools=$6 check=$7
+shift 7
 suite=bookworm
 for program in mmdebstrap qemu-system-x86_64 cpio; do
   command -v $program >/dev/null || { echo "apt-get install mmdebstrap qemu-system-x86 cpio"; exit 77; }
@@ -23,6 +25,8 @@ install -m 755 "$punctual" "$extra/usr/bin/punctual"
 install -m 644 "$integrations"/../packaging/punctual-{watch,serve}.service "$extra/usr/lib/systemd/system/"
 install -m 644 "$integrations/../packaging/punctual.tmpfiles" "$extra/usr/lib/tmpfiles.d/punctual.conf"
 install -m 644 "$integrations"/systemd/punctual-prove.{service,timer} "$extra/etc/systemd/system/"
+install -m 755 -Dt "$extra/usr/local/bin" "$@"
+install -m 644 -t "$extra/etc/systemd/system" "$integrations"/../apps/*/systemd/*.{service,socket}
 install -m 755 "$check" "$extra/root/check.sh"
 cat > "$extra/etc/systemd/system/check.service" <<'UNIT'
 [Unit]
