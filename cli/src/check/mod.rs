@@ -33,7 +33,7 @@ fn answer(args: &CheckArgs, format: CheckFormat, output: OutputArgs) -> Result<A
             let similar = crate::suggest::similar(id, punctual_check::rules().iter().map(|rule| rule.id.as_str()));
             Refusal::usage(format!("there is no rule {id}{similar}; `punctual check --list` has all"))
         };
-        return Ok(Answer::text(0, punctual_check::explain(id).ok_or_else(unknown)?));
+        return Ok(Answer::text(0, punctual_check::explain(id).ok_or_else(unknown)?).needed());
     }
     if args.list {
         return Ok(list(output));
@@ -47,10 +47,12 @@ fn answer(args: &CheckArgs, format: CheckFormat, output: OutputArgs) -> Result<A
     if let Some(path) = &args.out {
         let text = written(format, code, &found);
         new_file::write(path, |out| out.write_all(text.as_bytes())).map_err(Refusal::environment)?;
-        return Ok(Answer::new(output, code, || &found, || text_of(args, &found)));
+        return Ok(Answer::new(output, code, || &found, || text_of(args, &found)).needed());
     }
     match format {
-        CheckFormat::Text | CheckFormat::Json => Ok(Answer::new(output, code, || &found, || text_of(args, &found))),
+        CheckFormat::Text | CheckFormat::Json => {
+            Ok(Answer::new(output, code, || &found, || text_of(args, &found)).needed())
+        }
         _ if output.quiet => Ok(Answer::text(code, "")),
         format => Ok(Answer::text(code, written(format, code, &found)).needed()),
     }

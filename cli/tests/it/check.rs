@@ -165,3 +165,20 @@ fn known_findings_do_not_fail_and_code_scanning_gets_lines() {
     let text = String::from_utf8(run(&[]).stdout).unwrap();
     assert!(text.lines().count() <= 22 && text.lines().all(|line| line.chars().count() <= 80), "{text}");
 }
+
+#[test]
+#[ignore = "live: root, tracefs, timing"]
+fn a_check_is_not_ended_as_a_start_that_takes_too_long() {
+    let output = punctual().args(["check", "--duration", "12s", "--", "sleep", "30"]).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.code() == Some(1) && text.contains("no thread is real-time"), "{output:?}");
+}
+
+#[test]
+fn a_thread_of_the_kernel_is_refused() {
+    // In a container 2 may be any process, or none.
+    let is_kthreadd = fs::read_to_string("/proc/2/comm").is_ok_and(|name| name.trim() == "kthreadd");
+    let output = punctual().args(["check", "--pid", "2"]).output().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(!is_kthreadd || output.status.code() == Some(2) && error.contains("thread of the kernel"), "{error}");
+}

@@ -1,80 +1,7 @@
 //! What a system call means for a real-time thread: section 2 of the manual.
 
+use crate::file::{File, FileKind};
 use punctual_cycles::{Release, WaitCall};
-
-/// What a file descriptor refers to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum FileKind {
-    /// A file on a disk, or on a file system that is not known to be in memory.
-    Disk,
-    /// A file in memory, of the kernel (/proc, /sys), or /dev/null and the like.
-    Memory,
-    Terminal,
-    Pipe,
-    Socket,
-    Eventfd,
-    Timerfd {
-        is_realtime: bool,
-    },
-    Epoll,
-    Device,
-    Unknown,
-}
-
-/// A descriptor as /proc shows it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct File {
-    pub kind: FileKind,
-    /// Target of /proc/PID/fd/N.
-    pub name: String,
-    pub is_nonblocking: bool,
-}
-
-impl File {
-    /// `name` is the target of the link in /proc/PID/fd, `info` the content of /proc/PID/fdinfo/N.
-    pub fn of(name: &str, info: &str) -> File {
-        const O_NONBLOCK: u32 = 0o4000;
-        let field = |key: &str| info.lines().find_map(|line| line.strip_prefix(key)).map(str::trim);
-        let flags = field("flags:").and_then(|flags| u32::from_str_radix(flags, 8).ok()).unwrap_or(0);
-        let kind = match name {
-            _ if name.starts_with("socket:") => FileKind::Socket,
-            _ if name.starts_with("pipe:") => FileKind::Pipe,
-            _ if name.starts_with("anon_inode:") => {
-                match name.trim_start_matches("anon_inode:").trim_matches(['[', ']']) {
-                    "eventfd" => FileKind::Eventfd,
-                    // CLOCK_REALTIME is 0, CLOCK_REALTIME_ALARM 8.
-                    "timerfd" => FileKind::Timerfd { is_realtime: matches!(field("clockid:"), Some("0" | "8")) },
-                    "eventpoll" => FileKind::Epoll,
-                    _ => FileKind::Device,
-                }
-            }
-            "/dev/null" | "/dev/zero" | "/dev/full" | "/dev/urandom" | "/dev/random" => FileKind::Memory,
-            "/dev/console" | "/dev/tty" | "/dev/kmsg" => FileKind::Terminal,
-            _ if name.starts_with("/dev/pts/") || name.starts_with("/dev/tty") => FileKind::Terminal,
-            _ if ["/dev/shm/", "/memfd:", "/proc/", "/sys/", "/dev/hugepages/"]
-                .iter()
-                .any(|at| name.starts_with(at)) =>
-            {
-                FileKind::Memory
-            }
-            _ if name.starts_with("/dev/") => FileKind::Device,
-            _ if name.starts_with('/') => FileKind::Disk,
-            _ => FileKind::Unknown,
-        };
-        File { kind, name: name.to_owned(), is_nonblocking: flags & O_NONBLOCK != 0 }
-    }
-
-    fn release(&self) -> Release {
-        match self.kind {
-            FileKind::Pipe | FileKind::Terminal => Release::Pipe,
-            FileKind::Socket => Release::Socket,
-            FileKind::Eventfd => Release::Eventfd,
-            FileKind::Timerfd { .. } => Release::Timerfd,
-            FileKind::Device | FileKind::Disk | FileKind::Memory => Release::Device,
-            FileKind::Epoll | FileKind::Unknown => Release::Descriptors,
-        }
-    }
-}
 
 /// What may be wrong at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -146,6 +73,8 @@ pub struct Meaning {
     pub file: Option<String>,
     /// Its number may be reused from now on.
     pub closes: Option<i32>,
+    /// What the descriptor that it returns refers to.
+    pub opens: Option<FileKind>,
     /// A thread may be released by it, also when it did not have to sleep.
     pub is_wait: bool,
     /// The timer slack applies to its timeout, also in a real-time thread (before Linux 6.10): that of a futex.
@@ -160,6 +89,17 @@ enum Group {
     Write,
     /// Its path or file is on a disk, in general.
     File,
+    /// The same; returns a descriptor.
+    Open,
+    /// The same, but for the flag AT_EMPTY_PATH in this argument: then it is of an open file.
+    Stat(usize),
+    /// Copies between the descriptors in argument 0 and this one.
+    Copy(usize),
+    /// Waits for the disk, with flags.
+    Disk,
+    /// Returns a descriptor of this kind.
+    New(FileKind),
+    NewTimerfd,
     /// Argument 0 is synced, resized, …
     Sync,
     /// Sends or receives; argument 3 has flags (argument 2: sendmsg, recvmsg).
@@ -190,22 +130,32 @@ macro_rules! number {
 
 macro_rules! table {
     ($($group:expr => $($call:ident)+;)+) => {
-        &[$($((number!($call), stringify!($call), $group),)+)+]
+        &[$($((number!($call), $group),)+)+]
     };
 }
 
 /// Calls of every architecture.
-const COMMON: &[(i64, &str, Group)] = table! {
-    Group::Read => SYS_read SYS_readv SYS_pread64 SYS_preadv;
-    Group::Write => SYS_write SYS_writev SYS_pwrite64 SYS_pwritev;
-    Group::File => SYS_openat SYS_openat2 SYS_statx SYS_readlinkat SYS_unlinkat SYS_mkdirat SYS_renameat2 SYS_faccessat
-        SYS_getdents64;
-    Group::Sync => SYS_fsync SYS_fdatasync SYS_ftruncate SYS_fallocate;
+const COMMON: &[(i64, Group)] = table! {
+    Group::Read => SYS_read SYS_readv SYS_pread64 SYS_preadv SYS_preadv2;
+    Group::Write => SYS_write SYS_writev SYS_pwrite64 SYS_pwritev SYS_pwritev2;
+    Group::Open => SYS_openat SYS_openat2;
+    Group::File => SYS_readlinkat SYS_unlinkat SYS_mkdirat SYS_renameat2 SYS_faccessat SYS_linkat SYS_symlinkat SYS_fchmodat
+        SYS_fchownat SYS_utimensat SYS_truncate SYS_statfs SYS_chdir SYS_getdents64 SYS_sync;
+    Group::Stat(2) => SYS_statx;
+    Group::Sync => SYS_fsync SYS_fdatasync SYS_ftruncate SYS_fallocate SYS_syncfs SYS_readahead;
+    Group::Copy(1) => SYS_sendfile;
+    Group::Copy(2) => SYS_splice SYS_copy_file_range;
     Group::Socket(3) => SYS_sendto SYS_recvfrom SYS_sendmmsg SYS_recvmmsg;
     Group::Socket(2) => SYS_sendmsg SYS_recvmsg;
     Group::Connect => SYS_socket SYS_connect SYS_bind SYS_accept4 SYS_accept;
-    Group::Memory => SYS_munmap SYS_mremap SYS_mprotect SYS_brk SYS_madvise SYS_mlock SYS_mlockall SYS_munlock SYS_munlockall;
-    Group::Thread => SYS_clone SYS_clone3 SYS_execve;
+    Group::New(FileKind::Eventfd) => SYS_eventfd2;
+    Group::New(FileKind::Epoll) => SYS_epoll_create1;
+    Group::New(FileKind::Memory) => SYS_memfd_create;
+    Group::NewTimerfd => SYS_timerfd_create;
+    Group::Memory => SYS_munmap SYS_mremap SYS_mprotect SYS_brk SYS_madvise SYS_mlock SYS_mlockall SYS_munlock SYS_munlockall
+        SYS_mlock2 SYS_pkey_mprotect SYS_shmat SYS_shmdt;
+    Group::Disk => SYS_msync;
+    Group::Thread => SYS_clone SYS_clone3 SYS_execve SYS_execveat;
     Group::Poll => SYS_ppoll SYS_pselect6 SYS_epoll_pwait SYS_epoll_pwait2;
     Group::Uring => SYS_io_uring_enter;
     Group::Arm => SYS_timerfd_settime SYS_timer_settime SYS_setitimer;
@@ -222,54 +172,56 @@ const COMMON: &[(i64, &str, Group)] = table! {
 
 /// Calls that arm64 does not have.
 #[cfg(not(target_arch = "aarch64"))]
-const OLD: &[(i64, &str, Group)] = table! {
-    Group::File => SYS_open SYS_stat SYS_lstat SYS_access SYS_readlink SYS_unlink SYS_mkdir SYS_rename SYS_getdents;
+const OLD: &[(i64, Group)] = table! {
+    Group::Open => SYS_open SYS_creat;
+    Group::File => SYS_stat SYS_lstat SYS_access SYS_readlink SYS_unlink SYS_mkdir SYS_rmdir SYS_rename SYS_renameat SYS_link
+        SYS_symlink SYS_chmod SYS_chown SYS_lchown SYS_utimes SYS_getdents;
     Group::Poll => SYS_poll SYS_epoll_wait;
     Group::Thread => SYS_fork SYS_vfork;
     Group::Signal => SYS_pause;
     Group::Dup => SYS_dup2;
 };
 #[cfg(target_arch = "aarch64")]
-const OLD: &[(i64, &str, Group)] = &[];
+const OLD: &[(i64, Group)] = &[];
 
 #[cfg(target_pointer_width = "64")]
-const WIDE: &[(i64, &str, Group)] = table! {
+const WIDE: &[(i64, Group)] = table! {
     Group::Memory => SYS_mmap;
-    Group::File => SYS_newfstatat;
+    Group::Stat(3) => SYS_newfstatat;
 };
 /// Also the calls with a time of 64 bits, which have the same numbers on every 32-bit architecture
-/// (include/uapi/asm-generic/unistd.h) and no name in libc.
+/// (include/uapi/asm-generic/unistd.h) and no constant in libc.
 #[cfg(target_pointer_width = "32")]
-const WIDE: &[(i64, &str, Group)] = &[
-    (number!(SYS_mmap2), "SYS_mmap2", Group::Memory),
-    (number!(SYS_fstatat64), "SYS_fstatat64", Group::File),
-    (407, "SYS_clock_nanosleep", Group::ClockNanosleep),
-    (409, "SYS_timer_settime", Group::Arm),
-    (411, "SYS_timerfd_settime", Group::Arm),
-    (413, "SYS_pselect6", Group::Poll),
-    (414, "SYS_ppoll", Group::Poll),
-    (418, "SYS_mq_timedsend", Group::Queue),
-    (419, "SYS_mq_timedreceive", Group::Queue),
-    (421, "SYS_rt_sigtimedwait", Group::Signal),
-    (422, "SYS_futex", Group::Futex),
+const WIDE: &[(i64, Group)] = &[
+    (number!(SYS_mmap2), Group::Memory),
+    (number!(SYS_fstatat64), Group::Stat(3)),
+    (407, Group::ClockNanosleep),
+    (409, Group::Arm),
+    (411, Group::Arm),
+    (413, Group::Poll),
+    (414, Group::Poll),
+    (418, Group::Queue),
+    (419, Group::Queue),
+    (421, Group::Signal),
+    (422, Group::Futex),
 ];
 
 #[cfg(target_arch = "x86_64")]
-const OLD_64: &[(i64, &str, Group)] = table! {
+const OLD_64: &[(i64, Group)] = table! {
     Group::Poll => SYS_select;
 };
 #[cfg(not(target_arch = "x86_64"))]
-const OLD_64: &[(i64, &str, Group)] = &[];
+const OLD_64: &[(i64, Group)] = &[];
 
-fn entry(number: i64) -> Option<(&'static str, Group)> {
+fn group(number: i64) -> Option<Group> {
     let tables = [COMMON, OLD, WIDE, OLD_64];
-    let found = tables.into_iter().flatten().find(|(n, ..)| *n == number)?;
-    Some((found.1.trim_start_matches("SYS_"), found.2))
+    tables.into_iter().flatten().find(|(n, _)| *n == number).map(|(_, group)| *group)
 }
 
-/// `write(2)`, or the number of a call that is not known here.
+/// `write(2)`.
 pub fn name(number: i64) -> String {
-    entry(number).map_or_else(|| format!("system call {number}"), |(name, _)| format!("{name}(2)"))
+    let known = syscall_numbers::native::sys_call_name(number as _);
+    known.map_or_else(|| format!("system call {number}"), |name| format!("{name}(2)"))
 }
 
 impl Meaning {
@@ -283,6 +235,7 @@ impl Meaning {
         sets_policy_of: None,
         file: None,
         closes: None,
+        opens: None,
         is_wait: false,
         has_slack: false,
     };
@@ -290,16 +243,16 @@ impl Meaning {
     /// What a call is; `file` looks up a descriptor of the caller.
     pub fn of(call: &Call, file: &mut dyn FnMut(i32) -> Option<File>) -> Meaning {
         const MSG_DONTWAIT: u64 = 0x40;
+        const AT_EMPTY_PATH: u64 = 0x1000;
         let [first, second, _, fourth, ..] = call.arguments;
         let nothing = Meaning::NOTHING;
-        let Some((_, group)) = entry(call.number) else { return nothing };
+        let Some(group) = group(call.number) else { return nothing };
         // A negative descriptor is refused.
         let descriptor = first as u32 as i32;
-        let mut look = || file(descriptor);
         let allowed = Meaning { if_slept: What::Allowed, ..Meaning::NOTHING };
         let always = |what: What| Meaning { always: Some(what), if_slept: what, ..Meaning::NOTHING };
         let meaning = match group {
-            Group::Read => match look() {
+            Group::Read => match file(descriptor) {
                 Some(file) => {
                     let always = match file.kind {
                         FileKind::Disk => Some(What::FileIo),
@@ -310,11 +263,17 @@ impl Meaning {
                     // On PREEMPT_RT every call may sleep on a spinlock, whose owner inherits the priority.
                     let may_wait = if file.is_nonblocking { What::Allowed } else { What::Blocking };
                     let if_slept = always.unwrap_or(may_wait);
-                    Meaning { always, if_slept, release: file.release(), file: Some(file.name), ..nothing }
+                    Meaning {
+                        always,
+                        if_slept,
+                        release: file.release(),
+                        file: Some(file.name).filter(|name| !name.is_empty()),
+                        ..nothing
+                    }
                 }
                 None => nothing,
             },
-            Group::Write => match look() {
+            Group::Write => match file(descriptor) {
                 Some(file) => {
                     let always = match file.kind {
                         FileKind::Disk => Some(What::FileIo),
@@ -329,18 +288,47 @@ impl Meaning {
                         _ => What::Blocking,
                     };
                     let if_slept = always.unwrap_or(may_wait);
-                    Meaning { always, if_slept, release: file.release(), file: Some(file.name), ..nothing }
+                    Meaning {
+                        always,
+                        if_slept,
+                        release: file.release(),
+                        file: Some(file.name).filter(|name| !name.is_empty()),
+                        ..nothing
+                    }
                 }
                 None => nothing,
             },
-            Group::File => always(What::FileIo),
-            Group::Sync => Meaning { file: look().map(|file| file.name), ..always(What::FileIo) },
+            Group::File | Group::Disk => always(What::FileIo),
+            Group::Open => Meaning { opens: Some(FileKind::Disk), ..always(What::FileIo) },
+            Group::Stat(flags) if call.arguments[flags] & AT_EMPTY_PATH != 0 => allowed,
+            Group::Stat(_) => always(What::FileIo),
+            Group::Copy(other) => {
+                let ends: Vec<File> =
+                    [0, other].iter().filter_map(|n| file(call.arguments[*n] as u32 as i32)).collect();
+                let of = |kind: FileKind| ends.iter().find(|end| end.kind == kind && !end.is_nonblocking);
+                let kinds = [
+                    (FileKind::Disk, What::FileIo),
+                    (FileKind::Socket, What::SocketIo),
+                    (FileKind::Pipe, What::Output),
+                ];
+                let found = kinds.into_iter().find_map(|(kind, what)| Some((of(kind)?.name.clone(), what)));
+                found.map_or(nothing, |(name, what)| Meaning { file: Some(name), ..always(what) })
+            }
+            Group::New(kind) => Meaning { opens: Some(kind), ..allowed },
+            Group::NewTimerfd => {
+                Meaning { opens: Some(FileKind::Timerfd { is_realtime: matches!(first, 0 | 8) }), ..allowed }
+            }
+            Group::Sync => Meaning { file: file(descriptor).map(|file| file.name), ..always(What::FileIo) },
             Group::Socket(flags) => {
                 let is_nonblocking =
-                    call.arguments[flags] & MSG_DONTWAIT != 0 || look().is_some_and(|f| f.is_nonblocking);
+                    call.arguments[flags] & MSG_DONTWAIT != 0 || file(descriptor).is_some_and(|f| f.is_nonblocking);
                 Meaning { release: Release::Socket, ..if is_nonblocking { allowed } else { always(What::SocketIo) } }
             }
-            Group::Connect => Meaning { release: Release::Socket, ..always(What::SocketIo) },
+            Group::Connect => {
+                let calls = [libc::SYS_socket, libc::SYS_accept, libc::SYS_accept4].map(|number| number as i64);
+                let opens = calls.contains(&call.number).then_some(FileKind::Socket);
+                Meaning { release: Release::Socket, opens, ..always(What::SocketIo) }
+            }
             Group::Memory => always(What::MemoryMap),
             Group::Thread => always(What::NewThread),
             Group::Poll => Meaning { timeout: Some((0, Release::RelativeSleep)), ..nothing },
@@ -420,20 +408,6 @@ mod tests {
     }
 
     #[test]
-    fn descriptors_are_what_proc_shows() {
-        let kind = |name: &str| File::of(name, "pos:\t0\nflags:\t02\n").kind;
-        assert_eq!(kind("/var/log/app.log"), FileKind::Disk);
-        assert_eq!(kind("/dev/shm/state"), FileKind::Memory);
-        assert_eq!(kind("/dev/gpiochip0"), FileKind::Device);
-        assert_eq!(kind("/dev/pts/3"), FileKind::Terminal);
-        assert_eq!(kind("socket:[123]"), FileKind::Socket);
-        assert_eq!(kind("anon_inode:[eventfd]"), FileKind::Eventfd);
-        assert_eq!(kind("anon_inode:[timerfd]"), FileKind::Timerfd { is_realtime: false });
-        assert_eq!(File::of("anon_inode:[timerfd]", "clockid: 0\n").kind, FileKind::Timerfd { is_realtime: true });
-        assert!(File::of("socket:[1]", "flags:\t02004002\n").is_nonblocking);
-    }
-
-    #[test]
     fn calls_that_may_sleep_are_found_by_what_they_work_on() {
         let disk = Some(("/var/log/app.log", ""));
         assert_eq!(meaning(number!(SYS_write), [3, 0, 0, 0, 0, 0], disk).always, Some(What::FileIo));
@@ -453,12 +427,13 @@ mod tests {
         assert_eq!(meaning(number!(SYS_futex), [0, 0x189, 2, 0, 0, 0], None).always, None);
         assert_eq!(meaning(number!(SYS_sched_setscheduler), [42, 0, 0, 0, 0, 0], None).sets_policy_of, Some(42));
         assert_eq!(name(number!(SYS_write)), "write(2)");
+        assert_eq!(name(number!(SYS_wait4)), "wait4(2)");
         assert_eq!(name(99_999), "system call 99999");
     }
 
     #[test]
     fn no_number_is_listed_twice() {
-        let all: Vec<i64> = [COMMON, OLD, WIDE, OLD_64].into_iter().flatten().map(|(n, ..)| *n).collect();
+        let all: Vec<i64> = [COMMON, OLD, WIDE, OLD_64].into_iter().flatten().map(|(n, _)| *n).collect();
         assert_eq!(all.iter().collect::<std::collections::BTreeSet<_>>().len(), all.len());
     }
 

@@ -1,13 +1,13 @@
 //! A recording becomes findings.
 
 use crate::calls::What;
+use crate::findings::Findings;
 use crate::order::Order;
-use crate::place::{function_names, location, worded};
+use crate::place::{function_names, location};
 use crate::recording::{Asked, Occurrence, Place, Recording, Thread, Waited, Waker};
-use crate::rules::rule;
 use crate::system::{is_real_time, urgency};
-use punctual_cycles::{Cycle, Cycles, Release, Wait};
-use punctual_model::{CheckCycles, CheckFinding, CheckFrame, CheckThread, Evidence, Finding, Severity, State};
+use punctual_cycles::{Cycles, Release, Wait};
+use punctual_model::{CheckCycles, CheckFinding, CheckThread};
 use punctual_units::{Nanos, Scheduling};
 use std::collections::BTreeMap;
 
@@ -28,6 +28,8 @@ pub struct Setting {
     pub cpus: usize,
     /// In a virtual machine the time that the host takes counts as the thread's.
     pub is_virtual: bool,
+    /// All system calls are seen, those that set policies as well.
+    pub sees_calls: bool,
     /// Records were lost, or policies could not be read: that there is no real-time thread cannot be said.
     pub is_incomplete: bool,
     pub order: Option<Order>,
@@ -69,7 +71,7 @@ enum Moment {
 /// The threads, real-time ones first, and what was found in them, worst first.
 pub fn judge(recording: &Recording, setting: &Setting) -> (Vec<CheckThread>, Vec<CheckFinding>) {
     let looked: Vec<Looked> = recording.threads.iter().map(look).collect();
-    let mut findings = Findings { recording, all: BTreeMap::new() };
+    let mut findings = Findings::new(recording);
     for one in looked.iter().filter(|one| one.thread.real_time_since.is_some()) {
         let since = one.thread.real_time_since.unwrap_or(u64::MAX);
         for occurrence in one.thread.occurrences.iter().filter(|occurrence| occurrence.time >= since) {
@@ -80,6 +82,7 @@ pub fn judge(recording: &Recording, setting: &Setting) -> (Vec<CheckThread>, Vec
         overruns(&mut findings, one, setting);
         settings(&mut findings, one, setting);
     }
+    shared_locks(&mut findings, &looked, setting);
     if let Some(order) = &setting.order {
         for (thread, said) in order.broken(&looked, &setting.others, &setting.preemptions) {
             findings.state("order", &thread, &said, None, true);
@@ -161,6 +164,15 @@ fn occurred(findings: &mut Findings, one: &Looked, occurrence: &Occurrence, sett
     if moment == Moment::Uncounted {
         return;
     }
+    // Of a thread that waits too seldom to have cycles, each wait may be its release.
+    let is_plain = matches!(what, What::Blocking | What::Futex) && !is_lock(place);
+    if is_plain && cycles.is_none() && setting.begin == Begin::Found {
+        return;
+    }
+    // A thread that only yields never waits, so it has no cycles to be outside of.
+    if what == What::Yield && cycles.is_none() {
+        moment = Moment::InCycle;
+    }
     let waker = || {
         let at = one.waits.partition_point(|waited| waited.wait.begin.0 < occurrence.time);
         one.waits.get(at).filter(|waited| waited.wait.begin.0 == occurrence.time).and_then(|waited| waited.waker)
@@ -212,6 +224,26 @@ fn is_lock(place: &Place) -> bool {
     match (first(&LOCKS), first(&OTHERS)) {
         (Some(lock), Some(other)) => lock < other,
         (lock, _) => lock.is_some(),
+    }
+}
+
+/// Mutexes without a protocol that a less urgent thread takes, too, where no wait for one was seen.
+fn shared_locks(findings: &mut Findings, looked: &[Looked], setting: &Setting) {
+    let recording = findings.recording;
+    for (takers, taker) in recording.locks.iter().flat_map(|takers| takers.iter().map(move |taker| (takers, taker))) {
+        let other = takers.iter().filter(|other| other.urgency < taker.urgency).min_by_key(|other| other.urgency);
+        let one = looked.iter().find(|one| one.thread.tid == taker.tid && one.cycles.is_some());
+        let (Some(other), Some(one), Some(place)) = (other, one, taker.place) else { continue };
+        let count = taker.times.iter().filter(|time| moment(one, **time, setting.begin) == Moment::InCycle).count();
+        let at = recording.places.get(place as usize).and_then(location);
+        if count == 0 || findings.has("lock-without-pi", &one.thread.name, at) {
+            continue;
+        }
+        let name = recording.threads.iter().find(|thread| thread.tid == other.tid).map_or("?", |thread| &thread.name);
+        let how =
+            if other.urgency == 0 { "an ordinary thread".to_owned() } else { format!("priority {}", other.urgency) };
+        let said = format!("so does {name} ({}), {how}; no wait for it was seen", other.tid);
+        findings.state_at("lock-shared", &one.thread.name, one.thread.tid, &said, Some(place), count as u64);
     }
 }
 
@@ -293,7 +325,7 @@ fn overruns(findings: &mut Findings, one: &Looked, setting: &Setting) {
 /// Policy, CPUs, timer slack, locked memory.
 fn settings(findings: &mut Findings, one: &Looked, setting: &Setting) {
     let thread = one.thread;
-    let scheduling = thread.scheduling.filter(|scheduling| is_real_time(*scheduling));
+    let scheduling = thread.scheduling.filter(|scheduling| setting.sees_calls && is_real_time(*scheduling));
     if let (Asked::Inherited { parent, place }, Some(scheduling)) = (thread.asked, scheduling) {
         let by = findings
             .recording
@@ -353,134 +385,4 @@ fn thread(recording: &Recording, one: &Looked) -> CheckThread {
         is_real_time: one.thread.real_time_since.is_some(),
         cycles,
     }
-}
-
-/// Threads of a name, a rule, the place in the program.
-type Key = (String, &'static str, Option<CheckFrame>, bool);
-
-#[derive(Default)]
-struct Group {
-    tids: Vec<i32>,
-    count: u64,
-    cycles: u64,
-    worst: Option<u64>,
-    calls: Vec<String>,
-    file: Option<String>,
-    stack: Vec<CheckFrame>,
-    is_cut: bool,
-    /// What is said instead of the calls.
-    said: Option<String>,
-}
-
-struct Findings<'a> {
-    recording: &'a Recording,
-    all: BTreeMap<(String, &'static str, String, bool), (Key, Group)>,
-}
-
-impl Findings<'_> {
-    fn group(&mut self, id: &'static str, name: &str, frame: Option<CheckFrame>, is_in_cycle: bool) -> &mut Group {
-        let text = format!("{frame:?}");
-        let key = (name.to_owned(), id, frame, is_in_cycle);
-        &mut self.all.entry((name.to_owned(), id, text, is_in_cycle)).or_insert_with(|| (key, Group::default())).1
-    }
-
-    fn occurred(&mut self, id: &'static str, one: &Looked, occurrence: &Occurrence, is_in_cycle: bool, begin: Begin) {
-        let recording = self.recording;
-        let place = &recording.places[occurrence.place as usize];
-        let group = self.group(id, &one.thread.name, location(place), is_in_cycle);
-        group.count += 1;
-        group.worst = group.worst.max(occurrence.duration);
-        if !group.tids.contains(&one.thread.tid) {
-            group.tids.push(one.thread.tid);
-            let counts = |cycle: &&Cycle| {
-                matches!(begin, Begin::Found) || matches!(begin, Begin::At(from) if from <= cycle.end.0)
-            };
-            group.cycles += one.cycles.as_ref().map_or(0, |cycles| cycles.cycles.iter().filter(counts).count() as u64);
-        }
-        if let Some(call) = place.call.as_ref().filter(|call| !group.calls.contains(call)) {
-            group.calls.push(call.clone());
-        }
-        if group.file.is_none() {
-            group.file.clone_from(&place.file);
-        }
-        if group.stack.is_empty() {
-            group.stack.clone_from(&place.stack);
-            group.is_cut = place.is_cut;
-        }
-    }
-
-    /// A finding about a whole thread; its place is where it became real-time or where it waits.
-    fn state_at(&mut self, id: &'static str, name: &str, tid: i32, said: &str, place: Option<u32>, count: u64) {
-        let place = place.and_then(|place| self.recording.places.get(place as usize));
-        let group = self.group(id, name, place.and_then(location), true);
-        group.count += count;
-        if !group.tids.contains(&tid) {
-            group.tids.push(tid);
-        }
-        if let Some(place) = place.filter(|_| group.stack.is_empty()) {
-            group.stack.clone_from(&place.stack);
-            group.is_cut = place.is_cut;
-        }
-        group.said.get_or_insert_with(|| said.to_owned());
-    }
-
-    fn state(&mut self, id: &'static str, name: &str, said: &str, place: Option<u32>, is_in_cycle: bool) {
-        let place = place.and_then(|place| self.recording.places.get(place as usize)).and_then(location);
-        let group = self.group(id, name, place, is_in_cycle);
-        group.count += 1;
-        group.said.get_or_insert_with(|| said.to_owned());
-    }
-
-    fn finish(self) -> Vec<CheckFinding> {
-        let mut out: Vec<CheckFinding> =
-            self.all.into_values().filter_map(|(key, group)| finding(key, group)).collect();
-        let rank = |one: &CheckFinding| (one.finding.state != State::Fail, std::cmp::Reverse(one.finding.severity));
-        out.sort_by(|a, b| {
-            let by = |one: &CheckFinding| {
-                (rank(one), std::cmp::Reverse(one.count), one.finding.id.clone(), one.thread.clone())
-            };
-            by(a).cmp(&by(b))
-        });
-        out
-    }
-}
-
-fn finding((name, id, place, is_in_cycle): Key, group: Group) -> Option<CheckFinding> {
-    let rule = rule(id)?;
-    let severity = if is_in_cycle { rule.severity } else { rule.outside };
-    let state = match (is_in_cycle, severity) {
-        (_, Severity::Off | Severity::Info) => State::Info,
-        (true, Severity::Low) => State::Warn,
-        (true, _) => State::Fail,
-        (false, _) => State::Warn,
-    };
-    let per_cycle = (is_in_cycle && group.cycles > 0).then(|| group.count as f64 / group.cycles as f64);
-    let summary = worded(rule, &name, &group.said, &group.calls, group.file.as_deref(), place.as_ref());
-    let evidence = place.iter().filter_map(|frame| {
-        let source = format!("{}:{}", frame.file.as_ref()?, frame.line?);
-        Some(Evidence { source, value: frame.function.clone().unwrap_or_default() })
-    });
-    let finding = Finding {
-        id: rule.id.clone(),
-        group: "Real-time threads".into(),
-        severity,
-        state,
-        summary,
-        evidence: evidence.collect(),
-        why: rule.why.clone(),
-        fix: Some(rule.instead.clone()),
-    };
-    Some(CheckFinding {
-        finding,
-        thread: name,
-        tids: group.tids,
-        count: group.count,
-        per_cycle,
-        worst_ns: group.worst.map(Nanos),
-        is_in_cycle,
-        place,
-        stack: group.stack,
-        is_stack_cut: group.is_cut,
-        is_known: false,
-    })
 }

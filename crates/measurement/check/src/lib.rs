@@ -14,7 +14,10 @@
 
 mod baseline;
 mod calls;
+mod file;
+mod findings;
 mod judge;
+mod locks;
 mod observe;
 mod order;
 mod place;

@@ -1,16 +1,16 @@
 //! Observes a program for a while.
 
 mod attach;
+mod deep;
 mod end;
 
 pub use end::outcome;
 
+use crate::locks::Locks;
 use crate::order::Order;
 use crate::probes::{MOST_HITS, Probes};
 use crate::recorder::Recorder;
-use crate::sources::{
-    DEEP, DEEP_STACK, ENTER, EXIT, FAULT, MAJOR, MARK, MINOR, SMALL_STACK, SWITCHES, TASKS, TIMER, Tags, WAKING,
-};
+use crate::sources::{ENTER, EXIT, FAULT, MAJOR, MARK, MINOR, SMALL_STACK, SWITCHES, TASKS, TIMER, Tags, WAKING};
 use crate::start::Stopped;
 use crate::subject::{Subject, program_file};
 use crate::system::Live;
@@ -43,11 +43,10 @@ const START: Nanos = Nanos(500_000_000);
 const LOOK: Nanos = Nanos(100_000_000);
 /// Looks in succession after which probes that slow an ordinary thread are withdrawn.
 const BUSY: u32 = 3;
-/// How long larger copies of stacks are taken, at first; each time twice as long.
-const BURST: u64 = 50_000_000;
-const BURSTS: u32 = 6;
 /// For the program to end after SIGTERM.
 const FOR_END: Nanos = Nanos(2_000_000_000);
+/// For what follows the observation: records are judged, debug information is read.
+const FOR_CONCLUSION: std::time::Duration = std::time::Duration::from_secs(120);
 /// PERF_COUNT_SW_PAGE_FAULTS, …_MIN, …_MAJ.
 const SW_FAULTS: u64 = 2;
 const SW_MINOR: u64 = 5;
@@ -118,6 +117,8 @@ pub fn check(options: &CheckOptions, stop: &AtomicBool) -> Result<Check, CheckEr
     if let Some(stopped) = stopped {
         started = Some(stopped.run().map_err(|e| CheckError::Environment(format!("cannot start {name}: {e}")))?);
     }
+    let most = std::time::Duration::from_nanos(options.duration.0).saturating_add(FOR_CONCLUSION);
+    let _limit = punctual_watchdog::limit("the observation of the program", most);
     let ended = session.observe(options, started, stop);
     if let (Some(code @ (126 | 127)), true) = (ended.code, session.recorder.threads_seen() <= 1) {
         return Err(CheckError::Usage(format!("{name} cannot be executed (exit code {code})")));
@@ -159,7 +160,10 @@ struct Session {
     recorder: Recorder<Live>,
     specs: Vec<Spec>,
     probes: Probes,
+    locks: Locks,
     begun: u64,
+    /// The end of the observation.
+    until: u64,
     last_look: u64,
     sources: Vec<CheckSource>,
     notes: Vec<String>,
@@ -227,7 +231,9 @@ impl Session {
             recorder: Recorder::new(Live, tags),
             specs,
             probes: Probes::new(tracefs.ok()),
+            locks: Locks::default(),
             begun: 0,
+            until: 0,
             last_look: 0,
             sources,
             notes,
@@ -310,6 +316,7 @@ impl Session {
                 break;
             }
         }
+        self.until = monotonic();
         punctual_watchdog::concluding("reading what was recorded");
         // Settings of threads that still run.
         self.recorder.look(monotonic());
@@ -356,6 +363,8 @@ impl Session {
         let since = Nanos(now.saturating_sub(self.last_look));
         self.last_look = now;
         self.recorder.look(now);
+        let tracefs = self.probes.tracefs.as_ref();
+        self.notes.extend(self.locks.look(tracefs, &mut self.observer, &mut self.recorder, now));
         if let Some((name, hits)) = self.recorder.take_busiest()
             && !self.probes.is_withdrawn
         {
@@ -380,34 +389,6 @@ impl Session {
             "the probes on the allocator were withdrawn after {time}: {name}, an ordinary thread, allocates {rate} times a second and would \
              be slowed; allocations are observed by breakpoints in the real-time threads only"
         ));
-    }
-
-    /// Takes larger copies of stacks for a while, if places want them.
-    fn deepen(&mut self, now: u64) {
-        let wanted = self.recorder.wants_deep();
-        match self.deep.take() {
-            Some((handles, until)) if now < until && !wanted.is_empty() => self.deep = Some((handles, until)),
-            Some((handles, _)) => handles.into_iter().for_each(|handle| self.observer.close(handle)),
-            None if wanted.is_empty() => {}
-            None if self.bursts >= BURSTS => self.recorder.give_up_deep(),
-            None => {
-                let threads = self.recorder.real_time_tids();
-                if threads.is_empty() {
-                    return;
-                }
-                let mut handles = Vec::new();
-                for tag in wanted {
-                    let spec =
-                        self.specs.iter().find(|spec| spec.tag == tag).copied().or_else(|| self.probes.spec(tag));
-                    let Some(spec) = spec else { continue };
-                    let spec = Spec { stack: DEEP_STACK, tag: tag | DEEP, ..spec };
-                    // Without it the short stack is reported, as cut.
-                    handles.extend(self.observer.open(&spec, Target::Only(&threads), Buffer::Spare, true));
-                }
-                self.deep = Some((handles, now + (BURST << self.bursts)));
-                self.bursts += 1;
-            }
-        }
     }
 }
 

@@ -20,6 +20,9 @@ const FOREIGN: [&str; 10] = [
     "/sysdeps/",
 ];
 
+/// Begins of the names of such functions, where their sources are not known.
+const FOREIGN_NAMES: [&str; 8] = ["std::", "core::", "alloc::", "<std::", "<core::", "<alloc::", "rustix::", "nix::"];
+
 fn is_own_module(frame: &CheckFrame) -> bool {
     let Some(module) = &frame.module else { return frame.file.is_some() };
     let name = module.rsplit('/').next().unwrap_or_default();
@@ -36,6 +39,10 @@ fn is_runtime(frame: &CheckFrame) -> bool {
 }
 
 fn is_own_source(frame: &CheckFrame) -> bool {
+    let is_foreign = |name: &String| FOREIGN_NAMES.iter().any(|start| name.starts_with(start));
+    if frame.file.is_none() && frame.function.as_ref().is_some_and(is_foreign) {
+        return false;
+    }
     frame.file.as_ref().is_none_or(|file| !FOREIGN.iter().any(|part| file.contains(part)))
 }
 
@@ -126,6 +133,11 @@ mod tests {
         let stripped =
             Place { stack: vec![frame("__write", None, libc), frame("run", None, "/home/me/app")], ..Place::default() };
         assert_eq!(at(&location(&stripped).unwrap()), "run() of app");
+        let release = Place {
+            stack: vec![frame("rustix::io::write", None, "/home/me/app"), frame("app::run", None, "/home/me/app")],
+            ..Place::default()
+        };
+        assert_eq!(at(&location(&release).unwrap()), "app::run() of app");
         let unnamed = CheckFrame { function: None, ..frame("", None, "/home/me/app") };
         let stripped = Place { stack: vec![frame("__write", None, libc), unnamed], ..Place::default() };
         assert_eq!(at(&location(&stripped).unwrap()), "app+0x11b9");

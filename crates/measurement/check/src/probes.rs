@@ -5,10 +5,9 @@ use crate::sources::{PROBES, SMALL_STACK};
 use crate::system::System;
 use punctual_journal::Journal;
 use punctual_perf::{Buffer, Handle, Observer, Source, Spec, Target};
+use punctual_stacks::FileId;
 use punctual_tracefs::{Tracefs, Uprobe};
 use std::collections::HashSet;
-use std::fs;
-use std::path::{Path, PathBuf};
 
 /// Hits of probes by one ordinary thread, a second, from which they are withdrawn: each takes up to 4 µs, so this is
 /// 8 % of its time.
@@ -17,7 +16,7 @@ pub const MOST_HITS: u64 = 20_000;
 const BREAKPOINTS: [&str; 4] = ["malloc", "free", "realloc", "calloc"];
 
 struct Probe {
-    path: PathBuf,
+    file: FileId,
     name: String,
     offset: u64,
     tag: u32,
@@ -27,9 +26,9 @@ struct Probe {
 
 #[derive(Default)]
 pub struct Probes {
-    tracefs: Option<Tracefs>,
+    pub tracefs: Option<Tracefs>,
     all: Vec<Probe>,
-    files: HashSet<PathBuf>,
+    files: HashSet<FileId>,
     /// Threads with breakpoints.
     broken: HashSet<i32>,
     pub is_withdrawn: bool,
@@ -60,37 +59,31 @@ impl Probes {
         file: &Probeable,
         target: Target,
     ) {
-        // As the observed process sees it, if it still runs.
-        let inside = Path::new("/proc")
-            .join(file.pid.to_string())
-            .join("root")
-            .join(file.path.strip_prefix("/").unwrap_or(&file.path));
-        let path = [inside, file.path.clone()]
-            .into_iter()
-            .find_map(|path| fs::canonicalize(&path).ok().map(|real| (path, real)));
-        let Some((_, real)) = path.filter(|(_, real)| self.files.insert(real.clone())) else { return };
+        if !self.files.insert(file.elf.id()) {
+            return;
+        }
+        let (id, path) = (file.elf.id(), file.elf.path());
         let Some(tracefs) = self.tracefs.clone() else {
             self.miss("tracefs cannot be reached, so allocations that need no system call are not seen");
             return;
         };
         for (name, offset) in &file.functions {
-            let uprobe = match Uprobe::define(&tracefs, &Journal::of_user(), &real, *offset) {
+            let uprobe = match Uprobe::define(&tracefs, &Journal::of_user(), path, *offset, "") {
                 Ok(uprobe) => uprobe,
                 Err(error) => {
-                    self.miss(&format!("{name} of {} cannot be probed: {error}", real.display()));
+                    self.miss(&format!("{name} of {} cannot be probed: {error}", path.display()));
                     continue;
                 }
             };
             let tag = PROBES + recorder.add_probe(name.clone());
             let spec = Spec { source: Source::Tracepoint(uprobe.id()), stack: SMALL_STACK, tag };
-            let mut probe =
-                Probe { path: file.path.clone(), name: name.clone(), offset: *offset, tag, uprobe, handle: None };
+            let mut probe = Probe { file: id, name: name.clone(), offset: *offset, tag, uprobe, handle: None };
             if !self.is_withdrawn {
                 match observer.open(&spec, target, Buffer::Main, true) {
                     Ok(handle) => probe.handle = Some(handle),
-                    Err(error) => self.miss(&format!("{name} of {} cannot be probed: {error}", real.display())),
+                    Err(error) => self.miss(&format!("{name} of {} cannot be probed: {error}", path.display())),
                 }
-                recorder.probed(&file.path, *offset);
+                recorder.probed(id, *offset);
             }
             self.all.push(probe);
         }
@@ -127,7 +120,7 @@ impl Probes {
             for name in BREAKPOINTS {
                 let named = self.all.iter().filter(|probe| probe.name == name);
                 let at = named
-                    .filter_map(|probe| Some((probe.tag, recorder.address_of(*pid, &probe.path, probe.offset)?)))
+                    .filter_map(|probe| Some((probe.tag, recorder.address_of(*pid, probe.file, probe.offset)?)))
                     .next();
                 let Some((tag, address)) = at else { continue };
                 let spec = Spec { source: Source::Breakpoint { address }, stack: SMALL_STACK, tag };

@@ -5,19 +5,21 @@ mod events;
 mod tests;
 mod timers;
 
-use crate::calls::{File, Meaning};
-use crate::recording::{Asked, Occurrence, Place, Recording, Thread, Waker};
+use crate::calls::Meaning;
+use crate::file::{File, FileKind};
+use crate::locks;
+use crate::recording::{Asked, Occurrence, Place, Recording, Taker, Thread, Waker};
 use crate::sources::{ALLOCATORS, DEEP, Tags};
 use crate::system::{System, is_real_time};
 use punctual_cycles::Release;
 use punctual_model::CheckFrame;
-use punctual_perf::Record;
-use punctual_stacks::{Elf, Frame, Images, Process, Stack};
+use punctual_perf::{Format, Record};
+use punctual_stacks::{Elf, FileId, Frame, Images, Process, Stack};
 use punctual_units::Scheduling;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
 use timers::Timers;
 
@@ -82,8 +84,7 @@ struct Seen {
 
 /// A file with functions to probe.
 pub struct Probeable {
-    pub pid: i32,
-    pub path: PathBuf,
+    pub elf: Rc<Elf>,
     pub functions: Vec<(String, u64)>,
 }
 
@@ -97,13 +98,20 @@ pub struct Recorder<S> {
     places: Vec<Seen>,
     index: HashMap<Key, u32>,
     files: HashMap<(i32, i32), Option<File>>,
+    /// Descriptors whose opening was seen.
+    opened: HashMap<(i32, i32), FileKind>,
     /// Urgency of wakers that are not observed, for a while.
     strangers: HashMap<i32, (u8, bool)>,
     timers: Timers,
     probeable: Vec<Probeable>,
-    probed_places: Vec<(PathBuf, u64)>,
+    /// The C library, with the function that locks a mutex.
+    pub lockable: Option<Probeable>,
+    /// How often that was called since the last look.
+    pub lock_hits: u64,
+    locks: HashMap<(i32, u64), Vec<Taker>>,
+    probed_places: Vec<(FileId, u64)>,
     probed_pages: HashSet<(i32, u64)>,
-    looked_at: HashSet<PathBuf>,
+    looked_at: HashSet<FileId>,
     /// Waits and occurrences.
     kept: usize,
     pub events: u64,
@@ -123,9 +131,13 @@ impl<S: System> Recorder<S> {
             places: Vec::new(),
             index: HashMap::new(),
             files: HashMap::new(),
+            opened: HashMap::new(),
             strangers: HashMap::new(),
             timers: Timers::default(),
             probeable: Vec::new(),
+            lockable: None,
+            lock_hits: 0,
+            locks: HashMap::new(),
             probed_places: Vec::new(),
             probed_pages: HashSet::new(),
             looked_at: HashSet::new(),
@@ -146,16 +158,20 @@ impl<S: System> Recorder<S> {
     pub fn add_mapping(&mut self, pid: i32, start: u64, length: u64, offset: u64, path: &Path) {
         let process = self.processes.entry(pid).or_insert_with(|| Process::new(pid));
         if let Some(elf) = process.map(&mut self.images, start, length, offset, path) {
-            self.look_for_allocators(pid, path, &elf);
+            self.look_for_allocators(path, &elf);
+            self.find_probes(pid, elf.id());
         }
-        self.find_probes(pid, path);
     }
 
-    fn look_for_allocators(&mut self, pid: i32, path: &Path, elf: &Rc<Elf>) {
-        if self.looked_at.insert(path.to_owned()) {
+    fn look_for_allocators(&mut self, path: &Path, elf: &Rc<Elf>) {
+        if self.looked_at.insert(elf.id()) {
             let functions = elf.functions(ALLOCATORS);
             if !functions.is_empty() {
-                self.probeable.push(Probeable { pid, path: path.to_owned(), functions });
+                self.probeable.push(Probeable { elf: elf.clone(), functions });
+            }
+            if self.lockable.is_none() && locks::is_known(path) {
+                let functions = elf.functions(&[locks::FUNCTION]);
+                self.lockable = Some(Probeable { elf: elf.clone(), functions });
             }
         }
     }
@@ -166,23 +182,23 @@ impl<S: System> Recorder<S> {
     }
 
     /// Faults of this page are those of a probe in it, wherever it is mapped.
-    pub fn probed(&mut self, path: &Path, offset: u64) {
-        self.probed_places.push((path.to_owned(), offset));
+    pub fn probed(&mut self, file: FileId, offset: u64) {
+        self.probed_places.push((file, offset));
         let pids: Vec<i32> = self.processes.keys().copied().collect();
-        pids.into_iter().for_each(|pid| self.find_probes(pid, path));
+        pids.into_iter().for_each(|pid| self.find_probes(pid, file));
     }
 
     /// Notes the pages of this file with probes.
-    fn find_probes(&mut self, pid: i32, path: &Path) {
+    fn find_probes(&mut self, pid: i32, file: FileId) {
         let Some(process) = self.processes.get(&pid) else { return };
-        let here = self.probed_places.iter().filter(|(file, _)| file == path);
-        let pages = here.filter_map(|(file, offset)| Some((pid, process.address_of(file, *offset)? & !0xfff)));
+        let here = self.probed_places.iter().filter(|(probed, _)| *probed == file);
+        let pages = here.filter_map(|(file, offset)| Some((pid, process.address_of(*file, *offset)? & !0xfff)));
         self.probed_pages.extend(pages);
     }
 
     /// Where a position of a file is mapped in a process.
-    pub fn address_of(&self, pid: i32, path: &Path, offset: u64) -> Option<u64> {
-        self.processes.get(&pid)?.address_of(path, offset)
+    pub fn address_of(&self, pid: i32, file: FileId, offset: u64) -> Option<u64> {
+        self.processes.get(&pid)?.address_of(file, offset)
     }
 
     fn insert(
@@ -266,6 +282,10 @@ impl<S: System> Recorder<S> {
         self.tags.probes.len() as u32 - 1
     }
 
+    pub fn set_lock_format(&mut self, format: Format) {
+        self.tags.lock = Some(format);
+    }
+
     /// Processes with real-time threads in which no probed allocator is mapped.
     pub fn unprobed(&self) -> BTreeSet<i32> {
         let running = self.threads.values().map(|running| &running.thread);
@@ -274,7 +294,7 @@ impl<S: System> Recorder<S> {
             let places = || self.probed_places.iter();
             self.processes
                 .get(&pid)
-                .is_some_and(|process| places().any(|(file, at)| process.address_of(file, *at).is_some()))
+                .is_some_and(|process| places().any(|(file, at)| process.address_of(*file, *at).is_some()))
         };
         urgent.map(|thread| thread.pid).filter(|pid| !is_probed(*pid)).collect()
     }
@@ -322,14 +342,14 @@ impl<S: System> Recorder<S> {
                     self.ended.push(running.thread);
                 }
                 if pid == tid {
-                    self.files.retain(|(owner, _), _| *owner != pid);
+                    self.forget_files(pid);
                 }
             }
             Record::Comm { pid, tid, name, is_exec, .. } => {
                 let name = String::from_utf8_lossy(name).into_owned();
                 if is_exec {
                     self.processes.insert(pid, Process::new(pid));
-                    self.files.retain(|(owner, _), _| *owner != pid);
+                    self.forget_files(pid);
                 }
                 match self.threads.get_mut(&tid) {
                     Some(running) => running.thread.name = name,
@@ -345,6 +365,11 @@ impl<S: System> Recorder<S> {
             Record::Sample(tag, sample) if tag & DEEP != 0 => self.deep(tag & !DEEP, &sample),
             Record::Sample(tag, sample) => self.sampled(tag, &sample),
         }
+    }
+
+    fn forget_files(&mut self, pid: i32) {
+        self.files.retain(|(owner, _), _| *owner != pid);
+        self.opened.retain(|(owner, _), _| *owner != pid);
     }
 
     /// A thread, if one more wait or occurrence of it can be kept.
@@ -372,12 +397,17 @@ impl<S: System> Recorder<S> {
         let (name, state, place) = self.threads.get(&parent_tid).map_or_else(
             || ("?".to_owned(), (None, None), None),
             |running| {
-                let since = running.is_urgent.then_some(time);
+                // A look may have come before the records: was it real-time when it forked?
+                let was_urgent = |since: u64| running.is_urgent && since <= time;
+                let since = running.thread.real_time_since.filter(|since| was_urgent(*since)).map(|_| time);
+                let scheduling = running.thread.scheduling.filter(|_| since.is_some() || !running.is_urgent);
                 let place = running.open.as_ref().map(|open| open.place).filter(|place| *place != u32::MAX);
-                (running.thread.name.clone(), (running.thread.scheduling, since), place)
+                (running.thread.name.clone(), (scheduling, since), place)
             },
         );
-        self.insert(pid, tid, name, Asked::Inherited { parent: parent_tid, place }, Some(&state));
+        // One that becomes real-time later was given its policy by a call of its own, or from outside.
+        let asked = state.1.map_or(Asked::Unknown, |_| Asked::Inherited { parent: parent_tid, place });
+        self.insert(pid, tid, name, asked, Some(&state));
         if state.1.is_some() {
             // It may have been reset (SCHED_RESET_ON_FORK).
             self.sample(tid, time);
@@ -411,7 +441,8 @@ impl<S: System> Recorder<S> {
         let mut threads = self.ended;
         threads.extend(self.threads.into_values().map(|running| running.thread));
         threads.sort_by_key(|thread| (thread.pid, thread.tid));
-        let mut used = HashSet::new();
+        let locks: Vec<Vec<Taker>> = self.locks.into_values().collect();
+        let mut used: HashSet<u32> = locks.iter().flatten().filter_map(|taker| taker.place).collect();
         for thread in &threads {
             used.extend(thread.occurrences.iter().map(|one| one.place));
             used.extend(thread.waits.iter().map(|one| one.wait.place));
@@ -431,7 +462,7 @@ impl<S: System> Recorder<S> {
             place
         };
         let places = self.places.into_iter().enumerate().map(named).collect();
-        Recording { threads, places }
+        Recording { threads, places, locks }
     }
 }
 

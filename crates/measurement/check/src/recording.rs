@@ -82,8 +82,21 @@ pub struct Place {
     pub is_cut: bool,
 }
 
+/// A thread that took a mutex.
+#[derive(Clone, Debug)]
+pub struct Taker {
+    pub tid: i32,
+    pub urgency: u8,
+    /// `None` for ordinary threads.
+    pub place: Option<u32>,
+    /// Only of real-time threads.
+    pub times: Vec<u64>,
+}
+
 #[derive(Clone, Debug, Default)]
 pub struct Recording {
     pub threads: Vec<Thread>,
     pub places: Vec<Place>,
+    /// For each mutex without a protocol: who took it.
+    pub locks: Vec<Vec<Taker>>,
 }

@@ -21,7 +21,7 @@ pub struct Rule {
     pub sources: Vec<String>,
 }
 
-const FILES: [(&str, &str); 24] = [
+const FILES: [(&str, &str); 25] = [
     ("page-fault", include_str!("../rules/page-fault.toml")),
     ("major-fault", include_str!("../rules/major-fault.toml")),
     ("allocation", include_str!("../rules/allocation.toml")),
@@ -35,6 +35,7 @@ const FILES: [(&str, &str); 24] = [
     ("sched-yield", include_str!("../rules/sched-yield.toml")),
     ("new-thread", include_str!("../rules/new-thread.toml")),
     ("lock-without-pi", include_str!("../rules/lock-without-pi.toml")),
+    ("lock-shared", include_str!("../rules/lock-shared.toml")),
     ("waits-for-less-urgent", include_str!("../rules/waits-for-less-urgent.toml")),
     ("blocking-call", include_str!("../rules/blocking-call.toml")),
     ("woken-by-less-urgent", include_str!("../rules/woken-by-less-urgent.toml")),

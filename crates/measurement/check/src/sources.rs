@@ -1,7 +1,7 @@
 //! The events that are recorded, and what their records contain.
 
 use crate::calls::Call;
-use punctual_perf::Tracepoint;
+use punctual_perf::{Format, Tracepoint};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
@@ -56,6 +56,7 @@ pub enum Kind {
     Major,
     Waking,
     Timer,
+    Lock,
     Probe,
 }
 
@@ -93,6 +94,8 @@ pub const SWITCHES: u32 = 7;
 pub const MARK: u32 = 8;
 /// timer:hrtimer_start.
 pub const TIMER: u32 = 9;
+/// pthread_mutex_lock.
+pub const LOCK: u32 = 10;
 pub const PROBES: u32 = 16;
 
 /// What the tags of events mean, and the layout of their records.
@@ -102,6 +105,7 @@ pub struct Tags {
     pub exit: Option<Tracepoint>,
     pub waking: Option<Tracepoint>,
     pub timer: Option<Tracepoint>,
+    pub lock: Option<Format>,
     /// Addresses of the functions that end waits.
     pub timer_functions: Vec<(u64, TimerKind)>,
     /// Names of probed functions.
@@ -117,6 +121,7 @@ impl Tags {
             exit: find("raw_syscalls", "sys_exit"),
             waking: find("sched", "sched_waking"),
             timer: find("timer", "hrtimer_start"),
+            lock: None,
             timer_functions: timer_functions(),
             probes: Vec::new(),
         }
@@ -131,6 +136,7 @@ impl Tags {
             MAJOR => Kind::Major,
             WAKING => Kind::Waking,
             TIMER => Kind::Timer,
+            LOCK => Kind::Lock,
             _ => Kind::Probe,
         }
     }

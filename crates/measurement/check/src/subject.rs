@@ -1,5 +1,6 @@
 //! What is observed: a program to start, processes, or a control group.
 
+use crate::system::{Live, System};
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -33,11 +34,17 @@ impl Subject {
     pub fn pids(&self) -> Result<Vec<i32>, String> {
         match self {
             Subject::Command(_) => Ok(Vec::new()),
-            Subject::Pid(pid) if Path::new("/proc").join(pid.to_string()).exists() => Ok(vec![*pid]),
-            Subject::Pid(pid) => Err(format!("no process {pid}: ps -e lists those that run")),
+            Subject::Pid(pid) => match Live.who(*pid) {
+                Some((name, true)) => Err(format!(
+                    "{pid} ({name}) is a thread of the kernel, not of a program; its delays: punctual prove, punctual sections"
+                )),
+                Some((_, false)) => Ok(vec![*pid]),
+                None => Err(format!("no process {pid}: ps -e lists those that run")),
+            },
             Subject::Cgroup(path) => {
                 let mut pids = Vec::new();
                 of_group(path, &mut pids);
+                pids.retain(|pid| Live.who(*pid).is_none_or(|(_, is_kernel)| !is_kernel));
                 match pids.is_empty() {
                     true => Err(format!("no process in the control group {}", path.display())),
                     false => Ok(pids),
@@ -102,6 +109,7 @@ mod tests {
     #[test]
     fn what_is_not_there_is_refused() {
         assert!(Subject::Pid(i32::MAX).pids().is_err());
+        assert!(Subject::Pid(std::process::id().cast_signed()).pids().is_ok());
         assert!(Subject::Cgroup("/nonexistent".into()).pids().is_err());
         assert_eq!(program_file(&"no-such-program-anywhere".into()), None);
     }

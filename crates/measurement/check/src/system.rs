@@ -1,6 +1,6 @@
 //! What is read of threads beside their events: /proc and sched_getattr(2).
 
-use crate::calls::File;
+use crate::file::File;
 use punctual_units::{CpuList, Scheduling};
 use rustix::time::{ClockId, DynamicClockId, Timespec, clock_gettime, clock_gettime_dynamic};
 use std::fs;

@@ -2,7 +2,7 @@
 
 use crate::calls::What;
 use crate::judge::{Begin, Setting, judge};
-use crate::recording::{Asked, Occurrence, Place, Recording, Thread, Waited, Waker};
+use crate::recording::{Asked, Occurrence, Place, Recording, Taker, Thread, Waited, Waker};
 use crate::system::Facts;
 use punctual_cycles::{Release, Wait};
 use punctual_model::{CheckFinding, CheckFrame, State};
@@ -77,20 +77,24 @@ fn recording(threads: Vec<Thread>) -> Recording {
         place("futex(2)", vec![libc("__lll_lock_wait"), libc("pthread_mutex_lock"), frame("step", 30)]),
         place("sched_setscheduler(2)", vec![libc("sched_setscheduler"), frame("main", 40)]),
     ];
-    Recording { threads, places }
+    Recording { threads, places, locks: Vec::new() }
 }
 
-fn found(threads: Vec<Thread>) -> Vec<CheckFinding> {
-    let setting = Setting {
+fn setting() -> Setting {
+    Setting {
         begin: Begin::Found,
         cpus: 4,
         is_virtual: false,
+        sees_calls: true,
         is_incomplete: false,
         order: None,
         others: Vec::new(),
         preemptions: BTreeMap::new(),
-    };
-    judge(&recording(threads), &setting).1
+    }
+}
+
+fn found(threads: Vec<Thread>) -> Vec<CheckFinding> {
+    judge(&recording(threads), &setting()).1
 }
 
 fn at(time: u64, what: What, place: u32) -> Occurrence {
@@ -99,16 +103,7 @@ fn at(time: u64, what: What, place: u32) -> Occurrence {
 
 #[test]
 fn a_clean_thread_has_no_findings_and_its_cycles() {
-    let setting = Setting {
-        begin: Begin::Found,
-        cpus: 4,
-        is_virtual: false,
-        is_incomplete: false,
-        order: None,
-        others: Vec::new(),
-        preemptions: BTreeMap::new(),
-    };
-    let (threads, findings) = judge(&recording(vec![thread()]), &setting);
+    let (threads, findings) = judge(&recording(vec![thread()]), &setting());
     assert_eq!(findings, []);
     let cycles = threads[0].cycles.as_ref().unwrap();
     assert_eq!((cycles.count, cycles.period_ns, cycles.release.as_str()), (99, Some(Nanos(MS)), "absolute sleep"));
@@ -220,6 +215,7 @@ fn a_rare_overrun_in_a_virtual_machine_may_be_the_hosts() {
         begin: Begin::Found,
         cpus: 4,
         is_virtual: true,
+        sees_calls: true,
         is_incomplete: false,
         order: None,
         others: Vec::new(),
@@ -242,6 +238,7 @@ fn after_a_given_time_everything_counts() {
         begin: Begin::At(20 * MS),
         cpus: 4,
         is_virtual: false,
+        sees_calls: true,
         is_incomplete: false,
         order: None,
         others: Vec::new(),
@@ -255,4 +252,38 @@ fn after_a_given_time_everything_counts() {
     let occurrences = vec![at(10 * MS + 50_000, What::Allocation, STEP), at(30 * MS + 50_000, What::Allocation, STEP)];
     let (_, findings) = judge(&recording(vec![Thread { occurrences, ..thread() }]), &setting);
     assert!((findings[0].per_cycle.unwrap() - 1.0 / 80.0).abs() < 1e-9, "{:?}", findings[0].per_cycle);
+}
+
+#[test]
+fn a_mutex_without_protocol_is_a_hazard_if_a_less_urgent_thread_takes_it_too() {
+    let other = Thread {
+        tid: 9,
+        name: "logger".into(),
+        scheduling: None,
+        real_time_since: None,
+        waits: Vec::new(),
+        ..thread()
+    };
+    let take =
+        |tid: i32, urgency: u8, place: Option<u32>| Taker { tid, urgency, place, times: vec![10 * MS + 100_000; 3] };
+    let found = |takers: Vec<Taker>, waited: bool| {
+        let mut own = thread();
+        if waited {
+            own.occurrences.push(Occurrence {
+                time: 10 * MS + 90_000,
+                what: What::Futex,
+                place: LOCK,
+                duration: Some(5),
+            });
+        }
+        let mut recording = recording(vec![own, other.clone()]);
+        recording.locks = vec![takers];
+        judge(&recording, &setting()).1.iter().map(|one| one.finding.id.clone()).collect::<Vec<_>>()
+    };
+    let (own, less) = (take(8, 80, Some(LOCK)), take(9, 0, None));
+    assert_eq!(found(vec![own.clone(), less.clone()], false), ["lock-shared"]);
+    assert_eq!(found(vec![own.clone(), less.clone()], true), ["lock-without-pi"]);
+    assert!(found(vec![own.clone()], false).is_empty());
+    assert!(found(vec![own, take(9, 90, Some(LOCK))], false).is_empty());
+    assert!(found(vec![less], false).is_empty());
 }

@@ -6,6 +6,7 @@ use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::fs;
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -19,10 +20,15 @@ const DEBUG: &str = "/usr/lib/debug";
 /// A section: where it is in the image, and its bytes.
 pub(crate) type Section = (std::ops::Range<u64>, Arc<[u8]>);
 
+/// Device and inode of a file: the same path may be another file in another container.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FileId(u64, u64);
+
 /// An executable or library.
 #[derive(Debug)]
 pub struct Elf {
     path: PathBuf,
+    id: FileId,
     data: Vec<u8>,
     symbols: OnceCell<Symbols>,
 }
@@ -33,7 +39,16 @@ impl Elf {
         let mut data = Vec::with_capacity(meta.len() as usize);
         fs::File::open(path).ok()?.take(LARGEST).read_to_end(&mut data).ok()?;
         object::File::parse(&*data).ok()?;
-        Some(Elf { path: path.to_owned(), data, symbols: OnceCell::new() })
+        Some(Elf { path: path.to_owned(), id: FileId(meta.dev(), meta.ino()), data, symbols: OnceCell::new() })
+    }
+
+    pub fn id(&self) -> FileId {
+        self.id
+    }
+
+    /// A path by which this process opens the file; in a container by /proc/PID/root, while its process runs.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     pub(crate) fn object(&self) -> Option<object::File<'_>> {
@@ -140,16 +155,20 @@ pub(crate) fn bytes_of<'a>(section: &impl ObjectSection<'a>) -> Option<Arc<[u8]>
 /// Files that were read, each once.
 #[derive(Debug, Default)]
 pub struct Images {
-    read: HashMap<PathBuf, Option<Rc<Elf>>>,
+    read: HashMap<FileId, Option<Rc<Elf>>>,
 }
 
 impl Images {
     /// The file as the process sees it, also in a container; `None` if it cannot be read or is no ELF file.
     pub fn of_process(&mut self, pid: i32, path: &Path) -> Option<Rc<Elf>> {
         let inside = Path::new("/proc").join(pid.to_string()).join("root").join(path.strip_prefix("/").ok()?);
-        self.read
-            .entry(path.to_owned())
-            .or_insert_with(|| Elf::read(&inside).or_else(|| Elf::read(path)).map(Rc::new))
-            .clone()
+        // Its process may have ended.
+        let (found, meta) =
+            [inside.as_path(), path].into_iter().find_map(|path| Some((path, fs::metadata(path).ok()?)))?;
+        let id = FileId(meta.dev(), meta.ino());
+        // The same file may be here, too, by a path that lasts.
+        let is_here = fs::metadata(path).is_ok_and(|here| FileId(here.dev(), here.ino()) == id);
+        let lasting = if is_here { path } else { found };
+        self.read.entry(id).or_insert_with(|| Elf::read(lasting).map(Rc::new)).clone()
     }
 }

@@ -16,5 +16,5 @@ mod perfmap;
 mod process;
 mod symbols;
 
-pub use elf::{Elf, Images};
+pub use elf::{Elf, FileId, Images};
 pub use process::{Frame, Process, Registers, Stack};

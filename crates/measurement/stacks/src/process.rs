@@ -1,6 +1,6 @@
 //! A process: what is mapped where; its stacks unwound and named.
 
-use crate::elf::{Elf, Images};
+use crate::elf::{Elf, FileId, Images};
 use crate::perfmap::PerfMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -93,8 +93,8 @@ impl Process {
     }
 
     /// The address at which a position of a file is mapped.
-    pub fn address_of(&self, path: &Path, offset: u64) -> Option<u64> {
-        let of = |one: &&Mapping| one.path == path;
+    pub fn address_of(&self, file: FileId, offset: u64) -> Option<u64> {
+        let of = |one: &&Mapping| one.elf.as_ref().is_some_and(|elf| elf.id() == file);
         self.mappings.iter().filter(of).find_map(|one| {
             let address = one.elf.as_ref()?.address_of(offset)?.wrapping_add(one.bias);
             (one.start..one.end).contains(&address).then_some(address)

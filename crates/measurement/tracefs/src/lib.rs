@@ -22,7 +22,7 @@ pub use events::{CYCLES, EventSet, FULL, INTERRUPTIONS, MINIMAL, SYSTEM_CALLS};
 pub use flight::{Cut, Flight, Kept};
 pub use instance::{Config, Instance, Statistics};
 pub use mount::Tracefs;
-pub use uprobe::Uprobe;
+pub use uprobe::{UPROBE_GROUP, Uprobe};
 
 /// Undoes what killed processes left behind in tracefs or elsewhere; returns messages for the user.
 pub fn recover() -> Vec<String> {

@@ -10,31 +10,40 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// The group of all uprobes that this program defines.
-const GROUP: &str = "punctual";
+pub const UPROBE_GROUP: &str = "punctual";
 
 /// A uprobe that is defined and traps nobody until an event of it is opened. It is removed when dropped, after its
 /// events were closed; after kill -9 by the next start.
 #[derive(Debug)]
 pub struct Uprobe {
     id: u64,
+    event: String,
     lease: Option<Lease>,
 }
 
 impl Uprobe {
-    /// Defines a uprobe at a position of an executable file.
+    /// Defines a uprobe at a position of an executable file. `arguments` are what its records have beside the address,
+    /// as in `state=%di:u64`; may be empty.
     ///
     /// # Errors
     /// The kernel has no uprobes (CONFIG_UPROBE_EVENTS), or refuses this place.
-    pub fn define(tracefs: &Tracefs, journal: &Journal, file: &Path, offset: u64) -> Result<Uprobe, TracefsError> {
+    pub fn define(
+        tracefs: &Tracefs,
+        journal: &Journal,
+        file: &Path,
+        offset: u64,
+        arguments: &str,
+    ) -> Result<Uprobe, TracefsError> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
-        let name = format!("{GROUP}/p{}_{}", std::process::id(), COUNT.fetch_add(1, Relaxed));
+        let event = format!("p{}_{}", std::process::id(), COUNT.fetch_add(1, Relaxed));
+        let name = format!("{UPROBE_GROUP}/{event}");
         let events = tracefs.root().join("uprobe_events");
         if !events.exists() {
             return Err(TracefsError::NoEvent("uprobe_events".into()));
         }
         // By a descriptor, since a path with a space or a colon cannot be written there.
         let opened = File::open(file).map_err(TracefsError::on(file))?;
-        let line = format!("p:{name} /proc/self/fd/{}:{offset:#x}\n", opened.as_raw_fd());
+        let line = format!("p:{name} /proc/self/fd/{}:{offset:#x} {arguments}\n", opened.as_raw_fd());
         let lease = journal.lease(vec![Undo::RemoveUprobe { name: name.clone() }])?;
         let written = File::options().append(true).open(&events).and_then(|mut to| to.write_all(line.as_bytes()));
         // An error from here on drops the lease, which removes the definition.
@@ -42,12 +51,17 @@ impl Uprobe {
         let path = tracefs.root().join("events").join(&name).join("id");
         let text = fs::read_to_string(&path).map_err(TracefsError::on(&path))?;
         let id = text.trim().parse().map_err(|_| TracefsError::NoEvent(name))?;
-        Ok(Uprobe { id, lease: Some(lease) })
+        Ok(Uprobe { id, event, lease: Some(lease) })
     }
 
     /// The id of its tracepoint.
     pub fn id(&self) -> u64 {
         self.id
+    }
+
+    /// Its name in [`UPROBE_GROUP`].
+    pub fn event(&self) -> &str {
+        &self.event
     }
 
     /// Removes the definition.

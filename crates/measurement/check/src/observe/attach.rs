@@ -38,9 +38,10 @@ impl Session {
         let mut images = Images::default();
         let files = program.into_iter().chain(C_LIBRARIES.iter().map(Path::new));
         for path in files.filter_map(|path| fs::canonicalize(path).ok()) {
-            let functions = images.of_process(pid, &path).map(|elf| elf.functions(ALLOCATORS)).unwrap_or_default();
+            let Some(elf) = images.of_process(pid, &path) else { continue };
+            let functions = elf.functions(ALLOCATORS);
             if !functions.is_empty() {
-                let file = Probeable { pid, path, functions };
+                let file = Probeable { elf, functions };
                 self.probes.add(&mut self.observer, &mut self.recorder, &file, Target::Starting(pid));
             }
         }
@@ -88,10 +89,11 @@ impl Session {
         });
         let name = format!("the call of {function}");
         let Some((path, offset)) = place else {
-            self.miss(&name, format!("the program has no function {function}: nm lists those it has"));
+            self.miss(&name, format!("the program has no function {function}, or it is inlined (declare it noinline): nm lists those it has"));
             return;
         };
-        let defined = Tracefs::find().and_then(|tracefs| Uprobe::define(&tracefs, &Journal::of_user(), &path, offset));
+        let defined =
+            Tracefs::find().and_then(|tracefs| Uprobe::define(&tracefs, &Journal::of_user(), &path, offset, ""));
         let uprobe = match defined {
             Ok(uprobe) => uprobe,
             Err(error) => return self.miss(&name, error.to_string()),

@@ -84,7 +84,10 @@ impl Session {
             (None, Some(function), None) => {
                 let name = format!("the call of {function}");
                 if !self.sources.iter().any(|known| known.name == name && known.missing.is_some()) {
-                    self.miss(&name, "it was not called".into());
+                    self.miss(
+                        &name,
+                        "it was not called; calls that are inlined are not seen (declare it noinline)".into(),
+                    );
                 }
                 (Begin::At(u64::MAX), format!("the first call of {function}, which did not happen"))
             }
@@ -101,6 +104,10 @@ impl Session {
             begin,
             cpus: self.cpus,
             is_virtual: is_virtual(),
+            sees_calls: !self
+                .sources
+                .iter()
+                .any(|source| source.name.ends_with("system calls") && source.missing.is_some()),
             is_incomplete: lost > 0 || unread > 0,
             order: options.order.clone(),
             others: others(&names),
@@ -109,6 +116,7 @@ impl Session {
         // Probes can be removed when no event of theirs is open.
         drop(self.observer);
         let mut left = self.probes.remove();
+        left.extend(self.locks.remove());
         left.extend(self.mark.and_then(|uprobe| uprobe.remove().err()).into_iter().flatten());
         let mut notes = self.notes;
         notes.extend(
@@ -139,7 +147,7 @@ impl Session {
         let mut check = Check {
             outcome: Outcome::Inconclusive,
             program,
-            duration_ns: Nanos(now.saturating_sub(self.begun)),
+            duration_ns: Nanos(self.until.saturating_sub(self.begun)),
             ended,
             real_time_from,
             findings,

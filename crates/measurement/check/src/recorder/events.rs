@@ -1,8 +1,10 @@
 //! What single records mean.
 
-use super::{KEY_FRAMES, Key, MOST_FRAMES, Open, Recorder, Seen};
+use super::{KEY_FRAMES, Key, MOST, MOST_FRAMES, Open, Recorder, Running, Seen};
 use crate::calls::{Meaning, What, name};
-use crate::recording::{Asked, Occurrence, Place, Waited, Waker};
+use crate::file::File;
+use crate::locks;
+use crate::recording::{Asked, Occurrence, Place, Taker, Waited, Waker};
 use crate::sources::{IN_INTERRUPT, Kind, SMALL_STACK};
 use crate::system::{System, urgency};
 use punctual_cycles::{Release, Wait};
@@ -28,6 +30,7 @@ impl<S: System> Recorder<S> {
             Kind::Major => self.faulted(tag, What::MajorFault, sample),
             Kind::Waking => self.woken(sample),
             Kind::Timer => self.timer_set(sample),
+            Kind::Lock => self.lock_taken(tag, sample),
             Kind::Probe => self.probe_hit(tag, sample),
         }
     }
@@ -37,15 +40,24 @@ impl<S: System> Recorder<S> {
         let (tid, pid, time) = (sample.meta.tid, sample.meta.pid, sample.meta.time);
         let Some(running) = self.threads.get(&tid) else { return };
         let is_real_time = running.is_real_time();
-        let (system, files) = (&self.system, &mut self.files);
+        let (system, files, opened) = (&self.system, &mut self.files, &self.opened);
+        // /proc is read later than this happened: what was seen of its opening counts more.
+        let look = |descriptor: i32| {
+            let now = system.file(pid, descriptor);
+            match opened.get(&(pid, descriptor)) {
+                Some(kind) => now.filter(|file| file.may_be(*kind)).or_else(|| Some(File::opened(*kind))),
+                None => now,
+            }
+        };
         // What an ordinary thread does is of no interest.
         let mut file = |descriptor: i32| match is_real_time {
-            true => files.entry((pid, descriptor)).or_insert_with(|| system.file(pid, descriptor)).clone(),
+            true => files.entry((pid, descriptor)).or_insert_with(|| look(descriptor)).clone(),
             false => None,
         };
         let meaning = Meaning::of(&call, &mut file);
         if let Some(closed) = meaning.closes {
             self.files.remove(&(pid, closed));
+            self.opened.remove(&(pid, closed));
         }
         let place = match is_real_time || meaning.sets_policy_of.is_some() {
             true => self.place(tag, call.number, sample, || (Some(name(call.number)), meaning.file.clone())),
@@ -59,6 +71,8 @@ impl<S: System> Recorder<S> {
             last.wait.release = Release::Timerfd;
         }
         let cpu = running.cpu_at(time);
+        // A fault that failed ends without a record.
+        running.fault_since = None;
         running.woken = None;
         running.open = Some(Open { time, place, meaning, slept: false, cpu, due: None, timer: None });
     }
@@ -68,6 +82,13 @@ impl<S: System> Recorder<S> {
         let result = self.tags.result(sample.raw);
         let Some(running) = self.threads.get_mut(&tid) else { return };
         let Some(open) = running.open.take() else { return };
+        if let (Some(kind), Some(descriptor)) =
+            (open.meaning.opens, result.and_then(|number| i32::try_from(number).ok()))
+            && descriptor >= 0
+        {
+            self.files.remove(&(sample.meta.pid, descriptor));
+            self.opened.insert((sample.meta.pid, descriptor), kind);
+        }
         if let Some(target) = open.meaning.sets_policy_of {
             if result == Some(0) {
                 self.policy_set(if target == 0 { tid } else { target }, time, open.place);
@@ -91,8 +112,14 @@ impl<S: System> Recorder<S> {
                 (due, timeout.map_or(open.meaning.release, |(_, release)| release))
             }
         };
-        let is_timeout = release == Release::RelativeSleep && open.meaning.release != release;
-        let if_slept = if is_timeout { What::Timeout } else { open.meaning.if_slept };
+        // A thread that sleeps until a time of its own waits for nobody.
+        let is_own_timer = matches!(release, Release::Timerfd | Release::PosixTimer)
+            || release == Release::AbsoluteSleep && open.meaning.release == release;
+        let if_slept = match open.meaning.if_slept {
+            _ if release == Release::RelativeSleep && open.meaning.release != release => What::Timeout,
+            What::Blocking if is_own_timer => What::Allowed,
+            what => what,
+        };
         let what = always.or(open.slept.then_some(if_slept)).filter(|what| !(is_deadline && *what == What::Yield));
         let cpu_after = running.cpu_at(time);
         let waited = Waited {
@@ -124,8 +151,8 @@ impl<S: System> Recorder<S> {
         if let Some(running) = self.threads.get_mut(&target) {
             running.thread.asked = Asked::At(place);
         }
-        let is_known = self.threads.contains_key(&target);
-        if is_known && self.system.scheduling(target).is_none() {
+        let is_open = |running: &Running| running.thread.real_time_since.is_none();
+        if self.threads.get(&target).is_some_and(is_open) && self.system.scheduling(target).is_none() {
             self.unread_policies += 1;
         }
         self.sample(target, time);
@@ -159,6 +186,27 @@ impl<S: System> Recorder<S> {
         let name = self.tags.probe_name(tag);
         let place = self.place(tag, 0, sample, || (name, None));
         self.occurred(tid, Occurrence { time: sample.meta.time, what: What::Allocation, place, duration: None });
+    }
+
+    fn lock_taken(&mut self, tag: u32, sample: &Sample) {
+        let (tid, pid) = (sample.meta.tid, sample.meta.pid);
+        self.lock_hits += 1;
+        let Some(mutex) = locks::taken(&self.tags, sample.raw) else { return };
+        let Some(running) = self.threads.get(&tid) else { return };
+        let Some(scheduling) = running.thread.scheduling else { return };
+        let is_real_time = running.is_real_time();
+        let place = is_real_time.then(|| self.place(tag, 0, sample, || (Some(locks::FUNCTION.to_owned()), None)));
+        let urgency = if is_real_time { urgency(scheduling) } else { 0 };
+        let takers = self.locks.entry((pid, mutex)).or_default();
+        let at = takers.iter().position(|taker| taker.tid == tid && taker.place == place && taker.urgency == urgency);
+        let at = at.unwrap_or_else(|| {
+            takers.push(Taker { tid, urgency, place, times: Vec::new() });
+            takers.len() - 1
+        });
+        if is_real_time && self.kept < MOST {
+            self.kept += 1;
+            takers[at].times.push(sample.meta.time);
+        }
     }
 
     fn woken(&mut self, sample: &Sample) {

@@ -53,6 +53,7 @@ fn tags() -> Tags {
         timer: point(
             "field:unsigned char common_flags;\toffset:2;\tsize:1;\nfield:void * hrtimer;\toffset:8;\tsize:8;\nfield:void * function;\toffset:16;\tsize:8;\nfield:s64 softexpires;\toffset:24;\tsize:8;\nfield:enum hrtimer_mode mode;\toffset:32;\tsize:4;",
         ),
+        lock: Some(Format::parse("field:u64 mutex;\toffset:8;\tsize:8;\nfield:u32 kind;\toffset:16;\tsize:4;")),
         timer_functions: vec![
             (1, TimerKind::Sleep),
             (2, TimerKind::Timerfd),
@@ -275,4 +276,62 @@ fn a_posix_timer_is_told_from_other_signals() {
     set(&mut recorder, 0x40, 3, 4_000, 3_011);
     let timer = |due| (Release::PosixTimer, Some(due));
     assert_eq!(waits(recorder), [timer(1_000), timer(2_000), (Release::Signal, None), timer(3_000)]);
+}
+
+#[test]
+fn who_takes_a_mutex_without_a_protocol_is_kept() {
+    let priority = Cell::new(Some(80));
+    let mut recorder = urgent(&priority);
+    recorder.add_thread(7, 9, 0);
+    // One mutex without protocol of both threads, one that inherits.
+    for (tid, mutex, kind) in [(8, 0x100u64, 0u64), (9, 0x100, 0), (8, 0x100, 2), (8, 0x200, 0x20)] {
+        let raw: Vec<u8> = [0, mutex, kind].iter().flat_map(|word| word.to_ne_bytes()).collect();
+        let taken = Sample { meta: Meta { tid, ..meta(50) }, raw: &raw, ..Sample::default() };
+        recorder.record(Record::Sample(crate::sources::LOCK, taken));
+    }
+    assert_eq!(recorder.lock_hits, 4);
+    let takers = recorder.finish().locks;
+    assert_eq!(takers.len(), 1);
+    let seen: Vec<_> = takers[0].iter().map(|one| (one.tid, one.urgency, one.times.len())).collect();
+    assert_eq!(seen, [(8, 80, 2), (9, 0, 0)]);
+}
+
+#[test]
+fn a_child_of_a_thread_that_became_real_time_later_is_ordinary() {
+    let priority = Cell::new(None);
+    let mut recorder = Recorder::new(Fake(&priority), tags());
+    recorder.add_thread(7, 8, 0);
+    // The look comes before the record of the fork, which was earlier.
+    priority.set(Some(80));
+    recorder.look(1_000);
+    recorder.record(Record::Fork { meta: meta(50), pid: 6, tid: 6, parent: 7, parent_tid: 8 });
+    recorder.record(Record::Exit { meta: Meta { pid: 6, tid: 6, ..meta(60) }, pid: 6, tid: 6 });
+    recorder.record(Record::Fork { meta: meta(2_000), pid: 7, tid: 9, parent: 7, parent_tid: 8 });
+    let recording = recorder.finish();
+    let since = |tid: i32| recording.threads.iter().find(|thread| thread.tid == tid).unwrap().real_time_since;
+    assert_eq!((since(6), since(8)), (None, Some(1_000)));
+    let asked = |tid: i32| recording.threads.iter().find(|thread| thread.tid == tid).unwrap().asked;
+    assert_eq!(asked(6), Asked::Unknown);
+}
+
+#[test]
+fn a_descriptor_is_what_it_was_opened_as() {
+    let priority = Cell::new(Some(80));
+    let mut recorder = urgent(&priority);
+    let words = |all: &[u64]| all.iter().flat_map(|word| word.to_ne_bytes()).collect::<Vec<u8>>();
+    // /proc shows a timerfd under every number but 3; what was opened as 6 was a file.
+    for (number, first, result) in [
+        (libc::SYS_openat as i64, 0, 6),
+        (libc::SYS_read as i64, 6, 64),
+        (libc::SYS_close as i64, 6, 0),
+        (libc::SYS_read as i64, 6, 8),
+    ] {
+        recorder.record(Record::Sample(
+            crate::sources::ENTER,
+            sample(&words(&[0, number as u64, first, 0, 0, 0, 0, 0]), 100),
+        ));
+        recorder.record(Record::Sample(crate::sources::EXIT, sample(&words(&[0, number as u64, result]), 110)));
+    }
+    let whats: Vec<_> = recorder.finish().threads[0].occurrences.iter().map(|one| one.what).collect();
+    assert_eq!(whats, [crate::calls::What::FileIo, crate::calls::What::FileIo]);
 }

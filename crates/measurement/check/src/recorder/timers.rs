@@ -1,6 +1,7 @@
 //! When timers that release threads were due: the expiry with which they were set (timer:hrtimer_start).
 
 use super::{Recorder, Running};
+use crate::calls::What;
 use crate::sources::TimerKind;
 use crate::system::System;
 use punctual_cycles::Release;
@@ -102,7 +103,16 @@ impl Running {
         let recent = self.thread.waits.iter_mut().rev().take(BACK).take_while(|waited| waited.wait.end.0 >= due);
         let first = recent.filter(|waited| waited.wait.due.is_none() && may_be(waited.wait.release)).last();
         match (first, self.open.as_mut().filter(|open| open.meaning.is_wait)) {
-            (Some(first), _) => (first.wait.due, first.wait.release) = (Some(Nanos(due)), release),
+            (Some(first), _) => {
+                (first.wait.due, first.wait.release) = (Some(Nanos(due)), release);
+                // It waited for its own timer, not for somebody else.
+                let begin = first.wait.begin.0;
+                let recent = self.thread.occurrences.iter().rposition(|one| one.time <= begin);
+                let wait = recent.filter(|at| self.thread.occurrences[*at].time == begin);
+                if let Some(at) = wait.filter(|at| self.thread.occurrences[*at].what == What::Blocking) {
+                    self.thread.occurrences.remove(at);
+                }
+            }
             (None, Some(open)) => open.timer = Some((due, release)),
             (None, None) => {}
         }

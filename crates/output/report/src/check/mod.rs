@@ -91,14 +91,21 @@ fn answer(check: &Check) -> String {
     let urgent = check.threads.iter().filter(|thread| thread.is_real_time).count();
     let cycles: u64 =
         check.threads.iter().filter(|t| t.is_real_time).filter_map(|t| t.cycles.as_ref()).map(|c| c.count).sum();
+    let warnings = check.findings.iter().filter(|one| one.finding.state == State::Warn && !one.is_known).count();
+    let warned = match warnings {
+        0 => String::new(),
+        1 => ", 1 warning".to_owned(),
+        n => format!(", {n} warnings"),
+    };
     let found = match open {
+        0 if warnings == 0 => "nothing found".to_owned(),
         0 => "nothing that fails".to_owned(),
         1 => "1 finding".to_owned(),
         n => format!("{n} findings"),
     };
     let known = if known > 0 { format!(" and {known} in the baseline") } else { String::new() };
     let threads = if urgent == 1 { "1 real-time thread".to_owned() } else { format!("{urgent} real-time threads") };
-    format!("{found}{known} in {threads}, {} cycles in {}", count(cycles), seconds(check.duration_ns))
+    format!("{found}{warned}{known} in {threads}, {} cycles in {}", count(cycles), seconds(check.duration_ns))
 }
 
 fn seconds(time: Nanos) -> String {

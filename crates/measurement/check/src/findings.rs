@@ -1,0 +1,168 @@
+//! Occurrences of a rule at a place become one finding.
+
+use crate::judge::{Begin, Looked};
+use crate::place::{location, worded};
+use crate::recording::{Occurrence, Recording, Thread};
+use crate::rules::rule;
+use punctual_cycles::Cycle;
+use punctual_model::{CheckFinding, CheckFrame, Evidence, Finding, Severity, State};
+use punctual_units::Nanos;
+use std::collections::BTreeMap;
+
+/// Threads of a name, a rule, the place in the program.
+type Key = (String, &'static str, Option<CheckFrame>, bool);
+
+#[derive(Default)]
+struct Group {
+    tids: Vec<i32>,
+    count: u64,
+    cycles: u64,
+    worst: Option<u64>,
+    calls: Vec<String>,
+    file: Option<String>,
+    stack: Vec<CheckFrame>,
+    is_cut: bool,
+    /// What is said instead of the calls.
+    said: Option<String>,
+}
+
+pub(crate) struct Findings<'a> {
+    pub recording: &'a Recording,
+    all: BTreeMap<(String, &'static str, String, bool), (Key, Group)>,
+}
+
+impl<'a> Findings<'a> {
+    pub fn new(recording: &'a Recording) -> Findings<'a> {
+        Findings { recording, all: BTreeMap::new() }
+    }
+
+    /// Was a rule found broken there in a cycle?
+    pub fn has(&self, id: &'static str, name: &str, place: Option<CheckFrame>) -> bool {
+        self.all.contains_key(&(name.to_owned(), id, format!("{place:?}"), true))
+    }
+
+    fn group(&mut self, id: &'static str, name: &str, frame: Option<CheckFrame>, is_in_cycle: bool) -> &mut Group {
+        let text = format!("{frame:?}");
+        let key = (name.to_owned(), id, frame, is_in_cycle);
+        &mut self.all.entry((name.to_owned(), id, text, is_in_cycle)).or_insert_with(|| (key, Group::default())).1
+    }
+
+    pub fn occurred(
+        &mut self,
+        id: &'static str,
+        one: &Looked,
+        occurrence: &Occurrence,
+        is_in_cycle: bool,
+        begin: Begin,
+    ) {
+        let recording = self.recording;
+        let place = &recording.places[occurrence.place as usize];
+        let group = self.group(id, &one.thread.name, location(place), is_in_cycle);
+        group.count += 1;
+        group.worst = group.worst.max(occurrence.duration);
+        if !group.tids.contains(&one.thread.tid) {
+            group.tids.push(one.thread.tid);
+            let counts = |cycle: &&Cycle| {
+                matches!(begin, Begin::Found) || matches!(begin, Begin::At(from) if from <= cycle.end.0)
+            };
+            group.cycles += one.cycles.as_ref().map_or(0, |cycles| cycles.cycles.iter().filter(counts).count() as u64);
+        }
+        if let Some(call) = place.call.as_ref().filter(|call| !group.calls.contains(call)) {
+            group.calls.push(call.clone());
+        }
+        if group.file.is_none() {
+            group.file.clone_from(&place.file);
+        }
+        if group.stack.is_empty() {
+            group.stack.clone_from(&place.stack);
+            group.is_cut = place.is_cut;
+        }
+    }
+
+    /// A finding about a whole thread; its place is where it became real-time or where it waits.
+    pub fn state_at(&mut self, id: &'static str, name: &str, tid: i32, said: &str, place: Option<u32>, count: u64) {
+        let place = place.and_then(|place| self.recording.places.get(place as usize));
+        let group = self.group(id, name, place.and_then(location), true);
+        group.count += count;
+        if !group.tids.contains(&tid) {
+            group.tids.push(tid);
+        }
+        if let Some(place) = place.filter(|_| group.stack.is_empty()) {
+            group.stack.clone_from(&place.stack);
+            group.is_cut = place.is_cut;
+        }
+        group.said.get_or_insert_with(|| said.to_owned());
+    }
+
+    pub fn state(&mut self, id: &'static str, name: &str, said: &str, place: Option<u32>, is_in_cycle: bool) {
+        let place = place.and_then(|place| self.recording.places.get(place as usize)).and_then(location);
+        let group = self.group(id, name, place, is_in_cycle);
+        group.count += 1;
+        group.said.get_or_insert_with(|| said.to_owned());
+    }
+
+    pub fn finish(self) -> Vec<CheckFinding> {
+        let mut out: Vec<CheckFinding> =
+            self.all.into_values().filter_map(|(key, group)| finding(self.recording, key, group)).collect();
+        let rank = |one: &CheckFinding| (one.finding.state != State::Fail, std::cmp::Reverse(one.finding.severity));
+        out.sort_by(|a, b| {
+            let by = |one: &CheckFinding| {
+                (rank(one), std::cmp::Reverse(one.count), one.finding.id.clone(), one.thread.clone())
+            };
+            by(a).cmp(&by(b))
+        });
+        out
+    }
+}
+
+/// A thread's name, with its number if other real-time threads have the same name.
+fn subject(recording: &Recording, name: &str, tids: &[i32]) -> String {
+    let is_other =
+        |thread: &Thread| thread.real_time_since.is_some() && thread.name == name && !tids.contains(&thread.tid);
+    if tids.is_empty() || !recording.threads.iter().any(is_other) {
+        return name.to_owned();
+    }
+    let tids: Vec<String> = tids.iter().map(i32::to_string).collect();
+    format!("{name} ({})", tids.join(", "))
+}
+
+fn finding(recording: &Recording, (name, id, place, is_in_cycle): Key, group: Group) -> Option<CheckFinding> {
+    let rule = rule(id)?;
+    let severity = if is_in_cycle { rule.severity } else { rule.outside };
+    let state = match (is_in_cycle, severity) {
+        (_, Severity::Off | Severity::Info) => State::Info,
+        (true, Severity::Low) => State::Warn,
+        (true, _) => State::Fail,
+        (false, _) => State::Warn,
+    };
+    let per_cycle = (is_in_cycle && group.cycles > 0).then(|| group.count as f64 / group.cycles as f64);
+    let subject = subject(recording, &name, &group.tids);
+    let summary = worded(rule, &subject, &group.said, &group.calls, group.file.as_deref(), place.as_ref());
+    let evidence = place.iter().filter_map(|frame| {
+        let source = format!("{}:{}", frame.file.as_ref()?, frame.line?);
+        Some(Evidence { source, value: frame.function.clone().unwrap_or_default() })
+    });
+    let finding = Finding {
+        id: rule.id.clone(),
+        group: "Real-time threads".into(),
+        severity,
+        state,
+        summary,
+        evidence: evidence.collect(),
+        why: rule.why.clone(),
+        fix: Some(rule.instead.clone()),
+    };
+    Some(CheckFinding {
+        finding,
+        thread: name,
+        tids: group.tids,
+        count: group.count,
+        per_cycle,
+        worst_ns: group.worst.map(Nanos),
+        is_in_cycle,
+        place,
+        stack: group.stack,
+        is_stack_cut: group.is_cut,
+        is_known: false,
+    })
+}
