@@ -11,7 +11,7 @@ pub struct KernelConfig {
     path: String,
     text: String,
     /// Where lines that set an option begin, by its name: a configuration has some ten thousand.
-    lines: Vec<usize>,
+    lines: Box<[u32]>,
     whole: bool,
     is_defconfig: bool,
     version: Option<String>,
@@ -94,14 +94,17 @@ impl KernelConfig {
     /// or without any option.
     pub(crate) fn from_bytes(path: &str, bytes: &[u8]) -> Option<KernelConfig> {
         let text = text_of(bytes).ok()?;
-        let mut named: Vec<(&str, usize)> = Vec::new();
+        let mut named: Vec<(&str, u32)> = Vec::new();
         let mut at = 0;
         for line in text.split_inclusive('\n') {
-            named.extend(assignment(line).map(|(name, _)| (name, at)));
+            let from = u32::try_from(at).ok()?;
+            named.extend(assignment(line).map(|(name, _)| (name, from)));
             at += line.len();
         }
         named.sort_unstable();
-        let lines: Vec<usize> = named.into_iter().map(|(_, at)| at).collect();
+        // Not into_iter(): the collected list would keep the memory of this one.
+        let lines: Box<[u32]> = named.iter().map(|(_, at)| *at).collect();
+        drop(named);
         let (path, whole, version) = (path.to_owned(), is_whole(&text), version(&text));
         let is_defconfig = text.starts_with(KernelConfig::DEFCONFIG);
         (!lines.is_empty()).then_some(KernelConfig { path, text, lines, whole, is_defconfig, version })
@@ -109,7 +112,7 @@ impl KernelConfig {
 
     /// Of several lines with one option the last counts.
     fn value(&self, option: &str) -> Option<&str> {
-        let set = |at: usize| assignment(self.text.get(at..)?.split_inclusive('\n').next()?);
+        let set = |at: u32| assignment(self.text.get(usize::try_from(at).ok()?..)?.split_inclusive('\n').next()?);
         let after = self.lines.partition_point(|at| set(*at).is_some_and(|(name, _)| name <= option));
         let (name, value) = set(*self.lines.get(after.checked_sub(1)?)?)?;
         (name == option).then_some(value)
