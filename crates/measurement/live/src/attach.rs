@@ -1,4 +1,4 @@
-//! A view of another process' measurement.
+//! Displays the measurement of another process.
 
 use crate::draw::{Looks, draw};
 use crate::keys::{Key, Keys};
@@ -15,10 +15,10 @@ const EVERY: Duration = Duration::from_secs(5);
 /// Interval at which `ended` is called.
 const SIGNALS: Duration = Duration::from_millis(500);
 
-/// Draws what `look` returns every 5 s, until a key ends it or `ended` returns true.
+/// Draws the result of `look` every 5 s, until a key ends the view or `ended` returns true.
 ///
 /// # Errors
-/// There is no terminal to draw on, drawing fails, or `look` fails.
+/// There is no suitable terminal, drawing fails, or `look` fails.
 pub fn attach<E: From<Unfit>>(
     mut look: impl FnMut() -> Result<Snapshot, E>,
     ended: impl Fn() -> bool,
@@ -61,7 +61,7 @@ impl Drop for Restored {
     }
 }
 
-/// Keys typed within `wait`; a closed terminal counts as [`Key::End`].
+/// Keys typed within `wait`. A closed terminal counts as [`Key::End`].
 fn typed(keys: &mut Keys, wait: Duration) -> io::Result<Vec<Key>> {
     let wait = wait.min(SIGNALS);
     let wait = Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: wait.subsec_nanos() as _ };

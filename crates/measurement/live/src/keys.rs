@@ -16,8 +16,8 @@ pub(crate) enum Key {
     Redraw,
 }
 
-/// Parser that skips escape sequences (arrows, function keys, pasted text, reports), even in pieces, so that none of
-/// their letters is taken for a key.
+/// A parser that skips escape sequences (arrows, function keys, pasted text, reports), even if they arrive in pieces,
+/// so that none of their letters is mistaken for a key.
 #[derive(Default)]
 pub(crate) struct Keys {
     state: State,
@@ -27,9 +27,9 @@ pub(crate) struct Keys {
 enum State {
     #[default]
     Plain,
-    /// After ESC.
+    /// An ESC was read.
     Escape,
-    /// Within ESC [ … up to the final byte.
+    /// Within ESC [ …, before the final byte.
     Csi,
     /// After ESC O, before its single byte.
     Ss3,
@@ -77,7 +77,7 @@ mod tests {
     fn letters_are_keys_and_sequences_are_not() {
         assert_eq!(of(b"p m?\x0c"), [Key::Pause, Key::Pause, Key::Mark, Key::Help, Key::Redraw]);
         assert_eq!(of(b"\x1b[A\x1b[1;5n\x1bOqn"), [Key::Next]);
-        // Alt-q, and Ctrl-C within an incomplete sequence.
+        // Tests Alt-q, and Ctrl-C within an incomplete sequence.
         assert_eq!(of(b"\x1bq\x1b[1\x03"), [Key::End, Key::End]);
         assert!(of(b"xyz\xc3\xbc\x00").is_empty());
     }

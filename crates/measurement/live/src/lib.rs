@@ -1,14 +1,14 @@
-//! Shows a running measurement in a terminal of any size.
+//! Displays a running measurement in a terminal of any size.
 //!
 //! The screen is a pure function of a [`Snapshot`] ([`draw`]). [`View`] takes snapshots and draws them in an ordinary
-//! thread that wakes twice a second and reads the measuring threads' cells without a lock; neither side waits for the
-//! other.
+//! thread that wakes twice a second and reads the cells of the measuring threads without locks, so neither side waits
+//! for the other.
 //!
-//! [`Line`] is the small form: one status line, overwritten about once a second by a thread that wakes up anyway; its
-//! text is a pure function as well ([`text`]).
+//! [`Line`] is a single status line. A thread that is awake anyway overwrites it about once a second. Its text is a
+//! pure function as well ([`text`]).
 //!
-//! Architecture invariant: only this crate handles keys, colours and screen layout. It is independent of run
-//! directories and the engine: the operations on a phase are passed in as [`Controls`].
+//! Architecture invariant: only this crate handles keys, colours and screen layout. It does not depend on run
+//! directories or the measuring engine; operations on a phase are passed in as [`Controls`].
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! The terminal: checked, taken over, and restored however the program ends.
+//! The terminal: checks it, takes control of it, and restores it however the program ends.
 
 use crossterm::cursor::{Hide, MoveTo, Show};
 use crossterm::style::{Attribute, Color as Ansi, Print, SetAttribute, SetForegroundColor};
@@ -37,7 +37,7 @@ pub enum NoTerminal {
     Dumb,
 }
 
-/// Checks that a view can be shown. It is drawn on standard error, so that standard output may be redirected.
+/// Checks that the view can be displayed. It is drawn on standard error, so standard output may be redirected.
 ///
 /// # Errors
 /// [`NoTerminal`].
@@ -59,8 +59,8 @@ pub fn check() -> Result<(), NoTerminal> {
 
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
-/// Takes over the terminal: raw mode (Ctrl-C becomes a key), alternate screen, no cursor. A panic restores it before
-/// the panic is reported.
+/// Takes control of the terminal: raw mode (Ctrl-C becomes a key), alternate screen, no cursor. A panic restores the
+/// terminal before the panic is reported.
 pub(crate) fn take() -> io::Result<()> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
@@ -75,10 +75,10 @@ pub(crate) fn take() -> io::Result<()> {
     execute!(io::stderr(), EnterAlternateScreen, Hide)
 }
 
-/// Restores the terminal; no effect if it was not taken over.
+/// Restores the terminal. No effect if [`take`] was not called.
 pub(crate) fn restore() {
     if TAKEN.swap(false, SeqCst) {
-        // Errors are ignored: the terminal may be gone.
+        // Errors are ignored, because the terminal may be closed.
         let _ = terminal::disable_raw_mode();
         let _ = execute!(io::stderr(), SetAttribute(Attribute::Reset), Show, LeaveAlternateScreen);
     }
@@ -111,7 +111,7 @@ impl Backend for Screen {
                 self.style(cell.fg, cell.modifier)?;
             }
             queue!(self.0, Print(cell.symbol()))?;
-            // After a wide character the cursor position is unknown.
+            // The cursor position after a wide character is unknown.
             next = cell.symbol().chars().nth(1).is_none().then(|| (x.saturating_add(1), y));
         }
         queue!(self.0, SetAttribute(Attribute::Reset))
@@ -125,7 +125,7 @@ impl Backend for Screen {
         queue!(self.0, Show)
     }
 
-    /// Position to restore after clearing. The cursor is hidden, so any position is valid; the terminal is not queried,
+    /// Position to restore after clearing. The cursor is hidden, so any position is valid. The terminal is not queried,
     /// because its answer would be mixed with the keys.
     fn get_cursor_position(&mut self) -> io::Result<Position> {
         Ok(Position::ORIGIN)
@@ -144,12 +144,12 @@ impl Backend for Screen {
         self.clear()
     }
 
-    /// A serial line reports a size of 0; 80 × 24 is assumed for it.
+    /// A serial line reports a size of 0; 80 × 24 is then assumed.
     fn size(&self) -> io::Result<Size> {
         let size = tcgetwinsize(io::stderr())?;
         Ok(match (size.ws_col, size.ws_row) {
             (0, _) | (_, 0) => Size::new(80, 24),
-            // Limits the memory; a larger screen shows nothing more.
+            // Limits the memory. A larger screen would not show more.
             (columns, rows) => Size::new(columns.min(400), rows.min(200)),
         })
     }
@@ -164,7 +164,7 @@ impl Backend for Screen {
 }
 
 impl Screen {
-    /// The few styles in use: sixteen colours, bold, dim, reverse.
+    /// Emits the styles in use: sixteen colours, bold, dim, reverse.
     fn style(&mut self, colour: Color, modifier: Modifier) -> io::Result<()> {
         queue!(self.0, SetAttribute(Attribute::Reset))?;
         let colour = match colour {

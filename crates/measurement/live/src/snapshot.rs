@@ -4,75 +4,76 @@ use punctual_units::{Bin, CpuId, Nanos};
 pub enum Stage {
     #[default]
     Starting,
-    /// The load and the threads run, but nothing is recorded yet.
+    /// The load and the threads run, but recording has not started.
     WarmingUp,
     Measuring,
     Between,
-    /// The measurement is complete; judging and writing follow.
+    /// The measurement is complete. The run is judged and written.
     Finishing,
-    /// The attached process no longer measures.
+    /// The other process no longer measures.
     Ended,
 }
 
-/// State of a run; unknown values are `None` or empty.
+/// State of a run. Unknown values are `None` or empty.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Snapshot {
-    /// `measure` or `prove`.
+    /// Name of the command: `measure` or `prove`.
     pub command: String,
     pub stage: Stage,
-    /// The phase's load as named by the user.
+    /// Load of the phase as named by the user.
     pub load: String,
-    /// Number of the current phase, from 1.
+    /// Number of the current phase, counted from 1.
     pub number: usize,
     pub of: usize,
     pub elapsed: Nanos,
     pub planned: Nanos,
-    /// Latencies above this are late.
+    /// Latency above which a wakeup is late.
     pub deadline: Option<Nanos>,
     pub cpus: Vec<CpuView>,
     /// True if the machine's context is sampled in this run.
     pub context: bool,
-    /// The most recent context sample; `None` during the first second.
+    /// The latest context sample; `None` during the first second.
     pub machine: Option<Machine>,
-    /// True if the drawing thread shares CPUs with the measuring ones.
+    /// True if the drawing thread shares CPUs with the measuring threads.
     pub shared: bool,
     pub paused: bool,
     pub help: bool,
     /// Result of the last key.
     pub word: Option<String>,
-    /// Another process measures: keys do not end or mark its run, and the machine is not shown.
+    /// True if another process measures. Keys then do not end or mark its run, and the line about the machine is
+    /// omitted.
     pub attached: bool,
-    /// Lines below the table, the most important first: causes so far, or the state of an attached measurement.
+    /// Lines below the table, most important first: causes so far, or the state of an attached measurement.
     pub status: Vec<String>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CpuView {
     pub cpu: CpuId,
-    /// Periods in which the thread woke.
+    /// Number of periods in which the thread woke.
     pub ran: u64,
-    /// Periods that passed while it was late.
+    /// Number of periods that passed while the thread was late.
     pub skipped: u64,
-    /// Exact, ns.
+    /// Exact minimum, ns.
     pub min: Option<u64>,
     /// Nearest-rank median, ns, rounded up to its bin.
     pub median: Option<u64>,
     /// 99 % quantile, ns, rounded up to its bin.
     pub p99: Option<u64>,
-    /// Exact, ns.
+    /// Exact maximum, ns.
     pub worst: Option<u64>,
-    /// Share of the last interval taken by the hypervisor, 0 to 1.
+    /// Share of the last interval that was steal time, 0 to 1.
     pub steal: Option<f64>,
     /// Non-empty bins, in ascending order.
     pub bins: Vec<Bin>,
 }
 
-/// Values of the most recent context sample.
+/// Values of the latest context sample.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Machine {
     /// The hottest sensor, in m°C.
     pub hottest: Option<(String, i64)>,
-    /// Throttling and under-voltage events in the interval; `None` without readable counters.
+    /// Throttling and under-voltage events in the interval; `None` if no counter is readable.
     pub throttled: Option<i64>,
     /// Lowest and highest frequency of the measured CPUs before this phase, kHz.
     pub khz: Option<(u64, u64)>,

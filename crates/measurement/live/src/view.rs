@@ -15,17 +15,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 const EVERY: Duration = Duration::from_millis(500);
-/// Minimum time between two frames, whatever keys are pressed.
+/// Minimum time between two frames, even if keys are pressed.
 const APART: Duration = Duration::from_millis(250);
-/// A terminal that blocks (a stalled connection) blocks the drawing thread; the end of the run waits for it no longer
-/// than this.
+/// Maximum time for which the end of the run waits for the drawing thread, which a blocked terminal (a stalled
+/// connection) may block.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Operations on the running phase. Called from the drawing thread.
+/// Operations on the running phase, called from the drawing thread.
 pub trait Controls: Send + Sync {
-    /// The most recent context sample, and the measured frequencies in kHz.
+    /// The latest context sample, and the measured frequencies in kHz.
     fn counters(&self) -> (Option<ContextSample>, Vec<(CpuId, u64)>);
-    /// Marks this instant; returns the mark's number.
+    /// Marks the current time, and returns the number of the mark.
     fn mark(&self) -> u64;
     fn next(&self);
 }
@@ -41,11 +41,11 @@ pub struct Phase {
 /// Parameters known before the measurement.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// `measure` or `prove`.
+    /// Name of the command: `measure` or `prove`.
     pub command: String,
     /// True if the machine's context is sampled.
     pub context: bool,
-    /// Latencies above this are late.
+    /// Latency above which a wakeup is late.
     pub deadline: Option<Nanos>,
     pub planned: Nanos,
 }
@@ -55,23 +55,24 @@ pub struct Cost {
     pub pictures: u64,
     /// CPU time of the drawing thread, ns.
     pub cpu_ns: u64,
-    /// True if it shared CPUs with the measuring threads.
+    /// True if the thread shared CPUs with the measuring threads.
     pub shared: bool,
-    /// The error that ended the view before the run.
+    /// The error that ended the view before the run ended.
     pub trouble: Option<String>,
 }
 
-/// Shared by the run's thread and the drawing thread; locked briefly, never while sampling, drawing or writing.
+/// State shared by the run's thread and the drawing thread. It is locked only briefly, never while sampling, drawing or
+/// writing.
 #[derive(Default)]
 struct State {
-    /// Without the values of CPUs and machine, which belong to the drawing thread.
+    /// Snapshot without the values of CPUs and machine, which the drawing thread keeps.
     snapshot: Snapshot,
     phase: Option<Arc<Phase>>,
     cost: Cost,
     quit: bool,
 }
 
-/// View of a run. Dropping it ends the view and restores the terminal.
+/// The view of a run. Dropping it ends the view and restores the terminal.
 pub struct View {
     state: Arc<Mutex<State>>,
     bell: Bell,
@@ -80,10 +81,10 @@ pub struct View {
 }
 
 impl View {
-    /// Prepares the view; the first phase takes over the terminal.
+    /// Prepares the view. The first phase takes control of the terminal.
     ///
     /// # Errors
-    /// [`NoTerminal`], or no file descriptor is left.
+    /// [`NoTerminal`], or no file descriptor is available.
     pub fn new(settings: &Settings) -> Result<View, Unfit> {
         screen::check()?;
         let snapshot = Snapshot {
@@ -97,8 +98,8 @@ impl View {
         Ok(View { state, bell: Bell::new()?, ended: None, looks: Looks::of_environment() })
     }
 
-    /// Called before a phase starts. The first call takes over the terminal and starts the drawing thread, which
-    /// inherits the caller's affinity: by then the CPUs that are not measured, if there are any.
+    /// Called before a phase starts. The first call takes control of the terminal and starts the drawing thread. This
+    /// thread inherits the caller's affinity, which at that point excludes the measured CPUs if possible.
     pub fn phase_starts(&mut self, number: usize, of: usize, load: &str) {
         {
             let mut state = lock(&self.state);
@@ -119,7 +120,7 @@ impl View {
         state.phase = Some(Arc::new(phase));
     }
 
-    /// Shows these lines below the table, until the next call.
+    /// Displays these lines below the table until the next call.
     pub fn status(&self, lines: Vec<String>) {
         lock(&self.state).snapshot.status = lines;
     }
@@ -144,7 +145,7 @@ impl View {
         self.ended = Some(receive);
         let thread = std::thread::Builder::new().name("live".into()).stack_size(512 << 10).spawn(move || {
             let state = Arc::clone(&drawer.state);
-            // The run continues without a view, since its results matter more.
+            // The run continues without the view, since its results are more important.
             if let Err(e) = drawer.run() {
                 lock(&state).cost.trouble = Some(e.to_string());
             }
@@ -169,7 +170,7 @@ impl Drop for View {
         lock(&self.state).quit = true;
         self.bell.ring();
         if let Some(ended) = self.ended.take() {
-            // Nothing is ever sent: the channel closes when the thread ends.
+            // No message is ever sent; the channel closes when the thread ends.
             let _ = ended.recv_timeout(PATIENCE);
         }
         screen::restore();
@@ -180,7 +181,7 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// True if the caller, and thus the drawing thread it started, may run on a measured CPU.
+/// True if the caller, and thus the drawing thread, may run on a measured CPU.
 fn shares(cells: &[(CpuId, Arc<Cell>)]) -> bool {
     let Ok(allowed) = rustix::thread::sched_getaffinity(None) else { return true };
     cells.iter().any(|(cpu, _)| allowed.is_set(cpu.0 as usize))
@@ -218,14 +219,14 @@ impl Drawer {
                         terminal.clear()?;
                         due = due.min(now + APART);
                     }
-                    // No more keys can arrive; signals still end the run.
+                    // No more keys can arrive, but signals still end the run.
                     Read::Closed => keys = None,
                 }
             }
         }
     }
 
-    /// Sleeps until `due`, a key, or the end of the run; returns `true` if input is available.
+    /// Sleeps until `due`, a key, or the end of the run. Returns `true` if input is available.
     fn wait(&self, due: Instant, keys: bool) -> bool {
         let left = due.saturating_duration_since(Instant::now());
         let left = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos() as _ };
@@ -264,7 +265,7 @@ enum Read {
     Closed,
 }
 
-/// The most recent sample, in reused memory.
+/// The latest sample, in reused memory.
 #[derive(Default)]
 struct Looking {
     picture: Snapshot,
@@ -323,7 +324,7 @@ fn act(state: &Mutex<State>, key: Key) {
             "ending this load".into()
         }
         (Key::Mark | Key::Next, None) => "not possible between loads".into(),
-        // Ends the run as Ctrl-C does: the signal stays pending until a thread waits for it.
+        // Ends the run like Ctrl-C: the signal stays pending until a thread waits for it.
         (Key::End, _) => {
             let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::INT);
             "ending the run".into()

@@ -9,9 +9,9 @@ pub(crate) struct Beat {
 
 /// CPU-bound workers pause together for the first [`REST`] ns of every [`EVERY`] ns of CLOCK_MONOTONIC.
 ///
-/// This leaves 1 % of the machine to everything else, as real-time throttling does. It is necessary: with fair group
-/// scheduling (autogroups, cgroups), Linux 6.18 can starve kernel threads beside groups that never sleep, and with them
-/// disks and everything else ("workqueue lockup - pool stuck for 49s", seen on 6.18.44).
+/// This leaves 1 % of the CPU time to other tasks, as real-time throttling does. Without it, Linux 6.18 with fair group
+/// scheduling (autogroups, cgroups) can starve kernel threads while groups that never sleep are runnable, and thereby
+/// block disks ("workqueue lockup - pool stuck for 49s", observed on 6.18.44).
 const EVERY: u64 = 100_000_000;
 const REST: u64 = 1_000_000;
 
@@ -21,12 +21,12 @@ impl Beat {
         Beat { pending: Slot { last: now(), tid, ..Slot::default() }, board, slot }
     }
 
-    /// Adds to the count of `unit`; published with the next beat.
+    /// Adds to the count of `unit`, which is published with the next beat.
     pub fn count(&mut self, unit: usize, amount: u64) {
         self.pending.done[unit] += amount;
     }
 
-    /// Sets the total of `unit`; published with the next beat.
+    /// Sets the total of `unit`, which is published with the next beat.
     pub fn total(&mut self, unit: usize, amount: u64) {
         self.pending.done[unit] = amount.max(self.pending.done[unit]);
     }
@@ -40,7 +40,7 @@ impl Beat {
         self.beat_at(now());
     }
 
-    /// Like [`Beat::beat`], for CPU-bound work: from time to time all such workers pause together.
+    /// Like [`Beat::beat`], for CPU-bound work: at regular intervals all such workers pause together.
     pub fn beat_and_rest(&mut self) {
         self.beat();
         let left = rest(self.pending.last);

@@ -1,4 +1,4 @@
-//! Shared memory of a load and its parent: the load writes, the parent reads without waking anyone.
+//! Shared memory of a load and its parent. The load writes, and the parent reads without waking any thread.
 
 use crate::LoadError;
 use punctual_uapi::SharedWords;
@@ -10,7 +10,8 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 /// Maximum number of kinds of work that one worker counts.
 pub(crate) const UNITS: usize = 4;
 
-/// Header and slots each have a cache line of 128 bytes (Apple CPUs, and x86 prefetching pairs), in words.
+/// Size of the header and of each slot in words: a cache line of 128 bytes (Apple CPUs, and x86 CPUs that prefetch
+/// pairs of lines).
 const STRIDE: usize = 16;
 
 const EPOCH: usize = 0;
@@ -63,7 +64,7 @@ impl Board {
         self.word((slot + 1) * STRIDE + word)
     }
 
-    /// Discards earlier silences of the workers: only those after `now` count.
+    /// Discards earlier silences of the workers, so that only those after `now` count.
     pub fn start_recording(&self, now: u64) {
         self.word(RECORDING_SINCE).store(now, Relaxed);
         self.word(EPOCH).fetch_add(1, Release);
@@ -75,7 +76,7 @@ impl Board {
         (epoch, self.word(RECORDING_SINCE).load(Relaxed))
     }
 
-    /// Process group of a command, which the parent kills if the load dies first.
+    /// Process group of a command. The parent kills it if the load dies first.
     pub fn set_group(&self, pgid: i32) {
         self.word(GROUP).store(pgid as u64, Relaxed);
     }

@@ -13,14 +13,14 @@ use std::thread;
 /// Exit code of a load that has reported why it failed.
 const FAILED: i32 = 3;
 
-/// Sufficient for the deepest worker in a debug build.
+/// Stack size, sufficient for the deepest worker in a debug build.
 const STACK: usize = 256 << 10;
 
-/// Main function of a load. `args` are those after [`HIDDEN_ARG`]; returns the exit code. Must be called first in
-/// `main` while there is a single thread, because dropping root privileges affects only the calling thread.
+/// Main function of a load. `args` are those after [`HIDDEN_ARG`]. Returns the exit code. It must be called first in
+/// `main`, while there is only one thread, because dropping root privileges affects only the calling thread.
 ///
-/// Standard input must be the shared memory and standard output a pipe to the parent, as
-/// [`Load::start`](crate::Load::start) creates them.
+/// Standard input must be the shared memory, and standard output a pipe to the parent, as created by
+/// [`Load::start`](crate::Load::start).
 pub fn child_main(mut args: impl Iterator<Item = OsString>) -> i32 {
     let config = match args.next() {
         Some(word) if word == EXIT_ARG => return 0,
@@ -33,16 +33,16 @@ pub fn child_main(mut args: impl Iterator<Item = OsString>) -> i32 {
             run(config).unwrap_or_else(|error| fail(&error.to_string()))
         }
         Err(error) => {
-            eprintln!("punctual: `{HIDDEN_ARG}` is internal to punctual and not for users ({error})");
+            eprintln!("punctual: `{HIDDEN_ARG}` is internal to punctual ({error})");
             2
         }
     }
 }
 
-/// Makes a panic end the load instead of only its thread.
+/// Makes a panic end the whole load, not only its thread.
 fn die_loudly() {
     std::panic::set_hook(Box::new(|panic| {
-        say(&Message::Failed(format!("defect in punctual, please report it: {panic}")));
+        say(&Message::Failed(format!("bug in punctual, please report it: {panic}")));
         std::process::exit(101);
     }));
 }
@@ -72,11 +72,12 @@ fn prepare(load: &Builtin, config: &ChildConfig, notes: &mut Vec<String>) -> Res
         RunsAs::NobodyOncePrepared => Some((load.prepare)(config)?),
         RunsAs::Nobody | RunsAs::Caller => None,
     };
-    // A command's host must end what it has started before it ends, so it watches its lifeline instead.
+    // The host of a command must end everything it has started before it ends itself, so it watches its lifeline
+    // instead.
     if load.is_command() {
         setup::drop_ambient_capabilities(notes);
     } else {
-        // Releases the working directory's file system.
+        // Releases the file system of the working directory.
         let _ = rustix::process::chdir("/");
         setup::drop_privileges(notes);
         setup::die_with_parent(config.parent)?;
@@ -91,10 +92,10 @@ type AtEnd = Option<Box<dyn FnOnce() + Send>>;
 
 fn begin(load: &Builtin, plan: Plan, board: &Board, mut notes: Vec<String>) -> Result<AtEnd, LoadError> {
     if plan.workers.len() > board.slots() {
-        return Err(LoadError::Refused(format!("{} workers do not fit", plan.workers.len())));
+        return Err(LoadError::Refused(format!("{} workers exceed the shared memory", plan.workers.len())));
     }
     let workers = plan.workers.len();
-    // Threads that could not be bound report it.
+    // Threads that could not be bound report this.
     let (unbound, failures) = mpsc::channel();
     for (cpu, help) in plan.helpers {
         spawn(load.comm, cpu, unbound.clone(), help)?;
@@ -132,11 +133,11 @@ fn spawn(
     builder.spawn(body).map(drop).map_err(LoadError::on("clone", "a thread of the load"))
 }
 
-/// Sleeps until the parent closes its end of the pipe, or dies.
+/// Sleeps until the parent closes its end of the pipe or dies.
 fn wait_for_the_end() {
     use rustix::event::{PollFd, PollFlags, poll};
     let stdout = std::io::stdout();
     let mut lifeline = [PollFd::new(&stdout, PollFlags::empty())];
-    // poll(2) reports a pipe without readers as an error even without a requested event.
+    // poll(2) reports a pipe without readers as an error even if no event is requested.
     while !matches!(poll(&mut lifeline, None), Ok(n) if n > 0) {}
 }

@@ -1,4 +1,4 @@
-//! Kernel counters that must rise while a load runs. The parent reads them; the load only names them.
+//! Kernel counters that must increase while a load runs. The load only names them; the parent reads them.
 
 use crate::LoadError;
 use punctual_watchdog::proc::Stat;
@@ -12,14 +12,14 @@ pub(crate) struct Counter {
     pub source: Source,
     /// Required increase per second of recording (at least 1 in total).
     pub per_second: f64,
-    /// Required increase per unit of work, as confirmation by the kernel: index of the unit, factor.
+    /// Required increase per unit of work: index of the unit, and factor.
     pub per_unit: Option<(usize, f64)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Source {
-    /// A key of /proc/stat: `processes`, `ctxt`.
+    /// Value of a key of /proc/stat: `processes`, `ctxt`.
     Stat(String),
     /// Minor faults of all threads, from /proc/PID/stat.
     MinorFaults(i32),
@@ -61,7 +61,7 @@ impl Counter {
     }
 
     pub fn read(&self) -> Result<u64, LoadError> {
-        let gone = |pid: &i32| LoadError::Refused(format!("/proc/{pid}/stat is gone: the load has ended"));
+        let gone = |pid: &i32| LoadError::Refused(format!("/proc/{pid}/stat does not exist: the load has ended"));
         match &self.source {
             Source::Stat(key) => parsed("/proc/stat", |text| first_behind(text, key)),
             Source::MinorFaults(pid) => Stat::of(*pid).map(|s| s.minor_faults).ok_or_else(|| gone(pid)),
@@ -86,8 +86,8 @@ fn parsed(path: &str, parse: impl FnOnce(&str) -> Option<u64>) -> Result<u64, Lo
     parse(&text).ok_or_else(|| LoadError::Refused(format!("{path} does not have the counter")))
 }
 
-/// Local timer interrupts (`LOC` on x86; `arch_timer` and others on Arm) plus the softirqs that expire timers: which of
-/// them counts a timer depends on architecture, PREEMPT_RT and the kind of timer.
+/// Sum of local timer interrupts (`LOC` on x86; `arch_timer` and others on Arm) and of the softirqs that expire timers.
+/// Which of them counts a timer depends on the architecture, PREEMPT_RT and the kind of timer.
 fn timers() -> Result<u64, LoadError> {
     let is_timer = |id: &str, rest: &str| id == "LOC" || rest.to_ascii_lowercase().contains("timer");
     let hard = parsed("/proc/interrupts", |text| interrupts(text, is_timer));
@@ -115,7 +115,8 @@ fn first_behind(text: &str, key: &str) -> Option<u64> {
     rest.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// Field 10 of a device, or of all disks without partitions (the disk includes their writes), loop and RAM devices.
+/// Field 10 of a device, or of all disks. Partitions (whose writes the disk includes), loop and RAM devices are
+/// ignored.
 fn disk_sectors(text: &str, device: Option<(u32, u32)>) -> Option<u64> {
     let mut sum = None;
     for line in text.lines() {
@@ -139,14 +140,15 @@ fn partition(name: &str) -> bool {
     fs::exists(format!("/sys/class/block/{name}/partition")).unwrap_or(false)
 }
 
-/// Parses pairs of lines, names and values, for each protocol.
+/// Parses pairs of lines with names and values, for each protocol.
 fn snmp(text: &str, protocol: &str, key: &str) -> Option<u64> {
     let mut lines = text.lines().filter_map(|l| l.strip_prefix(protocol)?.strip_prefix(": "));
     let at = lines.next()?.split(' ').position(|k| k == key)?;
     lines.next()?.split(' ').nth(at)?.parse().ok()
 }
 
-/// Sum over all CPUs and all lines that `wanted` selects by number or name, and description; `None` if it selects none.
+/// Sum over all CPUs and over all lines that `wanted` selects by number or name, and description; `None` if it selects
+/// none.
 fn interrupts(text: &str, wanted: impl Fn(&str, &str) -> bool) -> Option<u64> {
     let mut lines = text.lines();
     let cpus = lines.next()?.split_ascii_whitespace().count();
@@ -162,8 +164,8 @@ fn interrupts(text: &str, wanted: impl Fn(&str, &str) -> bool) -> Option<u64> {
     sum
 }
 
-/// True if a line of /proc/interrupts belongs to a device: its number is listed, or it names the device or one of its
-/// queues (`eth0`, `eth0-rx-1`, `virtio3-tx`; not `eth01`).
+/// True if a line of /proc/interrupts belongs to a device: its number is listed, or it contains the name of the device
+/// or of one of its queues (`eth0`, `eth0-rx-1`, `virtio3-tx`; not `eth01`).
 fn device_line(id: &str, rest: &str, numbers: &[u32], names: &[String]) -> bool {
     let ends = |tail: &str| !tail.starts_with(|c: char| c.is_alphanumeric());
     let named = |word: &str| names.iter().any(|n| word.strip_prefix(n.as_str()).is_some_and(ends));

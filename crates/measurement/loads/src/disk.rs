@@ -1,4 +1,4 @@
-//! The disk of a directory, and how much may be written there.
+//! The disk of a directory, and the amount that may be written to it.
 
 use crate::LoadError;
 use crate::counter::{Counter, Source};
@@ -13,8 +13,7 @@ const SMALLEST: u64 = MIB;
 
 /// Size of a scratch file if `free` of `total` bytes are free: at most 64 MiB and 5 % of the free space.
 ///
-/// 5 % of the file system stay free, but at least 64 MiB and at most 1 GiB: on a disk of terabytes a file of 64 MiB
-/// makes no difference.
+/// 5 % of the file system, but at least 64 MiB and at most 1 GiB, stay free.
 pub(crate) fn scratch_size(folder: &Path, free: u64, total: u64) -> Result<u64, LoadError> {
     let kept = (total / 20).clamp(64 * MIB, 1024 * MIB);
     let size = (free / 20).min(LARGEST).min(free.saturating_sub(kept));
@@ -22,7 +21,7 @@ pub(crate) fn scratch_size(folder: &Path, free: u64, total: u64) -> Result<u64, 
         return Ok(size / SMALLEST * SMALLEST);
     }
     Err(LoadError::Refused(format!(
-        "{} has only {} MiB free of {} MiB, and {} MiB of it must stay free: free space (`df -h`) or choose another \
+        "{} has only {} of {} MiB free, and {} MiB must stay free: free space (`df -h`) or choose another \
          folder with --scratch DIR",
         folder.display(),
         free / MIB,
@@ -34,13 +33,13 @@ pub(crate) fn scratch_size(folder: &Path, free: u64, total: u64) -> Result<u64, 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Disk {
     Device(u32, u32),
-    /// Unidentified block devices.
+    /// On an unidentified block device, described by the text.
     Unclear(String),
     Elsewhere(String),
 }
 
-/// The disk under a file with this st_dev. `device_of` returns the device number of a path: its own if it is a device
-/// node, otherwise its file system's.
+/// The disk under a file with this st_dev. `device_of` returns the device number of a path: that of the device node
+/// itself, or that of the file system of any other file.
 pub(crate) fn disk_of(
     device: (u32, u32),
     mounts: &[Mount],
@@ -74,7 +73,7 @@ pub(crate) fn disk_of(
 /// Description for display: `ext4 on vda1`.
 ///
 /// # Errors
-/// It is not on a disk of this machine (the text says where it is), or the directory cannot be read.
+/// The directory is not on a disk of this machine (the text states where), or cannot be read.
 pub fn storage(folder: &Path) -> Result<String, String> {
     let meta = std::fs::metadata(folder).map_err(|e| e.to_string())?;
     let (device, mounts) = (numbers(meta.dev()), crate::mounts::own());
@@ -86,7 +85,7 @@ pub fn storage(folder: &Path) -> Result<String, String> {
     }
 }
 
-/// The number of a device node, or of a path's file system.
+/// Number of a device node, or of the file system of a path.
 pub(crate) fn device_of(path: &str) -> Option<(u32, u32)> {
     let meta = std::fs::metadata(path).ok()?;
     let is_device = meta.mode() & 0o170_000 == 0o060_000;
@@ -97,7 +96,7 @@ pub(crate) fn numbers(device: u64) -> (u32, u32) {
     (rustix::fs::major(device), rustix::fs::minor(device))
 }
 
-/// Name as in sysfs.
+/// Name of the device as in sysfs.
 fn name((major, minor): (u32, u32)) -> String {
     let link = std::fs::read_link(format!("/sys/dev/block/{major}:{minor}")).ok();
     let name = link.and_then(|l| Some(l.file_name()?.to_str()?.to_string()));
@@ -109,7 +108,7 @@ pub(crate) fn is_counted((major, minor): (u32, u32)) -> bool {
     major != 0 && Counter::new("", Source::DiskSectors(major, minor)).read().is_ok()
 }
 
-/// A counter that must rise by at least half of the bytes that `unit` counts, and a note if it is imprecise.
+/// A counter that must increase by at least half of the bytes that `unit` counts, and a note if it is imprecise.
 pub(crate) fn proof(disk: &Disk, folder: &Path, unit: usize) -> Result<(Counter, Option<String>), LoadError> {
     let (counter, note) = match disk {
         Disk::Device(major, minor) => {
@@ -122,7 +121,7 @@ pub(crate) fn proof(disk: &Disk, folder: &Path, unit: usize) -> Result<(Counter,
         }
         Disk::Elsewhere(kind) => {
             return Err(LoadError::Refused(format!(
-                "{} is on {kind}: writing there loads no disk; choose a folder on a disk with --scratch DIR (see \
+                "{} is on {kind}: writing to it does not load a disk; choose a folder on a disk with --scratch DIR (see \
                  `df -hT`)",
                 folder.display()
             )));

@@ -22,7 +22,7 @@ pub enum LoadError {
 }
 
 impl LoadError {
-    /// True if the command line has to change (exit code 2) rather than the machine (exit code 4).
+    /// True if the error is in the command line (exit code 2), false if it is in the machine (exit code 4).
     pub fn is_usage(&self) -> bool {
         matches!(self, LoadError::Unknown { .. } | LoadError::NoCommand | LoadError::NoPeer | LoadError::NoCpu)
     }
@@ -33,7 +33,7 @@ impl LoadError {
         LoadError::System { call, on: on.into(), source, advice }
     }
 
-    /// For use with `map_err`.
+    /// Converts an error of a system call, for `map_err`.
     pub(crate) fn on<E: Into<io::Error>>(call: &'static str, on: impl Into<String>) -> impl FnOnce(E) -> LoadError {
         let on = on.into();
         move |source| LoadError::system(call, on, source)

@@ -1,6 +1,6 @@
-//! The loads that run while wakeup latency is measured.
+//! Loads that run while wakeup latency is measured.
 //!
-//! A load is a separate process, so that measuring threads share neither address space nor priority with it.
+//! A load is a separate process, so that it shares neither address space nor priority with measuring threads.
 //! [`Load::start`] runs this program again with the hidden first argument [`HIDDEN_ARG`], and the program's `main` must
 //! pass that to [`child_main`] before it does anything else:
 //!
@@ -12,15 +12,15 @@
 //! // … only now threads, signal masks and other arguments
 //! ```
 //!
-//! Every worker of a load counts completed units of real work in memory shared with the parent, which can read them at
-//! any time without waking anyone. A load that stalled, died, or did not make the kernel's counters rise is reported in
-//! its [`LoadReport`](punctual_model::LoadReport): `ran` is false and `why_not` gives the remedy.
+//! Every worker of a load counts completed units of real work in memory shared with the parent, which can read the
+//! counts at any time without waking a thread. If a load stalled, died, or did not make the kernel's counters increase,
+//! its [`LoadReport`](punctual_model::LoadReport) has `ran` set to false and `why_not` to a text with a remedy.
 //!
 //! Loads run as SCHED_OTHER with nice 0, as nobody if the caller is root (except `cmd:`), as the OOM killer's first
-//! choice, within limits of memory and disk. They leave no process and no file behind, even if the caller is killed
-//! with SIGKILL.
+//! choice, and within limits of memory and disk. They leave behind neither processes nor files, even if the caller is
+//! killed with SIGKILL.
 //!
-//! Architecture invariant: nothing here changes a setting of the machine or depends on what is measured.
+//! Architecture invariant: changes no settings of the machine, and does not depend on what is measured.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]

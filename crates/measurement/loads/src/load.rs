@@ -9,13 +9,13 @@ use std::marker::PhantomData;
 
 /// A running load. Dropping it stops it.
 ///
-/// It stays in the thread that started it (it is not `Send`): the kernel kills a load when the *thread* that started it
-/// ends (prctl(2), PR_SET_PDEATHSIG), so that thread must outlive it. Other threads use [`LoadWatch`].
+/// It must stay in the thread that started it (it is not `Send`), and that thread must outlive it, because the kernel
+/// kills a load when the *thread* that started it ends (prctl(2), PR_SET_PDEATHSIG). Other threads use [`LoadWatch`].
 pub struct Load {
     name: String,
     parts: Vec<Part>,
     recording: Recording,
-    /// PR_SET_PDEATHSIG applies to the starting thread.
+    /// Not `Send`, because PR_SET_PDEATHSIG applies to the starting thread.
     not_send: PhantomData<*const ()>,
 }
 
@@ -25,12 +25,12 @@ enum Recording {
     Ended { since: u64, until: u64 },
 }
 
-/// Times are CLOCK_MONOTONIC, ns.
+/// Progress of a load. Times are CLOCK_MONOTONIC, ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Units of work done since the start by all workers.
+    /// Units of work completed since the start by all workers.
     pub beats: u64,
-    /// Last beat of the worker that has been silent for longest; 0 without workers (idle).
+    /// Last beat of the worker that has been silent longest; 0 without workers (idle).
     pub stalest_mono_ns: u64,
 }
 
@@ -53,11 +53,11 @@ impl LoadWatch {
 }
 
 impl Load {
-    /// Starts a load; returns when each worker has done its first unit of work. Recording starts then, unless
+    /// Starts a load. Returns when each worker has completed its first unit of work. Recording starts then, unless
     /// [`Load::start_recording`] is called later.
     ///
     /// # Errors
-    /// The load cannot run here, or was not ready within `settings.ready_within`; nothing of it is left.
+    /// The load cannot run on this machine, or was not ready within `settings.ready_within`. No part of it remains.
     /// [`not_run`](crate::not_run) converts the error to a report.
     pub fn start(spec: &LoadSpec, settings: &LoadSettings) -> Result<Load, LoadError> {
         if settings.cpus.is_empty() {
@@ -79,11 +79,11 @@ impl Load {
         Ok(load)
     }
 
-    /// Checks that the load can start, by starting and ending it. A command is not run: the shell checks its syntax and
-    /// its first word.
+    /// Checks that the load can start, by starting and ending it. A command is not run; the shell only checks its
+    /// syntax and its first word.
     ///
     /// # Errors
-    /// Those of [`Load::start`].
+    /// Same as for [`Load::start`].
     pub fn check(spec: &LoadSpec, settings: &LoadSettings) -> Result<(), LoadError> {
         match spec.kind() {
             Kind::Command(command) => check_command(command)
@@ -92,7 +92,7 @@ impl Load {
         }
     }
 
-    /// Starts the time that the report covers.
+    /// Starts the interval that the report covers.
     pub fn start_recording(&mut self) {
         let since = now();
         self.recording = Recording::Since(since);
@@ -101,7 +101,7 @@ impl Load {
         }
     }
 
-    /// Ends the time that the report covers.
+    /// Ends the interval that the report covers.
     pub fn stop_recording(&mut self) {
         if let Recording::Since(since) = self.recording {
             let until = now();
@@ -120,11 +120,11 @@ impl Load {
         LoadWatch { boards: self.parts.iter().map(|p| (p.board.clone(), p.hello.workers)).collect() }
     }
 
-    /// Ends the load with everything it started, and reports what it did while recording.
+    /// Ends the load with everything it started, and reports its work during the recording.
     pub fn stop(mut self) -> LoadReport {
         self.stop_recording();
         let Recording::Ended { since, until } = self.recording else { unreachable!("recording has just been stopped") };
-        // All are asked to end first, then waited for one by one.
+        // All parts are requested to end first, and then waited for one by one.
         self.parts.iter_mut().for_each(Part::ask_to_end);
         let parts = self.parts.drain(..).map(|part| report::of_part(part.end(), since, until)).collect();
         report::of_load(&self.name, parts)
@@ -183,8 +183,8 @@ mod tests {
         }
         assert!(check(&format!("touch {}", touched.display())).is_ok() && !touched.exists());
         for (bad, why) in [
-            ("no-such-program --now", "`no-such-program` is not found"),
-            ("A=1 /no/such/file", "`/no/such/file` is not found"),
+            ("no-such-program --now", "`no-such-program` was not found"),
+            ("A=1 /no/such/file", "`/no/such/file` was not found"),
             ("if true", "yntax"),
             ("echo 'half", "nterminated"),
         ] {

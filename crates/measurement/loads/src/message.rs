@@ -25,7 +25,7 @@ pub(crate) struct Hello {
 pub(crate) struct Unit {
     pub what: String,
     pub unit: String,
-    /// Displayed value: count × scale per second.
+    /// Factor for display: the displayed value is count × scale per second.
     pub scale: f64,
     /// True for bytes written to a disk.
     pub written: bool,
@@ -36,13 +36,13 @@ impl Unit {
         Unit { what: what.into(), unit: "1/s".into(), scale: 1.0, written: false }
     }
 
-    /// Bytes, shown as MiB per second.
+    /// A unit that counts bytes, displayed as MiB per second.
     pub fn bytes(what: &str) -> Unit {
         Unit { what: what.into(), unit: "MiB/s".into(), scale: 1.0 / f64::from(1 << 20), written: false }
     }
 }
 
-/// Sends a message to the parent, if it still exists.
+/// Sends a message to the parent, if that still exists.
 pub(crate) fn say(message: &Message) {
     if let Ok(line) = serde_json::to_string(message) {
         let _ = writeln!(std::io::stdout(), "{line}");

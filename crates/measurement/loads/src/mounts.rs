@@ -1,15 +1,15 @@
-//! /proc/self/mountinfo: proc_pid_mountinfo(5).
+//! Mounts of this process, from /proc/self/mountinfo: proc_pid_mountinfo(5).
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mount {
     /// Major and minor number, as in st_dev.
     pub device: (u32, u32),
-    /// The directory of the file system that is mounted.
+    /// Directory within the file system that is mounted.
     pub root: String,
     pub point: String,
     /// File system type, for example `ext4`.
     pub kind: String,
-    /// For example `/dev/sda1`.
+    /// Mount source, for example `/dev/sda1`.
     pub source: String,
     pub options: String,
 }
@@ -37,7 +37,7 @@ fn parse_line(line: &str) -> Option<Mount> {
     })
 }
 
-/// Space, tab, newline and backslash are escaped as three octal digits.
+/// Decodes space, tab, newline and backslash, which are escaped as three octal digits.
 fn unescape(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

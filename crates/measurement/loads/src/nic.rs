@@ -6,13 +6,13 @@ use std::path::Path;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Card {
     pub numbers: Vec<u32>,
-    /// Names in its lines of /proc/interrupts.
+    /// Names that identify its lines in /proc/interrupts.
     pub names: Vec<String>,
-    /// Without a device: a tunnel, or one end of a pair into another network namespace.
+    /// True if it has no device: a tunnel, or one end of a pair into another network namespace.
     pub is_virtual: bool,
 }
 
-/// Maximum nesting depth: bonds of bridges of VLANs.
+/// Maximum nesting depth, for example of bonds of bridges of VLANs.
 const DEPTH: u32 = 4;
 
 pub(crate) fn of(interface: &str) -> Card {
@@ -27,9 +27,9 @@ fn under(net: &Path, interface: &str) -> Card {
         let Ok(device) = fs::canonicalize(net.join(&name).join("device")) else { continue };
         devices += 1;
         names.insert(name);
-        // virtio3 for a virtio card; names such as 0000:01:00.0 or fd580000.ethernet match no other device.
+        // A virtio card is named virtio3. Names such as 0000:01:00.0 or fd580000.ethernet match no other device.
         names.extend(device.file_name().and_then(|n| n.to_str()).map(String::from));
-        // The interrupts of a virtio card belong to the PCI device above it.
+        // The interrupts of a virtio card belong to its parent PCI device.
         for folder in [Some(device.as_path()), device.parent()].into_iter().flatten() {
             numbers.extend(listed(&folder.join("msi_irqs")));
         }
@@ -37,7 +37,7 @@ fn under(net: &Path, interface: &str) -> Card {
     Card { numbers: numbers.into_iter().collect(), names: names.into_iter().collect(), is_virtual: devices == 0 }
 }
 
-/// The interfaces that carry the traffic of this one.
+/// Physical interfaces that carry the traffic of this interface.
 fn lowest(net: &Path, interface: &str, depth: u32) -> BTreeSet<String> {
     let entries = fs::read_dir(net.join(interface)).into_iter().flatten().flatten();
     let lower: Vec<String> =

@@ -12,37 +12,37 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-/// Maximum size of a load's output; a load that writes more is defective.
+/// Maximum size of a load's output. A load that writes more is defective.
 const MAX_OUTPUT: usize = 64 << 10;
 
 /// Time for a command's host to end the processes it started.
 const GRACE: Duration = Duration::from_millis(1_500);
-/// Time for a killed process to disappear: one that waits for a broken disk never does.
+/// Time for a killed process to disappear. A process that waits for a broken disk never does.
 const REAP: Duration = Duration::from_secs(2);
 
-/// A process of a load with its known state. Ends the process on drop.
+/// A process of a load with its known state. Dropping it ends the process.
 pub(crate) struct Part {
     pub board: Board,
     pub hello: Hello,
     name: String,
     is_command: bool,
     child: Child,
-    /// Closing it makes the process end.
+    /// Pipe whose closing makes the process end.
     lifeline: Option<OwnedFd>,
     heard: Vec<u8>,
     status: Option<ExitStatus>,
     before: Look,
     after: Look,
-    /// The failure that was known when recording ended.
+    /// The failure known when recording ended.
     failed: Option<String>,
 }
 
-/// Snapshot of all published state and the kernel's counters.
+/// Snapshot of the published state and of the kernel's counters.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Look {
     pub slots: Vec<Slot>,
     pub counters: Vec<Result<u64, String>>,
-    /// State of each worker's thread, as in /proc/PID/stat; `?` if the thread is gone.
+    /// State of each worker's thread, as in /proc/PID/stat; `?` if the thread has ended.
     pub states: Vec<char>,
 }
 
@@ -77,8 +77,8 @@ impl Part {
             .stdin(Stdio::from(words))
             .stdout(Stdio::from(theirs))
             .stderr(Stdio::from(errors))
-            // Not in a session of its own: with autogroups (sched(7)) it would compete as a group with every kernel
-            // thread, and parts of `all` were silent ten times as long (Linux 6.18).
+            // The load has no session of its own. With autogroups (sched(7)) it would compete as a group with every
+            // kernel thread, and parts of `all` were silent for ten times as long (Linux 6.18).
             .process_group(0)
             .spawn()
             .map_err(LoadError::on("execve", exe.display().to_string()))?;
@@ -103,7 +103,7 @@ impl Part {
 
     pub fn wait_until_ready(&mut self, give_up: u64) -> Result<(), LoadError> {
         loop {
-            // Checked before the load: if this process was starved, the load may be ready nevertheless.
+            // Read before checking the load: if this process was starved, the load may be ready nevertheless.
             let late = now() > give_up;
             if self.is_ready() {
                 return Ok(());
@@ -125,7 +125,7 @@ impl Part {
                 messages.into_iter().find_map(|m| if let Message::Hello(hello) = m { Some(hello) } else { None });
             self.hello = hello.unwrap_or_default();
         }
-        // A defective load must not make the parent read beyond the slots.
+        // Limits the count, so that a defective load cannot make the parent read beyond the slots.
         self.hello.workers = self.hello.workers.min(self.board.slots());
         self.hello.workers > 0 && (0..self.hello.workers).all(|slot| self.board.read(slot).beats > 0)
     }
@@ -133,17 +133,19 @@ impl Part {
     fn not_ready(&self) -> String {
         let silent = (0..self.hello.workers).filter(|slot| self.board.read(*slot).beats == 0).count();
         match self.hello.workers {
-            0 => "it did not answer in time: the machine is too busy, or a real-time task keeps the CPUs: look with \
+            0 => {
+                "it did not answer in time: the machine is too busy, or a real-time task occupies the CPUs: check with \
                   `ps -eLo pid,cls,rtprio,psr,comm --sort=-rtprio | head`"
-                .into(),
+                    .into()
+            }
             workers => format!(
-                "{silent} of {workers} workers did nothing in time: the CPU, disk or network they need does not answer: \
+                "{silent} of {workers} workers made no progress in time: the CPU, disk or network they need does not answer: \
                  look with `top` and `dmesg | tail`"
             ),
         }
     }
 
-    /// Reads the load's messages, waiting for `wait` at most.
+    /// Reads the load's messages; waits at most `wait`.
     fn listen(&mut self, wait: Duration) {
         let Some(lifeline) = &self.lifeline else { return };
         let timeout = Timespec { tv_sec: 0, tv_nsec: wait.subsec_nanos() as _ };
@@ -152,12 +154,12 @@ impl Part {
             return;
         }
         let mut buffer = [0u8; 4096];
-        // Bounded, since a defective program may write endlessly.
+        // Limited, since a defective program may write endlessly.
         for _ in 0..MAX_OUTPUT / buffer.len() {
             match rustix::io::read(lifeline, &mut buffer) {
                 Ok(n) if n > 0 && self.heard.len() < MAX_OUTPUT => self.heard.extend(&buffer[..n]),
                 Ok(n) if n > 0 => {}
-                // All writers are gone; the process is about to end.
+                // No writer remains; the process is about to end.
                 Ok(_) => {
                     std::thread::sleep(wait);
                     return;
@@ -167,7 +169,7 @@ impl Part {
         }
     }
 
-    /// Why the load ended early, or is about to.
+    /// The reason why the load ended early, or is about to.
     fn failure(&mut self) -> Option<String> {
         let ended = self.has_ended();
         self.listen(Duration::ZERO);
@@ -212,7 +214,7 @@ impl Part {
         }
         let Some(pid) = Pid::from_raw(self.pid()) else { return };
         if self.is_command {
-            // The host cleans up, even if it was stopped.
+            // The host of the command cleans up, even if it was stopped.
             self.lifeline = None;
             let _ = kill_process(pid, Signal::CONT);
         } else {
@@ -244,7 +246,7 @@ impl Part {
         hello
     }
 
-    /// Kills and reaps the remaining processes; returns a message about survivors.
+    /// Kills and reaps the remaining processes. Returns a message about those that remain.
     fn finish(&mut self) -> Option<String> {
         self.ask_to_end();
         let pid = Pid::from_raw(self.pid())?;
@@ -265,7 +267,7 @@ impl Part {
         None
     }
 
-    /// Ends the command in place of its host, as far as its processes are visible to the parent.
+    /// Ends the processes of the command if its host cannot, as far as the parent can see them.
     fn end_commands(&mut self, host: Pid) {
         if self.has_ended().is_none() {
             for pid in descendants(self.pid()).into_iter().filter_map(Pid::from_raw) {
@@ -302,7 +304,7 @@ impl Drop for Part {
 
 fn how_ended(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
-        (_, Some(9)) => "was killed (signal 9), by hand or because memory was short: see `dmesg | tail`".into(),
+        (_, Some(9)) => "was killed (signal 9), by a user or because memory ran out: see `dmesg | tail`".into(),
         (_, Some(signal)) => format!("was ended by signal {signal}"),
         (Some(code), None) => format!("ended with exit code {code}"),
         (None, None) => "ended".into(),

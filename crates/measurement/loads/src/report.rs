@@ -1,4 +1,4 @@
-//! Decides from a load's reports and the kernel's counters whether it ran. Pure functions.
+//! Decides whether a load ran, from its reports and the kernel's counters. Pure functions.
 
 use crate::board::Slot;
 use crate::counter::Counter;
@@ -32,7 +32,7 @@ fn empty(name: &str) -> LoadReport {
     }
 }
 
-/// What one process of a load did between `since` and `until`.
+/// Work of one process of a load between `since` and `until`.
 pub(crate) fn of_part(part: Ended, since: u64, until: u64) -> LoadReport {
     let seconds = Nanos(until.saturating_sub(since)).as_secs_f64().max(1e-9);
     let workers: Vec<Worked> = worked(&part, since, until);
@@ -74,8 +74,8 @@ fn worked(part: &Ended, since: u64, until: u64) -> Vec<Worked> {
 }
 
 fn worker(before: &Slot, after: &Slot, state: char, epoch: u64, since: u64, until: u64) -> Worked {
-    // Silence up to the last beat, and from there to the end. A worker that has not seen this recording has not beaten
-    // during it.
+    // Longest silence up to the last beat, and from there to the end. A worker that has not noticed this recording has
+    // not beaten in it.
     let earlier = if after.epoch == epoch { after.longest } else { 0 };
     let last = until.saturating_sub(after.last.max(since));
     Worked {
@@ -105,7 +105,7 @@ fn proofs(
             }),
             (Err(why), _) | (_, Err(why)) => {
                 unread =
-                    unread.or_else(|| Some(format!("no counter confirms that it ran: {why}; see `ls -l /proc /sys`")));
+                    unread.or_else(|| Some(format!("no counter shows that it ran: {why}; see `ls -l /proc /sys`")));
             }
         }
     }
@@ -134,7 +134,7 @@ fn why_not(
     }
     let missed = proofs.iter().find(|p| !p.holds())?;
     Some(format!(
-        "the kernel does not confirm it: {} rose by {}, less than {}: look at what runs with `top`, and at the limits in \
+        "the kernel's counters do not confirm it: {} rose by {}, less than {}: check what runs with `top`, and the limits in \
          the notes",
         missed.what,
         missed.after.saturating_sub(missed.before),
@@ -146,8 +146,9 @@ fn first_without_beat(workers: &[Worked]) -> Option<(usize, &Worked)> {
     workers.iter().enumerate().find(|(_, w)| w.beats == 0)
 }
 
-/// Seen on Linux 6.18.44: with autogroups and short sleepers, kernel threads were runnable for 4.7 s without running.
-const AUTOGROUP: &str = "; kernel threads can starve in a full machine with autogroups: try \
+/// Hint about autogroups: with them and short sleepers, kernel threads were runnable for 4.7 s without running (Linux
+/// 6.18.44).
+const AUTOGROUP: &str = "; kernel threads can starve on a fully loaded machine with autogroups: try \
                          `sysctl kernel.sched_autogroup_enabled=0`";
 
 fn silent(part: &Ended, number: usize, worker: &Worked, recorded: u64, allowed: u64) -> String {
@@ -162,7 +163,7 @@ fn silent(part: &Ended, number: usize, worker: &Worked, recorded: u64, allowed: 
         }
         'D' => format!("it waited for a device: see `dmesg | tail`{grouped}"),
         'R' => format!(
-            "it was given no CPU: see `ps -eLo pid,cls,rtprio,psr,comm --sort=-rtprio | head` and cpu.max of the \
+            "it got no CPU time: see `ps -eLo pid,cls,rtprio,psr,comm --sort=-rtprio | head` and cpu.max of the \
              cgroup{grouped}"
         ),
         _ => {
@@ -171,12 +172,12 @@ fn silent(part: &Ended, number: usize, worker: &Worked, recorded: u64, allowed: 
     };
     let (silence, recorded, allowed) = (Nanos(worker.silence), Nanos(recorded), Nanos(allowed));
     match worker.beats {
-        0 => format!("worker {number} did nothing in {recorded}: {cause}"),
-        _ => format!("worker {number} was silent for {silence} of {recorded}, more than {allowed}: {cause}"),
+        0 => format!("worker {number} made no progress in {recorded}: {cause}"),
+        _ => format!("worker {number} made no progress for {silence} of {recorded}, more than {allowed}: {cause}"),
     }
 }
 
-/// Combines the reports of all processes: each must have run.
+/// Combines the reports of all processes. Each must have run.
 pub(crate) fn of_load(name: &str, mut parts: Vec<LoadReport>) -> LoadReport {
     if parts.len() == 1 {
         return LoadReport { load: name.into(), ..parts.remove(0) };
@@ -213,7 +214,7 @@ mod tests {
         Look { states: vec!['S'; slots.len()], slots, counters: vec![counter] }
     }
 
-    /// Two workers for 10 s from second 100 on, 1 MiB each, confirmed.
+    /// Two workers for 10 s, starting at second 100, with 1 MiB each, confirmed by the counters.
     fn part() -> Ended {
         let units = vec![Unit { written: true, ..Unit::bytes("written") }];
         let counters = vec![Counter::new("sectors", Source::AllDiskSectors).per_unit(0, 0.5 / 512.0)];
@@ -255,13 +256,13 @@ mod tests {
             assert!(!report.ran);
             report.why_not.unwrap()
         };
-        assert!(why(|p| p.after.slots[1].last = 107 * S).contains("worker 1 was silent for 3.00 s of 10.0 s"));
-        assert!(why(|p| p.after.slots[0].longest = 4 * S).contains("worker 0 was silent for 4.00 s"));
+        assert!(why(|p| p.after.slots[1].last = 107 * S).contains("worker 1 made no progress for 3.00 s of 10.0 s"));
+        assert!(why(|p| p.after.slots[0].longest = 4 * S).contains("worker 0 made no progress for 4.00 s"));
         let stopped: fn(&mut Ended) = |p| {
             p.after.slots[0] = p.before.slots[0];
             p.after.states[0] = 'T';
         };
-        assert!(why(stopped).contains("worker 0 did nothing in 10.0 s: its process was stopped"));
+        assert!(why(stopped).contains("worker 0 made no progress in 10.0 s: its process was stopped"));
         assert!(why(|p| p.after.counters[0] = Ok(1100)).contains("sectors rose by 100, less than 2048"));
         assert!(why(|p| p.after.counters[0] = Err("gone".into())).contains("gone"));
         assert_eq!(why(|p| p.failed = Some("no".into())), "no");

@@ -5,7 +5,7 @@ use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with};
 use std::net::IpAddr;
 
-// include/uapi/linux/rtnetlink.h, netlink.h
+// Constants from include/uapi/linux/rtnetlink.h and netlink.h.
 const RTM_NEWROUTE: u16 = 24;
 const RTM_GETROUTE: u16 = 26;
 const NLMSG_ERROR: u16 = 2;
@@ -14,11 +14,11 @@ const RTA_DST: u16 = 1;
 const RTA_OIF: u16 = 4;
 const AF_INET: u8 = 2;
 const AF_INET6: u8 = 10;
-/// struct nlmsghdr, struct rtmsg.
+/// Sizes of struct nlmsghdr and struct rtmsg.
 const NLMSGHDR: usize = 16;
 const RTMSG: usize = 12;
 
-/// Returns `lo` for addresses of this machine.
+/// Interface to an address; `lo` for addresses of this machine.
 pub(crate) fn interface_to(address: IpAddr) -> Result<String, LoadError> {
     let on = address.to_string();
     let failed = |call| LoadError::on(call, format!("route to {on}"));
@@ -45,7 +45,7 @@ fn request(address: IpAddr) -> Vec<u8> {
     message.extend(NLM_F_REQUEST.to_ne_bytes());
     // Sequence number and port.
     message.extend([1u32.to_ne_bytes(), 0u32.to_ne_bytes()].concat());
-    // Family and destination length; source, TOS, table, protocol, scope, type and flags are left to the kernel.
+    // Family and destination length. Source, TOS, table, protocol, scope, type and flags are chosen by the kernel.
     message.extend([family, (bytes.len() * 8) as u8]);
     message.extend([0; RTMSG - 2]);
     message.extend((attribute as u16).to_ne_bytes());
@@ -54,7 +54,7 @@ fn request(address: IpAddr) -> Vec<u8> {
     message
 }
 
-/// Interface index in an answer, or why there is none.
+/// Interface index in an answer, or the reason why it has none.
 fn parse(answer: &[u8]) -> Result<u32, String> {
     let short = || "a short answer".to_string();
     let kind = u16_at(answer, 4).ok_or_else(short)?;
@@ -70,7 +70,7 @@ fn parse(answer: &[u8]) -> Result<u32, String> {
         if kind == RTA_OIF {
             return u32_at(answer, at + 4).ok_or_else(short);
         }
-        // A length below four would loop endlessly.
+        // A length below four would cause an endless loop.
         at += (usize::from(length).max(4) + 3) & !3;
     }
     Err("the route has no interface".into())

@@ -1,4 +1,5 @@
-//! The secret shared by `punctual serve` and its clients: proved by the answer to a challenge, never sent.
+//! The secret shared by `punctual serve` and its clients. It is never sent: clients prove it by the answer to a
+//! challenge.
 
 use crate::LoadError;
 use crate::wire::TOKEN;
@@ -10,18 +11,18 @@ use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Minimum size: a shorter secret could be guessed from one recorded answer.
+/// Minimum size. A shorter secret could be guessed from one recorded answer.
 const SHORTEST: usize = 16;
 const LONGEST: u64 = 4096;
 /// Command that creates the file.
 const MAKE: &str =
     "make one with: (umask 077; head -c 32 /dev/urandom | base64 > FILE), and copy it to the other machine";
 
-/// Bytes known to both machines. Not printed by `Debug`.
+/// Bytes known to both machines. `Debug` does not print them.
 pub struct Secret(Vec<u8>);
 
 impl Secret {
-    /// Content of a file without trailing blanks.
+    /// Reads a file, without trailing blanks.
     ///
     /// # Errors
     /// The file cannot be read, or has fewer than 16 bytes or more than 4096.
@@ -39,7 +40,7 @@ impl Secret {
         if bytes.len() < SHORTEST || bytes.len() as u64 > LONGEST {
             let size = bytes.len();
             return Err(LoadError::Refused(format!(
-                "the secret in {on} has {size} bytes, and needs {SHORTEST} to {LONGEST}: {MAKE}"
+                "the secret in {on} has {size} bytes; {SHORTEST} to {LONGEST} are required: {MAKE}"
             )));
         }
         Ok(Secret(bytes.to_vec()))
@@ -50,7 +51,7 @@ impl Secret {
         self.mac(challenge).finalize().into_bytes().iter().map(|b| format!("{b:02x}")).collect()
     }
 
-    /// Compares in constant time.
+    /// Compares an answer in constant time.
     pub(crate) fn is_answer(&self, challenge: &[u8; TOKEN], answer: &[u8]) -> bool {
         self.mac(challenge).verify_slice(answer).is_ok()
     }

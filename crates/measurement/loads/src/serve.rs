@@ -16,15 +16,16 @@ use std::time::{Duration, Instant};
 /// Default port of `punctual serve` and `--peer HOST`.
 pub const DEFAULT_PORT: u16 = 7375;
 
-/// Maximum number of clients at a time; one thread each.
+/// Maximum number of clients at a time, with one thread each.
 const MOST_CLIENTS: usize = 64;
-/// Maximum for a single remote address (an IPv6 network of 64 bits), so that nobody can lock out others.
+/// Maximum number of clients for a single remote address (an IPv6 network of 64 bits), so that no one can lock out
+/// others.
 const MOST_OF_ONE: usize = 8;
 /// Time limit for the handshake.
 const HANDSHAKE: Duration = Duration::from_secs(3);
-/// Time limit for a frame and between two requests; a slower client is disconnected.
+/// Time limit for a frame and between two requests. A slower client is disconnected.
 const SILENCE: Duration = Duration::from_secs(30);
-/// Datagrams answered before polling again.
+/// Number of datagrams answered before polling again.
 const DATAGRAMS: usize = 64;
 
 /// Events for the user who runs `punctual serve`.
@@ -64,23 +65,23 @@ struct Open {
     sessions: HashMap<Token, IpAddr>,
 }
 
-/// Serves on `bind` until `stop` becomes readable or is hung up (a pipe, an eventfd, a signalfd); passes events to
+/// Serves on `bind` until `stop` becomes readable or is hung up (a pipe, an eventfd, a signalfd). Passes events to
 /// `report`, from any thread.
 ///
 /// Without [`Server::asking`] it answers every client that can reach it: at most 64 at a time, 8 per address, at most 1
 /// MiB per frame, and datagrams only for clients with a TCP connection.
 ///
 /// # Errors
-/// The address is in use or not one of this machine, or poll(2) failed.
+/// The address is in use or does not belong to this machine, or poll(2) failed.
 pub fn serve(bind: SocketAddr, stop: impl AsFd, report: &(dyn Fn(ServeEvent) + Sync)) -> Result<Served, LoadError> {
     Server::bind(bind)?.run(stop, report)
 }
 
 impl Server {
-    /// Listens on TCP and UDP; port 0 selects a free one.
+    /// Listens on TCP and UDP. Port 0 selects a free one.
     ///
     /// # Errors
-    /// bind(2): `EADDRINUSE`, `EADDRNOTAVAIL`, `EACCES`.
+    /// As for bind(2): `EADDRINUSE`, `EADDRNOTAVAIL`, `EACCES`.
     pub fn bind(bind: SocketAddr) -> Result<Server, LoadError> {
         let failed = |call| LoadError::on(call, bind.to_string());
         let tcp = TcpListener::bind(bind).map_err(failed("bind"))?;
@@ -93,7 +94,7 @@ impl Server {
         Ok(Server { tcp, udp, address, open, clients, tcp_bytes, store: None, secret: None })
     }
 
-    /// Answers only clients that prove that they have the secret.
+    /// Answers only clients that prove their knowledge of the secret.
     pub fn asking(self, secret: Secret) -> Server {
         Server { secret: Some(secret), ..self }
     }
@@ -156,7 +157,7 @@ impl Server {
 
     fn accept<'s>(&'s self, scope: &'s thread::Scope<'s, '_>, report: &'s (dyn Fn(ServeEvent) + Sync)) {
         let Ok((stream, from)) = self.tcp.accept() else {
-            // Probably out of descriptors: does not retry at full speed.
+            // Probably out of descriptors, so retries are delayed.
             thread::sleep(Duration::from_millis(1));
             return;
         };
@@ -181,7 +182,7 @@ impl Server {
         }
     }
 
-    /// Keeps a handle for disconnecting the client, or returns why it is not served.
+    /// Keeps a handle for disconnecting the client, or returns the reason why it is not served.
     fn remember(&self, stream: &TcpStream, from: IpAddr) -> Result<u64, &'static str> {
         let mut open = self.open();
         let others: Vec<IpAddr> = open.streams.values().map(|(ip, _)| *ip).collect();
@@ -231,7 +232,7 @@ impl Server {
         if let Some(store) = store.filter(|_| line.starts_with("POST ")) {
             if self.secret.is_some() {
                 stream.write_all(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")?;
-                return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it does not have the secret"));
+                return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it did not prove the secret"));
             }
             return Ok(Greeting::Post(store, line));
         }
@@ -283,18 +284,18 @@ impl Server {
     }
 }
 
-/// Checks that another client of this address is allowed beside the present ones.
+/// Checks that this address may have another client in addition to the present ones.
 fn admitted(others: &[IpAddr], from: IpAddr) -> Result<(), &'static str> {
     let of_it = others.iter().filter(|other| network(**other) == network(from)).count();
     match others.len() {
         MOST_CLIENTS.. => Err("too many clients"),
-        // A local user has worse options.
+        // Not limited for local users, who can disturb the machine in other ways.
         _ if of_it >= MOST_OF_ONE && !from.to_canonical().is_loopback() => Err("too many clients from this address"),
         _ => Ok(()),
     }
 }
 
-/// An IPv4 address, or the network of 64 bits that may belong to a single host (RFC 4291).
+/// The IPv4 address, or the 64-bit IPv6 network, which may belong to a single host (RFC 4291).
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64).into(),
@@ -302,7 +303,7 @@ fn network(address: IpAddr) -> IpAddr {
     }
 }
 
-/// A connection with one time limit for many reads and writes, instead of one for each.
+/// A connection with one time limit for many reads and writes, not one for each.
 struct Timed {
     stream: TcpStream,
     end: Instant,
@@ -340,9 +341,9 @@ impl Write for Timed {
 }
 
 enum Greeting<'a> {
-    /// Traffic with this token.
+    /// Traffic frames with this token.
     Load(Token),
-    /// Images to be stored, with what has been read of the first request.
+    /// Images to be stored, with the part of the first request that was already read.
     Post(&'a Store, String),
 }
 

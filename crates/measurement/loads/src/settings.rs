@@ -2,33 +2,33 @@ use punctual_units::{CpuList, Nanos};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// First argument of a load's process; the following ones are for [`child_main`](crate::child_main).
+/// First argument of a load's process. The following arguments are for [`child_main`](crate::child_main).
 pub const HIDDEN_ARG: &str = "__load";
 
-/// Argument for the program that the scheduler load starts and reaps repeatedly.
+/// Argument with which the scheduler load starts this program, which then exits.
 pub(crate) const EXIT_ARG: &str = "exit";
 
 /// Location and limits of loads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadSettings {
-    /// CPUs to load. Workers are bound to them in turn, so that isolated CPUs, which the scheduler does not balance,
+    /// CPUs to load. Workers are bound to them in turn, so that isolated CPUs, on which the scheduler does not balance,
     /// are loaded as well.
     pub cpus: CpuList,
     /// Directory on a real disk for the io load's scratch file, which has no name.
     pub scratch_folder: PathBuf,
-    /// Maximum number of bytes that the io load writes, spread over `phase`: SD cards wear.
+    /// Maximum number of bytes that the io load writes, spread over `phase`. Limited because SD cards wear.
     pub write_cap_bytes: u64,
     /// `HOST[:PORT]` of a `punctual serve`, for the network load.
     pub peer: Option<String>,
     /// File with the peer's secret.
     pub secret_file: Option<PathBuf>,
-    /// Rate limit of the network load, for both directions together.
+    /// Rate limit of the network load, over both directions.
     pub network_cap_bytes_per_s: u64,
-    /// Limit of a load's buffers; `None`: an eighth of the available memory, including cgroup limits.
+    /// Limit on a load's buffers; `None`: an eighth of the available memory, considering cgroup limits.
     pub memory_limit_bytes: Option<u64>,
     /// Program to run as the load: `/proc/self/exe`, whose `main` calls [`child_main`](crate::child_main).
     pub self_exe: PathBuf,
-    /// Planned duration of the load including warm-up, over which the io load spreads its writes.
+    /// Planned duration of the load including warm-up. The io load spreads its writes over it.
     pub phase: Nanos,
     /// Workers of each kind; `None`: one per CPU.
     pub workers: Option<u32>,
@@ -37,7 +37,7 @@ pub struct LoadSettings {
 }
 
 impl LoadSettings {
-    /// Defaults: 1 GiB to write, 100 MB/s of network traffic, this program, 60 s.
+    /// Default settings: 1 GiB to write, 100 MB/s of network traffic, this program, 60 s.
     pub fn new(cpus: CpuList, scratch_folder: PathBuf) -> LoadSettings {
         LoadSettings {
             cpus,
@@ -75,7 +75,7 @@ pub(crate) struct ChildConfig {
     pub network_cap_bytes_per_s: u64,
     pub memory_limit_bytes: Option<u64>,
     pub phase_ns: Nanos,
-    /// Slots in the shared memory.
+    /// Number of slots in the shared memory.
     pub slots: usize,
     /// Number of loads that run at the same time and share the limits.
     pub sharing: u32,
@@ -103,7 +103,8 @@ impl ChildConfig {
         }
     }
 
-    /// True for a part of `all`, which must leave time for the others: a queue of ten on each CPU starves them all.
+    /// True for a part of `all`, which must leave time for the others: ten runnable threads per CPU would starve all of
+    /// them.
     pub fn together(&self) -> bool {
         self.sharing > 1
     }
@@ -112,13 +113,13 @@ impl ChildConfig {
         self.workers.map_or(self.cpus.len(), |n| n as usize).max(1)
     }
 
-    /// CPU of a worker; the CPUs are assigned in turn.
+    /// CPU of a worker. CPUs are assigned in turn.
     pub fn cpu_of(&self, worker: usize) -> Option<punctual_units::CpuId> {
         self.cpus.iter().nth(worker % self.cpus.len().max(1))
     }
 }
 
-/// Slots for the workers of any load, which have at most four kinds.
+/// Number of slots, sufficient for any load, which has at most four kinds of workers.
 fn slots(settings: &LoadSettings) -> usize {
     4 * settings.workers.map_or(settings.cpus.len(), |n| n as usize).max(1)
 }

@@ -7,19 +7,19 @@ use rustix::process::{Gid, Uid};
 use std::ffi::CString;
 use std::fs;
 
-/// User nobody, on every distribution (and the kernel's overflow ID).
+/// ID of the user nobody on every distribution (and the kernel's overflow ID).
 const NOBODY: u32 = 65534;
 
 const ORDINARY: Scheduling = Scheduling::Other { nice: 0 };
 
-/// Sets name, OOM score, policy and CPUs. Notes what failed.
+/// Sets name, OOM score, policy and CPUs, and notes failures.
 #[expect(clippy::disallowed_methods, reason = "a file of /proc")]
 pub(crate) fn ordinary(comm: &str, config: &ChildConfig, notes: &mut Vec<String>) -> Result<(), LoadError> {
     if let Ok(name) = CString::new(comm) {
         let _ = rustix::thread::set_name(&name);
     }
     if let Err(error) = fs::write("/proc/self/oom_score_adj", "1000") {
-        notes.push(format!("oom_score_adj cannot be set ({error}): the OOM killer might kill something else first"));
+        notes.push(format!("oom_score_adj cannot be set ({error}): the OOM killer may kill another process first"));
     }
     ordinary_policy(notes)?;
     if let Err(error) = punctual_uapi::set_affinity(0, &config.cpus) {
@@ -28,7 +28,7 @@ pub(crate) fn ordinary(comm: &str, config: &ChildConfig, notes: &mut Vec<String>
     Ok(())
 }
 
-/// Sets SCHED_OTHER with nice 0 and reads it back: a real-time load would compete with the measuring threads.
+/// Sets SCHED_OTHER with nice 0 and reads it back, because a real-time load would compete with the measuring threads.
 fn ordinary_policy(notes: &mut Vec<String>) -> Result<(), LoadError> {
     if punctual_uapi::scheduling(0)?.0 == ORDINARY {
         return Ok(());
@@ -37,7 +37,7 @@ fn ordinary_policy(notes: &mut Vec<String>) -> Result<(), LoadError> {
     match punctual_uapi::scheduling(0)?.0 {
         ORDINARY => Ok(()),
         kept @ (Scheduling::Other { .. } | Scheduling::Batch { .. }) => {
-            notes.push(format!("runs with {kept} like its caller, not with nice 0"));
+            notes.push(format!("runs with {kept}, inherited from the caller, not with nice 0"));
             Ok(())
         }
         kept => Err(LoadError::Refused(format!(
@@ -47,7 +47,7 @@ fn ordinary_policy(notes: &mut Vec<String>) -> Result<(), LoadError> {
     }
 }
 
-/// Binds the calling thread; returns the error, if any.
+/// Binds the calling thread to a CPU. Returns the error, if any.
 pub(crate) fn bind(cpu: Option<CpuId>) -> Option<String> {
     let cpu = cpu?;
     let one: CpuList = [cpu].into_iter().collect();
@@ -55,8 +55,8 @@ pub(crate) fn bind(cpu: Option<CpuId>) -> Option<String> {
     Some(format!("a worker could not be bound to CPU {cpu}: {error}"))
 }
 
-/// Changes from root to nobody, without groups and capabilities. Must run before a second thread exists: the system
-/// calls change only the calling thread.
+/// Changes the user from root to nobody, without groups and capabilities. Must be called before a second thread exists,
+/// because the system calls affect only the calling thread.
 pub(crate) fn drop_privileges(notes: &mut Vec<String>) {
     if rustix::process::geteuid().is_root() {
         let (uid, gid) = (Uid::from_raw(NOBODY), Gid::from_raw(NOBODY));
@@ -68,19 +68,21 @@ pub(crate) fn drop_privileges(notes: &mut Vec<String>) {
         }
     }
     drop_capabilities(notes);
-    // No program it starts regains privileges from file capabilities or a setuid bit.
+    // Programs started later cannot regain privileges from file capabilities or a setuid bit.
     let _ = rustix::thread::set_no_new_privs(true);
 }
 
-/// A command runs with its caller's privileges, but without the ambient capabilities (capabilities(7)) that an ordinary
-/// user holds for measuring. Root's command keeps root's. Must run before a second thread exists.
+/// Drops the ambient capabilities (capabilities(7)) that an ordinary user holds for measuring, so that a command runs
+/// only with its caller's other privileges. The command of root keeps those of root. Must be called before a second
+/// thread exists.
 pub(crate) fn drop_ambient_capabilities(notes: &mut Vec<String>) {
     if !rustix::process::geteuid().is_root() {
         drop_capabilities(notes);
     }
 }
 
-/// A program with file capabilities (`setcap cap_sys_nice+ep punctual`) regains them when it executes itself.
+/// Drops the capabilities that a program with file capabilities (`setcap cap_sys_nice+ep punctual`) regains when it
+/// executes itself.
 fn drop_capabilities(notes: &mut Vec<String>) {
     use rustix::thread::{CapabilitySet, CapabilitySets};
     let _ = rustix::thread::clear_ambient_capability_set();
@@ -91,12 +93,12 @@ fn drop_capabilities(notes: &mut Vec<String>) {
     }
 }
 
-/// Requests SIGKILL when the thread that started this process ends. Called after changes of credentials, which reset
-/// it.
+/// Requests SIGKILL when the thread that started this process ends. Called after changes of credentials, since these
+/// reset the request.
 pub(crate) fn die_with_parent(parent: i32) -> Result<(), LoadError> {
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))
         .map_err(LoadError::on("prctl", "PR_SET_PDEATHSIG"))?;
-    // The parent may have died before the call.
+    // The parent may have died before this call.
     match rustix::process::getppid().map(|p| p.as_raw_nonzero().get()) == Some(parent) {
         true => Ok(()),
         false => Err(LoadError::Refused("the program that started it has ended".into())),

@@ -1,8 +1,8 @@
 //! Images received by HTTP POST and stored in one directory: the server side of `bench network`.
 //!
 //! Names are generated, never taken from a request, and files are created relative to an open directory without
-//! following links: a client determines a file's content and nothing else. An image is complete or absent; the oldest
-//! are removed when there are too many.
+//! following links. A client therefore controls only the content of a file. An image is complete or absent. If there
+//! are too many images, the oldest are removed.
 
 use crate::wire::{CHUNK, Connection};
 use crate::{LoadError, wire};
@@ -21,16 +21,16 @@ const LONGEST_HEAD: usize = 8 << 10;
 const MOST_FIELDS: usize = 32;
 /// Time limit for the head of a request, counted from the end of the previous one.
 const HEAD_WITHIN: Duration = Duration::from_secs(30);
-/// Time limit for a whole request with its answer, plus an allowance per MiB.
+/// Time limit for a whole request with its answer, to which an allowance per MiB is added.
 const WITHIN: Duration = Duration::from_secs(30);
 const WITHIN_EACH_MIB: Duration = Duration::from_secs(1);
-/// Space of the file system that always stays free.
+/// Space of the file system that is always kept free.
 const LEFT_FREE: u64 = 64 * MIB;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoreLimits {
     pub largest: u64,
-    /// Maximum size of all images; beyond that the oldest of this server are removed.
+    /// Maximum total size of the images. If it is exceeded, the oldest images of this server are removed.
     pub kept: u64,
 }
 
@@ -53,13 +53,13 @@ pub struct Store {
 struct Files {
     next: u64,
     kept: VecDeque<(String, u64)>,
-    /// Includes images being received.
+    /// Total size, including images being received.
     bytes: u64,
 }
 
 #[derive(Debug)]
 enum Refused {
-    /// The client's error or an exceeded limit: status and reason of the answer.
+    /// Error of the client, or exceeded limit: status and reason of the answer.
     Status(u16, &'static str),
     /// The connection or the disk failed.
     Failed(io::Error),
@@ -89,11 +89,11 @@ impl Store {
         }
     }
 
-    /// Answers one client's requests until it hangs up or a request is refused. `begun` has the bytes already read of
-    /// the first one; `stored` is called with the size of each stored image.
+    /// Answers the requests of one client until it hangs up or a request is refused. `begun` contains the bytes already
+    /// read of the first request. `stored` is called with the size of each stored image.
     ///
     /// # Errors
-    /// The connection broke, or a request was refused after the client was sent the reason.
+    /// The connection failed, or a request was refused after the reason was sent to the client.
     pub fn serve(&self, stream: &mut impl Connection, begun: &[u8], mut stored: impl FnMut(u64)) -> io::Result<()> {
         let mut buffer = begun.to_vec();
         loop {
@@ -114,7 +114,7 @@ impl Store {
         }
     }
 
-    /// Stores one image; returns its size, or `None` if the client hung up between requests.
+    /// Stores one image. Returns its size, or `None` if the client hung up between requests.
     fn request(&self, stream: &mut impl Connection, buffer: &mut Vec<u8>) -> Result<Option<u64>, Refused> {
         stream.limit(HEAD_WITHIN);
         let head = loop {
@@ -143,8 +143,8 @@ impl Store {
         Ok(Some(head.bytes))
     }
 
-    /// Removes the oldest images and reserves space for the received bytes; some space of the file system always stays
-    /// free.
+    /// Removes the oldest images and reserves space for the received bytes. Some space of the file system is always
+    /// kept free.
     fn make_room(&self, bytes: u64) -> Result<(), Refused> {
         let mut files = self.files();
         while files.bytes.saturating_add(bytes) > self.limits.kept
@@ -155,7 +155,7 @@ impl Store {
         }
         let space = rustix::fs::fstatvfs(&self.folder).map_err(io::Error::from)?;
         let free = space.f_bavail.saturating_mul(space.f_frsize);
-        // Images being received from other clients may leave no space, whatever is removed.
+        // Images being received from other clients may use the space even if all stored ones are removed.
         let crowded = files.bytes.saturating_add(bytes) > self.limits.kept;
         if crowded || free < bytes.saturating_add(LEFT_FREE) {
             return Err(Refused::Status(507, "Insufficient Storage"));
@@ -175,7 +175,7 @@ impl Store {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = rustix::fs::openat(&self.folder, &name, flags, Mode::RUSR | Mode::WUSR).map_err(io::Error::from)?;
         let (mut file, mut here) = (File::from(file), 0);
-        // Only bytes that have arrived take space, whatever length the head announces.
+        // Only received bytes use space, whatever length the request announces.
         let kept = body(stream, buffer, bytes, |part| {
             self.make_room(part.len() as u64)?;
             here += part.len() as u64;
@@ -203,15 +203,15 @@ impl Store {
 /// The relevant fields of a request's head.
 #[derive(Debug, PartialEq, Eq)]
 struct Head {
-    /// Bytes of the head.
+    /// Length of the head, bytes.
     length: usize,
-    /// Bytes of the body.
+    /// Length of the body, bytes.
     bytes: u64,
     /// True if the client waits for `100 Continue` before it sends the body.
     waits: bool,
 }
 
-/// `None` if the head is incomplete.
+/// Parses a request's head; `None` if it is incomplete.
 fn head(buffer: &[u8]) -> Result<Option<Head>, Refused> {
     let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
     let mut request = httparse::Request::new(&mut fields);
@@ -228,7 +228,7 @@ fn head(buffer: &[u8]) -> Result<Option<Head>, Refused> {
     if named("transfer-encoding").next().is_some() {
         return Err(Refused::Status(411, "Length Required"));
     }
-    // Two lengths can be used to smuggle requests: neither is accepted.
+    // Two lengths can be used to smuggle requests, so such a request is refused.
     let mut lengths = named("content-length").map(|h| std::str::from_utf8(h.value).ok().and_then(digits));
     let bytes = match (lengths.next(), lengths.next()) {
         (None, _) => return Err(Refused::Status(411, "Length Required")),
@@ -239,12 +239,12 @@ fn head(buffer: &[u8]) -> Result<Option<Head>, Refused> {
     Ok(Some(Head { length, bytes, waits }))
 }
 
-/// Accepts digits only; `parse` would accept a sign.
+/// Parses digits only, since `parse` would accept a sign.
 fn digits(text: &str) -> Option<u64> {
     text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }
 
-/// Passes on the body, starting with what has been read already; leaves what belongs to the next request.
+/// Passes on the body, starting with the part already read, and keeps the bytes of the next request.
 fn body(
     stream: &mut impl Read,
     buffer: &mut Vec<u8>,

@@ -1,13 +1,14 @@
-//! The protocol of network traffic.
+//! The protocol of `punctual serve`.
 //!
 //! Over TCP, the client sends the line `PUNCTUAL-LOAD/1 hello` (or `store`, to post images), and the server answers
 //! `PUNCTUAL-LOAD/1 ok TOKEN` or `PUNCTUAL-LOAD/1 busy`. A server with a secret first sends `PUNCTUAL-LOAD/1 challenge
-//! NONCE`, expects `PUNCTUAL-LOAD/1 response HMAC`, and otherwise sends `PUNCTUAL-LOAD/1 refused`. Then the client
-//! sends HTTP requests, or frames: a header of eight bytes (operation, three zeros, length as 32 bits big-endian) and
-//! that many bytes. [`ECHO`] frames are returned unchanged, of [`SINK`] frames only the header.
+//! NONCE` and expects `PUNCTUAL-LOAD/1 response HMAC`; to any other answer it sends `PUNCTUAL-LOAD/1 refused`. Then the
+//! client sends HTTP requests, or frames: a header of eight bytes (operation, three zeros, length as 32 bits
+//! big-endian) and that many bytes. [`ECHO`] frames are returned unchanged; of [`SINK`] frames only the header is
+//! returned.
 //!
-//! Over UDP (same port number), datagrams that begin with the token of an open session are returned unchanged to its
-//! address; all others are dropped, so that the server neither answers strangers nor amplifies traffic.
+//! Over UDP (same port number), datagrams that begin with the token of an open session are returned unchanged to their
+//! sender. All others are dropped, so that the server neither answers strangers nor amplifies traffic.
 
 use crate::{LoadError, Secret};
 use std::io::{self, Read, Write};
@@ -29,9 +30,9 @@ const LINE: usize = 128;
 pub(crate) const TOKEN: usize = 16;
 pub(crate) type Token = [u8; TOKEN];
 
-/// Frame that is returned.
+/// Operation of a frame that is returned.
 pub(crate) const ECHO: u8 = b'E';
-/// Frame whose header is returned.
+/// Operation of a frame whose header is returned.
 pub(crate) const SINK: u8 = b'S';
 pub(crate) const LONGEST: usize = 1 << 20;
 /// Bytes per read and write.
@@ -60,23 +61,23 @@ pub(crate) fn new_token() -> io::Result<Token> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// Traffic frames.
+    /// The client sends traffic frames.
     Load,
-    /// Posting images to be stored.
+    /// The client posts images to be stored.
     Store,
 }
 
 /// A stream with time limits for reads and writes.
 pub trait Connection: Read + Write {
-    /// Everything read and written from now on must complete within `most`, or fails with `TimedOut`.
+    /// Limits the total time of all following reads and writes, which then fail with `TimedOut`.
     fn limit(&mut self, most: Duration);
 }
 
-/// Performs the client's handshake, including the proof of the secret if the server requests it; `peer` is for
+/// Performs the client's handshake, including the proof of the secret if the server requires it. `peer` is used in
 /// messages.
 ///
 /// # Errors
-/// The connection broke, or the server refuses the client; the text has the remedy.
+/// The connection failed, or the server refused the client. The text includes the remedy.
 pub fn introduce(
     stream: &mut (impl Read + Write),
     purpose: Purpose,
@@ -98,7 +99,8 @@ pub(crate) fn greet(
         ))
     };
     let hello = if purpose == Purpose::Load { HELLO } else { STORE };
-    // A peer that hangs up during the handshake may have answered before: its answer says more than the error.
+    // A peer that hangs up during the handshake may have answered before, and its answer is more informative than the
+    // error.
     let greeted = stream.write_all(hello.as_bytes());
     let mut answer = greeted.and_then(|()| read_line(stream)).map_err(silent)?;
     if let Some(challenge) = token_after(CHALLENGE, &answer) {
@@ -111,7 +113,7 @@ pub(crate) fn greet(
     parse_answer(&answer, peer)
 }
 
-/// Server side: requires the client to prove that it has the secret.
+/// Server side of the challenge: requires the client to prove that it has the secret.
 pub(crate) fn ask(stream: &mut (impl Read + Write), secret: &Secret) -> io::Result<()> {
     let challenge = new_token()?;
     stream.write_all(line(CHALLENGE, &challenge).as_bytes())?;
@@ -121,7 +123,7 @@ pub(crate) fn ask(stream: &mut (impl Read + Write), secret: &Secret) -> io::Resu
         return Ok(());
     }
     let _ = stream.write_all(REFUSED.as_bytes());
-    Err(io::Error::new(io::ErrorKind::PermissionDenied, "it does not have the secret"))
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, "it did not prove the secret"))
 }
 
 pub(crate) fn ok_line(token: &Token) -> String {
@@ -166,7 +168,7 @@ pub(crate) fn parse_answer(line: &str, peer: &str) -> Result<Token, LoadError> {
     }
 }
 
-/// Reads a line of the handshake with its newline; truncated if too long.
+/// Reads a line of the handshake with its newline. A line that is too long is truncated.
 pub(crate) fn read_line(stream: &mut impl Read) -> io::Result<String> {
     let mut line = Vec::new();
     let mut byte = [0];

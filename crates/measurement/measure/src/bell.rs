@@ -18,23 +18,25 @@ impl AsFd for Bell {
 }
 
 impl Bell {
+    /// Creates a bell.
+    ///
     /// # Errors
-    /// If no descriptor is left.
+    /// No file descriptor is available.
     pub fn new() -> io::Result<Bell> {
         Ok(Bell(Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?)))
     }
 
-    /// Signals the bell with one system call that never blocks.
+    /// Signals the reader with one system call that never blocks.
     pub fn ring(&self) {
-        // write(2) fails only after 2^64 rings without a reader.
+        // write(2) fails only after 2^64 signals without a reader.
         let _ = write(&*self.0, &1u64.to_ne_bytes());
     }
 
-    /// Waits for a ring, at most this long; returns `true` if there was one. All rings until then count as one.
+    /// Waits for a signal for at most this long; returns `true` if there was one. All signals until then count as one.
     pub fn wait(&self, at_most: Option<Nanos>) -> bool {
         let limit =
             at_most.map(|ns| Timespec { tv_sec: (ns.0 / 1_000_000_000) as i64, tv_nsec: (ns.0 % 1_000_000_000) as _ });
-        // A signal ends the wait early, as a timeout does.
+        // A signal(7) ends the wait early, like a timeout.
         let _ = poll(&mut [PollFd::new(&*self.0, PollFlags::IN)], limit.as_ref());
         read(&*self.0, &mut [0u8; 8]).is_ok()
     }

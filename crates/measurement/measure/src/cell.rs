@@ -1,8 +1,8 @@
-//! Results of one measuring thread: counters, histograms and the K worst wakeups. Only that thread writes them; others
+//! Results of one measuring thread: counters, histograms and its worst wakeups. Only that thread writes them; others
 //! only read.
 //!
-//! One writer, no lock, no allocation: relaxed stores. A reader may see a running thread's sample in one counter and
-//! not yet in another; after the thread has ended everything agrees.
+//! There is one writer, which uses relaxed stores, no lock and no allocation. While the thread runs, a reader may see a
+//! sample in one counter and not yet in another. After the thread has ended all counters agree.
 
 use crate::bell::Bell;
 use crate::episodes::{LIMITS, Track};
@@ -16,41 +16,41 @@ use std::sync::atomic::fence;
 /// Maximum number of worst wakeups that a cell keeps.
 pub const WORST: usize = 128;
 
-/// One thread's results. Page-aligned, so that locking it locks nothing else: pages of arm64 have up to 64 KiB
+/// Results of one thread. Page-aligned, so that locking it locks no other memory: pages of arm64 have up to 64 KiB
 /// (CONFIG_ARM64_64K_PAGES; 16 KiB in the Raspberry Pi 5's own kernel).
 #[repr(C)]
 #[cfg_attr(target_arch = "aarch64", repr(align(65536)))]
 #[cfg_attr(not(target_arch = "aarch64"), repr(align(4096)))]
 pub struct Cell {
-    /// Latencies above this take the slow path: the minimum of the least kept worst latency, the maximum of the current
-    /// window, and the lowest limit above which episodes are recorded.
+    /// Latencies above this take the slow path. It is the minimum of the smallest kept worst latency, the maximum of
+    /// the current window, and the lowest limit above which episodes are recorded.
     gate: AtomicU64,
     min: AtomicU64,
     sum: AtomicU64,
     skipped_sum: AtomicU64,
     window_max: AtomicU64,
     keep: AtomicU64,
-    /// Sequence counter of the list of worst wakeups; odd while it changes.
+    /// Sequence counter of the list of worst wakeups; odd during a change.
     sequence: AtomicU64,
     kept: AtomicU64,
     raw: [AtomicU64; BINS],
     skipped: [AtomicU64; BINS],
     worst: [[AtomicU64; 4]; WORST],
-    /// Sequence counter of the episodes; odd while they change.
+    /// Sequence counter of the episodes; odd during a change.
     episodes_sequence: AtomicU64,
-    /// In ascending order of their limits.
+    /// Episode records in ascending order of their limits.
     tracks: [Track; LIMITS],
     tracked: AtomicU64,
-    /// The next wakeup later than this rings the bell; `u64::MAX` disables it.
+    /// The next wakeup later than this signals the bell; `u64::MAX` disables it.
     breach: AtomicU64,
     bell: Option<Bell>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kept {
-    /// CLOCK_MONOTONIC, ns.
+    /// CLOCK_MONOTONIC of the release, ns.
     pub release: u64,
-    /// ns.
+    /// Latency, ns.
     pub latency: u64,
     /// Number of the release within the phase.
     pub cycle: u64,
@@ -81,7 +81,7 @@ pub struct Counts {
 }
 
 impl Cell {
-    /// `keep`: number of worst wakeups to keep, 1 to [`WORST`].
+    /// Creates a cell that keeps the `keep` worst wakeups, 1 to [`WORST`].
     pub fn new(keep: usize) -> Cell {
         Cell {
             gate: AtomicU64::new(0),
@@ -123,13 +123,13 @@ impl Cell {
         self
     }
 
-    /// Rings the bell once, at the next wakeup later than `ns` and than the least kept worst wakeup. Adds one system
-    /// call to that wakeup, after it is recorded.
+    /// Signals the bell once, at the next wakeup that is later than `ns` and than the smallest kept worst wakeup. This
+    /// adds one system call to that wakeup, after it is recorded.
     pub fn watch(&self, ns: u64) {
         self.breach.store(ns, Relaxed);
     }
 
-    /// Writes every page, so that a new cell is resident even if its memory may not be locked.
+    /// Writes to every page, so that a new cell is resident even if its memory may not be locked.
     pub fn touch(&self) {
         let episodes = self.tracks.iter().flat_map(Track::words);
         for word in self.raw.iter().chain(&self.skipped).chain(self.worst.iter().flatten()).chain(episodes) {
@@ -137,12 +137,13 @@ impl Cell {
         }
     }
 
-    /// Address of the slow path's code, which is locked together with the sampling loop.
+    /// Address of the code of the slow path, which is locked together with the sampling loop.
     pub fn cold_path() -> usize {
         Cell::record_late as *const () as usize
     }
 
-    /// Records one wakeup. This is the sampling path: a handful of instructions unless the wakeup is among the worst.
+    /// Records one wakeup. This is the sampling path, with only a few instructions unless the wakeup is among the
+    /// worst.
     #[inline(always)]
     pub fn record(&self, wakeup: &Wakeup, period: u64) {
         let latency = wakeup.latency();
@@ -156,7 +157,8 @@ impl Cell {
         }
     }
 
-    /// Records skipped releases that no late wakeup accounts for, with a latency of zero. Not for the sampling path.
+    /// Records skipped releases that are not attributed to a late wakeup, with a latency of zero. Not for use in the
+    /// sampling path.
     pub fn skip(&self, releases: u64) {
         add(&self.skipped[0], releases);
     }
@@ -176,7 +178,7 @@ impl Cell {
             cycle: wakeup.cycle,
             skipped: wakeup.skipped,
         });
-        // A wakeup that skips a release is at least a period late and always has to take this path.
+        // A wakeup that skips a release is at least a period late and must always take this path.
         let lowest = self.tracks().first().map_or(u64::MAX, Track::limit);
         let gate = least.min(self.window_max.load(Relaxed)).min(period.saturating_sub(1)).min(lowest);
         self.gate.store(gate, Relaxed);
@@ -200,7 +202,8 @@ impl Cell {
         self.episodes_sequence.store(self.episodes_sequence.load(Relaxed) + 1, Release);
     }
 
-    /// Late episodes above each limit in ascending order, after `released` periods. Exact even while the thread runs.
+    /// Late episodes above each limit, in ascending order of limits, after `released` periods. Exact even while the
+    /// thread runs.
     pub fn episodes(&self, released: u64) -> Vec<Episodes> {
         loop {
             let before = self.episodes_sequence.load(Acquire);
@@ -213,7 +216,7 @@ impl Cell {
         }
     }
 
-    /// Records the skipped releases: the j-th after the late one is `latency − j·period` late.
+    /// Records the skipped releases. The j-th one after the late release is `latency − j·period` late.
     fn record_skipped(&self, latency: u64, period: u64, skipped: u64) {
         bins_of_steps(latency.saturating_sub(period), period, skipped, |bin, n, sum| {
             add(&self.skipped[bin], n);
@@ -221,7 +224,7 @@ impl Cell {
         });
     }
 
-    /// Keeps the wakeup if it is among the worst; returns the latency that the next one must exceed.
+    /// Keeps the wakeup if it is among the worst. Returns the latency that the next one must exceed.
     fn keep_if_worst(&self, new: &Kept) -> u64 {
         let keep = self.keep.load(Relaxed) as usize;
         let kept = self.kept.load(Relaxed) as usize;
@@ -247,7 +250,7 @@ impl Cell {
         if kept + 1 < keep { 0 } else { (0..keep).map(latency_at).min().unwrap_or(0) }
     }
 
-    /// The largest latency since the last call, for the time series; 0 if there was no wakeup.
+    /// The largest latency since the last call, for the time series; 0 without a wakeup.
     pub fn take_window_max(&self) -> u64 {
         let max = self.window_max.swap(0, Relaxed);
         self.gate.store(0, Relaxed);
@@ -274,7 +277,7 @@ impl Cell {
         counts
     }
 
-    /// Like [`Cell::counts`], into reused memory: repeated calls allocate nothing.
+    /// Like [`Cell::counts`], into existing memory, so that repeated calls do not allocate.
     pub fn copy_counts(&self, counts: &mut Counts) {
         let copy = |bins: &[AtomicU64; BINS], into: &mut Vec<u64>| {
             into.clear();
@@ -284,22 +287,22 @@ impl Cell {
         copy(&self.skipped, &mut counts.skipped);
     }
 
-    /// Smallest and largest latency so far, ns, exact; `None` before the first wakeup. While the thread runs the two
-    /// may belong to different instants.
+    /// Exact smallest and largest latency so far, ns; `None` before the first wakeup. While the thread runs the two may
+    /// be from different times.
     pub fn extremes(&self) -> Option<(u64, u64)> {
         let min = self.min.load(Relaxed);
         let max = self.worst.iter().map(|kept| kept[1].load(Relaxed)).max().unwrap_or(0);
         (min != u64::MAX).then_some((min, max.max(min)))
     }
 
-    /// Raw and skipped histograms, with exact extremes.
+    /// Histograms of wakeups and of skipped releases, with exact extremes.
     pub fn histograms(&self) -> (Histogram, Histogram) {
         let counts = self.counts();
         let worst = self.worst();
         let max = worst.first().map_or(0, |k| k.latency);
         let raw = Histogram::from_bins(counts.raw, self.min.load(Relaxed), max, self.sum.load(Relaxed).into());
-        // A skipped release is less late than the wakeup that skipped it; the extremes of skipped releases are known to
-        // their bins only.
+        // A skipped release is less late than the wakeup that skipped it. The extremes of skipped releases are known
+        // only with the resolution of the bins.
         let skipped = Histogram::from_bins(counts.skipped, 0, max, self.skipped_sum.load(Relaxed).into());
         (raw, skipped)
     }
@@ -307,7 +310,8 @@ impl Cell {
 
 impl Drop for Cell {
     fn drop(&mut self) {
-        // The allocator may reuse the memory, which should not stay locked. Harmless for a cell that was never locked.
+        // The allocator may reuse the memory, which should not stay locked. This has no effect on a cell that was never
+        // locked.
         let _ = punctual_uapi::unlock(self);
     }
 }
@@ -317,7 +321,7 @@ fn read_kept(words: &[AtomicU64; 4]) -> Kept {
     Kept { release, latency, cycle, skipped }
 }
 
-/// Adds to a word that has only this writer: a load and a store, no locked instruction.
+/// Adds to a word that only this thread writes: a load and a store, without a locked instruction.
 #[inline(always)]
 fn add(word: &AtomicU64, n: u64) {
     word.store(word.load(Relaxed).wrapping_add(n), Relaxed);
@@ -403,7 +407,7 @@ mod tests {
             prop_assert_eq!(raw.sum(), latencies.iter().map(|&l| u128::from(l)).sum::<u128>());
         }
 
-        /// Counting bin by bin equals recording release by release.
+        /// Counting bin by bin gives the same result as recording release by release.
         #[test]
         fn skipped_releases_are_scored_one_by_one(period in 1u64..3_000_000, skipped in 1u64..5_000, rest in 0u64..3_000_000) {
             let latency = skipped * period + rest % period;

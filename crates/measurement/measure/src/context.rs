@@ -1,4 +1,4 @@
-//! The context thread: an ordinary thread that samples the machine's counters once a second and saves the results so
+//! The context thread, an ordinary thread that samples the machine's counters once a second and saves the results so
 //! far.
 
 use crate::cell::Cell;
@@ -18,11 +18,11 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Receives the samples while a phase runs.
+/// Receiver of the samples while a phase runs.
 pub trait Recorder: Send {
     fn event(&mut self, event: &Event);
     fn progress(&mut self, phase: &str, cpu: CpuId, cell: &Cell);
-    /// Makes everything recorded so far survive a kill.
+    /// Saves everything recorded so far, so that it survives a kill.
     fn flush(&mut self);
 }
 
@@ -30,25 +30,25 @@ pub struct ContextPlan {
     pub phase: String,
     pub cells: Vec<(CpuId, Arc<Cell>)>,
     pub tids: Vec<(CpuId, i32)>,
-    /// CPUs reserved for the context thread; if empty, it shares the measured ones.
+    /// CPUs reserved for the context thread; if empty, it shares the measured CPUs.
     pub housekeeping: CpuList,
     /// Name of the load, and a function that counts its heartbeats.
     pub load: Option<(String, Beats)>,
     pub pace: Pace,
-    /// Called after each sample except the last, with no lock held.
+    /// Called after each sample except the last, while no lock is held.
     pub tick: Option<Tick>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
-    /// Time between two samples.
+    /// Interval between two samples.
     pub interval: Nanos,
-    /// Number of samples between two saves of the results, which is what a kill can lose.
+    /// Number of samples between two saves of the results. A kill can lose as many.
     pub progress_every: u64,
 }
 
 impl Pace {
-    /// Time between two saves of the results.
+    /// Interval between two saves of the results.
     pub fn results(&self) -> Nanos {
         Nanos(self.interval.0.saturating_mul(self.progress_every.max(1)))
     }
@@ -60,7 +60,8 @@ impl Default for Pace {
     }
 }
 
-/// Called about once a second in a thread that does not measure. It must not block: the end of the phase waits for it.
+/// Called about once a second in a thread that does not measure. It must not block, because the end of the phase waits
+/// for it.
 pub type Tick = Arc<dyn Fn() + Send + Sync>;
 
 /// Returns the number of a load's heartbeats so far.
@@ -71,7 +72,7 @@ pub struct Context {
     thread: JoinHandle<ContextCost>,
 }
 
-/// CPU time of the context thread, and the problems it found.
+/// CPU time of the context thread, and problems it detected.
 #[derive(Debug, Default)]
 pub struct ContextCost {
     pub wakeups: u64,
@@ -82,12 +83,12 @@ pub struct ContextCost {
     pub notes: Vec<String>,
 }
 
-/// A wakeup later than this triggers a search for new real-time tasks, ns.
+/// A wakeup later than this (ns) triggers a search for new real-time tasks.
 const LATE: u64 = 1_000_000;
 
 impl Context {
-    /// Takes a first sample in the calling thread, so that nothing of the phase is missed if the new thread gets no CPU
-    /// for a while; then starts the thread.
+    /// Takes a first sample in the calling thread, so that nothing is missed if the new thread initially gets no CPU
+    /// time, and then starts the thread.
     ///
     /// # Errors
     /// The thread cannot be created.
@@ -99,7 +100,7 @@ impl Context {
         let builder = std::thread::Builder::new().name("context".into()).stack_size(256 * 1024);
         let thread = builder.spawn(move || {
             if !sampler.plan.housekeeping.is_empty() {
-                // If this fails, only accuracy suffers; the result shows where the thread ran.
+                // A failure affects only the accuracy. The result states where the thread ran.
                 let _ = uapi::set_affinity(0, &sampler.plan.housekeeping);
             }
             sampler.run(first, &theirs)
@@ -168,8 +169,8 @@ impl Sampler {
     fn run(mut self, first: Counters, stop: &(Mutex<bool>, Condvar)) -> ContextCost {
         let mut before = first;
         let (mut wakeups, mut next) = (0, Instant::now());
-        // By time instead of by number of wakeups, since these are increasingly late on a busy machine. Half an
-        // interval is tolerance.
+        // Decided by time, not by the number of wakeups, since these are increasingly late on a busy machine. Half an
+        // interval is allowed as tolerance.
         let results = Duration::from(self.plan.pace.results());
         let play = Duration::from(self.plan.pace.interval) / 2;
         let mut handed_on = next;
@@ -177,7 +178,7 @@ impl Sampler {
             next += Duration::from(self.plan.pace.interval);
             let last = self.sleep(stop, next);
             wakeups += 1;
-            // The measuring threads have ended before the last sample.
+            // Before the last sample the measuring threads have ended.
             let now = self.counters(if last { When::Between } else { When::Measuring });
             let due = last || handed_on.elapsed() + play >= results;
             if due {
@@ -194,7 +195,7 @@ impl Sampler {
             if let Some(tick) = &self.plan.tick {
                 tick();
             }
-            // Samples missed during a stall are not repeated: there is at most one wakeup per interval.
+            // Samples missed during a stall are not made up for, so there is at most one wakeup per interval.
             next = next.max(Instant::now());
         }
     }
@@ -326,7 +327,10 @@ impl Sampler {
     fn note_problems(&mut self, sample: &ContextSample, events: &[Event]) {
         let throttled = sample.throttling.iter().find(|r| r.value > 0).map(|r| Problem {
             kind: ProblemKind::Throttled,
-            text: format!("the machine throttled while it was measured ({}): cool it or feed it better", r.name),
+            text: format!(
+                "the machine throttled while it was measured ({}): check its cooling and power supply",
+                r.name
+            ),
         });
         let from_events = events.iter().filter_map(|event| match event {
             Event::Suspend { asleep_ns, .. } => Some(Problem {
@@ -344,11 +348,11 @@ impl Sampler {
     }
 }
 
-/// Note about sensors that are read only between phases.
+/// Note on sensors that are read only between phases.
 fn left_out(sensors: &[String]) -> Option<String> {
     (!sensors.is_empty()).then(|| {
         format!(
-            "not read while CPUs are measured, since a read disturbs one of them or may: {}; read at the end of each phase",
+            "not read while CPUs are measured, since this disturbs, or may disturb, a measured CPU: {}; read at the end of each phase",
             sensors.join(", ")
         )
     })
@@ -358,7 +362,7 @@ fn rise(before: Option<u64>, now: Option<u64>) -> Option<u64> {
     Some(now?.saturating_sub(before?))
 }
 
-/// `total_trans` of every frequency policy (CONFIG_CPU_FREQ_STAT): counted by the kernel, read without asking a CPU.
+/// `total_trans` of every frequency policy (CONFIG_CPU_FREQ_STAT). The kernel counts it, so reading it disturbs no CPU.
 fn transition_counters() -> Vec<Source> {
     let policies = std::fs::read_dir("/sys/devices/system/cpu/cpufreq").into_iter().flatten().flatten();
     policies.filter_map(|policy| Source::open(policy.path().join("stats/total_trans"))).collect()

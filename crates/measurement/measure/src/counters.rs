@@ -1,4 +1,4 @@
-//! Differences of counters over a period: steal, system management interrupts, throttling, interrupts.
+//! Differences of counters over an interval: steal time, system management interrupts, throttling, interrupts.
 
 use crate::sources::between::smi_counts;
 use crate::sources::interrupts::Table;
@@ -8,7 +8,8 @@ use punctual_model::Reading;
 use punctual_units::{CpuId, CpuList};
 use std::path::Path;
 
-/// Counters at one moment. Reading the SMI count briefly interrupts each CPU, so this is not for use while measuring.
+/// Counters at one instant. Reading the SMI count briefly interrupts each CPU, so counters must not be read while
+/// measuring.
 #[derive(Debug)]
 pub struct Counters {
     cpus: CpuList,
@@ -38,13 +39,13 @@ impl Counters {
         Some(of(self)?.wrapping_sub(of(before)?) & 0xffff_ffff)
     }
 
-    /// Steal time of a CPU since `before`, ns, in steps of a tick of /proc/stat (10 ms); `None` if it is not counted.
+    /// Steal time of a CPU since `before`, ns, in steps of a tick of /proc/stat (10 ms); `None` if it is not recorded.
     pub fn steal_since(&self, before: &Counters, cpu: CpuId) -> Option<u64> {
         let of = |c: &Counters| c.steal_ticks.as_ref()?.iter().find(|(id, _)| *id == cpu).map(|(_, ticks)| *ticks);
         Some(of(self)?.saturating_sub(of(before)?).saturating_mul(TICK_NS))
     }
 
-    /// Throttling since `before`: counters that rose, flags that are set.
+    /// Throttling since `before`: counters that increased, and flags that are set.
     pub fn throttled_since(&self, before: &Counters) -> Vec<Reading> {
         self.thermal.throttled_since(&before.thermal).into_iter().filter(|reading| reading.value > 0).collect()
     }
@@ -62,7 +63,7 @@ impl Counters {
         self.thermal.temperatures.iter().max_by_key(|reading| reading.value).cloned()
     }
 
-    /// Interrupts of a CPU since `before`, the most frequent first.
+    /// Interrupts of a CPU since `before`, most frequent first.
     pub fn interrupts_since(&self, before: &Counters, cpu: CpuId) -> Option<Vec<(String, u64)>> {
         self.interrupts.as_ref()?.risen(before.interrupts.as_ref()?, cpu)
     }

@@ -6,9 +6,9 @@ use std::path::Path;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topology {
     pub online: CpuList,
-    /// CPUs that affinity and cpuset allow.
+    /// CPUs allowed by affinity mask and cpuset.
     pub allowed: CpuList,
-    /// For every online CPU that shares its core, the threads of that core.
+    /// For every online CPU that shares its core, the CPUs of that core.
     pub siblings: Vec<CpuList>,
 }
 
@@ -26,6 +26,8 @@ pub enum CpuError {
 }
 
 impl Topology {
+    /// Reads the CPUs of this machine and those allowed to this process.
+    ///
     /// # Errors
     /// sched_getaffinity(2) failed.
     pub fn read() -> Result<Topology, uapi::Error> {
@@ -42,10 +44,10 @@ impl Topology {
         Ok(Topology { online, allowed, siblings })
     }
 
-    /// The CPUs to measure: those requested, or all allowed ones.
+    /// Selects the CPUs to measure: the requested ones, or all allowed ones.
     ///
     /// # Errors
-    /// [`CpuError`], which names the CPUs that can be measured.
+    /// [`CpuError`]; it lists the CPUs that can be measured.
     pub fn choose(&self, asked: Option<&CpuList>) -> Result<CpuList, CpuError> {
         let usable = self.allowed.and(&self.online);
         let Some(asked) = asked else {
@@ -62,7 +64,7 @@ impl Topology {
         if asked.is_empty() { Err(CpuError::None) } else { Ok(asked.clone()) }
     }
 
-    /// The CPUs that are neither measured nor share a core with a measured one; may be empty.
+    /// CPUs that are not measured and share no core with a measured one; may be empty.
     pub fn housekeeping(&self, measured: &CpuList) -> CpuList {
         let shares_core = |cpu: CpuId| {
             self.siblings.iter().any(|core| core.contains(cpu) && core.iter().any(|other| measured.contains(other)))

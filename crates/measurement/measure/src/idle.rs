@@ -1,5 +1,5 @@
-//! Measures the cost of leaving idle states: the same sleeps with all idle states allowed, and with every state
-//! disabled that takes time to leave.
+//! Measures the cost of leaving idle states. It compares the same sleeps with all idle states allowed, and with those
+//! disabled that have an exit latency.
 
 use punctual_rt::{Attributes, Refused, monotonic, sleep_until};
 use punctual_units::{CpuId, Nanos, Scheduling};
@@ -32,13 +32,14 @@ pub enum IdleError {
     Thread(io::Error),
 }
 
-/// Sleeps per block. With the alternating blocks of each kind this takes 0.8 s.
+/// Sleeps per block. With the alternating blocks of both kinds the measurement takes 0.8 s.
 const SLEEPS: usize = 50;
 const BLOCKS: usize = 4;
-/// Long enough for the governor to choose the deepest state (its target residency is below 2 ms on all but tablets).
+/// Duration of a sleep, long enough for the governor to choose the deepest state (its target residency is below 2 ms on
+/// all machines but tablets).
 const PAUSE: Nanos = Nanos::from_millis(4);
 
-/// Measures on one CPU in a thread of its own; the latency request is released at the end, even after kill -9.
+/// Measures on one CPU in a separate thread. The latency request is released at the end, even after kill -9.
 ///
 /// # Errors
 /// The policy, the CPU or the latency request is refused.

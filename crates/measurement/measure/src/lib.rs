@@ -1,6 +1,6 @@
-//! The measuring engine: one thread per CPU sleeps until an absolute time and notes how late it woke; beside it, one
-//! ordinary thread samples the machine. Also the gap detector ([`gaps`]), whose threads read the clock instead of
-//! sleeping.
+//! The measuring engine. One thread per CPU sleeps until an absolute time and records how late it woke, while one
+//! ordinary thread samples the machine. Also contains the gap detector ([`gaps`]), whose threads read the clock and do
+//! not sleep.
 //!
 //! Architecture invariant: independent of tracefs, loads and run directories. Results are returned in [`Outcome`] and
 //! through [`Recorder`]; the caller decides where they are stored.

@@ -15,7 +15,7 @@ pub struct Outcome {
     pub worst: Vec<Worst>,
     /// Problems that make the phase inconclusive.
     pub problems: Vec<Problem>,
-    /// For each measured CPU that has a sender, what the sender did.
+    /// Results of the sender of each measured CPU that has one.
     pub senders: Vec<(CpuId, Sent)>,
     pub cpu_ns: u64,
     /// Remarks without effect on the verdict.
@@ -61,7 +61,8 @@ impl Outcome {
 
     fn judge_thread(&mut self, plan: &Plan, cpu: CpuId, end: &ThreadEnd) {
         if end.scheduling != plan.scheduling {
-            let text = format!("the thread on CPU {cpu} ran as {}, asked for {}", end.scheduling, plan.scheduling);
+            let text =
+                format!("the thread on CPU {cpu} ran as {}, but {} was requested", end.scheduling, plan.scheduling);
             self.problem(ProblemKind::NotAsAsked, text);
         }
         if end.affinity != end.affinity_at_start {

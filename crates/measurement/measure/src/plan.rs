@@ -9,13 +9,13 @@ use std::path::PathBuf;
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub phase: String,
-    /// Each gets one thread.
+    /// CPUs to measure, one thread each.
     pub cpus: CpuList,
     pub scheduling: Scheduling,
     pub via: WakeupSource,
     /// CPUs for the threads that wake the measuring ones; if empty, each sender shares its receiver's CPU.
     pub senders: CpuList,
-    /// For each CPU, the cgroup.threads file through which its thread enters a cgroup; empty: none.
+    /// For each CPU, the cgroup.threads file of the cgroup that its thread enters; empty: no cgroup.
     pub groups: BTreeMap<CpuId, PathBuf>,
     pub period: Nanos,
     /// How the releases of the threads relate to each other.
@@ -25,6 +25,6 @@ pub struct Plan {
     pub keep: usize,
     /// Limits above which late episodes are recorded.
     pub limits: Vec<Nanos>,
-    /// Rung by [`Cell::watch`](crate::Cell::watch).
+    /// Signalled by [`Cell::watch`](crate::Cell::watch).
     pub bell: Option<Bell>,
 }

@@ -1,15 +1,15 @@
-//! A thread that never sleeps: it reads CLOCK_MONOTONIC continuously, and each difference between two readings is a
-//! sample. oslat (rt-tests) works this way, as does an application that polls its device on a CPU of its own.
+//! A thread that never sleeps. It reads CLOCK_MONOTONIC continuously, and each difference between two readings is a
+//! sample. oslat (rt-tests) works in this way, as does an application that polls its device on a dedicated CPU.
 //!
-//! A sample is recorded between two readings, so no gap is missed; the smallest sample is the cost of reading and
+//! A sample is recorded between two readings, so no gap is missed. The smallest sample is the cost of reading and
 //! recording.
 
 use punctual_rt::{Wait, Wakeup, monotonic, sleep_until};
 use punctual_units::Nanos;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Each reading of the clock (without a system call if the vDSO supports it) is a wakeup, released at the previous
-/// reading.
+/// Each clock reading (without a system call if the vDSO supports it) counts as a wakeup that was released at the
+/// previous reading.
 #[derive(Debug, Default)]
 pub(crate) struct Poll {
     last: Nanos,
@@ -19,7 +19,7 @@ pub(crate) struct Poll {
 }
 
 impl Wait for Poll {
-    /// Sleeps until `end`, since polling needs no warm-up.
+    /// Sleeps until `end`, because polling needs no warm-up.
     fn begin(&mut self, _start: Nanos, end: Nanos) {
         *self = Poll { end, ..Poll::default() };
     }
@@ -88,7 +88,8 @@ mod tests {
         for (cpu, (_, distribution)) in outcome.cpus.iter().zip(&outcome.distributions) {
             assert_eq!((cpu.released, cpu.skipped), (Some(cpu.ran), Some(0)));
             assert_eq!(distribution.raw.count(), cpu.ran);
-            // From the first reading, which may be late if another thread has the CPU, to the first one after the end.
+            // Counts from the first reading, which may be late if another thread has the CPU, to the first one after
+            // the end.
             let sum = distribution.raw.sum();
             assert!(cpu.ran > 1000 && sum > 20_000_000, "{cpu:?} {sum}");
             let worst = outcome.worst.iter().filter(|w| w.cpu == cpu.cpu).map(|w| w.latency_ns).max();

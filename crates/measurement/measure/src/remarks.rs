@@ -33,12 +33,12 @@ impl Outcome {
         }
     }
 
-    /// Remarks on one sender; `crowded` is counted by its receiver.
+    /// Adds remarks on one sender. Its receiver counts `crowded`.
     pub(crate) fn add_sender(&mut self, plan: &Plan, cpu: CpuId, sent: Sent, crowded: u64) {
         self.notes.push(placed(plan, cpu, &sent));
         if sent.late_sends + sent.unsent + crowded > 0 {
             self.notes.push(format!(
-                "phase {}, CPU {cpu}: the sender was late itself: late_sends {} of {} (worst {}), {} releases not sent, {crowded} \
+                "phase {}, CPU {cpu}: the sender itself was late: late_sends {} of {} (worst {}), {} releases not sent, {crowded} \
                  messages too close to the one before; none of them counts as missed",
                 plan.phase,
                 sent.late_sends,

@@ -1,8 +1,8 @@
-//! A barrier that can be cancelled. That of std would wait forever for a thread that was never created.
+//! A barrier that can be cancelled. With std's barrier, threads would wait forever for a thread that was never created.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// A known number of threads meet here, repeatedly.
+/// Repeated meeting point of a known number of threads.
 pub(crate) struct Rendezvous {
     parties: usize,
     state: Mutex<State>,
@@ -37,7 +37,7 @@ impl Rendezvous {
         state.round != round
     }
 
-    /// Releases all threads, waiting and future ones.
+    /// Releases all threads, present and future ones.
     pub fn cancel(&self) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).called_off = true;
         self.changed.notify_all();

@@ -1,12 +1,12 @@
-//! Passes gaps from the thread that finds them to the one that explains them: one writer, one reader, no lock.
+//! Passes gaps from the thread that detects them to the thread that explains them: one writer, one reader, no lock.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-/// Capacity: enough for a gap every 50 µs if read five times a second.
+/// Capacity, sufficient for a gap every 50 µs if read five times a second.
 const SLOTS: usize = 4096;
 
-/// Pairs of start and length, ns. If the ring is full, pairs are counted and dropped.
+/// Pairs of start and length, ns. If the ring is full, further pairs are dropped and counted.
 #[repr(C)]
 pub(crate) struct Ring {
     head: AtomicU64,
@@ -22,12 +22,12 @@ impl Ring {
         Ring { head: zero(), tail: zero(), lost: zero(), slots }
     }
 
-    /// Writes every page, so that it is resident even if memory may not be locked.
+    /// Writes to every page, so that it is resident even if memory may not be locked.
     pub fn touch(&self) {
         self.slots.iter().flatten().for_each(|word| word.store(word.load(Relaxed), Relaxed));
     }
 
-    /// Called by the writer.
+    /// Adds a pair. Called by the writer.
     pub fn put(&self, start: u64, length: u64) {
         let head = self.head.load(Relaxed);
         if head - self.tail.load(Acquire) >= SLOTS as u64 {
@@ -39,7 +39,7 @@ impl Ring {
         self.head.store(head + 1, Release);
     }
 
-    /// Called by the reader: passes on every pair and frees its slot.
+    /// Passes every pair to `each` and frees its slot. Called by the reader.
     pub fn take(&self, mut each: impl FnMut(u64, u64)) {
         let head = self.head.load(Acquire);
         for at in self.tail.load(Relaxed)..head {

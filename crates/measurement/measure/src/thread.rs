@@ -21,15 +21,15 @@ pub(crate) struct Shared {
     pub tids: Vec<AtomicI32>,
     pub sender_tids: Vec<AtomicI32>,
     pub stop: AtomicBool,
-    /// Ended by the user, who proceeds to the next phase.
+    /// True if the user ended the phase to proceed to the next one.
     pub early: AtomicBool,
-    /// Enough is measured: nothing is missing.
+    /// True if the results suffice, so that nothing counts as missing.
     pub enough: AtomicBool,
     pub meeting: Rendezvous,
-    /// The threads read the clock instead of sleeping ([`crate::start_polling`]).
+    /// True if the threads read the clock continuously ([`crate::start_polling`]).
     pub polling: bool,
     pub done: AtomicUsize,
-    /// One for each thread, if senders wake them.
+    /// One partner for each thread, if senders wake them.
     pub partners: Vec<Box<Partner>>,
     refused: Mutex<Option<Refusal>>,
     start: AtomicU64,
@@ -62,8 +62,8 @@ impl Shared {
         }
     }
 
-    /// Waits for the threads to apply their attributes, and again for them to agree on the first release, which it
-    /// returns; or returns the error of one of them.
+    /// Waits until the threads have applied their attributes and agreed on the first release, which it returns. If a
+    /// thread fails, returns its error.
     pub fn begin(&self) -> Result<Nanos, Refusal> {
         let ready = self.meeting.meet();
         if let Some(refused) = self.refused.lock().unwrap_or_else(PoisonError::into_inner).take() {
@@ -76,7 +76,8 @@ impl Shared {
         Ok(Nanos(self.start.load(Relaxed)))
     }
 
-    /// Called by a thread: reports an error, or waits until all agree on the first release. `None`: cancelled.
+    /// Called by a thread: reports an error, or waits until all agree on the first release. `None` if the start was
+    /// cancelled.
     fn agree<T>(&self, ready: Result<T, Refusal>) -> Option<(Nanos, T)> {
         let ready = match ready {
             Ok(ready) => Some(ready),
@@ -89,7 +90,7 @@ impl Shared {
             return None;
         }
         let ready = ready?;
-        // The threads are real-time by now, so none is far behind. The first release is after the last proposal.
+        // The threads are real-time at this point, so none is far behind. The first release is after the last proposal.
         let margin = Nanos(250_000 + 20_000 * self.plan.cpus.len() as u64);
         self.start.fetch_max((monotonic() + margin).0, Relaxed);
         self.meeting.meet().then(|| (Nanos(self.start.load(Relaxed)), ready))
@@ -109,7 +110,7 @@ pub(crate) struct ThreadEnd {
     pub remarks: Remarks,
 }
 
-/// Offset of the releases of the `index`-th CPU after those of the first.
+/// Offset of the releases of the `index`-th CPU from those of the first.
 pub(crate) fn offset(plan: &Plan, index: usize) -> Nanos {
     match plan.alignment {
         Alignment::Aligned => Nanos::ZERO,
@@ -117,7 +118,7 @@ pub(crate) fn offset(plan: &Plan, index: usize) -> Nanos {
     }
 }
 
-/// Body of a measuring thread. `None`: it was cancelled before it measured.
+/// Body of a measuring thread. `None` if it was cancelled before it measured.
 pub(crate) fn measure(shared: &Shared, index: usize, cpu: CpuId) -> Option<ThreadEnd> {
     let plan = &shared.plan;
     let period = plan.period;
@@ -147,7 +148,7 @@ pub(crate) fn measure(shared: &Shared, index: usize, cpu: CpuId) -> Option<Threa
     }
 }
 
-/// A measuring thread that selects its wakeup source.
+/// Parameters of a measuring thread that selects its wakeup source.
 struct Me<'a> {
     shared: &'a Shared,
     index: usize,
@@ -164,7 +165,7 @@ impl Me<'_> {
         end
     }
 
-    /// Measures by one wakeup source, with a monomorphic loop.
+    /// Measures with one wakeup source, in a loop compiled for it.
     fn run<W: Wait>(&self, source: Result<W, SourceRefused>) -> Option<ThreadEnd> {
         let Me { shared, index, cpu } = *self;
         let plan = &shared.plan;
@@ -181,7 +182,7 @@ impl Me<'_> {
 
         let before = Before { usage: uapi::thread_usage().ok(), delay: run_delay(schedstat.as_ref()) };
         source.go_on(plan.duration);
-        // When polling, nothing can be skipped, and a gap of any length is recorded.
+        // When polling, no sample is skipped, and a gap of any length is recorded.
         let period = if shared.polling { u64::MAX } else { plan.period.0 };
         sample(&mut source, cell, &shared.stop, period);
         let end = before.end(&source, applied, not_locked, schedstat.as_ref());
@@ -190,7 +191,7 @@ impl Me<'_> {
             partner.mail.leave();
         }
         shared.done.fetch_add(1, Relaxed);
-        // Stays until the results are collected, so that its counters can be read until then.
+        // Waits until the results are collected, because its counters in /proc are read until then.
         shared.meeting.meet();
         Some(end)
     }
@@ -199,13 +200,13 @@ impl Me<'_> {
 fn apply(plan: &Plan, cpu: CpuId, lock_stack: bool) -> Result<Applied, Refusal> {
     let group = plan.groups.get(&cpu);
     group.map_or(Ok(()), |file| enter(file, cpu)).map_err(Refusal::Attributes)?;
-    // The kernel refuses SCHED_DEADLINE to a thread whose affinity is smaller than its root domain; a cgroup partition
-    // has its own.
+    // The kernel refuses SCHED_DEADLINE for a thread whose affinity mask is smaller than its root domain. A cgroup
+    // partition has its own root domain.
     let pinned = (plan.scheduling.policy() != Policy::Deadline || group.is_some()).then_some(cpu);
     Attributes { scheduling: plan.scheduling, cpu: pinned, lock_stack }.apply().map_err(Refusal::Attributes)
 }
 
-/// Moves the calling thread into a cgroup: writing 0 stands for the writer.
+/// Moves the calling thread into a cgroup. Writing 0 denotes the writing thread.
 fn enter(file: &Path, cpu: CpuId) -> Result<(), Refused> {
     let refused = |source| uapi::Error { call: "write", on: file.display().to_string(), source };
     File::options()
@@ -215,7 +216,7 @@ fn enter(file: &Path, cpu: CpuId) -> Result<(), Refused> {
         .map_err(|e| Refused::Cpu { cpu, source: refused(e) })
 }
 
-/// Body of the `index`-th sender. `None`: it was cancelled.
+/// Body of the `index`-th sender. `None` if it was cancelled.
 pub(crate) fn send(shared: &Shared, index: usize, cpu: CpuId) -> Option<Sent> {
     let plan = &shared.plan;
     let partner = shared.partners.get(index)?;
@@ -257,10 +258,10 @@ impl Before {
     ) -> ThreadEnd {
         let cpu_time = clock_gettime(ClockId::ThreadCPUTime);
         let after = uapi::thread_usage().ok();
-        // On 32 bits a counter may wrap in a long run; it is then unknown.
+        // On 32 bits a counter may wrap in a long run. It is then unknown.
         let used = |count: fn(&uapi::Usage) -> u64| count(&after?).checked_sub(count(&self.usage?));
         ThreadEnd {
-            // Read at the end, to report the actual policy.
+            // Read at the end of the measurement, to report the actual policy.
             scheduling: uapi::scheduling(0).map_or(applied.scheduling, |(s, _)| s),
             affinity: uapi::affinity(0).unwrap_or_default(),
             affinity_at_start: applied.affinity,
@@ -275,8 +276,8 @@ impl Before {
     }
 }
 
-/// The sampling path: one system call per period, no allocation, no lock, no page fault. Instantiated for each wakeup
-/// source.
+/// The sampling path: one system call per period, no allocation, no lock, no page fault. It is compiled separately for
+/// each wakeup source.
 #[inline(never)]
 fn sample<W: Wait>(source: &mut W, cell: &Cell, stop: &AtomicBool, period: u64) {
     while let Some(wakeup) = source.wait(stop) {
@@ -287,7 +288,7 @@ fn sample<W: Wait>(source: &mut W, cell: &Cell, stop: &AtomicBool, period: u64) 
     }
 }
 
-/// Locks the memory that the sampling path touches: results, code, the program's data. The stack is locked with the
+/// Locks the memory used in the sampling path: results, code, and the program's data. The stack is locked with the
 /// attributes.
 fn lock_memory(cell: &Cell, code: usize) -> Result<(), uapi::Error> {
     cell.touch();
@@ -298,7 +299,7 @@ fn lock_memory(cell: &Cell, code: usize) -> Result<(), uapi::Error> {
     uapi::lock_program_data().map(drop)
 }
 
-/// Time the thread was runnable but did not run, ns: second field of schedstat (CONFIG_SCHED_INFO).
+/// Time for which the thread was runnable but did not run, ns: second field of schedstat (CONFIG_SCHED_INFO).
 pub(crate) fn run_delay(schedstat: Option<&File>) -> Option<u64> {
     let mut text = [0u8; 96];
     let n = schedstat?.read_at(&mut text, 0).ok()?;

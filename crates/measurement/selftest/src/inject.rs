@@ -6,22 +6,23 @@ use serde::Serialize;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// A thread of higher priority holds the CPU.
+    /// A thread of higher priority occupies the CPU.
     Spinner,
-    /// A spinner while the first recorded period is released.
+    /// A spinning thread occupies the CPU when the first recorded period is released.
     LateStart,
-    /// The process forks: the next write of the measuring thread to its own memory faults (copy on write).
+    /// The process forks, so that the next write of the measuring thread to its memory causes a page fault (copy on
+    /// write).
     PageFault,
 }
 
-/// An injected delay, as it actually took place.
+/// An injected delay, with its actual times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Injected {
     pub kind: Kind,
     pub cpu: CpuId,
     pub wanted: Nanos,
-    /// CLOCK_MONOTONIC.
+    /// CLOCK_MONOTONIC of the start.
     pub from: Nanos,
     pub to: Nanos,
 }
@@ -32,12 +33,12 @@ const AFTERWARDS: Nanos = Nanos::from_millis(5);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Delay {
     pub kind: Kind,
-    /// Relative to the first recorded release.
+    /// Start of the delay, relative to the first recorded release.
     pub offset_ns: i64,
     pub size: Nanos,
 }
 
-/// Holds a CPU at `priority` for each delay in turn; `begun` is the first recorded release.
+/// Occupies a CPU at `priority` for each delay in turn. `begun` is the first recorded release.
 pub(crate) fn spin(cpu: CpuId, priority: Priority, begun: Nanos, plan: &[Delay]) -> Result<Vec<Injected>, Refused> {
     Attributes { scheduling: Scheduling::Fifo { priority }, cpu: Some(cpu), lock_stack: false }.apply()?;
     let mut injected = Vec::with_capacity(plan.len());
@@ -51,8 +52,8 @@ pub(crate) fn spin(cpu: CpuId, priority: Priority, begun: Nanos, plan: &[Delay])
         }
         injected.push(Injected { kind: delay.kind, cpu, wanted: delay.size, from, to });
     }
-    // Ending a thread takes time (7 ms in an emulator), so the measuring thread runs first, and this one ends at a
-    // priority that delays nobody.
+    // Ending a thread takes time (7 ms in an emulator), so the measuring thread may run first, and this one ends at a
+    // priority that delays no other thread.
     while sleep_until(monotonic() + AFTERWARDS).is_err() {}
     Attributes { scheduling: Scheduling::Other { nice: 0 }, cpu: Some(cpu), lock_stack: false }.apply()?;
     Ok(injected)

@@ -7,17 +7,17 @@ use serde::Serialize;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Check {
-    /// The injected delay, or the property checked.
+    /// Name of the injected delay, or of the property that is checked.
     pub name: String,
     pub passed: bool,
     pub said: String,
 }
 
-/// Tolerance below the injected length: the spinner reads its clock once more after releasing the CPU.
+/// Tolerance below the injected length: the spinning thread reads its clock once more after it has released the CPU.
 const LESS: Nanos = Nanos::from_micros(50);
 
-/// Tolerance above it: the switch back to the measuring thread, and other work of the machine. A shared host may add
-/// milliseconds, so this is generous; a faulty detector reports too little.
+/// Tolerance above the injected length: the switch back to the measuring thread, and other work of the machine. It is
+/// generous, because a shared host may add milliseconds, and a faulty detector reports too little.
 const MORE: Nanos = Nanos::from_millis(5);
 
 /// One check per injected delay, and one for the accounting of each CPU.
@@ -29,14 +29,14 @@ pub fn judge(injected: &[Injected], outcome: &Outcome, period: Nanos) -> Vec<Che
 
 fn one(delay: &Injected, outcome: &Outcome, period: Nanos) -> Check {
     let name = match delay.kind {
-        Kind::Spinner => format!("{} held by a higher priority", delay.wanted),
-        Kind::LateStart => format!("{} held at the first period", delay.wanted),
+        Kind::Spinner => format!("{} occupied by a higher priority", delay.wanted),
+        Kind::LateStart => format!("{} occupied at the first period", delay.wanted),
         Kind::PageFault => "page fault".to_owned(),
     };
     if delay.kind == Kind::PageFault {
         return faults(name, delay, outcome);
     }
-    // The first period released while the CPU was held.
+    // The first period released during the delay.
     let victim = |worst: &&Worst| {
         worst.cpu == delay.cpu && worst.release_mono_ns + period.0 >= delay.from.0 && worst.release_mono_ns < delay.to.0
     };
@@ -44,12 +44,16 @@ fn one(delay: &Injected, outcome: &Outcome, period: Nanos) -> Check {
         if let Some(longer) = longer(delay, outcome) {
             return Check { name, passed: delay.kind == Kind::Spinner, said: longer };
         }
-        return Check { name, passed: false, said: format!("nothing is reported on CPU {} at that time", delay.cpu) };
+        return Check {
+            name,
+            passed: false,
+            said: format!("no late wakeup is reported on CPU {} at that time", delay.cpu),
+        };
     };
     let expected = Nanos(delay.to.0 - found.release_mono_ns.max(delay.from.0).min(delay.to.0));
     let got = Nanos(found.latency_ns);
     let fits = got + LESS >= expected && got <= expected + MORE;
-    // Every period released before the CPU was free again, except the first.
+    // Every period released before the end of the delay, except the first one.
     let skipped = (found.release_mono_ns + found.latency_ns).saturating_sub(found.release_mono_ns) / period.0.max(1);
     let is_counted = found.skipped == skipped;
     let is_first = delay.kind != Kind::LateStart || found.cycle == 0;
@@ -60,8 +64,8 @@ fn one(delay: &Injected, outcome: &Outcome, period: Nanos) -> Check {
     Check { name, passed: fits && is_counted && is_first, said }
 }
 
-/// If something else (a hypervisor, another thread) held the CPU already before the injected delay, a wakeup that was
-/// late by then has to last until the delay is over.
+/// If a hypervisor or another thread occupied the CPU before the injected delay, a wakeup that was already late must
+/// last until the end of the delay.
 fn longer(delay: &Injected, outcome: &Outcome) -> Option<String> {
     let lasts = |worst: &&Worst| {
         worst.cpu == delay.cpu
@@ -73,7 +77,7 @@ fn longer(delay: &Injected, outcome: &Outcome) -> Option<String> {
     let injected = Nanos(delay.to.0 - delay.from.0);
     let (cpu, got) = (delay.cpu, Nanos(found.latency_ns));
     Some(format!(
-        "injected {injected} on CPU {cpu}, within {got} reported from {before} before it on: something else had the CPU"
+        "injected {injected} on CPU {cpu}, within {got} reported from {before} before it on: the CPU was already occupied"
     ))
 }
 

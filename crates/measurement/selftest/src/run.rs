@@ -1,4 +1,4 @@
-//! One self-test: a run of the engine for each group of injected delays.
+//! A self-test: one run of the engine for each group of injected delays.
 
 use crate::inject::{Delay, Injected, Kind, spin};
 use crate::judge::{Check, judge};
@@ -14,7 +14,7 @@ use serde::Serialize;
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tested {
-    /// The CPU that was measured and disturbed.
+    /// The measured CPU, on which delays are injected.
     pub cpu: CpuId,
     /// The undisturbed CPUs.
     pub housekeeping: CpuList,
@@ -32,10 +32,10 @@ impl Tested {
 
 #[derive(Debug, thiserror::Error)]
 pub enum SelfTestError {
-    /// Other users need all CPUs, or there is only one.
+    /// No CPU is available, because others need all of them or there is only one.
     #[error("{0}")]
     NoCpu(String),
-    /// Foreign real-time threads run there, and their effects would look like injected delays.
+    /// Other real-time threads run on the CPU, and their effects would look like injected delays.
     #[error("{0}; stop them, or name another CPU with --cpu")]
     Foreign(String),
     #[error("{0}")]
@@ -47,14 +47,14 @@ const SPINNING: u8 = 90;
 const PERIOD: Nanos = Nanos::from_millis(1);
 const WARMUP: Nanos = Nanos::from_millis(100);
 const GAP: Nanos = Nanos::from_millis(100);
-/// The longest holds the CPU for a fiftieth of what RT throttling leaves.
+/// Lengths of the delays. The longest occupies the CPU for a fiftieth of the time that RT throttling allows.
 const SIZES: [Nanos; 3] = [Nanos::from_millis(1), Nanos::from_millis(5), Nanos::from_millis(20)];
 const TIMES: usize = 3;
 
 /// Injects delays and measures on `cpu`, by default on the last available CPU. Takes about two seconds.
 ///
 /// # Errors
-/// Nothing was injected.
+/// No delay was injected.
 pub fn selftest(cpu: Option<CpuId>) -> Result<Tested, SelfTestError> {
     let (cpu, housekeeping) = choose(cpu)?;
     let fifo = |level: u8| Priority::try_from(level).map_err(|e| SelfTestError::Refused(e.to_string()));
@@ -81,13 +81,14 @@ fn choose(wanted: Option<CpuId>) -> Result<(CpuId, CpuList), SelfTestError> {
     let cpu = cpu.ok_or_else(|| SelfTestError::NoCpu("no CPU can be used".into()))?;
     let housekeeping = topology.online.minus(&[cpu].into_iter().collect());
     if housekeeping.is_empty() {
-        let why = "one CPU is held for up to 20 ms at a time and another has to be free: this machine has only one";
+        let why =
+            "one CPU is occupied for up to 20 ms at a time and another must stay free, but this machine has only one";
         return Err(SelfTestError::NoCpu(why.into()));
     }
     Ok((cpu, housekeeping))
 }
 
-/// Refuses to run if foreign programs run at or above the measuring thread's priority.
+/// Refuses to run if other programs run at or above the measuring thread's priority.
 fn alone(cpu: CpuId, scheduling: Scheduling) -> Result<(), SelfTestError> {
     let context = Context { scheduling, cpus: [cpu].into_iter().collect(), profile: Profile::ControlLoop };
     let finding = Rules::embedded().audit_one("rogue-rt-task", &Live::new(), &context, Offers::default());
@@ -120,7 +121,7 @@ impl Tested {
         let mut offset = GAP;
         let mut plan = Vec::new();
         for (n, size) in SIZES.iter().cycle().take(SIZES.len() * TIMES).enumerate() {
-            // At varying distances from a release.
+            // The delays start at varying distances from a release.
             let at = offset + Nanos(PERIOD.0 * (n as u64 % 5) / 5);
             plan.push(Delay { kind: Kind::Spinner, offset_ns: at.0 as i64, size: *size });
             offset = offset + GAP + *size;
@@ -128,7 +129,7 @@ impl Tested {
         self.run("spinner", offset + GAP, priority, plan)
     }
 
-    /// One delay across the boundary between warm-up and recording: it begins 2 ms before.
+    /// Injects one delay that begins 2 ms before the end of the warm-up and lasts into the recording.
     fn late_start(&mut self, priority: Priority) -> Result<(), SelfTestError> {
         let delay = Delay { kind: Kind::LateStart, offset_ns: -2_000_000, size: Nanos::from_millis(6) };
         self.run("late-start", GAP, priority, vec![delay])
@@ -146,7 +147,7 @@ impl Tested {
         Ok(())
     }
 
-    /// Forks while the engine runs: its thread's next write to each private page faults.
+    /// Forks while the engine runs, so that its thread's next write to each private page causes a page fault.
     fn faulting(&mut self) -> Result<(), SelfTestError> {
         limit("page-fault", GAP);
         let running = start(self.plan("page-fault", GAP)).map_err(|e| SelfTestError::Refused(e.to_string()))?;

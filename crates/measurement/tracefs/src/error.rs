@@ -1,7 +1,7 @@
 use std::io;
 use std::path::PathBuf;
 
-/// Each message ends with the remedy.
+/// Error of a tracefs operation. Each message ends with the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum TracefsError {
     #[error(
@@ -9,7 +9,7 @@ pub enum TracefsError {
          /sys/kernel/tracing (the kernel needs CONFIG_FTRACE)"
     )]
     NotMounted { own: String },
-    /// Not permitted by the file's mode or by kernel lockdown.
+    /// Access is denied by the mode of the file or by kernel lockdown.
     #[error("{path}: {source}; run as root (a locked-down kernel refuses root too: see /sys/kernel/security/lockdown)")]
     Denied { path: PathBuf, source: io::Error },
     /// The journal could not be written, so nothing was changed.

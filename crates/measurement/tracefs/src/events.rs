@@ -1,14 +1,14 @@
-/// `(system, name)`.
+/// Pairs of system and name.
 pub type EventSet = [(&'static str, &'static str)];
 
-/// Context switches, wakeups, their timers, and what threads wait for.
+/// Context switches, wakeups, their timers, and events that show what threads wait for.
 const WAKEUPS: &EventSet = &[
     ("sched", "sched_switch"),
     ("sched", "sched_stat_runtime"),
     ("sched", "sched_waking"),
     ("sched", "sched_migrate_task"),
     ("sched", "sched_pi_setprio"),
-    // Since 5.19; contended locks only.
+    // Since Linux 5.19, for contended locks only.
     ("lock", "contention_begin"),
     ("lock", "contention_end"),
     ("timer", "hrtimer_start"),
@@ -40,7 +40,7 @@ const INTERRUPTS: &EventSet = &[
 ];
 
 /// Events needed to follow the delay of a wakeup: context switches, wakeups, their timers, interrupts, idle states.
-/// Between a timer and the thread it wakes on an idle CPU, six events are recorded.
+/// From the expiry of a timer to the thread it wakes on an idle CPU, six events are recorded.
 pub const MINIMAL: &EventSet = &joined::<{ WAKEUPS.len() + INTERRUPTS.len() }>(WAKEUPS, INTERRUPTS);
 
 const ENDS: &EventSet = &[
@@ -51,7 +51,7 @@ const ENDS: &EventSet = &[
     ("power", "cpu_frequency"),
 ];
 
-/// [`MINIMAL`] plus ends of threads and timers, and frequencies.
+/// [`MINIMAL`], plus ends of threads and timers, and frequencies.
 pub const FULL: &EventSet = &joined::<{ MINIMAL.len() + ENDS.len() }>(MINIMAL, ENDS);
 
 /// What delimits and explains the cycles of a thread: its system calls, and all of [`MINIMAL`] but the CPU time of every
@@ -86,7 +86,7 @@ const fn joined<const N: usize>(first: &EventSet, second: &EventSet) -> [(&'stat
     all
 }
 
-/// Events of the osnoise and timerlat tracers that name sources of noise.
+/// Events of the osnoise and timerlat tracers that identify sources of noise.
 pub(crate) const NOISE: &EventSet = &[
     ("osnoise", "irq_noise"),
     ("osnoise", "softirq_noise"),
@@ -95,7 +95,7 @@ pub(crate) const NOISE: &EventSet = &[
     ("osnoise", "sample_threshold"),
 ];
 
-/// Vectors that normally do not interrupt a wakeup, and context switches.
+/// Interrupt vectors that normally do not affect a wakeup, and context switches.
 const STRAYS: &EventSet = &[
     ("sched", "sched_switch"),
     ("sched", "sched_stat_runtime"),
@@ -113,13 +113,13 @@ const STRAYS: &EventSet = &[
     ("irq_vectors", "deferred_error_apic_exit"),
 ];
 
-/// Events of everything that can take a CPU from a thread that never sleeps: other threads, and interrupts of every
-/// kind. No wakeups.
+/// Events that show what can take a CPU from a thread that never sleeps: other threads, and interrupts of every kind.
+/// Wakeups are not included.
 pub const INTERRUPTIONS: &EventSet = &joined::<{ INTERRUPTS.len() + STRAYS.len() }>(INTERRUPTS, STRAYS);
 
 pub const SYSTEM_CALLS: &EventSet = &[("raw_syscalls", "sys_enter")];
 
-/// Nothing can be explained without these.
+/// Events without which no wakeup can be explained.
 pub(crate) const NEEDED: [&str; 2] = ["sched_switch", "sched_waking"];
 
 #[cfg(test)]

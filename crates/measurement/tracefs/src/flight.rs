@@ -1,4 +1,4 @@
-//! A flight recorder: a ring buffer that the kernel overwrites until a window is cut out of it.
+//! A flight recorder: a ring buffer that the kernel overwrites, and from which windows are extracted.
 
 use crate::error::TracefsError;
 use crate::instance::{Instance, Statistics};
@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read};
 use std::path::PathBuf;
 
-/// Pages per CPU kept in memory after reading, since the next window may begin in them.
+/// Number of pages per CPU kept in memory after reading, because the next window may begin in them.
 const TAIL_PAGES: usize = 24;
 
 /// A window to save, in trace clock time.
@@ -16,7 +16,7 @@ const TAIL_PAGES: usize = 24;
 pub struct Cut {
     pub from_ns: u64,
     pub to_ns: u64,
-    /// The trace.dat to write, below the directory given to [`Flight::cut`]; replaces an existing file.
+    /// Path of the trace.dat to write, below the directory given to [`Flight::cut`]. An existing file is replaced.
     pub name: PathBuf,
 }
 
@@ -24,14 +24,15 @@ pub struct Cut {
 pub struct Kept {
     /// Number of pages of all CPUs.
     pub pages: u64,
-    /// CPUs on which the beginning of the window had been overwritten.
+    /// CPUs on which the start of the window had been overwritten.
     pub overwritten: Vec<u32>,
 }
 
-/// An instance whose buffer is read only to cut windows out of it.
+/// An instance whose buffer is read only to extract windows.
 #[derive(Debug)]
 pub struct Flight {
-    // Closed before the instance is removed: fields are dropped in declaration order.
+    // Declared first, because it must be closed before the instance is removed: fields are dropped in declaration
+    // order.
     pipes: Vec<Pipe>,
     instance: Instance,
     head: DatHead,
@@ -55,10 +56,10 @@ struct Page {
 }
 
 impl Flight {
-    /// Takes over an instance.
+    /// Takes ownership of an instance.
     ///
     /// # Errors
-    /// Its files cannot be opened; the instance is removed.
+    /// Its files cannot be opened. The instance is removed.
     pub fn new(instance: Instance) -> Result<Flight, TracefsError> {
         let head = instance.head()?;
         let layout = head.layout();
@@ -71,12 +72,12 @@ impl Flight {
         &self.instance
     }
 
-    /// Current tracer of the main trace; `nop` means none.
+    /// Current tracer of the top-level instance; `nop` means none.
     pub fn main_tracer(&self) -> Option<String> {
         self.instance.main_tracer()
     }
 
-    /// Event formats and facts for a trace.dat.
+    /// Event formats and facts for the head of a trace.dat.
     pub fn head(&self) -> &DatHead {
         &self.head
     }
@@ -92,11 +93,11 @@ impl Flight {
         })
     }
 
-    /// Saves windows of the recording. Everything up to the end of the last window is consumed, except the last pages:
-    /// later windows must begin after it.
+    /// Saves windows of the recording. Everything up to the end of the last window is consumed, except the last pages,
+    /// so later windows must begin after it.
     ///
     /// # Errors
-    /// A file could not be written; the others are complete.
+    /// A file could not be written. The others are complete.
     pub fn cut(&mut self, dir: &Dir, cuts: &[Cut]) -> io::Result<Vec<Kept>> {
         let cpus = self.pipes.last().map_or(0, |pipe| pipe.cpu + 1);
         let mut files = Vec::new();
@@ -115,7 +116,7 @@ impl Flight {
         files.into_iter().map(finish).collect()
     }
 
-    /// Passes on every page recorded since the last read until `until_ns`, CPU by CPU; keeps nothing.
+    /// Passes on every page recorded from the last read until `until_ns`, CPU by CPU, and keeps none.
     ///
     /// # Errors
     /// Reading failed.
@@ -133,6 +134,8 @@ impl Flight {
         Ok(())
     }
 
+    /// Removes the instance.
+    ///
     /// # Errors
     /// A list of what could not be removed.
     pub fn end(self) -> Result<(), Vec<String>> {
@@ -183,7 +186,7 @@ impl Pipe {
         self.tail.push(page);
     }
 
-    /// `None` if the buffer is empty.
+    /// Reads the next page; `None` if the buffer is empty.
     fn read(&mut self) -> io::Result<Option<Page>> {
         let mut bytes = vec![0; self.layout.page];
         let n = match self.file.read(&mut bytes) {
@@ -204,12 +207,12 @@ impl Pipe {
     }
 }
 
-/// RB_MISSED_EVENTS; RB_MISSED_STORED is the bit below. The length is in the lower bits.
+/// RB_MISSED_EVENTS. The bit below is RB_MISSED_STORED, and the lower bits are the length.
 const MISSED: u64 = 1 << 31;
 const MISSED_STORED: u64 = 3 << 30;
 const LENGTH: u64 = (1 << 27) - 1;
 
-/// Drops the unused end of a page: kept pages of 4 KiB for 50 bytes of data add up.
+/// Drops the unused end of a page, since pages of 4 KiB with 50 bytes of data would add up.
 fn trim(bytes: &mut Vec<u8>, commit: u64, layout: &Layout) {
     let counted = if commit & MISSED_STORED != 0 { 2 * layout.long } else { 0 };
     bytes.truncate(layout.data + (commit & LENGTH) as usize + counted);
@@ -220,7 +223,7 @@ fn trim(bytes: &mut Vec<u8>, commit: u64, layout: &Layout) {
 mod tests {
     use super::*;
 
-    /// A 32-bit program on a 64-bit kernel reads pages whose commit word has 8 bytes; no data may be dropped.
+    /// A 32-bit program on a 64-bit kernel reads pages whose commit word has 8 bytes. No data may be dropped.
     #[test]
     fn what_is_cut_off_depends_on_the_kernel_and_not_on_this_program() {
         for (long, ends) in [(4, 12 + 20), (8, 16 + 20)] {

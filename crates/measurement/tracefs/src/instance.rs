@@ -10,39 +10,38 @@ use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Events that this kernel lacks are skipped and reported.
+    /// Events to enable. Those that this kernel lacks are skipped and reported.
     pub events: &'static EventSet,
     /// Size of each CPU's buffer, KiB; `None`: derived from the machine's memory.
     pub buffer_kb: Option<u64>,
-    /// An additional tracer, such as `timerlat`.
+    /// Tracer to enable in addition, such as `timerlat`.
     pub tracer: Option<String>,
-    /// Filter on sched_switch (`next_prio < 100`) that also enables kernel stacks at the end of sections with
-    /// interrupts or preemption off, if the kernel supports them (CONFIG_STACKTRACE, Documentation/trace/events.rst,
-    /// "Event triggers"): at each timer interrupt of a busy CPU, and of the threads preempted by those that the filter
-    /// selects.
+    /// Filter on sched_switch (`next_prio < 100`). If set, kernel stacks are recorded that show where sections with
+    /// interrupts or preemption disabled end: at each timer interrupt of a busy CPU, and for threads preempted by those
+    /// that the filter selects. Requires CONFIG_STACKTRACE (Documentation/trace/events.rst, "Event triggers").
     pub stacks: Option<String>,
 }
 
-/// A private trace instance with enabled events. Removed on drop.
+/// A private trace instance with enabled events. It is removed on drop.
 #[derive(Debug)]
 pub struct Instance {
     folder: PathBuf,
     /// See [`Tracefs::place`].
     place: String,
     enabled: Vec<(&'static str, &'static str)>,
-    /// Events that this kernel does not have.
+    /// Requested events that this kernel lacks.
     missing: Vec<String>,
     buffer_kb: u64,
     tracer: Option<String>,
     lease: Option<Lease>,
 }
 
-/// `per_cpu/cpuN/stats`.
+/// Values of `per_cpu/cpuN/stats`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     pub entries: u64,
     pub overrun: u64,
-    /// Events lost because they occurred while another event was changing pages.
+    /// Number of events lost because they occurred while another event was changing pages.
     pub commit_overrun: u64,
     pub read: u64,
     pub dropped: u64,
@@ -57,10 +56,10 @@ impl Statistics {
 impl Instance {
     /// Creates an instance on CLOCK_MONOTONIC and enables its events; recording starts immediately.
     ///
-    /// Each write to tracefs costs the machine some milliseconds and interrupts all CPUs: not for use while measuring.
+    /// Each write to tracefs takes some milliseconds and interrupts all CPUs, so this is not for use while measuring.
     ///
     /// # Errors
-    /// The instance could not be created; nothing is left behind.
+    /// The instance could not be created. Nothing is left behind.
     pub fn create(tracefs: &Tracefs, journal: &Journal, config: &Config) -> Result<Instance, TracefsError> {
         if let Some(tracer) = &config.tracer {
             let available = tracefs.tracers()?;
@@ -77,7 +76,7 @@ impl Instance {
         fs::create_dir(&folder).map_err(TracefsError::on(&folder))?;
         let write = |name: &str, text: &str| write(&folder.join(name), text).map_err(on(name));
         write("trace_clock", "mono")?;
-        // The events contain the names; recording names by thread would slow down every context switch.
+        // The events contain the names. Recording names by thread would slow down every context switch.
         let _ = write("options/record-cmd", "0");
         let wanted = config.buffer_kb.unwrap_or_else(default_kb);
         if let Err(e) = write("buffer_size_kb", &wanted.to_string())
@@ -137,7 +136,7 @@ impl Instance {
         &self.place
     }
 
-    /// Events that this kernel does not have.
+    /// Requested events that this kernel lacks.
     pub fn missing(&self) -> &[String] {
         &self.missing
     }
@@ -156,8 +155,8 @@ impl Instance {
         write(&path, if on { "1" } else { "0" }).map_err(TracefsError::on(path))
     }
 
-    /// Records only those of an event's occurrences that pass a filter (Documentation/trace/events.rst, "Event
-    /// filtering"), and clears the buffer.
+    /// Records an event only if it passes a filter (Documentation/trace/events.rst, "Event filtering"), and clears the
+    /// buffer.
     ///
     /// # Errors
     /// The filter is refused, or the file cannot be written.
@@ -174,34 +173,34 @@ impl Instance {
         write(&path, if on { "1" } else { "0" }).map_err(TracefsError::on(path))
     }
 
-    /// Limits the instance to these CPUs: events on others are not recorded, and tracers with their own threads (hwlat)
-    /// stay on them.
+    /// Limits the instance to these CPUs. Events on other CPUs are not recorded, and the threads of a tracer (hwlat)
+    /// stay on these CPUs.
     ///
     /// # Errors
-    /// The file cannot be written: the CPU does not exist.
+    /// The file cannot be written, for example because the CPU does not exist.
     pub fn limit(&self, cpus: impl IntoIterator<Item = u32>) -> Result<(), TracefsError> {
         let path = self.folder.join("tracing_cpumask");
         write(&path, &mask(cpus)).map_err(TracefsError::on(path))
     }
 
-    /// Enables a tracer (`hwlat`), or disables all (`nop`). The kernel then clears the buffer.
+    /// Enables a tracer (`hwlat`), or disables any tracer (`nop`). The kernel then clears the buffer.
     ///
     /// # Errors
-    /// The kernel does not have the tracer, or another instance uses it (EBUSY).
+    /// The kernel lacks the tracer, or another instance uses it (EBUSY).
     pub fn tracer(&self, name: &str) -> Result<(), TracefsError> {
         let path = self.folder.join("current_tracer");
         write(&path, name).map_err(TracefsError::on(path))
     }
 
-    /// Enables a tracer whose output is read from the pages: without the events that [`Config::tracer`] adds, and after
-    /// everything is set up that it reads at its start.
+    /// Enables a tracer whose output is read from the pages. It does not add events as [`Config::tracer`] does, and
+    /// must be called after the settings that the tracer reads at its start are made.
     pub fn start_tracer(&mut self, name: &str) -> Result<(), TracefsError> {
         self.tracer(name)?;
         self.tracer = Some(name.to_owned());
         Ok(())
     }
 
-    /// The recording as text; the buffer is unchanged.
+    /// The recording as text. The buffer is unchanged.
     ///
     /// # Errors
     /// The file cannot be opened.
@@ -224,7 +223,7 @@ impl Instance {
         Some(statistics(&text))
     }
 
-    /// A CPU's pages, read without blocking.
+    /// The raw pages of a CPU, read without blocking.
     ///
     /// # Errors
     /// The file cannot be opened; EBUSY if another process reads it.
@@ -234,7 +233,7 @@ impl Instance {
         File::options().read(true).custom_flags(flags).open(&path).map_err(TracefsError::on(path))
     }
 
-    /// Everything needed to read a trace.dat without this kernel: fewer than 30 files, read once.
+    /// Everything needed to read a trace.dat without this kernel: fewer than 30 files, each read once.
     ///
     /// # Errors
     /// A format cannot be read.
@@ -249,7 +248,7 @@ impl Instance {
                 None => systems.push(((*system).to_owned(), vec![format])),
             }
         }
-        // A tracer's own output has events of the system ftrace.
+        // The output of a tracer consists of events of the system ftrace.
         let own = fs::read_dir(events.join("ftrace")).into_iter().flatten().flatten().map(|entry| entry.path());
         let own = own.filter(|path| self.tracer.is_some() || path.ends_with("print") || path.ends_with("kernel_stack"));
         let uname = rustix::system::uname();
@@ -265,13 +264,13 @@ impl Instance {
         })
     }
 
-    /// Current tracer of the main trace, which another program may have left enabled; `nop` means none.
+    /// Current tracer of the top-level instance, which another program may have left enabled; `nop` means none.
     pub fn main_tracer(&self) -> Option<String> {
         let main = self.folder.parent()?.parent()?;
         Some(fs::read_to_string(main.join("current_tracer")).ok()?.trim().to_owned())
     }
 
-    /// The longest latency that a latency tracer stored, as text with its header; `None` without such a tracer.
+    /// The longest latency recorded by a latency tracer, as text with its header; `None` without such a tracer.
     pub fn longest(&self) -> Option<Vec<u8>> {
         let tracer = self.tracer.as_deref()?;
         let latency = tracer.starts_with("wakeup") || tracer.ends_with("off");
@@ -298,11 +297,11 @@ fn unused(instances: &Path) -> PathBuf {
 
 fn write(path: &Path, text: &str) -> io::Result<()> {
     use std::io::Write;
-    // tracefs requires the text in one write, and no file may be created.
+    // tracefs requires the text in a single write, and no file may be created.
     File::options().write(true).open(path)?.write_all(text.as_bytes())
 }
 
-/// Format of tracing_cpumask: hexadecimal words of 32 bits, highest first, separated by commas.
+/// Formats a tracing_cpumask: hexadecimal words of 32 bits, highest first, separated by commas.
 fn mask(cpus: impl IntoIterator<Item = u32>) -> String {
     let mut words = vec![0u32];
     for cpu in cpus.into_iter().filter(|cpu| *cpu < 8192) {
@@ -318,8 +317,8 @@ fn number(path: &Path) -> Option<u64> {
     fs::read_to_string(path).ok()?.split_whitespace().next()?.parse().ok()
 }
 
-/// A 256th of the machine's memory divided by the number of CPUs, 512 KiB to 4 MiB each: at least half a second of a
-/// busy CPU's events.
+/// Default buffer size per CPU: a 256th of the machine's memory divided by the number of CPUs, 512 KiB to 4 MiB. It
+/// holds at least half a second of a busy CPU's events.
 fn default_kb() -> u64 {
     let info = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let total = info.lines().find_map(|l| l.strip_prefix("MemTotal:")?.split_whitespace().next()?.parse::<u64>().ok());
@@ -338,9 +337,9 @@ fn statistics(text: &str) -> Statistics {
     }
 }
 
-/// `header_page` and `header_event` return everything to the first read(2) and nothing to later ones
-/// (kernel/trace/trace_events.c, show_header). [`fs::read`] starts with 32 bytes and would therefore return a truncated
-/// description of the pages, without their size.
+/// Reads a file in one read(2): `header_page` and `header_event` return everything to the first read(2) and nothing to
+/// later ones (kernel/trace/trace_events.c, show_header). [`fs::read`] starts with 32 bytes and would therefore return
+/// a truncated description of the pages, without their size.
 fn read_at_once(path: &Path) -> io::Result<Vec<u8>> {
     const ROOM: usize = 1 << 16;
     let mut file = File::open(path)?;

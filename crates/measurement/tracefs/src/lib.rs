@@ -1,11 +1,11 @@
-//! A private trace instance of the running kernel (Documentation/trace/ftrace.rst, "Instances"): the events needed for
-//! explanations, on CLOCK_MONOTONIC, in a ring buffer that the kernel overwrites; windows of it are saved as trace.dat
-//! files.
+//! A private trace instance of the running kernel (Documentation/trace/ftrace.rst, "Instances"). It records the events
+//! needed for explanations, on CLOCK_MONOTONIC, in a ring buffer that the kernel overwrites. Windows of the buffer are
+//! saved as trace.dat files.
 //!
-//! Other users of tracing are not affected: the instance has its own buffer, events and tracer. It is journalled before
-//! it is created, and removed with its owner, or after kill -9 by the next start.
+//! Other users of tracing are not affected, because the instance has its own buffer, events and tracer. It is
+//! journalled before it is created, and removed when it is dropped, or after kill -9 by the next start.
 //!
-//! Architecture invariant: independent of what a late wakeup is; the caller names the times to keep.
+//! Architecture invariant: does not depend on the notion of a late wakeup; the caller specifies the times to save.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
@@ -24,19 +24,19 @@ pub use instance::{Config, Instance, Statistics};
 pub use mount::Tracefs;
 pub use uprobe::{UPROBE_GROUP, Uprobe};
 
-/// Undoes what killed processes left behind in tracefs or elsewhere; returns messages for the user.
+/// Undoes changes that killed processes left in tracefs or elsewhere. Returns messages for the user.
 pub fn recover() -> Vec<String> {
     let found = punctual_journal::Journal::of_user().recover();
     let mut said = Vec::new();
     for one in found {
         let whose = one.pid.map_or_else(|| "a killed process".to_owned(), |pid| format!("process {pid}"));
         said.extend(
-            one.undone.into_iter().map(|what| format!("restored what {whose} left when it was killed: {what}")),
+            one.undone.into_iter().map(|what| format!("undid a change that {whose} left when it was killed: {what}")),
         );
-        // One line for each process: each command prints it until the files are removed.
+        // Prints only one line for each process, because each command prints it until the files are removed.
         let more = one.failed.len().saturating_sub(1);
         let more = if more > 0 { format!(" (and {more} more of {whose})") } else { String::new() };
-        said.extend(one.failed.first().map(|what| format!("cannot restore what {whose} changed: {what}{more}")));
+        said.extend(one.failed.first().map(|what| format!("cannot undo a change of {whose}: {what}{more}")));
     }
     said
 }

@@ -12,8 +12,8 @@ pub struct Tracefs {
 }
 
 impl Tracefs {
-    /// The mounted tracefs, otherwise a detached mount of this process ([`tracefs::own`]), which exists until the
-    /// process ends and is in no mount table.
+    /// Finds the mounted tracefs, or creates a detached mount of this process ([`tracefs::own`]), which exists until
+    /// the process ends and is in no mount table.
     ///
     /// # Errors
     /// [`TracefsError::NotMounted`], [`TracefsError::Denied`].
@@ -26,7 +26,7 @@ impl Tracefs {
             Ok(root) => return Ok(Tracefs { root: root.into(), is_own: true }),
             Err(e) => e,
         };
-        // Last, because accessing it mounts it if debugfs is mounted.
+        // Tried last, because accessing it mounts it if debugfs is mounted.
         if let Some(root) = readable(Path::new("/sys/kernel/debug/tracing")) {
             return Ok(Tracefs::at(root));
         }
@@ -38,7 +38,7 @@ impl Tracefs {
         }
     }
 
-    /// A directory that looks like tracefs, for tests.
+    /// Uses a directory with the layout of tracefs, for tests.
     pub fn at(root: impl Into<PathBuf>) -> Tracefs {
         Tracefs { root: root.into(), is_own: false }
     }

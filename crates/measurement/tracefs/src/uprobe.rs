@@ -1,4 +1,4 @@
-//! Definitions of uprobes: Documentation/trace/uprobetracer.rst.
+//! Defines uprobes: Documentation/trace/uprobetracer.rst.
 
 use crate::error::TracefsError;
 use crate::mount::Tracefs;
@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 /// The group of all uprobes that this program defines.
 pub const UPROBE_GROUP: &str = "punctual";
 
-/// A uprobe that is defined and traps nobody until an event of it is opened. It is removed when dropped, after its
-/// events were closed; after kill -9 by the next start.
+/// A defined uprobe. It has no effect until an event of it is opened. It is removed on drop, which must come after its
+/// events are closed, or after kill -9 by the next start.
 #[derive(Debug)]
 pub struct Uprobe {
     id: u64,
@@ -41,7 +41,7 @@ impl Uprobe {
         if !events.exists() {
             return Err(TracefsError::NoEvent("uprobe_events".into()));
         }
-        // By a descriptor, since a path with a space or a colon cannot be written there.
+        // Uses a descriptor, because a path with a space or a colon is not possible here.
         let opened = File::open(file).map_err(TracefsError::on(file))?;
         let line = format!("p:{name} /proc/self/fd/{}:{offset:#x} {arguments}\n", opened.as_raw_fd());
         let lease = journal.lease(vec![Undo::RemoveUprobe { name: name.clone() }])?;
@@ -54,7 +54,7 @@ impl Uprobe {
         Ok(Uprobe { id, event, lease: Some(lease) })
     }
 
-    /// The id of its tracepoint.
+    /// ID of the tracepoint.
     pub fn id(&self) -> u64 {
         self.id
     }
@@ -67,7 +67,7 @@ impl Uprobe {
     /// Removes the definition.
     ///
     /// # Errors
-    /// Descriptions of what failed; the next start tries again.
+    /// Descriptions of failures. The next start tries again.
     pub fn remove(mut self) -> Result<(), Vec<String>> {
         self.lease.take().map_or(Ok(()), Lease::give_back)
     }

@@ -1,4 +1,4 @@
-//! The machine as a test bench: measures a block, applies and undoes a fix.
+//! Measures blocks on this machine, and applies and undoes fixes.
 
 use crate::choose::Prepared;
 use crate::options::{Options, Place, WORK};
@@ -16,15 +16,15 @@ pub(crate) struct Machine<'a> {
     pub prepared: &'a [Prepared],
     pub options: &'a Options,
     pub place: &'a Place<'a>,
-    /// Parent of the blocks' run directories.
+    /// Parent directory of the blocks' run directories.
     pub scratch: Scratch,
     pub begun: Instant,
     pub block: proof::Options,
     pub number: u64,
-    /// Total time of the last block.
+    /// Total duration of the last block.
     pub lasted: Duration,
     pub signal: Option<Sig>,
-    /// The journal's set that is on trial.
+    /// Set of the journal that is on trial.
     pub on_trial: Option<u64>,
 }
 
@@ -34,7 +34,7 @@ fn because(why: impl ToString) -> Stop {
 
 pub(crate) fn block_options(options: &Options) -> proof::Options {
     let last = &options.last;
-    // Each block may write the same amount, so that blocks are comparable.
+    // All blocks may write the same amount, so that they are comparable.
     let blocks = (options.max.0 / options.block.0.max(1)).max(1);
     proof::Options {
         duration: options.block,
@@ -47,14 +47,15 @@ pub(crate) fn block_options(options: &Options) -> proof::Options {
         write_cap: last.write_cap / blocks,
         trace: proof::Trace { when: When::Never, ..last.trace },
         sync: false,
-        // The changes during a block are this program's own.
+        // Changes are not checked, because those made during a block are this program's own.
         changes: None,
         ..last.clone()
     }
 }
 
 impl Machine<'_> {
-    /// Measures in a separate thread, which is moved to CPUs that are not measured; this thread keeps its affinity.
+    /// Measures in a separate thread, which is moved to CPUs that are not measured. The calling thread keeps its
+    /// affinity.
     fn measure(&mut self, options: &proof::Options) -> Result<Done, Stop> {
         if let Some(signal) = self.signal {
             return Err(because(signal.name()));
@@ -70,7 +71,7 @@ impl Machine<'_> {
                 measuring.map_err(|e| because(format!("cannot create the measuring thread: {e}; see `ulimit -u`")))?;
             measuring.join().map_err(|_| because("the measuring thread panicked"))
         });
-        // The name is never reused; the directory is removed as a whole at the end.
+        // The name is not reused, and the whole directory is removed at the end.
         let _ = self.scratch.dir().remove_all(&number);
         punctual_watchdog::unlimited();
         let done = measured?.map_err(because)?;
@@ -91,7 +92,7 @@ impl Machine<'_> {
         Journal::open(self.place.sys, self.place.folder).map_err(because)
     }
 
-    /// Applies the steps; the inner error says why none was applied.
+    /// Applies the steps of a fix. The inner error states why none was applied.
     fn make(&self, rule: &RulePlan) -> Result<Result<u64, String>, Stop> {
         let options = FixOptions { i_know: self.options.i_know, ..FixOptions::default() };
         let mut journal = self.journal()?;
@@ -135,7 +136,7 @@ impl Bench for Machine<'_> {
         self.number += 1;
         let number = self.number.to_string();
         let rate = (self.place.work)(&self.scratch.path().join(&number));
-        // The name is never reused; the directory is removed as a whole at the end.
+        // The name is not reused, and the whole directory is removed at the end.
         let _ = self.scratch.dir().remove_all(&number);
         Ok(rate)
     }
@@ -166,7 +167,7 @@ impl Bench for Machine<'_> {
         if self.number > 0 {
             self.has_time_for(Duration::from_nanos(last.duration.0))?;
         }
-        // Of full length unless a wakeup refutes a claim earlier.
+        // Uses the full length, unless a wakeup refutes a claim earlier.
         let check = proof::Options {
             until: Some(last.duration),
             claims: last.claims.clone(),

@@ -1,4 +1,4 @@
-//! Selects the audit's fixes that can be tried.
+//! Selects the fixes of the audit that can be tried.
 
 use crate::search::Candidate;
 use punctual_audit::{Context, Rules};
@@ -6,7 +6,7 @@ use punctual_fix::{Request, RulePlan, System, UnknownRule, armed, look, removes_
 use punctual_machine::Machine;
 use punctual_model::{Finding, State};
 
-/// Fixes that change the conditions of the measurement itself: blocks with and without them are not comparable.
+/// Fixes that change the conditions of the measurement, so that blocks with and without them are not comparable.
 const NEVER: &[(&str, &str)] = &[
     ("iso-present", "the measuring threads would have to move into the partition: apply it, then tune"),
     ("cpu-smt", "it removes measured CPUs: apply it, then tune"),
@@ -14,20 +14,20 @@ const NEVER: &[(&str, &str)] = &[
 
 pub struct Wanted<'a> {
     pub rules: &'a Rules,
-    /// The machine as the audit sees it.
+    /// The machine for the audit.
     pub machine: &'a dyn Machine,
-    /// The same machine, for changes.
+    /// The same machine, for making changes.
     pub sys: &'a dyn System,
     /// Purpose and CPUs of the audit.
     pub context: &'a Context,
-    /// Rules to try, whatever they interrupt; if empty, every FAIL and WARN.
+    /// Rules to try, even if their fix interrupts something. If empty, all rules with FAIL or WARN are tried.
     pub ids: &'a [String],
-    /// Also try fixes that interrupt something, or take something from other programs.
+    /// Also tries fixes that interrupt a service or take resources from other programs.
     pub disruptive: bool,
-    /// Persist helpful fixes across reboots.
+    /// Persists helpful fixes across reboots.
     pub persist: bool,
-    /// Names that a profile that is not built in may change besides latency settings; an empty name allows removing the
-    /// last protection against runaway real-time threads without a watchdog.
+    /// Names that a profile that is not built in may change, in addition to latency settings. An empty name permits
+    /// removing the last protection against runaway real-time threads without a watchdog.
     pub i_know: &'a [String],
 }
 
@@ -36,20 +36,22 @@ pub struct Wanted<'a> {
 pub struct Prepared {
     pub candidate: Candidate,
     pub on_trial: RulePlan,
-    /// The fix to apply if it helps, including files with `persist`.
+    /// The fix to apply if it helps, including persistent files if requested.
     pub to_stay: RulePlan,
 }
 
 #[derive(Clone, Debug, Default)]
 pub struct Chosen {
     pub prepared: Vec<Prepared>,
-    /// Rules that are not tried, with reasons.
+    /// Rules that are not tried, each with the reason.
     pub not_tried: Vec<(String, String)>,
 }
 
 impl Wanted<'_> {
+    /// Selects the fixes of these findings to try, with reasons for the others.
+    ///
     /// # Errors
-    /// A named rule is not among the findings.
+    /// A rule named by the user is not among the findings.
     pub fn choose(&self, findings: &[Finding]) -> Result<Chosen, UnknownRule> {
         let is_open = |finding: &&Finding| matches!(finding.state, State::Fail | State::Warn);
         let ids: Vec<String> = match (self.ids, self.disruptive) {
@@ -57,7 +59,7 @@ impl Wanted<'_> {
             (ids, _) => ids.to_vec(),
         };
         if ids.is_empty() && self.disruptive {
-            // Nothing is open; an empty list of names would select all open findings.
+            // There are no open findings, and an empty list of names would select all of them.
             return Ok(Chosen::default());
         }
         let on_trial = self.plan(&ids, false, findings)?;
@@ -104,7 +106,7 @@ impl Wanted<'_> {
         Some(why.unwrap_or_else(|| "already in effect".to_owned()))
     }
 
-    /// The changes in one line.
+    /// Summary of the changes in one line.
     fn what(&self, rule: &RulePlan) -> String {
         let changes = rule.steps.iter().filter_map(|step| look(self.sys, step).ok().flatten());
         let all: Vec<String> = changes.map(|change| change.to_string()).collect();

@@ -1,12 +1,12 @@
-//! Tunes a machine: each of the audit's fixes (`punctual-fix`) is measured in pairs with and without it
-//! (`punctual-proof`), and kept only if fresh pairs show that it helps.
+//! Tunes a machine. Each fix of the audit (`punctual-fix`) is measured in pairs of blocks with and without it
+//! (`punctual-proof`), and kept only if independent pairs show that it helps.
 //!
-//! [`Wanted::choose`] selects the fixes to try, [`seek`] tries them, [`conclude`] proves the result in a run of full
-//! length. The statistics and the order of trials are in [`search`], which has no side effects. See
+//! [`Wanted::choose`] selects the fixes to try, [`seek`] tries them, and [`conclude`] verifies the result in a run of
+//! full length. The statistics and the order of trials are in [`search`], which has no side effects. See
 //! docs/adr/0015-tune.md.
 //!
-//! Architecture invariant: prints nothing. Changes are made only through the journal of fixes, and one on trial is
-//! undone by [`seek`] or, if that is killed, at the program's next start.
+//! Architecture invariant: prints nothing. Changes are made only through the journal of fixes. A fix on trial is undone
+//! by [`seek`] or, if that is killed, at the program's next start.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]

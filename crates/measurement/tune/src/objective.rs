@@ -3,16 +3,16 @@ use punctual_units::Nanos;
 use std::fmt;
 use std::str::FromStr;
 
-/// The figure to minimise: of the worst CPU under the worst load, including skipped periods.
+/// The figure to minimise. It is taken from the worst CPU under the worst load, and includes skipped periods.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Objective {
     Max,
-    /// This quantile, 0 to 1; if the samples of a block do not resolve it, the largest latency.
+    /// A quantile, 0 to 1. If the samples of a block do not resolve it, the largest latency is used.
     Quantile(f64),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a figure of a block: write max, or a quantile such as p99.9")]
+#[error("`{0}` cannot be minimised: use max, or a quantile such as p99.9")]
 pub struct ObjectiveError(String);
 
 impl FromStr for Objective {
@@ -34,14 +34,14 @@ impl fmt::Display for Objective {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Objective::Max => f.write_str("largest latency"),
-            // Digits of a percentage beyond the sixth are rounding errors of binary fractions.
+            // Digits of the percentage beyond the sixth are rounding errors of binary fractions.
             Objective::Quantile(q) => write!(f, "p{}", (q * 1e8).round() / 1e6),
         }
     }
 }
 
 impl Objective {
-    /// The strictest figure of the claims; the largest latency without claims.
+    /// The strictest figure of the claims, or the largest latency if there are no claims.
     pub fn of_claims(claims: &[Claim]) -> Objective {
         let quantile = |claim: &Claim| match claim.quantity {
             Quantity::Max(_) | Quantity::NoneMissed | Quantity::Episodes { .. } => 1.0,

@@ -9,20 +9,20 @@ use std::time::Duration;
 
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The last run, which judges the claims. Blocks use its CPUs, policy, priority and period.
+    /// Options of the last run, which judges the claims. Blocks use its CPUs, policy, priority and period.
     pub last: proof::Options,
-    /// Measuring time of a block over all its loads.
+    /// Measuring time of a block, summed over its loads.
     pub block: Nanos,
     pub block_loads: Vec<String>,
-    /// Maximum time of the search, without the last run.
+    /// Maximum duration of the search, without the last run.
     pub max: Nanos,
     pub objective: Objective,
-    /// Allow removing the last protection against runaway real-time threads without a watchdog.
+    /// Permits removing the last protection against runaway real-time threads without a watchdog.
     pub i_know: bool,
 }
 
 impl Options {
-    /// Minimum time of a search that keeps `kept` of this number of candidates.
+    /// Minimum duration of a search that keeps `kept` of this number of candidates.
     pub fn least(&self, candidates: usize, kept: usize) -> Nanos {
         let loads = self.block_loads.len() as u64;
         let block = self.block.0 + loads * (self.last.warmup.0 + START_OF_A_LOAD.0);
@@ -35,14 +35,14 @@ impl Options {
 pub struct Place<'a> {
     pub sys: &'a dyn System,
     pub folder: &'a Path,
-    /// Judges one rule again; returns its state and sentence.
+    /// Evaluates one rule again. Returns its state and its sentence.
     pub judge: &'a dyn Fn(&str) -> Option<(State, String)>,
-    /// Measures throughput in 1/s for about [`WORK`] into this new directory; `None` if that fails.
+    /// Measures throughput in 1/s for about [`WORK`], in this new directory; `None` if that fails.
     pub work: &'a dyn Fn(&Path) -> Option<f64>,
 }
 
 /// Duration of a throughput measurement.
 pub const WORK: Duration = Duration::from_secs(1);
 
-/// Time of a block besides measuring: to start a load and check that it runs.
+/// Time needed per load in addition to measuring, to start it and check that it runs.
 const START_OF_A_LOAD: Nanos = Nanos::from_millis(300);

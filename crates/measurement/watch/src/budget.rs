@@ -1,4 +1,4 @@
-//! Limits how often traces are cut, and how much space they take.
+//! Limits how often traces are saved, and how much space they use.
 
 use crate::child::LARGEST_NOTE;
 use crate::keep::{self, RUNS};
@@ -9,18 +9,18 @@ use punctual_units::{CpuId, Nanos};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 
-/// New maxima of a CPU become increasingly rare: the n-th comes after about e^n times the time to the first. This limit
-/// only matters in a storm.
+/// Maximum number of traces saved in quick succession per CPU. New maxima of a CPU become increasingly rare (the n-th
+/// occurs after about e^n times the time to the first), so this limit matters only in a storm.
 const BURST_A_CPU: u32 = 16;
-/// Cutting and explaining a trace takes some 10 ms of CPU time, more if there are many events: this limits a burst to
-/// seconds, for any number of CPUs.
+/// Maximum number of traces saved in quick succession on all CPUs. Saving and explaining a trace takes some 10 ms of
+/// CPU time, more if it has many events, so this limits a burst to seconds.
 const MOST_AT_ONCE: u32 = 256;
 const EVERY: Nanos = Nanos::from_secs(5);
-/// Percentage of the space for all files that traces may fill; the rest is for what is written between two checks.
+/// Percentage of the total size limit that traces may use. The rest is for files written between two checks.
 const SHARE_PERCENT: u64 = 85;
 const DAY_NS: u64 = 86_400_000_000_000;
 
-/// Allows [`BURST_A_CPU`] at once for each CPU, and one every [`EVERY`] for all.
+/// Allows [`BURST_A_CPU`] traces at once for each CPU, and one every [`EVERY`] for all CPUs.
 pub(crate) struct Pace {
     burst: u32,
     tokens: u32,
@@ -34,7 +34,7 @@ impl Pace {
         Pace { burst, tokens: burst, since: Nanos::ZERO }
     }
 
-    /// Returns whether a trace is allowed now, and counts it if so.
+    /// Returns true if a trace is allowed now, and counts it in that case.
     pub fn may(&mut self, now: Nanos) -> bool {
         let earned = now.saturating_sub(self.since).0 / EVERY.0;
         if earned > 0 {
@@ -51,11 +51,11 @@ impl Pace {
 #[derive(Default)]
 pub(crate) struct Kept(VecDeque<Trace>);
 
-/// A window of the trace with its note.
+/// A saved window of the trace, with its note.
 pub(crate) struct Trace {
-    /// Name of the run directory, relative to the watch's directory.
+    /// Name of the run directory, relative to the watch directory.
     pub run: String,
-    /// Relative to the run directory.
+    /// Name of the file, relative to the run directory.
     pub file: String,
     pub late: Vec<LateWakeup>,
     bytes: u64,
@@ -77,13 +77,13 @@ impl Kept {
         self.0.iter().map(|trace| trace.bytes).sum()
     }
 
-    /// The trace of a wakeup.
+    /// The trace of a wakeup, if it is still on disk.
     pub fn of(&self, run: &str, cpu: CpuId, release_mono_ns: u64) -> Option<&Trace> {
         let has = |late: &LateWakeup| (late.cpu, late.release_mono_ns) == (cpu, release_mono_ns);
         self.0.iter().find(|trace| trace.run == run && trace.late.iter().any(has))
     }
 
-    /// Runs with the trace of a current maximum.
+    /// Run directories that contain the trace of a current maximum.
     pub fn current_runs(&self) -> BTreeSet<String> {
         let current = self.current();
         let all = self.0.iter().enumerate().filter(|(at, _)| current.contains(at));
@@ -104,7 +104,7 @@ impl Kept {
         largest.into_values().map(|(_, at)| at).chain(newest.into_values()).collect()
     }
 
-    /// Removes and returns the oldest superseded traces, until the rest fits or is current.
+    /// Removes and returns the oldest superseded traces, until the remaining ones fit or are current.
     pub fn over(&mut self, allowance: u64) -> Vec<Trace> {
         let (current, mut bytes) = (self.current(), self.bytes());
         let (mut gone, mut stays) = (Vec::new(), VecDeque::new());
@@ -120,7 +120,7 @@ impl Kept {
         gone
     }
 
-    /// Drops traces that were deleted with their run directory.
+    /// Drops traces that were deleted together with their run directory.
     pub fn only_in(&mut self, out: &Dir) {
         let mut there = BTreeMap::new();
         self.0.retain(|trace| {
@@ -138,7 +138,7 @@ impl Trace {
     }
 }
 
-/// The traces of a run directory, by time. Unreadable notes are skipped.
+/// The traces of a run directory in chronological order. Unreadable notes are skipped.
 fn traces(name: &str, run: &Dir) -> Vec<Trace> {
     let entries = run.dir("traces").and_then(|traces| traces.entries()).unwrap_or_default();
     let notes = entries.into_iter().map(|(name, _)| name).filter(|name| name.extension().is_some_and(|e| e == "json"));
@@ -152,7 +152,8 @@ fn traces(name: &str, run: &Dir) -> Vec<Trace> {
 }
 
 impl Ledger {
-    /// Bytes that traces may take now if they take `traces`: what is left by the other files, which grow with time.
+    /// Number of bytes that traces may use now, given that they use `traces`: the space left by the other files, which
+    /// grow with time.
     pub fn allowance(&self, traces: u64) -> u64 {
         let settings = &self.watch.settings;
         let elapsed_ns = punctual_measure::clocks().mono_ns.saturating_sub(self.watch.started.mono_ns);
@@ -164,8 +165,8 @@ impl Ledger {
     }
 }
 
-/// A day's share from the start; later the size of the series when this process began, plus what the time since then
-/// allows. Restarting the process repeatedly therefore gains nothing.
+/// Total size allowed: one day's share at the start; later the size of the series when this process started, plus the
+/// growth allowed for the time since. Restarting the process repeatedly therefore gains no space.
 fn allowed(day: u64, since_start: u64, at_start: u64) -> u64 {
     day.max(at_start.saturating_add(since_start))
 }
@@ -200,7 +201,7 @@ mod tests {
 
     #[test]
     fn superseded_traces_go_first_and_a_current_maximum_never() {
-        // CPU 0 had its largest latency before this process began; CPU 1 has one trace.
+        // CPU 0 had its largest latency before this process started; CPU 1 has one trace.
         let all = [(0, 900), (0, 100), (1, 50), (0, 200), (0, 300)];
         let traces = (0..).zip(all).map(|(at, (cpu, latency))| trace(1, cpu, at, latency, 100));
         let mut kept = Kept(traces.collect());
@@ -250,8 +251,8 @@ mod tests {
         assert_eq!(kept.bytes(), 0);
     }
 
-    /// Weeks on a noisy machine with occasional restarts: the files stay within the allowance plus the current maxima,
-    /// which are never deleted.
+    /// Simulates weeks on a noisy machine with occasional restarts. The files stay within the allowance plus the
+    /// current maxima, which are never deleted.
     #[test]
     fn weeks_stay_within_the_budget_and_keep_every_current_maximum() {
         const CPUS: u32 = 4;

@@ -1,5 +1,5 @@
-//! Explains a trace in a separate process, so that its memory is freed afterwards, and a trace that crashes it affects
-//! nothing else.
+//! Explains a trace in a separate process, so that its memory is freed afterwards, and a trace that causes a crash has
+//! no effect on the watch.
 
 use punctual_analyse::{Known, explain_capture};
 use punctual_directory::Dir;
@@ -22,7 +22,7 @@ pub(crate) const LARGEST_NOTE: u64 = 4 << 20;
 /// Explains a window in `run`, in a child process that has the directory as its standard input.
 ///
 /// # Errors
-/// The process could not be started, or how it ended.
+/// The process could not be started, or it failed; the text states how it ended.
 pub(crate) fn explain(run: &Dir, capture: &Capture, steal_rose: Option<bool>) -> Result<Vec<Explained>, String> {
     let mut command = Command::new("/proc/self/exe");
     let failed = |what: &str, e| format!("the trace could not be explained: cannot {what}: {e}");
@@ -51,10 +51,10 @@ enum Answer {
     Failed(String),
 }
 
-/// Main function of that process: explains a trace in the directory on standard input and prints the causes; `words`
+/// Main function of that process. Explains a trace in the directory on standard input, and prints the causes. `words`
 /// are the arguments after [`EXPLAIN_ARG`]. Returns the exit code.
 pub fn explain_main(mut words: impl Iterator<Item = OsString>) -> i32 {
-    // Neither the measurement nor the machine's work should have to wait for it.
+    // Runs at low priority, so that neither the measurement nor the application is delayed.
     let _ = rustix::process::nice(10);
     let _ = punctual_uapi::unblock_all();
     let (Some(root), Some(note), Some(steal)) = (words.next(), words.next(), words.next()) else { return 2 };

@@ -2,7 +2,7 @@ use punctual_measure::{CpuError, EngineError};
 use punctual_proof::ProofError;
 use std::path::PathBuf;
 
-/// Watching did not start, or could not continue.
+/// Error of a watch that could not start or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
     /// The options are invalid on this machine.
@@ -20,7 +20,7 @@ pub enum WatchError {
         /// The process that holds the lock, if known.
         pid: Option<u32>,
     },
-    #[error("{0} has no watch.json: name the directory that `punctual watch --out` named")]
+    #[error("{0} has no watch.json: give the directory that was passed to `punctual watch --out`")]
     NoWatch(PathBuf),
     #[error(
         "{path} has format `{found}`, but this program reads `{}`: use a newer punctual",
@@ -32,7 +32,7 @@ pub enum WatchError {
 }
 
 impl WatchError {
-    /// True for an error in the user's input (exit code 2), false for the environment (4).
+    /// True for an error in the user's input (exit code 2), false for an error of the environment (4).
     pub fn is_usage(&self) -> bool {
         !matches!(self, WatchError::Environment(_) | WatchError::Locked { .. })
     }

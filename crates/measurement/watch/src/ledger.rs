@@ -1,6 +1,6 @@
-//! State of the series and its files; the context thread delivers samples every few seconds.
+//! State of the series and its files. The context thread delivers samples every few seconds.
 //!
-//! A write error is reported once, counted, and retried with the next checkpoint: measuring continues.
+//! A write error is reported once, counted, and retried with the next checkpoint, while measuring continues.
 
 use crate::lines::Lines;
 use crate::notify::Notify;
@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Receives messages for the user, line by line.
+/// Receives messages for the user, one line at a time.
 pub type OnMessage = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// Minimum free space for closing a run directory, bytes.
@@ -34,27 +34,27 @@ pub(crate) struct Ledger {
     pub lines: Lines,
     pub notify: Notify,
     pub segment: Option<Open>,
-    /// CPUs to measure while they are online.
+    /// CPUs to measure when they are online.
     pub wanted: CpuList,
-    /// The segment should end: it is long enough, or other CPUs are online.
+    /// True if the segment should end, because it is long enough or the set of online CPUs has changed.
     pub renew: bool,
     /// Steal time of each CPU at the last checkpoint, in ticks.
     pub steal: Option<Vec<(CpuId, u64)>>,
     pub blocks: Blocks,
-    /// Size of all files when this process began, bytes.
+    /// Total size of the files when this process started, bytes.
     pub bytes_at_start: u64,
-    /// Size of the traces among them.
+    /// Size of the traces among these files.
     pub traces_at_start: u64,
     pub textfile: Textfile,
-    /// All released periods of the segments that this process has ended.
+    /// Histograms of all released periods in the segments that this process has ended.
     pub earlier: BTreeMap<CpuId, Histogram>,
-    /// Throttling within the current block, and the most recent temperatures.
+    /// Throttling within the current block, and the latest temperatures.
     pub thermal: ContextSample,
-    /// The most recent remark of the series, and the number of repetitions since.
+    /// The latest remark of the series, and the number of its repetitions.
     pub remarked: (String, u64),
-    /// Time (CLOCK_REALTIME) since which nothing is measured, and the reason.
+    /// CLOCK_REALTIME since which nothing is measured, and the reason.
     pub paused: Option<(u64, String)>,
-    /// CPUs lost in this segment, which are reported with every sample while they are away.
+    /// CPUs lost in this segment. Such a loss is reported with every sample until they return.
     pub away: BTreeSet<CpuId>,
 }
 
@@ -71,7 +71,8 @@ pub(crate) fn real_of(now: &Stamp, mono_ns: u64) -> u64 {
 }
 
 impl Ledger {
-    /// A remark for the user and the series. Repetitions, perhaps every few seconds for weeks, are only counted.
+    /// Adds a remark for the user and the series. Repetitions, which may occur every few seconds for weeks, are only
+    /// counted.
     pub fn note(&mut self, text: String) {
         if self.remarked.0 == text {
             self.remarked.1 += 1;
@@ -91,7 +92,7 @@ impl Ledger {
         }
     }
 
-    /// Records that nothing is measured from now on.
+    /// Records that measuring is interrupted.
     pub fn pause(&mut self, why: String) {
         let now = clocks().real_ns;
         self.paused.get_or_insert((now, why));
@@ -116,13 +117,13 @@ impl Ledger {
         self.renew = false;
     }
 
-    /// True if there is enough space to end the segment; otherwise it continues.
+    /// True if there is enough disk space to end the segment. Otherwise it continues.
     pub fn has_room(&self) -> bool {
         let free = rustix::fs::fstatvfs(&self.dir).ok().map(|stat| stat.f_bavail.saturating_mul(stat.f_frsize));
         self.watch.disk.failing.is_none() && free.is_none_or(|free| free >= LEAST_FREE)
     }
 
-    /// Ends the segment and writes its results to files. Returns what could not be written.
+    /// Ends the segment and writes its results to files. Returns write errors.
     pub fn end_segment(&mut self, ending: Ending) -> Option<String> {
         let mut open = self.segment.take()?;
         for (cpu, distribution) in &ending.outcome.distributions {
@@ -209,8 +210,8 @@ impl Ledger {
         self.watch.block = block_of(self.blocks.running());
     }
 
-    /// Ends a block: writes a line of the series, and its maxima with the throttling and temperatures meanwhile to the
-    /// run directory.
+    /// Ends a block: writes a line of the series, and adds its maxima, throttling and temperatures to the run
+    /// directory.
     fn end_block(&mut self, block: WatchBlock, maxima: &[BlockMaximum], mono_ns: u64) {
         let max_ns = block.max_ns.iter().map(|(cpu, max)| (*cpu, max.unwrap_or(0))).collect();
         let interval_ns = block.lasts_ns;
@@ -232,7 +233,7 @@ impl Ledger {
             }
             Event::Suspend { asleep_ns, .. } => {
                 self.watch.upsets.suspends += 1;
-                format!("the machine slept for {}", Nanos(*asleep_ns))
+                format!("the machine was suspended for {}", Nanos(*asleep_ns))
             }
             Event::CpuLost { cpu, text, .. } if self.away.insert(*cpu) => {
                 self.watch.upsets.cpus_lost += 1;
@@ -246,7 +247,7 @@ impl Ledger {
         }
     }
 
-    /// Writes everything; a failure is reported when it begins and when it ends.
+    /// Writes everything. A failure is reported when it begins and when it ends.
     pub fn checkpoint(&mut self) {
         self.watch.updated = clocks();
         self.watch.cost = own::cost();
@@ -265,7 +266,7 @@ impl Ledger {
         self.steal = steal_ticks();
     }
 
-    /// Returns what could not be written.
+    /// Writes all files. Returns the first error.
     fn write(&mut self) -> Option<String> {
         let mut failed = self.segment.as_mut().and_then(|open| open.flush(self.sync));
         if let Err(e) = self.lines.write(self.sync) {
@@ -297,7 +298,7 @@ impl Ledger {
         written.err().map(|e| e.to_string())
     }
 
-    /// Checks whether other CPUs have to be measured.
+    /// Checks whether the set of online CPUs has changed.
     fn look_at_cpus(&mut self) {
         let Some(online) = own::online() else { return };
         let measured = self.segment.as_ref().map(|open| open.cells.iter().map(|(cpu, _)| *cpu).collect::<CpuList>());
@@ -315,7 +316,7 @@ impl Ledger {
     }
 }
 
-/// Combines blocks of the same period; `None` if there are none.
+/// Combines the maxima of blocks of the same interval; `None` if there are none.
 fn block_of(maxima: &[BlockMaximum]) -> Option<WatchBlock> {
     let from = maxima.iter().map(|block| block.from_mono_ns).min()?;
     let to = maxima.iter().map(|block| block.to_mono_ns).max()?;

@@ -1,8 +1,9 @@
-//! Watches a machine for weeks at less than 1 % of its CPU time: one measuring thread per CPU; run directories of six
-//! hours, of which the oldest are deleted; the maximum latency of each CPU in every five minutes, kept forever (OSADL's
-//! long-term view); every new maximum explained by a window of the trace. Reference: docs/watch.md.
+//! Watches a machine for weeks with less than 1 % of its CPU time. One thread per CPU measures into run directories of
+//! six hours, of which the oldest are deleted. The maximum latency of each CPU in every five minutes is kept
+//! permanently (as in OSADL's long-term plots), and every new maximum is explained by a window of the trace. Reference:
+//! docs/watch.md.
 //!
-//! Survives kill -9 (the next start continues the series), signals, a full disk, steps of the wall clock and CPU
+//! The series survives kill -9 (the next start continues it), signals, a full disk, steps of the wall clock, and CPU
 //! hotplug.
 //!
 //! Architecture invariant: prints nothing; messages for the user are passed to [`OnMessage`]. Disk space and memory are

@@ -1,4 +1,4 @@
-//! `series.jsonl`: a line per block, new maximum or gap. Survives a full disk; its size is bounded.
+//! `series.jsonl`: one line per block, new maximum or gap. It survives a full disk, and its size is limited.
 
 use punctual_directory::{Dir, Error};
 use punctual_model::WatchLine;
@@ -7,9 +7,9 @@ use std::io::{self, Write};
 
 pub(crate) const SERIES: &str = "series.jsonl";
 pub(crate) const OLD: &str = "series.old.jsonl";
-/// Size at which a new file is started, bytes: 4 months with 120 bytes per block of two CPUs.
+/// Size at which a new file is started, bytes. This is about 4 months with 120 bytes per block of two CPUs.
 const LARGEST: u64 = 4 << 20;
-/// Maximum number of lines waiting for disk space: two weeks of blocks.
+/// Maximum number of lines waiting for disk space, which is two weeks of blocks.
 const MOST_WAITING: usize = 4096;
 
 pub(crate) struct Lines {
@@ -23,7 +23,7 @@ impl Lines {
         Lines { dir, waiting: VecDeque::new(), lost: 0 }
     }
 
-    /// If too many lines wait, the oldest is dropped and counted.
+    /// Adds a line. If too many lines are waiting, the oldest is dropped and counted.
     pub fn push(&mut self, line: &WatchLine) {
         let Ok(mut text) = serde_json::to_vec(line) else { return };
         text.push(b'\n');
@@ -41,7 +41,7 @@ impl Lines {
     /// Writes the waiting lines: each line completely or not at all.
     ///
     /// # Errors
-    /// The remaining lines continue to wait.
+    /// The remaining lines stay in the queue.
     pub fn write(&mut self, sync: bool) -> io::Result<()> {
         if self.waiting.is_empty() {
             return Ok(());
@@ -54,7 +54,7 @@ impl Lines {
                 (file, length) = (self.dir.append(SERIES)?, 0);
             }
             if let Err(e) = file.write_all(line) {
-                // Half a line would damage the next one; truncating needs no space.
+                // A partial line would damage the next one. Truncating needs no disk space.
                 let _ = file.set_len(length);
                 return Err(e);
             }
@@ -65,7 +65,7 @@ impl Lines {
     }
 }
 
-/// Truncates a line that a kill left incomplete. Returns the number of bytes dropped.
+/// Truncates a partial line left by a kill. Returns the number of bytes removed.
 ///
 /// # Errors
 /// The file exists but cannot be read or truncated.
@@ -77,7 +77,7 @@ pub(crate) fn repair(dir: &Dir) -> Result<u64, Error> {
     let whole = content.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     if whole < content.len() {
         let cut = dir.update(SERIES)?.set_len(whole as u64);
-        cut.map_err(|source| Error::Io { doing: "cut", path: dir.path().join(SERIES), source })?;
+        cut.map_err(|source| Error::Io { doing: "truncate", path: dir.path().join(SERIES), source })?;
     }
     Ok((content.len() - whole) as u64)
 }
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn lines_wait_for_room_and_the_oldest_are_lost_and_counted() {
         let (folder, dir) = folder();
-        // Like a full disk: the file cannot be created.
+        // As on a full disk, the file cannot be created.
         fs::create_dir(folder.path().join(SERIES)).unwrap();
         let mut lines = Lines::new(dir);
         (0..MOST_WAITING as u64 + 3).for_each(|n| lines.push(&note(n)));
@@ -130,7 +130,7 @@ mod tests {
         assert!(text.lines().all(|line| serde_json::from_str::<WatchLine>(line).is_ok()) && text.lines().count() == 2);
     }
 
-    /// logrotate(8), by renaming and by `copytruncate`.
+    /// Rotates files as logrotate(8) does, by renaming and with `copytruncate`.
     #[test]
     fn a_rotated_series_goes_on_in_a_new_file_and_no_line_is_lost() {
         let (folder, dir) = folder();

@@ -1,15 +1,15 @@
-//! sd_notify(3): one datagram per message.
+//! Notifications to systemd (sd_notify(3)): one datagram per message.
 
 use std::ffi::{OsStr, OsString};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
-/// Without a socket unless systemd started this process.
+/// The socket and address of systemd; `None` if systemd did not start this process.
 pub(crate) struct Notify(Option<(UnixDatagram, SocketAddr)>);
 
 impl Notify {
-    /// `socket` is $NOTIFY_SOCKET: a path, or after an `@` a name in the abstract namespace.
+    /// Creates a notifier. `socket` is $NOTIFY_SOCKET: a path, or `@` followed by a name in the abstract namespace.
     pub fn new(socket: Option<&OsString>) -> Notify {
         let address = |name: &OsStr| match name.as_bytes() {
             [b'@', rest @ ..] => SocketAddr::from_abstract_name(rest).ok(),
@@ -18,7 +18,7 @@ impl Notify {
         Notify(socket.and_then(|name| address(name)).and_then(|to| Some((UnixDatagram::unbound().ok()?, to))))
     }
 
-    /// Errors are ignored: they are no reason to stop measuring.
+    /// Sends a message. Errors are ignored, because they are no reason to stop measuring.
     pub fn send(&self, message: &str) {
         if let Some((socket, to)) = &self.0 {
             let _ = socket.send_to_addr(message.as_bytes(), to);

@@ -7,15 +7,15 @@ use std::str::FromStr;
 
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Directory of the series; an existing series is continued.
+    /// Directory of the series. An existing series is continued.
     pub out: PathBuf,
     pub command: Vec<String>,
-    /// Policy of the measuring threads; if set, a refusal is an error.
+    /// Policy of the measuring threads. If set, a refusal is an error.
     pub policy: Option<Policy>,
-    /// Priority of the measuring threads; if set, a refusal is an error.
+    /// Priority of the measuring threads. If set, a refusal is an error.
     pub priority: Option<Priority>,
     pub period: Nanos,
-    /// CPUs to measure; `None`: all allowed ones.
+    /// CPUs to measure; `None`: all allowed CPUs.
     pub cpus: Option<CpuList>,
     /// How the releases of several CPUs are aligned.
     pub alignment: Alignment,
@@ -25,18 +25,18 @@ pub struct Options {
     /// Number or total size of run directories to keep.
     pub keep: Keep,
     pub trace: Trace,
-    /// Minimum latency of new maxima that are traced.
+    /// Latency from which new maxima are traced.
     pub trace_above: Nanos,
-    /// File for Prometheus' textfile collector.
+    /// File for the textfile collector of Prometheus' node exporter.
     pub textfile: Option<PathBuf>,
     pub textfile_every: Nanos,
-    /// `None`: until a signal arrives.
+    /// Duration of the watch; `None`: until a signal arrives.
     pub duration: Option<Nanos>,
     /// Maximum growth of all files per CPU and day.
     pub bytes_a_cpu_and_day: u64,
-    /// Sync checkpoints to disk (fsync), so that they survive a power failure.
+    /// Syncs checkpoints to disk (fsync), so that they survive a power failure.
     pub sync: bool,
-    /// $NOTIFY_SOCKET of systemd.
+    /// $NOTIFY_SOCKET, set by systemd.
     pub notify_socket: Option<OsString>,
     /// CLOCK_MONOTONIC when the program started.
     pub started_mono: Nanos,
@@ -49,7 +49,7 @@ pub enum Keep {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is neither a number of run directories (500) nor a size (64M, 2G); the least is 1")]
+#[error("`{0}` is neither a number of run directories (500) nor a size (64M, 2G); the minimum is 1")]
 pub struct KeepError(String);
 
 impl FromStr for Keep {
@@ -68,7 +68,7 @@ impl FromStr for Keep {
     }
 }
 
-/// Parses a number of bytes: `64M`, `1500k`, `1000000`; the letters are powers of 1024.
+/// Parses a number of bytes, such as `64M`, `1500k` or `1000000`. The letters are powers of 1024.
 pub fn size(text: &str) -> Option<u64> {
     let text = text.trim();
     let (digits, shift) = match text.chars().last()? {

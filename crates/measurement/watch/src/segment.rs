@@ -11,25 +11,26 @@ use punctual_units::{CpuId, Nanos};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// ID of the only phase; its load is whatever the machine does.
+/// ID of the only phase. Its load is the machine's usual work.
 pub(crate) const PHASE: &str = "1-watch";
 const LOAD: &str = "watch";
-/// Keeps checkpoints small. No space is reserved: if a run directory has no space at its end, its segment continues.
+/// Keeps checkpoints small. No space is reserved: if there is not enough space to end a run directory, its segment
+/// continues.
 const DISK: DiskUse = DiskUse { segment_bytes: 16 << 10, reserve_bytes: 0, compact: true };
 pub(crate) const WORST: usize = 8;
 
 pub(crate) struct Open {
-    /// Name relative to the watch's directory.
+    /// Name of the run directory, relative to the watch directory.
     pub name: String,
-    /// Directory of the watch.
+    /// The watch directory.
     dir: Dir,
     pub phase: Phase,
-    /// CLOCK_MONOTONIC at which the segment is long enough.
+    /// CLOCK_MONOTONIC at which the segment has its full length.
     pub due_mono: Nanos,
     pub cells: Vec<(CpuId, Arc<Cell>)>,
-    /// Periods of the whole series that ran and that were skipped before this segment.
+    /// For each CPU, the number of periods of the series that ran and that were skipped before this segment.
     pub base: BTreeMap<CpuId, (u64, u64)>,
-    /// `None` while the directory cannot be created.
+    /// Writer of the run directory; `None` as long as the directory cannot be created.
     pub writer: Option<Writer>,
     run: Run,
     gaps: u64,
@@ -46,8 +47,8 @@ pub(crate) struct Ending {
 }
 
 impl Open {
-    /// `base`: periods that ran and that were skipped before. If the directory cannot be created, every checkpoint
-    /// retries.
+    /// Begins a segment. `base`: periods that ran and that were skipped before. If the directory cannot be created,
+    /// every checkpoint retries.
     pub fn begin(
         dir: &Dir,
         options: &Options,
@@ -67,7 +68,7 @@ impl Open {
         let due_mono = running.start + options.segment;
         let (dir, cells) = (dir.clone(), running.cells());
         let mut open = Open { name, dir, phase, due_mono, cells, base, writer: None, run, gaps: 0 };
-        // The next checkpoint reports a failure.
+        // A failure is reported by the next checkpoint.
         let _ = open.create(options.sync);
         open
     }
@@ -86,7 +87,7 @@ impl Open {
                 writer.take_failure()
             }
             None => {
-                // The remains of a failed attempt would block the next one.
+                // The remains of a failed attempt would make the next one fail.
                 let _ = self.dir.remove_all(&self.name);
                 self.create(sync).err().map(|e| e.to_string())
             }
@@ -112,7 +113,7 @@ pub(crate) fn finish(open: Open, mut writer: Writer, ending: Ending) -> Result<(
     run.cost = Some(cost);
     run.notes.extend(outcome.notes);
     if open.gaps > 0 {
-        run.notes.push(format!("{} checkpoints could not be written meanwhile; no sample is missing", open.gaps));
+        run.notes.push(format!("{} checkpoints could not be written; no sample is missing", open.gaps));
     }
     writer.finish()?;
     if captures.is_empty() && explained.is_empty() {

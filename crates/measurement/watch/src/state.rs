@@ -1,4 +1,4 @@
-//! `watch.json` and the directory of a series: locks, begins, continues.
+//! `watch.json` and the directory of a series: locks the directory, and begins or continues the series.
 
 use crate::error::WatchError;
 use crate::lines::{self, Lines};
@@ -11,11 +11,11 @@ use punctual_units::{CpuList, Scheduling};
 use std::path::Path;
 
 pub(crate) const STATE: &str = "watch.json";
-/// Size limit, bytes; a CPU takes about a kilobyte.
+/// Size limit, bytes. A CPU uses about a kilobyte.
 const LARGEST: u64 = 16 << 20;
 
-/// Creates the directory if it is missing and locks it: no other process may write to it while the returned [`Dir`] is
-/// open.
+/// Creates the directory if it is missing, and locks it. No other process can write to it as long as the returned
+/// [`Dir`] is open.
 pub(crate) fn take(out: &Path) -> Result<Dir, WatchError> {
     let dir = Dir::create(out, Whose::Results)?;
     match dir.lock(true) {
@@ -23,7 +23,7 @@ pub(crate) fn take(out: &Path) -> Result<Dir, WatchError> {
             let pid = read(&dir).ok().flatten().map(|watch| watch.pid);
             Err(WatchError::Locked { path: out.to_owned(), pid })
         }
-        // A file system without locks: the user has to avoid running two at once.
+        // The file system does not support locks, so the user must not start a second watch.
         _ => {
             dir.remove_stale_drafts();
             Ok(dir)
@@ -31,7 +31,7 @@ pub(crate) fn take(out: &Path) -> Result<Dir, WatchError> {
     }
 }
 
-/// `None` if there is no series yet.
+/// Reads the state; `None` if there is no series yet.
 pub(crate) fn read(out: &Dir) -> Result<Option<Watch>, WatchError> {
     #[derive(serde::Deserialize)]
     struct Head {
@@ -84,16 +84,16 @@ pub(crate) fn begin(options: &Options, scheduling: Scheduling, cpus: &CpuList) -
     }
 }
 
-/// Continues an earlier series in the same directory: its maxima and counts are kept, and the unmeasured time in
-/// between becomes a line. Returns remarks.
+/// Continues an earlier series in the same directory. Its maxima and counts are kept, and a line records the time that
+/// was not measured. Returns remarks.
 ///
 /// # Errors
-/// The series has a future format; it is not changed.
+/// The series has a future format. It is not changed.
 pub(crate) fn resume(out: &Dir, watch: &mut Watch, lines: &mut Lines) -> Result<Vec<String>, WatchError> {
     let mut notes = Vec::new();
     match lines::repair(out) {
         Ok(0) => {}
-        Ok(n) => notes.push(format!("an incomplete line of {n} bytes was removed from {}", lines::SERIES)),
+        Ok(n) => notes.push(format!("a partial line of {n} bytes was removed from {}", lines::SERIES)),
         Err(e) => return Err(WatchError::Damaged { path: out.path().join(lines::SERIES), why: e.to_string() }),
     }
     let before = match read(out) {
@@ -125,7 +125,9 @@ fn continued(before: Watch, watch: &mut Watch, lines: &mut Lines) -> String {
         Some(EndedBy::Duration) => "ended as planned".into(),
         Some(EndedBy::Error { text }) => format!("ended: {text}"),
         Some(EndedBy::Unknown) => "ended for an unknown reason".into(),
-        Some(EndedBy::Killed) | None if before.boot_id != watch.boot_id => "the machine went down".into(),
+        Some(EndedBy::Killed) | None if before.boot_id != watch.boot_id => {
+            "the machine was shut down or crashed".into()
+        }
         Some(EndedBy::Killed) | None => "killed".into(),
     };
     let (from_real_ns, to_real_ns) = (before.updated.real_ns, watch.started.real_ns);
@@ -138,11 +140,11 @@ fn continued(before: Watch, watch: &mut Watch, lines: &mut Lines) -> String {
     format!("continuing an earlier series ({why}): {} not measured", gap(&before.updated, watch))
 }
 
-/// Length of the unmeasured time; the wall clock may have been set meanwhile.
+/// Length of the time that was not measured. The wall clock may have been set in between.
 fn gap(before: &Stamp, watch: &Watch) -> String {
     match watch.started.real_ns.checked_sub(before.real_ns) {
         Some(ns) => punctual_units::Nanos(ns).to_string(),
-        None => "an unknown time (the wall clock was set back since)".into(),
+        None => "an unknown time (the wall clock was set back)".into(),
     }
 }
 

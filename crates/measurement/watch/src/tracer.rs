@@ -1,8 +1,8 @@
 //! Saves a window of the trace for every new maximum of a CPU, and explains it.
 //!
-//! A measuring thread that is later than ever since the start rings a bell ([`Cell::watch`]), which wakes an ordinary
-//! thread that cuts the window out and has it explained by a separate process. The rate is limited ([`Pace`]): skipped
-//! maxima are counted and reported.
+//! A measuring thread whose latency exceeds all since the start signals an eventfd ([`Cell::watch`]). This wakes an
+//! ordinary thread, which saves the window and has a separate process explain it. The rate is limited ([`Pace`]);
+//! skipped maxima are counted and reported.
 
 use crate::budget::{Kept, Pace};
 use crate::child;
@@ -20,16 +20,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// At the beginning of a segment wakeups settle.
+/// Settling time at the start of a segment, in which many wakeups are new maxima.
 const SETTLE: Duration = Duration::from_millis(50);
-/// Number of complete causes kept per segment.
+/// Number of complete explanations kept per segment.
 const EXPLAINED: usize = 6;
-/// Time that the end of a segment waits for a running explanation.
+/// Maximum time that the end of a segment waits for a running explanation.
 const PATIENCE: Duration = Duration::from_millis(300);
-/// The reason given for a maximum without a trace in a storm.
+/// Reason reported for a maximum without a trace if there were too many.
 const TOO_MANY: &str = "not traced: too many new maxima at once";
 
-/// Interval of additional checks in case a ring was lost (a security filter that denies writes to an eventfd).
+/// Interval of additional checks, in case a signal was lost (a security filter that denies writes to an eventfd).
 const UNRUNG: Nanos = Nanos(2_000_000_000);
 
 pub(crate) struct Tracer {
@@ -41,12 +41,12 @@ pub(crate) struct Tracer {
 
 enum Order {
     Watch(Watched),
-    /// The segment has ended: answer with its saved traces.
+    /// The segment has ended. The tracer answers with the traces saved in it.
     End(SyncSender<Yield>),
 }
 
 pub(crate) struct Watched {
-    /// Name of the run directory, relative to the watch's directory.
+    /// Name of the run directory, relative to the watch directory.
     pub name: String,
     pub phase: String,
     pub cells: Vec<(CpuId, i32, Arc<Cell>)>,
@@ -60,6 +60,8 @@ pub(crate) struct Yield {
 }
 
 impl Tracer {
+    /// Starts the tracer's thread.
+    ///
     /// # Errors
     /// The thread cannot be created.
     pub fn start(cutter: Cutter, bell: Bell, ledger: Arc<Mutex<Ledger>>) -> std::io::Result<Tracer> {
@@ -93,7 +95,7 @@ impl Tracer {
         self.bell.ring();
     }
 
-    /// Ends the segment; returns its saved traces, unless that takes too long.
+    /// Ends the segment. Returns its saved traces, unless that takes too long.
     pub fn end_segment(&self) -> Yield {
         let (answer, answered) = sync_channel(1);
         let _ = self.orders.send(Order::End(answer));
@@ -101,7 +103,7 @@ impl Tracer {
         answered.recv_timeout(PATIENCE).unwrap_or_default()
     }
 
-    /// Ends tracing and removes the instance; returns a message if something could not be removed.
+    /// Ends tracing and removes the instance. Returns a message if something could not be removed.
     pub fn end(self) -> Option<String> {
         self.stop.store(true, Relaxed);
         self.bell.ring();
@@ -115,7 +117,7 @@ struct Worker {
     inbox: Receiver<Order>,
     stop: Arc<AtomicBool>,
     ledger: Arc<Mutex<Ledger>>,
-    /// The worst examined wakeup of each CPU since the start.
+    /// For each CPU, the worst wakeup examined since the start.
     worst: BTreeMap<CpuId, u64>,
     pace: Pace,
     kept: Kept,
@@ -151,7 +153,7 @@ impl Worker {
                 self.cutter.begin_log();
                 self.events_before = self.cutter.recorded();
                 (self.watched, self.result, self.count) = (Some(watched), Yield::default(), 0);
-                // The previous segment's results have been written.
+                // The results of the previous segment have been written, so its space is known.
                 self.make_room();
                 self.look();
             }
@@ -166,13 +168,13 @@ impl Worker {
         }
     }
 
-    /// Makes the next wakeup of a CPU ring that is later than all before.
+    /// Makes the next wakeup of each CPU that is later than all before signal this thread.
     fn arm(&self) {
         let floor = self.ledger().watch.settings.trace_above_ns.0;
         for (cpu, _, cell) in self.watched.iter().flat_map(|watched| &watched.cells) {
             let worst = self.worst.get(cpu).copied().unwrap_or(0).max(floor);
             cell.watch(worst);
-            // Wakeups between the check and arming.
+            // Handles wakeups between the check and the arming.
             if cell.worst().first().is_some_and(|kept| kept.latency > worst) {
                 self.bell.ring();
             }
@@ -183,7 +185,7 @@ impl Worker {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// New maxima that are complete, each larger than the one before.
+    /// Completed new maxima, each larger than the previous one.
     fn new_maxima(&mut self, floor: u64) -> Vec<LateWakeup> {
         let now = monotonic().0;
         let mut new = Vec::new();
@@ -267,10 +269,10 @@ impl Worker {
             };
             self.book(late, verdict);
         }
-        // Timelines take more space than everything else, and a saved trace contains them.
+        // Timelines are omitted, because they use most of the space and can be computed from the saved trace.
         let slim = explained.unwrap_or_default().into_iter().map(|one| Explained { timeline: None, ..one });
         self.result.explained.extend(slim);
-        // The others are superseded; their sentences are in the series.
+        // Other explanations are superseded. Their sentences are in the series.
         self.result.explained.sort_by_key(|one| std::cmp::Reverse(one.latency_ns));
         self.result.explained.truncate(EXPLAINED);
         self.kept.add(name, run, &capture);
@@ -278,7 +280,7 @@ impl Worker {
         self.make_room();
     }
 
-    /// Deletes superseded traces if all files together take too much space.
+    /// Deletes superseded traces if the total size of all files is too large.
     fn make_room(&mut self) {
         let dir = self.ledger().dir.clone();
         self.kept.only_in(&dir);
@@ -314,14 +316,14 @@ impl Worker {
             segment: self.watched.as_ref().map(|watched| watched.name.clone()),
             verdict,
             why_not,
-            // The note names the wakeup as long as a trace exists.
+            // The note identifies the wakeup as long as the trace exists.
             trace: None,
         };
         ledger.maximum(maximum);
     }
 }
 
-/// True if a CPU of these wakeups lost time to a hypervisor since the last checkpoint.
+/// True if the CPU of one of these wakeups lost time to a hypervisor since the last checkpoint; `None` if unknown.
 fn steal_rose(before: Option<&[(CpuId, u64)]>, capture: &Capture) -> Option<bool> {
     let now = steal_ticks()?;
     let of = |all: &[(CpuId, u64)], cpu| all.iter().find(|(c, _)| *c == cpu).map(|(_, ticks)| *ticks);

@@ -1,4 +1,4 @@
-//! Events of weeks, simulated in milliseconds.
+//! Simulates the events of weeks in milliseconds.
 
 use crate::ledger::Ledger;
 use crate::lines::SERIES;
@@ -13,7 +13,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-/// A ledger without a segment, and the messages to the user from then on.
+/// A ledger without a segment, and the messages that the user receives afterwards.
 fn ledger(out: &Path) -> (Ledger, Arc<Mutex<Vec<String>>>) {
     let options = crate::tests::options(out);
     let dir = state::take(out).unwrap();
@@ -22,7 +22,7 @@ fn ledger(out: &Path) -> (Ledger, Arc<Mutex<Vec<String>>>) {
     let theirs = Arc::clone(&reported);
     let on_message = Arc::new(move |text: &str| theirs.lock().unwrap().push(text.to_owned()));
     let ledger = begin(&options, &choice, dir, CpuList::from_iter([CpuId(0), CpuId(1)]), on_message).unwrap();
-    // Messages at the start depend on the user's privileges.
+    // The first messages depend on the privileges of the user.
     reported.lock().unwrap().clear();
     (ledger, reported)
 }
@@ -47,7 +47,7 @@ fn what_is_repeated_for_weeks_is_two_lines_and_a_count() {
     for _ in 0..200_000 {
         ledger.note("no segment could begin".into());
     }
-    // A CPU removed by a control group is reported with every sample until the segment ends.
+    // The loss of a CPU removed by a control group is reported with every sample until the segment ends.
     for n in 0..200_000u64 {
         let cpu = CpuId((n % 2) as u32);
         ledger.event(&Event::CpuLost { mono_ns: n, cpu, text: format!("CPU {cpu} went offline") });
@@ -76,7 +76,7 @@ fn a_clock_that_is_set_and_a_suspend_are_told_and_are_no_gap() {
         "the wall clock was set forward by 365 days",
         "the wall clock was set back by 365 days",
         "the wall clock was set back by 612 ms",
-        "the machine slept for 60 min",
+        "the machine was suspended for 60 min",
     ];
     assert_eq!(notes(folder.path()), expected);
     assert_eq!((ledger.watch.upsets.clock_steps, ledger.watch.upsets.suspends), (3, 1));

@@ -14,13 +14,13 @@ use text::{celsius, clean, hertz};
 /// Capabilities of the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Looks {
-    /// UTF-8 is available; otherwise blocks become letters and µ becomes u.
+    /// True if UTF-8 is available. Otherwise letters replace blocks, and u replaces µ.
     pub unicode: bool,
     pub colour: bool,
 }
 
 impl Looks {
-    /// Derived from LC_ALL, LC_CTYPE, LANG (locale(7)) and NO_COLOR (<https://no-color.org>).
+    /// Reads the capabilities from LC_ALL, LC_CTYPE, LANG (locale(7)) and NO_COLOR (<https://no-color.org>).
     pub fn of_environment() -> Looks {
         let set = |name: &str| std::env::var(name).ok().filter(|v| !v.is_empty());
         let locale = set("LC_ALL").or_else(|| set("LC_CTYPE")).or_else(|| set("LANG")).unwrap_or_default();
@@ -32,7 +32,7 @@ impl Looks {
 /// Below this number of columns or lines, only the worst latency of each CPU is shown.
 const SMALL: (u16, u16) = (44, 11);
 
-/// Any snapshot fits any size; on a small screen the most important parts remain.
+/// Draws a snapshot. Any size is supported; on a small screen only the most important parts are drawn.
 pub fn draw(snapshot: &Snapshot, looks: Looks, buffer: &mut Buffer) {
     let mut canvas = Canvas::new(buffer, looks);
     let (width, height) = canvas.size();
@@ -49,7 +49,8 @@ fn full(snapshot: &Snapshot, canvas: &mut Canvas) {
     let (_, height) = canvas.size();
     header(snapshot, canvas);
     progress(snapshot, canvas, 1);
-    // Two lines above, a table, the machine, an axis of two lines, the keys, and three empty lines if there is space.
+    // Lines used otherwise: two at the top, the table heading, the machine, an axis of two lines, the keys, and up to
+    // three empty ones.
     let room = usize::from(height).saturating_sub(8);
     let cpus = shown(&snapshot.cpus, room / 2);
     let airy = room >= 3 * cpus.len() + 3;
@@ -71,7 +72,7 @@ fn full(snapshot: &Snapshot, canvas: &mut Canvas) {
     footer(snapshot, canvas, height.saturating_sub(1));
 }
 
-/// The CPUs that fit, in numerical order: all, or those with the worst wakeups.
+/// The CPUs that fit on the screen, in numerical order: all, or those with the worst wakeups.
 fn shown(cpus: &[CpuView], room: usize) -> Vec<&CpuView> {
     let mut all: Vec<&CpuView> = cpus.iter().collect();
     if all.len() > room {
@@ -110,7 +111,7 @@ fn stage(snapshot: &Snapshot) -> (&'static str, canvas::Look) {
     }
 }
 
-/// Finished share of this phase, 0 to 1.
+/// Completed share of this phase, 0 to 1.
 fn done(snapshot: &Snapshot) -> f64 {
     (snapshot.elapsed.0 as f64 / snapshot.planned.0.max(1) as f64).clamp(0.0, 1.0)
 }
@@ -142,7 +143,7 @@ fn progress(snapshot: &Snapshot, canvas: &mut Canvas, y: u16) {
     canvas.put(at + 1, y, &said, PLAIN);
 }
 
-/// Temperature, frequency and throttling, as far as known.
+/// Line with temperature, frequency and throttling, as far as known.
 fn machine(snapshot: &Snapshot, cpus: usize, canvas: &mut Canvas, y: u16) {
     let said = match (&snapshot.machine, snapshot.context) {
         (_, false) => "context not sampled: no temperature, frequency, steal".to_owned(),
@@ -175,7 +176,7 @@ fn counters(machine: &Machine, looks: Looks) -> String {
     }
 }
 
-/// `thermal_zone0 cpu-thermal` is shown as `cpu-thermal`.
+/// Short name of a sensor: `thermal_zone0 cpu-thermal` becomes `cpu-thermal`.
 fn sensor(name: &str) -> String {
     let name = clean(name);
     name.split_once(' ')
@@ -223,18 +224,18 @@ fn help(snapshot: &Snapshot, canvas: &mut Canvas) {
     }
     let mut lines = vec![
         "skipped: periods that passed while a wakeup was late. steal: share of a".to_owned(),
-        "CPU's time that the hypervisor took. min and worst are exact, the others".into(),
+        "CPU's time used by the hypervisor. min and worst are exact, the others".into(),
         "within 0.8 %. The heights of the histograms are logarithms of counts: one".into(),
-        "wakeup can be seen beside a million.".into(),
+        "wakeup is visible beside a million.".into(),
     ];
     if snapshot.attached {
-        lines.push("The figures are those of the run directory being written, every 5 s.".into());
+        lines.push("The figures are read from the run directory every 5 s.".into());
     } else {
         lines.push("Frequencies are read between loads only, because reading them disturbs.".into());
-        lines.push("The view is drawn twice a second, by one ordinary thread without locks.".into());
+        lines.push("The view is drawn twice a second by one ordinary thread without locks.".into());
     }
     if snapshot.shared {
-        lines.push("It shares CPUs with the measuring threads: --cpus can leave it one.".into());
+        lines.push("It shares CPUs with the measuring threads; use --cpus to leave it one.".into());
     }
     for (y, line) in (keys.len() as u16 + 2..).zip(&lines) {
         if y < height {
@@ -272,7 +273,7 @@ fn small_row(snapshot: &Snapshot, view: &CpuView, canvas: &mut Canvas, y: u16) {
         0 => (format!("  p99 {}", text::latency(view.p99, canvas.looks)), DIM),
         skipped => (format!("  skipped {}", text::count(skipped)), WARN),
     };
-    // A truncated figure would be another figure.
+    // A truncated figure would be misread.
     if usize::from(at) + more.chars().count() <= usize::from(width) {
         canvas.put(at, y, &more, look);
     } else if view.skipped > 0 {

@@ -2,7 +2,7 @@ use super::canvas::{BOLD, Canvas, DIM, Look, PLAIN, WARN};
 use super::text::{count, latency, share};
 use crate::snapshot::{CpuView, Snapshot};
 
-/// Title, width, and priority for dropping the column when space is short (higher is dropped earlier).
+/// Title, width, and priority for dropping the column if space is short (a higher value is dropped earlier).
 struct Column {
     title: &'static str,
     width: usize,
@@ -31,7 +31,7 @@ fn late(snapshot: &Snapshot, ns: Option<u64>, otherwise: Look) -> Look {
     if late { WARN } else { otherwise }
 }
 
-/// Draws from line `y` on; returns the next line.
+/// Draws the table from line `y` on. Returns the next line.
 pub(super) fn draw(snapshot: &Snapshot, cpus: &[&CpuView], canvas: &mut Canvas, y: u16) -> u16 {
     let columns = fitting(usize::from(canvas.size().0));
     let mut x = 0;

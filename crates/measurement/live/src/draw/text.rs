@@ -5,7 +5,7 @@ pub(super) fn unknown(looks: Looks) -> &'static str {
     if looks.unicode { "–" } else { "-" }
 }
 
-/// Formatted as `12.3 µs`.
+/// Formats a latency, for example `12.3 µs`.
 pub(super) fn latency(ns: Option<u64>, looks: Looks) -> String {
     match ns {
         Some(ns) => ascii(Nanos(ns).to_string(), looks),
@@ -13,12 +13,12 @@ pub(super) fn latency(ns: Option<u64>, looks: Looks) -> String {
     }
 }
 
-/// Replaces µ if the terminal cannot show it.
+/// Replaces µ if the terminal cannot display it.
 pub(super) fn ascii(text: String, looks: Looks) -> String {
     if looks.unicode { text } else { text.replace('µ', "u") }
 }
 
-/// A duration that changes while displayed: whole seconds, or tenths of a short one.
+/// A duration that changes while displayed: in whole seconds, or in tenths for a short one.
 pub(super) fn seconds(ns: Nanos) -> String {
     let s = ns.0 / 1_000_000_000;
     match s {
@@ -35,7 +35,7 @@ pub(super) fn rest(ns: Nanos) -> String {
     seconds(if ns.0 >= 10_000_000_000 { Nanos(ns.0.saturating_add(999_999_999)) } else { ns })
 }
 
-/// A percentage; a non-zero share is never shown as zero.
+/// Formats a share as a percentage. A non-zero share is never displayed as zero.
 pub(super) fn share(of_one: Option<f64>, looks: Looks) -> String {
     match of_one {
         Some(share) if share > 0.0 && share < 0.001 => "<0.1 %".into(),
@@ -44,7 +44,7 @@ pub(super) fn share(of_one: Option<f64>, looks: Looks) -> String {
     }
 }
 
-/// Converts from m°C.
+/// Formats a temperature given in m°C.
 pub(super) fn celsius(milli: i64, looks: Looks) -> String {
     let unit = if looks.unicode { "°C" } else { "C" };
     format!("{:.0} {unit}", milli as f64 / 1000.0)
@@ -54,7 +54,7 @@ pub(super) fn hertz(khz: u64) -> String {
     if khz >= 1_000_000 { format!("{:.2} GHz", khz as f64 / 1e6) } else { format!("{} MHz", khz / 1000) }
 }
 
-/// At most eight columns: `12345678`, then `123.5 M`.
+/// Formats a count in at most eight columns: `12345678`, then `123.5 M`.
 pub(super) fn count(n: u64) -> String {
     const UNITS: [(f64, &str); 4] = [(1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G")];
     if n < 100_000_000 {
@@ -72,7 +72,7 @@ pub(super) fn clean(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(200).collect()
 }
 
-/// At most `room` characters; the rest is cut off at the end.
+/// The first `room` characters of a text.
 pub(super) fn shortened(text: &str, room: usize, looks: Looks) -> String {
     if text.chars().count() <= room {
         return text.to_owned();

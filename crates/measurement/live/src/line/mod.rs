@@ -1,4 +1,4 @@
-//! A status line, for runs without the full screen.
+//! A status line for runs without the full-screen view.
 
 mod text;
 
@@ -16,25 +16,26 @@ pub struct Line {
 }
 
 impl Line {
-    /// `None` if standard error is not a terminal, or one that cannot erase (TERM is `dumb` or not set).
+    /// Returns `None` if standard error is not a terminal, or is a terminal that cannot erase (TERM is `dumb` or not
+    /// set).
     pub fn new() -> Option<Line> {
         let term = std::env::var_os("TERM").filter(|term| !term.is_empty() && term != "dumb");
         (isatty(io::stderr()) && term.is_some()).then(Line::default)
     }
 
-    /// Rewrites the line in one write(2). Does nothing if that would block (a stopped terminal), or in the background,
-    /// where the terminal belongs to another program.
+    /// Rewrites the line in a single write(2). Does nothing if that would block (a stopped terminal), or in the
+    /// background, where the terminal belongs to another program.
     pub fn show(&mut self, status: &Status) {
         if is_background() || !is_ready() {
             return;
         }
-        // Errors are ignored: the run continues without a terminal.
+        // Errors are ignored: the run continues without the terminal.
         let line = format!("\r{}\x1b[K", text(status, columns()));
         self.shown |= io::stderr().write_all(line.as_bytes()).is_ok();
         self.written += 1;
     }
 
-    /// Erases the line, so that other text can be printed. Blocks if the terminal is stopped, as printing would.
+    /// Erases the line, so that other text can be printed. Blocks if the terminal is stopped, as printing does.
     pub fn clear(&mut self) {
         if std::mem::take(&mut self.shown) {
             let _ = io::stderr().write_all(b"\r\x1b[K");
@@ -52,7 +53,7 @@ impl Drop for Line {
     }
 }
 
-/// A serial line reports a size of 0; 80 columns are assumed for it.
+/// Width of the terminal. A serial line reports a size of 0; 80 columns are then assumed.
 fn columns() -> usize {
     match tcgetwinsize(io::stderr()) {
         Ok(size) if size.ws_col > 0 => size.ws_col.into(),
@@ -65,7 +66,7 @@ fn is_background() -> bool {
     tcgetpgrp(io::stderr()).is_ok_and(|foreground| Some(foreground) != punctual_uapi::process_group())
 }
 
-/// True if a write does not block. A terminal stopped by Ctrl-S blocks (drivers/tty/n_tty.c, n_tty_poll).
+/// True if a write will not block. A terminal stopped by Ctrl-S blocks (drivers/tty/n_tty.c, n_tty_poll).
 fn is_ready() -> bool {
     let stderr = io::stderr();
     let mut terminal = [PollFd::new(&stderr, PollFlags::OUT)];

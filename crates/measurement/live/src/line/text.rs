@@ -1,15 +1,15 @@
 use punctual_units::Nanos;
 
-/// Content of the line; unknown values are `None`.
+/// Content of the line. Unknown values are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Status {
-    /// Number (from 1), number of phases, and the load as named by the user; `None` before the first phase and after
-    /// the last.
+    /// Number of the phase (from 1), number of phases, and load as named by the user; `None` before the first phase and
+    /// after the last.
     pub phase: Option<(usize, usize, String)>,
     pub doing: String,
     pub phase_left: Option<Nanos>,
     pub run_left: Left,
-    /// Duration of the current activity; shown if there is no remaining time.
+    /// Duration of the current activity, displayed if the remaining time is unknown.
     pub since: Nanos,
 }
 
@@ -18,17 +18,18 @@ pub enum Left {
     #[default]
     Unknown,
     About(Nanos),
-    /// Until the claims are decided, but no longer than this.
+    /// Until the claims are decided, but at most this long.
     AtMost(Nanos),
 }
 
-/// Columns left empty at the end: one for the cursor, two for the `^C` that the terminal echoes there (termios(3),
-/// ECHOCTL).
+/// Number of columns left empty at the end: one for the cursor, two for the `^C` that the terminal echoes there
+/// (termios(3), ECHOCTL).
 const SPARE: usize = 3;
-/// Maximum length of a load's name, which may be a command, in columns.
+/// Maximum length of a load's name in columns. The name may be a command.
 const NAME: usize = 24;
 
-/// The longest form that fits into `width` columns, otherwise the shortest, cut off. Never wraps.
+/// The longest form that fits into `width` columns, otherwise the shortest one, truncated, so that the line never
+/// wraps.
 pub fn text(status: &Status, width: usize) -> String {
     let room = width.saturating_sub(SPARE);
     let forms = forms(status);
@@ -36,7 +37,7 @@ pub fn text(status: &Status, width: usize) -> String {
     cut(fits.or(forms.last()).map_or("", String::as_str), room)
 }
 
-/// Forms of the text, longest first.
+/// All forms of the text, longest first.
 fn forms(status: &Status) -> [String; 4] {
     let (place, name) = match &status.phase {
         Some((number, of, load)) => (format!("[{number}/{of}]"), shortened(load)),
@@ -96,7 +97,7 @@ fn whole(seconds: u64) -> String {
     }
 }
 
-/// Removes control characters, and shortens.
+/// Removes control characters from a name, and shortens it.
 fn shortened(name: &str) -> String {
     let clean: String = name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     match columns(&clean) <= NAME {
@@ -105,7 +106,7 @@ fn shortened(name: &str) -> String {
     }
 }
 
-/// Upper bound of the number of columns: a character outside ASCII may take two.
+/// Upper bound on the number of columns, since a character outside ASCII may occupy two.
 fn columns(text: &str) -> usize {
     text.chars().map(wide).sum()
 }

@@ -1,4 +1,4 @@
-//! Compares the screen with golden files, and draws arbitrary snapshots.
+//! Compares the screen with golden files, and draws random snapshots.
 
 use proptest::prelude::*;
 use punctual_live::{CpuView, Looks, Machine, Snapshot, Stage, draw};
@@ -11,7 +11,7 @@ use ratatui_core::terminal::Terminal;
 
 const LOOKS: Looks = Looks { unicode: true, colour: true };
 
-/// Wakeups around `middle` with a tail up to `worst`.
+/// A CPU with wakeups around `middle` and a tail up to `worst`.
 fn cpu(number: u32, middle: u64, worst: u64, skipped: u64) -> CpuView {
     let mut histogram = Histogram::new();
     for i in 0..2_000u64 {

@@ -75,7 +75,7 @@ fn settings(phase: Duration, rest: &[&str]) -> Result<LoadSettings, Box<dyn std:
             "memory" => settings.memory_limit_bytes = Some(value.parse()?),
             "workers" => settings.workers = Some(value.parse()?),
             "ready" => settings.ready_within = Nanos::from_millis(value.parse()?),
-            // Properties of the calling process, not settings of the load.
+            // These are properties of the calling process, not settings of the load.
             "fifo" => become_real_time(value.parse()?)?,
             "nproc" => limit_processes(value.parse()?)?,
             _ => return Err(format!("no setting {key}").into()),

@@ -1,5 +1,5 @@
-//! `cmd:…`: any shell command as a load. This process hosts it: starts it, checks that it works, and ends it with
-//! everything it started, even if the measuring process is gone.
+//! `cmd:…`: any shell command as a load. This process starts the command, checks that it works, and ends it with
+//! everything it started, even if the measuring process has died.
 
 use super::{Builtin, Plan, RunsAs, own_pid, printable};
 use crate::LoadError;
@@ -31,15 +31,15 @@ pub(super) const LOAD: Builtin = Builtin {
 const CPU_MS: usize = 0;
 const RUNS: usize = 1;
 
-/// Sampling interval. Each sample reads a few files in /proc of each of its threads.
+/// Sampling interval. Each sample reads a few files in /proc for each thread.
 const LOOK: Duration = Duration::from_millis(100);
-/// Maximum number of threads per sample: a busy process tree is visible in any of them.
+/// Maximum number of threads per sample. Activity of a process tree can be seen in any of its threads.
 const MOST_THREADS: usize = 64;
-/// Bytes to keep from the end of the command's standard error.
+/// Number of bytes to keep from the end of the command's standard error.
 const TAIL: usize = 2 << 10;
 const END: Duration = Duration::from_millis(1_200);
 
-/// Locked while a command starts, so that none starts after ending has begun.
+/// Locked while a command starts, so that no command starts after the shutdown has begun.
 type Gate = Arc<Mutex<bool>>;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -48,7 +48,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
     let command = config.command.clone().ok_or(LoadError::NoCommand)?;
-    // Adopts orphans, so that they can be found and ended.
+    // Adopts orphans, so that they can be found and killed.
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(LoadError::on("prctl", "PR_SET_CHILD_SUBREAPER"))?;
     let units = vec![
@@ -59,7 +59,7 @@ fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
     if rustix::process::geteuid().is_root() {
         plan.notes.push("the command runs as root, like its caller".into());
     }
-    // The caller blocks the signals it waits for; if inherited, that would keep `timeout` from ending a program.
+    // The caller blocks the signals it waits for. If inherited, the mask would prevent `timeout` from ending a program.
     uapi::unblock_all().map_err(|e| LoadError::Refused(e.to_string()))?;
     let gate = Gate::default();
     let closing = gate.clone();
@@ -87,7 +87,7 @@ pub(crate) fn check(command: &str) -> Result<(), LoadError> {
     let first = command.split_whitespace().find(|word| !word.contains('=')).filter(is_plain);
     match first {
         Some(word) if !shell(&["-c", "command -v -- \"$1\"", "sh", word])?.status.success() => {
-            Err(LoadError::Refused(format!("`{word}` is not found: install it, or write its path")))
+            Err(LoadError::Refused(format!("`{word}` was not found: install it, or give its path")))
         }
         _ => Ok(()),
     }
@@ -102,7 +102,7 @@ fn host(command: &str, beat: &mut Beat, gate: &Gate) -> Result<(), LoadError> {
     let mut again = 0u64;
     loop {
         let Some(running) = start(command, beat, gate)? else {
-            // The main thread is ending the process.
+            // The main thread is ending the process, so this thread only waits.
             std::thread::sleep(Duration::from_secs(3600));
             continue;
         };
@@ -139,7 +139,7 @@ fn start(command: &str, beat: &mut Beat, gate: &Gate) -> Result<Option<Running>,
     Ok(Some(Running { pid, tail }))
 }
 
-/// Reads everything, so that the command never blocks on the pipe, and keeps the end.
+/// Reads everything, so that the command never blocks on the pipe, and keeps the last part.
 fn keep_tail(mut from: impl Read, tail: &Mutex<Vec<u8>>) {
     let mut buffer = [0; 4096];
     while let Ok(n) = from.read(&mut buffer)
@@ -152,7 +152,7 @@ fn keep_tail(mut from: impl Read, tail: &Mutex<Vec<u8>>) {
     }
 }
 
-/// Beats whenever the command has made progress; returns when the shell has ended.
+/// Beats whenever the command has made progress. Returns when the shell has ended.
 fn watch(running: &Running, beat: &mut Beat) -> WaitStatus {
     let pidfd = rustix::process::pidfd_open(running.pid, rustix::process::PidfdFlags::empty()).ok();
     let mut before = Work::look();
@@ -178,7 +178,7 @@ fn sleep_or_end(pidfd: Option<&rustix::fd::OwnedFd>) {
     let _ = poll(&mut [PollFd::new(pidfd, PollFlags::IN)], Some(&timeout));
 }
 
-/// Reaps all ended processes, including orphans; returns the status of `shell` if it is among them.
+/// Reaps all ended processes, including orphans. Returns the status of `shell` if it is among them.
 fn reap(shell: Pid) -> Option<WaitStatus> {
     let mut found = None;
     while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
@@ -202,11 +202,11 @@ fn how_it_ended(status: WaitStatus, running: &Running) -> String {
     }
 }
 
-/// Work done so far by the command and its descendants.
+/// Work of the command and its descendants so far.
 struct Work {
     /// CPU time, including that of ended processes.
     cpu_ms: u64,
-    /// Changes with any activity: processes started or ended, CPU time used, context switches.
+    /// A value that changes with any activity: processes started or ended, CPU time used, context switches.
     trace: u64,
 }
 
@@ -235,7 +235,7 @@ fn switches(pid: i32, tid: i32) -> Option<u64> {
     counts.filter_map(|l| l.rsplit_once('\t')?.1.trim().parse::<u64>().ok()).reduce(|a, b| a + b)
 }
 
-/// Stops, kills and reaps processes until none is left: stopped processes cannot fork.
+/// Stops, kills and reaps processes until none remains. Stopping them first prevents them from forking.
 fn end_everything() {
     let give_up = now() + END.as_nanos() as u64;
     let me = own_pid();
@@ -246,7 +246,7 @@ fn end_everything() {
                 let _ = kill_process(*pid, signal);
             }
         }
-        // ECHILD: nothing is left.
+        // ECHILD means that no process remains.
         if let Err(rustix::io::Errno::CHILD) = reap_some() {
             return;
         }

@@ -17,7 +17,7 @@ pub(super) const LOAD: Builtin = Builtin {
     prepare,
 };
 
-/// Clock ticks of CPU time per second that prove that it runs: a twentieth of one CPU at the usual 100 Hz.
+/// Clock ticks of CPU time per second that prove that the load runs: a twentieth of one CPU at the usual 100 Hz.
 const TICKS: f64 = 5.0;
 
 fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
@@ -57,7 +57,7 @@ impl Matrices {
         Matrices { a: matrix(), b: matrix(), c: vec![[0.0; N]; N] }
     }
 
-    /// c = a·b in an order that compilers vectorise; then a becomes the scaled c.
+    /// c = a·b in an order that compilers vectorise. Afterwards a is set to the scaled c.
     fn multiply(&mut self) {
         for (row, out) in self.a.iter().zip(&mut self.c) {
             *out = [0.0; N];
@@ -75,7 +75,7 @@ impl Matrices {
     }
 }
 
-/// Words of the table: 128 KiB.
+/// Words of the table, which has 128 KiB.
 const TABLE: usize = 16 << 10;
 
 fn blend(table: &mut [u64], seed: u64) -> u64 {
@@ -96,7 +96,7 @@ mod tests {
     fn numbers_stay_ordinary() {
         let mut matrices = Matrices::new();
         (0..100).for_each(|_| matrices.multiply());
-        // Subnormal or infinite numbers would be slower than in a real program.
+        // Subnormal or infinite numbers would be slower than those of a real program.
         assert!(matrices.a.iter().flatten().all(|v| v.is_normal() && v.abs() < 10.0));
     }
 

@@ -1,7 +1,7 @@
-//! `io`: writes, fsyncs and reads back, in an unnamed scratch file.
+//! `io`: writes, fsyncs and reads back an unnamed scratch file.
 //!
-//! SD cards wear: the amount written is limited and spread over the phase; in between, the load reads, which causes no
-//! wear.
+//! Because SD cards wear, the amount written is limited and spread over the phase. In between the load reads, which
+//! causes no wear.
 
 use super::{Builtin, Plan, RunsAs};
 use crate::LoadError;
@@ -29,11 +29,11 @@ pub(super) const LOAD: Builtin = Builtin {
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// Size of the scratch file in `all`, small enough to be completely written soon. File systems leave the first write of
-/// a block to kernel threads, which then wait long for a CPU.
+/// Size of the scratch file in `all`, small enough to be completely written early. File systems leave the first write
+/// of a block to kernel threads, which then wait a long time for a CPU.
 const SMALL: u64 = 8 * MIB;
 
-/// Disks are slower than CPUs: two workers keep one busy.
+/// Number of workers. Disks are slower than CPUs, so two workers keep one busy.
 const WORKERS: usize = 2;
 
 fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
@@ -55,13 +55,13 @@ fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
     let file = Arc::new(scratch.file);
     for worker in 0..WORKERS {
         let region = Region { file: file.clone(), start: worker as u64 * share, bytes: share };
-        // Not bound to CPUs: the workers follow the disk's interrupts.
+        // The workers are not bound to CPUs, so that they follow the disk's interrupts.
         plan.worker(None, move |beat| work(beat, region, allowance));
     }
     Ok(plan)
 }
 
-/// A file without a name, so that nothing is left of it however the load ends.
+/// A file without a name, so that no file remains however the load ends.
 struct Scratch {
     file: File,
     bytes: u64,
@@ -82,7 +82,8 @@ impl Scratch {
     }
 }
 
-/// O_TMPFILE (Linux 3.11; not on NFS, old overlayfs, FAT), otherwise a file whose name is removed immediately.
+/// Creates it with O_TMPFILE (Linux 3.11; not on NFS, old overlayfs, FAT), otherwise as a file whose name is removed
+/// immediately.
 fn nameless(folder: &Path) -> Result<File, LoadError> {
     let on = folder.display().to_string();
     let mode = Mode::RUSR | Mode::WUSR;
@@ -99,8 +100,8 @@ fn nameless(folder: &Path) -> Result<File, LoadError> {
     Ok(fd.into())
 }
 
-/// Allocates the space in advance, so that the disk cannot fill up meanwhile; without support for that, writes may
-/// fail.
+/// Allocates the space in advance, so that the disk cannot become full during the load. Where this is not supported,
+/// writes may fail.
 fn reserve(file: &File, bytes: u64, on: &str) -> Result<(), LoadError> {
     match rustix::fs::fallocate(file, FallocateFlags::empty(), 0, bytes) {
         Err(e) if e != rustix::io::Errno::OPNOTSUPP && e != rustix::io::Errno::NOSYS => {
@@ -114,14 +115,14 @@ fn reserve(file: &File, bytes: u64, on: &str) -> Result<(), LoadError> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Allowance {
     cap: u64,
-    /// Available immediately, so that short phases write as well.
+    /// Bytes available immediately, so that short phases write as well.
     burst: u64,
     /// Bytes per second, after the burst.
     rate: f64,
 }
 
 impl Allowance {
-    /// Phases often last a little longer than planned.
+    /// Factor by which phases may last longer than planned.
     const MARGIN: f64 = 1.1;
 
     fn new(cap: u64, phase_ns: u64) -> Allowance {
@@ -134,7 +135,7 @@ impl Allowance {
         self.cap.min(self.burst + (self.rate * elapsed_ns as f64 / 1e9) as u64)
     }
 
-    /// Bytes per write: 4 to 256 KiB, for at least about four writes a second.
+    /// Bytes per write: 4 to 256 KiB, chosen for at least about four writes per second.
     fn block(&self) -> u64 {
         (self.rate as u64 / 4).clamp(4 * KIB, 256 * KIB) / (4 * KIB) * (4 * KIB)
     }
@@ -161,7 +162,7 @@ fn work(beat: &mut Beat, region: Region, allowance: Allowance) -> Result<(), Loa
             beat.count(0, block);
             beat.count(2, 1);
         } else {
-            // A block that was written before, in a pseudorandom order.
+            // A block that has been written, in a pseudorandom order.
             let known = number.min(blocks).max(1);
             let at = (now() / 1000).wrapping_mul(0x9e37_79b9_7f4a_7c15) % known;
             region.read(at * block, &mut buffer)?;
@@ -175,20 +176,21 @@ impl Region {
     fn write(&self, at: u64, buffer: &mut [u8], number: u64) -> Result<(), LoadError> {
         fill(buffer, number);
         self.file.write_all_at(buffer, self.start + at).map_err(LoadError::on("pwrite", ON))?;
-        // Also sync metadata now and then: a journal is part of the load.
+        // Regularly syncs metadata as well, since a journal is part of the load.
         let synced = if number.is_multiple_of(8) { self.file.sync_all() } else { self.file.sync_data() };
         synced.map_err(LoadError::on("fsync", ON))
     }
 
     fn read(&self, at: u64, buffer: &mut [u8]) -> Result<(), LoadError> {
-        // Read from the disk instead of the page cache; if that is refused, from the cache.
+        // Drops the page cache first, so that the data is read from the disk. If that is refused, it is read from the
+        // cache.
         let length = std::num::NonZeroU64::new(buffer.len() as u64);
         let _ = rustix::fs::fadvise(&*self.file, self.start + at, length, Advice::DontNeed);
         self.file.read_exact_at(buffer, self.start + at).map_err(LoadError::on("pread", ON))
     }
 }
 
-/// Different for each number and incompressible: xorshift64* seeded with the number.
+/// Fills the buffer with incompressible data that differs for each number: xorshift64* seeded with the number.
 fn fill(buffer: &mut [u8], number: u64) {
     let mut x = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     for chunk in buffer.chunks_mut(8) {

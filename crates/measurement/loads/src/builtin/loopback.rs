@@ -1,4 +1,5 @@
-//! `loopback`: TCP and UDP over the loopback interface, for the network stack and its softirqs without a network card.
+//! `loopback`: TCP and UDP over the loopback interface. It loads the network stack and its softirqs without a network
+//! card.
 
 use super::{Builtin, Plan, RunsAs};
 use crate::LoadError;
@@ -19,7 +20,7 @@ pub(super) const LOAD: Builtin = Builtin {
 
 /// Bytes per bulk transfer between the round trips.
 const BULK: usize = 256 << 10;
-/// In `all`: smaller transfers, at a limited rate per worker.
+/// In `all`, transfers are smaller and the rate per worker is limited.
 const SMALL_BULK: usize = 32 << 10;
 const TOGETHER_BYTES_PER_S: u64 = 16_000_000;
 
@@ -33,7 +34,7 @@ fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
         let server = bind(&mut plan.notes)?;
         let address = server.local_addr();
         let cpu = config.cpu_of(worker);
-        // Not bound to CPUs, so that packets also cross CPUs.
+        // The server is not bound to CPUs, so that packets also cross CPUs.
         plan.helper(None, move || serve(server));
         plan.worker(cpu, move |beat| {
             let session = Session::open(address, &address.to_string(), None)?;

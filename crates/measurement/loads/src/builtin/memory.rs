@@ -1,4 +1,4 @@
-//! `memory`: copies beyond the last-level cache, and pages mapped, touched and unmapped.
+//! `memory`: copies data larger than the last-level cache, and maps, touches and unmaps pages.
 
 use super::{Builtin, Plan, RunsAs, own_pid};
 use crate::LoadError;
@@ -21,7 +21,7 @@ pub(super) const LOAD: Builtin = Builtin {
 };
 
 const MIB: usize = 1 << 20;
-/// Assumed if the kernel does not report it (many Arm boards): more than most of them have.
+/// Cache size assumed if the kernel does not report it (many Arm boards). It is larger than on most of them.
 const UNKNOWN_CACHE: u64 = 2 << 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,8 +31,8 @@ struct Sizes {
     fresh: usize,
 }
 
-/// Four times the cache for each worker, 1 to 64 MiB, within the budget; fewer workers if the budget is too small for
-/// all.
+/// Chooses four times the cache for each worker, 1 to 64 MiB, within the budget. Uses fewer workers if the budget is
+/// too small for all.
 fn sizes(workers: usize, cache: u64, budget: u64) -> Sizes {
     let mib = MIB as u64;
     let workers = (workers as u64).min(budget / mib).max(1);
@@ -65,7 +65,7 @@ fn notes(sizes: &Sizes, wanted: usize, cache: Option<u64>) -> Vec<String> {
     let cache = cache.unwrap_or(UNKNOWN_CACHE);
     if (sizes.buffer as u64) < 4 * cache {
         notes.push(format!(
-            "copies over {:.1} MiB a worker, not over four times the cache of {:.1} MiB",
+            "copies {:.1} MiB per worker, less than four times the cache of {:.1} MiB",
             sizes.buffer as f64 / MIB as f64,
             cache as f64 / MIB as f64
         ));
@@ -82,7 +82,8 @@ fn work(beat: &mut Beat, sizes: Sizes) -> Result<(), LoadError> {
             std::io::Error::from(std::io::ErrorKind::OutOfMemory),
         )
     })?;
-    // Grows while working: on a small or busy board, filling the whole buffer first takes seconds without copying.
+    // The buffer grows during the work, because on a small or busy board filling all of it first takes seconds without
+    // copying.
     loop {
         grow(&mut buffer, sizes.buffer, beat);
         let chunk = MIB.min(buffer.len() / 4);
@@ -95,12 +96,12 @@ fn work(beat: &mut Beat, sizes: Sizes) -> Result<(), LoadError> {
             beat.count(1, pages);
             beat.beat_and_rest();
         }
-        // So that the copied data changes.
+        // Makes the copied data change.
         buffer[0] = buffer[0].wrapping_add(1);
     }
 }
 
-/// Doubles the buffer from one MiB up to `size` bytes; beats with every MiB.
+/// Doubles the buffer from one MiB up to `size` bytes, with a beat for every MiB.
 fn grow(buffer: &mut Vec<u8>, size: usize, beat: &mut Beat) {
     let target = size.min(MIB.max(2 * buffer.len()));
     while buffer.len() < target {
@@ -125,8 +126,8 @@ fn copy(buffer: &mut [u8], chunk: usize, mut copied: impl FnMut(usize)) {
     black_box(buffer);
 }
 
-/// Maps fresh pages, writes to each, and unmaps them: causes page faults, zeroed pages, and TLB shootdowns on the CPUs
-/// of the other workers.
+/// Maps fresh pages, writes to each, and unmaps them. This causes page faults, zeroed pages, and TLB shootdowns on the
+/// CPUs of the other workers.
 fn touch_fresh(bytes: usize) -> Result<u64, LoadError> {
     let words_a_page = page_size() / size_of::<u64>();
     let (fresh, _fd) = SharedWords::create("punctual-fresh-pages", bytes / size_of::<u64>())?;
@@ -147,7 +148,7 @@ mod tests {
 
     #[test]
     fn small_machines_survive() {
-        // A 64 MiB cgroup with 40 MiB left, 4 CPUs; then one with nothing left.
+        // A 64 MiB cgroup with 40 MiB left, on 4 CPUs; then one with no memory left.
         assert_eq!(sizes(4, 2 * M, 5 * M), Sizes { workers: 4, buffer: 1_146_880, fresh: 163_840 });
         assert_eq!(sizes(4, 2 * M, 0), Sizes { workers: 1, buffer: MIB - MIB / 8, fresh: MIB / 8 });
         assert_eq!(sizes(2, 8 * M, 3000 * M), Sizes { workers: 2, buffer: 32 * MIB, fresh: MIB });

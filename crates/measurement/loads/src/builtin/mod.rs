@@ -1,4 +1,4 @@
-//! The table of loads, which have a file each.
+//! The table of loads. Each load has its own module.
 
 use crate::LoadError;
 use crate::beat::Beat;
@@ -39,46 +39,46 @@ pub const NAMES: [(&str, &str); LOADS.len() + 2] = names();
 
 const fn names() -> [(&'static str, &'static str); LOADS.len() + 2] {
     let mut names = [("", ""); LOADS.len() + 2];
-    names[0] = ("idle", "nothing: the machine as it is");
+    names[0] = ("idle", "no load");
     let mut i = 0;
     while i < LOADS.len() {
         names[i + 1] = (LOADS[i].name, LOADS[i].about);
         i += 1;
     }
-    names[LOADS.len() + 1] = ("all", "all of them together, smaller (network only with --peer)");
+    names[LOADS.len() + 1] = ("all", "all loads at once, scaled down (network only with --peer)");
     names
 }
 
 pub(crate) struct Builtin {
     pub name: &'static str,
     pub about: &'static str,
-    /// Process name in ps and traces; the kernel keeps 15 bytes.
+    /// Process name shown in ps and traces, of which the kernel keeps 15 bytes.
     pub comm: &'static str,
     pub runs_as: RunsAs,
     /// True if the load is a part of `all`.
     pub in_all: bool,
-    /// Examines the machine and returns what to run, or why that is not possible.
+    /// Examines the machine. Returns the plan of the load, or the reason why it cannot run.
     pub prepare: fn(&ChildConfig) -> Result<Plan, LoadError>,
 }
 
-/// The user that a load runs as if the caller is root.
+/// User ID of a load if the caller is root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RunsAs {
-    /// nobody, from the start.
+    /// The load runs as nobody from the start.
     Nobody,
-    /// nobody; `prepare` still runs as the caller, to open what only the caller may.
+    /// The load runs as nobody, but `prepare` runs as the caller, to open files that only the caller may open.
     NobodyOncePrepared,
-    /// The caller, whose own command it is.
+    /// The load runs as the caller, because the command is the caller's own.
     Caller,
 }
 
 impl Builtin {
-    /// True for parts of `all`; `network` only with a peer.
+    /// True for parts of `all`. `network` is included only with a peer.
     pub fn is_in_all(&self, has_peer: bool) -> bool {
         self.in_all && (has_peer || self.name != network::LOAD.name)
     }
 
-    /// True for `cmd:…`, which starts foreign programs and has to clean up after them.
+    /// True for `cmd:…`, which starts foreign programs and must end them.
     pub fn is_command(&self) -> bool {
         self.runs_as == RunsAs::Caller
     }
@@ -95,22 +95,22 @@ pub(crate) fn named(name: &str) -> Option<&'static Builtin> {
     TABLE.iter().find(|load| load.name == name)
 }
 
-/// Runs until the process ends; returning is a failure.
+/// Body of a worker. It runs until the process ends; returning is a failure.
 pub(crate) type Work = Box<dyn FnOnce(&mut Beat) -> Result<(), LoadError> + Send>;
 
-/// Runs beside the workers, without its own heartbeat.
+/// Body of a helper thread, which has no heartbeat.
 pub(crate) type Help = Box<dyn FnOnce() -> Result<(), LoadError> + Send>;
 
 #[derive(Default)]
 pub(crate) struct Plan {
     pub workers: Vec<(Option<CpuId>, Work)>,
     pub helpers: Vec<(Option<CpuId>, Help)>,
-    /// What workers count: at most [`UNITS`](crate::board::UNITS) kinds.
+    /// Kinds of work that the workers count, at most [`UNITS`](crate::board::UNITS).
     pub units: Vec<Unit>,
-    /// Kernel counters that have to confirm the work.
+    /// Kernel counters that must confirm the work.
     pub counters: Vec<Counter>,
     pub notes: Vec<String>,
-    /// Called before the process ends normally.
+    /// Function called before the process ends normally.
     pub at_end: Option<Box<dyn FnOnce() + Send>>,
 }
 
@@ -132,7 +132,7 @@ impl Plan {
     }
 }
 
-/// Sanitises foreign text for terminals and reports: a single line without control characters.
+/// Sanitises foreign text for terminals and reports: one line without control characters.
 pub(crate) fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

@@ -1,5 +1,5 @@
-//! `network`: TCP and UDP to a `punctual serve` on another machine, through a network card whose interrupt count must
-//! rise.
+//! `network`: TCP and UDP traffic to a `punctual serve` on another machine, through a network card whose interrupt
+//! count must increase.
 
 use super::{Builtin, Plan, RunsAs};
 use crate::counter::{Counter, Source};
@@ -15,13 +15,13 @@ pub(super) const LOAD: Builtin = Builtin {
     name: "network",
     about: "TCP and UDP to another machine that runs `punctual serve` (--peer HOST)",
     comm: "load-network",
-    // Only the caller may read the secret.
+    // The secret can be read only as the caller.
     runs_as: RunsAs::NobodyOncePrepared,
     in_all: true,
     prepare,
 };
 
-/// Connections: enough to keep a card busy, few enough for any server.
+/// Maximum number of connections: enough to keep a network card busy, few enough for any server.
 const MOST_WORKERS: usize = 4;
 /// Bytes per bulk transfer between the round trips.
 const BULK: usize = 64 << 10;
@@ -33,7 +33,7 @@ fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
     let interface = route::interface_to(address.ip())?;
     if interface == "lo" {
         return Err(LoadError::Refused(format!(
-            "traffic to {peer} does not pass a network card, it is this machine: use the load `loopback`, or name another \
+            "traffic to {peer} does not pass a network card because it is this machine: use the load `loopback`, or name another \
              machine with --peer"
         )));
     }
@@ -49,7 +49,8 @@ fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
     Ok(plan)
 }
 
-/// Counts packets both ways, and the card's interrupts; if these cannot be identified, the softirqs of all cards.
+/// Counts packets in both directions, and the card's interrupts. If these cannot be identified, counts the softirqs of
+/// all cards.
 fn add_counters(plan: &mut Plan, interface: &str) {
     for file in ["tx_packets", "rx_packets"] {
         let packets = Counter::new(format!("{interface} {file}"), Source::Interface(interface.into(), file.into()));
@@ -61,11 +62,11 @@ fn add_counters(plan: &mut Plan, interface: &str) {
         format!("/proc/interrupts {}", card.names.join(" ")),
         Source::Interrupts(card.numbers.clone(), card.names.clone()),
     );
-    // A busy card is polled and interrupts rarely, but an interrupt count of zero means that it is idle.
+    // A busy card is polled and interrupts rarely, but a count of zero means that it is idle.
     match !card.is_virtual && interrupts.read().is_ok() {
         true => plan.counters.push(interrupts.per_second(1.0)),
         false => {
-            let why = if card.is_virtual { "is not a network card itself" } else { "has no interrupt with its name" };
+            let why = if card.is_virtual { "is not a network card itself" } else { "has no interrupt named after it" };
             plan.notes.push(format!("{interface} {why}: the network softirqs of all cards are counted instead"));
             let softirqs = Counter::new("/proc/softirqs NET_RX", Source::Softirq("NET_RX".into()));
             plan.counters.push(softirqs.per_unit(ROUND_TRIPS, 0.1));
@@ -73,7 +74,7 @@ fn add_counters(plan: &mut Plan, interface: &str) {
     }
 }
 
-/// `HOST`, `HOST:PORT`, `[IPv6]:PORT`, `IPv6`.
+/// Resolves `HOST`, `HOST:PORT`, `[IPv6]:PORT` or `IPv6`.
 fn resolve(peer: &str) -> Result<SocketAddr, LoadError> {
     let bare = peer.trim_start_matches('[').trim_end_matches(']');
     let found = match bare.parse() {
@@ -82,7 +83,7 @@ fn resolve(peer: &str) -> Result<SocketAddr, LoadError> {
         Err(_) => (peer, DEFAULT_PORT).to_socket_addrs(),
     };
     found.ok().and_then(|mut all| all.next()).ok_or_else(|| {
-        LoadError::Refused(format!("the name of the peer {} is not known: see `getent hosts`", peer.escape_debug()))
+        LoadError::Refused(format!("the peer name {} cannot be resolved: see `getent hosts`", peer.escape_debug()))
     })
 }
 
@@ -108,7 +109,7 @@ mod tests {
         }
         for bad in ["", "192.0.2.7:99999", &"x".repeat(64), ":"] {
             let error = resolve(bad).unwrap_err().to_string();
-            assert!(error.contains("is not known"), "{error}");
+            assert!(error.contains("cannot be resolved"), "{error}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! `scheduler`: programs started and reaped, and messages passed around rings of threads as in hackbench: causes
+//! `scheduler`: starts and reaps programs, and passes messages around rings of threads, as hackbench does. This causes
 //! wakeups, context switches, migrations and new address spaces.
 
 use super::{Builtin, Plan, RunsAs};
@@ -26,12 +26,12 @@ pub(super) const LOAD: Builtin = Builtin {
 const HOPS: usize = 0;
 const PROGRAMS: usize = 1;
 
-/// Threads per ring, messages in transit on it, and bytes per message.
+/// Threads per ring.
 const RING: usize = 8;
 const SMALLEST_RING: usize = 2;
 const MESSAGES: usize = 3;
 const MESSAGE: usize = 100;
-/// In `all`: the pause between two programs, and of the first thread of a ring between two messages.
+/// In `all`, the pause between two programs, and that of the first thread of a ring between two messages.
 const PROGRAM_REST: Duration = Duration::from_millis(2);
 const MESSAGE_REST: Duration = Duration::from_micros(500);
 const MOST_THREADS: usize = 2048;
@@ -53,19 +53,19 @@ fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
     for worker in 0..workers {
         let cpu = |member: usize| config.cpu_of(worker + member);
         add_ring(&mut plan, ring, message_rest, &cpu)?;
-        // Not bound to CPUs: placing a new program is part of the load.
+        // The workers are not bound to CPUs, because the placement of a new program is part of the load.
         plan.worker(None, move |beat| start_programs(beat, program, program_rest));
     }
     Ok(plan)
 }
 
-/// Threads per ring with `workers` rings: uses at most a quarter of the limit.
+/// Threads per ring for `workers` rings, using at most a quarter of the limit.
 fn ring_size(workers: usize, limit: Option<u64>) -> usize {
     let limit = limit.map_or(MOST_THREADS, |n| (n / 4).min(MOST_THREADS as u64) as usize);
     (limit / workers.max(1)).clamp(SMALLEST_RING, RING)
 }
 
-/// A program that does nothing: this one, or true(1) if this one is not executable.
+/// A program that exits immediately: this one, or true(1) if this one is not executable.
 fn program() -> Result<&'static str, LoadError> {
     const OWN: &str = "/proc/self/exe";
     let own = start(OWN);
@@ -79,7 +79,7 @@ fn program() -> Result<&'static str, LoadError> {
 fn start(program: &str) -> std::io::Result<()> {
     let mut command = Command::new(program);
     let status = command.args([HIDDEN_ARG, EXIT_ARG]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    #[expect(clippy::disallowed_methods, reason = "the load's own work: a worker that does not go on is reported")]
+    #[expect(clippy::disallowed_methods, reason = "the load's own work: a worker without progress is reported")]
     let ended = status.status()?;
     match ended.code() {
         Some(0) => Ok(()),
@@ -87,7 +87,7 @@ fn start(program: &str) -> std::io::Result<()> {
     }
 }
 
-/// Reaching a limit briefly is not a failure.
+/// Time for which a limit may be reached before this counts as a failure.
 const PATIENCE: u64 = 1_500_000_000;
 
 fn start_programs(beat: &mut Beat, program: &str, rest: Duration) -> Result<(), LoadError> {
@@ -106,7 +106,7 @@ fn start_programs(beat: &mut Beat, program: &str, rest: Duration) -> Result<(), 
     }
 }
 
-/// The first member of a ring beats: if it gets no message, none circulates.
+/// The first member of a ring beats. If it receives no message, none circulates.
 fn add_ring(
     plan: &mut Plan,
     size: usize,

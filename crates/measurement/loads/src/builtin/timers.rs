@@ -1,4 +1,5 @@
-//! `timers`: hundreds of periodic timers on every CPU, and a thread on each that sleeps 50 µs to 5 ms repeatedly.
+//! `timers`: hundreds of periodic timers on every CPU, and a thread on each CPU that repeatedly sleeps for 50 µs to 5
+//! ms.
 
 use super::{Builtin, Plan, RunsAs};
 use crate::LoadError;
@@ -27,11 +28,11 @@ pub(super) const LOAD: Builtin = Builtin {
 const EXPIRED: usize = 0;
 const SLEEPS: usize = 1;
 
-/// Timers per worker: with periods of 4 to 80 ms some 18,000 expire per second.
+/// Timers per worker. With periods of 4 to 80 ms some 18,000 expire per second.
 const TIMERS: usize = 512;
 const SHORTEST_NS: u64 = 4_000_000;
 const LONGEST_NS: u64 = 80_000_000;
-/// Descriptors left for other purposes.
+/// Descriptors reserved for other purposes.
 const OTHER_FILES: usize = 64;
 
 fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
@@ -45,7 +46,7 @@ fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
     let interrupts = Counter::new("timer interrupts and softirqs", Source::Timers).per_unit(EXPIRED, 0.02);
     let mut plan = Plan::new(vec![Unit::each("timers expired"), Unit::each("sleeps")], vec![interrupts]);
     if timers < wanted {
-        plan.notes.push(format!("{timers} timers a CPU, not {wanted}: the limit on open files (`ulimit -n`)"));
+        plan.notes.push(format!("{timers} timers per CPU, not {wanted}: the limit on open files (`ulimit -n`)"));
     }
     for worker in 0..workers {
         plan.worker(config.cpu_of(worker), move |beat| expire(beat, timers));
@@ -54,7 +55,7 @@ fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
     Ok(plan)
 }
 
-/// Limit of open files without privileges.
+/// Limit on open files without privileges.
 fn files_allowed() -> usize {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum.or(Some(1 << 20)), maximum: limit.maximum };
@@ -88,7 +89,7 @@ fn expire(beat: &mut Beat, timers: usize) -> Result<(), LoadError> {
     }
 }
 
-/// Period of timer `i`; the periods are spread so that few expire together for long.
+/// Period of timer `i`. The periods are spread so that timers do not expire together for long.
 fn period_ns(i: usize) -> u64 {
     SHORTEST_NS + (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) % (LONGEST_NS - SHORTEST_NS)
 }
@@ -107,11 +108,11 @@ fn timespec(ns: u64) -> Timespec {
     Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as _ }
 }
 
-/// Durations of successive sleeps, mostly short.
+/// Durations of successive sleeps. Most of them are short.
 const SLEEPS_NS: [u64; 8] = [50_000, 100_000, 50_000, 250_000, 50_000, 1_000_000, 100_000, 5_000_000];
 
 fn sleep(beat: &mut Beat) -> Result<(), LoadError> {
-    // Timer slack would delay ordinary threads by up to 50 µs so that timers expire together.
+    // Timer slack would delay ordinary threads by up to 50 µs to make timers expire together.
     let _ = set_current_timer_slack(NonZeroU64::new(1));
     loop {
         for ns in SLEEPS_NS {

@@ -28,7 +28,7 @@ fn echo_sink_and_datagrams() {
         session.echo(&[7; wire::LONGEST]).unwrap_err();
         let mut session = Session::open(address, "peer", None).unwrap();
         session.sink(300_000).unwrap();
-        // Each waits 100 ms for its answer, which a busy machine may exceed.
+        // Each datagram waits 100 ms for its answer, which may take longer on a busy machine.
         for bytes in [200, 1400] {
             assert!((0..600).any(|_| session.datagram(bytes).unwrap()));
         }
@@ -128,7 +128,7 @@ fn a_byte_now_and_then_gains_no_time() {
     far.limit(Duration::from_millis(50));
     let (mut read, mut byte) = (0, [0]);
     let error = loop {
-        // One byte is there at each read.
+        // Each read returns one byte.
         near.write_all(b"x").unwrap();
         match far.read(&mut byte) {
             Ok(n) => read += n,

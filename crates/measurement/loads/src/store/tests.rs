@@ -2,7 +2,7 @@ use super::*;
 use proptest::prelude::*;
 use std::io::Cursor;
 
-/// A client that has sent everything; collects the answers.
+/// A client whose requests have all been sent. It collects the answers.
 struct Client {
     sent: Cursor<Vec<u8>>,
     answers: Vec<u8>,
@@ -10,7 +10,7 @@ struct Client {
 
 impl Read for Client {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        // In small pieces, so that heads and bodies are split at every position.
+        // Returns small pieces, so that heads and bodies are split at every position.
         let most = into.len().min(7);
         self.sent.read(&mut into[..most])
     }

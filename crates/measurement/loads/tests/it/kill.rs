@@ -1,4 +1,4 @@
-//! No process or file is left when a load is stopped, or when its parent is killed.
+//! No process or file remains when a load is stopped, or when its parent is killed.
 
 use crate::common;
 
@@ -6,7 +6,7 @@ use common::{Host, alone, disk_folder};
 use std::fs;
 use std::time::Duration;
 
-/// Leaves its session, process group and parent; ignores all signals it can; forks continuously.
+/// A command that leaves its session, process group and parent, ignores all signals it can, and forks continuously.
 const ESCAPING: &str = "cmd:trap '' TERM HUP INT; (setsid sh -c 'trap \"\" TERM HUP INT; while :; do sleep 0.01; done' &) ; \
                         while :; do (sleep 30 &); sleep 0.05; done";
 
@@ -51,7 +51,7 @@ fn nothing_is_left_of_a_stopped_command() {
     let mut host = Host::start(&["run", ESCAPING, "0.7"]);
     host.ready();
     std::thread::sleep(Duration::from_millis(300));
-    // The host, the load's process, two shells and their sleeps.
+    // Expects the host, the load's process, two shells and their sleeps.
     assert!(host.processes().len() >= 5, "{:?}", host.processes());
     let report = host.report();
     assert!(report.ran, "{report:?}");

@@ -10,7 +10,7 @@ use std::time::Duration;
 const HERE: &str = "198.18.77.1/30";
 const THERE: &str = "198.18.77.2";
 
-/// A namespace at the other end of a pair of interfaces; removed on drop.
+/// A network namespace at the other end of a pair of interfaces. It is removed on drop.
 struct Other {
     name: String,
 }
@@ -71,7 +71,7 @@ fn over_a_pair_of_interfaces() {
     assert!(report.notes.iter().any(|n| n.contains("not a network card itself")), "{report:?}");
     let rate = |what: &str| report.rates.iter().find(|r| r.what == what).unwrap().value;
     assert!(rate("TCP round trips") > 100.0 && rate("UDP round trips") > 10.0, "{report:?}");
-    // 20 MB/s is 19.1 MiB/s.
+    // The limit of 20 MB/s is 19.1 MiB/s.
     assert!((1.0..20.0).contains(&rate("sent and received")), "{report:?}");
 
     // The server ends while the load runs.

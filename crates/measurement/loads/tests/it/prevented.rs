@@ -1,4 +1,4 @@
-//! A load that is prevented from running reports the reason and the remedy, and never counts as one that ran.
+//! A load that is prevented from running reports the reason and the remedy, and is never reported as running.
 
 use crate::common;
 
@@ -42,7 +42,7 @@ fn a_scratch_folder_without_rights() {
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o500)).unwrap();
     let scratch = format!("scratch={}", folder.path().display());
     if common::is_root() {
-        // Root may write everywhere, except without CAP_DAC_OVERRIDE.
+        // Root may write everywhere, unless it lacks CAP_DAC_OVERRIDE.
         let before =
             ["setpriv", "--bounding-set=-dac_override", "--inh-caps=-dac_override", "--reuid=1", "--clear-groups"];
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).unwrap();
@@ -70,9 +70,9 @@ fn commands_that_fail() {
     assert_says(&["run", "cmd:echo 'no \x1b[31mpaper' >&2; exit 7", "1"], &["exit code 7: no  [31mpaper"]);
     assert_says(&["run", "cmd:nosuchcommand", "1"], &["not found"]);
     assert_says(&["run", "cmd:kill -9 $$", "1"], &["signal 9"]);
-    // The command fails after it was ready.
+    // The command fails after the load was ready.
     assert_says(&["run", "cmd:seq 100000 >/dev/null; sleep 0.5; seq 100000 >/dev/null; exit 3", "2"], &["exit code 3"]);
-    assert_says(&["run", "cmd:sleep 100", "3"], &["did nothing in 3.00 s", "idle"]);
+    assert_says(&["run", "cmd:sleep 100", "3"], &["made no progress in 3.00 s", "idle"]);
 }
 
 #[test]
@@ -92,7 +92,8 @@ fn a_load_that_is_stopped() {
     send(pid, Signal::STOP);
     let report = host.report();
     // On a busy machine the worker may not beat at all before it is stopped.
-    let is_reported = ["was silent for 2.", "did nothing in 3.00 s"].iter().any(|text| why(&report).contains(text));
+    let is_reported =
+        ["made no progress for 2.", "made no progress in 3.00 s"].iter().any(|text| why(&report).contains(text));
     assert!(is_reported && why(&report).contains("stopped"), "{report:?}");
     assert!(report.longest_silence_ns > 2_000_000_000);
 }
@@ -107,7 +108,7 @@ fn a_load_that_was_stopped_and_goes_on() {
     std::thread::sleep(Duration::from_millis(2600));
     send(pid, Signal::CONT);
     let report = host.report();
-    assert!(why(&report).contains("was silent for 2."), "{report:?}");
+    assert!(why(&report).contains("made no progress for 2."), "{report:?}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Every load runs, proves it, is an ordinary process, and leaves nothing behind.
+//! Every load runs, proves that it ran, is an ordinary process, and leaves nothing behind.
 
 use crate::common;
 

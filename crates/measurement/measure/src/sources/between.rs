@@ -1,5 +1,5 @@
-//! Values whose reading disturbs a CPU: its frequency (some drivers interrupt the CPU) and its model-specific
-//! registers. Read only between phases.
+//! Values that are read only between phases because reading them disturbs a CPU: its frequency (some drivers interrupt
+//! the CPU), and its model-specific registers.
 
 use super::read_trimmed;
 use punctual_model::Event;
@@ -8,7 +8,7 @@ use punctual_units::{CpuId, CpuList};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-/// Frequencies and SMI counts of these CPUs: an event for each kind that can be read.
+/// Frequencies and SMI counts of these CPUs, as one event for each kind that can be read.
 pub fn between_phases(cpus: &CpuList) -> Vec<Event> {
     let mono_ns = monotonic().0;
     let khz = frequencies(cpus);
@@ -23,12 +23,12 @@ pub fn between_phases(cpus: &CpuList) -> Vec<Event> {
     events
 }
 
-/// Current frequencies in kHz, of CPUs where they can be read. Some drivers interrupt the CPU for this.
+/// Current frequencies in kHz, for CPUs where they can be read. Some drivers interrupt the CPU to read them.
 pub fn frequencies(cpus: &CpuList) -> Vec<(CpuId, u64)> {
     cpus.iter().filter_map(|cpu| Some((cpu, frequency(cpu)?))).collect()
 }
 
-/// System management interrupts of each CPU since boot, where they can be counted.
+/// System management interrupts of each CPU since boot, for CPUs where they can be counted.
 pub(crate) fn smi_counts(cpus: &CpuList) -> Vec<(CpuId, u64)> {
     match is_intel() {
         true => cpus.iter().filter_map(|cpu| Some((cpu, smi_count(cpu)?))).collect(),

@@ -3,10 +3,10 @@
 use punctual_units::CpuId;
 use std::collections::HashMap;
 
-/// Counts by source for the requested CPUs. The columns follow the file's header, which omits offline CPUs.
+/// Counts by source for the requested CPUs. Columns are identified by the file's header, which omits offline CPUs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Table {
-    /// Source name → count for each of `cpus`.
+    /// For each source name, the count for each of `cpus`.
     rows: HashMap<String, Vec<u64>>,
     cpus: Vec<CpuId>,
 }
@@ -23,7 +23,7 @@ impl Table {
             let Some((key, rest)) = line.split_once(':') else { continue };
             let fields: Vec<&str> = rest.split_whitespace().collect();
             let counts: Vec<u64> = fields.iter().map_while(|f| f.parse().ok()).take(header.len()).collect();
-            // ERR and MIS have one count for the whole machine.
+            // ERR and MIS have a single count for the whole machine.
             if counts.len() < header.len() {
                 continue;
             }
@@ -59,7 +59,8 @@ fn cpu_of(word: &str) -> Option<CpuId> {
     word.strip_prefix("CPU")?.parse().ok().map(CpuId)
 }
 
-/// `36 virtio1-req.0` for a numbered interrupt, `LOC Local timer interrupts` for one of the architecture.
+/// Name of a source: `36 virtio1-req.0` for a numbered interrupt, `LOC Local timer interrupts` for one of the
+/// architecture.
 fn source_name(key: &str, words: &[&str]) -> String {
     let numbered = key.bytes().all(|b| b.is_ascii_digit());
     let trigger = |w: &&str| {

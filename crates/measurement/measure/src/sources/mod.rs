@@ -1,5 +1,5 @@
-//! Values read from the kernel, one file per kind. Whatever is read during a measurement does not disturb a measured
-//! CPU; other values are read between phases only, in [`between`], or skipped by [`thermal`].
+//! Values read from the kernel, with a module for each kind of file. Reading during a measurement disturbs no measured
+//! CPU. Other values are read only between phases, in [`between`], or skipped by [`thermal`].
 
 pub(crate) mod between;
 pub(crate) mod interrupts;
@@ -11,23 +11,23 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// A file of /proc or /sys that is kept open and read repeatedly.
+/// An open file of /proc or /sys that is read repeatedly.
 #[derive(Debug)]
 pub(crate) struct Source {
     file: File,
     text: Vec<u8>,
 }
 
-/// Read limit: /proc/interrupts of 512 CPUs has about 1 MiB.
+/// Read limit. For comparison, /proc/interrupts of 512 CPUs has about 1 MiB.
 const LARGEST: usize = 16 << 20;
 
 impl Source {
-    /// `None` if the file is absent or may not be read.
+    /// Opens a file; `None` if it does not exist or may not be read.
     pub fn open(path: impl AsRef<Path>) -> Option<Source> {
         Some(Source { file: File::open(path).ok()?, text: vec![0; 512] })
     }
 
-    /// `None` if reading fails (the task is gone, the driver refuses).
+    /// Reads the whole file; `None` if reading fails (the task has ended, or the driver refuses).
     pub fn read(&mut self) -> Option<&str> {
         let mut filled = 0;
         loop {
@@ -47,7 +47,7 @@ impl Source {
     }
 }
 
-/// `None` if the file cannot be read.
+/// Reads a file without surrounding blanks; `None` if it cannot be read.
 pub(crate) fn read_trimmed(path: impl AsRef<Path>) -> Option<String> {
     std::fs::read_to_string(path).ok().map(|s| s.trim().to_owned())
 }

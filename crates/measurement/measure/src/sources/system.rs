@@ -2,12 +2,12 @@
 
 use punctual_units::CpuId;
 
-/// From /proc/stat (proc_stat(5)).
+/// Counters of /proc/stat (proc_stat(5)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stat {
-    /// In USER_HZ ticks.
+    /// Steal time by CPU, in USER_HZ ticks.
     pub steal_ticks: Vec<(CpuId, u64)>,
-    /// Machine-wide, since boot.
+    /// Context switches of all CPUs since boot.
     pub context_switches: Option<u64>,
 }
 
@@ -19,7 +19,7 @@ impl Stat {
             match words.next() {
                 Some("ctxt") => stat.context_switches = words.next().and_then(|w| w.parse().ok()),
                 Some(cpu) => {
-                    // The eighth number is steal time; the line `cpu` without a number is the sum.
+                    // The eighth number is the steal time. The line `cpu` without a number is the sum of all CPUs.
                     let id = cpu.strip_prefix("cpu").and_then(|n| n.parse().ok()).map(CpuId);
                     if let (Some(id), Some(ticks)) = (id, words.nth(7).and_then(|w| w.parse().ok())) {
                         stat.steal_ticks.push((id, ticks));

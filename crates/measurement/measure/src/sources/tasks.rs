@@ -1,11 +1,11 @@
-//! Threads in /proc: the measuring ones, and other real-time threads that may delay them.
+//! Threads in /proc: the measuring threads, and other real-time threads that may delay them.
 
 use super::Source;
 use punctual_units::CpuId;
 use std::collections::HashMap;
 use std::fs;
 
-/// /proc/PID/task/TID/stat (proc_pid_stat(5)).
+/// Fields of /proc/PID/task/TID/stat (proc_pid_stat(5)).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TaskStat {
     pub comm: String,
@@ -18,7 +18,7 @@ pub(crate) struct TaskStat {
 
 impl TaskStat {
     pub fn parse(text: &str) -> Option<TaskStat> {
-        // The name may contain blanks and parentheses, so the last parenthesis ends it.
+        // The name may contain blanks and parentheses, so it ends at the last parenthesis.
         let (head, tail) = text.rsplit_once(')')?;
         let comm = head.split_once('(')?.1.to_owned();
         let fields: Vec<&str> = tail.split_whitespace().collect();
@@ -81,7 +81,7 @@ impl OwnThread {
 }
 
 pub(crate) struct RtTask {
-    /// `multipathd (RR 99, pid 1456)`.
+    /// Description, for example `multipathd (RR 99, pid 1456)`.
     label: String,
     start_ticks: u64,
     stat: Source,
@@ -95,12 +95,12 @@ pub(crate) struct RtTasks {
     tasks: HashMap<i32, RtTask>,
 }
 
-/// Maximum number of tracked threads: each costs two reads a second.
+/// Maximum number of tracked threads. Each requires two reads per second.
 const MOST: usize = 128;
 
 impl RtTasks {
-    /// Looks for new threads. A thread that started after `since_ticks` is counted from its start, an older one from
-    /// now on.
+    /// Looks for new threads. The run time of a thread that started after `since_ticks` is counted from its start, that
+    /// of an older one from now on.
     pub fn scan(&mut self, since_ticks: Option<u64>) {
         let own = std::process::id();
         for pid in numbers("/proc").filter(|pid| *pid as u32 != own) {
@@ -117,7 +117,8 @@ impl RtTasks {
         }
     }
 
-    /// Run time of each thread since the last call: the CPU it ran on last, its label, ns. Ended threads are dropped.
+    /// Run time of each thread since the last call, as the last CPU, the description, and ns. Ended threads are
+    /// dropped.
     pub fn ran(&mut self) -> Vec<(CpuId, String, u64)> {
         let mut ran = Vec::new();
         self.tasks.retain(|_, task| match task.advance() {

@@ -1,6 +1,6 @@
-//! Temperatures and throttling: thermal zones, x86 throttle counters, the Raspberry Pi's firmware.
+//! Temperatures and throttling: thermal zones, x86 throttle counters, the firmware of the Raspberry Pi.
 //!
-//! Some sensors are read by interrupting a CPU, or by a message to firmware, which answers with an interrupt. During a
+//! Reading some sensors interrupts a CPU, or sends a message to firmware, which answers with an interrupt. During a
 //! measurement such a sensor is read only if the interrupt is known to go to a CPU that is not measured.
 
 use super::{Source, read_trimmed};
@@ -10,7 +10,7 @@ use punctual_units::{CpuId, CpuList};
 use std::fs::{self, File};
 use std::path::Path;
 
-/// All readable sensors, kept open.
+/// All readable sensors, as open files.
 #[derive(Debug, Default)]
 pub(crate) struct Thermal {
     zones: Vec<Zone>,
@@ -26,22 +26,22 @@ pub(crate) struct Thermal {
 struct Zone {
     name: String,
     source: Source,
-    /// True if a read disturbs no measured CPU.
+    /// True if reading it disturbs no measured CPU.
     is_quiet: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum When {
-    /// During a measurement: only sensors whose reading disturbs no measured CPU.
+    /// During a measurement: only sensors whose reading disturbs no measured CPU are read.
     Measuring,
     Between,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ThermalReadings {
-    /// m°C.
+    /// Temperatures, m°C.
     pub temperatures: Vec<Reading>,
-    /// Throttle counters and firmware flags: a count, or 1 while the condition lasts.
+    /// Throttle counters and firmware flags: a count, or 1 if the condition is present.
     pub throttling: Vec<Reading>,
 }
 
@@ -50,7 +50,8 @@ const PI_BITS: [(u32, &str); 4] =
     [(0, "under-voltage"), (1, "frequency capped"), (2, "throttled"), (3, "soft temperature limit")];
 
 impl Thermal {
-    /// Finds the sensors below `root` (`/` except in tests). `measured`: CPUs that must not be disturbed.
+    /// Finds the sensors below `root`, which is `/` except in tests. `measured` are the CPUs that must not be
+    /// disturbed.
     pub fn open(root: &Path, measured: &CpuList) -> Thermal {
         let mut thermal = Thermal { zones: zones(root, measured), ..Thermal::default() };
         for (folder, dir) in folders(&root.join("sys/devices/system/cpu"), "cpu") {
@@ -70,7 +71,7 @@ impl Thermal {
         thermal
     }
 
-    /// Reads the sensors. Leaves out those that fail and, during a measurement, those that may disturb a measured CPU.
+    /// Reads the sensors, except those that fail and, during a measurement, those that may disturb a measured CPU.
     pub fn read(&mut self, when: When) -> ThermalReadings {
         let mut now = ThermalReadings::default();
         let reading = |name: &str, value| Reading { name: name.to_owned(), value };
@@ -101,7 +102,7 @@ impl Thermal {
         }
     }
 
-    /// Sensors that are not read during a measurement because that disturbs, or may disturb, a measured CPU.
+    /// Sensors that are not read during a measurement because this disturbs, or may disturb, a measured CPU.
     pub fn left_out(&self) -> Vec<String> {
         let zones = self.zones.iter().filter(|zone| !zone.is_quiet).map(|zone| zone.name.clone());
         let asks = self.firmware.is_some() || self.vcio.is_some();
@@ -132,10 +133,11 @@ const PACKAGE: &str = "x86_pkg_temp";
 
 /// True if reading this type of zone is known not to disturb a measured CPU.
 ///
-/// drivers/thermal/intel/x86_pkg_temp_thermal.c reads a register on the first CPU of the package, through an interrupt
-/// to it; that CPU is known only for the package of CPU 0. Registers in memory: bcm2835_thermal.c and bcm2711_thermal.c
-/// under drivers/thermal/broadcom (Raspberry Pi), intel_pch_thermal.c. Not quiet: processor_thermal_device.c (TCPU: an
-/// interrupt to every CPU), ACPI zones (firmware code, which may enter system management mode). All others are unknown.
+/// drivers/thermal/intel/x86_pkg_temp_thermal.c reads a register on the first CPU of the package by interrupting it,
+/// and that CPU is known only for the package of CPU 0. bcm2835_thermal.c and bcm2711_thermal.c under
+/// drivers/thermal/broadcom (Raspberry Pi) and intel_pch_thermal.c read registers in memory. processor_thermal_device.c
+/// (TCPU) interrupts every CPU, and ACPI zones run firmware code, which may enter system management mode. All other
+/// drivers are unknown.
 fn is_quiet(kind: &str, is_pi: bool, packages: usize, measured: &CpuList) -> bool {
     match kind {
         PACKAGE => packages == 1 && !measured.contains(CpuId(0)),
@@ -256,7 +258,7 @@ mod tests {
         assert_eq!(left_out, ["thermal_zone0 acpitz", "thermal_zone2 TCPU"]);
         assert_eq!(read("0-3", When::Measuring).0, ["thermal_zone3 pch_cannonlake"]);
         assert_eq!(read("0-3", When::Between).0.len(), 4);
-        // With a second package it is unknown which CPU is interrupted.
+        // With a second package the interrupted CPU is unknown.
         write(root, "sys/class/thermal/thermal_zone4/type", "x86_pkg_temp");
         write(root, "sys/class/thermal/thermal_zone4/temp", "40000");
         assert_eq!(read("2-3", When::Measuring).0, ["thermal_zone3 pch_cannonlake"]);

@@ -1,4 +1,4 @@
-//! Links from a sender to a receiver that need no device.
+//! Links from a sender to a receiver that require no device.
 
 use super::mail::{Arrival, Mailbox};
 use punctual_uapi::{self as uapi, Origin, Sig, SignalSet};
@@ -10,21 +10,22 @@ use std::io;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
-/// A channel for messages: one system call per operation, no allocation.
+/// A channel for messages, with one system call per operation and no allocation.
 pub(crate) trait Link: Send + Sync {
     /// Called in the receiving thread before anything is sent.
     fn prepare(&self) -> Result<(), uapi::Error> {
         Ok(())
     }
 
-    /// Sends the message that was just published; false if the kernel refused it.
+    /// Sends the message that was just published. Returns false if the kernel refused it.
     fn send(&self, mail: &Mailbox, sequence: u64) -> bool;
 
-    /// Sleeps until something arrives; `taken` messages are accounted for. `None`: a signal, or a foreign message.
+    /// Sleeps until a message arrives; `taken` messages have been accounted for. `None` after a signal or a foreign
+    /// message.
     fn receive(&self, mail: &Mailbox, taken: u64) -> Option<Arrival>;
 }
 
-/// FUTEX_WAKE.
+/// A futex(2): FUTEX_WAKE by the sender.
 pub(crate) struct Futex;
 
 impl Link for Futex {
@@ -95,7 +96,7 @@ impl Link for Eventfd {
     }
 }
 
-/// Two connected sockets on 127.0.0.1.
+/// Two connected UDP sockets on 127.0.0.1.
 pub(crate) struct Udp {
     from: UdpSocket,
     to: UdpSocket,

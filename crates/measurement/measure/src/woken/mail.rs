@@ -5,8 +5,8 @@ use punctual_units::Nanos;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
-/// Messages whose sending time is kept until they are taken. Messages beyond that are counted without their own time:
-/// the oldest one determines the receiver's latency.
+/// Number of messages whose sending times are kept until they are taken. Further messages are counted without their own
+/// time; the oldest one determines the receiver's latency.
 const SLOTS: usize = 1024;
 
 /// A value on its own cache line, to avoid false sharing.
@@ -18,17 +18,17 @@ struct Slot {
     sent: AtomicU64,
 }
 
-/// One receiver's messages: number sent, sending times, number taken. Page-aligned like [`crate::Cell`].
+/// Messages to one receiver: number sent, sending times, number taken. Page-aligned like [`crate::Cell`].
 #[repr(C)]
 #[cfg_attr(target_arch = "aarch64", repr(align(65536)))]
 #[cfg_attr(not(target_arch = "aarch64"), repr(align(4096)))]
 pub(crate) struct Mailbox {
     /// Number of published messages, which is the number of the next one.
     head: Own<AtomicU64>,
-    /// The low half of `head`, for futex(2).
+    /// The lower half of `head`, for futex(2).
     pub word: Own<AtomicU32>,
     taken: Own<AtomicU64>,
-    /// The first recorded message; `u64::MAX` before it is known.
+    /// Number of the first recorded message; `u64::MAX` if it is unknown.
     recorded: Own<AtomicU64>,
     closed: AtomicBool,
     left: AtomicBool,
@@ -48,22 +48,24 @@ impl Mailbox {
         }
     }
 
-    /// Makes every page resident, and locks it if permitted.
+    /// Makes every page resident, and locks them if permitted.
     pub fn lock(&self) {
         for slot in &self.slots {
             slot.sent.store(slot.sent.load(Relaxed), Relaxed);
         }
-        // The receiver reports whether memory can be locked, and its page faults are counted.
+        // A failure needs no report here: the receiver reports whether memory can be locked, and its page faults are
+        // counted.
         let _ = punctual_uapi::lock(self);
     }
 
-    /// Number of published messages. Must be read before the clock, so that all of them were sent before that reading.
+    /// Number of published messages. It must be read before the clock, so that all of them were sent before that
+    /// reading.
     #[inline(always)]
     pub fn head(&self) -> u64 {
         self.head.0.load(Acquire)
     }
 
-    /// Called by the sender just before it sends: publishes the next message at `now`, and returns its number.
+    /// Publishes the next message at `now`, and returns its number. Called by the sender just before it sends.
     #[inline(always)]
     pub fn publish(&self, now: Nanos) -> u64 {
         let sequence = self.head.0.load(Relaxed);
@@ -77,14 +79,14 @@ impl Mailbox {
         sequence
     }
 
-    /// Sending time of a message, while it is kept.
+    /// Sending time of a message; `None` if it is no longer kept.
     #[inline(always)]
     fn sent(&self, sequence: u64) -> Option<Nanos> {
         let slot = &self.slots[sequence as usize % SLOTS];
         (slot.sequence.load(Relaxed) == sequence).then(|| Nanos(slot.sent.load(Relaxed)))
     }
 
-    /// Called by the sender: records from the next message on.
+    /// Starts recording with the next message. Called by the sender.
     pub fn record(&self) {
         self.recorded.0.store(self.head.0.load(Relaxed), Release);
     }
@@ -113,35 +115,36 @@ impl Mailbox {
 
 impl Drop for Mailbox {
     fn drop(&mut self) {
-        // As for a cell: the allocator should not get locked memory.
+        // Unlocked as for a cell, since the allocator may reuse the memory.
         let _ = punctual_uapi::unlock(self);
     }
 }
 
-/// What a receiver learns from the system call it slept in.
+/// Information from the system call in which the receiver slept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
-    /// Something was published: nothing can be lost, and several messages count as one.
+    /// A message was published. No message can be lost, and several count as one.
     State,
     /// Number of messages sent since the last time; several count as one.
     Count(u64),
-    /// The next `messages` (at least one) of a queue; the number of the last one ends in these `bits` bits.
+    /// The next `messages` (at least one) of a queue. The lowest `bits` bits of `last` are those of the last one's
+    /// number.
     Queue { messages: u64, last: u64, bits: u32 },
 }
 
 /// The receiver's accounting. `released == ran + skipped` always holds.
 ///
-/// Its knowledge has two limits. A message that a late receiver counted as skipped while it seemed to be in transit,
-/// and that the queue turns out to have lost, stays skipped and is also reported as lost: the release was missed either
-/// way, and the phase is inconclusive. And a queue reveals a loss only with the next message: a lost message that was
-/// counted as skipped, with none after it, is not reported. It was sent and the receiver was late for it, so the
-/// accounting is still correct.
+/// It is inexact in two cases. If a late receiver counted a message as skipped while it seemed to be in transit, and
+/// the queue later turns out to have lost it, it stays skipped and is also reported as lost. The release was missed
+/// either way, and the phase is inconclusive. Also, a queue reveals a loss only with the next message, so a lost
+/// message that was counted as skipped and has no successor is not reported. It was sent, and the receiver was late for
+/// it, so the accounting is still correct.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Inbox {
     period: u64,
-    /// Messages with lower numbers are accounted for.
+    /// Number below which all messages are accounted for.
     taken: u64,
-    /// Messages with lower numbers came out of the queue, or were counted.
+    /// Number below which all messages were received from the queue, or counted.
     delivered: u64,
     recording: bool,
     /// Number of releases that ran or were skipped.
@@ -154,11 +157,11 @@ impl Inbox {
         Inbox { period: period.0.max(1), ..Inbox::default() }
     }
 
-    /// Accounts for an arrival; `head` must be read before the clock reading `woke`. `None`: nothing new.
+    /// Accounts for an arrival; `head` must be read before the clock reading `woke`. `None` if there is nothing new.
     ///
-    /// The release is the sending time of the oldest message that is neither accounted for nor lost. Later messages
-    /// published meanwhile count as skipped as far as the receiver is periods late; the others were sent too close
-    /// together, which is not the receiver's fault.
+    /// The release is the sending time of the oldest message that is neither accounted for nor lost. Of the messages
+    /// published later, those count as skipped for which the receiver is late by whole periods. The others were sent
+    /// too close together, which is not attributed to the receiver.
     #[inline(always)]
     pub fn book(&mut self, mail: &Mailbox, arrival: Arrival, head: u64, woke: Nanos) -> Option<Wakeup> {
         let lost = self.remarks.lost;
@@ -208,7 +211,7 @@ impl Inbox {
                     self.lose(lost, last + 1 - messages.max(1));
                 }
                 if last < self.taken {
-                    // It was counted with an earlier one while it was in transit.
+                    // The message was counted with an earlier one while it was in transit.
                     return None;
                 }
             }
@@ -216,15 +219,16 @@ impl Inbox {
         (head > self.taken).then_some(self.taken)
     }
 
-    /// Records that a queue dropped `lost` messages, the last of them just before `next`; those already accounted for
-    /// are unchanged.
+    /// Records that a queue dropped `lost` messages, the last of them just before `next`. Messages that are already
+    /// accounted for are unchanged.
     #[cold]
     fn lose(&mut self, lost: u64, next: u64) {
         self.remarks.lost += lost;
         self.taken = self.taken.max(next);
     }
 
-    /// At the first recorded message, drops the accounting of earlier ones, except for the messages `lost` just now.
+    /// At the first recorded message, drops the accounting of earlier ones, except for the `lost` messages just
+    /// detected.
     #[inline(always)]
     fn cross(&mut self, mail: &Mailbox, oldest: u64, head: u64, lost: u64) -> u64 {
         if self.recording {
@@ -234,7 +238,8 @@ impl Inbox {
         if head <= first {
             return oldest;
         }
-        // All accounting so far is of earlier messages. Which of several messages in one read are missing is unknown.
+        // All accounting so far concerns earlier messages. It is unknown which of several messages in one read are
+        // missing.
         let remarks = Remarks { lost, ..Remarks::default() };
         (self.recording, self.cycle, self.remarks) = (true, 0, remarks);
         oldest.max(first)
@@ -255,10 +260,10 @@ impl Inbox {
         if self.recording { self.cycle } else { 0 }
     }
 
-    /// Includes messages that were sent but did not arrive.
+    /// Remarks, including the number of messages that were sent but did not arrive.
     pub fn remarks(&self, mail: &Mailbox) -> Remarks {
         let left = mail.head().saturating_sub(self.taken);
-        // Stopping interrupts a message in transit, which is not a loss.
+        // A message in transit when the measurement is stopped is not lost.
         let left = if mail.is_closed() { left } else { 0 };
         Remarks { lost: self.remarks.lost + left, ..self.remarks.clone() }
     }

@@ -1,4 +1,4 @@
-//! The sender: one thread for each measured CPU.
+//! The sending threads, one for each measured CPU.
 
 use super::links::Link;
 use super::mail::Mailbox;
@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering::Relaxed;
 pub struct SenderPlace {
     pub cpu: CpuId,
     pub scheduling: Scheduling,
-    /// True if this is the measured CPU.
+    /// True if the sender's CPU is the measured one.
     pub shared: bool,
 }
 
@@ -20,21 +20,22 @@ pub struct SenderPlace {
 pub struct Sent {
     pub place: SenderPlace,
     pub messages: u64,
-    /// Messages sent more than a quarter of a period after their release. The receiver's latency counts from the
-    /// sending time.
+    /// Number of messages sent more than a quarter of a period after their release. The receiver's latency counts from
+    /// the sending time.
     pub late_sends: u64,
-    /// Releases without a message, because the previous one was still late.
+    /// Number of releases without a message, because the previous message was still late.
     pub unsent: u64,
-    /// Messages refused by the kernel because the queue was full.
+    /// Number of messages refused by the kernel because the queue was full.
     pub refused: u64,
     /// Worst delay after the release, ns.
     pub worst_ns: u64,
 }
 
-/// A sender on a housekeeping CPU has the policy of the measured thread. Without such a CPU it shares the measured one
-/// and must not delay the thread it wakes: it runs one priority lower, or as an ordinary thread.
+/// Chooses CPU and policy of a sender. On a housekeeping CPU it has the policy of the measured thread. Without such a
+/// CPU it shares the measured one and must not delay the thread it wakes, so it runs one priority lower, or as an
+/// ordinary thread.
 pub(crate) fn place(measured: Scheduling, index: usize, cpu: CpuId, housekeeping: &CpuList) -> SenderPlace {
-    // A SCHED_DEADLINE thread cannot be pinned, and its sender needs no runtime of its own.
+    // A SCHED_DEADLINE thread cannot be pinned, and its sender needs no reserved runtime.
     let middle = Priority::try_from(50).map_or(Scheduling::Other { nice: 0 }, |priority| Scheduling::Fifo { priority });
     let own = if matches!(measured, Scheduling::Deadline { .. }) { middle } else { measured };
     if let Some(free) = housekeeping.iter().nth(index % housekeeping.len().max(1)) {
@@ -64,14 +65,16 @@ pub(crate) struct Sender<'a> {
 }
 
 impl Sender<'_> {
+    /// Sets policy, priority, CPU and memory locking of the calling sender.
+    ///
     /// # Errors
-    /// Those of the measuring thread.
+    /// Same as for the measuring thread.
     pub fn apply(&self) -> Result<Applied, Refused> {
         let attributes = Attributes { scheduling: self.place.scheduling, cpu: Some(self.place.cpu), lock_stack: true };
         attributes.apply()
     }
 
-    /// Sends from `start` on, then ends the thread `receiver`.
+    /// Sends from `start` on, and finally ends the thread `receiver`.
     pub fn run<L: Link>(&self, link: &L, start: Nanos, receiver: i32) -> Sent {
         let mut periodic = Periodic::new(start, self.period, start + self.warmup);
         self.send(link, &mut periodic);
@@ -83,7 +86,7 @@ impl Sender<'_> {
         sent
     }
 
-    /// The loop: one system call to sleep, one to send.
+    /// The sending loop, with one system call to sleep and one to send.
     #[inline(never)]
     fn send<L: Link>(&self, link: &L, periodic: &mut Periodic) -> Sent {
         let mut sent = Sent { place: self.place, messages: 0, late_sends: 0, unsent: 0, refused: 0, worst_ns: 0 };
@@ -101,12 +104,12 @@ impl Sender<'_> {
         sent
     }
 
-    /// Lets the receiver take what is in transit, tells it that nothing follows, and wakes it until it has noticed.
-    /// After a stop the receiver ends on its own.
+    /// Waits for the receiver to take the messages in transit, marks the end, and wakes the receiver until it has
+    /// noticed. After a stop the receiver ends without this.
     fn close(&self, receiver: i32) {
         let give_up = monotonic() + GRACE;
         let pause = || {
-            // A signal only shortens the wait.
+            // A signal only shortens the wait, so the result is ignored.
             let _ = sleep_until(monotonic() + LOOK);
         };
         while !self.stop.load(Relaxed) && !self.mail.is_empty() && monotonic() < give_up {

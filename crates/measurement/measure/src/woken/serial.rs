@@ -34,14 +34,14 @@ pub enum SerialError {
     },
     #[error("cannot open {port}: {source}; see which there are: ls -l /dev/ttyS* /dev/ttyAMA*")]
     Open { port: String, source: std::io::Error },
-    /// There is no UART behind the port, or one without loopback.
+    /// The port has no UART, or one without loopback.
     #[error("{port}: {why}; see which there are: cat /proc/tty/driver/serial")]
     NoHardware { port: String, why: String },
     #[error("a byte takes {byte} at {rate} bit/s on {port}: choose a period of at least twice that with --period")]
     TooShort {
         port: String,
         rate: u32,
-        /// Time of a byte on the internal line.
+        /// Transmission time of a byte.
         byte: Nanos,
     },
 }
@@ -49,7 +49,7 @@ pub enum SerialError {
 /// Baud rates to try, fastest first.
 const RATES: [u32; 8] = [4_000_000, 3_000_000, 2_000_000, 1_000_000, 921_600, 460_800, 230_400, 115_200];
 
-/// A port in loopback mode. Restored on drop, and after this process is killed.
+/// A port in loopback mode. It is restored on drop, or after this process is killed.
 pub struct Serial {
     port: Port,
     _guard: Guard,
@@ -57,7 +57,7 @@ pub struct Serial {
     pub notes: Vec<String>,
 }
 
-/// Reading blocks until a byte arrives.
+/// The descriptor for reading, which blocks until a byte arrives.
 impl AsFd for Serial {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.port.as_fd()
@@ -65,7 +65,7 @@ impl AsFd for Serial {
 }
 
 impl Serial {
-    /// Opens an unused port, and tests it with a byte.
+    /// Opens an unused port, and tests it by sending a byte.
     ///
     /// # Errors
     /// The port is in use, has no loopback, or is too slow for the period.
@@ -92,7 +92,7 @@ impl Serial {
         Ok(serial)
     }
 
-    /// A byte has to return in time.
+    /// Checks that a byte returns in time.
     fn try_byte(&self) -> Result<(), String> {
         let fail = |e: Errno| e.to_string();
         write(&self.port, &[0x55]).map_err(fail)?;
@@ -100,7 +100,7 @@ impl Serial {
         poll(&mut [PollFd::new(&self.port, PollFlags::IN)], Some(&wait)).map_err(fail)?;
         let mut byte = [0u8; 1];
         if read(&self.port, &mut byte) != Ok(1) || byte != [0x55] {
-            return Err("in loopback it sent itself a byte, and none came back".into());
+            return Err("a byte sent in loopback mode did not return".into());
         }
         // From here on, reading blocks.
         fcntl_setfl(self.port.as_fd(), OFlags::RDWR).map_err(fail)
@@ -127,7 +127,7 @@ fn device(path: &str) -> Result<u64, SerialError> {
     // Major 1 has /dev/null and similar devices, which half of all processes have open.
     match file.file_type().is_char_device() && rustix::fs::major(file.rdev()) != 1 {
         true => Ok(file.rdev()),
-        false => Err(SerialError::NoHardware { port: path.into(), why: "it is no serial port".into() }),
+        false => Err(SerialError::NoHardware { port: path.into(), why: "it is not a serial port".into() }),
     }
 }
 
@@ -137,13 +137,13 @@ fn is_console(consoles: &str, device: u64) -> bool {
     consoles.lines().any(|line| line.split_whitespace().next_back() == Some(&number))
 }
 
-/// A process that has the device open, as far as /proc may be read.
+/// A process that has the device open, as far as permissions on /proc allow.
 fn user(device: u64) -> Option<(i32, String)> {
     let numbered = |entry: fs::DirEntry| entry.file_name().to_str()?.parse::<i32>().ok();
     let pids = fs::read_dir("/proc").ok()?.flatten().filter_map(numbered);
     let has = |pid: &i32| {
         let open = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
-        // Only devices are examined: stat on a file of an unreachable server would block.
+        // Examines only devices, because stat(2) on a file of an unreachable server would block.
         let devices = open.filter(|fd| fs::read_link(fd.path()).is_ok_and(|to| to.starts_with("/dev/")));
         devices.into_iter().any(|fd| fs::metadata(fd.path()).is_ok_and(|file| file.rdev() == device))
     };
@@ -154,7 +154,7 @@ fn user(device: u64) -> Option<(i32, String)> {
 
 /// Checks the hardware, and sets raw mode, the fastest rate, and loopback. Returns the rate.
 fn set_up(port: &Port) -> Result<(u32, Guard), String> {
-    let hardware = port.hardware().map_err(|e| format!("it is no serial port with modem lines ({e})"))?;
+    let hardware = port.hardware().map_err(|e| format!("it is not a serial port with modem lines ({e})"))?;
     if hardware.kind == 0 {
         return Err("the driver found no UART there (type unknown)".into());
     }
@@ -164,14 +164,14 @@ fn set_up(port: &Port) -> Result<(u32, Guard), String> {
     ioctl_tiocexcl(port).map_err(|e| format!("exclusive access is not possible: {e}"))?;
     let looped = port.is_looped().map_err(|e| e.to_string())?;
     if looped {
-        return Err("it is in loopback already: another program measures with it, or died".into());
+        return Err("it is already in loopback mode: another program is using it, or was killed while using it".into());
     }
     let guard = port.guard().map_err(|e| e.to_string())?;
     let rate = make_raw(port, u32::try_from(hardware.fastest).unwrap_or(0)).map_err(|e| e.to_string())?;
     port.set_loop(true).map_err(|e| e.to_string())?;
     match port.is_looped() {
         Ok(true) => Ok((rate, guard)),
-        _ => Err("its driver knows no loopback (TIOCM_LOOP)".into()),
+        _ => Err("its driver does not support loopback (TIOCM_LOOP)".into()),
     }
 }
 
@@ -189,16 +189,17 @@ fn make_raw(port: &Port, fastest: u32) -> Result<u32, Errno> {
     Ok(tcgetattr(port)?.output_speed().max(1))
 }
 
-/// What the latencies include besides the kernel's work.
+/// Notes on the part of the latencies that is not caused by the kernel.
 fn notes(path: &str, rate: u32, byte: Nanos) -> Vec<String> {
-    let mut notes =
-        vec![format!("each latency holds the time a byte takes on {path}: {byte} at {rate} bit/s, 10 bits")];
+    let mut notes = vec![format!(
+        "each latency includes the transmission time of a byte on {path}: {byte} at {rate} bit/s, 10 bits"
+    )];
     let short = path.rsplit('/').next().unwrap_or(path);
     let file = Path::new("/sys/class/tty").join(short).join("rx_trig_bytes");
     let trigger = fs::read_to_string(&file).ok().and_then(|text| text.trim().parse::<u32>().ok());
     if let Some(trigger) = trigger.filter(|bytes| *bytes > 1) {
         notes.push(format!(
-            "the receive FIFO of {path} interrupts at {trigger} bytes; for a single one it waits four bytes' time ({}) longer: \
+            "the receive FIFO of {path} interrupts at {trigger} bytes; for a single byte it waits another four byte times ({}): \
              echo 1 > {} ends that",
             Nanos(4 * byte.0),
             file.display()
@@ -224,9 +225,10 @@ mod tests {
     fn what_is_no_port_is_refused_with_what_to_type() {
         let open = |path: &str| Serial::open(path, Nanos::from_millis(1)).err().unwrap().to_string();
         assert!(open("/dev/ttyS-none").contains("ls -l /dev/ttyS*"));
-        assert!(open("/").contains("no serial port"));
+        assert!(open("/").contains("not a serial port"));
         assert!(
-            open("/dev/zero").contains("no serial port") && open("/dev/zero").contains("cat /proc/tty/driver/serial")
+            open("/dev/zero").contains("not a serial port")
+                && open("/dev/zero").contains("cat /proc/tty/driver/serial")
         );
     }
 

@@ -1,4 +1,5 @@
-//! Every wakeup source that needs no device, on this machine: the accounting is exact even when the machine is busy.
+//! Tests every wakeup source that requires no device on this machine. The accounting is exact even if the machine is
+//! busy.
 
 use punctual_measure::{Outcome, Plan, WORST, start};
 use punctual_model::{Alignment, ProblemKind};

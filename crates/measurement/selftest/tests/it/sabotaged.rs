@@ -1,10 +1,9 @@
-//! The self-test on this machine, also with an engine that drops late wakeups (`--features sabotage`), where it has to
-//! fail.
+//! Runs the self-test on this machine. With an engine that drops late wakeups (`--features sabotage`) it must fail.
 
 use punctual_selftest::selftest;
 
-/// A host that takes the CPU away lengthens injected delays by milliseconds, and the test rightly fails: there are
-/// three attempts. A faulty engine must not pass any of them.
+/// A hypervisor that preempts the CPU lengthens injected delays by milliseconds, and the test rightly fails. There are
+/// therefore three attempts. A faulty engine must not pass any of them.
 #[test]
 #[ignore = "live: timing"]
 fn it_passes_where_the_engine_is_whole_and_fails_where_it_is_not() {
@@ -13,7 +12,7 @@ fn it_passes_where_the_engine_is_whole_and_fails_where_it_is_not() {
         match selftest(None) {
             Ok(tested) if tested.passed() && !cfg!(feature = "sabotage") => return,
             Ok(tested) => said.push((tested.passed(), tested.checks)),
-            // Not permitted here, or only one CPU: the command says so and exits with 4.
+            // If the test is not permitted here, or there is only one CPU, the command reports that and exits with 4.
             Err(error) => return println!("nothing was injected: {error}"),
         }
     }

@@ -1,4 +1,4 @@
-//! Tests for a machine with tracefs and permission to use it; otherwise they report that they were skipped.
+//! Tests for a machine on which tracefs is accessible. Otherwise they report that they were skipped.
 
 use punctual_directory::Dir;
 use punctual_journal::Journal;
@@ -20,7 +20,7 @@ fn now() -> u64 {
     t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
 }
 
-/// Every file below, with its content if it can be read without blocking, except those that change on their own.
+/// Every file below, with its content if it can be read without blocking, except those that change constantly.
 fn picture(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let changing =
         ["trace", "trace_pipe", "stats", "saved_cmdlines", "saved_tgids", "enabled_functions", "touched_functions"];
@@ -71,7 +71,7 @@ fn a_window_holds_what_happened_in_it_and_nothing_is_left_behind() {
         assert!(events.windows(2).all(|pair| pair[0].t_ns <= pair[1].t_ns));
         assert!(events.first().unwrap().t_ns <= cut.from_ns || kept.pages > 0);
         let mine = events.iter().filter(|e| cut.from_ns <= e.t_ns && e.t_ns <= cut.to_ns + 5_000_000);
-        // Not every kernel records switches from the idle task; those to it belong to this thread.
+        // Some kernels do not record switches from the idle task. Those to the idle task belong to this thread.
         let one = |tid: i32| tid != me && tid != 0;
         let switched =
             mine.filter(|e| matches!(&e.kind, Kind::SchedSwitch { prev, next, .. } if one(prev.tid) || one(next.tid)));

@@ -1,4 +1,4 @@
-//! Costs of a change: power in its blocks, and throughput.
+//! Measures the costs of a change: power and throughput.
 
 use super::{Candidate, Pair, Search, Stop};
 use punctual_model::TrialCost;
@@ -6,14 +6,15 @@ use punctual_stats::{paired_ratio, pairs_for_interval};
 
 const CONFIDENCE: f64 = 0.95;
 
-/// Pairs in which throughput is measured.
+/// Number of pairs for measuring throughput.
 pub(super) fn pairs_of_work() -> usize {
     pairs_for_interval(CONFIDENCE).unwrap_or(0) as usize
 }
 
 impl Search<'_> {
-    /// Power in the blocks that confirmed the change, and throughput in as many pairs as an interval needs. Unknown
-    /// costs are left out. If the time limit ends the throughput measurement, the change stays confirmed.
+    /// Compares the power in the blocks that confirmed the change, and the throughput in as many pairs as an interval
+    /// requires. Unknown costs are omitted. If the time limit ends the throughput measurement, the change stays
+    /// confirmed.
     pub(super) fn costs(&mut self, candidate: &Candidate, blocks: &[Pair]) -> Result<Vec<TrialCost>, Stop> {
         let power = blocks.iter().map(|(without, with)| without.watts.zip(with.watts)).collect::<Option<Vec<_>>>();
         let work = match self.work(candidate) {

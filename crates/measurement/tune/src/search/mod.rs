@@ -1,6 +1,6 @@
-//! The search: screens candidates, confirms them with fresh data, keeps those that help, and repeats.
+//! The search: screens candidates, confirms them with independent data, keeps those that help, and repeats.
 //!
-//! Architecture invariant: independent of how a block is measured and a fix applied, which [`Bench`] implements.
+//! Architecture invariant: does not depend on how a block is measured and a fix applied, which [`Bench`] implements.
 
 mod costs;
 mod plan;
@@ -11,7 +11,7 @@ use plan::{Judgement, alpha_of, is_futile, is_hopeless, judge, pairs_for};
 use punctual_model::{Ended, Trial, TrialCost, TrialKind};
 use punctual_stats::SplitMix64;
 
-/// Figures without and with a change, ns.
+/// Pairs of figures without and with a change, ns.
 type Pairs = Vec<(f64, f64)>;
 
 /// A change that may help.
@@ -26,7 +26,7 @@ pub struct Candidate {
 pub enum Stop {
     #[error("time is up")]
     TimeUp,
-    /// A signal or an error.
+    /// A signal or an error, described by the text.
     #[error("{0}")]
     Because(String),
 }
@@ -34,57 +34,60 @@ pub enum Stop {
 /// Result of one block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Block {
-    /// The block's figure.
+    /// Figure of the block, ns.
     pub ns: f64,
-    /// Power of the machine during the block, if known.
+    /// Power of the machine during the block, W; `None` if unknown.
     pub watts: Option<f64>,
 }
 
 pub trait Bench {
+    /// Measures a block.
+    ///
     /// # Errors
-    /// The search has to stop.
+    /// The search must stop.
     fn block(&mut self) -> Result<Block, Stop>;
 
     /// Throughput with the applied changes, 1/s; `None` if it cannot be measured.
     ///
     /// # Errors
-    /// The search has to stop.
+    /// The search must stop.
     fn work(&mut self) -> Result<Option<f64>, Stop>;
 
-    /// Applies a change. The inner error is the reason why that failed; the change is not tried again.
+    /// Applies a change. The inner error is the reason for a failure, after which the change is not tried again.
     ///
     /// # Errors
-    /// The search has to stop.
+    /// The search must stop.
     fn apply(&mut self, candidate: &Candidate) -> Result<Result<(), String>, Stop>;
 
-    /// Applies a change permanently. The inner error is the reason why that failed.
+    /// Applies a change permanently. The inner error is the reason for a failure.
     ///
     /// # Errors
-    /// The search has to stop.
+    /// The search must stop.
     fn keep(&mut self, candidate: &Candidate) -> Result<Result<(), String>, Stop>;
 
     /// Undoes the change on trial.
     ///
     /// # Errors
-    /// The search has to stop, also if undoing failed, since later measurements would be meaningless.
+    /// The search must stop, even if only undoing failed, since later measurements would be meaningless.
     fn revert(&mut self, candidate: &Candidate) -> Result<(), Stop>;
 
-    /// Measures whether the claims hold now, for as long as they need; `None` if there are none.
+    /// Measures for as long as the claims require, and returns whether they hold; `None` if there are none.
     ///
     /// # Errors
-    /// The search has to stop.
+    /// The search must stop.
     fn claims_hold(&mut self) -> Result<Option<bool>, Stop>;
 }
 
 #[derive(Clone, Debug)]
 pub struct Rules {
-    /// Probability of keeping any change where none helps.
+    /// Probability of keeping any change if none helps.
     pub alpha: f64,
-    /// Pairs of a screening; odd, so that there is a middle one.
+    /// Number of pairs of a screening. It is odd, so that there is a median pair.
     pub screening: usize,
-    /// Minimum reduction of a kept change, as a share of the figure without it; [`Rules::least_ns`] applies as well.
+    /// Minimum reduction for keeping a change, as a share of the figure without it. [`Rules::least_ns`] applies as
+    /// well.
     pub least_share: f64,
-    /// Minimum reduction of a kept change, ns.
+    /// Minimum reduction for keeping a change, ns.
     pub least_ns: f64,
     /// Seed of the order in which blocks are measured.
     pub seed: u64,
@@ -100,11 +103,11 @@ impl Rules {
 #[derive(Debug)]
 pub struct Found {
     pub trials: Vec<Trial>,
-    /// Candidates that could not be tried, with reasons.
+    /// Candidates that could not be tried, each with the reason.
     pub not_tried: Vec<(String, String)>,
     /// Rules whose changes are kept.
     pub kept: Vec<String>,
-    /// Figures of blocks before any change; `after`: with all kept changes.
+    /// Figures of blocks before any change. `after` has those with all kept changes.
     pub before: Vec<f64>,
     pub after: Vec<f64>,
     pub ended: Ended,
@@ -116,14 +119,14 @@ pub enum Update<'a> {
         candidate: &'a Candidate,
         /// True for a confirmation, false for a screening.
         confirming: bool,
-        /// Position in the round, from 1.
+        /// Position of the candidate in the round, counted from 1.
         number: usize,
         /// Number of candidates in the round.
         of: usize,
-        /// Number of pairs until [`Update::Paired`] or [`Update::Ended`].
+        /// Number of pairs before [`Update::Paired`] or [`Update::Ended`].
         pairs: usize,
     },
-    /// A pair of a screening was measured: with minus without, ns.
+    /// A pair of a screening was measured: figure with the change minus figure without, ns.
     Paired(f64),
     /// A confirmation has ended.
     Ended(&'a Trial),
@@ -131,24 +134,25 @@ pub enum Update<'a> {
 
 pub type OnUpdate<'a> = &'a mut dyn FnMut(Update);
 
-/// Minimum number of blocks of a search: a screening of each candidate with more than half of its pairs, which suffices
-/// if none helps; for each kept change also the rest of its screening, its confirmation, and a screening of the others.
+/// Minimum number of blocks of a search. Without a helpful candidate, each is screened with more than half of its
+/// pairs. Each kept change also requires the rest of its screening, its confirmation, and another screening of the
+/// others.
 pub fn blocks(candidates: usize, kept: usize, rules: &Rules) -> usize {
     let kept = kept.min(candidates);
     let hopeless = rules.screening / 2 + 1;
-    // A change kept at the end of a round has completed its screening.
+    // A change kept at the end of a round has a complete screening.
     let screening = |n: usize| 2 * ((candidates - n) * hopeless + usize::from(n < kept) * (rules.screening - hopeless));
     let confirming = |nth: usize| 2 * pairs_for(alpha_of(rules.alpha, nth as u64));
     (0..=kept).map(|n| screening(n) + if n > 0 { confirming(n) } else { 0 }).sum()
 }
 
-/// Number of throughput measurements of a search that keeps `kept` of this number of candidates.
+/// Number of throughput measurements in a search that keeps `kept` of this number of candidates.
 pub fn works(candidates: usize, kept: usize) -> usize {
     2 * kept.min(candidates) * costs::pairs_of_work()
 }
 
-/// However the search ends, only kept changes are applied when it returns (unless undoing failed, which `ended`
-/// reports).
+/// Runs the search. However it ends, only kept changes are applied when it returns, unless undoing failed, which
+/// `ended` reports.
 pub fn search(candidates: Vec<Candidate>, bench: &mut dyn Bench, rules: &Rules, on_update: OnUpdate) -> Found {
     let found = Found {
         trials: Vec::new(),
@@ -170,7 +174,7 @@ pub fn search(candidates: Vec<Candidate>, bench: &mut dyn Bench, rules: &Rules, 
 
 enum Round {
     Kept,
-    /// Some looked helpful, but none was confirmed.
+    /// Some candidates seemed to help, but none was confirmed.
     Unconfirmed,
     Nothing,
 }
@@ -202,8 +206,8 @@ impl Search<'_> {
             if self.open.is_empty() {
                 return Ok(if self.found.trials.is_empty() { Ended::NothingToTry } else { Ended::NothingHelps });
             }
-            // A candidate that looked helpful but was not confirmed gets a second chance: one outlier can hide a true
-            // effect.
+            // A candidate that seemed to help but was not confirmed is tried once more, because one outlier can hide a
+            // true effect.
             match self.round()? {
                 Round::Kept => fruitless = 0,
                 Round::Unconfirmed if fruitless == 0 => fruitless += 1,
@@ -217,7 +221,7 @@ impl Search<'_> {
         let mut promising = Vec::new();
         for (candidate, pairs) in self.screened()? {
             let Some(judged) = judge(&pairs) else { continue };
-            // The middle pair: with three pairs, one outlier affects half of the Walsh averages.
+            // Uses the median pair. With three pairs, one outlier affects half of the Walsh averages.
             let differences: Vec<f64> = pairs.iter().map(|(without, with)| with - without).collect();
             let seems = punctual_stats::median(&differences).unwrap_or(0.0);
             if self.is_worth_it(&pairs, seems) {
@@ -234,9 +238,9 @@ impl Search<'_> {
         Ok(if promising.is_empty() { Round::Nothing } else { Round::Unconfirmed })
     }
 
-    /// Measures a pair of each open candidate in turn, in an order drawn again for each round of pairs: a
-    /// temporary disturbance then affects one pair of several candidates instead of all pairs of one. Candidates whose
-    /// middle pair can no longer suffice are dropped.
+    /// Measures a pair of each open candidate in turn, in a new random order for each round of pairs. A temporary
+    /// disturbance then affects one pair of several candidates, not all pairs of one. Candidates whose median pair can
+    /// no longer suffice are dropped.
     fn screened(&mut self) -> Result<Vec<(Candidate, Pairs)>, Stop> {
         let all = self.rules.screening;
         let mut screened: Vec<(Candidate, Pairs)> = self.open.iter().map(|open| (open.clone(), Vec::new())).collect();
@@ -259,7 +263,7 @@ impl Search<'_> {
         Ok(screened)
     }
 
-    /// Measures fresh pairs; keeps the change if they show that it helps.
+    /// Measures independent pairs, and keeps the change if they show that it helps.
     fn confirm(&mut self, candidate: &Candidate, number: usize, of: usize) -> Result<bool, Stop> {
         self.confirmations += 1;
         let alpha = alpha_of(self.rules.alpha, self.confirmations);
@@ -273,7 +277,9 @@ impl Search<'_> {
             true => match self.bench.keep(candidate)? {
                 Ok(()) => true,
                 Err(why) => {
-                    self.found.not_tried.push((candidate.rule.clone(), format!("it helps, but could not stay: {why}")));
+                    self.found
+                        .not_tried
+                        .push((candidate.rule.clone(), format!("it helps, but could not be made permanent: {why}")));
                     self.open.retain(|open| open != candidate);
                     false
                 }
@@ -295,13 +301,13 @@ impl Search<'_> {
         -shift >= self.least(usual)
     }
 
-    /// The smallest effect that counts, given the usual figure.
+    /// The smallest effect that counts, given the typical figure.
     fn least(&self, usual: f64) -> f64 {
         self.rules.least_ns.max(usual * self.rules.least_share)
     }
 
-    /// Measures pairs; stops early if `alpha` is out of reach. `None`: the change could not be applied, and is no
-    /// longer a candidate.
+    /// Measures pairs, and stops early if `alpha` can no longer be reached. `None` if the change could not be applied
+    /// and is no longer a candidate.
     fn confirmed(&mut self, candidate: &Candidate, alpha: f64) -> Result<Option<Vec<Pair>>, Stop> {
         let (all, mut pairs) = (pairs_for(alpha), Vec::new());
         while pairs.len() < all && !is_futile(&figures(&pairs), all, alpha) {
@@ -322,7 +328,7 @@ impl Search<'_> {
         Ok(Some((without, with)))
     }
 
-    /// Runs `measure` while the change is applied. `None`: it could not be applied, and is no longer a candidate.
+    /// Runs `measure` while the change is applied. `None` if it could not be applied and is no longer a candidate.
     fn with<T>(
         &mut self,
         candidate: &Candidate,
@@ -334,7 +340,7 @@ impl Search<'_> {
             return Ok(None);
         }
         let measured = measure(self.bench);
-        // Undone even if measuring was stopped.
+        // The change is undone even if measuring was stopped.
         self.bench.revert(candidate)?;
         measured.map(Some)
     }

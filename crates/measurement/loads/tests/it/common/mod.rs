@@ -15,7 +15,7 @@ pub fn alone() -> MutexGuard<'static, ()> {
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A host process with a load, marked so that all its descendants are found, whoever their parent is.
+/// A host process with a load, marked so that all its descendants can be found, whatever their parent.
 pub struct Host {
     pub child: Child,
     out: BufReader<ChildStdout>,
@@ -27,7 +27,7 @@ impl Host {
         Host::start_in(&[], args)
     }
 
-    /// `before`: a command that runs the host.
+    /// Starts the host. `before` is a command that runs it.
     pub fn start_in(before: &[&str], args: &[&str]) -> Host {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let mark = format!("PUNCTUAL_TEST={}-{}", std::process::id(), COUNT.fetch_add(1, Relaxed));
@@ -46,7 +46,7 @@ impl Host {
         Host { child, out, mark }
     }
 
-    /// Waits until the load runs; returns its processes.
+    /// Waits until the load runs. Returns its processes.
     pub fn ready(&mut self) -> Vec<i32> {
         let line = self.line();
         let pids = line.strip_prefix("ready").unwrap_or_else(|| panic!("not ready: {line}{}", self.rest()));
@@ -74,7 +74,7 @@ impl Host {
         report
     }
 
-    /// All living descendants.
+    /// All living descendants of the host.
     pub fn processes(&self) -> Vec<i32> {
         let pids = fs::read_dir("/proc").unwrap().filter_map(|e| e.ok()?.file_name().to_str()?.parse::<i32>().ok());
         pids.filter(|pid| self.is_marked(*pid)).collect()

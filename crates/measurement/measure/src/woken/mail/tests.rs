@@ -4,22 +4,22 @@ use std::collections::VecDeque;
 
 const PERIOD: u64 = 1_000;
 
-/// How messages travel in the simulation.
+/// Kind of message transport in the simulation.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     State,
     Count,
     Queue(u32),
-    /// Several in one read, as from read(2) of a terminal.
+    /// A queue that returns several messages in one read, like read(2) of a terminal.
     Bytes,
 }
 
-/// A sender and a receiver on one clock, with all events that can happen between them.
+/// A sender and a receiver on one clock, and all events that can occur between them.
 struct World {
     mail: Box<Mailbox>,
     inbox: Inbox,
     kind: Kind,
-    /// Published and in transit.
+    /// Published messages in transit.
     way: VecDeque<u64>,
     dropped: Vec<u64>,
     /// Number of the last message that left the queue.
@@ -91,8 +91,8 @@ fn kinds() -> impl Strategy<Value = Kind> {
 }
 
 proptest! {
-    /// Whatever is late or lost on either side, every recorded message that was sent is counted exactly once as ran,
-    /// skipped, lost or crowded.
+    /// Whatever is late or lost on either side, every recorded message is counted exactly once: as ran, skipped, lost
+    /// or crowded.
     #[test]
     fn every_message_is_booked_once(
         kind in kinds(),
@@ -118,7 +118,7 @@ proptest! {
                 prop_assert_eq!(world.inbox.released(), world.ran + world.skipped);
             }
         }
-        // Takes everything in transit, then sends no more.
+        // Receives everything in transit, then sends no more.
         while world.receive(now).is_some() || !world.way.is_empty() {}
         world.mail.close();
         let sent = world.recorded.map_or(0, |first| world.sent - first);
@@ -130,8 +130,9 @@ proptest! {
             prop_assert_eq!(world.ran + world.skipped + remarks.crowded, sent);
             prop_assert_eq!(remarks.lost, 0);
         } else {
-            // A message counted as skipped before it was found to be lost is both; one without a successor is only
-            // skipped. A message lost in the warm-up may be found later, and is reported as well.
+            // A message that was counted as skipped before it was found to be lost counts as both. A lost message
+            // without a successor counts only as skipped. A message lost in the warm-up may be detected later and is
+            // reported as well.
             let first = world.recorded.unwrap_or(u64::MAX);
             let shown = |lost: &&u64| **lost >= first && world.came.is_some_and(|came| **lost < came);
             let least = world.dropped.iter().filter(shown).count() as u64;
@@ -141,7 +142,7 @@ proptest! {
         }
     }
 
-    /// Unsent messages are reported and not counted; nothing overflows.
+    /// Messages that were not sent are reported and not counted, and nothing overflows.
     #[test]
     fn rubbish_is_not_believed(arrivals in proptest::collection::vec((0u8..3, any::<u64>(), 1u32..65, 1u64..70), 1..200)) {
         let mut world = world(Kind::State);
@@ -172,7 +173,7 @@ fn a_receiver_ten_periods_late_has_skipped_nine() {
     (0..10).for_each(|n| world.send(n * PERIOD, false));
     let wakeup = world.receive(9 * PERIOD + 1).unwrap();
     assert_eq!((wakeup.latency(), wakeup.skipped), (9 * PERIOD + 1, 9));
-    // The others leave the queue and are already accounted for.
+    // The others leave the queue but are already accounted for.
     assert!((0..9).all(|_| world.receive(10 * PERIOD).is_none()));
     assert_eq!((world.inbox.released(), world.inbox.remarks(&world.mail).lost), (10, 0));
 }
