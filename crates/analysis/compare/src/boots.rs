@@ -1,17 +1,17 @@
-//! Groups runs by boot: boots are the samples of a comparison.
+//! Groups runs by boot, because boots are the samples of a comparison.
 
 use crate::Side;
 use crate::known::place;
 use punctual_model::{Event, Recording, Series};
 use punctual_stats::{median, pairs_for_interval};
 
-/// Minimum number of boots per side: fewer have no interval at 95 %.
+/// Minimum number of boots per side. With fewer, no interval at 95 % exists.
 pub const LEAST_BOOTS: u64 = 4;
 const MINUTE_NS: u64 = 60_000_000_000;
-/// Maximum difference of starting temperatures that count as equal, °C.
+/// Maximum difference between starting temperatures that count as equal, °C.
 const EQUAL: f64 = 3.0;
 
-/// Runs of one boot.
+/// The runs of one boot.
 pub(crate) struct Boot<'a> {
     pub name: String,
     pub runs: Vec<&'a Recording>,
@@ -19,14 +19,14 @@ pub(crate) struct Boot<'a> {
     started: Option<u64>,
 }
 
-/// All boots of a side, in the order of its runs.
+/// All boots of a side, in the order of their runs.
 pub(crate) struct Boots<'a> {
     pub all: Vec<Boot<'a>>,
     /// True if it is known which runs share a boot.
     pub is_known: bool,
 }
 
-/// Boot time of the machine in minutes; emulated machines are booted for each run.
+/// Boot time of the machine, in minutes. An emulated machine is booted for each run.
 #[derive(Clone, Copy, PartialEq)]
 enum Booted {
     Each,
@@ -48,7 +48,7 @@ impl<'a> Boots<'a> {
         for (name, recording) in &side.runs {
             let at = booted(recording, side.own_boots);
             let started = recording.run.started.map(|s| s.real_ns);
-            // The wall clock may be slewed in between.
+            // Boot times may differ by a minute, because the wall clock may be slewed between runs.
             let same = |other: &Booted| matches!((at, *other), (Booted::At(a), Booted::At(b)) if a.abs_diff(b) <= 1);
             match all.iter_mut().find(|(other, _)| same(other)) {
                 Some((_, boot)) => {
@@ -63,7 +63,7 @@ impl<'a> Boots<'a> {
         Boots { all: all.into_iter().map(|(_, boot)| boot).collect(), is_known }
     }
 
-    /// A value for each boot: the median over its runs that have one.
+    /// For each boot, the median of this value over the runs that have it.
     pub fn values(&self, value: impl Fn(&Recording) -> Option<f64>) -> Vec<Option<f64>> {
         let of = |boot: &Boot| median(&boot.runs.iter().filter_map(|r| value(r)).collect::<Vec<f64>>());
         self.all.iter().map(of).collect()
@@ -74,13 +74,13 @@ impl<'a> Boots<'a> {
     }
 }
 
-/// The input of all rows.
+/// Input of all rows.
 pub(crate) struct Groups<'a> {
     pub sides: &'a [Side<'a>],
     pub boots: Vec<Boots<'a>>,
-    /// For each side after the first: pairs of boot indices, if both sides were booted in turns.
+    /// For each side after the first: pairs of boot indices, if both sides were booted alternately.
     pub pairs: Vec<Option<Vec<(usize, usize)>>>,
-    /// For each side after the first: both sides began their runs equally warm.
+    /// For each side after the first: true if both sides started their runs equally warm.
     pub began_alike: Vec<bool>,
 }
 
@@ -95,12 +95,12 @@ impl<'a> Groups<'a> {
         groups
     }
 
-    /// True if the first side and the `k`-th other have enough boots to be judged.
+    /// True if the first side and the `k`-th other have enough boots for a judgement.
     pub fn is_judged(&self, k: usize) -> bool {
         [0, k + 1].into_iter().all(|n| self.boots.get(n).is_some_and(Boots::is_enough))
     }
 
-    /// The pairs of the first side and the `k`-th other, if they are enough for an interval.
+    /// The pairs of the first side and the `k`-th other, if there are enough for an interval.
     pub fn pairs(&self, k: usize, confidence: f64) -> Option<&[(usize, usize)]> {
         let pairs = self.pairs.get(k)?.as_deref()?;
         (pairs.len() as u64 >= pairs_for_interval(confidence)?).then_some(pairs)
@@ -116,7 +116,7 @@ impl<'a> Groups<'a> {
     }
 }
 
-/// Pairs of successive boots, one of each side, if all are in such pairs: A B B A …
+/// Pairs of successive boots, one of each side, if all boots form such pairs: A B B A …
 fn in_turns(a: &[Boot], b: &[Boot]) -> Option<Vec<(usize, usize)>> {
     let of = |boots: &[Boot], side: bool| {
         let one = |(n, boot): (usize, &Boot)| boot.started.map(|at| (at, side, n));
@@ -143,7 +143,7 @@ fn starting(recording: &Recording) -> Option<f64> {
     celsius(recording).next().or_else(|| heats(recording).next()?.points.first().copied())
 }
 
-/// Temperature of the hottest sensor during a run, °C, median over time.
+/// Temperature of the hottest sensor during a run, °C: median over time.
 pub(crate) fn during(recording: &Recording) -> Option<f64> {
     median(&celsius(recording).collect::<Vec<f64>>())
 }
@@ -161,7 +161,7 @@ pub(crate) fn is_heat(series: &Series) -> bool {
     series.unit == CELSIUS
 }
 
-/// Series of a benchmark, of this program or imported.
+/// Series of a benchmark, run by this program or imported.
 pub(crate) fn all_series(recording: &Recording) -> impl Iterator<Item = &Series> {
     let imported = recording.run.import.iter().flat_map(|import| &import.series);
     imported.chain(recording.bench.iter().flat_map(|bench| &bench.series))

@@ -1,8 +1,8 @@
-//! Compares two kernels over several boots: selects the kernel to boot next, and decides whether the current boot may
-//! be measured.
+//! Comparison of two kernels over several boots. Selects the kernel to boot next, and decides whether the current boot
+//! may be measured.
 //!
-//! The order is A B B A, A B B A, …, so that steady drift (rising ambient temperature, a filling disk, a wearing fan)
-//! affects both alike. A boot is measured once; another sample needs another boot.
+//! The order is A B B A, A B B A, …, so that a steady drift (rising ambient temperature, a filling disk, a wearing fan)
+//! affects both kernels equally. A boot is measured only once; another sample requires another boot.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ pub const SCHEMA: &str = "punctual.experiment/1";
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Experiment {
     pub schema: String,
-    /// `uname -r` of both kernels.
+    /// Releases of both kernels (`uname -r`).
     pub kernels: [String; 2],
     pub measure: Vec<String>,
     pub steps: Vec<Step>,
@@ -23,7 +23,7 @@ pub struct Step {
     pub kernel: usize,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
-    /// /proc/sys/kernel/random/boot_id
+    /// Boot ID: /proc/sys/kernel/random/boot_id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot_id: Option<String>,
 }
@@ -44,7 +44,7 @@ impl Experiment {
         Experiment { schema: SCHEMA.into(), kernels, measure, steps }
     }
 
-    /// The next step on a machine that runs `release` in this boot.
+    /// The next step on a machine that currently runs kernel `release` in boot `boot_id`.
     pub fn next(&self, release: &str, boot_id: &str) -> Next {
         let Some((at, step)) = self.steps.iter().enumerate().find(|(_, s)| s.run.is_none()) else { return Next::Done };
         let wanted = self.kernels.get(step.kernel).cloned().unwrap_or_default();

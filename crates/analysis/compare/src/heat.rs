@@ -3,14 +3,14 @@ use crate::{CONFIDENCE, SEED};
 use punctual_model::Covariate;
 use punctual_stats::{self as stats, Point};
 
-/// Maximum p at which a threshold is accepted.
+/// Maximum p-value at which a threshold is accepted.
 const LEVEL: f64 = 0.05;
 
-/// The temperature threshold and the ratio below it. `None` if temperature explains nothing, or too few values of
-/// either group are below the threshold.
+/// The temperature threshold, and the ratio of the values below it. `None` if temperature does not explain the
+/// difference, or either group has too few values below the threshold.
 pub(crate) fn explained(a: &[Point], b: &[Point]) -> Option<Covariate> {
     let found = stats::threshold(a, b, SEED).filter(|t| t.p <= LEVEL && t.step > 1.0)?;
-    // Sensors have steps of half a degree or more, so a whole degree is precise enough.
+    // Sensors have a resolution of half a degree or more, so whole degrees suffice.
     let at = found.at.floor();
     let split = stats::split_ratio(a, b, at, CONFIDENCE)?;
     split.below.interval?;

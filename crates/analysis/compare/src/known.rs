@@ -1,4 +1,4 @@
-//! Facts that other tools' files lack, and that are therefore not compared.
+//! Facts that other tools' files lack, and that therefore cannot be compared.
 
 use crate::Side;
 use punctual_model::{Blur, Known, Recording};
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// Maximum number of sentences.
 const MOST: usize = 8;
 
-/// One sentence per run.
+/// Sentences about missing facts, one per run.
 pub(crate) fn not_known(sides: &[Side]) -> Vec<String> {
     let mut texts = Vec::new();
     for side in sides {
@@ -22,7 +22,7 @@ pub(crate) fn not_known(sides: &[Side]) -> Vec<String> {
     texts
 }
 
-/// Name of a run within its group; a group of one file has the file's name.
+/// Name of a run within its group. A group that consists of one file has the file's name.
 pub(crate) fn place(side: &Side, run: &str) -> String {
     let is_same = side.name == run || side.name.ends_with(&format!("/{run}"));
     if is_same { run.to_owned() } else { format!("{}, {run}", side.name) }
@@ -45,16 +45,16 @@ fn of_run(recording: &Recording) -> Option<String> {
         (true, ..) if has_mean => Some("the file has only number, smallest, mean and largest, so no quantiles".into()),
         (true, ..) => Some("the file has only number, smallest and largest, so no quantiles".into()),
         (_, _, Some(ns)) => {
-            Some(format!("latencies of {} and more are not counted, so the worst is not known", Nanos(ns)))
+            Some(format!("latencies of {} and more are not counted, so the worst one is unknown", Nanos(ns)))
         }
         (_, Some(ns), None) => {
-            Some(format!("latencies of {} and more are counted, but their values are not known", Nanos(ns)))
+            Some(format!("latencies of {} and more are counted, but their values are unknown", Nanos(ns)))
         }
         _ => None,
     }
 }
 
-/// Runs that are copies of the same file, which are not separate samples.
+/// Runs that are copies of the same file and therefore not separate samples.
 pub(crate) fn copies(side: &Side) -> Vec<String> {
     let mut first: BTreeMap<Vec<(u64, u32)>, &str> = BTreeMap::new();
     let mut texts = Vec::new();

@@ -1,4 +1,4 @@
-//! Rows of latencies: worst, quantiles, and skipped periods; one value per boot.
+//! Rows of latencies (worst, quantiles, skipped periods) with one value per boot.
 
 use crate::CONFIDENCE;
 use crate::boots::{Boots, Groups};
@@ -33,14 +33,14 @@ pub(crate) fn rows(groups: &Groups, common: &[String]) -> Vec<ComparisonRow> {
     rows
 }
 
-/// Values for the runs of each boot.
+/// The values of the runs of each boot.
 fn found(boots: &Boots, common: &[String]) -> Vec<Vec<Found>> {
     let of_boot =
         |runs: &[&Recording]| runs.iter().filter(|r| is_of_latencies(r)).map(|r| Found::of(r, common)).collect();
     boots.all.iter().map(|boot| of_boot(&boot.runs)).collect()
 }
 
-/// Corrected latencies of a run over all loads, then for each load; and their clustering.
+/// Corrected latencies of a run over all loads and for each load, and their clustering.
 struct Found {
     known: Vec<Known<'static>>,
     theta: f64,
@@ -50,7 +50,8 @@ impl Found {
     fn of(recording: &Recording, common: &[String]) -> Found {
         let each = common.iter().map(|load| merged(recording, std::slice::from_ref(load)));
         let known = std::iter::once(merged(recording, common)).chain(each).collect();
-        // The judge estimates the clustering of the worst wakeups of each CPU; the smallest value of all cells counts.
+        // The judge estimates the clustering of the worst wakeups of each CPU. The smallest value over all cells is
+        // used.
         let verdict = punctual_judge::judge(recording, &[Claim::none_missed()]);
         let thetas = verdict.claims.iter().flat_map(|c| &c.cells).map(|c| match c.samples {
             0 => 1.0,
@@ -64,7 +65,7 @@ impl Found {
     }
 }
 
-/// The worst wakeup. Not compared if a file does not say whether another one was worse.
+/// A row for the worst wakeup; `None` if a file does not state whether another one was worse.
 fn plain(groups: &Groups, load: &str, loads: &[String]) -> Option<ComparisonRow> {
     let wanted = Wanted { load, figure: "max", unit: "ns", more_is_better: false };
     let mut row = row_of_runs(groups, &wanted, |r| worst(r, loads))?;
@@ -79,7 +80,7 @@ fn plain(groups: &Groups, load: &str, loads: &[String]) -> Option<ComparisonRow>
     Some(row)
 }
 
-/// The mean and the minimum, for files without quantiles.
+/// Rows for the mean and the minimum, for files without quantiles.
 fn summary_rows(groups: &Groups, loads: &[String]) -> Vec<ComparisonRow> {
     let wanted = |figure| Wanted { load: ALL, figure, unit: "ns", more_is_better: false };
     let (mean, least) = (|r: &Recording| mean(r, loads), |r: &Recording| least(r, loads));
@@ -95,8 +96,8 @@ fn skips(groups: &Groups, load: &str, loads: &[String]) -> Option<ComparisonRow>
     row.groups.iter().any(|g| g.values.iter().any(|v| *v > 0.0)).then_some(row)
 }
 
-/// A row for a quantile, with bounds if the group is a single run. A group has no value if the quantile of one of its
-/// runs is unknown.
+/// A row for a quantile, with bounds if the group consists of a single run. A group has no value if the quantile of one
+/// of its runs is unknown.
 fn quantiles(
     groups: &Groups,
     cells: &[Vec<Vec<Found>>],

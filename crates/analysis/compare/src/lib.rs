@@ -1,13 +1,13 @@
-//! Compares groups of runs: which differences the data support, and which not.
+//! Compares groups of runs, and determines which differences the data support.
 //!
-//! The unit of a sample is the boot: its runs share memory layout, timer phase and background activity. The value of a
-//! boot is the median of its runs. With at least four boots of each group ([`LEAST_BOOTS`]) ratios have rank intervals
-//! (Hodges–Lehmann on logarithms), in pairs if the boots were in turns (A B B A …); with fewer, figures are shown but
-//! nothing is judged. Batches of a benchmark within one boot are shown in the same way, with the share that temperature
-//! explains.
+//! The unit of a sample is the boot, because the runs of a boot share memory layout, timer phase and background
+//! activity. The value of a boot is the median of its runs. With at least four boots of each group ([`LEAST_BOOTS`]),
+//! ratios have rank intervals (Hodges–Lehmann on logarithms), in pairs if the groups were booted alternately (A B B A
+//! …). With fewer boots, figures are displayed without a judgement. Batches of a benchmark within one boot are treated
+//! likewise, and the share of the difference that temperature explains is given.
 //!
-//! The p values of a comparison are corrected together (Benjamini and Hochberg): of comparisons without any difference,
-//! at most 5 % report one.
+//! The p-values of a comparison are corrected together (Benjamini and Hochberg), so that at most 5 % of comparisons
+//! without any difference report one.
 //!
 //! Architecture invariant: pure functions that return figures; `report` writes the sentences.
 
@@ -35,7 +35,7 @@ use boots::{Boots, Groups};
 use punctual_model::{Against, Comparison, ComparisonRow, Conclusion, Group, Outcome, ProblemKind, Recording};
 use std::collections::BTreeSet;
 
-/// Confidence of all intervals; 1 − this is the level of all tests.
+/// Confidence of all intervals. The level of all tests is 1 minus this value.
 pub const CONFIDENCE: f64 = 0.95;
 const SEED: u64 = 0x9E37_79B9_7F4A_7C15;
 
@@ -44,14 +44,14 @@ pub struct Side<'a> {
     pub name: String,
     pub folder: Option<String>,
     pub runs: Vec<(String, &'a Recording)>,
-    /// Each run belongs to its own boot, whatever the files say.
+    /// True if each run counts as a separate boot, whatever the files state.
     pub own_boots: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refused {
     TooFewGroups,
-    /// Emulated and real clocks are mixed, or two emulated machines differ: names of the two groups.
+    /// Emulated and real clocks are mixed, or two emulated machines differ. Contains the names of the two groups.
     Clocks(String, String),
     NothingInCommon,
 }
@@ -96,8 +96,8 @@ pub fn differs(comparison: &Comparison) -> bool {
     comparison.rows.iter().any(|row| row.against.iter().any(|a| differs(a.conclusion)))
 }
 
-/// True if a figure of a later group is significantly worse than that of the first. A larger minimum is not a
-/// regression, nor is a difference that is [`excused`].
+/// True if a figure of a later group is significantly worse than that of the first. A larger minimum does not count,
+/// nor does a difference that is [`excused`].
 pub fn is_worse(comparison: &Comparison) -> bool {
     let worse = |row: &ComparisonRow| {
         let bad = if row.more_is_better { Conclusion::Less } else { Conclusion::More };
@@ -107,14 +107,15 @@ pub fn is_worse(comparison: &Comparison) -> bool {
     comparison.rows.iter().any(worse)
 }
 
-/// True if heat excuses a difference of the `k`-th group after the first: it is mostly thermal, and both groups were
-/// booted in turns and began their runs equally warm. Otherwise the kernel itself, or the ambient temperature, may have
-/// caused the heat.
+/// True if temperature accounts for a difference of the `k`-th group after the first: most of it is thermal, and both
+/// groups were booted alternately and started their runs equally warm. Otherwise the kernel itself, or the ambient
+/// temperature, may have caused the higher temperature.
 pub fn excused(comparison: &Comparison, k: usize, against: &Against) -> bool {
     comparison.began_alike.get(k) == Some(&true) && against.covariate.is_some_and(|c| c.is_most)
 }
 
-/// True if nothing follows from the comparison: no figure of any group is judged, or problems put the figures in doubt.
+/// True if the comparison supports no conclusion: no figure of any group is judged, or problems make the figures
+/// doubtful.
 pub fn is_inconclusive(comparison: &Comparison) -> bool {
     let is_judged = |row: &ComparisonRow| {
         row.against.iter().any(|a| !matches!(a.conclusion, Conclusion::Missing | Conclusion::TooFew))
@@ -146,8 +147,8 @@ fn clocks(sides: &[Side]) -> Result<(), Refused> {
     }
 }
 
-/// Problems that invalidate figures: virtual CPUs, loads that did not run, priorities not granted, damaged data, a file
-/// given as several runs.
+/// Problems that invalidate figures: virtual CPUs, loads that did not run, refused priorities, damaged data, the same
+/// file given as several runs.
 fn problems(side: &Side) -> Vec<String> {
     const MOST: usize = 8;
     let grave = |kind| matches!(kind, ProblemKind::VirtualCpus | ProblemKind::LoadDidNotRun | ProblemKind::NoRealTime);

@@ -1,13 +1,13 @@
-//! Number of boots needed to detect a difference.
+//! Computes the number of boots needed to detect a difference.
 
 use crate::CONFIDENCE;
 use crate::boots::{Groups, LEAST_BOOTS};
 use punctual_model::{BootsNeeded, BootsRecipe, ComparisonRow, SampleUnit};
 use punctual_stats::boots_for_difference;
 
-/// Differences for which the number is given.
+/// Relative differences for which the number is computed.
 const DIFFERENCES: [f64; 4] = [0.05, 0.1, 0.2, 0.5];
-/// Spreads between boots for which it is given if the data have none.
+/// Spreads between boots that are assumed if the data do not show them.
 const ASSUMED: [f64; 2] = [0.03, 0.1];
 
 /// Uses the spread between boots of the worst wakeup and of the rarest quantile over all loads (or of the first

@@ -26,7 +26,7 @@ impl Wanted<'_> {
     }
 }
 
-/// A row for a figure of runs; `None` if a group has none.
+/// A row for a figure of runs; `None` if a group has no value.
 pub(crate) fn row_of_runs(
     groups: &Groups,
     wanted: &Wanted,
@@ -39,7 +39,7 @@ pub(crate) fn row_of_runs(
     row_of_boots(groups, wanted, &values)
 }
 
-/// A row of boot values; a group without any is not compared. `None` if no group has one.
+/// A row of boot values. A group without values is not compared. `None` if no group has a value.
 pub(crate) fn row_of_boots(groups: &Groups, wanted: &Wanted, values: &[Vec<Option<f64>>]) -> Option<ComparisonRow> {
     let (first, others) = values.split_first()?;
     values.iter().flatten().flatten().next()?;
@@ -54,8 +54,8 @@ pub(crate) fn sampled(values: Vec<f64>) -> Sampled {
     Sampled { n, median: stats::median(&values), mean, values, ..Sampled::default() }
 }
 
-/// Compares the first group with the `k`-th other: in pairs if they were booted in turns and there are enough,
-/// otherwise as two samples.
+/// Compares the first group with the `k`-th other: in pairs if they were booted alternately and there are enough pairs,
+/// otherwise as two independent samples.
 fn against(groups: &Groups, k: usize, a: &[Option<f64>], b: &[Option<f64>]) -> Against {
     let [plain_a, plain_b] = [a, b].map(|side| side.iter().flatten().copied().collect::<Vec<f64>>());
     if plain_a.is_empty() || plain_b.is_empty() {
@@ -75,13 +75,13 @@ fn against(groups: &Groups, k: usize, a: &[Option<f64>], b: &[Option<f64>]) -> A
     if !is_enough {
         return Against { ratio, conclusion: Conclusion::TooFew, ..Against::default() };
     }
-    // Ranks still give a direction if there is no ratio, as with zeros.
+    // Ranks show a direction even if no ratio can be computed, for example with zeros.
     let conclusion = direction(ratio.map_or(lean, |r| r.value));
     let equal_temperature = at_equal_temperature(groups, k, a, b);
     Against { ratio, p, conclusion, paired: in_pairs.is_some(), equal_temperature, ..Against::default() }
 }
 
-/// Ratio, p, and a number above 1 if the second group tends to be larger, below 1 if smaller.
+/// Ratio, p-value, and a number above 1 if the second group tends to be larger, or below 1 if it tends to be smaller.
 type Found = (Option<Estimate>, Option<f64>, f64);
 
 fn unpaired(a: &[f64], b: &[f64]) -> Found {
@@ -99,7 +99,7 @@ fn paired(pairs: &[(f64, f64)]) -> Found {
     )
 }
 
-/// The ratio at equal temperature, by analysis of covariance of the boots; `None` if temperatures are unknown.
+/// Ratio at equal temperature, by analysis of covariance of the boots; `None` if temperatures are unknown.
 fn at_equal_temperature(groups: &Groups, k: usize, a: &[Option<f64>], b: &[Option<f64>]) -> Option<Ratio> {
     let points = |n: usize, values: &[Option<f64>]| -> Option<Vec<Point>> {
         let heats = groups.boots.get(n)?.values(during);
@@ -130,7 +130,7 @@ pub(crate) fn ratio_of(estimate: &Estimate) -> Ratio {
     }
 }
 
-/// Corrects the p values of all rows; rows that are then not significant become equal.
+/// Corrects the p-values of all rows. Differences that are then not significant are no longer reported.
 pub(crate) fn correct(rows: &mut [ComparisonRow]) {
     let all: Vec<f64> = rows.iter().flat_map(|r| r.against.iter().filter_map(|a| a.p)).collect();
     let Some(corrected) = stats::benjamini_hochberg(&all) else { return };

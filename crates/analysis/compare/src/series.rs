@@ -1,4 +1,5 @@
-//! Times of a benchmark, of this program or imported, batch by batch with the temperature after each.
+//! Compares the times of a benchmark (run by this program or imported) batch by batch, with the temperature after each
+//! batch.
 
 use crate::boots::{Boots, Groups, LEAST_BOOTS, all_series, is_heat};
 use crate::rows::{Wanted, row_of_runs, sampled};
@@ -6,7 +7,7 @@ use crate::{CONFIDENCE, Side, heat};
 use punctual_model::{Against, ComparisonRow, Conclusion, Ratio, Recording, SampleUnit, Sampled, Scatter, Series};
 use punctual_stats::{self as stats, Point};
 
-/// A row for each series that every group has, except temperatures, which explain the others.
+/// A row for each series that all groups have, except temperatures, which are used to explain the others.
 pub(crate) fn rows(groups: &Groups) -> Vec<ComparisonRow> {
     in_all(groups.sides).into_iter().filter_map(|(of, name, unit)| row(groups, &of, &name, &unit)).collect()
 }
@@ -22,7 +23,7 @@ pub(crate) fn scatters(sides: &[Side]) -> Vec<Scatter> {
     in_all(sides).into_iter().filter_map(one).collect()
 }
 
-/// Subject, name and unit of the series that every group has.
+/// Subject, name and unit of the series that all groups have.
 fn in_all(sides: &[Side]) -> Vec<(String, String, String)> {
     let mut found = Vec::new();
     let Some(first) = sides.first() else { return found };
@@ -57,14 +58,15 @@ fn row(groups: &Groups, of: &str, name: &str, unit: &str) -> Option<ComparisonRo
     Some(row)
 }
 
-/// Batches of groups that consist of a single boot; these do not predict the next boot, so nothing is judged.
+/// A row of batches, for groups that consist of a single boot. Batches do not predict the next boot, so it is not
+/// judged.
 fn row_of_batches(groups: &Groups, wanted: &Wanted) -> Option<ComparisonRow> {
     let of_side = |side: &Side| {
         let series: Vec<&Series> =
             side.runs.iter().filter_map(|(_, r)| one(r, wanted.load, wanted.figure, wanted.unit)).collect();
         let values: Vec<f64> = series.iter().flat_map(|s| s.points.iter().copied()).collect();
         let (effective, lag_one) = (stats::effective_n(&values), stats::lag_one(&values));
-        // The mean from the file, which also covers a series too long to be stored completely.
+        // Uses the mean in the file, which also covers series too long to be stored completely.
         let count: u64 = series.iter().map(|s| s.count).sum();
         let mean = series.iter().map(|s| s.mean * s.count as f64).sum::<f64>() / count as f64;
         (count > 0).then(|| Sampled { n: count, mean: Some(mean), effective, lag_one, ..sampled(values) })
@@ -80,7 +82,7 @@ fn row_of_batches(groups: &Groups, wanted: &Wanted) -> Option<ComparisonRow> {
     Some(wanted.row(SampleUnit::Batch, samples, against))
 }
 
-/// Values with the temperature of the CPU (or the first one recorded); `None` if a value lacks it.
+/// Values with the temperature of the CPU (or of the first recorded sensor); `None` if a value has no temperature.
 fn points(side: &Side, of: &str, name: &str, unit: &str) -> Option<Vec<Point>> {
     let mut all = Vec::new();
     for (_, recording) in &side.runs {

@@ -8,24 +8,24 @@ use punctual_units::Arrange;
 
 const DAY_NS: f64 = 86_400e9;
 const DAYS_PER_YEAR: f64 = 365.25;
-/// Number of runs within which the reported smallest shift would be detected.
+/// Number of runs within which the reported smallest shift is detected.
 const WITHIN: usize = 10;
-/// Seed of simulated residuals, so that the same runs give the same figures.
+/// Seed of simulated residuals, so that the same runs yield the same figures.
 const SEED: u64 = 0x7075_6e63;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Case-insensitive part of the machine's or host's name.
+    /// Part of the name of the machine or host, ignoring case.
     pub machine: Option<String>,
     /// Prefix of the kernel release.
     pub kernel: Option<String>,
     pub load: Option<String>,
-    /// Started at this time or later, ns since 1970; excludes runs without a time.
+    /// Earliest start, ns since 1970. If set, runs without a time are excluded.
     pub since_ns: Option<u64>,
 }
 
 impl Filter {
-    /// True if this run matches. (Its cells may be missing.)
+    /// True if this run matches. Its cells need not be loaded.
     pub fn wants(&self, run: &RunSummary) -> bool {
         let has = |text: &str, part: &str| text.to_lowercase().contains(&part.to_lowercase());
         let names =
@@ -38,11 +38,11 @@ impl Filter {
     }
 }
 
-/// Groups comparable runs, and watches the figures under each load (or the named one) for shifts.
+/// Groups comparable runs, and looks for shifts of the figures under each load, or under the given one.
 ///
-/// Every series with more than [`punctual_stats::LEARNT`] runs is evaluated as if it were checked after each run
-/// ([`punctual_stats::watch`]). The accepted false alarms are divided among the series: at their rate of runs, all
-/// together raise `alarms_per_year` if nothing shifts. The order of the runs does not matter.
+/// Every series with more than [`punctual_stats::LEARNT`] runs is evaluated as if it had been checked after each run
+/// ([`punctual_stats::watch`]). The accepted false alarms are divided among the series, so that at their rate of runs
+/// all series together raise `alarms_per_year` if nothing shifts. The result does not depend on the order of the runs.
 pub fn analyse(runs: Vec<RunSummary>, load: Option<&str>, figures: &[Figure], alarms_per_year: f64) -> History {
     let mut groups: Vec<HistoryGroup> = grouped(runs).into_iter().map(|g| group(g, load, figures)).collect();
     let newest = |g: &HistoryGroup| g.runs.iter().filter_map(|r| r.started_ns).max();
@@ -63,14 +63,14 @@ pub fn least_runs() -> usize {
     LEARNT + 1
 }
 
-/// Average rate of runs; a span of less than a day counts as a day.
+/// Average number of runs per year. A time span shorter than a day counts as a day.
 fn runs_per_year(points: &[HistoryPoint]) -> f64 {
     let ends = points.first().zip(points.last());
     let days = ends.map_or(0.0, |(first, last)| last.started_ns.saturating_sub(first.started_ns) as f64 / DAY_NS);
     (points.len().saturating_sub(1)) as f64 / days.max(1.0) * DAYS_PER_YEAR
 }
 
-/// Groups of comparable runs, each in order of time.
+/// Groups of comparable runs, each in chronological order.
 fn grouped(mut runs: Vec<RunSummary>) -> Vec<Vec<RunSummary>> {
     runs.sort_by_cached_key(|r| (r.comparable(), r.started_ns.is_none(), r.started_ns, r.id.clone()));
     let mut groups: Vec<Vec<RunSummary>> = Vec::new();
@@ -147,8 +147,8 @@ fn described(
     })
 }
 
-/// Standard error of the difference of two medians (√(π/2) of that of means), each of an AR(1) process: both parts have
-/// one standard deviation and autocorrelation around their own means. `None` if a part has a single run.
+/// Standard error of the difference of two medians (√(π/2) times that of means) of AR(1) processes. Both parts have a
+/// common standard deviation and autocorrelation around their own medians. `None` if a part has only one run.
 fn error(before: &[f64], after: &[f64]) -> Option<f64> {
     let (mut squares, mut products, mut n) = (0.0, 0.0, 0.0);
     for part in [before, after] {
@@ -163,7 +163,7 @@ fn error(before: &[f64], after: &[f64]) -> Option<f64> {
     is_enough.then(|| (std::f64::consts::FRAC_PI_2 * squares / degrees * n * (1.0 + phi) / (1.0 - phi)).sqrt())
 }
 
-/// Facts that may differ between comparable runs, except for the kernel release.
+/// Facts in which comparable runs differ, except for the kernel release.
 fn differs(before: &RunSummary, now: &RunSummary) -> Vec<Difference> {
     let facts = |run: &RunSummary| {
         let known = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".into());
@@ -179,7 +179,7 @@ fn differs(before: &RunSummary, now: &RunSummary) -> Vec<Difference> {
     unlike(&facts(before), &facts(now))
 }
 
-/// The facts that differ.
+/// Facts with different values.
 pub fn unlike(before: &[(&'static str, String)], now: &[(&'static str, String)]) -> Vec<Difference> {
     let pairs = before.iter().zip(now).filter(|(a, b)| a != b);
     pairs.map(|(a, b)| Difference { what: b.0.into(), before: a.1.clone(), now: b.1.clone() }).collect()

@@ -2,18 +2,18 @@ use rusqlite::ErrorCode;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The reason why a history could not be read or written; the message has the remedy.
+/// The reason why a history could not be read or written. The message includes the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("cannot open the history {}: {why}; name another file with --db", path.display())]
     Open {
         path: PathBuf,
-        /// Message of SQLite or the system.
+        /// Error message of SQLite or the system.
         why: String,
     },
     #[error("there is no history at {}; `punctual history add RUN` creates one, --db names another", .0.display())]
     None(PathBuf),
-    /// It is not a database, or its pages or values contradict each other.
+    /// The file is not a database, or its pages or values contradict each other.
     #[error(
         "the history {} is damaged: {why}\n  it contains only summaries of run directories: move it aside and add \
          them again\n  mv {} {}.damaged && punctual history add DIR",
@@ -30,7 +30,7 @@ pub enum Error {
     Newer {
         path: PathBuf,
         found: i64,
-        /// The newest supported version.
+        /// The latest supported version.
         known: i64,
     },
     #[error("the history {} is in use by another process; try again", .0.display())]
@@ -38,20 +38,20 @@ pub enum Error {
     #[error("cannot write the history {}: {why}; name another file with --db", path.display())]
     Write {
         path: PathBuf,
-        /// Message of SQLite.
+        /// Error message of SQLite.
         why: String,
     },
     #[error("the history has no run `{0}`; `punctual history` lists them")]
     NoRun(String),
     #[error("more than one run ID begins with `{0}`: type more of it")]
     Ambiguous(String),
-    /// A name that could be mistaken for another kind of baseline.
+    /// The name could be mistaken for another kind of baseline.
     #[error("`{0}` cannot name a baseline: use a letter and then letters, digits, - and _")]
     Name(String),
 }
 
 impl Error {
-    /// True if the environment refused (exit code 4), false if the input is wrong (2).
+    /// True if the environment caused the error (exit code 4), false if the input did (2).
     pub fn is_environment(&self) -> bool {
         matches!(self, Error::Open { .. } | Error::Busy(_) | Error::Write { .. })
     }

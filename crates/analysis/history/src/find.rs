@@ -2,24 +2,24 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 const DEEPEST: usize = 12;
-/// Maximum number of visited entries, which bounds a search of `/`.
+/// Maximum number of visited entries, which limits a search of `/`.
 const MOST_ENTRIES: usize = 1_000_000;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
-    /// Sorted by path.
+    /// Run directories, sorted by path.
     pub runs: Vec<PathBuf>,
-    /// Directories that were not searched, with reasons.
+    /// Directories that were not searched, each with the reason.
     pub notes: Vec<String>,
 }
 
-/// True if this directory looks like a run directory. One that was killed early has only `segments/`.
+/// True if this directory looks like a run directory. If the run was killed early, it contains only `segments/`.
 pub fn is_run(folder: &Path) -> bool {
     folder.join("run.json").is_file() || folder.join("segments").is_dir()
 }
 
-/// The directory itself if it is a run, otherwise all run directories below it. Links are not followed, and runs are
-/// not searched for other runs.
+/// Returns the directory itself if it is a run, otherwise all run directories below it. Links are not followed, and run
+/// directories are not searched for others.
 pub fn runs_below(folder: &Path) -> Found {
     let mut found = Found::default();
     let mut entries = 0;

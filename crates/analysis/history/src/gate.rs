@@ -5,43 +5,44 @@ use punctual_model::history::{Difference, Figure, Gate, GateMethod, GateOutcome,
 use punctual_stats::{Tail, ln_beta_tails, median, student_two_sided};
 use punctual_units::Arrange;
 
-/// Probability that a run that is not worse is called worse anywhere.
+/// Probability of calling a run worse in any figure although it is not worse.
 pub const ALPHA: f64 = 0.05;
 /// Minimum number of baseline runs for the parametric test.
 pub const LEAST_BASELINE: usize = 4;
-/// Minimum spread of a run (of the logarithm): a few equal runs say little about the next one.
+/// Minimum spread of a run (standard deviation of the logarithm), because a few equal runs do not predict the next one
+/// precisely.
 const LEAST_SPREAD: f64 = 0.01;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct GateOptions {
     pub name: String,
     pub figures: Vec<Figure>,
-    /// Acceptable increase, 0.1 for 10 %.
+    /// Accepted increase; 0.1 means 10 %.
     pub tolerance: f64,
-    /// Probability that a run that is not worse is called worse anywhere.
+    /// Probability of calling a run worse in any figure although it is not worse.
     pub alpha: f64,
 }
 
-/// Number of runs for which the rank alone can be significant: the new one is the worst of n + 1 exchangeable runs with
-/// probability 1/(n + 1).
+/// Number of runs with which the rank alone can be significant: the new run is the worst of n + 1 exchangeable runs
+/// with probability 1/(n + 1).
 pub fn least_for_rank(alpha: f64) -> usize {
     ((1.0 / alpha) - 1.0 - 1e-9).ceil().max(1.0) as usize
 }
 
-/// Compares a run with the runs of its baseline; those that were measured differently, or not completely, are left out.
+/// Compares a run with the runs of its baseline. Runs that were measured differently, or are incomplete, are left out.
 ///
 /// With at least [`least_for_rank`] runs (19 for 5 %) the only assumption is that a run that is not worse is
-/// exchangeable with any of the baseline. Each run has one score, the largest over all figures of its distance from the
-/// median in median absolute deviations of all runs together; the p of a figure is the share of runs that score at
-/// least as much as it does alone. With one score per run no correction for the number of figures is needed (the maxT
-/// procedure: P. H. Westfall and S. S. Young, Resampling-Based Multiple Testing, 1993).
+/// exchangeable with those of the baseline. Each run has one score: the largest distance of its figures from the
+/// median, in median absolute deviations of all runs. The p-value of a figure is the share of runs whose score is at
+/// least the distance of that figure. Because there is one score per run, no correction for the number of figures is
+/// needed (the maxT procedure: P. H. Westfall and S. S. Young, Resampling-Based Multiple Testing, 1993).
 ///
-/// With 4 or more, logarithms are assumed to be normal: p is Student's for (x − mean)/(s √(1 + 1/n)), times the number
-/// of figures (Bonferroni). Latencies often have heavier tails than that, so a run is worse only if its score also
-/// exceeds that of every run of the baseline: whatever the distribution, a run that is not worse is called worse with
+/// With 4 or more runs, logarithms are assumed to be normal: p is Student's for (x − mean)/(s √(1 + 1/n)), times the
+/// number of figures (Bonferroni). Latencies often have heavier tails, so a run is worse only if its score also exceeds
+/// that of every run of the baseline. Whatever the distribution, a run that is not worse is then called worse with
 /// probability at most 1/(n + 1).
 ///
-/// With fewer runs the result is inconclusive. The tolerance is subtracted from the new run first.
+/// With fewer runs the result is inconclusive. The tolerance is first subtracted from the new run.
 pub fn gate(run: &RunSummary, baseline: &[RunSummary], options: &GateOptions) -> Gate {
     let mut gate = empty(run, options);
     let others: Vec<&RunSummary> = baseline.iter().filter(|b| b.id != run.id).collect();
@@ -125,7 +126,7 @@ fn cells(run: &RunSummary, figures: &[Figure], left_out: &mut Vec<String>) -> Ve
     cells
 }
 
-/// Logarithms of a run's figures, in the order of the cells; and the figures.
+/// Figures of a run and their logarithms, in the order of the cells.
 struct Row {
     ns: Vec<u64>,
     logs: Vec<f64>,
@@ -146,7 +147,7 @@ fn rows(run: &RunSummary, alike: &[&RunSummary], cells: &[Cell], gate: &mut Gate
     }
     let unusable = alike.len() - rows.len();
     if unusable > 0 && rows.len() < LEAST_BASELINE {
-        gate.left_out.push(format!("{unusable} runs of the baseline: incomplete, in doubt, or of different length"));
+        gate.left_out.push(format!("{unusable} runs of the baseline: incomplete, doubtful, or of different length"));
     }
     rows
 }
@@ -174,8 +175,8 @@ fn test(cell: &Cell, k: usize, rows: &[Row]) -> GateTest {
     }
 }
 
-/// One score per run: the largest of its distances from the median of all, in median absolute deviations. Also each
-/// distance of the new run after subtracting the tolerance.
+/// Score of each run: the largest distance of its figures from the median of all runs, in median absolute deviations.
+/// Also each distance of the new run after subtracting the tolerance.
 struct Scores {
     baseline: Vec<f64>,
     own: Vec<f64>,
@@ -200,7 +201,7 @@ fn by_rank(gate: &mut Gate, rows: &[Row], options: &GateOptions) {
     let allowance = options.tolerance.ln_1p();
     let mut found = scores(&gate.tests, rows, allowance);
     found.baseline.arrange_by(|a, b| b.total_cmp(a));
-    // Alpha allows this number of runs with such a score besides the new one.
+    // Number of other runs that may have such a score at this alpha.
     let n = rows.len() as f64 + 1.0;
     let room = (options.alpha * n + 1e-9).floor() as usize;
     let limit = found.baseline.get(room.saturating_sub(1)).copied();
@@ -213,14 +214,14 @@ fn by_rank(gate: &mut Gate, rows: &[Row], options: &GateOptions) {
     }
 }
 
-/// The value at a score, ns; from the baseline only, since the new run is not known in advance.
+/// The latency at a score, ns. It is computed only from the baseline, since the new run is not known in advance.
 fn beyond(rows: &[Row], k: usize, score: f64, allowance: f64) -> f64 {
     let (middle, spread) = location(&column(rows, k));
     (middle + spread * score + allowance).exp().min(f64::MAX)
 }
 
-/// Median and median absolute deviation; the mean absolute deviation if most values are equal; at least a hundredth of
-/// the minimum spread.
+/// Median and median absolute deviation, or mean absolute deviation if most values are equal. The deviation is at least
+/// a hundredth of the minimum spread.
 fn location(values: &[f64]) -> (f64, f64) {
     let middle = median(values).unwrap_or(0.0);
     let off: Vec<f64> = values.iter().map(|v| (v - middle).abs()).collect();

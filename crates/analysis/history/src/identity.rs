@@ -1,8 +1,9 @@
 use punctual_model::Run;
 
-/// Sixteen hexadecimal digits derived from facts that do not change when a run is copied, moved, explained later, or
-/// finished after it was added: when and where it started, and its task. If these do not distinguish runs, because a
-/// file lacks them or because all virtual clocks start alike, the results or the files' checksums are included.
+/// ID of a run: sixteen hexadecimal digits derived from facts that do not change if a run is copied, moved, explained
+/// later, or finished after it was added: time and place of its start, and its parameters. If these do not distinguish
+/// runs, because a file lacks them or because virtual clocks all start at the same time, the results or the checksums
+/// of the files are included.
 pub fn identity(run: &Run) -> String {
     let mut hash = Fnv::new();
     let facts = [&run.machine.kernel_release, &run.machine.kernel_version, &run.machine.architecture, &run.host];
@@ -29,7 +30,8 @@ pub fn identity(run: &Run) -> String {
     format!("{:016x}", hash.0)
 }
 
-/// 64-bit FNV-1a (draft-eastlake-fnv-21): by chance, two of 100,000 runs share a value in one of 3.7 billion histories.
+/// 64-bit FNV-1a (draft-eastlake-fnv-21). The probability that two of 100,000 runs have the same value is 1 in 3.7
+/// billion.
 struct Fnv(u64);
 
 impl Fnv {

@@ -1,11 +1,11 @@
-//! Stores runs in one SQLite file and analyses them together: shifts over time, and whether the next run is worse.
+//! Stores runs in a single SQLite file and analyses them together: shifts over time, and whether the next run is worse.
 //!
-//! [`summary`] condenses a recording and its verdict, a [`Store`] saves it, [`analyse`] examines the runs of each
+//! [`summary`] condenses a recording and its verdict, and a [`Store`] saves it. [`analyse`] examines the runs of each
 //! machine and settings over time, [`gate`] compares one run with its baseline, and [`fleet`] examines many boards. One
-//! run is one sample: wakeups within a run share its boot and its ambient temperature.
+//! run is one sample, because wakeups within a run share its boot and its ambient temperature.
 //!
-//! Architecture invariant: returns figures; sentences and drawings are made elsewhere. Reads neither clock nor
-//! environment: the file's path is derived from the caller's arguments.
+//! Architecture invariant: returns only figures; sentences and drawings are made elsewhere. Reads neither the clock nor
+//! the environment: the path of the file is derived from the caller's arguments.
 
 #![forbid(unsafe_code)]
 

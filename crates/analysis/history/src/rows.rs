@@ -1,4 +1,4 @@
-//! Converts summaries to rows of tables and back.
+//! Converts summaries to table rows and back.
 
 use punctual_model::Outcome;
 use punctual_model::history::{ClaimOutcome, KernelId, MachineId, RunSettings, RunSummary, SummaryCell};
@@ -12,7 +12,7 @@ const RUN: &str = "id, folder, started_ns, host, tool, complete, board, cpu_mode
 const CELL: &str = "phase, load, cpu, samples, skipped, p50_ns, p99_ns, p999_ns, p9999_ns, max_ns, temperature_max_mc, \
     cause, doubt";
 
-/// SQLite's integers are signed; a length of more than 292 years is invalid.
+/// Integers of SQLite are signed. A length of more than 292 years is invalid.
 fn signed(value: Option<u64>) -> Option<i64> {
     value.and_then(|v| i64::try_from(v).ok())
 }
@@ -78,14 +78,14 @@ fn insert_cell(db: &Connection, run: &str, n: i64, cell: &SummaryCell) -> Result
     Ok(())
 }
 
-/// Runs in order of time, those without a time last; without cells and claims.
+/// Runs in chronological order, followed by those without a time. Cells and claims are not loaded.
 pub fn runs(db: &Connection) -> Result<Vec<RunSummary>> {
     let sql = format!("SELECT {RUN} FROM run ORDER BY started_ns IS NULL, started_ns, id");
     let mut statement = db.prepare(&sql)?;
     statement.query_map([], run)?.collect()
 }
 
-/// A run with cells and claims.
+/// Loads a run with its cells and claims.
 pub fn find(db: &Connection, id: &str) -> Result<Option<RunSummary>> {
     let sql = format!("SELECT {RUN} FROM run WHERE id = ?1");
     let mut found = db.prepare(&sql)?.query_row([id], run).optional()?;
@@ -165,7 +165,7 @@ fn word(outcome: Outcome) -> &'static str {
 fn outcome(row: &Row, column: usize) -> Result<Outcome> {
     let text: String = row.get(column)?;
     let all = [Outcome::Pass, Outcome::Held, Outcome::Inconclusive, Outcome::Fail];
-    all.into_iter().find(|o| word(*o) == text).ok_or_else(|| unreadable(column, format!("`{text}` is no outcome")))
+    all.into_iter().find(|o| word(*o) == text).ok_or_else(|| unreadable(column, format!("`{text}` is not an outcome")))
 }
 
 fn unreadable(column: usize, why: String) -> Error {

@@ -1,4 +1,4 @@
-//! The tables, and the migration of older files.
+//! Table definitions, and migration of older files.
 
 use crate::Error;
 use rusqlite::{Connection, TransactionBehavior};
@@ -7,8 +7,8 @@ use std::path::Path;
 /// Value of `PRAGMA application_id`: `pnct`.
 const APPLICATION: i64 = 0x706e_6374;
 
-/// The n-th element migrates a file from version n to the next; `PRAGMA user_version` counts those done. Released
-/// migrations never change.
+/// SQL statements; the n-th element migrates a file from version n to the next. `PRAGMA user_version` is the number of
+/// completed migrations. Released migrations must not be changed.
 const MIGRATIONS: [&str; 1] = ["
 CREATE TABLE run (
   id TEXT PRIMARY KEY, folder TEXT, started_ns INTEGER, host TEXT, tool TEXT NOT NULL, complete INTEGER NOT NULL,
@@ -42,15 +42,15 @@ pub const VERSION: i64 = MIGRATIONS.len() as i64;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// Created if missing.
+    /// For writing; the file is created if it is missing.
     Write,
     Read,
 }
 
-/// Refuses files that are not a history or are newer; migrates an older one if it is writable.
+/// Refuses files that are not a history or have a newer version. Migrates an older one if it is writable.
 pub fn prepare(connection: &mut Connection, path: &Path, access: Access) -> Result<(), Error> {
     let failed = Error::sqlite(path);
-    // In one transaction, since another process may create its tables at the same time.
+    // Uses one transaction, since another process may create its tables at the same time.
     let (found, ours, empty) = {
         let now = connection.transaction().map_err(&failed)?;
         let ours = application(&now).map_err(&failed)? == APPLICATION;
@@ -68,7 +68,7 @@ pub fn prepare(connection: &mut Connection, path: &Path, access: Access) -> Resu
     check(connection, path)
 }
 
-/// In one transaction, so that two processes that create a history at the same time create one.
+/// Uses one transaction, so that two processes do not both create a history.
 fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Error> {
     let failed = Error::sqlite(path);
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(&failed)?;
@@ -81,7 +81,8 @@ fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Error> {
     transaction.commit().map_err(&failed)
 }
 
-/// Checks that the schema is ours: a foreign file may have endless views under the names of our tables.
+/// Checks that the schema is the expected one, because a foreign file may have endless views under the names of the
+/// tables.
 fn check(connection: &Connection, path: &Path) -> Result<(), Error> {
     let failed = Error::sqlite(path);
     let fresh = Connection::open_in_memory().map_err(&failed)?;
@@ -104,7 +105,7 @@ fn application(connection: &Connection) -> rusqlite::Result<i64> {
     connection.pragma_query_value(None, "application_id", |row| row.get(0))
 }
 
-/// The SQL of every table, index, view and trigger.
+/// SQL of every table, index, view and trigger.
 fn schema(connection: &Connection) -> rusqlite::Result<Vec<(String, String, Option<String>)>> {
     let mut statement =
         connection.prepare("SELECT type, name, sql FROM sqlite_schema ORDER BY type, name LIMIT 100")?;

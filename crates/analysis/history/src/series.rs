@@ -1,10 +1,10 @@
 use punctual_model::history::{Figure, HistoryPoint, HistorySeries, LeftOut, RunSummary};
 
-/// Maximum number of points, the most recent ones.
+/// Maximum number of points. Older ones are dropped.
 const MOST_POINTS: usize = 20_000;
 
-/// The series of a group's runs, which are in order of time: one per load and figure; for the maximum, which grows with
-/// the measuring time, one per length.
+/// Series of a group's runs, which are in chronological order: one per load and figure. For the maximum, which grows
+/// with the measuring time, one per length.
 pub fn series(runs: &[RunSummary], load: Option<&str>, figures: &[Figure]) -> Vec<HistorySeries> {
     let mut all: Vec<HistorySeries> = Vec::new();
     let mut loads: Vec<&str> = Vec::new();
@@ -68,7 +68,7 @@ fn take(series: &mut HistorySeries, run: &RunSummary) {
     }
 }
 
-/// Logarithms, since latencies differ by factors; at least a nanosecond.
+/// Logarithms, since latencies differ by factors. Latencies are at least 1 ns.
 pub fn logarithms(points: &[HistoryPoint]) -> Vec<f64> {
     points.iter().map(|p| (p.ns.max(1) as f64).ln()).collect()
 }

@@ -7,33 +7,34 @@ use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior, params};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Maximum time to wait for another process: adding a run takes milliseconds.
+/// Maximum time to wait for another process. For comparison, adding a run takes milliseconds.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Maximum length of a text, bytes; a longer one is treated as an attack.
+/// Maximum length of a text, bytes. A longer one is treated as an attack.
 const LONGEST: i32 = 1 << 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Added {
     New,
-    /// The run was known, and has been finished or explained since it was added.
+    /// The run was already stored, but has been finished or explained since.
     Better,
     Known,
 }
 
-/// An open history. Every change is one transaction with SQLite's rollback journal: after kill -9 or a power failure
-/// the file has the state before or after it. Unless a journal exists beside it, the history is a single file.
+/// An open history. Every change is one transaction with SQLite's rollback journal, so that after kill -9 or a power
+/// failure the file has the state either before or after it. Unless a journal exists beside it, the history is a single
+/// file.
 ///
-/// SQLite opens its files by path. Each access is made as the owner of the directory, so that whoever can move it or
-/// create links in it gains no access to other files.
+/// SQLite opens its files by path. Each access is made with the user ID of the owner of the directory, so that a user
+/// who can move the directory or create links in it gains no access to other files.
 pub struct Store {
     path: PathBuf,
-    /// Directory of the file.
+    /// Directory that contains the file.
     dir: Dir,
     db: Connection,
 }
 
 impl Store {
-    /// Opens the history for changes; creates it and its directory if missing.
+    /// Opens the history for changes. Creates it and its directory if they are missing.
     ///
     /// # Errors
     /// All variants of [`Error`] except the last three.
@@ -47,12 +48,12 @@ impl Store {
     /// Opens an existing history read-only.
     ///
     /// # Errors
-    /// [`Error::None`], and those of [`Store::open`].
+    /// [`Error::None`], and the errors of [`Store::open`].
     pub fn look(path: &Path) -> Result<Store, Error> {
         if !path.try_exists().map_err(Error::open(path))? {
             return Err(Error::None(path.to_owned()));
         }
-        // A killed writer's journal must be rolled back, which requires write access.
+        // The journal of a killed writer must be rolled back, which requires write access.
         let both = Store::opened(path, OpenFlags::SQLITE_OPEN_READ_WRITE, Access::Write);
         match both {
             Err(Error::Open { .. } | Error::Write { .. }) => {
@@ -64,7 +65,7 @@ impl Store {
 
     fn opened(path: &Path, flags: OpenFlags, access: Access) -> Result<Store, Error> {
         let failed = Error::sqlite(path);
-        // An absolute path is never taken for a URI or for `:memory:`.
+        // An absolute path is never interpreted as a URI or as `:memory:`.
         let whole = std::path::absolute(path).map_err(Error::open(path))?;
         let (dir, _) = Dir::of_file(&whole).map_err(Error::folder(path))?;
         let acting = dir.as_owner().map_err(Error::folder(path))?;
@@ -78,7 +79,7 @@ impl Store {
         Ok(Store { path: path.to_owned(), dir, db })
     }
 
-    /// Queries or changes the database as the owner of its directory.
+    /// Queries or changes the database with the user ID of the directory's owner.
     fn access<T>(&self, what: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, Error> {
         let _as = self.dir.as_owner().map_err(Error::folder(&self.path))?;
         what(&self.db).map_err(Error::sqlite(&self.path))
@@ -100,8 +101,8 @@ impl Store {
         &self.path
     }
 
-    /// Adds a run. Adding it again changes nothing, unless more is known about it now; the order of adding does not
-    /// matter.
+    /// Adds a run. Adding it again changes nothing unless it contains more information than before. The result does not
+    /// depend on the order of additions.
     ///
     /// # Errors
     /// [`Error::Busy`], [`Error::Write`], [`Error::Damaged`].
@@ -124,17 +125,18 @@ impl Store {
         })
     }
 
-    /// Removes a run; returns its ID.
+    /// Removes a run and returns its ID.
     ///
     /// # Errors
-    /// [`Error::NoRun`], [`Error::Ambiguous`], and those of [`Store::add`].
+    /// [`Error::NoRun`], [`Error::Ambiguous`], and the errors of [`Store::add`].
     pub fn remove(&mut self, id: &str) -> Result<String, Error> {
         let id = self.find(id)?.id;
         self.access(|db| db.execute("DELETE FROM run WHERE id = ?1", [&id]))?;
         Ok(id)
     }
 
-    /// All matching runs in order of time, those without a time last; `wanted` is called with runs without their cells.
+    /// All matching runs in chronological order, followed by those without a time. `wanted` is called with runs without
+    /// their cells.
     ///
     /// # Errors
     /// [`Error::Damaged`], [`Error::Busy`].
@@ -150,7 +152,7 @@ impl Store {
     /// The run whose ID has this prefix.
     ///
     /// # Errors
-    /// [`Error::NoRun`], [`Error::Ambiguous`], and those of [`Store::runs`].
+    /// [`Error::NoRun`], [`Error::Ambiguous`], and the errors of [`Store::runs`].
     pub fn find(&self, id: &str) -> Result<RunSummary, Error> {
         let mut found = self.runs(|run| !id.is_empty() && run.id.starts_with(id))?;
         match (found.pop(), found.is_empty()) {
@@ -160,10 +162,10 @@ impl Store {
         }
     }
 
-    /// Assigns the name to these runs instead of those that had it; without runs the name is removed.
+    /// Assigns a name to these runs and removes it from all others. Without runs the name is removed.
     ///
     /// # Errors
-    /// [`Error::Name`], and those of [`Store::remove`].
+    /// [`Error::Name`], and the errors of [`Store::remove`].
     pub fn set_baseline(&mut self, name: &str, ids: &[String]) -> Result<Vec<String>, Error> {
         let letters = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         if !name.starts_with(|c: char| c.is_ascii_alphabetic()) || !name.chars().all(letters) {
@@ -180,7 +182,7 @@ impl Store {
         Ok(ids)
     }
 
-    /// All named baselines with the IDs of their runs.
+    /// All named baselines, with the IDs of their runs.
     ///
     /// # Errors
     /// [`Error::Damaged`], [`Error::Busy`].
@@ -195,8 +197,9 @@ impl Store {
     }
 }
 
-/// Order of two summaries of one run: finished, with more samples, with more explanations; equal ones have a fixed
-/// order, so that the order of adding does not matter. The same run from another directory is already known.
+/// Order of preference of two summaries of one run: finished, with more samples, with more explanations. Otherwise
+/// equal summaries have a fixed order, so that the order of additions does not matter. The same run in another
+/// directory counts as the same run.
 fn worth(run: &RunSummary) -> (bool, u64, usize, String) {
     let samples = run.cells.iter().fold(0u64, |sum, c| sum.saturating_add(c.samples));
     let explained = run.cells.iter().filter(|c| c.cause.is_some()).count();

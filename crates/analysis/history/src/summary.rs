@@ -7,10 +7,10 @@ use punctual_units::CpuList;
 use std::borrow::Cow;
 use std::path::Path;
 
-/// Plausible temperatures, m°C; others come from missing sensors.
+/// Plausible temperatures, m°C. Other values are from missing sensors.
 const POSSIBLE_MC: std::ops::RangeInclusive<i64> = -55_000..=200_000;
 
-/// `verdict` is that on the run's own claims; `folder` is the run's path.
+/// Summarises a recording. `verdict` is that on the run's own claims; `folder` is the path of the run.
 pub fn summary(recording: &Recording, verdict: &Verdict, folder: Option<&Path>) -> RunSummary {
     let run = &recording.run;
     let claims = verdict.claims.iter().map(|c| ClaimOutcome { claim: c.claim.to_string(), outcome: c.outcome });
@@ -47,8 +47,8 @@ pub fn summary(recording: &Recording, verdict: &Verdict, folder: Option<&Path>) 
     }
 }
 
-/// Facts that must be equal for two virtual clocks to be comparable: not the kernel, which is being examined, and not
-/// the seed.
+/// Properties that must be equal for two virtual clocks to be comparable. The kernel, which is the object of study, and
+/// the seed are excluded.
 fn clock_model(model: &VirtualTime) -> String {
     let VirtualTime { emulator, machine, instruction_ns, cpus, .. } = model;
     format!("virtual ({emulator}, {machine}, {cpus} CPUs, {instruction_ns} ns an instruction)")
@@ -78,7 +78,7 @@ fn settings(run: &Run) -> RunSettings {
         }),
         cpu_dma_latency_us: asked.cpu_dma_latency_us,
         traced: run.phases.iter().any(|p| p.traced.is_some()),
-        // A run measured until decided has no fixed length.
+        // A run measured until its claims are decided has no fixed length.
         duration_ns: asked.duration_ns.filter(|_| asked.until_decided.is_none()).map(|d| d.0),
     }
 }
@@ -104,7 +104,7 @@ fn cell(recording: &Recording, verdict: &Verdict, phase: &Phase, result: &CpuRes
         p99_ns: quantile(0.99),
         p999_ns: quantile(0.999),
         p9999_ns: quantile(0.9999),
-        // Samples that a file does not count, or counts without a value, may have been worse.
+        // Samples that a file does not count, or counts without a value, may be larger.
         max_ns: known.as_ref().map_or(result.max_ns, Known::max),
         temperature_max_mc: of_phase(recording, phase),
         cause: cause(recording, phase, result),
@@ -112,13 +112,13 @@ fn cell(recording: &Recording, verdict: &Verdict, phase: &Phase, result: &CpuRes
     }
 }
 
-/// Also `None` if an imported file only counts the samples around it.
+/// `None` also if an imported file only counts the samples around the quantile.
 fn quantile(known: &Known, q: f64) -> Option<u64> {
     let ns = known.quantile(q)?;
     known.blur().hidden_from_ns.is_none_or(|from| ns < from).then_some(ns)
 }
 
-/// The main cause of the worst wakeup: kind and name.
+/// Main cause of the worst wakeup: class and name.
 fn cause(recording: &Recording, phase: &Phase, result: &CpuResult) -> Option<String> {
     let worst = recording.worst_of(&phase.id, result.cpu).next()?;
     let cause = recording.explained_of(worst)?.victim.causes.first()?;
@@ -126,9 +126,9 @@ fn cause(recording: &Recording, phase: &Phase, result: &CpuResult) -> Option<Str
     Some([Some(cause.class.name()), who].into_iter().flatten().collect::<Vec<_>>().join(": "))
 }
 
-/// Why a phase's figures do not characterize the machine. Reasons that only prevent a pass do not count: an ordinary
-/// thread's latencies are compared with those of other ordinary threads, and results that could not be stored are
-/// missing anyway. A damaged file of another tool is unreliable.
+/// Reason why the figures of a phase do not represent the machine. Reasons that only prevent a pass do not count:
+/// latencies of an ordinary thread are compared with those of other ordinary threads, and results that could not be
+/// stored are missing. A damaged file of another tool is unreliable.
 fn doubt(recording: &Recording, verdict: &Verdict, phase: &Phase) -> Option<String> {
     let is_imported = recording.run.import.is_some();
     let spoils = |kind: ProblemKind| {

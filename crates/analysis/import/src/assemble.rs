@@ -7,11 +7,11 @@ use punctual_model::{
 use punctual_units::{Arrange, CpuId, Nanos};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// First version of the run format with imports.
+/// First version of the run format that supports imports.
 const SCHEMA_VERSION: &str = "1.3";
 
-/// Makes a run with one phase per table, in the order of the files. `punctual-rundir` can write it; it is judged and
-/// reported like any other run.
+/// Makes a run with one phase per table, in the order of the files. `punctual-rundir` can write it, and it is judged
+/// and reported like any other run.
 pub fn recording(files: Vec<Imported>) -> Recording {
     let several = files.len() > 1;
     let tool = Tool { name: "another tool".into(), version: None };
@@ -46,11 +46,11 @@ pub fn recording(files: Vec<Imported>) -> Recording {
     recording
 }
 
-/// Generates names that distinguish the results of one text.
+/// Generates names that distinguish several results in one text.
 struct Names {
     /// Number of occurrences of each label.
     labels: BTreeMap<String, usize>,
-    /// Number of those named so far.
+    /// For each label, the number of results named so far.
     named: BTreeMap<String, usize>,
 }
 
@@ -63,7 +63,7 @@ impl Names {
         Names { labels, named: BTreeMap::new() }
     }
 
-    /// If a text has several results of a kind, each is named by its number, its line, and the text before it.
+    /// Name of a result. If a text has several results of a kind, it consists of number, line, and the preceding text.
     fn label(&mut self, block: &Block) -> String {
         let number = self.named.entry(block.label.clone()).or_default();
         *number += 1;
@@ -94,7 +94,7 @@ fn of_file(mut series: Series, name: Option<&String>) -> Series {
     series
 }
 
-/// Facts that hold for the run only if all files agree, or if there is a single file.
+/// Facts that apply to the run only if all files agree, or if there is a single file.
 #[derive(Default)]
 struct Facts {
     tools: Vec<(Option<String>, Option<String>)>,
@@ -171,7 +171,7 @@ fn add_phase(recording: &mut Recording, import: &mut Import, block: Block, label
     for loss in &block.lost {
         lose(&mut problems, &mut import.lost, loss, Some((&id, None)));
     }
-    // Either all CPUs as recorded, or thread numbers; never a mix, never a duplicate.
+    // Uses either the recorded CPUs or thread numbers for all threads; mixes and duplicates are not allowed.
     let stated: BTreeSet<u32> = block.threads.iter().filter_map(|t| t.cpu).collect();
     let by_cpu = stated.len() == block.threads.len();
     let numbers: BTreeSet<u32> = block.threads.iter().map(|t| t.number).collect();

@@ -6,7 +6,7 @@ pub(crate) const MOST_THREADS: u32 = 4_096;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Found {
-    /// More specific than [`crate::Format`].
+    /// Name of the format, more specific than [`crate::Format`].
     pub format: String,
     pub tool: Option<String>,
     pub version: Option<String>,
@@ -16,7 +16,7 @@ pub(crate) struct Found {
     pub started_real_ns: Option<u64>,
     pub ended_real_ns: Option<u64>,
     pub dma_latency_us: Option<i32>,
-    /// One phase each.
+    /// Blocks, each of which becomes a phase.
     pub blocks: Vec<Block>,
     pub series: Vec<Series>,
     pub lost: Vec<Loss>,
@@ -34,11 +34,11 @@ impl Found {
 pub(crate) struct Block {
     /// The measured quantity, such as `wakeup latency`.
     pub label: String,
-    /// Number of its first line, from 1; 0 if lines have no meaning.
+    /// Number of its first line, counted from 1; 0 if the format has no lines.
     pub line: u64,
-    /// The last text before it that is not figures, which names it in a text with several blocks.
+    /// The last preceding text that is not figures. It names the block in a text with several blocks.
     pub before: Option<String>,
-    /// Source named by a log's prefix: `VM 1`.
+    /// Source named by the prefix of a log, for example `VM 1`.
     pub source: Option<String>,
     pub threads: Vec<Thread>,
     pub lost: Vec<Loss>,
@@ -53,12 +53,12 @@ pub(crate) struct Loss {
 }
 
 impl Loss {
-    /// A loss that is only reported.
+    /// A loss that is reported but does not prevent a pass.
     pub fn reported(kind: LostKind, count: Option<u64>, text: impl Into<String>) -> Loss {
         Loss { kind, count, text: text.into(), problem: false }
     }
 
-    /// A loss that rules out a pass.
+    /// A loss that prevents a pass.
     pub fn problem(kind: LostKind, count: Option<u64>, text: impl Into<String>) -> Loss {
         Loss { kind, count, text: text.into(), problem: true }
     }
@@ -74,24 +74,24 @@ pub(crate) enum Samples {
 /// Samples beyond the last bin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Beyond {
-    /// There cannot be any.
+    /// No samples can be beyond it.
     None,
-    /// `count` samples of at least `from_ns`.
+    /// There are `count` samples of at least `from_ns`.
     Counted { count: u64, from_ns: u64 },
-    /// The thread's number of samples minus those in bins.
+    /// Their number is the thread's number of samples minus those in bins.
     Rest { from_ns: u64 },
-    /// Not recorded.
+    /// The file does not record them.
     Unknown { from_ns: u64 },
 }
 
-/// What the tool does with missed periods.
+/// How the tool handles missed periods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Skips {
-    /// Skipped without being counted: cyclictest, timerlat.
+    /// They are skipped without being counted (cyclictest, timerlat).
     Uncounted,
-    /// Every period runs, late or not: jitterdebugger.
+    /// Every period runs, even if it is late (jitterdebugger).
     Never,
-    /// There are no periods: oslat, osnoise.
+    /// The tool has no periods (oslat, osnoise).
     NoPeriods,
 }
 
@@ -102,15 +102,15 @@ pub(crate) struct Thread {
     pub tid: Option<i32>,
     pub got: Option<Scheduling>,
     pub period_ns: Option<u64>,
-    /// Upper bound of the measuring time.
+    /// Upper bound on the measuring time.
     pub longest_ns: Option<u64>,
     pub samples: Samples,
     pub width_ns: u64,
-    /// Bins are named by their upper edge.
+    /// True if bins are named by their upper edge.
     pub upper_edges: bool,
     pub beyond: Beyond,
     pub skips: Skips,
-    /// Summary in the file: number of samples, smallest, largest, mean.
+    /// Number of samples stated in the file's summary.
     pub count: Option<u64>,
     pub min_ns: Option<u64>,
     pub max_ns: Option<u64>,

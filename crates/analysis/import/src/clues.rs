@@ -1,5 +1,5 @@
-//! Recognizes figures of a tool in lines that no reader took. They are read after arbitrary text where that is safe;
-//! otherwise they are a problem, since a worse latency may be among them.
+//! Recognizes figures of a tool in lines that no reader accepted. Where that is safe they are read after arbitrary
+//! text. Otherwise they are a problem, since they may include a worse latency.
 
 /// Position at which a row of cyclictest or signaltest begins after other text.
 pub(crate) fn inside(text: &str) -> Option<usize> {
@@ -7,7 +7,7 @@ pub(crate) fn inside(text: &str) -> Option<usize> {
     (at > 0).then_some(at)
 }
 
-/// For example `T: 0 (22445) …`
+/// True for a row such as `T: 0 (22445) …`.
 fn is_row(text: &str) -> bool {
     let after = text.get(2..).unwrap_or_default().trim_start();
     let rest = after.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -17,7 +17,7 @@ fn is_row(text: &str) -> bool {
         && tid.starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// Markers of tools' figures, anywhere in a line.
+/// Substrings that identify the figures of a tool.
 const MARKS: [&str; 17] = [
     "# histogram",
     "latencies:",
@@ -40,7 +40,7 @@ const MARKS: [&str; 17] = [
 
 /// True if the line looks like figures of a tool.
 pub(crate) fn figures(text: &str) -> bool {
-    // Each of these has a colon, a bar, a hash or zeros before a number.
+    // All of these formats have a colon, a bar, a hash or zeros before a number.
     let telling = |b: u8| matches!(b, b':' | b'|' | b'#');
     if !text.bytes().any(telling) && !text.contains("000") && !text.contains("max") && !text.contains("MAX") {
         return false;
@@ -50,7 +50,7 @@ pub(crate) fn figures(text: &str) -> bool {
     mark || live(&lower) || bins(&lower) || top(&lower) || verbose(&lower)
 }
 
-/// A row with thread, cycles and extremes, in any case.
+/// True for a row with thread, cycles and extremes, in any case.
 fn live(lower: &str) -> bool {
     let number_after = |key: &str| {
         let mut found = lower.match_indices(key).filter_map(|(at, _)| lower.get(at + key.len()..));
@@ -59,7 +59,7 @@ fn live(lower: &str) -> bool {
     lower.contains('(') && number_after("min") && number_after("max") && number_after("avg") && number_after("t")
 }
 
-/// `000011 000000`, each of six digits or more.
+/// True for bins such as `000011 000000`, with at least six digits each.
 fn bins(lower: &str) -> bool {
     let padded = |word: &str| word.len() == 6 && word.starts_with('0') && word.bytes().all(|b| b.is_ascii_digit());
     let mut before = false;
@@ -70,14 +70,14 @@ fn bins(lower: &str) -> bool {
         })
 }
 
-/// `1 #120004 |`: a CPU of rtla top.
+/// True for a CPU of rtla top, such as `1 #120004 |`.
 fn top(lower: &str) -> bool {
     let count =
         |word: &str| word.strip_prefix('#').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
     lower.contains('|') && lower.split_ascii_whitespace().any(count)
 }
 
-/// `       0:       0:      49`
+/// True for a row such as `       0:       0:      49`.
 fn verbose(lower: &str) -> bool {
     let mut parts = lower.rsplit(':');
     let padded = |part: &str| {

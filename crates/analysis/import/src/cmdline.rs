@@ -1,4 +1,4 @@
-//! cyclictest's command line: cyclictest(8).
+//! Command line of cyclictest (cyclictest(8)).
 
 use crate::Unit;
 use punctual_units::{CpuList, Priority, Scheduling};
@@ -8,32 +8,32 @@ const LONGEST: usize = 200;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Command {
     pub words: Vec<String>,
-    /// `-i`, µs.
+    /// Value of `-i`, µs.
     interval_us: Option<u64>,
-    /// `-d`, µs.
+    /// Value of `-d`, µs.
     distance_us: Option<u64>,
     pub priority: Option<Priority>,
     policy: Option<String>,
-    /// `-N`
+    /// True if `-N` is given.
     nanos: bool,
-    /// `-h` or `-H`
+    /// True if `-h` or `-H` is given.
     histogram: bool,
     bins: Option<u64>,
-    /// `-a LIST`, `-S`
+    /// Value of `-a LIST` or `-S`.
     affinity: Option<Affinity>,
     aligned: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 enum Affinity {
-    /// Thread n on CPU n.
+    /// Thread n is on CPU n.
     ByNumber,
-    /// Thread n on the n-th CPU of the list.
+    /// Thread n is on the n-th CPU of the list.
     List(CpuList),
 }
 
 impl Command {
-    /// The first word is the program.
+    /// Parses a command line, whose first word is the program.
     pub fn parse(words: Vec<String>) -> Command {
         let mut command = Command::default();
         let mut rest = words.iter().skip(1).map(String::as_str).peekable();
@@ -70,7 +70,7 @@ impl Command {
         }
     }
 
-    /// `-mSNq`, `-i200`, `-i 200`
+    /// Parses short options: `-mSNq`, `-i200`, `-i 200`.
     fn short<'a>(&mut self, letters: &'a str, rest: &mut std::iter::Peekable<impl Iterator<Item = &'a str>>) {
         for (at, letter) in letters.char_indices() {
             let after = letters.get(at + letter.len_utf8()..).unwrap_or_default();
@@ -106,8 +106,8 @@ impl Command {
         if self.nanos { Unit::Nanos } else { Unit::Micros }
     }
 
-    /// Period of a thread. cyclictest's default is 1000 µs, and each thread's period exceeds that of the previous one
-    /// by `-d` (500 µs), except with a histogram.
+    /// Period of a thread. The default is 1000 µs, and unless there is a histogram the period of each thread exceeds
+    /// that of the previous one by `-d` (500 µs by default).
     pub fn period_ns(&self, thread: u32) -> Option<u64> {
         let apart = if self.histogram { 0 } else { self.distance_us.unwrap_or(if self.aligned { 0 } else { 500 }) };
         let us = self.interval_us.unwrap_or(1_000).checked_add(apart.checked_mul(u64::from(thread))?)?;
@@ -136,12 +136,12 @@ impl Command {
 fn affinity(value: Option<&str>) -> Option<Affinity> {
     match value {
         None => Some(Affinity::ByNumber),
-        // `!` and `+` are relative to the CPUs that the machine allows.
+        // `!` and `+` are relative to the CPUs that the machine allows, which are unknown here.
         Some(list) => list.parse().ok().map(Affinity::List),
     }
 }
 
-/// The command in a line copied from a terminal: `$ sudo cyclictest -m -S -p 95`.
+/// Extracts the command from a line copied from a terminal, for example `$ sudo cyclictest -m -S -p 95`.
 pub(crate) fn in_prompt(line: &str, program: &str) -> Option<Vec<String>> {
     let at = line.find(program)?;
     let before = line.get(..at)?.chars().next_back();
@@ -151,7 +151,7 @@ pub(crate) fn in_prompt(line: &str, program: &str) -> Option<Vec<String>> {
     let ends = |word: &&str| !matches!(word.chars().next(), Some(';' | '&' | '|' | '#' | '<' | '>' | '(' | ')'));
     let mut words: Vec<String> = Vec::new();
     for word in line.get(at..)?.split_ascii_whitespace().take(LONGEST).take_while(ends) {
-        // `-q;` and `-q|tee` end it as well.
+        // The command also ends at `-q;` and `-q|tee`.
         let end = word.find([';', '|', '&', '`']);
         words.push(clean(word.get(..end.unwrap_or(word.len()))?));
         if end.is_some() {
@@ -161,7 +161,7 @@ pub(crate) fn in_prompt(line: &str, program: &str) -> Option<Vec<String>> {
     words.retain(|word| !word.is_empty());
     let whole = words.first().is_some_and(|w| w == program);
     let options = words.get(1).is_some_and(|w| w.starts_with('-') && w.len() > 1);
-    // An option has one argument: further words are prose.
+    // An option has at most one argument, so further words are prose.
     let plain = |word: &String| !word.starts_with('-');
     let spoken = |word: &String| word.starts_with('-') && word.ends_with([':', ',', '.']);
     let prose = words.iter().any(spoken) || words.windows(2).skip(1).any(|pair| pair.iter().all(plain));
@@ -192,7 +192,7 @@ mod tests {
         let c = command("cyclictest -mNi500 -t2 -a 2-3 -p80");
         assert_eq!((c.period_ns(0), c.period_ns(1), c.cpu(1)), (Some(500_000), Some(1_000_000), Some(3)));
         assert_eq!(c.unit(), Unit::Nanos);
-        // `-smp` means -s, -m, and -p with `-p` as its argument.
+        // `-smp` means -s, -m, and -p, whose argument is then `-p`.
         assert_eq!(command("cyclictest -smp -p 80").scheduling(), None);
         assert_eq!(
             command("cyclictest --policy=rr --priority=3 --distance=0").scheduling().map(|s| s.to_string()).as_deref(),

@@ -1,6 +1,6 @@
 use jiff::fmt::rfc2822::DateTimeParser;
 
-/// Parses `Fri, 20 Nov 2026 21:04:11 +0000` to nanoseconds since 1970; `None` for anything else.
+/// Parses a date such as `Fri, 20 Nov 2026 21:04:11 +0000` to nanoseconds since 1970; `None` if it has another format.
 pub(crate) fn rfc2822(text: &str) -> Option<u64> {
     let time = DateTimeParser::new().relaxed_weekday(true).parse_timestamp(text).ok()?;
     u64::try_from(time.as_nanosecond()).ok()

@@ -1,15 +1,15 @@
-//! Recognizes files that have no lines with figures.
+//! Recognizes files without lines of figures.
 
 use crate::raw;
 
 pub(crate) const HEAD: usize = 64 << 10;
 
-/// True for `samples.raw` of jitterdebugger: bytes that are not text, with plausible records.
+/// True for `samples.raw` of jitterdebugger: bytes that are not text and form plausible records.
 pub(crate) fn is_raw(head: &[u8]) -> bool {
     head.iter().take(4_096).filter(|&&b| b == 0).count() > 8 && raw::plausible(head)
 }
 
-/// What a line reveals about a file without readable figures, and the next command.
+/// Advice derived from a line of a file without readable figures.
 pub(crate) fn likely(line: &str) -> Option<&'static str> {
     const KNOWN: [(&str, &str); 14] = [
         ("# tracer:", "it seems to be a kernel trace: `punctual explain FILE`"),

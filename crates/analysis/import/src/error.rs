@@ -7,19 +7,19 @@ pub enum Error {
         file: String,
         /// First non-empty line.
         begins: String,
-        /// What the file seems to be, and the next command.
+        /// The likely kind of the file, and the next command.
         likely: Option<&'static str>,
     },
-    #[error("{file}: a table of an unknown tool: {seen}")]
+    #[error("{file}: a table in an unknown format: {seen}")]
     Unlike {
         file: String,
-        /// Description of the columns, and what to type.
+        /// Description of the columns, with an example command.
         seen: String,
     },
-    #[error("{file}: it has no complete figures: {why}\n  name a file with the tool's complete output")]
+    #[error("{file}: it has no complete figures: {why}\n  give a file with the complete output of the tool")]
     Broken { file: String, why: String },
     #[error(
-        "{file}: it is empty\n  name a file with the tool's output; a log that is written at the end of a run is empty until then"
+        "{file}: it is empty\n  give a file with the output of the tool; some tools write their log only at the end of a run"
     )]
     Empty { file: String },
     #[error("{file}, line {line}: {why}\n  {next}")]
@@ -28,11 +28,11 @@ pub enum Error {
     Io { file: String, source: io::Error },
 }
 
-const NEXT: &str = "name a file with a measuring tool's complete output (docs/import.md lists the tools); for a table of numbers describe its columns \
+const NEXT: &str = "give a file with the complete output of a measuring tool (docs/import.md lists the tools); for a table of numbers describe its columns \
                     (--columns)";
 
 fn nothing(begins: &str) -> String {
-    format!("it has no figures of a tool that can be imported; it begins with `{begins}`")
+    format!("it has no figures of a supported tool; it begins with `{begins}`")
 }
 
 impl Error {
@@ -40,7 +40,7 @@ impl Error {
         Error::Io { file: file.into(), source }
     }
 
-    /// True if the cause is the environment, not the file.
+    /// True if the environment caused the error, not the file.
     pub fn is_environment(&self) -> bool {
         matches!(self, Error::Io { .. })
     }

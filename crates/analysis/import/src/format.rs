@@ -1,4 +1,4 @@
-/// Format of a file's tool. Detection does not need it; a given format excludes all other readers.
+/// Format of a file. Formats are detected automatically; if one is given, the readers of all others are excluded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Text of cyclictest, cyclicdeadline or jitterdebugger: histogram, live rows, `-v`.

@@ -1,4 +1,4 @@
-//! Reads the bytes of a file: decompressed, as UTF-8, with size and checksum.
+//! Reads a file, decompressed and as UTF-8, with its size and checksum.
 
 use flate2::read::MultiGzDecoder;
 use lzma_rust2::XzReader;
@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::io::{self, Read};
 use std::rc::Rc;
 
-/// Size limit of an uncompressed file; a larger one is not the result of a measurement.
+/// Size limit of an uncompressed file. Results of a measurement are not larger.
 const MOST: u64 = 16 << 30;
 /// Magic numbers of gzip (RFC 1952), xz (its file format, 2.1.1.1) and zstd (RFC 8878, 3.1.1).
 const GZIP: &[u8] = &[0x1f, 0x8b];
@@ -15,7 +15,7 @@ const XZ: &[u8] = &[0xfd, b'7', b'z', b'X', b'Z', 0];
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 const BZIP2: &[u8] = b"BZh";
 
-/// Counts the bytes read from the file itself.
+/// A reader that counts the bytes of the compressed file.
 struct Counted<R> {
     inner: R,
     bytes: u64,
@@ -41,7 +41,7 @@ impl<R: Read> Read for Shared<R> {
 
 pub(crate) struct Opened<'a> {
     pub bytes: Box<dyn Read + 'a>,
-    /// Compression and encoding that were removed: `gzip`, `UTF-16`.
+    /// Compression and encoding that were removed, for example `gzip` or `UTF-16`.
     pub peeled: Vec<&'static str>,
     finish: Box<dyn FnOnce() -> io::Result<(u64, u32)> + 'a>,
 }
@@ -72,7 +72,7 @@ impl<'a> Opened<'a> {
             };
             peeled.push(name);
             if peeled.len() > 3 {
-                return Err(io::Error::other("it is compressed more than three times over"));
+                return Err(io::Error::other("it has more than three layers of compression"));
             }
         }
         let (head, whole) = ahead(bytes, 64)?;
@@ -98,10 +98,10 @@ impl<'a> Opened<'a> {
     }
 }
 
-/// The first bytes, and a reader of everything including them.
+/// The first bytes, and a reader of the whole input including them.
 fn ahead<'a>(mut bytes: Box<dyn Read + 'a>, most: u64) -> io::Result<(Vec<u8>, Box<dyn Read + 'a>)> {
     let mut head = Vec::new();
-    // A damaged file fails when its lines are read.
+    // If the file is damaged, reading its lines fails later.
     let failed = bytes.by_ref().take(most).read_to_end(&mut head).err();
     let first = io::Cursor::new(head.clone());
     let rest: Box<dyn Read + 'a> = match failed {
@@ -119,7 +119,7 @@ impl Read for Failing {
     }
 }
 
-/// Detects UTF-16 by its byte order mark or by the zeros of Latin text; `true` if the high byte comes first.
+/// Detects UTF-16 by its byte order mark or by the zeros of Latin text. `true` means that the high byte comes first.
 fn utf16(head: &[u8]) -> Option<bool> {
     match head {
         [0xff, 0xfe, ..] => return Some(false),
@@ -141,7 +141,7 @@ struct Utf16<R> {
     big: bool,
     ready: Vec<u8>,
     at: usize,
-    /// Half a unit at the end of the bytes read.
+    /// First byte of an incomplete unit at the end of the bytes read.
     odd: Option<u8>,
     /// First half of a surrogate pair.
     high: Option<u16>,

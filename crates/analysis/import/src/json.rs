@@ -1,5 +1,5 @@
-//! JSON of rt-tests (`rt_write_json` in rt-utils.c) and of jitterdebugger (`dump_stats`). Corrects two faults of
-//! rt-tests first: it does not escape `"cmdline:"`, and prints `-nan` for the mean of no samples.
+//! JSON of rt-tests (`rt_write_json` in rt-utils.c) and of jitterdebugger (`dump_stats`). Two faults of rt-tests are
+//! corrected first: it does not escape `"cmdline:"`, and it prints `-nan` for the mean if there are no samples.
 
 mod threads;
 
@@ -10,14 +10,14 @@ use crate::{Options, Unit, date, repair};
 use punctual_model::{LostKind, MachineFacts};
 use serde_json::Value;
 
-/// Size limit; a larger document is not a result of these tools.
+/// Size limit. Documents of these tools are not larger.
 const MOST_BYTES: usize = 32 << 20;
 
-/// Finds documents in a text: from a line that begins with a brace to the one that closes it, or the whole text.
+/// Finds documents in a text, each from a line that begins with a brace to the one that closes it, or the whole text.
 pub(crate) struct Reader {
     open: Option<Open>,
     found: Vec<Found>,
-    /// Documents that are not JSON or are truncated, and the error of the first one.
+    /// Number of documents that are not JSON or are truncated.
     broken: u64,
     why: Option<String>,
     options: Options,
@@ -27,7 +27,7 @@ struct Open {
     text: String,
     line: u64,
     before: Option<String>,
-    /// Number of open braces, and whether a string is open.
+    /// Number of open braces.
     depth: i64,
     too_long: bool,
 }
@@ -63,11 +63,11 @@ impl tools::Reader for Reader {
     fn line(&mut self, line: &Line) -> Taken {
         let text = line.text.trim();
         if self.open.is_none() {
-            // LAVA's messages are JSON too, but `- {"dt": …}` does not begin with its brace.
+            // Messages of LAVA are JSON too, but a line such as `- {"dt": …}` does not begin with its brace.
             if !text.starts_with('{') || self.found.len() >= MOST_DOCUMENTS {
                 return Taken::No;
             }
-            // In a line of a container's log, the message is text. The same holds for a block of a program.
+            // In a line of a container's log, or in the source text of a program, the message is text.
             let key =
                 text.get(1..).map(str::trim_start).is_none_or(|rest| rest.is_empty() || rest.starts_with(['"', '}']));
             if !key || crate::peel::message(text).is_some() {
@@ -76,7 +76,7 @@ impl tools::Reader for Reader {
             let before = line.before.map(str::to_owned);
             self.open = Some(Open { text: String::new(), line: line.number, before, depth: 0, too_long: false });
         }
-        // It ended without its last brace.
+        // The document ended without its last brace.
         if !text.is_empty() && !text.starts_with(|c: char| "\"{}[],-tfn".contains(c) || c.is_ascii_digit()) {
             let begun = self.open.as_ref().is_some_and(|open| open.text.contains('"'));
             match begun {
@@ -92,7 +92,7 @@ impl tools::Reader for Reader {
             open.text.push_str(line.text);
             open.text.push('\n');
         }
-        // rt-tests and jitterdebugger print the last brace on a line of its own.
+        // rt-tests and jitterdebugger print the last brace on a separate line.
         if open.depth <= 0 {
             self.close();
         }
@@ -129,7 +129,7 @@ impl tools::Reader for Reader {
 /// Maximum number of documents in one text.
 const MOST_DOCUMENTS: usize = 64;
 
-/// Number of opened minus closed braces, ignoring those in strings.
+/// Number of opened minus closed braces, ignoring braces in strings.
 fn depth(line: &str) -> i64 {
     let (mut depth, mut string, mut escaped) = (0, false, false);
     for byte in line.bytes() {
@@ -142,11 +142,11 @@ fn depth(line: &str) -> i64 {
             _ => {}
         }
     }
-    // A quote that rt-tests did not escape leaves a string open: it ends with its line.
+    // A quote that rt-tests did not escape leaves a string open, which ends with its line.
     depth
 }
 
-/// The result in a document; `None` if no known tool wrote it.
+/// The result in a document; `None` if it is not from a known tool.
 fn document(text: &str, options: &Options) -> Result<Option<Found>, serde_json::Error> {
     let (value, repaired) = parse(text)?;
     let jitter = value.get("cpu").is_some_and(Value::is_object) && value.get("thread").is_none();
@@ -162,7 +162,7 @@ fn document(text: &str, options: &Options) -> Result<Option<Found>, serde_json::
     Ok(Some(found))
 }
 
-/// Parses the text as it is, otherwise repaired; returns `true` if it was repaired.
+/// Parses the text unchanged, or otherwise repaired. Returns `true` if it was repaired.
 fn parse(text: &str) -> Result<(Value, bool), serde_json::Error> {
     match serde_json::from_slice(text.as_bytes()) {
         Ok(value) => Ok((value, false)),
@@ -173,7 +173,7 @@ fn parse(text: &str) -> Result<(Value, bool), serde_json::Error> {
     }
 }
 
-/// From the first brace to the last, cleaned like pasted text, with the command escaped.
+/// The text from the first brace to the last, cleaned like pasted text, with the command escaped.
 fn repaired(text: &str) -> String {
     let clean = repair::whole(text);
     let start = clean.find('{').unwrap_or(0);
@@ -187,7 +187,7 @@ fn escape_command(body: &str) -> Option<String> {
     let key = "\"cmdline:\":";
     let value = body.find(key)? + key.len();
     let open = value + body.get(value..)?.find('"')? + 1;
-    // This key follows it in every version.
+    // In every version this key follows the command.
     let close = open + body.get(open..)?.find("\"rt_test_version:\"")?;
     let inner = body.get(open..close)?.trim_end().strip_suffix(',')?.trim_end().strip_suffix('"')?;
     let escaped = serde_json::to_string(inner).ok()?;
@@ -206,9 +206,9 @@ fn rt_tests(value: &Value, options: &Options) -> Found {
     found.command = command.words.clone();
     let tool = match program.as_str() {
         "oslat" | "cyclicdeadline" | "cyclictest" => program.as_str(),
-        // The command may have been renamed; only oslat has a frequency.
+        // The program may have been renamed, but only oslat reports a frequency.
         _ if threads::of(value, "thread").iter().any(|(_, t)| t.get("freq").is_some()) => "oslat",
-        // Only these two state their resolution.
+        // Only these two report their resolution.
         _ if value.get("resolution_in_ns").is_some() || program.is_empty() => "cyclictest",
         other => other,
     };
@@ -222,13 +222,13 @@ fn rt_tests(value: &Value, options: &Options) -> Found {
             _ => threads::cyclic(number, one, value, &command, tool == "cyclictest", options),
         });
     }
-    // Times are in whole seconds: the run may have been one second longer.
+    // Times are in whole seconds, so the run may have been one second longer.
     let times = found.ended_real_ns.zip(found.started_real_ns).and_then(|(end, start)| end.checked_sub(start));
     for thread in &mut block.threads {
         thread.longest_ns = times.map(|ns| ns.saturating_add(1_000_000_000));
     }
     if let Some(stated) = stated.filter(|&stated| stated != block.threads.len() as u64) {
-        let text = format!("{stated} threads are stated, the file has figures of {}", block.threads.len());
+        let text = format!("{stated} threads are stated, but the file has figures of {}", block.threads.len());
         block.lost.push(Loss::problem(LostKind::Disagreement, None, text));
     }
     if let Some(code) = value.get("return_code").and_then(Value::as_i64).filter(|&code| code != 0) {

@@ -1,22 +1,22 @@
 //! Imports results of other tools as a [`Recording`](punctual_model::Recording): cyclictest, cyclicdeadline and oslat
 //! of rt-tests, rtla, jitterdebugger, histograms as CSV, and the N-queens tables of rPI-Tests.
 //!
-//! [`read`] reads one file; [`recording`] makes a run of several. Rules:
+//! [`read`] reads one file; [`recording`] combines several into a run. Rules:
 //!
-//! - Counts, minima and maxima are those of the file. Contradictory figures are a problem of the phase, which then can
+//! - Counts, minima and maxima are those of the file. Contradictory figures are a problem of the phase, which can then
 //!   fail but never pass.
 //! - **Unknown is never zero.** A period, policy, thread ID or number of skipped periods that is not recorded is
 //!   `None`.
-//! - Every loss is named: as a [`Lost`](punctual_model::Lost) for people, as a [`Blur`](punctual_model::Blur) for the
-//!   judge.
-//! - A sample is placed in the histogram at the *least* value it can have had: at the lower edge of its bin (cyclictest
-//!   truncates) or, beyond the last bin, at that bin's end. The maximum is placed exactly where known. oslat names bins
-//!   by their upper edge: samples are placed there, and may have been smaller.
+//! - Every loss is reported: as a [`Lost`](punctual_model::Lost) for people, and as a [`Blur`](punctual_model::Blur)
+//!   for the judge.
+//! - A sample is placed in the histogram at its *smallest* possible value: the lower edge of its bin (cyclictest
+//!   truncates) or, beyond the last bin, the end of that bin. The maximum is placed exactly if it is known. oslat names
+//!   bins by their upper edge: its samples are placed there, and may have been smaller.
 //!
-//! Text may be pasted: prompts, colours, quoting, HTML, surrounding text, wrapped lines. Logs are read line by line in
-//! bounded memory; JSON files of more than 32 MiB are refused.
+//! Text may be pasted, with prompts, colours, quoting, HTML, surrounding text or wrapped lines. Logs are read line by
+//! line in bounded memory. JSON files of more than 32 MiB are refused.
 //!
-//! Architecture invariant: reads bytes, opens no files, and no input causes a panic.
+//! Architecture invariant: reads bytes, opens no files, and never panics on any input.
 
 #![forbid(unsafe_code)]
 
@@ -58,19 +58,19 @@ use std::io::Read;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
-    /// Excludes the readers of other formats.
+    /// If set, excludes the readers of other formats.
     pub format: Option<Format>,
-    /// Unit of the values; default: as in the file, otherwise microseconds, which is reported.
+    /// Unit of the values. By default that of the file, otherwise microseconds, with a note.
     pub unit: Option<Unit>,
-    /// Period of the threads if the file lacks it.
+    /// Period of the threads, used if the file does not state it.
     pub period: Option<Nanos>,
-    /// Roles of a table's columns.
+    /// Roles of the columns of a table.
     pub columns: Option<Columns>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Values were truncated to whole microseconds.
+    /// Microseconds, truncated to whole numbers.
     Micros,
     Nanos,
 }
@@ -98,7 +98,7 @@ impl Imported {
     }
 }
 
-/// Reads one file, compressed or not. `name` appears in messages.
+/// Reads one file, which may be compressed. `name` is used in messages.
 pub fn read(name: &str, input: impl Read, options: &Options) -> Result<Imported, Error> {
     let name = lines::clean_name(name);
     let mut opened = Opened::new(input).map_err(|e| Error::io(&name, e))?;
@@ -120,14 +120,14 @@ pub fn read(name: &str, input: impl Read, options: &Options) -> Result<Imported,
         first.notes.extend(opened.peeled.iter().map(|what| format!("the file was {what} and was unpacked")));
     }
     drop(lines);
-    // The rest of the file counts for its size and checksum.
+    // The rest of the file is needed for its size and checksum.
     let (bytes, crc32) = opened.finish().map_err(|e| Error::io(&name, e))?;
     let format = found.iter().map(|found| found.format.as_str()).find(|format| !format.is_empty()).unwrap_or_default();
     let file = ImportedFile { name, format: format.into(), bytes, crc32 };
     Ok(Imported { file, found })
 }
 
-/// Results of the readers of text; an error if there are none.
+/// Results of the readers of text, or an error if there are none.
 fn of_text(name: &str, lines: &mut Lines, options: &Options) -> Result<Vec<Found>, Error> {
     let text = text::read(name, lines, options)?;
     if text.found.iter().any(Found::has_figures) {
@@ -144,7 +144,7 @@ fn of_text(name: &str, lines: &mut Lines, options: &Options) -> Result<Vec<Found
         (None, Some(loss)) => Error::Broken { file, why: loss.text.clone() },
         (None, None) if text.unread.is_some() => {
             let line = text.unread.unwrap_or_default();
-            Error::Broken { file, why: format!("lines look like figures and could not be read; the first: `{line}`") }
+            Error::Broken { file, why: format!("lines that look like figures could not be read; the first: `{line}`") }
         }
         (None, None) => Error::Unknown { file, begins: text.begins.unwrap_or_default(), likely: text.likely },
     })

@@ -1,12 +1,12 @@
-//! Splits the input into lines, in bounded memory.
+//! Splits the input into lines using bounded memory.
 
 use std::io::{self, Read};
 
-/// Longer lines are cut off; no tool writes such lines.
+/// Maximum length of a line. Longer ones are truncated; no tool writes such lines.
 pub(crate) const LONGEST: usize = 256 << 10;
 const CHUNK: usize = 64 << 10;
 
-/// A file name for display: without directories and control characters.
+/// A file name for display, without directories and control characters.
 pub(crate) fn clean_name(name: &str) -> String {
     let last = name.rsplit('/').next().unwrap_or(name);
     let clean: String = last.chars().filter(|c| !c.is_control()).take(200).collect();
@@ -18,11 +18,11 @@ pub(crate) struct Lines<'a> {
     buffer: Vec<u8>,
     at: usize,
     end: bool,
-    /// The last line ended with a carriage return; an immediately following newline belongs to it.
+    /// True if the last line ended with a carriage return. A newline that follows immediately belongs to it.
     after_return: bool,
-    /// The error that ended reading early.
+    /// The error that ended reading before the end of the input.
     pub failed: Option<io::Error>,
-    /// Number of lines that were cut off.
+    /// Number of truncated lines.
     pub cut: u64,
 }
 
@@ -31,13 +31,13 @@ impl<'a> Lines<'a> {
         Lines { input, buffer: Vec::new(), at: 0, end: false, after_return: false, failed: None, cut: 0 }
     }
 
-    /// Up to `most` first bytes, without consuming them.
+    /// The first bytes, at most `most`, without consuming them.
     pub fn head(&mut self, most: usize) -> io::Result<&[u8]> {
         while self.buffer.len() < most && self.fill()? {}
         Ok(self.buffer.get(..most.min(self.buffer.len())).unwrap_or_default())
     }
 
-    /// The buffered bytes, refilled if there are none; empty at the end.
+    /// The buffered bytes, refilled if there are none. Empty at the end of the input.
     fn rest(&mut self) -> io::Result<&[u8]> {
         if self.at >= self.buffer.len() {
             self.buffer.clear();
@@ -47,7 +47,7 @@ impl<'a> Lines<'a> {
         Ok(self.buffer.get(self.at..).unwrap_or_default())
     }
 
-    /// An error after some bytes is treated as the end of the input.
+    /// Refills the buffer. An error after some bytes is treated as the end of the input.
     fn fill(&mut self) -> io::Result<bool> {
         if self.end {
             return Ok(false);
@@ -67,7 +67,7 @@ impl<'a> Lines<'a> {
         Ok(n > 0)
     }
 
-    /// The buffered bytes, if a line begins there.
+    /// The buffered bytes if they begin a line.
     pub fn ahead(&self) -> &[u8] {
         if self.after_return { &[] } else { self.buffer.get(self.at..).unwrap_or_default() }
     }
@@ -77,7 +77,7 @@ impl<'a> Lines<'a> {
         self.at = self.at.saturating_add(n).min(self.buffer.len());
     }
 
-    /// Reads `n` bytes, or as many as are left.
+    /// Reads `n` bytes, or the rest of the input if it is shorter.
     pub fn exact(&mut self, out: &mut Vec<u8>, n: usize) -> io::Result<()> {
         out.clear();
         while out.len() < n {
@@ -92,7 +92,8 @@ impl<'a> Lines<'a> {
         Ok(())
     }
 
-    /// Reads the next raw line without its end, cut off after [`LONGEST`] bytes. Returns `false` at the end.
+    /// Reads the next raw line without its line end, truncated to [`LONGEST`] bytes. Returns `false` at the end of the
+    /// input.
     pub fn line(&mut self, out: &mut Vec<u8>) -> io::Result<bool> {
         out.clear();
         let mut any = false;

@@ -1,4 +1,4 @@
-/// Largest plausible latency: two years, so that a sum of 2⁶³ latencies fits into 128 bits.
+/// Largest plausible latency: two years, so that the sum of 2⁶³ latencies fits into 128 bits.
 pub(crate) const LARGEST_NS: u64 = 1 << 56;
 pub(crate) const MOST_SAMPLES: u64 = 1 << 62;
 
@@ -12,7 +12,7 @@ pub(crate) fn samples(text: &str) -> Option<u64> {
     whole(text).filter(|&n| n <= MOST_SAMPLES)
 }
 
-/// Parses a latency in whole multiples of `unit_ns`.
+/// Parses a latency in integer multiples of `unit_ns`.
 pub(crate) fn latency(text: &str, unit_ns: u64) -> Option<u64> {
     scaled(whole(text)?, unit_ns)
 }
@@ -28,7 +28,7 @@ pub(crate) fn decimal(text: &str) -> Option<f64> {
     plain.then(|| text.parse::<f64>().ok()).flatten().filter(|v| v.is_finite())
 }
 
-/// Like [`decimal`], but negative numbers are allowed, as for temperatures.
+/// Like [`decimal`], but also allows negative numbers, as for temperatures.
 pub(crate) fn signed(text: &str) -> Option<f64> {
     match text.trim().strip_prefix('-') {
         Some(rest) => decimal(rest).map(|v| -v),
@@ -36,13 +36,13 @@ pub(crate) fn signed(text: &str) -> Option<f64> {
     }
 }
 
-/// A whole number in JSON, also as `2134.0`.
+/// Parses an integer in JSON, which may be written as `2134.0`.
 pub(crate) fn json(value: &serde_json::Value) -> Option<u64> {
     let exact = |v: &f64| v.fract() == 0.0 && (0.0..=9e15).contains(v);
     value.as_u64().or_else(|| value.as_f64().filter(exact).map(|v| v as u64))
 }
 
-/// Parses a whole number, possibly negative.
+/// Parses an integer, possibly negative.
 pub(crate) fn integer(text: &str) -> Option<i64> {
     let text = text.trim();
     match text.strip_prefix('-') {

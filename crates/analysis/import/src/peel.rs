@@ -1,12 +1,12 @@
-//! Removes prefixes that logs put before each line: time stamps of CI systems, the kernel's log, syslog, containers,
+//! Removes prefixes of log lines: time stamps of CI systems, and prefixes of the kernel log, syslog, containers and
 //! LAVA.
 //!
-//! A prefix is removed only from a line that a reader recognizes without it but not with it ([`crate::text`]), so that
-//! figures are never taken for a prefix.
+//! A prefix is removed only if a reader recognizes the line without it but not with it ([`crate::text`]), so that
+//! figures are never mistaken for a prefix.
 
 use std::borrow::Cow;
 
-/// A line without its prefix, and the source that the prefix names: `VM 1`, `web_1`.
+/// A line without its prefix, and the source named by the prefix: `VM 1`, `web_1`.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Peeled<'a> {
     pub rest: Cow<'a, str>,
@@ -14,7 +14,7 @@ pub(crate) struct Peeled<'a> {
     pub what: &'static str,
 }
 
-/// Removes all known prefixes; `None` if there is none.
+/// Removes all known prefixes; `None` if there are none.
 pub(crate) fn peel(line: &str) -> Option<Peeled<'_>> {
     if let Some(rest) = lava(line) {
         return Some(Peeled { rest: rest.into(), source: None, what: "LAVA" });
@@ -58,7 +58,7 @@ fn one<'a>(line: &'a str, source: &mut Option<String>) -> Option<(&'a str, &'sta
     Some((rest, what))
 }
 
-/// Consumes the characters of a pattern: `9` stands for a digit, everything else for itself.
+/// Consumes the characters of a pattern, in which `9` stands for any digit and other characters for themselves.
 fn pattern<'a>(text: &'a str, shape: &str) -> Option<&'a str> {
     let mut rest = text;
     for want in shape.chars() {
@@ -76,12 +76,12 @@ fn digits(text: &str) -> &str {
     text.trim_start_matches(|c: char| c.is_ascii_digit())
 }
 
-/// For example `.123`, `,123`
+/// Skips a fraction such as `.123` or `,123`.
 fn fraction(text: &str) -> &str {
     text.strip_prefix(['.', ',']).filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit())).map_or(text, digits)
 }
 
-/// For example `Z`, `+00:00`, `+0000`, ` UTC`
+/// Skips a time zone such as `Z`, `+00:00`, `+0000` or ` UTC`.
 fn zone(text: &str) -> &str {
     let offset = |sign| ["99:99", "9999"].iter().find_map(|shape| pattern(text.strip_prefix(sign)?, shape));
     text.strip_prefix('Z')
@@ -95,7 +95,7 @@ fn clock(text: &str) -> Option<&str> {
     Some(fraction(pattern(text, "99:99:99")?))
 }
 
-/// For example `2024-03-05T10:11:12.123Z`, `2024/03/05 10:11:12`
+/// Skips a date and time such as `2024-03-05T10:11:12.123Z` or `2024/03/05 10:11:12`.
 fn date_time(text: &str) -> Option<&str> {
     let date = pattern(text, "9999-99-99").or_else(|| pattern(text, "9999/99/99"))?;
     Some(zone(clock(date.strip_prefix(['T', ' ', '_'])?)?))
@@ -116,12 +116,12 @@ fn after_stamp(text: &str) -> Option<&str> {
 fn stamped(text: &str) -> Option<(&str, &'static str)> {
     let inner = text.strip_prefix(['[', '(']).unwrap_or(text);
     let rest = date_time(inner).or_else(|| clock(inner))?;
-    // GitLab's stream marker: `00O `, `01E+`.
+    // Stream marker of GitLab: `00O `, `01E+`.
     let stream = pattern(rest, " 99").and_then(|r| r.strip_prefix(['O', 'E'])?.strip_prefix([' ', '+']));
     Some((stream.or_else(|| after_stamp(rest))?, "time stamp"))
 }
 
-/// For example `<6>[   12.345678] `, `[   12.345678][  T123] `
+/// Removes a prefix such as `<6>[   12.345678] ` or `[   12.345678][  T123] `.
 fn kernel(text: &str) -> Option<(&str, &'static str)> {
     let level = text.strip_prefix('<').and_then(|rest| digits(rest).strip_prefix('>')).unwrap_or(text);
     let inner = level.strip_prefix('[')?.trim_start();
@@ -141,8 +141,8 @@ fn kernel(text: &str) -> Option<(&str, &'static str)> {
 
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// `Mar  5 10:11:12 host program[123]: `, or with an ISO date, as printed according to RFC 3164 and 5424 and by
-/// journalctl(1); also `Mar 05 10:11:12 ` of ts(1).
+/// Removes a prefix such as `Mar  5 10:11:12 host program[123]: `, or one with an ISO date (RFC 3164, RFC 5424,
+/// journalctl(1)). Also `Mar 05 10:11:12 ` of ts(1).
 fn syslog(text: &str) -> Option<(&str, &'static str)> {
     let month = MONTHS.iter().find_map(|month| text.strip_prefix(month));
     if let Some(rest) = month {
@@ -150,11 +150,11 @@ fn syslog(text: &str) -> Option<(&str, &'static str)> {
         let rest = clock(digits(day).strip_prefix(' ')?)?.strip_prefix(' ')?;
         return Some((tagged(rest).unwrap_or(rest), "syslog"));
     }
-    // The date precedes it.
+    // The date has already been removed.
     Some((tagged(text)?, "syslog"))
 }
 
-/// For example `host program[123]: `
+/// Removes a prefix such as `host program[123]: `.
 fn tagged(text: &str) -> Option<&str> {
     let name = |word: &str| !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || "-_./@".contains(c));
     let (host, rest) = text.split_once(' ')?;
@@ -163,7 +163,7 @@ fn tagged(text: &str) -> Option<&str> {
     (name(host) && name(program) && !pid.is_empty() && pid.bytes().all(|b| b.is_ascii_digit())).then_some(rest)
 }
 
-/// For example `03-05 10:11:12.123  1234  1235 I tag     : `
+/// Removes a prefix such as `03-05 10:11:12.123  1234  1235 I tag     : `.
 fn logcat(text: &str) -> Option<(&str, &'static str)> {
     let rest = clock(pattern(text, "99-99 ")?)?;
     let mut words = rest.split_ascii_whitespace();
@@ -173,7 +173,7 @@ fn logcat(text: &str) -> Option<(&str, &'static str)> {
     Some((rest, "logcat"))
 }
 
-/// For example `stdout: `, `out| `
+/// Removes a prefix such as `stdout: ` or `out| `.
 fn stream(text: &str) -> Option<(&str, &'static str)> {
     let names = ["stdout", "stderr", "out", "err", "target", "console", "output"];
     let rest = names.iter().find_map(|name| text.strip_prefix(name)?.strip_prefix([':', '|']))?;
@@ -188,7 +188,7 @@ fn is_level(word: &str) -> bool {
     levels.iter().any(|level| word.trim().eq_ignore_ascii_case(level))
 }
 
-/// For example `INFO - `, `INFO: `, `DEBUG    root:`
+/// Removes a prefix such as `INFO - `, `INFO: ` or `DEBUG    root:`.
 fn level(text: &str) -> Option<(&str, &'static str)> {
     let end = text.find([' ', ':', '\t', '|'])?;
     let (_, rest) = text.split_at_checked(end).filter(|(word, _)| word.len() > 1 && is_level(word))?;
@@ -196,7 +196,7 @@ fn level(text: &str) -> Option<(&str, &'static str)> {
     Some((rest.strip_prefix("- ").unwrap_or(rest), "level of a log"))
 }
 
-/// `#12 1.234 ` of docker build.
+/// Removes a prefix such as `#12 1.234 ` of docker build.
 fn step(text: &str) -> Option<(&str, &'static str)> {
     let number = text.strip_prefix('#')?;
     let rest = digits(number).strip_prefix(' ').filter(|_| digits(number).len() < number.len())?;
@@ -205,7 +205,7 @@ fn step(text: &str) -> Option<(&str, &'static str)> {
     Some((after.strip_prefix(' ').filter(|_| stamp)?, "build step"))
 }
 
-/// `# T: 0`, `# # Histogram`: TAP and kselftest prefix the output of a test with a comment mark.
+/// Removes the comment mark with which TAP and kselftest prefix the output of a test: `# T: 0`, `# # Histogram`.
 fn remark(text: &str) -> Option<(&str, &'static str)> {
     let rest = text.strip_prefix("# ")?;
     let figures =
@@ -213,7 +213,7 @@ fn remark(text: &str) -> Option<(&str, &'static str)> {
     figures.then_some((rest, "TAP"))
 }
 
-/// For example `[VM 1] `, `web_1  | `, `node7: `
+/// Removes a prefix such as `[VM 1] `, `web_1  | ` or `node7: `.
 fn labelled(text: &str) -> Option<(&str, &str, &'static str)> {
     if let Some((label, rest)) = text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         let short = !label.is_empty() && label.len() <= 60 && !label.contains('[');
@@ -233,7 +233,7 @@ fn labelled(text: &str) -> Option<(&str, &str, &'static str)> {
     (name(label) && lettered(label) && label.len() > 1).then_some((label, rest, "label"))
 }
 
-/// `- {"dt": "…", "lvl": "target", "msg": "T: 0 …"}`, in JSON or YAML.
+/// Extracts the message of a line such as `- {"dt": "…", "lvl": "target", "msg": "T: 0 …"}`, in JSON or YAML.
 fn lava(line: &str) -> Option<String> {
     let body = line.trim().strip_prefix("- {")?.strip_suffix('}')?;
     let json = format!("{{{body}}}");
@@ -245,7 +245,8 @@ fn lava(line: &str) -> Option<String> {
     Some(inner.map_or_else(|| message.trim_matches('"').to_owned(), |inner| inner.replace("''", "'")))
 }
 
-/// `{"log":"T: 0 …\n","stream":"stdout",…}`: one line of a container's log, or of a structured log.
+/// Extracts the message of a line such as `{"log":"T: 0 …
+/// ","stream":"stdout",…}` of a container's log or a structured log.
 pub(crate) fn message(line: &str) -> Option<String> {
     let text = line.trim();
     if !text.starts_with('{') || !text.ends_with('}') {
@@ -256,7 +257,7 @@ pub(crate) fn message(line: &str) -> Option<String> {
     Some(message.trim_end().to_owned())
 }
 
-/// `"T: 0 …",`: an element of a list in JSON, such as Ansible's stdout_lines.
+/// Decodes `"T: 0 …",`, an element of a list in JSON such as Ansible's stdout_lines.
 fn quoted(text: &str) -> Option<String> {
     let text = text.trim();
     let text = text.strip_suffix(',').unwrap_or(text);

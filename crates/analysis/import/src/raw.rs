@@ -1,5 +1,5 @@
-//! jitterdebugger's samples.raw: packed little-endian records of CPU (32 bits), wakeup time (two longs) and latency (64
-//! bits): 28 bytes, or 20 from 32-bit machines (jitterdebugger.h, `struct latency_sample`).
+//! samples.raw of jitterdebugger: packed little-endian records of CPU (32 bits), wakeup time (two longs) and latency
+//! (64 bits). A record has 28 bytes, or 20 from 32-bit machines (jitterdebugger.h, `struct latency_sample`).
 
 use crate::block::{Beyond, Block, Found, Loss, MOST_THREADS, Samples, Skips, Thread};
 use crate::lines::Lines;
@@ -81,7 +81,7 @@ impl Raw {
             return;
         };
         self.samples.record(ns);
-        // The latency is truncated to its unit, so the release is no more accurate.
+        // The latency is truncated to its unit, so the release is only as accurate.
         let release = record.woke_ns.saturating_sub(ns);
         if self.period.is_none() {
             self.first.push(release);
@@ -93,8 +93,8 @@ impl Raw {
         }
     }
 
-    /// Determines the period: the smallest distance, rounded to the unit. Every period runs, so most releases are one
-    /// period apart.
+    /// Determines the period, which is the smallest distance, rounded to the unit. Every period runs, so most releases
+    /// are one period apart.
     fn learn(&mut self, unit_ns: u64) {
         let first = std::mem::take(&mut self.first);
         let apart = || first.windows(2).filter_map(|w| w.get(1)?.checked_sub(*w.first()?));
@@ -133,7 +133,7 @@ impl Raw {
             let text = "dropped samples cannot be detected, since the releases show no single period";
             thread.lost.push(gap(None, text));
         } else if self.dropped > 0 {
-            let text = "periods are not in the file: jitterdebugger's ring buffer dropped them";
+            let text = "periods are missing in the file: jitterdebugger's ring buffer dropped them";
             thread.lost.push(gap(Some(self.dropped), text));
         }
         if period.is_none() || self.dropped > 0 {
@@ -155,7 +155,7 @@ pub(crate) fn read(name: &str, input: &mut Lines, options: &Options) -> Result<F
             file: name.into(),
             line: 0,
             why,
-            next: "name samples.raw as written by jitterdebugger -o",
+            next: "give the file samples.raw as written by jitterdebugger -o",
         });
     };
     let unit_ns = options.unit.unwrap_or(Unit::Micros).ns();
@@ -175,7 +175,7 @@ pub(crate) fn read(name: &str, input: &mut Lines, options: &Options) -> Result<F
         block.lost.push(Loss::problem(LostKind::Truncated, None, "the file ends in the middle of a record"));
     }
     if bad > 0 {
-        block.lost.push(Loss::problem(LostKind::Unreadable, Some(bad), "records are not jitterdebugger's"));
+        block.lost.push(Loss::problem(LostKind::Unreadable, Some(bad), "records are not those of jitterdebugger"));
     }
     block.threads = threads.into_iter().map(|(number, raw)| raw.thread(number, unit_ns, options)).collect();
     let mut found =

@@ -1,4 +1,4 @@
-//! Undoes changes that terminals, mail clients and web pages make to a line: escapes, colours, quoting, HTML,
+//! Reverts changes that terminals, mail clients and web pages make to a line: escapes, colours, quoting, HTML,
 //! quoted-printable.
 
 use std::borrow::Cow;
@@ -16,7 +16,7 @@ const ESCAPES: &[(&str, &str)] = &[
     ("&amp;", "&"),
 ];
 
-/// Elements of web pages that begin a new line, and others.
+/// Elements of web pages that begin a new line.
 const BLOCKS: [&str; 20] = [
     "br",
     "p",
@@ -42,7 +42,7 @@ const BLOCKS: [&str; 20] = [
 const INLINE: [&str; 16] =
     ["span", "code", "tt", "b", "i", "em", "strong", "a", "font", "samp", "kbd", "td", "th", "u", "small", "sup"];
 
-/// Removes the tags of a web page; block elements break the line.
+/// Removes the tags of a web page. Block elements become line breaks.
 fn without_tags(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -73,7 +73,7 @@ fn without_tags(text: &str) -> String {
 
 /// Cleans a line. Carriage returns must already be treated as line ends.
 pub(crate) fn line(line: &str) -> Cow<'_, str> {
-    // Figures neither begin with nor contain any of these characters.
+    // Figures neither begin with these characters nor contain them.
     let suspicious =
         |b: &u8| matches!(b, 0x1b | 0x08 | 0 | b'&' | b'<' | b'>' | b'|' | b'^' | b'\\' | 0xc2 | 0xe2 | 0xef);
     if !line.as_bytes().iter().any(suspicious) {
@@ -87,7 +87,7 @@ pub(crate) fn line(line: &str) -> Cow<'_, str> {
             text = text.replace(from, to);
         }
     }
-    // Echo of an interrupt key on a terminal.
+    // Terminals echo the interrupt key.
     while let Some(rest) = text.trim_start().strip_prefix("^C") {
         text = rest.to_owned();
     }
@@ -97,7 +97,7 @@ pub(crate) fn line(line: &str) -> Cow<'_, str> {
     Cow::Owned(unquoted(&text).trim_end().to_owned())
 }
 
-/// True for an XML element with attributes, whose escapes belong to it; false for one of a web page.
+/// True for an XML element with attributes, whose escapes must be kept; false for an element of a web page.
 fn is_element(text: &str) -> bool {
     let Some(after) = text.trim_start().strip_prefix('<') else { return false };
     let name: String = after.chars().take_while(char::is_ascii_alphanumeric).collect();
@@ -105,14 +105,14 @@ fn is_element(text: &str) -> bool {
     after.contains("=\"") && !page
 }
 
-/// Detects quoted-printable text (RFC 2045, 6.7): by its header, or because every `=` begins an escape or ends its
-/// line, and at least one is the escape of a tab, of a space at the end of a line, or of `=` itself.
+/// Detects quoted-printable text (RFC 2045, 6.7), by its header, or if every `=` begins an escape or ends its line, and
+/// at least one escapes a tab, a space at the end of a line, or `=`.
 pub(crate) fn is_quoted_printable(head: &str) -> bool {
     let header = "content-transfer-encoding: quoted-printable";
     if head.lines().take(400).any(|line| line.trim().eq_ignore_ascii_case(header)) {
         return true;
     }
-    // The last line may be cut off.
+    // The last line may be truncated.
     let whole = head.rsplit_once('\n').map_or(head, |(whole, _)| whole);
     let mut telling = 0;
     for line in whole.lines().map(str::trim_end) {
@@ -159,7 +159,7 @@ pub(crate) fn printable(line: &str, out: &mut Vec<u8>) -> bool {
     soft
 }
 
-/// Cleans every line of a text; carriage returns end lines as well.
+/// Cleans every line of a text. Carriage returns count as line ends.
 pub(crate) fn whole(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for one in text.split(['\n', '\r']) {

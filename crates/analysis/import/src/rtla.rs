@@ -28,13 +28,13 @@ pub(crate) struct Reader {
     hists: Vec<(Hist, Place)>,
     timerlats: Vec<(Timerlat, Place)>,
     noises: Vec<(Noise, Place)>,
-    /// First line of the table being read.
+    /// Number of the first line of the table being read.
     line: u64,
     before: Option<String>,
     unreadable: u64,
     full: bool,
     beyond: u64,
-    /// The largest latency in an auto-analysis.
+    /// The largest latency reported by an auto-analysis.
     analysed_us: Option<f64>,
 }
 
@@ -96,7 +96,7 @@ impl tools::Reader for Reader {
             return Taken::Yes;
         }
         let read = match &mut self.now {
-            // Text pasted without its comments still has the row of column names.
+            // Text that was pasted without its comments still has the row of column names.
             Now::Nothing if hist::is_header(trimmed) => {
                 let mut hist = Hist::new(trimmed.contains("CPU-"));
                 let read = hist.line(trimmed);
@@ -158,14 +158,14 @@ impl tools::Reader for Reader {
         }
         let largest = found.blocks.iter().flat_map(|b| &b.threads).filter_map(|t| t.max_ns).max().unwrap_or(0);
         if let Some(us) = self.analysed_us.filter(|us| (us.floor() * 1_000.0) as u64 > largest) {
-            let text = format!("the auto-analysis has a latency of {us} µs, which no table has");
+            let text = format!("the auto-analysis has a latency of {us} µs, which is in none of the tables");
             found.lost.push(Loss::problem(LostKind::Disagreement, None, text));
         }
         (found.has_figures() || self.analysed_us.is_some()).then_some(found)
     }
 }
 
-/// `  243.04 us (100%)`
+/// Parses a value such as `  243.04 us (100%)`.
 fn micros(text: &str) -> Option<f64> {
     let mut words = text.split_ascii_whitespace();
     let us = crate::number::decimal(words.next()?)?;
@@ -185,9 +185,9 @@ impl Place {
     }
 }
 
-/// Replaces the last element if `one` continues it, otherwise appends.
+/// Replaces the last element if `one` continues it, otherwise appends it.
 fn put<T>(all: &mut Vec<(T, Place)>, one: T, place: Place, continues: fn(&T, &T) -> bool) -> u64 {
-    // Text between two tables names another run.
+    // Different text before two tables indicates different runs.
     let earlier = all.pop_if(|(last, before)| before.before == place.before && continues(&one, last));
     if all.len() >= MOST {
         return 1;

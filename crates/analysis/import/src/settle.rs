@@ -1,4 +1,4 @@
-//! Reconciles the figures of a thread: places its samples in the histogram, bounds their possible values, and finds
+//! Reconciles the figures of a thread: places its samples in the histogram, bounds their possible values, and detects
 //! contradictions.
 
 use crate::block::{Beyond, Loss, Samples, Skips, Thread};
@@ -38,7 +38,7 @@ pub(crate) fn settle(thread: Thread, cpu: CpuId) -> Settled {
     lost.extend(skips_loss(&thread, &blur));
     if let Some(from) = hidden_from_ns.filter(|&ns| ns > 0) {
         let text = format!(
-            "samples of {} and more are neither counted nor shown: whether there were any is unknown",
+            "samples of {} and more are neither counted nor shown: it is unknown whether any occurred",
             Nanos(from)
         );
         lost.push(Loss::reported(LostKind::OverflowUnknown, None, text));
@@ -51,12 +51,12 @@ pub(crate) fn settle(thread: Thread, cpu: CpuId) -> Settled {
         released: skipped.map(|_| raw.count()),
         ran: raw.count(),
         skipped,
-        // The minimum of samples without a value is known only if it is stated.
+        // If samples have no value, the minimum is known only if it is stated.
         min_ns: raw
             .min()
             .filter(|_| thread.min_ns.is_some() || unplaced.is_none_or(|unplaced| raw.min() < Some(unplaced.from_ns))),
         max_ns: raw.max(),
-        // The file's mean is better than one from whole bins; a mean of single values is exact.
+        // The mean in the file is better than one computed from whole bins. A mean of single values is exact.
         mean_ns: thread.mean_ns.or_else(|| raw.mean().filter(|_| complete && width <= 1_000 && !thread.upper_edges)),
         page_faults: None,
         involuntary_switches: None,
@@ -68,7 +68,7 @@ pub(crate) fn settle(thread: Thread, cpu: CpuId) -> Settled {
     Settled { result, distribution: Distribution { raw, skipped: Histogram::new() }, lost }
 }
 
-/// The samples with a value, and the bin width. Samples of the lowest wide bin are placed at the recorded minimum.
+/// The samples that have a value, and the bin width. Samples of the lowest wide bin are placed at the recorded minimum.
 fn placed(thread: &Thread) -> (Histogram, u64) {
     match &thread.samples {
         Samples::Each(histogram) => (histogram.clone(), thread.width_ns),
@@ -81,7 +81,7 @@ fn placed(thread: &Thread) -> (Histogram, u64) {
             for &(edge, samples) in &bins.filled {
                 let floor = thread.min_ns.filter(|&min| !thread.upper_edges && edge == lowest && in_bin(min, edge));
                 let at = floor.unwrap_or(edge);
-                // The maximum is known exactly: one sample is placed at it in the last bin. A stated maximum beyond
+                // If the maximum is known exactly, one sample of the last bin is placed at it. A stated maximum beyond
                 // that bin, which contradicts the bins, is kept as well.
                 let all = thread.beyond == Beyond::None && thread.count.is_none_or(|count| count <= bins.count);
                 let top = thread.max_ns.filter(|&max| {
@@ -116,7 +116,7 @@ fn beyond(thread: &Thread, placed: u64, lost: &mut Vec<Loss>) -> (u64, u64) {
     }
 }
 
-/// Adds samples that are stated but in no bin: each is one that the file has lost.
+/// Adds samples that are stated but are in no bin, since the file has lost them.
 fn with_missing(thread: &Thread, placed: u64, (count, from_ns): (u64, u64)) -> (u64, u64) {
     let whole = !matches!(thread.samples, Samples::Summary) && !is_unknown(thread.beyond);
     let stated = thread.count.filter(|&n| whole && n <= MOST_SAMPLES).unwrap_or(0);
@@ -126,8 +126,8 @@ fn with_missing(thread: &Thread, placed: u64, (count, from_ns): (u64, u64)) -> (
     }
 }
 
-/// Of a summary without a count only the extremes are known; a stated maximum beyond the bins is a sample not counted
-/// in them.
+/// For a summary without a count only the extremes are known. A stated maximum beyond the bins is a sample that they do
+/// not count.
 fn extremes_alone(raw: &mut Histogram, thread: &Thread) {
     let beyond = |max: u64| raw.max().is_some_and(|highest| max > highest.saturating_add(thread.width_ns));
     if let Some(max) = thread.max_ns.filter(|&max| is_unknown(thread.beyond) && beyond(max) && max <= LARGEST_NS) {
@@ -140,8 +140,8 @@ fn extremes_alone(raw: &mut Histogram, thread: &Thread) {
     }
 }
 
-/// Places the samples without a value: one at the recorded maximum, one at the minimum if it must be among them, the
-/// others at their lower bound.
+/// Places the samples without a value: one at the recorded maximum, one at the minimum if it must be among them, and
+/// the others at their lower bound.
 fn add_beyond(
     raw: &mut Histogram,
     thread: &Thread,
@@ -181,7 +181,7 @@ fn add_beyond(
             format!("samples of {} and more are counted without their values; {to}", Nanos(from_ns)),
         ),
     });
-    // A single sample that is the maximum is known.
+    // A single sample that is the maximum has a known value.
     (left > 0).then_some(Unplaced { count: left, from_ns, to_ns })
 }
 
@@ -190,7 +190,7 @@ fn contradictions(thread: &Thread, raw: &Histogram, beyond: u64) -> Vec<Loss> {
     let samples = raw.count().saturating_add(beyond);
     let has_values = !matches!(thread.samples, Samples::Summary);
     if let Some(stated) = thread.count.filter(|&stated| has_values && stated != samples && !is_unknown(thread.beyond)) {
-        texts.push(format!("{stated} samples are stated, {samples} are in the bins and beyond them"));
+        texts.push(format!("{stated} samples are stated, but {samples} are in the bins and beyond them"));
     }
     let range = match &thread.samples {
         Samples::Bins(bins) => bins.range(),
@@ -209,11 +209,12 @@ fn contradictions(thread: &Thread, raw: &Histogram, beyond: u64) -> Vec<Loss> {
     texts.into_iter().map(|text| Loss::problem(LostKind::Disagreement, None, text)).collect()
 }
 
-/// Stated extremes outside the outermost bins.
+/// Stated extremes that lie outside the outermost bins.
 fn outside(thread: &Thread, (lowest, highest): (u64, u64), beyond: u64) -> Vec<String> {
     let mut texts = Vec::new();
     let width = thread.width_ns.max(1);
-    // A bin holds values from its edge up to its width beyond; one named by its upper edge, the values below.
+    // A bin contains values from its edge up to its width beyond it; a bin named by its upper edge contains the values
+    // below.
     let (below, above) = if thread.upper_edges { (width, width) } else { (0, width - 1) };
     let of_bin = |value: u64, edge: u64| value.saturating_add(below) >= edge && value <= edge.saturating_add(above);
     if let Some(stated) = thread.min_ns.filter(|&stated| !of_bin(stated, lowest)) {
@@ -238,7 +239,7 @@ fn is_unknown(beyond: Beyond) -> bool {
     matches!(beyond, Beyond::Unknown { .. })
 }
 
-/// A wakeup later than its period skips at most as many periods as fit into its latency; others skip none.
+/// A wakeup later than its period skips at most as many periods as its latency covers. Other wakeups skip none.
 fn skipped_at_most(thread: &Thread, raw: &Histogram, blur: &Blur) -> Option<u64> {
     if thread.skips != Skips::Uncounted {
         return Some(0);
@@ -251,14 +252,14 @@ fn skipped_at_most(thread: &Thread, raw: &Histogram, blur: &Blur) -> Option<u64>
     if let Some(unplaced) = blur.unplaced {
         let each = skips(unplaced.to_ns?);
         let placed = raw.bins().map(|b| skips(b.high.min(raw.max().unwrap_or(0))).saturating_mul(b.count));
-        // This counts those at `from_ns` twice, which keeps the result an upper bound.
+        // Samples at `from_ns` are counted twice, so the result remains an upper bound.
         return Some(placed.fold(each.saturating_mul(unplaced.count), u64::saturating_add));
     }
     let each = raw.bins().map(|b| skips(b.high.min(raw.max().unwrap_or(0))).saturating_mul(b.count));
     Some(each.fold(0, u64::saturating_add))
 }
 
-/// At most as many periods as fit into the measuring time; those that did not run were skipped.
+/// Maximum number of periods within the measuring time. Those that did not run were skipped.
 fn time_for(thread: &Thread, ran: u64) -> Option<u64> {
     let period = thread.period_ns.filter(|&p| p > 0)?;
     Some((thread.longest_ns? / period).saturating_add(1).saturating_sub(ran))
@@ -267,7 +268,7 @@ fn time_for(thread: &Thread, ran: u64) -> Option<u64> {
 fn skips_loss(thread: &Thread, blur: &Blur) -> Option<Loss> {
     let text = match blur.skipped_at_most {
         Some(0) => return None,
-        Some(most) => format!("periods that passed while the thread was late were not counted; at most {most} did"),
+        Some(most) => format!("periods that passed while the thread was late were not counted; there are at most {most}"),
         None if thread.period_ns.is_none() => {
             "periods that passed while the thread was late were not counted, and the period is unknown (set it with --period)"
                 .into()

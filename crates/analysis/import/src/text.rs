@@ -1,8 +1,8 @@
 //! Passes the lines of a text to the readers of all tools.
 //!
-//! A line is offered to the reader that took the previous line, then to the others, first unchanged, then without the
-//! prefix of a log. Each source named by a prefix has its own readers. What no reader takes is text, which names the
-//! run after it.
+//! A line is offered to the reader that accepted the previous line, then to the others; first unchanged, then without
+//! the prefix of a log. Each source named by a prefix has separate readers. Lines that no reader accepts are text,
+//! which names the following run.
 
 use crate::block::{Found, Loss};
 use crate::columns;
@@ -15,26 +15,26 @@ use std::collections::BTreeMap;
 
 /// Maximum number of sources that prefixes distinguish.
 const MOST_SOURCES: usize = 64;
-/// Characters to keep of the text before a run.
+/// Number of characters kept of the text before a run.
 const KEPT: usize = 80;
 
 pub(crate) struct Text {
     pub found: Vec<Found>,
-    /// The reason why a table of numbers was not read, and what to type.
+    /// The reason why a table of numbers was not read, with an example command.
     pub refused: Option<String>,
-    /// The first non-empty line, and what the text seems to be.
+    /// The first non-empty line, and the likely kind of the text.
     pub begins: Option<String>,
     pub likely: Option<&'static str>,
-    /// The first line that looks like figures and that no reader took.
+    /// The first line that looks like figures but was accepted by no reader.
     pub unread: Option<String>,
 }
 
-/// The readers of one source.
+/// The readers for one source.
 struct Stream {
     readers: Vec<Box<dyn Reader>>,
-    /// Index of the reader that took the last line.
+    /// Index of the reader that accepted the last line.
     last: usize,
-    /// Lists of numbers of no known tool.
+    /// Reader for lists of numbers that belong to no known tool.
     columns: columns::Reader,
     before: String,
 }
@@ -79,16 +79,16 @@ impl Stream {
 struct Driver<'o> {
     options: &'o Options,
     streams: BTreeMap<String, Stream>,
-    /// Readers for a source that is not known yet.
+    /// Readers for the next new source.
     spare: Option<Stream>,
-    /// The last line taken had a prefix.
+    /// True if the last accepted line had a prefix.
     prefixed: bool,
     peeled: BTreeMap<&'static str, u64>,
-    /// Lines of sources beyond the limit.
+    /// Number of lines of sources beyond the limit.
     beyond: u64,
     begins: Option<String>,
     likely: Option<&'static str>,
-    /// Lines with a tool's figures that no reader took.
+    /// Number of lines with figures of a tool that no reader accepted.
     unread: u64,
     first_unread: Option<String>,
 }
@@ -133,7 +133,7 @@ pub(crate) fn read(name: &str, input: &mut Lines, options: &Options) -> Result<T
 }
 
 impl Driver<'_> {
-    /// Processes a line of the file, in which markup may contain several.
+    /// Processes a line of the file. With markup it may contain several lines.
     fn lines(&mut self, text: &str, number: u64) -> bool {
         let mut taken = false;
         for line in text.split('\n') {
@@ -142,7 +142,7 @@ impl Driver<'_> {
         taken
     }
 
-    /// Returns `true` if a reader took the line unchanged.
+    /// Returns `true` if a reader accepted the line unchanged.
     fn line(&mut self, text: &str, number: u64) -> bool {
         if self.begins.is_none() && !text.trim().is_empty() {
             self.begins = Some(text.trim().chars().filter(|c| !c.is_control()).take(60).collect());
@@ -162,7 +162,7 @@ impl Driver<'_> {
         taken && !self.prefixed
     }
 
-    /// Lets the reader that took the last line consume whole lines.
+    /// Lets the reader that accepted the last line consume whole lines.
     fn many(&mut self, bytes: &[u8]) -> (usize, u64) {
         let stream = self.streams.get_mut("");
         stream.and_then(|stream| stream.readers.get_mut(stream.last)).map_or((0, 0), |reader| reader.many(bytes))
@@ -188,7 +188,7 @@ impl Driver<'_> {
         taken
     }
 
-    /// Reads a row after text that is not a known prefix: `With load: T: 0 (…`.
+    /// Reads a row that follows text other than a known prefix: `With load: T: 0 (…`.
     fn inside(&mut self, text: &str, number: u64) -> bool {
         let Some(at) = clues::inside(text) else { return false };
         let (before, row) = text.split_at_checked(at).unwrap_or((text, ""));
@@ -202,7 +202,7 @@ impl Driver<'_> {
         taken
     }
 
-    /// A source begins with the first line that a reader recognizes.
+    /// Begins a new source with the first line that a reader recognizes.
     fn new_source(&mut self, source: &str, text: &str, number: u64) -> bool {
         let options = self.options;
         let mut stream = self.spare.take().unwrap_or_else(|| Stream::new(options));
@@ -217,7 +217,7 @@ impl Driver<'_> {
         taken
     }
 
-    /// Numbers of no tool, unchanged or after a time stamp.
+    /// Reads numbers that belong to no tool, unchanged or after a time stamp.
     fn columns(&mut self, text: &str, number: u64) -> bool {
         let Some(stream) = self.streams.get_mut("") else { return false };
         if stream.offer_columns(text, number) {
@@ -227,7 +227,7 @@ impl Driver<'_> {
         peeled.is_some_and(|peeled| stream.offer_columns(&peeled.rest, number))
     }
 
-    /// Text, which names what follows it.
+    /// Records text, which names the following results.
     fn passes(&mut self, text: &str) {
         self.likely = self.likely.or_else(|| crate::detect::likely(text));
         let peeled = peel::peel(text);
@@ -263,7 +263,7 @@ impl Driver<'_> {
                 Ok(found) => all.extend(found),
                 Err(why) => refused = Some(why),
             },
-            // A few numbers between a tool's lines are a list of CPUs or similar.
+            // A few numbers between the lines of a tool are a list of CPUs or similar.
             (Some(first), Some(tables)) if tables.weigh() > 0 => {
                 let text = format!(
                     "a table of numbers from line {} on belongs to no known tool and was not read",
@@ -280,7 +280,7 @@ impl Driver<'_> {
                 first.notes.push("the text was quoted-printable and was decoded".into());
             }
             if let Some(line) = &self.first_unread {
-                let text = format!("lines look like figures and could not be read; the first: `{line}`");
+                let text = format!("lines that look like figures could not be read; the first: `{line}`");
                 first.lost.push(Loss::problem(LostKind::Unreadable, Some(self.unread), text));
             }
             let mut problem = |n: u64, text: &str| {
@@ -289,7 +289,7 @@ impl Driver<'_> {
                 }
             };
             problem(self.beyond, "lines have prefixes with more sources than can be distinguished");
-            problem(input.cut, "lines are too long and were cut off");
+            problem(input.cut, "lines are too long and were truncated");
             if let Some(e) = input.failed.take() {
                 let text = format!("the file could not be read to its end: {e}");
                 first.lost.push(Loss::problem(LostKind::Truncated, None, text));

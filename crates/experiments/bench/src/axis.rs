@@ -1,4 +1,4 @@
-//! An axis of the benchmark: measures one repetition at a time.
+//! Interface of the benchmark axes; an axis measures one repetition at a time.
 
 use crate::error::BenchError;
 use crate::{disk, memory, network, nqueens, switch};
@@ -9,11 +9,13 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 pub trait Axis {
+    /// Measures one repetition.
+    ///
     /// # Errors
-    /// An error ends the benchmark; what has been measured so far is kept.
+    /// The benchmark ends. Earlier measurements are kept.
     fn repetition(&mut self, turn: &mut Turn<'_>) -> Result<Ended, BenchError>;
 
-    /// Time after which a repetition is stopped. `None` means that it runs until it is done.
+    /// Time after which a repetition is stopped. `None` means that it runs to its end.
     fn longest(&self) -> Option<Duration> {
         Some(Duration::from_secs(3600))
     }
@@ -22,7 +24,7 @@ pub trait Axis {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ended {
     Done(Measured),
-    /// Stopped early; only the parts in the log count.
+    /// Stopped early. Only the parts in the log count.
     Stopped,
 }
 
@@ -37,7 +39,7 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// Adds a figure; a value that is not finite becomes a note instead.
+    /// Adds a figure. A value that is not finite becomes a note.
     pub(crate) fn figure(&mut self, of: &str, name: &str, unit: &str, value: f64) {
         if value.is_finite() {
             self.figures.push(BenchFigure { of: of.into(), name: name.into(), unit: unit.into(), value });
@@ -46,7 +48,7 @@ impl Measured {
         }
     }
 
-    /// Adds times, and their median, 99th percentile and maximum as figures.
+    /// Adds a distribution of times, and its median, 99th percentile and maximum as figures.
     pub(crate) fn times(&mut self, of: &str, name: &str, histogram: Histogram) {
         let figures =
             [("median", histogram.quantile(0.5)), ("p99", histogram.quantile(0.99)), ("max", histogram.max())];
@@ -62,7 +64,7 @@ impl Measured {
 pub struct Turn<'a> {
     /// Number of the repetition, starting at 1.
     pub number: u64,
-    /// Finished parts of an interrupted repetition, and the time they took.
+    /// Completed parts of an interrupted repetition, and the time they took.
     pub earlier: BenchParts,
     pub stop: &'a AtomicBool,
     pub(crate) log: &'a mut dyn FnMut(BenchParts) -> Result<(), punctual_rundir::Error>,
@@ -74,7 +76,7 @@ impl Turn<'_> {
         self.stop.load(Relaxed)
     }
 
-    /// Logs finished parts and the elapsed time. The log is synced when this returns.
+    /// Logs completed parts and the elapsed time. The log has been synced on return.
     ///
     /// # Errors
     /// [`BenchError::RunDirectory`] if the log cannot be written.
@@ -87,6 +89,8 @@ impl Turn<'_> {
     }
 }
 
+/// Creates the axis for these settings.
+///
 /// # Errors
 /// [`BenchError::Refused`] if the settings are impossible, as in an edited log or one from another machine.
 pub(crate) fn of(settings: &BenchSettings) -> Result<Box<dyn Axis>, BenchError> {

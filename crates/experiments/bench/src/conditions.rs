@@ -9,10 +9,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::Duration;
 
-/// Sampling interval: long enough to cost nothing, short enough to see a board throttle.
+/// Sampling interval: long enough for negligible cost, short enough to detect that a board throttles.
 const EVERY: Duration = Duration::from_millis(500);
 
-/// Sum of the readings in kHz, and how many there were.
+/// Sum of the readings in kHz, and their number.
 type Sums = BTreeMap<CpuId, (u64, u64)>;
 
 pub(crate) struct Watch<'s> {
@@ -23,7 +23,8 @@ pub(crate) struct Watch<'s> {
 }
 
 impl<'s> Watch<'s> {
-    /// `over` must be false. If the sampling thread cannot be started, frequencies are read only once, at the end.
+    /// Starts the watch. `over` must be false. If the sampling thread cannot be started, frequencies are read only
+    /// once, at the end.
     pub fn begin<'e>(scope: &'s Scope<'s, 'e>, cpus: &CpuList, over: &'s AtomicBool) -> Watch<'s> {
         let list = cpus.clone();
         let sample = move || {

@@ -1,4 +1,4 @@
-//! Time until written data is on disk: fsync(2) of a growing file, fdatasync(2) of a file of fixed size.
+//! Time until written data is on disk, by fsync(2) of a growing file and fdatasync(2) of a file of fixed size.
 
 use crate::axis::{Axis, Ended, Measured, Turn};
 use crate::clock::{cpu_time, now};
@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 const MIB: u64 = 1 << 20;
 const ADVICE: &str = "choose a writable directory on a disk with --dir DIR";
 
+/// Plans the benchmark of the disk that contains `folder`.
+///
 /// # Errors
 /// [`BenchError`] if the directory is not writable, the disk is too full, or the sizes are impossible.
 pub fn plan(folder: &Path, bytes: u64, writes: u32, repetitions: u64) -> Result<BenchPlan, BenchError> {
@@ -26,7 +28,7 @@ pub fn plan(folder: &Path, bytes: u64, writes: u32, repetitions: u64) -> Result<
         Err(what) => notes.push(format!("{} is on {what}, so no disk of this machine is measured", folder.display())),
     }
     let not_measured = vec![
-        "whether the drive really keeps what it reports as written: only a power cut would show it".into(),
+        "whether the drive stores the data that it reports as written, which only a power cut could show".into(),
         "disk bandwidth".into(),
     ];
     Ok(BenchPlan { settings: BenchSettings::Disk { folder, bytes, writes }, repetitions, not_measured, notes })
@@ -57,7 +59,7 @@ impl Disk {
             )));
         }
         drop(scratch(folder)?);
-        // Not zeros: some file systems and drives do not store blocks of zeros.
+        // The block is not zero, because some file systems and drives do not store blocks of zeros.
         let block = (0..bytes).map(|n| (n.wrapping_mul(0x9E37_79B9) >> 13) as u8 | 1).collect();
         Ok(Disk { folder: folder.to_owned(), block, writes })
     }
@@ -101,7 +103,8 @@ impl Axis for Disk {
     }
 }
 
-/// An unnamed file (O_TMPFILE). If the file system does not support that, a named file that is unlinked at once.
+/// Creates an unnamed file (O_TMPFILE), or, if the file system does not support that, a named file that is unlinked
+/// immediately.
 fn scratch(folder: &Path) -> Result<File, BenchError> {
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
     match rustix::fs::open(folder, flags, Mode::RUSR | Mode::WUSR) {

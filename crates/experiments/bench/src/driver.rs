@@ -1,4 +1,4 @@
-//! Runs the repetitions and handles their conditions, log, signals and progress.
+//! Runs the repetitions, and handles conditions, log, signals and progress.
 
 use crate::axis::{self, Axis, Ended, Measured, Turn};
 use crate::conditions::Watch;
@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 #[derive(Debug)]
 pub struct Around<'a> {
-    /// The command line, for the record.
+    /// Command line, recorded in the run.
     pub command: Vec<String>,
     pub stop: &'a AtomicBool,
     /// The signal that stopped the run, if any. Set before `stop`.
@@ -34,9 +34,9 @@ pub enum Update<'a> {
         /// The running repetition, counted from 1.
         number: u64,
         of: u64,
-        /// Fraction of all repetitions that is finished, 0 to 1.
+        /// Completed fraction of all repetitions, 0 to 1.
         done: f64,
-        /// Estimated time left. `None` until something is finished.
+        /// Estimated remaining time. `None` until a part is completed.
         left: Option<Duration>,
     },
 }
@@ -44,8 +44,8 @@ pub enum Update<'a> {
 /// Runs a benchmark into a new run directory.
 ///
 /// # Errors
-/// [`BenchError`] if the benchmark cannot finish. What was measured until then is in the run directory, and the run can
-/// be resumed.
+/// [`BenchError`] if the benchmark cannot finish. Earlier measurements are in the run directory, and the run can be
+/// resumed.
 pub fn run(
     plan: &BenchPlan,
     out: &Path,
@@ -62,7 +62,7 @@ pub fn run(
 /// whether it had finished.
 ///
 /// # Errors
-/// [`BenchError`], also if the machine or the kernel differs from the one the run was started on.
+/// [`BenchError`], also if the machine or the kernel differs from that on which the run was started.
 pub fn resume(root: &Path, around: &Around<'_>, report: &mut dyn FnMut(Update<'_>)) -> Result<Bench, BenchError> {
     if let Some(bench) = BenchWriter::whole(root)? {
         return Ok(bench);
@@ -82,7 +82,7 @@ pub fn resume(root: &Path, around: &Around<'_>, report: &mut dyn FnMut(Update<'_
     Driver::new(writer, log)?.drive(axis, around, report)
 }
 
-/// Fails if a result is wrong; passes if all repetitions are there and none is wrong; otherwise inconclusive.
+/// Fail if a result is wrong, pass if all repetitions are complete and correct, otherwise inconclusive.
 pub fn outcome(bench: &Bench) -> Outcome {
     match (bench.wrong().next(), bench.interrupted) {
         (Some(_), _) => Outcome::Fail,
@@ -135,7 +135,7 @@ impl Driver {
     ) -> Result<bool, BenchError> {
         let number = self.done + 1;
         let earlier = std::mem::take(&mut self.parts);
-        // Counts as resumed only if some parts were kept; otherwise the repetition starts again.
+        // The repetition counts as resumed only if some parts were kept. Otherwise it starts again.
         let resumed = if earlier.done.is_empty() { 0 } else { earlier.resumed + 1 };
         let over = AtomicBool::new(false);
         match axis.longest() {

@@ -1,6 +1,6 @@
 use std::io;
 
-/// Why a benchmark could not be run or finished. What was measured before is in its log.
+/// The reason why a benchmark could not be run or finished. Earlier measurements are in its log.
 #[derive(Debug, thiserror::Error)]
 pub enum BenchError {
     #[error(transparent)]
@@ -17,7 +17,7 @@ pub enum BenchError {
     )]
     Elsewhere { what: &'static str, then: String, now: String },
     /// A thread ended without a result, which is a bug in this crate.
-    #[error("a thread of the benchmark ended without its result; repeat it with --resume DIR, and report it")]
+    #[error("a thread of the benchmark ended without a result; continue with --resume DIR, and report this bug")]
     Ended,
 }
 

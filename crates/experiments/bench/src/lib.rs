@@ -1,11 +1,11 @@
-//! Benchmarks of what a kernel costs, one axis at a time. [`run`] repeats one measurement and writes a run directory of
-//! kind `bench`, with the conditions of each repetition; [`resume`] continues a run that was killed or interrupted.
+//! Benchmarks of kernel overhead, one axis at a time. [`run`] repeats one measurement and writes a run directory of
+//! kind `bench`, with the conditions of each repetition. [`resume`] continues a run that was killed or interrupted.
 //!
-//! Each axis has its own file and a line in [`axis::of`]. An axis measures one repetition; the driver does the rest
-//! (conditions, log, signals, progress).
+//! Each axis has a module and a line in [`axis::of`]. An axis measures one repetition; the driver handles conditions,
+//! log, signals and progress.
 //!
 //! Architecture invariant: this crate prints nothing and compares nothing. A figure is either finite or absent, and the
-//! plan states what cannot be measured.
+//! plan lists figures that cannot be measured.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]

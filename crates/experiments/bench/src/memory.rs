@@ -13,13 +13,14 @@ use std::sync::{Barrier, PoisonError, RwLock};
 use std::thread;
 
 const MIB: u64 = 1 << 20;
-/// Passes over the memory per measurement. A single pass is too short, given clock resolution and scheduling.
+/// Passes over the memory per measurement. A single pass would be too short for the clock resolution and for
+/// scheduling.
 const PASSES: u64 = 4;
-/// Words summed in parallel, so that additions do not wait for each other.
+/// Number of words summed in parallel, so that additions do not wait for each other.
 const LANES: usize = 16;
 
-/// If `bytes` is `None`, uses four times the largest cache, within 64 MiB and 512 MiB, and at most a quarter of the
-/// free memory.
+/// Plans the benchmark. If `bytes` is `None`, uses four times the largest cache, between 64 MiB and 512 MiB, and at
+/// most a quarter of the free memory.
 ///
 /// # Errors
 /// [`BenchError::Refused`] if there are more threads than CPUs, or if more memory is needed than is free.
@@ -37,11 +38,11 @@ pub fn plan(threads: Option<u32>, bytes: Option<u64>, repetitions: u64) -> Resul
     ];
     match cache {
         Some(cache) if bytes < 2 * cache => notes.push(format!(
-            "the areas are smaller than twice the largest cache ({} MiB), so this is partly cache bandwidth",
+            "the areas are smaller than twice the largest cache ({} MiB), so the figures include cache bandwidth",
             cache / MIB
         )),
         Some(_) => {}
-        None => notes.push("the cache sizes are unknown, so this may be partly cache bandwidth".into()),
+        None => notes.push("the cache sizes are unknown, so the figures may include cache bandwidth".into()),
     }
     let not_measured = vec!["memory latency, and bandwidth between NUMA nodes".into()];
     Ok(BenchPlan { settings: BenchSettings::Memory { threads, bytes }, repetitions, not_measured, notes })
@@ -90,7 +91,7 @@ impl Memory {
 
     fn thread(&self, cpu: CpuId, barrier: &Barrier) -> Result<Spans, BenchError> {
         let pinned = uapi::set_affinity(0, &[cpu].into_iter().collect());
-        // Touched on this CPU, so that the pages are on its node before anything is timed.
+        // Touched on this CPU before the timing starts, so that the pages are on its node.
         let (mut from, mut to) = (vec![1u64; self.words], vec![2u64; self.words]);
         let mut spans = Spans::new();
         for (kind, ..) in KINDS {

@@ -1,4 +1,4 @@
-//! The number of solutions of the N-queens problem, counted with the published search or with the fastest one.
+//! Counts the solutions of the N-queens problem, with the published search or with the fastest one.
 
 use crate::axis::{Axis, Ended, Measured, Turn};
 use crate::clock::{cpu_time, now};
@@ -14,7 +14,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-/// Interval at which finished parts are written and synced, long enough for syncing to cost nothing measurable.
+/// Interval at which completed parts are written and synced, long enough for a negligible cost.
 const SYNC_EVERY_NS: u64 = 1_000_000_000;
 /// Interval at which a count that cannot be interrupted checks `stop`.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -26,7 +26,7 @@ pub struct Wanted {
     pub n: u32,
     /// Number of threads. `None` means one per CPU.
     pub threads: Option<u32>,
-    /// Duration of a repetition in seconds, filled by counting repeatedly. `None` means one count per repetition.
+    /// Duration of a repetition in seconds, which repeats counts until then. `None` means one count per repetition.
     pub fill_s: Option<f64>,
     pub repetitions: u64,
 }
@@ -49,7 +49,7 @@ pub fn plan(wanted: &Wanted, stop: &AtomicBool) -> Result<BenchPlan, BenchError>
         }
         settings.batch = axis.counts_in(seconds, stop)?;
         notes.push(format!(
-            "a repetition counts the board {} times, about {seconds} s here; times are per count",
+            "a repetition counts the board {} times, about {seconds} s on this machine; times are per count",
             settings.batch
         ));
     }
@@ -65,8 +65,8 @@ pub fn plan(wanted: &Wanted, stop: &AtomicBool) -> Result<BenchPlan, BenchError>
     Ok(BenchPlan { settings: BenchSettings::Nqueens(settings), repetitions, not_measured, notes })
 }
 
-/// The published CSV file of a run in mode `compat`, with a row for each repetition that was not interrupted. `None`
-/// for any other run.
+/// The CSV file of the published benchmark for a run in mode `compat`, with a row for each repetition that was not
+/// interrupted. `None` for any other run.
 pub fn published_csv(bench: &Bench) -> Option<String> {
     let BenchSettings::Nqueens(NqueensSettings { mode: NqueensMode::Compat, n, threads, batch, .. }) =
         &bench.plan.settings
@@ -96,7 +96,7 @@ pub fn published_csv(bench: &Bench) -> Option<String> {
 pub(crate) struct Nqueens {
     settings: NqueensSettings,
     threads: NonZeroU32,
-    /// The parts and the runner that counts them. Only for the fastest search.
+    /// The parts, and the runner that counts them. Used only for the fastest search.
     native: Option<(Vec<Unit>, Runner)>,
     of: String,
 }
@@ -121,7 +121,7 @@ impl Nqueens {
         Ok(Nqueens { settings: settings.clone(), threads, native, of })
     }
 
-    /// Returns `None` if stopped.
+    /// Counts the solutions. Returns `None` if stopped.
     pub fn count(&self, stop: &AtomicBool) -> Result<Option<u64>, BenchError> {
         match &self.native {
             None => published(Published::new(self.settings.n, self.threads)?, self.threads.get(), stop),
@@ -152,7 +152,7 @@ impl Nqueens {
         for n in 0..self.settings.batch {
             let Some(total) = self.count(turn.stop)? else { return Ok(None) };
             let this = self.check(total);
-            // A single wrong count makes the repetition wrong.
+            // A single wrong count makes the whole repetition wrong.
             if check.is_none() || this.is_wrong() {
                 check = Some(this);
             }
@@ -201,7 +201,7 @@ struct Parts<'t, 'a, 'u> {
     units: &'u [Unit],
     known: BTreeMap<u64, u64>,
     pending: Vec<(u64, u64)>,
-    /// Start time, and the CPU time used until then.
+    /// Start time, and the CPU time used before it.
     began: (u64, u64),
     synced: u64,
     size: f64,
@@ -218,7 +218,7 @@ impl<'t, 'a, 'u> Parts<'t, 'a, 'u> {
         Parts { turn, units, known, pending: Vec::new(), began, synced: began.0, size, done, failed: None }
     }
 
-    /// Sum of the solutions of all parts. `None` if stopped.
+    /// Counts all parts and returns the sum of their solutions. `None` if stopped.
     fn count(&mut self, runner: &Runner) -> Result<Option<u64>, BenchError> {
         let left: Vec<Unit> =
             self.units.iter().filter(|u| !self.known.contains_key(&(u.index() as u64))).copied().collect();
@@ -227,7 +227,7 @@ impl<'t, 'a, 'u> Parts<'t, 'a, 'u> {
         if outcome.complete && self.failed.is_none() {
             return Ok(Some(self.known.values().sum::<u64>() + outcome.total));
         }
-        // Writes the last parts as well, so that they need not be counted again.
+        // Also writes the last parts, so that they are not counted again.
         self.flush();
         match self.failed.take() {
             Some(e) => Err(e),
@@ -265,13 +265,13 @@ impl<'t, 'a, 'u> Parts<'t, 'a, 'u> {
     }
 }
 
-/// Runs each part of the published search in its own thread. The search cannot be interrupted and is kept as published,
-/// so when stopped, its threads are abandoned until the process ends.
+/// Runs each part of the published search in a separate thread. The search cannot be interrupted, because it is kept as
+/// published, so if it is stopped its threads are abandoned until the process ends.
 fn published(search: Published, threads: u32, stop: &AtomicBool) -> Result<Option<u64>, BenchError> {
     let (sender, counts) = channel();
     for index in 0..threads {
         let sender = sender.clone();
-        // Nobody receives after a stop.
+        // After a stop the result has no receiver.
         let work = move || {
             let _ = sender.send(search.count_part(index));
         };

@@ -1,4 +1,5 @@
-//! The cost of waking a thread and switching to it: ping-pong over pipes and futexes, on one CPU and between two.
+//! The cost of waking a thread and switching to it, measured by ping-pong over pipes and futexes, on one CPU and
+//! between two CPUs.
 
 use crate::axis::{Axis, Ended, Measured, Turn};
 use crate::clock::{cpu_time, now};
@@ -12,12 +13,12 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::thread;
 
-/// Rounds that are not counted, because caches are cold and a new thread's first wakeups are slow.
+/// Number of rounds that are not counted, because caches are cold and the first wakeups of a new thread are slow.
 const WARM_UP: u32 = 50;
-/// If fewer rounds than this fraction had a switch, the times are not those of wakeups alone.
+/// If a smaller fraction of rounds than this had a switch, the times include other cases than wakeups.
 const MOST_SLEPT: f64 = 0.9;
 
-/// Uses the first two CPUs the process may run on, or the two given.
+/// Plans the benchmark on the given two CPUs, or on the first two that the process may use.
 ///
 /// # Errors
 /// [`BenchError::Refused`] if a CPU is not available or the number of rounds is out of range.
@@ -45,7 +46,7 @@ pub fn plan(rounds: u32, cpus: Option<(CpuId, CpuId)>, repetitions: u64) -> Resu
         "half a round trip is a wakeup and a switch; a wakeup lasts from just before it is issued until the woken thread \
          reads the clock"
             .into(),
-        "the threads run under the policy this program was started with".into(),
+        "the threads inherit the scheduling policy of this program".into(),
     ];
     Ok(BenchPlan { settings: BenchSettings::Switch { rounds, cpu, other }, repetitions, not_measured, notes })
 }
@@ -59,7 +60,7 @@ pub(crate) struct Switch {
 /// One direction of the ping-pong.
 trait Direction: Send + Sync {
     fn wake(&self) -> io::Result<()>;
-    /// Waits to be woken. Returns `false` if the other end is gone.
+    /// Waits to be woken. Returns `false` if the other end is closed.
     fn wait(&self) -> io::Result<bool>;
     fn close(&self);
 }
@@ -82,14 +83,14 @@ impl Direction for Pipe {
 
     fn close(&self) {
         self.closed.store(true, Release);
-        // One byte ends the wait. If the pipe is full, nobody is waiting.
+        // One byte ends the wait. If the pipe is full, no thread is waiting.
         let _ = self.wake();
     }
 }
 
 #[derive(Default)]
 struct Futex {
-    /// 0: idle; 1: woken; 2: the other end is gone.
+    /// 0: idle; 1: woken; 2: the other end is closed.
     state: AtomicU32,
 }
 
@@ -114,7 +115,7 @@ impl Direction for Futex {
 
     fn close(&self) {
         self.state.store(2, Release);
-        // A thread that is not waiting yet sees the state.
+        // A thread that is not waiting yet will see the state.
         let _ = futex::wake(&self.state, futex::Flags::PRIVATE, 1);
     }
 }
@@ -164,7 +165,7 @@ impl Switch {
         })
     }
 
-    /// The near end: makes the round trips and returns the fraction of them that had a switch.
+    /// The measuring end: makes the round trips, and returns the fraction of them that had a switch.
     fn lead(
         &self,
         directions: [&dyn Direction; 2],
@@ -197,7 +198,7 @@ impl Switch {
     }
 }
 
-/// The far end: answers until the near end is gone, and measures each wakeup.
+/// The answering end: answers until the other end is closed, and measures each wakeup.
 fn answer(directions: [&dyn Direction; 2], stamp: &AtomicU64) -> io::Result<Histogram> {
     let mut times = Histogram::new();
     let mut round = 0;
@@ -241,7 +242,7 @@ impl Axis for Switch {
                 measured.times(&of, "wakeup", times.wakeup);
                 measured.times(&of, "round trip", times.round);
                 if times.slept < MOST_SLEPT {
-                    let text = "a tenth of the rounds or more had no switch, because the answer had already arrived";
+                    let text = "at least a tenth of the rounds had no switch, because the answer had already arrived";
                     measured.notes.push(format!("{of}: {text}"));
                 }
             }

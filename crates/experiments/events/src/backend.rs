@@ -1,4 +1,4 @@
-//! What a real-time environment offers, and the trait through which the suite uses it.
+//! The trait through which the suite uses a real-time environment, and the facilities that it may offer.
 
 use crate::Ledger;
 use punctual_units::{CpuId, Nanos, Priority};
@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     Priority,
-    /// In the order they became ready, each to completion.
+    /// Threads run in the order in which they became ready, each to completion.
     Fifo,
     RoundRobin,
 }
@@ -64,14 +64,14 @@ impl Source {
 #[derive(Clone, Copy, Debug)]
 pub struct Plan<'a> {
     pub test: &'static str,
-    /// Time between events. Zero means not periodic.
+    /// Interval between events; 0 means that they are not periodic.
     pub interval: Nanos,
     pub events: u64,
-    /// An event received later than this counts as late.
+    /// Lateness above which an event counts as late.
     pub deadline: Nanos,
-    /// Priority of the receiver. The sender's is one higher.
+    /// Priority of the receiver. The sender's priority is one higher.
     pub priority: Priority,
-    /// CPU of the receiver. `None` means any.
+    /// CPU of the receiver. `None` means any CPU.
     pub cpu: Option<CpuId>,
     pub stop: &'a AtomicBool,
 }
@@ -86,13 +86,13 @@ impl Plan<'_> {
 #[derive(Clone, Debug)]
 pub struct Observed {
     pub ledger: Ledger,
-    /// Number of events sent, including those that the sender saw refused.
+    /// Number of events sent, including those refused with an error to the sender.
     pub sent: u64,
     /// Page faults of the receiver after its first event. `None` means unknown.
     pub page_faults: Option<u64>,
-    /// Unwanted switches from the co-kernel to Linux. `None` means not applicable.
+    /// Unintended switches from the co-kernel to Linux. `None` means not applicable.
     pub mode_switches: Option<u64>,
-    /// Reasons why nothing can be concluded although the test ran.
+    /// Reasons why the test is inconclusive although it ran.
     pub inconclusive: Vec<String>,
     pub notes: Vec<String>,
 }
@@ -111,7 +111,7 @@ pub enum NotRun {
     Failed(String),
 }
 
-/// For `map_err` where a thread is started.
+/// Error of starting a thread, for use with `map_err`.
 pub(crate) fn no_thread(error: std::io::Error) -> NotRun {
     NotRun::Failed(format!("cannot start a thread: {error}; see `ulimit -u` and pids.max of the cgroup"))
 }
@@ -122,15 +122,15 @@ fn without(what: &str) -> Answer {
     Err(NotRun::Unsupported(format!("this backend has no {what}")))
 }
 
-/// A real-time environment, one file per backend. It generates events, receives them and reports them; it does not
-/// count or judge them.
+/// A real-time environment, with one module per backend. It generates, receives and reports events, but does not count
+/// or judge them.
 ///
 /// The default methods return `Unsupported`, which never counts as a pass.
 pub trait Backend {
     /// Name used on the command line, such as `posix`.
     fn name(&self) -> &str;
 
-    /// Facts that determine the timing: kernel, policy, libraries.
+    /// Facts that affect the timing: kernel, policy, libraries.
     fn facts(&self) -> BTreeMap<String, String>;
 
     /// Runs a task that waits for each of `plan.events` releases, `plan.interval` apart. Events are numbered by
@@ -151,7 +151,7 @@ pub trait Backend {
         without("mutex with priority inheritance")
     }
 
-    /// Makes threads on one CPU ready together. Events are numbered by the place in the expected order.
+    /// Makes threads on one CPU ready at the same time. Events are numbered by their place in the expected order.
     fn order(&mut self, _order: Order, _plan: &Plan<'_>) -> Answer {
         without("priorities")
     }

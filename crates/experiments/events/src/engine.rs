@@ -7,17 +7,17 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// Rounds of the untimed tests, and places of the order tests.
+/// Number of rounds of the untimed tests, and of places of the order tests.
 const ROUNDS: u64 = 5;
-/// Limit of events per test. The ledger has two bits for each.
+/// Maximum number of events per test. The ledger has two bits for each event.
 const MOST: u64 = 1 << 32;
 
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub tests: Vec<Test>,
-    /// Time that the timed tests share equally.
+    /// Total time, shared equally by the timed tests.
     pub duration: Nanos,
-    /// `None` means the test's default deadline.
+    /// Deadline. `None` means the default deadline of each test.
     pub deadline: Option<Nanos>,
     /// Priority of the receivers.
     pub priority: Priority,
@@ -33,14 +33,14 @@ impl Settings {
 
     fn plan<'a>(&self, test: &Test, stop: &'a AtomicBool) -> Plan<'a> {
         let events = if test.is_timed() { (self.share().0 / test.interval.0).clamp(1, MOST) } else { ROUNDS };
-        // A deadline for events does not apply to waiting for a mutex or a turn.
+        // The given deadline does not apply to waiting for a mutex or for a turn.
         let deadline = if test.is_timed() { self.deadline.unwrap_or(test.deadline) } else { test.deadline };
         let Settings { priority, cpu, .. } = *self;
         Plan { test: test.name, interval: test.interval, events, deadline, priority, cpu, stop }
     }
 }
 
-/// Runs the tests and passes each result to `report`. If `stop` is set, the result is shorter than the list.
+/// Runs the tests and passes each result to `report`. If `stop` is set, the list of results is incomplete.
 pub fn run(
     backend: &mut dyn Backend,
     settings: &Settings,

@@ -1,10 +1,11 @@
-//! Turns counts and a promise into a verdict. Pure.
+//! Determines a verdict from counts and a promise. Pure functions.
 
 use crate::backend::Observed;
 use crate::test::{Test, What};
 use punctual_model::{EventCounts, Promise, SuiteClass, SuiteRan};
 
-/// "A few missed deadlines" of a firm system (after Laplante and Ovaska, docs/backends.md): one in this many events.
+/// A firm system may miss "a few" deadlines (after Laplante and Ovaska, docs/backends.md): at most one in this many
+/// events.
 pub const FEW: u64 = 1000;
 
 /// Hard if no event was late or lost, firm if at most one in [`FEW`] was, otherwise soft. `None` if nothing was sent.
@@ -20,7 +21,7 @@ pub fn classify(counts: &EventCounts) -> Option<SuiteClass> {
     }
 }
 
-/// How a source broke its promise. Empty if it kept the promise.
+/// The ways in which a source broke its promise. Empty if the promise was kept.
 pub fn kept(promise: Promise, counts: &EventCounts) -> Vec<String> {
     let EventCounts { coalesced, overflowed, lost, doubled, reordered, strays, .. } = *counts;
     let (each, bounded, counted) = (promise == Promise::Each, promise == Promise::Bounded, promise == Promise::Counted);
@@ -39,7 +40,7 @@ pub fn kept(promise: Promise, counts: &EventCounts) -> Vec<String> {
         .map(|(_, n, what)| format!("{n} {what}"))
         .collect();
     if promise == Promise::Merged && counts.sent > 0 && counts.received == 0 {
-        broken.push("none arrived".into());
+        broken.push("no event arrived".into());
     }
     broken
 }
@@ -48,7 +49,7 @@ pub(crate) fn judge(test: &Test, observed: Observed) -> SuiteRan {
     let Observed { ledger, sent, page_faults, mode_switches, mut inconclusive, notes } = observed;
     let (counts, lateness) = ledger.close(sent);
     let mut broken = match test.what {
-        // A missed release is a missed deadline and is identified by number, so it affects only the class.
+        // A missed release is a missed deadline and is identified by its number, so it affects only the class.
         What::Periodic | What::Faults | What::Alarms => kept(Promise::Counted, &counts),
         _ => kept(test.promise, &counts),
     };
@@ -61,8 +62,8 @@ pub(crate) fn judge(test: &Test, observed: Observed) -> SuiteRan {
         (What::Faults, None) => inconclusive.push("this backend cannot count page faults".into()),
         _ => {}
     }
-    // A mutex without inheritance makes every wait long; a stalled machine makes one long, which affects only the
-    // class.
+    // Without inheritance every wait for the mutex is long. A stalled machine makes a single wait long, which affects
+    // only the class.
     if test.what == What::Inversion && counts.late * 2 > sent {
         broken.push(format!("{} of {sent} waits were as long as without inheritance", counts.late));
     }
@@ -104,7 +105,7 @@ mod tests {
         assert_eq!(broken(Promise::Bounded), "1 lost, 2 doubled, 3 out of order, 4 coalesced");
         assert_eq!(broken(Promise::Counted), "1 lost, 2 doubled, 3 out of order, 5 dropped by the source");
         assert_eq!(broken(Promise::Merged), "");
-        assert_eq!(kept(Promise::Merged, &counts(|c| c.received = 0)), ["none arrived"]);
+        assert_eq!(kept(Promise::Merged, &counts(|c| c.received = 0)), ["no event arrived"]);
         assert_eq!(broken(Promise::Nothing), "");
         assert_eq!(kept(Promise::Nothing, &counts(|c| c.strays = 6)), ["6 never sent"]);
     }

@@ -1,12 +1,13 @@
-//! Accounts for events by their sequence numbers. Pure.
+//! Accounts for events by their sequence numbers. Pure functions.
 
 use punctual_model::EventCounts;
 use punctual_units::{BINS, Histogram, Nanos, bin_index};
 
-/// Records what became of each event of one source.
+/// The fate of each event of one source: received, coalesced, lost, …
 ///
-/// Events are numbered from 0 in the order they are sent. The receiver reports arrivals and lateness; the number of
-/// events sent is given at the end. Nothing is allocated after construction, so a real-time thread may own it.
+/// Events are numbered from 0 in the order in which they are sent. The receiver reports arrivals and lateness; the
+/// number of events sent is given at the end. No memory is allocated after construction, so a real-time thread may own
+/// a ledger.
 #[derive(Clone, Debug)]
 pub struct Ledger {
     /// Events that arrived, alone or with others; one bit per event.
@@ -115,7 +116,7 @@ impl Ledger {
         self.sum += u128::from(lateness);
     }
 
-    /// Closes the account: returns what became of the `sent` events, and the lateness of those that arrived.
+    /// Closes the account. Returns the counts of the `sent` events, and the lateness of those that arrived.
     ///
     /// Arrivals beyond `sent` are strays, but their lateness is included.
     pub fn close(self, sent: u64) -> (EventCounts, Histogram) {
@@ -194,7 +195,7 @@ mod tests {
     }
 
     proptest! {
-        /// The counts match those computed from a plain list of arrivals, and every event sent is accounted for once.
+        /// The counts equal those computed from a plain list of arrivals, and every event sent is counted once.
         #[test]
         fn it_agrees_with_a_plain_list(steps in proptest::collection::vec(step(), 0..200), sent in 0u64..=140) {
             let (capacity, deadline) = (140, 20);

@@ -1,8 +1,8 @@
 //! The portable event suite. It checks the timing and the number of periodic and interrupt-driven events in any
-//! real-time environment. "No event may be lost."
+//! real-time environment, and in particular that no event is lost.
 //!
-//! A [`Backend`] generates and receives events; a [`Ledger`] counts what became of each; [`run`] judges the counts by
-//! what the source promises. Ledger and judgement are the same for every backend. They are tested with [`Mock`], which
+//! A [`Backend`] generates and receives events, a [`Ledger`] counts them, and [`run`] judges the counts against the
+//! promise of the source. Ledger and judgement are the same for every backend. They are tested with [`Mock`], which
 //! drops, duplicates, delays and coalesces an exact number of events. See docs/backends.md.
 //!
 //! Architecture invariant: a backend only observes; it never counts and never judges.

@@ -1,4 +1,4 @@
-//! A backend in virtual time with an exact number of faults, for testing the suite itself.
+//! A backend in virtual time with an exact number of faults, for testing the suite.
 
 use crate::backend::{Answer, Backend, Channel, NotRun, Observed, Order, Plan, Source};
 use punctual_units::Nanos;
@@ -6,12 +6,12 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::str::FromStr;
 
-/// How many events of a test are affected, each by one fault.
+/// Number of affected events of a test for each kind of fault. Each event has at most one fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
     pub drop: u64,
     pub double: u64,
-    /// Events that arrive [`Mock::BEHIND`] after the deadline, and so after later events.
+    /// Events that arrive [`Mock::BEHIND`] after the deadline, and thus after later events.
     pub delay: u64,
     /// Events that arrive together with the previous one.
     pub coalesce: u64,
@@ -19,7 +19,7 @@ pub struct Faults {
     pub refuse: u64,
 }
 
-/// Parses `drop=3,double=1`, names and values of the fields of [`Faults`]. Empty text means no faults.
+/// Parses names and values of the fields of [`Faults`], for example `drop=3,double=1`. An empty text means no faults.
 impl FromStr for Faults {
     type Err = String;
 
@@ -43,7 +43,7 @@ impl FromStr for Faults {
     }
 }
 
-/// Deterministic: the same seed and faults give the same arrivals.
+/// A deterministic backend: the same seed and faults result in the same arrivals.
 #[derive(Clone, Debug)]
 pub struct Mock {
     seed: u64,
@@ -63,10 +63,10 @@ enum Fate {
 }
 
 impl Mock {
-    /// How far past its deadline a delayed event arrives.
+    /// Time past its deadline at which a delayed event arrives.
     pub const BEHIND: Nanos = Nanos::from_micros(1);
 
-    /// `seed` decides which events of each test the `faults` affect.
+    /// Creates a mock. `seed` determines which events of each test the `faults` affect.
     pub fn new(seed: u64, faults: Faults) -> Mock {
         Mock { seed, faults }
     }
@@ -75,7 +75,9 @@ impl Mock {
         let Faults { drop, double, delay, coalesce, refuse } = self.faults;
         let wanted: u128 = [coalesce, coalesce, drop, double, delay, refuse].map(u128::from).iter().sum();
         if wanted > u128::from(events / 2) {
-            let why = format!("{wanted} of {events} events cannot be faulty, at most half of them can: measure longer");
+            let why = format!(
+                "{wanted} faults requested for {events} events, but at most half of them can be faulty: measure longer"
+            );
             return Err(NotRun::Failed(why));
         }
         let mut fates = vec![Fate::Well; events as usize];
@@ -193,7 +195,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Returns a number below `end`, uniform enough for choosing events.
+    /// Returns a number below `end`, with a distribution uniform enough for choosing events.
     fn below(&mut self, end: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(end)) >> 64) as u64
     }

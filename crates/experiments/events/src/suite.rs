@@ -18,7 +18,7 @@ pub struct Surroundings<'a> {
     /// Loads that run together during all tests.
     pub under: &'a [LoadSpec],
     pub out: &'a Path,
-    /// The command line, for the record.
+    /// Command line, recorded in the run.
     pub command: Vec<String>,
     pub stop: &'a AtomicBool,
     pub machine: MachineFacts,
@@ -38,7 +38,7 @@ pub enum SuiteError {
 }
 
 impl SuiteError {
-    /// Returns `true` if the user's input is at fault (exit code 2) rather than the environment (4).
+    /// Returns `true` for an error in the user's input (exit code 2), `false` for the environment (4).
     pub fn is_usage(&self) -> bool {
         match self {
             SuiteError::RunDirectory(e) => !e.is_environment(),
@@ -67,7 +67,7 @@ pub fn suite(
         duration_ns: settings.duration,
         under: Vec::new(),
         results: Vec::new(),
-        // Stays true if the process is killed.
+        // Remains true if the process is killed.
         interrupted: true,
         signal: None,
         not_run: settings.tests.iter().map(|test| test.name.to_owned()).collect(),
@@ -107,7 +107,7 @@ fn start_loads(around: &Surroundings<'_>, settings: &Settings) -> Result<Vec<Loa
     let topology = Topology::read().map_err(|e| SuiteError::Cpus(e.to_string()))?;
     let cpus: CpuList = topology.allowed.and(&topology.online);
     let phase = settings.duration + Nanos::from_secs(30);
-    // The run directory does not exist yet.
+    // The run directory does not exist yet, so its future location is used.
     let settings = LoadSettings { phase, ..LoadSettings::new(cpus, folder_at(around.out)) };
     let wanted = around.under.iter().filter(|spec| !spec.is_idle());
     Ok(wanted.map(|spec| Load::start(spec, &settings)).collect::<Result<_, _>>()?)

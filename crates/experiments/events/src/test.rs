@@ -5,7 +5,7 @@ use punctual_units::Nanos;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     Periodic,
-    /// Wakes every interval and must not take a page fault.
+    /// Wakes at every interval and must not take a page fault.
     Faults,
     /// Sets alarms at irregular instants.
     Alarms,
@@ -23,9 +23,9 @@ pub struct Test {
     pub name: &'static str,
     pub about: &'static str,
     pub what: What,
-    /// Time between events. Zero means not periodic.
+    /// Interval between events; 0 means that they are not periodic.
     pub interval: Nanos,
-    /// An event received later than this counts as late, unless `--deadline` is given.
+    /// Lateness above which an event counts as late, unless `--deadline` is given.
     pub deadline: Nanos,
     pub promise: Promise,
 }
@@ -39,9 +39,9 @@ const fn source(source: Source, promise: Promise, about: &'static str) -> Test {
 }
 
 const MS: Nanos = Nanos::from_millis(1);
-/// Time the low-priority thread holds the lock in [`What::Inversion`].
+/// Time for which the low-priority thread holds the lock in [`What::Inversion`].
 pub const CRITICAL: Nanos = Nanos::from_millis(20);
-/// Time the medium-priority thread runs. Without inheritance the high-priority one waits for this as well.
+/// Time for which the medium-priority thread runs. Without inheritance the high-priority thread waits for this as well.
 pub const BURN: Nanos = Nanos::from_millis(200);
 
 pub const TESTS: [Test; 23] = [
@@ -54,7 +54,7 @@ pub const TESTS: [Test; 23] = [
     test("page-faults", What::Faults, MS, Promise::Each, "a periodic task does not fault after its first release"),
     Test {
         name: "pi-inversion",
-        about: "a mutex inherits priority: the high-priority thread waits 20 ms for the holder, not 200 ms for a medium one",
+        about: "a mutex inherits priority: the high-priority thread waits 20 ms for the holder, not 200 ms for a medium-priority thread",
         what: What::Inversion,
         interval: Nanos::ZERO,
         deadline: Nanos(CRITICAL.0 + BURN.0 / 2),
@@ -63,7 +63,7 @@ pub const TESTS: [Test; 23] = [
     order(
         "priority-order",
         Order::Priority,
-        "of threads that become ready together, the one with the highest priority runs first",
+        "of several threads that become ready at once, the one with the highest priority runs first",
     ),
     order("fifo-order", Order::Fifo, "threads of equal priority run in the order they became ready (SCHED_FIFO)"),
     order("rr-order", Order::RoundRobin, "threads of equal priority take turns (SCHED_RR)"),

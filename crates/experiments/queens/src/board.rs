@@ -2,7 +2,7 @@ use crate::error::Error;
 use crate::position::{Middle, Position, middles};
 use crate::rows::{Set, Symmetry, family};
 
-/// Largest number of sets of south-eastern rows per unit. It bounds the time of a unit on large boards.
+/// Maximum number of sets of south-eastern rows per unit, which limits the time of a unit on large boards.
 const SETS_IN_UNIT: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub struct Board {
     n: u32,
 }
 
-/// A part of the search. The counts of all [`Board::units`] add up to the count of the board, in any order. The count
+/// A part of the search. The counts of all [`Board::units`] add up to the count of the board, in any order. The result
 /// of a unit is a single number, so a long run can be saved unit by unit and resumed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Unit {
@@ -24,7 +24,7 @@ pub struct Unit {
 }
 
 impl Unit {
-    /// Index in [`Board::units`], the same for the same board in every run of this version.
+    /// Index in [`Board::units`], which is the same for the same board in every run of this version.
     #[must_use]
     pub fn index(&self) -> usize {
         self.index as usize
@@ -54,8 +54,8 @@ impl Board {
         self.n
     }
 
-    /// The independent parts of the search, always the same list for the same board. Larger parts come first, so that
-    /// threads that take them in this order finish at about the same time.
+    /// The independent parts of the search, which are always the same for the same board. Larger parts come first, so
+    /// that threads that take them in this order finish at about the same time.
     #[must_use]
     pub fn units(self) -> Vec<Unit> {
         let mut units = Vec::new();

@@ -43,7 +43,7 @@ pub struct Repetition {
     pub queens: u32,
     pub threads: u32,
     pub solutions: u64,
-    /// Duration in microseconds. The file has seconds and the remainder.
+    /// Duration in microseconds. The file contains seconds and the remainder.
     pub elapsed_us: u64,
     /// CPU temperature after the repetition. `None` if it was not read.
     pub cpu: Option<CentiCelsius>,
@@ -52,7 +52,7 @@ pub struct Repetition {
 }
 
 /// An unknown temperature becomes an empty column. (The published program omits both columns in that case, contrary to
-/// its own header; [`read`] accepts that, too.)
+/// its own header. [`read`] accepts that as well.)
 impl fmt::Display for Repetition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { time_s, queens, threads, solutions, elapsed_us, cpu, gpu } = self;
@@ -68,9 +68,10 @@ pub fn write(repetitions: &[Repetition]) -> String {
     core::iter::once(format!("{HEADER}\n")).chain(lines).collect()
 }
 
+/// Parses the file.
+///
 /// # Errors
-/// [`Error::Csv`] with the line and what is wrong with it. A last line without a line end is an error, since it may be
-/// truncated.
+/// [`Error::Csv`] with the line and the reason. A last line without a line end is an error, since it may be truncated.
 pub fn read(text: &str) -> Result<Vec<Repetition>, Error> {
     let at = |line: usize, reason: String| Error::Csv { line: line + 1, reason };
     let mut lines = text.split_inclusive('\n').enumerate();

@@ -12,7 +12,7 @@ pub(crate) const GROUP: usize = 512;
 pub(crate) const GROUPS: usize = 16;
 /// Pairs in a block, whose rows and words fit the second-level cache.
 pub(crate) const PAIRS: usize = GROUP * GROUPS;
-/// Largest number of pairs added at once.
+/// Maximum number of pairs added at once.
 pub(crate) const MORE: usize = 64;
 pub(crate) const BITS: usize = 64;
 
@@ -81,7 +81,7 @@ pub(crate) struct Block<T> {
     /// Diagonals that a north-western quarter can attack, of the pairs added since the last complete group.
     waiting: Box<[u64; GROUP + MORE]>,
     length: usize,
-    /// Words of bits before this index belong to pairs with columns below the highest rank.
+    /// Index from which words of bits may contain pairs with columns of the highest rank.
     pub(crate) top: usize,
     absent: u64,
 }
@@ -122,8 +122,8 @@ impl<T: Word> Block<T> {
         self.absent
     }
 
-    /// Adds the pairs of one north-eastern placement with the south-eastern ones it does not attack, at most [`MORE`].
-    /// There must be room for all of them.
+    /// Adds the pairs of one north-eastern placement and the south-eastern placements that it does not attack, at most
+    /// [`MORE`]. The block must have space for all of them.
     #[inline(always)]
     pub(crate) fn push(&mut self, north: &NorthEast, south: &[SouthEast]) {
         let start = self.length / GROUP * GROUP;
@@ -137,7 +137,7 @@ impl<T: Word> Block<T> {
         }
     }
 
-    /// From here on, pairs have columns of the highest rank.
+    /// Begins the pairs with columns of the highest rank.
     pub(crate) fn begin_top(&mut self) {
         if self.top == usize::MAX {
             self.pad(BITS);

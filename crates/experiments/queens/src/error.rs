@@ -3,21 +3,23 @@ use crate::{Board, Kernel};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The board has no known count to check against.
+    /// The known counts do not include this board.
     #[error(
-        "cannot count a board of {n} queens: known counts, which results are checked against, end at {}; use 1 to {}",
+        "cannot count a board of {n} queens: the known counts for checking end at {}; use 1 to {}",
         Board::MAX,
         Board::MAX
     )]
     Size { n: u32 },
-    #[error("this CPU lacks the instructions of the kernel {kernel}: use {detected}, or name none to have one chosen")]
+    #[error(
+        "this CPU does not support the kernel {kernel}: use {detected}, or omit the kernel to select one automatically"
+    )]
     Kernel { kernel: Kernel, detected: Kernel },
-    #[error("there is no kernel {name:?}: use one of avx512, avx2, neon, portable")]
+    #[error("unknown kernel {name:?}: use one of avx512, avx2, neon, portable")]
     KernelName { name: String },
     #[error("cannot start thread {index} (clone(2)): {reason}; use fewer threads")]
     Thread { index: usize, reason: String },
     /// A thread ended without a count, which is a bug in this crate.
-    #[error("a counting thread ended without its count: count again with one thread, and report it")]
+    #[error("a counting thread ended without a result: count again with one thread, and report this bug")]
     Ended,
     #[error("line {line} of the N-queens CSV: {reason}; correct or remove the line")]
     Csv {

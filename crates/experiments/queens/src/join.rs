@@ -6,7 +6,7 @@ use crate::east::{Block, GROUPS, Group, Word};
 use crate::quadrant::Diagonals;
 use crate::simd::{BIT_WORDS, Bits, ROOM, Simd, TILE};
 
-/// Number of solutions, counted separately for eastern columns of the highest rank.
+/// Number of solutions, with eastern columns of the highest rank counted separately.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Found {
     pub(crate) below: u64,

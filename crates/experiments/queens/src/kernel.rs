@@ -6,20 +6,20 @@ use crate::error::Error;
 use crate::join::{Found, Scratch, West, join};
 use crate::simd::portable::Portable;
 
-/// The instruction sets. The counts are the same with all of them.
+/// Instruction sets. The counts are the same with all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kernel {
     Avx512,
     Avx2,
     Neon,
-    /// Instructions of the build target. Runs everywhere.
+    /// Instructions of the build target. Runs on any CPU.
     Portable,
 }
 
 impl Kernel {
     pub const ALL: [Self; 4] = [Self::Avx512, Self::Avx2, Self::Neon, Self::Portable];
 
-    /// Returns the fastest kernel this CPU supports, determined at run time.
+    /// Returns the fastest kernel that this CPU supports, determined at run time.
     #[must_use]
     pub fn detect() -> Self {
         Self::ALL.into_iter().find(|kernel| kernel.is_available()).unwrap_or(Self::Portable)
@@ -76,7 +76,7 @@ impl FromStr for Kernel {
     }
 }
 
-/// Every CPU with AVX2 so far has these instructions. They are checked anyway, because the kernels use them.
+/// All CPUs with AVX2 so far have these instructions. They are checked nevertheless, because the kernels use them.
 #[cfg(target_arch = "x86_64")]
 fn has_bit_manipulation() -> bool {
     std::arch::is_x86_feature_detected!("bmi1")
@@ -85,7 +85,7 @@ fn has_bit_manipulation() -> bool {
         && std::arch::is_x86_feature_detected!("lzcnt")
 }
 
-/// A kernel whose instructions are known to be supported. Only [`Kernel::select`] creates one.
+/// A kernel whose instructions are known to be supported. It is created only by [`Kernel::select`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Join {
     kernel: Kernel,

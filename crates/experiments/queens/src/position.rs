@@ -1,4 +1,4 @@
-//! Positions of the queens in the middle row and column, and what they leave free in the four quarters.
+//! Positions of the queens in the middle row and column, and the squares of the four quarters that remain free.
 
 use crate::quadrant::Quarter;
 use crate::rows::Symmetry;
@@ -19,7 +19,7 @@ pub(crate) enum Middle {
     },
 }
 
-/// The starting positions of a board, which together give every solution.
+/// The starting positions of a board, which together yield all solutions.
 pub(crate) fn middles(n: u32) -> Vec<Middle> {
     if n.is_multiple_of(2) {
         return vec![Middle::None];

@@ -1,6 +1,6 @@
 //! The published benchmark (lemariva/N-Queens-Problem, `queenpool_multithread.py`): simple backtracking, column by
-//! column, with the rows of the first column split over a fixed number of workers. Search, order and split are the same
-//! as there. Since this is native code, do not compare its times with those of the Python program.
+//! column, with the rows of the first column split over a fixed number of workers. Search, order and split are those of
+//! the publication. Times of this native code must not be compared with those of the Python program.
 
 use std::num::NonZeroU32;
 use std::thread;
@@ -15,8 +15,8 @@ pub struct Published {
 }
 
 impl Published {
-    /// Searches for `n` queens with `threads` threads. Published are 12 queens with 4 threads (100 repetitions) and
-    /// with 1 (45).
+    /// Searches for `n` queens with `threads` threads. Published results are for 12 queens with 4 threads (100
+    /// repetitions) and with 1 thread (45).
     ///
     /// # Errors
     /// [`Error::Size`] for unsupported boards.
@@ -25,7 +25,7 @@ impl Published {
         Ok(Self { n, threads })
     }
 
-    /// The rows of the first column that thread `index` (from 0) tries, possibly none. The sums are in floating point,
+    /// The rows of the first column assigned to thread `index` (from 0), possibly none. The sums are in floating point,
     /// as published.
     #[must_use]
     pub fn rows(self, index: u32) -> core::ops::Range<u32> {

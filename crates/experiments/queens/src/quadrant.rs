@@ -1,4 +1,4 @@
-//! One quarter of the board, with every way to fill given rows of it with queens that do not attack each other.
+//! One quarter of the board, with all placements of non-attacking queens in given rows.
 //!
 //! Coordinates count outwards from the centre of the board in all four quarters, so one list serves all of them, and a
 //! mirror image of the board only swaps quarters. For a queen in column x and row y, both from 0: δ = x − y, σ = x + y.

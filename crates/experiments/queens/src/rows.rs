@@ -1,4 +1,4 @@
-//! Sets of rows or columns of one size, ranked so that only one of a board's symmetric images is counted.
+//! Sets of rows or columns of one size, ranked so that only one of the symmetric images of a board is counted.
 
 /// A set of rows (or columns) as a mask, and its rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,7 +82,7 @@ mod tests {
             let all = family(free, size, Symmetry::Square).len() as u64;
             assert_eq!(weighed(free, size), all.pow(4), "{size} of {free:b}");
         }
-        // With fewer than half the queens in the north-west, the mirror image has more than half and is not searched.
+        // If the north-west has fewer than half of the queens, the mirror image has more than half and is not searched.
         for (free, size) in [(0b1, 0), (0b1111, 1), (0b1_1111, 2), (0b11_1111, 2)] {
             let all = family(free, size, Symmetry::Square).len() as u64;
             assert_eq!(weighed(free, size), 2 * all.pow(4), "{size} of {free:b}");

@@ -19,7 +19,7 @@ pub struct Runner {
 pub struct Outcome {
     pub total: u64,
     pub finished: usize,
-    /// Whether all units are finished. If not, `total` is not the count of the board.
+    /// True if all units are completed. If false, `total` is not the count of the board.
     pub complete: bool,
 }
 
@@ -32,12 +32,12 @@ impl Runner {
         Ok(Self { threads, join: kernel.select()? })
     }
 
-    /// Counts `units` until all are finished or `stop` is true. `finished` is called in the calling thread with each
-    /// finished unit and its count, in no particular order. Finished units need never be counted again; a unit that was
-    /// stopped has no count.
+    /// Counts `units` until all are completed or `stop` is true. `finished` is called in the calling thread for each
+    /// completed unit with its count, in any order. Completed units need not be counted again; a unit that was stopped
+    /// has no count.
     ///
     /// # Errors
-    /// [`Error::Thread`] if a thread cannot be started. Units finished by then have been reported.
+    /// [`Error::Thread`] if a thread cannot be started. Units completed by then have been reported.
     pub fn run(
         &self,
         units: &[Unit],

@@ -1,5 +1,5 @@
-/// Transposes eight 64 × 64 bit matrices at once: bit b of word `[a][m]` becomes bit a of word `[b][m]`. Swaps ever
-/// smaller quarters (Warren, Hacker's Delight, 2nd edition, 7-3).
+/// Transposes eight 64 × 64 bit matrices at once: bit b of word `[a][m]` becomes bit a of word `[b][m]`. It swaps
+/// quarters of decreasing size (Warren, Hacker's Delight, 2nd edition, 7-3).
 pub(crate) fn transpose(matrices: &mut [[u64; 8]; 64]) {
     let mut distance = 32;
     let mut mask = u64::MAX >> 32;

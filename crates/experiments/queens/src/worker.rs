@@ -1,4 +1,4 @@
-//! Counts units in one thread and keeps what the next unit can reuse.
+//! Counts units in one thread, and keeps data that the next unit can reuse.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -16,8 +16,8 @@ use crate::rows::{Set, weight};
 /// Limit of the placements kept for later units, in bytes per worker.
 const KEPT: usize = 64 << 20;
 
-/// Counts units one after another. Keeps at most 64 MiB of placements for later units, in addition to what a unit
-/// itself needs (see the crate's documentation).
+/// Counts units one after another. Keeps at most 64 MiB of placements for later units, in addition to the memory that a
+/// unit requires (see the documentation of the crate).
 #[derive(Debug)]
 pub struct Worker {
     narrow: Counter<u32>,
@@ -25,6 +25,8 @@ pub struct Worker {
 }
 
 impl Worker {
+    /// Creates a worker.
+    ///
     /// # Errors
     /// [`Error::Kernel`] if the CPU lacks the kernel's instructions.
     pub fn new(kernel: Kernel) -> Result<Self, Error> {
@@ -93,7 +95,7 @@ impl<T: Word> Counter<T> {
         Self { join, start: None, scratch: Scratch::new(), kept: Kept::default() }
     }
 
-    /// Returns `None` if stopped.
+    /// Counts a unit. Returns `None` if stopped.
     pub(crate) fn count(&mut self, unit: &Unit, stop: &AtomicBool) -> Option<u64> {
         if unit.n == 1 {
             return Some(1);
@@ -213,7 +215,7 @@ impl<T: Word> Start<T> {
 struct NorthEasts {
     made_for: Option<Set>,
     all: Vec<NorthEast>,
-    /// From this index on, columns have the highest rank.
+    /// Index from which columns have the highest rank.
     top: usize,
 }
 

@@ -1,9 +1,10 @@
-//! Random task sets, predicted and measured: how often is the end of a thread within 3 % of its prediction?
+//! Predicts and measures random task sets: how often is the end of a thread within 3 % of its prediction?
 //!
 //! `cargo run --release -p punctual-sched --example random_sets [SETS [SEED [SCALE_MS]]]`, as root. Each set has two to
-//! four threads of the policies FIFO, RR, deadline and ordinary, pinned or free. A line for each thread: its policy, the
-//! end predicted from the work alone, as charged, and measured, and the shares of the prediction by which the first is off
-//! and of the measured time that the second, steal, others and balancing leave unexplained.
+//! four threads of the policies FIFO, RR, deadline and other, pinned or free. Prints a line for each thread: its
+//! policy; its end as predicted from the work alone, as predicted from the charged time, and as measured; the error of
+//! the first prediction as a share; and the share of the measured time that the second prediction, steal, other tasks
+//! and balancing leave unexplained.
 
 use punctual_sched::{Options, Spec, run};
 use punctual_units::Nanos;
@@ -11,7 +12,7 @@ use std::fmt::Write as _;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 
-/// splitmix64.
+/// The generator splitmix64.
 struct Random(u64);
 
 impl Random {
@@ -33,7 +34,7 @@ fn set(random: &mut Random, number: usize) -> String {
         let _ = match random.below(4) {
             0 => writeln!(text, "policy = \"fifo\"\npriority = {}\ncpu = \"{place}\"", 10 + random.below(80)),
             1 => writeln!(text, "policy = \"rr\"\npriority = {}\ncpu = \"{place}\"", 40 + 10 * random.below(2)),
-            // The kernel admits deadline threads on all CPUs only.
+            // The kernel admits deadline threads only if they may run on all CPUs.
             2 => {
                 let (period, runtime) = (40 + 20 * random.below(4), 8 + random.below(4));
                 let deadline = period - 20 * random.below(2);

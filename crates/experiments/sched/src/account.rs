@@ -15,17 +15,17 @@ pub struct Watched {
     pub class: Class,
 }
 
-/// Who may run before whom.
+/// Class of a thread, which determines the threads that may run before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// SCHED_OTHER, SCHED_BATCH, SCHED_IDLE.
     Ordinary,
     /// SCHED_FIFO, SCHED_RR.
     RealTime,
-    /// Like `RealTime` under RT throttling, which stops the thread even if nothing else wants the CPU. Ordinary tasks
-    /// may run then.
+    /// Like `RealTime` under RT throttling, which stops the thread even if no other task is runnable. Ordinary tasks
+    /// may run during that time.
     Throttled,
-    /// SCHED_DEADLINE. Any task may run when its budget is used up.
+    /// SCHED_DEADLINE. Any task may run when the runtime is used up.
     Deadline,
 }
 
@@ -42,21 +42,22 @@ pub struct Spent {
     pub on_cpu: u64,
     pub waited: u64,
     pub slept: u64,
-    /// The part of `waited` during which a task outside the experiment had the CPU. In the prediction nobody has it
-    /// then.
+    /// The part of `waited` during which a task outside the experiment had the CPU. The prediction assumes an idle CPU
+    /// during that time.
     pub others: u64,
-    /// How long thread `n` had the CPU while this one waited for it. At its own index, the time of the thread itself.
+    /// Time for which thread `n` had the CPU while this one waited for it. At its own index, the time of the thread
+    /// itself.
     pub behind: Vec<u64>,
-    /// The part of `on_cpu` that may have been waiting, because the switch that gave the thread the CPU is missing from
-    /// the trace.
+    /// The part of `on_cpu` in which the thread may have been waiting, because the switch that gave it the CPU is
+    /// missing from the trace.
     pub unclear: u64,
-    /// The part of `unclear` spent behind a task outside the experiment, which no prediction includes.
+    /// The part of `unclear` spent waiting for a task outside the experiment, which the prediction does not include.
     pub unclear_others: u64,
 }
 
 impl Spent {
-    /// Resolves what the trace leaves unclear from /proc/thread-self/schedstat, whose `wait` covers the same time.
-    /// Returns false if `wait` is unknown and something is unclear.
+    /// Resolves unclear intervals of the trace by means of /proc/thread-self/schedstat, whose `wait` covers the same
+    /// time. Returns false if `wait` is unknown and an interval is unclear.
     #[must_use]
     pub fn settle(&mut self, thread: usize, wait: Option<u64>) -> bool {
         let Some(wait) = wait else { return self.unclear == 0 };
@@ -72,19 +73,20 @@ impl Spent {
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Accounts {
-    /// One entry per thread, in the order of the threads.
+    /// Times of each thread, in the order of the threads.
     pub spent: Vec<Spent>,
-    /// Ordered by time since `start`.
+    /// Spans, ordered by time since `start`.
     pub spans: Vec<GanttSpan>,
-    /// Periods in which ordinary threads ran while real-time ones waited on that CPU.
+    /// Intervals in which ordinary threads ran while real-time ones waited for that CPU.
     pub held: Vec<Held>,
     /// Other tasks that ran while a thread waited.
     pub others: Vec<OtherTask>,
-    /// Periods in which a CPU was certainly idle.
+    /// Intervals in which a CPU was certainly idle.
     pub idle: Vec<Idle>,
-    /// Observed switches of the threads. Zero means that the trace has other thread ids.
+    /// Number of observed switches of the threads. 0 means that the trace uses other thread IDs.
     pub switches: u64,
-    /// How often a thread left a CPU it had not been given. Switches are missing then, and the accounts are wrong.
+    /// Number of times a thread left a CPU without a recorded switch to it. In that case switches are missing, and the
+    /// accounts are wrong.
     pub missing: u64,
 }
 
@@ -94,14 +96,14 @@ struct Now {
     cpu: Option<u32>,
     since: u64,
     here: u64,
-    /// The thread was runnable when the CPU went idle without it: it was throttled for an unknown time.
+    /// The thread was runnable when the CPU became idle, so it was throttled for an unknown time.
     set_aside: bool,
 }
 
 struct Current {
     tid: i32,
     comm: String,
-    /// The kernel's priority is 100 or above, or unknown.
+    /// True if the kernel priority is 100 or above, or unknown.
     is_ordinary: bool,
     since: u64,
 }
@@ -114,11 +116,11 @@ struct Sweep<'a> {
     at: u64,
     out: Accounts,
     others: BTreeMap<String, u64>,
-    /// Time since which a real-time thread has been held off this CPU.
+    /// For each CPU, the time since which a real-time thread has been prevented from running on it.
     held: BTreeMap<u32, u64>,
 }
 
-/// Follows the threads through a trace in time order. `start` is the beginning of the experiment.
+/// Follows the threads through a trace in chronological order. `start` is the beginning of the experiment.
 pub fn account(events: impl Iterator<Item = Event>, threads: &[Watched], start: u64) -> Accounts {
     let asleep = Now { doing: Doing::Sleeps, cpu: None, since: start, here: start, set_aside: false };
     let spent = Spent { behind: vec![0; threads.len()], ..Spent::default() };
@@ -171,8 +173,8 @@ impl Sweep<'_> {
         self.at = self.at.max(t);
     }
 
-    /// Ends the idle time of a CPU. If the switch away from idle was not recorded, it is unknown when another task took
-    /// the CPU.
+    /// Ends the idle time of a CPU. If the switch from the idle task was not recorded, the time at which another task
+    /// got the CPU is unknown.
     fn end_of_idle(&mut self, event: &Event, prev: i32) {
         let Some(current) = self.current.get(&event.cpu).filter(|current| current.tid == 0) else { return };
         let ordinary = |n: usize| self.threads[n].class == Class::Ordinary;
@@ -183,8 +185,8 @@ impl Sweep<'_> {
         }
     }
 
-    /// Returns `true` if the prediction has another thread run here as well: an ordinary thread while a real-time
-    /// thread yields to the experiment's ordinary threads, or any thread when a budget is used up.
+    /// Returns `true` if the prediction also has another thread run here: an ordinary thread while a real-time thread
+    /// yields to the experiment's ordinary threads, or any thread when a runtime is used up.
     fn is_predicted(&self, n: usize, current: &Current, cpu: Option<u32>) -> bool {
         let wants = |(now, watched): (&Now, &Watched)| {
             let wants = watched.class == Class::Ordinary && now.doing == Doing::Waits && now.cpu == cpu;
@@ -241,7 +243,7 @@ impl Sweep<'_> {
         };
         let now = self.now[n];
         let unseen = now.doing != Doing::Runs && event.t_ns > self.threads[n].from;
-        // No other thread can have had the CPU, because it would not have left it.
+        // No other thread can have had the CPU, because it would still have it.
         let given = unseen && now.doing == Doing::Waits && self.find_on(event.cpu).is_none();
         match given {
             true => self.ran_unseen(n, since.max(now.here), event.t_ns, was_idle && !now.set_aside),
@@ -252,10 +254,10 @@ impl Sweep<'_> {
         self.now[n].set_aside = runnable && next == 0;
     }
 
-    /// A thread leaves a CPU although no switch to it was recorded. (On 6.18, switches away from some tasks, such as
-    /// the idle task of CPU 1, are never recorded.) An idle CPU runs `at_once` whatever is woken on it or moved to it,
-    /// so the thread has not waited since then. Behind another task, or throttled, it waited for an unknown part of
-    /// that time.
+    /// Handles a thread that leaves a CPU although no switch to it was recorded. (On 6.18, switches from some tasks,
+    /// such as the idle task of CPU 1, are never recorded.) An idle CPU runs `at_once` any thread woken on it or moved
+    /// to it, so the thread has not waited since then. If it waited for another task, or was throttled, it waited for
+    /// an unknown part of that time.
     fn ran_unseen(&mut self, n: usize, since: u64, t: u64, at_once: bool) {
         let watched = self.threads[n];
         let length = t.min(watched.to).saturating_sub(since.max(watched.from));
@@ -265,7 +267,7 @@ impl Sweep<'_> {
         spent.behind[n] += length;
         if !at_once {
             spent.unclear += length;
-            // The time that `advance` charged.
+            // Time charged by `advance`.
             let charged = length.min(spent.others);
             spent.others -= charged;
             spent.unclear_others += charged;
@@ -281,7 +283,7 @@ impl Sweep<'_> {
         self.out.switches += 1;
     }
 
-    /// Like `ran_unseen` for another task: threads waited for it at most since the CPU was idle.
+    /// Like `ran_unseen` for another task: threads have waited for it since the CPU was idle at the earliest.
     fn other_ran_from_idle(&mut self, event: &Event, tid: i32, since: u64) {
         let Kind::SchedSwitch { prev, .. } = &event.kind else { return };
         let mut took = 0;
@@ -329,7 +331,7 @@ impl Sweep<'_> {
         }
     }
 
-    /// Notes when an ordinary task runs where a real-time thread waits.
+    /// Records that an ordinary task runs on a CPU for which a real-time thread waits.
     fn note_held(&mut self, t: u64) {
         let waits = |(now, watched): (&Now, &Watched)| {
             let waits = watched.class.is_real_time() && now.doing == Doing::Waits;

@@ -1,21 +1,21 @@
-//! What a thread does between its release and its end.
+//! The work of a thread between its release and its end.
 
 use punctual_units::Nanos;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Uses this much CPU time, as calibrated when running alone.
+    /// Uses this much CPU time, as calibrated without other threads.
     Run(Nanos),
     Sleep(Nanos),
-    /// Sleeps until the next multiple of the period after its release. If that time has passed, the grid restarts now
-    /// (a relative timer in rt-app).
+    /// Sleeps until the next multiple of the period after its release. If that time has passed, the grid restarts at
+    /// the current time (a relative timer in rt-app).
     Timer(Nanos),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Body {
     pub actions: Vec<Action>,
-    /// Number of loops. `None` means until the experiment ends.
+    /// Number of loops. `None` means that it loops until the experiment ends.
     pub loops: Option<u64>,
 }
 

@@ -1,9 +1,9 @@
-//! The table of built-in experiments. Each has a file under `experiments/` and a line here.
+//! The table of built-in experiments. Each has a file in `experiments/` and a line here.
 
 use crate::error::SpecError;
 use crate::spec::Spec;
 
-/// Name and text of each experiment, in the order in which they are listed.
+/// Name and TOML text of each experiment, in the order in which they are listed.
 pub const EXPERIMENTS: &[(&str, &str)] = &[
     ("case-1", include_str!("../../../../experiments/case-1.toml")),
     ("case-2", include_str!("../../../../experiments/case-2.toml")),
@@ -19,7 +19,7 @@ pub const EXPERIMENTS: &[(&str, &str)] = &[
 /// Returns the experiment with this name. `1` is short for `case-1`.
 ///
 /// # Errors
-/// Not in a release, since a test parses all experiments.
+/// None in a release, since a test parses all experiments.
 pub fn builtin(name: &str) -> Option<Result<Spec, SpecError>> {
     let is_number = name.len() == 1 && name.bytes().all(|b| b.is_ascii_digit());
     let name = if is_number { format!("case-{name}") } else { name.to_owned() };

@@ -1,4 +1,4 @@
-//! Measures how long a workload takes when it runs alone.
+//! Measures the duration of a workload that runs without other threads.
 
 use crate::body::{Action, Body};
 use crate::error::SchedError;
@@ -14,8 +14,8 @@ use punctual_workloads::{FRAMES_PER_WRITE, Image, Kind, Work};
 use std::fs::File;
 use std::path::Path;
 
-/// Time limit of a calibration: rounds of a quarter of the scale, each at most some seconds of CPU time, on a CPU that
-/// may be shared.
+/// Time limit of a calibration. It has rounds of a quarter of the scale, each at most some seconds of CPU time, on a
+/// CPU that may be shared.
 const CALIBRATED_WITHIN: std::time::Duration = std::time::Duration::from_secs(60);
 
 /// Number of rounds; the median is used.
@@ -32,8 +32,7 @@ pub(crate) struct Rate {
     write: Option<Nanos>,
 }
 
-/// Runs each workload alone on `cpu` as an ordinary thread and measures the CPU time charged to it, not the elapsed
-/// time.
+/// Runs each workload on `cpu` as an ordinary thread, and measures the CPU time charged to it, not the elapsed time.
 pub(crate) fn calibrate(
     kinds: &[Kind],
     image: &Image,
@@ -53,7 +52,7 @@ pub(crate) fn calibrate(
     kinds.iter().map(|kind| one(*kind)).collect()
 }
 
-/// The workload writes to an unnamed file in `folder`.
+/// Creates a workload that writes to an unnamed file in `folder`.
 pub(crate) fn new_work(kind: Kind, image: &Image, folder: &Path) -> Result<Work, SchedError> {
     let file = match kind {
         Kind::CannyIo => Some(scratch(folder)?),
@@ -108,7 +107,7 @@ fn measure(mut work: Work, cpu: CpuId, round: Nanos) -> Result<Rate, String> {
     Ok(Rate { unit, unit_ns: rounds[ROUNDS / 2].max(1.0), write })
 }
 
-/// Measures the mean sleep per write, which is neither charged CPU time nor a wait for the CPU.
+/// Measures the mean sleep per write, which is neither charged CPU time nor waiting for the CPU.
 fn sleep_a_write(work: &mut Work, unit: u64) -> std::io::Result<Nanos> {
     const WRITES: u64 = 4;
     let stat = Schedstat::open().ok();
@@ -123,7 +122,7 @@ fn sleep_a_write(work: &mut Work, unit: u64) -> std::io::Result<Nanos> {
 }
 
 impl Rate {
-    /// The number of whole units closest to this CPU time, at least one.
+    /// The number of whole units nearest to this CPU time, at least one.
     pub fn units(&self, work: Nanos) -> u64 {
         ((work.0 as f64 / self.unit_ns).round() as u64).max(1)
     }
@@ -136,7 +135,7 @@ impl Rate {
         Nanos((units as f64 * self.unit_ns) as u64)
     }
 
-    /// The thread's work in steps, and the same work in calibrated time, including the sleeps of its writes.
+    /// The thread's work in steps, and the same work in calibrated time, including the sleeps during writes.
     pub fn fit(&self, thread: &PlanThread) -> (Vec<Do>, Body) {
         let doing = compile(&thread.body.actions, |work| self.steps(work));
         let mut actions = Vec::new();
@@ -144,7 +143,7 @@ impl Rate {
             match (*action, self.write) {
                 (Action::Run(work), None) => actions.push(Action::Run(self.alone(self.units(work)))),
                 (Action::Run(work), Some(write)) => {
-                    // A write follows the first frame, then one after every so many frames.
+                    // A write follows the first frame, and then every FRAMES_PER_WRITE frames.
                     let (mut left, mut next) = (self.units(work), 1);
                     while left >= next {
                         actions.extend([Action::Run(self.alone(next)), Action::Sleep(write)]);

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 pub enum SpecError {
     #[error("cannot read {path}: {source}; punctual sched --list shows the built-in experiments")]
     Read { path: PathBuf, source: io::Error },
-    /// The file is not TOML or JSON, or has unknown keys.
+    /// The file is not valid TOML or JSON, or has unknown keys.
     #[error("{name}: {why}; experiments/case-1.toml is an example, docs/sched.md the reference")]
     Form { name: String, why: String },
-    #[error("{name}: `{what}` is not supported{why}; docs/sched.md lists what is supported of rt-app")]
+    #[error("{name}: `{what}` is not supported{why}; docs/sched.md lists the supported parts of rt-app")]
     RtApp {
         name: String,
         /// The key with its path, such as `tasks.a.mem`.
@@ -19,7 +19,7 @@ pub enum SpecError {
 
 #[derive(Debug, thiserror::Error)]
 pub enum SchedError {
-    /// The experiment does not suit this machine, or would block every other task.
+    /// The experiment is not possible on this machine, or would block all other tasks.
     #[error("{0}")]
     Refused(String),
     #[error("{thread}: {why}")]

@@ -1,16 +1,16 @@
-//! Refuses real-time threads that would block the whole machine.
+//! Refuses experiments whose real-time threads would block the whole machine.
 
 use crate::plan::Plan;
 use crate::system::is_throttled;
 use punctual_units::Nanos;
 
-/// An experiment limited to this duration may take every CPU.
+/// Maximum duration of an experiment that may occupy every CPU.
 const BOUNDED: Nanos = Nanos::from_secs(10);
 
 /// Refuses a plan whose real-time threads could occupy every CPU at once without limit.
 ///
 /// # Errors
-/// The reason and what to do about it.
+/// The reason, with advice.
 pub fn check(plan: &Plan, at_most: Option<Nanos>) -> Result<(), String> {
     let taken = taken(plan);
     let all = plan.system.online.len();
@@ -18,7 +18,7 @@ pub fn check(plan: &Plan, at_most: Option<Nanos>) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "its real-time threads can take all {all} CPUs at once and RT throttling is off, so nothing else would run, not even a shell to stop it; run \
+        "its real-time threads can occupy all {all} CPUs at once and RT throttling is off, so no other task would run, not even a shell to stop it; run \
          `sysctl kernel.sched_rt_runtime_us=950000`, or pin its threads to fewer CPUs, or set at_most_s (10 or less) in the experiment"
     ))
 }

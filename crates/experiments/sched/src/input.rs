@@ -6,7 +6,7 @@ use crate::spec::Spec;
 use std::path::Path;
 
 impl Spec {
-    /// Reads rt-app's format if the name ends in `.json`, otherwise TOML.
+    /// Reads the format of rt-app if the name ends in `.json`, otherwise TOML.
     ///
     /// # Errors
     /// [`SpecError`] if the file cannot be read or is not valid.
@@ -20,10 +20,10 @@ impl Spec {
         }
     }
 
-    /// Reads rt-app's JSON. `source` is its name in errors.
+    /// Parses the JSON of rt-app. `source` is its name in errors.
     ///
-    /// [`SpecError::Form`] if the text is not valid.
-    /// [`SpecError::Form`].
+    /// # Errors
+    /// [`SpecError::Form`] or [`SpecError::RtApp`] if the text is invalid or not supported.
     pub fn of_rtapp(source: &str, text: &str) -> Result<Spec, SpecError> {
         rtapp::import(source, text)
     }

@@ -1,4 +1,4 @@
-//! The work of a measured thread. Nothing here allocates, locks or logs.
+//! The work of a measured thread. No function here allocates, locks or logs.
 
 use crate::body::Action;
 use punctual_rt::{monotonic, sleep_until};
@@ -26,12 +26,12 @@ pub struct Job {
     pub work: Work,
 }
 
-/// What ends a job before its work is done. Times are CLOCK_MONOTONIC.
+/// Conditions that end a job before its work is done. Times are CLOCK_MONOTONIC.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds<'a> {
     /// Time at which the job ends in any case.
     pub until: Nanos,
-    /// Set when the result is no longer wanted.
+    /// Set if the result is no longer needed.
     pub stop: &'a AtomicBool,
 }
 
@@ -41,9 +41,9 @@ pub struct Done {
     pub first: Nanos,
     /// CLOCK_MONOTONIC at the end.
     pub end: Nanos,
-    /// CPU time charged in between.
+    /// CPU time charged between the first step and the end.
     pub charged: Nanos,
-    /// Whether all work was done. Endless work is complete when its time is over.
+    /// True if all work was done. Endless work is complete when its time has elapsed.
     pub whole: bool,
     /// Longest time from the start of a period to the end of its work; 0 without periods.
     pub worst_response: Nanos,
@@ -83,7 +83,7 @@ impl Job {
         done
     }
 
-    /// Reads the clock after each step, so that under any policy the bound is exceeded by at most one step.
+    /// Reads the clock after each step, so that the bound is exceeded by at most one step under any policy.
     fn steps(&mut self, steps: u64, bounds: &Bounds<'_>) -> io::Result<bool> {
         for _ in 0..steps {
             self.work.step()?;
@@ -111,7 +111,7 @@ fn timer(grid: &mut Nanos, period: Nanos, worst: &mut Nanos, bounds: &Bounds<'_>
     Ok(now < bounds.until)
 }
 
-/// CPU time of the calling thread, as of this call.
+/// CPU time of the calling thread up to this call.
 pub(crate) fn charged() -> Nanos {
     let t = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Nanos(t.tv_sec.unsigned_abs() * 1_000_000_000 + t.tv_nsec.unsigned_abs())

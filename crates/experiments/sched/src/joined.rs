@@ -1,11 +1,11 @@
-//! Joins spans that are too short to report or draw.
+//! Joins spans that are too short to report or to draw.
 
 use punctual_model::{Doing, GanttSpan, Held};
 use punctual_units::{Arrange, Nanos};
 use std::collections::BTreeMap;
 
-/// Joins the turns of ordinary threads while a real-time one is held off. Switching between two of them takes less than
-/// 100 µs. A total below that is the latency of a wakeup itself and is dropped.
+/// Joins the turns of ordinary threads while a real-time thread is prevented from running. Switching between two of
+/// them takes less than 100 µs. A total below that is the latency of a wakeup and is dropped.
 pub(crate) fn rounds(held: &[Held]) -> Vec<Held> {
     const SWITCH: u64 = 100_000;
     let mut out: Vec<Held> = Vec::new();
@@ -21,7 +21,7 @@ pub(crate) fn rounds(held: &[Held]) -> Vec<Held> {
     out
 }
 
-/// Joins spans that are too short to draw: in each of `parts` equal parts of the time, a thread does one thing or
+/// Joins spans that are too short to draw: in each of `parts` equal parts of the time, a thread has only one state or
 /// shares its CPU.
 pub fn coarse(spans: &[GanttSpan], parts: u64) -> Vec<GanttSpan> {
     let end = spans.iter().map(|span| span.to_ns.0).max().unwrap_or(0);

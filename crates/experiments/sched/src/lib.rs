@@ -1,8 +1,8 @@
-//! Scheduling experiments: threads with policies, priorities and CPUs do a fixed amount of work. The end of each is
-//! predicted by theory and measured, and the difference is explained.
+//! Scheduling experiments: threads with given policies, priorities and CPUs do a fixed amount of work. The end of each
+//! is predicted from theory and measured, and the difference is explained.
 //!
-//! An experiment is one of the built-in ones ([`EXPERIMENTS`], in `experiments/`), a TOML file of the same form, or an
-//! rt-app workload.
+//! An experiment is a built-in one ([`EXPERIMENTS`], in `experiments/`), a TOML file in the same format, or an rt-app
+//! workload.
 //!
 //! Architecture invariant: [`predict`] and [`account`] are pure; only the runner starts threads. Measured threads do
 //! not allocate, log or lock between their release and their end, and none exceeds its time limit.

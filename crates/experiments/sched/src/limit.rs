@@ -1,16 +1,17 @@
-//! The kernel's limit on real-time work, as a fallback for the experiment's: RLIMIT_RTTIME of getrlimit(2).
+//! A limit enforced by the kernel on real-time work, in case that of the experiment fails: RLIMIT_RTTIME of
+//! getrlimit(2).
 
 use punctual_units::Nanos;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Restores the previous limit on drop.
+/// The previous limit, which is restored on drop.
 #[derive(Debug)]
 pub(crate) struct RtTime(Rlimit);
 
 impl RtTime {
-    /// If a real-time thread works this long without sleeping, because its check of the clock after each step has
-    /// failed, the kernel ends this process (SIGXCPU). Returns `None` if the limit was stricter already or cannot be
-    /// set.
+    /// Sets the limit. If a real-time thread runs this long without sleeping, because its check of the clock after each
+    /// step has failed, the kernel ends this process (SIGXCPU). Returns `None` if the limit was already stricter or
+    /// cannot be set.
     pub fn at_most(limit: Nanos) -> Option<RtTime> {
         let before = getrlimit(Resource::Rttime);
         let micros = limit.0 / 1000;

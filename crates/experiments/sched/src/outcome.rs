@@ -1,4 +1,4 @@
-//! The result of a pass: times, accounts, and what the prediction leaves unexplained.
+//! The result of a pass: times, accounts, and the differences that the prediction leaves unexplained.
 
 use crate::account::{Accounts, Class, Watched};
 use crate::body::Body;
@@ -22,7 +22,7 @@ pub(crate) struct Folded {
 }
 
 impl Folded {
-    /// Saves the trace as `name` in `dir`.
+    /// Ends a pass, and saves the trace as `name` in `dir`.
     pub fn new(fitted: &Fitted, passed: Passed, dir: &Dir, name: &str) -> Folded {
         let Passed { start, threads, trace: traced } = passed;
         let pairs = threads.iter().zip(&fitted.plan.threads);
@@ -72,7 +72,7 @@ struct Moved {
     balance_ns: i64,
 }
 
-/// Resolves what is unclear in a trace from the kernel's counters.
+/// Resolves unclear intervals of a trace by means of the kernel's counters.
 fn settled(mut accounts: Accounts, threads: &[Ended]) -> Result<Accounts, String> {
     for (n, (spent, ended)) in accounts.spent.iter_mut().zip(threads).enumerate() {
         if !spent.settle(n, ended.schedstat_wait.map(|wait| wait.0)) {
@@ -98,8 +98,8 @@ fn watched(ended: &Ended, plan: &PlanThread, always_throttled: bool) -> Watched 
 
 const PHASES: u64 = 10;
 
-/// Predicts again with the CPU time that each thread was charged. If RT throttling takes CPUs from real-time threads,
-/// the phase of its period is unknown; the phase whose ends are closest to the measured ones is used.
+/// Repeats the prediction with the CPU time charged to each thread. If RT throttling takes CPUs from real-time threads,
+/// the phase of its period is unknown; the phase is used for which the ends are closest to the measured ones.
 fn as_charged(fitted: &Fitted, threads: &[Ended], accounts: Option<&Accounts>) -> Vec<Prediction> {
     let slept = |n: usize| accounts.and_then(|accounts| accounts.spent.get(n)).map(|spent| Nanos(spent.slept));
     let body = |(n, ended): (usize, &Ended)| fitted.as_charged(n, ended.done.charged, slept(n));
@@ -117,7 +117,7 @@ fn as_charged(fitted: &Fitted, threads: &[Ended], accounts: Option<&Accounts>) -
     best
 }
 
-/// Total distance of the predicted ends of real-time threads from the measured ones in ns.
+/// Total distance in ns between the predicted and the measured ends of real-time threads.
 fn off(fitted: &Fitted, threads: &[Ended], found: &[Prediction]) -> u64 {
     let all = fitted.plan.threads.iter().zip(threads).zip(found);
     let real_time = all.filter(|((plan, _), _)| matches!(plan.scheduling.policy(), Policy::Fifo | Policy::Rr));
@@ -128,9 +128,9 @@ fn off(fitted: &Fitted, threads: &[Ended], found: &[Prediction]) -> u64 {
     real_time.map(apart).fold(0, u64::saturating_add)
 }
 
-/// For threads that may migrate, what delayed them apart from the experiment's own threads. The delay by other tasks is
-/// how much later the threads would have ended on the remaining CPUs with immediate balancing; the rest up to the
-/// measured end is due to the kernel's balancing.
+/// For threads that may migrate, the delays that are not caused by threads of the experiment. The delay by other tasks
+/// is the difference to the end on the remaining CPUs with immediate balancing. The rest up to the measured end is
+/// attributed to the balancing by the kernel.
 fn moved(fitted: &Fitted, threads: &[Ended], start: Nanos, known: &Accounts) -> Vec<Option<Moved>> {
     let pairs = fitted.plan.threads.iter().zip(threads).enumerate();
     let ordinary = pairs.filter(|(_, (plan, _))| !plan.scheduling.policy().is_real_time());
@@ -197,7 +197,7 @@ fn traced(n: usize, ended: &Ended, accounts: &Accounts) -> TimeAccount {
     }
 }
 
-/// Without a trace, steal and sleep cannot be told apart.
+/// Without a trace, steal and sleep cannot be distinguished.
 fn untraced(ended: &Ended) -> TimeAccount {
     TimeAccount {
         run_ns: ended.done.charged,
@@ -209,8 +209,8 @@ fn untraced(ended: &Ended) -> TimeAccount {
     }
 }
 
-/// What delayed thread `n`: the threads it waited for, and the steal time of whichever thread had its CPU, including
-/// itself.
+/// The delays of thread `n`: the other tasks that it waited for, and the steal time of any thread that had its CPU,
+/// including itself.
 fn taken(n: usize, accounts: &Accounts, threads: &[Ended]) -> Taken {
     let of = |(other, behind): (usize, &u64)| {
         let spent = &accounts.spent[other];
@@ -231,9 +231,9 @@ fn problems(fitted: &Fitted, threads: &[Ended]) -> Vec<String> {
     threads.iter().zip(&fitted.plan.threads).filter_map(problem).collect()
 }
 
-/// Passes if in every repetition the run, wait, sleep and steal times of every thread add up to its elapsed time and
-/// the prediction explains its end; fails if they do not for one thread; inconclusive if something needed was not
-/// measured, or a period took longer than its bound, so that the analysis does not describe the run.
+/// Pass if in every repetition the run, wait, sleep and steal times of every thread add up to its elapsed time and the
+/// prediction explains its end. Fail if this is not the case for a thread. Inconclusive if a required value was not
+/// measured, or a period took longer than its bound, so that the analysis does not apply to the run.
 pub fn outcome(experiment: &Experiment) -> Outcome {
     let threads: Vec<&RanThread> = experiment.repetitions.iter().flat_map(|one| &one.threads).collect();
     let whole = !threads.is_empty() && !experiment.interrupted && threads.iter().all(|thread| thread.whole);

@@ -23,7 +23,7 @@ use std::thread::Thread;
 
 /// Time between the end of preparation and the first release.
 const LEAD: Nanos = Nanos::from_millis(20);
-/// Sampling interval when there is no trace.
+/// Sampling interval without a trace.
 const LOOKS: Nanos = Nanos::from_millis(10);
 
 pub(crate) struct Pass<'a> {
@@ -58,6 +58,8 @@ pub(crate) type Traced = Result<Tracing, (String, Vec<GanttSpan>)>;
 type Ready = (usize, Result<(i32, Thread), SchedError>);
 
 impl Pass<'_> {
+    /// Runs the pass.
+    ///
     /// # Errors
     /// [`SchedError`] if a thread could not be set up. No thread has been released then.
     pub fn run(&self) -> Result<Passed, SchedError> {
@@ -90,7 +92,7 @@ impl Pass<'_> {
             let all = missing.map_or(Ok(()), Err).and_then(|()| prepared(&receiver, count));
             let released = all.and_then(|threads| self.conduct(&threads, &gates, &over));
             if released.is_err() {
-                // Opens the gates of the prepared threads, which then see that they should end.
+                // Opens the gates of the threads that are ready, so that they notice the request to end.
                 halt.store(true, Relaxed);
                 let threads = workers.iter().zip(&gates).map(|(w, gate)| (Nanos::ZERO, gate, w.thread().clone()));
                 release(Nanos::ZERO, &threads.collect::<Vec<_>>());
@@ -98,7 +100,8 @@ impl Pass<'_> {
             let threads: Vec<Option<Ended>> = workers.into_iter().map(|w| w.join().ok().flatten()).collect();
             let (start, trace) = released?;
             let threads: Option<Vec<Ended>> = threads.into_iter().collect();
-            let threads = threads.ok_or_else(|| SchedError::thread("a thread", "it panicked; please report this"))?;
+            let threads =
+                threads.ok_or_else(|| SchedError::thread("a thread", "it panicked; please report this bug"))?;
             Ok(Passed { start, threads, trace })
         })
     }
@@ -111,7 +114,7 @@ impl Pass<'_> {
         self.plan.threads.iter().zip(self.doing).map(job).collect()
     }
 
-    /// Starts tracing, releases each thread at its time, and samples if there is no trace.
+    /// Starts tracing, releases each thread at its time, and samples the threads if there is no trace.
     fn conduct(
         &self,
         threads: &[(i32, Thread)],
@@ -161,7 +164,7 @@ impl Pass<'_> {
         let tid = ready.as_ref().map_or(0, |(tid, _)| *tid);
         let stat = Schedstat::open().ok();
         let faults = || uapi::thread_usage().ok().map(|usage| usage.page_faults);
-        // The receiver is gone only if another thread has already failed.
+        // If the receiver is closed, another thread has already failed.
         let _ = sender.send((n, ready));
         if failed {
             return None;
@@ -185,7 +188,7 @@ impl Pass<'_> {
     }
 }
 
-/// Sets CPUs, memory and policy in this order, because a real-time thread should only wait afterwards.
+/// Sets CPUs, memory and policy, in this order, because after that a real-time thread should only wait.
 fn prepare(plan: &PlanThread, job: &mut Job) -> Result<i32, SchedError> {
     let failed = |why: String| SchedError::thread(&plan.name, why);
     let deadline = plan.scheduling.policy() == Policy::Deadline;
@@ -196,7 +199,7 @@ fn prepare(plan: &PlanThread, job: &mut Job) -> Result<i32, SchedError> {
         job.work.step().map_err(|e| failed(format!("its workload: {e}")))?;
     }
     job.work.begin_anew();
-    // Locking may fail for lack of memory; page faults are counted.
+    // Locking may fail if there is not enough memory; page faults are counted.
     let lock_stack = plan.scheduling.policy().is_real_time();
     let attributes = Attributes { scheduling: plan.scheduling, cpu: None, lock_stack };
     attributes.apply().map_err(|refused| failed(refused.advised()))?;
@@ -210,5 +213,5 @@ fn prepared(ready: &Receiver<Ready>, count: usize) -> Result<Vec<(i32, Thread)>,
         all[n] = Some(thread?);
     }
     let all: Option<Vec<_>> = all.into_iter().collect();
-    all.ok_or_else(|| SchedError::thread("a thread", "it ended before it was ready; please report this"))
+    all.ok_or_else(|| SchedError::thread("a thread", "it ended before it was ready; please report this bug"))
 }

@@ -12,15 +12,15 @@ use punctual_workloads::Kind;
 
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// CPU time that an amount of 1 stands for.
+    /// CPU time of an amount of 1.
     pub scale: Nanos,
     pub pinned: CpuId,
     pub free: CpuList,
     pub system: SchedSettings,
     pub threads: Vec<PlanThread>,
-    /// Time at which everything ends.
+    /// Time at which all threads end.
     pub at_most: Option<Nanos>,
-    /// The kernel's tick (1 / CONFIG_HZ); 0 if runtimes are taken to be exact.
+    /// Tick of the kernel (1 / CONFIG_HZ); 0 if runtimes are assumed to be exact.
     pub tick: Nanos,
 }
 
@@ -47,7 +47,7 @@ impl Plan {
         free: CpuList,
         system: SchedSettings,
     ) -> Result<Plan, SchedError> {
-        // The last CPU, since interrupts go to the first by default.
+        // Uses the last CPU, since interrupts are routed to the first one by default.
         let pinned = pinned.or_else(|| free.iter().last()).filter(|cpu| free.contains(*cpu)).ok_or_else(|| {
             SchedError::Refused(format!("--cpu: this process may only run on {free} (taskset -cp $$)"))
         })?;
@@ -77,7 +77,7 @@ impl Plan {
         Ok(Plan { scale, pinned, free, system, threads, at_most: spec.at_most, tick: Nanos::ZERO })
     }
 
-    /// Predicts with these bodies in place of the threads' own.
+    /// Predicts with these bodies, which replace those of the threads.
     pub fn predict(&self, bodies: &[Body]) -> Vec<Prediction> {
         self.predict_from(bodies, None)
     }
@@ -100,7 +100,8 @@ impl Plan {
             step: Nanos((horizon.0 / 1_000_000).clamp(20_000, 1_000_000)),
         };
         let mut found = simulate(&tasks, &scheduler);
-        // A job of a deadline thread may exceed its runtime by a tick, which is its own only in its last period.
+        // A job of a deadline thread may exceed its runtime by a tick, which benefits the thread only in its last
+        // period.
         let shortened: Vec<Task> = tasks.iter().map(|task| self.shortened(task)).collect();
         if shortened != tasks {
             let early = simulate(&shortened, &scheduler);
@@ -113,7 +114,7 @@ impl Plan {
         found
     }
 
-    /// The same task with a tick less work, if it is a SCHED_DEADLINE one with a single job.
+    /// The same task with a tick less work, if it is a SCHED_DEADLINE task with a single job.
     fn shortened(&self, task: &Task) -> Task {
         let mut task = task.clone();
         if task.scheduling.policy() == Policy::Deadline
@@ -125,8 +126,8 @@ impl Plan {
         task
     }
 
-    /// Bounds from response-time analysis, if all threads are periodic real-time ones with different priorities on one
-    /// CPU.
+    /// Bounds from response-time analysis, if all threads are periodic real-time threads with different priorities on
+    /// one CPU.
     pub fn bounds(&self, bodies: &[Body]) -> Vec<Option<Nanos>> {
         let none = vec![None; self.threads.len()];
         let mut order: Vec<usize> = (0..self.threads.len()).collect();
@@ -152,13 +153,13 @@ impl Plan {
         bounds
     }
 
-    /// Returns `true` if the plan has a thread that ordinary ones cannot preempt.
+    /// Returns `true` if the plan has a thread that ordinary threads cannot preempt.
     pub fn has_real_time(&self) -> bool {
         self.threads.iter().any(|thread| thread.scheduling.policy().is_real_time())
     }
 }
 
-/// Time when even the slowest schedule is over: all work in sequence at a twentieth of a CPU, plus all sleep.
+/// Time at which even the slowest schedule has ended: all work in sequence at a twentieth of a CPU, plus all sleep.
 fn longest(tasks: &[Task]) -> Nanos {
     let one = |task: &Task| {
         let loops = task.body.loops.unwrap_or(1);
@@ -234,7 +235,7 @@ pub(crate) mod tests {
             let ms = |time: Nanos| time.0.div_ceil(1_000_000);
             (found.ends_ns.map(ms), found.earliest_ns.map(ms))
         };
-        // 22 ms: the last 2 in the third period, or with a tick more at the end of the second.
+        // Work of 22 ms: the last 2 ms are in the third period, or with an additional tick at the end of the second.
         assert_eq!(found(0.022), (Some(202), Some(112)));
         assert_eq!(found(0.027), (Some(207), None));
     }

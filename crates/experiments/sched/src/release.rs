@@ -1,4 +1,4 @@
-//! Releases threads on time, whatever their policies.
+//! Releases threads on time, independently of their policies.
 
 use crate::schedstat::parse;
 use punctual_model::{Doing, GanttSpan};
@@ -28,21 +28,21 @@ impl Gate {
     }
 }
 
-/// Opens each gate at its time. Threads cannot rely on their own timers: with threaded interrupts, the timers of
-/// ordinary threads are served by a thread that a real-time thread may preempt (Documentation/timers/timers-howto.rst,
-/// hrtimer soft expiry).
+/// Opens each gate at its time. Threads cannot use their own timers: with threaded interrupts, the timers of ordinary
+/// threads are served by a thread that a real-time thread may preempt (Documentation/timers/timers-howto.rst, hrtimer
+/// soft expiry).
 pub(crate) fn release(start: Nanos, gates: &[(Nanos, &Gate, Thread)]) {
     let mut order: Vec<&(Nanos, &Gate, Thread)> = gates.iter().collect();
     order.arrange_by_key(|(offset, ..)| *offset);
     for (offset, gate, thread) in order {
-        // On failure, the release is merely early.
+        // If this fails, the release is early.
         let _ = sleep_until(start + *offset);
         gate.open(thread);
     }
 }
 
-/// Samples the threads every `every` until `over` returns true, and derives what they did from the CPU time they were
-/// charged.
+/// Samples the threads every `every` until `over` returns true, and derives their states from the CPU time charged to
+/// them.
 pub(crate) fn sample(start: Nanos, tids: &[i32], every: Nanos, over: impl Fn() -> bool) -> Vec<GanttSpan> {
     let mut before: Vec<_> = tids.iter().map(|tid| Look::at(*tid)).collect();
     let (mut at, mut spans) = (monotonic(), Vec::new());
@@ -71,13 +71,13 @@ struct Look {
 }
 
 impl Look {
-    /// Returns `None` if the thread has ended.
+    /// Samples a thread. Returns `None` if it has ended.
     fn at(tid: i32) -> Option<Look> {
         let read = |name: &str| std::fs::read_to_string(format!("/proc/self/task/{tid}/{name}")).ok();
         let (run, _) = parse(&read("schedstat")?)?;
         let stat = read("stat")?;
-        // The name before it may contain anything. The state is the third field, the processor the 39th
-        // (proc_pid_stat(5)).
+        // The name may contain any characters, so parsing starts after it. The state is the third field, the processor
+        // the 39th (proc_pid_stat(5)).
         let mut words = stat.rsplit_once(')')?.1.split_ascii_whitespace();
         let is_runnable = words.next()? == "R";
         Some(Look { run, is_runnable, cpu: words.nth(35).and_then(|cpu| cpu.parse().ok()).map(CpuId) })

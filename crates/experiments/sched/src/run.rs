@@ -26,17 +26,17 @@ use std::sync::atomic::Ordering::Relaxed;
 #[derive(Debug)]
 pub struct Options<'a> {
     pub spec: &'a Spec,
-    /// CPU time that an amount of 1 stands for.
+    /// CPU time of an amount of 1.
     pub scale: Nanos,
     /// CPU of the pinned threads. `None` means the last one.
     pub cpu: Option<CpuId>,
     /// Number of repetitions. `None` means the experiment's default.
     pub repeat: Option<u32>,
-    /// Run directory, which the run creates.
+    /// Run directory to create.
     pub out: &'a Path,
-    /// The command line, for the record.
+    /// Command line, recorded in the run.
     pub command: Vec<String>,
-    /// Whether the kernel schedules real-time threads by groups (CONFIG_RT_GROUP_SCHED, not disabled). `None` means
+    /// True if the kernel schedules real-time threads by groups (CONFIG_RT_GROUP_SCHED, not disabled). `None` means
     /// unknown.
     pub rt_group_sched: Option<bool>,
     pub stop: &'a AtomicBool,
@@ -55,10 +55,10 @@ pub(crate) struct Fitted {
 /// Runs an experiment and writes a run directory of kind `sched`, which is updated after every repetition. Also returns
 /// the edges found by the first thread that detects edges.
 ///
-/// Blocks until the end. Threads get the policies they request, and none outlives this call.
+/// Blocks until the end. Threads get the requested policies, and none outlives this call.
 ///
 /// # Errors
-/// [`SchedError`] if something the experiment needs is not available or not permitted.
+/// [`SchedError`] if the experiment requires something that is not available or not permitted.
 pub fn run(
     options: &Options<'_>,
     report: &mut dyn FnMut(&Experiment),
@@ -88,7 +88,7 @@ fn measure(
     let mut experiment = fitted.planned(options.spec, notes);
     let mut edges = None;
     let wanted = options.repeat.unwrap_or(options.spec.repetitions);
-    // A kill before the last repetition leaves it so.
+    // Remains true if the process is killed before the last repetition.
     experiment.interrupted = true;
     writer.experiment(&experiment)?;
     for number in 1..=wanted {

@@ -5,7 +5,7 @@ use punctual_workloads::Kind;
 use serde::Deserialize;
 
 pub const MOST_THREADS: usize = 64;
-/// Longest allowed experiment in seconds.
+/// Maximum duration of an experiment in seconds.
 const LONGEST_S: f64 = 3600.0;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -14,7 +14,7 @@ pub struct Spec {
     /// What the experiment shows.
     pub about: String,
     pub repetitions: u32,
-    /// Time after which the threads stop in any case. `None` means three times the prediction, plus two seconds.
+    /// Time after which the threads end in any case. `None` means three times the prediction, plus two seconds.
     pub at_most: Option<Nanos>,
     /// Parts of an imported file that have no effect here.
     pub notes: Vec<String>,
@@ -34,16 +34,16 @@ pub struct Thread {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// On the experiment's CPU (`--cpu`).
+    /// The CPU of the experiment (`--cpu`).
     Pinned,
-    /// On any CPU the process may use.
+    /// Any CPU that the process may use.
     Free,
     Cpus(CpuList),
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Amount {
-    /// A multiple of the experiment's scale (`--scale`), in one piece.
+    /// A multiple of the scale of the experiment (`--scale`), without a break.
     Scaled(f64),
     Body(Body),
 }
@@ -81,7 +81,7 @@ struct FileThread {
 }
 
 impl Spec {
-    /// Reads TOML. `source` is its name in errors.
+    /// Parses TOML. `source` is its name in errors.
     ///
     /// # Errors
     /// [`SpecError::Form`] if the text is not valid.
@@ -132,7 +132,7 @@ impl FileThread {
             workload,
             offset: length("offset_ms", self.offset_ms, 1e6)?,
             amount: match workload {
-                // Sleeps as long as another workload would run.
+                // The thread sleeps as long as another workload would run.
                 Kind::Sleep | Kind::Canny | Kind::CannyIo | Kind::Busy | Kind::Nqueens => Amount::Scaled(self.amount),
             },
         })

@@ -1,4 +1,4 @@
-//! The machine's settings that the predictions need, and its protection against runaway threads.
+//! Settings of the machine that the predictions require, and its protection against runaway threads.
 
 use punctual_model::{RtLimit, SchedSettings};
 use punctual_units::{CpuId, CpuList, Nanos};
@@ -6,17 +6,17 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// Quantum if the kernel does not report it (RR_TIMESLICE in include/linux/sched/rt.h).
+/// Quantum assumed if the kernel does not report it (RR_TIMESLICE in include/linux/sched/rt.h).
 pub(crate) const RR_QUANTUM: Nanos = Nanos::from_millis(100);
 
-/// The kernel's tick, which is the resolution of its coarse clocks (clock_getres(2)).
+/// Tick of the kernel, which is the resolution of its coarse clocks (clock_getres(2)).
 pub(crate) fn tick() -> Nanos {
     let tick = rustix::time::clock_getres(rustix::time::ClockId::MonotonicCoarse);
     Nanos(tick.tv_sec as u64 * 1_000_000_000 + tick.tv_nsec as u64)
 }
 
-/// Reads files below `root` (`/`, another directory in tests). What cannot be read is `None`, with a note. Real-time
-/// threads scheduled by groups are throttled as before Linux 6.12.
+/// Reads files below `root` (`/`, or another directory in tests). Values that cannot be read are `None`, with a note.
+/// Real-time threads scheduled by groups are throttled as before Linux 6.12.
 pub fn settings(root: &Path, online: CpuList, rt_group_sched: Option<bool>) -> (SchedSettings, Vec<String>) {
     let kernel = root.join("proc/sys/kernel");
     let rr_quantum_ns = number(&kernel.join("sched_rr_timeslice_ms")).and_then(|ms| u64::try_from(ms).ok());
@@ -38,13 +38,13 @@ pub fn settings(root: &Path, online: CpuList, rt_group_sched: Option<bool>) -> (
     (SchedSettings { rr_quantum_ns: quantum, limit, online }, notes)
 }
 
-/// Returns `true` if a known limit takes the CPU from real-time threads that never sleep.
+/// Returns `true` if a known limit takes CPU time from real-time threads that never sleep.
 pub fn is_throttled(settings: &SchedSettings) -> bool {
     settings.limit.as_ref().is_some_and(|limit| limit.runtime_ns < limit.period_ns)
 }
 
-/// The fair server's limit (kernel/sched/deadline.c, since 6.12): the smallest share it leaves to real-time threads on
-/// any CPU.
+/// Limit of the fair server (kernel/sched/deadline.c, since 6.12): the smallest share that it leaves to real-time
+/// threads on any CPU.
 fn fair_server(root: &Path, online: &CpuList) -> Option<RtLimit> {
     let folder = root.join("sys/kernel/debug/sched/fair_server");
     let of = |cpu: CpuId| {

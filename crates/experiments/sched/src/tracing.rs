@@ -5,7 +5,7 @@ use punctual_trace::{Damage, Options};
 use punctual_tracefs::{Config, Cut, EventSet, Flight, Instance, Tracefs};
 
 const EVENTS: &EventSet = &[("sched", "sched_switch"), ("sched", "sched_waking"), ("sched", "sched_migrate_task")];
-/// Switches of a few threads take some kilobytes per second.
+/// Buffer size. Switches of a few threads use some kilobytes per second.
 const BUFFER_KB: u64 = 4096;
 
 pub(crate) struct Tracing {
@@ -13,10 +13,10 @@ pub(crate) struct Tracing {
 }
 
 impl Tracing {
-    /// Records the switches of these threads, and their wakeups.
+    /// Records switches and wakeups of these threads.
     ///
     /// # Errors
-    /// The reason why tracing is not possible, and what to do about it.
+    /// The reason why tracing is not possible, with advice.
     pub fn start(tids: &[i32]) -> Result<Tracing, String> {
         let said = |e: punctual_tracefs::TracefsError| e.to_string();
         let tracefs = Tracefs::find().map_err(said)?;
@@ -27,8 +27,7 @@ impl Tracing {
                 |tid: &i32| fields.iter().map(|field| format!("{field} == {tid}")).collect::<Vec<_>>().join(" || ");
             tids.iter().map(one).collect::<Vec<_>>().join(" || ")
         };
-        // Also records when CPUs enter and leave idle, because not every kernel records the switches from the idle
-        // task.
+        // Also records when CPUs enter and leave idle, because some kernels do not record switches from the idle task.
         let switches = format!("{} || next_pid == 0 || prev_pid == 0", any(&["prev_pid", "next_pid"]));
         instance.filter("sched", "sched_switch", &switches).map_err(said)?;
         instance.filter("sched", "sched_waking", &any(&["pid"])).map_err(said)?;
@@ -39,7 +38,7 @@ impl Tracing {
     /// Ends the trace, saves it as a trace.dat file and accounts for the threads' time.
     ///
     /// # Errors
-    /// What is missing. Nothing can be concluded from the trace then.
+    /// Description of the missing data. The trace then supports no conclusion.
     pub fn end(mut self, dir: &Dir, name: &str, threads: &[Watched], start: u64) -> Result<Accounts, String> {
         let to = threads.iter().map(|watched| watched.to).max().unwrap_or(start);
         let cut = Cut { from_ns: start, to_ns: to, name: name.into() };

@@ -3,7 +3,7 @@ use std::hint::black_box;
 /// Rounds per step, which take about 20 to 60 µs.
 const ROUNDS: u32 = 20_000;
 
-/// A chain of dependent multiplications, which does not depend on caches or memory.
+/// A chain of dependent multiplications, independent of caches and memory.
 #[derive(Clone, Debug)]
 pub struct Busy {
     state: u64,
@@ -17,14 +17,14 @@ impl Busy {
     pub fn step(&mut self) {
         let mut x = self.state;
         for _ in 0..ROUNDS {
-            // Knuth's MMIX generator, followed by mixing so that no closed form can replace the loop.
+            // Knuth's MMIX generator, followed by mixing, so that no closed form can replace the loop.
             x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             x ^= x >> 33;
         }
         self.state = black_box(x);
     }
 
-    /// The same number of steps always gives the same value.
+    /// Current value. Equal numbers of steps always yield the same value.
     pub fn state(&self) -> u64 {
         self.state
     }

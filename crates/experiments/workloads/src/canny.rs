@@ -1,16 +1,16 @@
 //! Canny edge detection without allocation.
 //!
 //! J. Canny, A Computational Approach to Edge Detection, IEEE PAMI 8 (1986). Stages, constants and the order of
-//! floating-point operations are those of `edges::canny` of imageproc 0.27, so the edges are the same pixel by pixel
-//! (`tests/it/equality.rs`). Unlike imageproc, which allocates its images on every call, this code never allocates in a
-//! step.
+//! floating-point operations are those of `edges::canny` of imageproc 0.27, so the edges are identical
+//! (`tests/it/equality.rs`). Unlike imageproc, which allocates its images on every call, this code does not allocate in
+//! a step.
 
 use crate::image::Image;
 use std::f32::consts::PI;
 
-/// Gradient strength from which a pixel continues an edge.
+/// Gradient strength that continues an edge.
 pub const LOW: f32 = 50.0;
-/// Gradient strength from which a pixel begins an edge.
+/// Gradient strength that begins an edge.
 pub const HIGH: f32 = 100.0;
 /// Standard deviation of the blur in pixels.
 const SIGMA: f32 = 1.4;
@@ -28,7 +28,7 @@ enum Stage {
     Follow,
 }
 
-/// Detects edges in one image, frame after frame, a few rows per step.
+/// Detects edges in one image, frame after frame, with a few rows per step.
 #[derive(Clone, Debug)]
 pub struct Canny {
     source: Image,
@@ -40,7 +40,7 @@ pub struct Canny {
     strength: Vec<f32>,
     thinned: Vec<f32>,
     edges: Image,
-    /// Pixels whose neighbours have not been examined yet. Each is listed at most once, so the list never grows.
+    /// Pixels whose neighbours have not been examined. Each is listed at most once, so the list never grows.
     open: Vec<u32>,
     stage: Stage,
     row: usize,
@@ -70,7 +70,7 @@ impl Canny {
         }
     }
 
-    /// Processes the next rows of the current stage. Allocates nothing.
+    /// Processes the next rows of the current stage without allocating.
     pub fn step(&mut self) {
         let end = (self.row + ROWS).min(self.source.height());
         for y in self.row..end {
@@ -110,7 +110,7 @@ impl Canny {
         self.frames
     }
 
-    /// Processes a whole frame. Edges are 255, all other pixels 0.
+    /// Processes a whole frame. Edges are 255, all other pixels are 0.
     pub fn frame(&mut self) -> &Image {
         let before = self.frames;
         while self.frames == before {
@@ -193,7 +193,7 @@ impl Canny {
         self.open.push(start as u32);
         while let Some(at) = self.open.pop() {
             let at = at as usize;
-            // The border is never thinned: its strength is 0, so no edge reaches it and every neighbour exists. The
+            // The border is never thinned. Its strength is 0, so no edge reaches it and every neighbour exists. The
             // pixels above and above right are omitted, as in the original.
             let neighbours = [at + 1, at + width + 1, at + width, at - width - 1, at - 1, at + width - 1];
             for next in neighbours {

@@ -10,8 +10,8 @@ use std::os::unix::fs::FileExt;
 pub const FRAMES_PER_WRITE: u64 = 16;
 
 /// [`Canny`] that writes its edges to a file and waits for the disk, after the first frame and after every
-/// [`FRAMES_PER_WRITE`] more. A thread with deadlines must not do this: it sleeps in the middle of its work, and
-/// another thread of the same priority gets the CPU.
+/// [`FRAMES_PER_WRITE`] further frames. A thread with deadlines must not do this, because it sleeps during its work,
+/// and another thread of the same priority gets the CPU.
 #[derive(Debug)]
 pub struct CannyIo {
     canny: Canny,

@@ -1,7 +1,7 @@
-//! What the threads of a scheduling experiment compute: a fixed amount of work in steps of some ten microseconds, so
+//! Workloads for the threads of a scheduling experiment: a fixed amount of work in steps of some ten microseconds, so
 //! that a thread can check the clock between steps.
 //!
-//! Everything is allocated when a workload is created. A step does not allocate or lock and, except for [`CannyIo`],
+//! All memory is allocated when a workload is created. A step does not allocate or lock and, except for [`CannyIo`],
 //! makes no system call (`tests/it/allocations.rs`).
 //!
 //! Architecture invariant: a workload uses no clock, thread or scheduler. The caller measures how long a step takes.

@@ -13,7 +13,7 @@ struct Row {
     open: u32,
 }
 
-/// Counts the ways to place N queens by backtracking, with one bit per column. Restarts when finished.
+/// Counts the placements of N queens by backtracking, with one bit per column. Restarts when finished.
 #[derive(Clone, Debug)]
 pub struct Queens {
     full: u32,

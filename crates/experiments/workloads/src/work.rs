@@ -8,7 +8,7 @@ use std::str::FromStr;
 pub enum Kind {
     /// Edge detection ([`Canny`]), which uses caches and memory.
     Canny,
-    /// Edge detection that writes its result as part of its work ([`CannyIo`]), and blocks.
+    /// Edge detection that writes its result during its work ([`CannyIo`]), and therefore blocks.
     CannyIo,
     /// Arithmetic ([`Busy`]), which uses only the CPU.
     Busy,
@@ -54,15 +54,15 @@ impl FromStr for Kind {
 pub enum WorkError {
     #[error(transparent)]
     Image(#[from] ImageError),
-    /// `canny+io` needs a file.
-    #[error("the workload canny+io needs a file to write: name a run directory on a disk with --out")]
+    /// The workload `canny+io` has no file to write to.
+    #[error("the workload canny+io writes to a file: give a run directory on a disk with --out")]
     NoFile,
 }
 
-/// Board size of the N queens. A pass takes some ten milliseconds.
+/// Board size for the N queens. A pass takes some ten milliseconds.
 const BOARD: u32 = 11;
 
-/// State of the workload, boxed where it is large.
+/// State of the workload, boxed if it is large.
 #[derive(Debug)]
 pub enum Work {
     Canny(Box<Canny>),
@@ -73,7 +73,7 @@ pub enum Work {
 }
 
 impl Work {
-    /// Allocates everything. Edges are detected in `image`; `canny+io` writes to `file`.
+    /// Allocates all memory. Edges are detected in `image`; `canny+io` writes to `file`.
     ///
     /// # Errors
     /// [`WorkError::NoFile`] for `canny+io` without a file.
@@ -88,7 +88,7 @@ impl Work {
         })
     }
 
-    /// Runs one step. Allocates nothing.
+    /// Runs one step without allocating.
     ///
     /// # Errors
     /// An I/O error if writing failed (`canny+io` only).

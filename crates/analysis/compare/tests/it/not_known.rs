@@ -1,4 +1,4 @@
-//! Other tools' files: only facts they contain are compared.
+//! Files of other tools: only facts that they state are compared.
 
 use punctual_compare::{Side, compare, drawings, is_inconclusive, is_worse, without_files};
 use punctual_import::{Options, read, recording};
@@ -11,7 +11,7 @@ fn file(text: &str) -> Recording {
     recording(vec![read("x.txt", text.as_bytes(), &Options::default()).unwrap()])
 }
 
-/// `times` recordings, each with another thread ID, so that they are not copies.
+/// Creates `times` recordings with different thread IDs, so that they are not copies.
 fn files(text: &str, times: usize) -> Vec<Recording> {
     (0..times).map(|n| file(&text.replacen(" 1", &format!(" {}", n + 2), 1))).collect()
 }
@@ -51,7 +51,7 @@ fn of_number_and_extremes_no_quantile_is_compared() {
     assert!(drawn.histograms.iter().flat_map(|(_, groups)| groups).all(|known| known.values().is_empty()));
 }
 
-/// The minimum of b is much larger, but its maximum and mean are smaller: b is better.
+/// The minimum of b is much larger, but its maximum and mean are smaller, so b is better.
 #[test]
 fn a_smallest_that_is_larger_is_not_worse() {
     let (a, b) = (files(A, 6), files(B, 6));
@@ -92,7 +92,7 @@ fn damaged_files_are_no_equal_ones() {
     assert_eq!(comparison.problems, ["b, run: the file ends within a row"]);
 }
 
-/// Two files of one run; a second pair has the names of its own files.
+/// Two files of one run, and another such pair with different file names.
 fn of_two_files(stem: &str, subjects: [&str; 2]) -> Recording {
     let mut recording = file(A);
     recording.run.phases[0].label = Some(format!("{stem}_hist: wakeup latency"));

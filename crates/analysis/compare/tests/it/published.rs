@@ -1,4 +1,5 @@
-//! The published Raspberry Pi 4B files: what they support, and that their difference in speed is due to heat.
+//! Tests the conclusions from the published Raspberry Pi 4B files, in particular that temperature causes their
+//! difference in speed.
 
 use punctual_compare::{Side, compare, differs, drawings};
 use punctual_import::{Options, read, recording};
@@ -80,8 +81,8 @@ fn the_published_figures() {
     assert!(drawn.scatters.iter().any(|s| s.at == Some(78.0) && s.groups.iter().all(|g| g.len() == 100)));
 }
 
-/// Batches of the standard kernel below 70 °C, resampled, with 11 % added for the other kernel: a true difference of
-/// two boots, which proves nothing about others.
+/// Batches of the standard kernel below 70 °C, resampled, with 11 % added for the other kernel. This is a true
+/// difference between two boots, which proves nothing about other boots.
 #[test]
 fn a_difference_at_constant_temperature_is_not_called_heat() {
     let mut random = SplitMix64::new(11);
@@ -114,8 +115,8 @@ fn a_difference_at_constant_temperature_is_not_called_heat() {
     assert!(!differs(&comparison));
 }
 
-/// A benchmark of this program with the same figures and temperatures gives the same ratio, and the same effect of
-/// heat.
+/// A benchmark of this program with the same figures and temperatures has the same ratio and the same effect of
+/// temperature.
 #[test]
 fn a_benchmark_of_ours_is_compared_as_the_published_one() {
     let groups = groups();

@@ -8,7 +8,7 @@ use punctual_stats::{SplitMix64, normal_quantile};
 const COMPARISONS: u64 = 100;
 const AT_MOST: usize = 9;
 
-/// A boot whose latencies in three loads are `factor` times those of others, besides its own effect.
+/// A boot whose latencies under three loads are `factor` times those of other boots, in addition to a random effect.
 fn boot(random: &mut SplitMix64, effect: f64, factor: f64, nth: u64) -> Recording {
     let normal = |random: &mut SplitMix64| normal_quantile(random.uniform()).unwrap();
     let late = factor * f64::exp(effect * normal(random));
@@ -28,8 +28,8 @@ fn beside(a: &[Recording], b: &[Recording]) -> Comparison {
     compare(&[side("a", a.iter()), side("b", b.iter())]).unwrap()
 }
 
-/// Boots of one kernel divided into two groups, one after the other or in turns: at most 5 % differ, for any number of
-/// rows.
+/// Boots of one kernel are divided into two groups, one after the other or alternately. At most 5 % of such groups
+/// differ, for any number of rows.
 #[test]
 fn boots_of_one_kernel_do_not_differ() {
     let mut random = SplitMix64::new(9);
@@ -47,7 +47,7 @@ fn boots_of_one_kernel_do_not_differ() {
     }
 }
 
-/// A difference that `recipes` promises to find in four of five cases is found.
+/// A difference that `recipes` predicts to be detected in four of five cases is detected.
 #[test]
 fn a_difference_is_found_with_the_boots_that_are_said_to_show_it() {
     let mut random = SplitMix64::new(10);
@@ -86,7 +86,7 @@ fn below_four_boots_nothing_is_judged() {
     assert!(!three.recipes[0].needed.is_empty());
 }
 
-/// Runs of one boot are one sample, and runs without a boot are not counted.
+/// Runs of one boot are one sample, and runs with an unknown boot are not counted.
 #[test]
 fn runs_of_one_boot_count_once() {
     let mut random = SplitMix64::new(12);

@@ -104,7 +104,7 @@ fn several_groups_stand_against_the_first() {
     assert_eq!((worst.groups.len(), ratios), (3, vec![2.0, 3.0]));
 }
 
-/// Six boots of each in turns, each with its temperature from the first second on.
+/// Six boots of each group, booted alternately, each with its temperature from the first second on.
 #[test]
 fn boots_in_turns_that_begin_alike_are_told_and_compared_at_equal_temperature() {
     let boot = |n: u64, ns: u64, start: i64, during: i64| {

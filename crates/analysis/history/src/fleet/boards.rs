@@ -5,7 +5,7 @@ use punctual_stats::median;
 use punctual_units::Arrange;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// All boards, the one with the worst wakeup first.
+/// Summarises all boards. The one with the worst wakeup comes first.
 pub(super) fn boards(runs: &[RunSummary]) -> Vec<FleetBoard> {
     let mut by_board: BTreeMap<String, Vec<&RunSummary>> = BTreeMap::new();
     runs.iter().for_each(|run| by_board.entry(board(run)).or_default().push(run));

@@ -1,4 +1,4 @@
-//! Effect of kernels and settings on the worst wakeups.
+//! Effects of kernels and settings on the worst wakeups.
 
 use super::LEAST_BOARDS;
 use super::outliers::of_boards;
@@ -9,21 +9,21 @@ use punctual_stats::{benjamini_hochberg, mann_whitney, ratio};
 use punctual_units::Arrange;
 use std::collections::BTreeMap;
 
-/// With fewer boards on a side there is no interval at 95 %.
+/// Minimum number of boards on each side. With fewer, no interval at 95 % exists.
 const LEAST: usize = 4;
 const CONFIDENCE: f64 = 0.95;
 
-/// Values by their common facts (stratum and load) and by what differs.
+/// Values by the properties held equal (stratum and load) and by the property that differs.
 type Strata<'a> = BTreeMap<(String, String), BTreeMap<String, Vec<(&'a RunSummary, u64)>>>;
 
-/// Compares each kernel with all others under the same settings, and each settings with all others on the same kernel;
-/// the most certain first.
+/// Compares each kernel with all others under the same settings, and each combination of settings with all others on
+/// the same kernel. The most certain difference comes first.
 pub(super) fn contrasts(runs: &[&RunSummary]) -> Vec<FleetContrast> {
     let kernel = |run: &RunSummary| run.kernel.release.clone().unwrap_or_else(|| "unknown".into());
     let mut all = of_factor(FleetFactor::Kernel, &strata(runs, &settings, &kernel));
     all.extend(of_factor(FleetFactor::Settings, &strata(runs, &kernel, &settings)));
     let raw: Vec<f64> = all.iter().map(|contrast| contrast.p).collect();
-    // A value that is not a probability allows no conclusion.
+    // A value that is not a probability supports no conclusion.
     let adjusted = benjamini_hochberg(&raw).unwrap_or_else(|| vec![1.0; raw.len()]);
     for (contrast, p) in all.iter_mut().zip(adjusted) {
         contrast.p = p;
@@ -76,7 +76,7 @@ fn of_factor(factor: FleetFactor, strata: &Strata) -> Vec<FleetContrast> {
     found
 }
 
-/// One value per board, ns.
+/// Values in ns, one per board.
 fn values(all: &[(&RunSummary, u64)]) -> Vec<f64> {
     of_boards(all).into_values().map(f64::exp).collect()
 }

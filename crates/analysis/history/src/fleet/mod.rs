@@ -1,12 +1,13 @@
-//! Analyses hundreds of runs of many boards: which boards have the worst wakeups, which are outliers, and the effect of
-//! kernels and settings.
+//! Analyses hundreds of runs of many boards: which boards have the worst wakeups, which are outliers, and what effect
+//! kernels and settings have.
 //!
-//! One board is one sample, because its runs share a machine: of each board, load, settings and kernel the median of
-//! its runs' worst wakeups counts. Latencies are compared on a logarithmic scale. An outlier is worse than chance makes
-//! the worst of that many boards ([`punctual_stats::GumbelScores`]). Every p is corrected for the number of comparisons
-//! (Benjamini–Hochberg, over boards × loads). Fewer than [`LEAST_BOARDS`] boards are not judged.
+//! One board is one sample, because its runs share a machine. For each board, load, settings and kernel, the median of
+//! the worst wakeups of its runs is used. Latencies are compared on a logarithmic scale. An outlier is worse than
+//! expected by chance of the worst among that many boards ([`punctual_stats::GumbelScores`]). Every p-value is
+//! corrected for the number of comparisons (Benjamini–Hochberg, over boards × loads). Fewer than [`LEAST_BOARDS`]
+//! boards are not judged.
 //!
-//! Architecture invariant: pure functions that return figures; the report writes the sentences.
+//! Architecture invariant: pure functions that return figures; the report makes the sentences.
 
 mod boards;
 mod contrasts;
@@ -22,7 +23,7 @@ use run::{doubt, name};
 
 pub use lines::lines;
 
-/// With fewer boards under the same load and settings nothing is judged.
+/// Minimum number of boards under the same load and settings. Fewer boards are not judged.
 pub const LEAST_BOARDS: usize = 10;
 /// Significance level for boards, kernels and settings.
 pub const LEVEL: f64 = 0.05;

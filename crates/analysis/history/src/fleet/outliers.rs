@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 
 /// Minimum deviation on the logarithmic scale: 2 %.
 const LEAST_DEVIATION: f64 = 0.02;
-/// Ratio of standard to mean absolute deviation of a normal distribution, used if more than half of the values are
+/// Ratio of standard to mean absolute deviation of a normal distribution. Used if more than half of the values are
 /// equal.
 const OF_MEAN: f64 = 1.253_314_137_315_500_3;
-/// Minimum number of simulated scores for each number of boards. For each board and load there are enough that 15 of
-/// them exceed the cut-off of a single one; this takes at most a second.
+/// Minimum number of simulated scores for each number of boards. It is chosen so that, for each board and load, 15 of
+/// them exceed the cut-off of a single board. This takes at most a second.
 const DRAWS: usize = 20_000;
 const DRAWS_EACH: usize = 300;
 const MOST_DRAWS: usize = 5_000_000;
@@ -26,8 +26,8 @@ pub(super) struct Outliers {
 
 type Groups<'a> = BTreeMap<(String, String), Vec<(&'a RunSummary, u64)>>;
 
-/// Boards that are worse than chance makes the worst of that many under the same load and settings; the most certain
-/// first.
+/// Boards that are worse than expected by chance of the worst among that many boards under the same load and settings.
+/// The most certain outlier comes first.
 pub(super) fn outliers(runs: &[&RunSummary]) -> Outliers {
     let mut groups = Groups::new();
     for run in runs {
@@ -55,7 +55,7 @@ pub(super) fn outliers(runs: &[&RunSummary]) -> Outliers {
         one.p = drawn.as_ref().map_or(1.0, |drawn| drawn.p(one.score));
     }
     let raw: Vec<f64> = scored.iter().map(|one| one.p).collect();
-    // A value that is not a probability allows no conclusion.
+    // A value that is not a probability supports no conclusion.
     let adjusted = benjamini_hochberg(&raw).unwrap_or_else(|| vec![1.0; tests]);
     scored.iter_mut().zip(adjusted).for_each(|(one, p)| one.p = p);
     scored.retain(|one| one.p <= LEVEL);
@@ -63,7 +63,7 @@ pub(super) fn outliers(runs: &[&RunSummary]) -> Outliers {
     Outliers { found: scored, tests, too_few }
 }
 
-/// Scores of all boards of a group; their p is computed later.
+/// Scores of all boards of a group. Their p-values are computed later.
 fn scores(settings: &str, load: &str, all: &[(&RunSummary, u64)], boards: &BTreeMap<String, f64>) -> Vec<FleetOutlier> {
     let values: Vec<f64> = boards.values().copied().collect();
     let Some((middle, deviation)) = spread(&values) else { return Vec::new() };
@@ -86,23 +86,24 @@ fn scores(settings: &str, load: &str, all: &[(&RunSummary, u64)], boards: &BTree
     boards.iter().filter_map(one).collect()
 }
 
-/// A value for each board: the median of its runs.
+/// One value per board: the median of its runs.
 pub(super) fn of_boards(all: &[(&RunSummary, u64)]) -> BTreeMap<String, f64> {
     let mut by_board: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     all.iter().for_each(|(run, ns)| by_board.entry(board(run)).or_default().push(log(*ns)));
     by_board.into_iter().filter_map(|(board, values)| Some((board, median(&values)?))).collect()
 }
 
-/// Logarithm, since ratios of latencies matter; at least a nanosecond.
+/// Logarithm, since ratios of latencies are compared; latencies are at least 1 ns.
 fn log(ns: u64) -> f64 {
     (ns.max(1) as f64).ln()
 }
 
-/// Median and robust standard deviation, at least [`LEAST_DEVIATION`].
+/// Median and robust standard deviation, which is at least [`LEAST_DEVIATION`].
 fn spread(values: &[f64]) -> Option<(f64, f64)> {
     let (middle, deviation) = location(values)?;
     let mean = OF_MEAN * values.iter().map(|value| (value - middle).abs()).sum::<f64>() / values.len() as f64;
     let deviation = if deviation > 0.0 { deviation } else { mean };
-    // Boards that agree to a fraction of a percent by chance must not turn one that is a percent away into an outlier.
+    // The minimum prevents a board that differs by one percent from becoming an outlier if the others agree closely by
+    // chance.
     Some((middle, deviation.max(LEAST_DEVIATION)))
 }

@@ -1,4 +1,4 @@
-//! The facts of a run that are compared.
+//! Properties of a run that are compared.
 
 use punctual_model::history::RunSummary;
 use punctual_units::Nanos;
@@ -20,7 +20,7 @@ pub(super) fn settings(run: &RunSummary) -> String {
     words.join(", ")
 }
 
-/// Why a run's figures do not characterize its machine.
+/// Reason why the figures of a run do not represent its machine; `None` if they do.
 pub(super) fn doubt(run: &RunSummary) -> Option<String> {
     if run.cells.is_empty() {
         return Some("it has no results".into());
@@ -29,12 +29,12 @@ pub(super) fn doubt(run: &RunSummary) -> Option<String> {
     run.cells.first().filter(|_| all).and_then(|cell| cell.doubt.clone())
 }
 
-/// The path of a run, or another distinguishing fact.
+/// Path of a run, or another property that identifies it.
 pub(super) fn name(run: &RunSummary) -> String {
     run.folder.clone().unwrap_or_else(|| run.id.clone())
 }
 
-/// The worst wakeup of a run under each load, from figures that are not in doubt.
+/// The worst wakeup of a run under each load, from figures that are not doubtful.
 pub(super) fn worst_by_load(run: &RunSummary) -> Vec<(&str, u64)> {
     let mut all: Vec<(&str, u64)> = Vec::new();
     for cell in run.cells.iter().filter(|cell| cell.doubt.is_none()) {
@@ -47,7 +47,7 @@ pub(super) fn worst_by_load(run: &RunSummary) -> Vec<(&str, u64)> {
     all
 }
 
-/// Boards without names are not assumed to be the same.
+/// Name of the board. Boards without a name are treated as different boards.
 pub(super) fn board(run: &RunSummary) -> String {
     run.host.clone().unwrap_or_else(|| run.id.clone())
 }

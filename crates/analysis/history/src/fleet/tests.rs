@@ -50,7 +50,7 @@ fn run(n: usize, host: &str, kernel: &str, maxima: &[u64]) -> RunSummary {
     }
 }
 
-/// Twelve boards with three runs each, about 50 µs late.
+/// Twelve boards with three runs each and latencies of about 50 µs.
 fn alike() -> Vec<RunSummary> {
     (0..36).map(|n| run(n, &format!("b{}", n % 12), "6.12-rt", &[50_000 + 500 * (n as u64 % 11), 40_000])).collect()
 }

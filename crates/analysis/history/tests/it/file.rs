@@ -1,4 +1,4 @@
-//! The file: duplicates are added once, in any order, and damage causes only an error.
+//! Tests the file: runs are stored once in any order, and damage results only in an error.
 
 use crate::common;
 
@@ -102,8 +102,8 @@ fn more_is_known_later() {
     assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
 }
 
-/// Of two equal runs with different judgements the same one is kept, whichever came first; from another directory it is
-/// the same run.
+/// Of two equal runs with different judgements the same one is kept, whichever was added first. A copy in another
+/// directory is the same run.
 #[test]
 fn equal_ones_do_not_depend_on_the_order() {
     let place = tempfile::tempdir().unwrap();
@@ -146,7 +146,7 @@ fn newer_and_tampered_files_are_refused() {
     assert!(matches!(e, Error::Newer { found: 7, known: 1, .. }), "{e}");
     sql("PRAGMA user_version = 1");
     drop(Store::look(&path).unwrap());
-    // A view instead of a table could be endless.
+    // A view in place of a table could be endless.
     sql(
         "DROP TABLE claim; CREATE VIEW claim AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i FROM n) SELECT i AS run FROM n",
     );
@@ -167,7 +167,7 @@ fn a_file_that_may_only_be_read_is_read() {
 #[test]
 fn writers_take_turns() {
     for _ in 0..10 {
-        // In memory if possible: each writer waits 10 s for the others, and a slow disk takes longer.
+        // Uses memory if possible: each writer waits 10 s for the others, and a slow disk would take longer.
         let place = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         let path = place.path().join("x.db");
         std::thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! The gate: false alarms, misses, and refusals.
+//! Tests false alarms, misses and refusals of the gate.
 
 use crate::common;
 
@@ -11,7 +11,7 @@ fn options(figures: &[Figure], tolerance: f64) -> GateOptions {
     GateOptions { name: "before".into(), figures: figures.to_vec(), tolerance, alpha: 0.05 }
 }
 
-/// `n` equivalent runs of several loads with heavy-tailed noise; the last is the new one.
+/// `n` equivalent runs of several loads with heavy-tailed noise. The last one is the new run.
 fn alike(random: &mut SplitMix64, n: usize, loads: usize) -> Vec<RunSummary> {
     let mut runs = days(random, std::iter::repeat_n(40_000.0, n));
     for run in &mut runs {
@@ -43,7 +43,7 @@ fn alarms(baseline: usize, loads: usize, factor: f64, tolerance: f64, seeds: u64
     (0..seeds).map(called).sum()
 }
 
-/// For any number of loads, the gate by rank is wrong in at most 5 % (1 in 20 or 2 in 41).
+/// For any number of loads, the gate by rank is wrong in at most 5 % of cases (1 in 20 or 2 in 41).
 #[test]
 fn false_alarms_are_as_rare_as_said() {
     for (baseline, loads) in [(19, 1), (19, 8), (40, 8)] {

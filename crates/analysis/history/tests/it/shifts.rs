@@ -1,4 +1,4 @@
-//! Injected shifts are found, and nothing is found without one.
+//! Injected shifts are detected, and without a shift none is reported.
 
 use crate::common;
 
@@ -15,7 +15,8 @@ fn only(runs: Vec<RunSummary>) -> HistorySeries {
     history.groups[0].series[0].clone()
 }
 
-/// How often a shift by 66/41 was seen within ten runs: at its run, within one run of it, elsewhere, and not at all.
+/// Number of shifts by 66/41 that were detected within ten runs: at the correct run, one run beside it, elsewhere, and
+/// not at all.
 fn injected(spread: f64) -> [u64; 4] {
     let mut came = [0; 4];
     for seed in 0..SEEDS {
@@ -42,8 +43,8 @@ fn injected(spread: f64) -> [u64; 4] {
     came
 }
 
-/// The wider the spread, the more often the run at the step is closer to the level of the other side: then no method
-/// can decide which side it belongs to.
+/// The wider the spread, the more often the run at the step is closer to the level of the other side. No method can
+/// then assign it correctly.
 #[test]
 fn an_injected_shift_is_found_at_its_run() {
     assert!(injected(0.05)[0] * 100 >= SEEDS * 95, "{:?}", injected(0.05));
@@ -51,7 +52,7 @@ fn an_injected_shift_is_found_at_its_run() {
     assert!(at * 100 >= SEEDS * 85 && (at + beside + elsewhere) * 100 >= SEEDS * 95, "{:?}", injected(0.1));
 }
 
-/// Eight loads and two figures share the alarms: sixteen series of 95 nights raise about a quarter of one.
+/// Eight loads and two figures share the alarms, so sixteen series of 95 nights raise about a quarter of an alarm.
 #[test]
 fn many_loads_share_the_alarms() {
     let loads = ["idle", "cpu", "memory", "io", "loopback", "scheduler", "timers", "all"];
@@ -93,7 +94,7 @@ fn few_runs_say_how_many_it_takes_and_many_what_would_be_seen() {
     assert!(bounds.of == 110 && (95..=110).contains(&bounds.inside), "{bounds:?}");
 }
 
-/// The alarm rate is as requested: the more false alarms are accepted, the sooner a shift is seen.
+/// The alarm rate is the requested one: the more false alarms are accepted, the sooner a shift is detected.
 #[test]
 fn the_rate_is_that_asked_for() {
     let runs = |seed| days(&mut SplitMix64::new(seed), (0..70).map(|d| if d < 60 { 41_000.0 } else { 46_000.0 }));
@@ -114,7 +115,7 @@ fn virtual_time_other_settings_and_other_lengths_are_apart() {
     runs[3].settings.duration_ns = Some(1);
     let history = analyse(runs, None, &[Figure::Max, Figure::P999], 1.0);
     assert_eq!(history.groups.len(), 3);
-    // The same settings except for the measuring time, which matters only for the maximum.
+    // The same settings except for the measuring time, which affects only the maximum.
     let both = history.groups.iter().find(|g| g.runs.len() == 2).unwrap();
     let lengths: Vec<_> = both.series.iter().map(|s| (s.figure, s.points.len())).collect();
     assert_eq!(lengths, [(Figure::Max, 1), (Figure::Max, 1), (Figure::P999, 2)]);

@@ -1,8 +1,9 @@
-//! Columns of numbers: histograms (one bin per row), one latency per row, or extremes over time; separated by commas,
-//! semicolons, tabs or spaces.
+//! Reads columns of numbers: histograms (one bin per row), one latency per row, or extremes over time. Columns are
+//! separated by commas, semicolons, tabs or spaces.
 //!
 //! The meaning of the columns is derived from their names, from `--columns`, or, without names, from the shape of a
-//! histogram. Otherwise the table is refused, with a description: seconds of a file transfer are not latencies.
+//! histogram. Otherwise the table is refused with a description, because for example the seconds of a file transfer are
+//! not latencies.
 
 mod roles;
 mod table;
@@ -23,20 +24,20 @@ const WIDEST: usize = crate::block::MOST_THREADS as usize + 8;
 pub(crate) struct Reader {
     options: Options,
     tables: Vec<Table>,
-    /// Column names, if the previous line has them, and its number.
+    /// Column names of the previous line, if it has any, and its number.
     header: Option<(Vec<String>, u64)>,
     rows: u64,
     first: u64,
     /// Line of the last row, and the number of text lines after it.
     last: u64,
     between: u64,
-    /// A table has names or several columns.
+    /// True if a table has column names or several columns.
     telling: bool,
-    /// Rows of tables that were not kept.
+    /// Number of rows in tables that were not kept.
     beyond: u64,
 }
 
-/// Cells of a line, split by its separator; also for tables in Markdown.
+/// Cells of a line, split by its separator. Also supports tables in Markdown.
 fn cells(line: &str) -> impl Iterator<Item = &str> {
     let separator = ['|', ';', '\t', ','].into_iter().find(|separator| line.contains(*separator));
     let line = if separator == Some('|') { line.trim().trim_matches('|') } else { line };
@@ -45,18 +46,18 @@ fn cells(line: &str) -> impl Iterator<Item = &str> {
     by_mark.chain(by_space).map(|cell| cell.trim().trim_matches(['"', '\'', '`', '*']).trim())
 }
 
-/// `None` for an empty cell, NaN for words.
+/// Value of a cell: `None` if it is empty, NaN if it contains words.
 fn read(cell: &str) -> Option<f64> {
     let nothing = cell.is_empty() || ["-", "–", "None", "NaN", "nan", "null", "NA", "n/a"].contains(&cell);
     (!nothing).then(|| value(cell).unwrap_or(f64::NAN))
 }
 
-/// True if the row has as many cells as its table, but only some are numbers.
+/// True if the row has as many cells as its table, but only some of them are numbers.
 fn is_torn(table: &Table, row: &[Option<f64>]) -> bool {
     row.len() == table.wide() && row.iter().flatten().any(|value| !value.is_nan())
 }
 
-/// Parses a number, also `1.2e-05` and, if commas are not separators, `12,5`; `1,200` is ambiguous.
+/// Parses a number, including `1.2e-05` and, if commas are not separators, `12,5`. `1,200` is ambiguous.
 fn value(cell: &str) -> Option<f64> {
     let thousands = |(whole, rest): (&str, &str)| rest.len() == 3 && !whole.starts_with('0');
     if cell.split_once(',').is_some_and(thousands) {
@@ -70,7 +71,7 @@ fn value(cell: &str) -> Option<f64> {
     })
 }
 
-/// `|---|:---:|`, `-----`: the rule between column names and rows.
+/// True for a rule between column names and rows: `|---|:---:|`, `-----`.
 fn is_rule(text: &str) -> bool {
     text.contains("--") && text.chars().all(|c| "-|:+= ".contains(c))
 }
@@ -104,7 +105,7 @@ impl Reader {
             return Taken::No;
         }
         let row: Vec<Option<f64>> = cells(text).take(WIDEST).map(read).collect();
-        // `latency (us)` names one column.
+        // `latency (us)` is the name of a single column.
         if let Some((names, at)) = &mut self.header
             && row.len() == 1
             && *at + 1 == line.number
@@ -123,7 +124,7 @@ impl Reader {
         Taken::No
     }
 
-    /// True for a row with words in it: of the table being read, or the first row below the column names.
+    /// True if a row that contains words belongs to the current table, or is the first row below the column names.
     fn is_row(&self, row: &[Option<f64>], line: &Line) -> bool {
         let below = self.header.as_ref().filter(|(names, at)| at + 1 == line.number && names.len() == row.len());
         match below {
@@ -166,8 +167,8 @@ impl Reader {
         Taken::Yes
     }
 
-    /// Number of rows that may be a result beside those of a tool: not a CPU list, nor a few numbers in successive
-    /// lines.
+    /// Number of rows that may be a result in addition to those of a tool. A CPU list or a few numbers in successive
+    /// lines do not count.
     pub fn weigh(&self) -> u64 {
         let named = self.tables.iter().any(|table| !table.names.is_empty());
         match (self.telling, self.rows) {
@@ -177,7 +178,7 @@ impl Reader {
         }
     }
 
-    /// Tables of latencies. The error says why there are none, and what to type.
+    /// Returns the tables of latencies. The error states why there are none, and gives an example command.
     pub fn finish(self, options: &Options) -> Result<Option<Found>, String> {
         let mut found = Found { format: "csv".into(), ..Found::default() };
         let (mut refused, mut skipped) = (None, 0);
@@ -216,7 +217,7 @@ impl Reader {
     }
 }
 
-/// Column names: words, at least one of them with a letter, optionally in a comment.
+/// Parses column names: words, at least one of which contains a letter, optionally in a comment.
 fn header(text: &str) -> Option<Vec<String>> {
     let text = text.trim_start_matches(['#', '%', '!']).trim();
     let names: Vec<String> =

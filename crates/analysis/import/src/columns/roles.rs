@@ -1,27 +1,27 @@
-//! Roles of a table's columns, from their names or as given by the user.
+//! Roles of the columns of a table, from their names or as given by the user.
 
 /// Role of a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Role {
     /// Lower edge of a bin.
     Bin,
-    /// Number of samples of one thread in the row's bin.
+    /// Number of samples of one thread in the bin of the row.
     Count,
     /// One latency per row.
     Sample,
     Min,
     Mean,
     Max,
-    /// CPU of the row.
+    /// CPU to which the row belongs.
     Cpu,
-    /// Ignored: a running number, a time.
+    /// Ignored, for example a running number or a time.
     Skip,
 }
 
-/// A role, and the length of its unit in ns if the name states it.
+/// A role, and the length of its unit in ns if the name states the unit.
 pub(super) type Column = (Role, Option<f64>);
 
-/// Columns as given by `--columns`: `bin:us,count…`, `skip,sample:ns`. `…` or `...` repeats the last one.
+/// Columns given with `--columns`: `bin:us,count…`, `skip,sample:ns`. `…` or `...` repeats the last one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Columns {
     columns: Vec<Column>,
@@ -59,10 +59,10 @@ fn given(text: &str) -> Result<Column, String> {
         "max" => Role::Max,
         "cpu" => Role::Cpu,
         "skip" | "-" | "" => Role::Skip,
-        _ => return Err(format!("`{name}` is none of bin, count, sample, min, mean, max, cpu, skip")),
+        _ => return Err(format!("`{name}` is not one of bin, count, sample, min, mean, max, cpu, skip")),
     };
     let unit =
-        unit.map(|unit| unit_of(unit).ok_or_else(|| format!("`{unit}` is none of ns, us, ms, s"))).transpose()?;
+        unit.map(|unit| unit_of(unit).ok_or_else(|| format!("`{unit}` is not one of ns, us, ms, s"))).transpose()?;
     Ok((role, unit))
 }
 
@@ -89,7 +89,7 @@ fn unit_of(word: &str) -> Option<f64> {
     })
 }
 
-/// Words of a name: `latency_us`, `Bins (us)`, `wakeupLatency[ns]`.
+/// Splits a name into words: `latency_us`, `Bins (us)`, `wakeupLatency[ns]`.
 fn words(name: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut small = false;
@@ -109,14 +109,14 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
-/// True for the column of a CPU or a thread: `core1`, `cpu 0`, `t3`.
+/// True for the name of a CPU or thread column: `core1`, `cpu 0`, `t3`.
 fn is_numbered(words: &[String]) -> bool {
     let joined = words.concat();
     let rest = ["cpu", "core", "thread", "thr", "t", "c"].iter().find_map(|name| joined.strip_prefix(name));
     rest.is_some_and(|rest| !rest.is_empty() && rest.len() <= 4 && rest.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// Role that a name implies; `None` if it is unknown.
+/// Role implied by a name; `None` if it is unknown.
 fn named(name: &str) -> Option<Column> {
     let words = words(name);
     let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
@@ -161,12 +161,12 @@ fn named(name: &str) -> Option<Column> {
     Some((role, unit))
 }
 
-/// Roles of columns with these names; `None`: the names do not tell them.
+/// Roles of columns with these names; `None` if the names do not determine them.
 pub(super) fn of_names(names: &[String]) -> Option<Vec<Column>> {
     let columns: Vec<Option<Column>> = names.iter().map(|name| named(name)).collect();
     let is = |at: usize, wanted: Role| columns.get(at).copied().flatten().is_some_and(|(role, _)| role == wanted);
     let (_, rest) = columns.split_first()?;
-    // Columns of counts: the first is the bin, also as `time`, `latency (ms)`, `us`.
+    // Before columns of counts, the first column is the bin, even if it is named `time`, `latency (ms)` or `us`.
     let first = words(names.first()?);
     let unit = first.iter().find_map(|word| unit_of(word));
     let bin = is(0, Role::Bin) || is(0, Role::Sample) || unit.is_some() || first.iter().any(|word| word == "time");
@@ -174,7 +174,7 @@ pub(super) fn of_names(names: &[String]) -> Option<Vec<Column>> {
         return Some([(Role::Bin, unit)].into_iter().chain(rest.iter().map(|_| (Role::Count, None))).collect());
     }
     let any = |wanted: &[Role]| columns.iter().flatten().any(|(role, _)| wanted.contains(role));
-    // A bin without counts, or counts without a bin, is no histogram, and nothing else either.
+    // A bin without counts, or counts without a bin, are not a histogram, and have no other meaning.
     if any(&[Role::Bin, Role::Count]) || !any(&[Role::Sample, Role::Max]) {
         return None;
     }
@@ -183,7 +183,7 @@ pub(super) fn of_names(names: &[String]) -> Option<Vec<Column>> {
         columns
             .into_iter()
             .map(|column| match column {
-                // Beside minimum and maximum, a plain latency is the last one.
+                // A column `latency` in addition to minimum and maximum is the most recent latency.
                 Some((Role::Sample, _)) if of_extremes => (Role::Skip, None),
                 Some(column) => column,
                 None => (Role::Skip, None),

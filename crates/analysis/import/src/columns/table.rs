@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 type Row = [Option<f64>];
 
-/// Number of rows kept until their shape shows what they are.
+/// Maximum number of rows stored until their shape determines their meaning.
 const SHAPE: usize = 4_096;
 
 pub(super) struct Table {
@@ -18,19 +18,19 @@ pub(super) struct Table {
     wide: usize,
     line: u64,
     before: Option<String>,
-    /// `None` until they are known.
+    /// Roles of the columns; `None` until they are known.
     roles: Option<Vec<Column>>,
-    /// `--columns` does not fit this table.
+    /// True if `--columns` does not fit this table.
     misfit: bool,
     unit: Option<Unit>,
     waiting: Vec<Vec<Option<f64>>>,
-    /// The shape of the rows is inconclusive.
+    /// True if the shape of the rows is inconclusive.
     shapeless: bool,
     first: Option<f64>,
     edges: Edges,
     bins: Vec<Bins>,
     filled: usize,
-    /// By CPU if there is a column of CPUs, otherwise by column.
+    /// Samples by CPU if there is a column of CPUs, otherwise by column.
     samples: BTreeMap<u32, Histogram>,
     extremes: BTreeMap<u32, (f64, f64, f64, u64)>,
     rows: u64,
@@ -43,7 +43,7 @@ pub(super) struct Table {
 #[derive(Default)]
 struct Edges {
     last: Option<f64>,
-    /// The smallest step between rows so far, and whether all steps are multiples of the first one.
+    /// The smallest step between rows so far.
     step: Option<f64>,
     uneven: bool,
     jumps: u64,
@@ -52,7 +52,7 @@ struct Edges {
 }
 
 impl Edges {
-    /// Returns `false` for a repeated or descending edge.
+    /// Adds an edge. Returns `false` if it repeats or descends.
     fn next(&mut self, edge: f64) -> bool {
         if let Some(last) = self.last {
             if edge <= last {
@@ -69,7 +69,7 @@ impl Edges {
         true
     }
 
-    /// Width of a bin: the step if the distances of all rows are multiples of it, otherwise unknown.
+    /// Width of a bin: the step if the distances of all rows are multiples of it, otherwise `None`.
     fn width(&self) -> Option<f64> {
         self.step.filter(|_| !self.uneven)
     }
@@ -109,7 +109,7 @@ impl Table {
         self.wide
     }
 
-    /// True if the roles are known and these cells have valid values: other cells may be words.
+    /// True if the roles are known and the corresponding cells have valid values. Other cells may contain words.
     pub fn takes(&self, row: &Row) -> bool {
         let needed = |(role, _): &Column| matches!(role, Role::Bin | Role::Sample | Role::Max);
         let roles = self.roles.as_deref().unwrap_or_default();
@@ -117,12 +117,12 @@ impl Table {
         row.len() == self.wide && roles.iter().zip(row).any(|(column, cell)| needed(column) && number(cell))
     }
 
-    /// Text between two rows.
+    /// Notes that text occurred between two rows.
     pub fn torn(&mut self, lines: u64) {
         self.unreadable += lines;
     }
 
-    /// True if the row begins another table: a histogram starts over, or the rows are of another kind.
+    /// True if the row begins another table, because a histogram starts over or the rows are of another kind.
     pub fn ends_before(&self, row: &Row) -> bool {
         let again = self.wide > 1
             && self.is_histogram() != Some(false)
@@ -157,7 +157,7 @@ impl Table {
         }
     }
 
-    /// Derives the roles from the shape of the rows if nothing else determines them.
+    /// Derives the roles from the shape of the rows if they are not known otherwise.
     pub fn settle(&mut self) {
         if self.roles.is_none() && self.names.is_empty() && !self.misfit {
             self.roles = shape(&self.waiting, self.wide);
@@ -180,7 +180,7 @@ impl Table {
         let cpu = cell(at(Role::Cpu)).filter(|cpu| (0.0..8_192.0).contains(cpu)).map(|cpu| cpu as u32);
         let columns = roles.iter().enumerate().filter(|(_, (role, _))| *role == Role::Sample);
         for (n, (column, (_, unit))) in columns.enumerate() {
-            // An empty cell is not a sample; one with words is NaN.
+            // An empty cell is not a sample. A cell with words is NaN.
             let Some(value) = row.get(column).copied().flatten() else { continue };
             match self.ns(value, *unit).filter(|_| !value.is_nan()) {
                 Some(ns) if self.samples.len() < MOST_THREADS as usize => {
@@ -305,7 +305,7 @@ impl Table {
     }
 
     fn faults(&self) -> Vec<Loss> {
-        // If empty bins have rows and nearly all rows are one step apart, every bin has a row.
+        // If empty bins have rows and almost all rows are one step apart, the table has a row for every bin.
         let dense = self.edges.empty > 0 && !self.edges.uneven && self.edges.jumps * 10 <= self.rows;
         let missing = if dense { self.edges.jumps } else { 0 };
         [
@@ -346,7 +346,7 @@ impl Table {
         let why = match (self.misfit, self.names.is_empty()) {
             (true, _) => "--columns has a different number of columns",
             (_, true) => "their meaning is unknown",
-            (_, false) => "none is recognized as a latency, or as bins and counts of a histogram",
+            (_, false) => "no column is recognized as a latency, or as bins and counts of a histogram",
         };
         let example = match self.wide {
             0 | 1 => "--columns sample:us",
@@ -357,14 +357,14 @@ impl Table {
 }
 
 fn whole(value: f64) -> Option<u64> {
-    // Larger doubles are not exact counts.
+    // Larger doubles do not represent counts exactly.
     (value >= 0.0 && value.fract() == 0.0 && value <= 9e15)
         .then_some(value as u64)
         .filter(|&n| n <= number::MOST_SAMPLES)
 }
 
-/// Recognizes a histogram without names: edges that ascend in even steps, whole counts, and empty bins, which latencies
-/// in order of time do not have.
+/// Recognizes a histogram without column names: edges that ascend in even steps, integer counts, and empty bins, which
+/// a time series of latencies does not have.
 fn shape(rows: &[Vec<Option<f64>>], wide: usize) -> Option<Vec<Column>> {
     let edges: Vec<f64> = rows.iter().map(|row| row.first().copied().flatten()).collect::<Option<_>>()?;
     let mut steps = edges.windows(2).map(|w| w.last().zip(w.first()).map_or(0.0, |(b, a)| b - a));

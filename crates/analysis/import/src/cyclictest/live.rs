@@ -1,5 +1,5 @@
-//! Live rows: `T: 0 (22445) P:95 I:200 C:   9878 Min:     10 Act:   52 Avg:   35 Max:    4952`; a log has many per
-//! thread.
+//! Live rows such as `T: 0 (22445) P:95 I:200 C:   9878 Min:     10 Act:   52 Avg:   35 Max:    4952`. A log has many
+//! per thread.
 
 use super::run::Facts;
 use crate::block::{Beyond, Block, Loss, MOST_THREADS, Samples, Skips, Thread};
@@ -13,7 +13,7 @@ pub(super) const LONGEST: usize = 400;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tool {
     Cyclictest,
-    /// Has no priority; the interval is a deadline.
+    /// The row has no priority, and its interval is a deadline.
     Cyclicdeadline,
     /// `A:` is the CPU.
     Jitterdebugger,
@@ -37,7 +37,7 @@ impl Tool {
     }
 }
 
-/// Latencies are in the units of the text.
+/// A live row. Latencies are in the units of the text.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Row {
     pub thread: u32,
@@ -54,16 +54,17 @@ pub(super) struct Row {
 
 pub(super) enum Parsed {
     Row(Row),
-    /// Thread and latency.
+    /// A spike: thread and latency.
     Spike(u32, u64),
-    /// The row is incomplete: a mail client may have wrapped it.
+    /// The row is incomplete, because a mail client may have wrapped it.
     Open,
     Unreadable,
-    /// Output of another program.
+    /// The line is output of another program.
     Other,
 }
 
-/// The rows in a line; empty if it begins with anything other than a row or cyclictest's line of the load.
+/// The rows in a line. Empty if the line begins with anything other than a row or the load average printed by
+/// cyclictest.
 pub(super) fn rows(text: &str) -> Vec<&str> {
     let starts: Vec<usize> = text.match_indices("T:").map(|(at, _)| at).filter(|&at| is_start(text, at)).collect();
     let Some(&first) = starts.first() else { return Vec::new() };
@@ -74,7 +75,7 @@ pub(super) fn rows(text: &str) -> Vec<&str> {
     starts.iter().zip(ends).filter_map(|(&from, to)| Some(text.get(from..to)?.trim_end())).collect()
 }
 
-/// `T: 0 (` or `T: 0 Spike:`, also if the line break before it was lost, but not within a word.
+/// True for `T: 0 (` or `T: 0 Spike:`, even if the preceding line break was lost, but not within a word.
 fn is_start(text: &str, at: usize) -> bool {
     let before = text.get(..at).and_then(|before| before.chars().next_back());
     let after = text.get(at + 2..).unwrap_or_default().trim_start_matches([' ', '\t']);
@@ -85,7 +86,7 @@ fn is_start(text: &str, at: usize) -> bool {
     }
 }
 
-/// True if `line` is the rest of a wrapped row.
+/// True if `line` is the remainder of a wrapped row.
 pub(super) fn continues(open: &str, line: &str) -> bool {
     const KEYS: [&str; 9] = ["P:", "I:", "C:", "A:", "Min:", "Act:", "Avg:", "Max:", "TS:"];
     let numbers = || !line.is_empty() && line.split_ascii_whitespace().all(|w| number::signed(w).is_some());
@@ -100,7 +101,7 @@ pub(super) fn parse(text: &str) -> Parsed {
     if !fields.contains_key("Max") {
         return Parsed::Open;
     }
-    // signaltest's rows have no interval.
+    // Rows of signaltest have no interval.
     if !fields.contains_key("I") && !fields.contains_key("A") {
         return Parsed::Other;
     }
@@ -129,7 +130,7 @@ fn read(fields: &BTreeMap<&str, &str>) -> Option<Row> {
     })
 }
 
-/// `T: 0 Spike:      32: TS:   1249672310`
+/// Parses a spike such as `T: 0 Spike:      32: TS:   1249672310`.
 fn spike(text: &str) -> Parsed {
     let mut parts = text.split(':').map(str::trim);
     let thread = parts.nth(1).and_then(|p| p.split_ascii_whitespace().next()).and_then(number::whole);
@@ -137,7 +138,7 @@ fn spike(text: &str) -> Parsed {
     let (Some(thread), Some(value)) = (thread.filter(|&n| n < u64::from(MOST_THREADS)), value) else {
         return Parsed::Unreadable;
     };
-    // The last line may be cut off within its timestamp; its latency is still complete.
+    // If the last line ends within its timestamp, its latency is still complete.
     if text.contains("TS") { Parsed::Spike(thread as u32, value) } else { Parsed::Unreadable }
 }
 
@@ -175,7 +176,7 @@ impl Row {
         same_tid && max && min && self.cycles >= before.cycles
     }
 
-    /// True for figures that cannot belong to one thread.
+    /// True if the figures cannot belong to one thread.
     fn contradicts(&self) -> bool {
         let (Some(min), Some(max)) = (self.min, self.max) else { return false };
         let outside = |v: f64| v < min as f64 - 1.0 || v > max as f64 + 1.0;
@@ -234,7 +235,7 @@ impl Live {
         let tool = self.tool();
         let mut block = Block { label: "wakeup latency".into(), ..Block::default() };
         if self.contradictions > 0 {
-            let text = "rows contradict themselves: a smallest, last or mean latency beyond the largest";
+            let text = "rows are contradictory: the smallest, last or mean latency exceeds the largest";
             block.lost.push(Loss::problem(LostKind::Disagreement, Some(self.contradictions), text));
         }
         let numbers = self.rows.keys().copied();
@@ -268,7 +269,7 @@ impl Row {
         match tool {
             Tool::Cyclictest => {}
             Tool::Jitterdebugger => thread.skips = Skips::Never,
-            // Its interval is the deadline, and how it skips missed deadlines is undocumented.
+            // The interval of cyclicdeadline is its deadline, and its handling of missed deadlines is undocumented.
             Tool::Cyclicdeadline => thread.period_ns = facts.period,
         }
         thread

@@ -1,5 +1,5 @@
-//! Text output of cyclictest: histograms, live rows, `-v` rows, spikes, break values. Also the similar live rows of
-//! cyclicdeadline and jitterdebugger.
+//! Reads the text output of cyclictest (histograms, live rows, `-v` rows, spikes, break values), and the similar live
+//! rows of cyclicdeadline and jitterdebugger.
 //!
 //! Formats (rt-tests 0.4 to 2.10, cyclictest.c `print_hist` and `print_stat`): see docs/import.md.
 
@@ -21,19 +21,19 @@ const MOST_RUNS: usize = 256;
 
 pub(crate) struct Reader {
     options: Options,
-    /// The last one is being read.
+    /// Runs read so far. The last one is being read.
     runs: Vec<Run>,
-    /// The next run, whose start was read but not its figures.
+    /// The next run, if its start has been read but none of its figures.
     next: Option<Next>,
     /// A live row that a mail client wrapped, and the number of its last line.
     open: Option<(String, u64)>,
-    /// Filled bins of all tables.
+    /// Number of filled bins in all tables.
     filled: usize,
     /// Number of runs that were not kept.
     beyond: u64,
 }
 
-/// Text that precedes a run.
+/// Lines that precede a run.
 #[derive(Default)]
 struct Next {
     line: u64,
@@ -59,7 +59,7 @@ impl Reader {
         &mut self.runs[last]
     }
 
-    /// The run being read; begins one if it was announced, or if there is none.
+    /// The run being read. Begins one if it was announced, or if there is none.
     fn now(&mut self, line: &Line) -> &mut Run {
         match self.runs.len() {
             n if n > 0 && self.next.is_none() => &mut self.runs[n - 1],
@@ -74,7 +74,7 @@ impl Reader {
     fn prompt(&mut self, line: &Line) -> Taken {
         let Some(words) = cmdline::in_prompt(line.text, "cyclictest") else { return Taken::No };
         self.announced(line).command = Some(Command::parse(words));
-        // It is text as well, which may name the run.
+        // The line also counts as text, because it may name the run.
         Taken::No
     }
 
@@ -95,18 +95,18 @@ impl Reader {
             run.break_thread = short(thread);
             return true;
         }
-        // `policy: fifo: loadavg: 0.23 0.24 0.11 1/220 1636`, redrawn with the rows.
+        // A line such as `policy: fifo: loadavg: 0.23 0.24 0.11 1/220 1636`, which is redrawn with the rows.
         text.starts_with("policy: ") && text.contains("loadavg:") && live::rows(text).is_empty()
     }
 
-    /// Live rows, several of which may be in one line.
+    /// Reads live rows. A line may contain several.
     fn live(&mut self, line: &Line) -> Taken {
         let text = line.text.trim_start();
         if let Some((open, at)) = self.open.take() {
             if at + 1 == line.number && live::continues(&open, text) {
                 return self.live_row(format!("{open} {text}"), line);
             }
-            // The row was never completed.
+            // The rest of the row is missing.
             self.now(line).unread(&open);
         }
         let rows = live::rows(text);
@@ -146,7 +146,7 @@ impl Reader {
     }
 
     /// True if the row continues the run being read. A run ends with its histogram, or where a thread differs or counts
-    /// or extremes decrease. Rows of two programs in turn are assigned to the most recent runs.
+    /// or extremes decrease. If rows of two programs alternate, they are assigned to the most recent runs.
     fn continues_run(&mut self, row: &live::Row) -> bool {
         let Some(now) = self.runs.last() else { return true };
         if self.next.is_some() || now.can_include(row) {

@@ -1,4 +1,4 @@
-//! One run of the program, with everything its text contains.
+//! One run of the program, with all parts of its output.
 
 use super::Next;
 use super::live::{self, Live, Tool};
@@ -57,12 +57,12 @@ impl Run {
         self.table.is_none() && self.live.is_empty() && self.verbose.is_empty()
     }
 
-    /// True if its histogram is complete: what follows belongs to another run.
+    /// True if its histogram is complete, so that following lines belong to another run.
     pub fn ended(&self) -> bool {
         self.table.as_ref().is_some_and(Table::is_summed)
     }
 
-    /// True if a table begins again; for a run of live rows it is the histogram at their end.
+    /// True if another table begins. For a run of live rows this is the histogram at their end.
     pub fn ends_before(&self, part: &Part, line: &Line) -> bool {
         match &self.table {
             Some(table) => table.ends_before(part, line),
@@ -70,7 +70,7 @@ impl Run {
         }
     }
 
-    /// Called for text that is not a table.
+    /// Notes that text other than a table occurred.
     pub fn interrupted(&mut self) {
         if let Some(table) = &mut self.table {
             table.interrupted();
@@ -91,7 +91,7 @@ impl Run {
         self.first_unreadable.get_or_insert_with(|| line.chars().filter(|c| !c.is_control()).take(60).collect());
     }
 
-    /// Takes the last row of the table, which waited for its rest.
+    /// Adds the last row of the table, which may have had a continuation.
     pub fn filled_in(&mut self, filled: &mut usize) {
         let unit = self.unit().ns();
         if let Some(table) = &mut self.table {
@@ -99,7 +99,7 @@ impl Run {
         }
     }
 
-    /// A block for each measured quantity, with its format and tool. Live rows that the histogram contradicts belong to
+    /// A block for each measured quantity, with its format and tool. Live rows that contradict the histogram belong to
     /// another run.
     pub fn blocks(&self, options: &Options) -> (Vec<Block>, Vec<(&'static str, Tool)>) {
         let unit = self.unit().ns();
@@ -142,7 +142,7 @@ impl Run {
                     last.lost.push(Loss::problem(LostKind::Disagreement, None, text));
                 }
             }
-            // Only unreadable lines.
+            // The run consists only of unreadable lines.
             None if self.unreadable > 0 || self.torn.is_some() => {
                 kinds.push(("cyclictest-live", Tool::Cyclictest));
                 let lost = self.faults();
@@ -184,8 +184,8 @@ impl Run {
     }
 }
 
-/// True if the live row can belong to the run of this histogram. The last row is printed at the run's end, or some ms
-/// before.
+/// True if the live row can belong to the run of this histogram. The last row is printed at the end of the run, or some
+/// ms before.
 fn of_one_run(row: &live::Row, thread: &Thread, unit_ns: u64) -> bool {
     let scaled = |value: Option<i64>| {
         value.map(|v| crate::number::scaled(u64::try_from(v).unwrap_or(0), unit_ns).unwrap_or(u64::MAX))
@@ -196,7 +196,7 @@ fn of_one_run(row: &live::Row, thread: &Thread, unit_ns: u64) -> bool {
     row.thread == thread.number && max && min && thread.count.is_none_or(late)
 }
 
-/// Facts about a thread besides its latencies.
+/// Facts about a thread other than its latencies.
 pub(super) struct Facts<'a> {
     pub command: Option<&'a Command>,
     pub live: &'a Live,
@@ -215,7 +215,7 @@ impl Facts<'_> {
             .or_else(|| stated.and_then(|us| us.checked_mul(1_000)))
             .or_else(|| self.command.and_then(|c| c.period_ns(number)))
             .filter(|&p| p > 0);
-        // A row shows the priority without the policy; 0 is not real-time.
+        // A row contains the priority without the policy. Priority 0 is not real-time.
         let asked = self.command.and_then(Command::scheduling);
         thread.got = asked.filter(|asked| row.is_none_or(|r| r.priority == asked.priority().map(Priority::get)));
         thread.cpu = thread.cpu.or(row.and_then(|r| r.cpu)).or_else(|| self.command.and_then(|c| c.cpu(number)));

@@ -1,7 +1,8 @@
-//! Histograms: `# Histogram`, a row per bin (`"%06d "`, then `"%06lu\t"` per thread), then the summary.
+//! Histograms: `# Histogram`, then a row per bin (`"%06d "` followed by `"%06lu\t"` per thread), then the summary.
 //!
-//! rt-tests before 2.5 prints every bin, later versions only those with samples. Overflows are counted but not placed;
-//! `-H` adds a column with the sum. OSADL's mklatencyplot keeps only the rows, with a tab after the bin.
+//! Versions of rt-tests before 2.5 print every bin, later ones only those with samples. Overflows are counted without
+//! their values. `-H` adds a column with the sum. The files of OSADL's mklatencyplot contain only the rows, with a tab
+//! after the bin.
 
 use super::run::Facts;
 use crate::bins::Bins;
@@ -19,7 +20,7 @@ pub(super) enum Key {
     Overflow,
 }
 
-/// As printed by rt-tests 0.78 and later; before that, with `Latencys`.
+/// Keys as printed by rt-tests 0.78 and later, and the spelling `Latencys` of earlier versions.
 const KEYS: [(&str, Key); 8] = [
     ("# Min Latencys:", Key::Min),
     ("# Avg Latencys:", Key::Avg),
@@ -36,13 +37,13 @@ const KEYS: [(&str, Key); 8] = [
 pub(super) enum Part<'a> {
     Header,
     Summary(Key, &'a str),
-    /// Start of the cycle numbers of overflows, which look like rows.
+    /// Start of the list of overflow cycles, which look like rows.
     Cycles,
-    /// Whole numbers only: a row, or the rest of a line that a mail client wrapped.
+    /// Only integers: a row, or the remainder of a line that a mail client wrapped.
     Numbers(&'a str),
 }
 
-/// `None`: not a line of a table.
+/// Classifies a line; `None` if it does not belong to a table.
 pub(super) fn part(line: &str) -> Option<Part<'_>> {
     let trimmed = line.trim();
     if trimmed.eq_ignore_ascii_case("# Histogram") {
@@ -59,7 +60,7 @@ pub(super) fn part(line: &str) -> Option<Part<'_>> {
 }
 
 impl Part<'_> {
-    /// True if a table begins with it.
+    /// True if a table begins with this line.
     pub fn begins(&self) -> bool {
         match self {
             Part::Header | Part::Summary(..) => true,
@@ -69,7 +70,7 @@ impl Part<'_> {
     }
 }
 
-/// At least six digits, then at least one count.
+/// True for at least six digits followed by at least one count.
 fn is_row(line: &str) -> bool {
     let mut words = line.split_ascii_whitespace();
     words.next().is_some_and(|w| w.len() >= 6) && words.next().is_some_and(|w| w.len() >= 6)
@@ -82,26 +83,26 @@ pub(super) struct Table {
     wide: usize,
     ragged: u64,
     last_bin: Option<u64>,
-    /// Number of rows, of rows without samples, and of steps of more than one bin between rows.
+    /// Number of rows.
     rows: u64,
     empty: u64,
     jumps: u64,
     back: u64,
-    /// The bin is followed by a tab.
+    /// True if a tab follows the bin.
     tabs: bool,
     summary: [Vec<Option<u64>>; 5],
-    /// Figures of the summary with fewer digits than are printed.
+    /// Number of summary figures with fewer digits than the program prints.
     short: u64,
     key: Option<Key>,
     cycles: bool,
-    /// Overflows whose cycle is listed, by thread.
+    /// For each thread, the number of overflows whose cycle is listed.
     listed: Vec<u64>,
-    /// Number of the last line taken.
+    /// Number of the last line accepted.
     at: u64,
 }
 
 impl Table {
-    /// True if its summary has begun: no more rows follow.
+    /// True if the summary has begun, after which there are no more rows.
     pub fn is_summed(&self) -> bool {
         self.summary.iter().any(|row| !row.is_empty())
     }
@@ -112,7 +113,7 @@ impl Table {
         match part {
             Part::Header => begun,
             Part::Cycles => false,
-            // A second total: this table's total was already read.
+            // A second total, since that of this table has already been read.
             Part::Summary(Key::Total, _) => {
                 self.cycles && self.summary.first().is_some_and(|row| !row.is_empty()) && self.at + 1 < line.number
             }
@@ -135,7 +136,7 @@ impl Table {
         self.cycles && self.at + 1 == line.number
     }
 
-    /// Other text ends a row that could be continued.
+    /// Notes other text, after which a row cannot continue.
     pub fn interrupted(&mut self) {
         (self.key, self.at) = (None, 0);
     }
@@ -171,21 +172,21 @@ impl Table {
         }
     }
 
-    /// `# Thread 0: 00050 00061 # 00002 others`
+    /// Reads a line such as `# Thread 0: 00050 00061 # 00002 others`.
     fn list(&mut self, line: &str) {
         let Some((number, rest)) = line.trim().strip_prefix("# Thread ").and_then(|rest| rest.split_once(':')) else {
             return;
         };
         if number::whole(number) == Some(self.listed.len() as u64) && self.listed.len() < MOST_THREADS as usize {
             let cycles = rest.split('#').next().unwrap_or_default().split_ascii_whitespace();
-            // Versions since 2.7 print a zero if there are none.
+            // Versions from 2.7 on print a zero if there are no overflows.
             self.listed.push(cycles.filter(|cycle| cycle.bytes().any(|b| b != b'0')).count() as u64);
         }
     }
 
     /// True if the line continues the preceding row. A row begins with its bin and a space, and its columns are
-    /// separated by tabs: a continuation begins with a tab, is a single number, or has as many columns as the row
-    /// lacks.
+    /// separated by tabs. A continuation begins with a tab, is a single number, or has exactly the missing number of
+    /// columns.
     fn continues(&self, line: &str) -> bool {
         let Some((bin, columns)) = &self.row else { return false };
         if self.tabs || (self.wide > 0 && columns.len() >= self.wide) {
@@ -226,7 +227,7 @@ impl Table {
             self.columns = vec![Bins::default(); columns.len()];
         }
         self.ragged += u64::from(columns.len() != self.wide);
-        // A repeated bin would count twice.
+        // A repeated bin would be counted twice.
         if self.last_bin.is_some_and(|last| bin <= last) {
             self.back += 1;
             return;
@@ -243,7 +244,7 @@ impl Table {
     }
 
     fn summary_words(&mut self, key: Key, text: &str) -> Taken {
-        // "%05lu", "%09lu" for the total.
+        // Minimum width of figures: "%05lu", and "%09lu" for the total.
         const DIGITS: usize = 5;
         let Some(row) = self.summary.get_mut(key as usize) else { return Taken::No };
         for word in text.split_ascii_whitespace() {
@@ -271,7 +272,7 @@ impl Table {
         match self.figures(Key::Min) {
             0 => others.len() >= 2 && last.count > 0 && adds_up,
             1 => others.len() == 1 && adds_up,
-            // The minimum has no sum.
+            // The line of minima has no sum.
             n => self.columns.len() > n,
         }
     }
@@ -279,7 +280,7 @@ impl Table {
     pub fn block(&self, unit_ns: u64, facts: &Facts) -> Block {
         let sum = self.has_sum();
         let threads = match self.columns.len() {
-            // Only the summary was kept, or a part of it.
+            // Only the summary, or a part of it, is present.
             0 => [Key::Min, Key::Avg, Key::Max].into_iter().map(|key| self.figures(key)).find(|n| *n > 0).unwrap_or(0),
             n => n - usize::from(sum),
         };
@@ -294,7 +295,7 @@ impl Table {
         let mut thread = Thread::new(number as u32, Samples::Bins(bins), unit_ns);
         let scaled = |n: Option<u64>| n.and_then(|n| number::scaled(n, unit_ns));
         let (total, over) = (self.stated(Key::Total, number), self.stated(Key::Overflow, number));
-        // Newer versions omit empty rows; the command determines the end of the bins.
+        // Newer versions omit empty rows, so the end of the bins is taken from the command.
         let asked = facts.command.and_then(|c| c.bins()).unwrap_or(0);
         let edge = self.last_bin.map_or(0, |bin| bin.saturating_add(1)).max(asked);
         let from_ns = scaled(Some(edge)).unwrap_or(0);
@@ -308,11 +309,11 @@ impl Table {
         if some || self.columns.is_empty() {
             thread.min_ns = scaled(self.stated(Key::Min, number));
             thread.max_ns = scaled(self.stated(Key::Max, number));
-            // Truncated to whole units: used only if the bins give no better mean.
+            // The stated mean is truncated to whole units and used only if the bins do not yield a better one.
             let mean = scaled(self.stated(Key::Avg, number)).map(|ns| ns as f64);
             thread.mean_ns = mean.filter(|_| thread.beyond != Beyond::None || self.columns.is_empty());
         }
-        // Rows wrapped beyond repair are not bins.
+        // If rows are wrapped irreparably, they are not bins.
         if self.columns.is_empty() || (self.ragged > 0 && self.is_summed()) {
             thread.samples = Samples::Summary;
             thread.beyond = match thread.count {
@@ -325,7 +326,7 @@ impl Table {
         thread
     }
 
-    /// If all samples are in bins, their truncated mean must equal the stated one: the only checksum of versions
+    /// Compares the stated mean with that of the bins if all samples are in bins. This is the only check for versions
     /// without a total.
     fn other_mean(&self, number: usize, thread: &Thread) -> Option<Loss> {
         let Samples::Bins(bins) = &thread.samples else { return None };
@@ -334,7 +335,7 @@ impl Table {
         let sum = bins.filled.iter().fold(0u128, |sum, (edge, n)| sum + u128::from(*edge) * u128::from(*n));
         let mean = sum.checked_div(u128::from(bins.count))?;
         let far = mean.abs_diff(u128::from(stated)) > u128::from(thread.width_ns);
-        let text = "the mean latency that is stated is not that of the bins";
+        let text = "the stated mean latency differs from that of the bins";
         (complete && far).then(|| Loss::problem(LostKind::Disagreement, None, text))
     }
 
@@ -345,10 +346,16 @@ impl Table {
                 lost.push(Loss::problem(LostKind::Unreadable, Some(n), text));
             }
         };
-        rows(self.ragged, "rows of the histogram have another number of columns than the first, or impossible counts");
+        rows(
+            self.ragged,
+            "rows of the histogram have a different number of columns than the first, or impossible counts",
+        );
         rows(self.back, "rows of the histogram repeat or decrease; they were skipped");
-        rows(self.short, "figures of the histogram's summary are cut off: they have fewer digits than are printed");
-        // If empty bins have rows and nearly all rows are one bin apart, every bin has a row.
+        rows(
+            self.short,
+            "figures of the histogram's summary are truncated: they have fewer digits than the program prints",
+        );
+        // If empty bins have rows and almost all rows are one bin apart, the table has a row for every bin.
         let missing = if self.empty > 0 && self.jumps * 10 <= self.rows { self.jumps } else { 0 };
         if self.figures(Key::Total) == 0 {
             rows(missing, "rows of the histogram are missing");
@@ -368,7 +375,7 @@ impl Table {
         if let Some((last, others)) = self.columns.split_last().filter(|_| sum) {
             let added = others.iter().map(|b| b.count).fold(0, u64::saturating_add);
             if added != last.count {
-                let text = format!("the sum column holds {} samples, the threads {added}", last.count);
+                let text = format!("the sum column has {} samples, the threads have {added}", last.count);
                 lost.push(Loss::problem(LostKind::Disagreement, None, text));
             }
         }
@@ -385,11 +392,11 @@ impl Table {
             || differs(Key::Total, sum(Key::Total));
         let listed = self.listed.iter().zip(of(Key::Overflow)).any(|(listed, over)| *listed > over);
         let text =
-            "the summary contradicts itself: figures of all threads, or listed cycles, are not those of the threads";
+            "the summary is contradictory: figures of all threads, or listed cycles, differ from those of the threads";
         (sums || listed).then(|| Loss::problem(LostKind::Disagreement, None, text))
     }
 
-    /// Rows of the summary have one figure per thread, and those with sums one more.
+    /// Checks that rows of the summary have one figure per thread, plus one if they have sums.
     fn uneven(&self, threads: usize) -> Option<Loss> {
         let odd = |key: Key| {
             let n = self.figures(key);
@@ -397,12 +404,12 @@ impl Table {
             n != threads && n != threads + 1 && !absent
         };
         let any = [Key::Total, Key::Min, Key::Avg, Key::Max, Key::Overflow].into_iter().any(odd);
-        let text = "rows of the histogram's summary have another number of figures than there are threads";
+        let text = "rows of the histogram's summary have a different number of figures than there are threads";
         any.then(|| Loss::problem(LostKind::Disagreement, None, text))
     }
 }
 
-/// True if the first word is followed by a tab.
+/// True if a tab follows the first word.
 fn by_tab(line: &str) -> bool {
     let line = line.trim_start_matches(' ');
     line.find(char::is_whitespace).is_some_and(|at| line.as_bytes().get(at) == Some(&b'\t'))

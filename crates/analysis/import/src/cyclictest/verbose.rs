@@ -1,4 +1,5 @@
-//! `-v`: a row per wakeup, `       0:       0:      49` (thread, cycle, latency; "%8d:%8lu:%8ld"); may be gigabytes.
+//! Rows of `-v`, one per wakeup: `       0:       0:      49` (thread, cycle, latency; "%8d:%8lu:%8ld"). A log may have
+//! gigabytes.
 
 use super::run::Facts;
 use crate::block::{Beyond, Block, Loss, MOST_THREADS, Samples, Thread};
@@ -9,7 +10,7 @@ use std::collections::BTreeMap;
 
 #[derive(Default)]
 pub(super) struct Verbose {
-    /// Indexed by number.
+    /// Threads, indexed by their number.
     threads: Vec<Option<Raw>>,
     intervals_us: BTreeMap<u32, u64>,
 }
@@ -18,13 +19,13 @@ pub(super) struct Verbose {
 struct Raw {
     samples: Histogram,
     next: u64,
-    /// Cycles missing in the log.
+    /// Number of cycles missing in the log.
     missing: u64,
-    /// Rows that repeat a cycle.
+    /// Number of rows that repeat a cycle.
     back: u64,
     /// Number of negative latencies.
     negative: u64,
-    /// Latencies too large for a histogram.
+    /// Number of latencies too large for a histogram.
     unreadable: u64,
 }
 
@@ -35,15 +36,15 @@ pub(super) struct Row {
     latency: i64,
 }
 
-/// `Thread 0 Interval: 1500`
+/// Parses a line such as `Thread 0 Interval: 1500`.
 pub(super) fn interval(line: &str) -> Option<(u32, u64)> {
     let (number, us) = line.strip_prefix("Thread ")?.split_once(" Interval:")?;
     let thread = number::whole(number).filter(|&n| n < u64::from(MOST_THREADS))?;
     Some((thread as u32, number::whole(us)?))
 }
 
-/// Three numbers with colons, each padded to eight characters, so that a shorter one follows a space: `12:31:01` is not
-/// a row. With --smi a count follows.
+/// Parses three numbers with colons, each padded to eight characters, so that shorter ones follow a space and
+/// `12:31:01` is not a row. With --smi a count follows.
 pub(super) fn row(line: &str) -> Option<Row> {
     let line = line.trim_start();
     if !line.as_bytes().first()?.is_ascii_digit() {
@@ -62,7 +63,7 @@ pub(super) fn row(line: &str) -> Option<Row> {
     Some(Row { thread, cycle: number::samples(cycle)?, latency })
 }
 
-/// A row and the length of its line, if it is three padded numbers and a newline, none of them negative.
+/// A row and the length of its line, if it consists of three padded non-negative numbers and a newline.
 fn plain(bytes: &[u8]) -> Option<(Row, usize)> {
     let mut at = 0;
     let thread = field(bytes, &mut at, b':', 0)?;
@@ -72,7 +73,8 @@ fn plain(bytes: &[u8]) -> Option<(Row, usize)> {
     Some((Row { thread, cycle, latency: i64::try_from(latency).ok()? }, at))
 }
 
-/// Spaces, a number of at most 15 digits, and the character after it, with at least `wide` bytes before that.
+/// Parses spaces, a number of at most 15 digits, and the character after it. The spaces and the number must have at
+/// least `wide` bytes.
 fn field(bytes: &[u8], at: &mut usize, end: u8, wide: usize) -> Option<u64> {
     let start = *at;
     while bytes.get(*at) == Some(&b' ') {
@@ -107,7 +109,7 @@ impl Verbose {
         self.intervals_us.get(&thread).copied()
     }
 
-    /// True if the row begins another run: its count decreases by more than for a row printed twice.
+    /// True if the row begins another run: its cycle number decreases by more than for a row that was printed twice.
     pub fn restarts(&self, row: &Row) -> bool {
         self.raw(row.thread).is_some_and(|raw| row.cycle.saturating_add(1) < raw.next)
     }
@@ -116,7 +118,7 @@ impl Verbose {
         self.threads.get(thread as usize)?.as_ref()
     }
 
-    /// Reads consecutive rows in the program's format, until a line differs or begins another run.
+    /// Reads consecutive rows in the format of the program, until a line differs or begins another run.
     pub fn many(&mut self, bytes: &[u8], unit_ns: u64) -> (usize, u64) {
         let (mut at, mut lines) = (0, 0);
         while let Some((row, length)) = bytes.get(at..).and_then(plain) {
@@ -159,10 +161,9 @@ impl Verbose {
             let Some(raw) = raw else { continue };
             let mut thread = Thread::new(number as u32, Samples::Each(raw.samples.clone()), unit_ns);
             if raw.missing > 0 {
-                let text =
-                    "cycles are not in the log: lines are missing, or cyclictest overwrote them before it printed them";
+                let text = "cycles are missing in the log: lines are missing, or cyclictest overwrote them before it printed them";
                 thread.lost.push(Loss::reported(LostKind::Gap, Some(raw.missing), text));
-                // Any of the missing samples may have been the largest.
+                // Any of the missing samples may be the largest.
                 thread.beyond = Beyond::Unknown { from_ns: 0 };
             }
             let faults = [

@@ -19,7 +19,7 @@ pub(super) fn of<'a>(value: &'a Value, key: &str) -> Vec<(u32, &'a Value)> {
     found
 }
 
-/// Key and samples; `None` for a malformed entry.
+/// Keys and sample counts; `None` for a malformed entry.
 fn bins_of(one: &Value) -> impl Iterator<Item = Option<(&str, u64)>> {
     let all = one.get("histogram").and_then(Value::as_object).into_iter().flatten();
     all.map(|(key, n)| Some((key.as_str(), n.as_u64().filter(|&n| n <= number::MOST_SAMPLES)?)))
@@ -59,8 +59,8 @@ fn stated(thread: &mut Thread, one: &Value, count: &str, unit_ns: u64) {
     thread.mean_ns = mean.map(|v| v * unit_ns as f64);
 }
 
-/// Threads of cyclictest and cyclicdeadline. There is no overflow field: cycles that are not in the bins are beyond the
-/// last one.
+/// Threads of cyclictest and cyclicdeadline. The format has no overflow field: cycles that are not in the bins are
+/// beyond the last one.
 pub(super) fn cyclic(
     number: u32,
     one: &Value,
@@ -78,7 +78,7 @@ pub(super) fn cyclic(
     let mut thread = Thread::new(number, samples, unit_ns);
     unreadable(&mut thread, bad);
     stated(&mut thread, one, "cycles", unit_ns);
-    // All bins up to the number given by -h follow, including empty ones. Without that number the samples are only
+    // With the number given by -h, all bins up to it are present, including empty ones. Without it the samples are only
     // known to lie beyond the last filled bin.
     let bins_end = command.bins().filter(|_| has_histogram).and_then(|n| number::scaled(n, unit_ns));
     thread.beyond = match thread.count {
@@ -97,7 +97,7 @@ pub(super) fn cyclic(
     thread
 }
 
-/// Threads of jitterdebugger: bins up to 1000, larger samples are dropped; every period runs.
+/// Threads of jitterdebugger. It has bins up to 1000, drops larger samples, and runs every period.
 pub(super) fn jitterdebugger(number: u32, one: &Value, unit_ns: u64, options: &Options) -> Thread {
     let (bins, bad) = whole_bins(one, unit_ns);
     let end = bins.range().map_or(0, |(_, last)| last.saturating_add(unit_ns));
@@ -113,9 +113,9 @@ pub(super) fn jitterdebugger(number: u32, one: &Value, unit_ns: u64, options: &O
     thread
 }
 
-/// Threads of oslat: bins are named by their upper edge; the last one also has everything beyond it.
+/// Threads of oslat. Bins are named by their upper edge, and the last one also contains all larger samples.
 pub(super) fn oslat(number: u32, one: &Value) -> Thread {
-    // With bins of fractions of a microsecond the extremes are in nanoseconds.
+    // If the bins have fractions of a microsecond, the extremes are in nanoseconds.
     let fine = bins_of(one).flatten().any(|(key, _)| key.contains('.'));
     let unit_ns = if fine { 1 } else { 1_000 };
     let (mut all, mut bad) = (Vec::new(), 0);
@@ -129,12 +129,12 @@ pub(super) fn oslat(number: u32, one: &Value) -> Thread {
     all.sort_unstable();
     let apart = all.windows(2).filter_map(|w| w.get(1)?.0.checked_sub(w.first()?.0)).filter(|&d| d > 0).min();
     let first = all.first().map(|b| b.0);
-    // The buckets begin at 0, so the first edge limits the width as well.
+    // The buckets begin at 0, so the first edge is an upper bound on the width as well.
     let width = apart.into_iter().chain(first).min().unwrap_or(1_000).max(1);
     let mut thread = Thread::new(number, Samples::Summary, width);
     unreadable(&mut thread, bad);
     stated(&mut thread, one, "count", unit_ns);
-    // The mean is in microseconds for all bins.
+    // The mean is in microseconds, whatever the bins.
     thread.mean_ns = one.get("avg").and_then(Value::as_f64).filter(|v| v.is_finite() && *v >= 0.0).map(|v| v * 1_000.0);
     let last = all.last().copied();
     if let Some((edge, n)) = last.filter(|&(edge, _)| thread.max_ns.is_some_and(|max| max > edge)) {

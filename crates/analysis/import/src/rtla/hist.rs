@@ -10,11 +10,11 @@ pub(super) struct Hist {
     noise: bool,
     unit: Option<Unit>,
     columns: Vec<Column>,
-    /// Greatest common divisor of all indices: the bucket size or a multiple of it.
+    /// Greatest common divisor of all indices, which is the bucket size or a multiple of it.
     divisor: u64,
     last: Option<u64>,
     filled: usize,
-    /// The table has ended; the block over all CPUs follows, or nothing.
+    /// True if the table has ended. The block over all CPUs may follow.
     over: bool,
     /// The largest figure of the block over all CPUs.
     all_max: Option<u64>,
@@ -34,14 +34,14 @@ struct Column {
     avg: Option<f64>,
 }
 
-/// `Index   IRQ-000   Thr-000`
+/// True for a header such as `Index   IRQ-000   Thr-000`.
 pub(super) fn is_header(line: &str) -> bool {
     let mut words = line.split_ascii_whitespace();
     let column = |word: &str| ["IRQ-", "Thr-", "Usr-", "CPU-"].iter().any(|kind| word.starts_with(kind));
     words.next() == Some("Index") && words.next().is_some_and(column)
 }
 
-/// Whole numbers only.
+/// True if the line consists of integers only.
 fn is_row(line: &str) -> bool {
     !line.is_empty() && line.split_ascii_whitespace().all(|word| number::whole(word).is_some())
 }
@@ -76,14 +76,14 @@ impl Hist {
         self.filled > MOST_BINS
     }
 
-    /// True for lines of the block over all CPUs: an index and one or two figures of each kind.
+    /// True for a line of the block over all CPUs: an index and one or two figures of each kind.
     fn of_all(&self, line: &str) -> bool {
         let kinds = self.columns.iter().map(|column| column.kind).collect::<std::collections::BTreeSet<_>>().len();
         let words = line.split_ascii_whitespace();
         is_header(line) || (is_row(line) && words.count() <= kinds + 1 && !line.starts_with("00000"))
     }
 
-    /// `None`: the line looks like figures but cannot be read.
+    /// Reads a line; `None` if it looks like figures but cannot be read.
     pub fn line(&mut self, line: &str) -> Option<Taken> {
         if let Some(unit) = line.strip_prefix("# Time unit is ") {
             self.unit = if unit.contains("nano") { Some(Unit::Nanos) } else { Some(Unit::Micros) };
@@ -169,7 +169,7 @@ impl Hist {
     fn summary(&mut self, at: usize, rest: &str) -> Option<()> {
         self.summary += 1;
         let words: Vec<&str> = rest.split_ascii_whitespace().collect();
-        // Without samples it prints a single 0.
+        // If there are no samples, a single 0 is printed.
         if words.len() != self.columns.len() {
             return (words == ["0"]).then_some(());
         }
@@ -205,15 +205,15 @@ impl Hist {
             bins.add(scaled(index).unwrap_or(number::LARGEST_NS), samples);
         }
         let over = column.over;
-        // If only the first bucket is filled, its width is unknown but at most the largest sample plus one.
+        // If only the first bucket is filled, its width is unknown, but at most the largest sample plus one.
         let width = match self.divisor {
             0 => column.max.filter(|_| over == Some(0)).map_or(1, |max| max.saturating_add(1)),
             width => width,
         };
         let mut thread = Thread::new(column.cpu, Samples::Bins(bins), scaled(width).unwrap_or(unit_ns));
         thread.cpu = Some(column.cpu);
-        // Empty rows are omitted and the bucket size is not printed: the samples are only known to lie beyond the last
-        // row.
+        // Empty rows are omitted and the bucket size is not printed, so the samples are only known to lie beyond the
+        // last row.
         let from_ns = scaled(self.last.map_or(0, |last| last.saturating_add(1))).unwrap_or(number::LARGEST_NS);
         thread.beyond = match over {
             Some(0) => Beyond::None,

@@ -1,4 +1,4 @@
-//! `rtla timerlat top`: count and extremes; `rtla osnoise top` and `rtla hwnoise`: shares and counts.
+//! `rtla timerlat top` (count and extremes), `rtla osnoise top` and `rtla hwnoise` (shares and counts).
 
 use super::Kind;
 use crate::Options;
@@ -13,7 +13,7 @@ pub(super) struct Timerlat {
     rows: Vec<Row>,
     done: bool,
     unit_ns: Option<u64>,
-    /// Number of latency kinds that the header announces.
+    /// Number of latency kinds announced in the header.
     kinds: usize,
     /// The row over all CPUs.
     all: Option<Row>,
@@ -26,7 +26,7 @@ struct Row {
     parts: Vec<Option<[u64; 3]>>,
 }
 
-/// Seconds of `0 00:00:04`.
+/// Parses a duration such as `0 00:00:04`, in seconds.
 fn seconds(text: &str) -> Option<u64> {
     let mut words = text.split_ascii_whitespace();
     let days = number::whole(words.next()?)?;
@@ -37,7 +37,7 @@ fn seconds(text: &str) -> Option<u64> {
 }
 
 impl Timerlat {
-    /// True if the screen shows the same run as `before` at a later time: the same CPUs, with counts and extremes that
+    /// True if the screen shows the same run as `before` at a later time: it has the same CPUs, and counts and extremes
     /// do not decrease.
     pub fn continues(&self, before: &Timerlat) -> bool {
         let goes_on = |old: &Row| {
@@ -52,7 +52,7 @@ impl Timerlat {
             && (before.rows.is_empty() || self.rows.iter().all(known))
     }
 
-    /// `None`: the line looks like figures but cannot be read.
+    /// Reads a line; `None` if it looks like figures but cannot be read.
     pub fn line(&mut self, line: &str) -> Option<Taken> {
         let own = line.starts_with("---------------|")
             || (line.starts_with("CPU") && line.contains('|'))
@@ -96,7 +96,7 @@ impl Timerlat {
         Some(Taken::Yes)
     }
 
-    /// ` #240010 | …` after `ALL`; some versions print the letter `e` for an unknown count.
+    /// Parses ` #240010 | …` after `ALL`. Some versions print the letter `e` for an unknown count.
     fn all_row(&self, rest: &str) -> Option<Row> {
         let mut parts = rest.split('|');
         let count = parts.next()?.split(['#', ' ']).find_map(number::samples)?;
@@ -108,7 +108,7 @@ impl Timerlat {
         Some(Row { cpu: 0, count, parts: parts.take(3).map(figures).collect() })
     }
 
-    /// True if the row over all CPUs has a larger count or a later time than the rows.
+    /// True if the row over all CPUs has a larger count or a later time than the other rows.
     fn contradicts(&self, at: usize) -> bool {
         let Some(all) = &self.all else { return false };
         let counted = self.rows.iter().fold(0u64, |sum, row| sum.saturating_add(row.count));
@@ -142,7 +142,7 @@ impl Timerlat {
         thread.mean_ns = scaled(avg).map(|ns| ns as f64);
         thread.period_ns = options.period.map(|p| p.0);
         if at > 0 {
-            let text = "the number of samples is that of the timer's interrupts; the thread can have had fewer";
+            let text = "the number of samples is that of the timer interrupts; the thread may have fewer";
             thread.lost.push(Loss::reported(LostKind::Other, None, text));
         }
         Some(thread)
@@ -157,7 +157,7 @@ fn wider(new: Option<[u64; 3]>, old: Option<[u64; 3]>) -> bool {
     }
 }
 
-/// `cur min avg max`, or dashes without samples.
+/// Parses `cur min avg max`, or dashes if there are no samples.
 fn part(text: &str) -> Option<Option<[u64; 3]>> {
     let words: Vec<&str> = text.split_ascii_whitespace().collect();
     let [_, rest @ ..] = words.as_slice() else { return None };
@@ -176,7 +176,7 @@ pub(super) struct Noise {
     done: bool,
 }
 
-/// Column header, meaning, unit.
+/// Column header, meaning and unit.
 const COLUMNS: [(&str, &str, &str); 9] = [
     ("Runtime", "observed time", "µs"),
     ("Noise", "noise in that time", "µs"),
@@ -194,7 +194,8 @@ impl Noise {
         Noise { of, seconds: 0, columns: Vec::new(), rows: Vec::new(), done: false }
     }
 
-    /// True if the screen shows the same run as `before` at a later time: the same CPUs, with no less time.
+    /// True if the screen shows the same run as `before` at a later time: it has the same CPUs, and the observed time
+    /// does not decrease.
     pub fn continues(&self, before: &Noise) -> bool {
         let figure = |row: &(u32, Vec<f64>), name: &str| {
             let at = self.columns.iter().position(|(_, column)| column == &name);
@@ -209,14 +210,14 @@ impl Noise {
         same && self.seconds >= before.seconds && before.rows.iter().all(grows)
     }
 
-    /// `None`: the line looks like figures but cannot be read.
+    /// Reads a line; `None` if it looks like figures but cannot be read.
     pub fn line(&mut self, line: &str) -> Option<Taken> {
         if let Some(rest) = line.strip_prefix("duration:") {
             self.seconds = rest.split_once('|').and_then(|(d, _)| seconds(d)).unwrap_or(0);
             return Some(Taken::Yes);
         }
         if line.starts_with("CPU Period") {
-            // In the order of the header; threads are last.
+            // Sources in the order of the header, threads last.
             self.columns =
                 COLUMNS.iter().filter(|(key, ..)| line.contains(key)).map(|(_, name, unit)| (*name, *unit)).collect();
             if line.contains("Thread") {

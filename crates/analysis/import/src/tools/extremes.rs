@@ -1,11 +1,11 @@
-//! Threads of which only number, extremes and mean are known; numbers in JSON and in text with units.
+//! Threads for which only number, extremes and mean are known, and numbers in JSON and in text with units.
 
 use crate::block::{Beyond, Loss, Samples, Skips, Thread};
 use crate::number::{LARGEST_NS, MOST_SAMPLES};
 use punctual_model::LostKind;
 use serde_json::Value;
 
-/// Number, extremes and mean as stated by the tool; `None` if missing.
+/// Number, extremes and mean as stated by the tool; `None` if not stated.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Stated {
     pub count: Option<u64>,
@@ -15,10 +15,9 @@ pub(crate) struct Stated {
 }
 
 impl Stated {
-    /// A thread without periods. `width_ns` is the resolution of the values.
+    /// Creates a thread without periods. `width_ns` is the resolution of the values.
     ///
-    /// A missing maximum, and extremes and a mean that contradict each other, are problems. Without samples there are
-    /// no figures.
+    /// A missing maximum, and contradictory extremes and mean, are problems. Without samples there are no figures.
     pub fn thread(self, number: u32, width_ns: u64) -> Thread {
         let mut thread = Thread::new(number, Samples::Summary, width_ns);
         thread.skips = Skips::NoPeriods;
@@ -43,13 +42,13 @@ impl Stated {
         let below = self.mean_ns.zip(self.min_ns).is_some_and(|(mean, min)| mean + slack < min as f64);
         let above = self.mean_ns.zip(self.max_ns).is_some_and(|(mean, max)| mean > max as f64 + slack);
         if below || above {
-            problem(LostKind::Disagreement, "the mean latency lies outside the smallest and the largest");
+            problem(LostKind::Disagreement, "the mean latency is not between the smallest and the largest");
         }
         thread
     }
 }
 
-/// `2134`, `2134.0` and `2134.5` in ns; `None` if negative, too large or not a number.
+/// Parses `2134`, `2134.0` and `2134.5` to ns; `None` if negative, too large or not a number.
 pub(crate) fn ns_of(value: Option<&Value>, unit_ns: f64) -> Option<u64> {
     value.and_then(Value::as_f64).and_then(|v| ns(v, unit_ns))
 }
@@ -59,7 +58,7 @@ pub(crate) fn ns(value: f64, unit_ns: f64) -> Option<u64> {
     (value >= 0.0 && ns.is_finite() && ns <= LARGEST_NS as f64).then_some(ns as u64)
 }
 
-/// A whole number of samples, possibly written as `964.0`.
+/// Parses an integer number of samples, which may be written as `964.0`.
 pub(crate) fn count_of(value: Option<&Value>) -> Option<u64> {
     let value = value?;
     let whole = |v: f64| (v >= 0.0 && v.fract() == 0.0 && v < 9e15).then_some(v as u64);
@@ -70,7 +69,7 @@ pub(crate) fn cpu_of(value: Option<&Value>) -> Option<u32> {
     value.and_then(Value::as_u64).and_then(|cpu| u32::try_from(cpu).ok()).filter(|&cpu| cpu < 8_192)
 }
 
-/// Text for display, of bounded length.
+/// Text for display, of limited length.
 pub(crate) fn clean(text: &str, most: usize) -> String {
     text.chars().filter(|c| !c.is_control()).take(most).collect::<String>().trim().to_owned()
 }

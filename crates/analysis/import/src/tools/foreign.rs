@@ -1,4 +1,4 @@
-//! Readers must not take lines of another tool's results.
+//! Tests that readers do not accept lines of another tool's results.
 
 use super::{Line, Reader, Taken, pairs, perf_sched, performance_test, rteval, signaltest, sysjitter};
 use crate::Options;

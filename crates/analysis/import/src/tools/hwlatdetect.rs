@@ -27,23 +27,23 @@ struct Run {
     threshold_us: Option<u64>,
     window_us: Option<u64>,
     width_us: Option<u64>,
-    /// `Output File:` is not `None`.
+    /// True if `Output File:` is not `None`.
     to_file: bool,
-    /// `Max Latency`; 0 means below the threshold.
+    /// Value of `Max Latency`; 0 means below the threshold.
     max_us: Option<u64>,
     recorded: Option<u64>,
     exceeding: Option<u64>,
     smis: Option<u64>,
-    /// Number of repeated lines of the summary.
+    /// Number of repeated lines in the summary.
     twice: u64,
-    /// The preceding sample, as text.
+    /// Text of the preceding sample.
     last: Option<String>,
     repeated: u64,
-    /// By CPU; `None` if it is not stated.
+    /// Samples by CPU; `None` if the CPU is not stated.
     samples: BTreeMap<Option<u32>, Histogram>,
     listed: u64,
     largest_us: Option<u64>,
-    /// Sum of `count:` of all samples.
+    /// Sum of `count:` over all samples.
     hits: u64,
     unreadable: u64,
     interrupted: bool,
@@ -83,7 +83,7 @@ impl super::Reader for Reader {
         match &mut self.run {
             Some(run) => run.line(text),
             None if text.starts_with("Max Latency:") => {
-                // Pasted without its parameters.
+                // The text was pasted without its parameters.
                 let mut run = Run { line: line.number, before: line.before.map(str::to_owned), ..Run::default() };
                 let taken = run.line(text);
                 if taken == Taken::Yes {
@@ -97,7 +97,7 @@ impl super::Reader for Reader {
 
     fn finish(mut self: Box<Self>, _: &Options) -> Option<Found> {
         self.finish_run();
-        // Parameters or the maximum alone could come from another program.
+        // Parameters or the maximum alone could be from another program.
         let all = std::mem::take(&mut self.done);
         let has_figures = |r: &Run| r.recorded.is_some() || r.listed > 0 || r.max_us.is_some() && r.seconds.is_some();
         let (done, torn): (Vec<Run>, Vec<Run>) = all.into_iter().partition(has_figures);
@@ -123,16 +123,17 @@ impl super::Reader for Reader {
     }
 }
 
-/// `10us`
+/// Parses a value such as `10us`.
 fn us(text: &str) -> Option<u64> {
     number::whole(text.trim().strip_suffix("us")?).filter(|&us| number::scaled(us, 1_000).is_some())
 }
 
-/// `ts: 1700000000.123456789, inner:13, outer:0, cpu:2`, in newer versions with `delta:` and `count:`.
+/// Parses a sample such as `ts: 1700000000.123456789, inner:13, outer:0, cpu:2`, in newer versions with `delta:` and
+/// `count:`.
 fn tracer_sample(text: &str) -> Option<Sample> {
     let mut sample = Sample { us: 0, cpu: None, count: 1 };
     let (mut inner, mut outer) = (false, false);
-    // The time may be formatted with commas.
+    // The time may contain commas.
     for part in text.strip_prefix("ts: ")?.split(", ").skip(1).take(64) {
         let Some((key, value)) = part.split_once(':') else { continue };
         match key.trim() {
@@ -152,7 +153,7 @@ fn tracer_sample(text: &str) -> Option<Sample> {
     (inner && outer).then_some(sample)
 }
 
-/// The kernel module's `0001234567.0000000890\t15`, in newer versions with the outer gap.
+/// Parses a sample of the kernel module, such as `0001234567.0000000890\t15`, in newer versions with the outer gap.
 fn module_sample(text: &str) -> Option<Sample> {
     let mut words = text.split('\t');
     let (seconds, part) = words.next()?.trim().split_once('.')?;
@@ -246,7 +247,7 @@ impl Run {
             self.unreadable = self.unreadable.saturating_add(1);
             return Taken::Unreadable;
         }
-        // Each sample has its own time.
+        // Every sample has a different time.
         self.repeated = self.repeated.saturating_add(u64::from(self.last.as_deref() == Some(text)));
         self.last = Some(text.chars().take(200).collect());
         let ns = number::scaled(sample.us, 1_000).unwrap_or(number::LARGEST_NS);
@@ -282,7 +283,7 @@ impl Run {
             (thread.beyond, thread.max_ns, thread.count) = (beyond, max_ns, self.exceeding.max(self.recorded));
             threads.push(thread);
         } else {
-            // Gaps that are not listed can be on any CPU: then there is one result for all CPUs.
+            // Gaps that are not listed can be on any CPU. In that case there is one result for all CPUs.
             let all = self.samples.keys().all(Option::is_some) && unlisted == 0;
             let mut together = Histogram::new();
             for (cpu, histogram) in self.samples {
@@ -333,7 +334,7 @@ impl Run {
             problem(LostKind::Disagreement, Some(self.repeated), "samples appear twice".into());
         }
         if self.listed != recorded && (self.listed > 0 || !self.to_file) {
-            let text = format!("{recorded} samples are stated, {} are listed", self.listed);
+            let text = format!("{recorded} samples are stated, but {} are listed", self.listed);
             let kind = if self.listed < recorded { LostKind::Truncated } else { LostKind::Disagreement };
             problem(kind, None, text);
         }
@@ -342,7 +343,7 @@ impl Run {
             problem(LostKind::Disagreement, None, "number and largest of the samples contradict each other".into());
         }
         if self.hits > self.listed && self.hits != exceeding {
-            let text = format!("{exceeding} gaps are stated, the samples count {}", self.hits);
+            let text = format!("{exceeding} gaps are stated, but the samples count {}", self.hits);
             problem(LostKind::Disagreement, None, text);
         }
         // The module also counts samples that it could not store.
@@ -353,7 +354,7 @@ impl Run {
             problem(
                 LostKind::Disagreement,
                 None,
-                format!("the largest gap is stated as {max} µs, the largest listed is {largest} µs"),
+                format!("the largest gap is stated as {max} µs, but the largest listed is {largest} µs"),
             );
         }
         if max > 0 && self.threshold_us.is_some_and(|threshold| max < threshold) {

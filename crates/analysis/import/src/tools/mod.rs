@@ -1,5 +1,5 @@
-//! Readers for the text of one tool each. All readers are offered each line that none has taken yet, so a text may
-//! contain results of several tools, with anything between them.
+//! Readers for the text of one tool each. Each line is offered to all readers until one accepts it, so a text may
+//! contain results of several tools, with any text between them.
 
 mod extremes;
 #[cfg(test)]
@@ -23,51 +23,54 @@ use crate::block::Found;
 use crate::{Format, Options, cyclictest, json, nqueens, rtla};
 use serde_json::Value;
 
-/// A cleaned line: without escapes, quoting, markup and log prefixes; keeps leading but not trailing white space.
+/// A cleaned line, without escapes, quoting, markup and log prefixes. Leading white space is kept, trailing white space
+/// is removed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Line<'a> {
     pub text: &'a str,
-    /// Line number, from 1.
+    /// Line number, counted from 1.
     pub number: u64,
-    /// The last text before it that no reader took, which names a run.
+    /// The last preceding text that no reader accepted, which names a run.
     pub before: Option<&'a str>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Taken {
-    /// Not a line of this reader.
+    /// The line does not belong to this reader.
     No,
-    /// A header, a comment or figures of this reader's tool.
+    /// The line is a header, a comment or figures of this reader's tool.
     Yes,
-    /// A line of this reader with unreadable figures: a problem, which the reader stores and reports in `finish`.
+    /// The line belongs to this reader but has unreadable figures. This is a problem, which the reader reports in
+    /// `finish`.
     Unreadable,
 }
 
-/// Reads one tool's text in bounded memory.
+/// Reads the text of one tool in bounded memory.
 ///
-/// A line is taken only on evidence: its shape together with what came before. A new run begins where the program was
-/// restarted (its header again, decreasing counters, another thread); each run is a [`crate::block::Block`] with its
-/// line and the text before it.
+/// A line is accepted only on evidence: its format together with the preceding lines. A new run begins where the
+/// program was restarted (its header is repeated, counters decrease, or a thread differs). Each run is a
+/// [`crate::block::Block`] with its line and the preceding text.
 pub(crate) trait Reader {
     fn line(&mut self, line: &Line) -> Taken;
 
-    /// Takes whole lines at the beginning of `bytes` whose form is beyond doubt, without examining each as text: for
-    /// logs of gigabytes. Returns the number of bytes and lines.
+    /// Consumes whole lines at the beginning of `bytes` whose format is unambiguous, without examining each as text,
+    /// for logs of gigabytes. Returns the number of bytes and lines.
     fn many(&mut self, _bytes: &[u8]) -> (usize, u64) {
         (0, 0)
     }
 
-    /// `None` if there are no figures.
+    /// Returns the results; `None` if there are no figures.
     fn finish(self: Box<Self>, options: &Options) -> Option<Found>;
 }
 
 /// Reads a JSON document; `None` if it belongs to another tool.
 pub(crate) type JsonReader = fn(&Value, &Options) -> Option<Found>;
 
-/// Readers of JSON documents of one tool each; those of rt-tests and jitterdebugger follow them ([`crate::json`]).
+/// Readers of JSON documents of one tool each. Those of rt-tests and jitterdebugger are tried after them
+/// ([`crate::json`]).
 pub(crate) const JSON: &[JsonReader] = &[rttests_json::read, performance_test::json];
 
-/// The readers that the format allows, in the order in which a line is offered to them.
+/// The readers for the given format, in the order in which a line is offered to them.
 pub(crate) fn all(options: &Options) -> Vec<Box<dyn Reader>> {
     let wants = |format: Format| options.format.is_none_or(|wanted| wanted == format);
     let mut all: Vec<Box<dyn Reader>> = Vec::new();

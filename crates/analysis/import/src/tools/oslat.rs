@@ -1,8 +1,8 @@
-//! oslat of rt-tests (src/oslat/oslat.c): a column for each CPU, a row for each bucket, then extremes, mean and
+//! oslat of rt-tests (src/oslat/oslat.c): a column for each CPU, a row for each bucket, followed by extremes, mean and
 //! duration.
 //!
-//! A bucket is named by its upper edge, and the last one also holds everything beyond it. The latencies of a bucket
-//! depend on the version, which [`Layout`] distinguishes.
+//! A bucket is named by its upper edge, and the last one also contains all larger samples. The range of a bucket
+//! depends on the version, which [`Layout`] distinguishes.
 
 mod table;
 
@@ -28,7 +28,7 @@ const STEPS: [&str; 3] = ["Pre-heat for 1 seconds...", "Test starts...", "Test c
 #[derive(Default)]
 pub(crate) struct Reader {
     version: Option<String>,
-    /// The header of a run whose table has not begun.
+    /// Header of a run whose table has not begun.
     head: Option<Head>,
     table: Option<Table>,
     done: Vec<Table>,
@@ -53,21 +53,21 @@ struct Table {
     version: Option<String>,
     cpus: Vec<u32>,
     frequency: bool,
-    /// Edge that names the bucket, ns, and samples; in file order.
+    /// Buckets by CPU: the edge that names the bucket (ns) and the number of samples, in the order of the file.
     columns: Vec<Bins>,
     /// Edge of the last row.
     last: Option<u64>,
-    /// Samples in the row marked as holding the overflows.
+    /// Samples in the row that is marked as containing the overflows.
     overflow: Option<Vec<u64>>,
     width: Option<u64>,
-    /// Empty rows were omitted before the next one.
+    /// True if empty rows were omitted before the next one.
     omitted: bool,
-    /// Edge of the first row, and whether rows were omitted before it.
+    /// Edge of the first row, and whether rows before it were omitted.
     first: Option<(u64, bool)>,
     fine: bool,
     summary: [Vec<Option<f64>>; 5],
     seen: [u64; 5],
-    /// Rows that repeat, decrease, are missing, or have too few or too many columns.
+    /// Number of rows that repeat or decrease.
     back: u64,
     missing: u64,
     ragged: u64,
@@ -81,7 +81,7 @@ impl Reader {
     fn finish_run(&mut self) {
         let Some(table) = self.table.take() else { return };
         if table.columns.iter().all(|c| c.count == 0) && table.last.is_none() {
-            // A line that only looked like the beginning of a table.
+            // The line only looked like the beginning of a table.
             if table.frequency {
                 self.tear(table.head.line);
             }
@@ -99,7 +99,7 @@ impl Reader {
         self.torn = Some((first, runs.saturating_add(1)));
     }
 
-    /// A run begins.
+    /// Begins a run.
     fn begin(&mut self, line: &Line) {
         self.finish_run();
         if let Some(head) = self.head.take() {
@@ -116,7 +116,7 @@ impl Reader {
         }
         if let Some(seconds) = text.strip_prefix("Total runtime:").and_then(|t| t.trim().strip_suffix(" seconds")) {
             number::whole(seconds)?;
-            // The version must be on the line before it.
+            // The version must be on the preceding line.
             if self.head.as_ref().is_none_or(|h| h.line.checked_add(1) != Some(line.number)) {
                 self.begin(line);
             }
@@ -141,7 +141,7 @@ impl Reader {
         Some(Taken::Yes)
     }
 
-    /// `Core: 0 1 2`
+    /// Parses a line such as `Core: 0 1 2`.
     fn cores(&mut self, text: &str, line: &Line) -> Option<Taken> {
         let rest = text.strip_prefix("Core:")?;
         let cpus: Vec<u32> = rest
@@ -203,13 +203,13 @@ impl super::Reader for Reader {
     }
 }
 
-/// Values of a row, without its unit.
+/// Values of a row without its unit.
 fn words<'a>(rest: &'a str, unit: &str) -> impl Iterator<Item = &'a str> {
     let rest = rest.trim();
     rest.strip_suffix(unit).unwrap_or(rest).split_ascii_whitespace().take(MOST_THREADS as usize + 1)
 }
 
-/// Microseconds with up to three decimal places, exact.
+/// Parses microseconds with up to three decimal places, exactly.
 fn micros(text: &str) -> Option<u64> {
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
     let part = match part.len() {
@@ -222,9 +222,9 @@ fn micros(text: &str) -> Option<u64> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Layout {
-    /// Latencies of at most `e`, rounded up (before 2.5).
+    /// A bucket `e` contains latencies of at most `e`, rounded up (before 2.5).
     Named,
-    /// Latencies of less than `e`, rounded up to whole units (2.5 to 2.8).
+    /// A bucket `e` contains latencies below `e`, rounded up to whole units (2.5 to 2.8).
     Shifted,
     /// As [`Layout::Shifted`], but rounded up or down.
     Unknown,

@@ -1,12 +1,13 @@
-//! Text of pmqtest, ptsematest, svsematest and sigwaittest of rt-tests: a line for each pair of threads, then a line
-//! with the measurement of each pair's receiver, redrawn in place. In a log the last screen of a run counts.
+//! Text of pmqtest, ptsematest, svsematest and sigwaittest of rt-tests: a line for each pair of threads, followed by a
+//! line with the measurement of each pair's receiver, redrawn in place. In a log the last screen of a run is used.
 //!
 //! ```text
 //! #0: ID1234, P80, CPU0, I1000; #1: ID1235, P80, CPU0, TO 0, Cycles 964
 //! #1 -> #0, Min    3, Cur    5, Avg    6, Max   67
 //! ```
 //!
-//! Format: `main` or `print_stat` of each program, rt-tests 0.70 to 2.10; only pmqtest has `TO`. Microseconds.
+//! Format: `main` or `print_stat` of each program, rt-tests 0.70 to 2.10. Only pmqtest has `TO`. Values are in
+//! microseconds.
 
 use super::extremes::Stated;
 use super::rttests_json::{OF_SECONDS, OF_SENDER, fifo, pair_label};
@@ -25,7 +26,7 @@ pub(crate) struct Reader {
     runs: Vec<Run>,
     /// Number of runs beyond the maximum.
     further: u64,
-    /// Program of the run that follows.
+    /// Program of the next run.
     program: Option<&'static str>,
     command: Vec<String>,
     unreadable: u64,
@@ -42,7 +43,7 @@ struct Run {
     size: Option<u32>,
     measured: bool,
     next: u32,
-    /// Lines that are out of order, duplicated or missing, and figures that decreased.
+    /// Number of lines that are out of order, duplicated or missing, and of figures that decreased.
     broken: u64,
     timeouts: bool,
 }
@@ -175,7 +176,7 @@ impl Run {
         self.broken = self.broken.saturating_add(u64::from(broken));
     }
 
-    /// Takes a line of a pair. A screen lists all pairs in order, then all of their receivers.
+    /// Reads the line of a pair. A screen lists all pairs in order, followed by all of their receivers.
     fn pair(&mut self, number: u32, pair: Pair) {
         if self.measured {
             self.broke(self.size != Some(self.next));
@@ -224,7 +225,7 @@ impl Run {
             lose(Loss::problem(LostKind::Disagreement, Some(self.broken), text));
         }
         if !self.measured || self.size != Some(self.next) {
-            lose(Loss::problem(LostKind::Truncated, None, "the last figures of the run are cut off"));
+            lose(Loss::problem(LostKind::Truncated, None, "the last figures of the run are truncated"));
         }
         block.threads = self.rows.into_iter().map(|(number, row)| row.thread(number)).collect();
         block
@@ -261,13 +262,13 @@ impl Row {
     }
 }
 
-/// `#0: ID`
+/// True for a line that begins like `#0: ID`.
 fn looks_like_pair(text: &str) -> bool {
     let mut scan = Scan(text);
     scan.skip("#").is_some() && scan.whole().is_some() && scan.0.starts_with(": ID")
 }
 
-/// Pair n consists of receiver 2n and sender 2n + 1.
+/// Parses a pair. Pair n consists of receiver 2n and sender 2n + 1.
 fn pair(text: &str) -> Option<(u32, Pair)> {
     let mut scan = Scan(text);
     scan.skip("#")?;
@@ -304,7 +305,7 @@ fn of_pair(sender: u64, receiver: u64) -> Option<u32> {
     u32::try_from(receiver / 2).ok().filter(|&n| fits && n < MOST_THREADS)
 }
 
-/// `#1 -> #0`
+/// Parses the beginning of a line such as `#1 -> #0`.
 fn receiver(text: &str) -> Option<u32> {
     let mut scan = Scan(text);
     scan.skip("#")?;
@@ -314,12 +315,12 @@ fn receiver(text: &str) -> Option<u32> {
     of_pair(sender, receiver).filter(|_| scan.0.starts_with([',', ' ']))
 }
 
-/// `#1 -> #0, Min    3, Cur    5, Avg    6, Max   67`
+/// Parses a line such as `#1 -> #0, Min    3, Cur    5, Avg    6, Max   67`.
 fn measured(text: &str) -> Option<Measured> {
     let mut fields = text.split(", ").skip(1);
     let mut get = |key: &str| fields.next()?.strip_prefix(key)?.strip_prefix(' ');
     let texts = [get("Min")?, get("Cur")?, get("Avg")?, get("Max")?];
-    // All are padded to four characters: a shorter last one is cut off.
+    // All values are padded to four characters, so a shorter last one is truncated.
     let [min, now, mean, max] = texts;
     if fields.next().is_some() || max.len() < 4 && [min, now, mean].iter().all(|t| t.len() >= 4) {
         return None;
@@ -373,9 +374,9 @@ mod tests {
         assert_eq!(maxima, [(Some(9_200_000), Some("first")), (Some(40_000), Some("idle, loaded"))]);
         assert_eq!(problems(&all), 0);
         assert_eq!(all.tool.as_deref(), Some("rt-tests"));
-        // The same ID with fewer cycles.
+        // The same ID occurs with fewer cycles.
         assert_eq!(found(&format!("{}{}", line(50, 10, 9_200), line(50, 9, 9))).blocks.len(), 2);
-        // A maximum is kept even if it decreases later.
+        // A maximum is kept even if a later one is smaller.
         let back = found(&format!("{}{}", line(50, 10, 9_200), line(50, 11, 9)));
         assert_eq!((back.blocks[0].threads[0].max_ns, problems(&back)), (Some(9_200_000), 1));
         let named = found(&format!("$ sudo sigwaittest -p 80\n{}", line(7, 9, 9)));

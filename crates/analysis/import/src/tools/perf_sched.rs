@@ -1,8 +1,8 @@
-//! The table of `perf sched latency`: a row for each task.
+//! The table of `perf sched latency`, with a row for each task.
 //!
-//! Format: `output_lat_thread` and `perf_sched__lat` of tools/perf/builtin-sched.c. `Average delay ms` and one `max at:`
-//! until Linux 5.10, then `Avg delay ms`, `max start:` and `max end:`; `Count` for `Switches` since 6.6. Milliseconds
-//! with three decimals.
+//! Format: `output_lat_thread` and `perf_sched__lat` of tools/perf/builtin-sched.c. Until Linux 5.10 it has `Average
+//! delay ms` and one `max at:`, later `Avg delay ms`, `max start:` and `max end:`. Since 6.6 `Count` replaces
+//! `Switches`. Values are in milliseconds with three decimals.
 
 use super::extremes::{Stated, clean, ns};
 use super::{Line, Taken};
@@ -11,7 +11,7 @@ use crate::{Options, number};
 use punctual_model::LostKind;
 
 const MOST_TABLES: usize = 64;
-/// Maximum number of tasks whose names are noted.
+/// Maximum number of tasks whose names are reported.
 const MOST_NAMES: usize = 200;
 
 #[derive(Default)]
@@ -143,7 +143,7 @@ impl super::Reader for Reader {
 }
 
 impl Table {
-    /// Threads are numbered; their names are in a note.
+    /// Names of the threads, for a note, because threads are identified by number.
     fn names(&self, several: bool) -> String {
         let names: Vec<String> =
             self.rows.iter().take(MOST_NAMES).enumerate().map(|(n, row)| format!("{n} {}", row.task)).collect();
@@ -175,7 +175,7 @@ impl Table {
             Some((runtime_ms, count)) if self.dropped == 0 => {
                 let sum = self.rows.iter().try_fold(0_u64, |sum, row| sum.checked_add(row.count));
                 let runtime: f64 = self.rows.iter().map(|row| row.runtime_ms).sum();
-                // Each is rounded to a thousandth.
+                // Each figure is rounded to a thousandth.
                 let slack = 0.000_51 * (self.rows.len() as f64 + 1.0);
                 if sum != Some(count) || (runtime - runtime_ms).abs() > slack {
                     let stated = sum.unwrap_or(u64::MAX);
@@ -195,7 +195,7 @@ impl Table {
                 mean_ns: Some(row.mean_ms * 1e6),
             };
             let mut thread = stated.thread(number as u32, 1_000);
-            // `(5)` is the number of tasks with that name.
+            // `(5)` after a name is the number of tasks with that name.
             thread.tid = row.task.rsplit_once(':').and_then(|(_, tid)| tid.parse().ok()).filter(|&tid: &i32| tid > 0);
             block.threads.push(thread);
         }
@@ -216,7 +216,8 @@ fn is_header(text: &str) -> bool {
         && matches!(fields.next(), Some("Max delay ms" | "Maximum delay ms"))
 }
 
-/// `name:12 |  1.250 ms |  14 | avg:  0.013 ms | max:  0.881 ms | max start:  5210.440121 s | max end:  5210.441002 s`
+/// Parses a row such as `name:12 |  1.250 ms |  14 | avg:  0.013 ms | max:  0.881 ms | max start:  5210.440121 s | max
+/// end:  5210.441002 s`.
 fn row(text: &str) -> Option<Row> {
     let mut fields = text.rsplit('|').map(str::trim).collect::<Vec<_>>().into_iter().rev();
     let many = fields.len();
@@ -244,11 +245,11 @@ fn total(rest: &str) -> Option<(f64, u64)> {
     let mut fields = rest.split('|').map(str::trim).skip(1);
     let runtime = number::decimal(fields.next()?.strip_suffix("ms")?)?;
     let count = number::samples(fields.next()?)?;
-    // The bar after it: without it the number may be cut off.
+    // Without the bar after it, the number may be truncated.
     fields.next().map(|_| (runtime, count))
 }
 
-/// `INFO: 0.120% lost events (5 out of 4166, in 1 chunks)`
+/// Parses a line such as `INFO: 0.120% lost events (5 out of 4166, in 1 chunks)`.
 fn info(text: &str) -> Option<Loss> {
     let (_, rest) = text.strip_prefix("INFO: ")?.split_once("% ")?;
     let (what, rest) = rest.split_once(" (")?;

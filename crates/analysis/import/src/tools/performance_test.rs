@@ -1,5 +1,5 @@
-//! Logs of performance_test (Apex.AI, ROS 2): a row per second with number, loss and extremes of message latencies, as
-//! CSV or JSON.
+//! Logs of performance_test (Apex.AI, ROS 2): one row per second with number, loss and extremes of message latencies,
+//! as CSV or JSON.
 //!
 //! Formats: `AnalysisResult::csv_header` and `to_csv_string` (2018 to 2.x; milliseconds with four significant digits),
 //! and `JsonLogger::log` (since 1.2; seconds). Without messages, the extremes are infinite in CSV and 0 in JSON.
@@ -39,13 +39,13 @@ const FACTS: [&str; 20] = [
 /// One second of a run.
 #[derive(Clone, Copy, Debug)]
 struct Row {
-    /// Seconds since the beginning of the run.
+    /// Seconds since the start of the run.
     at: f64,
     /// Seconds that this row covers.
     lasts: f64,
     received: u64,
     lost: u64,
-    /// Number of latencies, if it is stated besides that of the messages.
+    /// Number of latencies, if it is stated in addition to that of the messages.
     latencies: Option<u64>,
     min_ns: Option<u64>,
     max_ns: Option<u64>,
@@ -65,10 +65,9 @@ struct Run {
     width_ns: u64,
     round_trip: bool,
     most_seconds: Option<f64>,
-    /// Seconds without rows at the beginning.
+    /// Number of seconds without rows at the beginning.
     ignored: Option<f64>,
-    /// Numbers of rows that are duplicated or out of order; rows that are missing; rows without a maximum; rows whose
-    /// number of latencies differs from that of the messages.
+    /// Number of rows that are duplicated or out of order.
     back: u64,
     gaps: u64,
     without: u64,
@@ -80,7 +79,7 @@ impl Run {
         let since = row.at - self.at;
         if self.rows > 0 {
             self.back = self.back.saturating_add(u64::from(since <= 0.0));
-            // A row follows the previous one by its duration and the time to write it.
+            // A row follows the previous one after its duration plus the time to write it.
             let gap = row.lasts > 0.0 && since > row.lasts * 1.5;
             self.gaps = self.gaps.saturating_add(u64::from(gap));
         } else if self.ignored.is_some_and(|ignored| row.at > ignored + row.lasts * 2.5) {
@@ -136,7 +135,7 @@ pub(crate) struct Reader {
     tables: Vec<Table>,
     /// Number of runs beyond the maximum.
     further: u64,
-    /// Facts about the run that follows.
+    /// Facts about the next run.
     next: Next,
     version: Option<String>,
     unreadable: u64,
@@ -256,7 +255,7 @@ impl super::Reader for Reader {
     }
 }
 
-/// `T_experiment,<TAB>T_loop,<TAB>received,…`
+/// Parses a header such as `T_experiment,<TAB>T_loop,<TAB>received,…`.
 fn columns(text: &str) -> Option<Columns> {
     if !text.starts_with("T_experiment") {
         return None;
@@ -276,7 +275,7 @@ fn columns(text: &str) -> Option<Columns> {
     })
 }
 
-/// The row, and the step of its largest latency in ns.
+/// The row, and the resolution of its largest latency in ns.
 fn row(text: &str, columns: Columns) -> Option<(Row, u64)> {
     let fields: Vec<&str> = text.split(',').map(str::trim).collect();
     let get = |at: usize| fields.get(at).copied().filter(|_| fields.len() == columns.all);
@@ -284,8 +283,8 @@ fn row(text: &str, columns: Columns) -> Option<(Row, u64)> {
     let received = count(columns.received)?;
     let ms = |at: usize| get(at).and_then(float).filter(|_| received > 0);
     let (min, max) = (ms(columns.min), ms(columns.max));
-    // The last field is a number: a cut-off one may look like one; an empty one is cut off unless the header ends the
-    // same way.
+    // The last field is a number. A truncated field may look like a valid one, but an empty one is truncated unless the
+    // header also ends with a separator.
     if get(columns.all.checked_sub(1)?)?.is_empty() && !text.ends_with(',') {
         return None;
     }
@@ -303,7 +302,7 @@ fn row(text: &str, columns: Columns) -> Option<(Row, u64)> {
     Some((row, width.clamp(1, 1_000_000_000)))
 }
 
-/// `0.04512`, `1.2e+03`; neither negative nor infinite.
+/// Parses a value such as `0.04512` or `1.2e+03`, which may be neither negative nor infinite.
 fn float(text: &str) -> Option<f64> {
     let plain =
         !text.is_empty() && text.len() <= 40 && text.bytes().all(|b| b.is_ascii_digit() || b".e+-".contains(&b));

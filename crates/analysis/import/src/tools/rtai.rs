@@ -1,6 +1,6 @@
-//! RTAI's latency tests (testsuite/kern/latency, user/latency, kern/kthreads): one row per averaging time.
+//! Latency tests of RTAI (testsuite/kern/latency, user/latency, kern/kthreads), with one row per averaging time.
 //!
-//! Overall minimum and maximum and the overruns are those of the whole run so far. There is no total at the end.
+//! Overall minimum and maximum and the overruns are those of the run up to the row. There is no total at the end.
 
 use super::{Line, Taken, signed};
 use crate::Options;
@@ -10,13 +10,13 @@ use punctual_model::LostKind;
 
 const MOST_RUNS: usize = 256;
 const SECOND_NS: u64 = 1_000_000_000;
-/// Rows between two headers.
+/// Number of rows between two headers.
 const PAGE: u64 = 21;
 
 #[derive(Default)]
 pub(crate) struct Reader {
     about: About,
-    /// Layout of the rows that follow.
+    /// Layout of the following rows.
     columns: Option<Columns>,
     run: Option<Run>,
     done: Vec<Run>,
@@ -24,7 +24,7 @@ pub(crate) struct Reader {
     unreadable: u64,
 }
 
-/// Text before a run.
+/// Lines before a run.
 #[derive(Clone, Default)]
 struct About {
     line: Option<u64>,
@@ -38,7 +38,7 @@ struct About {
 enum Columns {
     /// Minimum, overall minimum, mean, maximum, overall maximum, overruns.
     Overall,
-    /// Without overall minimum, with a counter of the frequency.
+    /// The layout without overall minimum, with a counter of the frequency.
     Counter,
 }
 
@@ -59,7 +59,7 @@ struct Run {
     rows: u64,
     last: Option<Row>,
     least: Option<i64>,
-    /// A header precedes the first row.
+    /// True if a header precedes the first row.
     headed: bool,
     since: Option<u64>,
     late: bool,
@@ -82,7 +82,7 @@ impl Reader {
         }
     }
 
-    /// A line before the rows of a run; the run begins at the first one.
+    /// Handles a line before the rows of a run, which begins at the first of these lines.
     fn about(&mut self, line: &Line) -> &mut About {
         self.finish_run();
         if self.about.line.is_none() {
@@ -106,7 +106,7 @@ impl Reader {
             self.about(line);
             return Some(Taken::Yes);
         }
-        // Only after one of the above.
+        // These lines are accepted only after one of the above.
         self.about.line?;
         let figure = |key: &str, unit: &str| {
             let value = bare.strip_prefix(key)?.trim().strip_prefix('=')?.trim();
@@ -138,7 +138,7 @@ impl Reader {
             _ => None,
         };
         if self.columns.is_none() {
-            // Rows of another program follow.
+            // The following rows belong to another program.
             self.finish_run();
             return Taken::No;
         }
@@ -181,7 +181,7 @@ impl super::Reader for Reader {
             Some(("RTD", rest)) => self.row(rest, line),
             _ if text.is_empty() => Taken::No,
             _ => {
-                // The date precedes each page of the user test.
+                // A date precedes each page of the user-space test.
                 if self.run.is_some() && is_date(text) {
                     return Taken::Yes;
                 }
@@ -209,7 +209,7 @@ impl super::Reader for Reader {
     }
 }
 
-/// `2026/11/3 12:01:00`
+/// True for a date such as `2026/11/3 12:01:00`.
 fn is_date(text: &str) -> bool {
     let Some((date, time)) = text.split_once(' ') else { return false };
     let three = |text: &str, at: char| text.split(at).take(4).filter(|part| number::whole(part).is_some()).count() == 3;
@@ -258,7 +258,7 @@ impl Row {
 impl Run {
     fn add(&mut self, row: Row) {
         match self.last {
-            // The overall maximum of the test with a counter starts at 0.
+            // In the test with a counter, the overall maximum starts at 0.
             None => {
                 self.late = row.most > row.max.max(if row.least.is_none() { 0 } else { i64::MIN })
                     || row.least.is_some_and(|least| least < row.min);
@@ -288,7 +288,7 @@ impl Run {
         thread.period_ns = self.about.period_ns;
         let overruns = self.last.map_or(0, |row| row.overruns);
         if overruns == 0 {
-            // Missed periods are counted, and there were none.
+            // The test counts missed periods, and there were none.
             thread.skips = Skips::Never;
         }
         thread.count = self.count();
@@ -321,7 +321,7 @@ impl Run {
             let text = "an overall minimum or maximum occurs in no row: rows are missing";
             problem(LostKind::Gap, Some(self.jumps), text);
         }
-        // Headers may have been removed altogether.
+        // All headers may have been removed.
         if self.uneven > 0 || self.headed && self.since.is_some_and(|rows| rows > PAGE && rows != self.rows) {
             let text = "pages do not have 21 rows: rows are missing or duplicated";
             problem(LostKind::Gap, Some(self.uneven.max(1)), text);
@@ -412,7 +412,7 @@ mod tests {
         assert_eq!((found.blocks.len(), problems(&found)), (2, vec![]));
         assert_eq!(found.blocks[0].before.as_deref(), Some("idle"));
         assert_eq!(found.blocks[1].before.as_deref(), Some("stressed"));
-        // A decreasing number of overruns belongs to another run.
+        // A decreasing number of overruns indicates another run.
         let (head, row) =
             ("RTH|    lat min|    ovl min|    lat avg|    lat max|    ovl max|   overruns", "RTD|1|1|2|9|9|");
         let found = read(&format!("{head}\n{row}4\nagain\n{row}0\n")).unwrap();

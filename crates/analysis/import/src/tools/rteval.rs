@@ -1,11 +1,11 @@
 //! Reports of rteval: XML (`summary.xml`) and text.
 //!
 //! Formats: `RunData.MakeReport` (v2, v3) and `genxml` (v1) of cyclictest.py, timerlat.py (v3), rteval_text.xsl. The
-//! report has figures for the system and for each core; only the cores are threads, and the system must be their sum.
+//! report has figures for the system and for each core. Only the cores are threads, and the system must be their sum.
 //! Values have a unit.
 //!
-//! rteval counts the buckets of cyclictest's histogram. Before version 3.11, or an earlier one, larger latencies are
-//! neither counted nor shown; later versions report no figures in that case.
+//! rteval counts the buckets of cyclictest's histogram. Up to some version before 3.11, larger latencies are neither
+//! counted nor shown. Later versions report no figures if there are such latencies.
 
 pub(crate) mod report;
 mod xml;
@@ -20,21 +20,21 @@ use punctual_model::LostKind;
 use std::collections::BTreeMap;
 
 const DEEPEST: usize = 64;
-/// Longer text of an element is cut off.
+/// Maximum length of an element's text. Longer text is truncated.
 const LONGEST: usize = 2_000;
 const MOST_BLOCKS: usize = 64;
-/// The first version, as far as known, that reports latencies beyond the buckets.
+/// First version known to report latencies beyond the buckets.
 const COMPLETE: (u64, u64) = (3, 11);
 
 /// Size limit of a document.
 const MOST_BYTES: usize = 32 << 20;
 
-/// XML documents in a text. Entities are not expanded and no other files are read.
+/// Reads XML documents in a text. Entities are not expanded, and no other files are read.
 pub(crate) struct Reader {
     open: Option<(String, u64, Option<String>)>,
     found: Option<Found>,
     options: Options,
-    /// Documents that are cut off or too long.
+    /// Number of documents that are truncated or too long.
     broken: u64,
 }
 
@@ -87,7 +87,7 @@ impl super::Reader for Reader {
         self.close(false);
         let mut found = self.found?;
         if self.broken > 0 {
-            let text = "an XML document is cut off or too long";
+            let text = "an XML document is truncated or too long";
             found.lost.push(Loss::problem(LostKind::Truncated, Some(self.broken), text));
         }
         Some(found)
@@ -97,7 +97,7 @@ impl super::Reader for Reader {
 /// Figures of the system or of a core.
 #[derive(Clone, Debug, Default)]
 struct Figures {
-    /// `None` for the system.
+    /// Number of the core; `None` for the system.
     core: Option<u32>,
     priority: Option<u64>,
     /// Keys and values as stated, in ns except for the number of samples.
@@ -130,7 +130,7 @@ fn unit(text: &str) -> Option<f64> {
     }
 }
 
-/// Name in XML, name in text, and whether it is always present if there are samples.
+/// Name in XML, name in text, and whether the figure is always present if there are samples.
 const KEYS: [(&str, &str, bool); 10] = [
     ("samples", "Samples:", true),
     ("mean", "Mean:", true),
@@ -193,13 +193,13 @@ impl Figures {
         let of = |key: &str| self.stated.get(key).copied();
         let range = of("maximum").zip(of("minimum")).zip(of("range")).filter(|_| some);
         let ranged = range.is_none_or(|((max, min), range)| {
-            // A maximum beyond the buckets does not widen the range.
+            // A maximum beyond the buckets is not included in the range.
             max >= min && (max - min - range).abs() < 1.0 || max - min > range && self.bins.is_some()
         });
         lose(LostKind::Disagreement, u64::from(!ranged), "range, smallest and largest contradict each other");
         let mean = of("mean").zip(of("minimum")).zip(of("maximum")).filter(|_| some);
         let outside = mean.is_some_and(|((mean, min), max)| mean + 1_000.0 < min || mean > max + 1_000.0);
-        lose(LostKind::Disagreement, u64::from(outside), "the mean lies outside the smallest and the largest");
+        lose(LostKind::Disagreement, u64::from(outside), "the mean is not between the smallest and the largest");
         if let Some(bins) = &self.bins {
             let unequal =
                 self.count().is_some_and(|n| n != bins.count) || self.buckets.is_some_and(|n| n < self.filled);
@@ -232,7 +232,7 @@ impl Figures {
             (thread.min_ns, thread.max_ns, thread.mean_ns) = (min, max, mean);
         }
         thread.got = priority.and_then(super::rttests_json::fifo);
-        // Whether larger latencies are reported at all.
+        // True if larger latencies are reported at all.
         let from_ns = bins_end.unwrap_or(end).max(end);
         thread.beyond = match count {
             _ if !complete && has_bins => Beyond::Unknown { from_ns },
@@ -249,7 +249,7 @@ impl Figures {
     }
 }
 
-/// Blocks of the tables. The version determines whether latencies beyond the buckets can be missing.
+/// Blocks of the tables. The version determines whether latencies beyond the buckets may be missing.
 fn finish(found: &mut Found, tables: Vec<Table>, version: Option<&str>, options: &Options) {
     found.version = version.filter(|v| !v.is_empty()).map(|v| clean(v, 80));
     let numbers = version.and_then(|v| v.split_once('.')).and_then(|(major, minor)| {
@@ -265,7 +265,7 @@ fn finish(found: &mut Found, tables: Vec<Table>, version: Option<&str>, options:
             found.notes.push(format!("rteval: {} was aborted: {}", clean(&table.tool, 20), clean(reason, 80)));
         }
         if table.all.is_empty() {
-            let why = "rteval reports no figures of it, as when a latency is beyond its histogram";
+            let why = "rteval reports no figures, as if a latency was beyond its histogram";
             found.notes.push(format!("{}: {why}", clean(&table.tool, 20)));
             continue;
         }

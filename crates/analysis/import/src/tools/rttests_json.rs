@@ -1,8 +1,8 @@
-//! JSON of the programs of rt-tests that [`crate::json`] does not read: pmqtest, ptsematest, svsematest, sigwaittest (a
-//! sender and a receiver per thread), signaltest.
+//! JSON of the programs of rt-tests that [`crate::json`] does not support: pmqtest, ptsematest, svsematest, sigwaittest
+//! (with a sender and a receiver per thread), and signaltest.
 //!
-//! Format: `rt_write_json` in rt-utils.c and `write_stats` of each program, rt-tests 2.0 to 2.10; earlier versions do
-//! not write JSON. All values are microseconds.
+//! Format: `rt_write_json` in rt-utils.c and `write_stats` of each program, rt-tests 2.0 to 2.10. Earlier versions do
+//! not write JSON. All values are in microseconds.
 
 use super::extremes::{Stated, clean, count_of, cpu_of, ns_of};
 use crate::block::{Block, Found, Loss, MOST_THREADS, Thread};
@@ -11,7 +11,7 @@ use punctual_model::{LostKind, MachineFacts};
 use punctual_units::{Arrange, Priority, Scheduling};
 use serde_json::Value;
 
-/// Program and measured quantity.
+/// Programs and the quantities that they measure.
 const PAIRS: [(&str, &str); 4] = [
     ("pmqtest", "message queue latency"),
     ("ptsematest", "mutex latency"),
@@ -25,13 +25,13 @@ pub(super) const OF_SENDER: &str = "the number of samples is that of the sender;
 pub(super) const OF_ROUNDS: &str = "a latency is a round of the signal through all threads; in the threads after the first it \
                                     includes the first one's pause of 10 ms in every 16th round";
 
-/// What a program measures between a sender and a receiver; `None` for another program.
+/// The quantity measured between a sender and a receiver; `None` for another program.
 pub(super) fn pair_label(program: &str) -> Option<&'static str> {
     PAIRS.iter().find(|(name, _)| *name == program).map(|(_, label)| *label)
 }
 
-/// `None`: not JSON of rt-tests, or that of cyclictest, cyclicdeadline or oslat. A program that measures no latency, or
-/// is unknown, is named in `tool` without figures.
+/// Reads a document; `None` if it is not JSON of rt-tests, or is that of cyclictest, cyclicdeadline or oslat. If the
+/// program measures no latency, or is unknown, `tool` names it and there are no figures.
 pub(crate) fn read(value: &Value, _: &Options) -> Option<Found> {
     let text = |key: &str| value.get(key).and_then(Value::as_str);
     let version = text("rt_test_version:").or_else(|| text("rt_test_version"));
@@ -43,11 +43,11 @@ pub(crate) fn read(value: &Value, _: &Options) -> Option<Found> {
     let program = words.first().and_then(|w| w.rsplit('/').next()).unwrap_or_default().to_owned();
     let threads = threads(value);
     let any = |key: &str| threads.iter().any(|(_, t)| t.get(key).is_some());
-    // Only oslat has a frequency; of the others only cyclictest and cyclicdeadline have histograms.
+    // Only oslat reports a frequency. Of the others, only cyclictest and cyclicdeadline have histograms.
     if ["cyclictest", "cyclicdeadline", "oslat"].contains(&program.as_str()) || any("freq") || any("histogram") {
         return None;
     }
-    // The program may have been renamed, so the form of its figures decides.
+    // The program may have been renamed, so the format of its figures decides.
     let pair = any("sender") || any("receiver");
     let known = if pair { pair_label(&program).is_some() } else { program == "signaltest" };
     let tool = if known || !pair && !program.is_empty() { program } else { "rt-tests".into() };
@@ -68,14 +68,14 @@ pub(crate) fn read(value: &Value, _: &Options) -> Option<Found> {
     for (number, one) in threads {
         block.threads.push(if pair { of_pair(number, one) } else { of_signaltest(number, one) });
     }
-    // Times are in whole seconds: the run may have been one second longer.
+    // Times are in whole seconds, so the run may have been one second longer.
     let times = found.ended_real_ns.zip(found.started_real_ns).and_then(|(end, start)| end.checked_sub(start));
     for thread in &mut block.threads {
         thread.longest_ns = times.map(|ns| ns.saturating_add(1_000_000_000));
     }
     let stated = value.get("num_threads").and_then(Value::as_u64);
     if let Some(stated) = stated.filter(|&stated| stated != block.threads.len() as u64) {
-        let text = format!("{stated} threads are stated, the file has figures of {}", block.threads.len());
+        let text = format!("{stated} threads are stated, but the file has figures of {}", block.threads.len());
         block.lost.push(Loss::problem(LostKind::Disagreement, None, text));
     }
     if let Some(code) = value.get("return_code").and_then(Value::as_i64).filter(|&code| code != 0) {
@@ -120,7 +120,7 @@ fn stated(one: &Value, count: Option<u64>) -> Stated {
     Stated { count, min_ns: us("min"), max_ns: us("max"), mean_ns: mean.map(|us| us * 1_000.0) }
 }
 
-/// The receiver measures, and the sender counts.
+/// A thread of a pair. The receiver measures, and the sender counts.
 fn of_pair(number: u32, one: &Value) -> Thread {
     let none = Value::Null;
     let (sender, receiver) = (one.get("sender").unwrap_or(&none), one.get("receiver").unwrap_or(&none));
@@ -138,7 +138,7 @@ fn of_pair(number: u32, one: &Value) -> Thread {
     thread
 }
 
-/// The scheduling of these programs' threads, which are FIFO; priority 0 is not real-time.
+/// Scheduling of the threads of these programs: FIFO, or not real-time if the priority is 0.
 pub(super) fn fifo(priority: u64) -> Option<Scheduling> {
     let priority: Priority = priority.to_string().parse().ok()?;
     Some(Scheduling::Fifo { priority })
@@ -150,7 +150,7 @@ fn of_signaltest(number: u32, one: &Value) -> Thread {
         let text = "the number of samples is missing or cannot be read";
         thread.lost.push(Loss::problem(LostKind::Unreadable, None, text));
     }
-    // The program writes the first thread's CPU for every thread.
+    // The program reports the CPU of the first thread for every thread.
     thread.cpu = cpu_of(one.get("cpu")).filter(|_| number == 0);
     thread
 }
@@ -212,7 +212,7 @@ mod tests {
             other["cmdline:"] = json!(program);
             assert!(read(&other, &Options::default()).is_none());
         }
-        // Renamed, but in the form of cyclictest.
+        // The program is renamed, but has the format of cyclictest.
         let mut renamed = signaltest();
         renamed["cmdline:"] = json!("./ct -S");
         renamed["resolution_in_ns"] = json!(0);
@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(changed("/thread/0/receiver/max", json!(3)), 2);
         assert_eq!(changed("/thread/0/receiver", json!(null)), 1);
         assert_eq!(changed("/thread/1", json!(7)), 1);
-        // Nothing received: `-1` is the initial value of the minimum.
+        // Nothing was received: `-1` is the initial value of the minimum.
         assert_eq!(changed("/thread/0/receiver/min", json!(-1)), 0);
     }
 

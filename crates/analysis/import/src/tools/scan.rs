@@ -1,6 +1,6 @@
-//! Parses a line of a known form step by step.
+//! Parses a line with a known format step by step.
 
-/// The rest of the line.
+/// The remaining part of the line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scan<'a>(pub &'a str);
 
@@ -11,7 +11,7 @@ impl<'a> Scan<'a> {
         Some(())
     }
 
-    /// A whole number after white space.
+    /// Parses an integer after white space.
     pub fn int(&mut self) -> Option<i64> {
         let text = self.0.trim_start();
         let sign = usize::from(text.starts_with('-'));
@@ -21,7 +21,7 @@ impl<'a> Scan<'a> {
         number.parse().ok()
     }
 
-    /// A non-negative whole number.
+    /// Parses a non-negative integer.
     pub fn whole(&mut self) -> Option<u64> {
         u64::try_from(self.int()?).ok()
     }

@@ -1,11 +1,11 @@
-//! Text of signaltest of rt-tests: a row for each thread, redrawn in place. In a log the last row of a run counts.
+//! Text of signaltest of rt-tests: a row for each thread, redrawn in place. In a log the last row of a run is used.
 //!
 //! ```text
 //! T: 0 ( 1234) P:80 C:   1521 Min:     12 Act:   20 Avg:   23 Max:     741
 //! ```
 //!
-//! Format: `print_stat` of signaltest.c, the same in rt-tests 0.70 to 2.10; cyclictest's rows have `I:` before `C:`,
-//! those of cyclicdeadline no `P:`. Microseconds.
+//! Format: `print_stat` of signaltest.c, which is the same in rt-tests 0.70 to 2.10. Rows of cyclictest have `I:`
+//! before `C:`, and those of cyclicdeadline have no `P:`. Values are in microseconds.
 
 use super::extremes::{Stated, clean};
 use super::rttests_json::{OF_ROUNDS, fifo};
@@ -37,10 +37,10 @@ struct Run {
     after: Option<String>,
     command: Vec<String>,
     rows: BTreeMap<u32, Row>,
-    /// Rows of a screen, once it is complete.
+    /// Number of rows of a screen, after it is complete.
     size: Option<u32>,
     next: u32,
-    /// Rows that are out of order, duplicated or missing, and figures that decreased.
+    /// Number of rows that are out of order, duplicated or missing, and of figures that decreased.
     broken: u64,
 }
 
@@ -110,7 +110,7 @@ impl super::Reader for Reader {
         if begin(&mut scan).is_none() {
             return Taken::No;
         }
-        // Several rows may be in one line.
+        // A line may contain several rows.
         let mut scan = Scan(text);
         let mut rows = Vec::new();
         let whole = loop {
@@ -158,7 +158,7 @@ impl Run {
         self.broken = self.broken.saturating_add(u64::from(broken));
     }
 
-    /// Rows repeat in the order of their threads.
+    /// Adds a row. Rows repeat in the order of their threads.
     fn row(&mut self, number: u32, mut row: Row) {
         if number == 0 && self.next > 0 {
             let size = *self.size.get_or_insert(self.next);
@@ -184,7 +184,7 @@ impl Run {
             block.lost.push(Loss::problem(LostKind::Disagreement, Some(self.broken), text));
         }
         if self.next as usize != self.rows.len() {
-            block.lost.push(Loss::problem(LostKind::Truncated, None, "the last figures of the run are cut off"));
+            block.lost.push(Loss::problem(LostKind::Truncated, None, "the last figures of the run are truncated"));
         }
         block.threads = self.rows.into_iter().map(|(number, row)| row.thread(number)).collect();
         block
@@ -211,7 +211,7 @@ impl Row {
     }
 }
 
-/// `0.31 0.12 0.04 2/118 2312` of /proc/loadavg.
+/// True for a load average such as `0.31 0.12 0.04 2/118 2312` of /proc/loadavg.
 fn is_load(text: &str) -> bool {
     let words: Vec<&str> = text.split_ascii_whitespace().take(6).collect();
     let [a, b, c, tasks, last] = words.as_slice() else { return false };
@@ -220,7 +220,7 @@ fn is_load(text: &str) -> bool {
     load(a) && load(b) && load(c) && whole(last) && tasks.split_once('/').is_some_and(|(a, b)| whole(a) && whole(b))
 }
 
-/// `T: 0 ( 1234) P:80 C:`
+/// Parses the beginning of a row such as `T: 0 ( 1234) P:80 C:`.
 fn begin(scan: &mut Scan) -> Option<(u32, Row)> {
     scan.skip("T:")?;
     let number = u32::try_from(scan.whole()?).ok().filter(|&n| n < MOST_THREADS)?;
@@ -244,7 +244,7 @@ fn row(scan: &mut Scan) -> Option<(u32, Row)> {
         let before = scan.0.len();
         *value = scan.whole().filter(|&us| number::scaled(us, 1_000).is_some())?;
         let narrow = before.saturating_sub(scan.0.len()) < width;
-        // If the others have their full width, a narrower maximum is cut off.
+        // If the other figures have their full width, a narrower maximum is truncated.
         if key == "Max:" && padded && narrow {
             return None;
         }
@@ -309,7 +309,7 @@ mod tests {
     #[test]
     fn lost_doubled_and_cut_rows_are_problems() {
         let lines: Vec<&str> = LOG.lines().collect();
-        // Without the first thread's last row, the second thread's row appears twice in succession.
+        // If the last row of the first thread is missing, the row of the second thread appears twice in succession.
         for at in 3..lines.len() {
             let mut fewer = lines.clone();
             fewer.remove(at);

@@ -1,10 +1,10 @@
-//! Latencies that may be negative: early wakeups, if a tool overcompensates its timer.
+//! Latencies that may be negative, because a tool that overcompensates its timer wakes early.
 
 use crate::block::{Loss, Thread};
 use crate::number;
 use punctual_model::LostKind;
 
-/// `-1.234` µs or, without a fraction, multiples of `unit_ns`; exact, in ns.
+/// Parses µs such as `-1.234` or, without a fraction, multiples of `unit_ns`, to exact ns.
 pub(super) fn latency(text: &str, unit_ns: u64) -> Option<i64> {
     let text = text.trim();
     let (negative, digits) = match text.strip_prefix('-') {
@@ -22,12 +22,12 @@ pub(super) fn latency(text: &str, unit_ns: u64) -> Option<i64> {
     Some(if negative { ns.checked_neg()? } else { ns })
 }
 
-/// Negative latencies become 0.
+/// Converts a latency. Negative values become 0.
 pub(super) fn ns(value: i64) -> u64 {
     u64::try_from(value).unwrap_or(0)
 }
 
-/// Sets extremes and mean of a thread. A negative minimum is left out and reported.
+/// Sets extremes and mean of a thread. A negative minimum is omitted and reported.
 pub(super) fn extremes(thread: &mut Thread, min: Option<i64>, mean: Option<i64>, max: Option<i64>) {
     thread.min_ns = min.and_then(|v| u64::try_from(v).ok());
     thread.max_ns = max.map(ns);

@@ -1,6 +1,6 @@
-//! `stress-ng --cyclic` (stress-cyclic.c): number, mean, extremes and percentiles of the first instance, and with
-//! `--cyclic-dist` a histogram. Each line begins with `stress-ng: info:  [PID] cyclic:`, before 0.14
-//! `stress-ng-cyclic:`.
+//! `stress-ng --cyclic` (stress-cyclic.c): number, mean, extremes and percentiles of the first instance, and a
+//! histogram with `--cyclic-dist`. Each line begins with `stress-ng: info:  [PID] cyclic:`, or with `stress-ng-cyclic:`
+//! before 0.14.
 
 use super::{Line, Taken, signed};
 use crate::Options;
@@ -30,22 +30,22 @@ struct Run {
     mean: Option<f64>,
     min: Option<i64>,
     max: Option<i64>,
-    /// Percentage and value of each line after `latency percentiles:`, once that was read.
+    /// Percentage and value of each line after `latency percentiles:`; `None` before that line.
     percentiles: Option<Vec<(f64, i64)>>,
     dist: Option<Dist>,
-    /// `--cyclic-samples needed to be`
+    /// Value of `--cyclic-samples needed to be`.
     needed: Option<u64>,
     twice: u64,
 }
 
 struct Dist {
     width: u64,
-    /// Number of shown buckets, and of all.
+    /// Number of displayed buckets, and of all buckets.
     shown: Option<(u64, u64)>,
     bins: Bins,
     /// Index of the last row.
     last: Option<u64>,
-    /// Number of `..` rows: only empty rows follow.
+    /// Number of `..` rows, after which all rows are empty.
     nothing: u64,
     odd: u64,
 }
@@ -64,13 +64,13 @@ impl Reader {
         }
     }
 
-    /// `sched SCHED_FIFO: 100000 ns delay, 10000 samples`
+    /// Parses a line such as `sched SCHED_FIFO: 100000 ns delay, 10000 samples`.
     fn begin(&mut self, text: &str, line: &Line) -> Option<Taken> {
         let (policy, rest) = text.trim().strip_prefix("sched ")?.split_once(": ")?;
         let (delay, samples) = rest.split_once(" ns delay, ")?;
         number::whole(delay)?;
         let samples = number::samples(samples.strip_suffix(" samples")?)?;
-        // The name of a policy, or that of a BPF scheduler.
+        // The name is that of a policy or of a BPF scheduler.
         if !policy.starts_with("SCHED_") || policy.len() > 80 {
             return None;
         }
@@ -125,7 +125,7 @@ impl super::Reader for Reader {
     }
 }
 
-/// The text after `cyclic: `, with or without `stress-ng: info:  [123] ` before it; keeps leading white space.
+/// The text after `cyclic: `, with or without `stress-ng: info:  [123] ` before it. Leading white space is kept.
 fn of_cyclic(line: &str) -> Option<&str> {
     let line = line.trim_start();
     let at = match line.strip_prefix("stress-ng: info:") {
@@ -136,7 +136,7 @@ fn of_cyclic(line: &str) -> Option<&str> {
     at.strip_prefix("cyclic:")
 }
 
-/// `stress-ng: info:  [123] dispatching hogs: 1 cyclic`
+/// True for a message such as `stress-ng: info:  [123] dispatching hogs: 1 cyclic`.
 fn is_message(line: &str) -> bool {
     let rest = line.trim_start().strip_prefix("stress-ng: ").and_then(|rest| rest.split_once(':'));
     let Some((level, rest)) = rest else { return false };
@@ -144,13 +144,13 @@ fn is_message(line: &str) -> bool {
     levels.contains(&level) && rest.trim_start().starts_with('[')
 }
 
-/// `2688 ns`
+/// Parses a value such as `2688 ns`.
 fn ns(text: &str) -> Option<i64> {
     signed::latency(text.trim().strip_suffix("ns")?, 1).filter(|_| !text.contains('.'))
 }
 
 impl Run {
-    /// `Some(false)`: cannot be read. `None`: another message.
+    /// Reads a line. `Some(false)` if it cannot be read, `None` if it is another message.
     fn line(&mut self, text: &str, filled: &mut usize) -> Option<bool> {
         let text = text.trim();
         if let Some(rest) = text.strip_prefix("mean: ") {
@@ -195,7 +195,7 @@ impl Run {
             return Some(true);
         }
         if self.dist.is_none() && text.starts_with("(for the first ") {
-            // A distribution without its first line.
+            // The distribution lacks its first line.
             return Some(false);
         }
         self.dist.as_mut()?.line(text, filled)
@@ -206,7 +206,7 @@ impl Run {
         signed::extremes(&mut thread, self.min, None, self.max);
         thread.mean_ns = self.mean.filter(|&mean| mean >= 0.0);
         thread.count = Some(self.samples);
-        // It sleeps for the delay after each sample: there are no periods to miss.
+        // It sleeps for the delay after each sample, so there are no periods to miss.
         thread.skips = Skips::Never;
         let from_ns = thread.min_ns.unwrap_or(0);
         thread.beyond = Beyond::Counted { count: self.samples, from_ns };
@@ -283,7 +283,7 @@ impl Dist {
         match words.as_slice() {
             ["latency", "(ns)", "frequency"] => Some(true),
             ["..", "..", ..] => {
-                // At least five rows precede it, the last of more than five with samples.
+                // At least five rows precede it. If there are more than five, the last one has samples.
                 let rows = self.last.map_or(0, |last| last.saturating_add(1));
                 let last = self.last.map(|last| last.saturating_mul(self.width));
                 let empty = self.bins.filled.last().map(|&(edge, _)| edge) != last;
@@ -329,7 +329,7 @@ impl Dist {
             problem(
                 LostKind::Truncated,
                 None,
-                format!("the distribution has {shown} buckets, the text ends after {last}"),
+                format!("the distribution has {shown} buckets, but the text ends after {last}"),
             );
         }
         let held = self.bins.count;
@@ -337,7 +337,7 @@ impl Dist {
             problem(
                 LostKind::Disagreement,
                 None,
-                format!("{samples} samples are stated, {held} are in the distribution"),
+                format!("{samples} samples are stated, but {held} are in the distribution"),
             );
         }
         let top = max.and_then(|max| signed::ns(max).checked_div(self.width));
@@ -414,7 +414,7 @@ mod tests {
                     more.insert(at, lines[at]);
                     assert!(!problems(&read(&more.join("\n")).unwrap()).is_empty(), "twice {}", lines[at]);
                 }
-                // Before the distribution nothing indicates that there is one.
+                // If the text ends before the distribution, nothing indicates that one is missing.
                 if !lines[at].contains("latency distribution") {
                     assert!(!problems(&read(&lines[..at].join("\n")).unwrap()).is_empty(), "cut before {}", lines[at]);
                 }

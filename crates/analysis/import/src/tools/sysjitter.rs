@@ -1,7 +1,7 @@
-//! Summary of sysjitter (Solarflare, Xilinx): interruptions of a busy loop that reach a threshold; a line per figure, a
-//! column per core, optionally aligned by `column -t`.
+//! Summary of sysjitter (Solarflare, Xilinx): interruptions of a busy loop that reach a threshold, with a line per
+//! figure and a column per core, optionally aligned by `column -t`.
 //!
-//! Format: `write_summary` of sysjitter.c 1.4. Whole nanoseconds.
+//! Format: `write_summary` of sysjitter.c 1.4. Values are in whole nanoseconds.
 
 use super::extremes::{Stated, clean};
 use super::{Line, Taken};
@@ -10,7 +10,7 @@ use crate::{Options, number};
 use punctual_model::LostKind;
 
 const MOST_RUNS: usize = 64;
-/// All lines in order; the last two only with `--verbose`.
+/// All lines in order. The last two are printed only with `--verbose`.
 const KEYS: [&str; 19] = [
     "core_i",
     "threshold(ns)",
@@ -52,7 +52,7 @@ pub(crate) struct Reader {
     /// Number of runs beyond the maximum.
     further: u64,
     unreadable: u64,
-    /// Threads of the following run that stopped before its end.
+    /// Number of threads of the next run that stopped before its end.
     stopped: u64,
 }
 
@@ -132,7 +132,7 @@ impl super::Reader for Reader {
     }
 
     fn finish(self: Box<Self>, _: &Options) -> Option<Found> {
-        // A line `core_i: 3` alone is not a result.
+        // A line such as `core_i: 3` alone is not a result.
         let blocks: Vec<Block> = self.runs.into_iter().filter(|r| !r.lines.is_empty()).map(Run::block).collect();
         if blocks.is_empty() {
             return None;
@@ -157,7 +157,7 @@ impl Run {
         self.lines.iter().find(|(p, _)| *p == place)?.1.get(core).copied()
     }
 
-    /// A whole number that a double holds exactly.
+    /// The value of a key for a core, if it is an integer that a double represents exactly.
     fn whole(&self, key: &str, core: usize) -> Option<u64> {
         self.value(key, core).filter(|v| v.fract() == 0.0 && *v <= number::LARGEST_NS as f64).map(|v| v as u64)
     }
@@ -219,7 +219,7 @@ impl Run {
         let values: Vec<f64> = RISING.iter().filter_map(|key| self.value(key, at)).collect();
         let rising = values.is_sorted();
         let get = |key: &str| self.value(key, at);
-        // The mean is truncated to cycles and then to nanoseconds.
+        // The mean is truncated to cycles, and then to nanoseconds.
         let total = match (get("int_n"), get("int_mean(ns)"), get("int_total(ns)"), get("cpu_mhz")) {
             (Some(n), Some(mean), Some(total), Some(mhz)) => {
                 let slack = n * (2.0 + 1_000.0 / mhz.max(1.0));
@@ -265,7 +265,7 @@ mod tests {
         assert_eq!((b.cpu, b.count, b.max_ns), (Some(3), Some(20_030), Some(91_422)));
         assert_eq!((c.cpu, c.count, c.min_ns, c.max_ns), (Some(11), Some(0), None, None));
         assert!(problems(&all).is_empty(), "{all:?}");
-        // As displayed by `column -t`.
+        // The text as displayed by `column -t`.
         assert_eq!(problems(&found(&TEXT.replace(' ', "    "))), [""; 0]);
         assert_eq!(found(&format!("{TEXT}isolated\n{TEXT}")).blocks.len(), 2);
         let full = found(&format!("./sysjitter: ERROR: Thread 1 finished at 3.0s (max=10)\n{TEXT}"));

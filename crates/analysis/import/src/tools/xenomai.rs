@@ -1,7 +1,7 @@
-//! `latency` of Xenomai 2 and 3 (testsuite/latency/latency.c) and EVL's `latmus` (benchmarks/latmus.c): a row per
-//! second, totals at the end, and a histogram on request (`-h`; `latmus -g`).
+//! `latency` of Xenomai 2 and 3 (testsuite/latency/latency.c), and EVL's `latmus` (benchmarks/latmus.c): one row per
+//! second, totals at the end, and an optional histogram (`-h`; `latmus -g`).
 //!
-//! Best, worst, overruns and mode switches are those of the whole run so far.
+//! Best, worst, overruns and mode switches are those of the run up to the row.
 
 mod cells;
 mod run;
@@ -27,17 +27,17 @@ pub(crate) struct Reader {
     unreadable: u64,
 }
 
-/// Column layouts of the versions of Xenomai's latency tool.
+/// Column layouts of versions of Xenomai's latency tool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Layout {
-    /// No header yet: only rows of the usual form are accepted.
+    /// No header so far; only rows of the usual form are accepted.
     #[default]
     Unknown,
     /// Minimum, mean, maximum, overruns, mode switches, best, worst.
     Switches,
-    /// Without mode switches (Xenomai 2.0).
+    /// The layout without mode switches (Xenomai 2.0).
     Plain,
-    /// Rows of another program.
+    /// The rows belong to another program.
     Foreign,
 }
 
@@ -67,7 +67,7 @@ struct Total {
 struct Cells {
     bins: Vec<(u64, u64)>,
     count: u64,
-    /// Stated number and mean cell.
+    /// Stated number of samples, and mean cell.
     stated: Option<(u64, f64)>,
     last: Option<u64>,
     back: u64,
@@ -79,7 +79,7 @@ struct Plot {
     bins: Bins,
     first: Option<u64>,
     last: Option<u64>,
-    /// Samples of the last cell, which also holds everything beyond it.
+    /// Samples of the last cell, which also contains all larger latencies.
     over: Option<u64>,
     missing: u64,
     after: bool,
@@ -99,17 +99,17 @@ struct Run {
     context: Option<String>,
     period_us: Option<u64>,
     cpu: Option<u32>,
-    /// A value had no fraction: nanoseconds.
+    /// True if a value had no fraction, which means nanoseconds.
     whole: bool,
     rows: u64,
     last: Option<Row>,
-    /// The first row is not the first of the run.
+    /// True if the first row is not the first of the run.
     late: bool,
-    /// Seconds of the last header, rows since it, rows per page.
+    /// Seconds stated in the last header.
     header: Option<u64>,
     since: u64,
     page: Option<u64>,
-    /// Pages with a different number of rows; rows preceded by missing rows; inconsistent rows.
+    /// Number of pages with a different number of rows.
     uneven: u64,
     jumps: u64,
     odd: u64,
@@ -141,7 +141,7 @@ impl Reader {
         self.run.insert(Run { line: line.number, before: line.before.map(str::to_owned), ..Run::default() })
     }
 
-    /// The run that a header belongs to: a new one if the current one has figures.
+    /// The run to which a header belongs, which is a new one if the current one has figures.
     fn heading(&mut self, line: &Line) -> &mut Run {
         if self.run.as_ref().is_none_or(Run::has_figures) {
             return self.begin(line);
@@ -172,7 +172,7 @@ impl Reader {
         (plain || quiet.is_some_and(|s| number::whole(s).is_some())).then_some(Taken::Yes)
     }
 
-    /// `RTT|  00:00:01  (periodic user-mode task, 100 us period, priority 99)`
+    /// Parses a header such as `RTT|  00:00:01  (periodic user-mode task, 100 us period, priority 99)`.
     fn time(&mut self, rest: &str, line: &Line) -> Option<Taken> {
         let (clock, about) = rest.trim().split_once('(')?;
         let seconds = seconds(clock)?;
@@ -271,7 +271,8 @@ impl Reader {
         Taken::Yes
     }
 
-    /// `HSD|    avg|   3 -  4 |     1234` and `HSS|    avg|    59994|      1.445|      2.267`
+    /// Parses cells such as `HSD|    avg|   3 -  4 |     1234` and totals such as `HSS|    avg|    59994|      1.445|
+    /// 2.267`.
     fn cells(&mut self, key: &str, rest: &str, line: &Line) -> Taken {
         let fields: Vec<&str> = rest.split('|').map(str::trim).take(8).collect();
         let Some((name, fields)) = fields.split_first() else { return Taken::No };
@@ -345,7 +346,7 @@ impl Reader {
         if words.next().is_some() || plot.max.is_none() {
             return None;
         }
-        // Cells are consecutive.
+        // Cells must be consecutive.
         let missing = plot.over.is_some() || plot.last.is_some_and(|last| last.checked_add(1) != Some(cell));
         plot.missing = plot.missing.saturating_add(u64::from(missing));
         if plot.last.is_some_and(|last| cell <= last) {
@@ -410,27 +411,27 @@ fn short(text: &str) -> String {
     text.trim().chars().filter(|c| !c.is_control()).take(60).collect()
 }
 
-/// `running quietly for 10 seconds on CPU1`
+/// Parses a line such as `running quietly for 10 seconds on CPU1`.
 fn quiet(text: &str) -> Option<&str> {
     let (seconds, rest) = text.strip_prefix("running quietly for ")?.split_once(" seconds on ")?;
     number::whole(seconds).map(|_| rest)
 }
 
-/// `CPU3`, `CPU3-noisol`
+/// Parses a CPU such as `CPU3` or `CPU3-noisol`.
 fn cpu(text: &str) -> Option<u32> {
     let digits = text.trim().strip_prefix("CPU")?;
     let digits = digits.strip_suffix("-noisol").unwrap_or(digits);
     number::whole(digits).filter(|&cpu| cpu < 8_192).map(|cpu| cpu as u32)
 }
 
-/// `00:01:02`
+/// Parses a duration such as `00:01:02`, in seconds.
 fn seconds(text: &str) -> Option<u64> {
     let parts: Vec<u64> = text.trim().split(':').take(4).map(number::whole).collect::<Option<_>>()?;
     let [hours, minutes, seconds] = parts.as_slice() else { return None };
     hours.checked_mul(3_600)?.checked_add(minutes.checked_mul(60)?)?.checked_add(*seconds)
 }
 
-/// `3 -  4`
+/// Parses a range such as `3 -  4`.
 fn cell(range: &str) -> Option<u64> {
     let (from, to) = range.split_once('-')?;
     let from = number::whole(from).filter(|&n| n < 10_000_000)?;
@@ -471,7 +472,7 @@ fn total(rest: &str) -> Option<Total> {
 }
 
 impl Row {
-    /// True if a counter or an extreme decreases: `next` belongs to another run.
+    /// True if a counter or an extreme decreases, so that `next` belongs to another run.
     fn is_before_another(&self, next: &Row) -> bool {
         next.best > self.best
             || next.worst < self.worst

@@ -1,5 +1,5 @@
-//! Truncated files, duplicated and dropped lines, and joined files: reported if the format can show it, and never a
-//! better result.
+//! Truncated files, duplicated and dropped lines, and joined files are reported if the format reveals it, and never
+//! yield a better result.
 
 use crate::common;
 
@@ -8,9 +8,10 @@ use proptest::prelude::*;
 use punctual_import::{Options, read, recording};
 use punctual_model::Recording;
 
-/// Output with a total and a footer. (2.10 has no total: a missing row shows only in its extremes and its mean.)
+/// Output with a total and a footer. (Output of 2.10 has no total, so that a missing row is visible only in its
+/// extremes and its mean.)
 const WITH_A_TOTAL: [&str; 4] = ["ct-hist-stdout.txt", "ct-histfile-overflow.txt", "ct-2.4.json", "ct-2.10.json"];
-/// Other output.
+/// Output without a total.
 const OTHERS: [&str; 8] = [
     "ct-hist-2.10.txt",
     "ct-break.txt",
@@ -34,7 +35,7 @@ fn figures(run: &Recording) -> (u64, u64) {
     (total(run), max_ns(run))
 }
 
-/// Checks that nothing is lost, or that the loss is reported.
+/// Checks that no data is lost, or that the loss is reported.
 fn honest(text: &str, whole: &Recording) -> Result<(), String> {
     let Some(run) = of(text) else { return Ok(()) };
     let same =
@@ -83,7 +84,7 @@ fn a_text_cut_anywhere_is_reported() {
     }
 }
 
-/// Two files one after the other are two runs, or a problem.
+/// Two files one after the other yield two runs, or a problem.
 #[test]
 fn files_joined_are_several_runs() {
     let all: Vec<(&str, String)> = WITH_A_TOTAL.into_iter().chain(OTHERS).map(|name| (name, text(name))).collect();
@@ -91,7 +92,7 @@ fn files_joined_are_several_runs() {
         for (second, other) in &all {
             let (a, b) = (of(one).unwrap(), of(other).unwrap());
             let joined = of(&format!("{one}\n{other}")).unwrap();
-            // A screen drawn twice is one run.
+            // A screen that is drawn twice is one run.
             let redrawn = first == second && figures(&joined) == figures(&a);
             let honest =
                 redrawn || total(&joined) == total(&a) + total(&b) && max_ns(&joined) == max_ns(&a).max(max_ns(&b));
@@ -109,7 +110,7 @@ fn files_joined_are_several_runs() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
-    /// Lines of a sample in any order, torn and joined: read or refused, with stated figures kept.
+    /// Lines of a sample in any order, partial and joined, are read or refused, and stated figures are kept.
     #[test]
     fn any_mixture_is_read_or_refused(picks in proptest::collection::vec((0usize..12, any::<prop::sample::Index>(), 1usize..40), 1..6)) {
         let names: Vec<&str> = WITH_A_TOTAL.into_iter().chain(OTHERS).collect();

@@ -1,4 +1,4 @@
-//! Pasted text: prompts, colours, quoting, HTML, wrapped lines, surrounding text, torn ends; also arbitrary input.
+//! Pasted text: prompts, colours, quoting, HTML, wrapped lines, surrounding text, truncated ends; and random input.
 
 use crate::common;
 
@@ -13,7 +13,7 @@ fn fixture(name: &str) -> String {
 
 type Mangling = fn(&str) -> String;
 
-/// Changes that leave the figures intact.
+/// Changes that do not affect the figures.
 fn manglings() -> Vec<(&'static str, Mangling)> {
     vec![
         ("quoted", |t| t.lines().map(|l| format!("> > {l}\n")).collect()),
@@ -91,7 +91,7 @@ fn a_log_redraws_its_rows() {
     };
     let run = from_text(&(1..50).map(frame).collect::<String>());
     assert_eq!((total(&run), max_ns(&run), run.run.phases[0].cpus.len()), (98, 59_000, 2));
-    // 59 µs is below both periods.
+    // 59 µs is less than both periods.
     assert!(run.run.phases[0].cpus.iter().all(|c| c.skipped == Some(0)));
 }
 
@@ -131,7 +131,7 @@ fn several_files_are_one_run() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// Any histogram that cyclictest could print is read back with its counts, extremes and quantiles.
+    /// Any histogram that cyclictest could print is read with its counts, extremes and quantiles.
     #[test]
     fn a_printed_histogram_comes_back(
         samples in proptest::collection::vec(0u64..3_000, 1..400),

@@ -1,4 +1,4 @@
-//! Public results that were once read incorrectly, with the correct figures.
+//! Public results that earlier versions read incorrectly, with the correct figures.
 
 use crate::common;
 
@@ -15,7 +15,7 @@ fn refused(name: &str) -> String {
     read(&name, std::fs::File::open(path(&name)).unwrap(), &Options::default()).unwrap_err().to_string()
 }
 
-/// Samples and largest latency of each phase, µs.
+/// Number of samples and largest latency of each phase, µs.
 fn phases(run: &Recording) -> Vec<(u64, u64)> {
     let of = |phase: &punctual_model::Phase| {
         let max = phase.cpus.iter().filter_map(|c| c.max_ns).max().unwrap_or(0);

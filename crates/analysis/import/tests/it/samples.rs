@@ -1,4 +1,4 @@
-//! Every sample has exact totals and extremes, and every loss is named.
+//! Every sample has exact totals and extremes, and every loss is reported.
 
 use crate::common;
 
@@ -15,7 +15,7 @@ fn the_published_histograms_of_the_pi_4b() {
     ] {
         let run = import(name);
         assert_eq!((total(&run), max_ns(&run), run.run.phases[0].cpus.len()), (samples, max, 4), "{name}");
-        // The table lacks the count beyond 399 µs, period, unit and CPUs.
+        // The table lacks the count beyond 399 µs, the period, the unit and the CPUs.
         for kind in
             [LostKind::Affinity, LostKind::Unit, LostKind::SkippedPeriods, LostKind::Resolution, LostKind::Order]
         {
@@ -71,12 +71,12 @@ fn json_of_both_versions() {
         assert_eq!(run.run.tool.version.as_deref(), Some(version));
         assert_eq!((run.run.settings.period_ns, run.run.host.as_deref()), (Some(Nanos(200_000)), Some("vm")));
         assert_eq!(cpus[0].got.unwrap().to_string(), "FIFO 95");
-        // Affinity and period are recorded; skipped periods are not, and the maximum exceeds the period.
+        // Affinity and period are recorded, but skipped periods are not, and the maximum exceeds the period.
         assert_eq!((losses(&run, LostKind::Affinity), cpus[0].skipped), (0, None));
         assert!(cpus[0].blur.unwrap().skipped_at_most.unwrap() > 0);
         assert!(problems(&run).is_empty(), "{name}: {:?}", problems(&run));
     }
-    // 24,467 periods of 200 µs ran in 5 s (given in whole seconds).
+    // 24,467 periods of 200 µs ran in 5 s (stated in whole seconds).
     let blur = import("ct-2.4.json").run.phases[0].cpus[0].blur.unwrap();
     assert_eq!(blur.skipped_at_most, Some(6_000_000 / 200 + 1 - 24_467));
     assert!(close(import("ct-2.4.json").run.phases[0].cpus[0].mean_ns, 36_300.0));
@@ -87,7 +87,7 @@ fn quotes_in_the_command_of_json() {
     let run = import("ct-quotes-in-cmdline.json");
     assert_eq!((total(&run), max_ns(&run)), (10, 237_000));
     assert!(run.run.command.contains(&"--json=a\"b.json".to_owned()), "{:?}", run.run.command);
-    // 237 µs is less than the default period: none was skipped.
+    // 237 µs is less than the default period, so no period was skipped.
     let cpu = &run.run.phases[0].cpus[0];
     assert_eq!((cpu.skipped, cpu.released), (Some(0), Some(10)));
 }
@@ -116,7 +116,7 @@ fn jitterdebugger() {
     let run = import("jd-results.json");
     let cpus = &run.run.phases[0].cpus;
     assert_eq!((cpus[1].ran, cpus[1].max_ns, cpus[1].min_ns), (13_987, Some(8_546_000), Some(10_000)));
-    // The tool catches up: every period ran, and none is missing.
+    // The tool catches up, so every period ran and none is missing.
     assert_eq!((cpus[1].skipped, cpus[1].released), (Some(0), Some(13_987)));
     let run = import("jd-samples-cut.raw");
     assert_eq!(total(&run), 140_014 / 28);
@@ -156,7 +156,7 @@ fn rtla_with_five_outputs_in_one_log() {
     assert_eq!((irq.cpus[0].min_ns, irq.cpus[0].max_ns), (Some(38_000), Some(16_828_000)));
     assert_eq!((phase(&run, 2).cpus[1].max_ns, phase(&run, 2).cpus[1].min_ns), (Some(16_537_000), Some(123_000)));
     assert_eq!((phase(&run, 3).cpus[0].ran, phase(&run, 3).cpus[0].max_ns), (294, Some(25_162_000)));
-    // The thread of CPU 1 never ran in the second screen: dashes mean no value, not zero.
+    // The thread of CPU 1 never ran in the second screen. Dashes mean no value, not zero.
     assert_eq!((phase(&run, 6).cpus.len(), phase(&run, 7).cpus.len()), (2, 1));
     let series = &run.run.import.as_ref().unwrap().series;
     let single = series.iter().find(|s| s.name == "longest single noise").unwrap();

@@ -18,7 +18,7 @@ use std::time::Duration;
 const PRIORITY: u8 = 80;
 
 const LOOK_EVERY: Duration = Duration::from_millis(5);
-/// A starved thread ends late. After this time it is abandoned, with a note.
+/// Time after which a starved thread is abandoned, with a note.
 const PATIENCE_NS: u64 = 1_000_000_000;
 
 pub(super) enum Company {
@@ -30,7 +30,7 @@ pub(super) enum Company {
 
 pub(super) enum Results {
     Nothing,
-    /// Number of finished counts, the time they took, the first wrong result if any, and the number of queens.
+    /// Number of completed counts, the time they took, the first wrong result if any, and the number of queens.
     Nqueens {
         counts: u64,
         elapsed_ns: u64,
@@ -57,7 +57,7 @@ impl Company {
         })
     }
 
-    /// The load ends when `over` is set, or after `duration`.
+    /// Starts the load, which ends when `over` is set, or after `duration`.
     pub fn start<'s>(
         &'s self,
         scope: &'s Scope<'s, '_>,
@@ -79,7 +79,7 @@ impl Company {
     }
 }
 
-/// Only counts that end before the last image is sent are included.
+/// Counts repeatedly. Only counts that end before the last image is sent are included.
 fn count(queens: &Nqueens, n: u32, over: &AtomicBool) -> Result<Results, BenchError> {
     let (began, mut ended) = (now(), now());
     let (mut counts, mut got) = (0, None);
@@ -128,7 +128,7 @@ fn collect(running: Running, mut notes: Vec<String>, over: &AtomicBool) -> Resul
     while !running.finished() && !over.load(Relaxed) {
         thread::sleep(LOOK_EVERY);
     }
-    // Sending took as long as the measurement was meant to, so only the last milliseconds are missing.
+    // The measurement was planned to last as long as sending, so only the last milliseconds are missing.
     running.stop_with_enough();
     let patience = now() + PATIENCE_NS;
     while !running.finished() && now() < patience {
@@ -164,7 +164,7 @@ impl Results {
     }
 }
 
-/// The policy of this thread if it is SCHED_OTHER: an ordinary user may not lower a nice value (sched(7)).
+/// The policy of this thread if it is SCHED_OTHER, because an ordinary user may not lower a nice value (sched(7)).
 fn own_or_ordinary() -> Scheduling {
     match punctual_uapi::scheduling(0) {
         Ok((own @ Scheduling::Other { .. }, _)) => own,

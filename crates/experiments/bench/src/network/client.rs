@@ -56,7 +56,7 @@ impl Client {
             image.len()
         );
         let sent = self.stream.write_all(head.as_bytes()).and_then(|()| self.stream.write_all(image));
-        // A server may refuse before it has read everything; its response says more than the broken pipe.
+        // A server may refuse before it has read everything. Its response is more informative than the broken pipe.
         match (self.answer(), sent) {
             (Ok(201), Ok(())) => Ok(()),
             (Ok(status), _) => Err(BenchError::Refused(format!("{} answered {status}: {}", self.name, advice(status)))),

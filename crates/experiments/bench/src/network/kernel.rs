@@ -26,8 +26,8 @@ impl Counters {
         }
     }
 
-    /// Adds figures: shares of the time of all CPUs, and interrupts per image. No shares are given for less than a
-    /// second of ticks, which is too coarse.
+    /// Adds figures: shares of the time of all CPUs, and interrupts per image. Shares are omitted for less than a
+    /// second of ticks, because the ticks are too coarse.
     pub fn add_to(&self, of: &str, images: u64, measured: &mut Measured) {
         let [user, nice, system, _, _, irq, softirq, steal] = self.ticks;
         let all: u64 = self.ticks.iter().sum();
@@ -54,7 +54,7 @@ fn parse(text: &str) -> Option<Counters> {
     let softirqs = numbers("softirq")?;
     // Order of the values: sum, HI, TIMER, NET_TX, NET_RX (include/linux/interrupt.h).
     let net_rx = *softirqs.get(4)?;
-    // Only the first of the many numbers is used: their sum.
+    // The first number is the sum of the others.
     let interrupts = line("intr")?.split_whitespace().next()?.parse().ok()?;
     Some(Counters { ticks, interrupts, net_rx })
 }

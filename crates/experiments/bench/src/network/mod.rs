@@ -23,6 +23,8 @@ use std::time::Duration;
 const MIB: u64 = 1 << 20;
 const SERVER: &str = "start `punctual serve --store DIR` there, and give its address with --to HOST[:PORT]";
 
+/// Plans the benchmark.
+///
 /// # Errors
 /// [`BenchError`] if the sizes are impossible, the directory cannot be used, or the server does not respond.
 pub fn plan(settings: NetworkSettings, repetitions: u64) -> Result<BenchPlan, BenchError> {
@@ -121,7 +123,7 @@ impl Network {
         measured.times(of, "post and answer", sent.times);
     }
 
-    /// Names what the figures belong to, including the load that ran.
+    /// The subject of the figures, including the load that ran.
     fn of(&self) -> String {
         let place = if self.settings.to.is_some() { "to another machine" } else { "over loopback" };
         let beside = match self.settings.beside {
@@ -173,7 +175,7 @@ fn with_server(folder: &Path, work: impl FnOnce(SocketAddr) -> Result<(), BenchE
         let running = thread::Builder::new().name("serve".into()).spawn_scoped(scope, run);
         let running = running.map_err(BenchError::io("start", "a thread", "raise RLIMIT_NPROC (ulimit -u)"))?;
         let done = work(server.local_addr());
-        // Closing the other end of the pipe stops the server.
+        // Closing this end of the pipe stops the server.
         drop(keep);
         let served = running.join().map_or(Err(BenchError::Ended), |s| s.map(drop).map_err(refused));
         done.and(served)
@@ -197,7 +199,7 @@ fn resolve(to: &str) -> Result<SocketAddr, BenchError> {
     found.next().ok_or_else(|| BenchError::Refused(format!("{to} does not resolve to an address; {SERVER}")))
 }
 
-/// An image in a format that any viewer shows (PGM): grey noise, which no file system can compress.
+/// A PGM image, which any viewer can display: grey noise, which no file system can compress.
 fn image(bytes: u64) -> Vec<u8> {
     const WIDTH: u64 = 16;
     let rows = bytes / WIDTH;

@@ -1,4 +1,4 @@
-//! Tests of the driver with a real run directory: resuming, wrong counts, another machine.
+//! Tests the driver with a real run directory: resuming, wrong counts, another machine.
 
 use punctual_bench::{Around, Update, WantedQueens, outcome, plan_nqueens, resume, run};
 use punctual_model::{Bench, BenchParts, BenchPlan, BenchRecord, NqueensMode, Outcome};

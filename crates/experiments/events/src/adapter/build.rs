@@ -1,4 +1,4 @@
-//! Builds adapters on systems where a co-kernel's tools are installed.
+//! Builds adapters on systems on which the tools of a co-kernel are installed.
 
 use super::{Adapter, PATIENCE};
 use crate::backend::NotRun;
@@ -12,7 +12,7 @@ pub struct Cokernel {
     /// Name of the backend and of its source file.
     pub name: &'static str,
     source: &'static str,
-    /// Programs that print the compiler flags, tried in order.
+    /// Programs that print the compiler flags, in the order in which they are tried.
     tools: &'static [&'static str],
     compile: &'static [&'static str],
     link: &'static [&'static str],
@@ -26,7 +26,7 @@ pub const COKERNELS: [Cokernel; 3] = [
         tools: &["xeno-config", "/usr/xenomai/bin/xeno-config"],
         compile: &["--skin=alchemy", "--cflags"],
         link: &["--skin=alchemy", "--ldflags"],
-        help: "boot a Cobalt kernel, install Xenomai 3's libraries (those of the Mercury core run on any kernel), and put xeno-config into PATH",
+        help: "boot a Cobalt kernel, install Xenomai 3's libraries (its Mercury core runs on any kernel), and put xeno-config into PATH",
     },
     Cokernel {
         name: "evl",
@@ -46,8 +46,8 @@ pub const COKERNELS: [Cokernel; 3] = [
     },
 ];
 
-/// Adds an rpath for each library directory: a co-kernel's libraries are seldom where ld.so(8) looks
-/// (/usr/xenomai/lib).
+/// Adds an rpath for each library directory, because the libraries of a co-kernel are rarely in the search path of
+/// ld.so(8) (for example /usr/xenomai/lib).
 fn found_again(link: &[String]) -> Vec<String> {
     link.iter().filter_map(|word| word.strip_prefix("-L")).map(|folder| format!("-Wl,-rpath,{folder}")).collect()
 }
@@ -64,7 +64,7 @@ impl Cokernel {
         let folder = Scratch::create(self.name, Whose::System).map_err(|e| {
             NotRun::Failed(format!("cannot create a directory for the adapter: {e}; set TMPDIR to another place"))
         })?;
-        // The adapter cannot be run by hand, because its directory is removed.
+        // The user cannot run the adapter by hand, because its directory is removed.
         let advice = format!("its messages, if any, are above; {}", self.help);
         let program = self.build(folder.path(), &compile, &link)?;
         let mut adapter = Adapter::advised(Command::new(program), PATIENCE, advice)?;
@@ -129,7 +129,7 @@ mod tests {
         assert!(found_again(&["-lpthread".into()]).is_empty());
     }
 
-    /// A co-kernel whose tool echoes its arguments.
+    /// A co-kernel whose tool prints its arguments.
     fn echoed(name: &'static str, source: &'static str) -> Cokernel {
         Cokernel { name, source, tools: &["echo"], compile: &["-DX"], link: &["-lpthread"], help: "boot its kernel" }
     }

@@ -1,26 +1,26 @@
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Line {
-    /// `hello VERSION NAME`.
+    /// The line `hello VERSION NAME`.
     Hello(u64, String),
-    /// `fact KEY VALUE`.
+    /// The line `fact KEY VALUE`.
     Fact(String, String),
-    /// `a NUMBER COUNT LATENESS_NS`.
+    /// The line `a NUMBER COUNT LATENESS_NS`.
     Arrival { number: u64, count: u64, lateness: u64 },
-    /// `sent EVENTS`.
+    /// The line `sent EVENTS`.
     Sent(u64),
-    /// `overflowed EVENTS`.
+    /// The line `overflowed EVENTS`.
     Overflowed(u64),
-    /// `faults COUNT`.
+    /// The line `faults COUNT`.
     Faults(u64),
-    /// `switches COUNT`.
+    /// The line `switches COUNT`.
     Switches(u64),
-    /// `note TEXT`.
+    /// The line `note TEXT`.
     Note(String),
-    /// `unsupported WHY`.
+    /// The line `unsupported WHY`.
     Unsupported(String),
-    /// `failed WHY`.
+    /// The line `failed WHY`.
     Failed(String),
-    /// `end`.
+    /// The line `end`.
     End,
 }
 

@@ -1,5 +1,5 @@
-//! Adapters for co-kernels: separate programs, linked with a co-kernel's libraries, that run one test at a time over a
-//! line protocol (docs/backends.md).
+//! Adapters for co-kernels: separate programs, linked with the libraries of a co-kernel, that run one test at a time
+//! using a line protocol (docs/backends.md).
 
 mod build;
 mod line;
@@ -36,7 +36,7 @@ pub struct Adapter {
 }
 
 impl Adapter {
-    /// Starts a program that speaks the protocol and exchanges greetings with it. `patience` is the time it may take
+    /// Starts a program that uses the protocol, and exchanges greetings with it. `patience` is the time it may take
     /// beyond the duration of a test.
     ///
     /// # Errors
@@ -80,10 +80,10 @@ impl Adapter {
                 Line::Hello(1, given) => name = Some(given),
                 Line::Fact(key, value) => drop(self.facts.insert(key, value)),
                 Line::End => break,
-                other => return Err(self.broken(&format!("it greets with {other:?}"))),
+                other => return Err(self.broken(&format!("its first line is {other:?}"))),
             }
         }
-        self.name = name.ok_or_else(|| self.broken("it does not answer with hello 1"))?;
+        self.name = name.ok_or_else(|| self.broken("its first line is not `hello 1 NAME`"))?;
         Ok(())
     }
 
@@ -97,7 +97,7 @@ impl Adapter {
     }
 
     /// Reads the next line, which must arrive before `give_up` and while `stopped` returns false. After an error the
-    /// adapter is killed, because later answers would belong to no request.
+    /// adapter is killed, because later answers could not be assigned to a request.
     fn next(&mut self, give_up: Instant, stopped: &dyn Fn() -> bool) -> Result<Line, NotRun> {
         let why = loop {
             match self.lines.recv_timeout(Duration::from_millis(100)) {
@@ -111,7 +111,7 @@ impl Adapter {
                 Err(RecvTimeoutError::Timeout) => {}
             }
         };
-        // It may have ended already.
+        // The process may have ended already.
         let _ = self.child.kill();
         Err(self.broken(&why))
     }
@@ -139,7 +139,7 @@ impl Adapter {
                 Line::Unsupported(why) => refused = Some(NotRun::Unsupported(why)),
                 Line::Failed(why) => refused = Some(NotRun::Failed(why)),
                 Line::End => break,
-                other => return Err(self.broken(&format!("it answers a run with {other:?}"))),
+                other => return Err(self.broken(&format!("it answers the request with {other:?}"))),
             }
         }
         match (refused, sent) {
@@ -157,7 +157,7 @@ fn together(ledger: &mut Ledger, interval: Nanos, number: u64, count: u64, laten
 
 impl Drop for Adapter {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The process may have ended already.
         let _ = writeln!(self.requests, "quit");
         let _ = self.child.kill();
         let _ = punctual_watchdog::wait(&mut self.child, &self.name, punctual_watchdog::GRACE);

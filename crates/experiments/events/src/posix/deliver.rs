@@ -1,4 +1,4 @@
-//! A sender, a source and a receiver: runs two real-time tasks and records what became of each event.
+//! Runs a sending and a receiving real-time task, and records the fate of each event.
 
 use super::Posix;
 use crate::Ledger;
@@ -11,14 +11,14 @@ use std::sync::atomic::{AtomicI32, AtomicU64};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Number of send times kept: more than any source here can hold (RLIMIT_SIGPENDING is the largest).
+/// Number of send times kept, which exceeds the capacity of every source here (the largest is RLIMIT_SIGPENDING).
 const KEPT: usize = 1 << 17;
-/// If nothing arrives for this long after the last event, nothing more will.
+/// Time without an arrival after the last event, after which no more are expected.
 const QUIET: Nanos = Nanos::from_millis(1000);
 /// Polling interval of the main thread.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// When events were sent, by CLOCK_MONOTONIC.
+/// Send times of events, CLOCK_MONOTONIC.
 #[derive(Clone)]
 pub(super) enum Times {
     /// The most recent send times, as recorded by the sender.
@@ -31,7 +31,7 @@ pub(super) enum Times {
 
 impl Times {
     pub fn new() -> Times {
-        // Written, so that the pages are mapped.
+        // Initialized by writing, so that the pages are mapped.
         let times: Vec<AtomicU64> = (0..KEPT).map(|_| AtomicU64::new(1)).collect();
         Times::Sent(Arc::new(times))
     }
@@ -62,12 +62,12 @@ impl Times {
     }
 }
 
-/// One arrival: the event's number, if events have one, and how many arrived together.
+/// One arrival: the number of the event, if events have numbers, and how many arrived together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Came {
     pub number: Option<u64>,
     pub count: u64,
-    /// Events before this one that the source reports as dropped.
+    /// Number of events before this one that the source reports as dropped.
     pub dropped: u64,
 }
 
@@ -82,12 +82,12 @@ impl Came {
 }
 
 pub(super) trait Taker: Send + 'static {
-    /// Sleeps until something arrives, then passes on each arrival. Returns `INTR` if nothing arrived for a while or a
+    /// Sleeps until an event arrives, then passes on each arrival. Returns `INTR` if none arrived for a while or a
     /// signal interrupted the wait.
     fn take(&mut self, came: &mut dyn FnMut(Came)) -> Result<(), Errno>;
 }
 
-/// The ledger belongs to the real-time thread; nobody else locks it until that thread has ended.
+/// The ledger belongs to the real-time thread. No other thread locks it until that thread has ended.
 struct Taking<T> {
     taker: T,
     ledger: Arc<Mutex<Ledger>>,
@@ -200,7 +200,7 @@ impl Posix {
         self.deliver_at(plan, Times::new(), taker, send)
     }
 
-    /// Like `deliver`, for a receiver that needs the send times.
+    /// Like `deliver`, for a receiver that requires the send times.
     pub(super) fn deliver_at(
         &self,
         plan: &Plan<'_>,
@@ -216,7 +216,7 @@ impl Posix {
 }
 
 impl Receiver {
-    /// Waits until everything has been received or nothing arrives any more, then ends the receiver.
+    /// Waits until all events have been received or no more arrive, then ends the receiver.
     ///
     /// # Errors
     /// [`NotRun::Failed`] if reading the source failed.
@@ -245,7 +245,7 @@ impl Receiver {
 mod tests {
     use super::*;
 
-    /// An arrival belongs to the last event sent before it; earlier outstanding events arrived together with it.
+    /// An arrival is attributed to the last event sent before it; earlier outstanding events arrived together with it.
     #[test]
     fn an_event_is_known_by_its_time() {
         let times = Times::Sent(Arc::new((0..KEPT).map(|_| AtomicU64::new(1)).collect()));
@@ -258,7 +258,7 @@ mod tests {
         assert_eq!(times.number_at(1, Nanos(400)), 3);
         assert_eq!(times.number_at(3, Nanos(9999)), 3, "nothing was sent after it");
         assert_eq!(times.number_at(2, Nanos(50)), 2, "an event from before: the next one");
-        // The ring wraps: the slot of KEPT still holds the time from KEPT events ago.
+        // The ring wraps: the slot of KEPT still has the time of the event KEPT earlier.
         slots[KEPT - 1].store(1000, Release);
         assert_eq!(times.number_at(KEPT as u64 - 1, Nanos(2000)), KEPT as u64 - 1);
         slots[0].store(1100, Release);

@@ -1,4 +1,4 @@
-//! Tests priority inheritance of a mutex. Modelled on crates/realtime/rt/tests/it/inversion.rs.
+//! Tests priority inheritance of a mutex, like crates/realtime/rt/tests/it/inversion.rs.
 
 use super::near;
 use crate::backend::{Answer, NotRun, Observed, Plan, no_thread};
@@ -10,8 +10,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 const PATIENCE: Nanos = Nanos::from_secs(10);
 
-/// Runs the plan's rounds with an inheriting mutex, then one with a plain mutex. Unless the plain one shows the
-/// inversion, the test proves nothing.
+/// Runs the plan's rounds with an inheriting mutex, and then one with a plain mutex as a control. If the control shows
+/// no inversion, the test is inconclusive.
 pub(super) fn rounds(plan: &Plan<'_>, cpu: CpuId) -> Answer {
     let mut ledger = plan.ledger();
     let (ours, plain) = (Mutex::new(()), std::sync::Mutex::new(()));
@@ -61,7 +61,8 @@ fn become_fifo(plan: &Plan<'_>, above: i8, cpu: CpuId) -> Result<(), NotRun> {
 /// A function that runs its argument under the lock.
 type Locked<'a> = &'a (dyn Fn(&mut dyn FnMut()) + Sync);
 
-/// Time the high-priority thread waits for the lock. The threads start each other, so nothing depends on a sleep.
+/// Time for which the high-priority thread waits for the lock. The threads start each other, so the result does not
+/// depend on sleeps.
 fn wait_for_lock(plan: &Plan<'_>, cpu: CpuId, locked: Locked<'_>) -> Result<Nanos, NotRun> {
     let stage = Stage {
         plan,
@@ -122,7 +123,7 @@ impl Stage<'_> {
         self.wait(&self.ready)?;
         self.wait(&self.ready)?;
         (self.locked)(&mut || {
-            // The high-priority thread runs at once; this one continues when that one waits for the lock.
+            // The high-priority thread runs immediately. This one continues when it waits for the lock.
             post(&self.start_high);
             post(&self.start_medium);
             burn(CRITICAL);
@@ -132,6 +133,6 @@ impl Stage<'_> {
 }
 
 fn post(semaphore: &Semaphore) {
-    // Fails only at a count of four billion.
+    // Fails only if the count reaches four billion.
     let _ = semaphore.post();
 }

@@ -20,18 +20,18 @@ use std::collections::BTreeMap;
 
 pub struct Posix {
     rt: Rt,
-    /// Why real-time priority is not available, if so.
+    /// The reason why real-time priority is not available, if it is not.
     refused: Option<String>,
     wires: Wires,
 }
 
 impl Posix {
-    /// Locks the program's memory if permitted, and blocks SIGRTMIN and SIGUSR2, which the signal tests receive. Call
-    /// it before starting threads that could receive them.
+    /// Locks the program's memory if permitted, and blocks SIGRTMIN and SIGUSR2, which the signal tests receive. Must
+    /// be called before threads are started that could receive them.
     ///
     /// # Errors
-    /// [`NotRun`] if the signals cannot be blocked or no wakeup can be installed, which does not happen on Linux. If
-    /// memory cannot be locked, [`Backend::facts`] says so.
+    /// [`NotRun`] if the signals cannot be blocked or no wakeup can be installed, which does not happen on Linux.
+    /// [`Backend::facts`] reports whether memory is locked.
     pub fn new(priority: Priority, wires: Wires) -> Result<Posix, NotRun> {
         let failed = |e: &dyn std::fmt::Display| NotRun::Failed(e.to_string());
         punctual_uapi::block(&SignalSet::new(&[Sig::RtMin, Sig::Usr2])).map_err(|e| failed(&e))?;
@@ -51,12 +51,14 @@ impl Posix {
         }
     }
 
-    /// Notes that figures were taken without real-time priority.
+    /// Note that figures were taken without real-time priority; empty if they were not.
     fn narrowed(&self) -> Vec<String> {
         let note = |why: &String| format!("ran under SCHED_OTHER, so the timing is that of an ordinary thread: {why}");
         self.refused.iter().map(note).collect()
     }
 
+    /// Refuses tests that require real-time priority if it is not available.
+    ///
     /// # Errors
     /// [`NotRun::Unsupported`] without real-time priority.
     fn need_priority(&self) -> Result<(), NotRun> {

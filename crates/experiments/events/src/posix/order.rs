@@ -1,4 +1,4 @@
-//! Tests of the order in which threads on one CPU run.
+//! Tests the order in which threads on one CPU run.
 
 use super::inversion::burn;
 use super::near;
@@ -14,10 +14,10 @@ const PATIENCE: Nanos = Nanos::from_secs(10);
 const WORK: Nanos = Nanos::from_millis(1);
 /// Time slice of SCHED_RR if the kernel does not report it (RR_TIMESLICE).
 const TURN: Nanos = Nanos::from_millis(100);
-/// Capacity of the log: more turns than the threads can have.
+/// Capacity of the log, which exceeds the number of turns that the threads can have.
 const PLACES: usize = 256;
 
-/// Which threads ran, in order, with an entry each time another thread continues.
+/// The order in which threads ran, with an entry each time a different thread continues.
 struct Log {
     who: [AtomicU32; PLACES],
     next: AtomicUsize,
@@ -67,7 +67,7 @@ fn numbers(order: Order, log: &[usize]) -> (u64, Vec<u64>) {
     let places = log.iter().filter(|who| **who < THREADS).map(|who| {
         turns[*who] += 1;
         match order {
-            // Each thread ends before the next begins.
+            // Each thread ends before the next one begins.
             Order::Priority | Order::Fifo => (2 * who + turns[*who] - 1) as u64,
             Order::RoundRobin => ((turns[*who] - 1) * THREADS + who) as u64,
         }
@@ -75,8 +75,8 @@ fn numbers(order: Order, log: &[usize]) -> (u64, Vec<u64>) {
     let places: Vec<u64> = places.collect();
     let expected = match order {
         Order::Priority | Order::Fifo => 2 * THREADS,
-        // Each thread has at least two turns. Turns beyond the smallest number are not counted, since some thread had
-        // already ended by then.
+        // Each thread has at least two turns. Turns beyond the smallest number of a thread are not counted, because
+        // that thread had ended by then.
         Order::RoundRobin => THREADS * turns.iter().min().map_or(2, |least| (*least).max(2)),
     };
     (expected as u64, places.into_iter().filter(|place| *place < expected as u64).collect())
@@ -136,13 +136,13 @@ impl Round<'_> {
         Ok(())
     }
 
-    /// Makes the threads ready once all sleep. Runs on their CPU with a higher priority, so that none of them runs
-    /// before all are ready.
+    /// Makes the threads ready after all of them sleep. Runs on their CPU with a higher priority, so that none of them
+    /// runs before all are ready.
     fn open(&self) -> Result<(), NotRun> {
         let opened = asleep(&self.threads, self.until)
             .and_then(|()| attributes(Scheduling::Fifo { priority: self.plan.priority }, self.cpu));
         for n in 0..THREADS {
-            // A count of one can be raised.
+            // The count is one at most, so it can be raised.
             let _ = self.gates[nth_ready(self.order, n)].post();
         }
         opened
@@ -158,8 +158,8 @@ fn attributes(scheduling: Scheduling, cpu: CpuId) -> Result<(), NotRun> {
     attributes.apply().map(drop).map_err(|e| NotRun::Failed(e.to_string()))
 }
 
-/// Thread 0 has the highest priority, which is below that of `open`. In the tests of equal priorities, all have the
-/// same.
+/// Sets policy and CPU of a thread. Thread 0 has the highest priority, which is below that of `open`. In the tests of
+/// equal priorities, all threads have the same one.
 fn begin(order: Order, plan: &Plan<'_>, cpu: CpuId, me: usize) -> Result<(), NotRun> {
     let below = if order == Order::Priority { me as i8 + 1 } else { 1 };
     let priority = near(plan.priority, -below);
@@ -170,7 +170,7 @@ fn begin(order: Order, plan: &Plan<'_>, cpu: CpuId, me: usize) -> Result<(), Not
     attributes(scheduling, cpu)
 }
 
-/// Runs for `work` of CPU time and logs each time it continues after another thread.
+/// Uses `work` of CPU time, and logs each time the thread continues after another thread.
 fn take_turns(me: usize, work: Nanos, log: &Log, last: &AtomicU64) {
     let mut done = Nanos::ZERO;
     let step = Nanos::from_micros(20);
@@ -189,8 +189,8 @@ fn turn() -> Nanos {
     text.and_then(|text| text.trim().parse().ok()).filter(|ms| (1..=1000).contains(ms)).map_or(TURN, Nanos::from_millis)
 }
 
-/// Waits until every thread exists and sleeps, by its state in proc_pid_stat(5). A thread that is runnable but has not
-/// slept yet would be first in its queue, not last.
+/// Waits until every thread exists and sleeps, according to its state in proc_pid_stat(5). A thread that is runnable
+/// but has not slept yet would be first in its queue, not last.
 fn asleep(threads: &[AtomicI32; THREADS], until: Nanos) -> Result<(), NotRun> {
     let sleeps = |thread: &AtomicI32| match thread.load(Acquire) {
         0 => false,

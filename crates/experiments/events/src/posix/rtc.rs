@@ -14,11 +14,12 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
 const CLOCK: &str = "/dev/rtc0";
-/// The first interrupt comes within a second.
+/// Time limit for the first interrupt, which is due within a second.
 const FIRST: Nanos = Nanos::from_millis(3000);
 
 impl Posix {
-    /// Receives update interrupts, one per second. The first is not counted, because the others are due relative to it.
+    /// Receives update interrupts, one per second. The first one is not counted, because it determines when the others
+    /// are due.
     pub(super) fn rtc(&self, plan: &Plan<'_>) -> Answer {
         let clock = File::open(CLOCK).map_err(|e| match e.kind() {
             ErrorKind::NotFound => NotRun::Unsupported(format!(
@@ -69,7 +70,9 @@ impl Seconds {
         let mut seen = 0;
         while seen == 0 && !stop.load(Relaxed) {
             if monotonic() > end {
-                return Err(NotRun::Unsupported(format!("{CLOCK} gave no interrupt within {most}: it does not tick")));
+                return Err(NotRun::Unsupported(format!(
+                    "{CLOCK} raised no interrupt within {most}: the clock does not run"
+                )));
             }
             let mut there = [PollFd::new(&self.clock, PollFlags::IN)];
             let look = Timespec { tv_sec: 0, tv_nsec: LOOK.0 as _ };
@@ -89,7 +92,7 @@ impl Seconds {
 
 impl Taker for Seconds {
     fn take(&mut self, came: &mut dyn FnMut(Came)) -> Result<(), Errno> {
-        // The low byte is the kind of interrupt, the rest is the number since the last read (rtc(4)).
+        // The low byte is the kind of interrupt; the rest is the number of interrupts since the last read (rtc(4)).
         let mut bytes = [0; size_of::<usize>()];
         if read(&self.clock, &mut bytes)? != bytes.len() {
             return Err(Errno::IO);

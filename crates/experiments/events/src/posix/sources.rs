@@ -1,4 +1,4 @@
-//! The event sources of a Linux kernel, and the channels of punctual-rt.
+//! Tests of the event sources of a Linux kernel, and of the channels of punctual-rt.
 
 use super::Posix;
 use super::deliver::{Came, Receiver, Sent, Taker, Times};
@@ -42,8 +42,8 @@ fn put(fd: impl AsFd, number: u64) -> Result<bool, Errno> {
 }
 
 impl Posix {
-    /// Uses a timerfd that expires at the plan's interval. There is no sender, so all events must have arrived when the
-    /// last is due.
+    /// Uses a timerfd that expires at the plan's interval. It has no sender, so all events must have arrived when the
+    /// last one is due.
     pub(super) fn timer(&self, plan: &Plan<'_>) -> Answer {
         let timer = Arc::new(
             timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC).map_err(failed("timerfd_create"))?,
@@ -67,7 +67,7 @@ impl Posix {
         while monotonic() < last && !plan.stop.load(Relaxed) {
             std::thread::sleep(last.saturating_sub(monotonic()).min(Nanos::from_millis(10)).into());
         }
-        // The source keeps running, so an event that is not yet received would merge with a later one.
+        // The source continues, so an event that has not been received would merge with a later one.
         let now = monotonic();
         let due = if now < first { 0 } else { (now - first).0 / plan.interval.0 + 1 };
         let observed = receiver.finish(plan, Sent { sent: due.min(plan.events), refused: 0 })?;
@@ -83,21 +83,21 @@ impl Posix {
     pub(super) fn pipe(&self, plan: &Plan<'_>) -> Answer {
         let (reader, writer) = rustix::pipe::pipe().map_err(failed("pipe"))?;
         fcntl_setfl(&writer, OFlags::NONBLOCK).map_err(failed("fcntl(F_SETFL)"))?;
-        // Kept open until everything is received: without a writer, the pipe is at end of file.
+        // Kept open until everything is received, because a pipe without a writer is at end of file.
         let _kept = writer.try_clone().map_err(failed("dup"))?;
         self.deliver(plan, Numbers::new(reader), move |number| put(&writer, number))
     }
 
-    /// What is written to the master arrives at the slave as if it were typed.
+    /// Uses a pseudo-terminal: data written to the master arrives at the slave as if it were typed.
     pub(super) fn pty(&self, plan: &Plan<'_>) -> Answer {
         let (master, slave) = raw_pty()?;
-        // Kept open until everything is received: without a master, the terminal is hung up.
+        // Kept open until everything is received, because a terminal without a master is hung up.
         let _kept = master.try_clone().map_err(failed("dup"))?;
         self.deliver(plan, Numbers::new(slave), move |number| put(&master, number))
     }
 
-    /// Sends signals to the receiver's thread. A pending standard signal swallows the next, which its sender does not
-    /// notice.
+    /// Sends signals to the receiver's thread. While a standard signal is pending, further ones are dropped without
+    /// notice to the sender.
     pub(super) fn signals(&self, plan: &Plan<'_>, signal: Sig) -> Answer {
         let thread = Arc::new(AtomicI32::new(0));
         let taker = Signals { set: SignalSet::new(&[signal]), thread: thread.clone() };
@@ -118,7 +118,7 @@ impl Posix {
         Ok(Observed { notes: self.narrowed(), ..observed })
     }
 
-    /// Sends datagrams to a local socket. /proc/net/udp counts what a full receive buffer dropped.
+    /// Sends datagrams to a local socket. /proc/net/udp counts those dropped because of a full receive buffer.
     pub(super) fn udp(&self, plan: &Plan<'_>) -> Answer {
         let receiver = UdpSocket::bind("127.0.0.1:0").map_err(failed("bind(127.0.0.1)"))?;
         let sender = UdpSocket::bind("127.0.0.1:0").map_err(failed("bind(127.0.0.1)"))?;
@@ -132,13 +132,13 @@ impl Posix {
             Some(drops) => observed.ledger.overflowed(drops),
             None => observed
                 .notes
-                .push("/proc/net/udp does not show what the socket dropped, so dropped events count as lost".into()),
+                .push("/proc/net/udp does not show the drops of the socket, so dropped events count as lost".into()),
         }
         drop(kept);
         Ok(observed)
     }
 
-    /// Uses a queue between two real-time tasks, and a semaphore that wakes the reader.
+    /// Uses a queue between two real-time tasks. A semaphore wakes the reader.
     pub(super) fn queue(&self, plan: &Plan<'_>) -> Answer {
         let (mut sender, receiver) = queue::<u64>(ROOM, Overflow::Refuse).map_err(failed("queue"))?;
         let filled = Arc::new(Semaphore::new(0));
@@ -150,7 +150,7 @@ impl Posix {
         })
     }
 
-    /// Uses a pipe of punctual-rt, with an ordinary thread that reads its FIFO at the other end.
+    /// Uses a pipe of punctual-rt. An ordinary thread reads its FIFO at the other end.
     pub(super) fn pipe_out(&self, plan: &Plan<'_>) -> Answer {
         let folder = Scratch::create("pipe", Whose::System).map_err(failed("a folder for the pipe"))?;
         let path = folder.path().join("pipe");
@@ -167,7 +167,7 @@ impl Posix {
     }
 }
 
-/// Expirations of a timer that continues after the last event of the test.
+/// Expirations of a timer, which continues after the last event of the test.
 struct Expirations {
     timer: Arc<OwnedFd>,
     left: u64,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicI32;
 use std::sync::atomic::Ordering::Release;
 
-/// Polling interval of sources whose system call is restarted after a signal.
+/// Polling interval for sources whose system call is restarted after a signal.
 pub(super) const LOOK: Nanos = Nanos::from_millis(20);
 
 /// Numbers received through pipes, terminals and datagrams: 8 bytes, little-endian.
@@ -51,7 +51,7 @@ impl<S: rt::Source + 'static> Taker for Counted<S> {
     }
 }
 
-/// Signals for this thread. A standard signal carries a number, too: that of the signal that became pending first.
+/// Signals for this thread. A standard signal carries a number as well: that of the signal that became pending first.
 pub(super) struct Signals {
     pub set: SignalSet,
     pub thread: Arc<AtomicI32>,
@@ -120,7 +120,7 @@ impl Taker for Edges {
     }
 }
 
-/// Single bytes, each the low byte of a number.
+/// Single bytes, each of which is the low byte of a number.
 pub(super) struct Bytes<F> {
     pub fd: F,
     pub next: u64,
@@ -159,7 +159,7 @@ mod tests {
             }
         }
 
-        /// However the bytes are split, the numbers arrive intact.
+        /// However the bytes are split, the numbers are received intact.
         #[test]
         fn numbers_may_be_cut(cuts in proptest::collection::vec(1usize..40, 1..20)) {
             let (reader, mut writer) = std::io::pipe().unwrap();

@@ -12,12 +12,12 @@ use rustix::io::{Errno, write};
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// Time for the interrupt's thread to settle.
+/// Time allowed for the interrupt's thread to settle.
 const SETTLED: Nanos = Nanos::from_millis(500);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wires {
-    /// Two lines joined by a wire, or a simulated one.
+    /// Two GPIO lines joined by a wire, or a simulated one.
     pub gpio: Option<GpioWire>,
     /// An unused serial port, which is switched to loopback mode.
     pub serial: Option<String>,
@@ -64,7 +64,7 @@ fn failed(e: GpioError) -> NotRun {
     NotRun::Failed(e.to_string())
 }
 
-/// For the sender's thread, which needs no detail.
+/// Reduces an error to an errno for the sending thread.
 fn errno(_: GpioError) -> Errno {
     Errno::IO
 }
@@ -78,7 +78,7 @@ impl Posix {
         match self.wires.gpio.as_ref().ok_or_else(|| NotRun::Unsupported(none()))? {
             GpioWire::Simulated => {
                 let name = format!("punctual-events-{}", std::process::id());
-                // A kernel without gpio-sim lacks the feature.
+                // If this fails, the kernel has no gpio-sim.
                 let chip = SimChip::new(&name, &["in"]).map_err(|e| NotRun::Unsupported(e.to_string()))?;
                 chip.pull(0, false).map_err(failed)?;
                 let line = edges(&chip.open().map_err(failed)?, 0, &times)?;
@@ -124,7 +124,7 @@ impl Posix {
 fn edges(chip: &Chip, offset: u32, times: &Times) -> Result<Edges, NotRun> {
     let both = punctual_gpio::Edges::Both;
     let line = Line::edges(chip, offset, both, MOST_BUFFERED, EventClock::Monotonic).map_err(failed)?;
-    // If it does not settle, edges may coalesce at first, and that is counted.
+    // If it does not settle, edges may coalesce at first, which is counted.
     settle(SETTLED);
     Ok(Edges { line, events: vec![Event::default(); 64], times: times.clone(), last: 0, next: 0 })
 }

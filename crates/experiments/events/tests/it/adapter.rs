@@ -1,4 +1,4 @@
-//! Tests of the adapter protocol, with scripts that keep and violate it, and with a real adapter in C.
+//! Tests the adapter protocol, with scripts that follow and violate it, and with a real adapter in C.
 
 use punctual_events::{Adapter, Backend, COKERNELS, NotRun, Plan, Settings, find};
 use punctual_model::{EventCounts, SuiteEnd};
@@ -42,7 +42,7 @@ fn arrivals_are_counted_here() {
         assert_eq!((observed.page_faults, observed.mode_switches), (Some(0), None));
         assert_eq!(observed.notes, ["hi"]);
         let (counts, _) = observed.ledger.close(observed.sent);
-        // 2.5 ms, 1.5 ms and 0.5 ms late.
+        // The events are 2.5 ms, 1.5 ms and 0.5 ms late.
         let expected = EventCounts {
             sent: 6,
             received: 2,
@@ -71,11 +71,11 @@ fn what_is_wrong_is_reported() {
     assert!(failure("echo a 1 2").contains("'a 1 2', which is not a line of the protocol"));
     assert!(failure("exit 3").contains("it has ended"));
     assert!(failure("true").contains("how many events it sent"));
-    assert!(failure("echo hello 1 again").contains("it answers a run with Hello"));
+    assert!(failure("echo hello 1 again").contains("it answers the request with Hello"));
     let silent = script("read x; read y", Duration::from_millis(200)).err().unwrap();
     assert!(silent.to_string().contains("does not answer"), "{silent}");
     let newer = script("echo hello 2 x; echo end; read x", Duration::from_secs(30)).err().unwrap();
-    assert!(newer.to_string().contains("it greets with Hello(2"), "{newer}");
+    assert!(newer.to_string().contains("its first line is Hello(2"), "{newer}");
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn an_unwanted_mode_switch_is_a_failure() {
     }
 }
 
-/// Compiles and runs the header that all adapters share. The workspace needs a C compiler anyway (for SQLite).
+/// Compiles and runs the header that all adapters share. The workspace requires a C compiler anyway (for SQLite).
 #[test]
 fn an_adapter_in_c_keeps_the_protocol() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! A mock with k faults is reported with exactly k, whatever the seed.
+//! k faults of a mock are reported as exactly k, whatever the seed.
 
 use punctual_events::{Backend, Faults, Mock, Plan, Source};
 use punctual_model::EventCounts;

@@ -10,12 +10,12 @@ pub(crate) mod portable;
 
 use crate::east::{BITS, GROUPS, Group, MORE, PAIRS};
 
-/// Words of bits in a block, plus room for one more group, which may be written as a whole.
+/// Number of words of bits in a block, plus space for one more group, which may be written as a whole.
 pub(crate) const BIT_WORDS: usize = PAIRS / 64 + 8;
 /// Pairs per vector of the widest kernel. Lists are padded to multiples of this.
 pub(crate) const TILE: usize = 16;
 
-/// Room for the pairs of a block, and for one more tile, which may be written as a whole.
+/// Space for the pairs of a block, and for one more tile, which may be written as a whole.
 pub(crate) const ROOM: usize = PAIRS + 2 * TILE;
 
 /// Non-zero words of bits and their positions in the block.
@@ -25,7 +25,7 @@ pub(crate) struct Bits {
     pub(crate) places: [u64; BIT_WORDS],
 }
 
-/// The operations a kernel implements with its instructions.
+/// Operations that a kernel implements with its instruction set.
 ///
 /// # Safety
 /// A method may only be called if the CPU supports the instructions, and only from a function that has them enabled, so

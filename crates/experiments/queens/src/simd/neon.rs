@@ -1,4 +1,4 @@
-//! NEON (ASIMD), which every 64-bit Arm CPU that runs Linux has.
+//! NEON (ASIMD), which all 64-bit Arm CPUs that run Linux support.
 
 use core::arch::aarch64::{
     uint32x4_t, vaddlvq_u32, vaddvq_u64, vandq_u32, vandq_u64, vceqzq_u32, vceqzq_u64, vdupq_n_u32, vdupq_n_u64,

@@ -1,4 +1,4 @@
-//! Compares counts with known ones, on every kernel this CPU supports.
+//! Compares counts with known ones, with every kernel that this CPU supports.
 
 use std::io::{self, Write};
 use std::num::{NonZeroU32, NonZeroUsize};
@@ -15,7 +15,7 @@ fn count(n: u32, kernel: Kernel) -> u64 {
 fn kernels() -> Vec<Kernel> {
     let (here, missing): (Vec<_>, Vec<_>) = Kernel::ALL.into_iter().partition(|kernel| kernel.is_available());
     for kernel in missing {
-        // Not eprintln, which the test harness hides for passing tests.
+        // Written directly, because the test harness hides the output of eprintln for passing tests.
         let _ = writeln!(io::stderr(), "not tested: kernel {kernel}: this CPU lacks its instructions");
     }
     here

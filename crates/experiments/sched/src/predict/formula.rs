@@ -2,7 +2,7 @@
 
 use punctual_units::Nanos;
 
-/// Ends of jobs with the same FIFO priority that are released together. Each runs after all before it.
+/// Ends of jobs with the same FIFO priority that are released together. Each runs after all previous ones.
 pub fn fifo(work: &[Nanos]) -> Vec<Nanos> {
     let mut end = 0;
     work.iter()
@@ -13,8 +13,8 @@ pub fn fifo(work: &[Nanos]) -> Vec<Nanos> {
         .collect()
 }
 
-/// Ends of two equal round-robin jobs. The second ends after the work of both, the first earlier by the rest of the
-/// last slice.
+/// Ends of two equal round-robin jobs. The second ends after the work of both, the first earlier by the remainder of
+/// the last slice.
 pub fn rr_pair(work: Nanos, quantum: Nanos) -> (Nanos, Nanos) {
     let whole = work.0.saturating_sub(1) / quantum.0.max(1) * quantum.0.max(1);
     (Nanos(work.0 + whole), Nanos(2 * work.0))

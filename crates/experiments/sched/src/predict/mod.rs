@@ -1,7 +1,7 @@
 //! Predicts from theory when threads begin and end.
 //!
-//! [`simulate`] covers every policy on one or several CPUs. [`formula`] has the closed forms the simulation is tested
-//! against, and the bounds that hold for all offsets. Nothing here reads the state of the machine.
+//! [`simulate`] covers all policies on one or several CPUs. [`formula`] contains closed forms with which the simulation
+//! is compared in tests, and bounds that hold for all offsets. No function here reads the state of the machine.
 
 pub mod formula;
 pub mod replay;
@@ -26,21 +26,21 @@ pub struct Task {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scheduler {
     pub quantum: Nanos,
-    /// CPU time that real-time threads get in each period of a CPU: the limit of RT throttling, or what the fair server
-    /// leaves if ordinary threads want the CPU as well. `None` means unlimited.
+    /// CPU time of real-time threads in each period of a CPU: the limit of RT throttling, or the time that the fair
+    /// server leaves if ordinary threads are runnable as well. `None` means unlimited.
     pub limit: Option<RtLimit>,
-    /// How long before the first release the period of the limit began, on all CPUs at once: RT throttling accounts for
+    /// Time from the start of the limit's period, on all CPUs at once, to the first release: RT throttling accounts for
     /// all real-time threads of the machine in periods of one timer (sched_rt_period_timer() in kernel/sched/rt.c). If
     /// `None`, the period begins with the first use of each CPU.
     pub phase: Option<Nanos>,
-    /// End of the simulation, and of threads that do not end on their own.
+    /// End of the simulation, and of threads that do not end before.
     pub horizon: Nanos,
-    /// Resolution. What happens within a step takes effect at its end.
+    /// Resolution. Events within a step take effect at its end.
     pub step: Nanos,
 }
 
 impl Scheduler {
-    /// Returns `true` if real-time threads are throttled even when nothing else wants the CPU.
+    /// Returns `true` if real-time threads are throttled even if no other task is runnable.
     fn is_always_limited(&self) -> bool {
         self.limit.as_ref().is_some_and(|limit| limit.always)
     }

@@ -1,8 +1,8 @@
-//! Replays ordinary threads with the CPUs they really had, but with immediate balancing.
+//! Replays ordinary threads on the CPUs that they actually had, but with immediate balancing.
 //!
-//! The simulation moves a free thread to the least loaded CPU as soon as there is one. The kernel balances only from
-//! time to time (sched_balance_rq() in kernel/sched/fair.c), so a thread may stay behind a real-time one while another
-//! thread has a CPU to itself. The difference for a thread is its measured end minus the end found here.
+//! The simulation moves a free thread to the least loaded CPU immediately. The kernel balances only from time to time
+//! (sched_balance_rq() in kernel/sched/fair.c), so a thread may have to wait for a real-time thread while another
+//! thread does not share its CPU. The effect on a thread is its measured end minus the end computed here.
 
 use super::state::weight;
 use punctual_model::{Doing, GanttSpan};
@@ -17,11 +17,11 @@ pub struct Ran {
     pub cpus: CpuList,
     /// Release time since the start of the experiment.
     pub released: Nanos,
-    /// CPU time the thread had, including stolen time.
+    /// CPU time of the thread, including stolen time.
     pub on_cpu: Nanos,
 }
 
-/// Idle time of a CPU, since the start of the experiment.
+/// Idle time of a CPU, relative to the start of the experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Idle {
     pub cpu: CpuId,
@@ -32,9 +32,9 @@ pub struct Idle {
 /// The CPUs that ordinary threads can use.
 #[derive(Clone, Copy, Debug)]
 pub enum Available<'a> {
-    /// CPUs that one of the threads had or that were idle. Other tasks had the rest.
+    /// CPUs that were idle or that one of the threads had. Other tasks had the rest.
     Left(&'a [Idle]),
-    /// All CPUs but those that another thread of the spans had, as if there were no other tasks.
+    /// All CPUs except those that another thread of the spans had, as if there were no other tasks.
     Ours,
 }
 
@@ -68,9 +68,9 @@ impl Cpu {
     }
 }
 
-/// When each of `ordinary` ends, since the start of the experiment, if every runnable thread always moves to the least
-/// loaded CPU. `spans` are those of all threads. After the last of them, every CPU is free. `None` if a thread may run
-/// nowhere.
+/// The end of each of the `ordinary` threads, relative to the start of the experiment, if every runnable thread always
+/// moves to the least loaded CPU. `spans` are those of all threads. After the last of them, every CPU is free. `None`
+/// if a thread has no CPU to run on.
 pub fn replay(ordinary: &[Ran], spans: &[GanttSpan], available: Available<'_>) -> Vec<Option<Nanos>> {
     let mut ids: Vec<CpuId> = ordinary.iter().flat_map(|ran| ran.cpus.iter()).collect();
     ids.sort_unstable();
@@ -100,7 +100,7 @@ impl Ran {
     }
 }
 
-/// Turns ordered by time. A release is listed as well, without any other change.
+/// Changes of availability in chronological order. A release is listed as well, without a change.
 fn turns(ordinary: &[Ran], spans: &[GanttSpan], available: Available<'_>) -> Vec<(u64, i32, Option<Turn>)> {
     let mut out: Vec<(u64, i32, Option<Turn>)> = ordinary.iter().map(|ran| (ran.released.0, 0, None)).collect();
     let mut both = |from: Nanos, to: Nanos, turn: &dyn Fn() -> Turn| {
@@ -127,7 +127,7 @@ fn turns(ordinary: &[Ran], spans: &[GanttSpan], available: Available<'_>) -> Vec
     out
 }
 
-/// Advances to `until` with the CPUs as they are.
+/// Advances to `until` without changes in availability.
 fn run(threads: &mut [Thread<'_>], cpus: &mut [Cpu], now: &mut f64, until: f64) {
     while *now < until {
         place(threads, cpus, *now);

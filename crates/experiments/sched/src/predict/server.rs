@@ -1,4 +1,4 @@
-//! The constant bandwidth server of a SCHED_DEADLINE thread, as kernel/sched/deadline.c has it.
+//! The constant bandwidth server of a SCHED_DEADLINE thread, as implemented in kernel/sched/deadline.c.
 
 use punctual_units::{Nanos, Scheduling};
 
@@ -7,11 +7,11 @@ pub(super) struct Server {
     runtime: f64,
     deadline: u64,
     period: u64,
-    /// What is left of the runtime; negative after an overrun.
+    /// Remaining runtime; negative after an overrun.
     budget: f64,
     /// Absolute deadline; 0 before the first activation.
     until: u64,
-    /// Throttled until then.
+    /// Time until which the thread is throttled.
     wait: Option<u64>,
 }
 
@@ -24,7 +24,7 @@ impl Server {
         Some(Server { runtime: runtime_ns.0 as f64, deadline, period, budget: 0.0, until: 0, wait: None })
     }
 
-    /// A wakeup: update_dl_entity() and dl_check_constrained_dl().
+    /// Handles a wakeup: update_dl_entity() and dl_check_constrained_dl().
     pub fn wake(&mut self, now: u64) {
         let next = self.next_period();
         if self.wait.is_some() {
@@ -45,7 +45,7 @@ impl Server {
         }
     }
 
-    /// Ends the throttling when its time has come: dl_task_timer(), replenish_dl_entity().
+    /// Ends the throttling if its time has elapsed: dl_task_timer(), replenish_dl_entity().
     pub fn tick(&mut self, now: u64) {
         if self.wait.is_none_or(|until| until > now) {
             return;
@@ -63,19 +63,19 @@ impl Server {
     /// Accounts for CPU time: update_curr_dl_se().
     pub fn used(&mut self, time: f64, now: u64) {
         self.budget -= time;
-        // Rounding of the steps, not the kernel's.
+        // Ignores rounding errors of the simulation, which the kernel does not have.
         if self.budget < 0.5 {
             self.wait = Some(self.next_period());
             self.tick(now);
         }
     }
 
-    /// Whether it may run, and its absolute deadline.
+    /// Absolute deadline if the thread may run.
     pub fn runnable(&self) -> Option<u64> {
         self.wait.is_none().then_some(self.until)
     }
 
-    /// What is left of the runtime.
+    /// Remaining runtime.
     pub fn left(&self) -> f64 {
         self.budget
     }
@@ -92,7 +92,7 @@ impl Server {
         self.runtime / self.deadline as f64
     }
 
-    /// The rest of the runtime until the deadline would be more than the reservation: dl_entity_overflow().
+    /// True if the remaining runtime until the deadline exceeds the reservation: dl_entity_overflow().
     fn overflows(&self, now: u64) -> bool {
         self.budget > self.density() * (self.until - now) as f64
     }
@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(constrained.runnable(), None);
         constrained.tick(12 * MS);
         assert_eq!((constrained.runnable(), constrained.left()), (Some(15 * MS), 1e6));
-        // With deadline = period nothing waits.
+        // If the deadline equals the period, no wakeup is delayed.
         let mut implicit = server(1, 10, 10);
         implicit.wake(2 * MS);
         implicit.used(0.5e6, 3 * MS);
@@ -139,10 +139,10 @@ mod tests {
         server.wake(0);
         server.wake(0);
         server.used(3e6, 3 * MS);
-        // 1 ms until 10 ms is less than 4 of 10.
+        // 1 ms within 10 ms is below the reservation of 4 in 10.
         server.wake(4 * MS);
         assert_eq!((server.runnable(), server.left()), (Some(10 * MS), 1e6));
-        // 1 ms within 1 ms is more: a new period begins.
+        // 1 ms within 1 ms exceeds it, so a new period begins.
         server.wake(9 * MS);
         assert_eq!((server.runnable(), server.left()), (Some(19 * MS), 4e6));
     }

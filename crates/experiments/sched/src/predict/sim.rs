@@ -12,7 +12,7 @@ struct Cpu {
     used: f64,
     /// Index of the real-time thread that has the CPU.
     real_time: Option<usize>,
-    /// Real-time threads may not use the CPU, even if nothing else wants it.
+    /// True if real-time threads may not use the CPU even if no other task is runnable.
     throttled: bool,
     ordinary: Vec<usize>,
 }
@@ -45,7 +45,7 @@ pub fn simulate(tasks: &[Task], scheduler: &Scheduler) -> Vec<Prediction> {
         now += step;
     }
     let mut found: Vec<Prediction> = sim.states.iter().map(State::prediction).collect();
-    // Threads that do not end on their own end with the experiment.
+    // Threads that do not end before end with the experiment.
     for (prediction, task) in found.iter_mut().zip(tasks).filter(|(_, task)| task.body.loops.is_none()) {
         prediction.ends_ns = Some(scheduler.horizon.saturating_sub(task.release));
     }
@@ -70,7 +70,7 @@ impl Sim<'_> {
         }
     }
 
-    /// Gives CPUs to the most urgent threads, each its previous one if that is free.
+    /// Assigns CPUs to the threads of highest urgency. Each gets its previous CPU if that is free.
     fn place_real_time(&mut self) {
         for cpu in &mut self.cpus {
             cpu.real_time = None;
@@ -98,7 +98,7 @@ impl Sim<'_> {
         state.is_ready() && state.rank().is_some() && state.server.is_none_or(|server| server.runnable().is_some())
     }
 
-    /// Moves ordinary threads to the least loaded CPUs: those without a real-time thread first, then those with the
+    /// Moves ordinary threads to the least loaded CPUs: first those without a real-time thread, then those with the
     /// shortest queue.
     fn place_ordinary(&mut self, now: u64) {
         for cpu in &mut self.cpus {
@@ -123,8 +123,8 @@ impl Sim<'_> {
     fn run(&mut self, now: u64, step: u64) {
         for cpu in &mut self.cpus {
             let limited = cpu.is_limited(now, self.scheduler.limit.as_ref());
-            // RT throttling applies to SCHED_FIFO and SCHED_RR only; the fair server runs among the deadline threads, whose
-            // reservations leave it its time.
+            // RT throttling applies only to SCHED_FIFO and SCHED_RR. The fair server runs as one of the deadline
+            // threads, whose reservations leave time for it.
             let runs =
                 |n: &usize| self.states[*n].is_deadline() || !limited || (cpu.ordinary.is_empty() && !cpu.throttled);
             match cpu.real_time.filter(runs) {
@@ -165,7 +165,7 @@ impl Cpu {
     }
 }
 
-/// Lets ordinary threads share a CPU for `length`. What one leaves unused goes to the next.
+/// Shares a CPU among ordinary threads for `length`. Time that one does not use goes to the next.
 fn share(states: &mut [State<'_>], queue: &[usize], now: u64, length: f64) {
     let mut left = length;
     let mut weights: f64 = queue.iter().map(|n| states[*n].weight()).sum();

@@ -8,7 +8,7 @@ use punctual_units::{CpuId, Nanos, Scheduling};
 pub(super) enum At {
     /// Asleep or not yet released until this time.
     Asleep(u64),
-    /// Wants the CPU for this long.
+    /// Runnable, with this much work left.
     Ready(f64),
     Ended,
 }
@@ -16,13 +16,13 @@ pub(super) enum At {
 pub(super) struct State<'a> {
     pub task: &'a Task,
     pub at: At,
-    /// Position in the queue of its priority. Lower is earlier.
+    /// Position in the queue of its priority. Lower values run earlier.
     pub place: u64,
-    /// Remaining part of the time slice.
+    /// Remaining part of its time slice.
     pub slice: f64,
-    /// Of SCHED_DEADLINE.
+    /// Server of a SCHED_DEADLINE thread.
     pub server: Option<Server>,
-    /// The CPU where it runs or last ran.
+    /// The CPU on which it runs or last ran.
     pub cpu: Option<CpuId>,
     begun: Option<u64>,
     ended: Option<u64>,
@@ -48,7 +48,7 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Continues if the sleep is over. Returns whether the thread woke.
+    /// Continues if the sleep has ended. Returns true if the thread woke.
     pub fn wake(&mut self, now: u64) -> bool {
         let At::Asleep(until) = self.at else { return false };
         if until > now {
@@ -87,7 +87,7 @@ impl<'a> State<'a> {
         At::Ended
     }
 
-    /// Gives the thread the CPU for up to `length`. Returns the time it used.
+    /// Assigns the CPU to the thread for up to `length`. Returns the time used.
     pub fn run(&mut self, now: u64, length: f64) -> f64 {
         let At::Ready(left) = self.at else { return 0.0 };
         self.begun.get_or_insert(now);

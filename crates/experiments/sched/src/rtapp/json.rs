@@ -17,7 +17,7 @@ pub enum Json {
 }
 
 impl Json {
-    /// Parses JSON and ignores comments (`/* … */`), which json-c accepts.
+    /// Parses JSON. Ignores comments (`/* … */`), which json-c accepts.
     pub fn parse(text: &str) -> Result<Json, String> {
         serde_json::from_slice(without_comments(text).as_bytes()).map_err(|e| e.to_string())
     }
@@ -44,7 +44,7 @@ impl Json {
     }
 }
 
-/// Replaces comments by blanks, so that positions in errors stay right.
+/// Replaces comments by blanks, so that positions in errors stay correct.
 fn without_comments(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let (mut in_text, mut in_comment, mut before) = (false, false, ' ');
@@ -61,7 +61,7 @@ fn without_comments(text: &str) -> String {
         }
         out.push(if in_comment && c != '\n' { ' ' } else { c });
         in_comment &= !ends;
-        // An escaped backslash does not escape what follows, and `/*/` only begins a comment.
+        // An escaped backslash does not escape the next character, and `/*/` only begins a comment.
         before = if (in_text && before == '\\' && c == '\\') || begins { ' ' } else { c };
     }
     out

@@ -1,6 +1,6 @@
-//! Workloads of rt-app (<https://github.com/scheduler-tools/rt-app>, doc/tutorial.txt). Supported is the part of its
-//! JSON that determines which thread runs how long with which policy, where and when. Anything else is an error that
-//! names the key.
+//! Workloads of rt-app (<https://github.com/scheduler-tools/rt-app>, doc/tutorial.txt). The supported part of its JSON
+//! determines which thread runs how long with which policy, on which CPU and when. Other keys cause an error that names
+//! the key.
 
 mod json;
 mod task;
@@ -26,16 +26,16 @@ impl Unknown {
 }
 
 struct Global {
-    /// Time at which everything ends. `None` means when the threads end.
+    /// Time at which all threads end. `None` means that they end when their work is done.
     duration: Option<Nanos>,
     default_policy: Policy,
     notes: Vec<String>,
 }
 
-/// Reads rt-app's JSON. `source` is its name in errors.
+/// Parses the JSON of rt-app. `source` is its name in errors.
 ///
 /// # Errors
-/// [`SpecError::Form`] if the JSON is invalid or the experiment impossible; [`SpecError::RtApp`] if something is not
+/// [`SpecError::Form`] if the JSON is invalid or the experiment is impossible; [`SpecError::RtApp`] if it is not
 /// supported.
 pub fn import(source: &str, text: &str) -> Result<Spec, SpecError> {
     let wrong = |why: String| SpecError::Form { name: source.into(), why };

@@ -6,7 +6,7 @@ use crate::spec::{Amount, Place, Thread};
 use punctual_units::{CpuId, CpuList, Nanos, Policy, Scheduling};
 use punctual_workloads::Kind;
 
-/// Largest number of actions of a task after its phases are expanded.
+/// Maximum number of actions of a task after its phases are expanded.
 const MOST_ACTIONS: usize = 100_000;
 
 struct Head {
@@ -91,7 +91,7 @@ impl Head {
             other => Err(Unknown::because(&at, format!("{other} is not a nice value"))),
         };
         let priority = || {
-            // The default of rt-app for real-time policies.
+            // Default of rt-app for real-time policies.
             let number = u8::try_from(self.priority.unwrap_or(10)).ok();
             number
                 .and_then(|n| n.try_into().ok())
@@ -117,7 +117,7 @@ impl Head {
     }
 }
 
-/// Expands phases, each as often as its `loop` says.
+/// Expands phases, each as often as its `loop` specifies.
 fn phases(value: &Json, path: &str, actions: &mut Vec<Action>) -> Result<(), Unknown> {
     for (name, phase) in value.object(path)? {
         let path = format!("{path}.{name}");

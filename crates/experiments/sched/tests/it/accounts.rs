@@ -6,7 +6,7 @@ use punctual_trace::{Comm, Event, Kind, Task, TaskState};
 
 const MS: u64 = 1_000_000;
 
-/// Thread 99 is another real-time task, 98 another ordinary one.
+/// Thread 99 is another real-time task, and 98 another ordinary one.
 fn task(tid: i32) -> Task {
     let prio = Some(if tid == 99 { 0 } else { 120 });
     Task { tid, comm: Some(Comm::new(format!("t{tid}").as_bytes())), prio }
@@ -30,7 +30,8 @@ fn watched(tid: i32, from: u64, to: u64, is_real_time: bool) -> Watched {
     Watched { tid, from: from * MS, to: to * MS, class }
 }
 
-/// FIFO thread 10 and ordinary thread 20 run on CPU 1. Thread 10 is held off for 50 ms, and another task runs for 5 ms.
+/// FIFO thread 10 and ordinary thread 20 run on CPU 1. Thread 10 is prevented from running for 50 ms, and another task
+/// runs for 5 ms.
 fn held() -> Accounts {
     let events = [
         wake(100, 10),
@@ -109,7 +110,8 @@ fn a_switch_that_is_missing_is_counted() {
     assert_eq!(held().missing, 0);
 }
 
-/// On a kernel that does not record switches from the idle task of CPU 1, only the time at which it goes idle is known.
+/// On a kernel that does not record switches from the idle task of CPU 1, only the time at which the CPU becomes idle
+/// is known.
 #[test]
 fn threads_that_come_to_an_idle_cpu_run_at_once_though_the_switch_is_missing() {
     let moved = event(20, 0, Kind::SchedMigrate { task: task(10), from_cpu: 0, to_cpu: 1 });
@@ -128,7 +130,7 @@ fn a_task_of_others_that_ran_unseen_from_idle_was_waited_for() {
     assert_eq!((accounts.others[0].comm.as_str(), accounts.others[0].took_ns.0 / MS), ("t99", 20));
 }
 
-/// The switch from thread 99 to thread 10 is missing. It may have happened at any time in between.
+/// The switch from thread 99 to thread 10 is missing. It may have occurred at any time in between.
 #[test]
 fn a_wait_behind_a_task_that_left_unseen_is_as_the_kernel_counted_it() {
     let events =
@@ -145,7 +147,7 @@ fn a_wait_behind_a_task_that_left_unseen_is_as_the_kernel_counted_it() {
     assert!(account([switch(0, 0, b'R', 10)].into_iter(), &[watched(10, 0, 60, false)], 0).spent[0].settle(0, None));
 }
 
-/// The thread is throttled and nothing else can run. Only the kernel's counter shows when it continued.
+/// The thread is throttled and no other task is runnable. Only the kernel's counter shows when it continued.
 #[test]
 fn a_thread_that_was_set_aside_for_an_idle_cpu_waited_as_long_as_the_kernel_counted() {
     let events = [wake(0, 10), switch(0, 0, b'R', 10), switch(5, 10, b'R', 0), switch(50, 10, b'S', 0)];

@@ -1,4 +1,4 @@
-//! When an experiment passes.
+//! Conditions under which an experiment passes.
 
 use punctual_model::{Experiment, Outcome};
 use punctual_sched::outcome;
@@ -18,7 +18,7 @@ fn a_period_beyond_its_bound_is_inconclusive() {
     assert_eq!(outcome(&experiment), Outcome::Pass);
     experiment.repetitions[0].threads[0].worst_response_ns = Some(Nanos(1_001));
     assert_eq!(outcome(&experiment), Outcome::Inconclusive);
-    // An end that is not explained still fails.
+    // An unexplained end still fails.
     experiment.repetitions[0].threads[0].as_charged.ends_ns = Some(Nanos(1_000));
     assert_eq!(outcome(&experiment), Outcome::Fail);
 }

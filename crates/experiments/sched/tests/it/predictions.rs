@@ -33,7 +33,8 @@ fn scheduler(limited: bool) -> Scheduler {
     }
 }
 
-/// RT throttling takes the CPU away even if nothing else wants it, and free ordinary threads may get it meanwhile.
+/// RT throttling takes the CPU away even if no other task is runnable, and free ordinary threads may use it during that
+/// time.
 #[test]
 fn throttling_holds_a_lone_thread_as_well() {
     let mut scheduler = scheduler(true);
@@ -50,7 +51,7 @@ fn throttling_holds_a_lone_thread_as_well() {
     assert!((found[0] - 3.65).abs() < 0.001 && (found[1] - 1.95).abs() < 0.002, "{found:?}");
 }
 
-/// Whether a thread with slightly more work than the runtime is throttled depends on when the period began.
+/// Whether a thread with slightly more work than the runtime is throttled depends on the start of the period.
 #[test]
 fn a_period_that_began_earlier_spares_a_short_thread() {
     let mut scheduler = scheduler(true);
@@ -79,7 +80,7 @@ fn near(found: &[f64], wanted: &[f64], tolerance: f64) {
     }
 }
 
-/// The values of `sched_pred` in stats-vectors.json. The measured values there are from a Raspberry Pi 5.
+/// The values of `sched_pred` in stats-vectors.json. The measured values are from a Raspberry Pi 5.
 #[test]
 fn the_five_published_cases_are_predicted_as_in_the_vectors() {
     let three = |work: [f64; 3], policies: [Scheduling; 3]| {
@@ -103,7 +104,7 @@ fn the_five_published_cases_are_predicted_as_in_the_vectors() {
 fn free_threads_spread_over_the_cpus() {
     let free = |policies: [Scheduling; 3], cpus: &str| policies.map(|policy| task(policy, 1.0, cpus));
     near(&ends(&free([fifo(), OTHER, OTHER], "0-3"), true), &[1.0, 1.0, 1.0], 0.001);
-    // On two CPUs the ordinary threads share one until the real-time thread has ended; then each has a CPU.
+    // On two CPUs the ordinary threads share one until the real-time thread has ended. Afterwards each has a CPU.
     near(&ends(&free([fifo(), OTHER, OTHER], "0-1"), true), &[1.0, 1.5, 1.5], 0.002);
     near(&ends(&free([fifo(), fifo(), OTHER], "0-1"), false), &[1.0, 1.0, 2.0], 0.002);
 }
@@ -117,14 +118,14 @@ fn who_sleeps_under_fifo_loses_its_turn_to_an_equal() {
         Action::Run(Nanos::from_millis(300)),
     ];
     let second = Task { release: Nanos::from_millis(4), ..task(fifo(), 0.2, "1") };
-    // The second begins when the first sleeps, and keeps the CPU until it ends.
+    // The second thread begins when the first one sleeps, and keeps the CPU until it ends.
     near(&ends(&[first, second], false), &[0.55, 0.246], 0.001);
 }
 
 #[test]
 fn more_weight_is_a_larger_share() {
     let nice = |nice, work| task(Scheduling::Other { nice }, work, "0");
-    // Weights are 1024 and 335.5, so the favoured thread gets 0.753 of the CPU.
+    // The weights are 1024 and 335.5, so the favoured thread gets 0.753 of the CPU.
     near(&ends(&[nice(0, 0.753), nice(5, 0.5)], false), &[1.0, 1.253], 0.003);
 }
 
@@ -149,7 +150,7 @@ fn the_earliest_deadline_runs_first_whatever_its_period() {
     near(&ends(&tasks, false), &[0.04, 0.02, 0.05], 0.001);
 }
 
-/// dl_check_constrained_dl(): late by 2 ms once, and for ever.
+/// dl_check_constrained_dl(): a thread that is late once, by 2 ms, is late in every later period.
 #[test]
 fn a_late_activation_puts_the_next_one_off_if_the_deadline_is_before_the_period() {
     let ms = Nanos::from_millis;
@@ -159,7 +160,7 @@ fn a_late_activation_puts_the_next_one_off_if_the_deadline_is_before_the_period(
         let body = Body { actions: actions.clone(), loops: Some(1) };
         ends(&[Task { body, ..task(scheduling, 0.0, "0") }], false)
     };
-    // Activated at 12, so not before 22, and not before 32.
+    // The thread is activated at 12, so it runs not before 22, and then not before 32.
     near(&end(deadline(2, 3, 10)), &[0.033], 0.0005);
     near(&end(deadline(2, 10, 10)), &[0.029], 0.0005);
 }

@@ -29,7 +29,7 @@ fn ends(ordinary: &[Ran], spans: &[GanttSpan], room: Available<'_>) -> Vec<u64> 
     replay(ordinary, spans, room).into_iter().map(|end| (end.unwrap().0 + MS / 2) / MS).collect()
 }
 
-/// Thread 0 is a real-time one on CPU 0 for 100 ms. Threads 1 and 2 have 50 ms of work each.
+/// Thread 0 is a real-time thread on CPU 0 for 100 ms. Threads 1 and 2 have 50 ms of work each.
 #[test]
 fn two_threads_share_what_a_real_time_one_leaves_however_they_were_placed() {
     let held = span(0, 0, Doing::Runs, 0, 100);
@@ -67,7 +67,7 @@ fn a_heavier_thread_has_more_of_a_cpu_and_one_released_later_comes_later() {
     let nice = Ran { scheduling: Scheduling::Other { nice: 5 }, ..ran(2, 1, 50) };
     let [heavy, light] = ends(&[ran(1, 1, 50), nice], &[], Available::Ours)[..] else { panic!() };
     assert_eq!(light, 100);
-    // 1.25 to the power of 5 is 3.05: while one has 50 ms, the other has 16.4 ms.
+    // 1.25 to the power of 5 is 3.05, so while one thread has 50 ms, the other has 16.4 ms.
     assert_eq!(heavy, 66);
     let late = Ran { released: Nanos(40 * MS), ..ran(2, 1, 50) };
     assert_eq!(ends(&[ran(1, 1, 50), late], &[], Available::Ours), [60, 100]);
@@ -79,8 +79,8 @@ fn a_thread_that_may_run_nowhere_has_no_end() {
 }
 
 proptest! {
-    /// No work is lost or done twice: on one CPU, the last end is the sum of all work and all time that a real-time
-    /// thread ran before it.
+    /// Work is neither lost nor done twice: on one CPU, the last end is the sum of all work and of the time for which a
+    /// real-time thread ran before it.
     #[test]
     fn work_is_conserved_on_one_cpu(work in prop::collection::vec(1u64..200, 1..5), holes in prop::collection::vec((1u64..40, 1u64..40), 0..6)) {
         let ordinary: Vec<Ran> = work.iter().enumerate().map(|(n, ms)| ran(n, 1, *ms)).collect();

@@ -54,13 +54,13 @@ fn gaps_that_are_counted_but_not_listed() {
     let [thread] = found.blocks[0].threads.as_slice() else { panic!() };
     assert_eq!((thread.cpu, each(thread)), (None, (3, Some(6_000), Some(29_000))));
     assert_eq!(thread.beyond, Beyond::Counted { count: 4, from_ns: 5_000 });
-    // The samples went to a file.
+    // The samples were written to a file.
     let found = read(MODULE).unwrap();
     assert_eq!(problems(&found), [""; 0]);
     let [thread] = found.blocks[0].threads.as_slice() else { panic!() };
     assert_eq!((thread.count, thread.max_ns), (Some(57), Some(23_000)));
     assert_eq!(thread.beyond, Beyond::Counted { count: 57, from_ns: 10_000 });
-    // Listed by the kernel module.
+    // The samples are listed by the kernel module.
     let text = "hwlatdetect:  test duration 9 seconds\nMax Latency: 15us\nSamples recorded: 2\nSamples exceeding threshold: 2\n\
                 0001234567.0012345678\t15\n0001234568.0012345678\t11\t12\n";
     let found = read(text).unwrap();

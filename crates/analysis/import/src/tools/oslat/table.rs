@@ -1,4 +1,4 @@
-//! Converts a table to a block: its buckets, its summary, and contradictions.
+//! Converts a table to a block, from its buckets and its summary, and detects contradictions.
 
 use super::*;
 
@@ -58,7 +58,7 @@ impl Table {
         Taken::Yes
     }
 
-    /// The buckets are equally wide; only rows after `...` may be further apart.
+    /// Checks the step between two rows. All buckets are equally wide; only rows after `...` may be further apart.
     pub(super) fn steps(&mut self, edge: u64) {
         let Some(last) = self.last else {
             self.first = Some((edge, self.omitted));
@@ -78,7 +78,7 @@ impl Table {
 
     pub(super) fn summed(&mut self, at: usize, rest: &str) -> Taken {
         let unit = if at == 4 { "(sec)" } else { "(us)" };
-        // Without a sample the mean is `-nan`.
+        // If there are no samples the mean is `-nan`.
         let read: Vec<Option<f64>> = words(rest, unit).map(number::decimal).collect();
         let plain = read.iter().enumerate().all(|(n, v)| v.is_some() || at == 1 && self.is_empty(n));
         let (Some(seen), Some(row)) = (self.seen.get_mut(at), self.summary.get_mut(at)) else { return Taken::No };
@@ -117,7 +117,7 @@ impl Table {
         self.width.or(first).unwrap_or(self.unit_ns()).max(1)
     }
 
-    /// Determines the latencies of a bucket named `e` from the smallest latency and the lowest bucket.
+    /// Determines the range of latencies of a bucket named `e` from the smallest latency and the lowest bucket.
     pub(super) fn layout(&self) -> Layout {
         let apart = (0..self.columns.len()).filter_map(|n| {
             let lowest = self.columns.get(n)?.range()?.0;
@@ -162,7 +162,7 @@ impl Table {
         }
         let mut thread = Thread::new(cpu, Samples::Summary, width);
         if layout == Layout::Unknown {
-            // Rounded up or down, depending on the version.
+            // Latencies are rounded up or down, depending on the version.
             thread.width_ns = width.saturating_add(unit);
         }
         let (min, max) = (self.stated_ns(0, column), self.stated_ns(2, column));
@@ -172,7 +172,7 @@ impl Table {
             (Some(0), _) => {}
             (Some(count), Some(edge)) => {
                 let edge = edge.saturating_sub(shift);
-                // The last bucket holds everything beyond it, unless the largest latency lies in it.
+                // The last bucket also contains all larger latencies, unless the largest latency lies in it.
                 if max.is_none_or(|max| max > edge) || !bins.add(edge, count) {
                     thread.beyond = Beyond::Counted { count, from_ns: edge.saturating_sub(thread.width_ns) };
                 }
@@ -190,8 +190,8 @@ impl Table {
         thread
     }
 
-    /// The mean uses the names of the buckets; oslat adds the samples beyond the last bucket of the first CPU to all
-    /// CPUs.
+    /// Mean computed from the names of the buckets. oslat adds the samples beyond the last bucket of the first CPU to
+    /// all CPUs.
     pub(super) fn mean(&self, column: usize) -> Option<f64> {
         let within = |n: usize| Some(self.stated_ns(2, n)? < self.last?);
         let usable = self.overflow.is_some() && within(0)? && within(column)? && !self.is_empty(column);

@@ -18,7 +18,7 @@ fn bins(thread: &Thread) -> &Bins {
     }
 }
 
-/// Problems of the text itself, and those found by reconciling the figures.
+/// Problems of the text, and those found by reconciling the figures.
 fn problems(found: &Found) -> Vec<String> {
     let settled = |t: &Thread| crate::settle::settle(t.clone(), punctual_units::CpuId(0)).lost;
     let threads = found.blocks.iter().flat_map(|b| &b.threads).flat_map(settled);
@@ -39,7 +39,7 @@ fn buckets_before_2_5_are_named_by_their_latency() {
     assert_eq!((a.min_ns, a.max_ns, a.width_ns, a.beyond), (Some(1_000), Some(19_000), 1_000, Beyond::None));
     assert_eq!((bins(b).count, b.max_ns), (9_000_526, Some(212_000)));
     assert_eq!(b.beyond, Beyond::Counted { count: 4, from_ns: 31_000 });
-    // The mean of a CPU with overflows is not in the text.
+    // The mean of a CPU with overflows cannot be checked from the text.
     assert_eq!((a.mean_ns.map(f64::round), b.mean_ns), (Some(1_000.0), None));
     assert!(a.upper_edges && a.skips == Skips::NoPeriods);
 }
@@ -51,7 +51,7 @@ fn later_buckets_are_named_one_step_above() {
     let [a, b] = found.blocks[0].threads.as_slice() else { panic!() };
     assert_eq!(bins(a).filled, [(1_000, 8_100_200), (2_000, 44), (5_000, 7), (27_000, 1)]);
     assert_eq!((a.max_ns, b.max_ns, b.cpu), (Some(27_000), Some(12_000), Some(2)));
-    // Since 2.9 the printed extremes are rounded down.
+    // From 2.9 on the printed extremes are rounded down.
     let found = read(OMIT).unwrap();
     assert_eq!(problems(&found), [""; 0]);
     let a = &found.blocks[0].threads[0];
@@ -78,7 +78,7 @@ fn every_cut_doubled_or_missing_line_is_a_problem() {
             if lines[at + 1].trim() != "..." {
                 assert!(!problems(&found).is_empty(), "without {}", lines[at]);
             }
-            // Repeated dots mean the same.
+            // Repeated dots have the same meaning as single ones.
             if lines[at].trim() != "..." {
                 let mut more = lines.clone();
                 more.insert(at, lines[at]);

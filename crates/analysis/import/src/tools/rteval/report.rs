@@ -1,4 +1,4 @@
-//! The report of rteval as text.
+//! Reads the report of rteval as text.
 
 use super::{Figures, KEYS, MOST_BLOCKS, Table, clean, finish, unit};
 use crate::block::{Found, Loss, MOST_THREADS};
@@ -10,7 +10,7 @@ use punctual_model::LostKind;
 #[derive(Default)]
 pub(crate) struct Reader {
     found: Found,
-    /// One for each report, and one for figures before the first.
+    /// Reports. The first one contains figures before the first heading.
     reports: Vec<Report>,
     further: u64,
     unreadable: u64,
@@ -22,7 +22,7 @@ pub(crate) struct Reader {
 struct Report {
     before: Option<String>,
     version: Option<String>,
-    /// Number of cores in `System:`, for each table.
+    /// For each table, the number of cores stated in `System:`.
     stated: Vec<Option<u64>>,
     tables: Vec<Table>,
     ended: bool,
@@ -52,7 +52,7 @@ impl Reader {
         true
     }
 
-    /// A line of a table of latencies.
+    /// Reads a line of a table of latencies.
     fn figure(&mut self, text: &str) -> Taken {
         let Some(report) = self.reports.last_mut() else { return Taken::No };
         let Some(table) = report.tables.last_mut() else { return Taken::No };
@@ -94,7 +94,7 @@ impl Reader {
         let Some(figures) = table.all.last_mut() else { return Taken::No };
         let digits = value.find(|c: char| !c.is_ascii_digit() && !".e+-".contains(c)).unwrap_or(value.len());
         let (number, rest) = value.split_at_checked(digits).unwrap_or_default();
-        // Only numbers of samples have no unit.
+        // Numbers of samples have no unit.
         let unit_ns = if *key == "samples" && rest.is_empty() { Some(1.0) } else { unit(rest) };
         let before = figures.unreadable;
         match unit_ns {
@@ -125,7 +125,7 @@ impl tools::Reader for Reader {
             return Taken::No;
         };
         if is_rule(text) {
-            // One follows the measurements; those before them frame the heading.
+            // A rule after the measurements ends the report; those before frame the heading.
             report.ended = !report.tables.is_empty();
             return Taken::Yes;
         }
@@ -159,7 +159,7 @@ impl tools::Reader for Reader {
             }
             for (stated, cores) in report.stated.iter().zip(cores) {
                 if let Some(stated) = stated.filter(|&stated| stated != cores) {
-                    let text = format!("{stated} cores are stated, the report has figures of {cores}");
+                    let text = format!("{stated} cores are stated, but the report has figures of {cores}");
                     found.lost.push(Loss::problem(LostKind::Disagreement, None, text));
                 }
             }

@@ -1,4 +1,4 @@
-//! The report of rteval as XML.
+//! Reads the report of rteval as XML.
 
 use super::{DEEPEST, Figures, LONGEST, MOST_BLOCKS, Table, clean, finish, unit};
 use crate::Options;
@@ -8,7 +8,7 @@ use crate::number;
 use punctual_model::LostKind;
 use quick_xml::events::{BytesStart, Event};
 
-/// Reads a report in XML; `None` for another document. Entities are not expanded and no other files are read.
+/// Reads a report in XML; `None` if it is another document. Entities are not expanded, and no other files are read.
 pub(super) fn read(text: &str, options: &Options) -> Option<Found> {
     let mut reader = quick_xml::Reader::from_str(text);
     reader.config_mut().check_end_names = true;
@@ -43,7 +43,7 @@ pub(super) fn read(text: &str, options: &Options) -> Option<Found> {
             }
             Ok(Event::Text(t)) => state.add(&String::from_utf8_lossy(&t)),
             Ok(Event::GeneralRef(r)) => state.add(entity(&r)),
-            Ok(Event::Eof) => break Some("the XML is cut off"),
+            Ok(Event::Eof) => break Some("the XML is truncated"),
             Ok(_) => {}
             Err(_) => break Some("the XML is damaged"),
         }
@@ -80,7 +80,7 @@ struct Xml {
     found: Found,
     version: Option<String>,
     tables: Vec<Table>,
-    /// Attribute `unit` of the element.
+    /// Value of the attribute `unit` of the element.
     unit_ns: Option<f64>,
     bins: usize,
 }
@@ -99,7 +99,7 @@ impl Xml {
         self.text.extend(text.chars().take(room));
     }
 
-    /// The measured tool that contains the element, and the elements below it.
+    /// The measured tool that contains the element, and the names of the elements below it.
     fn measured(&self) -> Option<(String, Vec<String>)> {
         let at = self.path.iter().position(|name| name == "cyclictest" || name == "timerlat")?;
         let top =
@@ -172,7 +172,7 @@ impl Xml {
         let Some((_, below)) = self.measured() else { return };
         let below: Vec<&str> = below.iter().map(String::as_str).collect();
         match below.as_slice() {
-            // Until v1.
+            // Used until v1.
             ["command_line"] => {
                 if let Some(table) = self.tables.last_mut() {
                     table.command = text;
@@ -220,7 +220,7 @@ pub(super) mod tests {
         assert_eq!(bins.filled, [(2_000, 10), (4_000, 900), (7_000, 90)]);
         assert!(matches!(a.beyond, Beyond::Rest { from_ns: 3_500_000 }));
         assert!(problems(&all).is_empty(), "{all:?}");
-        // Before that version, larger latencies are not reported.
+        // Earlier versions do not report larger latencies.
         let older = found(&XML.replace("version=\"3.11\"", "version=\"3.7\""));
         assert!(matches!(older.blocks[0].threads[0].beyond, Beyond::Unknown { from_ns: 3_500_000 }));
     }

@@ -1,4 +1,4 @@
-//! A histogram (`-h`): its cells, and their stated number, mean and deviation.
+//! Checks the cells of a histogram (`-h`) against its stated number, mean and deviation.
 
 use super::*;
 
@@ -30,12 +30,12 @@ impl Cells {
             return None;
         }
         if stated != self.count {
-            let text = format!("{stated} samples are stated, {} are in the histogram of `{kind}`", self.count);
+            let text = format!("{stated} samples are stated, but {} are in the histogram of `{kind}`", self.count);
             return problem(LostKind::Disagreement, None, text);
         }
         let sum: f64 = self.bins.iter().map(|&(cell, n)| cell as f64 * n as f64).sum();
         let found = sum / self.count.max(1) as f64;
-        // The tool sums in 32 bits, which long runs exceed.
+        // The tool sums in 32 bits, which overflow in long runs.
         let exact = sum < 2_147_483_647.0;
         ((found - mean).abs() > 0.000_6 && exact)
             .then(|| {

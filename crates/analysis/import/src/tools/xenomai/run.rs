@@ -1,4 +1,4 @@
-//! Converts a run to a block and checks its rows, totals and histograms against each other.
+//! Converts a run to a block, and checks its rows, totals and histograms against each other.
 
 use super::*;
 
@@ -33,7 +33,7 @@ impl Run {
         self.total.map(|t| t.switches).or(plot).or(self.last.map(|row| row.switches)).unwrap_or(0)
     }
 
-    /// Smallest, mean, largest.
+    /// Smallest, mean and largest latency.
     pub(super) fn extremes(&self) -> [Option<i64>; 3] {
         if let Some(total) = self.total {
             return [Some(total.min), Some(total.mean), Some(total.max)];
@@ -48,7 +48,7 @@ impl Run {
         SECOND_NS.checked_div(self.period_us?.checked_mul(1_000)?).filter(|&n| n > 0)
     }
 
-    /// The stated number, otherwise that of the rows.
+    /// The stated number of samples, otherwise that of the rows.
     pub(super) fn count(&self) -> Option<u64> {
         let stated = self.cells.get(AVG).and_then(|c| c.stated).map(|(n, _)| n).filter(|&n| n > 0);
         let plotted = self.plot.as_ref().and_then(|p| p.count);
@@ -77,7 +77,7 @@ impl Run {
         let [min, mean, max] = self.extremes();
         signed::extremes(&mut thread, min, mean, max);
         if self.overruns() == Some(0) {
-            // Missed periods are counted, and there were none.
+            // The test counts missed periods, and there were none.
             thread.skips = Skips::Never;
         }
         let cells = self.cells.get(AVG).filter(|c| c.count > 0);
@@ -104,7 +104,7 @@ impl Run {
         let last = plot.last.unwrap_or(0).saturating_mul(CELL_NS);
         thread.beyond = match plot.over {
             Some(count) => Beyond::Counted { count, from_ns: last },
-            // Without its last line, more lines may have followed.
+            // If the last line is missing, others may be missing as well.
             None if max.is_none() => Beyond::Unknown { from_ns: last },
             None => Beyond::None,
         };
@@ -112,8 +112,8 @@ impl Run {
         (thread.samples, thread.width_ns) = (Samples::Bins(plot.bins.clone()), CELL_NS);
     }
 
-    /// Cells hold absolute values of latencies; the last one also holds everything beyond it, and its index is not
-    /// stated.
+    /// Adds a histogram. Cells contain absolute values of latencies. The last one also contains all larger latencies,
+    /// and its index is not stated.
     pub(super) fn binned(&self, thread: &mut Thread, cells: &Cells, max: Option<i64>) {
         let top = cells.last.unwrap_or(0).saturating_mul(CELL_NS);
         let over = match max.map(signed::ns) {
@@ -131,7 +131,7 @@ impl Run {
         if let Some(count) = over {
             thread.beyond = Beyond::Counted { count, from_ns: top };
         }
-        // The extremes cover whole seconds, the histogram also the last incomplete one.
+        // The extremes cover whole seconds, while the histogram includes the last incomplete one.
         if thread.max_ns.is_some_and(|max| max < top) {
             thread.max_ns = None;
         }
@@ -193,7 +193,7 @@ impl Run {
         lost
     }
 
-    /// A row covers a second, plus the periods missed in it.
+    /// Checks the duration: a row covers a second, plus the periods missed in it.
     pub(super) fn time_faults(&self, lost: &mut Vec<Loss>) {
         let Some((seconds, period_us)) = self.total.and_then(|t| t.seconds).zip(self.period_us) else { return };
         if self.rows == 0 || self.late {
@@ -212,7 +212,7 @@ impl Run {
         lost.extend(KINDS.iter().zip(&self.cells).filter_map(|(kind, cells)| cells.fault(kind)));
         let stated: Vec<bool> = self.cells.iter().map(|c| c.stated.is_some() || c.count > 0).collect();
         let mut problem = |kind, text: String| lost.push(Loss::problem(kind, None, text));
-        // All three with cells (-h), or none (-s).
+        // Either all three histograms have cells (-h), or none has (-s).
         let empty = |c: &Cells| c.bins.is_empty() && c.stated.is_some_and(|(n, _)| n > 0);
         let some = self.cells.iter().any(|c| !c.bins.is_empty()) && self.cells.iter().any(empty);
         if some || stated.contains(&true) && stated.contains(&false) {
@@ -223,16 +223,19 @@ impl Run {
         }
         let cells = self.cells.get(AVG);
         if let (Some((count, mean)), Some(total)) = (cells.and_then(|c| c.stated), self.total) {
-            // -B changes the width of a cell and is not reported; a mean of few cells proves little.
+            // The width of a cell, which -B changes, is not reported. The mean of few cells does not prove it.
             let cell = total.mean as f64 / CELL_NS as f64;
             if mean > 1.0 && total.min >= 0 && !(0.6..1.6).contains(&(cell / (mean + 0.5))) {
-                problem(LostKind::Disagreement, "the histogram's cells are not 1 µs wide (-B)".into());
+                problem(LostKind::Disagreement, "the cells of the histogram are not 1 µs wide (-B)".into());
             }
             let rows = self.in_a_row().map(|n| (n.saturating_mul(self.rows), n));
             if let Some((least, row)) = rows.filter(|_| self.rows > 0 && !self.late)
                 && (count < least || count > least.saturating_add(row.saturating_mul(2)))
             {
-                problem(LostKind::Disagreement, format!("the histogram has {count} samples, the rows {least}"));
+                problem(
+                    LostKind::Disagreement,
+                    format!("the histogram has {count} samples, but the rows have {least}"),
+                );
             }
         }
         let Some(plot) = &self.plot else { return };
@@ -245,9 +248,9 @@ impl Run {
         };
         let held = plot.bins.count.saturating_add(plot.over.unwrap_or(0));
         if let Some(count) = plot.count.filter(|&count| count != held) {
-            problem(LostKind::Disagreement, format!("{count} samples are stated, {held} are in the histogram"));
+            problem(LostKind::Disagreement, format!("{count} samples are stated, but {held} are in the histogram"));
         }
-        // The last row is the cell of the largest latency, or marked.
+        // The last row is the cell of the largest latency, or is marked.
         let top = plot.max.map(|max| signed::ns(max) / CELL_NS);
         if plot.over.is_none() && top.is_some_and(|top| top != last) {
             let text = "the histogram does not end at the largest latency";

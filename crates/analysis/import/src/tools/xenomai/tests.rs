@@ -106,7 +106,7 @@ fn every_cut_doubled_or_missing_line_is_a_problem() {
             }
         }
     }
-    // The largest latency of all is in a row that was removed.
+    // The largest latency is in a row that was removed.
     let without: Vec<&str> =
         NEGATIVE.lines().filter(|l| !l.contains("|     32.503|       0|     0|     -1.734|")).collect();
     assert!(!problems(&read(&without.join("\n")).unwrap()).is_empty());
@@ -136,7 +136,7 @@ fn several_runs_are_several_blocks() {
     let found = read(&format!("quiet:\n{NEGATIVE}\nloaded:\n{HISTOGRAM}\nThanks\n")).unwrap();
     assert_eq!((found.blocks.len(), problems(&found)), (2, vec![]));
     assert_eq!(found.blocks[1].before.as_deref(), Some("loaded:"));
-    // Rows without headers (-l 0): a monotonic value decreases.
+    // In rows without headers (-l 0), a monotonic value decreases.
     let row =
         |max: &str, worst: &str| format!("RTD|      1.000|      2.000|{max}|       0|     0|      1.000|{worst}\n");
     let text = format!(
