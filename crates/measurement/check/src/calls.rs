@@ -40,7 +40,7 @@ impl Call {
         /// Descriptors are below; above are addresses, which may be on the stack.
         const DESCRIPTORS: u64 = 1 << 20;
         let [first, ..] = self.arguments;
-        let masks = match entry(self.number).map(|(_, group)| group) {
+        let masks = match group(self.number) {
             Some(Group::ClockNanosleep) => [u64::MAX, u64::MAX],
             // A condition variable has two words side by side and changes between them (pthread_cond_wait(3) of glibc).
             Some(Group::Futex) => [!7, 0],
@@ -325,7 +325,7 @@ impl Meaning {
                 Meaning { release: Release::Socket, ..if is_nonblocking { allowed } else { always(What::SocketIo) } }
             }
             Group::Connect => {
-                let calls = [libc::SYS_socket, libc::SYS_accept, libc::SYS_accept4].map(|number| number as i64);
+                let calls = [number!(SYS_socket), number!(SYS_accept), number!(SYS_accept4)];
                 let opens = calls.contains(&call.number).then_some(FileKind::Socket);
                 Meaning { release: Release::Socket, opens, ..always(What::SocketIo) }
             }

@@ -33,7 +33,8 @@ mod system;
 mod tests;
 
 pub use baseline::{Baseline, BaselineError};
-pub use calls::{Call, File, FileKind, Meaning, What, name as call_name};
+pub use calls::{Call, Meaning, What, name as call_name};
+pub use file::{File, FileKind};
 pub use observe::{CheckError, CheckOptions, check};
 pub use order::{Order, OrderError};
 pub use rules::{Rule, explain, rule, rules};

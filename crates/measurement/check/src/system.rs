@@ -67,6 +67,7 @@ impl System for Live {
             libc::CLOCK_BOOTTIME => DynamicClockId::Boottime,
             _ => return 0,
         };
+        #[allow(clippy::unnecessary_cast, reason = "c_long of 32-bit architectures")]
         let nanos = |time: Timespec| time.tv_sec * 1_000_000_000 + time.tv_nsec as i64;
         let before = nanos(clock_gettime(ClockId::Monotonic));
         let Ok(there) = clock_gettime_dynamic(id).map(nanos) else { return 0 };

@@ -25,6 +25,8 @@ struct Open {
     begin: u64,
     call: WaitCall,
     release: Release,
+    /// What it returns when its timeout ran out, and what released it then.
+    timeout: Option<(i64, Release)>,
     is_wait: bool,
     slept: bool,
     woken: Option<u64>,
@@ -58,13 +60,14 @@ impl Learning {
                 let meaning = Meaning::of(&call, &mut |number| descriptor(thread.pid, number));
                 seen.after_poll(&meaning, thread.pid, arguments[0] as u32 as i32);
                 let is_wait = meaning.is_wait && meaning.if_slept != What::Allowed;
-                let (call, release) = (call.wait(), meaning.release);
-                seen.open = Some(Open { begin: t, call, release, is_wait, slept: false, woken: None });
+                let (call, release, timeout) = (call.wait(), meaning.release, meaning.timeout);
+                seen.open = Some(Open { begin: t, call, release, timeout, is_wait, slept: false, woken: None });
             }
-            Kind::SysExit { .. } => {
+            Kind::SysExit { ret, .. } => {
                 let Some((_, seen)) = event.tid.and_then(|tid| self.0.get_mut(&tid)) else { return };
                 let Some(open) = seen.open.take().filter(|open| open.slept || open.is_wait) else { return };
-                seen.waited(&open, t);
+                let ran_out = open.timeout.filter(|(result, _)| result == ret).map(|(_, release)| release);
+                seen.waited(&Open { release: ran_out.unwrap_or(open.release), ..open }, t);
             }
             Kind::SchedSwitch { prev, prev_state, .. } => {
                 let open = self.0.get_mut(&prev.tid).and_then(|(_, seen)| seen.open.as_mut());

@@ -103,6 +103,8 @@ impl App {
     /// There is no such program, none of its threads is real-time, the threads show no cycles, the kernel's events
     /// cannot be recorded, or a signal came.
     pub fn start(options: &AppOptions) -> Result<App, ProofError> {
+        let most = options.after + START + LEARN;
+        punctual_watchdog::starting("finding the cycles of the application", std::time::Duration::from_nanos(most.0));
         let mut program = Program::start(options.name.clone(), options.subject.clone())?;
         sleep(options.after)?;
         let mut threads = wait_for_threads(&mut program, options)?;
