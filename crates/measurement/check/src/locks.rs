@@ -45,11 +45,11 @@ pub fn taken(tags: &Tags, raw: &[u8]) -> Option<u64> {
 
 #[derive(Default)]
 pub struct Locks {
-    uprobe: Option<Uprobe>,
-    handle: Option<Handle>,
+    uprobes: Vec<Uprobe>,
+    handles: Vec<Handle>,
     since: u64,
     hits: u64,
-    has_begun: bool,
+    is_over: bool,
 }
 
 impl Locks {
@@ -62,21 +62,23 @@ impl Locks {
         recorder: &mut Recorder<S>,
         now: u64,
     ) -> Option<String> {
-        let hits = std::mem::take(&mut recorder.lock_hits);
-        self.hits += hits;
-        if let Some(handle) = self.handle {
-            let (time, calls) = (now.saturating_sub(self.since).max(1), self.hits);
-            let rate = calls.saturating_mul(1_000_000_000) / time;
-            if rate > TOO_OFTEN || time >= ALWAYS && rate > OFTEN {
-                observer.close(handle);
-                self.handle = None;
-                let time = time / 1_000_000;
-                return Some(format!("which threads take a lock was observed for {time} ms: {rate} calls a second"));
-            }
-        } else if !self.has_begun && !recorder.real_time_tids().is_empty() {
-            let file = recorder.lockable.take()?;
-            self.has_begun = true;
-            self.open(tracefs?, observer, recorder, &file, now);
+        self.hits += std::mem::take(&mut recorder.lock_hits);
+        let time = now.saturating_sub(self.since).max(1);
+        let rate = self.hits.saturating_mul(1_000_000_000) / time;
+        if !self.handles.is_empty() && (rate > TOO_OFTEN || time >= ALWAYS && rate > OFTEN) {
+            self.handles.drain(..).for_each(|handle| observer.close(handle));
+            self.is_over = true;
+            let time = time / 1_000_000;
+            return Some(format!("which threads take a lock was observed for {time} ms: {rate} calls a second"));
+        }
+        if self.is_over || recorder.real_time_tids().is_empty() {
+            return None;
+        }
+        if self.handles.is_empty() {
+            self.since = now;
+        }
+        for file in std::mem::take(&mut recorder.lockable) {
+            self.open(tracefs?, observer, recorder, &file);
         }
         None
     }
@@ -87,22 +89,21 @@ impl Locks {
         observer: &mut Observer,
         recorder: &mut Recorder<S>,
         file: &Probeable,
-        now: u64,
     ) -> Option<()> {
         let (_, offset) = file.functions.first()?;
         let uprobe = Uprobe::define(tracefs, &Journal::of_user(), file.elf.path(), *offset, arguments()?).ok()?;
+        // All have the same arguments, so the same layout.
         recorder.set_lock_format(Tracepoint::find(tracefs.root(), UPROBE_GROUP, uprobe.event())?.format);
         recorder.probed(file.elf.id(), *offset);
         let threads: Vec<i32> = recorder.tids().map(|(_, tid)| tid).collect();
         let spec = Spec { source: Source::Tracepoint(uprobe.id()), stack: SMALL_STACK, tag: LOCK };
-        self.uprobe = Some(uprobe);
-        self.handle = observer.open(&spec, Target::Threads(&threads), Buffer::Main, true).ok();
-        self.since = now;
+        self.uprobes.push(uprobe);
+        self.handles.extend(observer.open(&spec, Target::Threads(&threads), Buffer::Main, true));
         Some(())
     }
 
-    /// Removes the definition; its events must be closed.
+    /// Removes the definitions; their events must be closed.
     pub fn remove(self) -> Vec<String> {
-        self.uprobe.and_then(|uprobe| uprobe.remove().err()).into_iter().flatten().collect()
+        self.uprobes.into_iter().filter_map(|uprobe| uprobe.remove().err()).flatten().collect()
     }
 }

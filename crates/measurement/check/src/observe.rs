@@ -9,7 +9,7 @@ pub use end::outcome;
 use crate::locks::Locks;
 use crate::order::Order;
 use crate::probes::{MOST_HITS, Probes};
-use crate::recorder::Recorder;
+use crate::recorder::{Probeable, Recorder};
 use crate::sources::{ENTER, EXIT, FAULT, MAJOR, MARK, MINOR, SMALL_STACK, SWITCHES, TASKS, TIMER, Tags, WAKING};
 use crate::start::Stopped;
 use crate::subject::{Subject, program_file};
@@ -41,12 +41,15 @@ const FIRST_TICK: Nanos = Nanos(2_000_000);
 const START: Nanos = Nanos(500_000_000);
 /// How often policies and settings are read again.
 const LOOK: Nanos = Nanos(100_000_000);
+const LAST_SECOND: u32 = (1 << 10) - 1;
+/// Looks of them at which a program is busy that may still be starting.
+const STARTING: u32 = 5;
 /// Looks in succession after which probes that slow an ordinary thread are withdrawn.
 const BUSY: u32 = 3;
 /// For the program to end after SIGTERM.
 const FOR_END: Nanos = Nanos(2_000_000_000);
-/// For what follows the observation: records are judged, debug information is read.
-const FOR_CONCLUSION: std::time::Duration = std::time::Duration::from_secs(120);
+/// For what is before and after the observation: events are opened; records are judged, debug information is read.
+const AROUND: std::time::Duration = std::time::Duration::from_secs(120);
 /// PERF_COUNT_SW_PAGE_FAULTS, …_MIN, …_MAJ.
 const SW_FAULTS: u64 = 2;
 const SW_MINOR: u64 = 5;
@@ -84,6 +87,8 @@ impl CheckError {
 /// There is no such program or process, or its threads cannot be observed at all. What is missing otherwise is in
 /// [`Check::sources`].
 pub fn check(options: &CheckOptions, stop: &AtomicBool) -> Result<Check, CheckError> {
+    let most = std::time::Duration::from_nanos(options.duration.0).saturating_add(AROUND);
+    let _limit = punctual_watchdog::limit("the observation of the program", most);
     let pids = options.subject.pids().map_err(CheckError::Usage)?;
     let mut program = None;
     if let Subject::Command(words) = &options.subject {
@@ -117,8 +122,6 @@ pub fn check(options: &CheckOptions, stop: &AtomicBool) -> Result<Check, CheckEr
     if let Some(stopped) = stopped {
         started = Some(stopped.run().map_err(|e| CheckError::Environment(format!("cannot start {name}: {e}")))?);
     }
-    let most = std::time::Duration::from_nanos(options.duration.0).saturating_add(FOR_CONCLUSION);
-    let _limit = punctual_watchdog::limit("the observation of the program", most);
     let ended = session.observe(options, started, stop);
     if let (Some(code @ (126 | 127)), true) = (ended.code, session.recorder.threads_seen() <= 1) {
         return Err(CheckError::Usage(format!("{name} cannot be executed (exit code {code})")));
@@ -161,6 +164,8 @@ struct Session {
     specs: Vec<Spec>,
     probes: Probes,
     locks: Locks,
+    /// Allocators that were probed after they were mapped, and when.
+    late: Vec<(Probeable, u64)>,
     begun: u64,
     /// The end of the observation.
     until: u64,
@@ -176,6 +181,10 @@ struct Session {
     marked: Option<u64>,
     /// How many times in succession an ordinary thread hit too many probes.
     busy: u32,
+    /// A bit for each look of the last second: a thread was running or new, and none was real-time.
+    starting: u32,
+    /// Threads at the last look.
+    seen: usize,
     deep: Option<(Vec<Handle>, u64)>,
     bursts: u32,
 }
@@ -232,6 +241,7 @@ impl Session {
             specs,
             probes: Probes::new(tracefs.ok()),
             locks: Locks::default(),
+            late: Vec::new(),
             begun: 0,
             until: 0,
             last_look: 0,
@@ -243,6 +253,8 @@ impl Session {
             mark: None,
             marked: None,
             busy: 0,
+            starting: 0,
+            seen: 0,
             deep: None,
             bursts: 0,
         })
@@ -282,8 +294,10 @@ impl Session {
     fn probe(&mut self) {
         for file in self.recorder.take_probeable() {
             let threads: Vec<i32> = self.recorder.tids().map(|(_, tid)| tid).collect();
-            if !threads.is_empty() {
-                self.probes.add(&mut self.observer, &mut self.recorder, &file, Target::Threads(&threads));
+            if !threads.is_empty()
+                && self.probes.add(&mut self.observer, &mut self.recorder, &file, Target::Threads(&threads))
+            {
+                self.late.push((file, monotonic()));
             }
         }
     }
@@ -331,6 +345,10 @@ impl Session {
         if let Some(mut child) = started {
             self.end_program(&mut child, status.is_some());
         }
+        if status.is_none() && self.starting.count_ones() >= STARTING {
+            let why = "there was none so far, and the program was busy in the last second: if it is still starting, give a longer --duration";
+            self.miss("real-time threads", why.into());
+        }
         let is_failure = status.is_some_and(|status| !status.success());
         Ended { said, code: status.and_then(|status| status.code()), is_failure }
     }
@@ -363,6 +381,11 @@ impl Session {
         let since = Nanos(now.saturating_sub(self.last_look));
         self.last_look = now;
         self.recorder.look(now);
+        let seen = self.recorder.threads_seen();
+        let is_new = std::mem::replace(&mut self.seen, seen) != seen;
+        let is_starting = is_new || self.recorder.tids().any(|(_, tid)| Live.is_running(tid));
+        let is_starting = is_starting && self.recorder.real_time_tids().is_empty();
+        self.starting = (self.starting << 1 | u32::from(is_starting)) & LAST_SECOND;
         let tracefs = self.probes.tracefs.as_ref();
         self.notes.extend(self.locks.look(tracefs, &mut self.observer, &mut self.recorder, now));
         if let Some((name, hits)) = self.recorder.take_busiest()

@@ -51,21 +51,21 @@ impl Probes {
         !self.all.is_empty()
     }
 
-    /// Probes the functions of a file, once.
+    /// Probes the functions of a file, once: false if it is probed already.
     pub fn add<S: System>(
         &mut self,
         observer: &mut Observer,
         recorder: &mut Recorder<S>,
         file: &Probeable,
         target: Target,
-    ) {
+    ) -> bool {
         if !self.files.insert(file.elf.id()) {
-            return;
+            return false;
         }
         let (id, path) = (file.elf.id(), file.elf.path());
         let Some(tracefs) = self.tracefs.clone() else {
             self.miss("tracefs cannot be reached, so allocations that need no system call are not seen");
-            return;
+            return true;
         };
         for (name, offset) in &file.functions {
             let uprobe = match Uprobe::define(&tracefs, &Journal::of_user(), path, *offset, "") {
@@ -87,6 +87,7 @@ impl Probes {
             }
             self.all.push(probe);
         }
+        true
     }
 
     /// Removes the definitions; their events must be closed.

@@ -104,8 +104,8 @@ pub struct Recorder<S> {
     strangers: HashMap<i32, (u8, bool)>,
     timers: Timers,
     probeable: Vec<Probeable>,
-    /// The C library, with the function that locks a mutex.
-    pub lockable: Option<Probeable>,
+    /// C libraries that were mapped, with the function that locks a mutex, until they are probed.
+    pub lockable: Vec<Probeable>,
     /// How often that was called since the last look.
     pub lock_hits: u64,
     locks: HashMap<(i32, u64), Vec<Taker>>,
@@ -135,7 +135,7 @@ impl<S: System> Recorder<S> {
             strangers: HashMap::new(),
             timers: Timers::default(),
             probeable: Vec::new(),
-            lockable: None,
+            lockable: Vec::new(),
             lock_hits: 0,
             locks: HashMap::new(),
             probed_places: Vec::new(),
@@ -169,9 +169,9 @@ impl<S: System> Recorder<S> {
             if !functions.is_empty() {
                 self.probeable.push(Probeable { elf: elf.clone(), functions });
             }
-            if self.lockable.is_none() && locks::is_known(path) {
+            if locks::is_known(path) {
                 let functions = elf.functions(&[locks::FUNCTION]);
-                self.lockable = Some(Probeable { elf: elf.clone(), functions });
+                self.lockable.push(Probeable { elf: elf.clone(), functions });
             }
         }
     }
@@ -297,6 +297,17 @@ impl<S: System> Recorder<S> {
                 .is_some_and(|process| places().any(|(file, at)| process.address_of(*file, *at).is_some()))
         };
         urgent.map(|thread| thread.pid).filter(|pid| !is_probed(*pid)).collect()
+    }
+
+    /// Real-time threads of processes with this file that were real-time before `time`.
+    pub fn were_urgent(&self, file: &Probeable, time: u64) -> bool {
+        let threads = self.threads.values().map(|running| &running.thread).chain(&self.ended);
+        let maps = |pid: i32| {
+            let process = self.processes.get(&pid);
+            let mut offsets = file.functions.iter().map(|(_, offset)| *offset);
+            process.is_some_and(|process| offsets.any(|at| process.address_of(file.elf.id(), at).is_some()))
+        };
+        threads.filter(|one| one.real_time_since.is_some_and(|since| since < time)).any(|one| maps(one.pid))
     }
 
     /// How many threads there were.

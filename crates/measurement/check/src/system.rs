@@ -31,6 +31,14 @@ pub trait System {
 
 pub struct Live;
 
+impl Live {
+    /// Runs, wants to, or waits for the disk: proc_pid_stat(5).
+    pub fn is_running(&self, tid: i32) -> bool {
+        let stat = fs::read_to_string(format!("/proc/{tid}/stat")).unwrap_or_default();
+        stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['R', 'D']))
+    }
+}
+
 impl System for Live {
     fn scheduling(&self, tid: i32) -> Option<(Scheduling, bool)> {
         punctual_uapi::scheduling(tid).ok()
@@ -67,8 +75,10 @@ impl System for Live {
             libc::CLOCK_BOOTTIME => DynamicClockId::Boottime,
             _ => return 0,
         };
-        #[allow(clippy::unnecessary_cast, reason = "c_long of 32-bit architectures")]
-        let nanos = |time: Timespec| time.tv_sec * 1_000_000_000 + time.tv_nsec as i64;
+        let nanos = |time: Timespec| {
+            let rest: i64 = time.tv_nsec as _;
+            time.tv_sec * 1_000_000_000 + rest
+        };
         let before = nanos(clock_gettime(ClockId::Monotonic));
         let Ok(there) = clock_gettime_dynamic(id).map(nanos) else { return 0 };
         let after = nanos(clock_gettime(ClockId::Monotonic));

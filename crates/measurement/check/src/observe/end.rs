@@ -76,6 +76,15 @@ impl Session {
                 "the probes were withdrawn: of real-time threads only malloc, free, calloc and realloc are observed";
             self.miss("allocations by memalign, aligned new and others", why.into());
         }
+        let late = self.late.iter().find(|(file, time)| self.recorder.were_urgent(file, *time));
+        if let Some((file, time)) = late {
+            let time = Nanos(time.saturating_sub(self.begun) / 1_000_000 * 1_000_000);
+            let why = format!(
+                "{} was probed {time} after the start, when threads were real-time already",
+                file.elf.path().display()
+            );
+            self.miss("allocations before that", why);
+        }
         let (begin, real_time_from) = match (options.after, &options.from, self.marked) {
             (Some(after), ..) => (Begin::At(self.begun + after.0), format!("{after} after the start, as given")),
             (None, Some(function), Some(marked)) => {
@@ -108,7 +117,9 @@ impl Session {
                 .sources
                 .iter()
                 .any(|source| source.name.ends_with("system calls") && source.missing.is_some()),
-            is_incomplete: lost > 0 || unread > 0,
+            is_incomplete: lost > 0
+                || unread > 0
+                || self.sources.iter().any(|source| source.name == "real-time threads" && source.missing.is_some()),
             order: options.order.clone(),
             others: others(&names),
             preemptions: self.preemptions,

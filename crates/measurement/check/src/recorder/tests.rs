@@ -218,7 +218,7 @@ fn a_timeout_that_ran_out_released_the_thread_and_one_that_did_not_did_not() {
     let priority = Cell::new(Some(80));
     let mut recorder = urgent(&priority);
     for (begin, result) in [(100, 0), (2_000, 1)] {
-        enters(&mut recorder, libc::SYS_ppoll, 0, begin);
+        enters(&mut recorder, libc::SYS_ppoll as _, 0, begin);
         set(&mut recorder, 0x10, 1, begin + 400, begin + 1);
         sleeps(&mut recorder, begin + 3, begin + 410);
         returns(&mut recorder, result, begin + 420);
@@ -235,15 +235,15 @@ fn a_timeout_that_ran_out_released_the_thread_and_one_that_did_not_did_not() {
 fn a_timerfd_behind_poll_is_due_at_its_expiry_also_when_it_is_read_too_late() {
     let priority = Cell::new(Some(80));
     let mut recorder = urgent(&priority);
-    let read = libc::SYS_read;
+    let read: i64 = libc::SYS_read as _;
     // Set by timerfd_settime(2), then again by each read(2).
-    enters(&mut recorder, libc::SYS_timerfd_settime, 5, 10);
+    enters(&mut recorder, libc::SYS_timerfd_settime as _, 5, 10);
     set(&mut recorder, 0x30, 2, 1_000, 11);
     returns(&mut recorder, 0, 12);
     for n in 1..=3u64 {
         // The third is late: poll(2) does not sleep.
         let at = if n == 3 { 3_600 } else { n * 1_000 };
-        enters(&mut recorder, libc::SYS_ppoll, 0, at - 300);
+        enters(&mut recorder, libc::SYS_ppoll as _, 0, at - 300);
         if n != 3 {
             sleeps(&mut recorder, at - 290, at + 5);
         }
@@ -262,14 +262,14 @@ fn a_posix_timer_is_told_from_other_signals() {
     let mut recorder = urgent(&priority);
     set(&mut recorder, 0x40, 3, 1_000, 11);
     for at in [1_000, 2_000] {
-        enters(&mut recorder, libc::SYS_rt_sigtimedwait, 0, at - 300);
+        enters(&mut recorder, libc::SYS_rt_sigtimedwait as _, 0, at - 300);
         sleeps(&mut recorder, at - 290, at + 5);
         set(&mut recorder, 0x40, 3, at + 1_000, at + 6);
         returns(&mut recorder, 14, at + 10);
     }
     // Another signal, and a handler's: the timer is set after pause(2) has returned.
     for at in [2_500, 3_000] {
-        enters(&mut recorder, libc::SYS_rt_sigsuspend, 0, at - 300);
+        enters(&mut recorder, libc::SYS_rt_sigsuspend as _, 0, at - 300);
         sleeps(&mut recorder, at - 290, at + 5);
         returns(&mut recorder, -4, at + 10);
     }
@@ -320,12 +320,13 @@ fn a_descriptor_is_what_it_was_opened_as() {
     let mut recorder = urgent(&priority);
     let words = |all: &[u64]| all.iter().flat_map(|word| word.to_ne_bytes()).collect::<Vec<u8>>();
     // /proc shows a timerfd under every number but 3; what was opened as 6 was a file.
-    for (number, first, result) in [
-        (libc::SYS_openat, 0, 6),
-        (libc::SYS_read, 6, 64),
-        (libc::SYS_close, 6, 0),
-        (libc::SYS_read, 6, 8),
-    ] {
+    let calls: [(i64, u64, u64); 4] = [
+        (libc::SYS_openat as _, 0, 6),
+        (libc::SYS_read as _, 6, 64),
+        (libc::SYS_close as _, 6, 0),
+        (libc::SYS_read as _, 6, 8),
+    ];
+    for (number, first, result) in calls {
         recorder.record(Record::Sample(
             crate::sources::ENTER,
             sample(&words(&[0, number as u64, first, 0, 0, 0, 0, 0]), 100),
