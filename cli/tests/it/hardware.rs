@@ -65,7 +65,7 @@ fn without_a_trace_it_tells_nothing_apart_and_is_no_pass() {
     let text = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(3), "{text}");
     assert!(text.contains("tracing is switched off"), "{text}");
-    assert!(text.contains("cannot be told apart") || text.contains("No gap"), "{text}");
+    assert!(text.contains("cannot be distinguished") || text.contains("No gap"), "{text}");
 }
 
 #[test]

@@ -151,7 +151,7 @@ fn without_a_trace_nothing_is_told_apart() {
     let stolen = GapEvidence { steal_rose: Some(true), ..evidence(Vec::new()) };
     let finding = only(&[(gap(0, 5, 3 * MS), stolen)], &guest(40 * MS));
     assert_eq!((finding.class, finding.confidence), (GapClass::Unknown, Confidence::Suspected));
-    assert!(finding.verdict.contains("cannot be told apart"));
+    assert!(finding.verdict.contains("cannot be distinguished"));
     let (gap, plain) = nothing_ran(MS);
     let finding = only(&[(gap, plain)], &Surroundings::default());
     assert_eq!(finding.class, GapClass::BeyondLinux);

@@ -32,10 +32,10 @@ pub enum SerialError {
         pid: i32,
         name: String,
     },
-    #[error("cannot open {port}: {source}; see which there are: ls -l /dev/ttyS* /dev/ttyAMA*")]
+    #[error("cannot open {port}: {source}; list the available ones: ls -l /dev/ttyS* /dev/ttyAMA*")]
     Open { port: String, source: std::io::Error },
     /// The port has no UART, or one without loopback.
-    #[error("{port}: {why}; see which there are: cat /proc/tty/driver/serial")]
+    #[error("{port}: {why}; list the available ones: cat /proc/tty/driver/serial")]
     NoHardware { port: String, why: String },
     #[error("a byte takes {byte} at {rate} bit/s on {port}: choose a period of at least twice that with --period")]
     TooShort {

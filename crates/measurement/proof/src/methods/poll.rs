@@ -74,8 +74,8 @@ fn takers(limit: Option<(i64, i64)>, fair_server: Option<bool>, groups: Option<b
     if fair_server == Some(true) {
         notes.push(
             "where an ordinary thread waits for a measured CPU, the fair server (Linux 6.12, \
-             /sys/kernel/debug/sched/fair_server) runs it, by default for up to 50 ms of each second: such gaps are the \
-             kernel's rule, not its latency"
+             /sys/kernel/debug/sched/fair_server) runs it, by default for up to 50 ms of each second: such gaps are \
+             scheduling policy, not latency"
                 .to_owned(),
         );
     }
@@ -93,7 +93,7 @@ fn takers(limit: Option<(i64, i64)>, fair_server: Option<bool>, groups: Option<b
         };
         notes.push(format!(
             "RT throttling (kernel.sched_rt_runtime_us) takes a CPU from a real-time thread that never sleeps for up to \
-             {rest} of each {period}: such gaps are the kernel's rule, not its latency; --policy other is not \
+             {rest} of each {period}: such gaps are scheduling policy, not latency; --policy other is not \
              throttled{surely}"
         ));
     }
