@@ -1,5 +1,5 @@
-//! Compares our output with every captured output of rt-tests' cyclictest: the figures of a sample are recorded again,
-//! one latency after the other, and the output must equal the sample byte for byte, except for the differences in
+//! Compares our output with every captured output of rt-tests' cyclictest. The latencies of a sample are reconstructed
+//! and recorded one after the other, and the output must equal the sample byte for byte, except for the differences in
 //! docs/cyclictest.md.
 
 use crate::json::{Circumstances, SysInfo, document};
@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 type Test = fn(&str);
 
-/// The test of each sample; a file without one fails.
+/// The test of each sample. A sample without a test is an error.
 const SAMPLES: [(&str, Test); 13] = [
     ("ct-2.10.json", json_2_10),
     ("ct-2.4.json", json_2_4),
@@ -45,7 +45,7 @@ fn every_sample_is_written_again() {
     }
 }
 
-/// The options, and the plan on two CPUs as on the machine of the samples.
+/// The options, and the plan for two CPUs as on the machine of the samples.
 fn asked(words: &str) -> (Options, Plan) {
     let words: Vec<_> = words.split_whitespace().map(Into::into).collect();
     let Asked::Run(options) = parse(&words).unwrap() else { panic!("help") };
@@ -57,7 +57,7 @@ fn asked(words: &str) -> (Options, Plan) {
 struct Known {
     tid: i64,
     bins: Vec<u64>,
-    /// Cycle numbers of the first samples beyond the bins.
+    /// Cycle numbers of the first samples beyond the last bin.
     outliers: Vec<u64>,
     cycles: u64,
     min: u64,
@@ -68,7 +68,7 @@ struct Known {
 }
 
 impl Known {
-    /// Latencies with these figures, ordered so that the outliers are at the same cycles.
+    /// Latencies that yield these figures, ordered so that the outliers occur at the same cycles.
     fn latencies(&self) -> Vec<u64> {
         let bins = self.bins.iter().enumerate().flat_map(|(bin, count)| vec![bin as u64; *count as usize]);
         let binned: Vec<u64> = bins.collect();
@@ -83,7 +83,8 @@ impl Known {
         all
     }
 
-    /// Latencies without a bin: the largest, the smallest and the last if they are among them; the others are equal.
+    /// Latencies without a bin. They include the largest, the smallest and the last one if these have no bin; the
+    /// others are equal.
     fn beyond(&self, binned: &[u64]) -> Vec<u64> {
         let count = self.cycles - binned.len() as u64;
         let floor = self.bins.len() as u64;
@@ -107,13 +108,13 @@ impl Known {
     }
 }
 
-/// The figures after a comment such as `# Min Latencies: 00012 00011`.
+/// The figures that follow a comment such as `# Min Latencies: 00012 00011`.
 fn figures(text: &str, name: &str) -> Vec<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(&format!("# {name}:"))).unwrap();
     line.split_whitespace().map(|word| word.parse().unwrap()).collect()
 }
 
-/// The counts of two threads from their histogram with this number of bins.
+/// The counts of two threads, from their histogram with this number of bins.
 fn counted(text: &str, bins: usize) -> Vec<Known> {
     let rows = text.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_digit()));
     let rows: Vec<Vec<u64>> =
@@ -131,7 +132,7 @@ fn counted(text: &str, bins: usize) -> Vec<Known> {
             cycles,
             min: figures(text, "Min Latencies")[thread],
             max: figures(text, "Max Latencies")[thread],
-            // The average is truncated, so the sum may be anything below the next average.
+            // The average is truncated, so the sum may be any value below the next average.
             sum: figures(text, "Avg Latencies")[thread] * cycles + cycles / 2,
             ..Known::default()
         }
@@ -164,7 +165,7 @@ fn histfile(sample: &str) {
     histogram(sample, "-q -H 8 --histfile=x.txt -i 200 -p 95 -m -S -D 2", FormatVersion::V2_4);
 }
 
-/// The figures of `T: 0 (22445) P:95 I:200 C:   9878 Min:     10 Act:   52 Avg:   35 Max:    4952`.
+/// The figures of a line such as `T: 0 (22445) P:95 I:200 C:   9878 Min:     10 Act:   52 Avg:   35 Max:    4952`.
 fn of_line(line: &str) -> Known {
     let spaced = line.replace(['(', ')', ':'], " ");
     let words: Vec<&str> = spaced.split_whitespace().collect();
@@ -194,7 +195,7 @@ fn lines(sample: &str) {
     assert_eq!(text::latency_held(0) + &texts(&options, &plan, &stats, &[], (0, 0)).0, sample);
 }
 
-/// Documented: rt-tests prints the path of debugfs on standard error.
+/// A documented difference: rt-tests prints the path of debugfs on standard error.
 fn broken(sample: &str) {
     let (options, plan) = asked("-q -i 200 -p 95 -m -S -D 2 -b 20 --tracemark");
     let stats = of_lines(sample, Keep::default());
@@ -202,14 +203,14 @@ fn broken(sample: &str) {
     assert_eq!(format!("INFO: debugfs mountpoint: /sys/kernel/debug/tracing/\n{written}"), sample);
 }
 
-/// The sample is cut off after 6000 bytes, within a line.
+/// The sample is truncated after 6000 bytes, within a line.
 fn spikes(sample: &str) {
     let (options, plan) = asked("-q -i 200 -p 95 -m -S -D 2 --spike 20");
     let stats = of_lines(sample, Keep { spikes: options.spike_nodes, ..Keep::default() });
     for line in sample.lines().filter(|line| line.contains("Spike:")) {
         let words: Vec<u64> = line.split([' ', ':']).filter_map(|word| word.parse().ok()).collect();
         let [thread, latency, at] = words[..] else { panic!("{line}") };
-        // The time in the last line is truncated.
+        // The time in the last line is truncated, so it is supplied here.
         stats[thread as usize].spike(if at == 1249 { 1_249_697_200 } else { at }, latency);
     }
     let written = text::latency_held(0) + &texts(&options, &plan, &stats, &[], (0, 0)).0;
@@ -217,7 +218,7 @@ fn spikes(sample: &str) {
     assert!(written.ends_with(&format!("\nspikes = {}\n\n", sample.matches("Spike:").count())));
 }
 
-/// Documented: rt-tests prints the interval of the next thread.
+/// A documented difference: rt-tests prints the interval of the next thread.
 fn rows(sample: &str, words: &str, theirs: u32, ours: u32) {
     let (options, plan) = asked(words);
     let stat = Stat::new(Keep { values: true, ..Keep::default() });
@@ -243,7 +244,7 @@ fn resolution(sample: &str) {
     rows(sample, "-v -l 1 -R -p 95", 1500, 1000);
 }
 
-/// Documented: lines with the additional keys.
+/// A documented difference: lines with additional keys.
 const ADDED: [&str; 4] = ["\"tool\"", "\"skipped\"", "\"overflows\"", "\"early\""];
 
 fn json(sample: &str, format: FormatVersion) {
@@ -296,10 +297,10 @@ fn json_2_10(sample: &str) {
     json(sample, FormatVersion::V2_10);
 }
 
-/// Every option in the help exists here, by letter and name.
+/// Every option in the help must exist here, by letter and name.
 fn help(sample: &str) {
     let mut seen = 0;
-    // The descriptions are indented further.
+    // Descriptions are indented further than options.
     let indent = |line: &str| -> u32 {
         line.chars().take_while(|c| c.is_whitespace()).map(|c| if c == '\t' { 8 } else { 1 }).sum()
     };

@@ -1,4 +1,4 @@
-//! Keeps CPUs out of idle states during the run, with /dev/cpu_dma_latency and by disabling single states of the
+//! Keeps CPUs out of idle states during the run, by /dev/cpu_dma_latency and by disabling individual states of the
 //! measured CPUs.
 
 use punctual_journal::{Journal, Lease, Undo};
@@ -7,19 +7,19 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-/// The request is held until the file is dropped; the kernel releases it when the process ends in any way
-/// (Documentation/power/pm_qos_interface.rst).
+/// Requests a maximum exit latency. The request is held until the file is dropped; the kernel releases it when the
+/// process ends for any reason (Documentation/power/pm_qos_interface.rst).
 pub(crate) fn hold(us: i32) -> io::Result<File> {
     let mut file = File::options().write(true).open("/dev/cpu_dma_latency")?;
     file.write_all(&us.to_ne_bytes())?;
     Ok(file)
 }
 
-/// Disables states deeper than `deepest` (-1: all) on these CPUs until the lease ends. Journalled, so that the next
-/// start restores them even after kill -9.
+/// Disables states deeper than `deepest` (-1: all) on these CPUs until the lease ends. The changes are journalled, so
+/// the next start restores the states even after kill -9.
 ///
 /// # Errors
-/// There is no cpuidle driver, or a state cannot be written.
+/// The kernel has no cpuidle driver, or a state cannot be written.
 pub(crate) fn limit(cpus: &CpuList, deepest: i32) -> io::Result<Lease> {
     let mut undo = Vec::new();
     let mut files = Vec::new();

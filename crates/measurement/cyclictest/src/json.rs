@@ -1,6 +1,6 @@
-//! rt-tests' JSON, byte for byte. Its two keys that end in a colon are kept, because programs read them; quotes in the
-//! command line are escaped, which rt-tests omits. Additional keys are on lines of their own: `tool`, `skipped`,
-//! `overflows`, `early`.
+//! JSON in the format of rt-tests, byte for byte. Its two keys that end in a colon are kept, because programs read
+//! them. Quotes in the command line are escaped, which rt-tests omits. Additional keys are on separate lines: `tool`,
+//! `skipped`, `overflows`, `early`.
 
 use crate::options::{FormatVersion, Options};
 use crate::plan::ThreadPlan;
@@ -10,14 +10,14 @@ use std::fmt::Write;
 use std::sync::atomic::Ordering::Relaxed;
 
 pub(crate) struct Circumstances {
-    /// RFC 2822, as rt-tests writes it.
+    /// Start time in the format of RFC 2822, as in rt-tests.
     pub start: String,
     pub end: String,
     pub return_code: i32,
     pub system: SysInfo,
 }
 
-/// uname(2), and whether the kernel reports PREEMPT_RT.
+/// Output of uname(2), and whether the kernel reports PREEMPT_RT.
 pub(crate) struct SysInfo {
     pub sysname: String,
     pub nodename: String,
@@ -81,7 +81,7 @@ pub(crate) fn document(options: &Options, plans: &[ThreadPlan], stats: &[Stat], 
     out + "  }\n}\n"
 }
 
-/// Lines of one thread without its closing brace.
+/// Writes the lines of one thread without its closing brace.
 fn thread(out: &mut String, index: usize, plan: &ThreadPlan, stat: &Stat) {
     let _ = write!(out, "    \"{index}\": {{\n      \"histogram\": {{");
     let bins = stat.histogram.iter().enumerate().map(|(bin, count)| (bin, count.load(Relaxed)));

@@ -1,12 +1,12 @@
-//! `punctual cyclictest`: the options of cyclictest (rt-tests 2.x), its threads and its output, so that scripts written
-//! for it need only the command name changed. Where cyclictest silently does something wrong, this gives an error or a
-//! warning: see docs/cyclictest.md.
+//! `punctual cyclictest` accepts the options of cyclictest (rt-tests 2.x) and reproduces its threads and its output, so
+//! that in scripts only the command name must be changed. Where cyclictest silently behaves incorrectly, this command
+//! reports an error or a warning: see docs/cyclictest.md.
 //!
 //! ```text
 //! options ──▶ plan (a line a thread) ──▶ worker (one thread each) ──▶ stat ──▶ text, json
 //! ```
 //!
-//! Architecture invariant: the workers only sleep and count. Everything that prints, formats or opens a file runs in
+//! Architecture invariant: the workers only sleep and count. All printing, formatting and opening of files is done in
 //! the main thread, which is kept off the measured CPUs if possible.
 
 #![forbid(unsafe_code)]

@@ -12,122 +12,122 @@ use punctual_units::{CpuList, Nanos, Policy};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// The defaults are those of cyclictest.
+/// Options of a run. The defaults are those of cyclictest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// `-a`: CPUs to use in turn; all if none is named.
+    /// `-a`: CPUs to use in turn; all CPUs if none are given.
     pub affinity: Affinity,
-    /// `-A USEC`: all threads start together, each with this offset from the previous one.
+    /// `-A USEC`: all threads start at the same time, each with this offset from the previous one.
     pub aligned: Option<Nanos>,
     /// `--secaligned [USEC]`: the threads start at a full second plus this offset.
     pub secaligned: Option<Nanos>,
-    /// `-b USEC`: stop at the first latency above this.
+    /// `-b USEC`: ends the run at the first latency above this.
     pub breaktrace: Option<Nanos>,
-    /// `--tracemark`: mark and stop the kernel's trace at that point.
+    /// `--tracemark`: writes a mark to the kernel's trace and stops it at that latency.
     pub tracemark: bool,
-    /// `-c 1`: CLOCK_REALTIME instead of CLOCK_MONOTONIC.
+    /// `-c 1`: uses CLOCK_REALTIME, not CLOCK_MONOTONIC.
     pub realtime_clock: bool,
-    /// `--deepest-idle-state`: -1 allows only polling.
+    /// `--deepest-idle-state`: deepest allowed idle state; -1 allows only polling.
     pub deepest_idle_state: Option<i32>,
-    /// The value to hold in /dev/cpu_dma_latency, µs; `None`: it is not held.
+    /// Value to hold in /dev/cpu_dma_latency, µs; `None`: it is not held.
     pub dma_latency: Option<i32>,
-    /// The reason why it is not held: `--laptop`, `--default-system`.
+    /// The option that prevents holding it: `--laptop`, `--default-system`.
     pub not_held: Option<&'static str>,
     /// `-d`: difference between the intervals of consecutive threads.
     pub distance: Nanos,
-    /// `-D`.
+    /// `-D`: duration.
     pub duration: Option<Nanos>,
-    /// `-F`: a named pipe for statistics.
+    /// `-F`: named pipe for statistics.
     pub fifo: Option<PathBuf>,
-    /// `-h`: bins of a histogram, one per unit of time.
+    /// `-h`: number of histogram bins, one per unit of time.
     pub histogram: Option<usize>,
-    /// `-H`: with a column for all threads together.
+    /// `-H`: adds a column for all threads together to the histogram.
     pub hist_of_all: bool,
-    /// `--histfile`.
+    /// `--histfile`: file for the histogram.
     pub histfile: Option<PathBuf>,
-    /// `-i`.
+    /// `-i`: interval of the first thread.
     pub interval: Nanos,
-    /// `--json`.
+    /// `--json`: file for the results in JSON.
     pub json: Option<PathBuf>,
-    /// `-l`: cycles of the first thread to reach them.
+    /// `-l`: number of cycles; the first thread to reach it ends the run.
     pub loops: Option<u64>,
-    /// `--mainaffinity`.
+    /// `--mainaffinity`: CPUs of the main thread.
     pub main_affinity: Option<Affinity>,
-    /// `-m`.
+    /// `-m`: locks memory with mlockall(2).
     pub mlockall: bool,
-    /// `-M`.
+    /// `-M`: refreshes the display only when a maximum changes.
     pub refresh_on_max: bool,
-    /// `-N`: nanoseconds everywhere.
+    /// `-N`: uses nanoseconds everywhere.
     pub nsecs: bool,
-    /// `-o`: with `-v`, print only the largest of this many samples.
+    /// `-o`: with `-v`, prints only the largest of this number of samples.
     pub oscope: u64,
-    /// `-p`.
+    /// `-p`: priority of the first thread.
     pub priority: Option<u8>,
-    /// `--policy`.
+    /// `--policy`: scheduling policy.
     pub policy: Option<Policy>,
-    /// `--priospread`: each thread one level below the previous one.
+    /// `--priospread`: each thread has a priority one lower than the previous one.
     pub priospread: bool,
-    /// `-q`.
+    /// `-q`: prints only a summary at the end.
     pub quiet: bool,
-    /// `-r`.
+    /// `-r`: uses relative timers.
     pub relative: bool,
-    /// `-R`.
+    /// `-R`: prints the resolution of the clock.
     pub resolution: bool,
-    /// `-s`: nanosleep(2), or setitimer(2) with `-x`.
+    /// `-s`: uses nanosleep(2), or with `-x` setitimer(2).
     pub system: bool,
-    /// `-S`.
+    /// `-S`: one pinned thread per CPU, all with the same priority.
     pub smp: bool,
-    /// `--spike`: log every latency above this.
+    /// `--spike`: logs every latency above this.
     pub spike: Option<Nanos>,
     /// `--spike-nodes`: maximum number of logged spikes.
     pub spike_nodes: usize,
-    /// `--smi`.
+    /// `--smi`: counts system management interrupts.
     pub smi: bool,
-    /// `-t`: 0 means one per CPU.
+    /// `-t`: number of threads; 0 means one per CPU.
     pub threads: Option<u32>,
-    /// `-v`.
+    /// `-v`: prints every sample.
     pub verbose: bool,
-    /// `-x`: POSIX timers.
+    /// `-x`: uses POSIX timers.
     pub posix_timers: bool,
-    /// `--format-version`: version of rt-tests whose text format is printed.
+    /// `--format-version`: version of rt-tests whose text format is used.
     pub format: FormatVersion,
-    /// The arguments, for the JSON file.
+    /// Arguments, for the JSON file.
     pub words: Vec<String>,
-    /// Printed before the run.
+    /// Warnings printed before the run.
     pub warnings: Vec<String>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Affinity {
-    /// Not pinned.
+    /// The threads are not pinned.
     #[default]
     None,
     /// Thread N is pinned to the Nth CPU.
     All,
-    /// Pinned to these CPUs in turn.
+    /// The threads are pinned to these CPUs in turn.
     These(CpuList),
-    /// Pinned in turn to the CPUs that this selects among those of the machine.
+    /// The threads are pinned in turn to the CPUs of the machine that this expression selects.
     Named(CpuExpression),
 }
 
-/// A list of CPUs as numa_parse_cpustring(3) reads it, with `!`, `+` or `all`.
+/// A list of CPUs in the syntax of numa_parse_cpustring(3), with `!`, `+` or `all`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CpuExpression {
-    /// `!`: all except these.
+    /// True for `!`: all CPUs except these.
     pub is_inverted: bool,
-    /// `+`: 0 is the first CPU that this process may use.
+    /// True for `+`: 0 denotes the first CPU that this process may use.
     pub is_relative: bool,
-    /// `None`: `all`.
+    /// The listed CPUs; `None` for `all`.
     pub list: Option<CpuList>,
 }
 
-/// The versions differ in the histogram's format.
+/// Version of the text format. The versions differ in the histogram.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FormatVersion {
-    /// Up to 2.4: every row is printed, and a line with totals.
+    /// Up to 2.4: every row is printed, followed by a line with totals.
     #[default]
     V2_4,
-    /// 2.10: only rows with samples are printed, and no totals.
+    /// 2.10: only rows with samples are printed, without totals.
     V2_10,
 }
 
@@ -138,7 +138,7 @@ pub struct UsageError(pub String);
 #[derive(Clone, Debug, PartialEq)]
 pub enum Asked {
     Run(Box<Options>),
-    /// `--help`.
+    /// `--help` was given.
     Help,
 }
 
@@ -191,7 +191,7 @@ fn defaults(words: &[OsString]) -> Options {
 }
 
 impl Options {
-    /// `-smp -p 80` is parsed as `-s -m -p -p`: the priority would be 0, and the 80 ignored.
+    /// Detects `-smp -p 80`, which is parsed as `-s -m -p -p`: the priority would be 0, and the 80 ignored.
     fn bundle(&self) -> &'static str {
         let is_trap = self.words.iter().any(|word| word == "-smp");
         if is_trap { ": -smp is read as -s -m -p; write --smp or -S, then -m -p N" } else { "" }
@@ -200,19 +200,19 @@ impl Options {
     fn check(&mut self) -> Result<(), UsageError> {
         let refuse = |what: &str| Err(UsageError(what.to_owned()));
         if self.interval == Nanos::ZERO {
-            return refuse("-i 0 is no interval: cyclictest would never sleep");
+            return refuse("-i 0 is not a valid interval: cyclictest would never sleep");
         }
         if self.oscope > 1 && !self.verbose {
-            return refuse("-o chooses from what -v prints: give both");
+            return refuse("-o selects from the output of -v: give both");
         }
         if self.aligned.is_some() && self.secaligned.is_some() {
             return refuse("-A and --secaligned exclude each other");
         }
         if self.histfile.is_some() && self.histogram.is_none() {
-            return refuse("--histfile needs -h N: how many bins");
+            return refuse("--histfile needs -h N (number of bins)");
         }
         if self.tracemark && self.breaktrace.is_none() {
-            return refuse("--tracemark needs -b USEC: when to mark");
+            return refuse("--tracemark needs -b USEC (latency at which to mark)");
         }
         if self.deepest_idle_state.is_some() && self.not_held.is_some() {
             return refuse("--deepest-idle-state and --laptop or --default-system exclude each other");
@@ -220,14 +220,16 @@ impl Options {
         let is_rt = |policy: Policy| matches!(policy, Policy::Fifo | Policy::Rr);
         match (self.policy, self.priority.filter(|priority| *priority > 0)) {
             (None, None) => self.warnings.push(
-                "no priority (-p 1 to 99): what is measured is how late an ordinary thread wakes, which says nothing about \
+                "no priority (-p 1 to 99): this measures the wakeups of an ordinary thread, which says nothing about \
                  real-time ones"
                     .into(),
             ),
             (Some(policy), Some(_)) if !is_rt(policy) => {
-                return refuse("--policy other, batch and idle have no priority: leave -p out, or say --policy fifo");
+                return refuse("--policy other, batch and idle have no priority: omit -p, or use --policy fifo");
             }
-            (Some(policy), None) if is_rt(policy) => return refuse("--policy fifo and rr need a priority: -p 1 to 99"),
+            (Some(policy), None) if is_rt(policy) => {
+                return refuse("--policy fifo and rr need a priority: -p 1 to 99");
+            }
             _ => {}
         }
         if self.histogram.is_some() && self.words.iter().any(|word| word.starts_with("-d")) {

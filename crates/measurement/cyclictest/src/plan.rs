@@ -3,10 +3,10 @@ use punctual_units::{CpuId, CpuList, Nanos, Policy, Priority, Scheduling};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ThreadPlan {
-    /// CPU that the thread is pinned to.
+    /// CPU to which the thread is pinned.
     pub cpu: Option<CpuId>,
     pub scheduling: Scheduling,
-    /// Value shown after `P:`.
+    /// Value displayed after `P:`.
     pub priority: u8,
     pub interval: Nanos,
 }
@@ -28,7 +28,7 @@ pub(crate) fn plan(
     let mut warnings = Vec::new();
     let usable = usable(online, allowed, isolated);
     let cpus = cpus(options, online, &usable, &mut warnings)?;
-    // With -a LIST, "all" is that list, as in rt-tests.
+    // With -a LIST, "all" means that list, as in rt-tests.
     let all = if cpus.is_empty() { usable.len() } else { cpus.len() }.max(1);
     let count = match options.threads {
         None if options.smp => all,
@@ -56,15 +56,15 @@ pub(crate) fn plan(
     Ok(Plan { threads, main, warnings })
 }
 
-/// The CPUs that "all" stands for. Processes start on all CPUs except the isolated ones: if this process has exactly
-/// those, the isolated ones are included. Otherwise the affinity was set on purpose (taskset(1), a cpuset) and is
+/// The CPUs that "all" denotes. Processes start on all CPUs except the isolated ones. If this process has exactly
+/// these, the isolated ones are added. Otherwise the affinity was set explicitly (taskset(1), a cpuset), and is
 /// respected.
 fn usable(online: &CpuList, allowed: &CpuList, isolated: &CpuList) -> CpuList {
     let allowed = online.and(allowed);
     if allowed.is_empty() || online.minus(isolated) == allowed { online.clone() } else { allowed }
 }
 
-/// CPUs to assign in turn; empty: unpinned.
+/// CPUs to assign in turn; if empty, threads are not pinned.
 fn cpus(
     options: &Options,
     online: &CpuList,
@@ -88,11 +88,11 @@ fn these(option: &str, list: &CpuList, online: &CpuList) -> Result<CpuList, Usag
     let missing = list.minus(online);
     match missing.is_empty() {
         true => Ok(list.clone()),
-        false => Err(UsageError(format!("{option}: CPU {missing} is not online; these are: {online}"))),
+        false => Err(UsageError(format!("{option}: CPU {missing} is not online; online CPUs: {online}"))),
     }
 }
 
-/// The CPUs of an expression among the usable ones, as in parse_cpumask of rt-tests (src/lib/rt-numa.c).
+/// The usable CPUs selected by an expression, as in parse_cpumask of rt-tests (src/lib/rt-numa.c).
 fn named(option: &str, of: &CpuExpression, online: &CpuList, usable: &CpuList) -> Result<CpuList, UsageError> {
     let listed = match &of.list {
         None => usable.clone(),
@@ -109,7 +109,7 @@ fn named(option: &str, of: &CpuExpression, online: &CpuList, usable: &CpuList) -
     };
     let found = if of.is_inverted { usable.minus(&listed) } else { usable.and(&listed) };
     match found.is_empty() {
-        true => Err(UsageError(format!("{option}: no CPU remains of the usable ones, {usable}"))),
+        true => Err(UsageError(format!("{option}: excludes all usable CPUs ({usable})"))),
         false => Ok(found),
     }
 }
@@ -153,7 +153,7 @@ mod tests {
         }
     }
 
-    /// Four CPUs, the last of them isolated; the process may use `allowed`.
+    /// Plan for four CPUs, the last of which is isolated; the process may use `allowed`.
     fn on(options: &Options, allowed: &str) -> Result<Plan, UsageError> {
         plan(options, &"0-3".parse().unwrap(), &allowed.parse().unwrap(), &"3".parse().unwrap())
     }
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn expressions_are_those_of_libnuma() {
-        // CPU 3 is isolated and included; the process may use the others.
+        // CPU 3 is isolated and included, since the process may use all the others.
         for (words, wanted) in [
             ("-a !0 -t -p 1", vec![1, 2, 3]),
             ("-a!0-1 -t -p 1", vec![2, 3]),
@@ -202,9 +202,11 @@ mod tests {
             assert_eq!(cpus(&plan), wanted.into_iter().map(Some).collect::<Vec<_>>(), "{words}");
         }
         assert_eq!(planned("-a 1 -p 1 --mainaffinity=!1").unwrap().main.to_string(), "0,2-3");
-        for (words, part) in
-            [("-a !0-3 -p 1", "no CPU remains"), ("-a +9 -p 1", "+9 does not exist"), ("-a !9 -p 1", "CPU 9 is not")]
-        {
+        for (words, part) in [
+            ("-a !0-3 -p 1", "excludes all usable CPUs"),
+            ("-a +9 -p 1", "+9 does not exist"),
+            ("-a !9 -p 1", "CPU 9 is not"),
+        ] {
             let error = planned(words).unwrap_err().to_string();
             assert!(error.contains(part), "{words}: {error}");
         }

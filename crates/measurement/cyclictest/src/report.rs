@@ -1,5 +1,5 @@
-//! Reports after the threads have ended: the rest of standard output, the files, and warnings about what the format
-//! cannot express.
+//! Reports after the threads have ended: the rest of standard output, the files, and warnings about facts that the
+//! format cannot express.
 
 use crate::error::RunError;
 use crate::json::{self, Circumstances};
@@ -34,8 +34,8 @@ pub(crate) fn report(
     Ok(())
 }
 
-/// The end of standard output, and the file of `--histfile`. `broke`: the thread above the limit of `-b` (0: none) and
-/// its latency.
+/// The end of standard output, and the content of `--histfile`. `broke` is the thread that exceeded the limit of `-b`
+/// (0: none) and its latency.
 pub(crate) fn texts(
     options: &Options,
     plan: &Plan,
@@ -65,7 +65,7 @@ pub(crate) fn texts(
     (out, file)
 }
 
-/// Warns about what the format cannot express.
+/// Warns about facts that the format cannot express.
 fn warn_of_omissions(options: &Options, stats: &[Stat]) {
     let unit = if options.nsecs { "ns" } else { "us" };
     for (index, stat) in stats.iter().enumerate() {
@@ -75,7 +75,7 @@ fn warn_of_omissions(options: &Options, stats: &[Stat]) {
             warn(&format!("thread {index} completed no cycle: its figures are meaningless"));
         }
         if skipped > 0 {
-            warn(&format!("thread {index} missed {skipped} intervals while it was late: they have no sample"));
+            warn(&format!("thread {index} missed {skipped} intervals while it was late: these have no sample"));
         }
         if early > 0 {
             warn(&format!("thread {index} woke {early} times too early because the clock was set; counted as 0"));
@@ -87,11 +87,11 @@ fn warn_of_omissions(options: &Options, stats: &[Stat]) {
     }
 }
 
-/// A file is complete or absent.
+/// Writes a file atomically.
 fn write(path: &Path, text: &str) -> Result<(), RunError> {
     let failed = |e: io::Error| RunError::Refused(format!("cannot write {}: {e}", path.display()));
     let (dir, name) = Dir::of_file(path).map_err(|e| failed(e.cause()))?;
-    // A pipe or /dev/stdout cannot be replaced.
+    // A pipe or /dev/stdout cannot be replaced, so it is written directly.
     if let Ok(mut file) = dir.special(&name, true) {
         return file.write_all(text.as_bytes()).map_err(failed);
     }

@@ -24,11 +24,11 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering:
 use std::sync::{Arc, Barrier, Mutex, PoisonError};
 use std::time::Duration;
 
-/// `punctual cyclictest WORDS`: prints the output of cyclictest. Returns its exit code, which is 0 for interrupted runs
-/// as well.
+/// Runs `punctual cyclictest WORDS` and prints the output of cyclictest. Returns its exit code, which is 0 even for
+/// interrupted runs.
 ///
 /// # Errors
-/// [`RunError`]; cyclictest exits with 1 in this case.
+/// [`RunError`], for which cyclictest exits with 1.
 pub fn run(words: &[OsString]) -> Result<u8, RunError> {
     let options = match parse(words)? {
         Asked::Help => {
@@ -68,10 +68,10 @@ pub fn run(words: &[OsString]) -> Result<u8, RunError> {
 }
 
 struct Cpus {
-    /// /sys/devices/system/cpu/possible.
+    /// Number of possible CPUs, from /sys/devices/system/cpu/possible.
     possible: usize,
     online: CpuList,
-    /// CPUs this process may use: sched_getaffinity(2).
+    /// CPUs that this process may use: sched_getaffinity(2).
     allowed: CpuList,
     isolated: CpuList,
 }
@@ -79,7 +79,7 @@ struct Cpus {
 impl Cpus {
     fn read(live: &Live) -> Result<Cpus, RunError> {
         let allowed = uapi::affinity(0).map_err(|e| RunError::Refused(format!("cannot read the CPU affinity: {e}")))?;
-        // Without /sys, the CPUs that this process may use.
+        // Without /sys, the CPUs that this process may use are assumed to be online.
         let online = list(live, "/sys/devices/system/cpu/online").unwrap_or_else(|| allowed.clone());
         let possible = list(live, "/sys/devices/system/cpu/possible").map_or(online.len(), |list| list.len());
         let isolated = list(live, "/sys/devices/system/cpu/isolated").unwrap_or_default();
@@ -89,13 +89,13 @@ impl Cpus {
 
 fn check(options: &Options, plan: &Plan) -> Result<(), RunError> {
     if options.system && options.posix_timers && plan.threads.len() > 1 {
-        return Err(UsageError("-s -x use the process' only interval timer: add -t 1".into()).into());
+        return Err(UsageError("-s -x use the interval timer, of which a process has only one: add -t 1".into()).into());
     }
     let memory = options.histogram.unwrap_or_default().saturating_mul(16).saturating_mul(plan.threads.len());
     if memory > 1 << 30 {
         warn(&format!("the histograms take {} MiB", memory >> 20));
     }
-    // Unwritable files are reported before hours of measurement.
+    // Unwritable files are reported now, not after hours of measurement.
     for path in [&options.json, &options.histfile].into_iter().flatten() {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         if !folder.is_dir() {
@@ -128,7 +128,7 @@ fn prepare(options: &Options, plan: &Plan) -> Result<Held, RunError> {
     let measured: CpuList = plan.threads.iter().filter_map(|thread| thread.cpu).collect();
     let states = match options.deepest_idle_state {
         Some(_) if measured.is_empty() => {
-            return Err(UsageError("--deepest-idle-state needs CPUs: -a or -S".into()).into());
+            return Err(UsageError("--deepest-idle-state needs -a or -S".into()).into());
         }
         Some(deepest) => {
             Some(idle::limit(&measured, deepest).map_err(|e| RunError::Refused(format!("--deepest-idle-state: {e}")))?)
@@ -142,7 +142,7 @@ fn prepare(options: &Options, plan: &Plan) -> Result<Held, RunError> {
             Some(file)
         }
         Err(e) => {
-            warn(&format!("/dev/cpu_dma_latency: {e}: CPUs enter any idle state"));
+            warn(&format!("/dev/cpu_dma_latency: {e}: CPUs may enter any idle state"));
             None
         }
     });
@@ -245,14 +245,14 @@ fn end(shared: &Shared, threads: Vec<std::thread::JoinHandle<()>>) {
 /// MSR_SMI_COUNT of Intel processors since Nehalem.
 const SMI_COUNT: u64 = 0x34;
 
-/// System management interrupts of each thread's CPU so far; empty if not requested. Read only before and after the
-/// run, since each read interrupts the CPU.
+/// Number of system management interrupts of each thread's CPU so far; empty if not requested. Called only before and
+/// after the run, since each read interrupts the CPU.
 fn smi(options: &Options, plan: &Plan) -> Result<Vec<u64>, RunError> {
     if !options.smi {
         return Ok(Vec::new());
     }
     let count = |thread: &crate::plan::ThreadPlan| {
-        let Some(cpu) = thread.cpu else { return Err(RunError::from(UsageError("--smi needs CPUs: -a or -S".into()))) };
+        let Some(cpu) = thread.cpu else { return Err(RunError::from(UsageError("--smi needs -a or -S".into()))) };
         let path = format!("/dev/cpu/{cpu}/msr");
         let mut bytes = [0; 8];
         let read = File::open(&path).and_then(|file| file.read_exact_at(&mut bytes, SMI_COUNT));
@@ -264,7 +264,7 @@ fn smi(options: &Options, plan: &Plan) -> Result<Vec<u64>, RunError> {
     plan.threads.iter().map(count).collect()
 }
 
-/// Keeps this thread, which prints, off the measured CPUs.
+/// Moves this thread, which prints, off the measured CPUs.
 fn keep_off(plan: &Plan) {
     if plan.main.is_empty() {
         return;
@@ -274,7 +274,7 @@ fn keep_off(plan: &Plan) {
     }
 }
 
-/// trace_marker and tracing_on, if they are written when a latency exceeds the limit.
+/// Opens trace_marker and tracing_on if they are to be written when a latency exceeds the limit.
 fn trace(options: &Options) -> Result<Option<(File, File)>, RunError> {
     if !options.tracemark {
         return Ok(None);
@@ -300,12 +300,12 @@ fn resolution() {
     text::resolution(reported, punctual_rt::clock_read_cost()).iter().for_each(|line| warn(line));
 }
 
-/// `None` if the file is unreadable.
+/// Reads a CPU list; `None` if the file is not readable.
 fn list(live: &Live, path: &str) -> Option<CpuList> {
     live.read(path).text()?.parse().ok()
 }
 
-/// `Fri, 20 Nov 2026 21:04:11 +0000`.
+/// Formats a time as `Fri, 20 Nov 2026 21:04:11 +0000`.
 fn date(time: Timestamp) -> String {
     time.strftime("%a, %d %b %Y %T %z").to_string()
 }

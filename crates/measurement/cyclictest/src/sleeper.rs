@@ -6,16 +6,16 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Interval of checks of `stop` while waiting for a signal.
+/// Interval at which `stop` is checked while waiting for a signal.
 const LOOK: Nanos = Nanos::from_millis(100);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Method {
     /// clock_nanosleep(2) with TIMER_ABSTIME.
     Absolute,
-    /// Without TIMER_ABSTIME (`-r`): the release is one interval after the call.
+    /// clock_nanosleep(2) without TIMER_ABSTIME (`-r`): the release is one interval after the call.
     Relative,
-    /// nanosleep(2) (`-s`), relative and on CLOCK_MONOTONIC.
+    /// nanosleep(2) (`-s`), which is relative and uses CLOCK_MONOTONIC.
     System,
     /// timer_settime(2) and a signal (`-x`).
     Timer { is_relative: bool },
@@ -42,7 +42,7 @@ pub(crate) struct Sleeper {
 }
 
 impl Sleeper {
-    /// Creates a timer if the method needs one; it first expires at `first`.
+    /// Creates a timer if the method requires one. It first expires at `first`.
     pub fn new(method: Method, clock: ClockId, first: u64, interval: u64) -> Result<Sleeper, String> {
         let signals = SignalSet::new(&[Sig::Alrm]);
         let mut sleeper = Sleeper { method, clock, interval, timer: None, signals };
@@ -64,7 +64,7 @@ impl Sleeper {
         Ok(sleeper)
     }
 
-    /// Sleeps until `next`, which a relative method sets to one interval from now. False: the run has ended.
+    /// Sleeps until `next`, which a relative method sets to one interval from now. Returns false if the run has ended.
     #[inline(always)]
     pub fn sleep(&self, next: &mut u64, stop: &AtomicBool) -> bool {
         loop {
@@ -94,13 +94,13 @@ impl Sleeper {
         }
     }
 
-    /// Timer expiries that occurred while the thread was late.
+    /// Number of timer expiries that occurred while the thread was late.
     #[inline(always)]
     pub fn overrun(&self) -> u64 {
         self.timer.as_ref().map_or(0, PosixTimer::overrun)
     }
 
-    /// True if its releases do not depend on the thread.
+    /// True if the releases do not depend on the thread.
     pub fn is_absolute(&self) -> bool {
         !matches!(self.method, Method::Relative | Method::System)
     }
@@ -135,7 +135,7 @@ mod tests {
                 for _ in 0..3 {
                     assert!(sleeper.sleep(&mut next, &AtomicBool::new(false)), "{method:?}");
                     let woke = now(clock);
-                    // A relative timer is set a moment before its first expiry is noted.
+                    // A relative timer is set shortly before its first expiry is recorded.
                     assert!(woke + 200_000 >= next, "{method:?}: {woke} {next}");
                     next += 2_000_000 * (1 + sleeper.overrun());
                 }

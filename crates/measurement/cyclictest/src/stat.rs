@@ -1,14 +1,14 @@
-//! Counts of a measuring thread, read by the main thread: relaxed stores of a single writer, no lock.
+//! Counts of a measuring thread, read by the main thread. The single writer uses relaxed stores and no lock.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
-/// Samples kept for `-v` between two reads by the main thread, 10 ms apart (VALBUF_SIZE of cyclictest).
+/// Number of samples kept for `-v` between two reads by the main thread, 10 ms apart (VALBUF_SIZE of cyclictest).
 const VALUES: usize = 16_384;
 
 /// Value of `Min:` before the first cycle, as in cyclictest.
 const NO_MIN: u64 = 1_000_000;
 
-/// One thread's figures, in the unit of the run: µs, or ns with `-N`.
+/// Figures of one thread, in the unit of the run: µs, or ns with `-N`.
 #[derive(Debug)]
 pub(crate) struct Stat {
     pub tid: AtomicI64,
@@ -17,15 +17,15 @@ pub(crate) struct Stat {
     pub act: AtomicU64,
     pub max: AtomicU64,
     sum: AtomicU64,
-    /// Intervals that passed while the thread was late: cyclictest does not count them.
+    /// Number of intervals that passed while the thread was late, which cyclictest does not count.
     pub skipped: AtomicU64,
-    /// Wakeups that appear too early because CLOCK_REALTIME was set.
+    /// Number of wakeups that appear too early because CLOCK_REALTIME was set.
     pub early: AtomicU64,
     pub histogram: Vec<AtomicU64>,
     pub overflows: AtomicU64,
     outliers: Vec<AtomicU64>,
     values: Vec<AtomicU64>,
-    /// Time (µs on the run's clock) and latency of each spike.
+    /// Time (µs on the clock of the run) and latency of each spike.
     spikes: Vec<[AtomicU64; 2]>,
     pub spike_count: AtomicU64,
 }
@@ -38,7 +38,7 @@ pub(crate) struct Keep {
 }
 
 impl Stat {
-    /// Writes every page once, so that none faults later.
+    /// Creates the counts and writes to every page once, so that none faults later.
     pub fn new(keep: Keep) -> Stat {
         let zeros = |count: usize| -> Vec<AtomicU64> { (0..count).map(|_| AtomicU64::new(0)).collect() };
         Stat {
@@ -113,13 +113,13 @@ impl Stat {
         self.outliers.iter().take(count).map(|cycle| cycle.load(Relaxed))
     }
 
-    /// 0 before the first cycle, as in cyclictest.
+    /// Mean latency; 0 before the first cycle, as in cyclictest.
     pub fn average(&self) -> f64 {
         let cycles = self.cycles.load(Relaxed);
         if cycles == 0 { 0.0 } else { self.sum.load(Relaxed) as f64 / cycles as f64 }
     }
 
-    /// The latency of cycle `n`; `None` if not measured yet or no longer kept.
+    /// The latency of cycle `n`; `None` if it has not been measured or is no longer kept.
     pub fn value(&self, n: u64) -> Option<u64> {
         let cycles = self.cycles.load(Relaxed);
         let is_there = n < cycles && cycles - n <= VALUES as u64;

@@ -4,7 +4,7 @@ use crate::stat::Stat;
 use std::fmt::Write;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// `T: 0 ( 2244) P:95 I:200 C:   9878 Min:     10 Act:   52 Avg:   35 Max:    4952`, with its newline.
+/// A line such as `T: 0 ( 2244) P:95 I:200 C:   9878 Min:     10 Act:   52 Avg:   35 Max:    4952`, with its newline.
 pub(crate) fn line(options: &Options, index: usize, plan: &ThreadPlan, stat: &Stat, smi: Option<u64>) -> String {
     let (tid, cycles) = (stat.tid.load(Relaxed), stat.cycles.load(Relaxed));
     let (min, act, max) = (stat.min.load(Relaxed), stat.act.load(Relaxed), stat.max.load(Relaxed));
@@ -18,7 +18,7 @@ pub(crate) fn line(options: &Options, index: usize, plan: &ThreadPlan, stat: &St
     )
 }
 
-/// The rows of `-v` from cycle `read` on, only the largest of each `-o` cycles; returns the next cycle.
+/// Appends the rows of `-v` from cycle `read` on, with only the largest of each `-o` cycles. Returns the next cycle.
 pub(crate) fn values(out: &mut String, index: usize, stat: &Stat, mut read: u64, oscope: u64) -> u64 {
     let cycles = stat.cycles.load(Relaxed);
     while read + oscope <= cycles {
@@ -40,18 +40,18 @@ pub(crate) fn cpus(possible: usize, online: usize) -> String {
     format!("Max CPUs = {possible}\nOnline CPUs = {online}\n")
 }
 
-/// Printed by `-v` for each thread, µs. rt-tests 2.x prints the interval of the next thread instead.
+/// The line that `-v` prints for each thread, µs. rt-tests 2.x prints the interval of the next thread instead.
 pub(crate) fn interval(index: usize, plan: &ThreadPlan) -> String {
     format!("Thread {index} Interval: {}\n", plan.interval.0 / 1000)
 }
 
-/// The interval lines, if `-v` is set; also with `-q`, as in rt-tests.
+/// The interval lines if `-v` is set, even with `-q`, as in rt-tests.
 pub(crate) fn intervals(options: &Options, threads: &[ThreadPlan]) -> String {
     let asked = threads.iter().enumerate().filter(|_| options.verbose);
     asked.map(|(index, thread)| interval(index, thread)).collect()
 }
 
-/// The final lines of `-b`.
+/// The last lines of the output of `-b`.
 pub(crate) fn broken(stats: &[Stat], (tid, value): (i64, u64)) -> String {
     let tids: String = stats.iter().map(|stat| format!(" {:05}", stat.tid.load(Relaxed))).collect();
     let which = if tid != 0 { format!("# Break thread: {tid}\n# Break value: {value}\n") } else { String::new() };
@@ -121,7 +121,7 @@ pub(crate) fn spikes(stats: &[Stat], nodes: usize) -> String {
     out
 }
 
-/// `-R`: clock_getres(2) of CLOCK_MONOTONIC, and the time between two reads, ns.
+/// Lines of `-R`: clock_getres(2) of CLOCK_MONOTONIC, and the time between two reads, ns.
 pub(crate) fn resolution(reported: u64, measured: f64) -> [String; 2] {
     [
         format!("reported clock resolution: {reported} nsec"),

@@ -1,4 +1,4 @@
-//! The main thread during the measurement: shows progress and ends the run.
+//! The main thread during the measurement: displays progress and ends the run.
 
 use crate::options::Options;
 use crate::output::{print, warn};
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 
 const EVERY: Nanos = Nanos::from_millis(10);
-/// Interval of checks for a latency above the limit; the thread itself has stopped the trace by then.
+/// Interval at which a latency above the limit is checked for. By then the thread itself has stopped the trace.
 const LOOK: Nanos = Nanos::from_millis(50);
 /// Minimum wait for a last cycle.
 const SOON: Nanos = Nanos::from_millis(1);
@@ -27,7 +27,7 @@ pub(crate) struct Watch<'a> {
     options: &'a Options,
     plan: &'a Plan,
     signals: SignalSet,
-    /// Next cycle of each thread's `-v` rows.
+    /// For each thread, the next cycle to print with `-v`.
     read: Vec<u64>,
     shown: u64,
     lines: usize,
@@ -36,11 +36,11 @@ pub(crate) struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    /// Blocks the signals; must be called before any thread starts.
+    /// Blocks the signals. Must be called before any thread starts.
     pub fn new(options: &'a Options, plan: &'a Plan) -> Result<Watch<'a>, Error> {
         let signals = SignalSet::new(&[Sig::Hup, Sig::Int, Sig::Quit, Sig::Term, Sig::Usr1, Sig::Usr2]);
         block(&signals)?;
-        // The process' own timer may send it to any thread that does not block it.
+        // The kernel may deliver the signal of the process's own timer to any thread that does not block it.
         block(&SignalSet::new(&[Sig::Alrm]))?;
         punctual_uapi::install_wakeup()?;
         let fifo = options.fifo.as_ref().map(|path| Fifo::new(path));
@@ -50,7 +50,7 @@ impl<'a> Watch<'a> {
 
     /// Waits until the duration, the loops, a limit or a signal ends the run.
     pub fn until_the_end(&mut self, shared: &Shared) {
-        // As in rt-tests, counted from the instant at which aligned threads start.
+        // As in rt-tests, counted from the time at which aligned threads start.
         let settings = &shared.settings;
         let lead = match settings.start {
             Start::AtOnce => 0,
@@ -83,7 +83,8 @@ impl<'a> Watch<'a> {
         shared.stop.load(Relaxed) || shared.finished.load(Relaxed) > 0
     }
 
-    /// Time in which this thread has nothing to do, since its wakeups may be on a measured CPU.
+    /// Time for which this thread has nothing to do. It should not wake in between, since that may be on a measured
+    /// CPU.
     fn silence(&self, shared: &Shared) -> Option<Nanos> {
         let until_loops = self.options.loops.map(|loops| earliest_end(loops, self.plan, &shared.stats).max(SOON));
         let until_look = self.options.breaktrace.map(|_| LOOK);
@@ -131,7 +132,7 @@ impl<'a> Watch<'a> {
         format!("#---------------------------\n# cyclictest current status:\n{lines}#---------------------------\n")
     }
 
-    /// Written to the path that get_cyclictest_snapshot(8) reads.
+    /// Writes the current figures to the file that get_cyclictest_snapshot(8) reads.
     fn snapshot(&mut self, shared: &Shared) {
         let path = PathBuf::from(format!("/dev/shm/cyclictest{}", std::process::id()));
         if let Err(e) = self.write_snapshot(&path, shared) {
@@ -139,7 +140,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Journalled first; the file is removed when the run ends, or after kill -9 by the next start.
+    /// Writes the file. It is journalled first, and removed when the run ends, or after kill -9 by the next start.
     fn write_snapshot(&mut self, path: &Path, shared: &Shared) -> std::io::Result<()> {
         if self.snapshot.is_none() {
             let undo = vec![Undo::RemoveFile { path: path.to_owned() }];
@@ -165,9 +166,9 @@ fn self_lines(options: &Options, plan: &Plan, shared: &Shared) -> String {
     lines.map(|(index, (thread, stat))| text::line(options, index, thread, stat, None)).collect()
 }
 
-/// A named pipe for the lines, with or without a reader.
+/// A named pipe for the lines. It need not have a reader.
 struct Fifo {
-    /// Where the pipe was created, if it was.
+    /// Location of the pipe, if this program created it.
     made: Option<(Dir, PathBuf)>,
     open: Option<File>,
 }
@@ -182,10 +183,10 @@ impl Fifo {
     fn write(&mut self, text: &str) {
         let Some((dir, name)) = &self.made else { return };
         if self.open.is_none() {
-            // ENXIO while there is no reader.
+            // Opening fails with ENXIO if the pipe has no reader.
             self.open = dir.special(name, false).ok();
         }
-        // The reader is gone, or the pipe is full.
+        // The reader has closed the pipe, or the pipe is full.
         if self.open.as_mut().is_some_and(|file| file.write_all(text.as_bytes()).is_err()) {
             self.open = None;
         }

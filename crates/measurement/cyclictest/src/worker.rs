@@ -13,12 +13,12 @@ pub(crate) struct Shared {
     pub stats: Vec<Stat>,
     pub stop: AtomicBool,
     pub finished: AtomicUsize,
-    /// All threads wait here until they are set up, or one has failed.
+    /// Barrier at which all threads wait until they are set up, or one has failed.
     pub ready: Barrier,
     pub go: Barrier,
     pub start: AtomicU64,
     pub refused: Mutex<Option<String>>,
-    /// Thread ID whose latency exceeded the limit, and that latency.
+    /// ID of the thread whose latency exceeded the limit, and that latency.
     pub broke: (AtomicI64, AtomicU64),
     pub trace: Option<(File, File)>,
 }
@@ -29,7 +29,7 @@ pub(crate) struct Settings {
     pub clock: ClockId,
     /// Unit of the results, ns.
     pub unit: u64,
-    /// Limit of `-b` in that unit.
+    /// Limit of `-b`, in the unit of the results.
     pub limit: Option<u64>,
     pub spike: Option<u64>,
     pub loops: Option<u64>,
@@ -39,7 +39,7 @@ pub(crate) struct Settings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Start {
     AtOnce,
-    /// All threads start at one instant, each with this offset from the previous one.
+    /// All threads start at the same time, each with this offset from the previous one.
     Aligned(u64),
     /// All threads start at a full second plus this offset.
     Second(u64),
@@ -80,7 +80,7 @@ fn measure(shared: &Shared, stat: &Stat, index: usize, plan: &ThreadPlan) {
     }
 }
 
-/// The loop: no allocation, no lock, no output except the trace mark at its end.
+/// The measuring loop. It does not allocate, lock or print, except for the trace mark at its end.
 #[inline(never)]
 fn cycle(shared: &Shared, stat: &Stat, sleeper: &Sleeper, mut next: u64, interval: u64) {
     let Settings { clock, unit, limit, spike, loops, .. } = shared.settings;
@@ -124,14 +124,14 @@ fn break_off(shared: &Shared, stat: &Stat, latency: u64) {
     }
     if let Some((mut marker, mut on)) = shared.trace.as_ref().map(|(marker, on)| (marker, on)) {
         let text = format!("hit latency threshold ({latency} > {})", shared.settings.limit.unwrap_or_default());
-        // Failures show in the trace itself.
+        // A failure is visible in the trace itself.
         let _ = marker.write_all(text.as_bytes()).and_then(|()| on.write_all(b"0"));
     }
     shared.broke.1.store(latency, Relaxed);
     shared.stop.store(true, Relaxed);
 }
 
-/// The common start, late enough for the last thread.
+/// The common start time, late enough for the last thread.
 pub(crate) fn common_start(settings: &Settings, threads: usize) -> u64 {
     let soon = now(settings.clock) + 1_000_000 + 20_000 * threads as u64;
     match settings.start {

@@ -1,4 +1,4 @@
-//! Validates a file of the form of `boards/*.toml`, and reads it.
+//! Validates and reads a file in the format of `boards/*.toml`.
 
 use crate::fields::{BOARD, Field, Kind};
 use crate::{Board, Published, ReadFrom};
@@ -7,24 +7,24 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Longest file that is read, in bytes.
+/// Maximum size of a file, bytes.
 pub const LARGEST: usize = 1 << 20;
 
-/// Longest text of a field, in characters.
+/// Maximum length of a text field, in characters.
 const LONGEST: usize = 2000;
 
-/// A problem of a file, or a remark.
+/// An error in a file, or a remark on it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Problem {
-    /// From 1.
+    /// Line number, counted from 1.
     pub line: usize,
     pub what: String,
-    /// False for a remark: the file can be used, and more would be known with what is missing.
+    /// False for a remark: the file can be used, but lacks useful information.
     pub is_error: bool,
 }
 
-/// All problems and remarks, ordered by line. A file without an error can be [`read`].
+/// All errors and remarks, ordered by line. A file without errors can be [`read`].
 pub fn check(text: &str) -> Vec<Problem> {
     let mut walk = Walk { text, found: Vec::new() };
     if text.len() > LARGEST {
@@ -51,7 +51,7 @@ pub fn check(text: &str) -> Vec<Problem> {
 /// Reads a file.
 ///
 /// # Errors
-/// What [`check`] finds, if one of it is an error.
+/// The problems found by [`check`], if at least one is an error.
 pub fn read(text: &str) -> Result<Board, Vec<Problem>> {
     let found = check(text);
     match found.iter().any(|problem| problem.is_error) {
@@ -80,7 +80,7 @@ impl Walk<'_> {
         for (key, value) in table {
             let (name, at) = (key.get_ref().as_ref(), key.span().start);
             match fields.iter().find(|field| field.name == name) {
-                None => self.error(at, format!("`{}` is not a field here: see docs/references.md", clip(name))),
+                None => self.error(at, format!("`{}` is not a known field: see docs/references.md", clip(name))),
                 Some(field) => {
                     if let Err(why) = self.value(value, &field.kind) {
                         self.error(value.span().start, format!("`{name}`: {why}"));
@@ -93,10 +93,10 @@ impl Walk<'_> {
         }
     }
 
-    /// Problems of nested tables are added to the list; the others are returned.
+    /// Checks a value. Problems of nested tables are added to the list; others are returned.
     fn value(&mut self, value: &Spanned<DeValue<'_>>, kind: &Kind) -> Result<(), String> {
         let value = value.get_ref();
-        let text = || value.as_str().ok_or_else(|| "a text is expected, in quotation marks".to_owned());
+        let text = || value.as_str().ok_or_else(|| "a string in quotation marks is expected".to_owned());
         match kind {
             Kind::Text => of_text(text()?),
             Kind::Key => of_key(text()?),
@@ -104,8 +104,10 @@ impl Walk<'_> {
             Kind::Address => of_address(text()?),
             Kind::Flag => value.as_bool().map(drop).ok_or_else(|| "true or false is expected".into()),
             Kind::Texts => {
-                let all = value.as_array().ok_or("a list of texts is expected: [\"…\"]")?;
-                all.iter().try_for_each(|one| of_text(one.get_ref().as_str().ok_or("it lists what is not a text")?))
+                let all = value.as_array().ok_or("a list of strings is expected: [\"…\"]")?;
+                all.iter().try_for_each(|one| {
+                    of_text(one.get_ref().as_str().ok_or("an element of the list is not a string")?)
+                })
             }
             Kind::Number(least, most) => match number(value) {
                 Some(number) if (*least..=*most).contains(&number) => Ok(()),
@@ -119,7 +121,7 @@ impl Walk<'_> {
             },
             Kind::Choice(names) => match text()? {
                 name if names.contains(&name) => Ok(()),
-                name => Err(format!("\"{}\" is none of {}", clip(name), names.join(", "))),
+                name => Err(format!("\"{}\" is not one of {}", clip(name), names.join(", "))),
             },
             Kind::Tables(fields) => {
                 let all = value.as_array().ok_or("a list of tables is expected")?;
@@ -127,7 +129,7 @@ impl Walk<'_> {
                     return Err("it is empty".into());
                 }
                 for one in all {
-                    let table = one.get_ref().as_table().ok_or("it lists what is not a table")?;
+                    let table = one.get_ref().as_table().ok_or("an element of the list is not a table")?;
                     self.table(table, fields, one.span());
                 }
                 Ok(())
@@ -135,7 +137,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Checks what takes more than one field.
+    /// Checks conditions that involve more than one field.
     fn board(&mut self, board: &Board, table: &DeTable<'_>) {
         let spans = table.get("published").and_then(|all| all.get_ref().as_array());
         let starts: Vec<usize> = spans.into_iter().flatten().map(|one| one.span().start).collect();
@@ -143,7 +145,7 @@ impl Walk<'_> {
             let at = starts.get(n).copied().unwrap_or(0);
             contradictions(published).into_iter().for_each(|what| self.error(at, what));
             if board.published.get(..n).is_some_and(|before| before.contains(published)) {
-                self.error(at, "the entry is there twice".into());
+                self.error(at, "the entry is a duplicate".into());
             }
             unknowns(published).into_iter().for_each(|what| self.add(at, what, false));
         }
@@ -164,11 +166,11 @@ fn contradictions(p: &Published) -> Vec<String> {
     );
     let ascending = p.quantiles.is_sorted_by(|a, b| a.p < b.p && a.us <= b.us);
     let last = p.quantiles.last().is_none_or(|last| last.us <= p.worst_us);
-    unless(ascending && last, "`quantiles` are not ascending, or above `worst_us`");
+    unless(ascending && last, "`quantiles` are not ascending, or exceed `worst_us`");
     let ascending = p.episodes.is_sorted_by(|a, b| a.above_us < b.above_us && a.count >= b.count);
     unless(ascending, "`episodes`: a higher limit has more episodes, or the limits are not ascending");
     if let (Some(samples), Some(duration), Some(interval)) = (p.samples, p.duration_s, p.interval_us) {
-        // A tenth more, for rounded durations.
+        // Allows a tenth more, because durations are rounded.
         let most = duration as f64 * 1e6 / interval * 1.1;
         unless(samples as f64 <= most, "more `samples` than `duration_s` has intervals of `interval_us`");
     }
@@ -176,7 +178,7 @@ fn contradictions(p: &Published) -> Vec<String> {
     found
 }
 
-/// What a reader would need for a comparison, and the entry does not state.
+/// Information that a comparison needs and the entry does not state.
 fn unknowns(p: &Published) -> Vec<String> {
     let mut missing = Vec::new();
     let mut need = |is_there: bool, what: &str| {
@@ -187,14 +189,14 @@ fn unknowns(p: &Published) -> Vec<String> {
     need(p.url.is_some(), "`url` is not stated: add the address where the measurement is published");
     need(p.kernel.is_some(), "`kernel` is not stated: the output of uname -r");
     need(p.load.is_some(), "`load` is not stated: what ran during the measurement, or \"idle\"");
-    need(p.tool.is_some(), "`tool` is not stated: what measured");
+    need(p.tool.is_some(), "`tool` is not stated: the measuring program");
     need(p.samples.is_some() || p.duration_s.is_some(), "neither `samples` nor `duration_s` is stated");
     missing
 }
 
 fn of_text(text: &str) -> Result<(), String> {
     if text.trim().is_empty() {
-        return Err("it is empty; leave the field out instead".into());
+        return Err("it is empty; omit the field instead".into());
     }
     if text.chars().count() > LONGEST {
         return Err(format!("it is longer than {LONGEST} characters"));

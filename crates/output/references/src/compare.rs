@@ -1,13 +1,13 @@
-//! The published figures that a measurement can be compared with.
+//! Selects published figures for comparison with a measurement.
 
 use crate::{Board, Flavour, Published, Quantity, board, boards};
 
-/// Why figures are comparable.
+/// The reason why figures are comparable.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scope {
-    /// They are of the same board.
+    /// They are from the same board.
     Board(&'static Board),
-    /// There are none of the board; they are of boards with the same processor core.
+    /// The board has none; they are from boards with the same processor core.
     Core(&'static str),
 }
 
@@ -17,11 +17,12 @@ pub struct Comparable {
     pub entries: Vec<(&'static Board, &'static Published)>,
 }
 
-/// Wakeup latencies of the same kind of kernel on the same board, otherwise on boards with the same processor core.
-/// Figures of tasks in the kernel are left out, as are those of co-kernels and hypervisors unless asked for. `None` if
-/// there are none.
+/// Wakeup latencies of the same kind of kernel on the same board, or, if it has none, on boards with the same processor
+/// core. Excludes figures of tasks in the kernel, and those of co-kernels and hypervisors unless `flavour` names them.
+/// `None` if there are no such figures.
 ///
-/// `model` is the board's name, `cpu` the processor's. An unknown `flavour` matches stock and PREEMPT_RT kernels.
+/// `model` is the name of the board, `cpu` that of the processor. An unknown `flavour` matches stock and PREEMPT_RT
+/// kernels.
 pub fn comparable(model: Option<&str>, cpu: Option<&str>, flavour: Option<Flavour>) -> Option<Comparable> {
     let wanted = |p: &Published| {
         let kernel = flavour.map_or(matches!(p.flavour, Flavour::Stock | Flavour::PreemptRt), |f| f == p.flavour);
@@ -41,8 +42,8 @@ pub fn comparable(model: Option<&str>, cpu: Option<&str>, flavour: Option<Flavou
     of(Scope::Core(core), &same)
 }
 
-/// The core of a processor as our reading of /proc/cpuinfo names it: `ARM Cortex-A72`. `None` for a processor with several
-/// kinds of cores, and for a core without figures.
+/// The core of a processor, from its name as [`Published`] runs record it: `ARM Cortex-A72`. `None` for a processor
+/// with several kinds of cores, and for a core without figures.
 pub fn core_of(cpu: &str) -> Option<&'static str> {
     let name = cpu.strip_prefix("ARM ")?;
     boards().iter().filter_map(|board| board.core.as_deref()).find(|core| *core == name)

@@ -1,18 +1,18 @@
-//! The fields of a file in `boards/`, with their values and what they are for.
+//! Fields of a file in `boards/`, with their types and descriptions.
 
 pub enum Kind {
     Text,
-    /// Lower case, digits and hyphens.
+    /// Lower-case letters, digits and hyphens.
     Key,
-    /// `2019`, `2019-06-18`.
+    /// A date: `2019`, `2019-06-18`.
     Date,
-    /// `https://…`, or `owner/repository, path`.
+    /// An address: `https://…`, or `owner/repository, path`.
     Address,
     Flag,
     Texts,
-    /// A number from the first to the second.
+    /// A number within these limits.
     Number(f64, f64),
-    /// A whole number from the first to the second.
+    /// An integer within these limits.
     Count(u64, u64),
     Choice(&'static [&'static str]),
     Tables(&'static [Field]),
@@ -22,7 +22,7 @@ pub struct Field {
     pub name: &'static str,
     pub kind: Kind,
     pub is_required: bool,
-    /// Completes "it is missing:".
+    /// Text that follows "it is missing:".
     pub what: &'static str,
 }
 
@@ -34,7 +34,7 @@ const fn optional(name: &'static str, kind: Kind) -> Field {
     Field { name, kind, is_required: false, what: "" }
 }
 
-/// A day, in seconds; a run of a year is the longest that is believed.
+/// Maximum plausible duration: a year, in seconds.
 const YEAR_S: u64 = 366 * 86_400;
 
 pub const BOARD: &[Field] = &[
@@ -52,7 +52,7 @@ pub const BOARD: &[Field] = &[
 
 pub const NOTE: &[Field] = &[
     required("about", Kind::Choice(&["kernel", "setting", "trap"]), "kernel, setting or trap"),
-    required("text", Kind::Text, "what the source says"),
+    required("text", Kind::Text, "the statement of the source"),
     required("source", Kind::Text, "author, and title of the page, paper or repository"),
     required("url", Kind::Address, "the address of the source"),
 ];
@@ -76,10 +76,10 @@ pub const PUBLISHED: &[Field] = &[
     optional("samples", Kind::Count(100, 1_000_000_000_000_000)),
     optional("interval_us", Kind::Number(1.0, 1e8)),
     optional("threads", Kind::Count(1, 8192)),
-    // A wakeup takes more than half a microsecond; a figure above 1 s is not in µs, or not a latency.
+    // A wakeup takes more than half a microsecond. A figure above 1 s has another unit, or is not a latency.
     required("worst_us", Kind::Number(0.5, 1e6), "the worst latency of all threads, in microseconds"),
     optional("mean_us", Kind::Number(0.0, 1e6)),
-    // Xenomai subtracts a calibrated constant.
+    // May be negative, because Xenomai subtracts a calibrated constant.
     optional("min_us", Kind::Number(-1000.0, 1e6)),
     optional("quantiles", Kind::Tables(QUANTILE)),
     optional("episodes", Kind::Tables(EPISODES)),
@@ -90,7 +90,7 @@ pub const PUBLISHED: &[Field] = &[
     required(
         "read",
         Kind::Choice(&["text", "table", "figure", "file", "own"]),
-        "where the figure was read: text, table, figure or file; own for a measurement of yours",
+        "origin of the figure: text, table, figure or file; own for your own measurement",
     ),
     optional("quote", Kind::Text),
     optional("note", Kind::Text),

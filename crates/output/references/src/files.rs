@@ -1,4 +1,4 @@
-//! The bundled files.
+//! The board files compiled into the program.
 
 macro_rules! files {
     ($($name:literal),* $(,)?) => {
@@ -6,7 +6,7 @@ macro_rules! files {
     };
 }
 
-/// A test fails if a file of `boards/` is missing from this list.
+/// Contents of all board files. A test fails if a file of `boards/` is missing from this list.
 pub const FILES: &[&str] = files![
     "altera-cyclone5-soc",
     "asus-z170k-i5-6600k",

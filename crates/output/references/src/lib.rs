@@ -1,9 +1,11 @@
-//! Published wakeup latencies by board and kernel, to compare a measurement with: is 93 µs usual for a Raspberry Pi 4?
+//! Published wakeup latencies by board and kernel, for comparison with a measurement: is 93 µs typical of a Raspberry
+//! Pi 4?
 //!
-//! The data is in `boards/*.toml`, one file a board. An entry is a measurement by someone else, under their own
-//! conditions, with its source; it is not a limit, and nothing is judged by it. [`check`] validates a file of this form.
+//! The data is in `boards/*.toml`, with one file per board. An entry is a measurement by others, under their own
+//! conditions, with its source. It is not a limit, and no verdict depends on it. [`check`] validates a file in this
+//! format.
 //!
-//! Architecture invariant: pure; this crate uses no other crate of the workspace.
+//! Architecture invariant: pure; depends on no other crate of the workspace.
 
 #![forbid(unsafe_code)]
 
@@ -19,15 +21,15 @@ pub use types::{Board, EpisodeCount, Flavour, LoadClass, Note, NoteAbout, Publis
 
 use std::sync::LazyLock;
 
-// A test parses every file, so none is ever left out.
+// A test parses every file, so the filter never drops one.
 static ALL: LazyLock<Vec<Board>> = LazyLock::new(|| files::FILES.iter().filter_map(|text| read(text).ok()).collect());
 
-/// The bundled boards, ordered by key.
+/// The built-in boards, ordered by key.
 pub fn boards() -> &'static [Board] {
     &ALL
 }
 
-/// Looks up a board by its key or name, or by its model as in the device tree or an imported file.
+/// Looks up a board by its key, by its name, or by the model in the device tree or in an imported file.
 pub fn board(named: &str) -> Option<&'static Board> {
     let exact = boards().iter().find(|b| b.key == named || b.name == named);
     exact.or_else(|| {
@@ -37,7 +39,7 @@ pub fn board(named: &str) -> Option<&'static Board> {
     })
 }
 
-/// Whether the text begins with these words: `Raspberry Pi 5` is not the beginning of `Raspberry Pi 500`.
+/// True if the text begins with these whole words: `Raspberry Pi 500` does not begin with `Raspberry Pi 5`.
 fn begins(text: &str, words: &str) -> bool {
     text.strip_prefix(words).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
 }

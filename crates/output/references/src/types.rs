@@ -1,8 +1,8 @@
-//! The form of a file in `boards/`.
+//! Types of a file in `boards/`.
 
 use serde::{Deserialize, Serialize};
 
-/// A board, or a computer, with what was published about it. What its sources do not state is `None`.
+/// A board or computer, with published figures. Fields that its sources do not state are `None`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -13,19 +13,19 @@ pub struct Board {
     /// System on chip, or processor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub soc: Option<String>,
-    /// Processor core, for example `Cortex-A72`: boards with the same one are compared if there is nothing about the
-    /// board itself.
+    /// Processor core, for example `Cortex-A72`. Boards with the same core are compared if no figures of the board
+    /// itself exist.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub core: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpus: Option<u64>,
-    /// The kernel's file that states core and CPUs.
+    /// Source file of the kernel that states the core and the number of CPUs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub soc_source: Option<String>,
-    /// Beginnings of `/proc/device-tree/model`, in whole words.
+    /// Beginnings of `/proc/device-tree/model` that identify the board, in whole words.
     #[serde(default)]
     pub models: Vec<String>,
-    /// Files of the repository's `boards/`, which kernels are planned by.
+    /// Files in the repository's `boards/` that define kernel builds for this board.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub plans: Vec<String>,
     #[serde(default, rename = "note", skip_serializing_if = "Vec::is_empty")]
@@ -33,7 +33,7 @@ pub struct Board {
     pub published: Vec<Published>,
 }
 
-/// What a source says about a board besides a figure.
+/// A statement of a source about a board other than a figure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -63,7 +63,7 @@ pub enum Flavour {
     Xenomai,
     Evl,
     Rtai,
-    /// A kernel whose preemption model is not stated, or one under a hypervisor.
+    /// A kernel whose preemption model is not stated, or that runs under a hypervisor.
     Other,
 }
 
@@ -80,7 +80,7 @@ impl Flavour {
     }
 }
 
-/// What was measured.
+/// The measured quantity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -104,7 +104,7 @@ impl Quantity {
     }
 }
 
-/// Where the figure was read.
+/// Origin of the figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -114,11 +114,11 @@ pub enum ReadFrom {
     Figure,
     /// A data file of the source, for example a histogram.
     File,
-    /// A measurement by whoever contributes it.
+    /// A measurement by the contributor.
     Own,
 }
 
-/// A published worst latency; what its source does not state is `None`.
+/// A published worst latency. Fields that its source does not state are `None`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -126,19 +126,19 @@ pub struct Published {
     pub flavour: Flavour,
     #[serde(default)]
     pub quantity: Quantity,
-    /// Whether the source gives a rounded figure, or the end of a range.
+    /// True if the source gives a rounded figure, or the end of a range.
     #[serde(default)]
     pub approximate: bool,
-    /// Output of `uname -r`, or the version that the source names.
+    /// Output of `uname -r`, or the version named in the source.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
-    /// Preemption model as the source names it.
+    /// Preemption model as named in the source.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preempt: Option<String>,
-    /// Isolation and tuning as the source names it.
+    /// Isolation and tuning as described in the source.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tuning: Option<String>,
-    /// Results of the audit that are not passed: `cpu-governor: fail`.
+    /// Audit rules that did not pass, with their results: `cpu-governor: fail`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub settings: Vec<String>,
     /// The load during the measurement.
@@ -151,7 +151,7 @@ pub struct Published {
     pub options: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_s: Option<u64>,
-    /// Number of wakeups of each thread; the smallest if they differ.
+    /// Number of wakeups of each thread; the smallest number if they differ.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub samples: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -167,25 +167,25 @@ pub struct Published {
     pub min_us: Option<f64>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub quantiles: Vec<Quantile>,
-    /// Late episodes above limits.
+    /// Counts of late episodes above limits.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub episodes: Vec<EpisodeCount>,
-    /// Highest temperature during the measurement.
+    /// Highest temperature during the measurement, °C.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature_c: Option<f64>,
-    /// Day or year: `2019-06-18`, `2019`.
+    /// Date of the measurement or its publication: `2019-06-18`, `2019`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub date: Option<String>,
     /// Author, and title of the page, paper or repository.
     pub source: String,
-    /// Address, or `owner/repository, path` on GitHub; only a contributor's own measurement may lack it.
+    /// Address, or `owner/repository, path` on GitHub. Only a contributor's own measurement may lack it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     pub read: ReadFrom,
-    /// The words or the line of the source that state the figure.
+    /// The text or line of the source that states the figure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quote: Option<String>,
-    /// Further conditions, and contradictions of the source.
+    /// Further conditions, and contradictions in the source.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }

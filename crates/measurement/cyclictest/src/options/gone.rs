@@ -2,7 +2,7 @@
 //!
 //! Source: src/cyclictest/cyclictest.c of rt-tests 0.84 and 1.0, `process_options`.
 
-const TRACER: &str = "cyclictest has not set a tracer since 2.0: `punctual explain --live` records why a wakeup is late; or set one \
+const TRACER: &str = "cyclictest has not set a tracer since 2.0: `punctual explain --live` finds the cause of a late wakeup; or set one \
                       with trace-cmd(1), and stop it with -b USEC --tracemark";
 
 /// Letter, name, and replacement.
@@ -17,21 +17,21 @@ const GONE: [(Option<char>, &str, &str); 17] = [
     (Some('T'), "tracer", TRACER),
     (Some('w'), "wakeup", TRACER),
     (Some('W'), "wakeuprt", TRACER),
-    (None, "notrace", "no tracer is started, so leave it out; -b USEC --tracemark marks and stops a running one"),
+    (None, "notrace", "no tracer is started, so omit it; -b USEC --tracemark marks and stops a running one"),
     (Some('e'), "latency", "write --latency=USEC"),
-    (Some('g'), "of_max", "write -h BINS: the largest latency is always printed, also of samples beyond the histogram"),
+    (Some('g'), "of_max", "use -h BINS: the largest latency is always printed, even if it is beyond the histogram"),
     (Some('Q'), "priospread", "write --priospread"),
-    (Some('U'), "numa", "memory is local to the thread's node without it: write -S, or -a -t"),
+    (Some('U'), "numa", "memory is always local to the thread's node: use -S, or -a -t"),
     (Some('X'), "dbg_cyclictest", "write --dbg_cyclictest"),
     (Some('y'), "policy", "write --policy=NAME"),
 ];
 
-/// The replacement for this letter.
+/// The replacement for an option letter.
 pub(super) fn letter(letter: char) -> Option<&'static str> {
     GONE.iter().find(|(known, ..)| *known == Some(letter)).map(|(.., advice)| *advice)
 }
 
-/// The replacement for this name, or for a prefix of it.
+/// The replacement for a long option or a prefix of it.
 pub(super) fn name(name: &str) -> Option<&'static str> {
     let fits = |known: &str| name.len() > 2 && known.starts_with(name);
     GONE.iter().find(|(_, known, _)| fits(known)).map(|(.., advice)| *advice)

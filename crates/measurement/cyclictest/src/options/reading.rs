@@ -54,8 +54,10 @@ const LONG: &[&str] = &[
 
 const OPTIONAL: [char; 3] = ['a', 'A', 't'];
 
+/// Parses the arguments.
+///
 /// # Errors
-/// [`UsageError`], which names the correct form.
+/// [`UsageError`], whose text shows the correct form.
 pub fn parse(words: &[OsString]) -> Result<Asked, UsageError> {
     let mut reading = Reading { options: defaults(words), parser: Parser::from_args(words.iter().cloned()) };
     loop {
@@ -80,7 +82,7 @@ enum Named {
     Long(&'static str),
 }
 
-/// A long name, or an unambiguous prefix of one.
+/// Resolves a long name, or an unambiguous prefix of one.
 fn long(name: &str) -> Result<Named, UsageError> {
     let all = SHORT.iter().map(|(name, _)| *name).chain(LONG.iter().copied());
     let fitting: Vec<&'static str> = all.clone().filter(|known| known.starts_with(name)).collect();
@@ -89,7 +91,7 @@ fn long(name: &str) -> Result<Named, UsageError> {
         [one] => Some(*one),
         [] if "nanosleep".starts_with(name) && name.len() > 2 => return Ok(Named::Letter('n')),
         [] => return Err(unknown(&format!("--{name}"), gone::name(name))),
-        several => return Err(UsageError(format!("--{name} may be --{}", several.join(", --")))),
+        several => return Err(UsageError(format!("--{name} is ambiguous: --{}", several.join(", --")))),
     };
     let known = known.unwrap_or_default();
     let letter = SHORT.iter().find(|(name, _)| *name == known).map(|(_, letter)| *letter);
@@ -106,10 +108,10 @@ fn unknown(option: &str, instead: Option<&str>) -> UsageError {
 /// cyclictest ignores unknown words, and then measures something other than intended.
 fn stray(word: &str, options: &Options) -> UsageError {
     let advice = match options.words.iter().find(|w| w.starts_with("-s") && w.contains('p') && !w.starts_with("--")) {
-        Some(bundle) => format!("{bundle} is read as single letters: did you mean --smp (-S), with -m -p N?"),
-        None => "options begin with - or --".to_owned(),
+        Some(bundle) => format!("{bundle} is parsed as single letters: did you mean --smp (-S), with -m -p N?"),
+        None => "options start with - or --".to_owned(),
     };
-    UsageError(format!("what is `{word}`? {advice}"))
+    UsageError(format!("unexpected argument `{word}`: {advice}"))
 }
 
 struct Reading {
@@ -157,7 +159,7 @@ impl Reading {
         Ok(())
     }
 
-    /// Letters without a value; false for others.
+    /// Sets an option letter without a value; returns false for other letters.
     fn flag(&mut self, letter: char) -> bool {
         let options = &mut self.options;
         match letter {
@@ -235,7 +237,7 @@ impl Reading {
         Ok(value)
     }
 
-    /// A value attached to the option, or a following word that does not look like an option.
+    /// An optional value, which is attached to the option or is a following word that does not look like an option.
     fn optional(&mut self, is_of_cpus: bool) -> Result<Option<String>, UsageError> {
         if let Some(value) = self.parser.optional_value() {
             return Ok(Some(value.to_string_lossy().into_owned()));

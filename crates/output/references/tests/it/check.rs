@@ -1,4 +1,4 @@
-//! What `check` says about a contribution, with the line.
+//! Problems that `check` reports for contributed files, with their lines.
 
 use punctual_references::{LARGEST, check, read};
 
@@ -46,7 +46,7 @@ quote = "Max: 93"
 note = "more"
 "#;
 
-/// The lines with errors, and their text.
+/// The lines of errors, and their texts.
 fn errors(text: &str) -> Vec<(usize, String)> {
     check(text).into_iter().filter(|p| p.is_error).map(|p| (p.line, p.what)).collect()
 }
@@ -61,7 +61,7 @@ fn a_file_with_every_field_is_good() {
     assert_eq!(read(GOOD).unwrap().published.len(), 1);
 }
 
-/// Every required field is reported when missing, every field when of another type, with its line.
+/// Every required field is reported if it is missing, and every field if it has the wrong type, with its line.
 #[test]
 fn each_field_is_checked() {
     let required = ["key", "name", "about", "text", "source", "url", "flavour", "worst_us", "read"];
@@ -89,7 +89,10 @@ fn all_problems_are_reported_at_once() {
     let found = errors(&text);
     assert_eq!(found.len(), 3, "{found:?}");
     assert!(found[0].0 == line_of("[[published]]") && found[0].1.contains("`flavour` is missing"), "{found:?}");
-    assert!(found[1].1.contains("`flavor` is not a field") && found[2].1.contains("0.093 is not within"), "{found:?}");
+    assert!(
+        found[1].1.contains("`flavor` is not a known field") && found[2].1.contains("0.093 is not within"),
+        "{found:?}"
+    );
 }
 
 #[test]
@@ -108,7 +111,7 @@ fn values_that_contradict_each_other_are_reported() {
         ("quote = \"Max: 93\"", "quote = \"\\u001b[2J\"", "control characters"),
         ("quote = \"Max: 93\"", "quote = \" \"", "it is empty"),
         ("key = \"some-board\"", "key = \"Some board\"", "lower case"),
-        ("read = \"file\"", "read = \"memory\"", "is none of text, table"),
+        ("read = \"file\"", "read = \"memory\"", "is not one of text, table"),
     ] {
         let text = GOOD.replace(from, to);
         assert_ne!(text, GOOD, "{from}");
@@ -118,10 +121,10 @@ fn values_that_contradict_each_other_are_reported() {
     }
     let (head, entry) = GOOD.split_once("[[published]]").unwrap();
     let twice = errors(&format!("{head}[[published]]{entry}\n[[published]]{entry}"));
-    assert!(matches!(twice.as_slice(), [(_, what)] if what.contains("twice")), "{twice:?}");
+    assert!(matches!(twice.as_slice(), [(_, what)] if what.contains("duplicate")), "{twice:?}");
 }
 
-/// A measurement of one's own has no address yet; what is not stated is a remark.
+/// A contributor's own measurement has no address yet. Missing information is reported as a remark.
 #[test]
 fn what_is_not_stated_is_a_remark() {
     let least = "key = \"b\"\nname = \"B\"\n[[published]]\nflavour = \"stock\"\nworst_us = 10\nsource = \"me\"\nread = \"own\"\n";

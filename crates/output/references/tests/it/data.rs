@@ -1,4 +1,4 @@
-//! The bundled files: complete, valid, told apart.
+//! The built-in files are complete, valid, and distinguishable.
 
 use punctual_references::{
     Board, Flavour, Published, Quantity, ReadFrom, Scope, board, boards, check, comparable, core_of, read,
@@ -58,7 +58,7 @@ fn boards_are_told_apart() {
     }
 }
 
-/// The histograms among the fixtures of `stats` have the first two maxima.
+/// The first two maxima equal those of the histograms in the fixtures of `stats`.
 #[test]
 fn the_figures_of_lemariva() {
     for (key, rt, stock) in
@@ -93,17 +93,17 @@ fn a_run_is_compared_with_its_board_else_with_the_same_core() {
     let of_pi = comparable(Some("Raspberry Pi 4 Model B Rev 1.4"), None, rt).unwrap();
     assert!(matches!(of_pi.scope, Scope::Board(board) if board.key == "raspberry-pi-4b"));
     assert!(of_pi.entries.len() > 10 && of_pi.entries.iter().all(|(_, p)| p.flavour == Flavour::PreemptRt));
-    // There is no board of this name, but there are others with its core.
+    // No board has this name, but others have its core.
     let cm4 = comparable(Some("Raspberry Pi Compute Module 4 Rev 1.0"), Some("ARM Cortex-A72"), rt).unwrap();
     assert_eq!((cm4.scope, cm4.entries.len()), (Scope::Core("Cortex-A72"), of_pi.entries.len()));
-    // A known board without figures of this kind of kernel.
+    // A known board without figures for this kind of kernel.
     let stock = comparable(Some("hikey"), None, Some(Flavour::Stock)).unwrap();
     assert_eq!(stock.scope, Scope::Core("Cortex-A53"));
     assert_eq!(comparable(Some("Some board"), Some("ARM Cortex-A510"), rt), None);
     assert_eq!(comparable(None, None, None), None);
 }
 
-/// What runs in the kernel, beside a co-kernel or below a hypervisor is not beside a thread of Linux.
+/// Figures of tasks in the kernel, of co-kernels and of hypervisors are not compared with those of a Linux thread.
 #[test]
 fn other_quantities_and_kernels_are_left_out() {
     for flavour in [None, Some(Flavour::PreemptRt), Some(Flavour::Stock)] {
