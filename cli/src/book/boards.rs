@@ -195,7 +195,7 @@ fn index() -> String {
         );
     }
     text + "\nOther: Xenomai, EVL, RTAI, kernels under a hypervisor, or kernels whose preemption model is not stated. Conditions \
-            differ: nothing here is a limit.\n"
+            differ: none of these figures is a limit.\n"
 }
 
 #[test]

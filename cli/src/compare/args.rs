@@ -12,7 +12,7 @@ use std::path::PathBuf;
                         The boot is the sample: runs of one boot count as one, and below four boots of each group \
                         nothing is judged.\n\n\
                         Exit codes: 0 compared, 1 worse (with --fail-if-worse), 2 not comparable or wrong usage, 3 \
-                        not judged: too few boots, problems, or no figure known of both.\n\nExamples:\n  punctual compare before after\n  punctual compare --last 2\n  punctual compare stock-kernel/ rt-kernel/ --fail-if-worse"
+                        not judged: too few boots, problems, or no figure known for both.\n\nExamples:\n  punctual compare before after\n  punctual compare --last 2\n  punctual compare stock-kernel/ rt-kernel/ --fail-if-worse"
 )]
 pub struct CompareArgs {
     /// Groups; with --vs the runs of the first group; with --experiment two kernels

@@ -52,7 +52,7 @@ fn the_published_files_show_that_it_is_heat() {
     assert_eq!(output.status.code(), Some(3), "nothing is judged below four boots: {output:?}");
     let said = text(&output);
     for sentence in [
-        "The worst wakeup is 69 % lower with RT than with standard (93 µs instead of 301 µs); nothing is judged, since which runs share a boot is not recorded",
+        "The worst wakeup is 69 % lower with RT than with standard (93 µs instead of 301 µs); no verdict, since the boot of each run is not recorded",
         "is 11 % higher with RT than with standard (24.27 s instead of 21.79 s)",
         "The difference is mostly thermal (87 % of it): from 78 °C on",
         "the ratio of RT (9 of 100) to standard (13 of 100) is 1.016 [1.000, 1.026 at 95 %]",

@@ -68,7 +68,10 @@ fn what_a_file_does_not_tell_is_left_out_and_said() {
     for format in ["csv", "lava", "squad-metrics", "bencher", "prometheus", "cyclictest", "cyclictest-json", "junit"] {
         let (code, text, err) = report(&file, format, &[]);
         assert!(code == 0 && !text.contains("p99") && !text.contains("Overflow"), "{format}: {code} {text}");
-        assert!(err.contains("unknown: of 100,000 samples the file has only number, smallest"), "{format}: {err}");
+        assert!(
+            err.contains("unknown: for 100,000 samples the file contains only number, smallest"),
+            "{format}: {err}"
+        );
     }
 }
 

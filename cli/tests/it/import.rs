@@ -81,7 +81,7 @@ fn the_board_told_has_what_was_published() {
     assert_eq!((code, err.as_str()), (0, ""));
     // Lines are wrapped at arbitrary places for the terminal.
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    for part in ["93.0 µs: PREEMPT_RT", "301 µs: stock", "lemariva/rPI-Tests", "2019", "this run's kernel is not known"]
+    for part in ["93.0 µs: PREEMPT_RT", "301 µs: stock", "lemariva/rPI-Tests", "2019", "this run's kernel is unknown"]
     {
         assert!(text.contains(part), "{part}: {text}");
     }

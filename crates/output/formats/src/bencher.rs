@@ -1,4 +1,5 @@
-//! Bencher Metric Format (bencher.dev/docs/reference/bencher-metric-format): benchmark figures to track over commits.
+//! Bencher Metric Format (bencher.dev/docs/reference/bencher-metric-format): benchmark figures for tracking over
+//! commits.
 
 use crate::cases::{Cases, FigureUnit};
 use crate::slug;

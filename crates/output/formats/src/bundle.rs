@@ -1,8 +1,8 @@
-//! An excerpt of a trace, small enough for a bug report: kernel text with nanoseconds, readable by people and by every
-//! tool, with further facts in comments.
+//! An excerpt of a trace, small enough for a bug report: kernel text with nanoseconds, readable by people and by trace
+//! tools, with further facts in comments.
 //!
-//! Private data is removed: timers get numbers instead of addresses (which reveal the location of the kernel), and
-//! texts written by programs (trace_marker, system call arguments, unknown events) are left out. Thread names stay,
+//! Private data is removed: timers have numbers in place of addresses (which reveal the location of the kernel), and
+//! texts written by programs (trace_marker, system call arguments, unknown events) are omitted. Thread names are kept,
 //! because the report is about them.
 
 use punctual_model::Victim;
@@ -12,22 +12,22 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io::{self, Write};
 
 pub const MARK: &str = "# punctual bundle 1";
-/// Time kept before a wakeup was due and after it ended, ns.
+/// Time included before a wakeup was due and after it ended, ns.
 const MARGIN: u64 = 1_000_000;
-/// Number of events kept per CPU before that.
+/// Number of earlier events included per CPU.
 const LEAD_IN: usize = 48;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BundleHead {
     pub kernel: Option<String>,
-    /// Policies by tid; a trace does not distinguish FIFO from RR.
+    /// Policies by thread ID, since a trace does not distinguish FIFO from RR.
     pub policies: BTreeMap<i32, Policy>,
 }
 
-/// Writes the window of a late wakeup with a margin of 1 ms. Returns the number of events.
+/// Writes the window of a late wakeup, with a margin of 1 ms. Returns the number of events.
 ///
 /// # Errors
-/// Writing fails, or the wakeup is known only from a summary and has no times.
+/// Writing failed, or the wakeup is known only from a summary and has no times.
 pub fn bundle(source: &mut dyn Source, victim: &Victim, head: &BundleHead, out: &mut dyn Write) -> io::Result<u64> {
     let none = || {
         io::Error::new(
@@ -87,10 +87,10 @@ fn plain(text: &str) -> String {
 #[derive(Default)]
 struct Writer {
     timers: HashMap<u64, usize>,
-    /// Events before the window: the last start of each timer, which gives its expiry, and the last switch of each CPU,
-    /// which gives the running task.
+    /// Events before the window: the last start of each timer, which shows its expiry, and the last switch of each CPU,
+    /// which shows the running task.
     early: BTreeMap<(bool, u64), Event>,
-    /// The last events of each CPU before the window, for finding the start of gaps and comparing clocks.
+    /// The last events of each CPU before the window, for detecting the start of gaps and comparing clocks.
     last: BTreeMap<u32, VecDeque<Event>>,
 }
 

@@ -13,7 +13,8 @@ use std::collections::BTreeSet;
 pub struct Cases {
     pub about: About,
     pub groups: Vec<Group>,
-    /// Sentences about what an imported file does not state and what is therefore left out; untrusted, not escaped.
+    /// Sentences about facts that an imported file does not state and that are therefore omitted; untrusted, not
+    /// escaped.
     pub not_known: Vec<String>,
 }
 
@@ -27,13 +28,13 @@ pub struct About {
     /// Output of `uname -m`.
     pub architecture: Option<String>,
     pub board: Option<String>,
-    /// The measuring tool: `punctual 0.1.0`.
+    /// The measuring tool, for example `punctual 0.1.0`.
     pub tool: String,
     /// CLOCK_REALTIME at the start, ns since 1970.
     pub started_real_ns: Option<u64>,
-    /// CRC-32 of the imported files, which distinguishes runs whose start is unknown.
+    /// CRC-32 of the imported files, which identifies runs whose start is unknown.
     pub identity: Option<u32>,
-    /// Whether times are those of an emulated clock.
+    /// True if times are those of an emulated clock.
     pub is_virtual: bool,
 }
 
@@ -65,13 +66,13 @@ impl About {
 /// A group of cases: a load, a suite, or an audit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Group {
-    /// A slug, unique among the groups.
+    /// Slug, unique among the groups.
     pub name: String,
-    /// For display; untrusted, not escaped.
+    /// Title for display; untrusted, not escaped.
     pub title: String,
-    /// Duration of measuring in seconds, if known.
+    /// Measuring time in seconds, if known.
     pub seconds: Option<f64>,
-    /// Slugs of its CPUs in measurement order; the second segment of paths.
+    /// Slugs of its CPUs in measurement order; they are the second segment of paths.
     pub places: Vec<String>,
     pub cases: Vec<Case>,
     pub figures: Vec<Figure>,
@@ -79,23 +80,23 @@ pub struct Group {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
-    /// Slugs from the group down: `["io", "cpu1", "max-lt-100us"]`.
+    /// Slugs, starting with that of the group: `["io", "cpu1", "max-lt-100us"]`.
     pub path: Vec<String>,
-    /// The condition to be met; untrusted, not escaped.
+    /// Condition to be met; untrusted, not escaped.
     pub title: String,
     pub outcome: CaseOutcome,
     /// Evidence; untrusted, not escaped.
     pub sentence: String,
 }
 
-/// Only `Pass` and `Held` count as passed; a format without a separate outcome for `Held` mentions it in its text.
+/// Only `Pass` and `Held` count as passed. A format without a separate outcome for `Held` mentions it in its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CaseOutcome {
-    /// The condition holds, with the evidence required.
+    /// The condition holds, with the required evidence.
     Pass,
-    /// The condition was not refuted, which is the strongest possible statement about it.
+    /// The condition was not refuted, which is the strongest possible result for it.
     Held,
-    /// It does not apply, or this machine lacks the feature.
+    /// The condition does not apply, or this machine lacks the feature.
     Skip,
     Inconclusive,
     Fail,
@@ -126,10 +127,10 @@ impl From<Outcome> for CaseOutcome {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// Slugs from the group down: `["io", "cpu1", "p99_9"]`.
+    /// Slugs, starting with that of the group: `["io", "cpu1", "p99_9"]`.
     pub path: Vec<String>,
     pub value: f64,
-    /// Two-sided bounds at 95 %, if known.
+    /// Two-sided 95 % bounds, if known.
     pub bounds: (Option<f64>, Option<f64>),
     pub unit: FigureUnit,
 }
@@ -138,7 +139,7 @@ pub struct Figure {
 pub enum FigureUnit {
     Nanoseconds,
     Count,
-    /// A unit specific to a benchmark; untrusted, not escaped.
+    /// Unit of a benchmark; untrusted, not escaped.
     Other(String),
 }
 
@@ -151,7 +152,7 @@ impl Cases {
         self.groups.iter().flat_map(|group| &group.figures)
     }
 
-    /// The worst outcome of the cases with the figure's group and place; `None` if there are none.
+    /// The worst outcome of the cases that have the group and place of the figure; `None` if there are no such cases.
     pub fn outcome_beside(&self, figure: &Figure) -> Option<CaseOutcome> {
         let place = |path: &[String]| path.get(..2).map(<[String]>::to_vec);
         let wanted = place(&figure.path);
@@ -167,8 +168,9 @@ impl Cases {
 
 const LONGEST_SLUG: usize = 48;
 
-/// A name segment accepted by every harness: `[a-zA-Z0-9_-]`, 1 to 48 characters. `<`, `>` and `=` become words, so
-/// that `max < 100us` stays readable; a point between digits becomes `_`; anything else becomes a single `-`.
+/// A name segment that is valid in every harness: `[a-zA-Z0-9_-]`, 1 to 48 characters. `<`, `>` and `=` become words,
+/// so that `max < 100us` stays readable. A point between digits becomes `_`, and any other sequence becomes a single
+/// `-`.
 pub fn slug(text: &str) -> String {
     let worded =
         text.replace("<=", " le ").replace('≤', " le ").replace('<', " lt ").replace('>', " gt ").replace('=', " eq ");
@@ -189,14 +191,15 @@ pub fn slug(text: &str) -> String {
     if trimmed.is_empty() { "unnamed".into() } else { trimmed.into() }
 }
 
-/// Makes names unique, because different texts may have the same slug.
+/// Makes names unique, since different texts may have the same slug.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     taken: BTreeSet<String>,
 }
 
 impl Names {
-    /// Appends a number to the last segment if the path is taken. Paths stay unique however their segments are joined.
+    /// Appends a number to the last segment if the path is already used. Paths are unique however their segments are
+    /// joined.
     pub fn path(&mut self, mut path: Vec<String>) -> Vec<String> {
         let Some(last) = path.pop() else { return path };
         let joined = |name: &str| path.iter().map(String::as_str).chain([name]).collect::<Vec<_>>().join("-");

@@ -1,11 +1,11 @@
 //! Runs in the formats of cyclictest (rt-tests): the text of `-q -h`, and the document of `--json`.
 //!
-//! cyclictest measures wakeups in whole microseconds, rounded down, with one thread per CPU; it has neither loads nor
-//! skipped periods. This module therefore writes the raw wakeups of all loads together or of a single one. A bin wider
+//! cyclictest measures wakeups in whole microseconds, rounded down, with one thread per CPU, and has neither loads nor
+//! skipped periods. This module therefore writes the raw wakeups of all loads together or of a single load. A bin wider
 //! than a microsecond (from 131 µs on) counts at its upper end, but not above the maximum.
 //!
-//! Values that another tool's file does not state are left out: a row of the text needs them for every thread. Samples
-//! beyond the last bin are overflows. A reader thus learns as much as is known, and no more.
+//! Values that another tool's file does not state are omitted; a row of the text requires them for every thread.
+//! Samples beyond the last bin are overflows. The output thus contains all known values and no others.
 
 use punctual_clean as clean;
 use punctual_model::{Blur, CpuResult, Import, Known, Recording, Run};
@@ -18,19 +18,19 @@ use std::fmt::Write;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CyclictestError {
-    /// Nothing was measured at all, or nothing under this load.
-    #[error("{} has no wakeups to write as cyclictest does; type `punctual report RUN` to see its loads", phase.as_ref().map_or("the run".to_owned(), |p| format!("load `{p}`")))]
+    /// Nothing was measured, or nothing under this load.
+    #[error("{} has no wakeups to write in cyclictest's format; see its loads with `punctual report RUN`", phase.as_ref().map_or("the run".to_owned(), |p| format!("load `{p}`")))]
     Nothing { phase: Option<String> },
     #[error("no histogram was kept for CPU {0}: cyclictest's formats would show no wakeups although there were some")]
     NoHistogram(CpuId),
 }
 
-/// What is known about the wakeups of a CPU.
+/// Known data on the wakeups of a CPU.
 struct Thread {
     cpu: CpuId,
-    /// `None` if only the count and the extremes are known.
+    /// Samples by microsecond; `None` if only the count and the extremes are known.
     bins: Option<BTreeMap<u64, u64>>,
-    /// Counted samples that are in no bin.
+    /// Number of counted samples that are in no bin.
     overflows: Option<u64>,
     cycles: Option<u64>,
     min_us: Option<u64>,
@@ -39,11 +39,11 @@ struct Thread {
     skipped: Option<u64>,
 }
 
-/// A CPU's result of a phase, and its wakeups.
+/// Result of a CPU in a phase, and its wakeups.
 type Part<'a> = (&'a CpuResult, &'a Histogram);
 
 impl Thread {
-    /// cyclictest's `Total`: the samples in the bins, without the overflows.
+    /// Value of cyclictest's `Total`: the samples in the bins, without the overflows.
     fn total(&self) -> Option<u64> {
         let beyond = if self.bins.is_some() { self.overflows? } else { 0 };
         Some(self.cycles? - beyond)
@@ -78,7 +78,7 @@ pub fn cyclictest_text(recording: &Recording, load: Option<&str>) -> Result<Stri
     Ok(out)
 }
 
-/// Writes the rows of the histogram up to where the first thread's bins end, if every thread has a histogram.
+/// Writes the rows of the histogram, up to the end of the first thread's bins, if every thread has a histogram.
 fn bins(out: &mut String, threads: &[Thread]) {
     let Some(all) = threads.iter().map(|t| t.bins.as_ref()).collect::<Option<Vec<_>>>() else { return };
     let rows: BTreeSet<u64> = all.iter().flat_map(|bins| bins.keys().copied()).collect();
@@ -88,7 +88,7 @@ fn bins(out: &mut String, threads: &[Thread]) {
     }
 }
 
-/// Writes a row of the summary, unless it is unknown for some thread.
+/// Writes a row of the summary, unless it is unknown for one of the threads.
 fn row(out: &mut String, name: &str, width: usize, threads: &[Thread], of: impl Fn(&Thread) -> Option<u64>) {
     if let Some(values) = threads.iter().map(of).collect::<Option<Vec<u64>>>() {
         let values: String = values.iter().map(|value| format!(" {value:0width$}")).collect();
@@ -96,7 +96,8 @@ fn row(out: &mut String, name: &str, width: usize, threads: &[Thread], of: impl 
     }
 }
 
-/// The document of `cyclictest --json`, with its keys (two of which end in a colon) and `skipped` in each thread.
+/// The document of `cyclictest --json`, with its keys (two of which end in a colon), and with `skipped` for each
+/// thread.
 ///
 /// # Errors
 /// There are no wakeups, or none on one of the CPUs.
@@ -122,7 +123,7 @@ pub fn cyclictest_json(recording: &Recording, load: Option<&str>) -> Result<Stri
         let sentences: Vec<String> = not_known.iter().map(|text| quoted(text)).collect();
         let _ = writeln!(out, "  \"not_known\": [{}],", sentences.join(", "));
     }
-    // 0 as for a finished cyclictest; an incomplete run, or one from a damaged file, counts as failed.
+    // 0 as for a completed cyclictest. An incomplete run, or one from a damaged file, counts as failed.
     let has_failed = !run.complete || !recording.damaged().is_empty();
     let _ = writeln!(out, "  \"return_code\": {},\n  \"sysinfo\": {{", u8::from(has_failed));
     out.push_str(&system(run).join(",\n"));
@@ -174,7 +175,7 @@ fn thread_json(n: usize, thread: &Thread) -> String {
     format!("    \"{n}\": {{\n{}\n    }}", known.join(",\n"))
 }
 
-/// A JSON string made harmless, with `<` escaped as in all documents of this program.
+/// A sanitised JSON string, with `<` escaped as in all documents of this program.
 fn quoted(text: &str) -> String {
     Value::from(clean::line(text)).to_string().replace('<', "\\u003c")
 }
@@ -202,8 +203,8 @@ fn threads(recording: &Recording, load: Option<&str>) -> Result<Vec<Thread>, Cyc
     Ok(by_cpu.into_iter().map(|(cpu, (known, results))| thread(cpu, &known, &results, end_us)).collect())
 }
 
-/// `end_us` is the end of the first thread's bins; all threads end there, because each row has a column for every
-/// thread.
+/// `end_us` is the end of the first thread's bins. The bins of all threads end there, because each row has a column for
+/// every thread.
 fn thread(cpu: CpuId, known: &Known, results: &[Part], end_us: Option<u64>) -> Thread {
     let values = known.values();
     let mut bins: BTreeMap<u64, u64> = BTreeMap::new();
@@ -213,7 +214,7 @@ fn thread(cpu: CpuId, known: &Known, results: &[Part], end_us: Option<u64>) -> T
         *at = at.saturating_add(bin.count);
     }
     let binned = bins.values().fold(0u64, |sum, n| sum.saturating_add(*n));
-    // A reader assumes that overflows start at the row after the last one.
+    // Adds an empty last bin, because a reader assumes that overflows start at the row after the last one.
     end_us.and_then(|end| end.checked_sub(1)).map(|last| bins.entry(last).or_default());
     Thread {
         cpu,
@@ -227,7 +228,7 @@ fn thread(cpu: CpuId, known: &Known, results: &[Part], end_us: Option<u64>) -> T
     }
 }
 
-/// The mean; for an imported file the one that it states.
+/// The mean latency; for an imported file, the one that it states.
 fn mean_ns(results: &[Part]) -> Option<f64> {
     let mean = |result: &CpuResult, raw: &Histogram| if result.blur.is_some() { result.mean_ns } else { raw.mean() };
     let mut sum = 0.0;

@@ -1,15 +1,15 @@
-//! JUnit XML with one `testsuite` per group, for Jenkins (junit-10.xsd of its xUnit plugin), GitLab, Azure and pytest's
-//! readers.
+//! JUnit XML with one `testsuite` per group, for Jenkins (junit-10.xsd of its xUnit plugin), GitLab, Azure and the
+//! readers of pytest.
 //!
-//! Written by hand, because `quick-junit` would add eight crates (chrono, uuid, vte, …) and 101 KB to the binary.
+//! Implemented without `quick-junit`, which would add eight crates (chrono, uuid, vte, …) and 101 KB to the binary.
 
 use crate::cases::{Case, CaseOutcome, Cases, Figure, FigureUnit, Group};
 use punctual_clean as clean;
 use punctual_report::utc;
 use std::fmt::Write;
 
-/// A failed case becomes a `failure`, an inconclusive one an `error` (so neither is ever green), and a skipped one
-/// `skipped`. Figures are properties of their suite, named as in `cpu1.p99_ns`.
+/// A failed case becomes a `failure`, an inconclusive one an `error`, so that neither is displayed as passed, and a
+/// skipped one `skipped`. Figures are properties of their suite, with names such as `cpu1.p99_ns`.
 pub fn junit(cases: &Cases) -> String {
     let all: Vec<&Case> = cases.cases().collect();
     let mut out = format!(
@@ -80,7 +80,7 @@ fn property(out: &mut String, name: &str, value: &str) {
     let _ = writeln!(out, "      <property name=\"{name}\" value=\"{value}\"/>");
 }
 
-/// The path below the group, with the unit if it has one.
+/// The path below the group, followed by the unit if there is one.
 fn property_name(figure: &Figure) -> String {
     let name = figure.path.get(1..).unwrap_or_default().join(".");
     match &figure.unit {
@@ -104,8 +104,8 @@ fn testcase(out: &mut String, group: &Group, case: &Case) {
     out.push_str("</testcase>\n");
 }
 
-/// A line of text for XML 1.0, which allows neither control characters (already shown as escapes) nor U+FFFE and
-/// U+FFFF, not even escaped.
+/// Escapes a line of text for XML 1.0, which allows neither control characters (already replaced) nor U+FFFE and
+/// U+FFFF, even if escaped.
 pub(crate) fn xml(text: &str) -> String {
     clean::html(text).replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}")
 }

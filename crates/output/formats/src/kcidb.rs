@@ -1,4 +1,4 @@
-//! Reports for KCIDB, the common report database of the kernel, in version 5.3 of its I/O schema
+//! Reports for KCIDB, the common database of kernel test reports, in version 5.3 of its I/O schema
 //! (kcidb_io/schema/v05_03.py).
 
 use crate::cases::{Case, CaseOutcome, Cases, Figure, FigureUnit};
@@ -8,9 +8,9 @@ use serde_json::{Map, Value, json};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KcidbIds {
-    /// The CI system as registered with KCIDB: `[a-z0-9_]+`.
+    /// Name of the CI system as registered with KCIDB: `[a-z0-9_]+`.
     pub origin: String,
-    /// The tested build, `origin:text`; `None` to derive it from the kernel's release and version.
+    /// The tested build, `origin:text`; `None`: derived from release and version of the kernel.
     pub build: Option<String>,
 }
 
@@ -90,7 +90,7 @@ impl Writer<'_> {
         };
         let mut test = self.test(&case.path, status);
         test.insert("comment".into(), clean::line(&case.title).into());
-        // The schema allows 16,384 characters; lines are truncated at 2,000.
+        // The schema allows 16,384 characters. Lines are truncated at 2,000.
         let held = if case.outcome == CaseOutcome::Held { "HELD: " } else { "" };
         test.insert("log_excerpt".into(), (held.to_owned() + &clean::line(&case.sentence)).into());
         Value::Object(test)

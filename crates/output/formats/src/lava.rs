@@ -1,14 +1,14 @@
 //! Lines that the dispatcher of LAVA (Linaro's automated validation) reads as test results from a console.
 //!
 //! The dispatcher matches `<LAVA_SIGNAL_(\S+) ([^>]+)>` (lava_dispatcher/actions/test/shell.py), and splits the rest at
-//! spaces and each part at `=`. A line therefore consists only of slugs, numbers and fixed words.
+//! spaces and each part at `=`. A line therefore contains only slugs, numbers and fixed words.
 
 use crate::cases::{CaseOutcome, Cases, Figure, FigureUnit};
 use crate::slug;
 use std::fmt::Write;
 
 /// Writes one signal per case, then one per figure. Inconclusive becomes `unknown`, which LAVA does not count as
-/// passed. A figure has the worst result of the claims on its CPU, or `unknown` without claims.
+/// passed. A figure has the worst result of the claims on its CPU, or `unknown` if there are no claims.
 pub fn lava(cases: &Cases) -> String {
     let mut out = String::new();
     for case in cases.cases() {
@@ -40,7 +40,7 @@ fn result(outcome: Option<CaseOutcome>) -> &'static str {
     }
 }
 
-/// Microseconds with three decimals, as labs record cyclictest; counts are unchanged.
+/// Value and unit: latencies in microseconds with three decimals, as labs record cyclictest; counts unchanged.
 fn measured(figure: &Figure) -> (String, String) {
     match &figure.unit {
         FigureUnit::Nanoseconds => (format!("{:.3}", figure.value / 1000.0), "us".into()),

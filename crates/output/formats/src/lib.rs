@@ -1,16 +1,16 @@
-//! Writers of other tools' formats, one file each.
+//! Writers of the formats of other tools, with one module each.
 //!
 //! Formats for test harnesses ([`junit`], [`tap`], [`lava`], [`kcidb`], [`squad`], [`bencher`]) are made from
 //! [`Cases`]: named outcomes and figures of a run, an event suite, a benchmark or an audit. [`prometheus`],
-//! [`cyclictest_text`] and [`cyclictest_json`] need the distributions and use the recording; [`sarif`] uses the audit's
-//! findings. [`perfetto`] writes a trace with its verdicts for the viewer at <https://ui.perfetto.dev>, [`bundle`] the
-//! kernel text of a late wakeup for a bug report.
+//! [`cyclictest_text`] and [`cyclictest_json`] need the distributions and use the recording; [`sarif`] uses the
+//! findings of the audit. [`perfetto`] writes a trace with its verdicts for the viewer at <https://ui.perfetto.dev>,
+//! and [`bundle`] writes the kernel text of a late wakeup for a bug report.
 //!
-//! Untrusted text (host and task names, loads, kernel messages) passes through `punctual_report::clean` and is then
+//! Untrusted text (host and task names, loads, kernel messages) is sanitised by `punctual_report::clean` and then
 //! escaped as the format requires. Names that a consumer parses are [slugs](Names) of `[a-zA-Z0-9_-]`.
 //!
-//! Architecture invariant: pure. Output goes to a string or to a writer opened by the caller; this crate opens no
-//! files, reads no clock and does not judge.
+//! Architecture invariant: pure. Output is written to a string or to a writer opened by the caller. This crate opens no
+//! files, reads no clock and judges nothing.
 
 #![forbid(unsafe_code)]
 

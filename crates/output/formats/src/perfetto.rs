@@ -2,10 +2,10 @@
 //!
 //! Scheduler events become ftrace bundles like those of Perfetto's own recorder, so that the viewer and trace_processor
 //! recognise threads, states and interrupts. Events without an ftrace message in Perfetto (x86 system vectors except
-//! the timer's, NMIs) become slices on a track per CPU, and verdicts become slices on a track per thread.
+//! that of the timer, NMIs) become slices on a track per CPU, and verdicts become slices on a track per thread.
 //!
-//! Times are those of the trace's own clock: packets name no clock, so Perfetto uses its trace clock. Several traces in
-//! one file are written one after the other, a millisecond apart, because Perfetto has a single time line.
+//! Times are on the clock of the trace. Packets specify no clock, so Perfetto uses its trace clock. Several traces in
+//! one file are placed one after the other, a millisecond apart, because Perfetto has a single time line.
 
 mod ftrace;
 mod tracks;
@@ -26,27 +26,29 @@ const BUNDLE_CPU: u32 = 1;
 const BUNDLE_EVENT: u32 = 2;
 const BUNDLE_LOST_EVENTS: u32 = 3;
 
-/// Number of supported CPUs; trace_processor rejects a file with a higher CPU (ftrace_tokenizer.cc, kMaxCpuCount).
+/// Number of supported CPUs. trace_processor rejects a file with a higher CPU number (ftrace_tokenizer.cc,
+/// kMaxCpuCount).
 const CPUS: u32 = 1024;
-/// Sizes in bytes at which the events of a CPU, and of all CPUs, are written.
+/// Sizes in bytes at which the events of one CPU, and of all CPUs, are written out.
 const BUNDLE: usize = 32 << 10;
 const BUNDLES: usize = 4 << 20;
-/// Sequence of the bundles; tracks use another one.
+/// Packet sequence of the bundles. Tracks use another one.
 const SEQUENCE: u64 = 2;
-/// Time between two traces in a file, ns.
+/// Interval between two traces in a file, ns.
 const PAUSE: u64 = 1_000_000;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
-    /// Events of the trace, written as ftrace events or slices.
+    /// Number of events written as ftrace events or slices.
     pub events: u64,
-    /// Events for which Perfetto has no message and that attribution does not need, or events of CPUs above 1023.
+    /// Number of events that were omitted, because Perfetto has no message for them and they are not needed to find
+    /// causes, or because their CPU number exceeds 1023.
     pub left_out: u64,
     pub verdicts: u64,
 }
 
-/// Writes a trace and what was found in it. `source` is the trace, opened again; `explanation` is the result of
-/// `punctual explain`. Fails if writing to `out` fails.
+/// Writes a trace and its explanation. `source` is the trace, opened again; `explanation` is the result of `punctual
+/// explain`. Fails if writing to `out` fails.
 pub fn perfetto(source: &mut dyn Source, explanation: &Explanation, out: &mut dyn Write) -> io::Result<Written> {
     let mut writer = Writer::new(explanation, out);
     for event in source {
@@ -55,7 +57,7 @@ pub fn perfetto(source: &mut dyn Source, explanation: &Explanation, out: &mut dy
     writer.finish()
 }
 
-/// A pending verdict, which ends with the switch to this thread on this CPU at this time.
+/// Key of a pending verdict, which ends with the switch to this thread on this CPU at this time.
 type Key = (i32, u32, u64);
 
 struct Writer<'a> {
@@ -64,7 +66,7 @@ struct Writer<'a> {
     bytes: usize,
     tracks: Tracks,
     verdicts: HashMap<Key, Vec<&'a Victim>>,
-    /// Offset added to the times of this trace; then its last time as written, and as read.
+    /// Offset added to the times of this trace.
     shift: i128,
     end: u64,
     now: u64,
@@ -122,7 +124,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Starts another trace at `t` and places it after the last one.
+    /// Starts another trace at `t`, placed after the previous one.
     fn restart(&mut self, t: u64) -> io::Result<()> {
         let open = self.tracks.close(self.end);
         self.packets(&open)?;
@@ -222,6 +224,6 @@ impl<'a> Writer<'a> {
 }
 
 fn shifted(t: u64, shift: i128) -> u64 {
-    // Perfetto's times are signed.
+    // Times are signed in Perfetto.
     (i128::from(t) + shift).clamp(0, i128::from(i64::MAX)) as u64
 }

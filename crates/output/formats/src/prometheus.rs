@@ -1,7 +1,7 @@
 //! Prometheus text exposition format, for the textfile collector of the node exporter.
 //!
-//! Latencies are in seconds, because Prometheus recommends base units. The figures of a run do not grow, so all except
-//! the histogram are gauges.
+//! Latencies are in seconds, because Prometheus recommends base units. The figures of a run do not change, so all of
+//! them except the histogram are gauges.
 
 use crate::cases::{About, Case, CaseOutcome, Cases, Group};
 use punctual_clean as clean;
@@ -10,8 +10,8 @@ use punctual_report::{Cell, Figures};
 use std::fmt::Write;
 
 /// Upper bounds of the buckets in seconds and in nanoseconds. With `+Inf` there are 20 per CPU: enough for a heat map,
-/// few enough for a server that stores hundreds of boards. They are the same for every run, so that runs can be added
-/// up.
+/// and few enough for a server that stores hundreds of boards. They are the same for every run, so that runs can be
+/// added.
 pub const BUCKETS_S: [(&str, u64); 19] = [
     ("1e-06", 1_000),
     ("2e-06", 2_000),
@@ -34,11 +34,11 @@ pub const BUCKETS_S: [(&str, u64); 19] = [
     ("1", 1_000_000_000),
 ];
 
-/// Writes a run's distributions (corrected: every released period counts), extremes and means, skipped periods,
-/// problems and verdict. Values that an imported file does not state are left out, and listed in comments.
+/// Writes distributions (corrected: every released period counts), extremes, means, skipped periods, problems and the
+/// verdict of a run. Values that an imported file does not state are omitted and listed in comments.
 ///
-/// A bucket counts the samples that certainly do not exceed its bound: bins of the recording (at most 0.78 % wide) that
-/// cross the bound count in the next bucket. Unknown values have no sample.
+/// A bucket counts the samples that certainly do not exceed its bound. Bins of the recording (at most 0.78 % wide) that
+/// contain the bound count in the next bucket. Unknown values have no sample.
 pub fn prometheus(recording: &Recording, verdict: &Verdict) -> String {
     let figures = Figures::new(recording, verdict);
     let mut out = String::new();
@@ -61,7 +61,7 @@ struct Place<'a> {
     labels: String,
 }
 
-/// Labels that are unique for every cell, whatever the names of phases and CPUs.
+/// Labels of each cell, which are unique whatever the names of phases and CPUs.
 fn places<'a>(recording: &Recording, figures: &'a Figures<'a>, cases: &Cases) -> Vec<Place<'a>> {
     let clock = clock(recording);
     let of_phases = cases.groups.iter().skip(1).flat_map(|group| group.places.iter().map(move |place| (group, place)));
@@ -76,7 +76,7 @@ fn clock(recording: &Recording) -> &'static str {
     if recording.run.virtual_time.is_some() { "virtual" } else { "real" }
 }
 
-/// A label value, made harmless, with `\`, `"` and newline escaped.
+/// A sanitised label value, with `\`, `"` and newline escaped.
 pub(crate) fn label(text: &str) -> String {
     clean::line(text).replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
@@ -119,14 +119,14 @@ pub(crate) fn seconds(ns: u64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// Writes the number of problems, which keep claims from passing; a damaged file has at least one.
+/// Writes the number of problems, which prevent claims from passing. A damaged file has at least one.
 fn problems(out: &mut String, recording: &Recording, verdict: &Verdict) {
-    head(out, "punctual_run_problems", "gauge", "Problems that put figures of the run in doubt.");
+    head(out, "punctual_run_problems", "gauge", "Number of problems that make figures of the run doubtful.");
     let found = verdict.problems.len().max(recording.damaged().len());
     let _ = writeln!(out, "punctual_run_problems {found}");
 }
 
-/// Writes the histograms whose samples are all counted, as far as their bins reach.
+/// Writes the histograms whose samples are all counted, up to their last bin.
 fn latencies(out: &mut String, places: &[Place]) {
     const NAME: &str = "punctual_wakeup_latency_seconds";
     let is_known = |known: &&Known| known.count().is_some() && !known.is_summary();
@@ -141,14 +141,14 @@ fn latencies(out: &mut String, places: &[Place]) {
 }
 
 /// Writes the buckets. Each counts the samples that certainly do not exceed its bound. Beyond the last bin of a file
-/// there is only `+Inf`.
+/// only `+Inf` is written.
 pub(crate) fn buckets(out: &mut String, name: &str, labels: &str, known: &Known, mean_ns: Option<f64>) {
     let (histogram, blur) = (known.values(), known.blur());
     let mut bins = histogram.bins().peekable();
     let mut below = 0u64;
     let end = blur.unplaced.map_or(u64::MAX, |unplaced| unplaced.from_ns);
     for (bound, ns) in BUCKETS_S.into_iter().filter(|(_, ns)| *ns <= end) {
-        // The maximum is exact: the last bin does not extend beyond it.
+        // The maximum is exact, so the last bin does not extend beyond it.
         while let Some(bin) = bins.next_if(|bin| blur.most_of(bin, histogram.max()) <= ns) {
             below = below.saturating_add(bin.count);
         }

@@ -46,7 +46,7 @@ impl Message {
         self.0.extend_from_slice(bytes);
     }
 
-    /// Seven bits per byte, lowest first.
+    /// Writes seven bits per byte, lowest first.
     fn varint(&mut self, mut value: u64) {
         while value >= 0x80 {
             self.0.push(value as u8 | 0x80);

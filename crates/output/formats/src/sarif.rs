@@ -9,10 +9,10 @@ use std::path::Path;
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
-/// Writes each rule as a `rule` and each finding as a `result`; unreadable data has the kind `open`, which is not a
+/// Writes each rule as a `rule` and each finding as a `result`. Unreadable data has the kind `open`, which is not a
 /// pass. `version` is that of the auditing program.
 pub fn sarif(findings: &[Finding], version: Option<&str>) -> String {
-    // Rules are unique (§3.19.23), but an external recording may contain one twice.
+    // Rules must be unique (§3.19.23), but an external recording may contain one twice.
     let mut at: BTreeMap<&str, usize> = BTreeMap::new();
     let mut rules: Vec<Value> = Vec::new();
     for finding in findings {
@@ -83,7 +83,7 @@ fn said(text: &str) -> String {
     if out.trim().is_empty() { "(no message)".into() } else { out }
 }
 
-/// A file of the machine, or a line of a source (`path:42`); `None` for other evidence.
+/// A file of the machine, or a line of a source file (`path:42`); `None` for other evidence.
 fn location(evidence: &Evidence) -> Option<Value> {
     let is_line = |text: &&str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let line = evidence
@@ -97,15 +97,15 @@ fn location(evidence: &Evidence) -> Option<Value> {
         None => evidence.source.split([' ', ':', ',']).next().filter(|path| path.starts_with('/')),
     }?;
     let mut physical = json!({ "artifactLocation": { "uri": uri(path) } });
-    // Lines count from 1 (§3.30.5).
+    // Lines are counted from 1 (§3.30.5).
     if let Some(line) = line.filter(|line| *line > 0) {
         physical["region"] = json!({ "startLine": line });
     }
     Some(json!({ "physicalLocation": physical, "message": { "text": said(&evidence.value) } }))
 }
 
-/// The findings of a check with the lines of the program. Paths below `here`, the top of a checkout, are relative to
-/// it, as code scanning needs them. Findings of the baseline are suppressed.
+/// The findings of a check, with the source lines of the program. Paths below `here`, the top of a checkout, are
+/// relative to it, as code scanning requires. Findings in the baseline are suppressed.
 pub fn check_sarif(check: &Check, here: &Path, version: &str) -> String {
     let relative = |one: &CheckFinding| {
         let mut finding = one.finding.clone();
@@ -127,7 +127,7 @@ pub fn check_sarif(check: &Check, here: &Path, version: &str) -> String {
             state: State::Unknown,
             summary: format!("{}: {}", source.name, source.missing.as_ref()?),
             evidence: Vec::new(),
-            why: "What is not observed is not passed.".into(),
+            why: "Without observation there is no pass.".into(),
             fix: None,
         })
     });

@@ -7,7 +7,7 @@ use crate::cases::{CaseOutcome, Cases, FigureUnit};
 use punctual_report::json_text;
 use serde_json::{Map, Value, json};
 
-/// Writes the tests. SQUAD has no inconclusive outcome: it becomes `skip`, which does not count as passed.
+/// Writes the tests. SQUAD has no inconclusive outcome, so `skip` is used, which does not count as passed.
 pub fn squad_tests(cases: &Cases) -> String {
     let word = |outcome: CaseOutcome| match outcome {
         CaseOutcome::Pass | CaseOutcome::Held => "pass",

@@ -1,18 +1,18 @@
-//! All formats in which a recording can be written, including our own, one row each.
+//! Table of all formats in which a recording can be written, including those of this program.
 
 use crate::{
     Cases, CyclictestError, bencher, cyclictest_json, cyclictest_text, junit, lava, squad_metrics, squad_tests, tap,
 };
 use punctual_model::{Kind, Recording};
 
-/// A format. docs/formats.md lists the consumers of each.
+/// A format. docs/formats.md lists its consumers.
 #[derive(Clone, Copy, Debug)]
 pub struct Format {
     /// Name on the command line.
     pub name: &'static str,
     /// Alternative name on the command line.
     pub alias: Option<&'static str>,
-    /// One line for `--help`.
+    /// Description for `--help`.
     pub help: &'static str,
     /// The code that writes it.
     pub writer: Writer,
@@ -21,18 +21,18 @@ pub struct Format {
 /// The code that writes a format, and its input.
 #[derive(Clone, Copy, Debug)]
 pub enum Writer {
-    /// `punctual_report`, separately for each kind of recording.
+    /// [`punctual_report`], with a separate writer for each kind of recording.
     Html,
     Text,
     Json,
     Csv,
-    /// `punctual_fleet`, from many runs.
+    /// JSON lines from many runs (`fleet`).
     Jsonl,
-    /// From named outcomes and figures, which event suites and benchmarks have too.
+    /// From named outcomes and figures, which event suites and benchmarks also have.
     Cases(fn(&Cases) -> String),
     /// [`kcidb`](crate::kcidb), from the same input as `Cases`.
     Kcidb,
-    /// From wakeup latencies, of one load or of all.
+    /// From wakeup latencies, of one load or of all loads.
     Cyclictest(fn(&Recording, Option<&str>) -> Result<String, CyclictestError>),
     /// [`prometheus`](crate::prometheus), from wakeup latencies.
     Prometheus,
@@ -42,12 +42,12 @@ pub enum Writer {
     Perfetto,
 }
 
-/// The subject of a report, which a format either supports or rejects ([`Writer::takes`]).
+/// The subject of a report. A format either supports or rejects it ([`Writer::takes`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// Wakeup latencies, measured or imported.
     Latency,
-    /// An imported benchmark: figures over time, without wakeups.
+    /// An imported benchmark: a series of figures without wakeups.
     Series,
     Suite,
     Experiment,
@@ -79,7 +79,7 @@ impl Subject {
         }
     }
 
-    /// Name with its article, for use in sentences.
+    /// Name with its article, for sentences.
     pub fn name(self) -> &'static str {
         match self {
             Subject::Latency => "a run of wakeup latencies",
@@ -107,10 +107,10 @@ impl Writer {
 }
 
 impl Format {
-    /// Refuses a subject that the format cannot represent.
+    /// Rejects a subject that the format cannot represent.
     ///
     /// # Errors
-    /// A sentence that lists the formats that can represent it.
+    /// The subject is not supported. The text lists the formats that support it.
     pub fn check(&self, subject: Subject) -> Result<(), String> {
         if self.writer.takes(subject) {
             return Ok(());
@@ -122,15 +122,15 @@ impl Format {
 }
 
 pub const FORMATS: &[Format] = &[
-    row("html", "One self-contained page", Writer::Html),
-    row("text", "For a terminal", Writer::Text),
-    row("json", "One document with every figure", Writer::Json),
-    row("csv", "The histograms, one line per bin", Writer::Csv),
-    row("jsonl", "For many runs: one line per run, phase and CPU, for DuckDB (docs/fleet.md)", Writer::Jsonl),
-    row("cyclictest", "The output of `cyclictest -q -h`", Writer::Cyclictest(cyclictest_text)),
+    row("html", "Self-contained web page", Writer::Html),
+    row("text", "Text for a terminal", Writer::Text),
+    row("json", "JSON document with all figures", Writer::Json),
+    row("csv", "Histograms, one line per bin", Writer::Csv),
+    row("jsonl", "JSON lines from many runs, one per run, phase and CPU, for DuckDB (docs/fleet.md)", Writer::Jsonl),
+    row("cyclictest", "Output of `cyclictest -q -h`", Writer::Cyclictest(cyclictest_text)),
     Format {
         alias: Some("rt-tests"),
-        ..row("cyclictest-json", "The document of `cyclictest --json`", Writer::Cyclictest(cyclictest_json))
+        ..row("cyclictest-json", "Document of `cyclictest --json`", Writer::Cyclictest(cyclictest_json))
     },
     row(
         "junit",
@@ -148,8 +148,8 @@ pub const FORMATS: &[Format] = &[
     row("squad-tests", "SQUAD test results", Writer::Cases(squad_tests)),
     Format { alias: Some("squad"), ..row("squad-metrics", "SQUAD metrics", Writer::Cases(squad_metrics)) },
     row("bencher", "Bencher Metric Format", Writer::Cases(bencher)),
-    row("sarif", "The audit's findings as SARIF 2.1.0", Writer::Sarif),
-    row("perfetto", "The trace of the worst wakeup with its verdicts, for ui.perfetto.dev (binary)", Writer::Perfetto),
+    row("sarif", "Findings of the audit as SARIF 2.1.0", Writer::Sarif),
+    row("perfetto", "Trace of the worst wakeup with its verdict, for ui.perfetto.dev (binary)", Writer::Perfetto),
 ];
 
 const fn row(name: &'static str, help: &'static str, writer: Writer) -> Format {

@@ -1,7 +1,7 @@
-//! Test Anything Protocol (testanything.org), limited to what versions 13, 14 and KTAP
-//! (Documentation/dev-tools/ktap.rst of the kernel) have in common: a plan, test points, comments, and the directive
-//! SKIP. There are no YAML blocks. It declares version 13, because Perl's TAP::Parser before 3.48 rejects 14, while
-//! readers of 14 and KTAP accept 13.
+//! Test Anything Protocol (testanything.org), restricted to the common features of version 13, version 14 and KTAP
+//! (Documentation/dev-tools/ktap.rst of the kernel): a plan, test points, comments, and the directive SKIP, without
+//! YAML blocks. It declares version 13, because Perl's TAP::Parser before 3.48 rejects 14, while readers of 14 and KTAP
+//! accept 13.
 
 use crate::cases::{Case, CaseOutcome, Cases, Figure, FigureUnit};
 use punctual_clean as clean;
@@ -10,7 +10,7 @@ use std::fmt::Write;
 /// Writes the cases. Inconclusive becomes `not ok`, because a TODO would count as passed.
 ///
 /// A description is a name of `[a-zA-Z0-9_.-]`, so that untrusted text cannot become a directive. Sentences and figures
-/// are comments, each after a fixed word.
+/// are comments, each introduced by a fixed word.
 pub fn tap(cases: &Cases) -> String {
     let all: Vec<&Case> = cases.cases().collect();
     let mut out = format!("TAP version 13\n1..{}\n", all.len());

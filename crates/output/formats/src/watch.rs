@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 /// Writes latencies since the process started (every released period counts), largest latencies, outcomes of new
-/// maxima, and the state of the watch itself. Unknown values have no sample.
+/// maxima, and the state of the watch. Unknown values have no sample.
 pub fn watch_prometheus(watch: &Watch, histograms: &[(CpuId, Histogram)]) -> String {
     let mut out = String::new();
     about(&mut out, watch);

@@ -1,4 +1,4 @@
-//! Quantiles with bounds by order statistics.
+//! Computes quantiles with bounds from order statistics.
 
 use punctual_model::Known;
 use punctual_stats::{RankBounds, quantile_rank_bounds_clustered};
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 pub const CONFIDENCE: f64 = 0.95;
 
-/// A sample quantile with bounds; `None`: no sample of this run bounds it.
+/// A sample quantile with bounds; a bound is `None` if no sample of this run bounds it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Quantile {
     pub ns: Option<u64>,
@@ -21,7 +21,8 @@ pub struct Finder {
 }
 
 impl Finder {
-    /// The `q` quantile of samples that cluster with extremal index `theta` (1: independent), as far as it is known.
+    /// Returns the `q` quantile, as far as it is known, of samples that cluster with extremal index `theta` (1:
+    /// independent).
     pub fn quantile(&mut self, known: &Known, theta: f64, q: f64) -> Quantile {
         let n = known.all().count();
         let key = (n, theta.to_bits(), q.to_bits());
@@ -34,8 +35,8 @@ impl Finder {
     }
 }
 
-/// Independent samples needed to bound the `q` quantile: qⁿ ≤ α/2, since with fewer not even the largest sample is an
-/// upper bound.
+/// Returns the number of independent samples needed to bound the `q` quantile: qⁿ ≤ α/2, since with fewer samples not
+/// even the largest is an upper bound.
 pub fn samples_needed(q: f64) -> f64 {
     ((0.5 * (1.0 - CONFIDENCE)).ln() / q.ln()).ceil()
 }

@@ -4,13 +4,13 @@ use punctual_units::Histogram;
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// All histograms, one row per non-empty bin: `clock,phase,load,cpu,kind,low_ns,width_ns,count`.
+/// Formats all histograms, one row per non-empty bin: `clock,phase,load,cpu,kind,low_ns,width_ns,count`.
 ///
-/// `clock` is `real`, or `virtual` if it counted an emulator's instructions. `kind` is `raw` (one sample per wakeup) or
-/// `skipped` (one per skipped period: how late the thread was for it); their sum is the corrected distribution. Of an
-/// imported file, `unplaced` are samples that it counts without their values: each lay somewhere from `low_ns` on, within
-/// `width_ns` if that is known, else the field is empty. Lines end in a newline, as RFC 4180 allows; fields with commas
-/// or quotes are quoted.
+/// `clock` is `real`, or `virtual` if an emulator's instructions were counted. `kind` is `raw` (one sample per wakeup)
+/// or `skipped` (one sample per skipped period: how late the thread was for it); their sum is the corrected
+/// distribution. `unplaced` are samples of an imported file that are counted without their values: each was at least
+/// `low_ns`, and less than `width_ns` above it if that is known, else the field is empty. Lines end in a newline, as
+/// RFC 4180 allows; fields with commas or quotes are quoted.
 pub fn csv(recording: &Recording) -> String {
     let mut out = String::from("clock,phase,load,cpu,kind,low_ns,width_ns,count\n");
     let clock = if recording.run.virtual_time.is_some() { "virtual" } else { "real" };
@@ -40,9 +40,9 @@ fn unplaced(out: &mut String, start: &str, known: &Known) {
     let _ = writeln!(out, "{start},{},{},{}", unplaced.from_ns, width.unwrap_or_default(), known.beyond());
 }
 
-/// Untrusted text as a field: harmless, and quoted if needed. Spreadsheets take text that begins with `=`, `+`, `-` or
-/// `@` as a formula, some of them also after spaces or in full width; a leading apostrophe makes it text (OWASP, CSV
-/// Injection).
+/// Formats untrusted text as a field: made harmless, and quoted if necessary. Spreadsheets interpret text that begins
+/// with `=`, `+`, `-` or `@` as a formula, some of them also after spaces or in full width; a leading apostrophe makes
+/// it text (OWASP, CSV Injection).
 pub(crate) fn field(text: &str) -> String {
     let clean = clean::line(text);
     let is_formula = clean.trim_start().starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠']);

@@ -2,17 +2,17 @@ use jiff::Timestamp;
 use punctual_model::{Event, Recording};
 use std::time::Duration;
 
-/// `2026-01-02T03:04:05Z` (ISO 8601) from nanoseconds since 1970.
+/// Formats nanoseconds since 1970 as ISO 8601: `2026-01-02T03:04:05Z`.
 pub fn utc(real_ns: u64) -> String {
     format!("{:.0}", timestamp(real_ns))
 }
 
-/// As [`utc`], with milliseconds.
+/// Formats as [`utc`] does, with milliseconds.
 pub fn utc_millis(real_ns: u64) -> String {
     format!("{:.3}", timestamp(real_ns))
 }
 
-/// `Fri, 20 Nov 2026 21:03:58 +0000` (RFC 5322), as mail and rt-tests write it.
+/// Formats as mail and rt-tests do (RFC 5322): `Fri, 20 Nov 2026 21:03:58 +0000`.
 pub fn utc_mail(real_ns: u64) -> String {
     timestamp(real_ns).strftime("%a, %d %b %Y %T %z").to_string()
 }
@@ -21,10 +21,10 @@ fn timestamp(real_ns: u64) -> Timestamp {
     Timestamp::UNIX_EPOCH + Duration::from_nanos(real_ns)
 }
 
-/// Converts CLOCK_MONOTONIC to ns since 1970: counted from the run's start, plus the time the machine was suspended.
-/// Steps of CLOCK_REALTIME during the run are ignored.
+/// Converts CLOCK_MONOTONIC to ns since 1970: the run's start plus the time since then, including the time the machine
+/// was suspended. Steps of CLOCK_REALTIME during the run are ignored.
 pub fn real_of(recording: &Recording, mono_ns: u64) -> u64 {
-    // An imported run without a start has nothing with a time.
+    // An imported run without a start contains no times.
     let Some(start) = recording.run.started else { return mono_ns };
     let asleep = recording.events.iter().fold(0u64, |sum, event| match event {
         Event::Suspend { mono_ns: at, asleep_ns } if *at <= mono_ns => sum.saturating_add(*asleep_ns),
@@ -35,7 +35,7 @@ pub fn real_of(recording: &Recording, mono_ns: u64) -> u64 {
     since.saturating_sub(start.mono_ns)
 }
 
-/// CLOCK_MONOTONIC as UTC with milliseconds; `None` for an imported run without a start.
+/// Formats CLOCK_MONOTONIC as UTC with milliseconds; `None` for an imported run without a start.
 pub fn utc_of(recording: &Recording, mono_ns: u64) -> Option<String> {
     recording.run.started.map(|_| utc_millis(real_of(recording, mono_ns)))
 }

@@ -1,9 +1,9 @@
-//! JSON as printed: the document around a result, escaped for whatever displays it.
+//! Formats JSON output: the document around a result, escaped for any program that displays it.
 
 use crate::clean;
 use serde::Serialize;
 
-/// What every command prints with `--json`: one document, `schema` and `schema_version` first.
+/// The output of every command with `--json`: one document, `schema` and `schema_version` first.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Document<T> {
@@ -16,7 +16,7 @@ pub struct Document<T> {
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Head {
-    /// `punctual.COMMAND/1`; another major number is another format.
+    /// `punctual.COMMAND/1`; a different major number means an incompatible format.
     #[cfg_attr(feature = "schema", schemars(regex(pattern = r"^punctual\..+/1$")))]
     schema: String,
     /// `major.minor`; a minor version only adds keys.
@@ -34,27 +34,27 @@ struct Writer {
     version: &'static str,
 }
 
-/// A result, or the reason there is none.
+/// A result, or the reason why there is no result.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum ResultOrError<T> {
     Error {
-        /// What failed, on what, why, and what to do.
+        /// What failed, on what, why, and the next step.
         error: String,
     },
     Result(T),
 }
 
 impl<T: Serialize> Document<T> {
-    /// `command` as it is typed, `report` or `lab boot`.
+    /// Wraps a result; `command` is the command as typed, for example `report` or `lab boot`.
     pub fn new(command: &str, exit_code: u8, result: T) -> Document<T> {
         let schema = format!("punctual.{}/1", command.replace(' ', "-"));
         let tool = Writer { name: "punctual", version: env!("CARGO_PKG_VERSION") };
         Document { head: Head { schema, schema_version: "1.0", tool, exit_code }, result }
     }
 
-    /// The head on one line, the indented result after it, and a newline.
+    /// Formats the head on one line, the indented result after it, and a newline.
     pub fn text(&self) -> String {
         let head = serde_json::to_string(&self.head).unwrap_or_default();
         let result = json_text(&self.result);
@@ -62,28 +62,29 @@ impl<T: Serialize> Document<T> {
     }
 }
 
-/// Indented JSON with sorted keys. `<`, control characters and characters that hide text are written as `\uXXXX`, which is
-/// equivalent, so that no browser, terminal or LAVA dispatcher interprets anything in it.
+/// Formats indented JSON with sorted keys. `<`, control characters and characters that hide text are written as
+/// `\uXXXX`, which is equivalent, so that no browser, terminal or LAVA dispatcher interprets anything in it.
 pub fn json_text(value: &impl Serialize) -> String {
     escaped(&format!("{:#}\n", json_value(value)))
 }
 
-/// As [`json_text`] on one line, for JSON lines.
+/// Formats as [`json_text`] does, on one line, for JSON lines.
 pub fn json_line(value: &impl Serialize) -> String {
     escaped(&format!("{}\n", json_value(value)))
 }
 
-/// `value` with sorted keys; an object with an `error` if it cannot be serialized.
+/// Converts `value` with sorted keys; returns an object with an `error` if it cannot be serialized.
 pub fn json_value(value: &impl Serialize) -> serde_json::Value {
     let failed =
-        |e| serde_json::json!(ResultOrError::<()>::Error { error: format!("the result cannot be written: {e}") });
+        |e| serde_json::json!(ResultOrError::<()>::Error { error: format!("the result cannot be serialized: {e}") });
     serde_json::to_value(value).unwrap_or_else(failed)
 }
 
 fn escaped(plain: &str) -> String {
     let mut out = String::with_capacity(plain.len());
     for (at, c) in plain.char_indices() {
-        // Outside strings JSON has none of these except the newline; inside strings newlines are escaped already.
+        // Outside of strings JSON contains none of these except the newline; inside strings newlines are already
+        // escaped.
         let is_command = c == '<' || plain.get(at..).is_some_and(|rest| rest.starts_with("##"));
         if is_command || (c != '\n' && clean::is_obeyed(c)) {
             let mut units = [0; 2];

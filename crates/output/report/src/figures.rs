@@ -6,11 +6,11 @@ use std::borrow::Cow;
 pub const QUANTILES: [(f64, &str); 6] =
     [(0.5, "p50"), (0.9, "p90"), (0.99, "p99"), (0.999, "p99.9"), (0.9999, "p99.99"), (0.99999, "p99.999")];
 
-/// With more CPUs, charts and tables do not show them individually but pick the relevant ones.
+/// Maximum number of CPUs that charts and tables show individually; of more, they show the relevant ones.
 pub const MOST_APART: usize = 8;
 
-/// The recorded time of a phase, ns: its periods, without start and stop; without periods, from start to end. 0 if an
-/// imported file has neither.
+/// Returns the recorded time of a phase, ns: its periods, without start and stop; without periods, from start to end.
+/// Returns 0 if an imported file contains neither.
 pub fn recorded_ns(recording: &Recording, phase: &Phase) -> u64 {
     if recording.run.settings.period_ns.is_none() {
         let length = |(from, to): (u64, Option<u64>)| to.map_or(0, |to| to.saturating_sub(from));
@@ -24,7 +24,7 @@ pub struct Cell<'a> {
     pub phase: &'a Phase,
     pub result: &'a CpuResult,
     pub raw: Option<&'a Histogram>,
-    /// Every released period, including skipped ones, and what is known of them.
+    /// All released periods, including skipped ones, as far as they are known.
     pub known: Option<Known<'a>>,
     pub judged: Option<&'a CellJudgement>,
     /// Corrected quantiles in the order of [`QUANTILES`].
@@ -43,7 +43,7 @@ impl<'a> Cell<'a> {
             true => Known::new(Cow::Borrowed(&d.raw), blur),
             false => Known::new(Cow::Owned(d.corrected()), blur),
         });
-        // Claims may estimate the clustering at different limits; the strongest counts.
+        // Claims may estimate the clustering at different limits; the strongest is used.
         let judged = verdict.claims.iter().flat_map(|claim| &claim.cells);
         let judged = judged.filter(|c| c.phase == phase.id && c.cpu == result.cpu);
         let judged = judged.min_by(|a, b| a.effective_samples.total_cmp(&b.effective_samples));
@@ -60,28 +60,28 @@ impl<'a> Cell<'a> {
         cell
     }
 
-    /// All counted periods; those without a value are at the least that they can have been.
+    /// Returns all counted periods; those without a value have the least value possible.
     pub fn corrected(&self) -> Option<&Histogram> {
         self.known.as_ref().map(Known::all)
     }
 
-    /// The periods with a value: what may be shown bin by bin.
+    /// Returns the periods with a value, which may be shown in bins.
     pub fn values(&self) -> Option<&Histogram> {
         self.known.as_ref().map(Known::values)
     }
 
-    /// The largest latency, if no other can have been larger.
+    /// Returns the largest latency if no larger one is possible.
     pub fn known_max(&self) -> Option<u64> {
         self.known.as_ref().map_or(self.result.max_ns, Known::max)
     }
 
-    /// Periods with a latency; `None` if the file does not count some.
+    /// Returns the number of periods with a latency; `None` if the file does not count some.
     pub fn known_periods(&self) -> Option<u64> {
         let is_counted = self.known.as_ref().is_none_or(|known| known.count().is_some());
         is_counted.then(|| self.result.scored())
     }
 
-    /// The mean over every period; of an imported file the one that it tells.
+    /// Returns the mean over all periods; for an imported file, the mean that it contains.
     pub fn mean(&self) -> Option<f64> {
         match self.result.blur {
             Some(_) => self.result.mean_ns,
@@ -89,7 +89,7 @@ impl<'a> Cell<'a> {
         }
     }
 
-    /// All latencies are whole microseconds.
+    /// True if all latencies are whole microseconds.
     pub fn is_whole_micros(&self) -> bool {
         self.known.as_ref().is_some_and(|known| known.blur().is_whole_micros())
     }
@@ -106,7 +106,7 @@ impl<'a> Cell<'a> {
         self.raw.zip(self.corrected()).is_some_and(|(raw, corrected)| raw.count() != corrected.count())
     }
 
-    /// The effective number of independent samples according to the verdict; without one, all samples.
+    /// Returns the effective number of independent samples according to the verdict; without one, all samples.
     pub fn effective(&self) -> f64 {
         self.judged.map_or(self.result.scored() as f64, |j| j.effective_samples)
     }
@@ -127,14 +127,14 @@ pub struct Figures<'a> {
 
 pub struct Row<'a> {
     pub phase: &'a Phase,
-    /// `1`, or `64 CPUs` if each figure is the largest of them.
+    /// The CPU, for example `1`, or `64 CPUs` if each figure is the largest of them.
     pub cpu: String,
     pub released: u64,
-    /// `None` if an imported file does not record it.
+    /// `None` if an imported file does not contain it.
     pub skipped: Option<u64>,
     /// Corrected quantiles in the order of [`QUANTILES`].
     pub quantiles: Vec<Quantile>,
-    /// All latencies are whole microseconds.
+    /// True if all latencies are whole microseconds.
     pub whole_micros: bool,
     pub max: Option<u64>,
     /// The CPU with the largest latency, in a row of many CPUs.
@@ -153,13 +153,13 @@ impl<'a> Figures<'a> {
         self.cells.iter().filter(|c| c.phase.id == phase.id).collect()
     }
 
-    /// There are too many CPUs to show them individually.
+    /// True if there are too many CPUs to show them individually.
     pub fn is_crowded(&self) -> bool {
         self.recording.run.phases.iter().any(|p| p.cpus.len() > MOST_APART)
     }
 
-    /// The CPUs that charts draw individually: all, or with many CPUs the worst of each phase, then the worst of the
-    /// rest.
+    /// Returns the CPUs that charts draw individually: all, or with many CPUs the worst of each phase, then the worst
+    /// of the rest.
     pub fn picked(&self) -> Vec<CpuId> {
         let mut by_max: Vec<&Cell> = self.cells.iter().collect();
         by_max.arrange_by_key(|c| (std::cmp::Reverse(c.max()), c.cpu()));
@@ -190,7 +190,7 @@ impl<'a> Figures<'a> {
         self.cells.iter().map(row).collect()
     }
 
-    /// One row per phase with the maximum of each figure over all CPUs, since the worst decides.
+    /// Returns one row per phase with the maximum of each figure over all CPUs, since the worst decides.
     pub fn rows_by_phase(&self) -> Vec<Row<'a>> {
         let phases = self.recording.run.phases.iter();
         phases.map(|p| (p, self.of_phase(p))).filter(|(_, cells)| !cells.is_empty()).map(worst_of).collect()
@@ -202,7 +202,7 @@ fn worst_of<'a>((phase, cells): (&'a Phase, Vec<&Cell<'a>>)) -> Row<'a> {
         let all = || cells.iter().map(|c| c.quantiles[q]);
         // If the quantile of one CPU is unbounded, so is the maximum.
         let upper = all().map(|x| x.upper).collect::<Option<Vec<_>>>().and_then(|u| u.into_iter().max());
-        // Nor is it known where that of one CPU is not.
+        // The maximum is also unknown if the quantile of one CPU is.
         let is_open = cells.iter().any(|c| c.corrected().is_some_and(|h| !h.is_empty()) && c.quantiles[q].ns.is_none());
         let ns = all().filter_map(|x| x.ns).max().filter(|_| !is_open);
         Quantile { ns, lower: all().filter_map(|x| x.lower).max(), upper }

@@ -1,4 +1,4 @@
-//! Fixes and undos for a terminal.
+//! Formats fixes and undos for a terminal.
 
 use crate::clean;
 use punctual_fix::{
@@ -6,7 +6,7 @@ use punctual_fix::{
 };
 use punctual_model::State;
 
-/// `audit --dry-run`; `first` is what comes before the steps.
+/// Formats `audit --dry-run`; `first` precedes the steps.
 pub fn plan(plan: &Plan, sys: &dyn System, machine: &str, first: Option<&str>, boot: &BootNotes) -> String {
     let mut out = format!("what --fix would do on {machine}; nothing is changed\n");
     first.iter().for_each(|first| out.push_str(&format!("\n{first}\n")));
@@ -43,7 +43,7 @@ fn head(rule: &RulePlan) -> String {
     format!("\n{} ({upper}, {severity}): {}\n", rule.rule, rule.summary)
 }
 
-/// `audit --fix`; `confirm_s`: undone after so many seconds.
+/// Formats `audit --fix`; the fix is undone after `confirm_s` seconds unless confirmed.
 pub fn fixed(fixed: &Fixed, plan: &Plan, confirm_s: Option<u64>, boot: &BootNotes) -> String {
     let mut out = String::new();
     fixed.covered.iter().for_each(|what| out.push_str(&format!("note: {what}\n")));
@@ -80,7 +80,7 @@ fn word(outcome: &Outcome) -> &'static str {
     }
 }
 
-/// `undo`; `all`: of every rule.
+/// Formats `undo`; `all`: of every rule.
 pub fn undone(undone: &Undone, all: bool) -> String {
     let mut out = String::new();
     out.push_str(&damage(&undone.lost, &undone.covered));
@@ -100,9 +100,10 @@ pub fn undone(undone: &Undone, all: bool) -> String {
     clean::lines(&out)
 }
 
-/// Is the machine as before, and if not, what is not? The journal is asked for the rest where only some rules were undone.
+/// Reports whether the machine is as before, and if not, what differs. If only some rules were undone, the journal has
+/// the rest.
 fn state(undone: &Undone, all: bool) -> String {
-    // Settled, but not the same: in use by others by now, or left to a person.
+    // These are settled but not as before: now in use by others, or left to the user.
     let is_rest = |taken: &&Taken| {
         let sentence = taken.outcome.sentence();
         let is_gone = matches!(taken.outcome, Outcome::Gone(_));
@@ -112,7 +113,7 @@ fn state(undone: &Undone, all: bool) -> String {
     let mut out = match (rest.len(), all) {
         _ if undone.changes.is_empty() && undone.lost.is_empty() => return String::new(),
         (0, _) if !undone.lost.is_empty() => {
-            "it is not known whether the machine is as before: part of the journal is lost. Check the machine, then \
+            "it is unknown whether the machine is as before: part of the journal is lost. Check the machine, then \
              `punctual undo --accept-loss`\n"
                 .to_owned()
         }
@@ -129,7 +130,7 @@ fn state(undone: &Undone, all: bool) -> String {
     out
 }
 
-/// Notes on the boot chain, besides the steps.
+/// Formats the notes on the boot chain, besides the steps.
 fn notes(boot: &BootNotes) -> String {
     let mut out = String::new();
     if let Some((name, evidence)) = &boot.chain {
@@ -144,7 +145,7 @@ fn notes(boot: &BootNotes) -> String {
     out
 }
 
-/// What to do after a fix that set or prepared parameters.
+/// Returns the next steps after a fix that set or prepared parameters.
 fn next(fixed: &Fixed, boot: &BootNotes) -> String {
     let has = |name: &str| fixed.rules.iter().any(|rule| rule.rule == name && !rule.changes.is_empty());
     match &boot.trial {
@@ -157,7 +158,7 @@ fn next(fixed: &Fixed, boot: &BootNotes) -> String {
     }
 }
 
-/// `undo --accept-loss`.
+/// Formats `undo --accept-loss`.
 pub fn accepted(lost: &[String]) -> String {
     match lost {
         [] => "nothing is lost from the journal\n".to_owned(),
@@ -165,11 +166,11 @@ pub fn accepted(lost: &[String]) -> String {
     }
 }
 
-/// What an undo leaves to a reboot.
+/// Returns what an undo leaves to a reboot.
 fn after_undo(undone: &Undone) -> Option<&'static str> {
     let is =
         |taken: &Taken| taken.rule == BOOT_RULE && matches!(taken.outcome, Outcome::Restored(_) | Outcome::Gone(_));
-    undone.changes.iter().any(is).then_some("the kernel parameters of this boot are gone after the next reboot")
+    undone.changes.iter().any(is).then_some("the kernel parameters of this boot are removed by the next reboot")
 }
 
 fn damage(lost: &[String], covered: &[String]) -> String {
@@ -177,7 +178,7 @@ fn damage(lost: &[String], covered: &[String]) -> String {
     lost.chain(covered.iter().map(|what| format!("note: {what}\n"))).collect()
 }
 
-/// `undo --list`; `lost` and `covered`: damage to the journal.
+/// Formats `undo --list`; `lost` and `covered` describe damage to the journal.
 pub fn list(entries: &[Entry], sets: &[Set], lost: &[String], covered: &[String]) -> String {
     let mut out = String::new();
     entries
@@ -192,6 +193,6 @@ pub fn list(entries: &[Entry], sets: &[Set], lost: &[String], covered: &[String]
         out.push_str("no new fix is applied until `punctual undo --accept-loss`\n");
     }
     let waiting = sets.iter().filter_map(|set| set.confirm_by_s);
-    waiting.for_each(|_| out.push_str("waits to be confirmed: `punctual undo --confirm`\n"));
+    waiting.for_each(|_| out.push_str("waiting for confirmation: `punctual undo --confirm`\n"));
     clean::lines(&out)
 }

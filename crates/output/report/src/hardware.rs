@@ -1,10 +1,11 @@
-//! Hardware, hypervisor and Linux told apart, for a terminal.
+//! Formats the separation of hardware, hypervisor and Linux for a terminal.
 
 use crate::clean;
 use punctual_model::{ExplainedGap, GapCpu, GapFinding, Hardware, SpanKind};
 use punctual_units::Nanos;
 
-/// The gaps in the readings of a clock, for a terminal: findings first, then what they rest on. `most`: of the longest gaps.
+/// Formats the gaps in the readings of a clock for a terminal: findings first, then the evidence. Shows at most `most`
+/// of the longest gaps.
 pub fn hardware_text(hardware: &Hardware, most: usize) -> String {
     let mut out = String::new();
     for finding in &hardware.findings {
@@ -47,7 +48,7 @@ fn gap_text(gap: &ExplainedGap) -> String {
     let rest = [(gap.beyond_ns, "not Linux"), (gap.edge_ns, "entry and exit"), (gap.unknown_ns, "not traced")];
     did.extend(rest.iter().filter(|(ns, _)| *ns > 0).map(|(ns, what)| format!("{what} {}", Nanos(*ns))));
     let at_once = match gap.at_once {
-        Some(true) => "; every measuring CPU stood still",
+        Some(true) => "; every measuring CPU stalled",
         Some(false) => "; another CPU kept running",
         None => "",
     };
@@ -89,7 +90,7 @@ fn how(hardware: &Hardware) -> String {
     let machine = match hardware.virtualisation.as_deref() {
         Some("none") => "bare metal".to_owned(),
         Some(name) => format!("a guest of {name}"),
-        None => "guest or bare metal is not known".to_owned(),
+        None => "unknown whether guest or bare metal".to_owned(),
     };
     let traced = hardware.events.map_or("no trace".to_owned(), |n| format!("{n} events traced"));
     format!(

@@ -1,4 +1,4 @@
-//! The result of `import`.
+//! Formats the result of `import`.
 
 use crate::json::{ProblemPart, problems};
 use crate::words;
@@ -7,20 +7,20 @@ use punctual_units::CpuId;
 use serde::Serialize;
 use std::path::Path;
 
-/// The result of `import`: totals and extremes, and what the files do not state.
+/// The result of `import`: totals and extremes, and what the files do not contain.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ImportResult<'a> {
     /// The new run directory.
     run: String,
-    /// What the files state, and what they do not.
+    /// What the files contain, and what they do not.
     import: &'a Option<Import>,
-    /// As far as the files state them.
+    /// The settings as far as the files contain them.
     settings: &'a Settings,
     phases: Vec<ImportedPhase<'a>>,
     /// Problems that make phases inconclusive.
     problems: Vec<ProblemPart<'a>>,
-    /// What was lost.
+    /// Descriptions of what was lost.
     lost: Vec<String>,
 }
 
@@ -28,35 +28,35 @@ pub struct ImportResult<'a> {
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct ImportedPhase<'a> {
-    /// Unique in the run.
+    /// Identifier, unique in the run.
     id: &'a str,
     /// Kind of its figures.
     label: &'a Option<String>,
-    /// Sum of all CPUs.
+    /// Sum over all CPUs.
     samples: u64,
-    /// Largest of all CPUs.
+    /// Maximum over all CPUs.
     max_ns: Option<u64>,
     cpus: Vec<ImportedCpu<'a>>,
     /// Problems that make it inconclusive.
     problems: &'a [Problem],
 }
 
-/// A CPU of an imported phase, or a thread if the file states no affinities.
+/// A CPU of an imported phase, or a thread if the file contains no affinities.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct ImportedCpu<'a> {
     cpu: CpuId,
     samples: u64,
-    /// Skipped periods; null if the file does not state them.
+    /// Skipped periods; null if the file does not contain them.
     skipped: Option<u64>,
     min_ns: Option<u64>,
     max_ns: Option<u64>,
     mean_ns: Option<f64>,
-    /// How much samples can differ from the stated values; null if not at all.
+    /// Maximum difference between samples and the values in the file; null if they are exact.
     blur: &'a Option<Blur>,
 }
 
-/// `out` is the run directory; `verdict` is the one without claims.
+/// Builds the result; `out` is the run directory, `verdict` the verdict without claims.
 pub fn import_json<'a>(out: &Path, recording: &'a Recording, verdict: &'a Verdict) -> ImportResult<'a> {
     let run = &recording.run;
     ImportResult {

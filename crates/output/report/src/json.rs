@@ -20,12 +20,12 @@ pub struct RunResult<'a> {
     verdict: VerdictPart<'a>,
     /// The run as a whole, from run.json.
     run: RunPart<'a>,
-    /// In the order measured.
+    /// The phases in the order measured.
     phases: Vec<PhasePart<'a>>,
     /// Problems that make every phase inconclusive.
     problems: &'a [Problem],
     notes: &'a [String],
-    /// Faults of the files themselves.
+    /// Damage found in the files of the run.
     damage: &'a [String],
     /// The worst wakeups, worst first.
     worst: Vec<WorstPart<'a>>,
@@ -44,16 +44,16 @@ pub struct RunResult<'a> {
     published: PublishedPart,
     /// Resources used by measuring.
     cost: &'a Option<OwnCost>,
-    /// Only from `measure` and `prove`.
+    /// Written by `measure` and `prove` only.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub run_directory: Option<String>,
-    /// Only from `measure` and `prove`: the HTML report; null if none was written.
+    /// The HTML report, written by `measure` and `prove` only; null if no report was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub report: Option<Option<String>>,
 }
 
-/// The verdict with its sentences.
+/// The verdict and the sentences about it.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct VerdictPart<'a> {
@@ -63,24 +63,24 @@ struct VerdictPart<'a> {
     claims: Vec<JudgedPart<'a>>,
     /// Problems that make phases inconclusive.
     problems: Vec<ProblemPart<'a>>,
-    /// Rare events that a run of this length can have missed.
+    /// Rare events that a run of this length may have missed.
     coverage: &'a [Coverage],
-    /// For each load the longest period up to which every regular event was seen.
+    /// For each load, the longest period for which every regular event was observed.
     periods: &'a [PeriodSeen],
-    /// The largest corrected latency of the run, and where; null without samples.
+    /// The largest corrected latency of the run and its place; null without samples.
     worst: &'a Option<CellId>,
-    /// Released periods; null if an imported file does not state them.
+    /// Released periods; null if an imported file does not contain them.
     released: Option<u64>,
     ran: u64,
-    /// Skipped periods; null if an imported file does not state them.
+    /// Skipped periods; null if an imported file does not contain them.
     skipped: Option<u64>,
-    /// Result of the controls, in virtual time with several CPUs; absent otherwise.
+    /// Result of the controls in virtual time with several CPUs; absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     virtual_control: Option<&'a VirtualControl>,
     /// Tail of each load; absent if not requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tails: Vec<TailPart<'a>>,
-    /// The verdict in a sentence.
+    /// The verdict in one sentence.
     headline: String,
     warnings: Vec<String>,
     /// What the verdict is based on.
@@ -89,13 +89,13 @@ struct VerdictPart<'a> {
     cannot_say: Vec<String>,
 }
 
-/// A judged claim with its sentence.
+/// A judged claim and the sentence about it.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct JudgedPart<'a> {
     #[serde(flatten)]
     judged: &'a Judged,
-    /// The outcome, and what it is based on.
+    /// The outcome and what it is based on.
     sentence: String,
 }
 
@@ -103,33 +103,33 @@ struct JudgedPart<'a> {
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct ProblemPart<'a> {
-    /// Phase; null for all phases.
+    /// The phase; null for all phases.
     phase: Option<&'a str>,
     kind: ProblemKind,
     text: &'a str,
 }
 
-/// Tail analysis of one load with its sentence, on the CPU with its worst wakeup.
+/// Tail analysis of one load, on the CPU with its worst wakeup, and the sentence about it.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct TailPart<'a> {
     phase: &'a str,
     /// CPU with the worst wakeup of the phase.
     cpu: CpuId,
-    /// Corrected samples: released periods.
+    /// Number of corrected samples, that is, of released periods.
     samples: u64,
     /// Largest corrected latency.
     max_ns: u64,
     /// Clustering of the worst wakeups (extremal index).
     clustering: ClusterNote,
-    /// Series tested for stationarity; null if none could be.
+    /// Series tested for stationarity; null if no series could be tested.
     series: Option<TailSeries>,
-    /// KPSS statistic of the logarithms of that series; null if it has none.
+    /// KPSS statistic of the logarithms of that series; null if not computed.
     kpss: Option<f64>,
-    /// Generalised Pareto fits above thresholds with decreasing numbers of exceedances, starting with the one that a
+    /// Generalised Pareto fits above thresholds with decreasing numbers of exceedances, beginning with the one that the
     /// level is based on.
     thresholds: &'a [TailThreshold],
-    /// The level, or why there is none.
+    /// The level, or the reason why there is no level.
     outcome: &'a TailOutcome,
     /// Arrival pattern of the worst wakeups.
     arrivals: ArrivalsPart,
@@ -137,7 +137,7 @@ struct TailPart<'a> {
     sentence: String,
 }
 
-/// Arrival pattern of the worst wakeups with its sentence.
+/// Arrival pattern of the worst wakeups, and the sentence about it.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct ArrivalsPart {
@@ -150,14 +150,14 @@ struct ArrivalsPart {
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct RunPart<'a> {
-    /// `punctual.run/1`.
+    /// Schema of the run directory, `punctual.run/1`.
     schema: &'a str,
-    /// `major.minor`.
+    /// Version of that schema, `major.minor`.
     schema_version: &'a str,
     /// The program that measured.
     tool: &'a Tool,
     kind: Kind,
-    /// Whether every phase ran to its planned end.
+    /// True if every phase ran to its planned end.
     complete: bool,
     ended_by: &'a Option<EndedBy>,
     started: Option<StampPart>,
@@ -169,7 +169,7 @@ struct RunPart<'a> {
     /// Command line.
     command: &'a [String],
     settings: &'a Settings,
-    /// `real` or `virtual`.
+    /// Either `real` or `virtual`.
     clock: &'static str,
     /// Clock model; null for real time.
     virtual_time: &'a Option<VirtualTime>,
@@ -177,13 +177,13 @@ struct RunPart<'a> {
     looks: &'a [Look],
 }
 
-/// An instant, also as text.
+/// An instant in nanoseconds and as text.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct StampPart {
     #[serde(flatten)]
     stamp: Stamp,
-    /// ISO 8601.
+    /// The instant in ISO 8601.
     utc: String,
 }
 
@@ -191,7 +191,7 @@ struct StampPart {
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct PhasePart<'a> {
-    /// Unique in the run.
+    /// Identifier, unique in the run.
     id: &'a str,
     load: &'a str,
     /// Kind of an imported phase's figures.
@@ -204,13 +204,13 @@ struct PhasePart<'a> {
     period_ns: Option<Nanos>,
     /// CLOCK_MONOTONIC.
     start_mono_ns: Option<u64>,
-    /// ISO 8601.
+    /// Start in ISO 8601.
     start_utc: Option<String>,
-    /// CLOCK_MONOTONIC.
+    /// End in CLOCK_MONOTONIC.
     end_mono_ns: Option<u64>,
     /// Planned recording time.
     planned_ns: Option<Nanos>,
-    /// Rounds in which it was measured.
+    /// Rounds in which the phase was measured.
     rounds: &'a [Round],
     /// Problems that make it inconclusive.
     problems: &'a [Problem],
@@ -220,11 +220,11 @@ struct PhasePart<'a> {
     cpus: Vec<CellPart<'a>>,
 }
 
-/// A CPU in a phase.
+/// The figures of a CPU in a phase.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct CellPart<'a> {
-    /// As in run.json.
+    /// The figures as in run.json.
     #[serde(flatten)]
     result: &'a CpuResult,
     /// Number of independent samples with the same information.
@@ -235,7 +235,7 @@ struct CellPart<'a> {
     corrected: Option<DistributionPart>,
 }
 
-/// A distribution, summarised.
+/// A summary of a distribution.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct DistributionPart {
@@ -244,16 +244,16 @@ struct DistributionPart {
     min_ns: Option<u64>,
     mean_ns: Option<f64>,
     max_ns: Option<u64>,
-    /// Bounds are two-sided at 95 %, for the effective number of samples; null if this run gives no bound.
+    /// Quantiles with two-sided bounds at 95 % for the effective number of samples; null if this run gives no bound.
     quantiles: Vec<QuantilePart>,
 }
 
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct QuantilePart {
-    /// `p99.9`.
+    /// Name of the quantile, for example `p99.9`.
     name: &'static str,
-    /// 0–1.
+    /// Probability of the quantile, 0–1.
     q: f64,
     value_ns: Option<u64>,
     lower_95_ns: Option<u64>,
@@ -264,23 +264,24 @@ struct QuantilePart {
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct WorstPart<'a> {
-    /// As in worst.jsonl.
+    /// The wakeup as in worst.jsonl.
     #[serde(flatten)]
     worst: &'a Worst,
-    /// ISO 8601.
+    /// Release in ISO 8601.
     release_utc: String,
 }
 
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct MaximaPart<'a> {
-    /// Length of a block; null if none were recorded.
+    /// Length of a block; null if no blocks were recorded.
     block_ns: Option<Nanos>,
-    /// As in maxima.jsonl.
+    /// The blocks as in maxima.jsonl.
     blocks: &'a [BlockMaximum],
 }
 
-/// Strings from the machine are unescaped: the serializer must escape them ([`json_text`](crate::json_text) does).
+/// Builds the result of `report`. Strings from the machine are unescaped: the serializer must escape them
+/// ([`json_text`](crate::json_text) does).
 pub fn json<'a>(recording: &'a Recording, verdict: &'a Verdict) -> RunResult<'a> {
     let figures = Figures::new(recording, verdict);
     let run = &recording.run;
@@ -321,7 +322,7 @@ pub fn json<'a>(recording: &'a Recording, verdict: &'a Verdict) -> RunResult<'a>
     }
 }
 
-/// The clock of a run with this clock model.
+/// Returns the clock of a run with this clock model.
 pub(crate) fn clock<T>(model: &Option<T>) -> &'static str {
     if model.is_some() { "virtual" } else { "real" }
 }

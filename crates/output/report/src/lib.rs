@@ -5,8 +5,8 @@
 //! and task names, command lines, kernel messages) is made harmless on output: control characters and direction marks
 //! are shown as escapes, HTML is escaped, and no line is printed that a LAVA dispatcher would interpret.
 //!
-//! Architecture invariant: pure. No clock, no file, no randomness: the same run gives the same bytes. Arithmetic here
-//! is for display only; what a run proves is decided by the judge.
+//! Architecture invariant: pure. The crate reads no clock and no file and uses no randomness: the same run gives the
+//! same bytes. Arithmetic here is for display only; the judge decides what a run proves.
 
 #![forbid(unsafe_code)]
 

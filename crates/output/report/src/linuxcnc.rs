@@ -1,9 +1,10 @@
-//! The results of a run in the terms of LinuxCNC's latency-test: the time between wakeups compared with the period.
+//! Formats the results of a run in the terms of LinuxCNC's latency-test: the time between wakeups compared with the
+//! period.
 //!
 //! latency-test reads `timedelta` (src/hal/components/timedelta.comp): the longest and the last time between two runs
-//! of a thread, and as jitter max(longest − period, period − shortest). Recordings hold the lateness of each wakeup, so
-//! the time between two consecutive wakeups is the period plus the difference of their latencies. Which wakeups are
-//! consecutive is known for the worst ones only; the rest gives bounds.
+//! of a thread, and as jitter max(longest − period, period − shortest). Recordings contain the latency of each wakeup,
+//! so the time between two consecutive wakeups is the period plus the difference of their latencies. The order of
+//! wakeups is known for the worst ones only; the others give bounds.
 
 use crate::figures::{Cell, Figures};
 use crate::number::count;
@@ -20,8 +21,8 @@ struct Jitter {
     most: u64,
 }
 
-/// For a thread without skipped periods: from the exact extremes, the worst wakeups (worst first), and an upper bound
-/// of all others (`None`: unknown).
+/// Computes the jitter of a thread without skipped periods from the exact extremes, the worst wakeups (worst first),
+/// and an upper bound of all others (`None`: unknown).
 fn jitter(period: u64, (min, max): (u64, u64), worst: &[&Worst], rest_below: Option<u64>) -> Jitter {
     let Some(rest) = rest_below else { return Jitter { least: 0, most: max - min } };
     let by_release: BTreeMap<u64, u64> = worst.iter().map(|w| (w.release_mono_ns, w.latency_ns)).collect();
@@ -38,13 +39,13 @@ fn jitter(period: u64, (min, max): (u64, u64), worst: &[&Worst], rest_below: Opt
     all
 }
 
-/// For a thread that skipped periods: it ran before the worst wakeup was due, and after it at most a period passed to
-/// the next release.
+/// Computes the jitter of a thread that skipped periods: it ran before the worst wakeup was due, and at most one period
+/// after it was the next release.
 fn jitter_with_skips(period: u64, max: u64) -> Jitter {
     Jitter { least: max.saturating_sub(period), most: max.max(period) }
 }
 
-/// `None`: unknown, or the samples are no wakeups.
+/// Computes the jitter of a CPU; `None` if it is unknown, or if the samples are not wakeups.
 fn of_cell(recording: &Recording, cell: &Cell) -> Option<Jitter> {
     let raw = cell.raw.filter(|raw| raw.count() > 1)?;
     let settings = &recording.run.settings;
@@ -56,7 +57,7 @@ fn of_cell(recording: &Recording, cell: &Cell) -> Option<Jitter> {
     };
     if skipped > 0 {
         let bounds = jitter_with_skips(period, extremes.1);
-        // The first wakeup has no interval before it.
+        // No interval precedes the first wakeup.
         let is_first = |w: &&Worst| {
             let since = |(from, _): (u64, Option<u64>)| w.release_mono_ns.checked_sub(from);
             cell.phase.stretches().into_iter().filter_map(since).any(|since| since < period)
@@ -74,15 +75,15 @@ fn of_cell(recording: &Recording, cell: &Cell) -> Option<Jitter> {
     Some(jitter(period, extremes, &worst, rest))
 }
 
-/// LinuxCNC's assessment of a max jitter.
+/// Returns LinuxCNC's assessment of a max jitter.
 ///
 /// Source: LinuxCNC, docs/src/install/latency-test.adoc, "So, what do the results mean?". It gives limits for software
-/// stepping, which the base thread does, and one of 1 ms for LinuxCNC in general; between its ranges it says nothing.
+/// stepping, which the base thread does, and one of 1 ms for LinuxCNC in general; between its ranges it gives none.
 fn acceptance(ns: u64, is_base: bool) -> &'static str {
     match ns {
         1_000_001.. => "more than 1 ms: not a good candidate for LinuxCNC, with software stepping or without",
         _ if !is_base => {
-            "not more than 1 ms, the only bound that the documentation sets for a machine whose steps are not made in software"
+            "not more than 1 ms, the only limit in the documentation for a machine without software stepping"
         }
         100_000.. => "100 µs or more: not a good candidate for software stepping",
         50_001.. => "between the bands: 30-50 µs limits the step rate, from 100 µs on software stepping is not advised",
@@ -94,7 +95,7 @@ fn acceptance(ns: u64, is_base: bool) -> &'static str {
     }
 }
 
-/// A run in the terms of LinuxCNC's latency-test, for a terminal. Ends in a newline.
+/// Formats a run in the terms of LinuxCNC's latency-test, for a terminal. The text ends in a newline.
 pub fn linuxcnc(recording: &Recording, verdict: &Verdict, style: TextStyle) -> String {
     let mut page = Page::new(style);
     let figures = Figures::new(recording, verdict);
@@ -102,16 +103,20 @@ pub fn linuxcnc(recording: &Recording, verdict: &Verdict, style: TextStyle) -> S
         page.tagged(
             "",
             Tint::Plain,
-            "The imported file does not record the period, so the time between wakeups is not known.",
+            "The imported file does not record the period, so the time between wakeups is unknown.",
         );
         return page.finish();
     };
     let is_base = period < Nanos::from_micros(500);
     let (thread, other) = match is_base {
-        true => ("base thread", "servo thread: not measured here; measure it with --period 1ms"),
-        false => ("servo thread", "base thread: not measured here; measure it with --period 25us"),
+        true => ("base thread", "servo thread: not measured in this run; measure it with --period 1ms"),
+        false => ("servo thread", "base thread: not measured in this run; measure it with --period 25us"),
     };
-    page.tagged("", Tint::Strong, &format!("As LinuxCNC's latency-test shows it: {thread}, {} ns", count(period.0)));
+    page.tagged(
+        "",
+        Tint::Strong,
+        &format!("In the terms of LinuxCNC's latency-test: {thread}, {} ns", count(period.0)),
+    );
     words::warnings(recording, verdict).iter().for_each(|w| page.tagged("! ", Tint::Warn, w));
     page.gap();
     page.row(Tint::Strong, &row(["load", "CPU", "max interval (ns)", "max jitter (ns)", "last interval"]));
@@ -128,7 +133,7 @@ pub fn linuxcnc(recording: &Recording, verdict: &Verdict, style: TextStyle) -> S
     page.gap();
     match all {
         Some(all) => verdict_of(&mut page, all, thread, is_base),
-        None => page.tagged("", Tint::Plain, "Nothing was measured: no interval is known."),
+        None => page.tagged("", Tint::Plain, "Nothing was measured: all intervals are unknown."),
     }
     page.tagged("", Tint::Plain, other);
     known(&mut page);
@@ -160,7 +165,7 @@ fn verdict_of(page: &mut Page, all: Jitter, thread: &str, is_base: bool) {
     page.tagged("", Tint::Strong, &format!("Max jitter of the {thread}: {} ns", span(all)));
     let most = count(all.most);
     let signed = format!(
-        "Signed, as latency-histogram shows it: from one wakeup to the next it took at most {most} ns less or more than a period"
+        "Signed, as in latency-histogram: the time between two wakeups differed from the period by at most {most} ns"
     );
     page.tagged("  ", Tint::Plain, &signed);
     let (best, worst) = (acceptance(all.least, is_base), acceptance(all.most, is_base));
@@ -172,19 +177,19 @@ fn verdict_of(page: &mut Page, all: Jitter, thread: &str, is_base: bool) {
     page.tagged(
         "  ",
         Tint::Plain,
-        "(docs/src/install/latency-test.adoc of LinuxCNC; it asks for at least several minutes under abuse)",
+        "(docs/src/install/latency-test.adoc of LinuxCNC; it requires at least several minutes under abuse)",
     );
 }
 
 fn known(page: &mut Page) {
-    page.heading("What is exact here");
+    page.heading("Accuracy");
     for sentence in [
         "The run records how late each wakeup was. The time between two wakeups is the period plus the difference of their latencies; \
-         which wakeups follow each other is known for the worst ones only.",
-        "A single figure for max jitter is exact. Of two the first is a lower bound, the second an upper one: at most the difference of the largest and the smallest latency, less where the worst wakeups show it.",
+         the order of wakeups is known for the worst ones only.",
+        "A single figure for max jitter is exact. Of two figures the first is a lower bound and the second an upper bound: the difference of the largest and the smallest latency, or less if the worst wakeups show it.",
         "Where periods were skipped the bounds are wider: LinuxCNC's thread would have run them late, one after the other.",
-        "Max interval is an upper bound; the last interval is not recorded. LinuxCNC's threads run beside each other on one CPU; \
-         these ran alone on each.",
+        "Max interval is an upper bound; the last interval is not recorded. LinuxCNC's threads share one CPU; \
+         here each CPU had one thread.",
     ] {
         page.tagged("  - ", Tint::Plain, sentence);
     }
@@ -229,7 +234,7 @@ mod tests {
     }
 
     proptest! {
-        /// The true jitter lies within the bounds, and equals them if all wakeups are known.
+        /// The true jitter is within the bounds, and equals them if all wakeups are known.
         #[test]
         fn the_bounds_hold(latencies in proptest::collection::vec(1u64..PERIOD, 2..120), keep in 1usize..150) {
             let woke: Vec<u64> = (0..).zip(&latencies).map(|(n, l)| n * PERIOD + l).collect();

@@ -1,6 +1,6 @@
 use punctual_units::Nanos;
 
-/// With separators: `1,800,000`.
+/// Formats with separators: `1,800,000`.
 pub fn count(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
@@ -13,22 +13,22 @@ pub fn count(n: u64) -> String {
     out
 }
 
-/// A possibly fractional (effective) number of samples: `720,000`.
+/// Formats a possibly fractional (effective) number of samples: `720,000`.
 pub fn count_f(n: f64) -> String {
     if n.is_finite() && n < 1e15 { count(n.max(0.0).round() as u64) } else { format!("{n:.1e}") }
 }
 
-/// An upper bound, two digits, rounded up: `1.7e-6`, `0.42`. What is printed holds, too.
+/// Formats an upper bound with two digits, rounded up, so that the printed bound holds too: `1.7e-6`, `0.42`.
 pub fn at_most(p: f64) -> String {
     bound(p, |shown| shown < p, 1.0)
 }
 
-/// A lower bound, two digits, rounded down.
+/// Formats a lower bound with two digits, rounded down.
 pub fn at_least(p: f64) -> String {
     bound(p, |shown| shown > p, -1.0)
 }
 
-/// Two digits, one step of the last one further where rounding would flatter.
+/// Formats two digits; adds `step` to the last digit if rounding would be too optimistic.
 fn bound(p: f64, flatters: impl Fn(f64) -> bool, step: f64) -> String {
     let text = probability(p);
     match text.parse::<f64>() {
@@ -40,12 +40,12 @@ fn bound(p: f64, flatters: impl Fn(f64) -> bool, step: f64) -> String {
     }
 }
 
-/// Two digits: `1.7e-6`, `0.42`.
+/// Formats two digits: `1.7e-6`, `0.42`.
 pub fn probability(p: f64) -> String {
     if p >= 0.01 || p == 0.0 { format!("{p:.2}") } else { plain_exponent(format!("{p:.1e}")) }
 }
 
-/// A probability chosen by somebody, as short as possible: `1e-7`.
+/// Formats a probability that somebody chose, as short as possible: `1e-7`.
 pub fn round_probability(p: f64) -> String {
     plain_exponent(format!("{p:.1e}"))
 }
@@ -54,7 +54,7 @@ fn plain_exponent(text: String) -> String {
     text.replace(".0e", "e")
 }
 
-/// `51 %`, with decimals where they matter.
+/// Formats a percentage: `51 %`, with decimals if needed.
 pub fn percent(p: f64) -> String {
     let percent = p * 100.0;
     match percent {
@@ -70,12 +70,13 @@ pub fn confidence(c: f64) -> String {
     format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// Three digits, `–` if missing: `93.0 µs`.
+/// Formats three digits, or `–` if the value is missing: `93.0 µs`.
 pub fn nanos(ns: Option<u64>) -> String {
     ns.map_or_else(|| "–".into(), |n| Nanos(n).to_string())
 }
 
-/// As [`nanos`]; a whole number of microseconds where latencies are recorded in microseconds: `93 µs`.
+/// Formats as [`nanos`] does; formats a whole number of microseconds if latencies are recorded in microseconds: `93
+/// µs`.
 pub fn latency(ns: Option<u64>, whole_micros: bool) -> String {
     match ns {
         // An upper bound ends just below the next microsecond.
@@ -84,7 +85,7 @@ pub fn latency(ns: Option<u64>, whole_micros: bool) -> String {
     }
 }
 
-/// With binary units: `2.1 MiB`.
+/// Formats a size with binary units: `2.1 MiB`.
 pub fn bytes(n: u64) -> String {
     match n {
         0..1_024 => format!("{n} B"),
@@ -94,7 +95,7 @@ pub fn bytes(n: u64) -> String {
     }
 }
 
-/// Three significant digits, with separators from a thousand on.
+/// Formats three significant digits, with separators from a thousand on.
 pub fn rate(value: f64) -> String {
     match value.abs() {
         v if !v.is_finite() => "–".into(),
@@ -105,7 +106,7 @@ pub fn rate(value: f64) -> String {
     }
 }
 
-/// `1 load`, `3 loads`
+/// Formats a number and its noun: `1 load`, `3 loads`.
 pub fn plural(n: u64, one: &str, many: &str) -> String {
     format!("{} {}", count(n), if n == 1 { one } else { many })
 }

@@ -7,7 +7,7 @@ use crate::number::nanos;
 use punctual_model::{LoadReport, Suite, SuiteClass, SuiteEnd, SuiteRan, SuiteResult};
 use std::fmt::Write;
 
-/// The suite for a terminal: a table, then failures, inconclusive tests, and notes.
+/// Formats the suite for a terminal: a table, then failures, inconclusive tests, and notes.
 pub fn suite_text(suite: &Suite) -> String {
     let mut out = format!("event suite, backend {}\n", line(&suite.backend));
     for (key, value) in &suite.environment {

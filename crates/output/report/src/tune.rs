@@ -1,4 +1,4 @@
-//! What `tune` says: before, meanwhile, and at the end.
+//! Formats the output of `tune`: before, during and after the search.
 
 use crate::{RunResult, clean};
 use punctual_model::{Trial, TrialKind, Tuned};
@@ -10,7 +10,7 @@ use serde::Serialize;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum TuneResult<'a> {
-    /// `--dry-run`.
+    /// The result of `--dry-run`.
     Planned {
         /// Always `true`.
         dry_run: bool,
@@ -22,10 +22,10 @@ pub enum TuneResult<'a> {
         objective: &'a str,
         /// Measuring time of a block.
         block_ns: Nanos,
-        /// The time it takes if no fix helps.
+        /// Duration if no fix helps.
         least_ns: Nanos,
     },
-    /// Without a final run.
+    /// The result without a final run.
     Found {
         tuned: &'a Tuned,
     },
@@ -41,27 +41,27 @@ pub struct TunePlanned<'a> {
     what: &'a str,
 }
 
-/// What `tune` would try, and what that takes.
+/// The plan of `tune`, and its duration.
 pub struct TunePlan<'a> {
-    /// Rules, and what each changes.
+    /// Rules, and what each of them changes.
     pub candidates: Vec<(&'a str, &'a str)>,
     /// Rules that are not tried, and why.
     pub not_tried: &'a [(String, String)],
     /// Measuring time of a block.
     pub block: Nanos,
-    /// Its loads.
+    /// Loads of a block.
     pub loads: &'a [String],
-    /// What is to become smaller.
+    /// The figure to reduce.
     pub figure: String,
-    /// The time it takes where none helps, and where one does.
+    /// Duration if no candidate helps, and if one does.
     pub least: [Nanos; 2],
-    /// The time it takes at most.
+    /// Maximum duration.
     pub max: Nanos,
-    /// That of the last run.
+    /// Duration of the final run.
     pub last: Nanos,
 }
 
-/// `tune --dry-run`.
+/// Builds the result of `tune --dry-run`.
 pub fn plan_json<'a>(plan: &'a TunePlan<'a>) -> TuneResult<'a> {
     let [least_ns, _] = plan.least;
     TuneResult::Planned {
@@ -74,7 +74,7 @@ pub fn plan_json<'a>(plan: &'a TunePlan<'a>) -> TuneResult<'a> {
     }
 }
 
-/// `tune --dry-run`.
+/// Formats `tune --dry-run`.
 pub fn plan(plan: &TunePlan) -> String {
     let mut out = String::from("what tune would try; nothing is changed or measured\n\n");
     for (rule, what) in &plan.candidates {
@@ -101,7 +101,7 @@ pub fn plan(plan: &TunePlan) -> String {
     clean::lines(&out)
 }
 
-/// What stays, and how to undo it.
+/// Formats the changes that remain, and how to undo them.
 pub fn stays(tuned: &Tuned) -> String {
     match tuned.kept.as_slice() {
         [] => "\nThe machine is as before.\n".to_owned(),
@@ -109,7 +109,7 @@ pub fn stays(tuned: &Tuned) -> String {
     }
 }
 
-/// Whole seconds are enough to plan a day by.
+/// Rounds to whole seconds.
 fn rounded(time: Nanos) -> String {
     let seconds = (time.0 + 500_000_000) / 1_000_000_000;
     match (seconds / 60, seconds % 60) {
@@ -119,8 +119,8 @@ fn rounded(time: Nanos) -> String {
     }
 }
 
-/// A candidate's pairs begin, `number` of its round `of`: `elapsed` of at most `max` is over; `left` is what these take, where that is known.
-/// Without an end of line: [`so_far`] or [`ended`] follows.
+/// Formats the start of a candidate's pairs, `number` of its round `of`: `elapsed` of at most `max` is over; `left` is
+/// the duration of these pairs, if known. The text has no end of line: [`so_far`] or [`ended`] follows.
 pub fn begins(
     rule: &str,
     confirming: bool,
@@ -133,13 +133,13 @@ pub fn begins(
     format!("[{} of at most {}] {verb} {rule} ({number} of {of}{left}) … ", rounded(elapsed), rounded(max))
 }
 
-/// What a pair of a screening came to: with the change minus without, ns.
+/// Formats the result of a pair of a screening: with the change minus without, ns.
 pub fn so_far(shift_ns: f64) -> String {
     let size = Nanos(shift_ns.abs().round() as u64);
     if shift_ns < 0.0 { format!("{size} less") } else { format!("{size} more") }
 }
 
-/// What the pairs of a confirmation came to.
+/// Formats the result of the pairs of a confirmation.
 pub fn ended(trial: &Trial) -> String {
     let so_far = so_far(trial.shift_ns);
     match trial.kind {

@@ -3,8 +3,8 @@ use super::{About, Case, CaseOutcome, Cases, Figure, FigureUnit, Group, Names, s
 use punctual_model::{Bench, BenchCheck, Recording, Series};
 
 impl Cases {
-    /// Creates a case for the completeness of the record, one for each check and each figure that this machine cannot
-    /// measure, and mean, minimum and maximum of each series.
+    /// Creates a case for the completeness of the record, and one for each check and for each figure that this machine
+    /// cannot measure. Figures are mean, minimum and maximum of each series.
     pub fn of_bench(recording: &Recording, bench: &Bench) -> Cases {
         let mut names = Names::default();
         let name = names.name("bench".into());
@@ -26,7 +26,7 @@ impl Cases {
         }
         for (n, why) in bench.plan.not_measured.iter().enumerate() {
             let path = names.path(vec![name.clone(), format!("not-measured-{}", n + 1)]);
-            let title = "what this machine cannot measure".into();
+            let title = "figure that this machine cannot measure".into();
             cases.push(Case { path, title, outcome: CaseOutcome::Skip, sentence: why.clone() });
         }
         let figures = of_series(&mut names, &name, &bench.series);
@@ -61,7 +61,7 @@ fn complete(names: &mut Names, group: &str, recording: &Recording, bench: &Bench
     in_doubt(names.path(vec![group.to_owned(), "complete".into()]), "all repetitions", &doubts)
 }
 
-/// Replaces the outcome by that of a repetition's check if that is worse.
+/// Sets the outcome to that of a repetition's check if that is worse.
 fn worst(case: &mut Case, path: &[String], check: &BenchCheck) {
     let (outcome, sentence) = match check.expected {
         Some(expected) if check.is_wrong() => (CaseOutcome::Fail, format!("got {}, expected {expected}", check.got)),

@@ -2,8 +2,8 @@ use super::{About, Case, CaseOutcome, Cases, Group, Names, slug};
 use punctual_model::{Check, CheckFinding, State};
 
 impl Cases {
-    /// A case for each finding and each source of events. What is no failure, or is in the baseline, is skipped; a source
-    /// that is missing is inconclusive. Without findings that fail, a case says so.
+    /// Creates a case for each finding and for each source of events. Findings that do not fail, or are in the
+    /// baseline, are skipped, and a missing source is inconclusive. If no finding fails, one case states that.
     pub fn of_check(about: About, check: &Check) -> Cases {
         let mut names = Names::default();
         let seconds = Some(check.duration_ns.0 as f64 / 1e9);
@@ -30,8 +30,7 @@ impl Cases {
             cases,
             figures: Vec::new(),
         };
-        let groups =
-            vec![group(findings, &check.program, cases), group(sources.clone(), "What was observed", observed)];
+        let groups = vec![group(findings, &check.program, cases), group(sources.clone(), "Event sources", observed)];
         Cases { about, groups, not_known: Vec::new() }
     }
 }
@@ -41,7 +40,7 @@ fn case(names: &mut Names, group: &str, one: &CheckFinding) -> Case {
         State::Fail if !one.is_known => CaseOutcome::Fail,
         _ => CaseOutcome::Skip,
     };
-    let rate = one.per_cycle.map(|rate| format!(", {rate:.2} a cycle")).unwrap_or_default();
+    let rate = one.per_cycle.map(|rate| format!(", {rate:.2} per cycle")).unwrap_or_default();
     let worst = one.worst_ns.map(|worst| format!(", worst {worst}")).unwrap_or_default();
     let fix = one.finding.fix.as_ref().map(|fix| format!(". Instead: {fix}")).unwrap_or_default();
     let sentence = format!("{}: {} times{rate}{worst}{fix}", one.finding.summary, one.count);

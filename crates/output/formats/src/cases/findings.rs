@@ -2,8 +2,8 @@ use super::{About, Case, CaseOutcome, Cases, Group, Names, slug};
 use punctual_model::{Finding, Severity, State};
 
 impl Cases {
-    /// Creates one case per rule. Unreadable data is inconclusive; what does not apply, is doubtful or informative is
-    /// skipped, with its sentence.
+    /// Creates one case per rule. Unreadable data is inconclusive. Rules that do not apply, and doubtful or informative
+    /// results, are skipped, with their sentence.
     pub fn of_findings(about: About, findings: &[Finding]) -> Cases {
         let mut names = Names::default();
         let mut groups: Vec<Group> = Vec::new();
@@ -31,7 +31,7 @@ impl Cases {
 fn case(path: Vec<String>, finding: &Finding) -> Case {
     let outcome = match (finding.state, finding.severity) {
         (State::Pass, _) => CaseOutcome::Pass,
-        // Informative findings decide nothing, as in the exit code of `audit`.
+        // Informative findings have no effect, as in the exit code of `audit`.
         (_, Severity::Off | Severity::Info) => CaseOutcome::Skip,
         (State::Fail, _) => CaseOutcome::Fail,
         (State::Warn | State::Info | State::Skip, _) => CaseOutcome::Skip,

@@ -1,5 +1,5 @@
-//! Cases of a latency run or an import: one per claim, load and CPU, and one per load that says whether its figures are
-//! in doubt.
+//! Cases of a latency run or an imported run: one per claim, load and CPU, and one per load that shows whether its
+//! figures are doubtful.
 
 use super::bench::of_series;
 use super::{About, Case, CaseOutcome, Cases, Figure, FigureUnit, Group, Names, slug};
@@ -7,7 +7,7 @@ use punctual_model::{Judged, Known, Outcome, Phase, Recording, Verdict};
 use punctual_report::{Cell, Figures, QUANTILES, recorded_ns, words};
 
 impl Cases {
-    /// The figures are those of the corrected distribution, as in every report.
+    /// Creates the cases. Figures are those of the corrected distribution, as in every report.
     pub fn of_run(recording: &Recording, verdict: &Verdict) -> Cases {
         let figures = Figures::new(recording, verdict);
         let mut names = Names::default();
@@ -22,7 +22,7 @@ impl Cases {
     }
 }
 
-/// Cases of the run as a whole: its verdict, if there were claims, and whether the record is complete.
+/// Cases of the whole run: its verdict, if there were claims, and the completeness of the record.
 fn whole(names: &mut Names, recording: &Recording, verdict: &Verdict) -> Group {
     let name = names.name("run".into());
     let mut cases = Vec::new();
@@ -50,7 +50,7 @@ fn whole(names: &mut Names, recording: &Recording, verdict: &Verdict) -> Group {
 
 pub(super) fn in_doubt<S: AsRef<str>>(path: Vec<String>, title: &str, doubts: &[S]) -> Case {
     let (outcome, sentence) = match doubts {
-        [] => (CaseOutcome::Pass, "nothing in doubt".to_owned()),
+        [] => (CaseOutcome::Pass, "no doubts".to_owned()),
         some => (CaseOutcome::Inconclusive, some.iter().map(AsRef::as_ref).collect::<Vec<_>>().join("; ")),
     };
     Case { path, title: title.into(), outcome, sentence }
@@ -93,7 +93,7 @@ impl<'a> Builder<'a> {
         for judged in &verdict.claims {
             let mut here = judged.cells.iter().filter(|c| c.phase == cell.phase.id && c.cpu == cell.cpu());
             let Some(own) = here.next() else { continue };
-            // Doubts prevent a pass, whatever the samples say.
+            // Doubts prevent a pass, whatever the samples are.
             let least = if is_doubtful { Outcome::Inconclusive } else { Outcome::Pass };
             let outcome = own.outcome.max(least);
             let one = Judged { claim: judged.claim.clone(), outcome, cells: vec![own.clone()] };
@@ -119,7 +119,7 @@ impl<'a> Builder<'a> {
         add("min", known.and_then(Known::min).map(|ns| ns as f64), none, FigureUnit::Nanoseconds);
         add("mean", cell.mean(), none, FigureUnit::Nanoseconds);
         for ((_, name), quantile) in QUANTILES.iter().zip(&cell.quantiles) {
-            // If not all samples are counted, no rank is known.
+            // If not all samples are counted, the ranks of samples are unknown.
             let ns = quantile.ns.filter(|_| known.is_some_and(|k| k.count().is_some()));
             let bounds = (quantile.lower, quantile.upper);
             add(&slug(name), ns.map(|ns| ns as f64), bounds, FigureUnit::Nanoseconds);

@@ -3,8 +3,8 @@ use super::{About, Case, CaseOutcome, Cases, Figure, FigureUnit, Group, Names, s
 use punctual_model::{Outcome, Recording, Suite, SuiteEnd, SuiteRan, SuiteResult};
 
 impl Cases {
-    /// Creates cases for the verdict and the completeness of the record, and one for each test. A test that this
-    /// environment does not support is skipped and, because it was requested, makes the verdict inconclusive.
+    /// Creates cases for the verdict and the completeness of the record, and one for each test. A test that the
+    /// environment does not support is skipped, but makes the verdict inconclusive, because it was requested.
     pub fn of_suite(recording: &Recording, suite: &Suite) -> Cases {
         let mut names = Names::default();
         let name = names.name(slug(&format!("events {}", suite.backend)));
@@ -36,7 +36,7 @@ fn verdict(names: &mut Names, group: &str, suite: &Suite) -> Case {
     let sentence = match outcome {
         Outcome::Pass | Outcome::Held => "every promise was kept in every test",
         Outcome::Fail => "a promise was broken",
-        Outcome::Inconclusive => "no promise was broken, but not everything could be shown",
+        Outcome::Inconclusive => "no promise was broken, but some could not be verified",
     };
     let path = names.path(vec![group.to_owned(), "verdict".into()]);
     Case { path, title: "all tests".into(), outcome: outcome.into(), sentence: sentence.into() }
@@ -48,7 +48,7 @@ fn complete(names: &mut Names, group: &str, recording: &Recording, suite: &Suite
         doubts.push("no test was run".into());
     }
     for load in suite.under.iter().filter(|load| !load.ran) {
-        let why = load.why_not.as_deref().unwrap_or("no reason is given");
+        let why = load.why_not.as_deref().unwrap_or("reason unknown");
         doubts.push(format!("load {} did not run: {why}", load.load));
     }
     in_doubt(names.path(vec![group.to_owned(), "complete".into()]), "tests and loads", &doubts)

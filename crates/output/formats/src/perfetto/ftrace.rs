@@ -1,9 +1,9 @@
-//! Events as `FtraceEvent`s (protos/perfetto/trace/ftrace/ftrace_event.proto and the files next to it).
+//! Converts events to `FtraceEvent`s (protos/perfetto/trace/ftrace/ftrace_event.proto and the files next to it).
 
 use crate::proto::Message;
 use punctual_trace::{Event, Kind, Task, TaskState, Vector};
 
-/// Field numbers common to every `FtraceEvent`. The fast path of trace_processor requires these fields first, in this
+/// Field numbers common to all `FtraceEvent`s. The fast path of trace_processor requires these fields first, in this
 /// order.
 const TIMESTAMP: u32 = 1;
 const PID: u32 = 2;
@@ -20,7 +20,7 @@ pub fn event(event: &Event, t: u64, by: Option<i32>) -> Option<Message> {
     Some(message)
 }
 
-/// Field number in `FtraceEvent`, and the message of the event itself.
+/// Field number in `FtraceEvent`, and the message of the event.
 fn body(kind: &Kind) -> Option<(u32, Message)> {
     let known = match kind {
         Kind::SchedSwitch { prev, prev_state, next } => (4, switch(prev, *prev_state, next)),
@@ -78,7 +78,7 @@ fn thread(task: &Task, [comm, pid, prio]: [u32; 3]) -> Message {
 }
 
 /// Task state bits of Linux 4.4, which trace_processor assumes if a trace names no kernel (task_state.cc). These files
-/// never do, so the bits are valid for every kernel.
+/// never name one, so the bits are valid for every kernel.
 fn state(state: TaskState) -> i64 {
     match state.letter {
         b'R' if state.preempted => 0x800,
@@ -95,7 +95,7 @@ fn state(state: TaskState) -> i64 {
         b'P' => 0x200,
         b'N' => 0x400,
         b'I' => 0x402,
-        // Perfetto's own converter writes this for an unknown state.
+        // The value that Perfetto's own converter writes for an unknown state.
         _ => 0xffff,
     }
 }

@@ -25,11 +25,11 @@ const ANNOTATION_TEXT: u32 = 6;
 const ANNOTATION_NAME: u32 = 10;
 
 /// All track packets form one sequence. Its first packet must clear the incremental state
-/// (SEQ_INCREMENTAL_STATE_CLEARED); otherwise trace_processor drops them all.
+/// (SEQ_INCREMENTAL_STATE_CLEARED), otherwise trace_processor drops all of them.
 const SEQUENCE: u64 = 1;
 const STATE_CLEARED: u64 = 1;
 
-/// Track IDs: the parent of all verdicts, then base values for threads and CPUs.
+/// ID of the track that is the parent of all verdicts.
 const VERDICTS: u64 = 1;
 const OF_THREAD: u64 = 1 << 40;
 const OF_CPU: u64 = 1 << 41;
@@ -42,11 +42,11 @@ pub struct Tracks {
     ends: BTreeMap<u64, u64>,
 }
 
-/// Maximum number of nested vectors; deeper nesting means that the trace is faulty.
+/// Maximum nesting depth of vectors. Deeper nesting means that the trace is faulty.
 const NESTED: u32 = 16;
 
 impl Tracks {
-    /// Packets for an event that starts, ends or is a slice; `None` for any other event.
+    /// Packets for an event that starts a slice, ends a slice, or is one; `None` for any other event.
     pub fn event(&mut self, event: &Event, t: u64) -> Option<Vec<Message>> {
         let cpu = event.cpu;
         match &event.kind {
@@ -81,16 +81,16 @@ impl Tracks {
         open.into_iter().flat_map(|(cpu, n)| (0..n).map(move |_| end(t, cpu_track(cpu)))).collect()
     }
 
-    /// A slice from T0 to T3, or to T4 if known, with nested slices from one moment to the next. `time` converts to the
-    /// written times.
+    /// A slice from T0 to T3, or to T4 if known, with nested slices for its parts. `time` converts to the written
+    /// times.
     pub fn verdict(&mut self, victim: &Victim, time: impl Fn(u64) -> u64) -> Vec<Message> {
         let (Some(tid), Some(moments)) = (victim.tid, victim.moments) else { return Vec::new() };
         let mut packets = self.describe(VERDICTS, "Late wakeups (punctual)", None);
         let track = OF_THREAD + u64::from(tid.unsigned_abs());
         let thread = format!("{} ({tid})", victim.comm.as_deref().unwrap_or("thread"));
         packets.extend(self.describe(track, &thread, Some(VERDICTS)));
-        // Slices of a track must not overlap: if the thread was due again while it was late, the slice starts where the
-        // previous one ends.
+        // Slices of a track must not overlap. If the thread was due again while it was late, the slice starts at the
+        // end of the previous one.
         let free = self.ends.get(&track).copied().unwrap_or(0);
         let (t0, t2, t3) =
             (time(moments.t0_ns).max(free), time(moments.t2_ns).max(free), time(moments.t3_ns).max(free));
@@ -99,8 +99,8 @@ impl Tracks {
         packets.push(begin(t0, track, "verdict", &victim.verdict, &annotations(victim)));
         let stays = [
             (t0, t2, "due, not woken"),
-            (t2, t3, "runnable, waits for the CPU"),
-            (t3, t4, "on the CPU, not yet back in user space"),
+            (t2, t3, "runnable, waiting for the CPU"),
+            (t3, t4, "on the CPU, returning to user space"),
         ];
         for (from, to, name) in stays.into_iter().filter(|(from, to, _)| from < to) {
             packets.push(begin(from, track, "verdict", name, &[]));

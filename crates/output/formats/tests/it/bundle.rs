@@ -1,4 +1,4 @@
-//! A bundle gives the same explanation of its wakeup as the whole trace.
+//! A bundle yields the same explanation of its wakeup as the whole trace.
 
 use punctual_explain::{ExplainOptions, Facts, Measured, Victim, explain};
 use punctual_formats::{BundleHead, bundle, bundle_head};

@@ -1,5 +1,5 @@
-//! Untrusted names of hosts, loads, labels and tasks cannot inject anything into a harness, a browser, a database or a
-//! spreadsheet, and every document stays valid. The table contains all formats, including our own.
+//! Untrusted names of hosts, loads, labels and tasks cannot inject content into a harness, a browser, a database or a
+//! spreadsheet, and every document stays valid. The table contains all formats, including those of this program.
 
 use crate::read;
 
@@ -28,7 +28,7 @@ fn plain() -> TextStyle {
     TextStyle { color: false, width: 80 }
 }
 
-/// Every format of `punctual report` except perfetto, which is binary and tested separately.
+/// All formats of `punctual report` except perfetto, which is binary and tested separately.
 const FORMATS: &[Row] = &[
     ("html", |r, v| html(r, v, "run <b> \u{202e}"), read::html),
     ("text", |r, v| text(r, v, plain()), read::plain),
@@ -128,7 +128,7 @@ fn of_findings(findings: &[Finding]) {
 
 fn assert_harmless(name: &str) {
     let (mut recording, verdict) = runs::hostile(name);
-    // An external file may contain what our runs never have: a second phase and CPU of the same name.
+    // An external file may have a second phase and CPU of the same name, which this program never writes.
     recording.run.complete = true;
     let second = recording.run.phases[0].clone();
     recording.run.phases.push(second);

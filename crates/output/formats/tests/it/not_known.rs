@@ -1,4 +1,4 @@
-//! Values that another tool's file does not state appear in no export; values that it does state appear in every format
+//! Values that another tool's file does not state appear in no export. Values that it states appear in every format
 //! that can represent them.
 
 use punctual_formats::{
@@ -16,14 +16,14 @@ fn imported(name: &str, text: &str) -> Recording {
     punctual_import::recording(vec![read])
 }
 
-/// A summary `C: 100000 Min: 5 Avg: 40 Max: 900`, and nothing else.
+/// A summary `C: 100000 Min: 5 Avg: 40 Max: 900` without a histogram.
 fn summary() -> (Recording, Verdict) {
     let recording = imported("live-a.txt", include_str!("../fixtures/live-a.txt"));
     let (_, verdict) = runs::empty();
     (recording, Verdict { claims: Vec::new(), problems: Vec::new(), ..verdict })
 }
 
-/// One CPU of the good run with these latencies and this blur.
+/// One CPU of the valid run, with these latencies and this blur.
 fn known(values: &[(u64, u64)], blur: Blur) -> (Recording, Verdict) {
     let (mut recording, verdict) = runs::good();
     recording.run.phases.truncate(1);
@@ -41,7 +41,7 @@ fn known(values: &[(u64, u64)], blur: Blur) -> (Recording, Verdict) {
     (recording, verdict)
 }
 
-/// 1,000 samples at 20 µs, and two above 100 µs, the largest at 1,800 µs.
+/// 1,000 samples at 20 µs, and two above 100 µs, the larger at 1,800 µs.
 fn overflow() -> (Recording, Verdict) {
     let unplaced = Some(Unplaced { count: 1, from_ns: 100_000, to_ns: Some(1_800_000) });
     known(&[(20, 1_000), (100, 1), (1_800, 1)], Blur { unplaced, ..Blur::default() })
@@ -51,7 +51,7 @@ fn hidden() -> (Recording, Verdict) {
     known(&[(20, 1_000), (50, 3)], Blur { hidden_from_ns: Some(100_000), ..Blur::default() })
 }
 
-/// Every document that contains only figures, by name.
+/// All documents that contain only figures, by name.
 fn documents((recording, verdict): &(Recording, Verdict)) -> Vec<(&'static str, String)> {
     let cases = Cases::of_run(recording, verdict);
     let ids = KcidbIds { origin: "punctual".into(), build: Some("punctual:x".into()) };
@@ -143,7 +143,7 @@ fn a_counted_overflow_keeps_its_bins_and_its_number() {
     let rows: Vec<&str> = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty()).collect();
     assert_eq!(rows, ["000020 001000", "000099 000000"], "{text}");
     assert!(text.contains("# Total: 000001000") && text.contains("# Histogram Overflows: 00002"), "{text}");
-    assert!(text.contains("# not known: of 2 samples the file says only that each is at least 100 µs"), "{text}");
+    assert!(text.contains("# not known: for 2 samples the file contains only that each is at least 100 µs"), "{text}");
     let prom = prometheus(&run.0, &run.1);
     let buckets: Vec<&str> = prom.lines().filter(|line| line.contains("_bucket{")).collect();
     assert!(buckets.iter().any(|line| line.contains("le=\"5e-05\"") && line.ends_with(" 1000")), "{prom}");

@@ -18,7 +18,7 @@ fn exported(name: &str) -> (Explanation, Vec<u8>, Written) {
     (explanation, out, written)
 }
 
-/// Events in bundles by CPU: time, event field, body.
+/// Events in bundles by CPU, as time, event field and body.
 fn ftrace(trace: &[u8]) -> Vec<(u64, u64, u32, Vec<Field>)> {
     let mut events = Vec::new();
     for packet in each(trace, 1) {
@@ -36,7 +36,7 @@ fn ftrace(trace: &[u8]) -> Vec<(u64, u64, u32, Vec<Field>)> {
     events
 }
 
-/// Slices: time, type, track, name.
+/// Slices, as time, type, track and name.
 fn slices(trace: &[u8]) -> Vec<(u64, u64, u64, Option<String>)> {
     let packets = each(trace, 1).into_iter().map(|packet| decode(&packet));
     packets
@@ -64,7 +64,7 @@ fn every_message_has_the_fields_and_types_that_perfetto_gives_it() {
 fn a_message_that_is_not_perfettos_is_refused() {
     let (_, mut out, _) = exported("g612.trace.txt");
     assert!(std::panic::catch_unwind(|| protobuf::schema::check(&out)).is_ok());
-    // A packet of sequence 1 with field 61, which is never written.
+    // A packet of sequence 1 with field 61, which this program never writes.
     out.extend([0x0a, 5, 0x50, 1, 0xe8, 3, 1]);
     assert!(std::panic::catch_unwind(|| protobuf::schema::check(&out)).is_err());
 }
@@ -114,7 +114,7 @@ fn each_verdict_is_a_slice_from_t0_to_t3() {
     }
 }
 
-/// Two verdicts on one thread, the second due before the end of the first: they must not overlap.
+/// Two verdicts on one thread, the second of which was due before the end of the first. They must not overlap.
 #[test]
 fn verdicts_of_one_thread_do_not_overlap() {
     let (mut explanation, _, _) = exported("g612.dat");

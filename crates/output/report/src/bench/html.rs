@@ -7,7 +7,8 @@ use crate::svg::frame::{AREA, Frame, SIZE};
 use crate::svg::{Chart, Key, Table, colour};
 use punctual_model::{Bench, BenchDistribution, Series};
 
-/// A benchmark as a self-contained HTML file with its script: findings, a chart of all repetitions, figures, limits.
+/// Formats a benchmark as a self-contained HTML file with its script: findings, a chart of all repetitions, figures,
+/// limits.
 pub fn bench_html(bench: &Bench) -> String {
     let title = words::title(bench).replace('`', "");
     let parts = [
@@ -15,7 +16,7 @@ pub fn bench_html(bench: &Bench) -> String {
         ("repetitions", "Every repetition", charts(bench)),
         ("times", "Times of single steps", figures(&words::TIMES, words::times(bench)) + &bins(bench)),
         ("conditions", "State of the machine", list("", &words::conditions(bench))),
-        ("notes", "How to read it", list("", &words::notes(bench))),
+        ("notes", "Notes on the figures", list("", &words::notes(bench))),
         ("limits", "Not measured", list("", &bench.plan.not_measured)),
     ];
     let warnings = list("warnings", &words::warnings(bench));
@@ -51,7 +52,8 @@ fn chart(n: usize, series: &Series) -> Option<Chart> {
         y: Scale::linear((low - room) / scale, (high + room) / scale, (AREA.bottom, AREA.top)),
     };
     let title = format!("{} of {}, by repetition", series.name, series.of);
-    let description = format!("One dot a repetition, in their order to the right; upwards the value in {unit}.");
+    let description =
+        format!("One dot per repetition, in chronological order; the vertical axis is the value in {unit}.");
     let mut canvas = Canvas::new(&format!("b{n}"), SIZE, &title, &description);
     frame.grid(&mut canvas, "", plain, plain);
     for (index, value) in series.points.iter().enumerate() {

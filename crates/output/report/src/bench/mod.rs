@@ -8,8 +8,8 @@ pub use text::{bench_line, bench_text};
 use punctual_model::{Bench, BenchRepetition};
 use std::fmt::Write;
 
-/// One line per figure: `repetition,ended_real_ns,resumed,cpu_celsius,gpu_celsius,of,figure,unit,value`. Unknown values
-/// are empty.
+/// Formats one line per figure: `repetition,ended_real_ns,resumed,cpu_celsius,gpu_celsius,of,figure,unit,value`.
+/// Unknown values are empty.
 pub fn bench_csv(bench: &Bench) -> String {
     let mut out = String::from("repetition,ended_real_ns,resumed,cpu_celsius,gpu_celsius,of,figure,unit,value\n");
     for one in &bench.repetitions {

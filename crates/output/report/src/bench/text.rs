@@ -5,7 +5,7 @@ use punctual_model::{Bench, BenchRepetition};
 use punctual_units::Nanos;
 use std::fmt::Write;
 
-/// Results and conditions of a benchmark for a terminal, and what could not be measured.
+/// Formats the results and conditions of a benchmark, and what could not be measured, for a terminal.
 pub fn bench_text(bench: &Bench) -> String {
     let mut out = format!("benchmark: {}\n", words::title(bench));
     list(&mut out, "", &words::warnings(bench));
@@ -13,7 +13,7 @@ pub fn bench_text(bench: &Bench) -> String {
     table(&mut out, &words::TIMES, &words::times(bench));
     for check in bench.repetitions.iter().rev().flat_map(|r| &r.checks).take(1) {
         let right = match check.expected {
-            Some(expected) if expected == check.got => "as known",
+            Some(expected) if expected == check.got => "correct",
             Some(_) => "WRONG",
             None => "not checked",
         };
@@ -39,7 +39,7 @@ fn list(out: &mut String, what: &str, all: &[String]) {
     }
 }
 
-/// Columns fit their contents; all but the first two are figures.
+/// Formats a table whose columns fit their contents; all but the first two contain figures.
 fn table(out: &mut String, head: &[&str; 7], rows: &[[String; 7]]) {
     if rows.is_empty() {
         return;

@@ -14,9 +14,9 @@ pub fn title(bench: &Bench) -> String {
             let beside = match n.beside {
                 Beside::Nothing => String::new(),
                 Beside::Nqueens { n, threads } => {
-                    format!(", beside {n} queens in {}", plural(threads.into(), "thread", "threads"))
+                    format!(", while counting {n} queens in {}", plural(threads.into(), "thread", "threads"))
                 }
-                Beside::Measure => ", beside a measurement of wakeup latency".into(),
+                Beside::Measure => ", while measuring wakeup latency".into(),
             };
             format!("images of {} posted {to} for {}{beside}", bytes(n.bytes), n.duration_ns)
         }
@@ -44,18 +44,18 @@ fn nqueens(settings: &NqueensSettings) -> String {
     let threads = plural(settings.threads.into(), "thread", "threads");
     let batch = match settings.batch {
         1 => String::new(),
-        n => format!(", {} counts a repetition", count(n)),
+        n => format!(", {} counts per repetition", count(n)),
     };
     format!("{} queens by {mode}, {threads}{batch}", settings.n)
 }
 
-/// What a reader must know first: errors, missing data, throttling.
+/// Returns what a reader must know first: errors, missing data, throttling.
 pub fn warnings(bench: &Bench) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for (number, check) in bench.wrong().take(8) {
         let expected = check.expected.unwrap_or(0);
         all.push(format!(
-            "WRONG in repetition {number}: {} are {}, and were counted as {}",
+            "WRONG in repetition {number}: {} are {}, but {} were counted",
             line(&check.what),
             count(expected),
             count(check.got)
@@ -63,13 +63,17 @@ pub fn warnings(bench: &Bench) -> Vec<String> {
     }
     if bench.interrupted {
         let (done, of) = (bench.repetitions.len() as u64, bench.plan.repetitions);
-        all.push(format!("{} of {} repetitions are there: --resume goes on with the rest", count(done), count(of)));
+        all.push(format!(
+            "{} of {} repetitions are complete: --resume continues with the rest",
+            count(done),
+            count(of)
+        ));
     }
     let resumed = bench.repetitions.iter().filter(|r| r.resumed > 0).count() as u64;
     if resumed > 0 {
         let were = if resumed == 1 { "was" } else { "were" };
         let those = plural(resumed, "repetition", "repetitions");
-        all.push(format!("{those} {were} broken off and gone on with: the times are not among the figures"));
+        all.push(format!("{those} {were} interrupted and resumed: their times are not included"));
     }
     all.extend(throttled(bench));
     all
@@ -91,7 +95,7 @@ pub fn conditions(bench: &Bench) -> Vec<String> {
     let of = |name: &str| bench.series.iter().find(|s| s.name == name);
     let heat = |s: Option<&Series>, what: &str| match s {
         Some(s) => format!("{what}: {:.1} to {:.1} °C", s.min, s.max),
-        None => format!("{what}: cannot be read here"),
+        None => format!("{what}: not readable on this machine"),
     };
     let mut all = vec![heat(of("CPU temperature after it"), "CPU temperature after each repetition")];
     if let Some(gpu) = of("GPU temperature after it") {
@@ -102,19 +106,19 @@ pub fn conditions(bench: &Bench) -> Vec<String> {
         (Some(low), Some(high)) => {
             format!("CPU frequency, mean of a repetition: {:.0} to {:.0} MHz", low as f64 / 1e3, high as f64 / 1e3)
         }
-        _ => "CPU frequency: not readable here".into(),
+        _ => "CPU frequency: not readable on this machine".into(),
     });
     if bench.repetitions.iter().all(|r| r.conditions.throttling.is_empty()) {
-        all.push("throttling: not readable here".into());
+        all.push("throttling: not readable on this machine".into());
     }
     let steal: Option<u64> = bench.repetitions.iter().map(|r| r.conditions.steal_ns).sum();
-    all.extend(steal.map(|ns| format!("stolen by the hypervisor, all CPUs together: {}", Nanos(ns))));
+    all.extend(steal.map(|ns| format!("steal time, all CPUs: {}", Nanos(ns))));
     let elapsed: u64 = bench.repetitions.iter().map(|r| r.elapsed_ns).sum();
     let cpu: Option<u64> = bench.repetitions.iter().map(|r| r.cpu_ns).sum();
     all.push(match cpu {
         Some(cpu) if elapsed > 0 => {
             let share = percent(cpu as f64 / elapsed as f64);
-            format!("measured for {}, with {share} of one CPU in this program", Nanos(elapsed))
+            format!("measured for {}; this program used {share} of one CPU", Nanos(elapsed))
         }
         _ => format!("measured for {}", Nanos(elapsed)),
     });

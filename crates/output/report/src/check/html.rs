@@ -1,4 +1,4 @@
-//! As a page.
+//! Formats the result of a check as a page.
 
 use super::{amount, answer, missing, place, remarks, thread};
 use crate::html::document;
@@ -7,7 +7,8 @@ use crate::html::write::{details, esc, list, prose};
 use crate::words;
 use punctual_model::{Check, CheckFinding, State};
 
-/// The result as a self-contained HTML file: the answer, each finding with its stack, the threads, what was observed.
+/// Formats the result as a self-contained HTML file: the verdict, each finding with its stack, the threads, what was
+/// observed.
 pub fn check_html(check: &Check) -> String {
     let unseen: Vec<String> = missing(check).map(|what| format!("Not observed: {what}")).collect();
     let front = format!(
@@ -27,7 +28,7 @@ pub fn check_html(check: &Check) -> String {
     observed.push(format!("Sources: {}.", seen.join(", ")));
     let sections = [
         ("findings", "Findings", open.iter().map(|one| row(one)).collect::<String>()),
-        ("other", "Known, or for information", quiet.iter().map(|one| row(one)).collect()),
+        ("other", "Known or informative", quiet.iter().map(|one| row(one)).collect()),
         ("threads", "Threads", list("", &threads)),
         ("observed", "Observed", list("", &observed)),
     ];

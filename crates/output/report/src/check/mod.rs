@@ -1,4 +1,4 @@
-//! Results of `check`: what in a program's real-time threads is not real-time.
+//! Formats the results of `check`: which parts of a program's real-time threads are not real-time.
 
 mod html;
 #[cfg(test)]
@@ -13,13 +13,13 @@ use crate::words;
 use punctual_model::{Check, CheckFinding, CheckFrame, CheckThread, State};
 use punctual_units::Nanos;
 
-/// `1,000 times, 1.0 a cycle, worst 213 µs`.
+/// Formats the frequency of a finding, for example `1,000 times, 1.0 per cycle, worst 213 µs`.
 fn amount(one: &CheckFinding) -> String {
     let times = match one.count {
         1 => "once".to_owned(),
         n => format!("{} times", count(n)),
     };
-    let rate = one.per_cycle.map(|rate| format!(", {} a cycle", rate_text(rate))).unwrap_or_default();
+    let rate = one.per_cycle.map(|rate| format!(", {} per cycle", rate_text(rate))).unwrap_or_default();
     let worst = one.worst_ns.map(|worst| format!(", worst {worst}")).unwrap_or_default();
     let threads = if one.tids.len() > 1 { format!(", in {} threads", one.tids.len()) } else { String::new() };
     let known = if one.is_known { ", in the baseline" } else { "" };
@@ -31,13 +31,13 @@ fn rate_text(rate: f64) -> String {
     match rate {
         rate if rate >= 0.995 => format!("{rate:.1}"),
         rate if rate >= 0.01 => format!("{rate:.2}"),
-        // The first digit that is not 0.
+        // Rates below 1 are shown to their first nonzero digit.
         rate if rate > 0.0 => format!("{rate:.*}", (-rate.log10()).ceil().min(12.0) as usize),
         _ => "0".to_owned(),
     }
 }
 
-/// `step() at loop.c:42`.
+/// Formats a frame, for example `step() at loop.c:42`.
 fn place(frame: &CheckFrame) -> String {
     let name = |path: &String| path.rsplit('/').next().unwrap_or(path).to_owned();
     let file = frame.file.as_ref().map(|file| match frame.line {
@@ -52,18 +52,21 @@ fn place(frame: &CheckFrame) -> String {
         (Some(function), Some(at)) => format!("{function} ({at})"),
         (Some(function), None) => function.clone(),
         (None, Some(at)) => at,
-        (None, None) => "code of no file".to_owned(),
+        (None, None) => "unknown code".to_owned(),
     }
 }
 
-/// `control FIFO 80: absolute sleep every 1.00 ms …`.
+/// Formats a thread, for example `control FIFO 80: absolute sleep every 1.00 ms …`.
 fn thread(one: &CheckThread) -> String {
-    let policy = one.scheduling.map_or_else(|| "policy not known".to_owned(), |scheduling| scheduling.to_string());
+    let policy = one.scheduling.map_or_else(|| "unknown policy".to_owned(), |scheduling| scheduling.to_string());
     let head = format!("{} ({}) {policy}", one.name, one.tid);
     let Some(cycles) = &one.cycles else {
-        // The waits of ordinary threads are not recorded.
-        let why =
-            if one.is_real_time { "no cycles: it waits at no place repeatedly" } else { "not real-time, not examined" };
+        // The waits of threads that are not real-time are not recorded.
+        let why = if one.is_real_time {
+            "no cycles: it does not wait repeatedly at any place"
+        } else {
+            "not real-time, not examined"
+        };
         return format!("{head}: {why}");
     };
     let at = cycles.place.as_ref().map(|frame| format!(" in {}", place(frame))).unwrap_or_default();
@@ -75,7 +78,7 @@ fn thread(one: &CheckThread) -> String {
         }
         _ => ", not periodic".to_owned(),
     };
-    let other = cycles.ambiguous_with.as_ref().map(|frame| format!("; it may as well be released in {}", place(frame)));
+    let other = cycles.ambiguous_with.as_ref().map(|frame| format!("; it may also be released in {}", place(frame)));
     format!(
         "{head}: {} cycles, released by {}{at}{period}{}",
         count(cycles.count),
@@ -84,7 +87,7 @@ fn thread(one: &CheckThread) -> String {
     )
 }
 
-/// The answer in a sentence.
+/// Returns the verdict as a sentence.
 fn answer(check: &Check) -> String {
     let open = check.findings.iter().filter(|one| one.finding.state == State::Fail && !one.is_known).count();
     let known = check.findings.iter().filter(|one| one.is_known).count();
@@ -112,12 +115,12 @@ fn seconds(time: Nanos) -> String {
     format!("{:.1} s", time.0 as f64 / 1e9)
 }
 
-/// What could not be observed.
+/// Lists what could not be observed.
 fn missing(check: &Check) -> impl Iterator<Item = String> {
     check.sources.iter().filter_map(|source| Some(format!("{}: {}", source.name, source.missing.as_ref()?)))
 }
 
-/// What else there is to know.
+/// Lists further facts about the check.
 fn remarks(check: &Check) -> Vec<String> {
     let lost = if check.lost > 0 { format!(", {} lost", count(check.lost)) } else { String::new() };
     let share = check.own_cpu_ns.0 as f64 / check.duration_ns.0.max(1) as f64 * 100.0;

@@ -82,7 +82,7 @@ fn the_summary_fits_a_terminal_and_the_rest_is_in_full() {
     assert!(lines.len() <= SUMMARY_LINES && lines.iter().all(|line| line.chars().count() <= 80), "{brief}");
     assert!(brief.starts_with("FAIL ./app: 29 findings in 1 real-time thread, 9,999 cycles in 10.0 s"), "{brief}");
     for part in [
-        "step (loop.c:1): 1,234 times, 0.25 a cycle, worst 12.3 µs",
+        "step (loop.c:1): 1,234 times, 0.25 per cycle, worst 12.3 µs",
         "more findings",
         "NOT OBSERVED   wakeups",
         "--explain page-fault",

@@ -1,4 +1,4 @@
-//! For a terminal.
+//! Formats the result of a check for a terminal.
 
 use super::{amount, answer, missing, place, remarks, thread};
 use crate::number::plural;
@@ -7,21 +7,21 @@ use crate::text::page::{Page, TextStyle, Tint};
 use crate::words;
 use punctual_model::{Check, CheckFinding, Outcome, Severity, State};
 
-/// How much is shown.
+/// Selects how much is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CheckListing {
-    /// What fits on a terminal of 80×24.
+    /// As much as fits on a terminal of 80×24.
     Brief,
-    /// All findings with stacks, reasons and remedies, and all threads.
+    /// All findings with stacks, reasons and fixes, and all threads.
     Full,
     /// The cycles of all threads.
     Cycles,
 }
 
-/// Lines beside the findings: the answer, what is missing, what to type next.
+/// Number of lines besides the findings: the verdict, what is missing, the next command.
 const BESIDE: usize = 7;
 
-/// The result for a terminal. Ends in a newline.
+/// Formats the result for a terminal. The text ends in a newline.
 pub fn check_text(check: &Check, listing: CheckListing, style: TextStyle) -> String {
     let mut page = Page::new(style);
     let tint = match check.outcome {
@@ -47,7 +47,7 @@ fn brief(page: &mut Page, check: &Check) {
     let shown: Vec<&CheckFinding> = check.findings.iter().filter(|one| one.finding.state != State::Info).collect();
     let most = (SUMMARY_LINES - BESIDE) / 2;
     for one in shown.iter().take(most) {
-        // The place has a line of its own, where it is not cut.
+        // The place has its own line, on which it is not truncated.
         let summary = one.finding.summary.as_str();
         let what = one.place.as_ref().and_then(|_| Some(summary.rsplit_once(", in ")?.0)).unwrap_or(summary);
         page.beside(&tag(one), tint(one), what);
@@ -68,9 +68,9 @@ fn brief(page: &mut Page, check: &Check) {
     page.gap();
     if let Some(first) = shown.first() {
         page.row(Tint::Plain, &format!("Next   1. punctual check --explain {}", first.finding.id));
-        page.row(Tint::Plain, "       2. the same command with --full: stacks, reasons, what to write instead");
+        page.row(Tint::Plain, "       2. the same command with --full: stacks, reasons, alternatives");
     } else {
-        page.row(Tint::Plain, "Next   the same command with --show-cycles: what was understood of each thread");
+        page.row(Tint::Plain, "Next   the same command with --show-cycles: the cycles found in each thread");
     }
 }
 
@@ -84,7 +84,7 @@ fn full(page: &mut Page, check: &Check) {
             page.tagged(if n == 0 { "        stack: " } else { "               " }, Tint::Plain, frame);
         }
         if one.is_stack_cut {
-            page.tagged("               ", Tint::Plain, "… (the copy of the stack ends here)");
+            page.tagged("               ", Tint::Plain, "… (the copied stack is truncated here)");
         }
         page.tagged("          why: ", Tint::Plain, &one.finding.why);
         if let Some(fix) = &one.finding.fix {

@@ -1,4 +1,4 @@
-//! A dot plot with one dot per boot: all groups side by side for each load, on a logarithmic scale.
+//! Draws a dot plot with one dot per boot: all groups, for each load, on a logarithmic scale.
 
 use super::finding::figure_name;
 use super::value::of_row;
@@ -12,7 +12,7 @@ use punctual_model::{Comparison, ComparisonRow, SampleUnit};
 
 const TOP: f64 = 28.0;
 
-/// `None` without latencies of boots. The axis stands above and below, since there may be many rows.
+/// Draws the chart; `None` if no boot has a latency. The axis is drawn above and below, since there may be many rows.
 pub fn dots(comparison: &Comparison) -> Option<String> {
     let rows: Vec<&ComparisonRow> =
         comparison.rows.iter().filter(|r| r.unit == "ns" && r.sample == SampleUnit::Boot).collect();
@@ -30,7 +30,7 @@ fn drawing(comparison: &Comparison, form: Form, rows: &[&ComparisonRow], (low, h
     let title = "Latencies of every boot, by load";
     let order: Vec<String> = (0..comparison.groups.len()).map(letter).collect();
     let description = format!(
-        "One dot a boot on a logarithmic scale of latency; in each row the groups stand below each other: {}.",
+        "One dot per boot on a logarithmic scale of latency; each row shows the groups one below the other: {}.",
         order.join(", ")
     );
     let mut canvas = Canvas::new(&form.id("dots"), (right + 24.0, bottom + 48.0), title, &description);

@@ -1,4 +1,4 @@
-//! Context of a comparison: other differences, causes from traces, limits.
+//! Formats the context of a comparison: other differences, causes from traces, limits.
 
 use super::finding::name;
 use crate::clean;
@@ -7,12 +7,12 @@ use crate::words::and;
 use punctual_model::{CauseShare, Comparison, Conclusion, Unlike, UnlikeKind};
 use punctual_units::Nanos;
 
-/// One sentence per difference besides what is compared.
+/// Returns one sentence per difference besides the compared one.
 pub fn unlike(comparison: &Comparison) -> Vec<String> {
     let mut all: Vec<String> = comparison.unlike.iter().map(|u| one(comparison, u)).collect();
     if !comparison.left_out.is_empty() {
         let loads: Vec<String> = comparison.left_out.iter().map(|l| format!("`{}`", clean::clip(l, 48))).collect();
-        all.push(format!("Not every run has {}: not compared.", and(&loads)));
+        all.push(format!("Some runs lack {}: not compared.", and(&loads)));
     }
     all
 }
@@ -23,7 +23,7 @@ fn one(comparison: &Comparison, unlike: &Unlike) -> String {
         .iter()
         .enumerate()
         .map(|(n, value)| {
-            let value = value.as_ref().map_or_else(|| "not known".into(), |v| clean::clip(v, 120));
+            let value = value.as_ref().map_or_else(|| "unknown".into(), |v| clean::clip(v, 120));
             format!("{value} ({})", name(comparison, n))
         })
         .collect();
@@ -42,7 +42,7 @@ fn title(what: UnlikeKind) -> &'static str {
         UnlikeKind::Tool => "Different tools",
         UnlikeKind::Resolution => "Different resolutions",
         UnlikeKind::Length => "Runs of different lengths, in periods",
-        UnlikeKind::Tracing => "Tracing on in one and off in the other",
+        UnlikeKind::Tracing => "Tracing enabled in only one group",
         UnlikeKind::Governor => "Different frequency governors",
         UnlikeKind::Virtualisation => "Different virtualisation",
         UnlikeKind::Parameters => "Different kernel parameters",
@@ -55,34 +55,36 @@ fn title(what: UnlikeKind) -> &'static str {
 fn so(what: UnlikeKind) -> &'static str {
     match what {
         UnlikeKind::Machine | UnlikeKind::Virtualisation => {
-            "A difference can come from the machine rather than from the kernel."
+            "A difference may be caused by the machine, not by the kernel."
         }
-        UnlikeKind::Cpus => "With more CPUs the worst wakeup is later by chance alone.",
+        UnlikeKind::Cpus => "With more CPUs the worst wakeup tends to be later by chance.",
         UnlikeKind::Period | UnlikeKind::Alignment => {
-            "Timers that expire more often, or at the same time, have other latencies."
+            "Timers with another period or alignment have different latencies."
         }
         UnlikeKind::Scheduling => "Different threads can preempt the measuring thread.",
-        UnlikeKind::Way | UnlikeKind::Tool => "What counts as latency may not be the same.",
+        UnlikeKind::Way | UnlikeKind::Tool => "They may define latency differently.",
         UnlikeKind::DmaLatency => {
             "Only one of them includes the exit from idle states: measure both with the same limit."
         }
-        UnlikeKind::Resolution => "A difference smaller than a step means nothing.",
+        UnlikeKind::Resolution => "Differences smaller than the resolution are not meaningful.",
         UnlikeKind::Length => {
-            "The longer run has the later worst wakeup by chance alone: compare quantiles, or runs of one length."
+            "The worst wakeup of the longer run tends to be later by chance: compare quantiles, or runs of equal length."
         }
         UnlikeKind::Tracing => "Tracing adds some microseconds to each wakeup on slow machines.",
         UnlikeKind::Governor | UnlikeKind::Parameters => {
-            "A difference can come from this rather than from what is compared."
+            "A difference may be caused by this, not by the compared change."
         }
         UnlikeKind::Frequency => "A lower frequency makes everything slower: set a fixed frequency.",
-        UnlikeKind::Temperature => "A warm processor may be throttled: measure both at the same temperature, in turns.",
+        UnlikeKind::Temperature => {
+            "A warm processor may be throttled: measure both at the same temperature, alternately."
+        }
         UnlikeKind::Throttling => {
             "The throttled machine was slowed by heat or its power supply: speeds are not comparable."
         }
     }
 }
 
-/// Causes from the traces, one sentence per group that has any.
+/// Returns the causes from the traces, one sentence per group that has any.
 pub fn causes(comparison: &Comparison) -> Vec<String> {
     let said = |(n, shares): (usize, &Vec<CauseShare>)| {
         let of = shares.first()?.of;
@@ -110,7 +112,7 @@ pub fn cannot_say(comparison: &Comparison) -> Vec<String> {
     let mut all = Vec::new();
     if let Some(model) = &comparison.virtual_time {
         all.push(format!(
-            "How late either kernel is on a board: in {}'s model of `{}` every instruction takes {}, without caches, \
+            "The latency of either kernel on a board: in {}'s model of `{}` every instruction takes {}, without caches, \
              buses, idle states, firmware or real devices.",
             model.emulator,
             model.machine,
@@ -120,21 +122,19 @@ pub fn cannot_say(comparison: &Comparison) -> Vec<String> {
     if let Some(row) = comparison.rows.iter().find(|r| r.figure == "max") {
         let boots = row.groups.iter().map(|g| g.n).min().unwrap_or(0);
         all.push(format!(
-            "How late a wakeup can be at worst: the figures are the worst of {} each, and the next may be worse.",
+            "The worst possible latency: the figures are the worst of {} each, and the next may be worse.",
             match comparison.unknown_boots.is_empty() {
                 true => plural(boots, "boot", "boots"),
                 false => plural(boots, "run", "runs"),
             }
         ));
     }
-    all.extend(
-        comparison.not_known.iter().map(|text| format!("What the data do not contain: {}.", clean::clip(text, 300))),
-    );
+    all.extend(comparison.not_known.iter().map(|text| format!("Missing from the data: {}.", clean::clip(text, 300))));
     all.extend(unknown_boots(comparison));
     all.extend(more_boots(comparison));
     if comparison.rows.iter().any(|r| r.against.iter().any(|a| a.covariate.is_some())) {
         all.push(
-            "How both compare at the same temperature: cool them (or cap the frequency), boot both in turns, and compare again."
+            "The difference at the same temperature: cool both (or cap the frequency), boot them alternately, and compare again."
                 .into(),
         );
     }
@@ -148,8 +148,8 @@ fn unknown_boots(comparison: &Comparison) -> Option<String> {
         n => format!(" and {}", plural(n as u64 - 1, "other", "others")),
     };
     Some(format!(
-        "Which runs share a boot: not recorded for {}{others}, and runs of one boot count as one sample. `--own-boots` states that \
-         each run had its own.",
+        "The boots of {}{others}: not recorded, and all runs of one boot count as one sample. `--own-boots` states that \
+         each run had its own boot.",
         clean::clip(first, 60)
     ))
 }
@@ -157,6 +157,6 @@ fn unknown_boots(comparison: &Comparison) -> Option<String> {
 fn more_boots(comparison: &Comparison) -> Option<String> {
     let mut reported = comparison.rows.iter().flat_map(|r| &r.against);
     reported.any(|a| a.conclusion == Conclusion::TooFew).then(|| {
-        "Whether they differ: this takes four boots of each, in turns (A B B A …); `punctual compare --experiment` plans them.".into()
+        "Whether the groups differ: this requires four boots of each, booted alternately (A B B A …); `punctual compare --experiment` plans them.".into()
     })
 }

@@ -16,7 +16,7 @@ pub fn headline(comparison: &Comparison) -> String {
     }
 }
 
-/// All sentences but the headline: differences, then inconclusive rows, then rows without a difference.
+/// Returns all sentences but the headline: differences, then inconclusive rows, then rows without a difference.
 pub fn findings(comparison: &Comparison) -> Vec<String> {
     let mut ranked: Vec<(u8, String)> = Vec::new();
     let (mut open, mut missing) = (Vec::new(), Vec::new());
@@ -46,10 +46,10 @@ fn too_few_boots(comparison: &Comparison, rows: &[&ComparisonRow]) -> Option<Str
         n => format!("{n} more figures"),
     };
     let why = match comparison.unknown_boots.is_empty() {
-        true => format!("with {} a difference can be chance or the effect of a boot", of_each(fewest)),
-        false => "which runs share a boot is not recorded".into(),
+        true => format!("with {} a difference may be due to chance or to a single boot", of_each(fewest)),
+        false => "the boot of each run is not recorded".into(),
     };
-    Some(format!("Nothing is judged of {figures} in the table: {why}."))
+    Some(format!("No verdict on {figures} in the table: {why}."))
 }
 
 fn of_each(fewest: u64) -> String {
@@ -59,7 +59,7 @@ fn of_each(fewest: u64) -> String {
     }
 }
 
-/// How many boots show which difference: a sentence for each spread.
+/// Returns how many boots show which difference, one sentence for each spread.
 pub fn recipes(comparison: &Comparison) -> Vec<String> {
     comparison.recipes.iter().filter_map(|recipe| self::recipe(comparison, recipe)).collect()
 }
@@ -75,7 +75,7 @@ fn recipe(comparison: &Comparison, recipe: &BootsRecipe) -> Option<String> {
     };
     (!needed.is_empty()).then(|| {
         format!(
-            "{spread} to show a difference in four of five comparisons takes this many boots of each ({} corrected for): {}.",
+            "{spread} to show a difference in four of five comparisons requires this many boots of each ({} corrected for): {}.",
             plural(recipe.tests, "comparison", "comparisons"),
             needed.join(", ")
         )
@@ -104,7 +104,7 @@ fn sentence(comparison: &Comparison, row: &ComparisonRow, group: usize) -> Strin
     let (a, b) = (name(comparison, 0), name(comparison, group));
     let against = group.checked_sub(1).and_then(|k| row.against.get(k));
     let (Some(against), Some(of_a), Some(of_b)) = (against, middle(row, 0), middle(row, group)) else {
-        return format!("{what} is not known of {}, and not compared.", lacking(comparison, row, group));
+        return format!("{what} is unknown for {} and is not compared.", lacking(comparison, row, group));
     };
     let beside = format!("{} instead of {}", of_row(of_b, row), of_row(of_a, row));
     let said = match (against.conclusion, &against.ratio) {
@@ -134,22 +134,22 @@ fn at_equal_temperature(row: &ComparisonRow, equal: &Ratio) -> String {
     format!(" At equal temperature it is {}.", changed(equal, times(row)).text)
 }
 
-/// Whether heat excuses the difference (docs/compare.md).
+/// Returns a sentence on whether heat excuses the difference (docs/compare.md).
 fn excuse(comparison: &Comparison, group: usize, against: &Against) -> &'static str {
     let is_alike = group.checked_sub(1).and_then(|k| comparison.began_alike.get(k)) == Some(&true);
     match (differs(against), is_alike) {
         (false, _) => "",
         (true, true) => {
-            " Both were booted in turns and started at the same temperature, so it does not count as worse."
+            " Both were booted alternately and started at the same temperature, so it does not count as worse."
         }
         (true, false) => {
-            " They were not booted in turns, or did not start at the same temperature: the kernel itself may have made the heat, and \
+            " They were not booted alternately, or did not start at the same temperature: the kernel itself may have caused the heat, so \
              the total difference counts."
         }
     }
 }
 
-/// Too few values: both figures, and why nothing follows.
+/// Returns both figures of a row with too few values, and why it has no verdict.
 fn too_few(comparison: &Comparison, row: &ComparisonRow, against: &Against, group: usize, of: [f64; 2]) -> String {
     let (what, a, b) = (what(comparison, row), name(comparison, 0), name(comparison, group));
     let values = [of[1], of[0]].map(|value| of_row(value, row));
@@ -163,14 +163,14 @@ fn too_few(comparison: &Comparison, row: &ComparisonRow, against: &Against, grou
     let Some((first, second)) = row.groups.first().zip(row.groups.get(group)) else { return both };
     match row.sample {
         SampleUnit::Boot if against.conclusion == Conclusion::Missing => {
-            format!("{both}; a later one may not have been counted, so nothing follows")
+            format!("{both}; a later one may not have been counted, so there is no verdict")
         }
         SampleUnit::Boot if !comparison.unknown_boots.is_empty() => {
-            format!("{both}; nothing is judged, since which runs share a boot is not recorded")
+            format!("{both}; no verdict, since the boot of each run is not recorded")
         }
         SampleUnit::Boot => {
             let fewest = first.n.min(second.n);
-            format!("{both}; with {} nothing is judged, which takes four", of_each(fewest))
+            format!("{both}; no verdict with {}: four are required", of_each(fewest))
         }
         SampleUnit::Batch => format!("{both}; {}", worth(first, second)),
     }
@@ -180,12 +180,12 @@ fn worth(a: &Sampled, b: &Sampled) -> String {
     let numbers = format!("{} and {}", count(a.n), plural(b.n, "batch", "batches"));
     let alike = match (a.effective, b.effective, a.lag_one.zip(b.lag_one)) {
         (Some(of_a), Some(of_b), Some((lag_a, lag_b))) if of_a + of_b < 0.8 * (a.n + b.n) as f64 => format!(
-            "neighbours are alike (autocorrelation {lag_a:.2} and {lag_b:.2}), so the {numbers} are worth {of_a:.0} and \
+            "neighbouring batches are correlated (autocorrelation {lag_a:.2} and {lag_b:.2}), so the {numbers} are worth {of_a:.0} and \
              {of_b:.0} independent ones"
         ),
         _ => numbers,
     };
-    format!("{alike}, all of one boot: nothing is judged below four boots of each")
+    format!("{alike}, all of one boot: a verdict requires four boots of each")
 }
 
 fn heat(row: &ComparisonRow, heat: &Covariate, group: usize, [a, b]: [&str; 2]) -> String {
@@ -244,7 +244,7 @@ pub fn figure_name(figure: &str) -> &str {
     }
 }
 
-/// Of what a value is a multiple: `3.2 times as long`.
+/// Returns the word that follows a multiple, for example `long` in `3.2 times as long`.
 fn times(row: &ComparisonRow) -> &'static str {
     match (row.unit.as_str(), row.more_is_better) {
         ("ns" | "s", _) => "long",
@@ -253,14 +253,14 @@ fn times(row: &ComparisonRow) -> &'static str {
     }
 }
 
-/// The groups that do not have a figure.
+/// Names the groups that lack a figure.
 fn lacking(comparison: &Comparison, row: &ComparisonRow, group: usize) -> String {
     let lacks = |n: &usize| row.groups.get(*n).is_none_or(|sampled| sampled.n == 0);
     let names: Vec<String> = [0, group].into_iter().filter(lacks).map(|n| name(comparison, n)).collect();
     crate::words::and(&names)
 }
 
-/// Figures that the same groups do not have are in one sentence.
+/// Returns one sentence for all figures that the same groups lack.
 fn unknown(comparison: &Comparison, rows: &[(usize, &ComparisonRow)]) -> Vec<String> {
     let mut by_groups: Vec<(String, Vec<String>)> = Vec::new();
     for (group, row) in rows {
@@ -271,7 +271,7 @@ fn unknown(comparison: &Comparison, rows: &[(usize, &ComparisonRow)]) -> Vec<Str
         }
     }
     let said = |(groups, figures): (String, Vec<String>)| {
-        format!("Not known of {groups}, and not compared: {}.", crate::words::and(&figures))
+        format!("Unknown for {groups}, and not compared: {}.", crate::words::and(&figures))
     };
     by_groups.into_iter().map(said).collect()
 }

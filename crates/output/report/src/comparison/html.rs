@@ -8,7 +8,7 @@ use crate::number::count;
 use crate::svg::{Table, colour};
 use punctual_model::{Against, Comparison, ComparisonDrawings, ComparisonRow, Known, SampleUnit};
 
-/// A comparison as a self-contained HTML file: headline, charts, figures, sentences, limits.
+/// Formats a comparison as a self-contained HTML file: headline, charts, figures, sentences, limits.
 pub fn comparison_html(comparison: &Comparison, drawings: &ComparisonDrawings) -> String {
     let others: Vec<String> = (1..comparison.groups.len()).map(|n| name(comparison, n)).collect();
     let title = format!("{} against {}", others.join(", "), name(comparison, 0));
@@ -16,19 +16,19 @@ pub fn comparison_html(comparison: &Comparison, drawings: &ComparisonDrawings) -
     let every_run =
         dots(comparison).map(|svg| format!("<figure>{svg}{}</figure>", legend(comparison))).unwrap_or_default();
     let parts = [
-        ("says", "What it says", list("", &findings(comparison))),
-        ("unlike", "What else differs", list("", &context::unlike(comparison))),
-        ("causes", "What the traces say", list("", &context::causes(comparison))),
+        ("says", "Findings", list("", &findings(comparison))),
+        ("unlike", "Other differences", list("", &context::unlike(comparison))),
+        ("causes", "Causes in the traces", list("", &context::causes(comparison))),
         ("heat", "Over temperature", scatters(comparison, drawings)),
         ("runs", "Every boot", every_run),
         ("latencies", "All latencies on one scale", overlays(comparison, drawings)),
         ("figures", "Figures", figures(comparison) + &all_values(comparison)),
-        ("limits", "What it cannot say", list("", &context::cannot_say(comparison))),
-        ("boots", "How many boots it takes", list("", &recipes(comparison))),
-        ("method", "How it was compared", method()),
+        ("limits", "Limits", list("", &context::cannot_say(comparison))),
+        ("boots", "Boots required", list("", &recipes(comparison))),
+        ("method", "Method", method()),
     ];
     let front = format!(
-        "<header><p class=\"what\">Groups of boots{clock} beside each other</p><h1>{}</h1><p class=\"answer\">{}</p>{}</header>\n",
+        "<header><p class=\"what\">Comparison of groups of boots{clock}</p><h1>{}</h1><p class=\"answer\">{}</p>{}</header>\n",
         esc(&title),
         prose(&crate::words::capital(&headline(comparison))),
         list("warnings", &comparison.problems),
@@ -61,7 +61,7 @@ fn overlays(comparison: &Comparison, drawings: &ComparisonDrawings) -> String {
             "<div class=\"phase\"><h3>{}</h3><div class=\"pair\">{}{}</div></div>",
             esc(load),
             figure(&bars, "Histogram", "Histogram as a table"),
-            figure(&tail, "How rarely a wakeup is later than x", "Quantiles as a table")
+            figure(&tail, "Share of wakeups later than x", "Quantiles as a table")
         )
     };
     drawings.histograms.iter().enumerate().map(one).collect()
@@ -81,7 +81,7 @@ fn figures(comparison: &Comparison) -> String {
         cells.extend(row.against.iter().flat_map(against));
         cells
     };
-    let note = "<p class=\"note\">Of several boots the median, of batches the mean; of one run a quantile with its bounds at 95 %.";
+    let note = "<p class=\"note\">Each figure is the median of several boots, the mean of batches, or a quantile of one run with its bounds at 95 %.";
     format!("{note}{}", table(&Table { head, rows: comparison.rows.iter().map(row).collect() }))
 }
 
@@ -133,11 +133,11 @@ fn method() -> String {
         prose(
             "One boot is one sample, by the median of its runs: the wakeups within one share its memory layout, its order of loads and \
              its phase. With four boots of each and more, ratios are Hodges–Lehmann's estimate on logarithms with the rank interval of \
-             the Mann–Whitney test, whose two-sided p is given; of six pairs and more in turns (A B B A …), those of the signed-rank \
-             test. With fewer nothing is judged. p is corrected for the number of rows (Benjamini and Hochberg); what is called \
-             different has a corrected p of at most 0.05. The difference at equal temperature is by analysis of covariance of the boots; of \
+             the Mann–Whitney test, whose two-sided p is given; of six or more alternating pairs (A B B A …), those of the signed-rank \
+             test. With fewer there is no verdict. p is corrected for the number of rows (Benjamini and Hochberg); a reported \
+             difference has a corrected p of at most 0.05. The difference at equal temperature is by analysis of covariance of the boots; of \
              batches, temperature explains a difference where values step up at a threshold, the same in both, and below it more than \
-             half of the difference is gone. It excuses a difference only of boots in turns that began equally warm."
+             half of the difference vanishes. It excuses a difference only between alternating boots that began at the same temperature."
         )
     )
 }

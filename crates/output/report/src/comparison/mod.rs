@@ -17,17 +17,17 @@ pub use summary::{Decision, comparison_summary};
 pub use text::comparison_text;
 pub(crate) use value::{Changed, changed, shown};
 
-/// The result of `compare`: the figures, with their sentences.
+/// The result of `compare`: the figures and the sentences about them.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComparisonResult<'a> {
     #[serde(flatten)]
     comparison: &'a Comparison,
-    /// `real` or `virtual`.
+    /// Either `real` or `virtual`.
     clock: &'static str,
-    /// The conclusion in a sentence.
+    /// The conclusion in one sentence.
     headline: String,
-    /// One per finding.
+    /// One sentence per finding.
     sentences: Vec<String>,
     /// Differences between the groups besides the requested one.
     unlike_sentences: Vec<String>,
@@ -49,7 +49,7 @@ pub fn comparison_json(comparison: &Comparison) -> ComparisonResult<'_> {
     }
 }
 
-/// `A`, `B`, …, `Z`, then numbers.
+/// Returns the label of a group: `A`, `B`, …, `Z`, then numbers.
 fn letter(n: usize) -> String {
     match u8::try_from(n) {
         Ok(n) if n < 26 => char::from(b'A' + n).to_string(),
@@ -57,13 +57,13 @@ fn letter(n: usize) -> String {
     }
 }
 
-/// The figure that represents a group: the mean of batches, otherwise the median.
+/// Returns the figure that represents a group: the mean of batches, otherwise the median.
 fn middle(row: &ComparisonRow, group: usize) -> Option<f64> {
     let sampled = row.groups.get(group)?;
     if row.sample == SampleUnit::Batch { sampled.mean } else { sampled.median }
 }
 
-/// The boots of the values; without names if some boots have no value.
+/// Returns the boots of the values; they are unnamed if some boots have no value.
 fn names(sampled: &Sampled, group: &Group) -> Vec<String> {
     match sampled.values.len() == group.boots.len() {
         true => group.boots.clone(),

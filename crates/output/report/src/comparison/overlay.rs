@@ -1,4 +1,4 @@
-//! Latencies of all groups overlaid on one scale: histograms and exceedance.
+//! Draws the latencies of all groups on one scale: histograms and exceedance.
 
 use super::finding::name;
 use crate::number::{count, round_probability};
@@ -13,13 +13,13 @@ use punctual_units::Nanos;
 const QUANTILES: [(&str, f64); 6] =
     [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("p99.99", 0.9999), ("p99.999", 0.99999)];
 
-/// Smallest and largest latency of all histograms, ns, so that loads are drawn on the same scale.
+/// Returns the smallest and largest latency of all histograms, ns, so that loads are drawn on the same scale.
 pub fn span<'a>(groups: impl Iterator<Item = &'a Known<'static>>) -> Option<(f64, f64)> {
     let ends = groups.filter(|k| !k.values().is_empty()).filter_map(|k| k.all().min().zip(k.all().max()));
     ends.map(|(low, high)| (low.max(1) as f64, high.max(1) as f64)).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
 }
 
-/// Shares of periods by latency; shares, because lengths of runs may differ.
+/// Draws the share of periods by latency; shares, because the lengths of the runs may differ.
 pub fn histogram(comparison: &Comparison, id: &str, load: &str, groups: &[Known], span: (f64, f64)) -> Chart {
     let edges = log_edges(span.0, span.1 * 1.02);
     let shares: Vec<Vec<f64>> = groups.iter().map(|k| shares(k, &edges)).collect();
@@ -32,7 +32,7 @@ pub fn histogram(comparison: &Comparison, id: &str, load: &str, groups: &[Known]
         y: Scale::log(least * 0.5, 1.0, (AREA.bottom, AREA.top)),
     };
     let title = format!("Histograms of all groups, {load}");
-    let description = "Share of periods by wakeup latency, both axes logarithmic, one line a group.";
+    let description = "Share of periods by wakeup latency, both axes logarithmic, one line per group.";
     let mut canvas = Canvas::new(id, SIZE, &title, description);
     frame.grid(&mut canvas, "ns", short_latency, probability);
     canvas.steps_x(STEPS_A_DECADE);
@@ -51,7 +51,7 @@ pub fn histogram(comparison: &Comparison, id: &str, load: &str, groups: &[Known]
     }
 }
 
-/// Exceedance: the probability of a wakeup later than x.
+/// Draws the exceedance: the share of wakeups later than x.
 pub fn ccdf(comparison: &Comparison, id: &str, load: &str, groups: &[Known], span: (f64, f64)) -> Chart {
     let counted = groups.iter().map(|k| k.all().count()).filter(|n| *n > 0);
     let least = counted.map(|n| 1.0 / n as f64).fold(0.1, f64::min);
@@ -60,8 +60,8 @@ pub fn ccdf(comparison: &Comparison, id: &str, load: &str, groups: &[Known], spa
         x: Scale::log(nice_below(span.0), nice_above(span.1 * 1.02), (AREA.left, AREA.right)),
         y: Scale::log(10f64.powf(least.log10().floor()), 1.0, (AREA.bottom, AREA.top)),
     };
-    let title = format!("How rarely a wakeup is later, all groups, {load}");
-    let description = "Share of periods later than a given latency, both axes logarithmic, one falling line a group, which ends at its \
+    let title = format!("Share of wakeups later than x, all groups, {load}");
+    let description = "Share of periods later than a given latency, both axes logarithmic, one falling line per group, which ends at its \
          largest latency.";
     let mut canvas = Canvas::new(id, SIZE, &title, description);
     frame.grid(&mut canvas, "ns", short_latency, probability);
@@ -85,7 +85,7 @@ fn shares(known: &Known, edges: &[f64]) -> Vec<f64> {
     counts(known.values(), edges).into_iter().map(|c| c as f64 / n).collect()
 }
 
-/// A line along the tops of the bars, down to the ground where there are none.
+/// Returns a path along the tops of the bars, and along the axis between them.
 fn steps(frame: &Frame, edges: &[f64], shares: &[f64]) -> String {
     let ground = frame.area.bottom;
     let (mut d, mut down) = (String::new(), true);

@@ -21,7 +21,7 @@ pub fn chart(comparison: &Comparison, id: &str, scatter: &Scatter) -> Option<Cha
     };
     let title = format!("{} of {} over temperature", scatter.name, scatter.of);
     let description =
-        format!("One dot a value; to the right the temperature in °C, upwards the value in {}.", scatter.unit);
+        format!("One dot per value; horizontal axis: temperature in °C, vertical axis: value in {}.", scatter.unit);
     let mut canvas = Canvas::new(id, SIZE, &title, &description);
     frame.grid(&mut canvas, "°C", plain, plain);
     for (n, points) in scatter.groups.iter().enumerate() {
@@ -33,7 +33,7 @@ pub fn chart(comparison: &Comparison, id: &str, scatter: &Scatter) -> Option<Cha
     if let Some(at) = scatter.at {
         frame.mark(&mut canvas, "limit", at, 0, &format!("{at} °C"));
     }
-    frame.axes(&mut canvas, "temperature after it, °C", &format!("{}, {}", scatter.name, scatter.unit));
+    frame.axes(&mut canvas, "temperature afterwards, °C", &format!("{}, {}", scatter.name, scatter.unit));
     let legend = (0..scatter.groups.len()).map(|n| Key { class: colour(n), text: name(comparison, n) }).collect();
     Some(Chart { svg: canvas.finish(), legend, table: table(comparison, scatter), note: None })
 }

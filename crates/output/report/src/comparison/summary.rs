@@ -1,4 +1,4 @@
-//! A comparison on one screen: the headline, groups, the rows that differ, what is in doubt, next steps, and the decision.
+//! Formats a comparison on one screen: headline, groups, rows that differ, doubts, next steps, decision.
 
 use super::finding::{figure_name, findings, headline, recipes};
 use super::text::{groups, table};
@@ -8,21 +8,21 @@ use crate::text::{SUMMARY_LINES, TextStyle};
 use crate::words;
 use punctual_model::{Comparison, Conclusion};
 
-/// Lines of the table that stay: its heading, two rows and how many are left out.
+/// Minimum number of table lines: the heading, two rows and how many are omitted.
 const LEAST_ROWS: usize = 4;
 
-/// What a comparison decides, as `punctual_compare` finds it.
+/// The decision of a comparison, as computed by `punctual_compare`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// Some figure of a later group is worse than that of the first.
     Worse,
     NotWorse,
-    /// Too few boots, problems in the runs, or no figure known of both.
+    /// Too few boots, problems in the runs, or no figure known for both.
     NotJudged,
 }
 
-/// A comparison for a terminal of 80×24: at most [`SUMMARY_LINES`] lines from 80 columns on. `full` is the command that
-/// shows all of it. Ends in a newline.
+/// Formats a comparison for a terminal of 80×24, in at most [`SUMMARY_LINES`] lines if there are 80 columns or more.
+/// `full` is the command that shows all of it. The text ends in a newline.
 pub fn comparison_summary(comparison: &Comparison, decision: Decision, full: &str, style: TextStyle) -> String {
     let part = |write: &dyn Fn(&mut Page)| {
         let mut page = Page::new(style);
@@ -51,10 +51,10 @@ pub fn comparison_summary(comparison: &Comparison, decision: Decision, full: &st
         let sentences = findings(comparison).len();
         page.row(Tint::Plain, &format!("Next   1. {full} --full"));
         if sentences > 0 {
-            page.row(Tint::Plain, "          every difference, and what these runs cannot show");
+            page.row(Tint::Plain, "          all differences and limits");
         }
         if decision == Decision::NotJudged {
-            page.row(Tint::Plain, "       2. punctual compare --experiment DIR KERNEL-A KERNEL-B    boots in turns");
+            page.row(Tint::Plain, "       2. punctual compare --experiment DIR KERNEL-A KERNEL-B    alternating boots");
         }
     });
     let ending = tagged(&format!("{}  ", word(comparison, decision)), &which(comparison, decision), 1);
@@ -71,7 +71,7 @@ pub fn comparison_summary(comparison: &Comparison, decision: Decision, full: &st
     lines.extend(facts);
     lines.extend(next);
     lines.extend(ending);
-    // Blank lines give way first where all the rest does not fit.
+    // Blank lines are removed first if the rest does not fit.
     while lines.len() > SUMMARY_LINES {
         match lines.iter().rposition(String::is_empty) {
             Some(blank) => drop(lines.remove(blank)),
@@ -90,20 +90,20 @@ fn word(comparison: &Comparison, decision: Decision) -> &'static str {
     }
 }
 
-/// The figures that differ, or why nothing is judged.
+/// Names the figures that differ, or returns why there is no verdict.
 fn which(comparison: &Comparison, decision: Decision) -> String {
     match decision {
         Decision::NotJudged if !comparison.problems.is_empty() => "problems in the runs".into(),
         Decision::NotJudged if !comparison.unknown_boots.is_empty() => {
-            "which runs share a boot is not recorded; --own-boots states that none do".into()
+            "the boot of each run is not recorded; --own-boots states that they differ".into()
         }
-        Decision::NotJudged => "fewer than four boots of each, or no figure known of both".into(),
+        Decision::NotJudged => "fewer than four boots of each, or no figure known for both".into(),
         _ if differing(comparison).is_empty() => "shown in any figure".into(),
         _ => differing(comparison).join(", "),
     }
 }
 
-/// `worst wakeup (cpu) lower`, the names of the groups where there are several.
+/// Returns differences, for example `worst wakeup (cpu) lower`, with the names of the groups if there are several.
 fn differing(comparison: &Comparison) -> Vec<String> {
     let mut all = Vec::new();
     for row in &comparison.rows {

@@ -8,7 +8,8 @@ use crate::text::page::{Page, Tint};
 use punctual_model::{Comparison, ComparisonRow, Conclusion};
 use punctual_units::Arrange;
 
-/// A comparison for a terminal: headline, other differences, table, sentences, causes, limits. Ends in a newline.
+/// Formats a comparison for a terminal: headline, other differences, table, sentences, causes, limits. The text ends in
+/// a newline.
 pub fn comparison_text(comparison: &Comparison, style: TextStyle) -> String {
     let mut page = Page::new(style);
     page.tagged("", Tint::Plain, &crate::words::capital(&headline(comparison)));
@@ -18,11 +19,11 @@ pub fn comparison_text(comparison: &Comparison, style: TextStyle) -> String {
     page.gap();
     table(&mut page, comparison, usize::MAX);
     let parts = [
-        ("What it says", findings(comparison)),
-        ("What else differs", context::unlike(comparison)),
-        ("What the traces say", context::causes(comparison)),
-        ("What it cannot say", context::cannot_say(comparison)),
-        ("How many boots it takes", recipes(comparison)),
+        ("Findings", findings(comparison)),
+        ("Other differences", context::unlike(comparison)),
+        ("Causes in the traces", context::causes(comparison)),
+        ("Limits", context::cannot_say(comparison)),
+        ("Boots required", recipes(comparison)),
     ];
     for (title, sentences) in parts.iter().filter(|(_, s)| !s.is_empty()) {
         page.heading(title);
@@ -31,7 +32,7 @@ pub fn comparison_text(comparison: &Comparison, style: TextStyle) -> String {
     page.finish()
 }
 
-/// A line for each group: letter, name, boots, wakeups, folder.
+/// Prints a line for each group: letter, name, boots, wakeups, folder.
 pub fn groups(page: &mut Page, indent: &str, comparison: &Comparison) {
     for (n, group) in comparison.groups.iter().enumerate() {
         let place = group.folder.as_ref().filter(|f| **f != group.name);
@@ -80,7 +81,7 @@ impl Cells {
 
 const FIGURE: usize = 40;
 
-/// At most `most` lines: rows that differ first, then the others in their order.
+/// Prints at most `most` lines: rows that differ first, then the others in their order.
 pub fn table(page: &mut Page, comparison: &Comparison, most: usize) {
     let groups = comparison.groups.len();
     let shown = match comparison.rows.len() < most {
@@ -105,7 +106,7 @@ pub fn table(page: &mut Page, comparison: &Comparison, most: usize) {
             page.row(tint(row), &format!("{:<wide$} {}", load(row), cells.line(widths)));
         }
     } else {
-        // Too narrow: a line for each load, with its figures below.
+        // A narrow terminal gets one line per load, with its figures below.
         page.row(Tint::Strong, format!("  {}", heading.line(widths)).trim_end());
         let mut above = None;
         for (row, cells) in shown.iter().zip(&rows) {

@@ -14,7 +14,7 @@ pub fn cell(value: Option<f64>, row: &ComparisonRow) -> String {
     value.map_or_else(|| "–".into(), |v| of_row(v, row))
 }
 
-/// A value of this row; in whole microseconds if all of them are.
+/// Formats a value of this row, in whole microseconds if all its values are whole microseconds.
 pub fn of_row(value: f64, row: &ComparisonRow) -> String {
     let is_whole = |value: &f64| value % 1_000.0 == 0.0;
     let values = || row.groups.iter().flat_map(|group| group.values.iter().chain(&group.median));
@@ -36,12 +36,12 @@ fn share(value: f64) -> String {
     }
 }
 
-/// A ratio with its interval: `1.02 [0.97, 1.08 at 97 %]`.
+/// Formats a ratio with its interval, for example `1.02 [0.97, 1.08 at 97 %]`.
 pub fn ratio(ratio: &Ratio) -> String {
     oriented(ratio, false)
 }
 
-/// Without confidence, for narrow tables: `1.02 [0.97, 1.08]`.
+/// Formats a ratio without its confidence, for narrow tables: `1.02 [0.97, 1.08]`.
 pub fn brief(ratio: &Ratio) -> String {
     match ratio.interval {
         Some((low, high)) => format!("{} [{}, {}]", three(ratio.value), three(low), three(high)),
@@ -49,7 +49,7 @@ pub fn brief(ratio: &Ratio) -> String {
     }
 }
 
-/// As [`ratio`], inverted if `inverse`.
+/// Formats as [`ratio`] does; inverts the ratio if `inverse`.
 pub fn oriented(ratio: &Ratio, inverse: bool) -> String {
     let flip = |x: f64| if inverse { 1.0 / x } else { x };
     let Some((low, high)) = ratio.interval else { return three(flip(ratio.value)) };
@@ -57,7 +57,7 @@ pub fn oriented(ratio: &Ratio, inverse: bool) -> String {
     format!("{} [{}, {} at {}]", three(flip(ratio.value)), three(low), three(high), sure(ratio.confidence))
 }
 
-/// How a value with this ratio stands to the first: `25 % lower`, `3.2 times as long`, with the interval.
+/// Formats how a value with this ratio compares to the first, with the interval: `25 % lower`, `3.2 times as long`.
 pub fn changed(ratio: &Ratio, times: &str) -> Changed {
     let ends = ratio.interval.map(|(low, high)| (low, high, sure(ratio.confidence)));
     if ratio.value >= 2.0 {
@@ -69,7 +69,7 @@ pub fn changed(ratio: &Ratio, times: &str) -> Changed {
         true => ("higher", |r| r - 1.0),
         false => ("lower", |r| 1.0 - r),
     };
-    // The interval in the same direction, the smaller end first.
+    // The interval has the same direction, the smaller end first.
     let within = ends.map(|(low, high, sure)| {
         let (a, b) = (part(low) * 100.0, part(high) * 100.0);
         format!(" [{}, {} at {sure}]", hundredths(a.min(b)), hundredths(a.max(b)))
@@ -78,13 +78,13 @@ pub fn changed(ratio: &Ratio, times: &str) -> Changed {
     Changed { text, than: "than" }
 }
 
-/// `25 % lower`, and the word before what it is compared with.
+/// A change such as `25 % lower`, and the word before the value it is compared with.
 pub struct Changed {
     pub text: String,
     pub than: &'static str,
 }
 
-/// `25 %`, with decimals where they matter.
+/// Formats a percentage, with decimals if it is small.
 fn hundredths(percent: f64) -> String {
     match percent.abs() {
         p if (99.5..100.0).contains(&p) => format!("{percent:.2} %"),
@@ -94,12 +94,12 @@ fn hundredths(percent: f64) -> String {
     }
 }
 
-/// In percent, rounded down to avoid overstating it.
+/// Formats a confidence in percent, rounded down so that it is not overstated.
 fn sure(confidence: f64) -> String {
     format!("{:.0} %", (confidence * 100.0 + 1e-9).floor())
 }
 
-/// Three significant digits; near 1, three decimals.
+/// Rounds to three significant digits; near 1, to three decimals.
 pub fn three(x: f64) -> String {
     match x.abs() {
         a if a >= 100.0 => format!("{x:.0}"),

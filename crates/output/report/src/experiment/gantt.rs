@@ -11,10 +11,10 @@ const LEFT: f64 = 150.0;
 const TOP: f64 = 16.0;
 const LANE: f64 = 46.0;
 const BAR: f64 = 22.0;
-/// Maximum number of spans drawn; own recordings have fewer.
+/// Maximum number of spans drawn; recordings of this program contain fewer.
 const SPANS: usize = 20_000;
 
-/// A lane per thread: what it did, and below what was predicted.
+/// Draws a lane per thread: its activity, and the prediction below.
 pub fn chart(id: &str, experiment: &Experiment, repetition: &Repetition) -> Chart {
     let ends = repetition.threads.iter().map(|ran| ran.released_ns.0.saturating_add(ran.elapsed_ns.0));
     let predicted =
@@ -66,7 +66,7 @@ fn axis(canvas: &mut Canvas, x: &Scale, end: f64, bottom: f64) {
         "name",
         ((left + right) / 2.0, bottom + 42.0),
         Anchor::Middle,
-        &format!("since the beginning, {}", unit.name),
+        &format!("since the start, {}", unit.name),
     );
 }
 

@@ -6,7 +6,8 @@ use crate::html::write::{details, esc, figure, list, prose, table};
 use crate::svg::Table;
 use punctual_model::{Experiment, Repetition};
 
-/// An experiment as a self-contained HTML file without script: figures, chart and explanation of each repetition.
+/// Formats an experiment as a self-contained HTML file without script: figures, chart and explanation of each
+/// repetition.
 pub fn experiment_html(experiment: &Experiment) -> String {
     let ids: Vec<String> = (1..=experiment.repetitions.len()).map(|n| format!("repetition-{n}")).collect();
     let mut sections: Vec<(&str, String, String)> = Vec::new();

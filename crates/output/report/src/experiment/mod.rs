@@ -1,4 +1,4 @@
-//! Scheduling experiments, predicted and measured, as text, HTML and CSV.
+//! Formats scheduling experiments, predicted and measured, as text, HTML and CSV.
 
 mod gantt;
 mod html;
@@ -12,7 +12,7 @@ use std::fmt::Write;
 pub use html::experiment_html;
 pub use text::experiment_text;
 
-/// One row per thread and repetition; unknown values are empty.
+/// Formats one row per thread and repetition; unknown values are empty.
 pub fn experiment_csv(experiment: &Experiment) -> String {
     let mut out = String::from(
         "repetition,thread,whole,alone_ns,predicted_ns,as_charged_ns,elapsed_ns,workload_ns,run_ns,wait_ns,blocked_ns,steal_ns,taken_steal_ns,\
@@ -45,7 +45,7 @@ pub fn experiment_csv(experiment: &Experiment) -> String {
     out
 }
 
-/// Seconds with three digits, as in the lines of the original program.
+/// Formats seconds with three digits, as the original program does.
 fn seconds(ns: Option<Nanos>) -> String {
     ns.map_or_else(|| "–".into(), |ns| format!("{:.3}", ns.as_secs_f64()))
 }
@@ -58,8 +58,8 @@ fn share(share: Option<f64>) -> String {
     share.map_or_else(|| "–".into(), |share| format!("{:+.1} %", share * 100.0))
 }
 
-/// Measured minus predicted (from the work as calibrated alone), as a share of the prediction; 0 from the earliest
-/// predicted end on to the end.
+/// Returns measured minus predicted (from the work as calibrated alone), as a share of the prediction; 0 if the thread
+/// ended between the earliest and the latest predicted end.
 fn alone_misses(predicted: Prediction, ran: &RanThread) -> Option<f64> {
     let ends = predicted.ends_ns?;
     let nearest = ran.elapsed_ns.clamp(predicted.earliest_ns.unwrap_or(ends).min(ends), ends);

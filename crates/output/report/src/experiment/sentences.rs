@@ -4,7 +4,7 @@ use crate::number::plural;
 use punctual_model::{ACCOUNTED, Experiment, PlannedThread, RanThread, Repetition};
 use punctual_units::Nanos;
 
-/// Smallest share of a difference that deserves a sentence.
+/// Smallest share of a difference that is reported.
 const TELLS: f64 = 0.01;
 const OTHERS: usize = 3;
 
@@ -41,7 +41,7 @@ fn of_thread(planned: &PlannedThread, ran: &RanThread) -> Option<String> {
         causes.push(format!("the kernel's balancing of CPUs made it end {length} {word} than balancing at once"));
     }
     if ran.is_explained() == Some(false) {
-        causes.push(format!("{} of its time is not explained", share(ran.rest())));
+        causes.push(format!("{} of its time is unexplained", share(ran.rest())));
     }
     if let Some(missing) = ran.unaccounted().filter(|missing| *missing > ACCOUNTED) {
         causes.push(format!("run, wait, sleep and steal are {:.1} % off its elapsed time", missing * 100.0));
@@ -58,7 +58,7 @@ fn of_thread(planned: &PlannedThread, ran: &RanThread) -> Option<String> {
     (!causes.is_empty()).then(|| format!("{}{off}: {}", line(&planned.name), causes.join("; ")))
 }
 
-/// Real-time threads that were held back: number and durations, which identify the mechanism.
+/// Reports real-time threads that were held back: number and durations, which identify the mechanism.
 fn held(experiment: &Experiment, repetition: &Repetition) -> Option<String> {
     let (first, count) = (repetition.held.first()?, repetition.held.len() as u64);
     let sum = repetition.held.iter().map(|held| held.lasted_ns.0).fold(0, u64::saturating_add);
@@ -96,7 +96,7 @@ pub fn remarks(experiment: &Experiment) -> Vec<String> {
     let mut out = Vec::new();
     if let Some(why) = &experiment.untraced {
         out.push(format!(
-            "not traced: {}; waits come from /proc/thread-self/schedstat; sleep, steal and others cannot be distinguished, and nothing is concluded",
+            "not traced: {}; wait times are from /proc/thread-self/schedstat; sleep, steal and others cannot be distinguished, so no conclusion is drawn",
             line(why)
         ));
     }

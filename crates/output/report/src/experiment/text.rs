@@ -5,7 +5,7 @@ use punctual_model::{Experiment, PlannedThread, RanThread, Repetition};
 use punctual_units::Arrange;
 use std::fmt::Write;
 
-/// An experiment for a terminal: the plan, then for each repetition the original program's lines, the table and
+/// Formats an experiment for a terminal: the plan, then for each repetition the original program's lines, the table and
 /// explanations.
 pub fn experiment_text(experiment: &Experiment) -> String {
     let mut out = format!("{}: {}\n", line(&experiment.name), line(&experiment.about));
@@ -40,13 +40,15 @@ pub(super) fn settings(experiment: &Experiment) -> String {
     let system = &experiment.system;
     let quantum = system.rr_quantum_ns.map_or_else(|| "not readable".into(), |quantum| quantum.to_string());
     let limit = system.limit.as_ref().map_or_else(
-        || "no bound on real-time threads".into(),
-        |limit| format!("real-time threads get {} in {} by {}", limit.runtime_ns, limit.period_ns, line(&limit.by)),
+        || "no limit on real-time threads".into(),
+        |limit| {
+            format!("real-time threads limited to {} in {} by {}", limit.runtime_ns, limit.period_ns, line(&limit.by))
+        },
     );
     format!("scale {}, RR quantum {quantum}, {limit}", experiment.scale_ns)
 }
 
-/// The format of the course work's program: two lines per thread, in the order in which threads ended.
+/// Formats two lines per thread as the program of the course does, in the order in which the threads ended.
 fn seed_lines(experiment: &Experiment, repetition: &Repetition) -> String {
     let mut pairs: Vec<(&PlannedThread, &RanThread)> = experiment.threads.iter().zip(&repetition.threads).collect();
     pairs.arrange_by_key(|(_, ran)| ran.released_ns.0.saturating_add(ran.elapsed_ns.0));

@@ -3,7 +3,7 @@ use crate::html::document;
 use crate::html::write::{esc, list, table};
 use punctual_model::Fleet;
 
-/// A fleet as a self-contained HTML file: the boards, those that stand out, effects of kernels and settings.
+/// Formats a fleet as a self-contained HTML file: the boards, outliers, effects of kernels and settings.
 pub fn fleet_html(fleet: &Fleet) -> String {
     let contrasts: Vec<String> = fleet.contrasts.iter().filter_map(contrast).collect();
     let doubtful: Vec<String> = fleet.doubtful.iter().map(|(run, why)| format!("{run}: {why}")).collect();
@@ -20,7 +20,7 @@ pub fn fleet_html(fleet: &Fleet) -> String {
     ];
     let content = |id: &str, said: &[String]| match id {
         "boards" => table(&boards(fleet)),
-        // Backticks are markup here.
+        // Backticks are markup in HTML.
         _ => list("", &said.iter().map(|one| one.replace('`', "'")).collect::<Vec<_>>()),
     };
     let front = format!(

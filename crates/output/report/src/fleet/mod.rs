@@ -1,4 +1,4 @@
-//! Fleets of boards: tables, outliers, and effects of kernels and settings.
+//! Formats fleets of boards: tables, outliers, and effects of kernels and settings.
 
 mod html;
 mod text;

@@ -3,11 +3,11 @@ use crate::clean::{clip, line};
 use punctual_model::Fleet;
 use std::fmt::Write;
 
-/// Maximum number of boards and outliers shown; HTML and JSON have all.
+/// Maximum number of boards and outliers shown; HTML and JSON contain all.
 const MOST: usize = 40;
 const WIDEST: usize = 28;
 
-/// A fleet for a terminal: boards with the worst first, outliers, effects of kernels and settings.
+/// Formats a fleet for a terminal: boards with the worst first, outliers, effects of kernels and settings.
 pub fn fleet_text(fleet: &Fleet) -> String {
     let mut out = format!("{}\n\n", line(&headline(fleet)));
     let table = boards(fleet);
@@ -46,6 +46,6 @@ fn part(out: &mut String, title: &str, sentences: impl Iterator<Item = String>) 
         let _ = writeln!(out, "  {}", line(sentence));
     }
     if all.len() > MOST {
-        let _ = writeln!(out, "  … and {} more: --format json has all", all.len() - MOST);
+        let _ = writeln!(out, "  … and {} more: --format json lists all", all.len() - MOST);
     }
 }

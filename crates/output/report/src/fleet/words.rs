@@ -1,4 +1,4 @@
-//! Rows and sentences shared by text and HTML.
+//! Formats the rows and sentences shared by text and HTML.
 
 use crate::comparison::{Changed, changed};
 use crate::history::words::p as p_value;
@@ -21,7 +21,7 @@ pub(super) fn headline(fleet: &Fleet) -> String {
 
 pub(super) fn boards(fleet: &Fleet) -> Table {
     let head =
-        ["host", "board", "kernel", "runs", "not whole", "fail", "open", "typical", "worst", "load", "CPU", "why"];
+        ["host", "board", "kernel", "runs", "incomplete", "fail", "open", "typical", "worst", "load", "CPU", "why"];
     Table { head: head.map(String::from).to_vec(), rows: fleet.boards.iter().map(board).collect() }
 }
 
@@ -70,17 +70,17 @@ pub(super) fn outlier(one: &FleetOutlier) -> String {
     )
 }
 
-/// Loads for which too few boards are there, by their settings.
+/// Reports loads measured on too few boards, by their settings.
 pub(super) fn too_few(one: &FleetTooFew) -> String {
     format!(
-        "load {} ({}): {}; judging a board takes ten",
+        "load {} ({}): {}; a verdict on a board requires ten",
         one.load,
         one.settings,
         plural(one.boards, "board", "boards")
     )
 }
 
-/// The effect of a kernel or of settings; `None` unless significant.
+/// Reports the effect of a kernel or of settings; `None` unless significant.
 pub(super) fn contrast(one: &FleetContrast) -> Option<String> {
     let (low, high) = one.interval.filter(|_| one.p <= 0.05)?;
     let what = match one.factor {
@@ -103,10 +103,10 @@ pub(super) fn method(fleet: &Fleet) -> Vec<String> {
     vec![
         "One board is one sample: the median of the worst wakeups of its runs, on a logarithmic scale.".into(),
         format!(
-            "An outlier is later than chance makes the worst of so many boards under the same load and settings, if the logarithm of a \
+            "An outlier is later than expected by chance for the worst of so many boards under the same load and settings, if the logarithm of a \
              worst wakeup follows a Gumbel distribution, as the largest of many values does, or has a lighter tail: p is simulated for the \
-             number of boards (ten or more) and corrected for {} (Benjamini–Hochberg); of equal boards, some outlier is reported in at most 5 %. What meets one board of ten by chance looks the same with one run each: \
-             measure an outlier again before it is blamed.",
+             number of boards (ten or more) and corrected for {} (Benjamini–Hochberg); of equal boards, some outlier is reported in at most 5 %. With one run per board, a rare event on one board of ten looks the same: \
+             measure an outlier again before drawing conclusions.",
             plural(fleet.outlier_tests, "board and load", "boards and loads")
         ),
         format!(

@@ -1,4 +1,4 @@
-//! A figure over time: a dot per run in the colour of its kernel, the level of each segment, the shifts.
+//! Draws a figure over time: one dot per run in the colour of its kernel, the level of each segment, the shifts.
 
 use super::words::{name, nanos};
 use super::{short, when};
@@ -13,7 +13,7 @@ use punctual_units::Nanos;
 const LEFT: f64 = 78.0;
 const TOP: f64 = 26.0;
 const BOTTOM: f64 = 250.0;
-/// Number of kernels with a colour of their own, the most recent ones.
+/// Maximum number of kernels with their own colour, the most recent ones.
 const MOST_KERNELS: usize = 8;
 
 pub fn chart(id: &str, series: &HistorySeries) -> Option<Chart> {
@@ -26,7 +26,7 @@ pub fn chart(id: &str, series: &HistorySeries) -> Option<Chart> {
 
 fn drawing(id: &str, form: Form, series: &HistorySeries, range: &Range, kernels: &[&str]) -> String {
     let title = format!("{} over time", name(series).replace('`', ""));
-    let description = "One dot a run over time on a logarithmic scale of latency, coloured by kernel; a line at the \
+    let description = "One dot per run over time on a logarithmic scale of latency, coloured by kernel; a line at the \
                        median of each stretch between shifts, and a dashed line from top to bottom at each shift.";
     let size = (form.width(1120.0), BOTTOM + 50.0);
     let area = Area { left: LEFT, top: TOP, right: size.0 - 12.0, bottom: BOTTOM };
@@ -53,7 +53,7 @@ fn drawing(id: &str, form: Form, series: &HistorySeries, range: &Range, kernels:
     canvas.finish()
 }
 
-/// What the axes reach.
+/// The ranges of the axes.
 struct Range {
     time: (u64, u64),
     latency: (f64, f64),
@@ -63,7 +63,7 @@ fn kernel(point: &HistoryPoint) -> &str {
     point.kernel.as_deref().unwrap_or("not recorded")
 }
 
-/// In the order of their first run; if there are too many, the most recent ones.
+/// Returns the kernels in the order of their first run; if there are too many, the most recent ones.
 fn kernels(points: &[HistoryPoint]) -> Vec<&str> {
     let mut all: Vec<&str> = Vec::new();
     for point in points {
@@ -89,7 +89,7 @@ fn range(points: &[HistoryPoint]) -> Option<Range> {
     })
 }
 
-/// The median of each segment; none if nothing shifted.
+/// Draws the median of each segment; draws nothing if nothing shifted.
 fn levels(canvas: &mut Canvas, frame: &Frame, series: &HistorySeries) {
     let time = |at: usize| series.points.get(at).map(|p| frame.x.at(p.started_ns as f64));
     let mut level = |from: usize, to: usize, ns: f64| {

@@ -8,7 +8,7 @@ use crate::words::{and, capital};
 use punctual_model::history::{Gate, GateMethod, GateOutcome, GateTest};
 use punctual_units::Nanos;
 
-/// The verdict in sentences, and the figures. Ends in a newline.
+/// Formats the verdict in sentences, and the figures. The text ends in a newline.
 pub fn gate_text(gate: &Gate, style: TextStyle) -> String {
     let mut page = Page::new(style);
     let (word, tint) = match gate.outcome {
@@ -88,7 +88,7 @@ fn not_worse(gate: &Gate) -> String {
     let widest = gate.tests.iter().filter_map(|t| Some(t.limit_ns? / t.baseline_ns.max(1.0)));
     let seen = widest.max_by(f64::total_cmp).filter(|w| w.is_finite());
     let seen = seen
-        .map(|w| format!(" A rise to about {w:.2} times the baseline would have been seen everywhere."))
+        .map(|w| format!(" A rise to about {w:.2} times the baseline would have been detected in all figures."))
         .unwrap_or_default();
     format!(
         "{} is not shown to be worse by more than {} than the {}, in {}; false alarms at most {:.0} % over all of them.{seen}",
@@ -112,7 +112,7 @@ fn worse(gate: &Gate, test: &GateTest) -> String {
         baseline(gate),
         Nanos(test.baseline_max_ns),
         allowed(gate),
-        test.p.map_or("not known".into(), p)
+        test.p.map_or("unknown".into(), p)
     )
 }
 

@@ -5,7 +5,7 @@ use crate::html::write::{figure, list, prose};
 use crate::words::capital;
 use punctual_model::history::{History, HistoryGroup};
 
-/// A history as a self-contained HTML file: findings, then a chart per figure for each machine and settings.
+/// Formats a history as a self-contained HTML file: findings, then a chart per figure for each machine and settings.
 pub fn history_html(history: &History) -> String {
     let said: Vec<String> = sentences(history).iter().map(|s| capital(s)).collect();
     let ids: Vec<String> = (0..history.groups.len()).map(|n| format!("g{n}")).collect();
@@ -36,11 +36,11 @@ fn method(history: &History) -> String {
     format!(
         "<p>{}",
         prose(&format!(
-            "One run is one sample, and of each run and load the CPU that is latest counts. Runs are compared only where machine, \
+            "One run is one sample, and the worst CPU of each run and load counts. Runs are compared only where machine, \
              clock and settings are the same; the maximum, which grows with the time measured, only where that is the same too. \
-             Every series is watched as if it were looked at after each run: each run's rank among the earlier ones of its level, \
-             after what follows from the run before, is added up (a self-starting CUSUM of the residuals of an AR(1)), with {}. A \
-             level is learnt from {} runs; after a shift the next one is.",
+             Every series is watched as if it were examined after each run: each run's rank among the earlier ones of its level, \
+             corrected for the influence of the previous run, is summed (a self-starting CUSUM of the residuals of an AR(1)), with {}. A \
+             level is estimated from {} runs; after a shift a new one is.",
             alarms(history),
             punctual_stats::LEARNT
         ))

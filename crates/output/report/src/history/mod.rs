@@ -13,50 +13,50 @@ pub use gate::gate_text;
 pub use html::history_html;
 pub use text::history_text;
 
-/// The result of `history`: the figures, with their sentences.
+/// The result of `history`: the figures and the sentences about them.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HistoryResult<'a> {
     figures: &'a [Figure],
-    /// False alarms that were asked for, over all series, per year.
+    /// Requested false alarms per year, over all series.
     alarms_per_year: f64,
-    /// Series with enough runs to be watched.
+    /// Number of series with enough runs to be watched.
     watched: usize,
     /// Runs by machine and settings, the group with the most recent run first.
     groups: Vec<HistoryGroupPart<'a>>,
-    /// What changed.
+    /// Sentences on what changed.
     sentences: Vec<String>,
 }
 
-/// Comparable runs.
+/// A group of comparable runs.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct HistoryGroupPart<'a> {
     machine: &'a str,
     /// Clock model; null for real time.
     virtual_time: &'a Option<String>,
-    /// `real` or `virtual`.
+    /// Either `real` or `virtual`.
     clock: &'static str,
     settings: BTreeMap<&'a str, &'a str>,
-    /// Ordered by time; runs without a time come last.
+    /// The runs in chronological order; runs without a time are last.
     runs: &'a [RunSummary],
     /// Distinct hosts of the runs.
     hosts: &'a [String],
-    /// One per load and figure, and per length if the figure grows with it.
+    /// One series per load and figure, and per length if the figure grows with it.
     series: Vec<HistorySeriesPart<'a>>,
 }
 
-/// One figure under one load over time, with its sentences.
+/// One figure under one load over time, with sentences about it.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct HistorySeriesPart<'a> {
     #[serde(flatten)]
     series: &'a HistorySeries,
-    /// What changed.
+    /// Sentences on what changed.
     sentences: Vec<String>,
 }
 
-/// The result of `history gate`: the run compared with its baseline, with sentences.
+/// The result of `history gate`: the run compared with its baseline, and sentences about it.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GateResult<'a> {
@@ -94,12 +94,12 @@ pub fn gate_json(gate: &Gate) -> GateResult<'_> {
     GateResult { gate, sentences: gate::sentences(gate) }
 }
 
-/// A run's ID, shortened; unique among some thousands.
+/// Returns the shortened ID of a run, which is unique among some thousands.
 pub(crate) fn short(id: &str) -> String {
     id.chars().take(10).collect()
 }
 
-/// `2026-01-02 03:04`
+/// Formats a start time: `2026-01-02 03:04`.
 pub(crate) fn when(started_ns: Option<u64>) -> String {
     let utc = |ns: u64| crate::utc(ns).chars().take(16).map(|c| if c == 'T' { ' ' } else { c }).collect();
     started_ns.map_or_else(|| "time not recorded".into(), utc)

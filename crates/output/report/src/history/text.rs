@@ -13,7 +13,8 @@ const COLUMN: usize = 11;
 /// Width of time, ID and kernel before the figures.
 const FIXED: usize = 2 + 17 + 11 + 22;
 
-/// A history for a terminal: findings, then runs and sparklines for each machine and settings. Ends in a newline.
+/// Formats a history for a terminal: findings, then runs and sparklines for each machine and settings. The text ends in
+/// a newline.
 pub fn history_text(history: &History, style: TextStyle) -> String {
     let mut page = Page::new(style);
     for sentence in sentences(history) {
@@ -71,7 +72,7 @@ fn table(page: &mut Page, group: &HistoryGroup, figure: Figure) {
         let figures = if apart { each(run, &loads, figure) } else { largest(run, &loads, figure) };
         let text =
             format!("{mark}{:<17}{:<11}{:<22}{figures}", when(run.started_ns), short(&run.id), clip(kernel(run), 21));
-        let incomplete = if run.complete { "" } else { "  not complete" };
+        let incomplete = if run.complete { "" } else { "  incomplete" };
         page.row(if shifted { Tint::Warn } else { Tint::Plain }, &(text + incomplete));
     }
 }
@@ -89,7 +90,7 @@ fn largest(run: &RunSummary, loads: &[&str], figure: Figure) -> String {
     }
 }
 
-/// The most recent points on a logarithmic scale from minimum to maximum; `None` for fewer than two.
+/// Draws the most recent points on a logarithmic scale from minimum to maximum; `None` for fewer than two.
 fn sparkline(series: &HistorySeries, most: usize) -> Option<String> {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let hidden = series.points.len().saturating_sub(most);

@@ -9,7 +9,7 @@ use punctual_model::history::{
 use punctual_stats::LEARNT;
 use punctual_units::Nanos;
 
-/// Every shift with its machine, or that there is none.
+/// Reports every shift with its machine, or that no shift was found.
 pub fn sentences(history: &History) -> Vec<String> {
     let said = |group: &HistoryGroup| {
         let found = group.series.iter().flat_map(shifts);
@@ -26,7 +26,7 @@ fn nothing(history: &History) -> String {
     }
 }
 
-/// `a false alarm in 1.0 years over all series`
+/// Formats the rate of false alarms, for example `one false alarm per year over all series`.
 pub fn alarms(history: &History) -> String {
     match history.alarms_per_year {
         one if (one - 1.0).abs() < 1e-9 => "one false alarm per year over all series".into(),
@@ -38,16 +38,18 @@ fn shifts(series: &HistorySeries) -> impl Iterator<Item = String> {
     series.shifts.iter().enumerate().map(|(n, s)| shift(&name(series), tail(series.figure), n, s))
 }
 
-/// Shifts of a series, what would be seen, and how the bounds drawn for the next run fared.
+/// Reports the shifts of a series, which shift would be detected, and how often the next run was within its bound.
 pub fn of_series(series: &HistorySeries) -> Vec<String> {
     let name = name(series);
     let mut all: Vec<String> = shifts(series).collect();
     let runs = plural(series.points.len() as u64, "run", "runs");
     match series.level {
         _ if series.points.len() < series.least_runs => {
-            all.push(format!("{name}: {runs}; detecting a shift takes {}.", series.least_runs));
+            all.push(format!("{name}: {runs}; detecting a shift requires {}.", series.least_runs));
         }
-        None => all.push(format!("{name}: the level since the last shift is not known yet: it takes {} runs.", LEARNT)),
+        None => {
+            all.push(format!("{name}: the level since the last shift is still unknown: it requires {} runs.", LEARNT))
+        }
         Some(level) => {
             if series.shifts.is_empty() {
                 all.push(format!("{name}: no shift in {runs}."));
@@ -66,24 +68,24 @@ fn would_see(name: &str, level: &HistoryLevel) -> String {
         format!("spread from run to run {}, autocorrelation {:.2}", percent(level.spread), level.autocorrelation);
     match level.least_shift {
         Some(shift) => format!(
-            "{name}: a rise of {} (or as large a fall) would be seen within {} runs in three of four cases ({spread}).",
+            "{name}: a rise of {} (or as large a fall) would be detected within {} runs in three of four cases ({spread}).",
             percent(shift),
             level.within_runs
         ),
-        None => format!("{name}: no shift would be seen within {} runs ({spread}).", level.within_runs),
+        None => format!("{name}: no shift would be detected within {} runs ({spread}).", level.within_runs),
     }
 }
 
 fn fared(name: &str, bounds: &HistoryBounds) -> String {
     format!(
-        "{name}: the next run lay within the 95 % bound drawn from the runs before in {} of {} ({:.0} %).",
+        "{name}: the next run was within the 95 % bound computed from the earlier runs in {} of {} cases ({:.0} %).",
         bounds.inside,
         bounds.of,
         100.0 * bounds.inside as f64 / bounds.of as f64
     )
 }
 
-/// `p99.99 under idle`
+/// Formats the name of a series: `p99.99 under idle`.
 pub fn name(series: &HistorySeries) -> String {
     match &series.length {
         Some(length) => format!("{} under `{}` ({length})", series.figure, series.load),
@@ -108,7 +110,7 @@ fn shift(name: &str, what: &str, n: usize, shift: &HistoryShift) -> String {
         }
     };
     let mut text = format!(
-        "{name}: {first}: {}, {}, {kernel}: {}; seen {} later, by {}.",
+        "{name}: {first}: {}, {}, {kernel}: {}; detected {} later, by {}.",
         short(&shift.run),
         when(Some(shift.started_ns)),
         by(shift),
@@ -126,7 +128,7 @@ fn changed(d: &Difference) -> String {
     format!("{} ({} → {})", d.what, d.before, d.now)
 }
 
-/// `61 % higher [48 %, 75 % at 95 %] (66.0 µs instead of 41.0 µs)`
+/// Formats the change: `61 % higher [48 %, 75 % at 95 %] (66.0 µs instead of 41.0 µs)`.
 fn by(shift: &HistoryShift) -> String {
     let ratio = Ratio { value: shift.ratio, interval: shift.interval, confidence: 0.95, least_n: 2 };
     let text = changed_ratio(&ratio, "long").text;
@@ -137,9 +139,9 @@ fn left_out(out: &LeftOut) -> Option<String> {
     let reasons = [
         (out.undated, "without a time"),
         (out.incomplete, "not measured to the end"),
-        (out.doubtful, "in doubt"),
+        (out.doubtful, "doubtful"),
         (out.unknown, "too short for the figure"),
-        (out.older, "older than the latest 20,000"),
+        (out.older, "older than the most recent 20,000"),
     ];
     let all: Vec<String> = reasons
         .iter()
@@ -175,7 +177,7 @@ pub fn settings(group: &HistoryGroup) -> String {
     capital(&all.join("; "))
 }
 
-/// A p value for people; never zero.
+/// Formats a p value for display; never as zero.
 pub fn p(p: f64) -> String {
     if p < 1e-4 { "< 0.0001".into() } else { format!("{p:.4}") }
 }

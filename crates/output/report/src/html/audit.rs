@@ -5,7 +5,7 @@ use crate::words;
 use punctual_model::{Evidence, Finding, Severity, State};
 use punctual_units::Arrange;
 
-/// Failures that matter most; in collapsed parts what else needs attention, and the rest in brief.
+/// Formats the most important failures first; collapsed parts contain what else needs attention, and the rest in brief.
 pub fn findings(all: &[Finding]) -> String {
     if all.is_empty() {
         return String::new();
@@ -28,7 +28,7 @@ pub fn findings(all: &[Finding]) -> String {
     )
 }
 
-/// Failures first; unreadable before passed.
+/// Ranks failures first, and unreadable before passed.
 fn rank(state: State) -> u8 {
     match state {
         State::Fail => 0,
@@ -74,7 +74,7 @@ fn severity(severity: Severity) -> &'static str {
     }
 }
 
-/// By state; what they found is in `punctual audit --full`.
+/// Lists rules by state; their findings are in `punctual audit --full`.
 fn names(findings: &[&Finding]) -> String {
     let one = |state: State| {
         let named = findings.iter().filter(|f| f.state == state).map(|f| format!("<code>{}</code>", esc(&f.id)));

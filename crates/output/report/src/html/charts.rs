@@ -5,7 +5,7 @@ use crate::svg::{ccdf, histogram, time};
 use crate::words;
 use punctual_model::{Known, Phase};
 
-/// Histogram and exceedance of every load, all on the same axes.
+/// Draws histogram and exceedance of every load, all on the same axes.
 pub fn distributions(page: &Page) -> String {
     let Some(span) = &page.span else { return String::new() };
     let mut out = String::new();
@@ -17,10 +17,10 @@ pub fn distributions(page: &Page) -> String {
     for (n, phase) in page.figures.recording.run.phases.iter().enumerate() {
         out.push_str(&of_phase(page, span, n, phase));
     }
-    problems(page) + &details("Histogram of each load, and how rarely a wakeup is later", &out)
+    problems(page) + &details("Histogram and exceedance of each load", &out)
 }
 
-/// Of the loads: what makes their figures doubtful.
+/// Lists what makes the figures of the loads doubtful.
 fn problems(page: &Page) -> String {
     let recording = page.figures.recording;
     let of = |phase: &Phase| {
@@ -43,12 +43,12 @@ fn of_phase(page: &Page, span: &crate::svg::series::Span, n: usize, phase: &Phas
         cells.iter().filter(|c| c.values().is_none_or(|h| h.is_empty())).map(|c| format!("CPU {}", c.cpu())).collect();
     let lost = match lost.is_empty() {
         true => String::new(),
-        false => format!("<p class=\"note\">No histogram was recorded of {}.", words::and(&lost)),
+        false => format!("<p class=\"note\">No histogram was recorded for {}.", words::and(&lost)),
     };
     format!(
         "{heading}<div class=\"pair\">{}{}</div>{lost}",
         figure(&bars, "Histogram", "Histogram as a table"),
-        figure(&tail, "How rarely a wakeup is later than x", "Quantiles as a table")
+        figure(&tail, "Share of wakeups later than x", "Quantiles as a table")
     )
 }
 
@@ -59,7 +59,7 @@ fn without(cells: &[&Cell]) -> &'static str {
     }
 }
 
-/// Worst wakeups and state of the machine over time; for a long run also the maxima of its blocks.
+/// Draws worst wakeups and the state of the machine over time, and for a long run the maxima of its blocks.
 pub fn over_time(page: &Page) -> String {
     let limits = page.span.as_ref().map_or(&[][..], |s| &s.limits);
     let all = time::chart("time-chart", &page.figures, &page.picked, limits);

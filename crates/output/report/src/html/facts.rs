@@ -16,7 +16,7 @@ fn words(recording: &Recording) -> String {
     format!("<dl class=\"words\">{first}{WORDS}")
 }
 
-/// The point in time from which a latency is measured.
+/// Returns the time from which a latency is measured.
 fn due(via: Option<&WakeupSource>) -> &'static str {
     match via {
         Some(via) if via.is_woken() => "the sender's clock reading just before the call that wakes a thread",
@@ -25,16 +25,16 @@ fn due(via: Option<&WakeupSource>) -> &'static str {
     }
 }
 
-const WORDS: &str = "<dt>HELD<dd>Not refuted: of a maximum or of no missed period a run can show no more.\
-    <dt>Episode<dd>What one disturbance makes late: from the first late release to the last, with fewer than ten in \
-    succession in time between them. With a longest stall, a disturbance makes releases late for no longer than that.\
-    <dt>Period<dd>One release of the thread. Each ran or was skipped.\
+const WORDS: &str = "<dt>HELD<dd>Not refuted, but not proven: a run cannot prove a maximum or that no period is ever missed.\
+    <dt>Episode<dd>The releases that one disturbance makes late: from the first late release to the last, with fewer than \
+    ten consecutive releases in time between them. A declared longest stall limits the length of an episode.\
+    <dt>Period<dd>One release of the thread, which ran or was skipped.\
     <dt>Missed, skipped<dd>A period that passed while the thread was still late for an earlier one.\
-    <dt>Corrected<dd>Every period scored, a skipped one by how late the thread was for it when it came back. Leaving \
-    them out would hide the tail (coordinated omission). Claims are judged on these figures.\
-    <dt>p99.9<dd>999 of 1,000 periods were not later. Its bounds come from order statistics; with * no sample of this \
-    run bounds it.<dt>θ̂<dd>Extremal index: 1 where late wakeups come independently, less where they come in groups. \
-    For the bounds of these quantiles, that many times fewer samples count as independent.</dl>";
+    <dt>Corrected<dd>All periods, a skipped one with the delay after which the thread ran again. Omitting \
+    them would hide the tail (coordinated omission). Claims are judged on these figures.\
+    <dt>p99.9<dd>999 of 1,000 periods were not later. Its bounds are order statistics; * means that no sample of this \
+    run bounds it.<dt>θ̂<dd>Extremal index: 1 if late wakeups are independent, less if they occur in groups. \
+    The bounds of these quantiles count the number of samples times this index as independent.</dl>";
 
 pub fn machine(recording: &Recording) -> String {
     let m = &recording.run.machine;
@@ -63,7 +63,7 @@ pub fn machine(recording: &Recording) -> String {
         ("Virtualisation", m.virtualisation.clone()),
         ("Kernel command line", m.cmdline.clone()),
     ]);
-    format!("{rows}<p class=\"note\">What is missing here could not be read.")
+    format!("{rows}<p class=\"note\">Facts that could not be read are omitted.")
 }
 
 fn virtual_time(model: &VirtualTime) -> String {
@@ -78,18 +78,18 @@ pub fn method(recording: &Recording) -> String {
     let cost = recording.run.cost.as_ref().map(cost).unwrap_or_default();
     [
         list("", &words::notes(recording)),
-        details("How it was measured", &settings(recording)),
+        details("Settings of the measurement", &settings(recording)),
         cost,
         details("Words", &words(recording)),
     ]
     .concat()
 }
 
-/// The assumption that verdicts valid at any time rest on.
+/// Returns the assumption of the verdicts that are valid at any time.
 fn claims_rest_on(recording: &Recording) -> Option<String> {
     let claims = &recording.run.settings.claims;
     let is_quantile = |claim: &Claim| matches!(claim.quantity, Quantity::Quantile { .. });
-    let rests = "e-processes on late episodes, valid whenever the run ended; they rest on this: at every moment, given the past, episodes are \
+    let rests = "based on e-processes of late episodes, valid whenever the run ended; assumption: at every moment, given the past, episodes are \
                  more frequent than the limit for every false claim, and not for a true one";
     claims.iter().any(|claim| claim.is_of_frequency() && !is_quantile(claim)).then(|| rests.into())
 }
@@ -113,8 +113,8 @@ fn settings(recording: &Recording) -> String {
     facts(&[
         ("Clock and sleep", s.clock.clone()),
         ("Virtual time", run.virtual_time.as_ref().map(virtual_time)),
-        ("Scheduling asked for", s.scheduling.map(|s| s.to_string())),
-        ("Scheduling got", (!got.is_empty()).then(|| words::and(&got))),
+        ("Requested scheduling", s.scheduling.map(|s| s.to_string())),
+        ("Actual scheduling", (!got.is_empty()).then(|| words::and(&got))),
         ("Period", s.period_ns.map(|p| p.to_string())),
         ("Deadline", s.deadline_ns.map(|d| d.to_string())),
         ("CPUs measured", (!s.cpus.is_empty()).then(|| format!("{} ({})", s.cpus, s.cpus.len()))),
@@ -124,20 +124,17 @@ fn settings(recording: &Recording) -> String {
         ("/dev/cpu_dma_latency", Some(latency)),
         ("Machine's counters", Some(context.into())),
         ("Histogram", Some("bins at most 0.78 % wide from 1 ns to 584 years; minimum and maximum exact".into())),
-        (
-            "Bounds of quantiles",
-            Some(format!("order statistics, {} both sides together", confidence(bounds::CONFIDENCE))),
-        ),
+        ("Bounds of quantiles", Some(format!("order statistics, {} two-sided", confidence(bounds::CONFIDENCE)))),
         ("Claims of shares and episodes", claims_rest_on(recording)),
         ("Page faults while recording", page_faults(recording)),
         ("Command", (!run.command.is_empty()).then(|| run.command.join(" "))),
-        ("Began", began(recording)),
-        ("Ended", run.ended.map(|e| e.real_ns).or_else(|| run.import.as_ref()?.ended_real_ns).map(date::utc)),
+        ("Start", began(recording)),
+        ("End", run.ended.map(|e| e.real_ns).or_else(|| run.import.as_ref()?.ended_real_ns).map(date::utc)),
         ("Ended by", run.import.is_none().then(|| ended_by(recording))),
     ])
 }
 
-/// As measured, or as in the imported file.
+/// Returns the start as measured, or as in the imported file.
 pub fn began(recording: &Recording) -> Option<String> {
     let run = &recording.run;
     run.started.map(|s| s.real_ns).or_else(|| run.import.as_ref()?.started_real_ns).map(date::utc)
@@ -158,7 +155,7 @@ fn ended_by(recording: &Recording) -> String {
         Some(EndedBy::Signal { name, .. }) => format!("{name}; results up to then are complete"),
         Some(EndedBy::Error { text }) => format!("an error: {text}"),
         Some(EndedBy::Unknown) => "of a kind unknown to this version".into(),
-        Some(EndedBy::Killed) | None => "not known: killed, power cut, or still running".into(),
+        Some(EndedBy::Killed) | None => "unknown: killed, power cut, or still running".into(),
     }
 }
 
@@ -171,7 +168,7 @@ fn cost(cost: &OwnCost) -> String {
         ("Resident and locked memory", Some(format!("{}, {}", size(cost.rss_bytes), size(cost.locked_bytes)))),
         ("Time to the first sample", cost.start_to_first_sample_ns.map(|n| Nanos(n).to_string())),
     ]);
-    details("What measuring cost the machine", &rows)
+    details("Cost of measuring", &rows)
 }
 
 fn size(n: Option<u64>) -> String {
@@ -197,7 +194,7 @@ pub fn series(recording: &Recording) -> String {
 
 pub fn lost(recording: &Recording) -> String {
     let lost = words::lost(recording);
-    if lost.is_empty() { String::new() } else { format!("<h3>What the file does not tell</h3>{}", list("", &lost)) }
+    if lost.is_empty() { String::new() } else { format!("<h3>Missing from the file</h3>{}", list("", &lost)) }
 }
 
 pub fn footer(recording: &Recording) -> String {

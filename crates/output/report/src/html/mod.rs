@@ -1,4 +1,5 @@
-//! The report as a self-contained page: a script of our own by its hash, no external resources.
+//! Formats the report as a self-contained page: its script is allowed by its hash, and no external resources are
+//! loaded.
 
 mod audit;
 mod charts;
@@ -21,14 +22,14 @@ use std::sync::LazyLock;
 use write::{esc, section};
 
 const STYLE: &str = include_str!("style.css");
-/// Without indentation and comments, which no page needs.
+/// The script without indentation and comments.
 static SCRIPT: LazyLock<String> = LazyLock::new(|| {
     let lines =
         include_str!("page.js").lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//"));
     lines.flat_map(|line| [line, "\n"]).collect()
 });
 
-/// The script as the page's security policy names it (CSP level 3, "hash-source").
+/// The hash of the script as in the page's security policy (CSP level 3, "hash-source").
 static SCRIPT_HASH: LazyLock<String> =
     LazyLock::new(|| format!("sha256-{}", STANDARD.encode(Sha256::digest(SCRIPT.as_bytes()))));
 
@@ -41,11 +42,11 @@ pub(crate) struct Page<'a> {
     claims: Vec<Claim>,
 }
 
-/// The report of a run as an HTML file: the answer on the first screen, then why, how late, over time, loads, audit,
-/// machine and method.
+/// Formats the report of a run as an HTML file: the verdict on the first screen, then causes, latencies, latency over
+/// time, loads, audit, machine and method.
 ///
-/// Loads nothing; all of it can be read without its script. Follows the reader's light or dark mode, prints in light
-/// colours. `run` is the run as its user names it, for the commands to type next.
+/// The page loads nothing; all of it can be read without its script. It follows the reader's light or dark mode and
+/// prints in light colours. `run` is the run as its user names it, for the commands to type next.
 pub fn html(recording: &Recording, verdict: &Verdict, run: &str) -> String {
     let figures = Figures::new(recording, verdict);
     let page = Page {
@@ -83,7 +84,7 @@ pub fn html(recording: &Recording, verdict: &Verdict, run: &str) -> String {
     )
 }
 
-/// Published figures of this board; empty if there are none.
+/// Returns the published figures of this board; empty if there are none.
 fn published(figures: &Figures) -> String {
     match crate::references::sentences(figures) {
         none if none.is_empty() => String::new(),
@@ -98,7 +99,8 @@ fn title(recording: &Recording, verdict: &Verdict) -> String {
     format!("{}: {quantity}{clock}{host}", crate::words::word(verdict.outcome))
 }
 
-/// A page with its script: the first screen, the contents, and the sections (ID, title, content) that are not empty.
+/// Builds a page with its script: the first screen, the contents, and the sections (ID, title, content) that are not
+/// empty.
 pub(crate) fn document(title: &str, front: &str, sections: &[(&str, String, String)], end: &str) -> String {
     let shown: Vec<_> = sections.iter().filter(|(.., content)| !content.is_empty()).collect();
     let links: String = shown.iter().map(|(id, title, _)| format!("<a href=\"#{id}\">{}</a> ", esc(title))).collect();

@@ -1,4 +1,4 @@
-//! The table of latencies: a row per load and CPU.
+//! Formats the table of latencies: one row per load and CPU.
 
 use super::Page;
 use super::verdict::{class, mark};
@@ -9,11 +9,12 @@ use crate::number::{count, latency};
 use crate::{svg, words};
 use punctual_model::Outcome;
 
-/// Indices into [`QUANTILES`] of those shown here; the others are below the charts.
+/// Indices into [`QUANTILES`] of those shown; the others are below the charts.
 const SHOWN: [usize; 3] = [0, 2, 3];
 const MOST_ROWS: usize = 10;
 
-/// All rows. With many a row per load, and all rows in a collapsed part; of very many CPUs a heat map, too.
+/// Formats all rows. If there are many, one row per load, and all rows in a collapsed part; for very many CPUs also a
+/// heat map.
 pub fn table(page: &Page) -> String {
     let figures = &page.figures;
     if figures.cells.is_empty() {
@@ -36,12 +37,12 @@ pub fn table(page: &Page) -> String {
 }
 
 fn note(rows: &[Row], grouped: bool) -> String {
-    let mut out = String::from("<p class=\"note\">Corrected: a period that was skipped is scored as late.");
+    let mut out = String::from("<p class=\"note\">The figures are corrected: a skipped period counts as late.");
     if grouped {
-        out.push_str(" Latencies are the largest of the load's CPUs; periods and missed their sums.");
+        out.push_str(" Latencies are the largest of the load's CPUs; periods and missed periods are their sums.");
     }
     if rows.iter().any(|r| SHOWN.iter().any(|&q| is_open(&r.quantiles[q]))) {
-        out.push_str(" * What was seen; not bounded by this run.");
+        out.push_str(" * Observed value, not bounded by this run.");
     }
     out
 }
@@ -109,7 +110,7 @@ fn bounds(quantile: &Quantile, whole: bool) -> String {
     }
 }
 
-/// The worst outcome of claims on this row's CPUs; none if all hold.
+/// Returns the worst outcome of claims on this row's CPUs; none if all hold.
 fn outcome(page: &Page, row: &Row) -> Option<Outcome> {
     let cells = page.figures.verdict.claims.iter().flat_map(|c| &c.cells);
     let mine = cells.filter(|c| c.phase == row.phase.id && (row.max_cpu.is_some() || c.cpu.to_string() == row.cpu));

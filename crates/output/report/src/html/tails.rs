@@ -1,4 +1,4 @@
-//! Tails: levels beyond the data, and the shapes behind them.
+//! Formats the tails: levels beyond the data, and the shapes of the fits.
 
 use super::Page;
 use super::write::{details, figure, list};
@@ -6,7 +6,7 @@ use crate::svg::stability;
 use crate::words;
 use punctual_model::TailOutcome;
 
-/// The sentences of every load, and in a collapsed part the shape of each fit by threshold.
+/// Formats the sentences of every load, and in a collapsed part the shape of each fit by threshold.
 pub fn tails(page: &Page) -> String {
     let (recording, verdict) = (page.figures.recording, page.figures.verdict);
     if verdict.tails.is_empty() {
@@ -34,8 +34,8 @@ pub fn tails(page: &Page) -> String {
     let all = verdict.tails.len();
     let what = match refused {
         0 => "Beyond the data".to_owned(),
-        n if n == all => "Beyond the data: nothing can be said of any load".to_owned(),
-        n => format!("Beyond the data: nothing can be said of {n} of {all} loads"),
+        n if n == all => "Beyond the data: no level for any load".to_owned(),
+        n => format!("Beyond the data: no level for {n} of {all} loads"),
     };
     details(&what, &(list("", &words::tails(recording, verdict)) + &shapes))
 }

@@ -1,4 +1,4 @@
-//! The first screen; claims, evidence and limits.
+//! Formats the first screen, the claims, the evidence and the limits.
 
 use super::write::{details, esc, figure, list, prose, table};
 use super::{Page, facts};
@@ -10,7 +10,7 @@ use crate::words::evidence::worst_cell;
 use crate::words::{self, capital};
 use punctual_model::{Outcome, Recording};
 
-/// Outcomes are shown by word, symbol and colour, each of which suffices.
+/// Returns the CSS class of an outcome. Outcomes are shown by word, symbol and colour, each of which suffices.
 pub fn class(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Pass => "pass",
@@ -45,12 +45,12 @@ pub fn mark(outcome: Outcome) -> &'static str {
     }
 }
 
-/// The first screen: verdict, warnings, cause, the histograms of all loads, the figures and what to do next.
+/// Formats the first screen: verdict, warnings, cause, the histograms of all loads, the figures and the next steps.
 pub fn front(page: &Page, run: &str) -> String {
     let (recording, verdict) = (page.figures.recording, page.figures.verdict);
     let headline = words::headline(recording, verdict);
     let chart = page.span.as_ref().and_then(|span| overview::chart("all", &page.figures, span));
-    let chart = chart.map(|chart| figure(&chart, "How many periods had which latency", "")).unwrap_or_default();
+    let chart = chart.map(|chart| figure(&chart, "Number of periods by latency", "")).unwrap_or_default();
     format!(
         "<header><p class=\"what\">{}</p>\n<div class=\"verdict {}\" role=\"region\" aria-label=\"Verdict\">{}<div>\
          <h1>{}</h1><p>{}</div></div>\n{}{}<div class=\"front\"><div>{chart}</div><div>{}{}</div></div></header>\n",
@@ -66,7 +66,7 @@ pub fn front(page: &Page, run: &str) -> String {
     )
 }
 
-/// The first warnings; the rest in a collapsed part.
+/// Formats the first warnings; the rest are in a collapsed part.
 fn warnings(all: &[String]) -> String {
     const SHOWN: usize = 2;
     let (shown, more) = all.split_at(if all.len() > SHOWN + 1 { SHOWN } else { all.len() });
@@ -78,7 +78,7 @@ fn warnings(all: &[String]) -> String {
     out
 }
 
-/// The shares of the late wakeups by cause; without traces what counters say.
+/// Formats the shares of the late wakeups by cause; without traces, suspicions from counters.
 fn cause(page: &Page) -> String {
     let (recording, outcome) = (page.figures.recording, page.figures.verdict.outcome);
     if let Some(sentence) = crate::application::worst(recording) {
@@ -134,12 +134,12 @@ fn tiles(page: &Page) -> String {
     }
     if verdict.scored() > 0 {
         let of = format!("of {}", plural(verdict.scored(), "period", "periods"));
-        let missed = verdict.skipped.map_or_else(|| "not known".into(), count);
+        let missed = verdict.skipped.map_or_else(|| "unknown".into(), count);
         tiles.push(tile("Missed", missed, of));
     }
     if let Some((sure, p, cell)) = worst_cell(verdict).and_then(|(sure, c)| Some((sure, c.p_beyond_max?, c))) {
         let beside = format!("of periods: P(> {}) at {} confidence", nanos(cell.max_ns), confidence(sure));
-        tiles.push(tile("A later one is rarer than", at_most(p), beside));
+        tiles.push(tile("A later wakeup is rarer than", at_most(p), beside));
     }
     if tiles.is_empty() {
         return String::new();
@@ -153,10 +153,10 @@ pub fn evidence(page: &Page) -> String {
     let evidence = words::evidence::from_figures(&page.figures);
     let limits = words::limits::from_figures(&page.figures);
     if !evidence.is_empty() {
-        out.push_str(&format!("<div><h3>What this run shows</h3>{}", list("", &evidence)));
+        out.push_str(&format!("<div><h3>Evidence</h3>{}", list("", &evidence)));
         out.push_str(&format!("{}</div>", coverage(page)));
     }
-    out.push_str(&format!("<div><h3>What this run cannot say</h3>{}</div></div>\n", list("", &limits)));
+    out.push_str(&format!("<div><h3>Limits</h3>{}</div></div>\n", list("", &limits)));
     out
 }
 
@@ -184,7 +184,7 @@ fn coverage(page: &Page) -> String {
     if coverage.is_empty() || page.figures.verdict.scored() == 0 {
         return String::new();
     }
-    let head = ["An event that comes every", "is seen by this run with", "on one CPU under one load"];
+    let head = ["An event that occurs every", "is observed by this run with", "on one CPU under one load"];
     let rows = coverage.iter().map(|c| vec![c.every_ns.to_string(), percent(c.p_run), percent(c.p_one_phase)]);
     details("Rare events", &table(&Table { head: head.map(String::from).to_vec(), rows: rows.collect() }))
 }

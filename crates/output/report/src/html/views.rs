@@ -1,4 +1,4 @@
-//! Views known from other tools: OSADL's long-term plots and LinuxCNC's latency-histogram.
+//! Draws views known from other tools: OSADL's long-term plots and LinuxCNC's latency-histogram.
 
 use super::Page;
 use super::write::{details, figure};
@@ -19,11 +19,15 @@ pub fn views(page: &Page) -> String {
     let charts: Vec<String> = long.into_iter().chain(both_ways).collect();
     match charts.is_empty() {
         true => String::new(),
-        false => details("As OSADL and LinuxCNC draw it", &format!("<div class=\"pair\">{}</div>", charts.concat())),
+        false => details(
+            "Plots in the style of OSADL and LinuxCNC",
+            &format!("<div class=\"pair\">{}</div>", charts.concat()),
+        ),
     }
 }
 
-/// Raw wakeups of each CPU under all loads, as cyclictest and latency-histogram count them; no other kinds of latency.
+/// Returns the raw wakeups of each CPU under all loads, as cyclictest and latency-histogram count them; omits other
+/// kinds of latency.
 fn wakeups(page: &Page) -> BTreeMap<CpuId, Known<'static>> {
     let mut all: BTreeMap<CpuId, Known> = BTreeMap::new();
     let is_wakeups = |cell: &&Cell| page.figures.recording.run.import.is_some() || cell.phase.label.is_none();

@@ -1,4 +1,4 @@
-//! The worst wakeups with causes from counters, and what the loads did.
+//! Formats the worst wakeups with causes from counters, and the activity of the loads.
 
 use super::Page;
 use super::write::{details, esc, name_class, prose};
@@ -9,10 +9,10 @@ use punctual_model::{LoadReport, Phase, Recording, Suspicion, SuspicionClass, Wo
 use punctual_units::Nanos;
 
 const MOST_SHOWN: usize = 20;
-/// Shown first where no trace explains them.
+/// Number of worst wakeups shown without a trace that explains them.
 const SHOWN: usize = 4;
 
-/// The worst wakeups; in a collapsed part where traces explain some.
+/// Formats the worst wakeups; they are in a collapsed part if traces explain some.
 pub fn worst(page: &Page) -> String {
     let all = &page.figures.recording.worst;
     if all.is_empty() || page.figures.recording.application.is_some() {
@@ -24,8 +24,8 @@ pub fn worst(page: &Page) -> String {
         n => format!(" {} in the run directory.", plural(n as u64, "more is", "more are")),
     };
     let note = format!(
-        "<p class=\"note\">Counters are read about once a second: they know the second, not the instant, and a \
-         suspicion is no proof.{more}"
+        "<p class=\"note\">Counters are read about once a second, so their resolution is one second; a \
+         suspicion is not a proof.{more}"
     );
     let what = format!("The {} worst wakeups", rows.len());
     match page.figures.recording.explained.is_empty() {
@@ -99,7 +99,7 @@ fn class_name(class: SuspicionClass) -> &'static str {
     }
 }
 
-/// A row per load: whether it ran, how fast, and the evidence.
+/// Formats one row per load: whether it ran, its rate, and the evidence.
 pub fn loads(page: &Page) -> String {
     let phases = &page.figures.recording.run.phases;
     if phases.is_empty() || page.figures.recording.run.import.is_some() {
@@ -115,7 +115,8 @@ pub fn loads(page: &Page) -> String {
     match loads.len() {
         0..=2 => table,
         all => {
-            format!("<p>{ran} of {all} loads ran, which the counters below show.") + &details("What each did", &table)
+            format!("<p>{ran} of {all} loads ran, as the counters below show.")
+                + &details("Activity of each load", &table)
         }
     }
 }

@@ -9,8 +9,8 @@ pub fn esc(text: &str) -> String {
     clean::html(text)
 }
 
-/// A sentence that may contain untrusted words: escaped, with text between backticks as code, and numbers kept with
-/// their units.
+/// Formats a sentence that may contain untrusted words: escapes it, shows text between backticks as code, and does not
+/// separate numbers from their units.
 pub fn prose(text: &str) -> String {
     let safe = unbroken_exponents(&esc(&tie(text)));
     let parts: Vec<&str> = safe.split('`').collect();
@@ -27,7 +27,7 @@ pub fn prose(text: &str) -> String {
     out
 }
 
-/// Keeps `1e-6` on one line.
+/// Prevents a line break in `1e-6`.
 fn unbroken_exponents(safe: &str) -> String {
     let is_exponent = |w: &str| {
         let mut parts = w.split("e-");
@@ -38,7 +38,7 @@ fn unbroken_exponents(safe: &str) -> String {
         let (bare, space) = w.split_at(w.trim_end_matches([' ', '\u{a0}']).len());
         if is_exponent(bare) { format!("<span class=\"nb\">{bare}</span>{space}") } else { w.to_owned() }
     };
-    // Not inside code, where the backticks would split the span.
+    // Text inside code is skipped, since the backticks would split the span.
     let part = |(n, p): (usize, &str)| match n % 2 {
         0 => p.split_inclusive([' ', '\u{a0}']).map(word).collect::<String>(),
         _ => p.to_owned(),
@@ -61,14 +61,14 @@ pub fn facts(rows: &[(&str, Option<String>)]) -> String {
     format!("<dl class=\"facts\">{}</dl>", rows.iter().map(row).collect::<String>())
 }
 
-/// Columns of figures that fit a telephone; with more, each row becomes a card there.
+/// Maximum number of columns that fit a phone; in wider tables each row becomes a card on a phone.
 const FITTING: usize = 4;
-/// The attribute that keeps a short name of a row on one line.
+/// Returns the attribute that prevents a line break in the short name of a row.
 pub fn name_class(name: &str) -> &'static str {
     if name.chars().count() <= 16 { " class=\"nb\"" } else { "" }
 }
 
-/// With more columns they stand closer.
+/// Maximum number of columns with normal spacing.
 const DENSE: usize = 9;
 
 pub fn table(table: &Table) -> String {
@@ -90,13 +90,13 @@ pub fn table(table: &Table) -> String {
     out + "</table></div>"
 }
 
-/// Characters of a figure with its unit and bounds; what is longer is text.
+/// Maximum number of characters of a figure with its unit and bounds; longer content is text.
 const LONGEST_FIGURE: usize = 26;
 
-/// Collapsed content with this many bytes at most is printed.
+/// Maximum size of collapsed content that is printed, bytes.
 const SHORT: usize = 2_500;
 
-/// A part that is opened by its summary. On paper short ones are open, and long ones are left out.
+/// Formats a collapsed part that its summary opens. On paper short parts are open, and long ones are omitted.
 pub fn details(summary: &str, content: &str) -> String {
     let class = if content.len() <= SHORT { " class=\"short\"" } else { "" };
     format!("<details{class}><summary>{}</summary>{content}</details>", esc(summary))
@@ -115,7 +115,7 @@ pub fn figure(chart: &Chart, caption: &str, data: &str) -> String {
         let _ = write!(out, "<p class=\"note\">{}", prose(note));
     }
     if !chart.table.rows.is_empty() {
-        // Not printed: the chart is.
+        // The table is not printed, since the chart is.
         let _ = write!(out, "<details><summary>{}</summary>{}</details>", esc(data), table(&chart.table));
     }
     out + "</figure>"

@@ -1,4 +1,5 @@
-//! A run as a file that its owner can publish among the figures of others: without names, times, paths or command lines.
+//! Formats a run as a file that its owner can publish among the figures of others: without names, times, paths or
+//! command lines.
 
 use crate::figures::recorded_ns;
 use crate::number::plural;
@@ -9,7 +10,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Parameters of the kernel's command line that are written, with their values: those that isolate CPUs and tune
-/// latencies (Documentation/admin-guide/kernel-parameters.txt). Everything else may be private.
+/// latencies (Documentation/admin-guide/kernel-parameters.txt). All others may be private.
 const PARAMETERS: &[&str] = &[
     "cpuidle.off",
     "idle",
@@ -36,26 +37,29 @@ const PARAMETERS: &[&str] = &[
 
 const QUANTILES: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 0.9999];
 
-/// Fewer wakeups of a CPU are no measurement (the least that a file may state).
+/// Minimum number of wakeups of a CPU that count as a measurement, as in the file format.
 const FEWEST: u64 = 100;
 
-/// What is in a run, and not in the file.
+/// Parts of a run that are not in the file.
 const LEFT_OUT: &str = "host name, command lines, paths, times of day, names of tasks and devices, texts of the audit, \
                         other kernel parameters, worst wakeups, traces, histograms";
 
 #[derive(Debug)]
 pub struct Contribution {
-    /// TOML, of the form of `crates/output/references/boards`.
+    /// The contribution as TOML in the format of `crates/output/references/boards`.
     pub text: String,
     /// Number of entries.
     pub measurements: usize,
-    /// What was left out.
+    /// What was omitted.
     pub left_out: Vec<String>,
 }
 
+/// Fails if nothing can be contributed.
+///
 /// # Errors
-/// Why nothing can be contributed: the run is not a measurement of wakeups on a real clock, is damaged, or names neither
-/// board nor processor.
+///
+/// Returns why: the run is not a measurement of wakeups on a real clock, is damaged, or names neither board nor
+/// processor.
 pub fn contribution(recording: &Recording) -> Result<Contribution, String> {
     let run = &recording.run;
     if run.import.is_some() || run.virtual_time.is_some() || !super::is_of_timers(recording) {
@@ -88,7 +92,7 @@ pub fn contribution(recording: &Recording) -> Result<Contribution, String> {
     let errors: Vec<String> =
         punctual_references::check(&text).into_iter().filter(|p| p.is_error).map(|p| p.what).collect();
     if !errors.is_empty() || text.len() > LARGEST {
-        return Err(format!("the run cannot be written in this form: {}", errors.join("; ")));
+        return Err(format!("the run cannot be written in this format: {}", errors.join("; ")));
     }
     Ok(Contribution { text, measurements, left_out })
 }
@@ -116,7 +120,7 @@ fn board(recording: &Recording, model: &str, published: Vec<Published>) -> Board
     }
 }
 
-/// `Some Board, rev. 2` as `some-board-rev-2`.
+/// Converts `Some Board, rev. 2` to `some-board-rev-2`.
 fn key(name: &str) -> String {
     let words = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     let joined = words.map(str::to_ascii_lowercase).collect::<Vec<_>>().join("-");
@@ -182,7 +186,7 @@ fn micros(ns: u64) -> f64 {
     ns as f64 / 1e3
 }
 
-/// Isolation and tuning parameters, and the governors.
+/// Lists the isolation and tuning parameters, and the governors.
 fn tuning(recording: &Recording) -> Option<String> {
     let machine = &recording.run.machine;
     let words = machine.cmdline.iter().flat_map(|line| line.split_whitespace());
@@ -202,14 +206,14 @@ fn tuning(recording: &Recording) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(" "))
 }
 
-/// Rules of the audit that fail or warn.
+/// Lists the rules of the audit that fail or warn.
 fn settings(recording: &Recording) -> Vec<String> {
     let open = recording.findings.iter().filter(|finding| matches!(finding.state, State::Fail | State::Warn));
     open.map(|finding| format!("{}: {}", finding.id, if finding.state == State::Fail { "fail" } else { "warn" }))
         .collect()
 }
 
-/// Late episodes of all CPUs above each limit, without the limits that nothing exceeded.
+/// Returns the late episodes of all CPUs above each limit, without the limits that were never exceeded.
 fn episodes(phase: &Phase) -> Vec<EpisodeCount> {
     let mut counts: BTreeMap<Nanos, u64> = BTreeMap::new();
     for episodes in phase.cpus.iter().flat_map(|cpu| &cpu.episodes) {
@@ -218,7 +222,7 @@ fn episodes(phase: &Phase) -> Vec<EpisodeCount> {
     counts.retain(|_, count| *count > 0);
     let mut kept: Vec<EpisodeCount> = Vec::new();
     for (limit, count) in counts {
-        // Only one CPU may have a claimed limit; a larger count than that of a lower limit is of more CPUs.
+        // A limit may be claimed for one CPU only; a larger count than that of a lower limit includes more CPUs.
         if kept.last().is_none_or(|last| count <= last.count) {
             kept.push(EpisodeCount { above_us: micros(limit.0), count });
         }

@@ -1,24 +1,24 @@
-//! Text of `punctual references`: all boards, or one.
+//! Formats `punctual references`: all boards, or one.
 
 use crate::text::page::{Page, TextStyle, Tint};
 use punctual_references::{Board, Flavour, LoadClass, Published, Quantity};
 use punctual_units::Nanos;
 use std::collections::BTreeMap;
 
-/// Boards listed without `--full`, so that everything fits a terminal of 24 lines.
+/// Number of boards listed without `--full`, so that everything fits a terminal of 24 lines.
 const BOARDS_SHOWN: usize = 14;
 
 /// Width of the plot, without labels.
 const PLOT: usize = 34;
 
-/// The boards with the number and the spread of their figures, those with most figures first.
+/// Formats the boards with the number and the range of their figures, those with most figures first.
 pub fn references_list(boards: &[Board], full: bool, style: TextStyle) -> String {
     let mut page = Page::new(style);
     let figures: usize = boards.iter().map(|board| board.published.len()).sum();
     page.tagged(
         "",
         Tint::Plain,
-        &format!("Worst wakeup latencies that others published: {figures} figures of {} boards, in µs.", boards.len()),
+        &format!("Published worst wakeup latencies: {figures} figures of {} boards, in µs.", boards.len()),
     );
     page.gap();
     page.row(Tint::Strong, &row(["BOARD", "FIGURES", "PREEMPT_RT", "STOCK", "OTHER"].map(str::to_owned)));
@@ -45,7 +45,7 @@ pub fn references_list(boards: &[Board], full: bool, style: TextStyle) -> String
     page.tagged(
         "",
         Tint::Plain,
-        "OTHER: Xenomai, EVL, RTAI, hypervisors, or not stated. Conditions differ: nothing here is a limit.",
+        "OTHER: Xenomai, EVL, RTAI, hypervisors, or not stated. Conditions differ: none of these figures is a limit.",
     );
     page.row(Tint::Plain, "Next   punctual references raspberry-pi-4b   conditions and sources of a board");
     page.finish()
@@ -55,7 +55,7 @@ fn row([board, figures, rt, stock, other]: [String; 5]) -> String {
     format!("{board:<26} {figures:>7}  {rt:>12}  {stock:>12}  {other:>12}")
 }
 
-/// `58 to 288`; empty without figures.
+/// Formats a range, for example `58 to 288`; empty without figures.
 fn spread<'p>(entries: impl Iterator<Item = &'p Published>) -> String {
     let mut worst: Vec<f64> = entries.map(|p| p.worst_us).collect();
     worst.sort_by(f64::total_cmp);
@@ -66,12 +66,12 @@ fn spread<'p>(entries: impl Iterator<Item = &'p Published>) -> String {
     }
 }
 
-/// Microseconds with at most one decimal, and none from 10 on.
+/// Formats microseconds with at most one decimal, and none from 10 on.
 fn micros(us: f64) -> String {
     if us >= 9.95 || us.fract() == 0.0 { format!("{us:.0}") } else { format!("{us:.1}") }
 }
 
-/// One board: the spread by kernel and load as a plot, every figure with its conditions, and the sources.
+/// Formats one board: the range by kernel and load as a plot, every figure with its conditions, and the sources.
 pub fn references_board(board: &Board, full: bool, style: TextStyle) -> String {
     let mut page = Page::new(style);
     page.tagged("", Tint::Plain, &title(board));
@@ -87,7 +87,7 @@ pub fn references_board(board: &Board, full: bool, style: TextStyle) -> String {
         }
     }
     if !board.notes.is_empty() {
-        page.heading("Known about it");
+        page.heading("Notes");
         board
             .notes
             .iter()
@@ -102,7 +102,7 @@ pub fn references_board(board: &Board, full: bool, style: TextStyle) -> String {
     page.finish()
 }
 
-/// `Raspberry Pi 4 Model B (BCM2711, 4 × Cortex-A72): 22 published figures`
+/// Formats a title: `Raspberry Pi 4 Model B (BCM2711, 4 × Cortex-A72): 22 published figures`.
 fn title(board: &Board) -> String {
     let cores = board.core.as_ref().map(|core| board.cpus.map_or(core.clone(), |n| format!("{n} × {core}")));
     let parts: Vec<String> = board.soc.iter().cloned().chain(cores).collect();
@@ -111,7 +111,7 @@ fn title(board: &Board) -> String {
     format!("{}{parts}: {number}", board.name)
 }
 
-/// The rows of the plot: kind of kernel, its series, class of the load.
+/// A row of the plot: kind of kernel, its series, class of the load.
 type Group = (Flavour, bool, Option<(u32, u32)>, LoadClass);
 
 fn group(p: &Published) -> Group {
@@ -168,7 +168,7 @@ fn spread_of(worst: &[f64]) -> String {
     if micros(low) == micros(high) { micros(low) } else { format!("{} to {}", micros(low), micros(high)) }
 }
 
-/// Sources with their repository or page, in the order of their first figure.
+/// Returns the sources with their repository or page, in the order of their first figure.
 fn sources(board: &Board) -> Vec<(&str, &str)> {
     let mut all = Vec::new();
     for p in &board.published {
@@ -181,7 +181,7 @@ fn sources(board: &Board) -> Vec<(&str, &str)> {
 
 fn of(p: &Published) -> (&str, &str) {
     let url = p.url.as_deref().unwrap_or("not published");
-    // A file of a repository: without its path.
+    // A file of a repository is shown without its path.
     let place =
         if url.starts_with("http") { url } else { url.split_once(", ").map_or(url, |(repository, _)| repository) };
     (&p.source, place)
@@ -210,7 +210,7 @@ fn line(worst: &str, kernel: &str, load: &str, measured: &str, source: &str) -> 
     format!("{worst:>9}  {} {} {} {source}", cell(kernel, 23), cell(load, 18), cell(measured, 22))
 }
 
-/// `cyclictest 15 min`, `cyclictest 10,000 ×`
+/// Formats the length of a measurement: `cyclictest 15 min`, `cyclictest 10,000×`.
 fn measured(p: &Published) -> String {
     let length = match (p.duration_s, p.samples) {
         (Some(seconds), _) => Nanos::from_secs(seconds).to_string(),
@@ -220,7 +220,7 @@ fn measured(p: &Published) -> String {
     format!("{} {length}", p.tool.as_deref().unwrap_or("tool?"))
 }
 
-/// Every figure with all that its source states.
+/// Formats every figure with all details from its source.
 fn entries(page: &mut Page, board: &Board) {
     for p in sorted(board) {
         page.gap();

@@ -1,4 +1,5 @@
-//! Published figures beside the run's own worst wakeup: no verdict, and how comparable they are.
+//! Compares the run's own worst wakeup with published figures: without a verdict, but with the differences in
+//! conditions.
 
 mod contribution;
 mod list;
@@ -16,12 +17,12 @@ use punctual_references::{Board, Comparable, Flavour, LoadClass, Published, Quan
 use punctual_units::Nanos;
 use std::collections::BTreeSet;
 
-const NONE: &str = "no published figures for this board are bundled";
+const NONE: &str = "there are no built-in published figures for this board";
 
-/// A run shorter than a published one by this factor had clearly fewer chances of a late wakeup.
+/// A run shorter than a published one by this factor was clearly less likely to include a late wakeup.
 const SHORTER: f64 = 1.5;
 
-/// Number of entries written out; the others are counted.
+/// Number of entries shown in full; the others are counted.
 const SHOWN: usize = 3;
 
 type Entry = (&'static Board, &'static Published);
@@ -30,19 +31,20 @@ fn flavour(recording: &Recording) -> Option<Flavour> {
     recording.run.machine.preempt_rt.map(|rt| if rt { Flavour::PreemptRt } else { Flavour::Stock })
 }
 
-/// Published figures are of wakeups by a timer; other measurements are not comparable.
+/// True if the run measured wakeups by a timer, as all published figures did; other measurements are not comparable.
 fn is_of_timers(recording: &Recording) -> bool {
     let wakes = recording.run.phases.iter().all(|p| p.label.as_ref().is_none_or(|label| is_wakeup(label)));
     recording.run.settings.via.as_ref().is_none_or(|via| !via.is_woken()) && wakes
 }
 
-/// The label of an imported phase says what was measured, after the file names if there are several.
+/// True if the label of an imported phase denotes wakeup latency. The label follows the file name if there are several
+/// files.
 fn is_wakeup(label: &str) -> bool {
     matches!(label.rsplit(": ").next(), Some("latency" | "wakeup latency"))
 }
 
-/// The comparable figures, those with the most similar conditions first. A run without a board, for example an imported
-/// file, has none: its processor alone does not say what it was measured on.
+/// Returns the comparable figures, those with the most similar conditions first. A run without a board, for example an
+/// imported file, has no comparable figures: its processor alone does not identify the machine.
 fn published(recording: &Recording) -> Option<Comparable> {
     let machine = &recording.run.machine;
     let board = machine.board.as_deref()?;
@@ -51,13 +53,13 @@ fn published(recording: &Recording) -> Option<Comparable> {
     Some(found)
 }
 
-/// The line shown if there are no published figures; `None` if there are.
+/// Returns the line shown if there are no published figures; `None` if there are some.
 pub(crate) fn none(figures: &Figures) -> Option<String> {
     published(figures.recording).is_none().then(|| NONE.to_owned())
 }
 
-/// The run's worst compared with the published figures, the most comparable ones with conditions and source, and how
-/// comparable they are. Empty if there are none, or the run has no worst.
+/// Compares the run's worst wakeup with the published figures, lists the most comparable ones with conditions and
+/// source, and states how comparable they are. Empty if there are no figures, or if the run has no worst wakeup.
 pub(crate) fn sentences(figures: &Figures) -> Vec<String> {
     let recording = figures.recording;
     let Some((worst, all)) = worst_ns(figures).zip(published(recording)) else { return Vec::new() };
@@ -89,12 +91,12 @@ fn beside(worst: u64, recording: &Recording, all: &Comparable) -> String {
         (false, w) if w > high => format!("is above all of {} to {} that were", Nanos(low), Nanos(high)),
         (false, _) => format!("lies within the {} to {} that were", Nanos(low), Nanos(high)),
     };
-    let with = flavour(recording)
-        .map_or("; this run's kernel is not known".into(), |k| format!(" with a {} kernel", k.name()));
+    let with =
+        flavour(recording).map_or("; this run's kernel is unknown".into(), |k| format!(" with a {} kernel", k.name()));
     let of = match all.scope {
         Scope::Board(board) => format!("a {}", board.name),
         Scope::Core(core) => {
-            format!("other boards with the same processor core ({core}), as none is bundled of this one,")
+            format!("other boards with the same processor core ({core}), since this board has none,")
         }
     };
     let number = plural(all.entries.len() as u64, "figure", "figures");
@@ -104,7 +106,7 @@ fn beside(worst: u64, recording: &Recording, all: &Comparable) -> String {
     )
 }
 
-/// [`headline`] with the board, tuning, note and source.
+/// Formats [`headline`] with the board, tuning, note and source.
 fn entry(board: Option<&Board>, p: &Published) -> String {
     let of = board.map(|board| format!(" {}.", board.name)).unwrap_or_default();
     let tuning = p.tuning.as_ref().map(|tuning| format!("; {tuning}")).unwrap_or_default();
@@ -114,7 +116,8 @@ fn entry(board: Option<&Board>, p: &Published) -> String {
     format!("{}{tuning}{note}.{of} Source: {}{date}{url}", headline(p), p.source)
 }
 
-/// `93.0 µs: PREEMPT_RT kernel 4.19.59-rt23-v7l+; load not recorded; 50,000,000 wakeups on each of 4 threads; …`
+/// Formats a figure: `93.0 µs: PREEMPT_RT kernel 4.19.59-rt23-v7l+; load not recorded; 50,000,000 wakeups on each of 4
+/// threads; …`.
 fn headline(p: &Published) -> String {
     let kernel = match &p.kernel {
         Some(release) => format!("{} kernel `{release}`", p.flavour.name()),
@@ -137,7 +140,7 @@ fn headline(p: &Published) -> String {
     format!("{about}{}{quantity}: {kernel}; {load}; {size}; {tool}", Nanos(in_ns(p)))
 }
 
-/// How to see the entries that are not written out.
+/// Returns the command that shows the entries that are not shown in full.
 fn more(all: &Comparable) -> Option<String> {
     let left = all.entries.len().checked_sub(SHOWN).filter(|left| *left > 0)?;
     let keys: BTreeSet<&str> = all.entries.iter().map(|(board, _)| board.key.as_str()).collect();
@@ -149,7 +152,7 @@ fn more(all: &Comparable) -> Option<String> {
     Some(format!("{left} more, under conditions that differ more: `{command}`."))
 }
 
-/// Number of conditions that a published measurement shares with this run.
+/// Counts the conditions that a published measurement shares with this run.
 fn similar(recording: &Recording, p: &Published) -> u32 {
     let run = &recording.run;
     let shared = [
@@ -169,7 +172,7 @@ fn loads(recording: &Recording) -> BTreeSet<LoadClass> {
     recording.run.phases.iter().map(|phase| known(&phase.load)).collect()
 }
 
-/// Number of measured CPUs.
+/// Returns the number of measured CPUs.
 fn threads(recording: &Recording) -> u64 {
     let cpus = recording.run.phases.iter().flat_map(|phase| &phase.cpus).map(|result| result.cpu);
     cpus.collect::<BTreeSet<_>>().len() as u64
@@ -179,7 +182,7 @@ fn is_tuned(recording: &Recording) -> bool {
     recording.run.machine.cpus_isolated.as_ref().is_some_and(|cpus| !cpus.is_empty())
 }
 
-/// `How comparable they are: load: …; length: …`
+/// Formats how comparable the figures are: load, length and other conditions.
 fn comparable(recording: &Recording, all: &[Entry]) -> String {
     let run = &recording.run;
     let mut what = vec![of_loads(recording, all)];
@@ -196,7 +199,7 @@ fn comparable(recording: &Recording, all: &[Entry]) -> String {
         what.push(format!("none of them states this run's kernel `{release}`"));
     }
     if all.iter().all(|(_, p)| p.tool.as_ref() != Some(&run.tool.name)) {
-        what.push("theirs are of other tools".into());
+        what.push("theirs were measured with other tools".into());
     }
     format!("How comparable they are: {}.", what.join("; "))
 }
@@ -205,14 +208,14 @@ fn of_loads(recording: &Recording, all: &[Entry]) -> String {
     let mut own: Vec<String> =
         recording.run.phases.iter().map(|p| format!("`{}`", words::load_name(&p.load))).collect();
     own.dedup();
-    let own = if own.is_empty() { "not known".to_owned() } else { words::and(&own) };
+    let own = if own.is_empty() { "unknown".to_owned() } else { words::and(&own) };
     let number = |class| all.iter().filter(|(_, p)| p.load_class() == class).count();
     let theirs = [LoadClass::Idle, LoadClass::Loaded, LoadClass::NotStated].map(|class| (number(class), class.name()));
     let theirs: Vec<String> = theirs.iter().filter(|(n, _)| *n > 0).map(|(n, name)| format!("{n} {name}")).collect();
     format!("this run's load is {own}, theirs are {}", theirs.join(", "))
 }
 
-/// Wakeups of the busiest thread, or duration, compared with the longest published measurement.
+/// Compares the wakeups of the busiest thread, or the duration, with the longest published measurement.
 fn shorter(recording: &Recording, all: &[Entry]) -> Option<String> {
     let most = all.iter().filter_map(|(_, p)| p.samples).max();
     let longest = all.iter().filter_map(|(_, p)| p.duration_s).max();
@@ -222,18 +225,22 @@ fn shorter(recording: &Recording, all: &[Entry]) -> Option<String> {
     };
     let own = phases.iter().flat_map(|p| &p.cpus).map(|c| of_cpu(c.cpu)).max().unwrap_or(0);
     if let Some(most) = most.filter(|most| (own as f64) * SHORTER < *most as f64) {
-        return Some(format!("this run has {} a CPU, one of them {}", plural(own, "wakeup", "wakeups"), count(most)));
+        return Some(format!(
+            "this run has {} per CPU, the longest published one {}",
+            plural(own, "wakeup", "wakeups"),
+            count(most)
+        ));
     }
     let length = phases.iter().map(|p| recorded_ns(recording, p)).fold(0, u64::saturating_add);
     let seconds = longest.filter(|s| most.is_none() && length > 0 && (length as f64) * SHORTER < (*s as f64) * 1e9)?;
-    Some(format!("this run lasted {}, one of them {}", Nanos(length), Nanos::from_secs(seconds)))
+    Some(format!("this run lasted {}, the longest published one {}", Nanos(length), Nanos::from_secs(seconds)))
 }
 
 fn of_tuning(recording: &Recording, all: &[Entry]) -> String {
     let own = match &recording.run.machine.cpus_isolated {
         Some(cpus) if !cpus.is_empty() => format!("CPU {cpus} isolated"),
         Some(_) => "no CPU isolated".to_owned(),
-        None => "isolation not known".to_owned(),
+        None => "isolation unknown".to_owned(),
     };
     let stated = all.iter().filter(|(_, p)| p.tuning.is_some()).count();
     format!("{own} in this run, {stated} of {} state a tuning", all.len())
@@ -245,5 +252,5 @@ fn of_cpus(recording: &Recording, all: &[Entry]) -> Option<String> {
     let (least, most) = (theirs.first()?, theirs.last()?);
     let range = if least == most { least.to_string() } else { format!("{least} to {most}") };
     (own > 0 && theirs.iter().any(|n| *n != own))
-        .then(|| format!("this run measured {}, they {range} threads", plural(own, "CPU", "CPUs")))
+        .then(|| format!("this run measured {}, the published ones {range} threads", plural(own, "CPU", "CPUs")))
 }

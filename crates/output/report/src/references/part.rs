@@ -1,4 +1,4 @@
-//! The part of the JSON document.
+//! The published figures in the JSON document.
 
 use super::{Entry, flavour, in_ns, none, published, sentences, worst_ns};
 use crate::figures::Figures;
@@ -17,7 +17,7 @@ pub struct ReferencesResult {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CheckedResult {
     pub file: String,
-    /// Ordered by line; empty if the file is complete.
+    /// Problems in the order of lines; empty if the file is complete.
     pub problems: Vec<Problem>,
 }
 
@@ -25,20 +25,20 @@ pub struct CheckedResult {
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct PublishedPart {
-    /// The board's key; null if no comparable figures of it are bundled.
+    /// The board's key; null if there are no comparable figures for it.
     board: Option<&'static str>,
     /// Processor core of the boards in `entries`, if they are other boards.
     #[serde(skip_serializing_if = "Option::is_none")]
     core: Option<&'static str>,
-    /// `stock` or `PREEMPT_RT`; null if unknown.
+    /// Either `stock` or `PREEMPT_RT`; null if unknown.
     kernel: Option<&'static str>,
-    /// The run's worst wakeup; null if it has none that is comparable.
+    /// The run's worst wakeup; null if it has no comparable one.
     worst_ns: Option<u64>,
-    /// Why there are no figures; null if there are some.
+    /// The reason why there are no figures; null if there are some.
     note: Option<String>,
-    /// The run's worst compared with the published figures.
+    /// Sentences that compare the run's worst wakeup with the published figures.
     sentences: Vec<String>,
-    /// With conditions and source; the most comparable first.
+    /// Entries with conditions and source; the most comparable first.
     entries: Vec<EntryPart>,
 }
 
@@ -50,13 +50,13 @@ struct EntryPart {
     board: &'static str,
     /// The worst wakeup of all threads.
     worst_ns: u64,
-    /// Whether the source gives a rounded figure, or the end of a range.
+    /// True if the source gives a rounded figure, or the end of a range.
     approximate: bool,
-    /// `stock`, `PREEMPT_RT`.
+    /// Either `stock` or `PREEMPT_RT`.
     kernel: &'static str,
-    /// `uname -r`.
+    /// Kernel release, as printed by `uname -r`.
     kernel_release: &'static Option<String>,
-    /// Load during the measurement; null if the source does not state it, as for all below.
+    /// Load during the measurement; null if the source does not state it. The same holds for all members below.
     load: &'static Option<String>,
     /// Isolation and tuning.
     tuning: &'static Option<String>,
@@ -72,7 +72,7 @@ struct EntryPart {
     /// Title of the page, paper or repository.
     source: &'static str,
     url: &'static Option<String>,
-    /// Day or year.
+    /// Date of the measurement, a day or a year.
     date: &'static Option<String>,
     year: Option<u16>,
 }

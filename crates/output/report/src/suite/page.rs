@@ -7,7 +7,8 @@ use crate::svg::Table;
 use crate::words;
 use punctual_model::{Suite, SuiteEnd, SuiteResult};
 
-/// The event suite as a self-contained HTML file: the outcome, what was lost, a row for each test, and the environment.
+/// Formats the event suite as a self-contained HTML file: the outcome, the losses, a row for each test, and the
+/// environment.
 pub fn suite_html(suite: &Suite) -> String {
     let missing = suite.missing();
     let remarks: Vec<String> = suite.results.iter().flat_map(remarks).map(|one| one.replace('`', "'")).collect();
@@ -33,7 +34,7 @@ pub fn suite_html(suite: &Suite) -> String {
     document(&format!("punctual events: {}", suite.backend), &front, &sections, "")
 }
 
-/// How many events were sent and lost, and how many tests broke a promise.
+/// Formats how many events were sent and lost, and how many tests broke a promise.
 fn answer(suite: &Suite) -> String {
     let ran = || {
         suite.results.iter().filter_map(|result| if let SuiteEnd::Ran(ran) = &result.ended { Some(ran) } else { None })

@@ -3,7 +3,7 @@ pub struct Scale {
     log: bool,
     lo: f64,
     hi: f64,
-    /// Pixels of `lo` and `hi`.
+    /// Positions of `lo` and `hi`, pixels.
     px: (f64, f64),
 }
 
@@ -12,13 +12,13 @@ impl Scale {
         Scale { log: false, lo, hi: if hi > lo { hi } else { lo + 1.0 }, px }
     }
 
-    /// `lo` and `hi` must be above zero.
+    /// Creates a logarithmic scale; `lo` and `hi` must be above zero.
     pub fn log(lo: f64, hi: f64, px: (f64, f64)) -> Scale {
         let lo = lo.max(1e-300);
         Scale { log: true, lo, hi: if hi > lo { hi } else { lo * 10.0 }, px }
     }
 
-    /// Values outside are clamped to the edge.
+    /// Returns the position of a value; values outside are clamped to the edge.
     pub fn at(&self, value: f64) -> f64 {
         let share = match self.log {
             true => (value.max(1e-300) / self.lo).ln() / (self.hi / self.lo).ln(),
@@ -43,7 +43,7 @@ impl Scale {
         self.log
     }
 
-    /// Pixels of 2, 3 … 9 in every decade of a log scale.
+    /// Returns the positions of 2, 3 … 9 in every decade of a logarithmic scale.
     pub fn between_decades(&self) -> Vec<f64> {
         if !self.log {
             return Vec::new();
@@ -53,7 +53,7 @@ impl Scale {
         values.filter(|v| self.holds(*v)).map(|v| self.at(v)).collect()
     }
 
-    /// About `wanted` round values; on a log scale the decades, with 2 and 5 if there are few.
+    /// Returns about `wanted` round values; on a logarithmic scale the decades, with 2 and 5 if there are few.
     pub fn ticks(&self, wanted: usize) -> Vec<f64> {
         match self.log {
             true => self.log_ticks(wanted),
@@ -79,7 +79,7 @@ impl Scale {
     }
 }
 
-/// The smallest of 1, 2, 5 × 10ⁿ that is at least `x`.
+/// Returns the smallest of 1, 2, 5 × 10ⁿ that is at least `x`.
 pub fn nice_above(x: f64) -> f64 {
     if x <= 0.0 || !x.is_finite() {
         return 1.0;
@@ -89,7 +89,7 @@ pub fn nice_above(x: f64) -> f64 {
     factor.unwrap_or(10.0) * decade
 }
 
-/// The largest of 1, 2, 5 × 10ⁿ that is at most `x`.
+/// Returns the largest of 1, 2, 5 × 10ⁿ that is at most `x`.
 pub fn nice_below(x: f64) -> f64 {
     if x <= 0.0 || !x.is_finite() {
         return 1.0;
@@ -125,14 +125,14 @@ impl Unit {
     }
 }
 
-/// Up to three decimals, without trailing zeros.
+/// Formats up to three decimals, without trailing zeros.
 pub fn plain(value: f64) -> String {
     let text = format!("{value:.3}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
     if text.is_empty() || text == "-0" { "0".into() } else { text.into() }
 }
 
-/// A count as a tick: `1`, `100`, `10k`, `1M`.
+/// Formats a count as a tick label: `1`, `100`, `10k`, `1M`.
 pub fn short_count(value: f64) -> String {
     match value {
         v if v >= 1e9 => format!("{}G", plain(v / 1e9)),
@@ -142,7 +142,7 @@ pub fn short_count(value: f64) -> String {
     }
 }
 
-/// A latency as a tick on a log axis: `10 µs`, `1 ms`.
+/// Formats a latency as a tick label on a logarithmic axis: `10 µs`, `1 ms`.
 pub fn short_latency(ns: f64) -> String {
     match ns {
         x if x < 999.5 => format!("{} ns", plain(x)),

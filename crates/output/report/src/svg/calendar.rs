@@ -1,4 +1,4 @@
-//! An axis of UTC: ticks at round times, labelled as briefly as they can be told apart.
+//! Computes an axis of UTC: ticks at round times, labelled as briefly as possible without ambiguity.
 
 use crate::date;
 use jiff::civil::Date;
@@ -28,10 +28,10 @@ const STEPS: [u64; 19] = [
     DAY,
     2 * DAY,
 ];
-/// Steps of a month and more.
+/// Steps of a month and more, months.
 const MONTHS: [i16; 7] = [1, 3, 6, 12, 24, 60, 120];
 
-/// At most about `wanted` ticks between two instants of UTC, ns, with their labels.
+/// Returns at most about `wanted` ticks between two instants of UTC, ns, with their labels.
 pub fn ticks(from: u64, to: u64, wanted: usize) -> Vec<(u64, String)> {
     let least = to.saturating_sub(from) / wanted.max(1) as u64 / SECOND;
     let weeks = [7 * DAY, 14 * DAY];
@@ -54,7 +54,7 @@ fn even(from: u64, to: u64, step: u64) -> Vec<(u64, String)> {
         .collect()
 }
 
-/// `03:04:05`, `03:04`, or the date at midnight.
+/// Formats a tick label: `03:04:05`, `03:04`, or the date at midnight.
 fn label(at: u64, step: u64) -> String {
     let text = date::utc(at);
     let part = |from: usize, to: usize| text.get(from..to).unwrap_or_default().to_owned();

@@ -2,7 +2,7 @@ use super::axis::Scale;
 use crate::clean;
 use std::fmt::Write;
 
-/// Narrower rectangles are hard to see.
+/// Default minimum width of rectangles, px: narrower ones are hard to see.
 const NARROWEST: f64 = 1.2;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -14,15 +14,15 @@ pub enum Anchor {
 
 /// An SVG drawing built element by element. Writing to a String cannot fail, so results of `write!` are dropped.
 pub struct Canvas {
-    /// The opening tag without its end: attributes are added to it.
+    /// The opening tag without its end, so that attributes can be added to it.
     head: String,
     out: String,
-    /// Narrower rectangles are drawn this wide, px.
+    /// Minimum width of rectangles, px; narrower ones are drawn this wide.
     pub narrowest: f64,
 }
 
 impl Canvas {
-    /// `id` must be unique in the page: title and description are referenced by it.
+    /// Creates a drawing; `id` must be unique in the page, since title and description are referenced by it.
     pub fn new(id: &str, size: (f64, f64), title: &str, description: &str) -> Canvas {
         let (title, description) = (clean::html(title), clean::html(description));
         let (width, height) = (px(size.0), px(size.1));
@@ -33,7 +33,7 @@ impl Canvas {
         }
     }
 
-    /// Elements without an `<svg>` around them, for [`Canvas::add`].
+    /// Creates elements without an `<svg>` around them, for [`Canvas::add`].
     pub fn part() -> Canvas {
         Canvas { head: String::new(), out: String::new(), narrowest: NARROWEST }
     }
@@ -46,8 +46,8 @@ impl Canvas {
         self.out.push_str(part);
     }
 
-    /// The horizontal axis for the page's script: of what kind, its ends, their pixels, and the unit of a value (`ns`,
-    /// `wall` for UTC in ns, or what follows a number). Without it a chart is not zoomed.
+    /// Describes the horizontal axis for the page's script: its kind, its ends, their pixels, and the unit of a value
+    /// (`ns`, `wall` for UTC in ns, or the suffix of a number). Charts without it cannot be zoomed.
     pub fn axis_x(&mut self, x: &Scale, unit: &str) {
         let (lo, hi) = x.ends();
         let (left, right) = x.pixels();
@@ -56,7 +56,8 @@ impl Canvas {
         let _ = write!(self.head, " data-x=\"{kind} {lo} {hi} {} {}\" data-u=\"{unit}\"", px(left), px(right));
     }
 
-    /// The edges of a histogram's steps: multiples of `step`, or on a log scale that many steps a decade.
+    /// Describes the edges of a histogram's steps: multiples of `step`, or on a logarithmic scale that many steps per
+    /// decade.
     pub fn steps_x(&mut self, step: f64) {
         let _ = write!(self.head, " data-s=\"{step}\"");
     }
@@ -69,7 +70,8 @@ impl Canvas {
         self.out.push_str("</g>");
     }
 
-    /// A path of steps, each with one `H`, with the value of each for the page's script; `unit` as in [`Canvas::axis_x`].
+    /// Draws a path of steps, each with one `H`, with the value of each for the page's script; `unit` as in
+    /// [`Canvas::axis_x`].
     pub fn steps(&mut self, class: &str, d: &str, name: &str, unit: &str, values: impl Iterator<Item = String>) {
         let (name, unit) = (clean::html(name), clean::html(unit));
         let values: Vec<String> = values.collect();
@@ -85,13 +87,13 @@ impl Canvas {
         let _ = write!(self.out, "<path class=\"{class}\" d=\"M{x1} {y1}L{x2} {y2}\"/>");
     }
 
-    /// Vertical lines, as one path.
+    /// Draws vertical lines as one path.
     pub fn verticals(&mut self, class: &str, all: &[f64], (top, bottom): (f64, f64)) {
         let (top, bottom) = (px(top), px(bottom));
         self.lines(class, all.iter().map(|x| format!("M{} {top}V{bottom}", px(*x))).collect());
     }
 
-    /// Horizontal lines, as one path.
+    /// Draws horizontal lines as one path.
     pub fn horizontals(&mut self, class: &str, all: &[f64], (left, right): (f64, f64)) {
         let (left, right) = (px(left), px(right));
         self.lines(class, all.iter().map(|y| format!("M{left} {}H{right}", px(*y))).collect());
@@ -103,7 +105,7 @@ impl Canvas {
         }
     }
 
-    /// Ticks of a horizontal axis: lines as one path, and the text of each at the height `at`.
+    /// Draws the ticks of a horizontal axis: lines as one path, and the text of each at the height `at`.
     pub fn ticks_x(&mut self, class: &str, all: &[(f64, String)], ends: (f64, f64), at: f64) {
         let places: Vec<f64> = all.iter().map(|(x, _)| *x).collect();
         self.verticals(class, &places, ends);
@@ -118,7 +120,7 @@ impl Canvas {
         let _ = write!(self.out, "<rect class=\"{class}\"{}/>", area(at, size));
     }
 
-    /// A rectangle, with a text for the pointer if any, at least [`Canvas::narrowest`] wide.
+    /// Draws a rectangle at least [`Canvas::narrowest`] wide, with a tooltip if `tip` is given.
     pub fn tipped_rect(&mut self, class: &str, at: (f64, f64), size: (f64, f64), tip: Option<&str>) {
         let tip = tip.map(|tip| format!("<title>{}</title>", clean::html(tip)));
         let narrow =
@@ -138,7 +140,7 @@ impl Canvas {
     }
 
     pub fn text(&mut self, class: &str, at: (f64, f64), anchor: Anchor, text: &str) {
-        // Classes of the style sheet.
+        // These are classes of the style sheet.
         let anchor = match anchor {
             Anchor::Start => "",
             Anchor::Middle => " m",
@@ -148,7 +150,7 @@ impl Canvas {
         let _ = write!(self.out, "<text class=\"{class}{anchor}\" x=\"{x}\" y=\"{y}\">{text}</text>");
     }
 
-    /// Text rotated to read upwards.
+    /// Draws text rotated to read upwards.
     pub fn upright(&mut self, class: &str, at: (f64, f64), text: &str) {
         let (x, y, text) = (px(at.0), px(at.1), clean::html(text));
         let _ = write!(self.out, "<text class=\"{class} m\" transform=\"translate({x} {y})rotate(-90)\">{text}</text>");
@@ -169,7 +171,7 @@ fn area(at: (f64, f64), size: (f64, f64)) -> String {
     )
 }
 
-/// A horizontal coordinate with at most two decimals: the page's script magnifies up to 12 times.
+/// Formats a horizontal coordinate with at most two decimals, since the page's script magnifies up to 12 times.
 pub fn fine(value: f64) -> String {
     if !value.is_finite() {
         return "0".into();
@@ -179,7 +181,7 @@ pub fn fine(value: f64) -> String {
     if text == "-0" { "0".into() } else { text.into() }
 }
 
-/// A coordinate with at most one decimal: a tenth of a pixel is finer than any screen.
+/// Formats a coordinate with at most one decimal: a tenth of a pixel is finer than any screen.
 pub fn px(value: f64) -> String {
     if !value.is_finite() {
         return "0".into();

@@ -1,4 +1,4 @@
-//! Exceedance, the probability of a wakeup later than x: both axes logarithmic, a falling line per CPU.
+//! Draws the exceedance, the share of wakeups later than x: both axes logarithmic, a falling line per CPU.
 
 use super::axis::{Scale, nice_above, nice_below, short_latency};
 use super::canvas::{Anchor, Canvas, px};
@@ -21,7 +21,7 @@ pub fn chart(id: &str, name: &str, cells: &[&Cell], picked: &[CpuId], span: &Spa
         "Share of periods later than a given latency under load {name}, both axes logarithmic, one falling line per \
          CPU. A line ends at the largest latency of its CPU."
     );
-    let title = format!("How rarely a wakeup is later, load {name}");
+    let title = format!("Share of wakeups later than x, load {name}");
     let mut canvas = Canvas::new(id, SIZE, &title, &description);
     let beyond = frame.y.at(3.0 / most);
     canvas.rect("beyond", (AREA.left, beyond), (AREA.right - AREA.left, AREA.bottom - beyond));
@@ -57,8 +57,8 @@ fn frame(span: &Span, most: f64) -> Frame {
     }
 }
 
-/// A falling staircase through the corners; corners closer than a pixel are left out. Its steps are relative, which
-/// takes half the digits; each is from the pixel that the one before ends on.
+/// Returns a falling staircase through the corners; corners closer than a pixel are omitted. Its steps are relative,
+/// which needs half as many digits; each begins at the pixel where the previous one ends.
 fn falling(frame: &Frame, corners: &[(f64, f64)]) -> String {
     let tenth = |at: f64| (at * 10.0).round() / 10.0;
     let (mut x, mut y) = (tenth(frame.x.at(corners.first().map_or(1.0, |c| c.0))), tenth(frame.y.at(1.0)));
@@ -82,7 +82,7 @@ fn falling(frame: &Frame, corners: &[(f64, f64)]) -> String {
     d
 }
 
-/// The CPUs that are not drawn individually, as the area between the best and the worst of them.
+/// Draws the CPUs that are not drawn individually, as the area between the best and the worst of them.
 fn rest(canvas: &mut Canvas, frame: &Frame, with: &[(&Cell, &Known)], picked: &[CpuId]) {
     const COLUMNS: usize = 120;
     let rest: Vec<_> = with.iter().filter(|(c, _)| colour_of(picked, c.cpu()).is_none()).collect();
@@ -105,7 +105,7 @@ fn rest(canvas: &mut Canvas, frame: &Frame, with: &[(&Cell, &Known)], picked: &[
     canvas.path("rest", &format!("M{}Z", worst.chain(best).collect::<Vec<_>>().join("L")));
 }
 
-/// The corner that a line must pass below: later than the limit no more often than claimed.
+/// Draws the corner that a line must pass below: later than the limit no more often than claimed.
 fn limits(canvas: &mut Canvas, frame: &Frame, claims: &[Claim]) {
     let mut row = 0;
     for claim in claims {

@@ -1,21 +1,21 @@
 use super::frame::{AREA, Area};
 
-/// The two drawings of a wide chart; the style sheet shows one.
+/// One of the two drawings of a wide chart; the style sheet shows one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     Broad,
-    /// For pages narrower than 560 pixels, where the letters are larger beside the chart.
+    /// For pages narrower than 560 pixels, in which letters are larger in relation to the chart.
     Narrow,
 }
 
-/// Both drawings of a chart.
+/// Returns both drawings of a chart.
 pub fn both(draw: impl Fn(Form) -> String) -> String {
     let [broad, narrow] = [Form::Broad, Form::Narrow].map(draw);
     format!("<div class=\"broad\">{broad}</div><div class=\"narrow\">{narrow}</div>")
 }
 
 impl Form {
-    /// Of the chart with this ID: unique in the page.
+    /// Returns the ID of this drawing of the chart, unique in the page.
     pub fn id(self, id: &str) -> String {
         match self {
             Form::Broad => id.to_owned(),
@@ -23,12 +23,12 @@ impl Form {
         }
     }
 
-    /// The width of a drawing that is `broad` on wide pages.
+    /// Returns the width of a drawing that is `broad` on wide pages.
     pub fn width(self, broad: f64) -> f64 {
         if self == Form::Broad { broad } else { 440.0 }
     }
 
-    /// Size and plot area of such a chart with a frame.
+    /// Returns the size and the plot area of such a chart with a frame.
     pub fn framed(self, broad: f64) -> ((f64, f64), Area) {
         let size = (self.width(broad), AREA.bottom + 52.0);
         (size, Area { right: size.0 - 22.0, ..AREA })

@@ -20,7 +20,7 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// The grid; what is drawn from here to [`Frame::axes`] moves with the horizontal axis. `unit` as in
+    /// Draws the grid; everything drawn from here to [`Frame::axes`] moves with the horizontal axis. `unit` as in
     /// [`Canvas::axis_x`].
     pub fn grid(
         &self,
@@ -41,7 +41,7 @@ impl Frame {
         canvas.open("z");
     }
 
-    /// As [`Frame::grid`], with an axis of UTC in ns.
+    /// Draws the grid as [`Frame::grid`] does, with an axis of UTC in ns.
     pub fn calendar(&self, canvas: &mut Canvas, (from, to): (u64, u64), y_label: impl Fn(f64) -> String) {
         let Area { left, top, right, bottom } = self.area;
         canvas.axis_x(&self.x, "wall");
@@ -73,7 +73,8 @@ impl Frame {
         canvas.upright("name", (12.0, (top + bottom) / 2.0), y_name);
     }
 
-    /// A vertical line at a value, with a label in the given row; if off the chart, an arrow only.
+    /// Draws a vertical line at a value, with a label in the given row; if the value is off the chart, draws an arrow
+    /// only.
     pub fn mark(&self, canvas: &mut Canvas, class: &str, value: f64, row: usize, label: &str) {
         let Area { left, top, right, bottom } = self.area;
         let y = top + 14.0 + 17.0 * row as f64;

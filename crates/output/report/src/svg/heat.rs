@@ -1,4 +1,5 @@
-//! A heat map of the worst wakeup of every CPU under every load, for more CPUs than lines can show. Darker is later.
+//! Draws a heat map of the worst wakeup of every CPU under every load, for more CPUs than lines can show. Darker is
+//! later.
 
 use super::canvas::{Anchor, Canvas};
 use super::form::{Form, both};
@@ -9,7 +10,7 @@ use crate::number::nanos;
 use crate::words;
 use punctual_units::CpuId;
 
-/// Classes of the style sheet: `h0` (best) to `h9` (worst).
+/// Number of shades, which are the classes `h0` (best) to `h9` (worst) of the style sheet.
 const SHADES: f64 = 10.0;
 const LEFT: f64 = 92.0;
 const TOP: f64 = 22.0;

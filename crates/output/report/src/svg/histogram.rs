@@ -1,4 +1,5 @@
-//! The histogram of a load: latency to the right, number of wakeups upwards on a log scale, all CPUs overlaid.
+//! Draws the histogram of a load: latency on the horizontal axis, number of wakeups on a logarithmic vertical axis, all
+//! CPUs overlaid.
 
 use super::axis::{Scale, Unit, plain, short_count, short_latency};
 use super::canvas::{Canvas, px};
@@ -9,14 +10,14 @@ use crate::figures::Cell;
 use crate::number::{count, nanos};
 use punctual_units::{CpuId, Nanos};
 
-/// Bars of a CPU: of every released period, and of the wakeups alone if they differ.
+/// The bars of a CPU for all released periods, and for raw wakeups if they differ.
 struct Bars<'a> {
     cell: &'a Cell<'a>,
     all: Vec<u64>,
     raw: Option<Vec<u64>>,
 }
 
-/// `name` is that of the load; `picked` are the CPUs drawn individually.
+/// Draws the chart; `name` is that of the load, `picked` are the CPUs drawn individually.
 pub fn chart(id: &str, name: &str, cells: &[&Cell], picked: &[CpuId], span: &Span) -> Chart {
     let bars: Vec<Bars> = cells.iter().filter_map(|cell| bars(cell, span)).collect();
     let (mine, rest): (Vec<_>, Vec<_>) = bars.iter().partition(|b| colour_of(picked, b.cell.cpu()).is_some());
@@ -57,7 +58,7 @@ fn bars<'a>(cell: &'a Cell<'a>, span: &Span) -> Option<Bars<'a>> {
     Some(Bars { cell, all: counts(values, &span.edges), raw })
 }
 
-/// The scale of all histograms of a run between these pixels.
+/// Returns the scale of all histograms of a run between these pixels.
 pub fn x_scale(span: &Span, px: (f64, f64)) -> Scale {
     let (first, last) = (span.edges[0], span.edges[span.edges.len() - 1]);
     if span.log { Scale::log(first, last, px) } else { Scale::linear(first, last, px) }
@@ -69,10 +70,11 @@ fn described(name: &str, cells: &[&Cell]) -> String {
     format!("Number of periods by wakeup latency under load {name}, logarithmic, one line per CPU; {worst}.")
 }
 
-/// A line along the tops of the bars, down to the ground where there are none.
+/// Returns a path along the tops of the bars, and along the axis between them.
 pub fn steps(frame: &Frame, edges: &[f64], counts: &[u64]) -> String {
     let ground = frame.area.bottom;
-    // The page's script finds the edges of a step by its horizontal pixels; half a pixel of its height is not seen.
+    // The page's script finds the edges of a step by its horizontal pixels; an error of half a pixel in its height is
+    // invisible.
     let height = |n: u64| px(frame.y.at(n as f64).round());
     let mut d = String::new();
     let mut down = true;
@@ -96,13 +98,13 @@ pub fn steps(frame: &Frame, edges: &[f64], counts: &[u64]) -> String {
     d
 }
 
-/// Steps with their counts for the page's script.
+/// Draws steps with their counts for the page's script.
 pub fn counted(canvas: &mut Canvas, frame: &Frame, span: &Span, class: &str, name: &str, counts: &[u64]) {
     let figures = counts.iter().filter(|n| **n > 0).map(u64::to_string);
     canvas.steps(class, &steps(frame, &span.edges, counts), name, "", figures);
 }
 
-/// The CPUs not drawn individually, as one area: the maximum of them in each step.
+/// Draws the CPUs not drawn individually, as one area: their maximum in each step.
 fn draw_rest(canvas: &mut Canvas, frame: &Frame, span: &Span, rest: &[&Bars]) {
     if rest.is_empty() {
         return;
@@ -130,11 +132,11 @@ fn legend(mine: &[&Bars], rest: &[&Bars], picked: &[CpuId]) -> Vec<Key> {
     let mut keys: Vec<Key> = mine.iter().map(key).collect();
     if !rest.is_empty() {
         let max = rest.iter().filter_map(|b| b.cell.max()).max();
-        let text = format!("{} other CPUs, the most of any: max {}", rest.len(), nanos(max));
+        let text = format!("{} other CPUs, maximum over them: max {}", rest.len(), nanos(max));
         keys.push(Key { class: "rest".into(), text });
     }
     if mine.iter().any(|b| b.raw.is_some()) {
-        keys.push(Key { class: "dashed".into(), text: "dashed: wakeups alone, skipped periods not scored".into() });
+        keys.push(Key { class: "dashed".into(), text: "dashed: raw wakeups, without skipped periods".into() });
     }
     keys
 }
@@ -143,7 +145,7 @@ fn table(mine: &[&Bars], rest: &[&Bars], span: &Span) -> Table {
     let mut head = vec!["from".to_owned(), "to below".to_owned()];
     head.extend(mine.iter().map(|b| format!("CPU {}", b.cell.cpu())));
     if !rest.is_empty() {
-        head.push(format!("{} others together", rest.len()));
+        head.push(format!("sum of {} others", rest.len()));
     }
     let row = |i: usize| {
         let mut figures: Vec<u64> = mine.iter().map(|b| b.all[i]).collect();

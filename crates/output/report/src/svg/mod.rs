@@ -1,4 +1,4 @@
-//! Charts as SVG. Colours come from the page's style sheet through classes, so that dark mode and print need no second
+//! Draws charts as SVG. Colours are classes of the page's style sheet, so that dark mode and print need no second
 //! drawing.
 
 pub mod axis;
@@ -31,7 +31,7 @@ pub struct Key {
     pub text: String,
 }
 
-/// All columns but the first hold figures.
+/// A table whose columns contain figures, except the first.
 #[derive(Default)]
 pub struct Table {
     pub head: Vec<String>,

@@ -1,5 +1,5 @@
-//! OSADL's long-term view: latency to the right in steps of a microsecond, number of wakeups upwards on a log scale, a
-//! colour per core.
+//! Draws OSADL's long-term view: latency on the horizontal axis in steps of a microsecond, number of wakeups on a
+//! logarithmic vertical axis, one colour per core.
 //!
 //! Source: the latency plots of OSADL's farm (osadl.org, "Latency plots"), from `cyclictest -h400`: so the axis ends at
 //! 400 µs.
@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 const MOST_STEPS: u64 = 400;
 const STEP_NS: u64 = 1_000;
 
-/// `None` without wakeups. With many CPUs, those that all charts pick.
+/// Draws the chart; `None` without wakeups. If there are many CPUs, draws those that all charts pick.
 pub fn chart(id: &str, all: &BTreeMap<CpuId, Known>, picked: &[CpuId], limits: &[f64]) -> Option<Chart> {
     let most = all.values().filter_map(|known| known.all().max()).max()?;
     let steps_shown = (most / STEP_NS + 1).clamp(10, MOST_STEPS);
@@ -29,7 +29,7 @@ pub fn chart(id: &str, all: &BTreeMap<CpuId, Known>, picked: &[CpuId], limits: &
         .collect();
     let highest = drawn.iter().flat_map(|(.., counts)| counts).copied().max().unwrap_or(1).max(10) as f64;
     let described = format!(
-        "Number of wakeups by latency in steps of 1 µs, logarithmic, one line a CPU, all loads together; the largest is {}.",
+        "Number of wakeups by latency in steps of 1 µs, logarithmic, one line per CPU, sum of all loads; the largest is {}.",
         nanos(Some(most))
     );
     let frame = Frame {

@@ -1,5 +1,5 @@
-//! The histograms of all loads and CPUs on one pair of axes, the number of periods upwards on a log scale, as in the
-//! latency plots of OSADL's farm (osadl.org, "Latency plots").
+//! Draws the histograms of all loads and CPUs on one pair of axes, the number of periods on a logarithmic vertical
+//! axis, as in the latency plots of OSADL's farm (osadl.org, "Latency plots").
 
 use super::axis::{Scale, Unit, plain, short_count, short_latency};
 use super::canvas::Canvas;
@@ -17,14 +17,14 @@ use punctual_units::{CpuId, Nanos};
 
 const BROAD: f64 = 780.0;
 
-/// The periods of a load on a CPU, or the most of any of its CPUs where there are too many.
+/// The periods of a load on a CPU, or the maximum over its CPUs if there are too many.
 struct Line {
     class: String,
     name: String,
     counts: Vec<u64>,
 }
 
-/// `None` without histograms. Loads have colours; CPUs do where there is one load.
+/// Draws the chart; `None` without histograms. Loads have colours; CPUs have colours if there is one load.
 pub fn chart(id: &str, figures: &Figures, span: &Span) -> Option<Chart> {
     let lines = lines(figures, span);
     let highest = lines.iter().flat_map(|line| &line.counts).copied().max().filter(|n| *n > 0)?;
@@ -80,7 +80,7 @@ fn lines(figures: &Figures, span: &Span) -> Vec<Line> {
         let with = cells.iter().filter_map(|c| Some((c.cpu(), counts(c.values()?, &span.edges))));
         if figures.is_crowded() {
             let most = with.map(|(_, counts)| counts).reduce(|a, b| a.iter().zip(&b).map(|(a, b)| *a.max(b)).collect());
-            let name = format!("{load}, most of any CPU");
+            let name = format!("{load}, maximum over all CPUs");
             all.extend(most.map(|counts| Line { class: colour(n), name, counts }));
             continue;
         }
@@ -100,7 +100,7 @@ fn index(picked: &[CpuId], cpu: CpuId) -> usize {
     picked.iter().position(|one| *one == cpu).unwrap_or(0)
 }
 
-/// The loads by colour, then the CPUs, by which the page's script hides lines.
+/// Lists the loads by colour, then the CPUs, by which the page's script hides lines.
 fn legend(figures: &Figures) -> Vec<Key> {
     let most = |cells: &mut dyn Iterator<Item = Option<u64>>| nanos(cells.flatten().max());
     let phases = shown(figures).enumerate();

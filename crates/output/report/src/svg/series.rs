@@ -8,7 +8,7 @@ use punctual_units::{Arrange, CpuId, Histogram};
 
 /// The range of latencies shared by all charts of a run.
 pub struct Span {
-    /// Logarithmic, or else linear from zero.
+    /// True if logarithmic; otherwise linear from zero.
     pub log: bool,
     pub edges: Vec<f64>,
     pub seen: (f64, f64),
@@ -25,7 +25,8 @@ impl Span {
         let least = all().filter_map(|h| h.min()).min()?.max(1) as f64;
         let most = figures.cells.iter().filter_map(Cell::max).max()?.max(1) as f64;
         let body = all().filter_map(|h| h.quantile(0.5)).min()?.max(1) as f64;
-        // A linear scale shows the familiar shape, unless the body would be squeezed into the first pixels.
+        // A linear scale shows the familiar shape, unless most of the histogram would be squeezed into the first
+        // pixels.
         let log = most / body > 60.0;
         let mut limits: Vec<f64> =
             figures.verdict.claims.iter().filter_map(|j| limit(&j.claim)).map(|l| l.0 as f64).collect();
@@ -44,7 +45,7 @@ impl Span {
     }
 }
 
-/// At most 128 steps: no finer than the histogram's own bins, which are up to 0.78 % wide.
+/// Returns at most 128 steps, no finer than the histogram's own bins, which are up to 0.78 % wide.
 fn linear_edges(upto: f64) -> Vec<f64> {
     let step = nice_above(upto / 128.0).max(1.0);
     (0..=(upto / step).ceil() as u32).map(|n| f64::from(n) * step).collect()
@@ -57,10 +58,10 @@ pub fn log_edges(least: f64, upto: f64) -> Vec<f64> {
     (first..=last.max(first + 1)).map(|n| 10f64.powf(f64::from(n) / STEPS_A_DECADE)).collect()
 }
 
-/// The number of samples between each pair of adjacent edges.
+/// Counts the samples between each pair of adjacent edges.
 ///
-/// A bin cut by an edge is divided proportionally in whole samples, so that the sum stays right and no comb appears
-/// where both kinds of bins have similar widths.
+/// A bin that an edge divides is split proportionally in whole samples, so that the sum stays correct and no comb
+/// pattern appears if bins and steps have similar widths.
 pub fn counts(histogram: &Histogram, edges: &[f64]) -> Vec<u64> {
     let (min, max) = (histogram.min().unwrap_or(0) as f64, histogram.max().unwrap_or(0) as f64);
     let mut bins = histogram.bins().map(|b| (b.low as f64, b.high as f64 + 1.0, b.count as f64)).peekable();
@@ -79,8 +80,8 @@ pub fn counts(histogram: &Histogram, edges: &[f64]) -> Vec<u64> {
     sums.windows(2).map(|w| w[1].saturating_sub(w[0])).collect()
 }
 
-/// P(latency > x) as the corners of its falling steps, from the smallest latency on. `of` is the number of all samples;
-/// those that are not in the histogram are later than the ones in it.
+/// Returns P(latency > x) as the corners of its falling steps, from the smallest latency on. `of` is the number of all
+/// samples; those that are not in the histogram are later than the ones in it.
 pub fn exceedance(histogram: &Histogram, of: u64) -> Vec<(f64, f64)> {
     let n = of.max(1) as f64;
     let max = histogram.max().unwrap_or(0);
@@ -93,13 +94,13 @@ pub fn exceedance(histogram: &Histogram, of: u64) -> Vec<(f64, f64)> {
     corners
 }
 
-/// Maximum number of intervals drawn as they are; more are combined into this many slots.
+/// Maximum number of intervals drawn unchanged; more are combined into this many slots.
 pub const MOST_POINTS: usize = 500;
 
-/// A figure over time: from, to (CLOCK_MONOTONIC, ns) and value.
+/// A figure over time: start, end (CLOCK_MONOTONIC, ns) and value.
 pub enum Series {
     Exact(Vec<(u64, u64, f64)>),
-    /// Equal slots, each with the maximum in it.
+    /// Equal slots with the maximum of each.
     Slots {
         from: u64,
         width: u64,
@@ -117,7 +118,7 @@ impl Series {
         Series::Slots { from, width, values: vec![None; n.max(1)] }
     }
 
-    /// Adds a figure; for the same interval or slot the largest is kept.
+    /// Adds a figure; the largest one of an interval or slot is used.
     pub fn add(&mut self, start: u64, end: u64, figure: f64) {
         match self {
             Series::Exact(all) => match all.last_mut().filter(|last| (last.0, last.1) == (start, end)) {
@@ -125,7 +126,7 @@ impl Series {
                 None => all.push((start, end, figure)),
             },
             Series::Slots { from, width, values } => {
-                // The middle, so that a figure falls into its own phase.
+                // The middle is used so that a figure belongs to its own phase.
                 let slot = ((start / 2 + end / 2).saturating_sub(*from) / *width) as usize;
                 if let Some(kept) = values.get_mut(slot) {
                     *kept = Some(kept.map_or(figure, |k: f64| k.max(figure)));
@@ -134,7 +135,7 @@ impl Series {
         }
     }
 
-    /// From, to and figure of all non-empty intervals in order of time.
+    /// Returns start, end and figure of all non-empty intervals in chronological order.
     pub fn spans(&self) -> Vec<(u64, u64, f64)> {
         match self {
             Series::Exact(all) => all.clone(),
@@ -155,7 +156,7 @@ impl Series {
     }
 }
 
-/// Index of a CPU among the picked ones, which is that of its colour.
+/// Returns the index of a CPU among the picked ones, which is that of its colour.
 pub fn colour_of(picked: &[CpuId], cpu: CpuId) -> Option<usize> {
     picked.iter().position(|p| *p == cpu)
 }

@@ -1,10 +1,10 @@
-//! LinuxCNC's signed view: early to the left, late to the right, in steps of 100 ns; counts upwards on a log scale; a
-//! bar at each end for what is off the chart.
+//! Draws LinuxCNC's signed view: early to the left, late to the right, in steps of 100 ns; counts on a logarithmic
+//! vertical axis; a bar at each end for what is off the chart.
 //!
 //! Source: `latency-histogram` of LinuxCNC (scripts/latency-histogram.in) with 200 bins of 100 ns each way. It draws
-//! the time between two wakeups relative to the period. Recordings hold the lateness of each wakeup, so this draws it
-//! relative to the median of the CPU: a late wakeup lengthens the interval before it and shortens the one after it by
-//! the same time, unless its neighbours were late as well.
+//! the time between two wakeups relative to the period. Recordings contain the latency of each wakeup, so this chart
+//! draws it relative to the median of the CPU: a late wakeup lengthens the interval before it and shortens the one
+//! after it by the same time, unless its neighbours were late as well.
 
 use super::axis::{Scale, plain, short_count};
 use super::canvas::Canvas;
@@ -21,7 +21,7 @@ const BINS_EACH_WAY: i64 = 200;
 const BIN_NS: f64 = 100.0;
 const END: f64 = 9.0;
 
-/// Deviations of a CPU: within the chart, and off it on either side.
+/// The deviations of a CPU: within the chart, and off it on either side.
 struct Deviations {
     median: u64,
     within: Vec<u64>,
@@ -32,7 +32,7 @@ struct Deviations {
 fn deviations(histogram: &Histogram, edges: &[f64]) -> Option<Deviations> {
     let median = histogram.quantile(0.5)?;
     let shifted: Vec<f64> = edges.iter().map(|edge| edge + median as f64).collect();
-    // Latencies are not negative: there is nothing below an edge of 0.
+    // Latencies are not negative: no sample is below an edge of 0.
     let within = counts(histogram, &shifted);
     let (first, last) = (shifted.first()?, shifted.last()?);
     let late =
@@ -51,7 +51,7 @@ pub fn chart(id: &str, all: &BTreeMap<CpuId, Known>) -> Option<Chart> {
     let highest = found.within.iter().copied().chain([found.early, found.late]).max().unwrap_or(1).max(10) as f64;
     let (early, late) = (count(found.early), count(found.late));
     let described = format!(
-        "Number of wakeups of CPU {cpu} by how much earlier or later than the median they came, in steps of 100 ns, logarithmic; \
+        "Number of wakeups of CPU {cpu} by their distance from the median, in steps of 100 ns, logarithmic; \
          {early} are off the chart to the left, {late} to the right."
     );
     let (left, right) = (AREA.left + END + 3.0, AREA.right - END - 3.0);
@@ -76,14 +76,14 @@ pub fn chart(id: &str, all: &BTreeMap<CpuId, Known>) -> Option<Chart> {
     frame.axes(&mut canvas, "earlier or later than the median, µs", "wakeups per step of 100 ns");
     let key = |class: String, text: String| Key { class, text };
     let legend = vec![
-        key(colour(0), format!("CPU {cpu}, whose latest wakeup is the latest of all; median {}", Nanos(found.median))),
+        key(colour(0), format!("CPU {cpu}, which has the worst wakeup of all; median {}", Nanos(found.median))),
         key(
             "limit".into(),
-            format!("bars at the ends: {early} wakeups off the chart to the left, {late} to the right"),
+            format!("bars at the ends: wakeups off the chart, {early} to the left and {late} to the right"),
         ),
     ];
-    let note = "latency-histogram draws times between wakeups. Which wakeups follow each other is not recorded, so each stands here \
-                against the median: one that is later makes the time before it longer and the time after it shorter by as much. \
+    let note = "latency-histogram draws times between wakeups. The order of wakeups is not recorded, so this chart draws each one \
+                relative to the median: a later wakeup makes the time before it longer and the time after it shorter by as much. \
                 `punctual report --linuxcnc` bounds what latency-test shows.";
     Some(Chart { svg: canvas.finish(), legend, table: Table::default(), note: Some(note.into()) })
 }

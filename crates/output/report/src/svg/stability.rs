@@ -1,4 +1,5 @@
-//! The shape parameter of the tail over rising thresholds: if the tail has one shape, the intervals share a value.
+//! Draws the shape parameter of the tail over rising thresholds: if the tail has one shape, all intervals contain a
+//! common value.
 
 use super::axis::{Scale, nice_above, nice_below, plain, short_latency};
 use super::canvas::Canvas;
@@ -8,10 +9,11 @@ use crate::number::count;
 use punctual_model::{Tail, TailThreshold};
 use punctual_units::Nanos;
 
-/// Shapes beyond are drawn at the edge: so heavy a tail has no mean, so short a one ends at once.
+/// Range of the axis; shapes beyond it are drawn at the edge. So heavy a tail has no mean, and so short a tail ends at
+/// once.
 const REACH: (f64, f64) = (-1.0, 2.0);
 
-/// Fewer fits show no trend.
+/// Minimum number of fits for a trend.
 const FEWEST: usize = 3;
 
 pub fn chart(id: &str, name: &str, tail: &Tail) -> Option<Chart> {
@@ -23,7 +25,7 @@ pub fn chart(id: &str, name: &str, tail: &Tail) -> Option<Chart> {
     let title = format!("Shape of the tail by threshold, load {name}");
     let description = format!(
         "Shape of generalised Pareto distributions fitted to what is later than a threshold, with 95 % intervals, over {} \
-         thresholds on CPU {} under load {name}. A tail of one cause has one shape that all intervals hold.",
+         thresholds on CPU {} under load {name}. A tail with one cause has one shape that all intervals contain.",
         fits.len(),
         tail.cpu
     );
@@ -39,7 +41,7 @@ pub fn chart(id: &str, name: &str, tail: &Tail) -> Option<Chart> {
     }
     fits.iter().for_each(|fit| point(&mut canvas, &frame, fit));
     let note = match shared(fits) {
-        Some(_) => "Shaded: the shapes that all intervals hold. In the table σ* = σ − ξ·threshold.",
+        Some(_) => "Shaded: the shapes that all intervals contain. In the table σ* = σ − ξ·threshold.",
         None => "No shape is in all intervals. In the table σ* = σ − ξ·threshold.",
     };
     frame.axes(&mut canvas, "threshold", "shape ξ (above 0: heavy tail)");
@@ -61,7 +63,7 @@ fn frame(fits: &[TailThreshold]) -> Option<Frame> {
     })
 }
 
-/// The intersection of all bounded intervals, as the gate computes it.
+/// Returns the intersection of all bounded intervals, as the gate computes it.
 fn shared(fits: &[TailThreshold]) -> Option<(f64, f64)> {
     let all = fits.iter().filter_map(|f| f.shape_interval);
     let (low, high) = all.reduce(|a, b| (a.0.max(b.0), a.1.min(b.1)))?;
@@ -105,7 +107,7 @@ fn latency(ns: f64) -> String {
     Nanos(ns.max(0.0).round() as u64).to_string()
 }
 
-/// The modified scale can be negative.
+/// Formats the modified scale, which can be negative.
 fn signed(ns: f64) -> String {
     format!("{}{}", if ns < -0.5 { "-" } else { "" }, latency(ns.abs()))
 }

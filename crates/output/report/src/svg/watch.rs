@@ -1,4 +1,4 @@
-//! OSADL's long-term view: the largest latency of every five minutes over weeks, a colour per core.
+//! Draws OSADL's long-term view: the largest latency of every five minutes over weeks, one colour per core.
 
 use super::axis::{Scale, nice_above, nice_below, short_latency};
 use super::canvas::{Canvas, px};
@@ -32,7 +32,7 @@ pub fn chart(id: &str, blocks: &[&WatchBlock]) -> Option<Chart> {
     drawn.truncate(MOST_LINES);
     drawn.arrange_by_key(|(cpu, _)| *cpu);
     let described = format!(
-        "The largest wakeup latency of every block from {} to {}, one step line a CPU, logarithmic; broken where nothing was \
+        "The largest wakeup latency of every block from {} to {}, one step line per CPU, logarithmic; interrupted where nothing was \
          measured.",
         utc(from),
         utc(to)
@@ -61,7 +61,7 @@ pub fn chart(id: &str, blocks: &[&WatchBlock]) -> Option<Chart> {
     Some(Chart { svg: both(draw), legend: legend.collect(), table: Table::default(), note })
 }
 
-/// Steps, broken where nothing was measured for more than a tenth of a step.
+/// Draws steps, interrupted where nothing was measured for more than a tenth of a step.
 fn path(frame: &Frame, series: &Series) -> String {
     let along = |real_ns: u64| frame.x.at(real_ns as f64);
     let (mut d, mut before) = (String::new(), None);

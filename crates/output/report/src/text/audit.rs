@@ -1,4 +1,4 @@
-//! Findings of an audit for a terminal: subject and state, why it matters, what to do.
+//! Formats the findings of an audit for a terminal: subject and state, why it matters, what to do.
 
 use super::page::{Page, TextStyle, Tint};
 use crate::number::count;
@@ -6,7 +6,7 @@ use crate::words;
 use punctual_model::{Finding, Severity, State};
 use punctual_units::Arrange;
 
-/// In a report of a run.
+/// Maximum number of findings in the report of a run.
 const SHOWN: usize = 5;
 
 /// The order of states.
@@ -26,18 +26,18 @@ fn tint(state: State) -> Tint {
     }
 }
 
-/// How much of the findings is shown.
+/// Selects how much of the findings is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listing {
-    /// FAIL and WARN, a line each: at most this many.
+    /// Failures and warnings, one line each, at most this many.
     Brief(usize),
-    /// FAIL and WARN with why and fix.
+    /// Failures and warnings with reason and fix.
     Full,
-    /// What is in order, too.
+    /// All findings, including those that pass.
     All,
 }
 
-/// Findings by state, each by severity. Ends in a newline.
+/// Formats findings by state, each by severity. The text ends in a newline.
 pub fn list(findings: &[Finding], listing: Listing, style: TextStyle) -> String {
     let mut page = Page::new(style);
     let shown = if listing == Listing::All { &ORDER[..] } else { &ORDER[..2] };
@@ -70,7 +70,7 @@ fn subject(finding: &Finding) -> String {
     format!("{}: {}", finding.id, finding.summary)
 }
 
-/// How many findings are not listed.
+/// Prints how many findings are not listed.
 fn rest(page: &mut Page, findings: &[&Finding]) {
     let number = |state: State| findings.iter().filter(|finding| finding.state == state).count();
     let parts = [(number(State::Fail), "FAIL"), (number(State::Warn), "WARN")];
@@ -83,7 +83,7 @@ fn rest(page: &mut Page, findings: &[&Finding]) {
 fn one(page: &mut Page, finding: &Finding) {
     page.tagged(&tag(finding), tint(finding.state), &subject(finding));
     let is_open = matches!(finding.state, State::Fail | State::Warn);
-    // --explain says who disagrees.
+    // `--explain` names the authorities that disagree.
     let why = finding.why.split(" Authorities differ: ").next().unwrap_or_default();
     if is_open && !why.is_empty() {
         page.tagged("               why: ", Tint::Plain, why);
@@ -93,7 +93,7 @@ fn one(page: &mut Page, finding: &Finding) {
     }
 }
 
-/// What could not be judged: of each state a line, or if `brief` what fits in one.
+/// Prints what could not be judged: one line per state, or if `brief` what fits on one line.
 fn unread(page: &mut Page, findings: &[Finding], brief: bool) {
     for (state, why) in [(State::Blocked, "BLOCKED (permission or lockdown)"), (State::Unknown, "UNKNOWN")] {
         let ids: Vec<&str> = of(findings, state).map(|finding| finding.id.as_str()).collect();
@@ -105,7 +105,7 @@ fn unread(page: &mut Page, findings: &[Finding], brief: bool) {
     }
 }
 
-/// The worst findings of a run, and how many others there are.
+/// Prints the worst findings of a run, and the number of others.
 pub(super) fn section(page: &mut Page, findings: &[Finding]) {
     if findings.is_empty() {
         return;
@@ -121,7 +121,7 @@ pub(super) fn section(page: &mut Page, findings: &[Finding]) {
         (fail, "fail"),
         (warn, "warn"),
         (number(State::Blocked) + number(State::Unknown), "not read"),
-        (number(State::Info), "for information"),
+        (number(State::Info), "informative"),
         (number(State::Skip), "do not apply"),
     ];
     let counts: Vec<String> = counts.iter().map(|(n, what)| format!("{n} {what}")).collect();
@@ -136,12 +136,12 @@ pub(super) fn section(page: &mut Page, findings: &[Finding]) {
     counted(page, fail - grave.len(), warn);
 }
 
-/// Where the findings are that are counted and not listed.
+/// Prints where findings are that are counted and not listed.
 fn counted(page: &mut Page, fail: usize, warn: usize) {
     let parts = [(fail, "more FAIL"), (warn, "WARN")];
     let parts: Vec<String> = parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
     if !parts.is_empty() {
-        let text = format!("Not listed here: {}; `punctual report RUN --format html` has all.", parts.join(", "));
+        let text = format!("Not listed here: {}; `punctual report RUN --format html` lists all.", parts.join(", "));
         page.tagged("  ", Tint::Plain, &text);
     }
 }
@@ -203,7 +203,7 @@ mod tests {
         section(&mut page, &findings);
         let text = page.finish();
         assert!(
-            text.contains("12 rules: 1 pass, 7 fail, 1 warn, 1 not read, 1 for information, 1 do not apply."),
+            text.contains("12 rules: 1 pass, 7 fail, 1 warn, 1 not read, 1 informative, 1 do not apply."),
             "{text}"
         );
         assert!(text.contains("Not listed here: 6 more FAIL, 1 WARN;"), "{text}");

@@ -14,7 +14,7 @@ pub use summary::{Place, SUMMARY_LINES, summary};
 
 const WORST_SHOWN: usize = 3;
 
-/// The report for a terminal: verdict first, then its evidence. Ends in a newline.
+/// Formats the report for a terminal: verdict first, then its evidence. The text ends in a newline.
 pub fn text(recording: &Recording, verdict: &Verdict, style: TextStyle) -> String {
     let mut page = Page::new(style);
     let headline = words::headline(recording, verdict);
@@ -29,7 +29,7 @@ pub fn text(recording: &Recording, verdict: &Verdict, style: TextStyle) -> Strin
     let figures = Figures::new(recording, verdict);
     table::summary(&mut page, &figures);
     series(&mut page, recording);
-    section(&mut page, "Not in the file", &words::lost(recording));
+    section(&mut page, "Missing from the file", &words::lost(recording));
     section(&mut page, "Evidence", &words::evidence::from_figures(&figures));
     section(&mut page, "Beyond the data", &words::tails(recording, verdict));
     crate::why::text_section(&mut page, recording);
@@ -74,7 +74,7 @@ fn claims(page: &mut Page, recording: &Recording, verdict: &Verdict) {
     }
 }
 
-/// Figures that are not latencies, with their subject above each table.
+/// Prints figures that are not latencies, with their subject above each table.
 fn series(page: &mut Page, recording: &Recording) {
     let all = recording.run.import.iter().flat_map(|import| &import.series);
     let mut last = None;

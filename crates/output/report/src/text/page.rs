@@ -1,4 +1,4 @@
-//! Lines for a terminal: cleaned, wrapped, coloured.
+//! Formats lines for a terminal: cleaned, wrapped, coloured.
 
 use crate::{clean, number};
 
@@ -25,7 +25,7 @@ pub enum Tint {
 }
 
 impl Tint {
-    /// SGR parameters (ECMA-48).
+    /// Returns the SGR parameters (ECMA-48).
     fn sgr(self) -> Option<&'static str> {
         match self {
             Tint::Plain => None,
@@ -58,7 +58,7 @@ impl Page {
         self.out.push('\n');
     }
 
-    /// A tag, and a text wrapped beside it.
+    /// Adds a tag and a text wrapped next to it.
     pub fn tagged(&mut self, tag: &str, tint: Tint, text: &str) {
         let indent = tag.chars().count().min(self.style.width / 2);
         let lines = wrap(&clean::line(text), self.style.width - indent);
@@ -72,7 +72,7 @@ impl Page {
         }
     }
 
-    /// A tag, and as much of a text as fits beside it.
+    /// Adds a tag and as much of a text as fits next to it.
     pub fn beside(&mut self, tag: &str, tint: Tint, text: &str) {
         self.tinted(tint, tag);
         let room = self.style.width.saturating_sub(tag.chars().count());
@@ -98,7 +98,7 @@ impl Page {
         self.out.lines().map(str::to_owned).collect()
     }
 
-    /// Its first lines, with an ellipsis where some are left out.
+    /// Returns the first lines, with an ellipsis if some are omitted.
     pub fn first(self, most: usize) -> String {
         cut(&self.lines(), most).join("\n") + "\n"
     }
@@ -117,7 +117,7 @@ impl Page {
     }
 }
 
-/// The first lines, with an ellipsis where some are left out.
+/// Returns the first lines, with an ellipsis if some are omitted.
 pub fn cut(lines: &[String], most: usize) -> Vec<String> {
     let mut kept: Vec<String> = lines.iter().take(most).cloned().collect();
     if let Some(last) = kept.last_mut().filter(|_| lines.len() > most) {
@@ -127,7 +127,7 @@ pub fn cut(lines: &[String], most: usize) -> Vec<String> {
     kept
 }
 
-/// Breaks at spaces, and within words longer than a line. Keeps numbers and their units together.
+/// Breaks lines at spaces, and within words longer than a line. Does not separate numbers from their units.
 fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut used = 0;

@@ -1,4 +1,4 @@
-//! The answer on one screen: verdict, cause, a row a load, bounds, what to do next, and the verdict again.
+//! Formats the verdict on one screen: verdict, cause, one row per load, bounds, next steps, and the verdict again.
 
 use super::page::{Page, TextStyle, Tint, cut};
 use super::{table, tint};
@@ -9,10 +9,10 @@ use crate::words;
 use punctual_model::{Finding, Outcome, Recording, State, TailOutcome, Verdict};
 use punctual_units::Nanos;
 
-/// What fits a terminal of 24 lines with the prompt.
+/// Number of lines that fit a terminal of 24 lines with the prompt.
 pub const SUMMARY_LINES: usize = 22;
 
-/// Which part is shortened first, and to how many lines, until all fits.
+/// The parts in the order in which they are shortened, and their minimum lengths in lines.
 const SHORTEST: [(Part, usize); 6] =
     [(Part::Table, 6), (Part::Measured, 1), (Part::Cause, 4), (Part::Warnings, 2), (Part::Table, 4), (Part::Cause, 2)];
 
@@ -27,10 +27,10 @@ enum Part {
     Next,
 }
 
-/// Where a run is, as a user types it.
+/// The location of a run, as a user types it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Place<'a> {
-    /// Its directory, or the file it is from.
+    /// Its directory, or its file.
     pub run: &'a str,
     /// Its report as a page, if written.
     pub page: Option<&'a str>,
@@ -63,7 +63,7 @@ pub fn summary(recording: &Recording, verdict: &Verdict, place: Place, style: Te
             *lines = if part == Part::Table { loads(&figures, most, style) } else { cut(lines, most) };
         }
     }
-    // Blank lines where there is room.
+    // Blank lines are added if there is room.
     let mut room = SUMMARY_LINES.saturating_sub(length(&parts));
     let mut out = String::new();
     for (part, lines) in &parts {
@@ -88,7 +88,7 @@ fn headline(recording: &Recording, verdict: &Verdict, style: TextStyle) -> Vec<S
     cut(&tagged(style, &format!("{}  ", headline.word), tint(headline.outcome), &headline.sentence), 4)
 }
 
-/// What must be known before any figure, a line or two each; how many others there are.
+/// Returns what must be known before any figure, one or two lines each, and the number of further warnings.
 fn warnings(recording: &Recording, verdict: &Verdict, style: TextStyle) -> Vec<String> {
     const SHOWN: usize = 2;
     let mut all = words::warnings(recording, verdict);
@@ -104,7 +104,7 @@ fn warnings(recording: &Recording, verdict: &Verdict, style: TextStyle) -> Vec<S
     lines
 }
 
-/// What the explained wakeups waited for most, with the sentence of the worst of them.
+/// Returns the most frequent main cause of the explained wakeups, with the sentence of the worst of them.
 fn cause(recording: &Recording, outcome: Outcome, style: TextStyle) -> Vec<String> {
     if let Some(sentence) = crate::application::worst(recording) {
         return cut(&tagged(style, "Cause  ", Tint::Strong, &sentence), 5);
@@ -118,7 +118,7 @@ fn cause(recording: &Recording, outcome: Outcome, style: TextStyle) -> Vec<Strin
     lines
 }
 
-/// Without a trace: what counters say of the worst wakeup, if anything.
+/// Returns, without a trace, what counters suggest about the worst wakeup, if anything.
 fn suspicion(recording: &Recording, style: TextStyle) -> Vec<String> {
     let Some(text) = words::causes::suspected(recording) else { return Vec::new() };
     cut(&tagged(style, "Cause  ", Tint::Strong, &text), 4)
@@ -130,7 +130,7 @@ fn loads(figures: &Figures, most: usize, style: TextStyle) -> Vec<String> {
     page.lines()
 }
 
-/// Bounds and the audit, a line each.
+/// Returns the bounds and the audit, one line each.
 fn facts(recording: &Recording, verdict: &Verdict, style: TextStyle) -> Vec<String> {
     let mut lines = Vec::new();
     let bound = words::evidence::worst_cell(verdict).and_then(|(sure, cell)| {
@@ -165,10 +165,10 @@ fn audit(findings: &[Finding], style: TextStyle) -> Option<String> {
     cut(&tagged(style, "Audit  ", Tint::Strong, &text), 1).pop()
 }
 
-/// Numbered steps with the command to type.
+/// Returns numbered steps with the command to type.
 fn next(recording: &Recording, verdict: &Verdict, place: Place, style: TextStyle) -> Vec<String> {
     let run = place.run;
-    let page = if place.page.is_some() { "the whole report" } else { "the whole report; --format html for a page" };
+    let page = if place.page.is_some() { "the full report" } else { "the full report; --format html for a page" };
     let report = (format!("punctual report {run} --full"), page);
     let opened = place.page.map(|page| (format!("xdg-open {page}"), "the report as a page"));
     let steps = words::next(recording, verdict, run, [report].into_iter().chain(opened).collect());
@@ -184,7 +184,7 @@ fn next(recording: &Recording, verdict: &Verdict, place: Place, style: TextStyle
     page.lines()
 }
 
-/// The outcome and each claim's, in one line.
+/// Returns the outcome, and that of each claim, on one line.
 fn ending(verdict: &Verdict, style: TextStyle) -> String {
     let claims: Vec<String> = verdict
         .claims

@@ -5,11 +5,11 @@ use crate::number::{count, latency};
 use crate::words;
 use punctual_model::AppValue;
 
-/// With more rows, which do not fit a screen, each phase has one.
+/// Maximum number of rows that fit a screen; if there are more, each phase has one row.
 const MOST_ROWS: usize = 40;
-const OPEN: &str = "  * what was seen; not bounded by this run";
+const OPEN: &str = "  * observed value, not bounded by this run";
 
-/// A row per phase and CPU, or per phase if there are many CPUs.
+/// Prints one row per phase and CPU, or per phase if there are many CPUs.
 pub fn summary(page: &mut Page, figures: &Figures) {
     if figures.cells.is_empty() {
         return;
@@ -40,7 +40,7 @@ pub fn summary(page: &mut Page, figures: &Figures) {
     notes(page, grouped, &rows, shown);
 }
 
-/// The quantiles that fit beside the other columns.
+/// Returns the quantiles that fit next to the other columns.
 fn quantiles(page: &Page) -> &'static [usize] {
     match page.width() {
         ..58 => &[3],
@@ -49,8 +49,8 @@ fn quantiles(page: &Page) -> &'static [usize] {
     }
 }
 
-/// A row per load, at most `most` lines: where they are more, the loads with the largest latencies, in the order of the
-/// run.
+/// Prints one row per load, at most `most` lines: if there are more, the loads with the largest latencies, in the order
+/// of the run.
 pub fn loads(page: &mut Page, figures: &Figures, most: usize) {
     let mut rows = figures.rows_by_phase();
     // Of an application what claims usually are about; all are in the whole report.
@@ -88,7 +88,11 @@ pub fn loads(page: &mut Page, figures: &Figures, most: usize) {
 
 fn notes(page: &mut Page, grouped: bool, rows: &[Row], shown: &[usize]) {
     if grouped {
-        page.tagged("  ", Tint::Plain, "Latencies: the largest of the phase's CPUs; periods and missed: their sums.");
+        page.tagged(
+            "  ",
+            Tint::Plain,
+            "Latencies are the largest of the phase's CPUs; periods and missed periods are their sums.",
+        );
     }
     if rows.iter().any(|r| shown.iter().any(|&q| is_open(r, q))) {
         page.row(Tint::Plain, OPEN);

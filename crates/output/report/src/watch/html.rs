@@ -8,8 +8,8 @@ use punctual_model::{WatchBlock, WatchLine, Watched};
 
 const MOST: usize = 200;
 
-/// A watch series as a self-contained HTML file: OSADL's long-term view, the largest latencies by CPU,
-/// every new maximum with its cause, and gaps in measuring.
+/// Formats a watch series as a self-contained HTML file: OSADL's long-term view, the largest latencies by CPU, every
+/// new maximum with its cause, and gaps in the measurement.
 pub fn watch_html(watched: &Watched) -> String {
     let blocks: Vec<&WatchBlock> = watched
         .lines
@@ -43,7 +43,7 @@ pub fn watch_html(watched: &Watched) -> String {
     document(&format!("Watch{host}"), &front, &sections, "")
 }
 
-/// Backticks are markup here.
+/// Replaces backticks, which are markup in HTML.
 fn harmless(text: &str) -> String {
     text.replace('`', "'")
 }

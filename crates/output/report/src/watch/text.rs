@@ -10,8 +10,8 @@ const MOST: usize = 12;
 const HOUR: Nanos = Nanos::from_secs(3_600);
 const DAY: Nanos = Nanos::from_secs(86_400);
 
-/// A watch series for a terminal: the largest latencies of 5 minutes, an hour, a day and ever by CPU; then the newest
-/// maxima with causes, gaps in measuring, and the cost of watching.
+/// Formats a watch series for a terminal: the largest latencies of 5 minutes, an hour, a day and ever by CPU; then the
+/// newest maxima with causes, gaps in the measurement, and the cost of watching.
 pub fn watch_text(watched: &Watched) -> String {
     let watch = &watched.watch;
     let mut out = format!("{}\n", line(&headline(watched)));
@@ -23,8 +23,8 @@ pub fn watch_text(watched: &Watched) -> String {
     out
 }
 
-/// The start-up message of `watch`: what it measures and traces, where it writes, how to see and stop it. `out` is its
-/// directory, as a user types it; without a `duration` it runs until a signal ends it.
+/// Formats the start-up message of `watch`: what it measures and traces, where it writes, how to see and stop it. `out`
+/// is its directory, as a user types it; without a `duration` it runs until a signal ends it.
 pub fn watch_started(watch: &Watch, out: &str, duration: Option<Nanos>) -> String {
     let settings = &watch.settings;
     let long = duration.map_or_else(|| "until stopped".into(), |time| format!("for {time}"));
@@ -43,7 +43,7 @@ pub fn watch_started(watch: &Watch, out: &str, duration: Option<Nanos>) -> Strin
     )
 }
 
-/// The state of a watch in a few lines, for a display: since when, what it traced, the newest maxima with their causes.
+/// Formats the state of a watch in a few lines, for a display: start, tracing, newest maxima with their causes.
 pub fn watch_status(watched: &Watched) -> Vec<String> {
     const NEWEST: usize = 4;
     let mut lines = vec![headline(watched)];
@@ -63,7 +63,7 @@ pub(super) fn headline(watched: &Watched) -> String {
         (Some(EndedBy::Signal { name, .. }), _) => format!("ended by {name} on {}", utc(watch.updated.real_ns)),
         (Some(EndedBy::Duration), _) => format!("ended as planned on {}", utc(watch.updated.real_ns)),
         (Some(EndedBy::Error { text }), _) => format!("ended on {}: {text}", utc(watch.updated.real_ns)),
-        (Some(EndedBy::Unknown), _) => format!("ended on {} in an unknown way", utc(watch.updated.real_ns)),
+        (Some(EndedBy::Unknown), _) => format!("ended on {} for an unknown reason", utc(watch.updated.real_ns)),
         (Some(EndedBy::Killed) | None, _) => format!("killed after {}", utc(watch.updated.real_ns)),
     };
     let host = watch.host.as_deref().unwrap_or("an unnamed machine");
@@ -105,10 +105,10 @@ pub(super) fn sentence(maximum: &WatchMaximum) -> String {
     format!("{}  {}", utc(maximum.real_ns), late(maximum))
 }
 
-/// `CPU 1  95.5 ms late: the hypervisor ran something else`
+/// Formats a maximum: `CPU 1  95.5 ms late: the hypervisor ran something else`.
 fn late(maximum: &WatchMaximum) -> String {
     let what = match (&maximum.verdict, &maximum.why_not) {
-        // The prefix replaces its beginning, such as "CPU1 95.5 ms late: ".
+        // The prefix replaces the beginning of the verdict, such as "CPU1 95.5 ms late: ".
         (Some(verdict), _) => verdict.split_once(" late: ").map_or(verdict.as_str(), |(_, cause)| cause).to_owned(),
         (None, Some(why)) if why.starts_with("not traced") => why.clone(),
         (None, Some(why)) => format!("not explained: {why}"),
@@ -134,7 +134,7 @@ fn maxima(out: &mut String, watched: &Watched) {
         let _ = writeln!(out, "  {}", line(&sentence(one)));
     });
     if all > MOST {
-        let _ = writeln!(out, "  and {} before", all - MOST);
+        let _ = writeln!(out, "  and {} earlier", all - MOST);
     }
 }
 
@@ -178,7 +178,7 @@ pub(super) fn said(watched: &Watched) -> Vec<String> {
     if watch.disk.failures > 0 {
         said.push(format!("{} could not be written", plural(watch.disk.failures, "checkpoint", "checkpoints")));
     }
-    said.extend(watch.disk.failing.as_ref().map(|why| format!("FAILS NOW: {why}")));
+    said.extend(watch.disk.failing.as_ref().map(|why| format!("CURRENTLY FAILING: {why}")));
     if watch.disk.lines_lost > 0 {
         said.push(format!(
             "{} lost on a full disk",

@@ -1,4 +1,4 @@
-//! One trace explained, for a terminal.
+//! Formats the explanation of one trace for a terminal.
 
 use super::text::timeline_text;
 use crate::clean::line;
@@ -8,9 +8,11 @@ use crate::text::{SUMMARY_LINES, TextStyle};
 use punctual_model::{Cause, Explanation, Timeline, Victim};
 use punctual_units::Nanos;
 
-/// What a trace says about late wakeups, for a terminal: the verdicts first, then what the worst is made of.
+/// Formats what a trace shows about late wakeups, for a terminal: the verdicts first, then the composition of the worst
+/// delay.
 ///
-/// `places` are those of the victims, in their order: the load each was measured under and when; `cycles`: the longest cycles, too.
+/// `places` are those of the victims, in their order: the load and the time of each; `cycles` also lists the longest
+/// cycles.
 pub fn explanation_text(explanation: &Explanation, places: &[String], cycles: bool) -> String {
     let mut out = String::new();
     if explanation.victims.is_empty() {
@@ -26,7 +28,7 @@ pub fn explanation_text(explanation: &Explanation, places: &[String], cycles: bo
         victim.chain.iter().for_each(|link| out.push_str(&format!("  ← {}\n", line(&link.text()))));
     }
     if let Some(worst) = explanation.victims.first() {
-        out.push_str(&format!("\nThe worst, {} of which:\n{}", Nanos(worst.latency_ns), causes(worst)));
+        out.push_str(&format!("\nThe worst wakeup, {}, consists of:\n{}", Nanos(worst.latency_ns), causes(worst)));
         worst.doubts.iter().for_each(|doubt| out.push_str(&format!("  doubt: {}\n", line(doubt))));
     }
     let grouped: Vec<&str> = explanation.groups.iter().map(|g| g.sentence.as_str()).collect();
@@ -37,14 +39,15 @@ pub fn explanation_text(explanation: &Explanation, places: &[String], cycles: bo
     }
     let said = explanation.tracers.iter().filter(|said| Some(*said) != explanation.answer.as_ref());
     let tracers: Vec<&str> = said.map(String::as_str).collect();
-    list(&mut out, "What the tracer says", &tracers);
+    list(&mut out, "Output of the tracer", &tracers);
     let notes: Vec<&str> = explanation.notes.iter().skip(leading(explanation)).map(String::as_str).collect();
     list(&mut out, "Notes", &notes);
     out + "\n" + &chosen(explanation)
 }
 
-/// The same on one screen of 80×24, [`SUMMARY_LINES`] lines at most: the worst wakeup and what it is made of, the
-/// culprits, what is in doubt, and where the rest is. `source` is what was explained, as a user types it.
+/// Formats the same on one screen of 80×24, [`SUMMARY_LINES`] lines at most: the worst wakeup and the composition of
+/// its delay, the culprits, doubts, and the command that shows the rest. `source` is what was explained, as a user
+/// types it.
 pub fn explanation_summary(explanation: &Explanation, places: &[String], source: &str, style: TextStyle) -> String {
     const VERDICT: usize = 5;
     const CAUSES: usize = 4;
@@ -63,7 +66,7 @@ pub fn explanation_summary(explanation: &Explanation, places: &[String], source:
     page.tagged("", Tint::Strong, &format!("{place}{}", worst.verdict));
     let mut out = page.first(VERDICT);
     let mut page = Page::new(style);
-    page.heading(&format!("The worst, {} of which:", Nanos(worst.latency_ns)));
+    page.heading(&format!("The worst wakeup, {}, consists of:", Nanos(worst.latency_ns)));
     worst.causes.iter().take(CAUSES).for_each(|cause| page.row(Tint::Plain, &row(cause)));
     if let Some(doubt) = worst.doubts.first() {
         page.row(Tint::Warn, &format!("  doubt: {doubt}"));
@@ -84,13 +87,13 @@ pub fn explanation_summary(explanation: &Explanation, places: &[String], source:
     out + &chosen(explanation)
 }
 
-/// What is missing, too, where that is known.
+/// Reports that nothing is explained, and what is missing if that is known.
 pub(super) fn none(explanation: &Explanation) -> String {
     const NONE: &str = "No late wakeup can be explained from this trace";
     explanation.notes.first().map_or_else(|| format!("{NONE}."), |missing| format!("{NONE}: {missing}"))
 }
 
-/// Notes that the first line holds.
+/// Counts the notes that the first line contains.
 fn leading(explanation: &Explanation) -> usize {
     usize::from(explanation.victims.is_empty() && explanation.answer.is_none())
 }
@@ -106,7 +109,7 @@ fn chosen(explanation: &Explanation) -> String {
     format!("{} wakeups; followed: {}\n", explanation.wakeups, line(&explanation.chosen))
 }
 
-/// What each cause took.
+/// Formats the contribution of each cause.
 fn causes(victim: &Victim) -> String {
     victim.causes.iter().map(|cause| row(cause) + "\n").collect()
 }
@@ -130,7 +133,7 @@ fn list(out: &mut String, title: &str, lines: &[&str]) {
     }
 }
 
-/// The timeline of the worst wakeup that has one. `timelines` are those of the victims, in their order.
+/// Draws the timeline of the worst wakeup that has one. `timelines` are those of the victims, in their order.
 pub fn worst_timeline_text(explanation: &Explanation, timelines: &[Option<Timeline>], style: TextStyle) -> String {
     let found = explanation.victims.iter().zip(timelines).find_map(|(victim, t)| Some((victim, t.as_ref()?)));
     match found {

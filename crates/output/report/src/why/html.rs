@@ -9,17 +9,17 @@ use punctual_units::Nanos;
 /// Number of sentences shown per culprit, and of culprits; the rest is in collapsed parts.
 const SENTENCES: usize = 1;
 const CULPRITS: usize = 3;
-/// Sentences of a culprit in all, which `punctual explain` prints without end.
+/// Maximum number of sentences of a culprit; `punctual explain` prints all.
 const MOST_SENTENCES: usize = 8;
-/// Number of timelines shown, and in all.
+/// Number of timelines shown, and their maximum number.
 const PICTURES: usize = 3;
 const MOST_PICTURES: usize = 5;
 
-/// What the explained wakeups waited for most, as a bar; empty without any.
+/// Draws the main causes of the explained wakeups as a bar; empty without explained wakeups.
 pub fn bar(recording: &Recording) -> String {
     let all = of_run(recording);
     let n = plural(all.len() as u64, "late wakeup was traced", "late wakeups were traced");
-    let title = prose(&format!("{n}; by what each waited for most:"));
+    let title = prose(&format!("{n}; by main cause:"));
     stack::of_wakeups(&title, &by_culprit(&all))
 }
 
@@ -36,10 +36,10 @@ pub fn section(recording: &Recording) -> String {
             stack::of_delay(&title(name, late, whole), &parts)
         })
         .collect();
-    culprits(&all) + &details("How the delay splits, by load", &bars) + &pictures(recording, &all)
+    culprits(&all) + &details("Composition of the delay, by load", &bars) + &pictures(recording, &all)
 }
 
-/// The timelines of the worst wakeups, and in a collapsed part the worst of each other load.
+/// Draws the timelines of the worst wakeups, and in a collapsed part the worst one of each other load.
 fn pictures(recording: &Recording, all: &[Late]) -> String {
     let drawn: Vec<&Late> = all.iter().filter(|late| late.timeline.is_some()).collect();
     let (worst, rest) = drawn.split_at(drawn.len().min(PICTURES));
@@ -118,10 +118,10 @@ fn culprit(group: &Culprit) -> String {
     format!("{heading}<ul>{}</ul>{}{more}", shown.concat(), advice.unwrap_or_default())
 }
 
-/// What separates a sentence from its advice.
+/// Separates a sentence from its advice.
 const SEPARATOR: &str = " — ";
 
-/// The end of the sentences with the advice, if all of several have the same.
+/// Returns the end of the sentences with the advice, if there are several sentences and all have the same.
 fn advice<'a>(group: &Culprit<'a>) -> Option<&'a str> {
     let [first, others @ ..] = &group.late[..] else { return None };
     let at = first.sentence.find(SEPARATOR).filter(|_| !others.is_empty())?;
@@ -129,13 +129,13 @@ fn advice<'a>(group: &Culprit<'a>) -> Option<&'a str> {
     others.iter().all(|late| late.sentence.ends_with(advice)).then_some(advice)
 }
 
-/// The sentence of a wakeup, and the chain behind it.
+/// Formats the sentence of a wakeup, and the chain behind it.
 fn item(late: &Late, sentence: &str) -> String {
     let chain: Vec<String> = late.victim.chain.iter().map(|link| words::stopped(&link.text())).collect();
     format!("<li>{}{}", prose(sentence), list("", &chain))
 }
 
-/// The timeline of the first of these wakeups that has one; `which` begins its caption.
+/// Draws the timeline of the first of these wakeups that has one; `which` begins its caption.
 pub fn picture(id: &str, which: &str, late: &[&Late]) -> String {
     let Some((late, timeline)) = late.iter().find_map(|late| Some((late, late.timeline?))) else {
         return String::new();
@@ -143,5 +143,5 @@ pub fn picture(id: &str, which: &str, late: &[&Late]) -> String {
     let chart = timeline::chart(id, late.victim, timeline);
     let caption =
         format!("{which}: {} on {}, {} late", causes::victim(late.victim), late.victim.place(), Nanos(late.latency_ns));
-    format!("<div class=\"timeline\">{}</div>", figure(&chart, &caption, "What ran meanwhile"))
+    format!("<div class=\"timeline\">{}</div>", figure(&chart, &caption, "Activity during the delay"))
 }

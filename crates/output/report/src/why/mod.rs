@@ -1,4 +1,4 @@
-//! Causes of late wakeups from traces, for the explained wakeups of a run and for those of a single trace.
+//! Formats the causes of late wakeups from traces, for the explained wakeups of a run and for those of a single trace.
 
 mod explanation;
 mod html;
@@ -21,7 +21,7 @@ pub(crate) struct Late<'a> {
     /// Phase ID; empty without a run.
     pub phase: &'a str,
     pub sentence: String,
-    /// As measured, or from the trace if it was not measured.
+    /// Latency as measured, or from the trace if it was not measured, ns.
     pub latency_ns: u64,
     pub victim: &'a Victim,
     pub timeline: Option<&'a Timeline>,
@@ -46,8 +46,8 @@ fn of<'a>(recording: &Recording, explained: &'a [Explained]) -> Vec<Late<'a>> {
     all
 }
 
-/// The sentence of the worst wakeup whose main cause delayed the wakeups most, and the shares of the causes in the whole
-/// delay; without the latter if there is a single cause. Empty if nothing is explained.
+/// Returns the sentence of the worst wakeup whose main cause delayed the wakeups most, and the shares of the causes in
+/// the total delay; without the latter if there is a single cause. Empty if nothing is explained.
 pub(crate) fn dominant(late: &[Late]) -> Option<(String, Option<String>)> {
     let worst = late.first()?;
     let (shares, _) = shares(late.iter().map(|late| late.victim));
@@ -55,7 +55,7 @@ pub(crate) fn dominant(late: &[Late]) -> Option<(String, Option<String>)> {
     let most = shares.iter().find(|share| share.class != Class::Unaccounted);
     let of = |share: &Share| groups.iter().find(|g| g.class == share.class && g.name == share.name);
     let sentence = most.and_then(of).and_then(|group| group.late.first()).unwrap_or(&worst).sentence.clone();
-    // Without policy and pid, which the full text has.
+    // Policy and pid are omitted; the full text has them.
     let short = |name: &str| name.split(" (").next().unwrap_or_default().to_owned();
     let named: Vec<String> =
         shares.iter().take(4).map(|share| format!("{} {}", short(&share.name), percent(share.share))).collect();
@@ -63,7 +63,7 @@ pub(crate) fn dominant(late: &[Late]) -> Option<(String, Option<String>)> {
     Some((sentence, (shares.len() > 1).then(|| format!("{all}: {}.", named.join(", ")))))
 }
 
-/// The dominant cause of the wakeups explained so far, a line or two for a display.
+/// Formats the dominant cause of the wakeups explained so far in one or two lines for a display.
 pub fn causes_so_far(recording: &Recording, explained: &[Explained]) -> Vec<String> {
     let lines = dominant(&of(recording, explained));
     let lines = lines.into_iter().flat_map(|(sentence, shares)| [Some(format!("Cause so far: {sentence}")), shares]);
@@ -91,7 +91,7 @@ pub(crate) fn by_culprit<'a>(all: &'a [Late<'a>]) -> Vec<Culprit<'a>> {
     groups
 }
 
-/// The cause that the sentence names; `None` if the unaccounted part is larger.
+/// Returns the cause that the sentence names; `None` if the unaccounted part is larger.
 pub(crate) fn main_cause(victim: &Victim) -> Option<&punctual_model::Cause> {
     let known = victim.causes.iter().find(|cause| cause.class != Class::Unaccounted)?;
     Some(known).filter(|cause| cause.ns >= victim.unaccounted_ns)
@@ -108,7 +108,7 @@ pub(crate) struct Share {
 /// Number of shares shown by name; the rest is combined.
 const SHARES: usize = 6;
 
-/// The delay of some wakeups by culprit, largest first, and its total.
+/// Returns the delay of some wakeups by culprit, largest first, and its total.
 pub(crate) fn shares<'a>(victims: impl Iterator<Item = &'a Victim>) -> (Vec<Share>, u64) {
     let mut all: Vec<Share> = Vec::new();
     let mut whole = 0u64;
@@ -132,7 +132,7 @@ pub(crate) fn shares<'a>(victims: impl Iterator<Item = &'a Victim>) -> (Vec<Shar
     (all, whole)
 }
 
-/// The loads in the order of the run, each with its wakeups, worst first.
+/// Returns the loads in the order of the run, each with its wakeups, worst first.
 pub(crate) fn by_load<'a>(recording: &Recording, all: &'a [Late<'a>]) -> Vec<(String, Vec<&'a Late<'a>>)> {
     let of = |id: &str| all.iter().filter(|late| late.phase == id).collect::<Vec<_>>();
     let phases = recording.run.phases.iter().map(|phase| phase.id.as_str());

@@ -7,8 +7,8 @@ use punctual_units::Nanos;
 
 const BARS: usize = 10;
 
-/// The explanation of a trace as a self-contained HTML file: the worst wakeup's verdict, then all wakeups by culprit,
-/// the composition of their delays, the timeline of the worst, and what the trace cannot show.
+/// Formats the explanation of a trace as a self-contained HTML file: the worst wakeup's verdict, then all wakeups by
+/// culprit, the composition of their delays, the timeline of the worst, and what the trace cannot show.
 ///
 /// `name` is the trace as the user named it; `timelines` are those of the victims in order.
 pub fn explanation_html(name: &str, explanation: &Explanation, timelines: &[Option<Timeline>]) -> String {
@@ -24,11 +24,11 @@ pub fn explanation_html(name: &str, explanation: &Explanation, timelines: &[Opti
             "The worst wakeup",
             html::picture("tl0", "The worst wakeup of the trace", &worst) + &list("quiet", &doubts),
         ),
-        ("causes", "How the delays split", bars(&all)),
+        ("causes", "Composition of the delays", bars(&all)),
         ("verdicts", "By culprit", html::culprits(&all)),
-        ("rhythm", "How often", list("", &groups)),
-        ("tracers", "What the tracer says", list("", &explanation.tracers)),
-        ("notes", "What the trace does not show", list("", &explanation.notes)),
+        ("rhythm", "Frequency", list("", &groups)),
+        ("tracers", "Output of the tracer", list("", &explanation.tracers)),
+        ("notes", "Limits of the trace", list("", &explanation.notes)),
     ];
     let answer = explanation.answer.clone().unwrap_or_else(|| super::explanation::none(explanation));
     let verdict = all.first().map_or(answer.as_str(), |late| &late.victim.verdict);

@@ -6,14 +6,14 @@ use crate::words::causes;
 use punctual_model::Class;
 use punctual_units::Nanos;
 
-/// A part of a bar: its length in any unit, and its words.
+/// A part of a bar: its length in any unit, and its text.
 struct Part {
     class: Class,
     length: f64,
     text: String,
 }
 
-/// A bar for the whole delay, with its parts named below; `title` is HTML.
+/// Draws a bar for the total delay, with its parts named below; `title` is HTML.
 pub fn of_delay(title: &str, shares: &[Share]) -> String {
     let part = |share: &Share| Part {
         class: share.class,
@@ -29,7 +29,7 @@ pub fn of_delay(title: &str, shares: &[Share]) -> String {
     bar(title, &shares.iter().map(part).collect::<Vec<_>>())
 }
 
-/// A bar for a number of late wakeups, by the class of what each waited for most; `title` is HTML.
+/// Draws a bar for a number of late wakeups, by the class of the main cause of each; `title` is HTML.
 pub fn of_wakeups(title: &str, groups: &[Culprit]) -> String {
     let mut classes: Vec<(Class, Vec<&Culprit>)> = Vec::new();
     for group in groups {
@@ -49,7 +49,7 @@ pub fn of_wakeups(title: &str, groups: &[Culprit]) -> String {
     bar(title, &classes.iter().map(part).collect::<Vec<_>>())
 }
 
-/// Who it was most often, where that says more than the class; without policy and pid, which change.
+/// Names the most frequent culprit, if that is more specific than the class; without policy and pid, which vary.
 fn named(class: Class, groups: &[&Culprit]) -> String {
     let mut names: Vec<(&str, usize)> = Vec::new();
     for group in groups {

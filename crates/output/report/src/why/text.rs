@@ -11,7 +11,8 @@ use punctual_units::Nanos;
 /// Number of culprits and parts of a delay shown; the page has all.
 const MOST: usize = 5;
 
-/// The part "Why" of a run's text report: the worst sentence of each culprit, and the composition of each load's delay.
+/// Prints the part "Why" of a run's text report: the worst sentence of each culprit, and the composition of each load's
+/// delay.
 pub fn section(page: &mut Page, recording: &Recording) {
     let all = of_run(recording);
     if all.is_empty() {
@@ -42,7 +43,8 @@ pub fn section(page: &mut Page, recording: &Recording) {
     }
 }
 
-/// The timeline of a late wakeup in fixed width: a column is a stretch of time, a row a CPU. Ends in a newline.
+/// Draws the timeline of a late wakeup in fixed width: a column is an interval of time, a row is a CPU. The text ends
+/// in a newline.
 pub fn timeline_text(victim: &Victim, timeline: &Timeline, style: TextStyle) -> String {
     let mut page = Page::new(style);
     let grid = grid::Grid::new(victim, timeline, page.width());

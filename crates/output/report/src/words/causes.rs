@@ -13,18 +13,18 @@ pub(crate) fn class(class: Class) -> &'static str {
         Class::IrqsDisabled => "interrupts off",
         Class::PreemptionDisabled => "preemption off",
         Class::Steal => "hypervisor",
-        Class::MachineStall => "whole machine stood still",
+        Class::MachineStall => "whole machine stalled",
         Class::IdleExit => "leaving idle",
         Class::Migration => "migration",
         Class::PriorityInversion => "priority inversion",
         Class::ReturnToUser => "return to user space",
-        Class::Waker => "waking it",
+        Class::Waker => "wakeup in progress",
         Class::BeforeWaker => "ran before its waker",
         Class::Unaccounted => "no known cause",
     }
 }
 
-/// What a cause names; its class if it names nothing.
+/// Returns the culprit that a cause names; its class if it names none.
 pub(crate) fn culprit(cause: &Cause) -> String {
     match (cause.tid, &cause.comm, &cause.what) {
         (None, None, Some(what)) => what.clone(),
@@ -37,13 +37,13 @@ pub(crate) fn victim(victim: &Victim) -> String {
     victim.scheduled.thread(victim.comm.as_deref(), victim.tid)
 }
 
-/// Notes below a picture: what was joined or left out, and what the trace lacks.
+/// Returns notes below a picture: what was merged or omitted, and what the trace lacks.
 pub(crate) fn picture_notes(timeline: &Timeline) -> Vec<String> {
     let joined = timeline.lanes.iter().filter(|lane| lane.joined > 0);
     let mut notes: Vec<String> = joined
         .map(|lane| {
             let many = crate::number::plural(lane.joined, "span", "spans");
-            format!("CPU {}: {many} too short to be seen joined with the next.", lane.cpu)
+            format!("CPU {}: {many} too short to be visible merged with the next.", lane.cpu)
         })
         .collect();
     match timeline.cpus_left_out {
@@ -57,7 +57,7 @@ pub(crate) fn picture_notes(timeline: &Timeline) -> Vec<String> {
 
 pub(crate) fn moments(timeline: &Timeline) -> Vec<(&'static str, u64, &'static str)> {
     let moments = &timeline.moments;
-    // A thread released by another one has no timer, and neither is one known whose start is not in the trace.
+    // A thread released by another one has no timer. A timer whose start is not in the trace is unknown too.
     let t0 = match moments.t1_ns {
         Some(_) => "due: its timer expires",
         None if moments.t0_ns == moments.t2_ns => "due: woken",
@@ -71,7 +71,7 @@ pub(crate) fn moments(timeline: &Timeline) -> Vec<(&'static str, u64, &'static s
     all
 }
 
-/// The picture in sentences, for those who cannot see it.
+/// Describes the picture in sentences, for those who cannot see it.
 pub(crate) fn described(victim: &Victim, timeline: &Timeline) -> String {
     let moments = &timeline.moments;
     let after = |t: u64| Nanos(t.saturating_sub(moments.t0_ns));
@@ -89,14 +89,14 @@ pub(crate) fn described(victim: &Victim, timeline: &Timeline) -> String {
     text
 }
 
-/// `multipathd (RR 99, pid 195) 33.2 ms (97 %, higher priority)`
+/// Formats a cause: `multipathd (RR 99, pid 195) 33.2 ms (97 %, higher priority)`.
 fn part(cause: &Cause) -> String {
     let (ns, share) = (Nanos(cause.ns), crate::number::percent(cause.share));
     let (who, class) = (culprit(cause), class(cause.class));
     if who == class { format!("{who} {ns} ({share})") } else { format!("{who} {ns} ({share}, {class})") }
 }
 
-/// Without a trace: what counters say of the worst wakeup, if anything.
+/// Returns, without a trace, what counters suggest about the worst wakeup, if anything.
 pub(crate) fn suspected(recording: &Recording) -> Option<String> {
     let first = recording.worst.first()?.suspicions.first()?;
     Some(format!("suspected, for the worst wakeup: {}", super::stopped(&first.text)))

@@ -1,13 +1,13 @@
-//! Sentences about a claim and the phase and CPU that decide it.
+//! Formats sentences about a claim and about the phase and CPU that decide it.
 
 use super::{at_place, latency, place};
 use crate::number::{at_least, at_most, confidence, count, count_f, nanos, plural};
 use punctual_model::{CellJudgement, Claim, Judged, Outcome, Quantity, Recording, StallBound};
 use punctual_units::Nanos;
 
-/// The outcome of a claim and its figures: ``largest 93.0 µs of 450,000 wakeups, on CPU 1 under `io` ``.
+/// Formats the outcome of a claim and its figures: ``largest 93.0 µs of 450,000 wakeups, on CPU 1 under `io` ``.
 pub fn claim(recording: &Recording, judged: &Judged) -> String {
-    let Some(cell) = judged.cells.first() else { return "no phase and CPU to judge it on".into() };
+    let Some(cell) = judged.cells.first() else { return "no phase and CPU on which to judge it".into() };
     match judged.outcome {
         Outcome::Held if judged.claim.quantity == Quantity::NoneMissed => {
             let all = judged.cells.iter().fold(0u64, |sum, c| sum.saturating_add(c.samples));
@@ -91,7 +91,7 @@ fn episodes(cell: &CellJudgement) -> String {
     }
 }
 
-/// A rate per second in the unit that gives a readable number.
+/// Formats a rate per second in the unit that gives a readable number.
 fn often(per_second: f64, round: fn(f64) -> f64) -> String {
     let units = [("second", 1.0), ("minute", 60.0), ("hour", 3_600.0), ("day", 86_400.0), ("week", 604_800.0)];
     let fits = |seconds: f64| per_second * seconds >= 1.0;
@@ -152,7 +152,7 @@ pub(super) fn undecided(recording: &Recording, claim: &Claim, cell: &CellJudgeme
     }
     if would_pass(claim, cell) || matches!(claim.quantity, Quantity::Max(_) | Quantity::NoneMissed) {
         // The samples alone would have passed.
-        return format!("{}; but the run is in doubt, for the reasons given above", shown(recording, claim, cell));
+        return format!("{}; but the run is doubtful for the reasons above", shown(recording, claim, cell));
     }
     let samples = format!("{} {}s", count(cell.samples), noun(claim));
     let found = match claim.quantity {
@@ -171,7 +171,9 @@ pub(super) fn undecided(recording: &Recording, claim: &Claim, cell: &CellJudgeme
             Some(most) => {
                 format!("{} above {limit} in {samples} {at}: at most {}", episodes(cell), often(most, f64::ceil))
             }
-            None => format!("the order of the samples is not known, and so neither are late episodes ({samples} {at})"),
+            None => {
+                format!("the order of the samples is unknown, and therefore the late episodes too ({samples} {at})")
+            }
         },
         Quantity::Max(_) | Quantity::NoneMissed | Quantity::MissedShare(_) => match cell.upper {
             Some(most) => format!(
@@ -186,13 +188,13 @@ pub(super) fn undecided(recording: &Recording, claim: &Claim, cell: &CellJudgeme
     format!("{found}{}", needed(cell))
 }
 
-/// An episode was seen that is longer than the claim allows for.
+/// Reports an observed episode that is longer than the claim allows for.
 fn longer(claim: &Claim, cell: &CellJudgement) -> String {
     match cell.episodes {
         Some(seen) if cell.stall_exceeded => {
             let what = claim.stall.map_or_else(|| "stalls of one period".into(), |stall| format!("stalls of {stall}"));
             format!(
-                "; an episode of {} late was seen, but the bound assumes {what}: declare the longest with @stall",
+                "; an episode of {} late was observed, but the bound assumes {what}: declare the longest with @stall",
                 plural(seen.most_late, "period", "periods")
             )
         }
@@ -200,7 +202,7 @@ fn longer(claim: &Claim, cell: &CellJudgement) -> String {
     }
 }
 
-/// The samples alone show it.
+/// True if the samples alone show that the claim holds.
 fn would_pass(claim: &Claim, cell: &CellJudgement) -> bool {
     let below = |limit: f64| cell.upper.is_some_and(|upper| upper < limit) && !cell.stall_exceeded;
     match claim.quantity {
@@ -211,7 +213,7 @@ fn would_pass(claim: &Claim, cell: &CellJudgement) -> bool {
     }
 }
 
-/// What the imported file bounds nevertheless.
+/// Reports the bounds that the imported file gives nevertheless.
 fn bounds_reported(claim: &Claim, cell: &CellJudgement) -> String {
     match (claim.quantity, cell.lower, cell.upper) {
         (Quantity::Quantile { q, .. }, None, Some(_)) => format!("; {} is at most {}", name(q), ns(cell.upper)),
@@ -226,7 +228,7 @@ fn bounds_reported(claim: &Claim, cell: &CellJudgement) -> String {
 fn needed(cell: &CellJudgement) -> String {
     match cell.needed {
         Some(n) => format!(
-            "; it takes {} wakeups, none beyond, {} on each CPU under each load",
+            "; this requires {} wakeups, none beyond, {} on each CPU under each load",
             count_f(n.samples),
             n.duration_ns
         ),
@@ -234,7 +236,7 @@ fn needed(cell: &CellJudgement) -> String {
     }
 }
 
-/// `75`, or `75 to 77` if the bin of the limit leaves it open.
+/// Formats a number: `75`, or `75 to 77` if the bin of the limit leaves it open.
 fn beyond(cell: &CellJudgement) -> String {
     match cell.beyond {
         (least, most) if least == most => count(least),
@@ -255,7 +257,7 @@ fn least(value: Option<f64>) -> String {
     value.map_or_else(|| "–".into(), at_least)
 }
 
-/// `p99.99` for 0.9999.
+/// Formats a quantile, for example `p99.99` for 0.9999.
 pub(crate) fn name(q: f64) -> String {
     let text = format!("{:.10}", q * 100.0);
     format!("p{}", text.trim_end_matches('0').trim_end_matches('.'))

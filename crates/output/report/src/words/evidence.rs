@@ -4,8 +4,8 @@ use crate::number::{at_most, confidence, count, count_f, percent, plural, round_
 use punctual_model::{CellJudgement, ClusterNote, Coverage, Needed, Recording, Verdict};
 use punctual_units::Nanos;
 
-/// What this run's samples support: the bound on exceeding the worst wakeup, clustering, what a stronger claim needs,
-/// and which rare events the run may have seen.
+/// Returns what this run's samples support: the bound on exceeding the worst wakeup, clustering, the requirements of a
+/// stronger claim, and rare events that the run may have observed.
 pub fn evidence(recording: &Recording, verdict: &Verdict) -> Vec<String> {
     from_figures(&Figures::new(recording, verdict))
 }
@@ -24,7 +24,7 @@ pub(crate) fn from_figures(figures: &Figures) -> Vec<String> {
     }
     sentences.extend(tellable(&verdict.coverage).map(|c| {
         format!(
-            "An event that comes every {} is seen with {} by a run of this length ({} on one CPU under one load).",
+            "An event that occurs every {} is observed with probability {} by a run of this length ({} on one CPU under one load).",
             c.every_ns,
             percent(c.p_run),
             percent(c.p_one_phase)
@@ -32,14 +32,14 @@ pub(crate) fn from_figures(figures: &Figures) -> Vec<String> {
     }));
     sentences.extend(verdict.periods.iter().min_by_key(|seen| seen.period_ns).map(|seen| {
         format!(
-            "One that comes regularly is seen with 95 % under every load if its period is at most {}.",
+            "A periodic event is observed with probability 95 % under every load if its period is at most {}.",
             seen.period_ns
         )
     }));
     sentences
 }
 
-/// The judgement of the CPU and phase with the worst wakeup, with the confidence of its claim.
+/// Returns the judgement of the CPU and phase with the worst wakeup, with the confidence of its claim.
 pub(crate) fn worst_cell(verdict: &Verdict) -> Option<(f64, &CellJudgement)> {
     let all = || verdict.claims.iter().flat_map(|j| j.cells.iter().map(move |c| (j.claim.confidence, c)));
     let of_worst = verdict.worst.as_ref().and_then(|w| all().find(|(_, c)| c.phase == w.phase && c.cpu == w.cpu));
@@ -83,7 +83,7 @@ fn further(needed: &Needed) -> String {
     )
 }
 
-/// If periods were skipped: the figure that changes most by including them.
+/// If periods were skipped, reports the figure that changes most by including them.
 fn corrected(figures: &Figures) -> Option<String> {
     let cell = figures.cells.iter().filter(|c| c.was_corrected()).max_by_key(|c| c.result.skipped)?;
     let skipped = cell.result.skipped?;
@@ -105,7 +105,7 @@ fn corrected(figures: &Figures) -> Option<String> {
     ))
 }
 
-/// The rarest event that this run had an even chance to see, otherwise the most frequent one listed.
+/// Returns the rarest event that this run had an even chance to observe, otherwise the most frequent one listed.
 fn tellable(coverage: &[Coverage]) -> Option<&Coverage> {
     let seen = coverage.iter().filter(|c| c.p_run >= 0.5).max_by_key(|c| c.every_ns);
     seen.or_else(|| coverage.iter().min_by_key(|c| c.every_ns))

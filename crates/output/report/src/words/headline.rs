@@ -5,9 +5,9 @@ use punctual_model::{Judged, Outcome, Problem, ProblemKind, Quantity, Recording,
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Headline {
     pub outcome: Outcome,
-    /// `PASS`, `HELD`, `FAIL`, `INCONCLUSIVE`; `MEASURED` without claims.
+    /// The outcome: `PASS`, `HELD`, `FAIL` or `INCONCLUSIVE`; `MEASURED` without claims.
     pub word: &'static str,
-    /// Without a full stop.
+    /// The sentence without a full stop.
     pub sentence: String,
 }
 
@@ -31,8 +31,8 @@ pub fn headline(recording: &Recording, verdict: &Verdict) -> Headline {
     Headline { outcome: verdict.outcome, word: word(verdict.outcome), sentence }
 }
 
-/// Nothing was claimed and nothing went wrong, so there is no verdict. A run that its user ended early still counts as
-/// measured: ending early affects claims only.
+/// True if nothing was claimed and no problem occurred, so that there is no verdict. A run that its user ended early
+/// still counts as measured: ending early affects claims only.
 pub fn is_mere_measurement(verdict: &Verdict) -> bool {
     let fine = verdict.problems.iter().all(|(_, problem)| problem.kind == ProblemKind::EndedEarly);
     verdict.claims.is_empty() && fine && verdict.scored() > 0
@@ -52,9 +52,9 @@ fn passed(recording: &Recording, verdict: &Verdict) -> String {
     let noun = super::noun(recording);
     let worst = match &verdict.worst {
         Some(w) => format!("worst {} ({})", latency(recording, Some(w.max_ns)), place(recording, &w.phase, w.cpu)),
-        None => "worst not known".into(),
+        None => "worst unknown".into(),
     };
-    let missed = format!("missed {}", verdict.skipped.map_or_else(|| "not known".into(), count));
+    let missed = verdict.skipped.map_or("missed periods unknown".into(), |n| format!("missed {}", count(n)));
     let only_missed = verdict.claims.iter().all(|c| c.claim.quantity == Quantity::NoneMissed);
     if verdict.claims.is_empty() {
         return format!("nothing was claimed; {all} {noun}s, {worst}, {missed}");
@@ -79,14 +79,14 @@ fn is_share(judged: &Judged) -> bool {
     matches!(judged.claim.quantity, Quantity::Exceedance { .. } | Quantity::MissedShare(_))
 }
 
-/// What HELD means: of the first such claim how likely the next one violates it.
+/// Explains HELD: the probability that the next wakeup violates the first such claim.
 fn not_refuted(verdict: &Verdict) -> String {
     let held = verdict.claims.iter().find(|judged| judged.outcome == Outcome::Held);
     let bound = held.and_then(|judged| judged.cells.first()?.bounds.first());
     let bound = bound.map(|one| {
         format!(" (the next one violates it with P ≤ {}, if a disturbance makes one period late)", at_most(one.upper))
     });
-    format!("not refuted, and no more than that is shown{}", bound.unwrap_or_default())
+    format!("not refuted, but not proven{}", bound.unwrap_or_default())
 }
 
 fn failed(recording: &Recording, verdict: &Verdict) -> String {
@@ -115,13 +115,13 @@ fn undecided(recording: &Recording, verdict: &Verdict) -> String {
         Some(judged) => {
             let why =
                 judged.cells.first().map(|cell| format!(": {}", claims::undecided(recording, &judged.claim, cell)));
-            format!("`{}` is neither shown nor refuted{}", judged.claim, why.unwrap_or_default())
+            format!("`{}` is neither proven nor refuted{}", judged.claim, why.unwrap_or_default())
         }
-        None => "nothing was claimed that could be judged".into(),
+        None => "no claim could be judged".into(),
     }
 }
 
-/// What a reader must know first: that the wrong thing was measured comes before any result.
+/// Returns the problem that a reader must know first; that the wrong thing was measured precedes any result.
 pub(super) fn gravest(verdict: &Verdict) -> Option<&(Option<String>, Problem)> {
     let rank = |kind: ProblemKind| match kind {
         ProblemKind::NoRealTime => 0,
@@ -161,13 +161,13 @@ fn problem_words(kind: ProblemKind) -> &'static str {
         ProblemKind::CpuLost => "a measured CPU was lost",
         ProblemKind::Throttled => "the machine was throttled",
         ProblemKind::Suspended => "the machine was suspended",
-        ProblemKind::Interrupted => "the measurement was cut short",
-        ProblemKind::EndedEarly => "ended before its time",
+        ProblemKind::Interrupted => "the measurement was interrupted",
+        ProblemKind::EndedEarly => "the measurement was ended early",
         ProblemKind::PageFaults => "the measuring thread took page faults",
         ProblemKind::VirtualCpus => "the emulator's CPUs disturb each other",
         ProblemKind::Unreported => "the imported file does not record enough",
         ProblemKind::Unknown => "a problem of a kind unknown to this version",
-        ProblemKind::MachineChanged => "the machine was not left alone",
+        ProblemKind::MachineChanged => "the machine was changed during the measurement",
         ProblemKind::Storage => "the record is incomplete or damaged",
     }
 }

@@ -4,10 +4,10 @@ use crate::number::{count, plural};
 use punctual_model::{Claim, Import, Lost, LostKind, Quantity, Recording, Series, Verdict};
 use punctual_units::{CpuId, Nanos};
 
-/// Maximum number of threads named in a sentence about a loss; otherwise their number is given.
+/// Maximum number of threads named in a sentence about a loss; if there are more, their number is given.
 const NAMED: usize = 4;
 
-/// ``Imported from `a.txt`, measured by cyclictest 2.40.``
+/// Formats the origin: ``Imported from `a.txt`, measured by cyclictest 2.40.``
 pub(crate) fn whence(recording: &Recording) -> Option<String> {
     let import = recording.run.import.as_ref()?;
     let tool = &recording.run.tool;
@@ -19,7 +19,7 @@ pub(crate) fn whence(recording: &Recording) -> Option<String> {
         n => format!(" and {}", plural(n as u64, "more file", "more files")),
     };
     Some(format!(
-        "These figures were measured by {}{version} and imported from {}{more}; what it did not record is not known.",
+        "These figures were measured by {}{version} and imported from {}{more}; what it did not record is unknown.",
         tool.name,
         and(&names)
     ))
@@ -43,7 +43,7 @@ pub(super) fn grave(recording: &Recording) -> Vec<String> {
     sentences(recording, import.lost.iter().filter(is_grave).filter(|l| !reported(l)))
 }
 
-/// Every loss; threads with the same loss share a sentence.
+/// Reports every loss; threads with the same loss share a sentence.
 pub fn lost(recording: &Recording) -> Vec<String> {
     recording.run.import.as_ref().map(|import| sentences(recording, import.lost.iter())).unwrap_or_default()
 }
@@ -83,12 +83,12 @@ fn sentence(recording: &Recording, lost: &Lost, cpus: &[CpuId], sum: Option<u64>
     stopped(&format!("{place}{text}{number}"))
 }
 
-/// The headline of a file without latencies, if nothing was claimed.
+/// Returns the headline of a file without latencies, if nothing was claimed.
 pub(super) fn only_series(recording: &Recording, verdict: &Verdict) -> Option<String> {
     let series = recording.run.import.as_ref().map(|import| import.series.len() as u64).filter(|&n| n > 0)?;
     let fine = recording.run.phases.is_empty() && verdict.claims.is_empty() && verdict.problems.is_empty();
     fine.then(|| {
-        format!("{} of figures that are no latencies; nothing was claimed", plural(series, "series", "series"))
+        format!("{} of figures that are not latencies; nothing was claimed", plural(series, "series", "series"))
     })
 }
 
@@ -112,7 +112,7 @@ pub(super) fn measured(recording: &Recording, verdict: &Verdict, import: &Import
     )
 }
 
-/// Why a claim is open because of data missing from the file; `None`: for another reason.
+/// Returns why data missing from the file leave a claim open; `None` if the reason is another one.
 pub(super) fn open(recording: &Recording, claim: &Claim, phase: &str, cpu: CpuId) -> Option<String> {
     let phase = recording.run.phases.iter().find(|p| p.id == phase)?;
     let result = phase.cpus.iter().find(|c| c.cpu == cpu)?;
@@ -126,7 +126,7 @@ pub(super) fn open(recording: &Recording, claim: &Claim, phase: &str, cpu: CpuId
     if let Some(unplaced) = blur.unplaced {
         let to = unplaced.to_ns.map(|to| format!(" and at most {}", Nanos(to))).unwrap_or_default();
         let samples = plural(unplaced.count, "sample is", "samples are");
-        why.push(format!("of {samples} it is recorded only that they were at least {}{to}", Nanos(unplaced.from_ns)));
+        why.push(format!("{samples} recorded only as at least {}{to}", Nanos(unplaced.from_ns)));
     }
     if !matches!(claim.quantity, Quantity::Max(_)) && result.skipped.is_none() {
         match blur.skipped_at_most {

@@ -27,7 +27,7 @@ pub(crate) fn from_figures(figures: &Figures) -> Vec<String> {
     all
 }
 
-/// What the run does not say about other wakeup sources.
+/// Returns what the run does not show about other wakeup sources.
 fn other_ways(via: Option<&WakeupSource>) -> String {
     match via {
         None | Some(WakeupSource::Nanosleep) => {
@@ -57,17 +57,17 @@ fn unbounded(figures: &Figures) -> Option<String> {
     let (first, first_name) = open.first()?;
     let names: Vec<String> = open.iter().map(|(_, name)| (*name).to_owned()).collect();
     let are = if names.len() == 1 { "is" } else { "are" };
-    // Enough samples but no bound: an imported file that does not count those beyond its last bin.
+    // There are enough samples but no bound: an imported file that does not count those beyond its last bin.
     if fewest >= bounds::samples_needed(*first) {
         let names = and(&names);
         let why = "the file does not record the samples beyond its last bin";
         return Some(format!(
-            "{names} {are} not bounded by this run: {why}. The figure shown is what was seen, no more."
+            "{names} {are} not bounded by this run: {why}. The figure shown is the observed value only."
         ));
     }
     Some(format!(
-        "{} {are} not bounded by this run, under at least one load: {first_name} takes {} independent wakeups on each \
-         CPU, and there are as few as {}. The figure shown is what was seen, no more.",
+        "{} {are} not bounded by this run, under at least one load: {first_name} requires {} independent wakeups on each \
+         CPU, and there are as few as {}. The figure shown is the observed value only.",
         and(&names),
         count_f(bounds::samples_needed(*first)),
         count_f(fewest),
@@ -85,7 +85,7 @@ fn unseen(verdict: &Verdict) -> Option<String> {
 
 fn virtual_time(recording: &Recording) -> Option<String> {
     recording.run.virtual_time.as_ref().map(|_| {
-        "How a board behaves: caches, memory, buses, idle states, frequency, firmware and real devices are not in the model."
+        "Behaviour of a board: caches, memory, buses, idle states, frequency, firmware and real devices are not in the model."
             .into()
     })
 }
@@ -96,7 +96,7 @@ fn other_loads(recording: &Recording) -> Option<String> {
     }
     let names: Vec<String> = recording.run.phases.iter().map(|p| load_name(&p.load)).collect();
     if names.iter().all(|n| n == "idle") {
-        return Some("Only the idle machine was measured: nothing is known about it under load.".into());
+        return Some("Only the idle machine was measured: its behaviour under load is unknown.".into());
     }
     let quoted: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
     Some(format!(
@@ -125,7 +125,7 @@ fn settings(recording: &Recording) -> Vec<String> {
 fn machine(recording: &Recording) -> Vec<String> {
     let machine = &recording.run.machine;
     let mut all = Vec::new();
-    // In virtual time the host decides nothing.
+    // In virtual time the host has no influence.
     let real_time = recording.run.virtual_time.is_none();
     if let Some(hypervisor) = machine.virtualisation.as_deref().filter(|v| *v != "none" && real_time) {
         all.push(format!(

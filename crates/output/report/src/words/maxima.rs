@@ -5,11 +5,11 @@ use punctual_model::{BlockMaximum, Recording};
 use punctual_units::{Arrange, CpuId, Nanos};
 use std::collections::BTreeMap;
 
-/// The fewest complete blocks of a CPU from which a trend can be stated.
+/// Minimum number of complete blocks of a CPU for a statement about a trend.
 const LEAST: usize = 3;
 
-/// The distribution of the maxima of complete blocks: minimum, median, and maximum with its place and time. `None` if
-/// no CPU has three.
+/// Describes the distribution of the maxima of complete blocks: minimum, median, and maximum with its place and time.
+/// `None` if no CPU has three blocks.
 pub fn maxima(recording: &Recording) -> Option<String> {
     let block = recording.run.settings.maxima_block_ns?;
     let whole: Vec<&BlockMaximum> = recording.maxima.iter().filter(|b| b.is_whole(block)).collect();

@@ -1,7 +1,7 @@
-//! Sentences about a run's figures, shared by HTML and text.
+//! Formats sentences about a run's figures, shared by HTML and text.
 //!
-//! Names, claims and numbers that a reader may want to type are between backticks. Nothing is escaped here; what prints
-//! a sentence does that.
+//! Names, claims and numbers that a reader may want to type are between backticks. Sentences are not escaped here, but
+//! when they are printed.
 
 pub(crate) mod causes;
 pub(crate) mod claims;
@@ -36,13 +36,13 @@ use crate::number::plural;
 use punctual_model::{AppValue, Application, Phase, Recording, Verdict};
 use punctual_units::{CpuId, Nanos};
 
-/// A latency of this run, in whole microseconds if its file tells it so.
+/// Formats a latency of this run, in whole microseconds if its file has that resolution.
 pub(crate) fn latency(recording: &Recording, ns: Option<u64>) -> String {
     let is_whole = recording.run.import.as_ref().is_some_and(|import| import.resolution_ns == Some(1_000));
     crate::number::latency(ns, is_whole)
 }
 
-/// How many wakeups of what kind were measured, for how long, under which loads.
+/// Describes the measurement: number and kind of the wakeups, duration, loads.
 pub fn measured(recording: &Recording, verdict: &Verdict) -> String {
     let run = &recording.run;
     if let Some(import) = &run.import {
@@ -99,7 +99,7 @@ fn other_way(recording: &Recording, verdict: &Verdict) -> Option<String> {
         run.phases.iter().filter_map(|p| Some(format!("`{}`", load_name(p.label.as_deref()?)))).collect();
     let end = |p: &Phase| Some((p.start_mono_ns?, p.end_mono_ns?));
     let mut times: Vec<(u64, u64)> = run.phases.iter().filter_map(end).collect();
-    // Kinds of latency measured together began together.
+    // Kinds of latency measured together have the same start.
     times.dedup_by_key(|(start, _)| *start);
     let length = times.iter().fold(0u64, |sum, (start, end)| sum.saturating_add(end.saturating_sub(*start)));
     let how = run.settings.clock.as_deref().map(|how| format!(" ({how})")).unwrap_or_default();
@@ -115,7 +115,7 @@ fn other_way(recording: &Recording, verdict: &Verdict) -> Option<String> {
     })
 }
 
-/// What the samples of a run are: wakeups unless its phases have labels.
+/// Names the samples of a run: wakeups unless its phases have labels.
 pub(crate) fn noun(recording: &Recording) -> &'static str {
     let phases = &recording.run.phases;
     match phases.iter().any(|phase| phase.label.is_some()) {
@@ -130,12 +130,12 @@ pub(crate) fn quantity(recording: &Recording) -> &'static str {
     if recording.application.is_some() { "response" } else { "wakeup latency" }
 }
 
-/// An overlong command is cut.
+/// Returns the name of a load; an overlong command is truncated.
 pub(crate) fn load_name(load: &str) -> String {
     if load.trim().is_empty() { "unnamed".into() } else { clean::clip(load, 48) }
 }
 
-/// The name of a phase in sentences: its load, or its ID if two phases had the same load.
+/// Returns the name of a phase in sentences: its load, or its ID if two phases had the same load.
 pub(crate) fn phase_name(recording: &Recording, id: &str) -> String {
     let phases = &recording.run.phases;
     match phases.iter().find(|p| p.id == id) {
@@ -145,7 +145,7 @@ pub(crate) fn phase_name(recording: &Recording, id: &str) -> String {
     }
 }
 
-/// ``under `io` ``, or `while idle`.
+/// Formats the load: ``under `io` ``, or `while idle`.
 pub(crate) fn under(recording: &Recording, id: &str) -> String {
     match phase_name(recording, id).as_str() {
         "idle" => "while idle".into(),
@@ -155,7 +155,7 @@ pub(crate) fn under(recording: &Recording, id: &str) -> String {
     }
 }
 
-/// ``CPU 1 under `io` ``
+/// Formats a place: ``CPU 1 under `io` ``.
 pub(crate) fn place(recording: &Recording, id: &str, cpu: CpuId) -> String {
     if let Some((value, load)) = value_of(recording, id) {
         return format!("{} {load}", value.label());
@@ -163,7 +163,7 @@ pub(crate) fn place(recording: &Recording, id: &str, cpu: CpuId) -> String {
     format!("CPU {cpu} {}", under(recording, id))
 }
 
-/// ``on CPU 1 under `io` ``
+/// Formats a place: ``on CPU 1 under `io` ``.
 pub(crate) fn at_place(recording: &Recording, id: &str, cpu: CpuId) -> String {
     if let Some((_, load)) = value_of(recording, id) {
         return load;
@@ -187,13 +187,13 @@ pub(crate) fn and(items: &[String]) -> String {
     }
 }
 
-/// With a full stop unless the sentence ends in punctuation.
+/// Adds a full stop unless the sentence ends in punctuation.
 pub(crate) fn stopped(sentence: &str) -> String {
     let sentence = sentence.trim_end();
     if sentence.ends_with(['.', '!', '?', ':']) { sentence.to_owned() } else { format!("{sentence}.") }
 }
 
-/// Capitalised, unless it begins with a name (`rogue99 …`, `/proc/…`).
+/// Capitalises the sentence, unless it begins with a name (`rogue99 …`, `/proc/…`).
 pub(crate) fn capital(sentence: &str) -> String {
     let first = sentence.split(' ').next().unwrap_or_default();
     if !first.trim_end_matches([',', ':', ';']).chars().all(|c| c.is_ascii_lowercase() || c == '-') {

@@ -1,4 +1,4 @@
-//! What an export leaves out because another tool's file does not tell it.
+//! Reports what an export omits because another tool's file does not contain it.
 
 use super::{and, phase_name, stopped};
 use crate::number::plural;
@@ -9,15 +9,15 @@ use std::borrow::Cow;
 /// Maximum number of CPUs named in a sentence.
 const NAMED: usize = 4;
 
-/// One sentence for each kind of unknown values of a phase, and one for each damage of the file. Empty for a run whose
-/// samples are all known.
+/// Returns one sentence for each kind of unknown values of a phase, and one for each damage of the file. Empty for a
+/// run whose samples are all known.
 pub fn not_known(recording: &Recording) -> Vec<String> {
     let phases = recording.run.phases.iter().flat_map(|phase| of_phase(recording, phase));
     let damage = recording.damaged().into_iter().map(|text| stopped(&format!("the data are damaged: {text}")));
     phases.chain(damage).collect()
 }
 
-/// CPUs with the same kind of gap, their samples concerned, and the least latency of those.
+/// The CPUs with the same kind of gap, the number of their samples concerned, and the least latency of these.
 #[derive(Default)]
 struct Gap {
     cpus: Vec<CpuId>,
@@ -59,7 +59,7 @@ fn of_phase(recording: &Recording, phase: &Phase) -> Vec<String> {
         said(
             &summary,
             format!(
-                "of {} the file has only number, smallest{} and largest; the histogram and the quantiles are left out",
+                "for {} the file contains only number, smallest{} and largest; the histogram and the quantiles are omitted",
                 samples(&summary),
                 if phase.cpus.iter().all(|result| result.mean_ns.is_some()) { ", mean" } else { "" }
             ),
@@ -67,7 +67,7 @@ fn of_phase(recording: &Recording, phase: &Phase) -> Vec<String> {
         said(
             &overflow,
             format!(
-                "of {} the file says only that each is at least {}{}; bins and quantiles from there on are left out",
+                "for {} the file contains only that each is at least {}{}; bins and quantiles from there on are omitted",
                 samples(&overflow),
                 from(&overflow),
                 to(&overflow)
@@ -76,7 +76,7 @@ fn of_phase(recording: &Recording, phase: &Phase) -> Vec<String> {
         said(
             &hidden,
             format!(
-                "latencies of {} and more are not counted in the file; their number, the largest and the quantiles are left out",
+                "latencies of {} and more are not counted in the file; their number, the largest and the quantiles are omitted",
                 from(&hidden)
             ),
         ),
@@ -86,7 +86,7 @@ fn of_phase(recording: &Recording, phase: &Phase) -> Vec<String> {
     .collect()
 }
 
-/// Whether only number and extremes are known, and how many samples have no value.
+/// Returns whether only number and extremes are known, and how many samples have no value.
 fn beyond(recording: &Recording, phase: &Phase, result: &CpuResult, blur: Blur) -> (bool, u64) {
     let none = Histogram::new();
     let raw = recording.distribution(&phase.id, result.cpu).map_or(&none, |d| &d.raw);

@@ -1,15 +1,15 @@
-//! Sentences about the tail of each load beyond the data, and about the arrival pattern of the worst wakeups.
+//! Formats sentences about the tail of each load beyond the data, and about the arrival pattern of the worst wakeups.
 
 use super::{capital, noun, place};
 use crate::number::{confidence, count, count_f, plural, probability, round_probability};
 use punctual_model::{ArrivalPattern, ArrivalSource, Arrivals, Recording, Tail, TailOutcome, TailRefusal, Verdict};
 use punctual_units::Nanos;
 
-/// Smaller p values are shown as below this: the bounds behind them are no better known.
+/// Minimum p value shown; the bounds behind smaller ones are not more precise.
 const LEAST_P: f64 = 1e-9;
 
-/// For each load a sentence on the level beyond the data and one on the arrival pattern; then what is needed where
-/// levels are refused. Empty if no tails were examined.
+/// Returns for each load a sentence on the level beyond the data and one on the arrival pattern, then the requirements
+/// of refused levels. Empty if no tails were examined.
 pub fn tails(recording: &Recording, verdict: &Verdict) -> Vec<String> {
     let of = |t: &Tail| format!("{} {}", tail(recording, t), arrivals(recording, t));
     verdict.tails.iter().map(of).chain(needed(verdict)).collect()
@@ -34,7 +34,7 @@ pub(crate) fn tail(recording: &Recording, tail: &Tail) -> String {
         }
         TailOutcome::Refused { reasons, .. } => {
             let mixture = if reasons.iter().any(is_mixture) { "the tail is a mixture: " } else { "" };
-            // What makes it a mixture comes first.
+            // The reasons for a mixture are listed first.
             let (mixed, other): (Vec<_>, Vec<_>) = reasons.iter().partition(|r| is_mixture(r));
             let reasons: Vec<String> = mixed.into_iter().chain(other).map(|r| reason(r, what)).collect();
             format!("{place}: a level beyond the data is refused: {mixture}{}.", reasons.join("; "))
@@ -53,9 +53,9 @@ fn reason(reason: &TailRefusal, what: &str) -> String {
     match *reason {
         TailRefusal::Doubtful => "the problems of the run affect it".into(),
         TailRefusal::Imprecise => "the file does not record every latency exactly enough".into(),
-        TailRefusal::OrderUnknown => "it is not known whether the run was stationary".into(),
+        TailRefusal::OrderUnknown => "it is unknown whether the run was stationary".into(),
         TailRefusal::NotStationary { kpss } => {
-            format!("the run was not stationary (KPSS {kpss:.2}; below 0.463 is needed)")
+            format!("the run was not stationary (KPSS {kpss:.2}; below 0.463 is required)")
         }
         TailRefusal::ClusteringUnknown { from } => {
             format!(
@@ -64,7 +64,7 @@ fn reason(reason: &TailRefusal, what: &str) -> String {
             )
         }
         TailRefusal::FewThresholds { thresholds } => format!(
-            "{} 100 later {what}s and a fit; it takes 5",
+            "{} 100 later {what}s and a fit; 5 are required",
             plural(thresholds, "threshold has", "thresholds have")
         ),
         TailRefusal::ShapeUnstable { at_most, at_least } => {
@@ -73,11 +73,11 @@ fn reason(reason: &TailRefusal, what: &str) -> String {
             )
         }
         TailRefusal::PoorFit { p: Some(p) } => {
-            format!("the worst {what}s are not distributed like the fit (p {}; above 0.05 is needed)", equals(p))
+            format!("the worst {what}s are not distributed like the fit (p {}; above 0.05 is required)", equals(p))
         }
         TailRefusal::PoorFit { p: None } => "how well it fits could not be tested".into(),
         TailRefusal::BelowObserved { upper_ns, observed_ns } => {
-            format!("the fit puts the level at {} at most, and {} was seen", ns(upper_ns), Nanos(observed_ns))
+            format!("the fit gives a level of at most {}, but {} was observed", ns(upper_ns), Nanos(observed_ns))
         }
         TailRefusal::TooFar { decades } => format!("it is {decades:.1} decades beyond the data; at most 2 are allowed"),
         TailRefusal::Unbounded => "its interval is unbounded".into(),
@@ -119,7 +119,7 @@ fn needed(verdict: &Verdict) -> Vec<String> {
     }
     match needed.is_empty() {
         true => Vec::new(),
-        false => vec![format!("A refused level needs {}.", needed.join("; "))],
+        false => vec![format!("A level requires {}.", needed.join("; "))],
     }
 }
 
@@ -132,12 +132,12 @@ pub(crate) fn arrivals(recording: &Recording, tail: &Tail) -> String {
     };
     match pattern {
         ArrivalPattern::Periodic { period_ns, p, in_step } => format!(
-            "The worst recur every {period_ns}: {} of the {latest} are in step with it (p {} if they were independent).",
+            "The worst recur every {period_ns}: {} of the {latest} are in phase with it (p {} if they were independent).",
             count(in_step),
             equals(p)
         ),
         ArrivalPattern::Bursts { p } => {
-            format!("The {latest} come in bursts, closer together than independent events would be (p {}).", equals(p))
+            format!("The {latest} occur in bursts, closer together than independent events would be (p {}).", equals(p))
         }
         ArrivalPattern::Independent { p } => {
             format!(

@@ -1,15 +1,15 @@
-//! How a run was traced, and the effect on its figures.
+//! Reports how a run was traced, and the effect on its figures.
 
 use crate::figures::recorded_ns;
 use crate::number::{count, percent};
 use punctual_model::{Recording, Tracing};
 use punctual_units::Nanos;
 
-/// Least number of events between a timer and the thread it wakes: timer interrupt, hrtimer_expire_entry, sched_waking,
-/// end of the interrupt, sched_switch.
+/// Minimum number of events between a timer and the thread it wakes: timer interrupt, hrtimer_expire_entry,
+/// sched_waking, end of the interrupt, sched_switch.
 const ON_THE_WAY: f64 = 5.0;
 
-/// The run's own notes, what was traced, and what could not be.
+/// Returns the run's own notes, what was traced, and what could not be traced.
 pub fn notes(recording: &Recording) -> Vec<String> {
     let mut notes = recording.run.notes.clone();
     if let Some(tracing) = &recording.run.tracing {
@@ -24,7 +24,7 @@ pub fn notes(recording: &Recording) -> Vec<String> {
 
 fn traced(recording: &Recording, tracing: &Tracing) -> String {
     if let Some(why_not) = &tracing.why_not {
-        return format!("late wakeups could not be traced, so causes are only what counters say: {why_not}");
+        return format!("late wakeups could not be traced, so causes are based on counters only: {why_not}");
     }
     let phases = recording.run.phases.iter();
     let (events, length) = phases
@@ -36,18 +36,18 @@ fn traced(recording: &Recording, tracing: &Tracing) -> String {
     let rate = events as f64 * 1e9 / length.max(1) as f64 / cpus;
     let through = tracing.tracefs.as_ref().map(|tracefs| format!(" (tracefs: {tracefs})")).unwrap_or_default();
     let recorded = format!(
-        "late wakeups were traced{through}: {} kinds of events, {} a second and CPU",
+        "late wakeups were traced{through}: {} kinds of events, {} per second and CPU",
         tracing.events.len(),
         count(rate.round() as u64)
     );
     match tracing.event_cost_ns {
         Some(cost) => format!(
-            "{recorded}, {} each on this machine ({} of a CPU); at least {} of it is in every latency here, and `--trace never` measures \
-             without",
+            "{recorded}, {} each on this machine ({} of a CPU); at least {} of it is included in every latency, and `--trace never` measures \
+             without it",
             Nanos(cost.round() as u64),
             percent(rate * cost / 1e9),
             Nanos((cost * ON_THE_WAY).round() as u64)
         ),
-        None => format!("{recorded}; what an event costs could not be measured"),
+        None => format!("{recorded}; the cost of an event could not be measured"),
     }
 }

@@ -2,7 +2,7 @@ use crate::number::{plural, probability};
 use punctual_model::{Ended, Trial, TrialCost, TrialKind, Tuned};
 use punctual_units::Nanos;
 
-/// How the search ended, and the effect of every change that was decided.
+/// Reports how the search ended, and the effect of every change that was decided.
 pub fn tuned(tuned: &Tuned) -> Vec<String> {
     let mut all = vec![summary(tuned)];
     let confirmed = |t: &&Trial| matches!(t.kind, TrialKind::Confirmation { .. });
@@ -47,25 +47,25 @@ fn summary(tuned: &Tuned) -> String {
     format!("{kept}; {ended}.{gain}")
 }
 
-/// A change that was decided with pairs of its own, and what it costs.
+/// Reports a change that was decided with its own pairs, and its cost.
 fn decided(tuned: &Tuned, trial: &Trial) -> String {
     let TrialKind::Confirmation { p, alpha, kept } = trial.kind else { return String::new() };
-    let (verb, word) = if trial.shift_ns <= 0.0 { ("bought", "gain") } else { ("cost", "cost") };
+    let (verb, word) = if trial.shift_ns <= 0.0 { ("reduced", "gain") } else { ("increased", "cost") };
     let interval = match trial.interval_ns {
         Some((low, high)) if trial.shift_ns <= 0.0 => format!("95 %: {} to {}", signed(-high), signed(-low)),
         Some((low, high)) => format!("95 %: {} to {}", signed(low), signed(high)),
         None => "too few pairs for an interval".into(),
     };
-    let verdict = if kept { "kept".to_owned() } else { format!("no {word} shown, reverted") };
+    let verdict = if kept { "kept".to_owned() } else { format!("no {word} proven, reverted") };
     let without: Vec<f64> = trial.pairs.iter().map(|(without, _)| *without).collect();
     let instead = punctual_stats::median(&without)
         .map(|usual| format!("{} instead of {}; ", time((usual + trial.shift_ns).max(0.0)), time(usual)));
     let costs: String = trial.costs.iter().map(cost).collect();
     format!(
-        "`{}` {verb} {} of the {} ({}{interval}; {} of blocks with and without, p {}, decided at {}): {verdict}.{costs} It is: {}",
+        "`{}` {verb} the {} by {} ({}{interval}; {} of blocks with and without, p {}, decided at {}): {verdict}.{costs} It is: {}",
         trial.rule,
-        time(trial.shift_ns.abs()),
         tuned.objective,
+        time(trial.shift_ns.abs()),
         instead.unwrap_or_default(),
         plural(trial.pairs.len() as u64, "pair", "pairs"),
         probability(p),
@@ -74,7 +74,7 @@ fn decided(tuned: &Tuned, trial: &Trial) -> String {
     )
 }
 
-/// What a confirmed change costs of power or throughput.
+/// Reports the cost of a confirmed change in power or throughput.
 fn cost(cost: &TrialCost) -> String {
     let middle = |of: fn(&(f64, f64)) -> f64| punctual_stats::median(&cost.pairs.iter().map(of).collect::<Vec<f64>>());
     let percent = |ratio: f64| format!("{:+.1} %", 100.0 * (ratio - 1.0)).replace('-', "−");
@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(said.len(), 4, "{said:#?}");
         assert!(said[0].contains("Kept: `hog`") && said[0].contains("5.00 ms to 1.00 ms"), "{said:#?}");
         assert!(
-            said[1].contains("bought 4.00 ms of the largest latency (1.00 ms instead of 5.00 ms; 95 %:")
+            said[1].contains("reduced the largest latency by 4.00 ms (1.00 ms instead of 5.00 ms; 95 %:")
                 && said[1].contains("3.99 ms to 4.01 ms"),
             "{said:#?}"
         );

@@ -1,4 +1,4 @@
-//! What must be said before any figure.
+//! Reports what must be known before any figure.
 
 use super::headline::{gravest, problem_sentence};
 use super::{capital, imported, stopped};
@@ -7,8 +7,8 @@ use crate::number::plural;
 use punctual_model::{EndedBy, Outcome, Problem, ProblemKind, Recording, Verdict, VirtualControl};
 use punctual_units::{Nanos, Policy};
 
-/// What may make the figures misleading: no real-time scheduling, an incomplete run, damaged files, problems of single
-/// phases.
+/// Returns what may make the figures misleading: no real-time scheduling, an incomplete run, damaged files, problems of
+/// single phases.
 pub fn warnings(recording: &Recording, verdict: &Verdict) -> Vec<String> {
     let mut all = Vec::new();
     all.extend(virtual_time(recording));
@@ -17,8 +17,8 @@ pub fn warnings(recording: &Recording, verdict: &Verdict) -> Vec<String> {
     all.extend(imported::grave(recording));
     all.extend(ordinary_threads(recording));
     all.extend(incomplete(recording));
-    // Reported elsewhere: the gravest problem in the headline of an inconclusive verdict, and that the run has no
-    // proper end.
+    // These are reported elsewhere: the gravest problem in the headline of an inconclusive verdict, and that the run
+    // has no proper end.
     let reported = (verdict.outcome == Outcome::Inconclusive).then(|| gravest(verdict)).flatten();
     let is_reported = |(phase, p): &(Option<String>, Problem)| {
         phase.is_none() && p.kind == ProblemKind::Interrupted && !recording.run.complete
@@ -26,20 +26,20 @@ pub fn warnings(recording: &Recording, verdict: &Verdict) -> Vec<String> {
     let problems =
         verdict.problems.iter().filter(|p| !reported.is_some_and(|t| std::ptr::eq(t, *p)) && !is_reported(p));
     all.extend(problems.map(|(phase, p)| stopped(&capital(&problem_sentence(recording, phase.as_deref(), p)))));
-    // The judge counts damage among the problems; a verdict from elsewhere may not.
+    // The judge counts damage among the problems; a verdict of another origin may not.
     let known = |d: &&String| verdict.problems.iter().any(|(_, p)| p.text == **d);
     let damage = recording.damage.iter().filter(|d| !known(d));
     all.extend(damage.map(|d| stopped(&format!("The run's files are damaged: {d}"))));
     shortened(all)
 }
 
-/// A run that lost every CPU has a problem for each; nobody reads them all before the verdict.
+/// Limits the number of problems: a run that lost every CPU has one for each.
 fn shortened(mut all: Vec<String>) -> Vec<String> {
     const MOST: usize = 10;
     let more = all.len().saturating_sub(MOST) as u64;
     if more > 1 {
         all.truncate(MOST);
-        all.push(format!("And {}; the JSON result has them all.", plural(more, "more problem", "more problems")));
+        all.push(format!("And {}; the JSON result lists all.", plural(more, "more problem", "more problems")));
     }
     all
 }
@@ -57,7 +57,7 @@ fn virtual_time(recording: &Recording) -> Option<String> {
     ))
 }
 
-/// A failed control is reported as a problem.
+/// Reports the control of virtual time; a failed control is reported as a problem.
 fn control(verdict: &Verdict) -> Option<String> {
     let control = verdict.virtual_control.as_ref().filter(|c| c.passed())?;
     Some(format!(
@@ -86,7 +86,7 @@ fn ordinary_threads(recording: &Recording) -> Option<String> {
 
 fn incomplete(recording: &Recording) -> Option<String> {
     let run = &recording.run;
-    // Data missing from an imported file is reported with its losses.
+    // Data missing from an imported file are reported with its losses.
     if run.complete || run.import.is_some() {
         return None;
     }
@@ -103,7 +103,7 @@ fn incomplete(recording: &Recording) -> Option<String> {
             format!("The run was ended by {name} {how_far}; results up to then are complete.")
         }
         Some(EndedBy::Error { text }) => stopped(&format!("The run was ended by an error {how_far}: {text}")),
-        Some(EndedBy::Unknown) => stopped(&format!("The run ended {how_far}, in a way unknown to this version.")),
+        Some(EndedBy::Unknown) => stopped(&format!("The run ended {how_far}, for a reason unknown to this version.")),
         Some(EndedBy::Killed) | None => {
             let unfinished = run.phases.iter().filter(|p| p.end_mono_ns.is_none()).count() as u64;
             let open = match unfinished {

@@ -1,4 +1,4 @@
-//! Comparisons of groups that differ, that do not, and that are too small; golden files of all formats.
+//! Compares groups that differ, that do not differ, and that are too small; golden files of all formats.
 
 use punctual_model::{
     Against, Blur, BootsNeeded, BootsRecipe, CauseShare, Class, Comparison, ComparisonDrawings, ComparisonRow,
@@ -40,7 +40,7 @@ fn group(name: &str) -> Group {
     Group { name: name.into(), boots, runs: 3, folder: Some(format!("out/{name}")), scored: 300_000 }
 }
 
-/// 100 batches each that resemble their neighbours, and heat below and above 78 °C.
+/// 100 batches each that correlate with their neighbours, and temperatures below and above 78 °C.
 fn batches() -> ComparisonRow {
     let of = |mean: f64, effective: f64| Sampled {
         values: vec![mean; 2],
@@ -72,7 +72,7 @@ fn batches() -> ComparisonRow {
     }
 }
 
-/// The throughput of a load, which heat explains in part.
+/// The throughput of a load, which temperature explains in part.
 fn rate() -> ComparisonRow {
     let (faster, cooled) = (ratio(1.25, Some((1.1, 1.4))), ratio(1.04, Some((0.98, 1.1))));
     let reported =
@@ -86,7 +86,7 @@ fn rate() -> ComparisonRow {
     }
 }
 
-/// Boots of a benchmark that differ for heat.
+/// Boots of a benchmark that differ because of temperature.
 fn hot() -> ComparisonRow {
     let mut row = ComparisonRow { sample: SampleUnit::Boot, load: "matrix".into(), ..batches() };
     row.against[0].conclusion = Conclusion::More;
@@ -183,14 +183,14 @@ fn sentences_say_which_way_and_how_sure() {
     for text in [
         "shows no difference between",
         "98 % lower [96 %, 99 % at 95 %] with 6.12 <stock> than with 6.12-rt (7.10 µs instead of 443 µs)",
-        "Nothing is judged of one more figure in the table: which runs share a boot is not recorded.",
-        "Not known of 6.12-rt and 6.12 <stock>, and not compared: the worst wakeup under `timers`",
+        "No verdict on one more figure in the table: the boot of each run is not recorded.",
+        "Unknown for 6.12-rt and 6.12 <stock>, and not compared: the worst wakeup under `timers`",
         "are worth 5 and 6 independent ones",
         "The difference is mostly thermal (87 % of it): from 78 °C on values are 29 % higher with either",
         "the ratio of 6.12 <stock> (13 of 100) to 6.12-rt (9 of 100) is 1.016 [1.000, 1.026 at 95 %]",
-        "all of one boot: nothing is judged below four boots of each",
+        "all of one boot: a verdict requires four boots of each",
         "At equal temperature it is 4.0 % higher [-2.0 %, 10 % at 95 %].",
-        "the kernel itself may have made the heat, and the total difference counts",
+        "the kernel itself may have caused the heat, so the total difference counts",
         "25 % higher [10 %, 40 % at 95 %]",
     ] {
         assert!(any(text), "{text} is not in {all:#?}");
@@ -199,12 +199,9 @@ fn sentences_say_which_way_and_how_sure() {
     assert_eq!(value["clock"], "virtual");
     let limits: Vec<&str> = value["cannot_say"].as_array().unwrap().iter().map(|s| s.as_str().unwrap()).collect();
     let boots = "Boots of one group spread by 3.1 % in the worst wakeup over all loads: to show a difference in four of five \
-                 comparisons takes this many boots of each (6 comparisons corrected for): 10 %: 7, 20 %: 6.";
+                 comparisons requires this many boots of each (6 comparisons corrected for): 10 %: 7, 20 %: 6.";
     assert_eq!(value["boots_sentences"], serde_json::json!([boots]));
-    assert!(
-        limits.iter().any(|text| text.starts_with("Which runs share a boot: not recorded for a.csv and 1 other")),
-        "{limits:#?}"
-    );
+    assert!(limits.iter().any(|text| text.starts_with("The boots of a.csv and 1 other: not recorded")), "{limits:#?}");
 }
 
 #[test]

@@ -10,9 +10,9 @@ use punctual_report::{
 };
 use punctual_testing::runs;
 
-/// No markup but ours: nothing between `<` and `>` is untrusted.
+/// The page contains only its own markup: no text between `<` and `>` is untrusted.
 fn assert_harmless_html(page: &str) {
-    // Its own script comes last, and names nothing of a run.
+    // The page's own script is last, and contains no name from the run.
     assert_eq!(page.matches("<script>").count(), 1);
     let lower = page.split("<script>").next().unwrap().to_ascii_lowercase();
     for forbidden in ["<script", "<img", "<iframe", "<a href=\"http", "javascript:alert", "src=", "url(", "@import"] {
@@ -21,7 +21,7 @@ fn assert_harmless_html(page: &str) {
     assert_plain(page);
 }
 
-/// No control characters except newline, and no line that a LAVA dispatcher interprets.
+/// The text contains no control characters except newline, and no line that a LAVA dispatcher interprets.
 fn assert_plain(text: &str) {
     assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "a control character got through");
     assert!(!text.contains("<LAVA_"), "a LAVA signal got through");

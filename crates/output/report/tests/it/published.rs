@@ -1,4 +1,5 @@
-//! Published figures of a run's board appear beside its worst, with source and differences; nothing is invented.
+//! Published figures of a run's board appear next to its worst wakeup, with source and differences; nothing is
+//! invented.
 
 use punctual_model::{Recording, Verdict};
 use punctual_report::{TextStyle, html, json, text};
@@ -9,7 +10,7 @@ fn sentences((recording, verdict): &(Recording, Verdict)) -> Vec<String> {
     value["published"]["sentences"].as_array().unwrap().iter().map(|s| s.as_str().unwrap().to_owned()).collect()
 }
 
-/// The good run with another board, kernel and worst.
+/// The good run with another board, kernel and worst wakeup.
 fn run(board: Option<&str>, rt: Option<bool>, worst_ns: u64) -> (Recording, Verdict) {
     let (mut recording, mut verdict) = runs::good();
     recording.run.machine.board = board.map(str::to_owned);
@@ -33,7 +34,7 @@ fn the_worst_lies_below_within_or_above() {
     assert!(stock.iter().any(|s| s.starts_with("301 µs: ") && s.contains("49,999,700 wakeups on each of 4 threads")));
     assert!(stock.iter().all(|s| !s.contains("PREEMPT_RT kernel")), "{stock:?}");
     let unknown = sentences(&run(PI, None, 200_000));
-    assert!(unknown[0].contains("kernel is not known") && unknown[0].contains("58.0 µs to 717 µs"), "{unknown:?}");
+    assert!(unknown[0].contains("kernel is unknown") && unknown[0].contains("58.0 µs to 717 µs"), "{unknown:?}");
 }
 
 #[test]
@@ -47,10 +48,13 @@ fn every_figure_has_its_source_and_how_comparable_it_is() {
         all[all.len() - 2].contains("more, under conditions that differ more: `punctual references raspberry-pi-4b`")
     );
     assert!(last.starts_with("How comparable they are: ") && last.contains("virtual machine (`kvm`)"), "{last}");
-    assert!(last.contains("a CPU, one of them 49,999,700") && last.contains("state a tuning"), "{last}");
+    assert!(
+        last.contains("per CPU, the longest published one 49,999,700") && last.contains("state a tuning"),
+        "{last}"
+    );
 }
 
-/// The most comparable ones are written out: idle runs beside an idle run.
+/// The most comparable figures are shown in full: idle runs for an idle run.
 #[test]
 fn the_figures_with_the_most_similar_conditions_come_first() {
     let (mut recording, verdict) = run(PI, Some(false), 80_000);
@@ -66,7 +70,7 @@ fn without_figures_of_the_board_those_of_its_core_are_shown_as_such() {
     let value = serde_json::to_value(json(&recording, &verdict)).unwrap();
     assert!(value["published"]["board"].is_null() && value["published"]["core"] == "Cortex-A72");
     let all = sentences(&(recording, verdict));
-    assert!(all[0].contains("same processor core (Cortex-A72), as none is bundled of this one"), "{}", all[0]);
+    assert!(all[0].contains("same processor core (Cortex-A72), since this board has none"), "{}", all[0]);
     assert!(all[1].contains(". Raspberry Pi 4 Model B. Source: "), "{}", all[1]);
 }
 
@@ -75,7 +79,7 @@ fn of_another_board_there_are_none() {
     for board in [None, Some("Some board of nobody")] {
         let (recording, verdict) = run(board, Some(true), 100_000);
         let value = serde_json::to_value(json(&recording, &verdict)).unwrap();
-        let none = "no published figures for this board are bundled";
+        let none = "there are no built-in published figures for this board";
         assert_eq!(value["published"]["note"], none);
         assert!(value["published"]["entries"].as_array().unwrap().is_empty() && value["published"]["board"].is_null());
         let page = html(&recording, &verdict, "run") + &text(&recording, &verdict, TextStyle::default());
@@ -83,7 +87,7 @@ fn of_another_board_there_are_none() {
     }
 }
 
-/// The label of an imported phase says what its samples are.
+/// The label of an imported phase names the quantity of its samples.
 #[test]
 fn beside_an_imported_file_only_where_it_has_latencies() {
     for (label, shown) in [

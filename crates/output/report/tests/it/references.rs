@@ -1,4 +1,4 @@
-//! The lists of `punctual references`: width, height, and nothing left out with `--full`.
+//! Tests the lists of `punctual references`: width, height, and completeness with `--full`.
 
 use punctual_model::{Finding, State};
 use punctual_references::{Flavour, LoadClass, ReadFrom, check, read};
@@ -47,7 +47,7 @@ fn the_plot_is_in_order() {
     assert!(stock.find('•') > rt.find('•'), "{text}");
 }
 
-/// The file is accepted by the check, has the run's figures, and nothing that identifies the machine or its owner.
+/// The check accepts the file; it contains the run's figures, and nothing that identifies the machine or its owner.
 #[test]
 fn a_run_is_contributed_without_what_identifies_it() {
     let (mut recording, _) = runs::good();

@@ -1,4 +1,4 @@
-//! A page of every kind.
+//! Samples of every kind of page.
 
 use crate::{comparison, why};
 use punctual_model::history::{Figure, History, HistoryGroup, HistoryPoint, HistorySeries, HistoryShift, LeftOut};
@@ -14,7 +14,7 @@ use punctual_units::{CpuId, Histogram, Nanos};
 use serde_json::{Value, json};
 
 const DAY_NS: u64 = 86_400_000_000_000;
-/// 2026-03-02.
+/// 2 March 2026.
 const START_NS: u64 = 1_772_409_600_000_000_000;
 
 /// Name and page.

@@ -1,4 +1,4 @@
-//! Sentences about tails, the same in every format.
+//! Sentences about tails are the same in every format.
 
 use punctual_model::{ArrivalPattern, Recording, TailOutcome, TailRefusal, Verdict};
 use punctual_report::{TextStyle, html, json, text, words};
@@ -42,25 +42,25 @@ fn the_sentences() {
     for (sentence, says) in all.iter().zip([
         "while idle: one wakeup in 1e8 (27 h 47 min) is later than 93.5 µs, between 88.0 µs and 102 µs at 95 %. This extrapolates the \
          tail of the run by 1.7 decades, and does not cover causes that did not occur in it. The worst recur every 30.0 s: 13 of the 16 worst \
-         wakeups are in step with it (p < 1e-9 if they were independent).",
+         wakeups are in phase with it (p < 1e-9 if they were independent).",
         "under `cpu`: a level beyond the data is refused: the tail is a mixture: its shape changes with the threshold (ξ at most -0.10 \
-         above one, at least 0.35 above another); the worst wakeups are not distributed like the fit (p = 0.01; above 0.05 is needed); \
-         the fit puts the level at 85.0 µs at most, and 93.1 µs was seen. The 16 seconds with the worst wakeups come in bursts, closer \
+         above one, at least 0.35 above another); the worst wakeups are not distributed like the fit (p = 0.01; above 0.05 is required); \
+         the fit gives a level of at most 85.0 µs, but 93.1 µs was observed. The 16 seconds with the worst wakeups occur in bursts, closer \
          together than independent events would be (p = 2.1e-3).",
         "under `io`: a level beyond the data is refused: the problems of the run affect it;",
         "under `all`: one wakeup in 1e8",
-        "A refused level needs one cause at a time",
+        "A level requires one cause at a time",
     ]) {
         assert!(sentence.contains(says), "{sentence}\n{says}");
     }
     assert!(all[2].contains(
-        "(KPSS 0.93; below 0.463 is needed); 4 late wakeups are too few to determine how they cluster; 2 thresholds have 100"
+        "(KPSS 0.93; below 0.463 is required); 4 late wakeups are too few to determine how they cluster; 2 thresholds have 100"
     ));
     assert!(all[2].ends_with("look like independent rare events: no period and no bursts were found (p = 0.41)."));
     assert!(all[3].ends_with("Too few wakeups have a known time to look for a period."));
 }
 
-/// Only the gates that indicate a mixture make it one.
+/// Only the gates that indicate a mixture report one.
 #[test]
 fn what_is_merely_short_is_no_mixture() {
     let (recording, mut verdict) = with_tails();
@@ -69,8 +69,8 @@ fn what_is_merely_short_is_no_mixture() {
     verdict.tails[0].outcome = TailOutcome::Refused { once_in: 1e4, reasons: vec![few] };
     verdict.tails[0].arrivals.pattern = ArrivalPattern::TooFew;
     let all = words::tails(&recording, &verdict);
-    assert!(all[0].contains("is refused: 1 threshold has 100 later wakeups and a fit; it takes 5."), "{}", all[0]);
-    assert_eq!(all[1], "A refused level needs a longer run.");
+    assert!(all[0].contains("is refused: 1 threshold has 100 later wakeups and a fit; 5 are required."), "{}", all[0]);
+    assert_eq!(all[1], "A level requires a longer run.");
 }
 
 #[test]
@@ -79,13 +79,13 @@ fn the_shapes_are_drawn_with_their_figures() {
     let page = html(&recording, &verdict, "run");
     assert_eq!(page.matches("id=\"tail").count(), 4 * 2);
     assert!(page.contains("<summary>Shape of the tail by threshold (4 loads)</summary>"));
-    assert_eq!(page.matches("Shaded: the shapes that all intervals hold.").count(), 2);
+    assert_eq!(page.matches("Shaded: the shapes that all intervals contain.").count(), 2);
     assert_eq!(page.matches("No shape is in all intervals.").count(), 2);
     assert!(
         page.contains("above 11.5\u{a0}µs: ξ 0.050 [-0.015, 0.115], 6,000 later wakeups")
             || page.contains("above 11.5 µs: ξ 0.050 [-0.015, 0.115], 6,000 later wakeups")
     );
-    // Without a fit there is nothing to draw, and odd figures break nothing.
+    // Without a fit nothing is drawn, and unusual figures cause no failure.
     verdict.tails[0].thresholds.clear();
     verdict.tails[1].thresholds[0].shape = f64::NAN;
     verdict.tails[1].thresholds[1].shape_interval = Some((f64::NEG_INFINITY, f64::INFINITY));

@@ -19,17 +19,17 @@ fn the_cause_stands_below_the_verdict_and_the_worst_three_are_drawn() {
     let (recording, verdict) = runs::explained();
     let page = html(&recording, &verdict, "run");
     let front = &page[..page.find("<nav").unwrap()];
-    assert!(front.contains("12 late wakeups were traced; by what each waited for most:"), "{front}");
+    assert!(front.contains("12 late wakeups were traced; by main cause:"), "{front}");
     assert!(front.contains("higher priority: 2 of 12 (multipathd)"), "{front}");
     let why = &page[page.find("id=\"why\"").unwrap()..page.find("id=\"late\"").unwrap()];
     assert!(why.contains("multipathd (RT 99, pid 195) ran 33.2\u{a0}ms of it (97\u{a0}%)"), "{why}");
     assert_eq!(why.matches("<div class=\"split\">").count(), 2, "one bar a load");
     assert_eq!(why.matches("<figure>").count(), 3);
-    // They are of both loads, so there is no other one whose worst would follow, collapsed.
+    // The pictures are of both loads, so no collapsed part for another load follows.
     assert!(!why.contains("The worst wakeup of each other load"));
     // The culprit of the worst under `cpu` is outlined, in both sizes of the chart.
     assert_eq!(why.matches("<rect class=\"k3 cause main\"").count(), 2);
-    // Moments that cannot be told apart are magnified.
+    // Indistinguishable moments are magnified.
     assert!(why.contains(">T0 T1 T2<") && why.contains(">magnified<"), "{why}");
     assert!(why.contains("T2 it is woken (sched_waking), +82.9\u{a0}µs"), "{why}");
     assert!(why.contains("cyclictest (RT 80, pid 191) was due on CPU 1 at T0, was woken 82.9 µs later (T2) and ran"));
@@ -100,12 +100,12 @@ fn the_page_of_one_trace_begins_with_its_worst() {
     assert!(empty.contains("No late wakeup can be explained from this trace."));
 }
 
-/// A number of any size, edge cases often.
+/// A number of any size, often an edge case.
 fn number() -> impl Strategy<Value = u64> {
     prop_oneof![Just(0), Just(u64::MAX), 0u64..1_000, 1_000_000u64..90_000_000, any::<u64>()]
 }
 
-/// What a file may hold: times that go back, impossible shares, far too many spans.
+/// A file may contain times that go back, impossible shares, and far too many spans.
 fn disturb(line: &mut Explained, take: &mut impl FnMut() -> u64) {
     let many = (take() % 3_000) as usize;
     let timeline = line.timeline.as_mut().unwrap();

@@ -1,13 +1,13 @@
-//! Readers as strict as the consumers of the formats.
+//! Parsers that are as strict as the consumers of the formats.
 
-/// Text without control characters except newline, without signals, and without characters that hide or reverse text.
+/// Checks a text for control characters except newline, signals, and characters that hide or reverse text.
 pub fn plain(text: &str) {
     let at = text.find("<LAVA_");
     assert!(at.is_none(), "a LAVA signal got through: {:?}", at.map(|at| text.get(at.saturating_sub(60)..at + 40)));
     unhidden(text, "");
 }
 
-/// The same for a format that allows some control characters.
+/// The same check for a format that allows some control characters.
 fn unhidden(text: &str, allowed: &str) {
     for c in text.chars() {
         let hides = matches!(u32::from(c), 0x061c | 0x200b..=0x200f | 0x2028..=0x202e | 0x2060..=0x206f | 0xfeff | 0xe0000..=0xe007f);
@@ -18,7 +18,7 @@ fn unhidden(text: &str, allowed: &str) {
 
 pub fn html(page: &str) {
     plain(page);
-    // Its own script comes last, and names nothing of a run.
+    // The script of the page comes last and contains no names from a run.
     let lower = page.split("<script>").next().unwrap_or_default().to_ascii_lowercase();
     assert_eq!(page.matches("<script>").count(), 1);
     for forbidden in ["<script", "<img", "<iframe", "src=", "url(", "@import"] {
@@ -34,7 +34,7 @@ pub fn json(text: &str) {
     serde_json::from_str::<serde_json::Value>(text).unwrap();
 }
 
-/// No field is a formula; every row has as many fields as the header.
+/// No field is a formula, and every row has as many fields as the header.
 pub fn csv(text: &str) {
     plain(text);
     let rows: Vec<Vec<String>> = text.lines().map(fields).collect();
@@ -47,7 +47,7 @@ pub fn csv(text: &str) {
     }
 }
 
-/// Fields as of RFC 4180: quoted fields double their quotes; ours contain no newline.
+/// Splits fields as in RFC 4180: quoted fields double their quotes. Ours contain no newline.
 fn fields(line: &str) -> Vec<String> {
     let (mut all, mut field, mut quoted) = (Vec::new(), String::new(), false);
     let mut chars = line.chars().peekable();
@@ -64,7 +64,7 @@ fn fields(line: &str) -> Vec<String> {
     all
 }
 
-/// Checks for rows of a microsecond and counts, and comments.
+/// Checks for rows of a microsecond and counts, and for comments.
 pub fn cyclictest(text: &str) {
     unhidden(text, "\t");
     for line in text.lines().filter(|line| !line.starts_with('#') && !line.is_empty()) {
@@ -166,7 +166,8 @@ pub fn lava(text: &str) {
     }
 }
 
-/// Checks `name{label="value",…} number`: types before samples, unique samples, growing buckets, at most 20 per CPU.
+/// Checks the syntax `name{label="value",…} number`: types precede samples, samples are unique, buckets grow, at most
+/// 20 per CPU.
 pub fn prometheus(text: &str) {
     plain(text);
     let mut seen = std::collections::BTreeSet::new();
@@ -195,7 +196,7 @@ pub fn prometheus(text: &str) {
     }
 }
 
-/// Names of the labels; panics on anything but `name="value"` with the three escapes.
+/// Names of the labels. Panics on anything but `name="value"` with the three escapes.
 fn label_names(mut labels: &str) -> Vec<String> {
     let mut names = Vec::new();
     while !labels.is_empty() {

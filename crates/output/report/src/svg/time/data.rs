@@ -1,4 +1,4 @@
-//! Events as series with no more points than the chart can show.
+//! Reduces events to series with no more points than the chart can show.
 
 use crate::clean;
 use crate::figures::Figures;
@@ -14,7 +14,7 @@ const MOST_SENSORS: usize = 4;
 pub struct History {
     pub from: u64,
     pub to: u64,
-    /// Worst latency of each CPU that has a line, ns.
+    /// Worst latency of each CPU that has its own line, ns.
     pub latency: Vec<(CpuId, Series)>,
     /// Worst latency of all other CPUs, ns.
     pub rest: Series,
@@ -22,14 +22,14 @@ pub struct History {
     pub temperature: Vec<(String, Series)>,
     /// Index of the picked CPU's colour, and its frequency in GHz.
     pub frequency: Vec<(usize, Series)>,
-    /// Steal of the CPU that had most, percent.
+    /// Steal of the CPU with the most steal, percent.
     pub steal: Series,
     pub throttled: Vec<(u64, u64)>,
 }
 
 impl History {
-    /// `None` without a time axis or data. `picked` CPUs have colours; with many CPUs only the worst have lines of
-    /// their own.
+    /// Collects the data; `None` without a time axis or data. `picked` CPUs have colours; if there are many CPUs, only
+    /// the worst have their own lines.
     pub fn of(figures: &Figures, picked: &[CpuId]) -> Option<History> {
         let phases = &figures.recording.run.phases;
         let events = &figures.recording.events;
@@ -56,7 +56,7 @@ impl History {
         Some(history)
     }
 
-    /// The maxima of blocks instead of seconds, without the state of the machine; `None` if there are too few.
+    /// Collects the maxima of blocks instead of seconds, without the state of the machine; `None` if there are too few.
     pub fn of_blocks(figures: &Figures, picked: &[CpuId]) -> Option<History> {
         let recording = figures.recording;
         words::maxima(recording)?;
@@ -140,7 +140,7 @@ impl History {
         }
     }
 
-    /// Class, name and series of each line.
+    /// Returns class, name and series of each line.
     pub fn latency_lines(&self, picked: &[CpuId]) -> Vec<(String, String, &Series)> {
         let class = |cpu: &CpuId| crate::svg::colour(colour_of(picked, *cpu).unwrap_or(0));
         let mine = self.latency.iter().map(|(cpu, s)| (format!("{} line", class(cpu)), format!("CPU {cpu}"), s));
@@ -153,7 +153,7 @@ fn start(sample: &ContextSample) -> u64 {
     sample.mono_ns.saturating_sub(sample.interval_ns)
 }
 
-/// The CPUs with a line of their own: all picked ones, or with many CPUs the worst few of them.
+/// Returns the CPUs with their own line: all picked ones, or the worst few if there are many CPUs.
 fn with_lines(figures: &Figures, picked: &[CpuId]) -> Vec<CpuId> {
     const MOST_LINES: usize = 4;
     if !figures.is_crowded() {

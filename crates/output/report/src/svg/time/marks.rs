@@ -11,7 +11,7 @@ use punctual_units::{Arrange, CpuId, Nanos};
 
 const WORST_MARKED: usize = 10;
 const EVENTS_MARKED: usize = 12;
-/// Approximate width of a character of a tick label.
+/// Approximate width of a character of a tick label, px.
 const CHARACTER: f64 = 7.5;
 
 /// Shades every other phase, with its name on top if it fits.
@@ -52,7 +52,7 @@ pub fn worst(canvas: &mut Canvas, figures: &Figures, picked: &[CpuId], panel: &P
     }
 }
 
-/// Events as vertical lines, labelled in a row if there is room.
+/// Draws events as vertical lines, labelled in a row if there is room.
 pub fn events(canvas: &mut Canvas, figures: &Figures, x: &Scale, (top, bottom, row): (f64, f64, f64)) {
     let (mut free_from, end) = x.pixels();
     for (mono_ns, label) in labelled(figures) {
@@ -66,7 +66,7 @@ pub fn events(canvas: &mut Canvas, figures: &Figures, x: &Scale, (top, bottom, r
     }
 }
 
-/// The events as a sentence; `start` is the beginning of the time axis.
+/// Reports the events as a sentence; `start` is the beginning of the time axis.
 pub fn events_reported(figures: &Figures, start: u64) -> Option<String> {
     let one = |(t, label): (u64, String)| format!("{label} at {}", Nanos(t.saturating_sub(start)));
     let all: Vec<String> = labelled(figures).map(one).collect();

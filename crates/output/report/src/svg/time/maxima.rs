@@ -1,4 +1,4 @@
-//! The maxima of the blocks of a long run, which show whether it became worse.
+//! Draws the maxima of the blocks of a long run, which show whether it became worse.
 
 use super::data::History;
 use super::panel::Panel;
@@ -14,7 +14,7 @@ use punctual_units::CpuId;
 
 const HEIGHT: f64 = 130.0;
 
-/// `None` if the run has too few blocks. `limits` are the claimed ones, ns.
+/// Draws the chart; `None` if the run has too few blocks. `limits` are the claimed ones, ns.
 pub fn chart(id: &str, figures: &Figures, picked: &[CpuId], limits: &[f64]) -> Option<Chart> {
     let history = History::of_blocks(figures, picked)?;
     let lines = history.latency_lines(picked);

@@ -1,4 +1,5 @@
-//! The run over time: the worst wakeup of every second, and below on the same axis temperature, frequency and steal.
+//! Draws the run over time: the worst wakeup of every second, and below on the same axis temperature, frequency and
+//! steal.
 
 mod data;
 mod marks;
@@ -25,11 +26,11 @@ const GAP: f64 = 16.0;
 const LATENCY_HEIGHT: f64 = 240.0;
 const SMALL_HEIGHT: f64 = 92.0;
 
-/// `None` if nothing was recorded over time. `limits` are the claimed ones, ns.
+/// Draws the chart; `None` if nothing was recorded over time. `limits` are the claimed ones, ns.
 pub fn chart(id: &str, figures: &Figures, picked: &[CpuId], limits: &[f64]) -> Option<Chart> {
     let history = History::of(figures, picked)?;
     let svg = both(|form| drawing(&form.id(id), form, (figures, &history), picked, limits));
-    let frequency = "Frequency is read between phases only: reading another CPU's disturbs it.".to_owned();
+    let frequency = "Frequency is read between phases only, since reading that of another CPU disturbs it.".to_owned();
     let reported = marks::events_reported(figures, history.from);
     let notes: Vec<String> = reported.into_iter().chain((!history.frequency.is_empty()).then_some(frequency)).collect();
     let note = (!notes.is_empty()).then(|| notes.join(" "));
@@ -55,7 +56,7 @@ fn drawing(id: &str, form: Form, (figures, history): (&Figures, &History), picke
             marks::worst(&mut canvas, figures, picked, panel, &x);
         }
     }
-    // Event labels go between the top panel and the next, where nothing is drawn.
+    // Event labels are drawn between the top panel and the next one.
     let row = panels.first().filter(|_| panels.len() > 1).map_or(TOP + 14.0, |p| p.area.bottom + 12.5);
     marks::events(&mut canvas, figures, &x, (TOP, bottom, row));
     canvas.close();
@@ -128,7 +129,7 @@ fn legend(history: &History, picked: &[CpuId]) -> Vec<Key> {
         }
     }
     if let Some(max) = history.rest.max() {
-        let text = format!("other CPUs, the worst of them: max {}", Nanos(max as u64));
+        let text = format!("other CPUs, maximum over them: max {}", Nanos(max as u64));
         keys.push(Key { class: "rest-line".into(), text });
     }
     let sensor = |(n, (name, slots)): (usize, &(String, Series))| {

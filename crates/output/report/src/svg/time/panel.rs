@@ -9,7 +9,7 @@ pub struct Panel<'a> {
     pub name: String,
     pub area: Area,
     pub scale: Scale,
-    /// Class, name and series; a class that ends in `dots` is drawn as points.
+    /// Class, name and series of each line; a class that ends in `dots` is drawn as points.
     pub lines: Vec<(String, String, &'a Series)>,
 }
 
@@ -49,12 +49,12 @@ impl Panel<'_> {
         canvas.upright("name", (13.0, (top + bottom) / 2.0), &self.name);
     }
 
-    /// A horizontal step per interval, since its figure holds for all of it; broken at gaps.
+    /// Draws a horizontal step per interval, since its figure applies to all of it; the line is interrupted at gaps.
     fn path(&self, series: &Series, x: &Scale) -> String {
         let mut d = String::new();
         let mut before: Option<(u64, u64)> = None;
         for (start, end, figure) in series.spans() {
-            // Only a gap of more than a tenth of an interval counts: counters are not read to the nanosecond.
+            // Only a gap of more than a tenth of an interval is drawn, since the times of counters are not exact.
             let joins = before.is_some_and(|(s, e)| start <= e.saturating_add((e - s) / 10));
             let (y, to) = (px(self.scale.at(figure)), px(x.at(end as f64)));
             d.push_str(&if joins { format!("V{y}H{to}") } else { format!("M{} {y}H{to}", px(x.at(start as f64))) });

@@ -13,19 +13,19 @@ const APART: f64 = 0.1;
 pub struct Bars<'a> {
     view: &'a View<'a>,
     canvas: Canvas,
-    /// Names of the lanes, which stay where they are when the rest is moved.
+    /// Names of the lanes, which do not move with the rest.
     names: Canvas,
-    /// What is written on bars, above the marks of the moments.
+    /// Labels of bars, drawn above the marks of the moments.
     texts: Canvas,
     top: f64,
 }
 
-/// Spans of one name in a row.
+/// Spans with the same name in a row.
 struct Row {
     class: String,
     name: String,
     d: String,
-    /// Of each span, ns.
+    /// Length of each span, ns.
     lengths: Vec<String>,
 }
 
@@ -66,7 +66,7 @@ impl<'a> Bars<'a> {
         self.top += BAR + GAP;
     }
 
-    /// A CPU: thin rows of interrupts and softirqs, if any, and below what they interrupt.
+    /// Draws a CPU: thin rows of interrupts and softirqs, if any, and below what they interrupt.
     pub fn lane(&mut self, lane: &Lane) {
         let rows: [&[SpanKind]; 2] = [&[SpanKind::Irq, SpanKind::Nmi], &[SpanKind::Softirq]];
         for kinds in rows {
@@ -80,7 +80,8 @@ impl<'a> Bars<'a> {
         let mut drawn = f64::MIN;
         for span in lane.spans.iter().take(SPANS).filter(|s| !rows.concat().contains(&s.kind)) {
             let (from, to) = (self.view.at(span.start_ns), self.view.at(span.end_ns));
-            // Of several spans within a pixel of the magnified drawing the first is enough; causes are always drawn.
+            // Only the first of several spans within a pixel of the magnified drawing is drawn; causes are always
+            // drawn.
             if to - drawn >= APART || span.cause.is_some() {
                 self.below(span, from, to);
                 drawn = to;
@@ -89,8 +90,8 @@ impl<'a> Bars<'a> {
         self.top += BAR + GAP;
     }
 
-    /// Interrupts or softirqs, often hundreds: those of one name are one path, with the length of each for the page's
-    /// script.
+    /// Draws interrupts or softirqs, often hundreds: those with the same name are one path, with the length of each for
+    /// the page's script.
     fn on_top(&mut self, spans: &[&Span], lane: &Lane) {
         let mut rows: Vec<Row> = Vec::new();
         let (mut drawn, top, bottom) = (f64::MIN, px(self.top), px(self.top + THIN));
@@ -122,7 +123,7 @@ impl<'a> Bars<'a> {
         let own = span.tid.is_some() && span.tid == self.view.victim.tid;
         let main = self.view.is_main(span);
         let class = match (span.cause, span.kind) {
-            // While it stands still nobody runs, the late thread neither.
+            // While the machine is stalled nothing runs, including the late thread.
             (Some(class @ (Class::Steal | Class::MachineStall)), _) => {
                 format!("{} cause{}", colour(class), if main { " main" } else { "" })
             }
@@ -148,7 +149,7 @@ impl<'a> Bars<'a> {
         }
     }
 
-    /// `None` for spans that delayed nothing, on narrow screens: a finger does not hit them.
+    /// Returns the tooltip; `None` for spans that delayed nothing, on narrow screens: they are too small to touch.
     fn tip(&self, span: &Span) -> Option<String> {
         if self.view.right + MARGIN <= NARROW && span.cause.is_none() {
             return None;

@@ -1,4 +1,4 @@
-//! T0 to T4 and the delay between them.
+//! Draws the moments T0 to T4 and the delay between them.
 
 use super::super::canvas::{Anchor, Canvas};
 use super::{CHARACTER, LEFT, View, strip};
@@ -8,7 +8,7 @@ pub const BOTTOM: f64 = 50.0;
 const ROW: f64 = 15.0;
 
 pub struct Marks {
-    /// Names and positions.
+    /// Names and positions of the moments.
     marks: Vec<(String, f64)>,
     delay: (f64, f64),
     right: f64,

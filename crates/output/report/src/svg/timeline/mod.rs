@@ -1,4 +1,4 @@
-//! The timeline of a late wakeup: a lane for the thread and one per CPU; interrupts are drawn on top of what they
+//! Draws the timeline of a late wakeup: a lane for the thread and one per CPU; interrupts are drawn on top of what they
 //! interrupt.
 
 mod bars;
@@ -20,13 +20,13 @@ const WIDE: f64 = 1000.0;
 const NARROW: f64 = 440.0;
 const LEFT: f64 = 84.0;
 const MARGIN: f64 = 10.0;
-/// Width of a character where the page shows the chart in large letters (print, small screens).
+/// Width of a character if the page shows the chart in large letters (print, small screens), px.
 const CHARACTER: f64 = 9.6;
-/// Maximum number of CPUs, and of spans of each, that are drawn.
+/// Maximum number of CPUs drawn.
 const LANES: usize = 8;
 const SPANS: usize = 1_000;
 
-/// Classes of the colour of a cause, the same in all charts.
+/// Returns the colour class of a cause, the same in all charts.
 pub fn colour(class: Class) -> &'static str {
     match class {
         Class::HigherPriority => "k1",
@@ -74,20 +74,21 @@ impl<'a> View<'a> {
         self.x.at(self.since(t))
     }
 
-    /// It is the cause that the sentence names.
+    /// True if the span is the cause that the sentence names.
     fn is_main(&self, span: &Span) -> bool {
         main_cause(self.victim)
             .is_some_and(|main| span.cause == Some(main.class) && main.tid.is_none_or(|tid| span.tid == Some(tid)))
     }
 
-    /// The cause names this span's thread, which did not merely happen to be there.
+    /// True if the cause names this span's thread, rather than the thread merely being there.
     fn blames(&self, span: &Span) -> bool {
         let causes = &self.victim.causes;
         span.cause.is_none_or(|class| causes.iter().any(|c| c.class == class && c.tid.is_some() && c.tid == span.tid))
     }
 }
 
-/// `id` must be unique in the page. The chart is drawn twice, for wide and for narrow screens; the page shows one.
+/// Draws the timeline; `id` must be unique in the page. The chart is drawn twice, for wide and for narrow screens; the
+/// page shows one.
 pub fn chart(id: &str, victim: &Victim, timeline: &Timeline) -> Chart {
     let wide = View::new(victim, timeline, WIDE, 8);
     let narrow = View::new(victim, timeline, NARROW, 4);

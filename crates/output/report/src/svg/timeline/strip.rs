@@ -1,4 +1,4 @@
-//! Moments that fall on one another in the picture, magnified.
+//! Draws magnified moments that overlap in the picture.
 
 use super::super::axis::Scale;
 use super::super::canvas::{Anchor, Canvas};
@@ -7,13 +7,13 @@ use crate::words::causes;
 use punctual_units::Nanos;
 
 pub const HEIGHT: f64 = 66.0;
-/// Moments closer than this to each other cannot be told apart.
+/// Moments closer than this to each other are indistinguishable, px.
 const CLOSE: f64 = 3.0 * CHARACTER;
 const APART: f64 = 24.0;
 
 type Moment = (&'static str, u64);
 
-/// The moments in groups of those that cannot be told apart, each with its place in the picture.
+/// Groups the moments that are indistinguishable, each group with its place in the picture.
 pub fn groups(view: &View) -> Vec<(Vec<Moment>, f64)> {
     let mut all: Vec<(Vec<Moment>, f64)> = Vec::new();
     let mut last = f64::MIN;
@@ -34,7 +34,7 @@ pub struct Strip {
 }
 
 impl Strip {
-    /// `None` if all moments can be told apart.
+    /// Creates the strip; `None` if all moments are distinguishable.
     pub fn new(view: &View) -> Option<Strip> {
         let wide = |group: &Vec<Moment>| group.iter().any(|(_, at)| *at > group[0].1);
         let groups: Vec<Vec<Moment>> = groups(view).into_iter().map(|(group, _)| group).filter(wide).collect();
@@ -60,7 +60,7 @@ fn of_group(canvas: &mut Canvas, view: &View, group: &[Moment], (left, right): (
     let times = (ends.1 - ends.0) / (view.at(last) - view.at(first)).max(1e-3);
     canvas.line("axis", (ends.0, y), (ends.1, y));
     canvas.text("tick", (right, y + 5.0), Anchor::End, &format!("× {times:.0}"));
-    // A label beside another one goes below the line.
+    // A label next to another one is drawn below the line.
     let mut free = [f64::MIN; 2];
     for (name, at) in group {
         let x = scale.at(since(*at));

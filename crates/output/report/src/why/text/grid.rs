@@ -18,7 +18,7 @@ pub struct Grid<'a> {
     victim: &'a Victim,
     timeline: &'a Timeline,
     columns: usize,
-    /// tid, displayed name and time in the picture (ns) of each thread, longest first.
+    /// The tid, the displayed name and the time in the picture (ns) of each thread, longest first.
     threads: Vec<(Option<i32>, String, u64)>,
 }
 
@@ -37,7 +37,7 @@ impl<'a> Grid<'a> {
         Grid { victim, timeline, columns: width.saturating_sub(NAMES + 1).max(10), threads }
     }
 
-    /// The positions of T0 to T3; those without room appear only in the list below.
+    /// Returns the positions of T0 to T3; those that do not fit appear only in the list below.
     pub fn marks(&self) -> String {
         let mut row = vec![' '; self.columns + 2];
         let mut marks = causes::moments(self.timeline);
@@ -52,7 +52,7 @@ impl<'a> Grid<'a> {
         named("", &row.into_iter().collect::<String>())
     }
 
-    /// The thread's states, then every CPU: interrupts on top, if any, and below what ran.
+    /// Returns the thread's states, then every CPU: interrupts on top, if any, and below what ran.
     pub fn rows(&self) -> Vec<(Tint, String)> {
         let mut rows = vec![(Tint::Plain, named("thread", &self.states()))];
         for lane in self.timeline.lanes.iter().take(LANES) {
@@ -99,13 +99,13 @@ impl<'a> Grid<'a> {
         }
         keys.push(('*', "the late thread; above: - due, = runnable, # running".to_owned()));
         if shown.contains(STILL) {
-            keys.push((STILL, "the CPU stood still (hypervisor or firmware)".to_owned()));
+            keys.push((STILL, "the CPU stalled (hypervisor or firmware)".to_owned()));
         }
         keys.push(('.', "idle; ? not traced; on top ! interrupt, ~ softirq".to_owned()));
         keys
     }
 
-    /// What a thread contributes to the delay, and the class of that cause.
+    /// Returns the contribution of a thread to the delay, and the class of that cause.
     fn why(&self, tid: Option<i32>) -> String {
         let cause = self.victim.causes.iter().find(|cause| tid.is_some() && cause.tid == tid);
         cause
@@ -148,7 +148,7 @@ impl<'a> Grid<'a> {
         at.and_then(|at| LETTERS.chars().nth(at)).unwrap_or(OTHER)
     }
 
-    /// Interrupts are short: every column that one touches shows it.
+    /// Returns the row of interrupts; they are short, so every column that one touches shows it.
     fn on_top(&self, lane: &Lane) -> Option<String> {
         let mut row = vec![' '; self.columns];
         for (kinds, mark) in [(&[SpanKind::Softirq][..], '~'), (&[SpanKind::Irq, SpanKind::Nmi][..], '!')] {
@@ -160,7 +160,7 @@ impl<'a> Grid<'a> {
         row.iter().any(|cell| *cell != ' ').then(|| row.into_iter().collect())
     }
 
-    /// Each column shows what took most of it.
+    /// Returns the cells; each column shows what took most of it.
     fn cells(&self, spans: impl Iterator<Item = (u64, u64, char)>, blank: char) -> String {
         let mut most = vec![(0.0, blank); self.columns];
         let width = (self.relative(self.timeline.end_ns) - self.relative(self.timeline.start_ns)) / self.columns as f64;

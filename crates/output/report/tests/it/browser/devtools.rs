@@ -11,11 +11,11 @@ pub struct Browser {
     from: BufReader<ChildStdout>,
     session: Option<String>,
     last: u64,
-    /// Events since the last look.
+    /// Events since the last call.
     events: Vec<Value>,
 }
 
-/// What the page looks like to whom.
+/// Properties of the emulated device.
 #[derive(Clone, Copy)]
 pub struct View {
     pub width: u32,
@@ -25,10 +25,10 @@ pub struct View {
 }
 
 impl Browser {
-    /// A headless browser with an empty profile below `folder`, and one empty page.
+    /// Starts a headless browser with an empty profile below `folder`, and one empty page.
     pub fn start(folder: &Path) -> Browser {
         let profile = folder.join("profile");
-        // The protocol is spoken on the descriptors 3 and 4.
+        // The protocol uses the descriptors 3 and 4.
         let line = "exec chromium --headless=new --no-sandbox --disable-gpu --hide-scrollbars --no-first-run \
                     --remote-debugging-pipe --user-data-dir=\"$0\" about:blank 3<&0 4>&1 </dev/null >/dev/null 2>&1";
         let mut child = Command::new("sh")
@@ -57,7 +57,7 @@ impl Browser {
         serde_json::from_slice(&message).expect("JSON")
     }
 
-    /// The result of a command.
+    /// Runs a command and returns its result.
     pub fn call(&mut self, method: &str, params: Value) -> Value {
         self.last += 1;
         let id = self.last;
@@ -97,7 +97,7 @@ impl Browser {
         self.wait_for("Page.loadEventFired");
     }
 
-    /// The value of an expression in the page; promises are awaited.
+    /// Returns the value of an expression in the page; promises are awaited.
     pub fn eval(&mut self, expression: &str) -> Value {
         let params = json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
         let done = self.call("Runtime.evaluate", params);
@@ -109,7 +109,7 @@ impl Browser {
         self.eval(expression).as_f64().unwrap_or_else(|| panic!("{expression} is no number"))
     }
 
-    /// Errors of the console since the page was opened, and whatever it asked for beside itself.
+    /// Returns errors of the console since the page was opened, and every external resource that the page requested.
     pub fn complaints(&mut self) -> Vec<String> {
         let bad = |event: &Value| match event["method"].as_str()? {
             "Runtime.exceptionThrown" => Some(event["params"]["exceptionDetails"].to_string()),
@@ -133,7 +133,7 @@ impl Browser {
         }
     }
 
-    /// The whole page, or what the window shows of it.
+    /// Takes a picture of the whole page, or of its visible part.
     pub fn picture(&mut self, whole: bool) -> Vec<u8> {
         let mut params = json!({ "format": "png" });
         if whole {
@@ -143,7 +143,7 @@ impl Browser {
         bytes(&self.call("Page.captureScreenshot", params))
     }
 
-    /// Printed on A4, as PDF.
+    /// Prints the page on A4 as PDF.
     pub fn printed(&mut self) -> Vec<u8> {
         bytes(&self.call("Page.printToPDF", json!({ "preferCSSPageSize": true, "printBackground": false })))
     }

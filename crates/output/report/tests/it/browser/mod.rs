@@ -1,4 +1,4 @@
-//! The pages in Chromium. Pictures of them are kept in `target/tmp/pages`.
+//! Tests the pages in Chromium. Pictures of them are saved in `target/tmp/pages`.
 
 mod devtools;
 mod pictures;
@@ -12,14 +12,14 @@ const DESKTOP: View = View { width: 1280, height: 900, script: true, dark: false
 const TABLET: View = View { width: 768, ..DESKTOP };
 const PHONE: View = View { width: 400, height: 860, ..DESKTOP };
 
-/// The folder of a test, where its browser has its profile.
+/// The folder of a test, which contains the profile of its browser.
 fn folder(test: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pages").join(test);
     std::fs::create_dir_all(&folder).unwrap();
     folder
 }
 
-/// Every page as a file.
+/// Writes every page to a file.
 fn files(folder: &Path) -> Vec<(&'static str, PathBuf)> {
     let file = |(name, page): (&'static str, String)| {
         let file = folder.join(format!("{name}.html"));
@@ -29,7 +29,7 @@ fn files(folder: &Path) -> Vec<(&'static str, PathBuf)> {
     samples::all().into_iter().map(file).collect()
 }
 
-/// What reaches beyond the page, or is cut off within it. Axes' labels may: nothing cuts them.
+/// Returns what overflows the page, or is clipped within it. Labels of axes may overflow: they are not clipped.
 const CUT: &str = "
     (() => {
         const wide = document.documentElement.clientWidth, name = e => e.tagName + '.' + e.className + ' ' + e.textContent.slice(0, 60);
@@ -102,7 +102,7 @@ fn values_are_read_lines_are_hidden_and_charts_magnified() {
     let files = files(&folder);
     let file = |wanted: &str| files.iter().find(|(name, _)| *name == wanted).map(|(_, file)| file.clone()).unwrap();
     browser.open(&file("run"), DESKTOP);
-    // By the pointer: each line that has a step there, with its count.
+    // With the pointer: each line that has a step at that place is reported with its count.
     let spot = "(() => { const b = document.querySelector('.front svg').getBoundingClientRect(); return b.left + b.width * .3; })()";
     let (x, y) = (
         browser.number(spot),
@@ -112,7 +112,7 @@ fn values_are_read_lines_are_hidden_and_charts_magnified() {
     let tip = browser.eval("document.querySelector('.hover').innerText");
     let tip = tip.as_str().unwrap();
     assert!(tip.contains("µs – ") && tip.contains("cpu, CPU 1: "), "{tip}");
-    // The counts of a row of the table, wherever the pointer finds it.
+    // The pointer must find the counts of a row of the table.
     let same = browser.eval(
         "(() => {
             const table = [...document.querySelectorAll('h3')].find(h => h.textContent === 'cpu').nextElementSibling
@@ -134,7 +134,7 @@ fn values_are_read_lines_are_hidden_and_charts_magnified() {
     assert_eq!(browser.number(lines), all / 4.0);
     browser.eval("document.querySelectorAll('.front .legend button[aria-pressed=false]').forEach(b => b.click())");
     assert_eq!(browser.number(lines), all);
-    // Interrupts in a timeline, hundreds in one path.
+    // Hundreds of interrupts in a timeline are one path.
     browser.eval("document.querySelector('.timeline .broad .spans').scrollIntoView({ block: 'center' })");
     let middle = "(() => { const s = document.querySelector('.timeline .broad .spans'), m = s.getScreenCTM(),
         [, x, y, to] = s.getAttribute('d').match(/M(\\S+) (\\S+)H([\\d.]+)/).map(Number);
@@ -143,14 +143,14 @@ fn values_are_read_lines_are_hidden_and_charts_magnified() {
     browser.point(at[0].as_f64().unwrap(), at[1].as_f64().unwrap());
     let tip = browser.eval("document.querySelector('.hover').innerText");
     assert!(tip.as_str().is_some_and(|tip| tip.contains("CPU ") && tip.contains("interrupt ")), "{tip}");
-    // By the keys.
+    // The same with the keyboard.
     browser.eval("document.querySelector('.front .chart').focus()");
     browser.key("ArrowRight");
     let first = browser.eval("document.querySelector('.live').textContent");
     browser.key("End");
     let last = browser.eval("document.querySelector('.live').textContent");
     assert!(first != last && last.as_str().is_some_and(|text| text.contains("ms")), "{first} {last}");
-    // Every kind of chart: magnified, moved, and as it was.
+    // Every kind of chart is magnified, moved and reset.
     for (name, chart) in
         [("run", ".front"), ("run", "#time"), ("run", ".timeline"), ("history", "#g0"), ("watch", "#series")]
     {
@@ -178,7 +178,7 @@ fn values_are_read_lines_are_hidden_and_charts_magnified() {
     }
 }
 
-/// axe-core (MPL-2.0, a tool of this test only), by npm; fetched once.
+/// axe-core (MPL-2.0, used by this test only) from npm; fetched once.
 fn axe() -> Option<String> {
     let folder = folder("axe");
     let script = folder.join("package/axe.min.js");
@@ -202,7 +202,7 @@ fn axe_finds_no_violation_in_any_page_light_or_dark() {
     let folder = folder("axe");
     let mut browser = Browser::start(&folder);
     let mut wrong = Vec::new();
-    // The page of 64 CPUs takes axe minutes, and is made of what the others are made of.
+    // The page of 64 CPUs would take minutes, and consists of the same elements as the others.
     for (name, file) in files(&folder).into_iter().filter(|(name, _)| *name != "crowd") {
         for view in [DESKTOP, View { dark: true, ..DESKTOP }, PHONE] {
             browser.open(&file, view);

@@ -1,5 +1,5 @@
-//! Pictures of pages beside reviewed ones, a quarter as wide: letters of another font are the same grey, but what moved,
-//! is missing or has another colour is not.
+//! Compares pictures of pages with reviewed ones at a quarter of their width: another font gives the same grey, but
+//! what moved, is missing or has another colour is detected.
 
 use super::devtools::{Browser, View};
 use super::{DESKTOP, PHONE, files, folder};
@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Percentage of the pixels that may differ.
+/// Maximum percentage of the pixels that may differ.
 const MOST: f64 = 1.5;
 
 const PICTURES: [(&str, &str, View); 5] = [
@@ -19,7 +19,7 @@ const PICTURES: [(&str, &str, View); 5] = [
     ("watch", "phone", PHONE),
 ];
 
-/// The first screen in a quarter of its size, as PNG.
+/// Returns the first screen at a quarter of its size, as PNG.
 fn small(browser: &mut Browser) -> String {
     let picture = STANDARD.encode(browser.picture(false));
     browser.call("Page.navigate", serde_json::json!({ "url": "about:blank" }));
@@ -32,7 +32,7 @@ fn small(browser: &mut Browser) -> String {
     drawn.as_str().unwrap().to_owned()
 }
 
-/// Percentage of the pixels with a colour that differs by more than a fifth.
+/// Returns the percentage of the pixels whose colour differs by more than a fifth.
 fn difference(browser: &mut Browser, one: &str, other: &str) -> f64 {
     browser.number(&format!(
         "(async () => {{ const pixels = async text => {{
@@ -77,7 +77,7 @@ fn pages_look_as_they_did() {
         all.push(got);
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    // Other pages are not taken for it.
+    // Other pages must not match.
     assert!(difference(&mut browser, &all[0], &all[3]) > 2.0 * MOST);
     assert!(difference(&mut browser, &all[0], &all[1]) > 2.0 * MOST);
 }
