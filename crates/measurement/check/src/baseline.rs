@@ -1,4 +1,4 @@
-//! Findings that are known already and do not fail a check.
+//! Findings that are already known and do not fail a check.
 
 use crate::observe::outcome;
 use punctual_model::{Check, CheckFinding};
@@ -6,7 +6,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 
 #[derive(Debug, thiserror::Error)]
-#[error("it is no document of `punctual check --json`: {0}")]
+#[error("not a document of `punctual check --json`: {0}")]
 pub struct BaselineError(#[from] serde_json::Error);
 
 /// The findings of an earlier check: the lines and counts of each. Lines move, so in a function as many are known as there were, those of
@@ -14,7 +14,7 @@ pub struct BaselineError(#[from] serde_json::Error);
 #[derive(Clone, Debug, Default)]
 pub struct Baseline(BTreeMap<Identity, Vec<(Option<u32>, u64)>>);
 
-/// Rule, thread, file, function, and whether it was in a cycle.
+/// Rule, thread, file, function, and true if it was in a cycle.
 type Identity = (String, String, Option<String>, Option<String>, bool);
 
 #[derive(Deserialize)]
@@ -28,10 +28,11 @@ struct Kept {
 }
 
 impl Baseline {
-    /// Reads what `punctual check --json` wrote.
+    /// Reads the output of `punctual check --json`.
     ///
     /// # Errors
-    /// It is something else.
+    ///
+    /// Fails if the text is anything else.
     pub fn parse(text: &[u8]) -> Result<Baseline, BaselineError> {
         let document: Document = serde_json::from_slice(text)?;
         let mut known: BTreeMap<Identity, Vec<(Option<u32>, u64)>> = BTreeMap::new();
@@ -43,7 +44,7 @@ impl Baseline {
         Ok(Baseline(known))
     }
 
-    /// Marks those that are known; only new ones fail the check.
+    /// Marks known findings; only new ones fail the check.
     pub fn mark(&self, check: &mut Check) {
         let mut left = self.0.clone();
         let mut take = |finding: &mut CheckFinding, is_in_cycle: bool, same_line: bool| {

@@ -1,4 +1,4 @@
-//! What a system call means for a real-time thread: section 2 of the manual.
+//! Classifies system calls by their effect on a real-time thread: section 2 of the manual.
 
 use crate::file::{File, FileKind};
 use punctual_cycles::{Release, WaitCall};
@@ -21,13 +21,13 @@ pub enum What {
     Timeout,
     /// A futex without priority inheritance: a lock or something else, by the functions on its stack.
     Futex,
-    /// A lock with priority inheritance, of the program or within the kernel: nothing is wrong.
+    /// A lock with priority inheritance, of the program or in the kernel, which is allowed.
     Allowed,
     /// Any other wait.
     Blocking,
 }
 
-/// What is known when a system call begins.
+/// The information available when a system call begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
     pub number: i64,
@@ -55,11 +55,11 @@ impl Call {
 /// What a call is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Meaning {
-    /// Broken whenever it is called.
+    /// The violation of each call, if any.
     pub always: Option<What>,
-    /// Broken if the thread slept in it within its cycle.
+    /// The violation if the thread slept in the call within its cycle.
     pub if_slept: What,
-    /// What it waits for, if it slept.
+    /// The release that it waits for, if it slept.
     pub release: Release,
     /// What it returns when its timeout ran out, and what the timeout then is.
     pub timeout: Option<(i64, Release)>,
@@ -69,25 +69,25 @@ pub struct Meaning {
     pub is_arming: bool,
     /// Sets a scheduling policy, of this thread (0: the caller).
     pub sets_policy_of: Option<i32>,
-    /// For the user: `write(2)` to this file.
+    /// For the user: the file of `write(2)` and others.
     pub file: Option<String>,
-    /// Its number may be reused from now on.
+    /// The descriptor that the call closes, whose number may be reused.
     pub closes: Option<i32>,
     /// What the descriptor that it returns refers to.
     pub opens: Option<FileKind>,
     /// A thread may be released by it, also when it did not have to sleep.
     pub is_wait: bool,
-    /// The timer slack applies to its timeout, also in a real-time thread (before Linux 6.10): that of a futex.
+    /// True if the timer slack applies to its timeout even in a real-time thread (before Linux 6.10), as with a futex.
     pub has_slack: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Group {
-    /// Argument 0 is read from or waited for.
+    /// Reads from argument 0, or waits for it.
     Read,
-    /// Argument 0 is written to.
+    /// Writes to argument 0.
     Write,
-    /// Its path or file is on a disk, in general.
+    /// Accesses a path or file, usually on a disk.
     File,
     /// The same; returns a descriptor.
     Open,
@@ -102,7 +102,7 @@ enum Group {
     NewTimerfd,
     /// Argument 0 is synced, resized, …
     Sync,
-    /// Sends or receives; argument 3 has flags (argument 2: sendmsg, recvmsg).
+    /// Sends or receives; the flags are in argument 3 (argument 2 for sendmsg and recvmsg).
     Socket(usize),
     Connect,
     Memory,
@@ -240,7 +240,7 @@ impl Meaning {
         has_slack: false,
     };
 
-    /// What a call is; `file` looks up a descriptor of the caller.
+    /// Classifies a call; `file` looks up a descriptor of the caller.
     pub fn of(call: &Call, file: &mut dyn FnMut(i32) -> Option<File>) -> Meaning {
         const MSG_DONTWAIT: u64 = 0x40;
         const AT_EMPTY_PATH: u64 = 0x1000;
@@ -376,7 +376,7 @@ impl Meaning {
     }
 }
 
-/// futex(2): operation and timeout.
+/// Classifies futex(2) by operation and timeout.
 fn futex(operation: u64, timeout: u64) -> Meaning {
     const FUTEX_CLOCK_REALTIME: u64 = 256;
     const COMMAND: u64 = 0x7f;
@@ -392,7 +392,7 @@ fn futex(operation: u64, timeout: u64) -> Meaning {
             let timeout = Some((-i64::from(libc::ETIMEDOUT), kind));
             Meaning { always, if_slept: What::Futex, has_slack, timeout, ..nothing }
         }
-        // FUTEX_LOCK_PI and the like, whose owner inherits the priority, and those that do not wait.
+        // This covers FUTEX_LOCK_PI and similar, whose owner inherits the priority, and operations that do not wait.
         _ => Meaning { if_slept: What::Allowed, ..nothing },
     }
 }

@@ -1,4 +1,4 @@
-//! A recording becomes findings.
+//! Applies the rules to a recording.
 
 use crate::calls::What;
 use crate::findings::Findings;
@@ -11,38 +11,38 @@ use punctual_model::{CheckCycles, CheckFinding, CheckThread};
 use punctual_units::{Nanos, Scheduling};
 use std::collections::BTreeMap;
 
-/// When real-time work begins.
+/// The start of real-time work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Begin {
-    /// With the first cycle of each thread.
+    /// The first cycle of each thread.
     Found,
-    /// At this time, in all threads: CLOCK_MONOTONIC, ns.
+    /// This time, for all threads: CLOCK_MONOTONIC, ns.
     At(u64),
 }
 
-/// What is known beside the recording.
+/// Information besides the recording.
 #[derive(Clone, Debug)]
 pub struct Setting {
     pub begin: Begin,
     /// CPUs that are online.
     pub cpus: usize,
-    /// In a virtual machine the time that the host takes counts as the thread's.
+    /// True in a virtual machine, where time taken by the host counts as the thread's.
     pub is_virtual: bool,
     /// All system calls are seen, those that set policies as well.
     pub sees_calls: bool,
     /// Records were lost, or policies could not be read: that there is no real-time thread cannot be said.
     pub is_incomplete: bool,
     pub order: Option<Order>,
-    /// Other threads of the machine, for the order: name, thread id, urgency.
+    /// Other threads of the machine, for the order: name, thread ID, urgency.
     pub others: Vec<(String, i32, u8)>,
-    /// Who took the CPU from whom, and how often.
+    /// Number of times that one thread preempted another.
     pub preemptions: BTreeMap<(String, String), u64>,
 }
 
-/// Share of the releases from which a thread is said to be released by less urgent ones.
+/// Minimum share of its releases for which a thread is reported as released by less urgent ones.
 const MOSTLY: f64 = 0.5;
 
-/// Share of the cycles below which overruns in a virtual machine are not told from what the host took.
+/// Share of the cycles below which overruns in a virtual machine are attributed to the host.
 const RARE: f64 = 0.03;
 
 /// A thread with its cycles.
@@ -59,16 +59,16 @@ impl Looked<'_> {
     }
 }
 
-/// Where in its work a thread was.
+/// The position of an event in the work of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Moment {
-    /// Before real-time work began or after it ended.
+    /// Before the start or after the end of real-time work.
     Uncounted,
     Outside,
     InCycle,
 }
 
-/// The threads, real-time ones first, and what was found in them, worst first.
+/// Returns the threads, real-time ones first, and the findings, worst first.
 pub fn judge(recording: &Recording, setting: &Setting) -> (Vec<CheckThread>, Vec<CheckFinding>) {
     let looked: Vec<Looked> = recording.threads.iter().map(look).collect();
     let mut findings = Findings::new(recording);
@@ -102,7 +102,7 @@ pub fn judge(recording: &Recording, setting: &Setting) -> (Vec<CheckThread>, Vec
     (threads, findings.finish())
 }
 
-/// Real-time threads released by a timer whose period was not found, so that overruns are not judged.
+/// Returns real-time threads released by a timer whose period was not found, so that overruns are not judged.
 pub fn without_period(threads: &[CheckThread]) -> Vec<String> {
     let is_timer = |cycles: &CheckCycles| {
         [Release::AbsoluteSleep, Release::Timerfd].iter().any(|release| release.name() == cycles.release)
@@ -122,7 +122,7 @@ fn look(thread: &Thread) -> Looked<'_> {
     Looked { thread, cycles: Cycles::find(&plain), waits }
 }
 
-/// Whether and how something at this time counts.
+/// Returns the position of an event at this time, which determines whether it counts.
 fn moment(one: &Looked, time: u64, begin: Begin) -> Moment {
     if let Begin::At(from) = begin
         && time < from
@@ -181,7 +181,7 @@ fn occurred(findings: &mut Findings, one: &Looked, occurrence: &Occurrence, sett
     findings.occurred(id, one, occurrence, moment == Moment::InCycle, setting.begin);
 }
 
-/// The rule that is broken.
+/// Returns the violated rule.
 fn rule_of(what: What, place: &Place, waker: Option<Waker>, own: u8) -> Option<&'static str> {
     let is_by_less = matches!(waker, Some(Waker::Thread { urgency, is_kernel: false, .. }) if urgency < own);
     Some(match what {
@@ -206,7 +206,7 @@ fn rule_of(what: What, place: &Place, waker: Option<Waker>, own: u8) -> Option<&
     })
 }
 
-/// Whether the functions on the stack take a lock.
+/// True if the functions on the stack take a lock.
 fn is_lock(place: &Place) -> bool {
     const LOCKS: [&str; 8] = [
         "lll_lock_wait",
@@ -295,7 +295,7 @@ fn overruns(findings: &mut Findings, one: &Looked, setting: &Setting) {
         _ => return,
     };
     let at: Vec<&Waited> = one.waits.iter().filter(|waited| waited.wait.place == cycles.place).collect();
-    // Creating a thread that is observed takes much longer, which is our doing.
+    // The creation of an observed thread takes much longer, because of the observation.
     let creations: Vec<u64> =
         one.thread.occurrences.iter().filter(|one| one.what == What::NewThread).map(|one| one.time).collect();
     let spent = |pair: &[&Waited]| {
@@ -322,7 +322,7 @@ fn overruns(findings: &mut Findings, one: &Looked, setting: &Setting) {
     }
 }
 
-/// Policy, CPUs, timer slack, locked memory.
+/// Checks policy, CPUs, timer slack, locked memory.
 fn settings(findings: &mut Findings, one: &Looked, setting: &Setting) {
     let thread = one.thread;
     let scheduling = thread.scheduling.filter(|scheduling| setting.sees_calls && is_real_time(*scheduling));
@@ -336,11 +336,11 @@ fn settings(findings: &mut Findings, one: &Looked, setting: &Setting) {
         let said = format!("it runs as {scheduling} because its creator {by} ({parent}) does");
         findings.state_at("policy-inherited", &thread.name, thread.tid, &said, place, 1);
     }
-    // What follows matters to threads with cycles: others do nothing in time.
+    // The following checks matter to threads with cycles only.
     let Some(cycles) = &one.cycles else { return };
     let place = asked_at(one);
     let facts = &thread.facts;
-    // A SCHED_DEADLINE thread has to be able to run on all CPUs of its root domain (sched(7)).
+    // A SCHED_DEADLINE thread must be allowed on all CPUs of its root domain (sched(7)).
     let is_deadline = matches!(thread.scheduling, Some(Scheduling::Deadline { .. }));
     if setting.cpus > 1 && !is_deadline && facts.cpus.as_ref().is_some_and(|cpus| cpus.len() >= setting.cpus) {
         let said = format!("it may run on all {} CPUs", setting.cpus);

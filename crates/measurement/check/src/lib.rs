@@ -1,13 +1,12 @@
-//! What in a program's real-time threads is not real-time: page faults, allocations, system calls that block, locks
-//! without priority inheritance, inherited policies; each with thread, rate, duration, function and line.
+//! Finds violations of real-time rules in a program's real-time threads: page faults, allocations, system calls that
+//! block, locks without priority inheritance, inherited policies; each with thread, rate, duration, function and line.
 //!
-//! The program is observed from outside, unmodified: perf events of its threads ([`punctual_perf`]) become a
-//! recording of waits and occurrences, in which cycles are found ([`punctual_cycles`]) and rules are applied
-//! ([`rules`]). What could not be observed is a missing source, and then nothing is a pass
-//! (docs/adr/0039-check.md).
+//! The program is observed from outside, unmodified: perf events of its threads ([`punctual_perf`]) become a recording
+//! of waits and occurrences, in which cycles are found ([`punctual_cycles`]) and rules are applied ([`rules`]). What
+//! could not be observed is a missing source, and then the result is never a pass (docs/adr/0039-check.md).
 //!
-//! Architecture invariant: judging is pure; only `observe` and `system` read the machine. Nothing of the observed
-//! program or of the machine is changed, and nothing stays after this process.
+//! Architecture invariant: judging is pure; only `observe` and `system` read the machine. Neither the observed program
+//! nor the machine is changed, and nothing remains after this process.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]

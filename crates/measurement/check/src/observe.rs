@@ -1,4 +1,4 @@
-//! Observes a program for a while.
+//! Observes a program for a limited time.
 
 mod attach;
 mod deep;
@@ -29,17 +29,17 @@ use std::process::{Child, ExitStatus};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Largest buffer of a CPU.
+/// Maximum size of the buffer of a CPU, bytes.
 const RING: usize = 16 << 20;
 const SMALLEST_RING: usize = 512 << 10;
-/// Share of the memory that all buffers may take, two of each CPU.
+/// The buffers, two per CPU, use at most one part in this many of the memory.
 const SHARE: usize = 16;
-/// How often the buffers are read.
+/// Interval at which the buffers are read.
 const TICK: Nanos = Nanos(20_000_000);
-/// And while the program starts and its allocators are not probed yet.
+/// The same interval until the program has started and its allocators are probed.
 const FIRST_TICK: Nanos = Nanos(2_000_000);
 const START: Nanos = Nanos(500_000_000);
-/// How often policies and settings are read again.
+/// Interval at which policies and settings are read again.
 const LOOK: Nanos = Nanos(100_000_000);
 const LAST_SECOND: u32 = (1 << 10) - 1;
 /// Looks of them at which a program is busy that may still be starting.
@@ -57,18 +57,18 @@ const SW_MAJOR: u64 = 6;
 #[derive(Clone, Debug)]
 pub struct CheckOptions {
     pub subject: Subject,
-    /// At most; a program that ends earlier ends the check.
+    /// Maximum duration; a program that ends earlier ends the check.
     pub duration: Nanos,
-    /// Real-time work begins this long after the start.
+    /// Delay from the start of the program to the start of real-time work.
     pub after: Option<Nanos>,
-    /// Real-time work begins when this function of the program is first called.
+    /// Function of the program whose first call starts real-time work.
     pub from: Option<String>,
     pub order: Option<Order>,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum CheckError {
-    /// Wrong usage: no such process or program.
+    /// Incorrect usage, for example an unknown process or program.
     #[error("{0}")]
     Usage(String),
     #[error("{0}")]
@@ -81,11 +81,12 @@ impl CheckError {
     }
 }
 
-/// Observes the subject until its end, `options.duration`, or `stop`. A program that was started is ended.
+/// Observes the subject until its end, `options.duration`, or `stop`. A program that was started is terminated.
 ///
 /// # Errors
-/// There is no such program or process, or its threads cannot be observed at all. What is missing otherwise is in
-/// [`Check::sources`].
+///
+/// Fails if the program or process does not exist, or if its threads cannot be observed at all. Other missing
+/// information is in [`Check::sources`].
 pub fn check(options: &CheckOptions, stop: &AtomicBool) -> Result<Check, CheckError> {
     let most = std::time::Duration::from_nanos(options.duration.0).saturating_add(AROUND);
     let _limit = punctual_watchdog::limit("the observation of the program", most);
@@ -101,7 +102,7 @@ pub fn check(options: &CheckOptions, stop: &AtomicBool) -> Result<Check, CheckEr
         }
         _ => None,
     };
-    // An event of each kind for each CPU, and for each thread that runs already. If it is too few, opening says so.
+    // One event of each kind is needed per CPU and per running thread. If the limit is too low, opening reports it.
     let limits = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limits.maximum, ..limits });
     let mut session = Session::new(options)?;
@@ -132,14 +133,14 @@ pub fn check(options: &CheckOptions, stop: &AtomicBool) -> Result<Check, CheckEr
     Ok(session.conclude(options, name, ended.said))
 }
 
-/// The file that is executed.
+/// Finds the file to execute.
 fn runnable(words: &[std::ffi::OsString]) -> Result<PathBuf, CheckError> {
     use std::os::unix::fs::MetadataExt;
     let word =
-        words.first().ok_or_else(|| CheckError::Usage("no program is named: punctual check -- PROGRAM".into()))?;
+        words.first().ok_or_else(|| CheckError::Usage("no program specified: punctual check -- PROGRAM".into()))?;
     let shown = word.to_string_lossy();
     let file = program_file(word)
-        .ok_or_else(|| CheckError::Usage(format!("there is no program {shown}; name its path, as in ./{shown}")))?;
+        .ok_or_else(|| CheckError::Usage(format!("program {shown} not found; specify its path, as in ./{shown}")))?;
     let meta = fs::metadata(&file).map_err(|e| CheckError::Usage(format!("{}: {e}", file.display())))?;
     let is_own = meta.uid() == rustix::process::geteuid().as_raw();
     if meta.mode() & 0o6000 != 0 && !is_own {
@@ -154,7 +155,7 @@ fn runnable(words: &[std::ffi::OsString]) -> Result<PathBuf, CheckError> {
 struct Ended {
     said: String,
     code: Option<i32>,
-    /// By a signal or with an error, not by the check.
+    /// True if ended by a signal or with an error, but not by the check.
     is_failure: bool,
 }
 
@@ -173,13 +174,13 @@ struct Session {
     sources: Vec<CheckSource>,
     notes: Vec<String>,
     cpus: usize,
-    /// For the order: sched_switch of all.
+    /// For the order: sched_switch of all threads.
     switches: Option<Tracepoint>,
     preemptions: BTreeMap<(String, String), u64>,
-    /// The function of `--from`, and when it was called.
+    /// The function of `--from`, and the time of its first call.
     mark: Option<Uprobe>,
     marked: Option<u64>,
-    /// How many times in succession an ordinary thread hit too many probes.
+    /// Number of consecutive reads in which a thread without real-time policy hit too many probes.
     busy: u32,
     /// A bit for each look of the last second: a thread was running or new, and none was real-time.
     starting: u32,
@@ -290,7 +291,7 @@ impl Session {
         self.sources.push(source(name, Some(why)));
     }
 
-    /// Probes allocators that were mapped since the last time.
+    /// Probes allocators that were mapped since the last call.
     fn probe(&mut self) {
         for file in self.recorder.take_probeable() {
             let threads: Vec<i32> = self.recorder.tids().map(|(_, tid)| tid).collect();
@@ -357,7 +358,7 @@ impl Session {
         let descriptors: Vec<_> = self.observer.descriptors().collect();
         let mut polled: Vec<PollFd> = descriptors.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
         let timeout = Timespec { tv_sec: 0, tv_nsec: time.0 as _ };
-        // The time is over, a buffer is filling, or a signal came: the loop looks at all of them.
+        // The time is over, a buffer is filling, or a signal arrived: the loop handles all of them.
         let _ = poll(&mut polled, Some(&timeout));
     }
 
@@ -392,7 +393,7 @@ impl Session {
             && !self.probes.is_withdrawn
         {
             let rate = hits.saturating_mul(1_000_000_000) / since.0.max(1);
-            // A program that starts allocates much for a moment.
+            // A program that starts may allocate much for a moment.
             self.busy = if rate > MOST_HITS { self.busy + 1 } else { 0 };
             if self.busy >= BUSY || rate > 4 * MOST_HITS {
                 self.withdraw(&name, rate, now);
@@ -409,7 +410,7 @@ impl Session {
         self.probes.withdraw(&mut self.observer);
         let time = Nanos(now.saturating_sub(self.begun) / 1_000_000 * 1_000_000);
         self.notes.push(format!(
-            "the probes on the allocator were withdrawn after {time}: {name}, an ordinary thread, allocates {rate} times a second and would \
+            "the probes on the allocator were removed after {time}: {name}, which has no real-time policy, allocates {rate} times per second and would \
              be slowed; allocations are observed by breakpoints in the real-time threads only"
         ));
     }
@@ -439,7 +440,7 @@ fn ring_bytes(cpus: usize) -> usize {
     ring_of(total.unwrap_or(0).saturating_mul(1024), cpus)
 }
 
-/// A power of two.
+/// Returns the size of a buffer, a power of two.
 fn ring_of(memory: usize, cpus: usize) -> usize {
     let each = memory / SHARE / (2 * cpus.max(1));
     let floor = each.checked_ilog2().map_or(0, |log| 1usize << log);
@@ -463,7 +464,7 @@ fn tids(threads: &[(i32, i32)]) -> Vec<i32> {
     threads.iter().map(|(_, tid)| *tid).collect()
 }
 
-/// Who lost the CPU while it could run, and to whom.
+/// Returns the preempted thread and the thread that preempted it.
 fn preempted(point: &Tracepoint, raw: &[u8]) -> Option<(String, String)> {
     // TASK_REPORT_MAX of include/linux/sched.h: preempted.
     let state = point.format.number("prev_state", raw)?;

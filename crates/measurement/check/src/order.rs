@@ -1,4 +1,4 @@
-//! `--order 'irq/27 > jackd > client'`: which program is more urgent than which.
+//! Checks the order of urgency: `--order 'irq/27 > jackd > client'`.
 
 use crate::judge::Looked;
 use crate::system::urgency;
@@ -24,7 +24,7 @@ impl FromStr for Order {
     }
 }
 
-/// Whether a thread has this name; `irq/…` and `*` at the end stand for any further text.
+/// True if a thread has this name; `irq/…` and `*` at the end match any further text.
 pub fn is_named(thread: &str, name: &str) -> bool {
     match name.strip_suffix('…').or_else(|| name.strip_suffix('*')) {
         Some(start) => thread.starts_with(start),
@@ -37,7 +37,7 @@ impl Order {
         &self.0
     }
 
-    /// Where it does not hold: the less urgent thread, and a sentence.
+    /// Returns violations of the order: the less urgent thread, and a sentence.
     pub(crate) fn broken(
         &self,
         looked: &[Looked],
@@ -50,7 +50,7 @@ impl Order {
         });
         let mut all: Vec<(String, i32, u8)> = own.collect();
         all.extend(others.iter().filter(|(_, tid, _)| !looked.iter().any(|one| one.thread.tid == *tid)).cloned());
-        // Of a program's threads those that are real-time count; if none is, it is ordinary.
+        // Only the real-time threads of a program count; if it has none, it has no real-time priority.
         let of = |name: &str| {
             let named: Vec<&(String, i32, u8)> = all.iter().filter(|(thread, ..)| is_named(thread, name)).collect();
             let urgent: Vec<&(String, i32, u8)> = named.iter().copied().filter(|(.., urgency)| *urgency > 0).collect();
@@ -61,7 +61,7 @@ impl Order {
             let (more, less) = (of(&pair[0]), of(&pair[1]));
             for (name, there) in [(&pair[0], &more), (&pair[1], &less)] {
                 if there.is_empty() {
-                    out.push((name.clone(), format!("no thread is called {name}, so the order is not known to hold")));
+                    out.push((name.clone(), format!("no thread is called {name}, so the order could not be checked")));
                 }
             }
             let (Some(weakest), Some(strongest)) =
@@ -117,7 +117,7 @@ mod tests {
             said,
             [
                 "audio (1) has priority 70, client (2) has 70",
-                "no thread is called disk, so the order is not known to hold",
+                "no thread is called disk, so the order could not be checked",
                 "client preempted audio 3 times",
             ]
         );

@@ -1,4 +1,4 @@
-//! Which function of a stack is to blame, and how it is named.
+//! Selects and names the function of a stack that is reported.
 
 use crate::recording::Place;
 use crate::rules::Rule;
@@ -6,7 +6,7 @@ use punctual_model::CheckFrame;
 
 /// Folders of libraries that are not the user's.
 const SYSTEM: [&str; 6] = ["/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/", "/lib32/", "/usr/libexec/"];
-/// Parts of the paths of sources that are not the user's: standard libraries and packages.
+/// Parts of source paths that are not the user's: standard libraries and packages.
 const FOREIGN: [&str; 10] = [
     "/rustc/",
     "/rustlib/src/",
@@ -30,7 +30,7 @@ fn is_own_module(frame: &CheckFrame) -> bool {
     !is_interpreter && !module.starts_with('[') && !SYSTEM.iter().any(|folder| module.starts_with(folder))
 }
 
-/// Whether it is of the C or C++ library, which does what its caller says.
+/// True if the frame belongs to the C or C++ library, which acts for its caller.
 fn is_runtime(frame: &CheckFrame) -> bool {
     const NAMES: [&str; 9] =
         ["libc.so", "libc-", "libpthread", "librt.so", "ld-", "libstdc++", "libgcc_s", "libc++", "libm.so"];
@@ -46,8 +46,8 @@ fn is_own_source(frame: &CheckFrame) -> bool {
     frame.file.as_ref().is_none_or(|file| !FOREIGN.iter().any(|part| file.contains(part)))
 }
 
-/// The innermost function of the program itself, one with a line if there is any; else of a library other than the C and
-/// C++ library; else the innermost with a name.
+/// Returns the innermost function of the program itself, preferably one with a line; else of a library other than the C
+/// and C++ library; else the innermost function with a name.
 pub fn location(place: &Place) -> Option<CheckFrame> {
     let own = || place.stack.iter().filter(|frame| is_own_module(frame) && is_own_source(frame));
     let lined = own().find(|frame| frame.file.is_some());
@@ -55,17 +55,17 @@ pub fn location(place: &Place) -> Option<CheckFrame> {
     let own_named = || own().find(|frame| frame.function.is_some());
     let library = || place.stack.iter().find(|frame| frame.function.is_some() && !is_runtime(frame));
     let found = lined.or_else(own_named).or_else(|| own().next()).or_else(library).or_else(named)?;
-    // Two calls in a function are one place only if lines are known.
+    // Two calls in a function are the same place only if lines are known.
     let address = found.address.filter(|_| found.line.is_none());
     Some(CheckFrame { address, ..found.clone() })
 }
 
-/// Names of the innermost functions.
+/// Returns the names of the innermost functions.
 pub fn function_names(place: &Place, most: usize) -> Vec<&str> {
     place.stack.iter().take(most).filter_map(|frame| frame.function.as_deref()).collect()
 }
 
-/// `step() at loop.c:42`, `step() of app`, `app+0x11b9`.
+/// Formats a place: `step() at loop.c:42`, `step() of app`, `app+0x11b9`.
 pub fn at(frame: &CheckFrame) -> String {
     let last = |path: &String| path.rsplit('/').next().unwrap_or(path).to_owned();
     let function = frame.function.as_ref().map(|name| format!("{name}()"));
@@ -83,11 +83,11 @@ pub fn at(frame: &CheckFrame) -> String {
             Some(address) => format!("{module}+{address:#x}"),
             None => module,
         },
-        (None, None, None) => "code of no file".to_owned(),
+        (None, None, None) => "unknown code".to_owned(),
     }
 }
 
-/// Subject and result in one sentence.
+/// Formats subject and result in one sentence.
 pub fn worded(
     rule: &Rule,
     thread: &str,

@@ -1,4 +1,4 @@
-//! Probes on allocators: uprobes, or breakpoints of single threads where uprobes would slow the others.
+//! Probes allocators with uprobes, or with breakpoints of single threads if uprobes would slow the others.
 
 use crate::recorder::{Probeable, Recorder};
 use crate::sources::{PROBES, SMALL_STACK};
@@ -9,10 +9,10 @@ use punctual_stacks::FileId;
 use punctual_tracefs::{Tracefs, Uprobe};
 use std::collections::HashSet;
 
-/// Hits of probes by one ordinary thread, a second, from which they are withdrawn: each takes up to 4 µs, so this is
-/// 8 % of its time.
+/// Hits of probes by one thread without real-time policy, per second, above which they are removed: each takes up to 4
+/// µs, so this is 8 % of its time.
 pub const MOST_HITS: u64 = 20_000;
-/// A debug register each.
+/// Functions with a breakpoint, each in a debug register.
 const BREAKPOINTS: [&str; 4] = ["malloc", "free", "realloc", "calloc"];
 
 struct Probe {
@@ -32,7 +32,7 @@ pub struct Probes {
     /// Threads with breakpoints.
     broken: HashSet<i32>,
     pub is_withdrawn: bool,
-    /// Why not every allocation is seen.
+    /// Reasons why some allocations are not observed.
     pub missing: Vec<String>,
 }
 
@@ -90,7 +90,7 @@ impl Probes {
         true
     }
 
-    /// Removes the definitions; their events must be closed.
+    /// Removes the definitions of the probes; their events must be closed.
     pub fn remove(self) -> Vec<String> {
         self.all.into_iter().filter_map(|probe| probe.uprobe.remove().err()).flatten().collect()
     }
@@ -101,13 +101,13 @@ impl Probes {
         }
     }
 
-    /// Removes the probes because a thread is slowed by them; real-time threads get breakpoints of their own.
+    /// Removes the probes because they slow a thread; real-time threads get breakpoints instead.
     pub fn withdraw(&mut self, observer: &mut Observer) {
         self.is_withdrawn = true;
         self.all.iter_mut().filter_map(|probe| probe.handle.take()).for_each(|handle| observer.close(handle));
     }
 
-    /// Sets breakpoints in real-time threads that have none, if the probes were withdrawn.
+    /// Sets breakpoints in real-time threads without any, if the probes were removed.
     pub fn break_in<S: System>(&mut self, observer: &mut Observer, recorder: &Recorder<S>, threads: &[(i32, i32)]) {
         if !self.is_withdrawn {
             return;

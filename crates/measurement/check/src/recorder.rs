@@ -1,4 +1,4 @@
-//! Events become threads with waits and occurrences.
+//! Converts events to threads with waits and occurrences.
 
 mod events;
 #[cfg(test)]
@@ -23,10 +23,10 @@ use std::path::Path;
 use std::rc::Rc;
 use timers::Timers;
 
-/// Innermost frames by which places differ.
+/// Number of innermost frames that distinguish places.
 const KEY_FRAMES: usize = 8;
 const MOST_FRAMES: usize = 96;
-/// Waits and occurrences that are kept, of all threads: some 300 MB.
+/// Maximum number of waits and occurrences of all threads, some 300 MB.
 const MOST: usize = 1 << 22;
 
 /// A system call that has not returned.
@@ -42,10 +42,10 @@ struct Open {
     timer: Option<(u64, Release)>,
 }
 
-/// A thread with what is going on in it.
+/// A thread with its current state.
 struct Running {
     thread: Thread,
-    /// Has a real-time policy now.
+    /// True while it has a real-time policy.
     is_urgent: bool,
     open: Option<Open>,
     fault_since: Option<u64>,
@@ -56,7 +56,7 @@ struct Running {
     on_cpu: Option<u64>,
     last_cpu: Option<u32>,
     cpu_time: u64,
-    /// Probes hit since the last look.
+    /// Number of probes hit since the last read.
     probes: u64,
 }
 
@@ -70,7 +70,7 @@ impl Running {
     }
 }
 
-/// A place by what is done there and by the innermost calls.
+/// A place, identified by the activity and the innermost calls.
 type Key = (i32, u32, i64, u64);
 
 struct Seen {
@@ -78,7 +78,7 @@ struct Seen {
     kind: u32,
     place: Place,
     stack: Stack,
-    /// A larger copy of the stack is wanted.
+    /// True if a larger copy of the stack is needed.
     wants_deep: bool,
 }
 
@@ -115,7 +115,7 @@ pub struct Recorder<S> {
     /// Waits and occurrences.
     kept: usize,
     pub events: u64,
-    /// Threads that set a policy, or had it set, and ended before it could be read.
+    /// Number of threads that set a policy, or whose policy was set, and that ended before it could be read.
     pub unread_policies: u64,
 }
 
@@ -147,14 +147,14 @@ impl<S: System> Recorder<S> {
         }
     }
 
-    /// Adds a thread that exists already.
+    /// Adds a thread that already exists.
     pub fn add_thread(&mut self, pid: i32, tid: i32, now: u64) {
         let name = self.system.who(tid).map_or_else(|| "?".to_owned(), |(name, _)| name);
         self.insert(pid, tid, name, Asked::Unknown, None);
         self.sample(tid, now);
     }
 
-    /// Adds an executable mapping that exists already.
+    /// Adds an executable mapping that already exists.
     pub fn add_mapping(&mut self, pid: i32, start: u64, length: u64, offset: u64, path: &Path) {
         let process = self.processes.entry(pid).or_insert_with(|| Process::new(pid));
         if let Some(elf) = process.map(&mut self.images, start, length, offset, path) {
@@ -176,7 +176,7 @@ impl<S: System> Recorder<S> {
         }
     }
 
-    /// Files with allocators that were mapped since the last call.
+    /// Returns files with allocators that were mapped since the last call.
     pub fn take_probeable(&mut self) -> Vec<Probeable> {
         std::mem::take(&mut self.probeable)
     }
@@ -250,11 +250,11 @@ impl<S: System> Recorder<S> {
             if running.thread.real_time_since.is_none() {
                 running.thread.facts = self.system.facts(running.thread.pid, tid);
             }
-            // Records are read later than they were written: a look may have come before them.
+            // Records are read later than they were written: the settings may have been read in between.
             let since = running.thread.real_time_since.get_or_insert(time);
             *since = (*since).min(time);
         }
-        // A thread that gives its policy up before it ends was a real-time one.
+        // A thread that drops its policy before it ends was a real-time thread.
         if running.is_urgent || running.thread.real_time_since.is_none() {
             running.thread.scheduling = Some(scheduling);
         }
@@ -315,7 +315,7 @@ impl<S: System> Recorder<S> {
         self.threads.len() + self.ended.len()
     }
 
-    /// Threads that are observed, by process.
+    /// Returns the observed threads by process.
     pub fn tids(&self) -> impl Iterator<Item = (i32, i32)> {
         self.threads.values().map(|running| (running.thread.pid, running.thread.tid))
     }
@@ -324,7 +324,7 @@ impl<S: System> Recorder<S> {
         self.threads.values().filter(|running| running.is_real_time()).map(|running| running.thread.tid).collect()
     }
 
-    /// The ordinary thread that hit most probes since the last call, and how often.
+    /// Returns the thread without real-time policy that hit most probes since the last call, and the number of hits.
     pub fn take_busiest(&mut self) -> Option<(String, u64)> {
         let busiest =
             self.threads.values().filter(|running| !running.is_real_time()).max_by_key(|running| running.probes);
@@ -333,12 +333,12 @@ impl<S: System> Recorder<S> {
         busiest
     }
 
-    /// Kinds of which a place wants a larger copy of the stack.
+    /// Returns the kinds of events for which a place needs a larger copy of the stack.
     pub fn wants_deep(&self) -> HashSet<u32> {
         self.places.iter().filter(|seen| seen.wants_deep).map(|seen| seen.kind).collect()
     }
 
-    /// Stops asking for larger copies that did not come.
+    /// Stops waiting for larger copies that were not recorded.
     pub fn give_up_deep(&mut self) {
         self.places.iter_mut().for_each(|seen| seen.wants_deep = false);
     }
@@ -420,7 +420,7 @@ impl<S: System> Recorder<S> {
         let asked = state.1.map_or(Asked::Unknown, |_| Asked::Inherited { parent: parent_tid, place });
         self.insert(pid, tid, name, asked, Some(&state));
         if state.1.is_some() {
-            // It may have been reset (SCHED_RESET_ON_FORK).
+            // The policy may have been reset (SCHED_RESET_ON_FORK).
             self.sample(tid, time);
             if let Some(running) = self.threads.get_mut(&tid).filter(|running| !running.is_urgent) {
                 running.thread.real_time_since = None;
@@ -436,7 +436,7 @@ impl<S: System> Recorder<S> {
             }
             let is_deadline = matches!(running.thread.scheduling, Some(Scheduling::Deadline { .. }));
             if let Some(open) = running.open.as_mut().filter(|_| running.fault_since.is_none()) {
-                // A thread that ended its job stays runnable.
+                // A thread that ended its job remains runnable.
                 open.slept |= !is_preempted || is_deadline && open.meaning.release == Release::Deadline;
             }
         } else {
@@ -447,7 +447,7 @@ impl<S: System> Recorder<S> {
         }
     }
 
-    /// Ends the recording and names the places that threads came to.
+    /// Ends the recording and names the places.
     pub fn finish(mut self) -> Recording {
         let mut threads = self.ended;
         threads.extend(self.threads.into_values().map(|running| running.thread));

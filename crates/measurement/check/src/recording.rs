@@ -1,4 +1,4 @@
-//! What was seen, before it is judged.
+//! The observations before they are judged.
 
 use crate::calls::What;
 use crate::system::Facts;
@@ -6,7 +6,7 @@ use punctual_cycles::Wait;
 use punctual_model::CheckFrame;
 use punctual_units::Scheduling;
 
-/// Something that may be wrong, once.
+/// One occurrence of a possible violation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Occurrence {
     /// CLOCK_MONOTONIC, ns.
@@ -16,7 +16,7 @@ pub struct Occurrence {
     pub duration: Option<u64>,
 }
 
-/// Who made a thread runnable.
+/// The waker of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waker {
     /// A timer or device.
@@ -28,26 +28,26 @@ pub enum Waker {
     },
 }
 
-/// A wait, and what is judged of it.
+/// A wait, and its classification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waited {
     pub wait: Wait,
     pub waker: Option<Waker>,
-    /// Its timeout may be late by the timer slack.
+    /// True if its timeout may be late by the timer slack.
     pub has_slack: bool,
-    /// CPU time of the thread when it began to wait, and when it went on.
+    /// CPU time of the thread before and after the wait, ns.
     pub cpu_before: u64,
     pub cpu_after: u64,
 }
 
-/// Where a thread's policy comes from.
+/// Origin of a thread's policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
-    /// It was there before it was observed, or another process set it.
+    /// Set before the observation, or by another process.
     Unknown,
-    /// By a system call at this place.
+    /// Set by a system call at this place.
     At(u32),
-    /// From the thread that created it, there.
+    /// Inherited from the thread that created it, at this place.
     Inherited { parent: i32, place: Option<u32> },
 }
 
@@ -57,27 +57,27 @@ pub struct Thread {
     pub pid: i32,
     pub name: String,
     pub scheduling: Option<Scheduling>,
-    /// Since when it has a real-time policy.
+    /// Time at which it became real-time, CLOCK_MONOTONIC, ns.
     pub real_time_since: Option<u64>,
     pub asked: Asked,
     pub facts: Facts,
     pub waits: Vec<Waited>,
     pub occurrences: Vec<Occurrence>,
-    /// When it continued on another CPU.
+    /// Times at which it continued on another CPU.
     pub migrations: Vec<u64>,
     pub ended: Option<u64>,
-    /// Something of it was not kept, because there was too much.
+    /// True if some of its events were dropped because there were too many.
     pub is_cut: bool,
 }
 
-/// A place in a program, with what is done there.
+/// A place in a program, and the activity there.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Place {
-    /// `write(2)`, `malloc`.
+    /// The call, for example `write(2)` or `malloc`.
     pub call: Option<String>,
-    /// What the call worked on.
+    /// The file that the call accessed.
     pub file: Option<String>,
-    /// Innermost first.
+    /// Frames, innermost first.
     pub stack: Vec<CheckFrame>,
     pub is_cut: bool,
 }

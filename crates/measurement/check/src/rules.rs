@@ -4,20 +4,20 @@ use punctual_model::Severity;
 use serde::Deserialize;
 use std::sync::OnceLock;
 
-/// What is looked for, why it matters, and what to write instead.
+/// The subject of a rule, why it matters, and the alternative.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
     pub id: String,
-    /// What happens, as in `page fault`.
+    /// The event, for example `page fault`.
     pub title: String,
-    /// Within a cycle.
+    /// Severity within a cycle.
     pub severity: Severity,
-    /// Of a real-time thread, but outside of its cycles, or without cycles.
+    /// Severity in a real-time thread outside of its cycles, or without cycles.
     pub outside: Severity,
     pub why: String,
     pub instead: String,
-    /// Manual pages, kernel documentation, web pages.
+    /// References: manual pages, kernel documentation, web pages.
     pub sources: Vec<String>,
 }
 
@@ -52,7 +52,7 @@ const FILES: [(&str, &str); 25] = [
 /// All rules, in the order in which they are documented.
 pub fn rules() -> &'static [Rule] {
     static RULES: OnceLock<Vec<Rule>> = OnceLock::new();
-    // A file that is no rule fails the test below.
+    // A file that is not a valid rule fails the test below.
     RULES.get_or_init(|| FILES.iter().filter_map(|(_, text)| toml::from_str(text).ok()).collect())
 }
 
@@ -60,7 +60,7 @@ pub fn rule(id: &str) -> Option<&'static Rule> {
     rules().iter().find(|rule| rule.id == id)
 }
 
-/// The text of `--explain ID`; `None` if there is no such rule.
+/// Returns the text of `--explain ID`; `None` if there is no such rule.
 pub fn explain(id: &str) -> Option<String> {
     let rule = rule(id)?;
     let severity = |severity: Severity| format!("{severity:?}").to_lowercase();

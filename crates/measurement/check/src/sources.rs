@@ -10,9 +10,9 @@ pub const IN_INTERRUPT: u64 = 0x08 | 0x10 | 0x40;
 
 /// Bytes of stack with every record: usually enough for the function that is to blame.
 pub const SMALL_STACK: u32 = 2048;
-/// Bytes of stack with the records that are enabled for a while when the small copy was too short.
+/// Bytes of stack in the records that are enabled for a while if the small copy was too short.
 pub const DEEP_STACK: u32 = 32 << 10;
-/// Bit of the tags of the latter.
+/// Bit that marks the tags of the latter.
 pub const DEEP: u32 = 1 << 16;
 
 /// Functions that allocate: of the C library, jemalloc, mimalloc, tcmalloc, also with the prefixes of their Rust crates.
@@ -50,7 +50,7 @@ pub const ALLOCATORS: &[&str] = &[
 pub enum Kind {
     Enter,
     Exit,
-    /// Begin of a page fault.
+    /// Start of a page fault.
     Fault,
     Minor,
     Major,
@@ -98,7 +98,7 @@ pub const TIMER: u32 = 9;
 pub const LOCK: u32 = 10;
 pub const PROBES: u32 = 16;
 
-/// What the tags of events mean, and the layout of their records.
+/// The meaning of the tags of events, and the layout of their records.
 #[derive(Debug, Default)]
 pub struct Tags {
     pub enter: Option<Tracepoint>,
@@ -113,7 +113,7 @@ pub struct Tags {
 }
 
 impl Tags {
-    /// The tracepoints of this kernel.
+    /// Finds the tracepoints of this kernel.
     pub fn find(tracefs: Option<&Path>) -> Tags {
         let find = |system: &str, name: &str| tracefs.and_then(|root| Tracepoint::find(root, system, name));
         Tags {
@@ -150,12 +150,12 @@ impl Tags {
         Some(Call { number: signed(format.number("id", raw)?), arguments })
     }
 
-    /// What a system call returned.
+    /// Returns the return value of a system call.
     pub fn result(&self, raw: &[u8]) -> Option<i64> {
         self.exit.as_ref()?.format.number("ret", raw).map(signed)
     }
 
-    /// The woken thread, its kernel priority, and the flags of where it was woken.
+    /// Returns the woken thread, its kernel priority, and the flags of the context of the wakeup.
     pub fn waking(&self, raw: &[u8]) -> Option<(i32, i32, u64)> {
         let format = &self.waking.as_ref()?.format;
         let number = |name: &str| format.number(name, raw);

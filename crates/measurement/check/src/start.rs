@@ -7,16 +7,16 @@ use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
-/// First argument with which this program runs itself to become the observed one.
+/// First argument with which this program executes itself to become the observed one.
 pub const START_ARG: &str = "__check-start";
 
-/// Exit code of the helper if the program cannot be executed; as in a shell.
+/// Exit code of the helper if the program cannot be executed, as in a shell.
 const CANNOT_RUN: i32 = 127;
 
-/// Main function of the helper: stops, and when it is continued executes its arguments.
+/// Main function of the helper: stops itself, and executes its arguments when continued.
 pub fn start_main(mut arguments: impl Iterator<Item = OsString>) -> i32 {
     let Some(program) = arguments.next() else { return CANNOT_RUN };
-    // The program ends with its observer, also after kill -9; it inherits no blocked signals.
+    // The program is killed with its observer, also after kill -9; it inherits no blocked signals.
     let dies = set_parent_process_death_signal(Some(Signal::KILL));
     let unblocked = punctual_uapi::unblock_all();
     if dies.is_err() || unblocked.is_err() || kill_process(rustix::process::getpid(), Signal::STOP).is_err() {
@@ -24,7 +24,7 @@ pub fn start_main(mut arguments: impl Iterator<Item = OsString>) -> i32 {
     }
     let failed = Command::new(program).args(arguments).exec();
     failed.raw_os_error().map_or(CANNOT_RUN, |errno| match errno {
-        // 126: it is there and cannot be executed.
+        // 126: the file exists but cannot be executed.
         13 | 8 => 126,
         _ => CANNOT_RUN,
     })
@@ -37,11 +37,12 @@ pub struct Stopped {
 }
 
 impl Stopped {
-    /// Starts the helper and waits until it has stopped. What the program writes to standard output goes to standard
-    /// error, since standard output is for the result.
+    /// Starts the helper and waits until it has stopped. The program's standard output is redirected to standard error,
+    /// since standard output is for the result.
     ///
     /// # Errors
-    /// fork(2), execve(2) of this program.
+    ///
+    /// Those of fork(2), and of execve(2) of this program.
     pub fn start(command: &[OsString]) -> io::Result<Stopped> {
         let output = io::stderr().as_fd().try_clone_to_owned()?;
         let child =
@@ -59,10 +60,11 @@ impl Stopped {
         stopped.map(|()| Stopped { child })
     }
 
-    /// Lets it run.
+    /// Lets the program run.
     ///
     /// # Errors
-    /// kill(2).
+    ///
+    /// Those of kill(2).
     pub fn run(self) -> io::Result<Child> {
         kill_process(pid_of(&self.child), Signal::CONT)?;
         Ok(self.child)

@@ -1,4 +1,4 @@
-//! What is observed: a program to start, processes, or a control group.
+//! The subject of a check: a program to start, processes, or a control group.
 
 use crate::system::{Live, System};
 use std::ffi::OsString;
@@ -27,10 +27,11 @@ impl Subject {
         }
     }
 
-    /// Its processes now; none of a program that has not been started.
+    /// Returns its current processes; none for a program that has not been started.
     ///
     /// # Errors
-    /// There is no such process or group.
+    ///
+    /// Fails if the process or group does not exist.
     pub fn pids(&self) -> Result<Vec<i32>, String> {
         match self {
             Subject::Command(_) => Ok(Vec::new()),
@@ -54,7 +55,7 @@ impl Subject {
     }
 }
 
-/// Of the group and of those below it.
+/// Adds the processes of the group and of its descendants.
 fn of_group(path: &Path, pids: &mut Vec<i32>) {
     let text = fs::read_to_string(path.join("cgroup.procs")).unwrap_or_default();
     pids.extend(text.lines().filter_map(|line| line.trim().parse::<i32>().ok()));
@@ -65,13 +66,13 @@ fn of_group(path: &Path, pids: &mut Vec<i32>) {
     }
 }
 
-/// Executable mappings of a process: start, length, offset, path.
+/// Returns the executable mappings of a process: start, length, offset, path.
 pub fn mappings(pid: i32) -> Vec<(u64, u64, u64, PathBuf)> {
     let text = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
     text.lines().filter_map(mapping).collect()
 }
 
-/// `7f00-7f10 r-xp 00001000 08:01 42   /usr/lib/libc.so.6`: proc_pid_maps(5).
+/// Parses a line such as `7f00-7f10 r-xp 00001000 08:01 42   /usr/lib/libc.so.6`: proc_pid_maps(5).
 fn mapping(line: &str) -> Option<(u64, u64, u64, PathBuf)> {
     let mut words = line.splitn(6, ' ');
     let (start, end) = words.next()?.split_once('-')?;
@@ -82,7 +83,7 @@ fn mapping(line: &str) -> Option<(u64, u64, u64, PathBuf)> {
     is_executable.then(|| Some((start, end.checked_sub(start)?, offset, PathBuf::from(path)))).flatten()
 }
 
-/// The file that a command runs, as execvp(3) finds it.
+/// Returns the file that a command executes, as execvp(3) finds it.
 pub fn program_file(word: &OsString) -> Option<PathBuf> {
     let path = Path::new(word);
     if word.to_string_lossy().contains('/') {

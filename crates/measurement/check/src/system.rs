@@ -1,4 +1,4 @@
-//! What is read of threads beside their events: /proc and sched_getattr(2).
+//! Reads the settings of threads besides their events: /proc and sched_getattr(2).
 
 use crate::file::File;
 use punctual_units::{CpuList, Scheduling};
@@ -9,19 +9,19 @@ use std::fs;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Facts {
     pub cpus: Option<CpuList>,
-    /// prctl(2), PR_SET_TIMERSLACK.
+    /// Timer slack: prctl(2), PR_SET_TIMERSLACK.
     pub timer_slack_ns: Option<u64>,
-    /// VmLck of its process, KiB.
+    /// Locked memory of its process (VmLck), KiB.
     pub locked_kib: Option<u64>,
 }
 
-/// The machine as the recorder sees it; a test has its own.
+/// The machine as seen by the recorder; tests use their own.
 pub trait System {
-    /// Policy, and whether new threads get SCHED_OTHER. `None` if the thread has ended.
+    /// Returns the policy, and true if new threads get SCHED_OTHER; `None` if the thread has ended.
     fn scheduling(&self, tid: i32) -> Option<(Scheduling, bool)>;
     fn file(&self, pid: i32, descriptor: i32) -> Option<File>;
     fn facts(&self, pid: i32, tid: i32) -> Facts;
-    /// Name of a thread, and whether it is one of the kernel.
+    /// Returns the name of a thread, and true if it is a kernel thread.
     fn who(&self, tid: i32) -> Option<(String, bool)>;
     /// How far a clock is ahead of CLOCK_MONOTONIC, ns.
     fn ahead(&self, clock: i32) -> i64;
@@ -63,7 +63,7 @@ impl System for Live {
     fn who(&self, tid: i32) -> Option<(String, bool)> {
         let name = fs::read_to_string(format!("/proc/{tid}/comm")).ok()?;
         let stat = fs::read_to_string(format!("/proc/{tid}/stat")).ok()?;
-        // Field 9, after the name in parentheses: PF_KTHREAD of include/linux/sched.h.
+        // Field 9, after the name in parentheses, contains PF_KTHREAD of include/linux/sched.h.
         let flags: u64 = stat.rsplit_once(") ")?.1.split(' ').nth(6)?.parse().ok()?;
         Some((name.trim_end().to_owned(), flags & 0x0020_0000 != 0))
     }
@@ -109,7 +109,7 @@ pub fn is_real_time(scheduling: Scheduling) -> bool {
     matches!(scheduling, Scheduling::Fifo { .. } | Scheduling::Rr { .. } | Scheduling::Deadline { .. })
 }
 
-/// Which of two threads runs first: 0 for ordinary ones, then the priority; SCHED_DEADLINE is above all.
+/// Returns a rank that orders threads: 0 without real-time policy, then the priority; SCHED_DEADLINE is highest.
 pub fn urgency(scheduling: Scheduling) -> u8 {
     match scheduling {
         Scheduling::Deadline { .. } => 100,

@@ -1,4 +1,4 @@
-//! Recordings as the kernel would give them, judged.
+//! Judges recordings as the kernel would produce them.
 
 use crate::calls::What;
 use crate::judge::{Begin, Setting, judge};
@@ -37,7 +37,7 @@ fn fifo(priority: u8) -> Scheduling {
     Scheduling::Fifo { priority: Priority::try_from(priority).unwrap() }
 }
 
-/// A thread of 1 ms on one CPU, in locked memory, that works 300 µs.
+/// A thread with a period of 1 ms on one CPU, in locked memory, that works for 300 µs.
 fn thread() -> Thread {
     let wait = |n: u64| Waited {
         wait: Wait {
@@ -131,7 +131,7 @@ fn a_thread_without_cycles_is_reported_and_does_not_fail() {
     let occurrences = vec![at(10 * MS, What::PageFault, STEP)];
     let findings = found(vec![Thread { occurrences, waits: Vec::new(), ..thread() }]);
     assert_eq!((findings[0].finding.state, findings[0].is_in_cycle), (State::Warn, false));
-    // Nor is what it did before it was real-time.
+    // Events before it became real-time do not count either.
     let occurrences = vec![at(10 * MS, What::PageFault, STEP)];
     let later = Thread { occurrences, waits: Vec::new(), real_time_since: Some(11 * MS), ..thread() };
     assert_eq!(found(vec![later]), []);
@@ -154,7 +154,7 @@ fn settings_of_a_thread_with_cycles_are_judged_at_the_line_that_made_it_real_tim
     let ids: Vec<&str> = findings.iter().map(|one| one.finding.id.as_str()).collect();
     assert_eq!(ids, ["memory-not-locked", "affinity-missing"]);
     assert!(findings.iter().all(|one| one.place.as_ref().and_then(|place| place.line) == Some(40)));
-    // What could not be read is no finding.
+    // Information that could not be read is not a finding.
     assert_eq!(found(vec![Thread { facts: Facts::default(), ..thread() }]), []);
 }
 
@@ -182,7 +182,7 @@ fn an_inherited_policy_and_a_release_from_below_are_found() {
     let findings = found(vec![released, inherited]);
     let ids: Vec<(&str, &str)> = findings.iter().map(|one| (one.finding.id.as_str(), one.thread.as_str())).collect();
     assert_eq!(ids, [("woken-by-less-urgent", "control"), ("policy-inherited", "helper")]);
-    // Threads of the kernel are its own affair.
+    // Kernel threads are not examined.
     for waited in &mut waits {
         waited.waker = Some(Waker::Thread { tid: 9, urgency: 0, is_kernel: true });
     }
@@ -198,7 +198,7 @@ fn a_cycle_that_computes_beyond_its_period_is_an_overrun() {
     }
     let findings = found(vec![Thread { waits: waits.clone(), ..thread() }]);
     assert_eq!((findings[0].finding.id.as_str(), findings[0].count), ("overrun", 1));
-    // Not if a thread was created in it.
+    // A cycle in which a thread was created does not count.
     let occurrences = vec![at(50 * MS + 100_000, What::NewThread, STEP)];
     let findings = found(vec![Thread { waits, occurrences, ..thread() }]);
     assert_eq!(findings.iter().map(|one| one.finding.id.as_str()).collect::<Vec<_>>(), ["new-thread"]);
@@ -248,7 +248,7 @@ fn after_a_given_time_everything_counts() {
     let lone = Thread { occurrences, waits: Vec::new(), ..thread() };
     let (_, findings) = judge(&recording(vec![lone]), &setting);
     assert_eq!((findings[0].count, findings[0].finding.state), (1, State::Fail));
-    // The rate is of the cycles that count.
+    // The rate refers to the cycles that count.
     let occurrences = vec![at(10 * MS + 50_000, What::Allocation, STEP), at(30 * MS + 50_000, What::Allocation, STEP)];
     let (_, findings) = judge(&recording(vec![Thread { occurrences, ..thread() }]), &setting);
     assert!((findings[0].per_cycle.unwrap() - 1.0 / 80.0).abs() < 1e-9, "{:?}", findings[0].per_cycle);

@@ -1,4 +1,4 @@
-//! Tracepoints and the layout of their records, from tracefs.
+//! Tracepoints and the layout of their records, read from tracefs.
 
 use std::collections::HashMap;
 use std::fs;
@@ -24,13 +24,13 @@ impl Format {
         Format { fields: text.lines().filter_map(field).collect() }
     }
 
-    /// The value of an integer field. `None` if this kernel has no such field, or the record ends before it.
+    /// Returns the value of an integer field; `None` if this kernel has no such field, or the record ends before it.
     pub fn number(&self, name: &str, raw: &[u8]) -> Option<u64> {
         let (offset, size) = *self.fields.get(name)?;
         word(raw, offset, size)
     }
 
-    /// Element `n` of an array of `count`.
+    /// Returns element `n` of an array of `count`.
     pub fn element(&self, name: &str, n: usize, count: usize, raw: &[u8]) -> Option<u64> {
         let (offset, size) = *self.fields.get(name)?;
         let each = size.checked_div(count)?;
@@ -56,7 +56,7 @@ pub struct Tracepoint {
 }
 
 impl Tracepoint {
-    /// `None` if this kernel does not have it or its files cannot be read.
+    /// Finds a tracepoint; `None` if this kernel does not have it or its files cannot be read.
     pub fn find(tracefs: &Path, system: &str, name: &str) -> Option<Tracepoint> {
         let folder = tracefs.join("events").join(system).join(name);
         let id = fs::read_to_string(folder.join("id")).ok()?.trim().parse().ok()?;

@@ -1,13 +1,13 @@
-//! Events of other threads, from perf_event_open(2): scheduler and system-call tracepoints, page faults, uprobes,
-//! breakpoints, with copies of the user stack; and the ring buffers they come from.
+//! Records events of other threads with perf_event_open(2): scheduler and system-call tracepoints, page faults, uprobes
+//! and breakpoints, with copies of the user stack, through ring buffers.
 //!
-//! An event that new threads inherit cannot be mapped for any CPU, so there is one of each per CPU, and a ring buffer
-//! per CPU. [`Observer::drain`] gives the records of all CPUs in the order of time. What the kernel could not record
-//! is counted.
+//! An event that new threads inherit cannot be mapped for any CPU, so each CPU has one event of each kind and one ring
+//! buffer. [`Observer::drain`] returns the records of all CPUs in chronological order. Records that the kernel could
+//! not write are counted.
 //!
-//! Everything here ends with the process: descriptors are all that holds it.
+//! The kernel's resources are released with the process, since only descriptors refer to them.
 //!
-//! Architecture invariant: independent of what is looked for; the caller tags the events.
+//! Architecture invariant: independent of the purpose of the events; the caller tags them.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Events on every CPU, their ring buffers, and their records in the order of time.
+//! Opens events on every CPU with their ring buffers, and returns their records in chronological order.
 
 use crate::record::{self, LOST, RAW, REGS_MASK, REGS_USER, Record, SAMPLE_TYPE, STACK_USER};
 use punctual_uapi::{Error, PerfAttr, PerfEvent, PerfRing};
@@ -30,50 +30,50 @@ const SW_DUMMY: u64 = 9;
 /// HW_BREAKPOINT_X.
 const EXECUTE: u32 = 4;
 
-/// Beyond this, records may have been lost that an old kernel (before 6.0) has not yet reported.
+/// Above this fill level, records may have been lost that an old kernel (before 6.0) has not yet reported.
 const NEARLY_FULL: f64 = 0.9;
 
-/// What an event observes.
+/// The events to observe.
 #[derive(Clone, Copy, Debug)]
 pub enum Source {
     /// Threads, names, executable mappings, context switches.
     Tasks,
-    /// PERF_COUNT_SW_*.
+    /// A software event, `PERF_COUNT_SW_*`.
     Software(u64),
-    /// Id of a tracepoint.
+    /// The tracepoint with this ID.
     Tracepoint(u64),
-    /// Execution of an address, by debug registers: of that thread only.
+    /// The execution of an address by one thread, with debug registers.
     Breakpoint { address: u64 },
 }
 
 #[derive(Clone, Copy, Debug)]
 pub struct Spec {
     pub source: Source,
-    /// Bytes of user stack to copy with each record; 0: no registers either.
+    /// Bytes of user stack to copy with each record; 0 copies neither stack nor registers.
     pub stack: u32,
-    /// Given back with its records.
+    /// Returned with each record of the event.
     pub tag: u32,
 }
 
-/// Whose events.
+/// The threads to observe.
 #[derive(Clone, Copy, Debug)]
 pub enum Target<'a> {
-    /// A thread about to call execve(2), and all that it starts. Recording begins with the exec.
+    /// A thread about to call execve(2), and all that it creates. Recording begins with the exec.
     Starting(i32),
-    /// These threads, and all that they start from now on.
+    /// These threads, and all that they create from now on.
     Threads(&'a [i32]),
-    /// These threads alone.
+    /// These threads only.
     Only(&'a [i32]),
-    /// Every thread of the machine.
+    /// All threads of the machine.
     All,
 }
 
-/// Where an event's records go.
+/// The buffer for the records of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Buffer {
-    /// Losses make what is seen incomplete.
+    /// For records whose loss makes the observation incomplete.
     Main,
-    /// Records that may be lost.
+    /// For records that may be lost.
     Spare,
 }
 
@@ -99,28 +99,28 @@ struct Cpu {
     spare: Option<Ring>,
 }
 
-/// Open events. Dropping it closes them all.
+/// Open events. Dropping the observer closes all of them.
 pub struct Observer {
     cpus: Vec<Cpu>,
     ring_bytes: usize,
     tags: HashMap<u64, (u32, u64)>,
     next: u32,
     has_lost_format: bool,
-    /// Records of LOST, for kernels without PERF_FORMAT_LOST.
+    /// Lost records reported by LOST records, for kernels without PERF_FORMAT_LOST.
     lost_records: u64,
-    /// Losses of events that were closed.
+    /// Lost records of events that were closed.
     lost_closed: u64,
-    /// A buffer was nearly full at least once.
+    /// True if a buffer was nearly full at least once.
     was_nearly_full: bool,
-    /// Drained and not yet given out.
+    /// Records drained but not yet returned.
     bytes: Vec<u8>,
     index: Vec<(u64, usize, usize)>,
-    /// When the drain before the last one began.
+    /// Start of the drain before the last one, CLOCK_MONOTONIC, ns.
     safe_until: u64,
 }
 
 impl Observer {
-    /// An observer without events. Each CPU gets a buffer of `ring_bytes` when its first event is opened.
+    /// Creates an observer without events. Each CPU gets a buffer of `ring_bytes` when its first event is opened.
     pub fn new(cpus: &CpuList, ring_bytes: usize) -> Observer {
         let cpu = |cpu: punctual_units::CpuId| Cpu {
             number: cpu.0.cast_signed(),
@@ -143,10 +143,11 @@ impl Observer {
         }
     }
 
-    /// Opens an event on each CPU for each thread. A thread that ended meanwhile is left out.
+    /// Opens an event on each CPU for each thread. Threads that ended meanwhile are omitted.
     ///
     /// # Errors
-    /// See [`PerfEvent::open`] and [`PerfRing::map`]; nothing stays open.
+    ///
+    /// See [`PerfEvent::open`] and [`PerfRing::map`]; after an error no event remains open.
     pub fn open(&mut self, spec: &Spec, target: Target, buffer: Buffer, is_enabled: bool) -> Result<Handle, Error> {
         let handle = Handle(self.next);
         self.next += 1;
@@ -237,7 +238,7 @@ impl Observer {
                     continue;
                 }
                 if owners.contains(&at) {
-                    // An event that is open can be stopped.
+                    // Stopping an open event cannot fail.
                     let _ = cpu.events[at].event.enable(false);
                     continue;
                 }
@@ -252,7 +253,7 @@ impl Observer {
         }
     }
 
-    /// Records that the kernel could not write into the main buffers.
+    /// Returns the number of records that the kernel could not write into the main buffers.
     pub fn lost(&self) -> u64 {
         match self.has_lost_format {
             true => {
@@ -264,7 +265,7 @@ impl Observer {
         }
     }
 
-    /// Descriptors to poll(2): readable when a buffer is a quarter full.
+    /// Returns descriptors for poll(2), which are readable when a buffer is a quarter full.
     pub fn descriptors(&self) -> impl Iterator<Item = std::os::fd::BorrowedFd<'_>> {
         self.cpus.iter().flat_map(|cpu| {
             let owner = |ring: &Option<Ring>| ring.as_ref().map(|ring| cpu.events[ring.owner].event.as_fd());
@@ -272,8 +273,8 @@ impl Observer {
         })
     }
 
-    /// Reads all buffers and passes records in the order of time, up to the time at which the previous call began, or
-    /// all if `is_last`: a CPU may still be writing what is older than what another one has written.
+    /// Reads all buffers and passes records in chronological order, up to the time at which the previous call began, or
+    /// all if `is_last`: a CPU may still be writing records older than those another CPU has written.
     pub fn drain(&mut self, now: u64, is_last: bool, mut each: impl FnMut(Record)) {
         for cpu in &mut self.cpus {
             for (ring, is_main) in [(&mut cpu.main, true), (&mut cpu.spare, false)] {
@@ -307,7 +308,7 @@ impl Observer {
         self.safe_until = now;
     }
 
-    /// Drops what was given out.
+    /// Drops the returned records.
     fn keep_from(&mut self, ready: usize) {
         let mut bytes = Vec::with_capacity(self.index[ready..].iter().map(|(.., length)| length).sum());
         let mut index = Vec::with_capacity(self.index.len() - ready);

@@ -1,4 +1,4 @@
-//! Records as the kernel writes them: include/uapi/linux/perf_event.h, enum perf_event_type.
+//! Decodes the records of the kernel: include/uapi/linux/perf_event.h, enum perf_event_type.
 
 /// Registers needed to unwind a stack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,7 +52,7 @@ mod arch {
 
 pub(crate) use arch::MASK as REGS_MASK;
 
-/// PERF_SAMPLE_*: every event has these, so that every record has the same head or tail.
+/// PERF_SAMPLE_* bits, the same for every event, so that all records have the same head or tail.
 pub(crate) const SAMPLE_TYPE: u64 = IDENTIFIER | TID | TIME | ADDR | CPU;
 const TID: u64 = 1 << 1;
 const TIME: u64 = 1 << 2;
@@ -63,7 +63,7 @@ pub(crate) const REGS_USER: u64 = 1 << 12;
 pub(crate) const STACK_USER: u64 = 1 << 13;
 const IDENTIFIER: u64 = 1 << 16;
 
-/// Who, when and where.
+/// Thread, time and CPU of a record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Meta {
     pub pid: i32,
@@ -71,7 +71,7 @@ pub struct Meta {
     /// CLOCK_MONOTONIC, ns.
     pub time: u64,
     pub cpu: u32,
-    /// Of the event.
+    /// ID of the event.
     pub id: u64,
 }
 
@@ -80,10 +80,10 @@ pub struct Sample<'a> {
     pub meta: Meta,
     /// Address of a page fault.
     pub address: u64,
-    /// Fields of a tracepoint.
+    /// The fields of a tracepoint.
     pub raw: &'a [u8],
     pub regs: Option<Regs>,
-    /// The stack from `regs.sp` up; shorter than asked for at its end.
+    /// The stack from `regs.sp` up; shorter than requested if the stack ends.
     pub stack: &'a [u8],
 }
 
@@ -126,7 +126,7 @@ pub enum Record<'a> {
 }
 
 const HEADER: usize = 8;
-/// pid, tid; time; cpu; identifier.
+/// Size of the trailer: pid, tid; time; cpu; identifier.
 const TRAILER: usize = 32;
 
 const FORK: u32 = 7;
@@ -137,7 +137,7 @@ const SAMPLE: u32 = 9;
 pub(crate) const LOST: u32 = 2;
 const SWITCH: u32 = 14;
 
-/// Reads numbers from a record one after another.
+/// Reads the numbers of a record in sequence.
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
@@ -166,7 +166,7 @@ pub(crate) fn kind_of(record: &[u8]) -> Option<(u32, u16)> {
     Some((kind, u16::from_ne_bytes(reader.take(2)?.try_into().ok()?)))
 }
 
-/// Who, when and where, of any record.
+/// Reads thread, time and CPU of any record.
 pub(crate) fn meta(record: &[u8]) -> Option<Meta> {
     let (kind, _) = kind_of(record)?;
     if kind == SAMPLE {
@@ -182,14 +182,14 @@ pub(crate) fn meta(record: &[u8]) -> Option<Meta> {
     Some(Meta { pid, tid, time, cpu, id: reader.u64()? })
 }
 
-/// How many records the kernel could not write, of a LOST record.
+/// Returns the number of records that the kernel could not write, from a LOST record.
 pub(crate) fn lost(record: &[u8]) -> Option<u64> {
     let mut reader = Reader(record.get(HEADER..)?);
     reader.u64()?;
     reader.u64()
 }
 
-/// Decodes a record of an event with this tag and sample type. `None` for those that are not used, or cut.
+/// Decodes a record of an event with this tag and sample type; `None` for unused or truncated records.
 pub(crate) fn parse(record: &[u8], tag: u32, sample_type: u64) -> Option<Record<'_>> {
     let (kind, misc) = kind_of(record)?;
     let meta = meta(record)?;
@@ -211,7 +211,7 @@ pub(crate) fn parse(record: &[u8], tag: u32, sample_type: u64) -> Option<Record<
         MMAP2 => {
             let (pid, _tid) = (reader.i32()?, reader.i32()?);
             let (start, length, offset) = (reader.u64()?, reader.u64()?, reader.u64()?);
-            // maj, min, ino, ino_generation, or a build id; prot, flags.
+            // Skips maj, min, ino, ino_generation (or a build ID), prot and flags.
             reader.take(24 + 8)?;
             let path = text(reader.0.get(..reader.0.len().checked_sub(TRAILER)?)?);
             Some(Record::Mmap { meta, pid, start, length, offset, path })

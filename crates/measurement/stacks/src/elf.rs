@@ -1,4 +1,4 @@
-//! ELF files: sections for unwinding, segments, symbols, where their debug information is.
+//! Reads ELF files: sections for unwinding, segments, symbols, and the location of debug information.
 
 use crate::symbols::Symbols;
 use object::{CompressionFormat, Object, ObjectSection, ObjectSegment, ObjectSymbol, SymbolKind};
@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Larger files are not read.
+/// Maximum size of a file that is read, bytes.
 const LARGEST: u64 = 1 << 30;
-/// Larger sections are not decompressed.
+/// Maximum size of a section that is decompressed, bytes.
 const LARGEST_SECTION: u64 = 1 << 30;
 const DEBUG: &str = "/usr/lib/debug";
 
-/// A section: where it is in the image, and its bytes.
+/// A section: its address range in the image, and its content.
 pub(crate) type Section = (std::ops::Range<u64>, Arc<[u8]>);
 
 /// Device and inode of a file: the same path may be another file in another container.
@@ -55,9 +55,9 @@ impl Elf {
         object::File::parse(&*self.data).ok()
     }
 
-    /// The address in the image of a position of code in the file.
+    /// Returns the address in the image of a position of code in the file.
     pub(crate) fn address_of(&self, offset: u64) -> Option<u64> {
-        // Mappings begin at pages, segments anywhere in them: a page may belong to two of them.
+        // Mappings begin at page boundaries but segments do not: a page may belong to two segments.
         let page = |n: u64| n & !0xfff;
         let is_code = |segment: &object::Segment<'_, '_>| match segment.flags() {
             object::SegmentFlags::Elf { p_flags } => p_flags & object::elf::PF_X != 0,
@@ -70,7 +70,7 @@ impl Elf {
         })
     }
 
-    /// The position in the file of an address in the image.
+    /// Returns the position in the file of an address in the image.
     fn offset_of(&self, address: u64) -> Option<u64> {
         self.object()?.segments().find_map(|segment| {
             let (start, size) = segment.file_range();
@@ -79,7 +79,7 @@ impl Elf {
         })
     }
 
-    /// Positions in the file of functions with these names, each position once.
+    /// Returns the positions in the file of functions with these names, each position once.
     pub fn functions(&self, names: &[&str]) -> Vec<(String, u64)> {
         let Some(object) = self.object() else { return Vec::new() };
         let mut found: Vec<(String, u64)> = Vec::new();
@@ -108,7 +108,7 @@ impl Elf {
         self.symbols.get_or_init(|| Symbols::of(self, self.debug_file().as_ref()))
     }
 
-    /// The file that has the debug information of this one, if it has none itself.
+    /// Returns the separate debug file, if this file has no debug information.
     fn debug_file(&self) -> Option<Elf> {
         let object = self.object()?;
         if object.section_by_name(".debug_info").is_some() {
@@ -130,7 +130,7 @@ impl Elf {
     }
 }
 
-/// The bytes of a section, decompressed.
+/// Returns the content of a section, decompressed.
 pub(crate) fn bytes_of<'a>(section: &impl ObjectSection<'a>) -> Option<Arc<[u8]>> {
     let compressed = section.compressed_data().ok()?;
     if compressed.uncompressed_size > LARGEST_SECTION {
@@ -152,14 +152,14 @@ pub(crate) fn bytes_of<'a>(section: &impl ObjectSection<'a>) -> Option<Arc<[u8]>
     Some(out.into())
 }
 
-/// Files that were read, each once.
+/// A cache of files, each read once.
 #[derive(Debug, Default)]
 pub struct Images {
     read: HashMap<FileId, Option<Rc<Elf>>>,
 }
 
 impl Images {
-    /// The file as the process sees it, also in a container; `None` if it cannot be read or is no ELF file.
+    /// Returns the file as the process sees it, also in a container; `None` if it cannot be read or is not an ELF file.
     pub fn of_process(&mut self, pid: i32, path: &Path) -> Option<Rc<Elf>> {
         let inside = Path::new("/proc").join(pid.to_string()).join("root").join(path.strip_prefix("/").ok()?);
         // Its process may have ended.

@@ -1,4 +1,4 @@
-//! User stacks of other programs: unwound from registers and a copy of the stack's end, and named.
+//! Unwinds the user stacks of other programs from registers and a copy of the stack's end, and names their functions.
 //!
 //! Unwinding follows `.eh_frame` and `.debug_frame`, otherwise frame pointers (framehop: x86-64 and arm64; elsewhere a
 //! stack is its innermost function). Names come from DWARF, also in separate debug files found by build id or
@@ -6,7 +6,7 @@
 //! named by its `/tmp/perf-PID.map` (Linux' tools/perf/Documentation/jit-interface.txt), which Python writes with
 //! `-X perf`.
 //!
-//! Files are untrusted: what does not parse has no names.
+//! Files are untrusted: files that cannot be parsed have no names.
 
 #![forbid(unsafe_code)]
 

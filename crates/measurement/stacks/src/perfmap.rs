@@ -1,14 +1,14 @@
-//! /tmp/perf-PID.map: `START SIZE NAME` a line, hexadecimal.
+//! Reads /tmp/perf-PID.map, which contains a line `START SIZE NAME` per function, in hexadecimal.
 
 use std::fs::File;
 use std::io::Read;
 
-/// Larger maps are cut.
+/// Maximum size of a map; larger ones are truncated.
 const LARGEST: u64 = 64 << 20;
 
 #[derive(Debug, Default)]
 pub(crate) struct PerfMap {
-    /// Start, end, name; by start.
+    /// Start, end and name of each function, sorted by start.
     functions: Vec<(u64, u64, String)>,
 }
 
@@ -18,7 +18,7 @@ impl PerfMap {
         let mut bytes = Vec::new();
         let is_file = std::fs::metadata(&own).is_ok_and(|meta| meta.is_file());
         if is_file && let Ok(file) = File::open(&own) {
-            // What was read until an error is used.
+            // The bytes read before an error are used.
             let _ = file.take(LARGEST).read_to_end(&mut bytes);
         }
         PerfMap::parse(&String::from_utf8_lossy(&bytes))
@@ -36,7 +36,7 @@ impl PerfMap {
         PerfMap { functions }
     }
 
-    /// Function and file: Python writes `py::FUNCTION:FILE`.
+    /// Returns function and file: Python writes `py::FUNCTION:FILE`.
     pub(crate) fn find(&self, address: u64) -> Option<(String, Option<String>)> {
         let at = self.functions.partition_point(|(start, ..)| *start <= address).checked_sub(1)?;
         let (_, end, name) = &self.functions[at];

@@ -1,11 +1,11 @@
-//! A process: what is mapped where; its stacks unwound and named.
+//! Keeps the mappings of a process, and unwinds and names its stacks.
 
 use crate::elf::{Elf, FileId, Images};
 use crate::perfmap::PerfMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-/// Registers at the time of the copy.
+/// The registers at the time of the copy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Registers {
     pub ip: u64,
@@ -15,11 +15,11 @@ pub struct Registers {
     pub lr: u64,
 }
 
-/// Code addresses, innermost first. Callers are addresses within the call.
+/// Code addresses, innermost first. Addresses of callers are within the call instruction.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Stack {
     pub addresses: Vec<u64>,
-    /// The copy ended before the stack did.
+    /// True if the stack is longer than the copy.
     pub is_cut: bool,
 }
 
@@ -27,12 +27,12 @@ pub struct Stack {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Frame {
     pub function: Option<String>,
-    /// As the compiler recorded it.
+    /// Source file as recorded by the compiler.
     pub file: Option<String>,
     pub line: Option<u32>,
-    /// File that the code is in.
+    /// File that contains the code.
     pub module: Option<String>,
-    /// Address in the image of that file, as nm(1) and addr2line(1) take it.
+    /// Address in the image of that file, as used by nm(1) and addr2line(1).
     pub address: Option<u64>,
 }
 
@@ -40,13 +40,13 @@ pub struct Frame {
 struct Mapping {
     start: u64,
     end: u64,
-    /// What is added to an address in the file's image.
+    /// Difference between addresses in memory and in the file's image.
     bias: u64,
     path: PathBuf,
     elf: Option<Rc<Elf>>,
 }
 
-/// Mappings of a process, kept up to date by the caller.
+/// The mappings of a process, updated by the caller.
 pub struct Process {
     pid: i32,
     mappings: Vec<Mapping>,
@@ -59,7 +59,7 @@ impl Process {
         Process { pid, mappings: Vec::new(), unwinder: unwind::Unwinder::default(), generated: None }
     }
 
-    /// The same mappings in another process: fork(2).
+    /// Returns the same mappings for another process, after fork(2).
     pub fn forked(&self, pid: i32) -> Process {
         let mut child = Process::new(pid);
         for mapping in &self.mappings {
@@ -106,7 +106,7 @@ impl Process {
         self.unwinder.unwind(registers, copy, most)
     }
 
-    /// Names of the functions of a stack, innermost first, also inlined ones.
+    /// Returns the names of the functions of a stack, innermost first, including inlined ones.
     pub fn name(&mut self, stack: &Stack) -> Vec<Frame> {
         stack.addresses.iter().flat_map(|address| self.frames(*address)).collect()
     }
@@ -215,7 +215,7 @@ mod unwind {
     use crate::elf::Elf;
     use std::ops::Range;
 
-    /// Stacks of this architecture are not unwound.
+    /// An unwinder for architectures whose stacks are not unwound.
     #[derive(Default)]
     pub struct Unwinder;
 

@@ -1,4 +1,4 @@
-//! Names of addresses of one file: DWARF, otherwise the symbol table.
+//! Names the addresses of one file: from DWARF, otherwise from the symbol table.
 
 use crate::elf::{Elf, bytes_of};
 use crate::name::demangled;
@@ -10,7 +10,7 @@ type Slice = EndianArcSlice<RunTimeEndian>;
 #[derive(Default)]
 pub(crate) struct Symbols {
     lines: Option<addr2line::Context<Slice>>,
-    /// Address, size (0: up to the next), name; by address.
+    /// Address, size (0: up to the next) and name of each symbol, sorted by address.
     table: Vec<(u64, u64, String)>,
 }
 
@@ -20,7 +20,7 @@ impl std::fmt::Debug for Symbols {
     }
 }
 
-/// Function, file and line of an address; inlined functions before those they are in.
+/// Function, file and line of an address; inlined functions precede those that contain them.
 pub(crate) type Named = (Option<String>, Option<String>, Option<u32>);
 
 impl Symbols {
@@ -37,7 +37,7 @@ impl Symbols {
                 }
             }
         }
-        // Of several names of a place the one without underscores is the one in the manual.
+        // If a place has several names, the one without underscores is the documented one.
         table.sort_by(|a, b| {
             (a.0, a.2.starts_with('_'), a.2.len(), &a.2).cmp(&(b.0, b.2.starts_with('_'), b.2.len(), &b.2))
         });

@@ -1,4 +1,4 @@
-//! Opens the events of a program that starts, and of processes that run.
+//! Opens the events of a program that starts, and of processes that are running.
 
 use super::{CheckError, CheckOptions, Session, monotonic, threads_of, tids};
 use crate::recorder::Probeable;
@@ -12,7 +12,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 
-/// Where C libraries are, for probes before the program has mapped its own.
+/// Paths of C libraries, for probes before the program has mapped its own.
 const C_LIBRARIES: [&str; 8] = [
     "/usr/lib/x86_64-linux-gnu/libc.so.6",
     "/usr/lib/aarch64-linux-gnu/libc.so.6",
@@ -34,7 +34,7 @@ impl Session {
         self.recorder.add_thread(pid, pid, 0);
         self.open(Target::Starting(pid))?;
         self.mark_from(options, Target::Starting(pid));
-        // What the program will map, as far as can be known.
+        // These are the files that the program will map, as far as known.
         let mut images = Images::default();
         let files = program.into_iter().chain(C_LIBRARIES.iter().map(Path::new));
         for path in files.filter_map(|path| fs::canonicalize(path).ok()) {
@@ -72,7 +72,7 @@ impl Session {
                 format!("{missed} may not be observed completely: check again"),
             );
         }
-        self.notes.push("attached while it ran: who set policies, and what happened before, is not known".into());
+        self.notes.push("attached while it was running: the origin of policies and earlier events are unknown".into());
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-//! Ends the program and concludes.
+//! Ends the program and returns the result.
 
 use super::{CheckOptions, FOR_END, Session, monotonic, source, threads_of};
 use crate::judge::{Begin, Setting, judge, without_period};
@@ -15,7 +15,7 @@ use std::path::Path;
 use std::process::Child;
 
 impl Session {
-    /// Ends the program and what it started.
+    /// Terminates the program and what it started.
     pub(super) fn end_program(&self, child: &mut Child, has_ended: bool) {
         let own = child.id().cast_signed();
         let mut pids: HashSet<i32> = self.recorder.tids().map(|(pid, _)| pid).filter(|pid| *pid != own).collect();
@@ -23,7 +23,7 @@ impl Session {
             pids.insert(own);
         }
         let signal = |signal: Signal| {
-            // A process that has ended meanwhile is an error without consequence.
+            // The error for a process that has ended meanwhile is ignored.
             pids.iter().filter_map(|pid| Pid::from_raw(*pid)).for_each(|pid| {
                 let _ = kill_process(pid, signal);
             });
@@ -73,7 +73,7 @@ impl Session {
         }
         if self.probes.is_withdrawn {
             let why =
-                "the probes were withdrawn: of real-time threads only malloc, free, calloc and realloc are observed";
+                "the probes were removed: in real-time threads only malloc, free, calloc and realloc are observed";
             self.miss("allocations by memalign, aligned new and others", why.into());
         }
         let late = self.late.iter().find(|(file, time)| self.recorder.were_urgent(file, *time));
@@ -106,7 +106,7 @@ impl Session {
             && from >= now
             && options.from.is_none()
         {
-            self.miss("real-time work", "it was to begin after the observation had ended".into());
+            self.miss("real-time work", "it was configured to begin after the end of the observation".into());
         }
         let names: Vec<String> = options.order.iter().flat_map(|order| order.names().to_vec()).collect();
         let setting = Setting {
@@ -124,7 +124,7 @@ impl Session {
             others: others(&names),
             preemptions: self.preemptions,
         };
-        // Probes can be removed when no event of theirs is open.
+        // Probes can be removed only when none of their events is open.
         drop(self.observer);
         let mut left = self.probes.remove();
         left.extend(self.locks.remove());
@@ -137,20 +137,18 @@ impl Session {
         let recording = self.recorder.finish();
         let (threads, findings) = judge(&recording, &setting);
         for thread in recording.threads.iter().filter(|thread| thread.is_cut) {
-            let why = format!("{} ({}) had more than could be kept", thread.name, thread.tid);
+            let why = format!("{} ({}) had more events than fit in memory", thread.name, thread.tid);
             self.sources.push(source("all of a thread", Some(why)));
         }
         let irregular = without_period(&threads);
         if !irregular.is_empty() {
-            let why =
-                format!("{} keep to no period, so whether their work fits it is not judged", irregular.join(", "));
+            let why = format!("{} have no period, so overruns are not judged", irregular.join(", "));
             self.sources.push(source("periods", Some(why)));
         }
         let has_real_time = threads.iter().any(|thread| thread.is_real_time);
         let has_cycles = threads.iter().any(|thread| thread.is_real_time && thread.cycles.is_some());
         if has_real_time && !has_cycles && matches!(begin, Begin::Found) {
-            let why =
-                "no real-time thread waits repeatedly, so nothing is known of its cycles: give the begin with --after";
+            let why = "no real-time thread waits repeatedly, so its cycles are unknown: specify the start with --after";
             self.sources.push(source("cycles", Some(why.into())));
         }
         self.sources.sort_by_key(|source| source.missing.is_none());
@@ -174,7 +172,7 @@ impl Session {
     }
 }
 
-/// A finding fails the check; without one, it takes every source to pass it.
+/// Returns the outcome. A finding fails the check; without one, a pass requires every source.
 pub fn outcome(check: &Check) -> Outcome {
     let is_open = |one: &&punctual_model::CheckFinding| one.finding.state == State::Fail && !one.is_known;
     if check.findings.iter().any(|one| is_open(&one)) {
@@ -186,7 +184,7 @@ pub fn outcome(check: &Check) -> Outcome {
     }
 }
 
-/// Threads of the machine that the order names.
+/// Returns the threads of the machine that the order names.
 fn others(names: &[String]) -> Vec<(String, i32, u8)> {
     if names.is_empty() {
         return Vec::new();
@@ -200,7 +198,7 @@ fn others(names: &[String]) -> Vec<(String, i32, u8)> {
     threads.into_iter().filter_map(named).collect()
 }
 
-/// x86 has a flag for it (arch/x86/include/asm/cpufeatures.h), device trees a node.
+/// Detects a virtual machine: x86 has a CPU flag (arch/x86/include/asm/cpufeatures.h), device trees have a node.
 fn is_virtual() -> bool {
     let cpus = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let has_flag =

@@ -1,4 +1,4 @@
-//! What single records mean.
+//! Interprets single records.
 
 use super::{KEY_FRAMES, Key, MOST, MOST_FRAMES, Open, Recorder, Running, Seen};
 use crate::calls::{Meaning, What, name};
@@ -213,7 +213,7 @@ impl<S: System> Recorder<S> {
         let Some((tid, priority, flags)) = self.tags.waking(sample.raw) else { return };
         let Some(running) = self.threads.get(&tid) else { return };
         if priority < ORDINARY && !running.is_real_time() {
-            // Or it runs with the priority of another thread for a while.
+            // The thread may also temporarily run with the priority of another one.
             self.sample(tid, sample.meta.time);
         }
         let waker = match flags & IN_INTERRUPT {
@@ -242,7 +242,7 @@ impl<S: System> Recorder<S> {
         })
     }
 
-    /// The place of a sample; `about` describes a new one.
+    /// Returns the place of a sample; `about` describes a new one.
     fn place(
         &mut self,
         tag: u32,
@@ -276,7 +276,7 @@ impl<S: System> Recorder<S> {
         ((pid, tag, number, hasher.finish()), registers)
     }
 
-    /// A larger copy of a stack that is known already.
+    /// Handles a larger copy of a stack that is already known.
     pub(super) fn deep(&mut self, tag: u32, sample: &Sample) {
         let number = match self.tags.kind(tag) {
             Kind::Enter => self.tags.call(sample.raw).map_or(0, |call| call.number),

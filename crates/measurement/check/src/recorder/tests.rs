@@ -113,7 +113,7 @@ fn a_thread_that_gives_its_policy_up_at_its_end_was_real_time_until_then() {
     let thread = &recording.threads[0];
     assert_eq!(thread.real_time_since, Some(110));
     assert!(matches!(thread.scheduling, Some(Scheduling::Fifo { .. })) && matches!(thread.asked, Asked::At(_)));
-    // Neither before nor after.
+    // Waits before and after do not count.
     let writes: Vec<_> = thread.occurrences.iter().filter(|one| one.what == crate::calls::What::FileIo).collect();
     assert!(writes.len() == 10 && writes.iter().all(|one| one.duration == Some(10)), "{writes:?}");
     let waits: Vec<_> = thread.waits.iter().map(|waited| waited.wait).collect();
@@ -126,7 +126,7 @@ fn a_child_of_a_real_time_thread_inherits_unless_it_was_reset() {
     let priority = Cell::new(Some(80));
     let mut recorder = Recorder::new(Fake(&priority), tags());
     recorder.add_thread(7, 8, 0);
-    // The machine says that 9 is ordinary.
+    // Thread 9 has no real-time policy.
     recorder.record(Record::Fork { meta: meta(50), pid: 7, tid: 9, parent: 7, parent_tid: 8 });
     recorder.record(Record::Exit { meta: meta(60), pid: 7, tid: 9 });
     let recording = recorder.finish();
