@@ -18,10 +18,10 @@ pub struct Event {
     pub kind: Kind,
 }
 
-/// The name of [`Kind::Other`] where a system call or an interrupt returned, in the latency tracer of 2.6 (`< (0)`).
+/// The name of [`Kind::Other`] for the return of a system call or an interrupt, in the latency tracer of 2.6 (`< (0)`).
 pub const RETURN: &str = "return";
 
-/// Names are those of the kernel's events (Documentation/trace/events.rst, include/trace/events/).
+/// An event; names are those of the kernel's events (Documentation/trace/events.rst, include/trace/events/).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
     /// sched_switch: the CPU passes from `prev` to `next`.
@@ -92,7 +92,7 @@ pub enum Kind {
     Osnoise(Box<OsnoiseSample>),
     /// A line of the hwlat tracer.
     Hwlat { count: u64, inner_us: u64, outer_us: u64, at_ns: Option<u64>, nmi_count: Option<u32>, gaps: Option<u32> },
-    /// osnoise:irq_noise, softirq_noise, nmi_noise, thread_noise: net of nested interruptions.
+    /// osnoise:irq_noise, softirq_noise, nmi_noise, thread_noise: excluding nested interruptions.
     Noise { source: NoiseSource, start_ns: u64, duration_ns: u64 },
     /// osnoise:sample_threshold
     SampleThreshold { start_ns: u64, duration_ns: u64, interference: u64 },
@@ -114,7 +114,8 @@ pub enum Kind {
     ContentionEnd { lock: u64 },
     /// Events of this CPU before this one were lost. `None` if their number is unknown.
     LostEvents { count: Option<u64> },
-    /// A new trace begins (several were pasted together, or time went back): all state is void. `cpu` has no meaning.
+    /// A new trace begins (several were pasted together, or time decreased): all state is invalid. `cpu` has no
+    /// meaning.
     Restart,
     /// Any other event; `body` only with [`crate::Options::bodies`].
     Other { name: Name, body: Option<Box<str>> },
@@ -141,7 +142,7 @@ pub enum Vector {
     CallFunction,
     CallFunctionSingle,
     IrqWork,
-    /// The event's name without `_entry`, or the reason Arm gives.
+    /// The event's name without `_entry`, or Arm's reason.
     Other(Name),
 }
 
@@ -152,7 +153,7 @@ pub enum CpuMask {
     Low64(u64),
 }
 
-/// Where timerlat measured a latency.
+/// The place where timerlat measured a latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimerlatContext {
     Irq,
@@ -175,7 +176,7 @@ pub struct OsnoiseSample {
     pub runtime_us: u64,
     pub noise_us: u64,
     pub max_sample_us: u64,
-    /// Noise during which no interference was counted: caused by hardware or hypervisor.
+    /// Number of noises without interference, which are caused by hardware or hypervisor.
     pub hw_count: u64,
     pub nmi_count: u64,
     pub irq_count: u64,

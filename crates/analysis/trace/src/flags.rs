@@ -1,7 +1,7 @@
 //! The flags the kernel records with every event: interrupts off, need-resched, context, preemption and migration
 //! depth.
 
-/// The latency columns of an event (kernel/trace/trace_output.c, `trace_print_lat_fmt`). `None`: the format or the
+/// The latency columns of an event (kernel/trace/trace_output.c, `trace_print_lat_fmt`). `None` if the format or the
 /// kernel does not record the field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags {
@@ -11,7 +11,7 @@ pub struct Flags {
     pub bh_off: Option<bool>,
     /// TIF_NEED_RESCHED (`N`, `n`).
     pub need_resched: Option<bool>,
-    /// TIF_NEED_RESCHED_LAZY (`l`, `L`; kernels from 6.13, and RT patches in a column of its own).
+    /// TIF_NEED_RESCHED_LAZY (`l`, `L`; kernels from 6.13, and RT patches in a separate column).
     pub need_resched_lazy: Option<bool>,
     /// PREEMPT_NEED_RESCHED (`N`, `p`).
     pub preempt_resched: Option<bool>,
@@ -57,16 +57,18 @@ const BH_OFF: u8 = 0x80;
 /// The meaning of bits that differ between kernels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Dialect {
-    /// 0x80 is lazy need-resched (RT patches up to 5.10, which record migrate-disable in a field of its own).
+    /// True if 0x80 is lazy need-resched (RT patches up to 5.10, which record migrate-disable in a separate field).
     pub lazy_is_0x80: bool,
-    /// 0x02 is lazy need-resched; otherwise it means that the architecture cannot tell whether interrupts are off.
+    /// True if 0x02 is lazy need-resched; otherwise it means that the architecture cannot determine whether interrupts
+    /// are off.
     pub lazy_is_0x02: bool,
-    /// The upper half of the preempt byte is the migrate-disable depth (from 5.15).
+    /// True if the upper half of the preempt byte is the migrate-disable depth (from 5.15).
     pub migrate_in_upper_half: bool,
 }
 
 impl Dialect {
-    /// `release` is e.g. `6.12.95+deb12-rt-amd64`. `own_migrate`: records have a migrate-disable field.
+    /// Returns the dialect; `release` is e.g. `6.12.95+deb12-rt-amd64`. `own_migrate`: records have a migrate-disable
+    /// field.
     pub(crate) fn of(release: Option<&str>, own_migrate: bool) -> Dialect {
         let release = release.unwrap_or_default();
         let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map_while(|n| n.parse::<u32>().ok());
@@ -80,7 +82,7 @@ impl Dialect {
 }
 
 impl Flags {
-    /// From the bytes of a binary trace. `migrate` is the separate field of RT kernels up to 5.10.
+    /// Decodes the bytes of a binary trace. `migrate` is the separate field of RT kernels up to 5.10.
     pub(crate) fn from_bits(bits: u8, preempt: u8, migrate: Option<u8>, dialect: Dialect) -> Flags {
         let unsupported = bits & LAZY != 0 && !dialect.lazy_is_0x02;
         let lazy = match dialect {
@@ -108,9 +110,9 @@ impl Flags {
         }
     }
 
-    /// From the columns of a text trace: 4 (older mainline), 5 (from 5.15), 6 or 7 (RT patches with lazy columns).
-    /// `None` if the bytes are no such columns. The header is not consulted: that of timerlat in 6.12 shows 7 columns
-    /// above 5.
+    /// Decodes the columns of a text trace: 4 (older mainline), 5 (from 5.15), 6 or 7 (RT patches with lazy columns).
+    /// `None` if the bytes are not such columns. The header is ignored: that of timerlat in 6.12 shows 7 columns above
+    /// 5.
     pub(crate) fn from_columns(columns: &[u8]) -> Option<Flags> {
         let (irqs, resched, lazy, context, preempt, migrate) = match *columns {
             [i, n, c, p] => (i, n, None, c, p, None),
@@ -119,7 +121,7 @@ impl Flags {
             [i, n, l, c, p, _lazy_depth, m] => (i, n, Some(l), c, p, Some(m)),
             _ => return None,
         };
-        // Of Dovetail (Xenomai, EVL): the out-of-band stage, in whatever context.
+        // Dovetail (Xenomai, EVL): the out-of-band stage, in whatever context.
         let context = if context == b'~' { None } else { Some(context_letter(context)?) };
         let mut flags = Flags { context, ..Flags::default() };
         match irqs {
@@ -163,7 +165,7 @@ impl Flags {
         Some(())
     }
 
-    /// Any kind of reschedule is pending; `None` if not recorded.
+    /// True if any kind of reschedule is pending; `None` if not recorded.
     pub fn wants_resched(&self) -> Option<bool> {
         let known = [self.need_resched, self.need_resched_lazy, self.preempt_resched];
         if known.contains(&Some(true)) { Some(true) } else { known.into_iter().flatten().next() }

@@ -20,18 +20,18 @@ pub struct TraceInfo {
     pub entries_in_buffer: Option<u64>,
     /// Entries ever written according to the header: if more than `entries_in_buffer`, the oldest were overwritten.
     pub entries_written: Option<u64>,
-    /// From lost-event marks and statistics in the file; `None` if it has neither.
+    /// Number of lost events, from marks and statistics in the file; `None` if it has neither.
     pub lost_events: Option<u64>,
-    /// Task names are truncated to 8 characters (latency format).
+    /// True if task names are truncated to 8 characters (latency format).
     pub comms_cut: bool,
     /// Headers of latency tracers (wakeup*, irqsoff, preemptoff, …), in order.
     pub latency: Vec<LatencyHeader>,
     pub rtla: Vec<RtlaAnalysis>,
-    /// Lines of the kernel's log about lateness between those of the trace, with what they mean; at most 8.
+    /// Lines of the kernel's log about latencies, with their meaning; at most 8.
     pub log: Vec<String>,
     /// The longest call of function_graph.
     pub longest_call: Option<Call>,
-    /// Line of a text at which time goes back by so much, ns, without a header of another trace: the first of them.
+    /// The first line of a text at which time decreases without a header of another trace, and by how much, ns.
     pub went_back: Option<(u64, u64)>,
     /// What is missing, damaged or doubtful, in the order found; at most [`MAX_NOTES`].
     pub notes: Vec<Note>,
@@ -40,9 +40,10 @@ pub struct TraceInfo {
     pub without_cpu: bool,
     /// Lines of function_graph without absolute times, which are not read.
     pub untimed: u64,
-    /// Lines or records that could not be read at all.
+    /// Number of lines or records that could not be read.
     pub skipped: u64,
-    /// The line of the event that was returned last, from 1; `None`: no text. Of a stack's event it is the next one's.
+    /// The line of the event returned last, from 1; `None` if not a text. For a stack's event it is that of the next
+    /// one.
     pub line: Option<u64>,
 }
 
@@ -101,7 +102,7 @@ pub struct Note {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// From 1.
+    /// Line number, from 1.
     Line(u64),
     Byte(u64),
     Whole,
@@ -115,7 +116,7 @@ pub enum Damage {
     Corrupt { what: &'static str },
     /// A limit of this reader was reached.
     LimitReached { what: &'static str },
-    /// A known event of which bytes or fields are missing.
+    /// A known event with missing bytes or fields.
     Incomplete { event: Name },
     /// The file lacks the format of an event; counted in [`TraceInfo::skipped`] as well.
     MissingFormat { id: u16 },
@@ -125,7 +126,7 @@ pub enum Damage {
     Omitted { text: String },
     /// Lines were quoted, wrapped or escaped by a mail client or a web page, and were restored.
     Repaired { how: &'static str },
-    /// Time goes back: later events belong to another trace.
+    /// Time decreases: later events belong to another trace.
     TimeWentBack,
     /// Part of the file is not read or not applied, such as other buffers or a time offset.
     Unsupported { what: String },
@@ -164,12 +165,12 @@ pub enum Logged {
 }
 
 impl LatencyHeader {
-    /// Of the latency tracer of the -rt patches of 2.6, which has the same name for wakeups and for sections.
+    /// True for the latency tracer of the -rt patches of 2.6, which has the same name for wakeups and for sections.
     pub fn is_old(&self) -> bool {
         self.tracer.as_deref() == Some("preemption")
     }
 
-    /// The task is one that was woken; if not, the one that had interrupts or preemption off. `None`: not known.
+    /// True if the task is one that was woken; false if it had interrupts or preemption off; `None` if unknown.
     pub fn is_wakeup(&self) -> Option<bool> {
         match (self.logged, &self.started_at) {
             _ if !self.is_old() => Some(self.tracer.as_deref().is_some_and(|tracer| tracer.starts_with("wakeup"))),
@@ -184,14 +185,14 @@ impl LatencyHeader {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
     pub cpu: u32,
-    /// With funcgraph-proc.
+    /// Task, with funcgraph-proc.
     pub comm: Option<Comm>,
     pub tid: Option<i32>,
-    /// At its end; with the option latency-format.
+    /// True if a reschedule was requested at its end; with the option latency-format.
     pub need_resched: Option<bool>,
     pub function: String,
     pub ns: u64,
-    /// Outside the functions that it calls and that are traced.
+    /// Duration excluding traced callees, ns.
     pub own_ns: u64,
     pub longest: Option<Box<Call>>,
 }
@@ -199,12 +200,12 @@ pub struct Call {
 /// Auto-analysis of `rtla timerlat -a` for one CPU that hit the threshold (tools/tracing/rtla/src/timerlat_aa.c).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RtlaAnalysis {
-    /// `None` without the line `## CPU 2 hit stop tracing`.
+    /// CPU; `None` without the line `## CPU 2 hit stop tracing`.
     pub cpu: Option<u32>,
     pub irq_handler_delay_us: Option<f64>,
     pub irq_latency_us: Option<f64>,
     pub irq_duration_us: Option<f64>,
-    /// Time for which another thread kept the CPU.
+    /// Time for which another thread kept the CPU, µs.
     pub blocking_thread_us: Option<f64>,
     /// Threads listed under "Blocking thread": name, tid, µs.
     pub blocking: Vec<(Comm, i32, f64)>,
@@ -216,7 +217,7 @@ pub struct RtlaAnalysis {
     pub sources: Vec<(String, i32, f64)>,
     /// "Thread latency" or "IRQ latency".
     pub total_us: Option<f64>,
-    /// "Max timerlat IRQ latency from idle": the CPU was leaving idle.
+    /// True for "Max timerlat IRQ latency from idle": the CPU was leaving idle.
     pub exit_from_idle: bool,
 }
 
@@ -226,23 +227,23 @@ pub enum TraceError {
     #[error("reading the trace: {0}")]
     Io(#[from] std::io::Error),
     /// No line or magic number of a known format in the part that was searched.
-    #[error("no trace that this tool knows: neither trace.dat nor kernel, trace-cmd, perf or rtla text")]
+    #[error("not a known trace format: neither trace.dat nor kernel, trace-cmd, perf or rtla text")]
     Unrecognised,
-    /// A table of figures, which names no cause.
-    #[error("{what}: a summary without events, which names no cause; {next}")]
+    /// A table of figures, which contains no causes.
+    #[error("{what}: a summary without events, which contains no causes; {next}")]
     Summary { what: String, next: &'static str },
     /// Lines of the kernel's log, without a trace.
-    #[error("no trace, but the kernel's log: {said}; {next}")]
+    #[error("not a trace but the kernel's log: {said}; {next}")]
     Log { said: String, next: &'static str },
     /// Lines of scheduler events that have a CPU and no time.
     #[error(
-        "events without times: in which order threads were woken and ran is there, and how long it took is not; record the time of each event \
+        "events without times: they contain the order of wakeups and switches, but no durations; record the time of each event \
              (`perf script -F comm,tid,cpu,time,event,trace`, or the kernel's own trace file)"
     )]
     Untimed,
-    /// Lines of events without all that stands before an event's name.
+    /// Lines of events without the columns before the event's name.
     #[error(
-        "events without their thread, CPU, time or name (\"{line}\"): who ran where and when is not in such lines; give the lines as the kernel or \
+        "events without their thread, CPU, time or name (\"{line}\"): such lines do not contain which thread ran where and when; supply the lines as the kernel or \
              `trace-cmd report` prints them: comm-TID [CPU] flags time: event: fields"
     )]
     Unplaced { line: String },

@@ -3,7 +3,7 @@
 use crate::info::TraceError;
 use std::io::{Read, Seek, SeekFrom};
 
-/// Largest section read. The format files of all events of a large kernel are about 4 MiB.
+/// Maximum size of a section read. The format files of all events of a large kernel are about 4 MiB.
 pub(crate) const MOST: usize = 16 << 20;
 
 pub(crate) struct Input<R> {
@@ -29,7 +29,7 @@ impl<R: Read + Seek> Input<R> {
         self.length
     }
 
-    /// `offset` must lie inside the file or at its end.
+    /// Moves to `offset`, which must be inside the file or at its end.
     pub(crate) fn seek(&mut self, offset: u64) -> Result<(), TraceError> {
         if offset > self.length {
             return Err(self.damaged("offset beyond the end"));
@@ -46,13 +46,12 @@ impl<R: Read + Seek> Input<R> {
         self.seek(to)
     }
 
-    /// The next `n` bytes; an error if fewer are left or `n` exceeds `most`.
+    /// Returns the next `n` bytes; fails if fewer are left or `n` exceeds `most`.
     pub(crate) fn bytes(&mut self, n: u64, most: usize) -> Result<Vec<u8>, TraceError> {
         if n > self.length.saturating_sub(self.at) {
             return Err(self.damaged("length beyond the end"));
         }
-        let n =
-            usize::try_from(n).ok().filter(|n| *n <= most).ok_or_else(|| self.damaged("length beyond all bounds"))?;
+        let n = usize::try_from(n).ok().filter(|n| *n <= most).ok_or_else(|| self.damaged("length above the limit"))?;
         let mut bytes = vec![0; n];
         self.inner.read_exact(&mut bytes)?;
         self.at += n as u64;
@@ -79,7 +78,7 @@ impl<R: Read + Seek> Input<R> {
     fn array<const N: usize>(&mut self) -> Result<[u8; N], TraceError> {
         let mut bytes = [0; N];
         if N as u64 > self.length.saturating_sub(self.at) {
-            return Err(self.damaged("the file ends here"));
+            return Err(self.damaged("end of file"));
         }
         self.inner.read_exact(&mut bytes)?;
         self.at += N as u64;
@@ -105,13 +104,13 @@ impl<R: Read + Seek> Input<R> {
         Ok(if self.big_endian { u64::from_be_bytes(b) } else { u64::from_le_bytes(b) })
     }
 
-    /// The bytes before a NUL, at most `most`. Consumes the NUL.
+    /// Returns the bytes before a NUL, at most `most`. Consumes the NUL.
     pub(crate) fn string(&mut self, most: usize) -> Result<Vec<u8>, TraceError> {
         let mut bytes = Vec::new();
         loop {
             match self.u8()? {
                 0 => return Ok(bytes),
-                _ if bytes.len() >= most => return Err(self.damaged("a string without an end")),
+                _ if bytes.len() >= most => return Err(self.damaged("unterminated string")),
                 byte => bytes.push(byte),
             }
         }

@@ -10,7 +10,7 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// `None` if there are more than `most` events.
+    /// Reads a trace; `None` if there are more than `most` events.
     pub fn read(source: &mut dyn Source, most: usize) -> Option<Kept> {
         let events: Vec<Event> = std::iter::from_fn(|| source.next()).take(most).collect();
         let is_whole = source.next().is_none();

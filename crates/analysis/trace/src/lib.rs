@@ -1,5 +1,5 @@
-//! Readers of scheduler traces: trace.dat, perf.data, ring-buffer pages, kernel text in all dialects, `trace-cmd
-//! report`, rtla, and pasted excerpts. All yield the same [`Event`]s.
+//! Reads scheduler traces: trace.dat, perf.data, ring-buffer pages, kernel text in all dialects, `trace-cmd report`,
+//! rtla, and pasted excerpts. All yield the same [`Event`]s.
 //!
 //! Architecture invariant: pure. The caller opens the input; nothing here opens files, uses tracefs, or draws
 //! conclusions. Untrusted input never causes a panic, and memory does not grow with the size of a trace.
@@ -31,11 +31,11 @@ pub use raw::{
 };
 pub use words::{Comm, Name, Symbol, Task, TaskState, interrupted, is_interrupt_entry};
 
-/// The events of a trace in order of time, and facts about the trace.
+/// The events of a trace in chronological order, and facts about the trace.
 ///
 /// Between two [`Kind::Restart`] events `t_ns` never decreases. Memory use is bounded.
 pub trait Source: Iterator<Item = Event> {
-    /// What is known so far; complete once the iterator has ended.
+    /// Returns what is known so far; complete once the iterator has ended.
     fn info(&self) -> &TraceInfo;
 }
 
@@ -52,7 +52,8 @@ const OTHERS: &[(&[u8], &str, &str)] = &[
 
 /// Reads a trace of any format, detected from its first bytes or its lines.
 ///
-/// Damage inside the trace is no error: whatever can be read is read, and [`TraceInfo::notes`] lists what is missing.
+/// Damage inside the trace is not an error: everything readable is read, and [`TraceInfo::notes`] lists what is
+/// missing.
 ///
 /// # Errors
 ///
@@ -66,7 +67,7 @@ trait ReadSeek: Read + Seek {}
 
 impl<T: Read + Seek> ReadSeek for T {}
 
-/// Not generic: the readers are compiled here, with the optimisation of this crate.
+/// Opens a trace; not generic, so that the readers are compiled in this crate, with its optimisation.
 fn open_boxed<'a>(mut input: Box<dyn ReadSeek + 'a>, options: Options) -> Result<Box<dyn Source + 'a>, TraceError> {
     let mut head = Vec::new();
     input.by_ref().take(dat::MAGIC.len() as u64).read_to_end(&mut head)?;
@@ -86,14 +87,14 @@ fn open_boxed<'a>(mut input: Box<dyn ReadSeek + 'a>, options: Options) -> Result
     Ok(Box::new(text::TextSource::new(&head, input, options)?))
 }
 
-/// Of a text, bytes.
+/// Bytes of a text that are searched.
 const HEAD: u64 = 64 << 10;
 
-/// Like [`open`] for a text trace from a stream that cannot seek, such as a pipe.
+/// Reads, as [`open`] does, a text trace from a stream that cannot seek, such as a pipe.
 ///
 /// # Errors
 ///
-/// [`TraceError::Unrecognised`] if the first 16 MiB hold no line of a known trace; [`TraceError::Io`].
+/// [`TraceError::Unrecognised`] if the first 16 MiB contain no line of a known trace; [`TraceError::Io`].
 pub fn open_text<'a>(input: impl Read + 'a, options: Options) -> Result<Box<dyn Source + 'a>, TraceError> {
     text_boxed(Box::new(input), options)
 }

@@ -1,13 +1,13 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// A task name of at most `TASK_COMM_LEN` bytes (include/linux/sched.h). Not unique and not an identity: threads of a
-/// program share it, and the kernel's latency format truncates it to 8 characters.
+/// A task name of at most `TASK_COMM_LEN` bytes (include/linux/sched.h). It is not unique and not an identity: threads
+/// of a program share it, and the kernel's latency format truncates it to 8 characters.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Comm([u8; 16]);
 
 impl Comm {
-    /// Takes the bytes up to the first NUL, at most 16. The rest is ignored so that equal names compare equal.
+    /// Uses the bytes up to the first NUL, at most 16. The rest is ignored so that equal names compare equal.
     pub fn new(name: &[u8]) -> Comm {
         let mut bytes = [0; 16];
         for (to, from) in bytes.iter_mut().zip(name.iter().take_while(|b| **b != 0)) {
@@ -23,7 +23,7 @@ impl Comm {
 }
 
 impl fmt::Display for Comm {
-    /// Control characters and invalid UTF-8 are shown as the replacement character.
+    /// Shows control characters and invalid UTF-8 as the replacement character.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for c in String::from_utf8_lossy(self.as_bytes()).chars() {
             fmt::Write::write_char(f, if c.is_control() { '\u{fffd}' } else { c })?;
@@ -44,13 +44,13 @@ pub type Name = Arc<str>;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Symbol {
     Name(Name),
-    /// From a binary trace that lacks this symbol.
+    /// The address, from a binary trace that lacks this symbol.
     Address(u64),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Task {
-    /// 0 is the idle task of the CPU.
+    /// The thread ID; 0 is the idle task of the CPU.
     pub tid: i32,
     pub comm: Option<Comm>,
     /// Raw kernel priority: real-time priority is 99 − prio; 100 and above are ordinary tasks; below 0 is
@@ -73,8 +73,9 @@ impl TaskState {
     }
 }
 
-/// The index of what the innermost interrupt came upon, in a stack of function names, innermost first. An interrupt on another one's way
-/// out came upon what that one had interrupted. `None`: no interrupt, or it came upon user code.
+/// Returns the index of what the innermost interrupt interrupted, in a stack of function names, innermost first. An
+/// interrupt at the end of another one counts as interrupting what that one had interrupted. `None` without an
+/// interrupt, or if it interrupted user code.
 pub fn interrupted(frames: &[Option<&str>]) -> Option<usize> {
     let is_entry = |frame: &Option<&str>| frame.is_some_and(is_interrupt_entry);
     let mut from = 0;
@@ -88,7 +89,8 @@ pub fn interrupted(frames: &[Option<&str>]) -> Option<usize> {
     }
 }
 
-/// Lets interrupts in after an interrupt, or runs softirqs (kernel/entry/common.c, kernel/softirq.c, `preempt_schedule_irq`).
+/// True for functions that enable interrupts after an interrupt, or run softirqs (kernel/entry/common.c,
+/// kernel/softirq.c, `preempt_schedule_irq`).
 fn is_way_out(function: &str) -> bool {
     const EXACT: [&str; 8] = [
         "preempt_schedule_irq",
@@ -103,8 +105,8 @@ fn is_way_out(function: &str) -> bool {
     EXACT.contains(&function) || function.starts_with("sysvec_") || function.starts_with("__sysvec_")
 }
 
-/// Entries of interrupts, by architecture: arch/x86/entry, arch/arm64/kernel/entry.S, arch/arm/kernel/entry-armv.S,
-/// arch/riscv/kernel/entry.S, arch/powerpc/kernel.
+/// True for entries of interrupts, by architecture: arch/x86/entry, arch/arm64/kernel/entry.S,
+/// arch/arm/kernel/entry-armv.S, arch/riscv/kernel/entry.S, arch/powerpc/kernel.
 pub fn is_interrupt_entry(function: &str) -> bool {
     const EXACT: [&str; 14] = [
         "apic_timer_interrupt",

@@ -14,7 +14,7 @@ const FORMATS: u32 = 1 << 16;
 pub(crate) enum At {
     /// Plain text.
     Text { at: u64, size: u64 },
-    /// A section of version 7, which holds a size and the text.
+    /// A section of version 7, which contains a size and the text.
     Section { at: u64, codec: Codec },
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct Meta {
     pub(super) buffers: Vec<Buffer>,
     pub(super) tsc: Option<Tsc>,
     pub(super) symbols: Option<At>,
-    /// Lost events according to the kernel's statistics.
+    /// Number of lost events according to the kernel's statistics.
     pub(super) overrun: Option<u64>,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Meta {
 pub(super) struct Buffer {
     pub(super) name: Vec<u8>,
     pub(super) page: Option<usize>,
-    /// CPU, offset, size.
+    /// CPU, offset and size of the data of each CPU.
     pub(super) cpus: Vec<(u32, u64, u64)>,
     pub(super) packed: bool,
 }
@@ -142,7 +142,7 @@ impl Meta {
         true
     }
 
-    /// `local global [mono] boot`
+    /// Parses a list of clocks, `local global [mono] boot`.
     fn clock(&mut self, list: &str) {
         let chosen = list.split_whitespace().find_map(|c| c.strip_prefix('[')?.strip_suffix(']'));
         self.set_clock(chosen.unwrap_or_default());
@@ -154,7 +154,7 @@ impl Meta {
         }
     }
 
-    /// `Linux HOST RELEASE MACHINE`
+    /// Parses `Linux HOST RELEASE MACHINE`.
     fn uname(&mut self, text: &str) {
         let words: Vec<&str> = text.split_whitespace().collect();
         if let [.., release, machine] = words.as_slice() {
@@ -162,7 +162,7 @@ impl Meta {
         }
     }
 
-    /// Statistics of the buffer of one CPU as tracefs prints them.
+    /// Parses the statistics of the buffer of one CPU in the format of tracefs.
     fn statistics(&mut self, text: &str) {
         let value = |key: &str| text.lines().find_map(|line| line.strip_prefix(key)?.trim().parse::<u64>().ok());
         let cpu = value("CPU:").and_then(|cpu| u32::try_from(cpu).ok());
@@ -184,7 +184,7 @@ impl Meta {
         }
         for text in std::mem::take(&mut self.formats) {
             if !decoder.add_format(&text) {
-                self.info.note(Damage::Corrupt { what: "an event's format" }, Place::Whole);
+                self.info.note(Damage::Corrupt { what: "format of an event" }, Place::Whole);
             }
         }
         decoder.add_comms(&std::mem::take(&mut self.comms));

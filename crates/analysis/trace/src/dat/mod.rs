@@ -1,4 +1,4 @@
-//! trace.dat of trace-cmd, versions 6 and 7: per-CPU streams merged by time.
+//! Reads trace.dat of trace-cmd, versions 6 and 7: per-CPU streams merged by time.
 
 pub(crate) mod meta;
 mod stream;
@@ -24,12 +24,12 @@ pub use write::{DatFile, DatHead, symbols};
 
 pub(crate) const MAGIC: &[u8] = b"\x17\x08\x44tracing";
 const FORMAT: &str = "trace.dat";
-/// Bytes of pages held for all CPUs together; below, the limits for one CPU.
+/// Maximum bytes of pages in memory for all CPUs together; below, the limits for one CPU.
 const BUDGET: usize = 32 << 20;
 const STREAM: (usize, usize) = (64 << 10, 16 << 20);
 /// Bytes of uncompressed pages read at once.
 const AHEAD: usize = 256 << 10;
-/// Largest step back of time tolerated, ns; see `BACKSTEP` of the text reader.
+/// Largest step back in time tolerated, ns; see `BACKSTEP` of the text reader.
 const BACKSTEP: u64 = 100_000;
 const PAGE: usize = 8 << 20;
 
@@ -41,7 +41,7 @@ struct DatSource<R> {
     /// Time of the next record of each stream, and the index of the stream.
     order: BinaryHeap<Reverse<(u64, usize)>>,
     tsc: Option<Tsc>,
-    /// `None` once they are read.
+    /// Position of the symbols; `None` once they are read.
     symbols: Option<meta::At>,
     last: Option<u64>,
     pending: VecDeque<Event>,
@@ -135,7 +135,7 @@ fn start<'a, R: Read + Seek + 'a>(
     Ok(Box::new(source))
 }
 
-/// The main buffer, or the first instance with data if the main one is empty. The others are noted.
+/// Selects the main buffer, or the first instance with data if the main one is empty. Notes the others.
 fn choose(meta: &mut Meta) -> Option<Buffer> {
     let mut buffers = std::mem::take(&mut meta.buffers);
     let holds = |b: &Buffer| b.cpus.iter().any(|(_, _, size)| *size > 0);
@@ -226,7 +226,7 @@ impl<R: Read + Seek> DatSource<R> {
         None
     }
 
-    /// Keeps time from going back. A step larger than `BACKSTEP` restarts the trace.
+    /// Ensures that time does not decrease. A step larger than `BACKSTEP` restarts the trace.
     fn ordered(&mut self, mut event: Event) -> Event {
         match self.last {
             Some(last) if event.t_ns < last => {

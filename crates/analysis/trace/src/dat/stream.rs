@@ -1,4 +1,4 @@
-//! The records of one CPU, page by page.
+//! Reads the records of one CPU, page by page.
 
 use super::unpack::Codec;
 use crate::info::{Damage, Place, TraceInfo};
@@ -10,21 +10,21 @@ pub(super) struct Stream {
     pub(super) cpu: u32,
     at: u64,
     end: u64,
-    /// Chunks left of compressed data; `None`: the data is not compressed.
+    /// Remaining chunks of compressed data; `None` if the data is not compressed.
     chunks: Option<u32>,
     codec: Codec,
     /// The pages read; below, the offset of the current one.
     buffer: Vec<u8>,
     page: usize,
     walk: Option<Walk>,
-    /// The next record. `Some` beside it: events were lost before it, and how many if known.
+    /// The next record. If the second value is `Some`, events were lost before it, with their number if known.
     pub(super) head: Option<(Record, Option<Option<u64>>)>,
     layout: Layout,
     limit: usize,
 }
 
 impl Stream {
-    /// `limit`: maximum bytes of pages held.
+    /// Creates a stream; `limit`: maximum bytes of pages in memory.
     pub(super) fn new(cpu: u32, at: u64, end: u64, codec: Option<Codec>, layout: Layout, limit: usize) -> Stream {
         Stream {
             cpu,
@@ -45,7 +45,7 @@ impl Stream {
         self.at
     }
 
-    /// Reads the number of chunks. To be called once before the first [`Stream::advance`].
+    /// Reads the number of chunks. Must be called once before the first [`Stream::advance`].
     pub(super) fn start<R: Read + Seek>(&mut self, input: &mut Input<R>, info: &mut TraceInfo) {
         if self.chunks.is_some() {
             let count = input.seek(self.at).and_then(|()| input.u32());
@@ -94,7 +94,7 @@ impl Stream {
         self.buffer.get(self.page + record.start..self.page + record.end).unwrap_or_default()
     }
 
-    /// Starts a walk of the page at `self.page`; skips damaged pages.
+    /// Starts to walk the page at `self.page`; skips damaged pages.
     fn open(&mut self, missed: &mut Option<Option<u64>>, info: &mut TraceInfo) {
         while self.page < self.buffer.len() {
             let page = self.buffer.get(self.page..).unwrap_or_default();
@@ -167,7 +167,7 @@ impl Stream {
     }
 }
 
-/// There is data, but the number of chunks could not be read.
+/// True if there is data, but the number of chunks could not be read.
 fn count_is_missing(chunks: Option<u32>, end: u64, at: u64) -> bool {
     chunks == Some(0) && end > at
 }

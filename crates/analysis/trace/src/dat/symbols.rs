@@ -1,4 +1,4 @@
-//! Kernel symbols of a trace.dat. Read only when the first address occurs, since they are most of a small file.
+//! Reads the kernel symbols of a trace.dat, only when the first address occurs, since they are most of a small file.
 
 use super::meta::At;
 use super::v7;
@@ -7,7 +7,7 @@ use crate::input::Input;
 use crate::raw::Symbols;
 use std::io::{Read, Seek};
 
-/// Damaged parts are left out.
+/// Loads the symbols; omits damaged parts.
 pub(super) fn load<R: Read + Seek>(at: At, input: &mut Input<R>, symbols: &mut Symbols) -> Result<(), TraceError> {
     match at {
         At::Text { at, size } => {

@@ -3,7 +3,7 @@ use crate::input::MOST;
 use ruzstd::decoding::StreamingDecoder;
 use std::io::{Cursor, Read};
 
-/// Largest window, which the decoder fills before it yields anything; `zstd -19` uses 8 MiB.
+/// Maximum window, which the decoder fills before it yields anything; `zstd -19` uses 8 MiB.
 const WINDOW: u64 = 16 << 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl Codec {
         }
     }
 
-    /// Appends at most `most` decompressed bytes to `out`. Returns `false` if `packed` is damaged or holds more.
+    /// Appends at most `most` decompressed bytes to `out`. Returns `false` if `packed` is damaged or contains more.
     pub(super) fn unpack(self, packed: &[u8], most: usize, out: &mut Vec<u8>) -> bool {
         match self {
             Codec::None => {

@@ -1,4 +1,4 @@
-//! trace.dat version 6: sections in a fixed order (trace-cmd.dat.v6.5.txt).
+//! Reads trace.dat version 6: sections in a fixed order (trace-cmd.dat.v6.5.txt).
 
 use super::meta::{At, BUFFER, Buffer, DONE, Meta};
 use crate::info::{Damage, Place, TraceError};
@@ -8,7 +8,7 @@ use std::io::{Read, Seek};
 pub(super) const CPUS: u32 = 8192;
 const INSTANCES: usize = 64;
 
-/// Reads the head. `true`: the data is a text trace, which begins at the input's position.
+/// Reads the head. Returns `true` if the data is a text trace, which begins at the input's position.
 pub(super) fn read<R: Read + Seek>(input: &mut Input<R>, meta: &mut Meta) -> Result<bool, TraceError> {
     meta.headers(input)?;
     meta.ftrace(input)?;

@@ -1,4 +1,4 @@
-//! trace.dat version 7: sections found through linked lists of options (trace-cmd.dat.v7.5.txt).
+//! Reads trace.dat version 7: sections found through linked lists of options (trace-cmd.dat.v7.5.txt).
 
 use super::meta::{self, At, Buffer, Meta, unpacked};
 use super::unpack::Codec;
@@ -17,7 +17,7 @@ pub(super) struct Section {
     size: u64,
 }
 
-/// Reads what follows the fixed head. `Some`: the only data is this text trace.
+/// Reads what follows the fixed head. Returns `Some` if the only data is this text trace.
 pub(super) fn read<R: Read + Seek>(
     input: &mut Input<R>,
     meta: &mut Meta,
@@ -36,7 +36,7 @@ pub(super) fn read<R: Read + Seek>(
             }
         }
     }
-    // The header page comes first: it gives the size of a long.
+    // The header page is read first, since it contains the size of a long.
     places.sort_by_key(|(id, _)| *id);
     let mut text = None;
     for (id, offset) in places {
@@ -67,7 +67,7 @@ pub(super) fn head<R: Read + Seek>(input: &mut Input<R>, offset: u64) -> Result<
     Ok(Section { id, packed: flags & 1 != 0, size })
 }
 
-/// Reads a section of options. Returns the offset of the next one, 0 if there is none.
+/// Reads a section of options. Returns the offset of the next one, or 0.
 fn options<R: Read + Seek>(
     input: &mut Input<R>,
     meta: &mut Meta,
@@ -100,7 +100,7 @@ fn options<R: Read + Seek>(
     Err(input.damaged("number of options"))
 }
 
-/// A BUFFER option: offset, name, clock, page size, CPUs. The section at the offset says whether the data is
+/// Reads a BUFFER option: offset, name, clock, page size, CPUs. The section at the offset states whether the data is
 /// compressed.
 fn buffer<R: Read + Seek>(input: &mut Input<R>, meta: &mut Meta, value: &[u8], offset: u64) -> Result<(), TraceError> {
     let back = input.at();

@@ -1,4 +1,4 @@
-//! Writer of trace.dat version 6, for trace-cmd and KernelShark (Documentation/trace-cmd/trace-cmd.dat.v6.5.txt).
+//! Writes trace.dat version 6, for trace-cmd and KernelShark (Documentation/trace-cmd/trace-cmd.dat.v6.5.txt).
 
 use super::MAGIC;
 use super::meta::{DONE, TRACECLOCK, UNAME};
@@ -7,24 +7,25 @@ use std::io::{self, Seek, SeekFrom, Write};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DatHead {
-    /// `events/header_page`
+    /// Content of `events/header_page`.
     pub header_page: Vec<u8>,
-    /// `events/header_event`
+    /// Content of `events/header_event`.
     pub header_event: Vec<u8>,
     /// Formats of ftrace's own events (print, function, …).
     pub ftrace: Vec<Vec<u8>>,
     /// Formats of the recorded events by system.
     pub systems: Vec<(String, Vec<Vec<u8>>)>,
-    /// `Linux HOST RELEASE MACHINE`, empty if unknown.
+    /// The kernel, `Linux HOST RELEASE MACHINE`; empty if unknown.
     pub uname: String,
-    /// `trace_clock` as the kernel prints it: `local [mono]`.
+    /// Content of `trace_clock`, for example `local [mono]`.
     pub clock: String,
 }
 
 impl DatHead {
-    /// Where [`symbols`] lie in a file with this head: a space of this many bytes, which may be written later.
+    /// Returns the offset of [`symbols`] in a file with this head: a space of this many bytes, which may be written
+    /// later.
     pub fn symbols_at(&self) -> u64 {
-        // The space begins behind its size.
+        // The space begins after its size.
         self.front().0.len() as u64 + 4
     }
 
@@ -49,8 +50,8 @@ impl DatHead {
         bytes
     }
 
-    /// Layout of the pages of the running kernel: byte order of this machine, sizes from `header_page`. Those differ
-    /// from this program's where it is 32-bit and the kernel 64-bit (32-bit Raspberry Pi OS).
+    /// Returns the layout of the pages of the running kernel: byte order of this machine, sizes from `header_page`.
+    /// They differ from this program's if it is 32-bit and the kernel 64-bit (32-bit Raspberry Pi OS).
     pub fn layout(&self) -> Layout {
         Layout::new(cfg!(target_endian = "big"), size_of::<usize>(), 4096).with_header_page(&self.header_page)
     }
@@ -75,7 +76,7 @@ impl<W: Write + Seek> DatFile<W> {
         let symbols = symbols(&[]);
         bytes.u32(symbols.len() as u32);
         bytes.raw(&symbols);
-        // No printk formats or task names: the recorded events carry their names.
+        // Printk formats and task names are omitted: the recorded events contain their names.
         bytes.u32(0);
         bytes.sized(&[]);
         bytes.u32(cpus);
@@ -97,13 +98,14 @@ impl<W: Write + Seek> DatFile<W> {
     /// Appends a page of `cpu`, zero-padded if shorter. All pages of a CPU must be contiguous.
     ///
     /// # Errors
-    /// Writing fails, the page is too long, `cpu` exceeds the number in the head, or its pages have ended.
+    ///
+    /// Fails if writing fails, the page is too long, `cpu` exceeds the number in the head, or its pages have ended.
     pub fn page(&mut self, cpu: u32, page: &[u8]) -> io::Result<()> {
         let n = cpu as usize;
         let fits =
             page.len() <= self.page && (self.open == Some(n) || self.cpus.get(n).is_some_and(|(_, size)| *size == 0));
         if !fits {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "a page that does not belong here"));
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "page out of order"));
         }
         self.open = Some(n);
         let at = self.at;
@@ -131,10 +133,10 @@ impl<W: Write + Seek> DatFile<W> {
     }
 }
 
-/// Bytes kept for symbols in each file: some 300 functions.
+/// Bytes reserved for symbols in each file: some 300 functions.
 const SYMBOLS: usize = 16 << 10;
 
-/// Functions by address in the form of /proc/kallsyms, as many as have room; the rest is filled with lines that name nothing.
+/// Formats functions by address like /proc/kallsyms, as many as fit; the rest is filled with lines that name nothing.
 pub fn symbols(functions: &[(u64, String)]) -> Vec<u8> {
     const FILLER: &str = "0000000000000000 t -\n";
     let mut text = String::new();

@@ -1,4 +1,5 @@
-//! Contents of perf records: `struct perf_event_attr` (include/uapi/linux/perf_event.h, perf_event_open(2)).
+//! Decodes the contents of perf records: `struct perf_event_attr` (include/uapi/linux/perf_event.h,
+//! perf_event_open(2)).
 
 use crate::raw::Layout;
 use std::collections::HashMap;
@@ -33,9 +34,9 @@ pub(super) struct Attr {
     tracepoint: bool,
     sample_type: u64,
     read_format: u64,
-    /// `sample_id_all`: records other than samples end with time, CPU, etc. as well.
+    /// True if records other than samples also end with time, CPU etc.
     id_all: bool,
-    /// clock_gettime(2) clock of the times; `None`: perf's own.
+    /// clock_gettime(2) clock of the times; `None` for perf's own.
     pub(super) clock: Option<i32>,
 }
 
@@ -57,11 +58,11 @@ pub(super) struct Trailer {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unread {
-    /// Of a counter or another event that is no tracepoint.
+    /// A sample of a counter or another event that is not a tracepoint.
     Other,
-    /// Its fields reach beyond the record.
+    /// A sample whose fields exceed the record.
     Short,
-    /// Its event is not in the file.
+    /// A sample whose event is not in the file.
     Unknown,
 }
 
@@ -146,7 +147,7 @@ impl Attr {
 pub(super) struct Attrs {
     all: Vec<Attr>,
     ids: HashMap<u64, u16>,
-    /// The events differ in the layout of their samples.
+    /// True if the events differ in the layout of their samples.
     mixed: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The header of a perf.data: offsets, events, machine (tools/perf/Documentation/perf.data-file-format.txt).
+//! Reads the header of a perf.data: offsets, events, machine (tools/perf/Documentation/perf.data-file-format.txt).
 
 use super::FORMAT;
 use super::attr::{Attr, Attrs};
@@ -16,7 +16,7 @@ const TRACING_DATA: u16 = 1;
 const OSRELEASE: u16 = 4;
 const ARCH: u16 = 6;
 const NRCPUS: u16 = 7;
-/// Largest attr; 136 bytes in Linux 6.18.
+/// Maximum size of an attr; 136 bytes in Linux 6.18.
 const ATTR: u64 = 4096;
 
 #[derive(Clone, Copy, Debug)]
@@ -123,7 +123,7 @@ fn features<R: Read + Seek>(
     Ok(())
 }
 
-/// A feature, from the table or from `PERF_RECORD_HEADER_FEATURE`.
+/// Reads a feature, from the table or from `PERF_RECORD_HEADER_FEATURE`.
 pub(super) fn feature(meta: &mut Meta, id: u64, value: &[u8]) {
     let text = || {
         let text = value.get(4..).unwrap_or_default().split(|b| *b == 0).next().unwrap_or_default();
@@ -132,13 +132,13 @@ pub(super) fn feature(meta: &mut Meta, id: u64, value: &[u8]) {
     match u16::try_from(id) {
         Ok(OSRELEASE) => meta.info.kernel = text(),
         Ok(ARCH) => meta.info.machine = text(),
-        // The available CPUs come first, then those online.
+        // The available CPUs precede those online.
         Ok(NRCPUS) => meta.info.cpus = meta.layout.u32(value, 4),
         _ => {}
     }
 }
 
-/// Event formats in the form of trace.dat (tools/perf/util/trace-event-info.c).
+/// Reads event formats in the form of trace.dat (tools/perf/util/trace-event-info.c).
 pub(super) fn tracing(meta: &mut Meta, bytes: Vec<u8>) -> Result<(), TraceError> {
     let mut input = unpacked(bytes, false)?;
     input.expect(TRACING, "event formats")?;
@@ -155,7 +155,7 @@ pub(super) fn tracing(meta: &mut Meta, bytes: Vec<u8>) -> Result<(), TraceError>
         let size = input.u32()?;
         input.skip(size.into())?;
     }
-    // From version 0.6 on.
+    // Files from version 0.6 on also contain saved command lines.
     if version != b"0.5" && input.at() < input.length() {
         meta.cmdlines(&mut input)?;
     }

@@ -1,4 +1,4 @@
-//! perf.data: tracepoints recorded by `perf record -e 'sched:*' -a`, as file or pipe output, compressed or not.
+//! Reads perf.data: tracepoints recorded by `perf record -e 'sched:*' -a`, as file or pipe output, compressed or not.
 
 mod attr;
 mod head;
@@ -32,7 +32,7 @@ const SAMPLE: u32 = 9;
 const LOST_SAMPLES: u32 = 13;
 const HEADER_ATTR: u32 = 64;
 const HEADER_FEATURE: u32 = 80;
-/// Largest step back of time tolerated, ns; see `BACKSTEP` of the text reader.
+/// Largest step back in time tolerated, ns; see `BACKSTEP` of the text reader.
 const BACKSTEP: u64 = 100_000;
 
 struct PerfSource<R> {
@@ -40,7 +40,7 @@ struct PerfSource<R> {
     body: Vec<u8>,
     attrs: Attrs,
     meta: Meta,
-    /// Created at the first sample: the formats may come in records.
+    /// Created at the first sample, since the formats may be in records.
     decoder: Option<Decoder>,
     options: Options,
     rounds: Rounds,
@@ -120,7 +120,7 @@ impl<R: Read + Seek> PerfSource<R> {
                 Some(cpu) => self.decode(cpu, sample.t_ns, sample.raw),
                 None => self.other("samples without a CPU (record with -a)"),
             },
-            Err(Unread::Other) => self.other("samples of events that are no tracepoints"),
+            Err(Unread::Other) => self.other("samples of events that are not tracepoints"),
             Err(Unread::Short) => self.corrupt("sample"),
             Err(Unread::Unknown) => self.corrupt("identity of a sample's event"),
         }
@@ -175,7 +175,7 @@ impl<R: Read + Seek> PerfSource<R> {
         self.body = body;
     }
 
-    /// `PERF_RECORD_HEADER_ATTR`: the attr, which holds its own size, then the IDs.
+    /// Reads `PERF_RECORD_HEADER_ATTR`: the attr, which contains its own size, then the IDs.
     fn attr(&mut self, body: &[u8]) {
         let layout = self.meta.layout;
         let size = layout.u32(body, 4).map_or(usize::MAX, |size| size as usize);
@@ -220,7 +220,7 @@ impl<R: Read + Seek> PerfSource<R> {
         }
     }
 
-    /// Keeps time from going back. An event too old to be placed counts as lost.
+    /// Ensures that time does not decrease. An event too old to be placed counts as lost.
     fn ordered(&mut self, mut event: Event) -> Event {
         let late = self.last.saturating_sub(event.t_ns);
         if late > 0 {

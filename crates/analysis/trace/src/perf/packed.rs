@@ -1,11 +1,11 @@
-//! Compressed records (`perf record -z`): chunks of one Zstandard stream, flushed but never ended.
+//! Decompresses records (`perf record -z`): chunks of one Zstandard stream, flushed but never ended.
 
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use std::collections::VecDeque;
 
-/// Largest window; `-z 19` uses 8 MiB.
+/// Maximum window; `-z 19` uses 8 MiB.
 const WINDOW: u64 = 16 << 20;
-/// Largest block (RFC 8878, 3.1.1.2.3), and size of its header.
+/// Maximum block (RFC 8878, 3.1.1.2.3), and size of its header.
 const BLOCK: usize = 128 << 10;
 const HEADER: usize = 3;
 /// An empty last block, and zeros for a checksum.
@@ -65,7 +65,7 @@ impl Packed {
         }
     }
 
-    /// Whether a round ends at the current position; consumes the mark.
+    /// True if a round ends at the current position; consumes the mark.
     pub(super) fn take_round(&mut self) -> bool {
         let due = self.rounds.front().is_some_and(|place| *place <= self.taken);
         due && self.rounds.pop_front().is_some()
@@ -80,13 +80,13 @@ impl Packed {
         self.taken += bytes as u64;
     }
 
-    /// Decodes one more block; `false` if no complete one is available.
+    /// Decodes one more block; returns `false` if no complete one is available.
     pub(super) fn step(&mut self) -> Result<bool, Broken> {
         let Some(frame) = self.frame else { return self.begin() };
         let Some([a, b, c]) = self.waiting.first_chunk().copied() else { return Ok(false) };
         let header = u32::from_le_bytes([a, b, c, 0]);
         let (last, size) = (header & 1 == 1, (header >> 3) as usize);
-        // An RLE block holds one byte.
+        // An RLE block contains one byte.
         let size = if header >> 1 & 3 == 1 { 1 } else { size };
         if size > BLOCK {
             return Err(Broken);

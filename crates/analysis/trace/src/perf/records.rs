@@ -1,4 +1,4 @@
-//! The records of a perf.data in order, including compressed ones.
+//! Reads the records of a perf.data in order, including compressed ones.
 
 use super::packed::Packed;
 use crate::info::{Damage, Place, TraceInfo};
@@ -65,7 +65,7 @@ impl<R: Read + Seek> Records<R> {
         }
     }
 
-    /// The next record of the file itself. `None` if it was handled here, or at the end.
+    /// Reads the next record of the file itself. `None` if it was handled here, or at the end.
     fn record(&mut self, body: &mut Vec<u8>, info: &mut TraceInfo) -> Option<Next> {
         let layout = self.layout;
         let head = self.need(HEAD, info)?;

@@ -1,9 +1,9 @@
-//! Ordering: perf writes the events of each CPU in turn, and marks when each CPU has had its turn (a round).
+//! Orders events: perf writes the events of each CPU in turn, and marks the end of each round.
 
 use crate::event::Event;
 use std::collections::VecDeque;
 
-/// Maximum number of events held for ordering: 32 MiB.
+/// Maximum number of events in memory for ordering: 32 MiB.
 const HELD: usize = 1 << 18;
 
 /// Events of the last two rounds. Whatever follows the end of a round is not older than the newest event of the
@@ -45,7 +45,7 @@ impl Rounds {
         self.before = self.newest;
     }
 
-    /// Ends the input; `false` if no event was held.
+    /// Ends the input; returns `false` if there was no event.
     pub(super) fn end(&mut self) -> bool {
         self.sort();
         self.ready = self.held.len();

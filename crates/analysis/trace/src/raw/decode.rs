@@ -15,7 +15,7 @@ const COMMS: usize = 1 << 18;
 pub struct Decoder {
     layout: Layout,
     options: Options,
-    /// By event ID.
+    /// Formats by event ID.
     events: Vec<Option<Entry>>,
     common: Option<Common>,
     release: Option<String>,
@@ -23,7 +23,7 @@ pub struct Decoder {
     names: Names,
     symbols: Symbols,
     comms: HashMap<i32, Comm>,
-    /// For each CPU: the task that sched_switch put there last.
+    /// For each CPU: the task that sched_switch started there last.
     current: Vec<Option<(i32, Comm)>>,
 }
 
@@ -44,11 +44,11 @@ struct Common {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Undecoded {
-    /// Its ID has no known format.
+    /// The format of this ID is unknown.
     NoFormat(u16),
-    /// Its fields reach beyond the record.
+    /// The fields exceed the record.
     Short(Name),
-    /// It is shorter than the common fields.
+    /// The record is shorter than the common fields.
     Empty,
 }
 
@@ -72,7 +72,7 @@ impl Decoder {
         &self.layout
     }
 
-    /// Adds a format (`events/SYSTEM/EVENT/format`); `false` if it cannot be parsed.
+    /// Adds a format (`events/SYSTEM/EVENT/format`); returns `false` if it cannot be parsed.
     pub fn add_format(&mut self, text: &[u8]) -> bool {
         let Some(format) = EventFormat::parse(text) else { return false };
         if self.common.is_none() {
@@ -100,7 +100,7 @@ impl Decoder {
         true
     }
 
-    /// The kernel's release, which determines the meaning of some flag bits.
+    /// Sets the kernel's release, which determines the meaning of some flag bits.
     pub fn set_release(&mut self, release: &str) {
         self.release = Some(release.to_owned());
         self.set_dialect();
@@ -111,7 +111,7 @@ impl Decoder {
         self.dialect = Dialect::of(self.release.as_deref(), own_migrate);
     }
 
-    /// Adds task names in the form of `saved_cmdlines`: a `PID COMM` per line.
+    /// Adds task names in the format of `saved_cmdlines`: one `PID COMM` per line.
     pub fn add_comms(&mut self, text: &[u8]) {
         for line in text.split(|b| *b == b'\n' || *b == 0) {
             let Some(space) = memchr::memchr(b' ', line) else { continue };
@@ -160,7 +160,8 @@ impl Decoder {
         Some(Flags::from_bits(byte(common.flags)?, byte(common.preempt)?, byte(common.migrate), self.dialect))
     }
 
-    /// The name of a current task. That from sched_switch takes precedence over the list, which may be of another time.
+    /// Returns the name of a current task. That from sched_switch takes precedence over the list, which may be of
+    /// another time.
     fn comm(&self, cpu: u32, tid: i32) -> Option<Comm> {
         if tid == 0 {
             return Some(Comm::new(b"<idle>"));
@@ -187,7 +188,7 @@ impl Decoder {
     }
 }
 
-/// `field=value` of the numeric and string fields.
+/// Formats `field=value` for the numeric and string fields.
 fn body(format: &EventFormat, record: &[u8], layout: &Layout) -> Box<str> {
     let mut text = String::new();
     for field in format.fields.iter().filter(|f| !f.name.starts_with("common_")).take(32) {

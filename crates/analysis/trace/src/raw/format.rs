@@ -1,8 +1,8 @@
-//! Event formats as `events/*/*/format` prints them: the position of each field in a record.
+//! Parses event formats as printed by `events/*/*/format`: the position of each field in a record.
 
 use super::page::Layout;
 
-/// Maximum number of fields of an event; below, the longest print format kept.
+/// Maximum number of fields of an event; below, the maximum length of a print format.
 const MOST_FIELDS: usize = 128;
 const MOST_PRINT: usize = 8192;
 
@@ -36,7 +36,7 @@ enum SlotKind {
     Absent,
     Unsigned,
     Signed,
-    /// An array or other non-number.
+    /// An array or another type that is not a number.
     Bytes,
     /// 32 bits: offset in the record | length << 16.
     DataLoc,
@@ -45,7 +45,7 @@ enum SlotKind {
 }
 
 impl EventFormat {
-    /// `None` if the text has no name or no ID.
+    /// Parses a format; `None` if the text has no name or no ID.
     pub fn parse(text: &[u8]) -> Option<EventFormat> {
         let mut format = EventFormat::default();
         let mut id = None;
@@ -72,7 +72,7 @@ impl EventFormat {
         self.fields.iter().find(|f| f.name == name).map(|f| f.slot).unwrap_or_default()
     }
 
-    /// Bits and letters of the flag table in `print fmt`, such as `{ 0x01, "S" }`.
+    /// Returns bits and letters of the flag table in `print fmt`, such as `{ 0x01, "S" }`.
     pub(crate) fn letters(&self) -> Vec<(u64, u8)> {
         let mut rest = self.print.as_str();
         let mut found = Vec::new();
@@ -95,7 +95,7 @@ impl EventFormat {
 }
 
 impl FieldFormat {
-    /// `field:char prev_comm[16]; offset:8; size:16; signed:0;`
+    /// Parses `field:char prev_comm[16]; offset:8; size:16; signed:0;`.
     fn parse(line: &[u8]) -> Option<FieldFormat> {
         let line = std::str::from_utf8(line).ok()?;
         let mut parts = line.split(';').map(str::trim);
@@ -133,7 +133,7 @@ impl Slot {
         self.kind != SlotKind::Absent
     }
 
-    /// The value as an unsigned number; signed fields are sign-extended.
+    /// Returns the value as an unsigned number; signed fields are sign-extended.
     pub fn unsigned(self, record: &[u8], layout: &Layout) -> Option<u64> {
         let at = usize::from(self.offset);
         let value = match self.size {
@@ -153,12 +153,12 @@ impl Slot {
         }
     }
 
-    /// The value as a signed number, whatever its declared type.
+    /// Returns the value as a signed number, whatever its declared type.
     pub fn signed(self, record: &[u8], layout: &Layout) -> Option<i64> {
         self.unsigned(record, layout).map(|v| v as i64)
     }
 
-    /// The bytes of an array (up to the end of the record if it has no size) or of a dynamic string.
+    /// Returns the bytes of an array (up to the end of the record if it has no size) or of a dynamic string.
     pub fn bytes<'a>(self, record: &'a [u8], layout: &Layout) -> Option<&'a [u8]> {
         let at = usize::from(self.offset);
         match self.kind {
@@ -174,7 +174,8 @@ impl Slot {
         }
     }
 
-    /// All bytes from the start of the field to the end of the record, for arrays longer than declared (stacks).
+    /// Returns all bytes from the start of the field to the end of the record, for arrays longer than declared
+    /// (stacks).
     pub fn tail(self, record: &[u8]) -> Option<&[u8]> {
         self.present().then(|| record.get(usize::from(self.offset)..))?
     }

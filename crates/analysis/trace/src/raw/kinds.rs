@@ -9,13 +9,13 @@ use crate::words::{Comm, Symbol, Task, TaskState};
 
 pub(super) const SLOTS: usize = 8;
 
-/// Builds an event from a record. `None`: a field is missing or reaches beyond the record.
+/// Builds an event from a record; returns `None` if a field is missing or exceeds the record.
 type Make = fn(&mut Fields<'_>) -> Option<Kind>;
 
 pub(super) struct Plan {
     slots: [Slot; SLOTS],
     make: Make,
-    /// For vectors and system calls: the subject, from the event's name.
+    /// The subject of vectors and system calls, from the event's name.
     subject: Option<Vector>,
     letters: Vec<(u64, u8)>,
 }
@@ -86,7 +86,7 @@ const ROWS: &[(&str, &[&str], Make)] = &[
     ("nmi_handler", &["handler", "delta_ns", "handled"], |f| {
         Some(Kind::NmiHandler { handler: f.symbol(0), delta_ns: f.i64(1)?, handled: f.i32(2) })
     }),
-    // Their fields are offsets from the kernel's _stext, which the trace lacks: no symbols.
+    // Their fields are offsets from the kernel's _stext, which the trace lacks, so symbols are unknown.
     ("preempt_disable", &[], |_| Some(Kind::PreemptDisable { caller: None, parent: None })),
     ("preempt_enable", &[], |_| Some(Kind::PreemptEnable { caller: None, parent: None })),
     ("irq_disable", &[], |_| Some(Kind::IrqDisable { caller: None, parent: None })),
@@ -268,7 +268,7 @@ impl Fields<'_> {
         self.slot(n).signed(self.record, self.layout)
     }
 
-    /// A 32-bit number of either sign: −1 becomes `u32::MAX`.
+    /// Reads a 32-bit number of either sign: −1 becomes `u32::MAX`.
     fn u32(&self, n: usize) -> Option<u32> {
         let value = self.i64(n)?;
         u32::try_from(value).ok().or(i32::try_from(value).ok().map(|v| v as u32))
@@ -302,7 +302,7 @@ impl Fields<'_> {
         self.plan.subject.clone()
     }
 
-    /// Words of the kernel's size from a field to the end of the record, without padding.
+    /// Reads words of the kernel's size from a field to the end of the record, without padding.
     fn words(&self, n: usize, most: usize) -> Box<[u64]> {
         let tail = self.slot(n).tail(self.record).unwrap_or_default();
         let words = tail.chunks_exact(self.layout.long).take(most).filter_map(|word| self.layout.long(word, 0));
@@ -346,7 +346,7 @@ impl Fields<'_> {
         TaskState { letter: letter.unwrap_or(if preempted { b'R' } else { b'?' }), preempted }
     }
 
-    /// Records of the wakeup tracers, whose states are indices into "RSDTtXZPI".
+    /// Reads records of the wakeup tracers, whose states are indices into "RSDTtXZPI".
     fn tracer(&self) -> Option<(Task, TaskState, Task, u32)> {
         let letter = b"RSDTtXZPI".get(usize::try_from(self.u64(2)?).ok()?).copied().unwrap_or(b'?');
         let prev = Task { tid: self.i32(0)?, comm: None, prio: self.i32(1) };

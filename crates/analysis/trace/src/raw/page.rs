@@ -1,4 +1,4 @@
-//! Pages of the kernel's ring buffer (kernel/trace/ring_buffer.c, include/linux/ring_buffer.h).
+//! Decodes pages of the kernel's ring buffer (kernel/trace/ring_buffer.c, include/linux/ring_buffer.h).
 
 /// Event types (5 bits); 1–28 are lengths in words.
 const LONG: u32 = 0;
@@ -24,7 +24,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The usual layout of 32-bit (`long` = 4) and 64-bit kernels.
+    /// Returns the usual layout of 32-bit (`long` = 4) and 64-bit kernels.
     pub fn new(big_endian: bool, long: usize, page: usize) -> Layout {
         let long = if long == 4 { 4 } else { 8 };
         Layout { big_endian, long, data: 8 + long, page }
@@ -92,14 +92,16 @@ pub struct Walk {
     at: usize,
     end: usize,
     t: u64,
-    /// Events were lost before this page: `Some(None)` if the page had no room for their number.
+    /// Set if events were lost before this page: `Some(None)` if the page had no room for their number.
     pub missed: Option<Option<u64>>,
 }
 
 impl Walk {
+    /// Starts to walk a page.
+    ///
     /// # Errors
     ///
-    /// The page is shorter than its header, or claims more data than it holds.
+    /// Fails if the page is shorter than its header, or claims more data than it contains.
     pub fn new(page: &[u8], layout: &Layout) -> Result<Walk, PageDamage> {
         let header = PageDamage { at: 0, what: "page header" };
         let t = layout.u64(page, 0).ok_or(header)?;
@@ -116,11 +118,11 @@ impl Walk {
         Ok(Walk { at: layout.data, end, t, missed })
     }
 
-    /// The next record; `None` after the last. Nothing after damage can be read.
+    /// Returns the next record; `None` after the last. Nothing after damage can be read.
     ///
     /// # Errors
     ///
-    /// A record is longer than the rest of the page, or shorter than its own header.
+    /// Fails if a record is longer than the rest of the page, or shorter than its own header.
     pub fn next(&mut self, page: &[u8], layout: &Layout) -> Result<Option<Record>, PageDamage> {
         while self.at < self.end {
             let at = self.at;

@@ -1,4 +1,4 @@
-//! Pages of a running kernel as read from `per_cpu/cpuN/trace_pipe_raw`.
+//! Decodes pages of a running kernel as read from `per_cpu/cpuN/trace_pipe_raw`.
 
 use super::decode::{Decoder, Undecoded};
 use super::page::Walk;

@@ -1,4 +1,4 @@
-//! Kernel symbols of a trace: addresses to functions.
+//! Maps addresses to functions, by the kernel symbols of a trace.
 
 use crate::words::{Name, Symbol};
 use std::collections::HashMap;
@@ -8,9 +8,9 @@ use std::io::Read;
 const SYMBOLS: usize = 1 << 20;
 const NAMES: usize = 16 << 20;
 const TEXT: u64 = 64 << 20;
-/// Longest line; longer ones hold no symbols (KSYM_NAME_LEN is 512).
+/// Maximum length of a line; longer ones are not symbols (KSYM_NAME_LEN is 512).
 const LINE: usize = 1024;
-/// An address this far beyond a symbol does not belong to it.
+/// Maximum distance of an address from the symbol it belongs to.
 const FUNCTION: u64 = 1 << 20;
 const KEPT: usize = 1 << 14;
 
@@ -25,12 +25,12 @@ pub struct Symbols {
 }
 
 impl Symbols {
-    /// An address was looked up, but no symbols are loaded.
+    /// True if an address was looked up, but no symbols are loaded.
     pub(crate) fn wanted(&self) -> bool {
         self.met && self.table.is_empty()
     }
 
-    /// The function at an address, without offset; the address itself if unknown.
+    /// Returns the function at an address, without offset; the address itself if unknown.
     pub fn get(&mut self, address: u64) -> Symbol {
         self.met = true;
         if self.table.is_empty() {
@@ -56,7 +56,7 @@ impl Symbols {
         (address - start < FUNCTION).then(|| Name::from(String::from_utf8_lossy(name)))
     }
 
-    /// Reads a copy of /proc/kallsyms; what cannot be read is left out.
+    /// Reads a copy of /proc/kallsyms; omits what cannot be read.
     pub fn load(&mut self, text: impl Read) {
         let mut text = text.take(TEXT);
         let (mut buffer, mut used) = (vec![0; 128 << 10], 0);
@@ -72,7 +72,7 @@ impl Symbols {
                 used = 0;
             }
         }
-        // A stable sort keeps the first of several symbols first; the kernel's own are sorted already.
+        // A stable sort preserves the order of symbols at one address; the kernel's own are already sorted.
         if !self.table.is_sorted_by_key(|(address, _)| *address) {
             self.table.sort_by_key(|(address, _)| *address);
         }
@@ -99,8 +99,8 @@ impl Symbols {
     }
 }
 
-/// The function that each of these ascending addresses lies in: its address and name. Reads all of `kallsyms` (/proc/kallsyms) in little
-/// memory; what cannot be read is left out.
+/// Returns the function that contains each of these ascending addresses: its address and name. Reads all of `kallsyms`
+/// (/proc/kallsyms) in little memory; omits what cannot be read.
 pub fn functions_at(kallsyms: impl Read, addresses: &[u64]) -> Vec<Option<(u64, String)>> {
     let mut found: Vec<Option<(u64, String)>> = vec![None; addresses.len()];
     let mut lines = std::io::BufReader::with_capacity(64 << 10, kallsyms.take(TEXT));
@@ -124,8 +124,8 @@ pub fn functions_at(kallsyms: impl Read, addresses: &[u64]) -> Vec<Option<(u64, 
     }
 }
 
-/// `ffffffff81000000 T _stext`, followed by a tab and the module if any. Functions only; hidden addresses are all
-/// zeros.
+/// Parses `ffffffff81000000 T _stext`, followed by a tab and the module if any. Functions only; hidden addresses are
+/// all zeros.
 fn function(line: &[u8]) -> Option<(u64, &[u8])> {
     let space = memchr::memchr(b' ', line.get(..17.min(line.len()))?)?;
     let mut address = 0;

@@ -1,4 +1,4 @@
-//! The body of an event line: dispatches to the parser of the event.
+//! Parses the body of an event line: dispatches to the parser of the event.
 
 use super::names::Names;
 use super::scan::{find, number, skip_spaces, split, text, trim, word};
@@ -9,9 +9,9 @@ use crate::words::Name;
 #[derive(Debug, PartialEq)]
 pub(crate) enum Body {
     Kind(Kind),
-    /// A known event with missing fields: wrapped or cut.
+    /// A known event with missing fields: wrapped or truncated.
     Incomplete(Name),
-    /// `<stack trace>`: the frames follow on lines of their own.
+    /// `<stack trace>`: the frames follow on separate lines.
     Stack,
 }
 
@@ -19,7 +19,7 @@ const MOST: usize = 1024;
 
 pub(crate) struct Bodies {
     pub(crate) names: Names,
-    /// Keep the bodies of events without a kind of their own.
+    /// True to keep the bodies of events of kind `Kind::Other`.
     pub(crate) keep: bool,
 }
 
@@ -51,7 +51,7 @@ impl Bodies {
         };
         let names = &mut self.names;
         let mut read = |rest: &[u8]| match name {
-            // Most events, before the names of all others are compared.
+            // These are most events, so they are checked before the names of all others.
             [b's', b'c', b'h', b'e', b'd', b'_', ..] => sched::read(name, rest),
             [b'h', b'r', b't', b'i', b'm', b'e', b'r', ..] => timer::read(name, rest, names),
             [b'l', ..] | [b'i', b'r', b'q', ..] => {
@@ -124,7 +124,7 @@ impl Bodies {
     }
 }
 
-/// `name: rest`; perf's `system:name: rest` keeps the system.
+/// Splits `name: rest`; perf's `system:name: rest` keeps the system.
 fn event_name(body: &[u8]) -> Option<(&[u8], &[u8])> {
     if !body.first()?.is_ascii_alphabetic() && body.first() != Some(&b'_') {
         return None;
@@ -141,13 +141,13 @@ fn event_name(body: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((body.get(..end)?, body.get(end + 1..)?))
 }
 
-/// `trace-cmd report --ts-diff` writes the time since the event before in front: `(+3000)`.
+/// Removes the time since the preceding event that `trace-cmd report --ts-diff` inserts: `(+3000)`.
 fn without_difference(body: &[u8]) -> &[u8] {
     let rest = body.strip_prefix(b"(+").and_then(number).and_then(|(_, rest)| rest.strip_prefix(b")"));
     rest.map_or(body, skip_spaces)
 }
 
-/// What stands before `<===`, `<--`, `//` or `#` with a blank before it.
+/// Returns the text before `<===`, `<--`, `//` or `#` that follows a blank.
 pub(super) fn without_remark(rest: &[u8]) -> Option<&[u8]> {
     memchr::memchr3(b'<', b'/', b'#', rest)?;
     let starts = [&b" <="[..], b" <-", b"\t<-", b"\t<=", b" //", b" #"];
@@ -164,7 +164,7 @@ fn is_print(name: &[u8]) -> bool {
     matches!(name, b"console" | b"tracing_mark_write" | b"print" | b"bprint" | b"bputs" | b"tracing_mark_raw_write")
 }
 
-/// trace-cmd prints the writing function before the text.
+/// Removes the writing function, which trace-cmd prints before the text.
 fn print_text(rest: &[u8]) -> &[u8] {
     match find(rest, b"tracing_mark_write: ") {
         Some(0) => rest.get(20..).unwrap_or(rest),

@@ -1,4 +1,4 @@
-//! Lines of the function_graph tracer (kernel/trace/trace_functions_graph.c).
+//! Reads lines of the function_graph tracer (kernel/trace/trace_functions_graph.c).
 
 use super::prefix::comm_dash_pid;
 use super::scan::{number, seconds, skip_spaces, text, trim};
@@ -10,20 +10,20 @@ use std::collections::BTreeMap;
 #[derive(Debug, PartialEq)]
 pub(crate) struct Graph<'a> {
     pub cpu: u32,
-    /// With funcgraph-abstime, ns.
+    /// Time with funcgraph-abstime, ns.
     pub time: Option<u64>,
-    /// With funcgraph-proc.
+    /// Task with funcgraph-proc.
     pub task: Option<(Option<Comm>, i32)>,
     pub flags: Option<Flags>,
     pub duration_ns: Option<u64>,
-    /// An event, which is printed as a comment; `None`: a function or a mark of a switch.
+    /// An event, which is printed as a comment; `None` for a function or a mark of a switch.
     pub event: Option<&'a [u8]>,
-    /// The text and how far it is indented.
+    /// The text and its indentation.
     pub function: (usize, &'a [u8]),
 }
 
-/// ` 17.170967 |   0)  bash-123  | d..1. | ! 153.437 us  |  /* sched_waking: … */`; all but the CPU and the text are optional columns. In
-/// latency format the time is `153 us`.
+/// Parses ` 17.170967 |   0)  bash-123  | d..1. | ! 153.437 us  |  /* sched_waking: … */`; all but the CPU and the text
+/// are optional columns. In latency format the time is `153 us`.
 pub(crate) fn line(line: &[u8]) -> Option<Graph<'_>> {
     let s = without_stamp(skip_spaces(line));
     let (time, s) = match seconds(s) {
@@ -39,7 +39,7 @@ pub(crate) fn line(line: &[u8]) -> Option<Graph<'_>> {
     let cpu = u32::try_from(cpu).ok()?;
     let (mut task, mut flags, mut duration_ns) = (None, None, None);
     let mut columns = 0;
-    // The text begins behind the last of the columns: task, flags, duration.
+    // The text begins after the last of the columns: task, flags, duration.
     while columns < 3
         && let Some(at) = memchr::memchr(b'|', rest)
         && !rest.get(..at)?.windows(2).any(|two| two == b"/*")
@@ -111,7 +111,7 @@ const CPUS: usize = 1024;
 struct Open {
     indent: usize,
     name: String,
-    /// The longest call in it that has ended, and the sum of all; all time, where lines were left out.
+    /// The longest call in it that has ended, and the sum of all; all time, if lines are omitted.
     longest: Option<Box<Call>>,
     sum_ns: u64,
 }
@@ -120,17 +120,17 @@ struct Open {
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     open: BTreeMap<u32, Vec<Open>>,
-    /// Of each CPU: calls that ended, and whose caller's beginning is not in the text, by indentation.
+    /// For each CPU: calls that ended, and whose caller's start is not in the text, by indentation.
     ended: BTreeMap<u32, Vec<(usize, u64)>>,
 }
 
 impl Calls {
-    /// Lines were left out.
+    /// Handles omitted lines.
     pub fn omitted(&mut self) {
         self.open.values_mut().flatten().for_each(|open| open.sum_ns = u64::MAX);
     }
 
-    /// Keeps the longest call of the trace in `longest`.
+    /// Processes a line; keeps the longest call of the trace in `longest`.
     pub fn line(&mut self, graph: &Graph, longest: &mut Option<Call>) {
         if self.open.len() >= CPUS && !self.open.contains_key(&graph.cpu) {
             return;
@@ -160,7 +160,7 @@ impl Calls {
         let comment = text.strip_prefix(b"} /*").and_then(|rest| callee(trim(rest), b" */"));
         let orphans = self.ended.entry(graph.cpu).or_default();
         let ended = ended.or_else(|| {
-            // What ended before at a deeper indentation was in it.
+            // A function that ended before at a deeper indentation was called in it.
             let inside = orphans.iter().filter(|(deeper, _)| *deeper > indent).map(|(_, ns)| *ns);
             let sum_ns = inside.fold(0, u64::saturating_add);
             Some(Open { indent, name: comment?, longest: None, sum_ns })
@@ -194,7 +194,7 @@ impl Calls {
     }
 }
 
-/// Functions of the idle loop, in which a CPU waits for an interrupt (kernel/sched/idle.c, drivers/cpuidle).
+/// True for functions of the idle loop, in which a CPU waits for an interrupt (kernel/sched/idle.c, drivers/cpuidle).
 fn is_idle(function: &str) -> bool {
     const LOOP: [&str; 8] = [
         "do_idle",
@@ -214,7 +214,8 @@ fn is_idle(function: &str) -> bool {
         || name.starts_with("acpi_idle")
 }
 
-/// The function of `f(…) {`, `f(…);` or `f */`; arguments (funcgraph-args) and what follows (funcgraph-retval) are left out.
+/// Returns the function of `f(…) {`, `f(…);` or `f */`; omits arguments (funcgraph-args) and the return value
+/// (funcgraph-retval).
 fn callee(s: &[u8], end: &[u8]) -> Option<String> {
     let before = s.get(..memchr::memmem::find(s, end)?)?;
     let name = before.get(..memchr::memchr(b'(', before).unwrap_or(before.len()))?;

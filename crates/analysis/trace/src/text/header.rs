@@ -1,4 +1,4 @@
-//! Header lines of the kernel's text traces: tracer, counts, summaries of the latency tracers.
+//! Reads header lines of the kernel's text traces: tracer, counts, summaries of the latency tracers.
 
 use super::scan::{find, number, seconds, skip_spaces, split, text, trim, whole, whole_i32, word};
 use crate::info::{Format, LatencyHeader, Logged, TraceInfo};
@@ -63,10 +63,11 @@ fn push(info: &mut TraceInfo, header: LatencyHeader) {
     }
 }
 
-/// `4164 us, #30/30, CPU#1 | (M:preempt_rt VP:0, KP:0, SP:0 HP:0 #P:2)`. `bare`: without a `#`, as in 2.6 before ftrace.
+/// Parses `4164 us, #30/30, CPU#1 | (M:preempt_rt VP:0, KP:0, SP:0 HP:0 #P:2)`. `bare`: without a `#`, as in 2.6 before
+/// ftrace.
 fn latency(s: &[u8], info: &mut TraceInfo, bare: bool) {
     if info.latency.last().is_none_or(|h| h.latency_us.is_some()) {
-        // A paste may begin behind the line that names the tracer.
+        // A paste may begin after the line that names the tracer.
         let tracer = info.tracer.clone().or_else(|| (bare && number(s).is_some()).then(|| "preemption".to_owned()));
         push(info, LatencyHeader { tracer, ..LatencyHeader::default() });
     }
@@ -87,8 +88,9 @@ fn latency(s: &[u8], info: &mut TraceInfo, bare: bool) {
     (info.entries_in_buffer, info.entries_written) = (header.entries.map(|e| e.0), header.entries.map(|e| e.1));
 }
 
-/// `| task: cyclictest-208 (uid:0 nice:0 policy:1 rt_prio:80)` and `=> started at: f`; up to v1.1.1 `| task: cat/9789, uid:0 nice:0 …`,
-/// and in v1.0 `process: cat/9789, uid: 1000` with `nice: 0, policy: 0, rt_priority: 0` below.
+/// Parses `| task: cyclictest-208 (uid:0 nice:0 policy:1 rt_prio:80)` and `=> started at: f`; up to v1.1.1 `| task:
+/// cat/9789, uid:0 nice:0 …`, and in v1.0 `process: cat/9789, uid: 1000` with `nice: 0, policy: 0, rt_priority: 0`
+/// below.
 fn task_or_function(line: &[u8], info: &mut TraceInfo) -> Header {
     if logged(line, info) {
         return Header::Latency;
@@ -128,7 +130,7 @@ fn scheduling(s: &[u8], header: &mut LatencyHeader) {
     header.rt_prio = value(s, b"rt_prio:").or_else(|| value(s, b"rt_priority:")).and_then(whole);
 }
 
-/// `: foo`, `: foo+0x43/0x620 <c010f3a1>`, `: <foo+0x43/0x620>`, ` timestamp 1857957769: <foo+0x5f/0x295>`
+/// Parses `: foo`, `: foo+0x43/0x620 <c010f3a1>`, `: <foo+0x43/0x620>`, ` timestamp 1857957769: <foo+0x5f/0x295>`.
 fn function(s: &[u8]) -> Option<String> {
     let (_, s) = split(s, b":")?;
     let s = trim(s);
@@ -137,12 +139,12 @@ fn function(s: &[u8]) -> Option<String> {
     s.get(..end).filter(|name| !name.is_empty()).map(|name| text(name, 128))
 }
 
-/// `(   audio-700  |#0): new 526 us maximum-latency wakeup.` of the kernel log (kernel/latency_trace.c of the -rt patches of 2.6); before,
-/// `(wget/2874): new 561 us maximum-latency critical section.` and `(ksoftirqd/0/2/CPU#0): …`; with a threshold, `(…): 526 us wakeup
-/// latency violates 100 us threshold.`
+/// Parses `(   audio-700  |#0): new 526 us maximum-latency wakeup.` of the kernel log (kernel/latency_trace.c of the
+/// -rt patches of 2.6); earlier, `(wget/2874): new 561 us maximum-latency critical section.` and
+/// `(ksoftirqd/0/2/CPU#0): …`; with a threshold, `(…): 526 us wakeup latency violates 100 us threshold.`
 fn logged(line: &[u8], info: &mut TraceInfo) -> bool {
     let Some((who, rest)) = split(line, b"): ") else { return false };
-    // A paste may begin behind the bracket.
+    // A paste may begin after the bracket.
     let open = memchr::memrchr(b'(', who).map_or(0, |open| open + 1);
     let rest = rest.strip_prefix(b"new ").unwrap_or(rest);
     let Some((us, what)) = number(rest) else { return false };
@@ -184,7 +186,8 @@ fn value<'a>(s: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
     value.get(..end)
 }
 
-/// `CPU:1 [LOST 12 EVENTS]`, or `[12 EVENTS DROPPED]` of trace-cmd: CPU and, if known, the number of lost events.
+/// Parses `CPU:1 [LOST 12 EVENTS]`, or `[12 EVENTS DROPPED]` of trace-cmd: CPU and, if known, the number of lost
+/// events.
 pub(crate) fn lost(line: &[u8]) -> Option<(u32, Option<u64>)> {
     let (cpu, rest) = number(trim(line).strip_prefix(b"CPU:")?)?;
     let rest = skip_spaces(rest).strip_prefix(b"[")?;
@@ -193,14 +196,14 @@ pub(crate) fn lost(line: &[u8]) -> Option<(u32, Option<u64>)> {
     Some((u32::try_from(cpu).ok()?, number(count).map(|(n, _)| n)))
 }
 
-/// `cpus=2`, the first line of `trace-cmd report`; lines such as `version = 7` may precede it.
+/// Parses `cpus=2`, the first line of `trace-cmd report`; lines such as `version = 7` may precede it.
 pub(crate) fn report(line: &[u8], info: &mut TraceInfo) -> bool {
     let Some(n) = trim(line).strip_prefix(b"cpus=").and_then(whole) else { return false };
     (info.cpus, info.format) = (Some(n), Format::TraceCmdReport);
     true
 }
 
-/// A leading number of microseconds, with or without decimals, and the rest.
+/// Parses a leading number of microseconds, with or without decimals; returns it and the rest.
 pub(crate) fn micros(s: &[u8]) -> Option<(f64, &[u8])> {
     let (value, decimals, rest) = seconds(skip_spaces(s))?;
     let scale = if decimals.is_some() { 1e9 } else { 1.0 };

@@ -1,11 +1,11 @@
-//! Interrupts, softirqs, inter-processor interrupts, page faults, locks and system calls in text traces.
+//! Reads interrupts, softirqs, inter-processor interrupts, page faults, locks and system calls in text traces.
 
 use super::names::Names;
 use super::scan::{field, find, hex, number, signed, skip_spaces, split, trim, whole, whole_i32, word};
 use crate::event::{CpuMask, Kind, Vector};
 use crate::words::Symbol;
 
-/// See [`super::sched::read`] for the result.
+/// Parses an event; see [`super::sched::read`] for the result.
 pub(crate) fn read(name: &[u8], s: &[u8], names: &mut Names) -> Option<Option<Kind>> {
     Some(match name {
         b"irq_handler_entry" => {
@@ -56,7 +56,7 @@ fn others(name: &[u8], s: &[u8], names: &mut Names) -> Option<Option<Kind>> {
     };
     let known = vector_of(vector, names);
     let Some(number) = s.strip_prefix(b"vector=").and_then(whole) else {
-        // Cut before its number. Unrelated events end in `_entry` as well; they are left to others.
+        // The line is truncated before its number. Unrelated events end in `_entry` as well; they are left to others.
         return (s.is_empty() && !matches!(known, Vector::Other(_))).then_some(None);
     };
     let number = Some(number);
@@ -77,7 +77,7 @@ pub(crate) fn vector_of(name: &[u8], names: &mut Names) -> Vector {
     }
 }
 
-/// Arm's reason in parentheses (arch/arm64/kernel/smp.c, `ipi_types`).
+/// Parses Arm's reason in parentheses (arch/arm64/kernel/smp.c, `ipi_types`).
 fn reason(s: &[u8], names: &mut Names) -> Vector {
     reason_of(trim(s).strip_prefix(b"(").and_then(|s| s.strip_suffix(b")")).unwrap_or(s), names)
 }
@@ -93,7 +93,7 @@ pub(crate) fn reason_of(reason: &[u8], names: &mut Names) -> Vector {
     }
 }
 
-/// `(flags=RT|WRITE)`, include/trace/events/lock.h. `None`: cut, or a word that is not known.
+/// Parses `(flags=RT|WRITE)`, include/trace/events/lock.h; `None` if truncated, or for an unknown word.
 fn contention(s: &[u8]) -> Option<u32> {
     const WORDS: [&[u8]; 6] = [b"SPIN", b"READ", b"WRITE", b"RT", b"PERCPU", b"MUTEX"];
     let words = s.strip_prefix(b"(flags=")?.strip_suffix(b")")?;
@@ -120,7 +120,7 @@ fn send(s: &[u8], target: Option<CpuMask>, names: &mut Names) -> Kind {
     Kind::IpiSend { target, what: sym(s, b"callback", names) }
 }
 
-/// `target_mask=00000000,00000002 (Rescheduling interrupts)`
+/// Parses `target_mask=00000000,00000002 (Rescheduling interrupts)`.
 fn raise(s: &[u8], names: &mut Names) -> Kind {
     let target = field(s, b"target_mask").and_then(|mask| {
         mask.split(|b| *b == b',').try_fold(0u64, |all, part| Some(all << 32 | hex(part)?.0)).map(CpuMask::Low64)
@@ -129,7 +129,7 @@ fn raise(s: &[u8], names: &mut Names) -> Kind {
     Kind::IpiSend { target, what }
 }
 
-/// A CPU list such as `0-1,3`.
+/// Parses a CPU list such as `0-1,3`.
 fn list(s: &[u8]) -> Option<CpuMask> {
     let mut mask = 0u64;
     for part in s.split(|b| *b == b',') {
@@ -142,7 +142,7 @@ fn list(s: &[u8]) -> Option<CpuMask> {
     Some(CpuMask::Low64(mask))
 }
 
-/// `perf_event_nmi_handler() delta_ns: 1234 handled: 1`
+/// Parses `perf_event_nmi_handler() delta_ns: 1234 handled: 1`.
 fn nmi(s: &[u8], names: &mut Names) -> Option<Kind> {
     let (handler, rest) = split(s, b"() delta_ns: ")?;
     let (delta_ns, rest) = signed(rest)?;
@@ -154,7 +154,7 @@ fn fault(s: &[u8]) -> Option<u64> {
     field(s, b"address").and_then(hex).map(|(address, _)| address)
 }
 
-/// `NR 202 (7f00, 80, 2, 0, 0, 0)`
+/// Parses `NR 202 (7f00, 80, 2, 0, 0, 0)`.
 fn enter(s: &[u8]) -> Option<Kind> {
     let (nr, rest) = signed(s.strip_prefix(b"NR ")?)?;
     let args = skip_spaces(rest).strip_prefix(b"(")?;
@@ -162,13 +162,13 @@ fn enter(s: &[u8]) -> Option<Kind> {
     Some(Kind::SysEnter { nr: Some(nr), name: None, args })
 }
 
-/// `NR 202 = 0`
+/// Parses `NR 202 = 0`.
 fn exit(s: &[u8]) -> Option<Kind> {
     let (nr, rest) = signed(s.strip_prefix(b"NR ")?)?;
     Some(Kind::SysExit { nr: Some(nr), name: None, ret: signed(rest.strip_prefix(b" = ")?)?.0 })
 }
 
-/// `uaddr: 0x7f00` or `op: 80`: always hexadecimal in the kernel's syscall events.
+/// Parses `uaddr: 0x7f00` or `op: 80`: always hexadecimal in the kernel's syscall events.
 fn argument(s: &[u8]) -> Option<u64> {
     hex(skip_spaces(split(s, b": ")?.1)).map(|(value, _)| value)
 }
@@ -180,7 +180,8 @@ fn signed_or_hex(s: &[u8]) -> Option<i64> {
     }
 }
 
-/// The kernel prints syscall events without a colon: `sys_futex(uaddr: 7f00, op: 80)` and `sys_futex -> 0x0`.
+/// Parses syscall events, which the kernel prints without a colon: `sys_futex(uaddr: 7f00, op: 80)` and `sys_futex ->
+/// 0x0`.
 pub(crate) fn syscall(body: &[u8], names: &mut Names) -> Option<Kind> {
     let call = body.strip_prefix(b"sys_")?;
     if let Some((call, ret)) = split(call, b" -> ") {

@@ -1,8 +1,8 @@
-//! Lines of a stream, read into a bounded buffer.
+//! Reads lines of a stream into a bounded buffer.
 
 use std::io::Read;
 
-/// Size of the buffer and longest line; longer lines are cut.
+/// Size of the buffer and maximum length of a line; longer lines are truncated.
 const BUFFER: usize = 256 * 1024;
 
 #[derive(Clone, Copy)]
@@ -23,9 +23,9 @@ pub(crate) struct Lines<R> {
     pub(crate) number: u64,
     pub(crate) cut: bool,
     pub(crate) error: Option<std::io::Error>,
-    /// The last line lacks a newline: the file may be truncated.
+    /// True if the last line lacks a newline: the file may be truncated.
     pub(crate) unfinished: bool,
-    /// No unread byte is one that markup or a non-ASCII space begins with: so no line has to be searched for them.
+    /// True if no unread byte begins markup or a non-ASCII space, so that lines need not be searched for them.
     pub(crate) plain: bool,
 }
 
@@ -52,7 +52,7 @@ impl<R: Read> Lines<R> {
         self.buffer.get(span.start..span.end).unwrap_or_default()
     }
 
-    /// The next line; `None` at the end. Invalidates earlier spans.
+    /// Returns the next line; `None` at the end. Invalidates earlier spans.
     pub(crate) fn advance(&mut self) -> Option<Span> {
         let span = match self.peeked.take() {
             Some(span) => span,
@@ -62,7 +62,7 @@ impl<R: Read> Lines<R> {
         Some(span)
     }
 
-    /// The line after the current one, without advancing. Invalidates the current span.
+    /// Returns the line after the current one, without advancing. Invalidates the current span.
     pub(crate) fn peek(&mut self) -> Option<Span> {
         if self.peeked.is_none() {
             self.peeked = self.scan();

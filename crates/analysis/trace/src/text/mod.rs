@@ -1,6 +1,6 @@
-//! Text traces: the kernel's, trace-cmd's, perf script's, rtla's analysis, and pasted excerpts.
+//! Reads text traces: the kernel's, trace-cmd's, perf script's, rtla's analysis, and pasted excerpts.
 //!
-//! Each line is read for what it is; headers only add what lines cannot tell.
+//! Each line is interpreted on its own; headers only add what lines do not contain.
 
 mod body;
 mod graph;
@@ -117,7 +117,7 @@ impl<R: Read> TextSource<R> {
         }
     }
 
-    /// A line that needs cleaning, needs joining with the next ones, or only deserves a note.
+    /// Handles a line that needs cleaning, needs joining with the next ones, or only requires a note.
     fn slow(&mut self, number: u64) {
         let mut joins = 0;
         while self.joined.ends_with(b"=") && joins < SOFT_WRAPS && self.join_next(true) {
@@ -228,7 +228,8 @@ fn untimed(head: &[u8]) -> Option<TraceError> {
     head.split(|b| *b == b'\n').any(is_event).then_some(TraceError::Untimed)
 }
 
-/// Lines that name an event and lack what stands before it: `sched_stat_wait: comm=…`, ` [000] 154.892148: sched_waking: …`.
+/// Detects lines that name an event and lack the columns before it: `sched_stat_wait: comm=…`, ` [000] 154.892148:
+/// sched_waking: …`.
 fn unplaced(head: &[u8]) -> Option<TraceError> {
     const EVENTS: [&[u8]; 11] = [
         b"sched_wakeup:",
@@ -263,7 +264,7 @@ impl<R: Read> Source for TextSource<R> {
     }
 }
 
-/// An event that voids all state.
+/// Returns an event that invalidates all state.
 pub(crate) fn restart(t_ns: u64) -> Event {
     Event { t_ns, cpu: 0, tid: None, comm: None, flags: None, kind: Kind::Restart }
 }

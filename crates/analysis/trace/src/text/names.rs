@@ -12,7 +12,7 @@ impl Names {
         Names(vec![None; SLOTS])
     }
 
-    /// The shared name; invalid UTF-8 is replaced, and names are cut at 256 bytes.
+    /// Returns the shared name; invalid UTF-8 is replaced, and names are truncated to 256 bytes.
     pub(crate) fn get(&mut self, name: &[u8]) -> Name {
         let name = name.get(..name.len().min(256)).unwrap_or_default();
         let mut hash = 0xcbf2_9ce4_8422_2325u64;
@@ -29,8 +29,8 @@ impl Names {
         new
     }
 
-    /// A function in a text trace, without its offset (`+0x12/0x34`, trace-cmd's `/0x0`); plain addresses stay
-    /// addresses.
+    /// Returns a function in a text trace, without its offset (`+0x12/0x34`, trace-cmd's `/0x0`); plain addresses
+    /// remain addresses.
     pub(crate) fn symbol(&mut self, text: &[u8]) -> Symbol {
         if let Some((address, [])) = text.strip_prefix(b"0x").and_then(super::scan::hex) {
             return Symbol::Address(address);

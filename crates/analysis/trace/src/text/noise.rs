@@ -1,11 +1,11 @@
-//! Lines of the timerlat, osnoise and hwlat tracers, and osnoise events, in text traces.
+//! Reads lines of the timerlat, osnoise and hwlat tracers, and osnoise events, in text traces.
 
 use super::names::Names;
 use super::scan::{number, seconds, skip_spaces, split, trim, whole, whole_i32};
 use crate::event::{Kind, NoiseSource, OsnoiseSample, TimerlatContext};
 use crate::words::Comm;
 
-/// See [`super::sched::read`] for the result.
+/// Parses an event; see [`super::sched::read`] for the result.
 pub(crate) fn read(name: &[u8], s: &[u8], names: &mut Names) -> Option<Option<Kind>> {
     Some(match name {
         b"irq_noise" => noise(s, |who| {
@@ -23,21 +23,21 @@ pub(crate) fn read(name: &[u8], s: &[u8], names: &mut Names) -> Option<Option<Ki
     })
 }
 
-/// `local_timer:236`: the last colon separates.
+/// Parses `local_timer:236`: the last colon separates.
 fn numbered(s: &[u8]) -> Option<(&[u8], i32)> {
     let s = trim(s);
     let at = memchr::memrchr(b':', s)?;
     Some((s.get(..at)?, whole_i32(s.get(at + 1..)?)?))
 }
 
-/// `WHO start 18.858132247 duration 32683 ns`; WHO is missing for an NMI.
+/// Parses `WHO start 18.858132247 duration 32683 ns`; WHO is missing for an NMI.
 fn noise(s: &[u8], who: impl FnOnce(&[u8]) -> Option<NoiseSource>) -> Option<Kind> {
     let at = memchr::memmem::rfind(s, b"start ")?;
     let (start_ns, duration_ns, _) = span(s.get(at..)?)?;
     Some(Kind::Noise { source: who(s.get(..at)?)?, start_ns, duration_ns })
 }
 
-/// `start SECONDS duration NS ns`, and the rest.
+/// Parses `start SECONDS duration NS ns`; returns the rest too.
 fn span(s: &[u8]) -> Option<(u64, u64, &[u8])> {
     let (start, _, rest) = seconds(s.strip_prefix(b"start ")?)?;
     let (duration, rest) = number(rest.strip_prefix(b" duration ")?)?;
@@ -52,7 +52,7 @@ fn threshold(s: &[u8]) -> Option<Kind> {
     Some(Kind::SampleThreshold { start_ns, duration_ns, interference })
 }
 
-/// `#580   context    irq timer_latency     55787 ns`
+/// Parses `#580   context    irq timer_latency     55787 ns`.
 pub(crate) fn timerlat(s: &[u8]) -> Option<Kind> {
     let (count, rest) = number(s.strip_prefix(b"#")?)?;
     let rest = skip_spaces(skip_spaces(rest).strip_prefix(b"context")?);
@@ -67,7 +67,7 @@ pub(crate) fn timerlat(s: &[u8]) -> Option<Kind> {
     rest.starts_with(b" ns").then_some(Kind::Timerlat { count, context, latency_ns })
 }
 
-/// `#1     inner/outer(us): 10133/16593 ts:1795210914.819098734 count:255 nmi-total:5 nmi-count:2`
+/// Parses `#1     inner/outer(us): 10133/16593 ts:1795210914.819098734 count:255 nmi-total:5 nmi-count:2`.
 pub(crate) fn hwlat(s: &[u8]) -> Option<Kind> {
     let (count, rest) = number(s.strip_prefix(b"#")?)?;
     let rest = skip_spaces(skip_spaces(rest).strip_prefix(b"inner/outer(us):")?);
@@ -78,8 +78,8 @@ pub(crate) fn hwlat(s: &[u8]) -> Option<Kind> {
     Some(Kind::Hwlat { count, inner_us, outer_us, at_ns, nmi_count: value(b" nmi-count:"), gaps: value(b" count:") })
 }
 
-/// `1000227     760039  24.01334  136747    578      0    153      0     30`: runtime, noise, CPU available, longest
-/// noise, and counts of hardware, NMI, IRQ, softirq and thread noise.
+/// Parses `1000227     760039  24.01334  136747    578      0    153      0     30`: runtime, noise, CPU available,
+/// longest noise, and counts of hardware, NMI, IRQ, softirq and thread noise.
 pub(crate) fn osnoise(s: &[u8]) -> Option<Kind> {
     let mut columns = s.split(|b| *b == b' ').filter(|c| !c.is_empty());
     let mut next = || columns.next();

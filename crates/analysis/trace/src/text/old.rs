@@ -1,5 +1,5 @@
-//! Lines of /proc/latency_trace, the latency tracer of the -rt patches of 2.6 (kernel/latency_trace.c), and of ftrace in 2.6.26 and
-//! 2.6.27: `function (caller)`, and `function <comm-pid> (a b)` of `trace_special_pid()`.
+//! Reads lines of /proc/latency_trace, the latency tracer of the -rt patches of 2.6 (kernel/latency_trace.c), and of
+//! ftrace in 2.6.26 and 2.6.27: `function (caller)`, and `function <comm-pid> (a b)` of `trace_special_pid()`.
 
 use super::names::Names;
 use super::prefix::{Prefix, Style, comm_dash_pid};
@@ -23,7 +23,7 @@ pub(super) enum Line<'a> {
     },
     /// `< (0)`: the end of a system call or of an interrupt; what ran then is not traced.
     Return,
-    /// Cut or wrapped behind this function.
+    /// Truncated or wrapped after this function.
     Cut(&'a [u8]),
 }
 
@@ -43,7 +43,7 @@ pub(super) fn line(body: &[u8]) -> Option<Line<'_>> {
     }
 }
 
-/// `foo`, and in verbose lines `foo+0x8e/0xc0 <c013623e>`, and what follows behind a blank.
+/// Parses `foo`, and in verbose lines `foo+0x8e/0xc0 <c013623e>`; returns the text after a blank too.
 fn symbol(s: &[u8]) -> Option<(&[u8], &[u8])> {
     let end = s.iter().position(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.'))).unwrap_or(s.len());
     let (function, mut rest) = s.split_at_checked(end).filter(|(function, _)| !function.is_empty())?;
@@ -56,8 +56,9 @@ fn symbol(s: &[u8]) -> Option<(&[u8], &[u8])> {
     (rest.is_empty() || rest.starts_with(b" ") || rest.starts_with(b"\t")).then_some((function, behind))
 }
 
-/// The lines of v1.0 and of verbose ones: `00000001 0.003ms (+0.542ms): f (g)` with the preempt count, from 2.6.10 on with the pid before it;
-/// verbose lines have `comm pid cpu flags count index [time]` there. What is missing is the header's.
+/// Parses the lines of v1.0 and of verbose ones: `00000001 0.003ms (+0.542ms): f (g)` with the preempt count, from
+/// 2.6.10 on with the pid before it; verbose lines have `comm pid cpu flags count index [time]` there. Missing fields
+/// are taken from the header.
 pub(super) fn milliseconds<'l>(line: &'l [u8], header: &LatencyHeader) -> Option<(Prefix, &'l [u8])> {
     let at = find(line, b"ms (+")?;
     let body = line.get(at + find(line.get(at..)?, b"ms): ")? + 5..)?;
@@ -90,7 +91,7 @@ pub(super) fn milliseconds<'l>(line: &'l [u8], header: &LatencyHeader) -> Option
     Some((Prefix { comm, tid, cpu, flags, time: time / 1000, decimals: Some(6), style: Style::Latency }, body))
 }
 
-/// What is between the parentheses; a colon may follow.
+/// Returns the text between parentheses; a colon may follow.
 fn closed(s: &[u8]) -> Option<&[u8]> {
     let s = s.trim_ascii_end();
     s.strip_suffix(b":").unwrap_or(s).strip_suffix(b")")?.strip_prefix(b"(")
@@ -104,10 +105,11 @@ fn special<'a>(function: &'a [u8], s: &'a [u8]) -> Option<Line<'a>> {
     Some(Line::Special { function, tid, comm, values: [values.next()?, values.next()?] })
 }
 
-/// A priority of ordinary threads whose nice value is not known: before 2.6.23 the scheduler changes their priority as they run.
+/// Priority of threads without real-time policy whose nice value is unknown: before 2.6.23 the scheduler changes their
+/// priority as they run.
 const ORDINARY: i32 = 140;
 
-/// How priorities are printed: in hexadecimal up to 2.6.16, later in decimal, and in most lines converted (`PRIO()`): real-time
+/// The format of priorities: hexadecimal up to 2.6.16, later decimal, and in most lines converted (`PRIO()`): real-time
 /// priorities from 100 on, the others as nice values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
@@ -119,7 +121,8 @@ enum Form {
 pub(super) struct Prios(Option<Form>);
 
 impl Prios {
-    /// `value` is the priority of the header's task: which form this trace has shows there. The kernel's raw priority.
+    /// Learns the format of this trace from `value`, the priority of the header's task. Returns the kernel's raw
+    /// priority.
     fn learn(&mut self, value: &[u8], header: &LatencyHeader) -> Option<i32> {
         let real_time = real_time(header);
         let fits = |prio: &i32| match real_time {
@@ -133,9 +136,9 @@ impl Prios {
         own(header)
     }
 
-    /// The kernel's raw priority; `None`: the form is not known.
+    /// Returns the kernel's raw priority; `None` if the format is unknown.
     fn raw(&self, value: &[u8]) -> Option<i32> {
-        // 172 is no priority if it is hexadecimal.
+        // 172 is not a valid hexadecimal priority.
         let converted_only = || converted(value).filter(|_| hexadecimal(value).is_none_or(|prio| prio > 140));
         let Some(form) = self.0 else { return converted_only() };
         match form {
@@ -151,7 +154,7 @@ impl Prios {
     }
 }
 
-/// The raw priority of a header's task.
+/// Returns the raw priority of a header's task.
 fn own(header: &LatencyHeader) -> Option<i32> {
     real_time(header).or_else(|| header.nice.filter(|_| header.policy == Some(0))?.checked_add(120))
 }
@@ -169,7 +172,7 @@ fn plain(value: &[u8]) -> Option<i32> {
     signed(value).filter(|(_, rest)| rest.is_empty()).and_then(|(value, _)| i32::try_from(value).ok())
 }
 
-/// A real-time priority as `PRIO()` prints it.
+/// Parses a real-time priority as printed by `PRIO()`.
 fn converted(value: &[u8]) -> Option<i32> {
     plain(value).filter(|prio| (100..=199).contains(prio)).map(|prio| 199 - prio)
 }
@@ -180,7 +183,7 @@ const STARTS: &[u8] = b"trace_start_sched_wakeup";
 #[derive(Debug, Default)]
 pub(super) struct Old {
     pub(super) prios: Prios,
-    /// By `__switch_to`; the priorities are in a line that follows.
+    /// A switch by `__switch_to`, whose priorities are in a following line.
     pub(super) switch: Option<Event>,
 }
 
@@ -191,7 +194,7 @@ pub(super) enum Found {
 }
 
 impl Old {
-    /// `here`: the event of `line`, without its kind; `before`: CPU and thread of the line before.
+    /// Reads a line; `here`: the event of `line`, without its kind; `before`: CPU and thread of the preceding line.
     pub(super) fn read(
         &mut self,
         line: Line,
@@ -260,7 +263,7 @@ impl Old {
             Line::Special { function, tid, comm, values } if is_switch(function) && tid != own_tid => {
                 let [prev, next] = values.map(|value| self.prios.raw(value));
                 let prev = Task { tid, comm, prio: prev };
-                // Of an ordinary thread the header has the nice value.
+                // For a thread without real-time policy the header has the nice value.
                 let next = header.filter(|header| header.tid == Some(own_tid)).and_then(own).or(next);
                 let kind = switch(prev, Task { tid: own_tid, comm: named(own_tid, here.comm), prio: next });
                 let held = self.switch.take_if(|held| held.cpu == here.cpu && held.tid == Some(tid));
@@ -272,17 +275,18 @@ impl Old {
     }
 }
 
-/// `__trace_start_sched_wakeup <comm-pid> (prio cpu)`, `try_to_wake_up <comm-pid> (prio prio)`, `__activate_task <comm-pid> (prio n)`
+/// True for `__trace_start_sched_wakeup <comm-pid> (prio cpu)`, `try_to_wake_up <comm-pid> (prio prio)`,
+/// `__activate_task <comm-pid> (prio n)`.
 fn is_wakeup(function: &[u8]) -> bool {
     function.ends_with(STARTS) || matches!(function, b"try_to_wake_up" | b"__activate_task")
 }
 
-/// `schedule <prev-pid> (prio prio)` of the thread that has the CPU now: the switch to it.
+/// True for `schedule <prev-pid> (prio prio)` of the thread that has the CPU now: the switch to it.
 fn is_switch(function: &[u8]) -> bool {
     matches!(function, b"schedule" | b"__schedule" | b"thread_return" | b"__sched_text_start")
 }
 
-/// The state of the thread before is not printed.
+/// Builds a switch; the state of the previous thread is not printed.
 fn switch(prev: Task, next: Task) -> Kind {
     Kind::SchedSwitch { prev, prev_state: TaskState { letter: b'?', preempted: false }, next }
 }
@@ -350,7 +354,7 @@ mod tests {
         let mut prios = Prios::default();
         assert_eq!(prios.learn(b"73", &header(0, 0)), Some(110));
         assert_eq!(prios.raw(b"40"), Some(64));
-        // Of neither form: the header's own priority.
+        // If neither format applies: the header's own priority.
         assert_eq!(Prios::default().learn(b"5", &header(1, 70)), Some(29));
     }
 }

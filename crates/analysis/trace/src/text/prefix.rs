@@ -1,4 +1,4 @@
-//! The part of an event line before its body: task, CPU, flag columns, time.
+//! Parses the part of an event line before its body: task, CPU, flag columns, time.
 
 use super::scan::{find, number, seconds, skip_spaces, whole, whole_i32};
 use crate::flags::Flags;
@@ -14,7 +14,7 @@ pub(crate) struct Prefix {
     pub flags: Option<Flags>,
     /// Nanoseconds, or ticks if `decimals` is `None`.
     pub time: u64,
-    /// Number of decimals of the seconds; `None`: a plain number.
+    /// Number of decimals of the seconds; `None` for a plain number.
     pub decimals: Option<u32>,
     pub style: Style,
 }
@@ -32,7 +32,7 @@ pub(crate) enum Style {
 pub(crate) enum Front<'a> {
     /// An event: its prefix and its body.
     Event(Prefix, &'a [u8]),
-    /// An event line wrapped or cut before its body.
+    /// An event line wrapped or truncated before its body.
     Cut,
     Other,
 }
@@ -114,7 +114,8 @@ fn time(s: &[u8]) -> Option<(u64, Option<u32>, &[u8])> {
     Some((time, decimals, rest.strip_prefix(b":")?))
 }
 
-/// `comm-pid`, `comm-pid (tgid)`, or perf's `comm pid` and `comm pid/tid` at the end of `s`. `true`: perf's layout.
+/// Parses `comm-pid`, `comm-pid (tgid)`, or perf's `comm pid` and `comm pid/tid` at the end of `s`. `true`: perf's
+/// layout.
 fn task(s: &[u8]) -> Option<(Option<Comm>, i32, bool)> {
     let mut s = s.trim_ascii_end();
     if s.ends_with(b")") {
@@ -134,7 +135,7 @@ fn task(s: &[u8]) -> Option<(Option<Comm>, i32, bool)> {
     }
 }
 
-/// The task name at the end of the text before the pid, without leading quoting, log timestamps or file names.
+/// Returns the task name at the end of the text before the pid, without leading quoting, log timestamps or file names.
 fn name(s: &[u8]) -> Option<Comm> {
     let mut s = s.trim_ascii();
     if s.first() == Some(&b'[') && s.len() > 15 {
@@ -147,13 +148,13 @@ fn name(s: &[u8]) -> Option<Comm> {
     (!s.is_empty() && s != b"<...>" && s.len() <= 16).then(|| Comm::new(s))
 }
 
-/// A name that whoever pasted it made longer than the kernel's: `engine_worker_<..>`.
+/// Handles a name that the person who pasted it made longer than the kernel's: `engine_worker_<..>`.
 fn one_word(s: &[u8]) -> Option<Comm> {
     let s = s.trim_ascii();
     (s.len() <= 64 && !s.is_empty() && s != b"<...>" && !s.iter().any(u8::is_ascii_whitespace)).then(|| Comm::new(s))
 }
 
-/// `comm-pid  1dNh5.  13us+: body`, or trace-cmd's form of it with absolute time.
+/// Parses `comm-pid  1dNh5.  13us+: body`, or trace-cmd's form of it with absolute time.
 fn latency(line: &[u8]) -> Option<(Prefix, &[u8])> {
     let mut from = 0;
     for _ in 0..4 {
@@ -167,7 +168,8 @@ fn latency(line: &[u8]) -> Option<(Prefix, &[u8])> {
     None
 }
 
-/// A system call that begins (`5us > sys_read (3 0 0)`) or ends (`16us < (0)`) in the latency tracer of 2.6: no colon.
+/// Parses a system call that begins (`5us > sys_read (3 0 0)`) or ends (`16us < (0)`) in the latency tracer of 2.6,
+/// without a colon.
 fn latency_call(line: &[u8]) -> Option<(Prefix, &[u8])> {
     let at = find(line, b"< (").or_else(|| find(line, b"> sys_"))?;
     Some((latency_front(line.get(..at)?)?, line.get(at..)?))
@@ -184,7 +186,7 @@ fn latency_front(s: &[u8]) -> Option<Prefix> {
     (!perf).then_some(Prefix { comm, tid, cpu, flags: Some(flags), time, decimals, style: Style::Latency })
 }
 
-/// `   13us+` or `   13us ` (the mark classifies the time until the next event) or ` 53.488060` at the end.
+/// Parses `   13us+` or `   13us ` (the mark classifies the time until the next event) or ` 53.488060` at the end.
 fn latency_time(s: &[u8]) -> Option<(&[u8], u64, Option<u32>)> {
     let unmarked = match s.split_last()? {
         (b' ' | b'+' | b'!' | b'#' | b'*' | b'@' | b'$', rest) => rest,
@@ -205,19 +207,20 @@ fn latency_time(s: &[u8]) -> Option<(&[u8], u64, Option<u32>)> {
     }
 }
 
-/// The latency tracer of 2.6 prints `µs` in Latin-1; pages show it in other encodings, or as a replacement character.
+/// Handles `µs`, which the latency tracer of 2.6 prints in Latin-1; pages show it in other encodings, or as a
+/// replacement character.
 fn without_micro(s: &[u8]) -> Option<&[u8]> {
     let s = s.strip_suffix(b"s").unwrap_or(s);
     let end = s.iter().rposition(u8::is_ascii)? + 1;
     s.get(..end).filter(|digits| digits.len() < s.len() && s.len() - end <= 3)
 }
 
-/// `comm-pid` of function_graph.
+/// Parses `comm-pid` of function_graph.
 pub(crate) fn comm_dash_pid(s: &[u8]) -> Option<(Option<Comm>, i32)> {
     task(s).filter(|(.., perf)| !perf).map(|(comm, tid, _)| (comm, tid))
 }
 
-/// `comm:pid` of trace-cmd's reports. The last colon separates, since names contain colons (`kworker/0:1`).
+/// Parses `comm:pid` of trace-cmd's reports. The last colon separates, since names contain colons (`kworker/0:1`).
 pub(crate) fn comm_pid(s: &[u8]) -> Option<(Option<Comm>, i32)> {
     let at = memchr::memrchr(b':', s)?;
     let comm = s.get(..at)?;

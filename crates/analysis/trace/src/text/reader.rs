@@ -1,4 +1,4 @@
-//! The state kept while reading lines; turns lines into events and puts them in order.
+//! The state between lines; converts lines to ordered events.
 
 use super::body::{self, Bodies, Body};
 use super::graph::{self, Calls, Graph};
@@ -16,7 +16,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 const FRAMES: usize = 128;
 const CPUS: usize = 8192;
-/// Largest step back of time, ns, that is attributed to clocks of different CPUs; a larger one means another trace.
+/// Largest step back in time, ns, that is attributed to clocks of different CPUs; a larger one means another trace.
 const BACKSTEP: u64 = 100_000;
 
 pub(super) struct Reader {
@@ -31,10 +31,10 @@ pub(super) struct Reader {
     /// CPU and thread of the last line in latency format.
     last_task: Option<(u32, i32, Option<Comm>)>,
     cpus: BTreeSet<u32>,
-    /// Of the last event; among `cpus`, where there is room.
+    /// CPU of the last event; among `cpus`, if there is room.
     last_cpu: Option<u32>,
     repaired: BTreeSet<&'static str>,
-    /// Layout of the line that is read, and of the last event's.
+    /// Layout of the current line, and of the last event's.
     style: Option<Style>,
     last_style: Option<Style>,
     events: u64,
@@ -49,7 +49,7 @@ pub(super) struct Reader {
 
 pub(super) enum Read1 {
     Event(Event),
-    /// Wrapped or cut: the event as far as it is known, if its prefix is complete.
+    /// Wrapped or truncated: the event as far as it is known, if its prefix is complete.
     Partial(Option<Event>, Name),
     Lost(u32, Option<u64>),
     Omitted,
@@ -100,7 +100,7 @@ impl Reader {
         self.learn(prefix);
         self.style = Some(prefix.style);
         let Prefix { tid, cpu, flags, .. } = *prefix;
-        // The header has the name that is cut in the lines.
+        // The header has the name that is truncated in the lines.
         let whole = self
             .info
             .latency
@@ -113,8 +113,8 @@ impl Reader {
             if let Some(line) = old::line(scan::trim(body)) {
                 let header = self.info.latency.last();
                 let mut here = event(Kind::Restart);
-                // Of the latency tracer of 2.6 `d` is set wherever its own code had them off; `D` are those of the hardware (-rt patches,
-                // kernel/latency_trace.c, TRACE_FLAG_IRQS_HARD_OFF).
+                // In the latency tracer of 2.6 `d` is set wherever its own code had interrupts off; `D` are those of
+                // the hardware (-rt patches, kernel/latency_trace.c, TRACE_FLAG_IRQS_HARD_OFF).
                 if let Some(flags) = here.flags.as_mut().filter(|_| header.is_some_and(LatencyHeader::is_old)) {
                     let hard_off = flags.irqs_off == Some(true) && flags.bh_off == Some(true);
                     (flags.irqs_off, flags.bh_off) = (hard_off.then_some(true), None);
@@ -266,7 +266,7 @@ impl Reader {
         }
     }
 
-    /// `# tracer:`: another trace begins, with a layout of its own.
+    /// Handles `# tracer:`: another trace begins, with its own layout.
     fn begin(&mut self, queue: &mut VecDeque<Event>) -> Read1 {
         self.latency = false;
         (self.old.prios, self.last_task) = (Default::default(), None);
@@ -281,7 +281,7 @@ impl Reader {
         Read1::Known
     }
 
-    /// What waited for lines that follow it: a stack, or a switch.
+    /// Returns an event that waited for following lines: a stack, or a switch.
     pub(super) fn take_held(&mut self) -> Option<Event> {
         if let Some(switch) = self.old.switch.take() {
             return Some(switch);
@@ -291,13 +291,13 @@ impl Reader {
         Some(event)
     }
 
-    /// Puts an event in order: after a stack that is now complete, after a restart if time went back. Returns it if
-    /// nothing was queued before it.
+    /// Orders an event: after a stack that is now complete, after a restart if time decreased. Returns it if nothing
+    /// was queued before it.
     pub(super) fn emit(&mut self, mut event: Event, number: u64, queue: &mut VecDeque<Event>) -> Option<Event> {
         self.events += 1;
         (self.event_line, self.info.line) = (number, Some(number));
         queue.extend(self.take_held());
-        // Times since a trace's beginning and times since boot: two traces.
+        // Times since a trace's start and times since boot belong to two traces.
         let before = std::mem::replace(&mut self.last_style, self.style);
         if before != self.style
             && [before, self.style].contains(&Some(Style::Latency))
@@ -342,11 +342,11 @@ impl Reader {
         self.last_cpu = None;
     }
 
-    /// There are fewer events than the only header says: the trace was cut.
+    /// Detects a truncated trace: it has fewer events than the only header states.
     pub(super) fn compare_with_header(&mut self) {
         let Some(expected) = self.info.entries_in_buffer.filter(|n| *n > self.events) else { return };
         if !std::mem::replace(&mut self.compared, true) {
-            let text = format!("{} of {expected} entries are here", self.events);
+            let text = format!("{} of {expected} entries are present", self.events);
             self.info.note(Damage::Omitted { text }, Place::Whole);
         }
     }
@@ -357,7 +357,7 @@ impl Reader {
         queue.push_back(loss(self.last.unwrap_or(0), cpu, count));
     }
 
-    /// Lines were left out: the state of no CPU is known any more.
+    /// Handles omitted lines: the state of every CPU becomes unknown.
     pub(super) fn omitted(&mut self, line: &[u8], number: u64, queue: &mut VecDeque<Event>) {
         self.info.note(Damage::Omitted { text: scan::text(scan::trim(line), 80) }, Place::Line(number));
         queue.extend(self.take_held());

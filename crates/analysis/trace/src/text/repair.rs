@@ -21,7 +21,7 @@ const ESCAPES: &[(&[u8], &[u8])] = &[
     (b"\xc2\xa0", b" "),
 ];
 
-/// A cheap check, made for every line, whether [`clean`] may be needed. `plain`: no markup can be in it.
+/// Checks cheaply, for every line, whether [`clean`] may be needed. `plain`: it cannot contain markup.
 pub(crate) fn suspicious(line: &[u8], plain: bool) -> bool {
     matches!(line.first(), Some(b'>' | b'|'))
         || line.starts_with(b"// ")
@@ -29,7 +29,8 @@ pub(crate) fn suspicious(line: &[u8], plain: bool) -> bool {
         || matches!(line.last(), Some(b'=' | b'>'))
 }
 
-/// A line of a header in quoted-printable (`#  =3D> started at: foo`), or one that begins with a blank that does not break.
+/// True for a line of a header in quoted-printable (`#  =3D> started at: foo`), or one that begins with a no-break
+/// space.
 pub(crate) fn encoded_header(line: &[u8]) -> bool {
     match line.first() {
         Some(b'#') => memchr::memmem::find(line, b"=3D").is_some(),
@@ -43,7 +44,7 @@ pub(crate) fn clean(line: &[u8], out: &mut Vec<u8>) -> Option<&'static str> {
     let (mut line, quoted) = unquote(line);
     out.clear();
     let markdown = is_markdown(line);
-    // Bold print.
+    // Handles bold print.
     if let Some(bold) = line.strip_prefix(b"**").filter(|_| markdown) {
         line = bold;
     }
@@ -112,7 +113,7 @@ pub(crate) fn unquote(line: &[u8]) -> (&[u8], bool) {
         let trimmed = rest.trim_ascii_start();
         let after = match trimmed.split_first() {
             Some((b'>', after)) => after,
-            // `| task: …` stands in headers of the latency tracers.
+            // Headers of the latency tracers contain `| task: …`.
             Some((b'/', after)) if after.starts_with(b"/ ") => after.get(1..).unwrap_or_default(),
             Some((b'|', after)) if after.starts_with(b" ") && !after.starts_with(b" task: ") => after,
             _ if trimmed.starts_with(b"&gt;") => trimmed.get(4..).unwrap_or_default(),
@@ -123,7 +124,7 @@ pub(crate) fn unquote(line: &[u8]) -> (&[u8], bool) {
     }
 }
 
-/// Every `=` is followed by two hexadecimal digits (or ends the line), and `=3D`, the escape of `=`, occurs.
+/// True if every `=` is followed by two hexadecimal digits (or ends the line), and `=3D`, the escape of `=`, occurs.
 fn is_quoted_printable(line: &[u8]) -> bool {
     [&b"=3D"[..], b"=C2=A0"].iter().any(|escape| memchr::memmem::find(line, escape).is_some())
         && memchr::memchr_iter(b'=', line).all(|at| {
@@ -132,7 +133,7 @@ fn is_quoted_printable(line: &[u8]) -> bool {
         })
 }
 
-/// `\_` is in no trace, nor does a line of one begin with `**`.
+/// Detects Markdown: `\_` occurs in no trace, nor does a line of one begin with `**`.
 fn is_markdown(line: &[u8]) -> bool {
     memchr::memmem::find(line, b"\\_").is_some() || line.starts_with(b"**")
 }
@@ -142,7 +143,7 @@ fn hex_pair(s: &[u8]) -> Option<u8> {
     Some((digit(*s.first()?)? << 4 | digit(*s.get(1)?)?) as u8)
 }
 
-/// The line says that lines were left out, as in "[...]" or "snip".
+/// True if the line states that lines are omitted, as in "[...]" or "snip".
 pub(crate) fn is_omission(line: &[u8]) -> bool {
     let line = line.trim_ascii();
     if line.is_empty() || line.len() > 200 {

@@ -1,4 +1,4 @@
-//! Auto-analysis of `rtla timerlat` (tools/tracing/rtla/src/timerlat_aa.c): its figures as printed.
+//! Reads the auto-analysis of `rtla timerlat` (tools/tracing/rtla/src/timerlat_aa.c): its figures as printed.
 
 use super::header::micros;
 use super::scan::{find, number, split, text, trim, whole_i32};
@@ -50,7 +50,7 @@ impl Rtla {
         true
     }
 
-    /// Its first figure: the line with the CPU is missing.
+    /// Handles the first figure of an analysis whose line with the CPU is missing.
     fn begin_without(&mut self, line: &[u8], sections: &mut Vec<RtlaAnalysis>) -> bool {
         const FIRST: [&[u8]; 3] = [b"IRQ handler delay", b"IRQ latency", b"Timerlat IRQ duration"];
         if sections.len() >= MOST || !FIRST.iter().any(|first| line.starts_with(first)) || labelled(line).is_none() {
@@ -75,7 +75,7 @@ impl Rtla {
             return true;
         }
         let Some((label, us, rest)) = labelled(line) else {
-            // Stopped in the interrupt, neither has a figure.
+            // If it was stopped in the interrupt, neither has a figure.
             if line.starts_with(b"Blocking thread") {
                 self.under = Under::Blocking;
                 return true;
@@ -117,7 +117,7 @@ impl Rtla {
         true
     }
 
-    /// `multipathd:183` or `local_timer:236`
+    /// Parses `multipathd:183` or `local_timer:236`.
     fn source(&mut self, label: &[u8], us: f64, section: &mut RtlaAnalysis) -> bool {
         let Some(at) = memchr::memrchr(b':', label) else { return false };
         let (Some(name), Some(number)) = (label.get(..at), label.get(at + 1..).and_then(whole_i32)) else {
@@ -137,7 +137,7 @@ fn keep<T>(list: &mut Vec<T>, item: T) {
     }
 }
 
-/// `LABEL:   12.34 us (5.6 %)`; some labels lack the colon. And what follows it on its line.
+/// Parses `LABEL:   12.34 us (5.6 %)`; some labels lack the colon. Returns the rest of the line too.
 fn labelled(line: &[u8]) -> Option<(&[u8], f64, &[u8])> {
     let (front, rest) = split(line, b" us")?;
     let start = front.iter().rposition(|b| matches!(b, b' ' | b'\t'))?;

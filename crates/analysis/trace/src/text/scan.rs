@@ -1,4 +1,4 @@
-//! Numbers, fields and words of a line, without allocation, regular expressions or overflow.
+//! Parses numbers, fields and words of a line, without allocation, regular expressions or overflow.
 
 use crate::words::Comm;
 
@@ -11,7 +11,7 @@ pub(crate) fn trim(s: &[u8]) -> &[u8] {
     s.trim_ascii()
 }
 
-/// A leading unsigned number and the rest. `None` for more than 19 digits.
+/// Parses a leading unsigned number; returns the rest too. `None` for more than 19 digits.
 pub(crate) fn number(s: &[u8]) -> Option<(u64, &[u8])> {
     let mut value = 0u64;
     let mut digits = 0;
@@ -50,7 +50,7 @@ pub(crate) fn whole_i32(s: &[u8]) -> Option<i32> {
     }
 }
 
-/// A leading hexadecimal number, with or without `0x`, and the rest.
+/// Parses a leading hexadecimal number, with or without `0x`; returns the rest too.
 pub(crate) fn hex(s: &[u8]) -> Option<(u64, &[u8])> {
     let s = s.strip_prefix(b"0x").unwrap_or(s);
     let mut value = 0u64;
@@ -71,8 +71,8 @@ pub(crate) fn hex(s: &[u8]) -> Option<(u64, &[u8])> {
     Some((value, s.get(digits..)?))
 }
 
-/// A leading `seconds.fraction` or plain number: nanoseconds (or the plain number), number of decimals (`None` for a
-/// plain number), rest.
+/// Parses a leading `seconds.fraction` or plain number: nanoseconds (or the plain number), number of decimals (`None`
+/// for a plain number), rest.
 pub(crate) fn seconds(s: &[u8]) -> Option<(u64, Option<u32>, &[u8])> {
     let (whole, rest) = number(s)?;
     let Some(fraction) = rest.strip_prefix(b".") else { return Some((whole, None, rest)) };
@@ -83,7 +83,7 @@ pub(crate) fn seconds(s: &[u8]) -> Option<(u64, Option<u32>, &[u8])> {
     Some((ns, Some(digits), after))
 }
 
-/// Looks for the byte of `needle` that is least likely to be in a trace: on a line that costs less than to prepare a search.
+/// Searches for the byte of `needle` that is rarest in traces: on a line this is cheaper than preparing a search.
 pub(crate) fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
     let rare = |b: &u8| !b.is_ascii_alphanumeric() && !matches!(b, b' ' | b'=' | b':' | b'_');
     let at = needle.iter().position(rare).or_else(|| needle.iter().position(|b| *b != b' ')).unwrap_or(0);
@@ -110,7 +110,7 @@ pub(crate) fn word(s: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// The value of `key=value`, where `key` is at the start or after a space. Values end at a space.
+/// Returns the value of `key=value`, where `key` is at the start or after a space. Values end at a space.
 pub(crate) fn field<'a>(body: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
     let mut rest = body;
     while !rest.is_empty() {
@@ -123,9 +123,9 @@ pub(crate) fn field<'a>(body: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
     None
 }
 
-/// A leading task name that ends at `next` (such as `" pid="`), and the rest after `next`. Names may contain anything,
-/// so the last `next` within the 16 bytes of a name counts. A longer name was written by hand, to hide the real one: the first 16 bytes of it
-/// are kept.
+/// Parses a leading task name that ends at `next` (such as `" pid="`); returns the rest after `next` too. Names may
+/// contain anything, so the last `next` within the 16 bytes of a name counts. A longer name was edited by hand to hide
+/// the real one: its first 16 bytes are used.
 pub(crate) fn comm_until<'a>(s: &'a [u8], next: &[u8]) -> Option<(Comm, &'a [u8])> {
     const BY_HAND: usize = 64;
     let within = |most: usize| s.get(..s.len().min(most + next.len())).unwrap_or_default().windows(next.len());
@@ -133,7 +133,7 @@ pub(crate) fn comm_until<'a>(s: &'a [u8], next: &[u8]) -> Option<(Comm, &'a [u8]
     Some((Comm::new(s.get(..at)?), s.get(at + next.len()..)?))
 }
 
-/// Valid UTF-8 of at most `most` bytes, for messages and fields that are kept.
+/// Returns valid UTF-8 of at most `most` bytes, for messages and fields that are kept.
 pub(crate) fn text(s: &[u8], most: usize) -> String {
     String::from_utf8_lossy(s.get(..s.len().min(most)).unwrap_or_default()).into_owned()
 }

@@ -1,4 +1,4 @@
-//! Scheduler events in text traces, in the kernel's form and in trace-cmd's.
+//! Reads scheduler events in text traces, in the kernel's format and in trace-cmd's.
 
 use super::prefix::comm_pid;
 use super::scan::{comm_until, field, find, number, signed, skip_spaces, split, trim, whole, whole_i32, word};
@@ -11,7 +11,7 @@ pub(crate) struct Line {
     pub comm: Option<Comm>,
 }
 
-/// `None`: not a scheduler event; `Some(None)`: one with missing fields.
+/// Parses an event; `None` if it is not a scheduler event, `Some(None)` if fields are missing.
 pub(crate) fn read(name: &[u8], s: &[u8]) -> Option<Option<Kind>> {
     Some(match name {
         b"sched_switch" => switch(s),
@@ -42,7 +42,7 @@ fn switch(s: &[u8]) -> Option<Kind> {
     let Some(s) = s.strip_prefix(b"prev_comm=") else { return switch_short(s) };
     let (comm, s) = comm_until(s, b" prev_pid=")?;
     let (tid, s) = signed(s)?;
-    // Some leave the priorities out of what they paste.
+    // Some people omit the priorities from what they paste.
     let (prev_prio, s) = priority(s, b" prev_prio=")?;
     let (state, s) = word(s.strip_prefix(b" prev_state=")?);
     let prev = known(comm, tid, prev_prio)?;
@@ -52,7 +52,7 @@ fn switch(s: &[u8]) -> Option<Kind> {
     let (comm, s) = comm_until(s, b" next_pid=")?;
     let (tid, s) = signed(s)?;
     let (next_prio, _) = priority(s, b" next_prio=")?;
-    // Cut behind the pid is not left out.
+    // An event truncated after the pid is not one with omitted priorities.
     (prev_prio.is_some() || next_prio.is_none()).then_some(())?;
     Some(Kind::SchedSwitch { prev, prev_state: state_of(state)?, next: known(comm, tid, next_prio)? })
 }
@@ -81,7 +81,7 @@ pub(crate) fn switch_short(s: &[u8]) -> Option<Kind> {
     Some(Kind::SchedSwitch { prev, prev_state: state_of(trim(state))?, next })
 }
 
-/// `comm:pid [prio]` and the rest.
+/// Parses `comm:pid [prio]`; returns the rest too.
 fn short(s: &[u8]) -> Option<(Task, &[u8])> {
     let open = find(s, b" [")?;
     let (comm, tid) = comm_pid(s.get(..open)?)?;
@@ -96,7 +96,7 @@ fn known(comm: Comm, tid: i64, prio: impl Into<Option<i64>>) -> Option<Task> {
     Some(Task { tid: i32::try_from(tid).ok()?, comm, prio })
 }
 
-/// A state as printed: `S`, `R+`, `D|K`; the first letter counts.
+/// Parses a state as printed: `S`, `R+`, `D|K`; the first letter counts.
 fn state_of(s: &[u8]) -> Option<TaskState> {
     // `(S)` in 2.6.31 and 2.6.32.
     let s = s.strip_prefix(b"(").and_then(|s| s.strip_suffix(b")")).unwrap_or(s);
@@ -109,7 +109,7 @@ fn state_of(s: &[u8]) -> Option<TaskState> {
     Some(TaskState { letter: if known { letter } else { b'?' }, preempted: s.contains(&b'+') })
 }
 
-/// The bits of prev_state (include/trace/events/sched.h): none is running, 0x100 preempted.
+/// Decodes the bits of prev_state (include/trace/events/sched.h): none is running, 0x100 preempted.
 fn state_of_bits(bits: u64) -> TaskState {
     const LETTERS: &[u8; 8] = b"SDTtXZPI";
     let preempted = bits & 0x100 != 0;
@@ -117,7 +117,7 @@ fn state_of_bits(bits: u64) -> TaskState {
     TaskState { letter: if bits == 0 || preempted { b'R' } else { letter.copied().unwrap_or(b'?') }, preempted }
 }
 
-/// `comm=X pid=N prio=N` and the rest.
+/// Parses `comm=X pid=N prio=N`; returns the rest too.
 fn task(s: &[u8]) -> Option<(Task, &[u8])> {
     let (comm, s) = comm_until(s.strip_prefix(b"comm=")?, b" pid=")?;
     let (tid, s) = signed(s)?;
@@ -125,7 +125,7 @@ fn task(s: &[u8]) -> Option<(Task, &[u8])> {
     Some((known(comm, tid, prio)?, s))
 }
 
-/// A wakeup. Old kernels insert `success=1`; the target CPU may be missing.
+/// Parses a wakeup. Old kernels insert `success=1`; the target CPU may be missing.
 fn wake(s: &[u8]) -> Option<(Task, Option<u32>)> {
     let (task, rest, key) = match task(s) {
         Some((task, rest)) => (task, rest, &b"target_cpu="[..]),
@@ -163,7 +163,7 @@ fn delay(s: &[u8], key: &[u8]) -> Option<(i32, Option<Comm>, u64)> {
     Some((i32::try_from(tid).ok()?, Some(comm), whole(field(rest, key)?)?))
 }
 
-/// Linux 2.6.31: `task: rcuc/0:23 wait: 5362 [ns]`, `task: rcuc/0:23 runtime: 5092 [ns], vruntime: …`.
+/// Parses events of Linux 2.6.31: `task: rcuc/0:23 wait: 5362 [ns]`, `task: rcuc/0:23 runtime: 5092 [ns], vruntime: …`.
 fn old_delay(s: &[u8]) -> Option<(i32, Option<Comm>, u64)> {
     let at = find(s, b": ")?;
     let (who, ns) = (s.get(..at)?, s.get(at + 2..)?);
@@ -196,10 +196,10 @@ fn rename(s: &[u8]) -> Option<Kind> {
     Some(Kind::Rename { tid, new: Some(new) })
 }
 
-/// A line of the wakeup tracers (trace_output.c, `trace_ctxwake_print`): `0:120:R   + [001]  208: 19:R cyclictest` is a
-/// wakeup, `0:120:R ==> [001]  208: 19:R cyclictest` a switch.
+/// Parses a line of the wakeup tracers (trace_output.c, `trace_ctxwake_print`): `0:120:R   + [001]  208: 19:R
+/// cyclictest` is a wakeup, `0:120:R ==> [001]  208: 19:R cyclictest` a switch.
 ///
-/// `None`: no such line; `Some(None)`: one that is wrapped or cut.
+/// Returns `None` if it is not such a line, `Some(None)` if it is wrapped or truncated.
 pub(crate) fn tracer_line(s: &[u8], line: Line) -> Option<Option<Kind>> {
     let (prev_tid, prev_prio, s) = triple(s)?;
     let (state, s) = word(s);
@@ -212,7 +212,7 @@ fn tracer_rest(s: &[u8], prev: Task, prev_state: TaskState, line: Line) -> Optio
         Some(s) => (true, s),
         None => (false, s.strip_prefix(b"==>")?),
     };
-    // Before 2.6.28 without the CPU.
+    // Before 2.6.28 the CPU is missing.
     let (cpu, s) = match skip_spaces(s).strip_prefix(b"[").and_then(number) {
         Some((cpu, s)) => (Some(cpu), s.strip_prefix(b"]")?),
         None => (None, s),
@@ -230,7 +230,7 @@ fn tracer_rest(s: &[u8], prev: Task, prev_state: TaskState, line: Line) -> Optio
     Some(Kind::SchedSwitch { prev, prev_state, next })
 }
 
-/// `pid:prio:`, padded with spaces, and the rest, which begins with the state.
+/// Parses `pid:prio:`, padded with spaces; returns the rest too, which begins with the state.
 fn triple(s: &[u8]) -> Option<(i32, i32, &[u8])> {
     let (tid, s) = signed(s)?;
     let (prio, s) = signed(skip_spaces(s.strip_prefix(b":")?))?;

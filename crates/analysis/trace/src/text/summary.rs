@@ -1,4 +1,4 @@
-//! Texts that are no traces and are taken for ones: tables of other tools, and the kernel's log.
+//! Recognises texts that are not traces but are mistaken for them: tables of other tools, and the kernel's log.
 
 use super::repair;
 use super::scan::text;
@@ -6,10 +6,10 @@ use crate::info::TraceError;
 use std::collections::BTreeMap;
 
 const LATENCIES: &str = "`punctual import FILE --out DIR` reads its figures";
-const RECORD: &str = "`perf script` prints the events that it was made from";
+const RECORD: &str = "`perf script` prints the underlying events";
 const EVENTS: &str = "record sched_switch, sched_waking, irq and irq_vectors events at that time, with stacks where preemption or interrupts are off";
 
-/// What a text is that holds no trace, with the worst that it states.
+/// Describes a text that contains no trace, with the worst latency in it.
 pub(super) fn summary(head: &[u8]) -> Option<TraceError> {
     const TABLES: [(&str, &str); 4] = [
         ("RTLA timerlat histogram", "a histogram of rtla timerlat"),
@@ -100,7 +100,8 @@ fn worst(head: &str, row: impl Fn(&str) -> Option<(f64, String)>) -> Option<(f64
     head.lines().filter_map(row).max_by(|(a, _), (b, _)| a.total_cmp(b))
 }
 
-/// `kworker/0:1:5 | 1.2 ms | 12 | avg: 0.02 ms | max: 12.30 ms | max start: 123.4 s`; before Linux 5.11 `max at:`.
+/// Parses `kworker/0:1:5 | 1.2 ms | 12 | avg: 0.02 ms | max: 12.30 ms | max start: 123.4 s`; before Linux 5.11 `max
+/// at:`.
 fn latency(row: &str) -> Option<(f64, String)> {
     let mut columns = row.split('|').map(str::trim);
     let task = columns.next()?;
@@ -112,8 +113,9 @@ fn latency(row: &str) -> Option<(f64, String)> {
     Some((max, format!(" (the longest wait is {max} ms, of {task}{at})")))
 }
 
-/// `95.123456 [0001]  app[1234/1230]   0.000  0.015  0.030`: times in ms, waiting for an event, for the CPU, and running; with -P the time
-/// before a migration, too, with --show-prio the priority behind the task. With -V letters stand before the task.
+/// Parses `95.123456 [0001]  app[1234/1230]   0.000  0.015  0.030`: times in ms, waiting for an event, for the CPU, and
+/// running; with -P the time before a migration, too, with --show-prio the priority after the task. With -V letters
+/// precede the task.
 fn timehist(row: &str, columns: usize, prio: bool) -> Option<(f64, String)> {
     let (time, rest) = row.trim().split_once(" [")?;
     let (cpu, rest) = rest.split_once(']')?;
@@ -129,7 +131,8 @@ fn timehist(row: &str, columns: usize, prio: bool) -> Option<(f64, String)> {
     Some((delay, format!(" (the longest wait for a CPU is {delay} ms, of {task} on CPU {cpu} at {})", time.trim())))
 }
 
-/// `T: 0 ( 1234) … Act:   11 Avg:    6 Max:      33` of cyclictest, cyclicdeadline and others of rt-tests, and `# Break value: 51`.
+/// Parses `T: 0 ( 1234) … Act:   11 Avg:    6 Max:      33` of cyclictest, cyclicdeadline and others of rt-tests, and
+/// `# Break value: 51`.
 fn threads(head: &str) -> String {
     let value = |line: &str, key: &str| line.rsplit_once(key)?.1.split_whitespace().next()?.parse::<u64>().ok();
     let tool = if head.contains("deadline thread") { "cyclicdeadline" } else { "cyclictest" };
@@ -146,9 +149,9 @@ fn threads(head: &str) -> String {
     format!("the lines of {tool}{worst}{stopped}")
 }
 
-/// `Max Latency: 48us`, `Samples recorded: 37`, `SMIs during run: 0` of rt-tests' hwlatdetect.
+/// Parses `Max Latency: 48us`, `Samples recorded: 37`, `SMIs during run: 0` of rt-tests' hwlatdetect.
 fn hwlatdetect(head: &str) -> Option<(String, &'static str)> {
-    const NEXT: &str = "`punctual explain --hardware` tells hardware, hypervisor and Linux apart on a machine";
+    const NEXT: &str = "`punctual explain --hardware` distinguishes hardware, hypervisor and Linux on a machine";
     let value = |key: &str| head.lines().find_map(|line| line.trim().strip_prefix(key)).map(str::trim);
     head.contains("hwlatdetect:").then_some(())?;
     let most = value("Max Latency:")?;
@@ -158,7 +161,7 @@ fn hwlatdetect(head: &str) -> Option<(String, &'static str)> {
     let samples =
         value("Samples recorded:").map(|n| format!(" in {} samples", text(n.as_bytes(), 20))).unwrap_or_default();
     let smis = match value("SMIs during run:") {
-        Some("0") => ", 0 SMIs counted: firmware that the counter does not see, the host of a guest, or the processor",
+        Some("0") => ", 0 SMIs counted: firmware without SMIs, the host of a guest, or the processor",
         Some(_) => ", with SMIs counted: firmware",
         None => ", SMIs not counted",
     };
@@ -168,11 +171,11 @@ fn hwlatdetect(head: &str) -> Option<(String, &'static str)> {
     ))
 }
 
-/// `04:30:27 kworker/0:1      18446            7500` of bcc's runqslower, below a line that ends in `LAT(us)`.
+/// Parses `04:30:27 kworker/0:1      18446            7500` of bcc's runqslower, below a line that ends in `LAT(us)`.
 fn runqslower(head: &str) -> Option<(String, &'static str)> {
     let rows = head.lines().skip_while(|line| !line.contains("COMM") || !line.contains("LAT(us)")).skip(1);
     let row = |row: &str| {
-        // The name may have blanks; with -P the thread before and its ID follow.
+        // The name may have blanks; with -P the previous thread and its ID follow.
         let words: Vec<&str> = row.split_whitespace().collect();
         let number = |n: usize| words.get(n)?.parse::<u64>().ok();
         let (at, tid, us) = (2..words.len()).find_map(|n| Some((n, number(n)?, number(n + 1)?)))?;
@@ -186,10 +189,11 @@ fn runqslower(head: &str) -> Option<(String, &'static str)> {
     Some((what, EVENTS))
 }
 
-/// `COMMAND: swapper/3 PID: 0 LATENCY: 9ms start_time: …` below `hardirq:` or `softirq:` of the module trace-irqoff.
+/// Parses `COMMAND: swapper/3 PID: 0 LATENCY: 9ms start_time: …` below `hardirq:` or `softirq:` of the module
+/// trace-irqoff.
 fn trace_irqoff(head: &str) -> Option<(String, &'static str)> {
     const NEXT: &str =
-        "its stacks are of the timer that came late, which shows what it came upon and not what was off before";
+        "its stacks are those of the late timer, which show what it interrupted but not what was off before";
     head.contains("trace_irqoff").then_some(())?;
     let (mut what, mut cpu) = ("interrupts", "");
     let mut worst: Option<(u64, String)> = None;
@@ -209,17 +213,20 @@ fn trace_irqoff(head: &str) -> Option<(String, &'static str)> {
         };
         if worst.as_ref().is_none_or(|(most, _)| ms > *most) {
             let who = text(who.as_bytes(), 32);
-            let idle = if pid.trim() == "0" { ", the idle task, which needs no interrupt for so long" } else { "" };
+            let idle = if pid.trim() == "0" { ", the idle task, which needs no interrupt for that long" } else { "" };
             worst = Some((
                 ms,
-                format!("trace-irqoff ({what} late by {ms} ms on CPU {cpu}, upon {who} ({}){idle})", pid.trim()),
+                format!(
+                    "trace-irqoff ({what} late by {ms} ms on CPU {cpu}, interrupting {who} ({}){idle})",
+                    pid.trim()
+                ),
             ));
         }
     }
     worst.map(|(_, what)| (what, NEXT))
 }
 
-/// The last bucket that counts, of each histogram of bcc (`640 -> 1279 : 1 |***|`) or bpftrace (`[1K, 2K) 7 |@@|`).
+/// Returns the last nonzero bucket of each histogram of bcc (`640 -> 1279 : 1 |***|`) or bpftrace (`[1K, 2K) 7 |@@|`).
 fn histograms(head: &str) -> Option<String> {
     const MOST: usize = 3;
     let mut unit = "";
@@ -306,15 +313,18 @@ pub(super) fn log(line: &[u8]) -> Option<String> {
             "the timer interrupt ran so long, by its own timers or because the CPU was stopped",
         ),
         ("self-detected stall on CPU", "that CPU passed no quiescent state: its stack in the log names what ran"),
-        ("detected stalls on CPUs/tasks", "a CPU or a preempted reader held RCU up: the stacks in the log name it"),
-        ("detected expedited stalls on CPUs", "a CPU or a preempted reader held RCU up: the stacks in the log name it"),
-        ("blocked for more than", "that thread slept so long for a lock or for I/O: it did not wait for a CPU"),
-        ("soft lockup - CPU#", "that thread kept the CPU in the kernel so long: its stack in the log names where"),
-        ("hard LOCKUP", "interrupts were off on that CPU for seconds: its stack in the log names where"),
-        ("perf: interrupt took too long", "the interrupt of perf ran so long"),
+        ("detected stalls on CPUs/tasks", "a CPU or a preempted reader blocked RCU: the stacks in the log name it"),
+        ("detected expedited stalls on CPUs", "a CPU or a preempted reader blocked RCU: the stacks in the log name it"),
+        ("blocked for more than", "that thread slept that long for a lock or for I/O: it did not wait for a CPU"),
+        (
+            "soft lockup - CPU#",
+            "that thread kept the CPU in the kernel that long: its stack in the log names the place",
+        ),
+        ("hard LOCKUP", "interrupts were off on that CPU for seconds: its stack in the log names the place"),
+        ("perf: interrupt took too long", "the interrupt of perf ran that long"),
         ("timekeeping watchdog on CPU", "a clock was wrong against another, or the CPU was stopped meanwhile"),
         ("DL replenish lagged too much", "a SCHED_DEADLINE thread was late by more than its period"),
-        ("hogged CPU for >", "that work of a workqueue kept the CPU so long"),
+        ("hogged CPU for >", "that work of a workqueue kept the CPU that long"),
     ];
     if line.len() > 512 {
         return None;
@@ -380,7 +390,8 @@ mod tests {
         assert!(said(queue).starts_with("runqslower"), "{}", said(queue));
         let off = "trace_irqoff_latency: 8ms\n\n hardirq:\n\n softirq:\n cpu: 3\n     COMMAND: swapper/3 PID: 0 LATENCY: 9ms start_time: 53.8s\n";
         assert!(
-            said(off).starts_with("trace-irqoff (softirqs late by 9 ms on CPU 3, upon swapper/3 (0), the idle task"),
+            said(off)
+                .starts_with("trace-irqoff (softirqs late by 9 ms on CPU 3, interrupting swapper/3 (0), the idle task"),
             "{}",
             said(off)
         );
@@ -406,7 +417,7 @@ mod tests {
         let said = said("[  12.3] sched: RT throttling activated\n");
         assert!(
             said.starts_with(
-                "no trace, but the kernel's log: \"[  12.3] sched: RT throttling activated\": real-time threads"
+                "not a trace but the kernel's log: \"[  12.3] sched: RT throttling activated\": real-time threads"
             ),
             "{said}"
         );

@@ -2,7 +2,7 @@ use super::names::Names;
 use super::scan::{field, hex, signed, whole};
 use crate::event::Kind;
 
-/// See [`super::sched::read`] for the result.
+/// Parses an event; see [`super::sched::read`] for the result.
 pub(crate) fn read(name: &[u8], s: &[u8], names: &mut Names) -> Option<Option<Kind>> {
     Some(match name {
         b"hrtimer_start" => start(s, names),

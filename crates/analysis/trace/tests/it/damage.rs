@@ -1,4 +1,5 @@
-//! Damaged files: cut at every byte, changed at random, with false lengths. No panic, no endless loop, no wrong order.
+//! Tests damaged files: truncated at every byte, changed at random, with false lengths. No panic, no endless loop, no
+//! wrong order.
 
 use crate::common;
 use crate::common::build;
@@ -9,7 +10,7 @@ use proptest::prelude::*;
 use punctual_trace::{Damage, Event, Kind, Options, TraceError, open};
 use std::io::Cursor;
 
-/// Reads whatever can be read; `None` if the head is unreadable.
+/// Reads everything readable; `None` if the head is unreadable.
 fn survive(bytes: &[u8]) -> Option<Vec<Event>> {
     let mut source = open(Cursor::new(bytes), Options { bodies: true }).ok()?;
     let events: Vec<Event> = source.by_ref().take(100_000).collect();
@@ -99,7 +100,7 @@ fn a_damaged_page_is_a_loss_on_its_cpu() {
     let (events, info) = read(&whole);
     assert!(events.iter().all(|e| e.cpu == 0) && !events.is_empty());
     assert!(info.notes.iter().any(|n| matches!(n.what, Damage::Corrupt { .. })));
-    // Damage in the middle of a page: the events that follow it on that CPU are marked as lost.
+    // After damage in the middle of a page, the following events on that CPU are marked as lost.
     let mut whole = fixture("g612.small.v6.dat");
     whole[page + 16 + 600] = 0;
     let (events, _) = read(&whole);

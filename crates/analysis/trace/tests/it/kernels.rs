@@ -1,4 +1,4 @@
-//! Formats of four kernels, both byte orders, both word sizes, lost events, task names.
+//! Tests formats of four kernels, both byte orders, both word sizes, lost events, task names.
 
 use crate::common;
 use crate::common::build;

@@ -1,4 +1,4 @@
-//! Traces as people paste them: quoted, wrapped, escaped, cut, several in a row.
+//! Tests traces as people paste them: quoted, wrapped, escaped, truncated, several in sequence.
 
 use crate::common;
 

@@ -4,7 +4,7 @@ use common::{counts, fixture, read_fixture};
 use punctual_trace::{Comm, Event, Format, Kind, Symbol, TimeBase, TimerlatContext};
 use std::collections::BTreeMap;
 
-/// Counts the events of a text trace by name, by nothing but `: NAME: ` in each line.
+/// Counts the events of a text trace by name, only by `: NAME: ` in each line.
 fn counted_by_eye(text: &[u8]) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for line in String::from_utf8_lossy(text).lines().filter(|l| !l.starts_with('#')) {
@@ -91,8 +91,8 @@ fn text_and_binary_of_one_capture_agree() {
     }
 }
 
-/// Interrupts during a late wakeup, added up from raw events without attribution. The log of the injected delay cannot
-/// see interrupts and counts 33.5 ms for a burst of 30 ms in which two ticks took 7.1 ms.
+/// Interrupts during a late wakeup, summed from raw events without attribution. The log of the injected delay does not
+/// include interrupts and contains 33.5 ms for a burst of 30 ms in which two ticks took 7.1 ms.
 #[test]
 fn interrupts_of_a_burst_by_their_own_events() {
     let (events, _) = read_fixture("g612.dat");

@@ -38,7 +38,7 @@ impl Builder {
         self.bytes[at..at + size].copy_from_slice(part);
     }
 
-    /// A ring-buffer page. Each record is given as time since the preceding one, and data.
+    /// A ring-buffer page. Each record is given as the time since the preceding one, and data.
     pub fn page(&self, t: u64, flags: u64, size: usize, records: &[(u32, Vec<u8>)]) -> Vec<u8> {
         let mut data = Builder::new(self.big, self.long);
         for (delta, record) in records {

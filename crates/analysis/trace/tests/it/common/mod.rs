@@ -23,7 +23,7 @@ pub fn read_fixture(name: &str) -> (Vec<Event>, TraceInfo) {
     read(&fixture(name))
 }
 
-/// Time never goes back except at a restart.
+/// Checks that time decreases only at a restart.
 pub fn in_order(events: &[Event]) {
     for pair in events.windows(2) {
         assert!(pair[0].t_ns <= pair[1].t_ns || pair[0].kind == Kind::Restart, "{pair:?}");
