@@ -1,4 +1,5 @@
-//! `cargo run -p punctual-explain --example causes -- PHASE N FILE`: the N worst wakeups as lines of `causes.jsonl`.
+//! Prints the N worst wakeups as lines of `causes.jsonl`: `cargo run -p punctual-explain --example causes -- PHASE N
+//! FILE`.
 
 use punctual_explain::{ExplainOptions, Facts, explain, timelines};
 use punctual_model::Explained;

@@ -1,4 +1,4 @@
-//! One function per class of cause; each returns what its counter shows, or nothing.
+//! One function per class of cause; each returns what its counter shows, if anything.
 
 use crate::context::{Index, Part, Reference, Window};
 use crate::usual::Usual;
@@ -21,10 +21,10 @@ struct Case<'a> {
 const CAUSES: [fn(&Case) -> Vec<Weighed>; 9] =
     [other_task, steal, migration, page_fault, irq, softirq, throttling, frequency, smi];
 
-/// All that the counters say about `worst`, the likeliest first.
+/// Returns everything that the counters show about `worst`, the likeliest first.
 pub fn of(index: &mut Index, worst: &Worst) -> Vec<Suspicion> {
     let Some(window) = index.window(worst) else {
-        return vec![unknown("no counters were recorded for that moment; nothing can be said")];
+        return vec![unknown("no counters were recorded for that time, so the cause is unknown")];
     };
     let reference = index.reference(&worst.phase, worst.cpu);
     let case = Case { worst, window, reference, scheduling: index.scheduling(worst), smi: index.smi_around(worst) };
@@ -48,8 +48,8 @@ fn weighed(weight: u32, class: SuspicionClass, text: String) -> Vec<Weighed> {
     vec![(weight, Suspicion { class, text })]
 }
 
-/// The thread waited, runnable, for a good part of the latency. Counts only what is more than usual: at a short period
-/// the ordinary waits of a second add up to more than one latency.
+/// Checks whether the thread waited, runnable, for a good part of the latency. Counts only what exceeds the usual: at a
+/// short period the ordinary waits of a second add up to more than one latency.
 fn other_task(case: &Case) -> Vec<Weighed> {
     let (wait, holder) = (case.run_delay(), case.likely_holder());
     let cpu = case.worst.cpu;
@@ -60,7 +60,7 @@ fn other_task(case: &Case) -> Vec<Weighed> {
             let usual = case.usually(wait.usual, |n| Nanos(n).to_string());
             let (weight, who) = match holder {
                 Some((name, ns)) => (100, format!("another task held CPU {cpu}: {name} ran {} {when}", Nanos(ns))),
-                None => (80, format!("something else held CPU {cpu}; the counters do not tell what")),
+                None => (80, format!("something else held CPU {cpu}; the counters do not identify it")),
             };
             let text = format!("the thread was runnable but waited {waited} {when}{usual}; {who}");
             weighed(weight, SuspicionClass::OtherTask, text)
@@ -68,7 +68,7 @@ fn other_task(case: &Case) -> Vec<Weighed> {
         (None, Some((name, ns))) => {
             let ran = Nanos(ns);
             let text = format!(
-                "another task, {name}, ran {ran} on CPU {cpu} {when}; whether the thread waited for it is not known (its run delay \
+                "another task, {name}, ran {ran} on CPU {cpu} {when}; it is unknown whether the thread waited for it (its run delay \
                  could not be read)"
             );
             weighed(75, SuspicionClass::OtherTask, text)
@@ -77,9 +77,10 @@ fn other_task(case: &Case) -> Vec<Weighed> {
     }
 }
 
-/// The hypervisor ran something else, for long enough to explain the latency within the counter's resolution.
+/// Checks whether the hypervisor ran something else for long enough to explain the latency within the counter's
+/// resolution.
 fn steal(case: &Case) -> Vec<Weighed> {
-    // /proc/stat counts in 1/USER_HZ = 10 ms: proc_stat(5).
+    // The unit of /proc/stat, 1/USER_HZ = 10 ms: proc_stat(5).
     const TICK_NS: u64 = 10_000_000;
     let Some(stolen) = case.window.sum(|p| p.cpu.steal_ns) else { return Vec::new() };
     if stolen < TICK_NS || stolen.saturating_add(TICK_NS) < case.worst.latency_ns {
@@ -97,7 +98,7 @@ fn steal(case: &Case) -> Vec<Weighed> {
     weighed(if unusual { 90 } else { 25 }, SuspicionClass::Steal, text)
 }
 
-/// The measuring thread is bound to its CPU: any migration is unusual.
+/// Checks for migrations; the measuring thread is bound to its CPU, so any migration is unusual.
 fn migration(case: &Case) -> Vec<Weighed> {
     let moved = case.window.sum(|p| p.cpu.migrations).unwrap_or(0);
     if moved == 0 {
@@ -107,7 +108,7 @@ fn migration(case: &Case) -> Vec<Weighed> {
     weighed(70, SuspicionClass::Migration, text)
 }
 
-/// The measuring thread's memory is locked and prefaulted: any fault is unusual.
+/// Checks for page faults; the measuring thread's memory is locked and prefaulted, so any fault is unusual.
 fn page_fault(case: &Case) -> Vec<Weighed> {
     let faults = case.window.sum(|p| p.cpu.page_faults).unwrap_or(0);
     if faults == 0 {
@@ -125,7 +126,7 @@ fn irq(case: &Case) -> Vec<Weighed> {
     }
 }
 
-/// All interrupts of the CPU together, where no single source stands out.
+/// Checks all interrupts of the CPU together, if no single source is conspicuous.
 fn irqs_together(case: &Case) -> Vec<Weighed> {
     let Some(count) = case.window.sum(|p| p.cpu.irqs) else { return Vec::new() };
     let usual = case.reference.usual(|p| p.cpu.irqs.map(|n| n as f64));
@@ -155,7 +156,7 @@ fn throttling(case: &Case) -> Vec<Weighed> {
     found.iter().map(say).collect()
 }
 
-/// Frequency changes, where they are rarer at other times.
+/// Checks for frequency changes, if they are rarer at other times.
 fn frequency(case: &Case) -> Vec<Weighed> {
     const FEWEST_IF_USUAL: f64 = 20.0;
     let Some(steps) = case.window.sum(|p| p.sample.frequency_transitions).filter(|n| *n > 0) else {
@@ -171,7 +172,7 @@ fn frequency(case: &Case) -> Vec<Weighed> {
     weighed(30, SuspicionClass::FrequencyStep, text)
 }
 
-/// SMIs are counted between phases only, since reading the counter disturbs the CPU.
+/// Checks for SMIs, which are counted between phases only, since reading the counter disturbs the CPU.
 fn smi(case: &Case) -> Vec<Weighed> {
     let Some((before, after)) = case.smi.filter(|(before, after)| after > before) else { return Vec::new() };
     let text = format!(
@@ -182,7 +183,7 @@ fn smi(case: &Case) -> Vec<Weighed> {
     weighed(20, SuspicionClass::Smi, text)
 }
 
-/// Nothing ran instead, and the thread was not even runnable: the wakeup itself was late.
+/// Handles a thread that was not runnable while nothing ran instead: the wakeup itself was late.
 fn late_wakeup(case: &Case, also_late: impl Fn() -> CpuList) -> Vec<Weighed> {
     let Some(wait) = case.run_delay().filter(|w| case.window.whole && w.rules_out(case.worst.latency_ns)) else {
         return Vec::new();
@@ -193,15 +194,15 @@ fn late_wakeup(case: &Case, also_late: impl Fn() -> CpuList) -> Vec<Weighed> {
         cpus => format!("; CPUs {cpus} were late at the same instant"),
     };
     let text = format!(
-        "the timer or the wakeup itself came late: the thread was runnable but waiting for only {} {}. Interrupts \
-         off, exit from idle, the hypervisor or the firmware do this{others}",
+        "the timer or the wakeup itself was late: the thread was runnable but waiting for only {} {}. Possible causes are interrupts \
+         off, exit from idle, the hypervisor or the firmware{others}",
         Nanos(wait.total),
         case.when(),
     );
     weighed(10, SuspicionClass::LateWakeup, text)
 }
 
-/// How long the thread was runnable but not running in the window.
+/// The time in which the thread was runnable but not running in the window.
 struct Wait {
     total: u64,
     usual: Option<Usual>,
@@ -217,12 +218,12 @@ impl Wait {
         self.usual.map_or(0.0, |u| u.noise_over(self.length_ns))
     }
 
-    /// Did it wait, beyond the usual, for at least half of this latency?
+    /// True if it waited, beyond the usual, for at least half of this latency.
     fn covers(&self, latency_ns: u64) -> bool {
         self.more_than_usual().is_some_and(|more| more >= 0.5 * latency_ns as f64 && more > self.noise())
     }
 
-    /// Was waiting certainly no more than a quarter of this latency?
+    /// True if the wait was certainly no more than a quarter of this latency.
     fn rules_out(&self, latency_ns: u64) -> bool {
         let quarter = 0.25 * latency_ns as f64;
         let nearly_usual = |more| more <= quarter && self.noise() <= quarter;
@@ -237,7 +238,7 @@ struct Burst<'a> {
 }
 
 impl Burst<'_> {
-    /// `interrupt burst on CPU 1: virtio0-req.0, 9,140 times in that second (usually 50)`.
+    /// Formats a burst: `interrupt burst on CPU 1: virtio0-req.0, 9,140 times in that second (usually 50)`.
     fn suspicion(&self, case: &Case, class: SuspicionClass, what: &str) -> Suspicion {
         let (name, usual) = (self.name, counted(self.usual.round() as u64));
         let (times, when) = (times(self.count), case.when());
@@ -246,10 +247,10 @@ impl Burst<'_> {
     }
 }
 
-/// The sampler lists this many interrupt sources per CPU; one that is missing from a full list may still have counted.
+/// Number of interrupt sources per CPU that the sampler lists; one missing from a full list may still have counted.
 const LISTED_IRQS: usize = 4;
 
-/// A burst is at least five times the usual, and enough handlers to matter.
+/// True for a burst: at least five times the usual, and enough handlers to matter.
 fn is_burst(count: u64, usual: f64) -> bool {
     const FEWEST: f64 = 300.0;
     let count = count as f64;
@@ -263,8 +264,8 @@ impl<'a> Case<'a> {
         Some(Wait { total, usual, length_ns: self.window.length_ns })
     }
 
-    /// The other real-time task that could have held the CPU: served before the late thread, ran for at least half of
-    /// the latency, and at least twice its usual time.
+    /// Returns the other real-time task that could have held the CPU: it is served before the late thread, ran for at
+    /// least half of the latency, and at least twice its usual time.
     fn likely_holder(&self) -> Option<(&'a str, u64)> {
         let tasks = self.window.named(|p| &p.cpu.rt_tasks);
         let long_enough = |ns: u64| ns.saturating_mul(2) >= self.worst.latency_ns;
@@ -275,7 +276,7 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// Is a task with this name (`rogue99 (FIFO 99, pid 144)`) served before the late thread? False if unknown.
+    /// True if a task with this name (`rogue99 (FIFO 99, pid 144)`) is served before the late thread; false if unknown.
     fn is_served_before(&self, task: &str) -> bool {
         let Some((_, details)) = task.rsplit_once(" (") else { return false };
         let mut words = details.split([',', ' ', ')']);
@@ -303,7 +304,7 @@ impl<'a> Case<'a> {
         bursts
     }
 
-    /// `in that second`, or how much time the counters cannot tell apart.
+    /// Returns `in that second`, or the interval that the counters cover.
     fn when(&self) -> String {
         match self.window.length_ns {
             900_000_000..=1_100_000_000 => "in that second".into(),
@@ -311,7 +312,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// ` (usually 1.02 ms)`, or nothing where that is not known.
+    /// Returns ` (usually 1.02 ms)`, or nothing if that is unknown.
     fn usually(&self, usual: Option<Usual>, show: impl Fn(u64) -> String) -> String {
         let words = |u: Usual| format!(" (usually {})", show(u.over(self.window.length_ns).round() as u64));
         usual.map(words).unwrap_or_default()
@@ -322,12 +323,12 @@ impl<'a> Case<'a> {
             None => " (whether the thread was waiting for the CPU could not be read)",
             Some(_) => "",
         };
-        format!("no counter moved unusually {}; nothing can be said{missing}", self.when())
+        format!("no counter changed unusually {}, so the cause is unknown{missing}", self.when())
     }
 }
 
-/// The count of a named counter in an interval. Zero counts are left out of the lists, so a missing name is zero; but
-/// not where nothing could be read, and in a full list it counted at most as much as the last one listed.
+/// Returns the count of a named counter in an interval. Zero counts are omitted from the lists, so a missing name is
+/// zero; but not if nothing could be read, and in a full list it counted at most as much as the last one listed.
 fn count_in(part: &Part, list: &[Reading], name: &str, listed: usize) -> Option<f64> {
     let if_missing = match list {
         [] if part.cpu.irqs.is_none() => None,
@@ -349,7 +350,7 @@ fn plural(n: u64, what: &str) -> String {
     format!("{} {what}{}", counted(n), if n == 1 { "" } else { "s" })
 }
 
-/// With separators: `12,340`.
+/// Formats with separators: `12,340`.
 fn counted(n: u64) -> String {
     let digits = n.to_string();
     let groups: Vec<&str> =

@@ -14,15 +14,15 @@ pub struct Part<'a> {
 
 /// The counters of the intervals that contain a wakeup.
 pub struct Window<'a> {
-    /// Never empty.
+    /// The parts, at least one.
     pub parts: Vec<Part<'a>>,
     pub length_ns: u64,
-    /// Do they cover the wakeup from release to end?
+    /// True if they cover the wakeup from release to end.
     pub whole: bool,
 }
 
 impl<'a> Window<'a> {
-    /// The sum over the intervals; `None` if unknown in any.
+    /// Returns the sum over the intervals; `None` if unknown in any.
     pub fn sum<T: Into<u64>>(&self, figure: impl Fn(&Part<'a>) -> Option<T>) -> Option<u64> {
         self.parts.iter().try_fold(0u64, |sum, p| figure(p).map(|f| sum.saturating_add(f.into())))
     }
@@ -41,26 +41,26 @@ impl<'a> Window<'a> {
 
 /// The intervals that a CPU's counters are compared with.
 pub struct Reference<'a> {
-    /// Of the same phase: what a load does all the time is no burst.
+    /// Intervals of the same phase, since the constant activity of a load is not a burst.
     in_phase: Vec<Part<'a>>,
     in_run: Vec<Part<'a>>,
 }
 
 impl<'a> Reference<'a> {
-    /// The usual rate under this load, per second; `None` if it was read too rarely.
+    /// Returns the usual rate under this load, per second; `None` if it was read too rarely.
     pub fn usual(&self, figure: impl Fn(&Part<'a>) -> Option<f64>) -> Option<Usual> {
         Reference::rates(&self.in_phase, figure)
     }
 
-    /// As [`Reference::usual`], or that of the whole run if this phase is too short: for counters that other loads
-    /// change little.
+    /// Returns the rate as [`Reference::usual`] does, or that of the whole run if this phase is too short: for counters
+    /// that other loads hardly change.
     pub fn usual_of_run(&self, figure: impl Fn(&Part<'a>) -> Option<f64>) -> Option<Usual> {
         self.usual(&figure).or_else(|| Reference::rates(&self.in_run, figure))
     }
 
     fn rates(parts: &[Part<'a>], figure: impl Fn(&Part<'a>) -> Option<f64>) -> Option<Usual> {
         let rate = |p: &Part<'a>| {
-            // A sliver of time, as at the end of a phase, has no rate.
+            // A very short interval, as at the end of a phase, has no meaningful rate.
             let seconds = p.sample.interval_ns as f64 / 1e9;
             figure(p).filter(|_| seconds >= 0.1).map(|f| f / seconds)
         };
@@ -75,10 +75,10 @@ pub struct Index<'a> {
     references: BTreeMap<(String, CpuId), Rc<Reference<'a>>>,
 }
 
-/// The sampler reads one counter after another, so an interval's end is no sharper than this.
+/// Uncertainty of an interval's end, ns: the sampler reads one counter after another.
 const EDGE_NS: u64 = 2_000_000;
 
-/// Medians over a week of seconds need not look at each of them.
+/// Maximum number of intervals compared, which suffices for the median of a long run.
 const MOST_COMPARED: usize = 1000;
 
 impl<'a> Index<'a> {
@@ -140,10 +140,10 @@ impl<'a> Index<'a> {
         self.phase(&worst.phase)?.cpus.iter().find(|c| c.cpu == worst.cpu).and_then(|c| c.got)
     }
 
-    /// The SMI counts of the late CPU: the last before the phase, the first after it.
+    /// Returns the SMI counts of the late CPU: the last before the phase, the first after it.
     pub fn smi_around(&self, worst: &Worst) -> Option<(u64, u64)> {
         let phase = self.phase(&worst.phase)?;
-        // Of the round it was in, if there are several.
+        // If there are several rounds, that of the wakeup is used.
         let holds = |(from, _): &(u64, Option<u64>)| *from <= worst.release_mono_ns;
         let (begin, end) = match phase.stretches().into_iter().rfind(holds) {
             Some(stretch) => stretch,
@@ -156,7 +156,7 @@ impl<'a> Index<'a> {
         Some((before, after))
     }
 
-    /// Other CPUs that have, among the kept worst wakeups, one at the same instant and at least half as late.
+    /// Returns other CPUs with one of the recorded worst wakeups at the same instant and at least half as late.
     pub fn also_late(&self, worst: &Worst) -> punctual_units::CpuList {
         let end = |w: &Worst| w.release_mono_ns.saturating_add(w.latency_ns);
         let overlaps = |w: &&Worst| w.release_mono_ns < end(worst) && worst.release_mono_ns < end(w);

@@ -1,10 +1,10 @@
-//! Causes of late wakeups: from a trace ([`explain`]) every nanosecond of the delay, and without one what the machine's
-//! counters say about each of the worst wakeups of a recorded run ([`suspect`]). Also the origin of the gaps that a
-//! thread reading the clock saw ([`GapSorter`]): Linux, a hypervisor, firmware.
+//! Finds causes of late wakeups: from a trace ([`explain`]) of every nanosecond of the delay, and without one from the
+//! machine's counters for each of the worst wakeups of a recorded run ([`suspect`]). Also finds the origin of the gaps
+//! observed by a thread that reads the clock ([`GapSorter`]): Linux, a hypervisor, firmware.
 //!
-//! The counters are sampled about once a second, so they cover the second that a wakeup fell in, not the instant. Every
-//! sentence says so, gives its figures, and claims no more than they show; a counter that could not be read is never
-//! taken for one that did not change.
+//! The counters are sampled about once a second, so they cover the second of a wakeup, not the instant. Every sentence
+//! states that with its figures, and claims no more than they show; a counter that could not be read is never treated
+//! as unchanged.
 //!
 //! Architecture invariant: pure. Nothing here reads a file or a clock; the same recording gives the same sentences.
 
@@ -28,9 +28,9 @@ pub use punctual_model::{
 use context::Index;
 use punctual_model::{Recording, Suspicion, Worst};
 
-/// Fills in what the counters say about every one of the recording's worst wakeups, the likeliest cause first.
+/// Adds what the counters show about every one of the recording's worst wakeups, the likeliest cause first.
 ///
-/// Replaces [`Worst::suspicions`]. At least one entry, of class `Unknown` if nothing can be said.
+/// Replaces [`Worst::suspicions`]. There is at least one entry, of class `Unknown` if no cause is found.
 pub fn suspect(recording: &mut Recording) {
     let all: Vec<_> = {
         let mut index = Index::new(recording);
@@ -41,7 +41,7 @@ pub fn suspect(recording: &mut Recording) {
     }
 }
 
-/// What the counters say about one late wakeup of `recording`, the likeliest cause first; never empty.
+/// Returns what the counters show about one late wakeup of `recording`, the likeliest cause first; never empty.
 ///
 /// Reads all of the recording's events: for more than one wakeup, use [`suspect`], which reads them once.
 pub fn suspicions(recording: &Recording, worst: &Worst) -> Vec<Suspicion> {

@@ -8,11 +8,11 @@ pub struct Usual {
     pub spread: f64,
 }
 
-/// With fewer intervals, an outlier could be the usual value.
+/// Minimum number of intervals; with fewer, an outlier could be the usual value.
 const FEWEST: usize = 5;
 
 impl Usual {
-    /// From rates per second; `None` if there are too few.
+    /// Computes the usual value from rates per second; `None` if there are too few.
     pub fn of(mut rates: Vec<f64>) -> Option<Usual> {
         if rates.len() < FEWEST {
             return None;
@@ -26,7 +26,7 @@ impl Usual {
         self.median * length_ns as f64 / 1e9
     }
 
-    /// By how much more than usual over `length_ns` a counter must rise before chance is an unlikely reason.
+    /// Returns the increase beyond the usual over `length_ns` for which chance is an unlikely reason.
     pub fn noise_over(self, length_ns: u64) -> f64 {
         4.0 * self.spread * (length_ns as f64 / 1e9).max(1.0)
     }

@@ -100,7 +100,7 @@ fn judge(row: &mut Row, chain: &Chain, victim: Option<&Victim>) {
         let by = text.contains(&format!("pid {})", wait.by));
         match (by, said.abs_diff(ns) <= SAME_NS.max(ns / 10)) {
             (true, true) => row.right += 1,
-            (false, _) if text.contains("is not recorded") || text.contains("is not known") => {
+            (false, _) if text.contains("is not recorded") || text.contains("is unknown") => {
                 row.missing += 1;
                 row.notes.push(format!("not known: {wait:?}: {text}"));
             }

@@ -1,4 +1,4 @@
-//! What CPUs did at times that matter to another measurement.
+//! Reports the activity of CPUs at given times, for another measurement.
 
 use super::Facts;
 use super::cpu::Cpu;
@@ -9,7 +9,7 @@ use punctual_model::{Span, SpanKind};
 use punctual_trace::Event;
 use punctual_units::CpuId;
 
-/// What every CPU did, event by event, in bounded memory: the last quarter million changes of all CPUs together.
+/// The activity of every CPU, recorded event by event in bounded memory: the last quarter million changes of all CPUs.
 #[derive(Debug, Default)]
 pub struct Activity {
     machine: Machine,
@@ -29,11 +29,11 @@ impl Activity {
         self.machine.apply(event);
     }
 
-    /// What `cpu` did from `from` to `to` (ns of the trace's clock): spans without holes, by start; an interrupt hides
-    /// what it interrupts. Times that the trace does not cover are of kind `Unknown`, also where events were lost or
-    /// are no longer kept.
+    /// Returns the activity of `cpu` from `from` to `to` (ns of the trace's clock): contiguous spans by start; an
+    /// interrupt hides what it interrupts. Times that the trace does not cover are of kind `Unknown`, including lost
+    /// events and dropped history.
     ///
-    /// Call it once the events up to `to` are read.
+    /// Must be called after the events up to `to` were read.
     pub fn between(&self, cpu: CpuId, from: u64, to: u64) -> Vec<Span> {
         let cpu = self.machine.cpu(cpu.0);
         let mut spans: Vec<Span> = Vec::new();
@@ -50,7 +50,8 @@ impl Activity {
         spans
     }
 
-    /// Did `cpu` turn to something else between `from` and `to`? `false` may also mean that it continued as before.
+    /// True if `cpu` switched to another activity between `from` and `to`; `false` may also mean that it continued the
+    /// same activity.
     pub fn turned(&self, cpu: CpuId, from: u64, to: u64) -> bool {
         let after = |cpu: &Cpu| {
             let first = cpu.history.partition_point(|segment| segment.t <= from);
@@ -59,9 +60,9 @@ impl Activity {
         self.machine.cpu(cpu.0).is_some_and(after)
     }
 
-    /// By how much the CPU time that the scheduler charged to the threads of `cpu` (sched_stat_runtime) falls short of the time
-    /// that passed, in the charges that overlap `from` to `to`, ns. In a guest that accounts for steal this is what its
-    /// hypervisor took; with CONFIG_IRQ_TIME_ACCOUNTING interrupts are not charged either. `None`: nothing was charged.
+    /// Returns the time that the scheduler did not charge to the threads of `cpu` (sched_stat_runtime), in the charges
+    /// that overlap `from` to `to`, ns. In a guest that accounts for steal this is what its hypervisor took; with
+    /// CONFIG_IRQ_TIME_ACCOUNTING interrupts are not charged either. `None` if nothing was charged.
     pub fn uncharged(&self, cpu: CpuId, from: u64, to: u64) -> Option<u64> {
         let charges = self.machine.cpu(cpu.0)?.charges.iter().rev();
         let overlapping = charges.take_while(|charge| charge.to > from).filter(|charge| charge.from < to);
@@ -73,7 +74,7 @@ impl Activity {
     }
 }
 
-/// For people: `local_timer`, `NET_RX`, `NMI`, `stress-ng (FIFO 99, pid 712)`.
+/// Formats a span for display: `local_timer`, `NET_RX`, `NMI`, `stress-ng (FIFO 99, pid 712)`.
 pub(crate) fn name(span: &Span) -> String {
     match span.kind {
         SpanKind::Task => span.scheduled.thread(Some(&span.label), span.tid),

@@ -1,8 +1,8 @@
-//! Wakeups delivered by a thread, not by an interrupt: by a sender, or by a thread of PREEMPT_RT (`ktimers/1`,
-//! `irq/24-eth0`).
+//! Handles wakeups delivered by a thread instead of an interrupt: by a sender, or by a thread of PREEMPT_RT
+//! (`ktimers/1`, `irq/24-eth0`).
 //!
-//! Before sched_waking the delay is that thread's: its own work, and who ran before it. Neither is a late timer
-//! interrupt.
+//! The delay before sched_waking belongs to that thread: its own work, and the threads that ran before it. Neither is a
+//! late timer interrupt.
 
 use super::cpu::{Doing, Running};
 use super::gap;
@@ -12,13 +12,13 @@ use super::view::{View, thread_class};
 use Confidence::{High, Medium, Suspected};
 use punctual_model::{Class, Confidence};
 
-/// Rules on a piece before sched_waking; `None`: the rules for interrupts apply.
+/// Applies the rules for a piece before sched_waking; `None` if the rules for interrupts apply.
 pub(super) fn rule(view: &View, piece: &Piece, place: Place) -> Option<Ruling> {
     if !place.early || !place.released {
         return None;
     }
     let (Doing::Task(task) | Doing::Soft(_, Some(task))) = piece.doing else {
-        // A byte on the line, an interrupt not there yet: that is not time to leave idle.
+        // The CPU waits for data or for an interrupt that has not arrived: this is not time to leave idle.
         let waits = view.facts.sent && piece.doing == Doing::Idle;
         return waits.then(|| Label::new(Class::Waker, Suspected, Why::OnItsWay).without_stalls());
     };
@@ -28,7 +28,7 @@ pub(super) fn rule(view: &View, piece: &Piece, place: Place) -> Option<Ruling> {
             .unwrap_or_else(|| gap::whole(view, piece, place, Label::new(class, High, Why::Waking).of(task), true));
         return Some(label.without_stalls());
     }
-    // A softirq on top of a task belongs to no thread.
+    // A softirq on top of a task does not belong to a thread.
     let own = matches!(piece.doing, Doing::Task(_)) || thread_class(task.comm).is_some();
     let label = before(view, task).filter(|_| own && view.task(task, place.wanted).is_none())?;
     Some(match label.class {
@@ -37,19 +37,19 @@ pub(super) fn rule(view: &View, piece: &Piece, place: Place) -> Option<Ruling> {
     })
 }
 
-/// Is it the thread that does the waking, or the sender before it?
+/// True if this thread does the waking, or is the sender before it.
 fn delivers(view: &View, task: Running) -> bool {
     carrier(view).is_some_and(|carrier| carrier.tid == task.tid) || view.sends(task)
 }
 
-/// The thread that did the waking. A softirq on top of another thread is not that thread's work.
+/// Returns the thread that did the waking. A softirq on top of another thread is not work of that thread.
 fn carrier<'a>(view: &'a View) -> Option<&'a Running> {
     let waking = &view.window.waking;
     let own = |task: &&Running| waking.by.is_some() || view.facts.sent || thread_class(task.comm).is_some();
     waking.waker.as_ref().filter(own)
 }
 
-/// The label of a thread that the victim itself need not wait for; `None`: the rules for interrupts apply.
+/// Returns the label of a thread that the victim need not wait for; `None` if the rules for interrupts apply.
 fn before(view: &View, task: Running) -> Option<Label> {
     let on_its_way = || view.facts.sent.then(|| Label::new(Class::Waker, Suspected, Why::OnItsWay));
     let Some(carrier) = carrier(view) else { return on_its_way() };
@@ -61,9 +61,9 @@ fn before(view: &View, task: Running) -> Option<Label> {
     on_its_way().or_else(|| Some(runnable()))
 }
 
-/// The victim would have preempted this task and its softirq. Before sched_waking the timer interrupt would have come,
-/// since softirqs run with interrupts on. After it, only PREEMPT_RT preempts softirqs; ktimers is a thread of its
-/// kernels.
+/// True if the victim would have preempted this task and its softirq. Before sched_waking the timer interrupt would
+/// have arrived, since softirqs run with interrupts on. After it, only PREEMPT_RT preempts softirqs; ktimers is a
+/// thread of PREEMPT_RT kernels.
 pub(super) fn passes_softirq(view: &View, task: Running, early: bool) -> bool {
     let name = |prefix: &[u8]| task.comm.is_some_and(|comm| comm.as_bytes().starts_with(prefix));
     let rt_kernel = || view.facts.kernel.as_ref().is_some_and(|release| release.contains("-rt"));

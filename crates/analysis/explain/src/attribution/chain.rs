@@ -1,4 +1,4 @@
-//! The chain behind a wakeup in sentences: what the threads before it waited for.
+//! Describes the chain behind a wakeup: what the preceding threads waited for.
 
 use super::machine::{Machine, Window};
 use super::view::View;
@@ -12,8 +12,8 @@ use punctual_units::Nanos;
 /// Maximum number of spinning threads and interrupts named.
 const SPINS: usize = 3;
 
-/// The waits that count for a wakeup: those since it was due, or since the thread went to sleep if no timer woke it, of at least a tenth of
-/// the time since the wait began and of the latency.
+/// Returns the waits that count for a wakeup: those since it was due, or since the thread went to sleep if no timer
+/// woke it, of at least a tenth of the time since the wait began and of the latency.
 pub(super) fn steps(window: &Window) -> impl Iterator<Item = &Step> {
     let waking = &window.waking;
     let slept = waking.slept.unwrap_or(waking.t2);
@@ -30,7 +30,7 @@ fn least(window: &Window) -> u64 {
     LEAST.max(window.t3.saturating_sub(window.waking.t0) / 10)
 }
 
-/// The links, the latest first, and the pieces looked at.
+/// Returns the links, most recent first, and the number of pieces examined.
 pub(super) fn links(machine: &Machine, facts: &Facts, window: &Window) -> (Vec<Link>, u64) {
     let mut looked = 0;
     let waits = steps(window).map(|step| {
@@ -81,7 +81,7 @@ fn link(machine: &Machine, facts: &Facts, window: &Window, step: &Step) -> (Link
     (Link { tid: Some(wait.tid), comm, scheduled, from_ns: wait.from, ns, confidence, sentence: text }, pieces)
 }
 
-/// `the rtmutex at 0x…, held by logger (pid 9)`. The owner is named only with evidence.
+/// Formats a lock and its owner: `the rtmutex at 0x…, held by logger (pid 9)`. The owner is named only with evidence.
 pub(super) fn held(
     machine: &Machine,
     facts: &Facts,
@@ -103,7 +103,7 @@ pub(super) fn held(
     }
 }
 
-/// By its own priority, not one that it inherits.
+/// Formats a thread with its own priority, not an inherited one.
 fn thread(machine: &Machine, facts: &Facts, tid: i32) -> String {
     let known = machine.tasks.find(tid);
     let prio = known.and_then(|known| known.base.or(known.prio));
@@ -111,7 +111,8 @@ fn thread(machine: &Machine, facts: &Facts, tid: i32) -> String {
     choose::scheduled(facts, tid, prio).thread(comm.as_deref(), Some(tid))
 }
 
-/// The causes of a wait for a CPU that make up half of it, in words. That it delayed what came after is an inference: at most medium.
+/// Returns the causes of a wait for a CPU that make up half of it. That the wait delayed what followed is an inference,
+/// so the confidence is at most medium.
 fn caused(machine: &Machine, facts: &Facts, window: &Window) -> (String, Confidence, u64) {
     const MOST: usize = 3;
     let mut walk = Walk::new(View { machine, window, facts });
@@ -129,12 +130,12 @@ fn caused(machine: &Machine, facts: &Facts, window: &Window) -> (String, Confide
         parts.push(sentences::happened(cause, &format!("{} of it", Nanos(cause.ns))));
     }
     if sum < whole / 4 {
-        return ("why is not known".to_owned(), Medium, walk.steps);
+        return ("the reason is unknown".to_owned(), Medium, walk.steps);
     }
     (parts.join("; "), confidence, walk.steps)
 }
 
-/// Who spun for a lock on the CPUs that the thread waited for.
+/// Returns the threads that spun for a lock on the CPUs that the thread waited for.
 fn spins<'a>(machine: &'a Machine, facts: &'a Facts, window: &'a Window) -> impl Iterator<Item = Link> + 'a {
     let waking = &window.waking;
     let mut cpus: Vec<u32> = waking.path.iter().map(|(_, cpu)| *cpu).chain([waking.from_cpu, window.cpu]).collect();

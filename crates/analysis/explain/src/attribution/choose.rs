@@ -1,4 +1,4 @@
-//! Whose wakeups are explained, and how priorities are written.
+//! Selects the wakeups that are explained, and formats priorities.
 
 use super::{Facts, Victims};
 use punctual_model::Scheduled;
@@ -22,7 +22,7 @@ const TOOLS: &[&str] = &[
     "signaltest",
 ];
 
-/// 0: explain these; 1: explain these if there is none of rank 0; `None`: never.
+/// Returns the rank of a thread. 0: explain its wakeups; 1: explain them if there is none of rank 0; `None`: never.
 pub(super) fn rank(victims: &Victims, tid: i32, comm: Option<Comm>, prio: Option<i32>) -> Option<usize> {
     let real_time = prio.is_some_and(|prio| prio < 100);
     match victims {
@@ -35,14 +35,14 @@ pub(super) fn rank(victims: &Victims, tid: i32, comm: Option<Comm>, prio: Option
 
 fn measures(comm: Comm) -> bool {
     let name = comm.as_bytes();
-    // The latency format cuts names to 8 characters.
+    // The latency format truncates names to 8 characters.
     TOOLS.iter().any(|tool| match tool.as_bytes() {
         prefix if prefix.ends_with(b"/") => name.starts_with(prefix),
         whole => name == whole || (name.len() == 8 && whole.starts_with(name)),
     })
 }
 
-/// Policy and priority for people, from a raw kernel priority.
+/// Converts a raw kernel priority to policy and priority for display.
 pub(super) fn scheduled(facts: &Facts, tid: i32, prio: Option<i32>) -> Scheduled {
     let Some(raw) = prio else { return Scheduled::default() };
     let known = facts.policies.get(&tid).copied();

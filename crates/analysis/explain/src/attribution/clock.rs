@@ -1,13 +1,14 @@
-//! Whether the trace's clock is too coarse to measure anything.
+//! Detects a trace clock that is too coarse to measure anything.
 
 use punctual_trace::{Event, Kind};
 
-/// Coarser ones are the jiffies of a machine without sched_clock() (kernel/time/sched_clock.c): 1 to 10 ms.
+/// Minimum step reported, ns: the jiffies of a machine without sched_clock() (kernel/time/sched_clock.c) are 1 to 10
+/// ms.
 const LEAST: u64 = 1_000_000;
-/// Fewer events prove nothing.
+/// Minimum number of events.
 const EVENTS: u64 = 6;
 
-/// The steps that a clock goes in.
+/// The steps of a clock.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Clock {
     last: Option<u64>,
@@ -19,7 +20,7 @@ pub(super) struct Clock {
 
 impl Clock {
     pub fn see(&mut self, event: &Event) {
-        // An omission mark has the time of the event before it.
+        // An omission mark has the time of the preceding event.
         if matches!(event.kind, Kind::Restart | Kind::LostEvents { .. }) {
             self.last = None;
             return;
@@ -32,7 +33,8 @@ impl Clock {
         }
     }
 
-    /// Its step, ns, if three events in a row and more have the same time, and all differ by a multiple of a millisecond.
+    /// Returns its step, ns, if at least three consecutive events have the same time, and all differ by a multiple of a
+    /// millisecond.
     pub fn step(&self) -> Option<u64> {
         let coarse = self.step >= LEAST && self.events >= EVENTS && self.ticks * 3 <= self.events;
         coarse.then_some(self.step)

@@ -1,4 +1,4 @@
-//! The worst wakeups and their groups, in bounded memory.
+//! Collects the worst wakeups and their groups, in bounded memory.
 
 use super::label::{Tally, What};
 use super::sentences;
@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 const REMEMBERED: usize = 4096;
-/// A wakeup counts as late for its group from this part of the worst on.
+/// A wakeup counts as late for its group if its latency is at least this part of the worst.
 const LATE_PART: u64 = 4;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -40,7 +40,7 @@ pub(super) struct WorstVictims {
 }
 
 impl WorstVictims {
-    /// Does a wakeup this late belong to the `most` worst so far?
+    /// True if a wakeup with this latency belongs to the `most` worst so far.
     pub fn wants(&self, latency_ns: u64, most: usize) -> bool {
         most > 0 && (self.top.len() < most || self.top.last().is_some_and(|v| latency_ns > v.latency_ns))
     }
@@ -65,7 +65,7 @@ impl WorstVictims {
         }
     }
 
-    /// Victims and groups; `name` gives names of interrupts and softirqs.
+    /// Returns victims and groups; `name` returns names of interrupts and softirqs.
     pub fn finish(self, threshold: Option<u64>, name: impl Fn(What) -> String) -> (Vec<Victim>, Vec<Group>) {
         let worst = self.late.iter().map(|l| l.0.0).max().unwrap_or(0);
         let least = threshold.unwrap_or(worst / LATE_PART).max(1);
@@ -80,7 +80,7 @@ impl WorstVictims {
     }
 }
 
-/// Groups of known wakeups, the most delay first.
+/// Groups known wakeups, those with the most delay first.
 pub fn groups(victims: &[Victim]) -> Vec<Group> {
     type Same<'a> = (Class, Option<i32>, Option<&'a str>, Option<&'a str>);
     let mut groups: BTreeMap<Same, Vec<(u64, u64)>> = BTreeMap::new();
@@ -131,7 +131,7 @@ fn summed(mut late: Vec<(u64, u64)>, mut group: Group) -> (u64, Group) {
     (late.iter().fold(0u64, |sum, (_, latency)| sum.saturating_add(*latency)), group)
 }
 
-/// The usual interval, if three quarters of the intervals are near it or a multiple of it.
+/// Returns the usual interval, if three quarters of the intervals are close to it or to a multiple of it.
 fn recurrence(times: &[u64]) -> Option<u64> {
     let mut steps: Vec<u64> =
         times.windows(2).map(|w| w.get(1).copied().unwrap_or(0) - w.first().copied().unwrap_or(0)).collect();

@@ -1,4 +1,4 @@
-//! What one CPU did: its current task, what interrupts it, and as much history as a late wakeup may need.
+//! Tracks one CPU: its current task, what interrupts it, and as much history as a late wakeup may need.
 
 use super::expiry::Offset;
 use super::inside::Inside;
@@ -13,12 +13,12 @@ pub(super) struct Running {
     /// Raw kernel priority at that time.
     pub prio: Option<i32>,
     pub comm: Option<Comm>,
-    /// Priority inheritance: the priority is a waiter's.
+    /// True under priority inheritance: the priority is that of a waiter.
     pub boosted: bool,
-    /// It was current before and after events that are missing; that it was in between is a guess.
+    /// True if it was current before and after missing events; that it was current in between is a guess.
     pub around: bool,
-    /// It came with another priority than it left with; when that changed is unknown. `prio` is the more urgent of the two: with
-    /// the other one it would not have kept the CPU.
+    /// True if its priority changed at an unknown time while it was current. `prio` is then the more urgent of the two:
+    /// with the other one it would not have kept the CPU.
     pub changed: bool,
 }
 
@@ -37,20 +37,20 @@ pub(super) enum Doing {
 pub(super) struct Segment {
     pub t: u64,
     pub doing: Doing,
-    /// An urgent reschedule was wanted at `t`, by the flags recorded there.
+    /// True if the flags recorded at `t` request an urgent reschedule.
     pub resched: Option<bool>,
-    /// Recorded in an interrupt whose end no event shows, and how long that had lasted, ns.
+    /// Set if recorded in an interrupt whose end has no event: its duration so far, ns.
     pub in_hard: Option<u64>,
-    /// It was wanted at some time before the next segment.
+    /// True if a reschedule was requested at any time before the next segment.
     pub wanted: bool,
     pub switched: bool,
-    /// Preemption and interrupts are off, by their own events.
+    /// True if preemption and interrupts are off, by their own events.
     pub preempt_off: bool,
     pub irqs_off: bool,
     pub idle: IdleState,
 }
 
-/// By cpu_idle.
+/// The idle state, by cpu_idle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum IdleState {
     /// The trace has no such event of this CPU yet.
@@ -61,7 +61,7 @@ pub(super) enum IdleState {
     In(u32),
 }
 
-/// An interrupt that another CPU sends: when, which CPU, the thread there, what for.
+/// An interrupt sent by another CPU: time, sending CPU, the thread there, purpose.
 #[derive(Clone, Debug)]
 pub(super) struct Sent {
     pub t: u64,
@@ -75,11 +75,11 @@ pub(super) struct Sent {
 pub(super) struct Gap {
     pub from: u64,
     pub to: u64,
-    /// A timer of this CPU was due in it, at least [`OVERDUE`] before its end.
+    /// True if a timer of this CPU was due in the gap, at least [`OVERDUE`] before its end.
     pub overdue: bool,
 }
 
-/// CPU time charged to the current task (sched_stat_runtime), from one charge to the next.
+/// CPU time charged to the current task (sched_stat_runtime) between two charges.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Charge {
     pub from: u64,
@@ -87,11 +87,11 @@ pub(super) struct Charge {
     pub runtime: u64,
 }
 
-/// Where a trace is incomplete, or contradicts itself.
+/// A place where a trace is incomplete or contradicts itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Doubtful {
     pub at: u64,
-    /// Of a text.
+    /// Line, in a text.
     pub line: Option<u64>,
     pub what: Odd,
 }
@@ -101,30 +101,30 @@ pub(super) enum Odd {
     Lost,
     /// Another thread was current.
     Current,
-    /// An interrupt nested in one that ends did not end, or too many are nested.
+    /// An interrupt ended before one nested in it, or too many are nested.
     Nested,
-    /// An interrupt ends that did not begin.
+    /// An interrupt ended that had not begun.
     Exit,
-    /// A thread runs, by the flags or a switch, in an interrupt that did not end.
+    /// A thread ran, by flags or a switch, in an interrupt that had not ended.
     Entry,
     /// A switch in an interrupt, by its flags.
     Switch,
-    /// No reschedule is wanted and nothing is off, by the flags, but a thread was woken that is more urgent.
+    /// By the flags, no reschedule was requested and nothing was off, but a more urgent thread had been woken.
     Calm,
 }
 
-/// Shorter silences prove nothing.
+/// Minimum silence that counts as evidence, ns.
 pub(super) const SILENCE: u64 = 500_000;
-/// A timer this late was not merely handled slowly.
+/// Minimum lateness of a timer that slow handling does not explain, ns.
 pub(super) const OVERDUE: u64 = 1_000_000;
-/// Nested interrupts; more is a damaged trace.
+/// Maximum number of nested interrupts; more means a damaged trace.
 const NESTED: usize = 16;
 const KEPT: usize = 512;
 const ODD: usize = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Frame {
-    /// Its name's index, the key that its exit matches, and when it began.
+    /// Index of its name, the key that its exit matches, and its start.
     Hard {
         name: u16,
         key: u64,
@@ -137,7 +137,7 @@ pub(super) enum Frame {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Expiring {
-    /// When it was due and when it was started, on the trace's clock.
+    /// Due time and start of the timer, on the trace's clock.
     pub due: Option<u64>,
     pub irq: u64,
 }
@@ -147,10 +147,10 @@ pub(super) struct Cpu {
     pub current: Option<Running>,
     pub frames: Vec<Frame>,
     pub last: Option<u64>,
-    /// Of a text, of its last event.
+    /// Line of its last event, in a text.
     pub line: Option<u64>,
     pub history: VecDeque<Segment>,
-    /// Start of the oldest time no longer in `history`.
+    /// Start of the oldest time that is no longer in `history`.
     pub forgotten: bool,
     pub gaps: VecDeque<Gap>,
     pub charges: VecDeque<Charge>,
@@ -158,7 +158,7 @@ pub(super) struct Cpu {
     pub armed: Vec<(u64, u64)>,
     pub timers: Offset,
     pub expiring: Option<Expiring>,
-    /// The task that the last sched_switch took the CPU from, until an event confirms the next.
+    /// The task that the last sched_switch preempted, until an event confirms the next one.
     pub before: Option<i32>,
     pub preempt_off: bool,
     pub irqs_off: bool,
@@ -166,7 +166,7 @@ pub(super) struct Cpu {
     /// Time in interrupts and in softirqs, by the flags, ns.
     pub in_hard: u64,
     pub in_soft: u64,
-    /// The interrupt that its events lie in, by their flags.
+    /// The interrupt that contains its events, by their flags.
     pub inside: Inside,
     /// Lines of a function trace.
     pub traced: VecDeque<Traced>,
@@ -176,19 +176,19 @@ pub(super) struct Cpu {
     pub stacks: VecDeque<(u64, u64)>,
     /// What ran when events were lost, and since when nothing is known.
     pub lost: Option<(u64, Running)>,
-    /// An interrupt began here, by an event.
+    /// True if an interrupt began here, by an event.
     pub entered: bool,
-    /// When events were lost or inconsistent, the latest last.
+    /// Times at which events were lost or inconsistent, most recent last.
     pub doubtful: VecDeque<Doubtful>,
-    /// The last event of a thread that preemption, interrupts and no wanted reschedule kept from being preempted, by its flags.
+    /// The last event of a thread whose flags show preemption and interrupts on, and no requested reschedule.
     pub calm: Option<Doubtful>,
     /// Interrupts of other CPUs that have not arrived yet.
     pub sent: VecDeque<Sent>,
-    /// Those that arrived, and when; of those that arrived together, the first sent is the last.
+    /// Those that arrived, and when; of those that arrived together, the first one sent is last.
     pub ipis: VecDeque<(Sent, u64)>,
-    /// When interrupts of other CPUs arrived, whoever sent them.
+    /// Arrival times of interrupts of other CPUs, whoever sent them.
     pub arrivals: VecDeque<u64>,
-    /// Of its interrupts and softirqs.
+    /// Locks of its interrupts and softirqs.
     pub locks: Locks,
     pub spins: VecDeque<Spin>,
 }
@@ -204,7 +204,7 @@ impl Cpu {
         }
     }
 
-    /// Index of what it did at `t`. Searches from the end, where late wakeups are.
+    /// Returns the index of its activity at `t`. Searches from the end, where late wakeups are.
     pub fn since(&self, t: u64) -> usize {
         let later = |at: usize| self.history.get(at).is_some_and(|segment| segment.t > t);
         let (mut high, mut step) = (self.history.len(), 1);
@@ -213,7 +213,7 @@ impl Cpu {
             (high, step) = (low, step * 2);
             low = low.saturating_sub(step);
         }
-        // `low` starts no later than `t`, or is the first; `high` starts later, or is the end.
+        // `low` starts at `t` or before, or is the first; `high` starts after it, or is the end.
         while low < high {
             let middle = low + (high - low) / 2;
             if later(middle) { high = middle } else { low = middle + 1 }
@@ -247,7 +247,7 @@ impl Cpu {
         }
     }
 
-    /// An event of the current task, with its flags.
+    /// Records an event of the current task, with its flags.
     pub fn wanted(&mut self, t: u64, flags: Option<Flags>, most: usize) {
         if flags.and_then(urgent) != Some(true) {
             return;
@@ -259,7 +259,7 @@ impl Cpu {
         }
     }
 
-    /// The current task leaves as `left`: changes without an event become known for all of its stay.
+    /// Handles the current task leaving as `left`: changes without an event apply to its whole stay, since
     /// sched_setscheduler(2) has no event, and a name may be set while it runs.
     pub fn leaves(&mut self, left: &Task) {
         let Some(came) = self.current.filter(|task| task.tid == left.tid && !task.boosted) else { return };
@@ -290,7 +290,7 @@ impl Cpu {
         self.last = Some(t);
     }
 
-    /// The silence up to `t`, if long enough to matter.
+    /// Returns the silence up to `t`, if long enough to matter.
     pub fn silence(&self, t: u64) -> Option<Gap> {
         let from = self.last.filter(|last| t.saturating_sub(*last) >= SILENCE)?;
         let overdue = self.armed.iter().any(|(_, due)| due.saturating_add(OVERDUE) <= t);
@@ -321,7 +321,7 @@ impl Cpu {
         }
     }
 
-    /// What is known now of the time since an event.
+    /// Rewrites the history since an event with what is known now.
     pub fn rewrite(&mut self, from: u64, doing: Doing, most: usize) {
         if self.history.back().is_none_or(|segment| segment.t < from) {
             return self.write(from, doing, None, false, most);
@@ -347,8 +347,8 @@ impl Cpu {
         self.doubtful.push_back(Doubtful { at, line: self.line, what });
     }
 
-    /// An interrupt ends. If one nested in it did not end, the trace is doubtful from here; an end without a beginning
-    /// is normal at the start of a trace.
+    /// Ends an interrupt. If one nested in it did not end, the trace is doubtful from here; an end without a start is
+    /// normal at the start of a trace.
     pub fn leave(&mut self, matches: impl Fn(&Frame) -> bool, t: u64) {
         match self.frames.iter().rposition(matches) {
             Some(at) => {
@@ -382,7 +382,7 @@ impl Cpu {
         })
     }
 
-    /// Events were lost: nothing is known until the next one.
+    /// Handles lost events: the activity is unknown until the next event.
     pub fn lose(&mut self, t: u64, most: usize) {
         self.lost =
             self.current.filter(|current| current.tid != 0 && self.frames.is_empty()).map(|current| (t, current));
@@ -404,7 +404,7 @@ impl Cpu {
 }
 
 impl Cpu {
-    /// The first event after a loss is of this thread: if it ran before, it probably did in between.
+    /// Handles the first event after a loss: if the same thread ran before, it probably ran in between.
     pub fn found_again(&mut self, tid: i32) {
         let Some((since, running)) = self.lost.take().filter(|(_, running)| running.tid == tid) else { return };
         let before =
@@ -415,7 +415,8 @@ impl Cpu {
     }
 }
 
-/// Is a reschedule for a real-time thread wanted? The lazy kind is set by ticks of ordinary tasks, and waits.
+/// True if a reschedule for a real-time thread is requested. The lazy kind is set by ticks for other tasks, and is
+/// deferred.
 fn urgent(flags: Flags) -> Option<bool> {
     let known = [flags.need_resched, flags.preempt_resched];
     if known.contains(&Some(true)) { Some(true) } else { known.into_iter().flatten().next() }

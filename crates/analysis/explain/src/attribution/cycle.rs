@@ -22,7 +22,7 @@ use calls::Followed;
 use punctual_model::{Blocked, Class, Confidence, Cycle};
 use punctual_trace::{Comm, TaskState};
 
-/// Threads whose cycles are followed, and stays kept in one cycle.
+/// Maximum number of threads whose cycles are followed, and of stays in one cycle.
 const THREADS: usize = 1024;
 const BLOCKS: usize = 64;
 
@@ -42,9 +42,9 @@ struct Open {
     tally: Tally,
     ran: u64,
     blocked: Vec<Blocked>,
-    /// Running since, on which CPU.
+    /// The time since which it runs, and its CPU.
     since: Option<(u64, u32)>,
-    /// Off the CPU since, from which CPU, in which state.
+    /// The time at which it left the CPU, that CPU, and its state.
     out: Option<(u64, u32, TaskState)>,
 }
 
@@ -60,13 +60,13 @@ pub(super) struct Cycles {
 }
 
 impl Cycles {
-    /// Events were lost, or another trace begins: open cycles are no longer reliable.
+    /// Drops open cycles, which are unreliable after lost events or at the start of another trace.
     pub fn forget(&mut self) {
         self.open.clear();
         self.followed.values_mut().for_each(Followed::forget);
     }
 
-    /// A chosen thread was woken and runs; `tally` labels T0 to T3.
+    /// Handles a chosen thread that was woken and runs; `tally` labels T0 to T3.
     pub fn woken(&mut self, machine: &Machine, facts: &Facts, most: usize, window: &Window, tally: Tally) {
         let waking = &window.waking;
         if self.is_released(window, &tally) {
@@ -114,7 +114,7 @@ impl Cycles {
         open.out = Some((t, cpu, state));
     }
 
-    /// A thread gets the CPU without having been woken: it was preempted.
+    /// Handles a thread that gets the CPU without a wakeup: it was preempted.
     pub fn back(&mut self, machine: &Machine, facts: &Facts, tid: i32, t: u64, cpu: u32) -> u64 {
         if let Some(steps) = self.is_replenished(machine, facts, tid, t, cpu) {
             return steps;

@@ -1,18 +1,19 @@
-//! Timers: when one was due, and on which CPU it is overdue.
+//! Tracks timers: their due times, and the CPUs on which they are overdue.
 
 use super::cpu::Expiring;
 use super::machine::Machine;
 use super::section::Before;
 use punctual_trace::{Event, Kind, Symbol};
 
-/// Clocks that differ by more are not compared: one may be CLOCK_REALTIME, ns.
+/// Maximum difference between clocks that are compared, ns: one may be CLOCK_REALTIME.
 const NEAR: u64 = 1_000_000_000;
-/// From reading the timers' clock to the event, at most, ns. A trace in whole microseconds may be before it.
+/// Range of the time from reading the timers' clock to the event, ns. In a trace in whole microseconds it may be
+/// negative.
 const SAME: std::ops::Range<i64> = -10_000..100_000;
 
-/// The trace's clock less the timers' clock at the last expiries of a CPU. `hrtimer_interrupt()` reads the timers' clock
-/// shortly before the event, so the smallest is the offset of the two: trace_clock=local, the default, is
-/// sched_clock(), which may be milliseconds from CLOCK_MONOTONIC.
+/// The difference between the trace's clock and the timers' clock at the last expiries of a CPU. `hrtimer_interrupt()`
+/// reads the timers' clock shortly before the event, so the smallest difference is the offset of the two:
+/// trace_clock=local, the default, is sched_clock(), which may be milliseconds from CLOCK_MONOTONIC.
 #[derive(Debug, Default)]
 pub(super) struct Offset {
     last: [Option<i64>; 8],
@@ -31,7 +32,7 @@ impl Offset {
         self.last.iter().flatten().min().copied()
     }
 
-    /// A time of the timers' clock on the trace's clock.
+    /// Converts a time of the timers' clock to the trace's clock.
     fn convert(&self, due: i64) -> Option<u64> {
         let offset = self.get()?;
         u64::try_from(if SAME.contains(&offset) { due } else { due.checked_add(offset)? }).ok()
@@ -94,7 +95,7 @@ impl Machine {
         let irq = cpu.interrupted_since().unwrap_or(t);
         let due = armed.expires.and_then(|expires| match same {
             true => u64::try_from(expires).ok(),
-            // How late it was is known on any clock.
+            // Its lateness is known on any clock.
             false => now.and_then(|now| now.checked_sub(expires)).map(|late| irq.saturating_sub(late.max(0) as u64)),
         });
         let due = due.map(|due| due.max(armed.started).min(t));

@@ -12,21 +12,21 @@ use std::fmt;
 
 const CPUS: usize = 1024;
 const NOISES: usize = 256;
-/// Shorter silence is no finding, ns.
+/// Minimum silence that is a finding, ns.
 const LEAST: u64 = 20_000;
-/// So many parts of a sample are named.
+/// Maximum number of named parts of a sample.
 const PARTS: usize = 3;
 
 /// The last event of a CPU, and what began there.
 #[derive(Debug, Default)]
 struct Cpu {
     last: Option<Last>,
-    /// Interrupts and preemption, off since.
+    /// Interrupts and preemption with the time since which they are off.
     off: [Option<Off>; 2],
     /// The last sched_switch, and the first event after it.
     switch: Option<(u64, Task)>,
     after: Option<(u64, What)>,
-    /// Start, length net of what interrupted it, source.
+    /// Start, length excluding interruptions, source.
     noises: VecDeque<(u64, u64, NoiseSource)>,
     /// The end of the last interrupt, and its name.
     exit: Option<(u64, What)>,
@@ -60,7 +60,7 @@ struct Off {
     at: [Option<Symbol>; 2],
 }
 
-/// The longest of a kind, and what is said of it.
+/// The longest of a kind, and the sentence about it.
 #[derive(Debug, Default)]
 struct Longest(Option<(u64, String)>);
 
@@ -177,7 +177,7 @@ impl Findings {
             Kind::VectorExit { vector, .. } => cpu.exit = Some((event.t_ns, What::Vector(vector.clone()))),
             Kind::SchedSwitch { next, .. } => {
                 (cpu.switch, cpu.after) = (Some((event.t_ns, *next)), None);
-                // What one thread disabled, another does not enable.
+                // What one thread disables is not enabled by another.
                 cpu.off = [None, None];
             }
             _ => {}
@@ -203,7 +203,7 @@ impl Findings {
         self.spans.longest(Of::RealTime, latency).or_else(other).map(|(_, text)| text)
     }
 
-    /// Is there one that is about a real-time thread, or is what was recorded for?
+    /// True if a finding concerns a real-time thread, or is what the trace was recorded for.
     pub fn is_strong(&self) -> bool {
         let strong = [&self.off, &self.mark, &self.sample, &self.synthetic];
         strong.iter().any(|longest| longest.0.is_some()) || self.spans.longest(Of::RealTime, 0).is_some()
@@ -305,9 +305,9 @@ fn noise(source: &NoiseSource) -> String {
     }
 }
 
-/// A sample of osnoise, and the noise events in it.
+/// Describes a sample of osnoise, and the noise events in it.
 fn sample(cpu: &Cpu, number: u32, start: u64, duration: u64) -> String {
-    // The sample's start is by another reading of the clock than that of the noise, µs apart.
+    // The sample's start is read separately from that of the noise, some µs apart.
     const APART: u64 = 2_000;
     let inside =
         |noise: &&(u64, u64, NoiseSource)| noise.0 + APART >= start && noise.0 <= start.saturating_add(duration);
@@ -330,7 +330,7 @@ fn sample(cpu: &Cpu, number: u32, start: u64, duration: u64) -> String {
     }
 }
 
-/// `hit latency threshold (72 > 30)`, which cyclictest --breaktrace writes: both in µs.
+/// Parses `hit latency threshold (72 > 30)`, which cyclictest --breaktrace writes: both in µs.
 fn mark(text: &str) -> Option<(u64, u64)> {
     let (_, rest) = text.split_once("latency threshold (")?;
     let (measured, rest) = rest.split_once(" > ")?;

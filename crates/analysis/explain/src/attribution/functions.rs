@@ -1,16 +1,16 @@
-//! Which functions the time of a thread, or of a softirq, was spent in, by the lines of a function trace.
+//! Finds the functions in which a thread or a softirq spent its time, from the lines of a function trace.
 
 use super::cpu::Cpu;
 use super::section::{Traced, bare, name};
 use punctual_trace::{Context, LatencyHeader};
 use std::collections::BTreeMap;
 
-/// Lines on each side of a part that was left out.
+/// Number of lines examined on each side of an omission.
 const NEAR: usize = 8;
-/// Fewer lines show nothing.
+/// Minimum number of lines.
 const FEWEST: usize = 3;
 
-/// Whose lines.
+/// Selects the lines of a thread or of a softirq.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Whose {
     Thread(i32),
@@ -29,8 +29,8 @@ impl Whose {
     }
 }
 
-/// `in walk_pages ← unmap_area`, where that function, or what it calls, takes most of the time from `from` to `to`, ns. A part that was left
-/// out counts for what stands on both of its sides.
+/// Returns a place such as `in walk_pages ← unmap_area`, if that function or its callees take most of the time from
+/// `from` to `to`, ns. An omission counts for what is on both of its sides.
 pub(super) fn most(cpu: &Cpu, whose: Whose, from: u64, to: u64) -> Option<Most> {
     let lines: Vec<&Traced> = cpu.traced.iter().filter(|line| line.t >= from && line.t <= to).collect();
     let own: Vec<bool> = lines.iter().map(|line| whose.has(line)).collect();
@@ -53,7 +53,7 @@ pub(super) fn most(cpu: &Cpu, whose: Whose, from: u64, to: u64) -> Option<Most> 
             continue;
         }
         known += ns;
-        // What calls the next one is where it was until then.
+        // The caller of the next function ran until then.
         let caller = next.filter(|next| whose.has(next)).and_then(|next| name(next.parent.as_ref()?));
         let own = line.returned.map_or(ns, |at| at.saturating_sub(line.t).min(ns));
         let named = names(line).into_iter().filter(|name| Some(*name) != caller).map(|name| (name, own));
@@ -91,31 +91,32 @@ pub(super) fn preempted(cpu: &Cpu, tid: i32, from: u64) -> Option<String> {
 #[derive(Clone, Debug)]
 pub(super) struct Most {
     pub place: String,
-    /// By lines that are there, not by those on both sides of what was left out.
+    /// True if based on recorded lines, not on those around an omission.
     pub shown: bool,
 }
 
-/// A shorter time after a line is not worth a name.
+/// Minimum time after a line that is worth a name, ns.
 const WORTH_A_NAME: u64 = 100_000;
 
-/// The line after which more than half of `latency` passed until the next one, and that one, if none was left out there.
+/// Returns the line after which more than half of `latency` passed until the next one, and that one, if no lines are
+/// omitted there.
 pub(super) fn longest(cpu: &Cpu, latency: u64) -> Option<(&Traced, &Traced)> {
     let least = WORTH_A_NAME.max(latency / 2);
     let mut pairs = cpu.traced.iter().zip(cpu.traced.iter().skip(1));
     pairs.rfind(|(line, next)| !line.last && next.t.saturating_sub(line.t) > least)
 }
 
-/// Interrupts are off on both lines, by their flags.
+/// True if interrupts are off on both lines, by their flags.
 pub(super) fn both_off((line, next): (&Traced, &Traced)) -> bool {
     [line, next].iter().all(|line| line.flags.and_then(|flags| flags.irqs_off) == Some(true))
 }
 
-/// `default_idle`, `acpi_processor_idle`: an interrupt ends it, with interrupts on or off.
+/// True for `default_idle`, `acpi_processor_idle`: an interrupt ends them, with interrupts on or off.
 pub(super) fn is_idle(line: &Traced) -> bool {
     name(&line.function).is_some_and(|name| name.contains("idle"))
 }
 
-/// `last traced in flush_cache ← run_timer_softirq`
+/// Formats the last line: `last traced in flush_cache ← run_timer_softirq`.
 pub(super) fn last(line: &Traced) -> Option<String> {
     let caller = line.parent.as_ref().and_then(name).map(|caller| format!(" ← {caller}")).unwrap_or_default();
     Some(format!("last traced in {}{caller}", name(&line.function)?))
@@ -140,7 +141,7 @@ fn unique<'s>(names: impl Iterator<Item = &'s str>) -> Vec<&'s str> {
     all
 }
 
-/// Locks, the scheduler and the tracer, which all kinds of work pass through.
+/// True for locks, the scheduler and the tracer, which all kinds of work pass through.
 fn is_plumbing(function: &str) -> bool {
     const PARTS: [&str; 8] = [
         "schedule",
@@ -155,12 +156,12 @@ fn is_plumbing(function: &str) -> bool {
     PARTS.iter().any(|part| function.contains(part))
 }
 
-/// `waiting for or holding the lock that _raw_spin_lock takes in free_area`: the first line takes a spinning lock, a later one releases it, both
-/// called by the same function.
+/// Returns `waiting for or holding the lock that _raw_spin_lock takes in free_area`, if the first line takes a spinning
+/// lock and a later one releases it, both called by the same function.
 pub(super) fn lock(cpu: &Cpu, header: &LatencyHeader) -> Option<String> {
     let (first, last) = (cpu.traced.front()?, cpu.traced.back()?);
     let (takes, by) = (name(&first.function)?, name(first.parent.as_ref()?)?);
-    // The lines are those from its beginning on.
+    // The lines begin with the section.
     let begins = header.started_at.as_deref().map(bare).is_some_and(|from| from == by || from == takes);
     let releases = |line: &Traced| {
         let same = line.parent.as_ref().and_then(name) == Some(by);

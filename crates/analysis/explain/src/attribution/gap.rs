@@ -1,4 +1,4 @@
-//! Time in which the victim should have run, or its interrupt should have come, and neither did.
+//! Labels time in which the victim should have run, or its interrupt should have arrived, and neither did.
 
 use super::cpu::{Gap, IdleState, OVERDUE, Running, SILENCE, Sent};
 use super::label::{Label, Ruling, Why};
@@ -9,33 +9,34 @@ use super::view::View;
 use Confidence::{High, Medium, Suspected};
 use punctual_model::{Class, Confidence};
 
-/// Leaving idle takes no longer on hardware; in a guest it may.
+/// Maximum time to leave idle on hardware, ns; in a guest it may be longer.
 const LONGEST_IDLE_EXIT: u64 = 2_000_000;
-/// The way out of the idle loop of a CPU that is awake, ns.
+/// Time to leave the idle loop of a CPU that is awake, ns.
 const BRIEF: u64 = 20_000;
-/// An interrupt between CPUs takes a few µs; with more, the other CPU had interrupts off.
+/// Minimum latency of an interrupt between CPUs that shows that the receiver had interrupts off, ns; usually it takes a
+/// few µs.
 const SLOW_IPI: u64 = 50_000;
 
-/// A task of lower priority, or none, has the CPU.
+/// Labels time in which a task of lower priority, or none, has the CPU.
 pub(super) fn low(view: &View, piece: &Piece, place: Place, task: Option<Running>) -> Ruling {
     let label = if place.early { early(view, piece, place, task) } else { late(view, piece, place, task) };
     let label = named(view, piece, place, label);
     match label.class {
-        // It has the CPU by the scheduler's choice, for a time by the clock: a stall does not make that longer.
+        // The scheduler chose it for a time measured by the clock: a stall does not make that longer.
         Class::FairServer | Class::RtThrottling | Class::DeadlineBudget => label.with_stalls(),
         _ => label.without_stalls(),
     }
 }
 
-/// Of a section with interrupts or preemption off: which one.
+/// Adds the name of the section, if interrupts or preemption are off.
 fn named(view: &View, piece: &Piece, place: Place, label: Label) -> Label {
     let off = matches!(label.class, Class::IrqsDisabled | Class::PreemptionDisabled) && label.task.is_some();
     let section = view.section(piece, place.cpu).filter(|_| off);
     Label { at: section.map(|section| (place.cpu, section.from)), ..label }
 }
 
-/// Something that ran to its end. If the CPU was silent for long in the middle of it, a hypervisor or firmware may have
-/// stopped it there: likely for what is `brief` otherwise, such as a timer interrupt, and where steal is known.
+/// Labels something that ran to its end. If the CPU was silent for long within it, a hypervisor or firmware may have
+/// stopped it there: likely for what is `brief` otherwise, such as a timer interrupt, and if steal is known.
 pub(super) fn whole(view: &View, piece: &Piece, place: Place, label: Label, brief: bool) -> Label {
     let cpu = view.machine.cpu(place.cpu);
     let silent = |gap: &Gap| gap.to.min(piece.to).saturating_sub(gap.from.max(piece.from)) >= piece.ns() / 5 * 4;
@@ -50,7 +51,7 @@ pub(super) fn whole(view: &View, piece: &Piece, place: Place, label: Label, brie
     }
 }
 
-/// Before sched_waking: where was the interrupt?
+/// Labels time before sched_waking by where the interrupt was.
 fn early(view: &View, piece: &Piece, place: Place, task: Option<Running>) -> Label {
     if view.window.waking.t1.is_some_and(|t1| t1 <= piece.from) {
         return Label::new(Class::Softirq, Medium, Why::Pending);
@@ -64,13 +65,13 @@ fn early(view: &View, piece: &Piece, place: Place, task: Option<Running>) -> Lab
     {
         match section.off {
             Off::Irqs => return Label::new(Class::IrqsDisabled, Medium, Why::OffFlags).of(task),
-            // A host that stops a guest's CPU while interrupts are off there for a moment looks the same.
+            // A host that stops a guest's CPU while interrupts are briefly off there looks the same.
             Off::IrqsReleased { .. } if view.facts.guest == Some(true) && stood_before(view.machine, piece) => {}
             Off::IrqsReleased { .. } => {
                 let sure = if view.facts.guest == Some(false) { Medium } else { Suspected };
                 return Label::new(Class::IrqsDisabled, sure, Why::Released).of(task);
             }
-            // No user code turns them off: the CPU stood still.
+            // User code cannot turn them off: the CPU stalled.
             Off::User if view.facts.guest == Some(false) => {
                 return Label::new(Class::MachineStall, Suspected, Why::UserCode);
             }
@@ -91,24 +92,24 @@ fn early(view: &View, piece: &Piece, place: Place, task: Option<Running>) -> Lab
     }
 }
 
-/// A CPU stood still for half as long and more: an interrupt came late upon user code.
+/// True if the CPU stalled for at least half as long: an interrupt arrived late upon user code.
 fn stood_before(machine: &Machine, piece: &Piece) -> bool {
     let stood = |section: &Section| section.off == Off::User && section.to - section.from >= piece.ns() / 2;
     machine.cpus().any(|(_, cpu)| cpu.sections.iter().any(stood))
 }
 
-/// The time of the charge that covers a piece, and the CPU time charged, ns.
+/// Returns the duration of the charge that covers a piece, and the CPU time charged, ns.
 fn charged(view: &View, piece: &Piece, place: Place) -> Option<(u64, u64)> {
     let charges = view.machine.cpu(place.cpu)?.charges.iter().rev();
     let charge = charges.into_iter().find(|g| g.from <= piece.from && g.to >= piece.to)?;
     Some((charge.to - charge.from, charge.runtime))
 }
 
-/// Far less CPU time was accounted than elapsed: steal.
+/// Labels steal: far less CPU time was accounted than elapsed.
 pub(super) fn stolen(view: &View, piece: &Piece, place: Place) -> Option<Label> {
     let (wall, runtime) = charged(view, piece, place)?;
     let short = wall.saturating_sub(runtime) >= (piece.ns() / 2).max(OVERDUE / 2);
-    // On a machine of its own, interrupts are what is not charged (CONFIG_IRQ_TIME_ACCOUNTING).
+    // On bare metal, interrupts are what is not charged (CONFIG_IRQ_TIME_ACCOUNTING).
     let sure = match (view.facts.guest, view.facts.steal_rose) {
         (Some(false), _) => return None,
         // It is counted in steps of 10 ms, for the whole trace; interrupts may not be charged here either.
@@ -118,7 +119,7 @@ pub(super) fn stolen(view: &View, piece: &Piece, place: Place) -> Option<Label> 
     short.then(|| Label::new(Class::Steal, sure, Why::RuntimeShort))
 }
 
-/// After sched_waking: why was it not scheduled?
+/// Labels time after sched_waking by why the thread was not scheduled.
 fn late(view: &View, piece: &Piece, place: Place, task: Option<Running>) -> Label {
     let waking = &view.window.waking;
     // What lasts longer on the CPU that it was moved to has a cause of its own.
@@ -137,7 +138,7 @@ fn late(view: &View, piece: &Piece, place: Place, task: Option<Running>) -> Labe
         return if label.class == Class::DeadlineBudget { label } else { label.of(task) };
     }
     if view.sends(task) {
-        // It is still in its call; what it does there is part of the wakeup.
+        // It is still in its call, which is part of the wakeup.
         return Label::new(Class::Waker, Medium, Why::Waking).of(task);
     }
     if view.section(piece, place.cpu).is_some_and(|section| section.off == Off::Irqs) {
@@ -183,7 +184,8 @@ fn late_ipi(view: &View, piece: &Piece, cpu: u32) -> Option<u64> {
     most.then(|| arrived - sent)
 }
 
-/// The idle task stays current although the thread is runnable. No fair server chooses it; RT throttling does.
+/// Labels time in which the idle task stays current although the thread is runnable. The fair server never chooses it;
+/// RT throttling does.
 fn idle(view: &View, piece: &Piece, place: Place) -> Label {
     match (piece.ns(), place.passed_over) {
         (_, Some(label)) if label.class == Class::DeadlineBudget => label,
@@ -195,10 +197,11 @@ fn idle(view: &View, piece: &Piece, place: Place) -> Label {
     }
 }
 
-/// The idle task is current: in an idle state, on the way out of its loop, or (without cpu_idle) one of the two.
+/// Labels time in which the idle task is current: in an idle state, on the way out of its loop, or (without cpu_idle)
+/// one of the two.
 fn leaving_idle(view: &View, piece: &Piece, place: Place) -> Label {
     let long = piece.ns() > LONGEST_IDLE_EXIT;
-    // Woken from the CPU itself, it is awake.
+    // The CPU that did the wakeup is awake.
     let woken_here = !place.early && view.window.waking.from_cpu == place.cpu;
     match piece.idle {
         _ if woken_here => Label::new(Class::Unaccounted, Medium, Why::IdleWoken),
@@ -210,7 +213,7 @@ fn leaving_idle(view: &View, piece: &Piece, place: Place) -> Label {
     }
 }
 
-/// Another CPU had events meanwhile.
+/// True if another CPU had events meanwhile.
 fn others_ran(machine: &Machine, cpu: u32, piece: &Piece) -> bool {
     let covers = |gap: &Gap| gap.from <= piece.from && gap.to >= piece.to;
     machine.cpus().filter(|(n, _)| *n != cpu).any(|(_, other)| {

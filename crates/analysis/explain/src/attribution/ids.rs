@@ -1,4 +1,4 @@
-//! Hash maps by thread id or timer, with a fast hash: every event looks into them.
+//! Hash maps by thread ID or timer, with a fast hash, since every event looks into them.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};

@@ -1,4 +1,5 @@
-//! Interrupts that no entry event shows: by flags, by the functions of a function trace, and by an exit whose entry lies before the trace.
+//! Detects interrupts without an entry event: by flags, by the functions of a function trace, and by an exit whose
+//! entry precedes the trace.
 
 use super::cpu::{Cpu, Doing, Frame};
 use super::machine::Machine;
@@ -6,28 +7,29 @@ use super::vectors::{key_of, vector_name};
 use punctual_trace::{Context, Event, Kind, Symbol};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// A softirq that only flags show.
+/// A softirq that is known by flags only.
 pub(super) const SOFTIRQ: u32 = u32::MAX;
-/// An interrupt that only flags show.
+/// An interrupt that is known by flags only.
 pub(super) const UNNAMED: &str = "not named";
 const TIMER: &str = "timer";
 /// Keys of such interrupts.
 const BY_FLAGS: u64 = 1 << 62;
-/// Two events in interrupts at most this far apart are of one, unless a handler spans them, ns.
+/// Maximum distance of two events in the same interrupt, unless a handler spans them, ns.
 const ONE: u64 = 50_000;
 
-/// The interrupt that the last events of a CPU lie in.
+/// The interrupt that contains the last events of a CPU.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Inside {
-    /// Of the last event.
+    /// Context of the last event.
     context: Option<Context>,
-    /// When the first of the events that lie in one interrupt was recorded.
+    /// Time of the first of the events in the same interrupt.
     pub since: Option<u64>,
     handler: Option<u16>,
     timer: bool,
-    /// The last event is a function of the handler of NMIs.
+    /// True if the last event is a function of the handler of NMIs.
     nmi: bool,
-    /// The last event is a wakeup tracer's, whose next lines follow in the same call (kernel/trace/trace_sched_wakeup.c, probe_wakeup).
+    /// True if the last event is that of a wakeup tracer, whose next lines follow in the same call
+    /// (kernel/trace/trace_sched_wakeup.c, probe_wakeup).
     probe: bool,
     /// Start of the CPU's trace, until an event shows that no interrupt was in progress there.
     cut: Cut,
@@ -42,12 +44,12 @@ enum Cut {
 }
 
 impl Inside {
-    /// A stack of an event in it.
+    /// Handles the stack of an event in the interrupt.
     pub fn stack(&mut self, frames: &[Symbol]) {
         self.timer |= self.since.is_some() && frames.iter().any(is_timer);
     }
 
-    /// What the functions of a function trace show about it; `starts`: this is its handler.
+    /// Handles a function of a function trace; `starts`: this is its handler.
     fn function(&mut self, event: &Event, starts: Option<u16>) {
         if let Kind::HrtimerExpireEntry { .. } = event.kind {
             self.timer = true;
@@ -64,7 +66,7 @@ impl Inside {
 }
 
 impl Machine {
-    /// What the time since the last event of this CPU was spent in, where that is known only now.
+    /// Determines the activity since the last event of this CPU, which is known only now.
     pub(super) fn interrupted(&mut self, event: &Event) {
         let most = self.most();
         let exit = match &event.kind {
@@ -127,14 +129,14 @@ impl Machine {
         }
     }
 
-    /// The index of the name of an interrupt that flags show.
+    /// Returns the index of the name of an interrupt that is known by flags.
     fn named_by_flags(&mut self, name: &str) -> u16 {
         self.named(BY_FLAGS | hash(name), || name.to_owned())
     }
 }
 
 impl Inside {
-    /// Since when an interrupt runs whose entry lies before the trace.
+    /// Returns the start of an interrupt whose entry precedes the trace.
     fn begun(&self) -> Option<u64> {
         match self.cut {
             Cut::Perhaps(since) => Some(since),
@@ -175,7 +177,7 @@ impl Inside {
     }
 }
 
-/// An interrupt runs, by its entry event.
+/// True if an interrupt is in progress, by its entry event.
 fn in_frame(cpu: &Cpu) -> bool {
     cpu.frames.iter().any(|frame| matches!(frame, Frame::Hard { .. }))
 }
@@ -191,25 +193,25 @@ fn named(symbol: &Symbol) -> &str {
     }
 }
 
-/// `hrtimer_interrupt`, `sysvec_apic_timer_interrupt`, `riscv_timer_interrupt`; `arch_timer_handler_virt`.
+/// True for `hrtimer_interrupt`, `sysvec_apic_timer_interrupt`, `riscv_timer_interrupt`; `arch_timer_handler_virt`.
 fn is_timer(symbol: &Symbol) -> bool {
     let name = named(symbol);
     name.contains("timer_interrupt") || name.starts_with("arch_timer_handler")
 }
 
-/// `do_nmi`, `nmi_watchdog_tick`, `default_do_nmi`, `exc_nmi`.
+/// True for `do_nmi`, `nmi_watchdog_tick`, `default_do_nmi`, `exc_nmi`.
 fn is_nmi(kind: &Kind) -> bool {
     let of_nmi = |symbol: &Symbol| named(symbol).split(['_', '+']).any(|part| part == "nmi");
     matches!(kind, Kind::Function { function, parent } if of_nmi(function) || parent.as_ref().is_some_and(of_nmi))
 }
 
-/// Calls handlers of devices (kernel/irq/handle.c); before Linux 4.6 without the underscores.
+/// True for functions that call handlers of devices (kernel/irq/handle.c); before Linux 4.6 without the underscores.
 fn dispatches(parent: &Symbol) -> bool {
     let name = named(parent).split('+').next().unwrap_or_default();
     name.ends_with("handle_irq_event_percpu") || name.starts_with("handle_") && name.ends_with("_irq")
 }
 
-/// The handler that begins, if `function` is one.
+/// Returns the handler that begins, if `function` is one.
 fn handler<'s>(function: &'s Symbol, parent: &Symbol) -> Option<&'s str> {
     const OWN: [&str; 5] = [
         "__handle_irq_event_percpu",
@@ -229,7 +231,7 @@ fn hash(name: &str) -> u64 {
     hasher.finish() >> 4
 }
 
-/// Is it known by flags only?
+/// True if it is known by flags only.
 pub(super) fn by_flags(key: u64) -> bool {
     key & BY_FLAGS != 0
 }

@@ -1,4 +1,4 @@
-//! Labels: what a nanosecond of a wakeup was spent on, and how much of it.
+//! Labels each nanosecond of a wakeup with its cause, and sums the labels.
 
 use super::cpu::Running;
 use punctual_model::{Class, Confidence};
@@ -55,7 +55,7 @@ pub(super) enum Why {
     NotTraced,
 }
 
-/// What was busy if no thread is to blame.
+/// An activity without a responsible thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum What {
     Interrupt(u16),
@@ -69,7 +69,7 @@ pub(super) struct Label {
     pub class: Class,
     pub task: Option<Running>,
     pub what: Option<What>,
-    /// What names it more closely: CPU and start of a section, or of an interrupt.
+    /// More precise identification: CPU and start of a section or an interrupt.
     pub at: Option<(u32, u64)>,
     pub confidence: Confidence,
     pub why: Why,
@@ -88,13 +88,13 @@ impl Label {
         Label { what: Some(what), ..self }
     }
 
-    /// Of a task that ran by its priority: it keeps the time in which the whole machine stood still, since it would
+    /// Labels a task that ran by its priority: it includes the time in which the whole machine stalled, since it would
     /// have run then too, with less confidence.
     pub fn with_stalls(self) -> Ruling {
         Ruling { label: self, keeps_stalls: true }
     }
 
-    /// Time in which the whole machine stood still belongs to the stall.
+    /// Labels a task without the time in which the whole machine stalled, which belongs to the stall.
     pub fn without_stalls(self) -> Ruling {
         Ruling { label: self, keeps_stalls: false }
     }
@@ -106,14 +106,14 @@ pub(super) struct Ruling {
     pub keeps_stalls: bool,
 }
 
-/// All time with labels that name the same.
+/// The total time of labels that name the same cause.
 #[derive(Clone, Debug)]
 pub(super) struct Part {
     pub label: Label,
     pub ns: u64,
-    /// By confidence.
+    /// Time by confidence, ns.
     sure: [u64; 3],
-    /// Longest piece; its evidence is reported.
+    /// Longest piece, whose evidence is reported.
     longest: u64,
 }
 
@@ -148,7 +148,7 @@ impl Tally {
         }
     }
 
-    /// The part that names the same as `label`, inserted if missing.
+    /// Returns the part that names the same cause as `label`, inserted if missing.
     fn part(&mut self, label: Label) -> &mut Part {
         let key = |l: &Label| (l.class, l.task.map(|t| t.tid), l.what);
         let at = self.parts.iter().position(|part| key(&part.label) == key(&label)).unwrap_or(self.parts.len());
@@ -160,7 +160,7 @@ impl Tally {
 }
 
 impl Part {
-    /// The confidence that at least half of it has.
+    /// Returns the confidence that applies to at least half of it.
     pub fn confidence(&self) -> Confidence {
         let [suspected, medium, _] = self.sure;
         match self.ns / 2 {

@@ -1,4 +1,4 @@
-//! The machine's state, event by event: what every CPU does, which timers are armed, which threads are about to run.
+//! Tracks the machine's state, event by event: the activity of every CPU, armed timers, threads about to run.
 
 use super::clock::Clock;
 use super::cpu::{Cpu, Doing, Doubtful, Frame, IdleState, Odd, Running, Sent, in_task, push};
@@ -21,37 +21,37 @@ pub(super) struct Window {
     pub prio: Option<i32>,
     pub cpu: u32,
     pub waking: Waking,
-    /// sched_switch to it.
+    /// Time of the sched_switch to it.
     pub t3: u64,
     pub end: End,
 }
 
-/// How the end of a wakeup is known.
+/// The kind of evidence for the end of a wakeup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     /// sched_switch.
     Switch,
-    /// The thread's first event without one: the latest possible time.
+    /// The thread's first event without a switch: an upper bound.
     Event,
-    /// The header of a wakeup tracer whose lines end before it.
+    /// The header of a wakeup tracer whose lines end before the switch.
     Header,
     /// It had not run when the trace ended.
     Open,
 }
 
-/// What distinguishes kernels, or makes verdicts doubtful.
+/// Facts that distinguish kernels, or make verdicts doubtful.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Seen {
-    /// sched_waking or sched_wakeup.
+    /// Number of sched_waking or sched_wakeup events.
     pub wakings: u64,
-    /// Timer expiries, and those whose clock is the trace's.
+    /// Number of timer expiries, and of those whose clock is the trace's.
     pub expiries: u64,
     pub same_clock: u64,
     pub interrupts: u64,
     /// nmi_handler.
     pub nmis: u64,
     pub switches: u64,
-    /// The period timer of RT throttling, gone in 6.12 (without RT groups).
+    /// The period timer of RT throttling, removed in 6.12 (without RT groups).
     pub rt_period_timer: bool,
     /// The tick's callback: its name until 6.8, and from 6.9.
     pub old_tick: bool,
@@ -59,7 +59,7 @@ pub(super) struct Seen {
     /// A timer of SCHED_DEADLINE entities; the fair server is one.
     pub deadline_timer: bool,
     pub stacks: u64,
-    /// Interrupts to other CPUs.
+    /// Number of interrupts to other CPUs.
     pub sends: u64,
     /// irq_enable and preempt_enable.
     pub on_again: u64,
@@ -71,19 +71,19 @@ pub(super) struct Machine {
     known_cpus: usize,
     pub tasks: Tasks,
     pub(super) timers: Timers,
-    /// Of interrupts, and whether flags alone show them.
+    /// Names of interrupts, and true if known by flags only.
     names: Vec<(String, bool)>,
     name_of: IdMap<u64, u16>,
     pub seen: Seen,
     pub clock: Clock,
-    /// When a timer of a SCHED_DEADLINE budget last expired (dl_task_timer).
+    /// Time of the last expiry of a SCHED_DEADLINE budget's timer (dl_task_timer).
     pub replenished: Option<u64>,
-    /// When events were last lost.
+    /// Time of the last loss of events.
     pub lost: Option<u64>,
-    /// Events had invalid CPU numbers.
+    /// True if events had invalid CPU numbers.
     pub strange_cpus: bool,
     pub now: u64,
-    /// Of a text: the line of the event that is applied.
+    /// In a text: the line of the event being applied.
     pub line: Option<u64>,
 }
 
@@ -100,12 +100,12 @@ impl Machine {
         self.names.get(usize::from(index)).map_or("interrupt", |(name, _)| name.as_str())
     }
 
-    /// Is an interrupt known by flags only?
+    /// True if an interrupt is known by flags only.
     pub fn by_flags(&self, index: u16) -> bool {
         self.names.get(usize::from(index)).is_some_and(|(_, by_flags)| *by_flags)
     }
 
-    /// Returns the wakeup that the event completes.
+    /// Applies an event; returns the wakeup that it completes.
     pub fn apply(&mut self, event: &Event) -> Option<Window> {
         if event.kind == Kind::Restart || event.t_ns < self.now {
             self.restart();
@@ -216,10 +216,10 @@ impl Machine {
         Some(slot.get_or_insert_default())
     }
 
-    /// Records that the CPU is alive, and the current task by the event's head. `None`: no such CPU. Without a switch
-    /// in the trace, the woken thread's first event completes the wakeup: it runs then at the latest. (Linux 6.18 in a
-    /// guest omits switches from the idle task on some CPUs.) The CPU is doubtful then, so nothing is more than
-    /// suspected.
+    /// Records that the CPU is alive, and the current task by the event's head; `None` if there is no such CPU. Without
+    /// a switch in the trace, the woken thread's first event completes the wakeup: it runs then at the latest. (Linux
+    /// 6.18 in a guest omits switches from the idle task on some CPUs.) The CPU is doubtful then, so nothing is more
+    /// than suspected.
     fn present(&mut self, event: &Event) -> Option<Option<Window>> {
         let most = self.most();
         let known = event.tid.and_then(|tid| self.tasks.find(tid)).map(|task| (task.prio, task.comm, task.base));
@@ -401,7 +401,7 @@ impl Machine {
         });
     }
 
-    /// An NMI is recorded at its end.
+    /// Handles an NMI, which is recorded at its end.
     fn nmi(&mut self, event: &Event, length: u64) {
         self.seen.nmis += 1;
         let most = self.most();
@@ -426,7 +426,7 @@ impl Machine {
     }
 }
 
-/// A thread, preemption and interrupts on, and no reschedule wanted, by the flags.
+/// True in a thread with preemption and interrupts on, and no requested reschedule, by the flags.
 fn is_calm(flags: Option<Flags>) -> bool {
     flags.is_some_and(|flags| {
         let off = [flags.irqs_off, flags.need_resched, flags.preempt_resched];

@@ -1,7 +1,7 @@
-//! Wakeups whose beginning and end are known from the thread itself: when it was due, and when it read its clock.
+//! Handles wakeups whose start and end are known from the thread itself: when it was due, and when it read its clock.
 //!
 //! After the switch to a thread, an interrupt or another thread may still delay its return to user space. That time
-//! counts here too, so that the labels add up to what was measured.
+//! counts too, so that the labels add up to the measured latency.
 
 use super::label::Tally;
 use super::machine::{End, Machine, Window};
@@ -13,7 +13,7 @@ use super::{ExplainOptions, Facts, Measured};
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     open: Vec<(Measured, Window)>,
-    /// Those that were found, to count each wakeup once.
+    /// Measured wakeups that were found, to count each wakeup once.
     found: Vec<Measured>,
 }
 
@@ -24,7 +24,7 @@ impl Pending {
         }
     }
 
-    /// A wakeup is complete: if it is a measured one, it is followed to its end.
+    /// Handles a complete wakeup: a measured one is followed to its end.
     pub fn woken(&mut self, options: &ExplainOptions, mut window: Window) {
         let is = |m: &&Measured| {
             let had_it = if window.end == End::Switch { window.t3 } else { window.waking.t2 };
@@ -34,7 +34,7 @@ impl Pending {
         // A second wakeup within the same delay (by a signal) is part of it.
         if !self.found.contains(measured) {
             self.found.push(*measured);
-            // Without the switch, the clock reading may be the first that is known of the thread.
+            // Without the switch, the clock reading may be the first known event of the thread.
             window.t3 = window.t3.min(measured.woke_ns);
             window.waking.t0 = measured.due_ns;
             let timer = window.waking.t1.filter(|_| !options.facts.sent);
@@ -54,7 +54,7 @@ impl Pending {
     }
 }
 
-/// Labels from T0 to the thread's own clock reading at `end`; the second result is the number of pieces looked at.
+/// Labels time from T0 to the thread's own clock reading at `end`; the second result is the number of pieces examined.
 pub(super) fn walk(machine: &Machine, window: &Window, facts: &Facts, end: u64) -> (Tally, u64) {
     let mut walk = Walk::new(View { machine, window, facts });
     walk.run();

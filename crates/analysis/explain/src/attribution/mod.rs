@@ -1,7 +1,7 @@
-//! Why threads were late, from a trace: every nanosecond of a wakeup's delay gets a label.
+//! Explains from a trace why threads were late: every nanosecond of a wakeup's delay gets a label.
 //!
 //! A wakeup begins at T0, when the timer that woke the thread was due (without one: at sched_waking, T2), and ends at
-//! T3, the sched_switch to it. In between, each CPU it depended on is walked with its current task and its stack of
+//! T3, the sched_switch to it. In between, each CPU it depended on is examined with its current task and its stack of
 //! interrupts. The labels add up to T3 − T0 exactly; what the trace does not show is `unaccounted`.
 
 pub(crate) mod activity;
@@ -59,7 +59,7 @@ use tracers::Tracers;
 use view::View;
 use walk::Walk;
 
-/// Pieces that may be looked at, initially and per event: bounds the time that a crafted trace can take.
+/// Maximum number of pieces examined, initially and per event, which limits the time for a crafted trace.
 const WORK: u64 = 50_000_000;
 const WORK_PER_EVENT: u64 = 64;
 const NO_MORE_THAN_A_SWITCH: u64 = 10_000;
@@ -72,25 +72,25 @@ const STACK: u64 = 200_000;
 #[derive(Debug)]
 pub struct Attribution {
     options: ExplainOptions,
-    /// [`Facts::throttled`] as given: a line of one trace says nothing about the next.
+    /// [`Facts::throttled`] as given: a line of one trace does not apply to the next.
     throttled: Option<bool>,
     machine: Machine,
-    /// Of a measuring tool, other real-time threads, and any thread.
+    /// Victims by rank: threads of a measuring tool, other real-time threads, and all threads.
     ranks: [WorstVictims; 3],
     tracers: Tracers,
     findings: Findings,
     cycles: Cycles,
     pending: measured::Pending,
     work: u64,
-    /// Wakeups not walked because the work limit was reached.
+    /// Number of wakeups not examined because the work limit was reached.
     unwalked: u64,
-    /// The thread of a wakeup tracer's header, and its latency if that may go on after the switch to it, ns.
+    /// The thread of a wakeup tracer's header, and its latency if that may extend beyond the switch to it, ns.
     subject: Option<(i32, Option<u64>)>,
     /// The thread of the header, if it got the CPU long before the latency of the header was over.
     soon: Option<(i32, Soon)>,
     /// Time of the first event of the trace, ns.
     began: Option<u64>,
-    /// Wakeups whose stack may still come.
+    /// Wakeups whose stack may still follow.
     awaited: Vec<Window>,
     /// Woken and not seen to run before a trace ended.
     waits: Option<Waits>,
@@ -124,15 +124,15 @@ impl Waits {
 /// How a thread got the CPU long before the latency of its header was over.
 #[derive(Clone, Copy, Debug)]
 struct Soon {
-    /// From its wakeup to the CPU, ns.
+    /// Time from its wakeup to the CPU, ns.
     waited: u64,
-    /// Most of the latency passed before the wakeup, which therefore is not what the header measures.
+    /// True if most of the latency preceded the wakeup, which is therefore not what the header measures.
     is_after: bool,
-    /// What the lines show, from the first to the last, ns, if that is less than half of the header's latency.
+    /// Duration shown by the lines, from the first to the last, ns, if that is less than half of the header's latency.
     shown: Option<u64>,
 }
 
-/// The longest wait behind a wakeup of the chosen threads that is no part of its latency.
+/// The longest wait behind a wakeup of the chosen threads that is not part of its latency.
 #[derive(Debug)]
 struct Behind {
     ns: u64,
@@ -164,7 +164,7 @@ impl Attribution {
         }
     }
 
-    /// May be extended while the trace is recorded.
+    /// Returns the facts, which may be extended while the trace is recorded.
     pub fn facts(&mut self) -> &mut Facts {
         &mut self.options.facts
     }
@@ -195,7 +195,7 @@ impl Attribution {
         self.ranks.iter().take(2).find(|rank| rank.wakeups > 0)?.worst_ns()
     }
 
-    /// `info`: as known so far (the kernel release decides between fair server and throttling).
+    /// Processes an event; `info` as known so far (the kernel release decides between fair server and throttling).
     pub fn event(&mut self, event: &Event, info: &TraceInfo) {
         self.work = self.work.saturating_add(WORK_PER_EVENT);
         self.tracers.event(event);
@@ -248,7 +248,7 @@ impl Attribution {
         }
     }
 
-    /// A trace ends: what waits for more of it gets what there is.
+    /// Ends a trace: what waits for more events is completed with those available.
     fn conclude(&mut self, info: &TraceInfo) {
         self.awaited(u64::MAX);
         let window = info.latency.iter().rev().find_map(|header| self.machine.cut(header));
@@ -261,7 +261,7 @@ impl Attribution {
         self.waits = self.waits.take().into_iter().chain(waits).max_by_key(|waits| waits.ns);
     }
 
-    /// Wakeups whose switch lies some events back: a stack would have come.
+    /// Completes wakeups whose switch precedes by some events: a stack would have followed.
     fn awaited(&mut self, now: u64) {
         let Some(at) = self.awaited.iter().position(|window| now.saturating_sub(window.t3) > STACK) else { return };
         let window = self.awaited.remove(at);
@@ -281,7 +281,7 @@ impl Attribution {
         }
         let chosen = choose::rank(&self.options.victims, window.tid, window.comm, window.prio);
         let chosen = chosen.or((subject.is_some() && !named).then_some(1));
-        // Of no use where a real-time thread is woken too; the idle task is not woken.
+        // Wakeups of other threads are of no use if a real-time thread is woken too; the idle task is not woken.
         let any = (self.options.victims == Victims::Measuring && window.tid != 0 && !self.options.cycles).then_some(2);
         let better = |rank: usize| self.ranks.iter().take(rank).all(|rank| rank.wakeups == 0);
         let Some(rank) = chosen.or(any).filter(|rank| better(*rank)) else {
@@ -316,7 +316,7 @@ impl Attribution {
 
     fn behind(&mut self, window: &Window, rank: usize) {
         let waits = chain::steps(window).map(|step| step.wait.to - step.wait.from);
-        // Of all threads, kernel threads that wait for each other are the rule.
+        // Among all threads, kernel threads that wait for each other are the rule.
         let asked = rank == 0 && self.options.victims != Victims::AllRealTime;
         let Some(ns) = waits.max().filter(|_| asked && window.waking.t0 == window.waking.t2) else { return };
         if self.behind.as_ref().is_none_or(|known| ns > known.ns) {
@@ -391,7 +391,7 @@ impl Attribution {
         walk.tally
     }
 
-    /// `info`: the trace's, after its last event.
+    /// Returns the result; `info`: the trace's, after its last event.
     pub fn finish(mut self, info: &TraceInfo) -> Explanation {
         self.measured_until(u64::MAX);
         self.conclude(info);

@@ -11,29 +11,30 @@ pub enum Victims {
     Comm(String),
 }
 
-/// What is known besides the trace; the more, the surer.
+/// Facts known besides the trace; more facts give more certain results.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// Policies of threads when the trace was taken: a trace does not distinguish FIFO from RR.
     pub policies: HashMap<i32, Policy>,
-    /// Kernel release; `None`: as in the trace, if it is there.
+    /// Kernel release; `None`: that of the trace, if present.
     pub kernel: Option<String>,
-    /// The fair server is on (debugfs sched/fair_server), or is known to have run.
+    /// True if the fair server is on (debugfs sched/fair_server), or is known to have run.
     pub fair_server: Option<bool>,
-    /// Real-time threads are scheduled by groups (CONFIG_RT_GROUP_SCHED): throttling outlived 6.12 there.
+    /// True if real-time threads are scheduled by groups (CONFIG_RT_GROUP_SCHED), for which throttling was not removed
+    /// in 6.12.
     pub rt_group_sched: Option<bool>,
-    /// The kernel reported that real-time throttling struck.
+    /// True if the kernel reported real-time throttling.
     pub throttled: Option<bool>,
-    /// A hypervisor runs the machine.
+    /// True in a virtual machine.
     pub guest: Option<bool>,
-    /// Steal time in /proc/stat rose while the trace was taken.
+    /// True if steal time in /proc/stat increased while the trace was taken.
     pub steal_rose: Option<bool>,
-    /// [`ExplainOptions::measured`] are released by another thread's clock reading before it sent what woke them, not
-    /// by timers.
+    /// True if [`ExplainOptions::measured`] are released by another thread's clock reading before it sent what woke
+    /// them, not by timers.
     pub sent: bool,
-    /// Times of timer interrupts that are known to have come right after a section with interrupts off.
+    /// Times of timer interrupts that are known to have followed a section with interrupts off.
     pub released: Vec<u64>,
-    /// Tracer of the top instance (current_tracer) while the trace was taken; `nop` is none.
+    /// Tracer of the top instance (current_tracer) while the trace was taken; `nop` means none.
     pub tracer: Option<String>,
 }
 
@@ -42,8 +43,8 @@ pub struct ExplainOptions {
     pub victims: Victims,
     /// Number of wakeups, worst first.
     pub most: usize,
-    /// Wakeups shorter than this are not late; `None`: the worst are shown whatever they are, and groups hold those of
-    /// at least a quarter of the worst.
+    /// Minimum latency of a late wakeup; `None`: the worst are shown in any case, and groups contain those of at least
+    /// a quarter of the worst.
     pub threshold_ns: Option<u64>,
     /// Wakeups known from the threads themselves: if there are any, only these are explained.
     pub measured: Vec<Measured>,
@@ -56,9 +57,9 @@ pub struct ExplainOptions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Measured {
     pub tid: i32,
-    /// When it was due, ns.
+    /// Time at which it was due, ns.
     pub due_ns: u64,
-    /// When it read its clock, ns.
+    /// Time at which it read its clock, ns.
     pub woke_ns: u64,
 }
 

@@ -1,9 +1,9 @@
-//! What a CPU did, piece by piece, and where in a wakeup a piece lies.
+//! Divides the activity of a CPU into pieces, with their places in a wakeup.
 
 use super::cpu::{Cpu, Doing, IdleState, Segment};
 use super::label::Label;
 
-/// So long an interrupt takes that wakes a thread, with the switch, ns.
+/// Maximum duration of an interrupt that wakes a thread, with the switch, ns.
 const BRIEF: u64 = 50_000;
 
 #[derive(Clone, Copy, Debug)]
@@ -12,10 +12,10 @@ pub(super) struct Piece {
     pub to: u64,
     pub doing: Doing,
     pub switched: bool,
-    /// Was a reschedule wanted at its beginning, and at its end if an interrupt ended it?
+    /// True if a reschedule was requested at its start, and at its end if an interrupt ended it.
     pub resched: Option<bool>,
     pub resched_after: Option<bool>,
-    /// It begins in an interrupt that no event ends, which had lasted so long, ns.
+    /// Set if it begins in an interrupt that no event ends: the duration of that interrupt so far, ns.
     pub in_hard: Option<u64>,
     /// Events of an interrupt stand before it, and behind it.
     pub after_interrupt: bool,
@@ -50,13 +50,14 @@ impl Piece {
         self.to - self.from
     }
 
-    /// The interrupt that it begins in may have lasted until its end: no more than ten times as long as was seen of it, or briefly.
+    /// True if the interrupt that it begins in may have lasted until its end: at most ten times as long as observed, or
+    /// briefly.
     pub fn may_be_interrupt(&self) -> bool {
         self.in_hard.is_some_and(|seen| self.ns() <= seen.saturating_mul(10).max(BRIEF))
     }
 }
 
-/// What `cpu` did from `from` to `to`, without holes.
+/// Returns the activity of `cpu` from `from` to `to`, contiguously.
 pub(super) fn pieces(cpu: Option<&Cpu>, from: u64, to: u64) -> Vec<Piece> {
     let mut all = Vec::new();
     let mut at = from;
@@ -69,7 +70,7 @@ pub(super) fn pieces(cpu: Option<&Cpu>, from: u64, to: u64) -> Vec<Piece> {
                 all.push(Piece::unknown(at, start));
             }
             if end > start {
-                // The flag goes with a switch, even where that has no event.
+                // A switch clears the flag, even if the switch has no event.
                 let stays = |next: &&Segment| !next.switched && next.t <= to && same_task(segment.doing, next.doing);
                 let resched_after = next.filter(stays).and_then(|next| next.resched);
                 all.push(Piece {
@@ -123,10 +124,10 @@ pub(super) struct Place {
     pub cpu: u32,
     /// Before sched_waking.
     pub early: bool,
-    /// The waking is under way: a sender was in its call, or an interrupt had come.
+    /// True if the waking is in progress: a sender was in its call, or an interrupt had arrived.
     pub released: bool,
-    /// On the CPU that the victim wants.
+    /// True on the CPU that the victim requires.
     pub wanted: bool,
-    /// The scheduler passed the victim over (fair server, throttling).
+    /// Set if the scheduler passed the victim over (fair server, throttling).
     pub passed_over: Option<Label>,
 }

@@ -1,7 +1,7 @@
-//! rtla's auto-analysis as a victim: its figures, with the classes of this crate.
+//! Converts rtla's auto-analysis to a victim: its figures, with the classes of this crate.
 //!
-//! timerlat's thread is the victim (tools/tracing/rtla/src/timerlat_aa.c). rtla reports no priorities; what the
-//! blocking thread's stack shows below the interrupt decides whether it could have been preempted.
+//! timerlat's thread is the victim (tools/tracing/rtla/src/timerlat_aa.c). rtla reports no priorities; the frames below
+//! the interrupt in the blocking thread's stack decide whether it could have been preempted.
 
 use super::{Facts, choose, section, victim};
 use punctual_model::{Cause, Class, Confidence, Scheduled, Victim};
@@ -11,29 +11,29 @@ use punctual_units::{Arrange, Policy};
 /// timerlat's interrupt, which wakes its thread.
 pub(super) const OWN: &str = "timerlat's own timer";
 
-/// Evidence of a blocking thread whose line is cut off.
+/// Evidence of a blocking thread whose line is missing.
 pub(super) const UNNAMED: &str = "rtla: Blocking thread; the line that names it is missing";
 
-/// `None` without a total.
+/// Converts an analysis; `None` without a total.
 pub(super) fn victim(analysis: &RtlaAnalysis, facts: &Facts) -> Option<Victim> {
     let parts = [analysis.irq_latency_us, analysis.irq_duration_us, analysis.blocking_thread_us];
     let cut = analysis.total_us.is_none() && analysis.blocking_thread_us.is_some();
     let whole = if cut { parts.into_iter().flatten().reduce(|sum, us| sum + us) } else { analysis.total_us };
-    // Stopped by the interrupt's threshold, it has no thread latency.
+    // If the interrupt's threshold stopped the trace, the analysis has no thread latency.
     let latency_ns = ns(whole.or(analysis.irq_latency_us)?);
     let doubt = match cut {
-        true => "from rtla's summary, which ends before its thread latency: the whole is the sum of what is there",
+        true => "from rtla's summary, which ends before its thread latency: the total is the sum of the parts present",
         false => "from rtla's summary: the victim's tid and all priorities are unknown",
     };
     Some(assemble(analysis.cpu, latency_ns, raw_causes(analysis, facts), doubt))
 }
 
-/// A victim of timerlat from separately measured causes, the most reliable first.
+/// Builds a victim of timerlat from separately measured causes, the most reliable first.
 pub(super) fn assemble(cpu: Option<u32>, latency_ns: u64, measured: Vec<Cause>, doubt: &str) -> Victim {
     let mut left = latency_ns;
     let mut causes = Vec::new();
     for mut cause in measured {
-        // Such figures may overlap; here they never add up to more than the whole.
+        // Such figures may overlap; they are limited so that they never exceed the total.
         cause.ns = cause.ns.min(left);
         left -= cause.ns;
         causes.push(cause);
@@ -64,7 +64,7 @@ fn raw_causes(analysis: &RtlaAnalysis, facts: &Facts) -> Vec<Cause> {
     if let (None, Some(late), Some((comm, tid, _))) =
         (analysis.total_us.or(analysis.blocking_thread_us), analysis.irq_latency_us, analysis.blocking.first())
     {
-        // Stopped in the interrupt: what that came upon had kept it off, or the CPU stood still.
+        // Stopped in the interrupt: what it interrupted had delayed it, or the CPU stalled.
         let place = section::interrupted(analysis.stack.iter().map(String::as_str)).map(|place| format!("in {place}"));
         let who = Cause {
             tid: Some(*tid),
@@ -75,7 +75,7 @@ fn raw_causes(analysis: &RtlaAnalysis, facts: &Facts) -> Vec<Cause> {
                 Class::IrqsDisabled,
                 ns(late),
                 Suspected,
-                "rtla: IRQ latency, and the thread that its interrupt came upon",
+                "rtla: IRQ latency, and the thread that its interrupt interrupted",
             )
         };
         return vec![who];
@@ -111,7 +111,7 @@ fn raw_causes(analysis: &RtlaAnalysis, facts: &Facts) -> Vec<Cause> {
     causes
 }
 
-/// A thread that kept the CPU from timerlat's.
+/// Returns the cause for a thread that kept the CPU from timerlat's thread.
 fn blocking(analysis: &RtlaAnalysis, facts: &Facts, comm: Comm, tid: i32, us: f64) -> Cause {
     if tid == 0 {
         return cause(Class::IdleExit, ns(us), Confidence::Suspected, "rtla: Blocking thread; it is the idle task");
@@ -123,7 +123,7 @@ fn blocking(analysis: &RtlaAnalysis, facts: &Facts, comm: Comm, tid: i32, us: f6
             "rtla: Blocking thread; it was interrupted in user space, so it could be preempted and has the priority not to be"
         }
         Blocked { place: Some(_), .. } => "rtla: Blocking thread; it was interrupted inside the kernel",
-        _ => "rtla: Blocking thread; nothing tells its priority",
+        _ => "rtla: Blocking thread; its priority is unknown",
     };
     let scheduled = scheduled(facts, tid);
     let cause = Cause {
@@ -135,11 +135,11 @@ fn blocking(analysis: &RtlaAnalysis, facts: &Facts, comm: Comm, tid: i32, us: f6
     blocked.applied(cause)
 }
 
-/// timerlat's interrupt was late, and came upon this.
+/// The activity that timerlat's late interrupt interrupted.
 pub(super) struct Upon<'s> {
     pub ns: u64,
     pub who: Option<(Option<Comm>, i32)>,
-    /// The CPU left idle.
+    /// True if the CPU was leaving idle.
     pub idle: bool,
     pub stack: Vec<&'s str>,
 }
@@ -155,9 +155,9 @@ impl Upon<'_> {
         let upon = section::interrupted(self.stack.iter().copied());
         let who = scheduled.thread(comm.as_deref(), Some(tid));
         let place = match upon {
-            // It came right behind the instruction that lets interrupts in.
+            // It arrived right after the instruction that enables interrupts.
             Some(upon) if section::releases(&upon) => {
-                let evidence = format!("{evidence}, right behind what lets interrupts in there");
+                let evidence = format!("{evidence}, right after the instruction that enables them there");
                 return Cause { tid: Some(tid), comm, scheduled, place: Some(format!("in {upon}")), evidence, ..late };
             }
             Some(upon) => format!("while {who} was in {upon}"),
@@ -168,9 +168,10 @@ impl Upon<'_> {
     }
 }
 
-/// What timerlat's stack shows of the thread that ran when its interrupt came: where it was, and so whether it could be preempted.
+/// The information in timerlat's stack about the interrupted thread: its place, and therefore whether it could be
+/// preempted.
 pub(super) struct Blocked {
-    /// It is a real-time thread.
+    /// True if it is a real-time thread.
     policy: bool,
     user: bool,
     place: Option<String>,
@@ -184,7 +185,7 @@ impl Blocked {
         Blocked { policy, user, place: section::interrupted(frames) }
     }
 
-    /// The cause with what the stack tells.
+    /// Adds to the cause what the stack shows.
     pub fn applied(self, cause: Cause) -> Cause {
         match self {
             Blocked { policy: true, .. } => Cause { confidence: Confidence::Medium, ..cause },
@@ -203,7 +204,7 @@ pub(super) fn scheduled(facts: &Facts, tid: i32) -> Scheduled {
     }
 }
 
-/// Any raw priority of a policy; only the policy's name is used.
+/// Returns any raw priority of a policy; only the policy's name is used.
 fn raw(policy: Option<Policy>) -> i32 {
     match policy {
         Some(Policy::Deadline) => -1,
@@ -227,7 +228,7 @@ pub(super) fn cause(class: Class, ns: u64, confidence: Confidence, evidence: &st
     }
 }
 
-/// From rtla's microseconds; invalid values become 0.
+/// Converts rtla's microseconds; invalid values become 0.
 fn ns(us: f64) -> u64 {
     (us * 1000.0).round().max(0.0) as u64
 }

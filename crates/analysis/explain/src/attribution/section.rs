@@ -1,16 +1,16 @@
-//! Where a CPU was with interrupts or preemption off: by functions of a function trace, and by stacks.
+//! Finds the place of a CPU with interrupts or preemption off: by functions of a function trace, and by stacks.
 
 use super::cpu::{Cpu, push};
 use punctual_trace::{Context, Event, Flags, Kind, RETURN, Symbol, is_interrupt_entry};
 
-/// Shorter times between two functions name no section, ns.
+/// Minimum time between two functions that names a section, ns.
 const LEAST: u64 = 20_000;
-/// Frames named, the innermost first.
+/// Number of frames named, innermost first.
 const FRAMES: usize = 4;
 
 pub(super) const CALL_ENDED: &str = "until the end of a system call";
 
-/// A stretch of time of one CPU, and the functions that were active in it.
+/// A period of time of one CPU, and the functions that were active in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Section {
     pub from: u64,
@@ -20,23 +20,23 @@ pub(super) struct Section {
     pub off: Off,
 }
 
-/// What was off in a section.
+/// The kind of a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Off {
     /// Interrupts, by the flags of functions at its beginning and its end.
     Irqs,
-    /// Interrupts, if the interrupt that was recorded at this time came right after an instruction that lets it in.
+    /// Interrupts, if the interrupt recorded at this time arrived right after an instruction that enables interrupts.
     IrqsReleased {
         at: u64,
         sure: bool,
     },
-    /// Nothing: the interrupt came upon user code.
+    /// Nothing: the interrupt arrived upon user code.
     User,
-    /// Not known: this thread was there when the interrupt came in time, and stayed.
+    /// Unknown: this thread was interrupted in time, and remained current.
     Woken {
         tid: i32,
     },
-    /// Preemption: the next thread took the CPU where it came on again.
+    /// Preemption: the next thread took the CPU when preemption was enabled again.
     Preemption,
     Unknown,
 }
@@ -49,11 +49,11 @@ pub(super) struct Traced {
     pub function: Symbol,
     pub parent: Option<Symbol>,
     pub flags: Option<Flags>,
-    /// Lines behind it were left out.
+    /// True if lines after it are omitted.
     pub last: bool,
-    /// An event that is no function came behind it.
+    /// True if an event other than a function followed it.
     ended: bool,
-    /// When the system call or interrupt that it lies in returned.
+    /// Time at which the surrounding system call or interrupt returned.
     pub returned: Option<u64>,
 }
 
@@ -63,7 +63,7 @@ impl Traced {
     }
 }
 
-/// Ends the section that the function before began, and begins another.
+/// Ends the section that the previous function began, and begins another one.
 pub(super) fn function(cpu: &mut Cpu, event: &Event) {
     if let Some(before) = cpu.traced.back().filter(|before| !before.last && !before.ended)
         && event.t_ns.saturating_sub(before.t) >= LEAST
@@ -83,11 +83,11 @@ pub(super) fn function(cpu: &mut Cpu, event: &Event) {
     }
 }
 
-/// `None`: after a function of an interrupt, which has ended since.
+/// Returns the section; `None` after a function of an interrupt that has ended since.
 fn between(before: &Traced, event: &Event) -> Option<Section> {
     let frames = [Some(&before.function), before.parent.as_ref()];
     let named = chain(frames.into_iter().flatten().filter_map(name));
-    // What calls the next function is where it was until then.
+    // The caller of the next function ran until then.
     let inside = matches!(&event.kind, Kind::Function { parent: Some(parent), .. } if *parent == before.function);
     let hard = before.context().is_some_and(Context::is_hard);
     let place = match (inside, hard) {
@@ -99,7 +99,7 @@ fn between(before: &Traced, event: &Event) -> Option<Section> {
     (!named.is_empty()).then_some(Section { from: before.t, to: event.t_ns, place, off })
 }
 
-/// In a thread: an interrupt has its own flags.
+/// True if off in a thread: an interrupt has its own flags.
 fn off(flags: Option<Flags>) -> bool {
     flags.is_some_and(|flags| flags.irqs_off == Some(true) && flags.context.is_some_and(|context| !context.is_hard()))
 }
@@ -111,7 +111,7 @@ pub(super) fn name(symbol: &Symbol) -> Option<&str> {
     }
 }
 
-/// Without offsets: `foo+0x12/0x80 [module]` is `foo [module]`.
+/// Removes offsets: `foo+0x12/0x80 [module]` becomes `foo [module]`.
 pub(super) fn bare(name: &str) -> String {
     let (function, rest) = name.split_once('+').unwrap_or((name, ""));
     match rest.find('[') {
@@ -124,34 +124,34 @@ fn chain<'s>(frames: impl Iterator<Item = &'s str>) -> String {
     frames.take(FRAMES).map(bare).collect::<Vec<_>>().join(" ← ")
 }
 
-/// What was interrupted, by name.
+/// Returns the names of the interrupted functions.
 pub(super) fn interrupted<'s>(frames: impl IntoIterator<Item = &'s str>) -> Option<String> {
     let names: Vec<String> = frames.into_iter().map(bare).collect();
     let first = punctual_trace::interrupted(&names.iter().map(|name| Some(name.as_str())).collect::<Vec<_>>())?;
-    // From user space nothing of the kernel was interrupted.
+    // An interrupt of user space interrupted no kernel function.
     let kernel = names.iter().skip(first).take_while(|name| !is_interrupt_entry(name));
     let named = chain(kernel.map(String::as_str));
     (!named.is_empty()).then_some(named)
 }
 
-/// Does a place begin with a function that does nothing else than let interrupts in at its end?
+/// True if a place begins with a function that only enables interrupts at its end.
 pub(super) fn releases(place: &str) -> bool {
     let first = place.split(" ← ").next().unwrap_or_default();
     first.ends_with("_unlock_irq") || first.ends_with("_unlock_irqrestore")
 }
 
-/// The event before a stack, which the stack belongs to.
+/// The event before a stack, to which the stack belongs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Before {
     #[default]
     Other,
-    /// A timer expires: when it was due, and when its interrupt began.
+    /// The expiry of a timer: when it was due, and when its interrupt began.
     Expiry { due: u64, irq: u64 },
-    /// A thread that was woken then takes the CPU.
+    /// A thread that was woken takes the CPU.
     Switch { woken: u64 },
 }
 
-/// The section that a stack ends.
+/// Returns the section that a stack ends.
 pub(super) fn ended(before: Before, event: &Event, frames: &[Symbol]) -> Option<Section> {
     let t_ns = event.t_ns;
     let names = || frames.iter().filter_map(name);
@@ -182,8 +182,8 @@ pub(super) fn ended(before: Before, event: &Event, frames: &[Symbol]) -> Option<
     }
 }
 
-/// Where the thread was that the CPU was taken from: where preemption came on again, or (`preempt=none` and `voluntary`) its next
-/// scheduling point. `None`: at the end of an interrupt, where nothing was off.
+/// Returns the place where a thread lost the CPU: where preemption was enabled again, or (`preempt=none` and
+/// `voluntary`) its next scheduling point. `None` at the end of an interrupt, when nothing was off.
 fn preempted<'s>(frames: impl Iterator<Item = &'s str>) -> Option<(String, Off)> {
     let tracing = |frame: &&str| {
         const PREFIXES: [&str; 6] = ["__traceiter_", "trace_", "ftrace_", "__ftrace_", "__trace_", "probe_wakeup_"];

@@ -6,37 +6,37 @@ use super::rtla::OWN;
 use punctual_model::{Cause, Class, Confidence, CulpritGroup as Group, Cycle, Scheduled, Victim};
 use punctual_units::Nanos;
 
-/// So long a switch takes on its own, ns.
+/// Maximum duration of an ordinary switch, ns.
 const SWITCH: u64 = 10_000;
-/// The end of an interrupt and the way out of the idle loop, ns.
+/// Maximum duration of the end of an interrupt and the way out of the idle loop, ns.
 const BRIEF: u64 = 20_000;
 
-/// Of a kernel of preempt=none or voluntary.
+/// For kernels with preempt=none or voluntary.
 pub(super) const UNPREEMPTED: &str = "the kernel preempts none of its own code (M:";
 const MONO: &str = "record with another clock (echo mono > /sys/kernel/tracing/trace_clock)";
 
-/// Of a latency by a clock that goes in steps, ns.
+/// Describes a latency whose trace clock is too coarse; `step` in ns.
 pub(super) fn unmeasured(victim: &Victim, step: u64) -> String {
     let tells = victim.causes.first().filter(|cause| cause.tid.is_some());
     let current = tells.map(|cause| cause.scheduled.thread(cause.comm.as_deref(), cause.tid));
     let current = current.map(|who| format!("; {who} was current")).unwrap_or_default();
     format!(
-        "{}: no measurement, for the trace's clock goes in steps of {}{current} — {MONO}",
+        "{}: not measurable, since the trace's clock has a resolution of {}{current} — {MONO}",
         late(victim),
         Nanos(step)
     )
 }
 
-/// The header's latency is not that of the lines.
+/// Reports a header whose latency exceeds that of the lines.
 pub(super) fn longer(header: u64, lines: u64) -> Option<String> {
     let is_longer = header > lines.saturating_add(lines / 10).saturating_add(SWITCH);
     is_longer.then(|| format!("the header says {}, and the lines show {} of it", Nanos(header), Nanos(lines)))
 }
 
-/// Who was late, where, how much.
+/// Formats which thread was late, where and by how much.
 fn late(victim: &Victim) -> String {
     let latency = Nanos(victim.latency_ns);
-    // Threads of this program, and those of a tracer whose name tells the CPU, need no name.
+    // Threads of this program, and those of a tracer whose name contains the CPU, are not named.
     let whose = victim.tid.filter(|_| !victim.comm.as_deref().is_some_and(|comm| comm.starts_with("measure/")));
     let whose = whose.map(|tid| victim.scheduled.thread(victim.comm.as_deref(), Some(tid)));
     match (whose, victim.cpu) {
@@ -53,7 +53,7 @@ pub(super) fn verdict(victim: &Victim) -> String {
         let who = victim.scheduled.thread(victim.comm.as_deref(), victim.tid);
         let cpu = victim.cpu.map(|cpu| format!(" on CPU {cpu}")).unwrap_or_default();
         return format!(
-            "{who}{cpu}: woken and switched to within one step of the trace's clock, so its latency is not known"
+            "{who}{cpu}: woken and switched to within one step of the trace's clock, so its latency is unknown"
         );
     }
     let ordinary = [Class::PreemptionDisabled, Class::IdleExit, Class::Unaccounted];
@@ -76,11 +76,11 @@ pub(super) fn verdict(victim: &Victim) -> String {
                     "{late}: the CPU was awake, and the end of the interrupt that woke the thread and the way out of the idle loop took {ns} of it"
                 ),
                 _ if idle.evidence == evidence(Why::IdleWoken) => format!(
-                    "{late}: the idle task stayed current for {ns} of it although this CPU itself had woken the thread{place}, why is not known — \
+                    "{late}: the idle task stayed current for {ns} of it although this CPU itself had woken the thread{place}, for an unknown reason — \
                      an interrupt that is not recorded, or the idle loop (an idle state entered in spite of it, firmware)"
                 ),
                 _ => format!(
-                    "{late}: the idle task was current for {ns} of it on a CPU that was awake{place}, why is not known — an interrupt that is not \
+                    "{late}: the idle task was current for {ns} of it on a CPU that was awake{place}, for an unknown reason — an interrupt that is not \
                      recorded, or the idle loop itself"
                 ),
             };
@@ -127,10 +127,10 @@ pub(super) fn verdict(victim: &Victim) -> String {
             }
             return match cause.scheduled.policy {
                 None => format!(
-                    "{late}: {who} was current for {ns} of it, with what priority is not known — record sched_switch from before it"
+                    "{late}: {who} was current for {ns} of it, with unknown priority — record sched_switch from before it"
                 ),
                 Some(_) => format!(
-                    "{late}: {who} was current for {ns} of it, why is not known — record sched_switch from before it"
+                    "{late}: {who} was current for {ns} of it, for an unknown reason — record sched_switch from before it"
                 ),
             };
         }
@@ -151,11 +151,11 @@ pub(super) fn verdict(victim: &Victim) -> String {
             let (parts, guess) = parts(victim, cause);
             unknown += &format!("; {guess}{parts}");
         }
-        let clock = victim.doubts.iter().find(|doubt| doubt.contains("clock goes in steps"));
+        let clock = victim.doubts.iter().find(|doubt| doubt.contains("clock has a resolution"));
         let incomplete = victim.doubts.iter().any(|doubt| doubt.starts_with(super::tracers::INCOMPLETE));
         return match clock {
             Some(clock) => format!("{unknown} — {clock}: {MONO}"),
-            None if incomplete => format!("{unknown} — lines are missing here: give it the whole trace"),
+            None if incomplete => format!("{unknown} — lines are missing here: supply the complete trace"),
             None => format!("{unknown} — record sched_switch, sched_waking, hrtimer and irq events of all CPUs"),
         };
     };
@@ -163,7 +163,7 @@ pub(super) fn verdict(victim: &Victim) -> String {
     format!("{late}: {guess}{parts} — {}", advice(cause, victim.cpu))
 }
 
-/// The main cause, with others where it is not most of the latency.
+/// Formats the main cause, and others if it is not most of the latency.
 fn parts(victim: &Victim, main: &Cause) -> (String, &'static str) {
     const MOST: usize = 3;
     const LEAST: f64 = 0.1;
@@ -215,11 +215,11 @@ pub(super) fn happened(cause: &Cause, part: &str) -> String {
         (Class::Softirq, None) => format!("softirq {what} took {part}{place}"),
         (Class::IrqsDisabled, Some(_)) => format!("{who} kept interrupts off for {part}{place}"),
         (Class::IrqsDisabled, None) => {
-            format!("the timer interrupt came late by {part}{place}: interrupts off, or the CPU stood still")
+            format!("the timer interrupt came late by {part}{place}: interrupts off, or the CPU stalled")
         }
         (Class::PreemptionDisabled, _) => format!("{who} could not be preempted for {part}{place}"),
-        (Class::Steal, _) => format!("the hypervisor ran something else for {part}, no task is to blame"),
-        (Class::MachineStall, _) => format!("the whole machine stood still for {part}, no task is to blame"),
+        (Class::Steal, _) => format!("the hypervisor ran something else for {part}, no task is responsible"),
+        (Class::MachineStall, _) => format!("the whole machine stalled for {part}, no task is responsible"),
         (Class::IdleExit, _) if cause.confidence == Confidence::Suspected => {
             format!("leaving idle took {part}, or the CPU did not run")
         }
@@ -233,24 +233,25 @@ pub(super) fn happened(cause: &Cause, part: &str) -> String {
         }
         (Class::ReturnToUser, _) => format!("it had the CPU, but was not back in user space for {part}"),
         (Class::Waker, Some(_)) => format!("{who} was on its way to wake it for {part}"),
-        (Class::Waker, None) => format!("what wakes it was on its way for {part}"),
-        (Class::BeforeWaker, _) => format!("{who} ran {part} before the thread that was to wake it"),
+        (Class::Waker, None) => format!("its wakeup was in progress for {part}"),
+        (Class::BeforeWaker, _) => format!("{who} ran {part} before the thread that had to wake it"),
         (Class::Unaccounted, _) => format!("no cause for {part}"),
     }
 }
 
-/// The timer of the CPU itself: `local_timer`, Arm's `arch_timer`, RISC-V's `riscv-timer`, powerpc's `timer_interrupt`, "i.MX Timer Tick", `hpet2`.
+/// True for the timer of the CPU itself: `local_timer`, Arm's `arch_timer`, RISC-V's `riscv-timer`, powerpc's
+/// `timer_interrupt`, "i.MX Timer Tick", `hpet2`.
 fn is_timer(what: &str) -> bool {
     let what = what.to_ascii_lowercase();
     what.contains("timer") || what.contains("hpet")
 }
 
-/// The latency format cuts names to 8 characters.
+/// True for the stopper; the latency format truncates names to 8 characters.
 pub(super) fn is_stopper(comm: &str) -> bool {
     comm.starts_with("migration/") || comm == "migratio"
 }
 
-/// Sent by other CPUs; irq_work is raised by the CPU itself as well.
+/// True for interrupts sent by other CPUs; irq_work is also raised by the CPU itself.
 pub(super) fn is_ipi(what: &str) -> bool {
     let names = ["call_function", "reschedule", "Function call", "Rescheduling", "IPI"];
     names.iter().any(|name| what.contains(name))
@@ -262,10 +263,10 @@ fn advice(cause: &Cause, cpu: Option<u32>) -> String {
             "it is the stopper of its CPU and works for the one that queued it (a change of affinity, text patching, hotplug)".into()
         }
         Class::HigherPriority if cause.comm.as_deref().is_some_and(is_stopper) => {
-            "it is the stopper of its CPU, which runs what others queue (changes of affinity, text patching, hotplug): find who does".into()
+            "it is the stopper of its CPU, which runs work queued by others (changes of affinity, text patching, hotplug): find the origin".into()
         }
         Class::HigherPriority if cause.scheduled.policy.is_none() => {
-            "record sched_switch, which tells its priority; where preemption was off, a stack at the end names the place".into()
+            "record sched_switch, which contains its priority; where preemption was off, a stack at the end names the place".into()
         }
         Class::HigherPriority => "lower its priority or stop it".into(),
         Class::SamePriority if cause.scheduled.policy.as_deref() == Some("DEADLINE") => {
@@ -304,7 +305,7 @@ fn advice(cause: &Cause, cpu: Option<u32>) -> String {
             "another CPU sent it: ipi:ipi_send_cpu with its callback tells which and for what".into()
         }
         Class::Irq if cause.what.as_deref().is_some_and(|what| what.contains("irq_work") || what.contains("IRQ work")) => {
-            "the kernel queued work for this CPU from where it could not do it (perf, BPF, RCU, printk): find who does".into()
+            "the kernel queued work for this CPU from a context in which it could not run it (perf, BPF, RCU, printk): find the origin".into()
         }
         Class::Irq if cause.what.as_deref() == Some("NMI") => {
             "it cannot be moved: perf, the watchdog (kernel.nmi_watchdog) and firmware raise it".into()
@@ -319,7 +320,7 @@ fn advice(cause: &Cause, cpu: Option<u32>) -> String {
         Class::Softirq if cause.what.as_deref() == Some(UNNAMED) => "record irq:softirq_entry and softirq_exit to know which one".into(),
         Class::Softirq => "move the device or timers that raise it to another CPU".into(),
         Class::PreemptionDisabled if cause.evidence.contains(UNPREEMPTED) => {
-            "this kernel preempts none of its own code: boot with preempt=full, or one of PREEMPT_RT; or keep what does that off this CPU".into()
+            "this kernel preempts none of its own code: boot with preempt=full, or one of PREEMPT_RT; or keep such work off this CPU".into()
         }
         Class::IrqsDisabled | Class::PreemptionDisabled if cause.place.as_deref().is_some_and(|p| p.starts_with("in ")) => {
             "shorten that section, or keep what calls it off this CPU".into()
@@ -338,13 +339,13 @@ fn advice(cause: &Cause, cpu: Option<u32>) -> String {
         Class::Migration => "pin the thread to one CPU".into(),
         Class::PriorityInversion => "shorten what it does with the lock held".into(),
         Class::ReturnToUser => "look for page faults, signals and other work on the way out of the kernel".into(),
-        Class::Waker => "that is part of this way to be woken: shorten what the waking thread does, or wait in another way".into(),
+        Class::Waker => "that is part of this kind of wakeup: shorten the work of the waking thread, or wait in another way".into(),
         Class::BeforeWaker => "lower its priority, or give the thread that does the waking a higher one (chrt)".into(),
         Class::Unaccounted => "record more events".into(),
     }
 }
 
-/// Why events of a CPU are doubtful, and where.
+/// Reports why events of a CPU are doubtful, and where.
 pub(super) fn odd(cpu: u32, odd: Doubtful) -> String {
     let what = match odd.what {
         Odd::Lost => return format!("events of CPU {cpu} were lost"),
@@ -356,10 +357,10 @@ pub(super) fn odd(cpu: u32, odd: Doubtful) -> String {
         Odd::Calm => "nothing was off and no reschedule was wanted, by the flags, though the thread waited for the CPU",
     };
     let place = odd.line.map(|line| format!("line {line}, ")).unwrap_or_default();
-    format!("events do not fit together ({place}CPU {cpu}): {what}")
+    format!("inconsistent events ({place}CPU {cpu}): {what}")
 }
 
-/// What a cycle spent its time on, and the largest delay in it.
+/// Describes how a cycle spent its time, and the largest delay in it.
 pub(super) fn cycle(cycle: &Cycle) -> String {
     let ran = cycle.ran_ns as f64 * 100.0 / cycle.length_ns.max(1) as f64;
     let mut text =
@@ -408,14 +409,14 @@ pub(super) fn evidence(why: Why) -> &'static str {
         Why::SilentInside => {
             "nothing was recorded there for 0.5 ms and more: a hypervisor or firmware may have stopped the CPU"
         }
-        Why::Late => "the interrupt of a due timer did not come; nothing shows whether interrupts were off",
+        Why::Late => "the interrupt of a due timer did not arrive; nothing shows whether interrupts were off",
         Why::LateOthersRan => {
-            "the interrupt of a due timer did not come, the task was charged for that time, other CPUs went on"
+            "the interrupt of a due timer did not arrive, the task was charged for that time, other CPUs continued"
         }
         Why::OffEvents => "irq_disable or preempt_disable events",
-        Why::Released => "the timer's interrupt came late, right behind an instruction there that lets interrupts in",
-        Why::UserCode => "the timer's interrupt came late upon user code, which cannot turn interrupts off",
-        Why::Preempted => "the CPU was taken from it where preemption came on again, by the stack at sched_switch",
+        Why::Released => "the timer's interrupt arrived late, right after an instruction there that enables interrupts",
+        Why::UserCode => "the timer's interrupt arrived late upon user code, which cannot disable interrupts",
+        Why::Preempted => "it lost the CPU where preemption was enabled again, by the stack at sched_switch",
         Why::OffFlags => "the flags of the functions before and after show interrupts off",
         Why::Edf => "it was current, of SCHED_DEADLINE too; deadlines are not in the trace",
         Why::Replenished => "its budget's timer (dl_task_timer) expired, and then it ran",
@@ -427,10 +428,8 @@ pub(super) fn evidence(why: Why) -> &'static str {
         Why::RuntimeShort => "sched_stat_runtime charged much less than the time that passed",
         Why::Idle => "the idle task was current",
         Why::IdleState => "the CPU was in an idle state, by cpu_idle",
-        Why::IdleAwake => "the idle task was current on a CPU that was awake: what held it up is not traced",
-        Why::IdleWoken => {
-            "the idle task was current after this CPU had woken the thread: what held it up is not traced"
-        }
+        Why::IdleAwake => "the idle task was current on a CPU that was awake: its delay is not traced",
+        Why::IdleWoken => "the idle task was current after this CPU had woken the thread: its delay is not traced",
         Why::StoodOff => "the idle task was current; the flags of the functions before and after show interrupts off",
         Why::Preemptible => {
             "it was current; in most of its lines preemption is on and no reschedule wanted, by the flags"
@@ -442,9 +441,9 @@ pub(super) fn evidence(why: Why) -> &'static str {
         Why::Itself => "the thread itself was still running",
         Why::Returning => "it was current between sched_switch and its own clock reading",
         Why::Waking => "it was current, in the call that woke the thread",
-        Why::OnItsWay => "released, and sched_waking had not come; nothing shows what held it up",
+        Why::OnItsWay => "released, but sched_waking had not occurred; nothing shows what delayed it",
         Why::BeforeWaker => "it was current, and the thread that did the waking has a lower priority",
-        Why::NoPrio => "it was current, and its priority is not known there",
+        Why::NoPrio => "it was current, and its priority is unknown there",
         Why::Learned => "it was current; its priority is known from a later event",
         Why::NotTraced => "the trace does not show what the CPU did",
     }
@@ -462,7 +461,7 @@ pub(super) fn group(group: &Group) -> String {
     format!("{name}: {times}{every}, worst {}", Nanos(group.worst_ns))
 }
 
-/// Two digits are enough for a period.
+/// Rounds a period to two digits.
 fn rough(ns: u64) -> String {
     match ns {
         0..10_000_000 => Nanos(ns).to_string(),
@@ -483,7 +482,7 @@ pub(super) fn plain(class: Class) -> &'static str {
         Class::IrqsDisabled => "interrupts off",
         Class::PreemptionDisabled => "preemption off",
         Class::Steal => "the hypervisor",
-        Class::MachineStall => "the whole machine stood still",
+        Class::MachineStall => "a stall of the whole machine",
         Class::IdleExit => "leaving idle",
         Class::Migration => "migration",
         Class::PriorityInversion => "priority inversion",
@@ -502,7 +501,7 @@ pub(super) fn busy(machine: &Machine, what: What) -> String {
     }
 }
 
-/// By number, include/linux/interrupt.h.
+/// Names a softirq by number, include/linux/interrupt.h.
 pub(super) fn softirq(vec: u32) -> String {
     const NAMES: [&str; 10] =
         ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];

@@ -1,4 +1,4 @@
-//! Fair server and real-time throttling: the scheduler itself passes over a real-time thread.
+//! Detects the fair server and real-time throttling, with which the scheduler itself passes over a real-time thread.
 
 use super::Facts;
 use super::cpu::Doing;
@@ -9,16 +9,17 @@ use super::view::View;
 use Confidence::{High, Medium, Suspected};
 use punctual_model::{Class, Confidence};
 
-/// Shorter stretches occur on the way through the scheduler.
+/// Minimum duration, ns; shorter ones occur on the way through the scheduler.
 const LEAST: u64 = 500_000;
-/// Without the flags of a trace, a lower-priority task must run this long, through an interrupt.
+/// Minimum run of a lower-priority task, through an interrupt, if the trace has no flags, ns.
 const LEAST_WITHOUT_FLAGS: u64 = 3_000_000;
 
-/// The label of lower-priority pieces if the scheduler passed the victim over in this stay; the pieces are those of the
-/// CPU it waited on.
+/// Returns the label of lower-priority pieces if the scheduler passed the victim over in this stay; the pieces are
+/// those of the CPU it waited on.
 ///
-/// Proof is that it chose: need-resched is no longer set at a later interrupt, or it switched to another lower-priority
-/// task. Where preemption was merely off, need-resched stays set (kernel/sched/core.c, `__schedule`).
+/// The proof is that the scheduler made a choice: need-resched is no longer set at a later interrupt, or it switched to
+/// another lower-priority task. If preemption was merely off, need-resched remains set (kernel/sched/core.c,
+/// `__schedule`).
 pub(super) fn passed_over(view: &View, pieces: &[Piece]) -> Option<Label> {
     let waking = &view.window.waking;
     let own = view.window.prio.filter(|prio| *prio < 100)?;
@@ -38,7 +39,7 @@ pub(super) fn passed_over(view: &View, pieces: &[Piece]) -> Option<Label> {
     let ticking = low().count() >= 2 && total >= LEAST_WITHOUT_FLAGS;
     let (class, known) = which(&view.machine.seen, view.facts);
     match (chosen, flags) {
-        // It had no time to use its budget up.
+        // It could not have used up its budget.
         (true, _) if class == Class::RtThrottling && little_used(view, pieces) => None,
         (true, _) if agrees(class, view.facts) && waking.queued.is_some() => {
             Some(Label::new(class, High, Why::NotPicked))
@@ -49,8 +50,8 @@ pub(super) fn passed_over(view: &View, pieces: &[Piece]) -> Option<Label> {
     }
 }
 
-/// Real-time threads ran less than a third of the second before: no throttling leaves them so little (sched_rt_runtime_us).
-/// `false`: they did, or the trace does not go back so far.
+/// True if real-time threads ran less than a third of the preceding second, which no throttling explains
+/// (sched_rt_runtime_us). `false` if they ran more, or the trace does not go back so far.
 fn little_used(view: &View, pieces: &[Piece]) -> bool {
     const PERIOD: u64 = 1_000_000_000;
     let Some((end, cpu)) = pieces.first().map(|piece| piece.from).zip(view.machine.cpu(view.window.cpu)) else {
@@ -77,14 +78,14 @@ fn agrees(class: Class, facts: &Facts) -> bool {
     }
 }
 
-/// Fair server or throttling, and whether that is certain. 6.12 replaced throttling by the fair server, but for kernels with
-/// CONFIG_RT_GROUP_SCHED (5f6bd380c7bd), which may have both.
+/// Returns fair server or throttling, and whether that is certain. 6.12 replaced throttling by the fair server, except
+/// in kernels with CONFIG_RT_GROUP_SCHED (5f6bd380c7bd), which may have both.
 fn which(seen: &Seen, facts: &Facts) -> (Class, bool) {
     let release = facts.kernel.as_deref().and_then(version);
     let struck = facts.throttled == Some(true);
     match release {
         Some(release) if release < (6, 12) => (Class::RtThrottling, true),
-        // The kernel's own word.
+        // The kernel itself reported it.
         _ if struck && facts.rt_group_sched != Some(false) => (Class::RtThrottling, true),
         Some(_) => (
             Class::FairServer,
@@ -96,7 +97,7 @@ fn which(seen: &Seen, facts: &Facts) -> (Class, bool) {
     }
 }
 
-/// `6.12.95+deb12-rt-amd64` is (6, 12).
+/// Parses `6.12.95+deb12-rt-amd64` to (6, 12).
 fn version(release: &str) -> Option<(u32, u32)> {
     let mut parts = release.split(|c: char| !c.is_ascii_digit());
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))

@@ -2,7 +2,7 @@ use super::cpu::{Gap, OVERDUE};
 use super::machine::Machine;
 use super::piece::Place;
 
-/// When every CPU was silent although timers were due.
+/// Returns the times in which every CPU was silent although timers were due.
 pub(super) fn stalls(machine: &Machine, place: Place, from: u64, to: u64, steps: &mut u64) -> Vec<(u64, u64)> {
     let Some(own) = machine.cpu(place.cpu) else { return Vec::new() };
     let mut found = Vec::new();
@@ -15,9 +15,9 @@ pub(super) fn stalls(machine: &Machine, place: Place, from: u64, to: u64, steps:
     found
 }
 
-/// The part of one CPU's silence in which all others were silent too, and one of them should not have been. The CPU was needed from the
-/// beginning of `span` on, so it stops and goes on when they do: if it was silent while they ran, it has a reason of its own, and so may
-/// they.
+/// Returns the part of one CPU's silence in which all others were silent too, although one of them should not have
+/// been. The CPU was needed from the start of `span` on, so in a stall it stops and continues with the others: if it
+/// was silent while they ran, it has another reason, and so may the others.
 fn stall(machine: &Machine, cpu: u32, own: &Gap, span: (u64, u64), steps: &mut u64) -> Option<(u64, u64)> {
     let (mut from, mut to) = span;
     let mut end = own.to;
@@ -34,7 +34,7 @@ fn stall(machine: &Machine, cpu: u32, own: &Gap, span: (u64, u64), steps: &mut u
     }
     let together = from - span.0 <= OVERDUE && own.to - end <= OVERDUE;
     let silent = to.checked_sub(from).filter(|ns| overdue && together && *ns >= OVERDUE)?;
-    // CPUs return one after the other: the short rest of such a silence belongs to it.
+    // CPUs return one after the other: the short rest of such a silence belongs to the stall.
     let whole = silent >= (span.1 - span.0) / 5 * 4;
     Some(if whole { span } else { (from, to) })
 }

@@ -3,41 +3,41 @@ use super::ids::IdMap;
 use super::waits::{Locks, Step};
 use punctual_trace::{Comm, Task};
 
-/// Tasks and timers kept; a full table is cleared.
+/// Maximum number of tasks and timers; a full table is cleared.
 const MOST: usize = 1 << 16;
 pub(super) const MOVES: usize = 8;
 
 #[derive(Clone, Debug)]
 pub(super) struct Waking {
-    /// When it was due.
+    /// Time at which it was due.
     pub t0: u64,
-    /// When the timer's interrupt began; `None` if no timer woke it.
+    /// Start of the timer's interrupt; `None` if no timer woke it.
     pub t1: Option<u64>,
-    /// sched_waking.
+    /// Time of sched_waking.
     pub t2: u64,
-    /// sched_wakeup: it is on its CPU's runqueue.
+    /// Time of sched_wakeup: it is on its CPU's runqueue.
     pub queued: Option<u64>,
     /// CPU of the timer, or of the waker.
     pub from_cpu: u32,
-    /// CPUs it waits on, each with the time it began to.
+    /// CPUs it waits on, each with the start of the wait.
     pub path: Vec<(u64, u32)>,
-    /// When it was moved after it was queued, or due.
+    /// Time at which it was moved after it was queued, or due.
     pub moved: Option<u64>,
-    /// A timer woke it, but its due time is unknown.
+    /// True if a timer with unknown due time woke it.
     pub due_unknown: bool,
-    /// The thread that woke it, if no interrupt did.
+    /// The thread that woke it, unless an interrupt did.
     pub by: Option<i32>,
-    /// The thread in whose context it was woken, by itself or by a softirq in it or on top of it; none in a hard
-    /// interrupt.
+    /// The thread in whose context it was woken, by the thread itself or by a softirq in it or on top of it; none in a
+    /// hard interrupt.
     pub waker: Option<Running>,
-    /// What it and its wakers waited for before, the latest first.
+    /// What it and its wakers waited for before, most recent first.
     pub way: Vec<Step>,
-    /// When it had left the CPU.
+    /// Time at which it had left the CPU.
     pub slept: Option<u64>,
 }
 
 impl Waking {
-    /// Of a thread that the CPU `on` was taken from at `out`: it gets `cpu` next.
+    /// Describes a thread that lost the CPU `on` at `out` and gets `cpu` next.
     pub fn again(out: u64, on: u32, cpu: u32) -> Waking {
         let mut path = vec![(out, on)];
         if on != cpu {
@@ -68,17 +68,17 @@ pub(super) struct Known {
     pub base: Option<i32>,
     pub on_cpu: Option<u32>,
     pub last_out: Option<u64>,
-    /// The CPU that was taken from it there, if it was.
+    /// The CPU that it lost by preemption, if it did.
     pub preempted: Option<u32>,
     pub waking: Option<Box<Waking>>,
-    /// The thread that last woke it, if no interrupt did, and the one that last boosted it.
+    /// The thread that last woke it, unless an interrupt did, and the one that last boosted it.
     pub woken_by: Option<i32>,
     pub boosted_by: Option<i32>,
-    /// When the timer of its SCHED_DEADLINE budget (dl_task_timer) last expired; it starts that itself.
+    /// Time of the last expiry of the timer of its SCHED_DEADLINE budget (dl_task_timer), which it starts itself.
     pub replenished: Option<u64>,
-    /// The softirq it was preempted in (RT).
+    /// The softirq in which it was preempted (RT).
     pub soft: Option<u32>,
-    /// What it and its wakers waited for until it did what it does now, the latest first.
+    /// What it and its wakers waited for before its current work, most recent first.
     pub way: Vec<Step>,
     pub locks: Option<Box<Locks>>,
 }
@@ -87,7 +87,7 @@ pub(super) struct Known {
 pub(super) struct Tasks(IdMap<i32, Known>);
 
 impl Tasks {
-    /// Inserts an unknown task.
+    /// Returns a task; inserts an unknown one.
     pub fn get(&mut self, tid: i32) -> &mut Known {
         if self.0.len() >= MOST && !self.0.contains_key(&tid) {
             self.0.retain(|_, task| task.on_cpu.is_some() || task.waking.is_some());
@@ -98,7 +98,7 @@ impl Tasks {
         self.0.entry(tid).or_default()
     }
 
-    /// Updates the task with what an event says of it.
+    /// Updates the task from an event.
     pub fn see(&mut self, task: &Task) -> &mut Known {
         let known = self.get(task.tid);
         known.comm = task.comm.or(known.comm);
@@ -120,7 +120,7 @@ impl Tasks {
         self.0.iter().map(|(tid, known)| (*tid, known))
     }
 
-    /// The tid may be reused from here on.
+    /// Removes a task, since its tid may be reused.
     pub fn forget(&mut self, tid: i32) {
         self.0.remove(&tid);
     }
@@ -132,13 +132,14 @@ impl Tasks {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timer {
-    /// On the timer's own clock.
+    /// Expiry on the timer's own clock.
     pub expires: Option<i64>,
-    /// Since when it is not queued: by a cancel, or because it expires (`__run_hrtimer` says hrtimer_cancel first).
+    /// Time and CPU of its removal from the queue: by a cancel, or because it expires (`__run_hrtimer` reports
+    /// hrtimer_cancel first).
     pub dequeued: Option<(u64, u32)>,
-    /// On the trace's clock.
+    /// Time of its start on the trace's clock.
     pub started: u64,
-    /// CPU it last expired on.
+    /// CPU of its last expiry.
     pub home: Option<u32>,
     /// The thread that was current when it was started.
     pub by: Option<i32>,
@@ -148,7 +149,7 @@ pub(super) struct Timer {
 pub(super) struct Timers(IdMap<u64, Timer>);
 
 impl Timers {
-    /// Started or restarted; returns the CPU it is known to expire on.
+    /// Handles a start or restart; returns the CPU on which it is known to expire.
     pub fn start(&mut self, timer: u64, expires: i64, now: u64, by: Option<i32>) -> Option<u32> {
         let home = self.entry(timer).home;
         self.0.insert(timer, Timer { expires: Some(expires), started: now, home, by, dequeued: None });
@@ -166,7 +167,7 @@ impl Timers {
 
     /// Its callback begins on `cpu`.
     pub fn expire(&mut self, timer: u64, cpu: u32, now: u64) -> Timer {
-        /// From hrtimer_cancel to hrtimer_expire_entry of one expiry, ns.
+        /// Maximum time from hrtimer_cancel to hrtimer_expire_entry of one expiry, ns.
         const AT_ONCE: u64 = 50_000;
         let entry = self.entry(timer);
         let mut was = *entry;
@@ -178,7 +179,7 @@ impl Timers {
         was
     }
 
-    /// It left its queue on `by`; returns the CPU it would have expired on.
+    /// Handles its removal from its queue on `by`; returns the CPU on which it would have expired.
     pub fn cancel(&mut self, timer: u64, by: u32, now: u64) -> Option<u32> {
         let entry = self.entry(timer);
         entry.dequeued = Some((now, by));

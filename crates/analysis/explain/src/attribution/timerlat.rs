@@ -1,4 +1,4 @@
-//! Lines of the timerlat tracer together with the noise events of osnoise: the worst wakeup of timerlat's thread.
+//! Combines lines of the timerlat tracer with the noise events of osnoise: the worst wakeup of timerlat's thread.
 //!
 //! A noise event is recorded when it ends, with its length net of what interrupted it (kernel/trace/trace_osnoise.c).
 //! It has no priorities.
@@ -31,11 +31,11 @@ struct Worst {
     t0: u64,
     t3: u64,
     noises: Vec<Noise>,
-    /// Of what its interrupt came upon (print_stack).
+    /// The stack that its interrupt interrupted (print_stack).
     stack: Vec<String>,
 }
 
-/// timerlat's own interrupt: how late, when it wrote its line, and the thread it came upon.
+/// timerlat's own interrupt: its latency, the time of its line, and the thread it interrupted.
 #[derive(Clone, Copy, Debug)]
 struct Late {
     late: u64,
@@ -78,11 +78,11 @@ impl Timerlats {
         }
     }
 
-    /// The thread ran; keeps it if it is the worst so far.
+    /// Handles the line of the thread; keeps it if it is the worst so far.
     fn thread(&mut self, event: &Event, count: u64, latency_ns: u64) {
         let Some(cpu) = self.cpus.get(&event.cpu) else { return };
         let irq = cpu.irq.filter(|(n, irq)| *n == count && irq.late <= latency_ns).map(|(_, irq)| irq);
-        // Of two that are about as late, the one of which more is known.
+        // Of two with similar latency, the one with more information is used.
         let enough = |worst: &Worst| match worst.irq.is_none() && irq.is_some() {
             true => worst.latency_ns / 10 * 9 > latency_ns,
             false => worst.latency_ns >= latency_ns,
@@ -95,7 +95,8 @@ impl Timerlats {
         self.worst = Some(Worst { cpu: event.cpu, count, latency_ns, irq, t0, t3, noises, stack: Vec::new() });
     }
 
-    /// timerlat prints the stack right after its thread's line (kernel/trace/trace_osnoise.c, `timerlat_dump_stack`).
+    /// Handles the stack, which timerlat prints right after its thread's line (kernel/trace/trace_osnoise.c,
+    /// `timerlat_dump_stack`).
     fn stack(&mut self, event: &Event, frames: &[Symbol]) {
         const SOON: u64 = 100_000;
         let here = |worst: &&mut Worst| worst.cpu == event.cpu && event.t_ns.saturating_sub(worst.t3) <= SOON;
@@ -110,22 +111,22 @@ impl Timerlats {
         Some(format!("timerlat: worst thread latency {} on CPU {cpu} (#{count}){irq}", Nanos(*latency_ns)))
     }
 
-    /// The worst as a victim. `step`: so coarse is the clock of the noise events, ns.
+    /// Returns the worst as a victim. `step`: the resolution of the clock of the noise events, ns.
     pub fn victim(&self, facts: &Facts, step: Option<u64>) -> Option<Victim> {
         let worst = self.worst.as_ref()?;
         let mut causes: Vec<Cause> = match step {
             Some(_) => Vec::new(),
             None => worst.noises.iter().map(|noise| of(noise, worst, facts)).collect(),
         };
-        // Threads first: their length is net; the remaining time before the interrupt was its delay.
+        // Threads first, since their length is net; the remaining time before the interrupt was its delay.
         causes.arrange_by_key(|cause| (cause.tid.is_none(), std::cmp::Reverse(cause.ns)));
-        // The longest one is what the interrupt came upon and could not preempt.
+        // The longest one is what the interrupt interrupted and could not preempt.
         if let Some(longest) = causes.first_mut().filter(|cause| cause.class == Class::HigherPriority)
             && !worst.stack.is_empty()
         {
             let blocked = rtla::Blocked::by(facts, longest.tid.unwrap_or(0), worst.stack.iter().map(String::as_str));
             *longest = blocked.applied(longest.clone());
-            longest.evidence += "; the stack shows what timerlat's interrupt came upon";
+            longest.evidence += "; the stack shows what timerlat's interrupt interrupted";
         }
         if let Some(irq) = worst.irq {
             let began = worst.own(&irq).filter(|_| step.is_none()).map_or(irq.t, |(start, _)| start);
@@ -139,7 +140,7 @@ impl Timerlats {
         }
         let doubt = match step {
             Some(step) => {
-                format!("noise events measure nothing, for the trace's clock goes in steps of {}", Nanos(step))
+                format!("noise events are not measured, since the trace's clock has a resolution of {}", Nanos(step))
             }
             None => {
                 "from timerlat's lines and noise events: the victim's tid and all priorities are unknown".to_owned()
@@ -148,14 +149,14 @@ impl Timerlats {
         Some(rtla::assemble(Some(worst.cpu), worst.latency_ns, merged(causes), &doubt))
     }
 
-    /// Only timerlat's own lines report the worst.
+    /// True if only timerlat's own lines report the worst.
     pub fn is_bare(&self) -> bool {
         self.worst.as_ref().is_some_and(|worst| worst.noises.is_empty())
     }
 }
 
 impl Worst {
-    /// Start and length of the interrupt that wrote timerlat's line, by its noise event.
+    /// Returns start and length of the interrupt that wrote timerlat's line, by its noise event.
     fn own(&self, irq: &Late) -> Option<(u64, u64)> {
         let own = |(start, end, _, source): &&Noise| {
             matches!(source, NoiseSource::Irq { .. }) && (*start..=*end).contains(&irq.t)
@@ -185,7 +186,7 @@ fn of((start, end, net, source): &Noise, worst: &Worst, facts: &Facts) -> Cause 
             tid: Some(*tid),
             comm: comm.map(|comm| comm.to_string()),
             scheduled: rtla::scheduled(facts, *tid),
-            ..rtla::cause(Class::HigherPriority, ns, Suspected, "osnoise: it ran meanwhile; nothing tells its priority")
+            ..rtla::cause(Class::HigherPriority, ns, Suspected, "osnoise: it ran meanwhile; its priority is unknown")
         },
     }
 }

@@ -1,4 +1,4 @@
-//! Summaries of latency tracers, and what is missing or doubtful about the whole trace.
+//! Summarises latency tracers, and reports what is missing or doubtful about the whole trace.
 
 use super::cpu::Cpu;
 use super::functions::{self, Whose};
@@ -11,12 +11,12 @@ use punctual_trace::{Call, Comm, Damage, Event, Kind, LatencyHeader, Symbol, Tim
 use punctual_units::{Arrange, Nanos};
 use std::collections::BTreeMap;
 
-/// Lines of the timerlat, osnoise and hwlat tracers, summed up.
+/// Summary of the lines of the timerlat, osnoise and hwlat tracers.
 #[derive(Debug, Default)]
 pub(super) struct Tracers {
     timerlat: Timerlats,
     hwlat: Gaps,
-    /// Of the first event of the last trace: interrupts and preemption off, by its flags.
+    /// Flags of the first event of the last trace: interrupts off, preemption off.
     first: Option<(bool, bool)>,
     /// The last stack.
     stack: Box<[Symbol]>,
@@ -53,8 +53,8 @@ impl Tracers {
         }
     }
 
-    /// Victims that rtla and timerlat analysed, and the sentences. `woken`: the wakeup of this thread is in the trace, and
-    /// how soon it got the CPU, if that was long before the header's latency was over.
+    /// Returns victims that rtla and timerlat analysed, and the sentences. `woken`: the wakeup of this thread is in the
+    /// trace, and how soon it got the CPU, if that was long before the header's latency was over.
     pub fn finish(
         self,
         info: &TraceInfo,
@@ -74,7 +74,7 @@ impl Tracers {
             let soon = soon(header).filter(|soon| !soon.is_after)?;
             let rest = match soon.shown {
                 Some(shown) => {
-                    format!("the lines end after {}: where the header's figure comes from is not in them", Nanos(shown))
+                    format!("the lines end after {}: the origin of the header's figure is not in them", Nanos(shown))
                 }
                 None => "the rest of that time passed after the switch".to_owned(),
             };
@@ -120,15 +120,15 @@ impl Tracers {
 pub(super) struct Said {
     pub said: Vec<String>,
     pub answer: Option<String>,
-    /// The wakeup of a wakeup tracer's header, which is not in the trace as a whole.
+    /// The wakeup of a wakeup tracer's header that is incomplete in the trace.
     pub cut: Option<String>,
-    /// timerlat's worst, of which only its own lines tell.
+    /// timerlat's worst, if reported by its own lines only.
     pub bare: Option<Victim>,
     /// It is between two marks of a program.
     pub marks: bool,
 }
 
-/// Gaps by CPU: number, longest in µs, NMIs in them.
+/// Gaps by CPU: number, longest in µs, number of NMIs in them.
 #[derive(Debug, Default)]
 struct Gaps(BTreeMap<u32, (u64, u64, u64)>);
 
@@ -157,13 +157,13 @@ impl Gaps {
         let longest = Nanos(longest.saturating_mul(1000));
         let plural = if gaps == 1 { "gap" } else { "gaps" };
         Some(format!(
-            "hwlat: {gaps} {plural} in which the hardware stopped a CPU with interrupts off{cpus}, no task is to blame: the longest {longest} on CPU \
-             {cpu}{nmis}; what stopped it is not known from here (firmware (SMI), the host of a guest, a bus or memory that stalls)"
+            "hwlat: {gaps} {plural} in which the hardware stopped a CPU with interrupts off{cpus}, no task is responsible: the longest {longest} on CPU \
+             {cpu}{nmis}; the cause is not in the trace (firmware (SMI), the host of a guest, a bus or memory that stalls)"
         ))
     }
 }
 
-/// The task of a header: who was late, or had the section.
+/// Formats the task of a header: the late thread, or the one with the section.
 fn who(header: &LatencyHeader) -> String {
     let comm = header.task.map_or_else(|| "a task".to_owned(), |comm| comm.to_string());
     let prio = header.rt_prio.filter(|prio| *prio > 0).map(|prio| match header.policy {
@@ -175,7 +175,7 @@ fn who(header: &LatencyHeader) -> String {
     format!("{comm}{tid}")
 }
 
-/// Latency and CPU of a header.
+/// Returns latency and CPU of a header.
 fn figure(header: &LatencyHeader) -> Option<(u64, String)> {
     let cpu = header.cpu.map(|cpu| format!(" on CPU {cpu}")).unwrap_or_default();
     Some((header.latency_us?.saturating_mul(1000), cpu))
@@ -198,11 +198,11 @@ fn wakeup(header: &LatencyHeader) -> Option<String> {
     ))
 }
 
-/// So long a latency without lines is an error of the tracer, ns.
+/// Maximum plausible latency without lines, ns; a longer one is an error of the tracer.
 const IMPLAUSIBLE: u64 = 1_000_000_000;
 
-/// irqsoff, preemptoff and preemptirqsoff: the section, by its ends and by the functions in it. `woken_at_end`: how soon its
-/// thread, which was woken at the end of it, had the CPU, ns.
+/// Describes the section of irqsoff, preemptoff and preemptirqsoff, by its ends and by the functions in it.
+/// `woken_at_end`: time until its thread, which was woken at the end of it, had the CPU, ns.
 fn off(header: &LatencyHeader, seen: Option<(&Machine, &Tracers)>, woken_at_end: Option<u64>) -> Option<(u64, String)> {
     let tracer = header.tracer.as_deref()?;
     let (machine, seen) = seen.unzip();
@@ -242,9 +242,9 @@ fn off(header: &LatencyHeader, seen: Option<(&Machine, &Tracers)>, woken_at_end:
     let in_idle = header.tid == Some(0) && of_idle == Some((true, true));
     let idle = match (header.tid, of_idle) {
         (Some(0), Some((true, _) | (_, true))) => ": the way into or out of an idle state",
-        // Preemption comes on again in the thread that is switched to.
+        // Preemption is enabled again in the thread that is switched to.
         (_, Some((true, _))) => {
-            ": it began in the idle loop, so most of it is idle time most likely, and the thread to which the CPU was switched is not to blame"
+            ": it began in the idle loop, so most of it is idle time most likely, and the thread to which the CPU was switched is not responsible"
         }
         _ => "",
     };
@@ -254,8 +254,8 @@ fn off(header: &LatencyHeader, seen: Option<(&Machine, &Tracers)>, woken_at_end:
     let marks = machine.is_some_and(has_marks);
     let waits =
         cpus.clone().any(|(_, cpu)| functions::longest(cpu, latency).is_some_and(|(line, _)| functions::is_idle(line)));
-    // A wakeup's latency has the same header, with the thread that was woken (kernel/latency_trace.c of the -rt patches,
-    // check_wakeup_timing).
+    // A wakeup's latency has the same header, with the thread that was woken (kernel/latency_trace.c of the -rt
+    // patches, check_wakeup_timing).
     let text = match (what, steps_ns) {
         ("a latency", None) if let Some(waited) = woken_at_end => format!(
             "{tracer}: {} for most of {length}{cpu}{inside}{place}; {who} was woken only then, and had the CPU {} later",
@@ -271,7 +271,7 @@ fn off(header: &LatencyHeader, seen: Option<(&Machine, &Tracers)>, woken_at_end:
             if latency >= IMPLAUSIBLE && header.entries.is_some_and(|(shown, all)| shown == all && all <= 2) =>
         {
             format!(
-                "{tracer}: the header says {length} of {who}{cpu}, and the trace has {} to show for it: the figure is doubtful",
+                "{tracer}: the header says {length} of {who}{cpu}, but the trace has {}: the figure is doubtful",
                 header.entries.map_or_else(String::new, |(n, _)| if n == 1 {
                     "one line".into()
                 } else {
@@ -284,7 +284,7 @@ fn off(header: &LatencyHeader, seen: Option<(&Machine, &Tracers)>, woken_at_end:
              does not say which, and no line here shows it being woken"
         ),
         (_, Some(step)) => format!(
-            "{tracer}: {what}{cpu} while {who} was current{ends}, for how long is not known: the clock of this trace steps by {}, and the \
+            "{tracer}: {what}{cpu} while {who} was current{ends}, for an unknown time: the clock of this trace steps by {}, and the \
              header's {length} are such steps (a clock of jiffies; the tracer needs a sched_clock of its own)",
             Nanos(step)
         ),
@@ -321,7 +321,7 @@ fn place(cpu: &Cpu, header: &LatencyHeader, latency: u64) -> Option<String> {
     })
 }
 
-/// The callers of a section, by the stack at its end.
+/// Returns the callers of a section, by the stack at its end.
 fn called(stack: &[Symbol], header: &LatencyHeader) -> String {
     const MOST: usize = 4;
     let end = header.ended_at.as_deref().map(section::bare).unwrap_or_default();
@@ -330,7 +330,7 @@ fn called(stack: &[Symbol], header: &LatencyHeader) -> String {
     if callers.is_empty() { String::new() } else { format!(", called by {}", callers.join(" ← ")) }
 }
 
-/// The longest call of function_graph, and where in it the time went.
+/// Describes the longest call of function_graph, and where it spent the time.
 fn graph(call: &Call) -> String {
     let who =
         call.tid.map(|tid| Scheduled::default().thread(call.comm.map(|comm| comm.to_string()).as_deref(), Some(tid)));
@@ -340,7 +340,7 @@ fn graph(call: &Call) -> String {
         format!("function_graph: {}() took {} on CPU {}{who}{wanted}", call.function, Nanos(call.ns), call.cpu);
     let mut at = call;
     let mut inside: Vec<&Call> = Vec::new();
-    // Down to where no function that it calls has half of it.
+    // Descends until no callee has half of the time.
     while let Some(next) = at.longest.as_deref().filter(|next| next.ns * 2 >= at.ns) {
         inside.push(next);
         at = next;
@@ -358,7 +358,7 @@ fn graph(call: &Call) -> String {
     text + "; a duration holds what interrupted it, and the time that it slept"
 }
 
-/// `rank`: of those that are followed ([`super::choose::rank`]).
+/// Describes the selected threads; `rank`: that of the followed ones ([`super::choose::rank`]).
 pub(super) fn chosen(victims: &Victims, rank: usize) -> String {
     match victims {
         Victims::Measuring if rank > 1 => "all threads (no real-time thread was woken and ran in the trace)".to_owned(),
@@ -370,7 +370,7 @@ pub(super) fn chosen(victims: &Victims, rank: usize) -> String {
     }
 }
 
-/// What the trace as a whole cannot say.
+/// Lists what the trace as a whole does not show.
 pub(super) fn notes(
     machine: &Machine,
     info: &TraceInfo,
@@ -383,11 +383,11 @@ pub(super) fn notes(
     if !answered && info.rtla.is_empty() {
         let missing = match (seen.switches, seen.wakings) {
             (0, 0) if info.untimed > 0 => {
-                "the lines of function_graph have no absolute times, so nothing in it can be put in order with a wakeup: record with \
+                "the lines of function_graph have no absolute times, so they cannot be related to a wakeup: record with \
                  funcgraph-abstime (echo 1 > /sys/kernel/tracing/options/funcgraph-abstime)"
             }
-            (0, _) => "no sched_switch events were read: nobody's delay can be followed",
-            (_, 0) => "no sched_waking or sched_wakeup events were read: when threads were woken is not known",
+            (0, _) => "no sched_switch events were read: delays cannot be explained",
+            (_, 0) => "no sched_waking or sched_wakeup events were read: the times of wakeups are unknown",
             _ => "no wakeup of the chosen threads is in the trace from waking to running",
         };
         notes.push(missing.to_owned());
@@ -399,21 +399,23 @@ pub(super) fn notes(
     }
     if wakeups > 0 && seen.expiries == 0 {
         notes.push(
-            "no hrtimer events: time before sched_waking is not seen (record hrtimer_start, hrtimer_expire_entry)"
+            "no hrtimer events: time before sched_waking is not observed (record hrtimer_start, hrtimer_expire_entry)"
                 .into(),
         );
     }
     if wakeups > 0 && seen.interrupts == 0 {
-        notes.push("no interrupt events: their time counts for the task below (record irq_vectors, irq)".into());
+        notes.push(
+            "no interrupt events: their time is attributed to the interrupted task (record irq_vectors, irq)".into(),
+        );
     }
     if let Some((line, ns)) = info.went_back {
         notes.push(format!(
-            "time goes back by {} at line {line}: what comes then is taken for another trace, and who was woken before and had not run is not known",
+            "time goes back by {} at line {line}: what follows is treated as another trace, and pending wakeups before it are dropped",
             Nanos(ns)
         ));
     }
     if machine.strange_cpus {
-        notes.push("events of CPUs with impossible numbers were left out".into());
+        notes.push("events with impossible CPU numbers were omitted".into());
     }
     notes
 }
@@ -426,7 +428,7 @@ pub(super) fn waits(facts: &Facts, window: &Window, ns: u64, cause: Option<Strin
     format!("{who} was woken and did not run before the trace ends, for {} at least{cause}", Nanos(ns))
 }
 
-/// A thread that is asleep for a lock when the trace ends.
+/// Describes a thread that is asleep for a lock when the trace ends.
 pub(super) fn locked_out(machine: &Machine, facts: &Facts, asleep: &LockedOut) -> String {
     let comm = asleep.comm.map(|comm| comm.to_string());
     let who = Scheduled::default().thread(comm.as_deref(), Some(asleep.tid));
@@ -434,7 +436,7 @@ pub(super) fn locked_out(machine: &Machine, facts: &Facts, asleep: &LockedOut) -
     format!("{who} waits for {lock}, for {} at least, and the trace ends", Nanos(asleep.waited))
 }
 
-/// What the chains of the worst wakeups do not tell.
+/// Reports what the chains of the worst wakeups do not show.
 pub(super) fn behind(behind: &Behind, victims: &[Victim]) -> Option<String> {
     let is_known = |link: &Link| victims.iter().any(|victim| victim.chain.contains(link));
     if behind.links.is_empty() || behind.links.iter().any(is_known) {
@@ -445,7 +447,7 @@ pub(super) fn behind(behind: &Behind, victims: &[Victim]) -> Option<String> {
     Some(format!("the longest wait behind a wakeup of {who}, no part of its latency: {}", links.join("; ")))
 }
 
-/// A tracer that was on besides this trace.
+/// Reports a tracer that was on besides this trace.
 pub(super) fn left_on(facts: &Facts) -> Option<String> {
     let tracer = facts.tracer.as_deref().filter(|tracer| *tracer != "nop")?;
     Some(format!(
@@ -456,7 +458,7 @@ pub(super) fn left_on(facts: &Facts) -> Option<String> {
 
 pub(super) const INCOMPLETE: &str = "the trace is not complete";
 
-/// Why nothing in this trace is more than suspected.
+/// Returns why everything in this trace is at most suspected.
 pub(super) fn doubt(machine: &Machine, info: &TraceInfo) -> Option<String> {
     if let Some(note) = info.notes.iter().find(|note| spoils(&note.what)) {
         return Some(format!("{INCOMPLETE} ({})", damage(&note.what)));
@@ -476,14 +478,14 @@ pub(super) fn doubt(machine: &Machine, info: &TraceInfo) -> Option<String> {
     }
     let seen = &machine.seen;
     if let Some(step) = machine.clock.step() {
-        return Some(format!("the trace's clock goes in steps of {}: shorter times are no measurement", Nanos(step)));
+        return Some(format!("the trace's clock has a resolution of {}: shorter times are not measured", Nanos(step)));
     }
     (seen.expiries > 0 && seen.same_clock == 0)
         .then(|| "the trace's clock is not that of the timers (record with trace_clock=mono)".to_owned())
 }
 
 fn spoils(damage: &Damage) -> bool {
-    // A cut last line comes after everything, lost events have their place in time, repaired lines were read.
+    // A truncated last line follows everything, lost events have their place in time, repaired lines were read.
     !matches!(
         damage,
         Damage::Truncated { inside: "the last line" }

@@ -1,4 +1,4 @@
-//! Interrupt vectors: the key that their exit matches, and their names in verdicts.
+//! Names interrupt vectors: the key that their exit matches, and their names in verdicts.
 
 use punctual_trace::Vector;
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -8,7 +8,8 @@ use punctual_model::{Cause, Class, Confidence, Moments, Scheduled, Victim};
 use punctual_trace::{Context, Symbol};
 use punctual_units::{Arrange, Nanos};
 
-/// The victim of a wakeup, without its verdict. It ends at T3, or where its thread read its clock, if that is known.
+/// Returns the victim of a wakeup, without its verdict. It ends at T3, or where its thread read its clock, if that is
+/// known.
 pub(super) fn new(machine: &Machine, window: &Window, facts: &Facts, tally: &Tally, t4_ns: Option<u64>) -> Victim {
     let latency_ns = t4_ns.unwrap_or(window.t3) - window.waking.t0;
     let doubts = doubts(machine, window, tally);
@@ -24,7 +25,7 @@ pub(super) fn new(machine: &Machine, window: &Window, facts: &Facts, tally: &Tal
     tracer(machine, window, &mut causes, latency_ns);
     at_end(machine, facts, window, &mut causes);
     if facts.steal_rose == Some(true) {
-        // The hypervisor may have taken the CPU in the middle of anything.
+        // The hypervisor may have taken the CPU at any time.
         let doubtful = causes.iter_mut().filter(|cause| cause.class != Class::Steal);
         doubtful.for_each(|cause| cause.confidence = cause.confidence.min(Confidence::Medium));
     }
@@ -33,7 +34,9 @@ pub(super) fn new(machine: &Machine, window: &Window, facts: &Facts, tally: &Tal
     }
     let mut doubts: Vec<String> = doubts.into_iter().map(|(text, _)| text).collect();
     if facts.steal_rose == Some(true) {
-        doubts.push("the hypervisor took CPU time meanwhile: some of what is put down to others may be its".into());
+        doubts.push(
+            "the hypervisor took CPU time meanwhile: part of the time attributed to others may be its own".into(),
+        );
     }
     Victim {
         tid: Some(window.tid),
@@ -60,7 +63,7 @@ pub(super) fn unaccounted(causes: &[Cause]) -> u64 {
     causes.iter().filter(|cause| cause.class == Class::Unaccounted).map(|cause| cause.ns).sum()
 }
 
-/// A part of the whole, 0 to 1.
+/// Returns a fraction of the total, 0 to 1.
 pub(super) fn share(ns: u64, of: u64) -> f64 {
     if of == 0 { 0.0 } else { ns as f64 / of as f64 }
 }
@@ -91,7 +94,7 @@ fn cause(machine: &Machine, facts: &Facts, part: &Part, latency_ns: u64) -> Caus
     }
 }
 
-/// Where in the kernel a section was, or who is behind the thread or interrupt that is blamed.
+/// Returns where in the kernel a section was, or what caused the responsible thread or interrupt to run.
 fn place(machine: &Machine, label: Label) -> Option<String> {
     let thread = |tid: i32| {
         let comm = machine.tasks.find(tid).and_then(|task| task.comm).map(|comm| comm.to_string());
@@ -120,7 +123,8 @@ fn place(machine: &Machine, label: Label) -> Option<String> {
             let comm = label.task.and_then(|task| task.comm)?.to_string();
             let by = known.filter(|_| sentences::is_stopper(&comm) || is_worker(&comm))?.woken_by?;
             let by_comm = machine.tasks.find(by).and_then(|by| by.comm).map(|comm| comm.to_string());
-            // A worker that goes to sleep wakes the next one for what others queued (kernel/workqueue.c, `wq_worker_sleeping`).
+            // A worker that goes to sleep wakes the next one for work that others queued (kernel/workqueue.c,
+            // `wq_worker_sleeping`).
             (!is_worker(&comm) || by_comm.is_some_and(|by| !is_worker(&by)))
                 .then(|| format!("queued by {}", thread(by)))
         }
@@ -129,7 +133,7 @@ fn place(machine: &Machine, label: Label) -> Option<String> {
     }
 }
 
-/// The lines end in a softirq, before the thread ran: what came then is most likely the rest of it.
+/// Handles lines that end in a softirq, before the thread ran: the remaining time is most likely the rest of it.
 fn cut(machine: &Machine, window: &Window, causes: &mut [Cause]) {
     let last = machine.cpu(window.cpu).and_then(|cpu| cpu.traced.back());
     let Some(last) = last.filter(|last| last.t == machine.now && last.context() == Some(Context::Softirq)) else {
@@ -140,7 +144,7 @@ fn cut(machine: &Machine, window: &Window, causes: &mut [Cause]) {
     cause.place = functions::last(last);
 }
 
-/// Lines are left out, and a softirq ran on both sides of them: most likely in between, too.
+/// Handles omitted lines with a softirq on both sides of them: it most likely ran in between, too.
 fn around(machine: &Machine, window: &Window, causes: &mut [Cause]) {
     let Some(cause) = causes.first_mut().filter(|cause| cause.class == Class::Unaccounted) else { return };
     let Some(cpu) = machine.cpu(window.cpu) else { return };
@@ -156,7 +160,7 @@ fn around(machine: &Machine, window: &Window, causes: &mut [Cause]) {
     }
 }
 
-/// The idle task was current, and lines of functions show where most of that time passed.
+/// Handles a current idle task whose functions show where most of that time passed.
 fn stood(machine: &Machine, window: &Window, causes: &mut [Cause]) {
     let idle = [Why::IdleAwake, Why::IdleWoken].map(sentences::evidence);
     let Some(cause) = causes.first_mut().filter(|cause| idle.contains(&cause.evidence.as_str())) else { return };
@@ -168,7 +172,7 @@ fn stood(machine: &Machine, window: &Window, causes: &mut [Cause]) {
     }
 }
 
-/// A thread is said to have kept the CPU with preemption off, and most of its lines say otherwise.
+/// Handles a thread labelled as having kept the CPU with preemption off, if most of its lines contradict that.
 fn preemptible(machine: &Machine, window: &Window, causes: &mut [Cause]) {
     const FEWEST: usize = 5;
     let Some(cause) = causes.first_mut().filter(|cause| cause.class == Class::PreemptionDisabled) else { return };
@@ -263,7 +267,7 @@ fn is_softirq(machine: &Machine, cause: &mut Cause, why: Why) {
     sentences::evidence(softirq.why).clone_into(&mut cause.evidence);
 }
 
-/// What a thread that could not be preempted, or a softirq, spent its time in.
+/// Returns the functions in which a thread that could not be preempted, or a softirq, spent its time.
 fn functions(machine: &Machine, window: &Window, cause: &Cause) -> Option<String> {
     let whose = match (cause.class, cause.tid) {
         (Class::PreemptionDisabled | Class::IrqsDisabled, Some(tid)) => Whose::Thread(tid),
@@ -277,7 +281,7 @@ fn functions(machine: &Machine, window: &Window, cause: &Cause) -> Option<String
     })
 }
 
-/// Who waits for the lock of `owner`, and who for the one that that thread holds.
+/// Describes who waits for the lock of `owner`, and who for the lock that that thread holds.
 fn waiters(machine: &Machine, owner: i32, thread: impl Fn(i32) -> String) -> Option<String> {
     const MOST: usize = 4;
     let waiter = |owner: i32| machine.tasks.find(owner)?.boosted_by;
@@ -299,7 +303,7 @@ fn waiters(machine: &Machine, owner: i32, thread: impl Fn(i32) -> String) -> Opt
     (!text.is_empty()).then_some(text)
 }
 
-/// Doubts about this wakeup's labels, each with whether it affects all of them.
+/// Returns doubts about this wakeup's labels, each with true if it affects all of them.
 fn doubts(machine: &Machine, window: &Window, tally: &Tally) -> Vec<(String, bool)> {
     let waking = &window.waking;
     let cpus = waking.path.iter().map(|(_, cpu)| *cpu).chain([waking.from_cpu, window.cpu]);
@@ -310,11 +314,14 @@ fn doubts(machine: &Machine, window: &Window, tally: &Tally) -> Vec<(String, boo
     odd.dedup();
     let mut doubts: Vec<(String, bool)> = odd.into_iter().map(|(cpu, odd)| (sentences::odd(cpu, odd), true)).collect();
     if window.end == End::Header {
-        doubts.push(("the trace ends before it ran: when it did is the tracer's figure in the header".into(), false));
+        doubts.push((
+            "the trace ends before it ran: the end of the wakeup is taken from the tracer's header".into(),
+            false,
+        ));
     }
     if waking.due_unknown {
         doubts.push((
-            "the start of the timer that woke it is not in the trace: time before sched_waking is not counted".into(),
+            "the start of the timer that woke it is not in the trace: time before sched_waking is not included".into(),
             false,
         ));
     }
@@ -324,9 +331,9 @@ fn doubts(machine: &Machine, window: &Window, tally: &Tally) -> Vec<(String, boo
     doubts
 }
 
-/// Preemption is said to have been off, and an event says that it was not, nor was a reschedule wanted.
+/// Returns an event that contradicts a label of preemption off: preemption was on, and no reschedule was requested.
 fn calm(machine: &Machine, window: &Window, tally: &Tally) -> Option<(u32, Doubtful)> {
-    /// The wakeup may be on its way to the CPU, ns.
+    /// Maximum time for a wakeup to reach the CPU, ns.
     const SOON: u64 = 50_000;
     let off = tally.parts.iter().any(|part| part.label.class == Class::PreemptionDisabled);
     let calm = machine.cpu(window.cpu)?.calm.filter(|_| off)?;
@@ -335,7 +342,8 @@ fn calm(machine: &Machine, window: &Window, tally: &Tally) -> Option<(u32, Doubt
     (calm.at > since.saturating_add(SOON) && calm.at < window.t3).then_some((window.cpu, calm))
 }
 
-/// Threads whose priority the trace tells only later: they had it before, unless something changed it in between.
+/// Handles threads whose priority only later events contain: they had it before, unless something changed it in
+/// between.
 pub(super) fn learned(victim: &mut Victim, machine: &Machine, facts: &Facts) {
     let comm = victim.tid.and_then(|tid| machine.tasks.find(tid)?.comm);
     victim.comm = victim.comm.take().or(comm.map(|comm| comm.to_string()));
@@ -348,7 +356,7 @@ pub(super) fn learned(victim: &mut Victim, machine: &Machine, facts: &Facts) {
         let class = match prio {
             _ if prio == own || (prio >= 100 && own >= 100) => Class::SamePriority,
             _ if prio < own => Class::HigherPriority,
-            // Whether it could be preempted is what is not known.
+            // It is unknown whether it could be preempted.
             _ => continue,
         };
         sentences::evidence(Why::Learned).clone_into(&mut cause.evidence);
@@ -358,7 +366,8 @@ pub(super) fn learned(victim: &mut Victim, machine: &Machine, facts: &Facts) {
     victim.coverage = 1.0 - share(victim.unaccounted_ns, victim.latency_ns);
 }
 
-/// In a kernel of this preemption model (`M:desktop` of a latency tracer's header; "VOLUNTARY" from Linux 6.14 on) nothing needs to be off.
+/// Handles kernels with this preemption model (`M:desktop` of a latency tracer's header; "VOLUNTARY" from Linux 6.14
+/// on), in which preemption need not be off.
 pub(super) fn unpreempted(victim: &mut Victim, model: &str) {
     if ["server", "desktop", "none", "voluntary"].iter().any(|plain| model.eq_ignore_ascii_case(plain)) {
         let held = victim.causes.iter_mut().filter(|cause| cause.class == Class::PreemptionDisabled);

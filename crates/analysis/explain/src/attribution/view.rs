@@ -18,7 +18,7 @@ pub(super) struct View<'a> {
 }
 
 impl View<'_> {
-    /// The label of a task that runs by its priority; `None`: the victim should have run instead.
+    /// Returns the label of a task that runs by its priority; `None` if the victim should have run instead.
     pub fn task(&self, task: Running, wanted: bool) -> Option<Label> {
         use Confidence::High;
         if task.tid == self.window.tid {
@@ -76,12 +76,13 @@ impl View<'_> {
         let mut known = sections
             .take_while(|section| section.to > piece.from)
             .filter(|section| covers(section) && self.is_known(section, piece));
-        // The latest, but where a system call ended tells less than where it was.
+        // The most recent, but the end of a system call is less informative than a place.
         let first = known.next()?;
         Some(if first.place == section::CALL_ENDED { known.next().unwrap_or(first) } else { first })
     }
 
-    /// A stack always names something: an interrupted function had interrupts off only if it had just let them in.
+    /// True if a section is certain. A stack always names something: an interrupted function had interrupts off only if
+    /// it had just enabled them.
     fn is_known(&self, section: &Section, piece: &Piece) -> bool {
         match section.off {
             Off::IrqsReleased { at, sure } => sure || self.facts.released.contains(&at),
@@ -93,12 +94,12 @@ impl View<'_> {
         }
     }
 
-    /// Raw kernel priority, as last seen in the trace.
+    /// Returns the raw kernel priority, as last observed in the trace.
     pub fn prio(&self, task: Running) -> Option<i32> {
         task.prio.or_else(|| self.machine.tasks.find(task.tid).and_then(|known| known.prio))
     }
 
-    /// The task has a lower priority than the victim, or is idle.
+    /// True if the task has a lower priority than the victim, or is idle.
     pub fn is_low(&self, doing: Doing) -> bool {
         match doing {
             Doing::Idle => true,
@@ -107,18 +108,18 @@ impl View<'_> {
         }
     }
 
-    /// Is it the sender whose clock reading released the victim?
+    /// True if the task is the sender whose clock reading released the victim.
     pub fn sends(&self, task: Running) -> bool {
         self.facts.sent && task.comm.is_some_and(|comm| comm.as_bytes().starts_with(b"send/"))
     }
 }
 
-/// Kernel threads that do the work of interrupts and softirqs: `irq/24-eth0`, `ksoftirqd/1`, `ktimers/1`,
-/// `napi/eth0-8193`.
+/// Returns the class of kernel threads that do the work of interrupts and softirqs: `irq/24-eth0`, `ksoftirqd/1`,
+/// `ktimers/1`, `napi/eth0-8193`.
 pub(super) fn thread_class(comm: Option<Comm>) -> Option<Class> {
     let comm = comm?;
     let name = comm.as_bytes();
-    // `IRQ 18` and `IRQ-18` of the -rt patches of 2.6, and `softirq-timer/1`.
+    // These are `IRQ 18` and `IRQ-18` of the -rt patches of 2.6, and `softirq-timer/1`.
     if [&b"irq/"[..], b"IRQ ", b"IRQ-", b"IRQ_"].iter().any(|prefix| name.starts_with(prefix)) {
         return Some(Class::Irq);
     }

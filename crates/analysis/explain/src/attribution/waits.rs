@@ -1,4 +1,5 @@
-//! What threads waited for on their way to what they do now: a CPU, or a lock. Who is woken inherits it from who woke it.
+//! Tracks what threads waited for before their current work: a CPU, or a lock. A woken thread inherits this from its
+//! waker.
 
 use super::cpu::push;
 use super::machine::{End, Machine, Window};
@@ -6,9 +7,9 @@ use super::tasks::{Known, Waking};
 use punctual_trace::{Comm, Context, Event};
 use std::sync::Arc;
 
-/// Shorter waits delay nobody, ns.
+/// Minimum wait that counts as a delay, ns.
 pub(super) const LEAST: u64 = 20_000;
-/// Waits kept on one way, and locks that a thread waits for in one another.
+/// Maximum number of waits in one chain, and of nested locks that a thread waits for.
 const STEPS: usize = 4;
 const NESTED: usize = 4;
 
@@ -26,28 +27,28 @@ pub(super) struct Wait {
 #[derive(Debug)]
 pub(super) enum For {
     Cpu(Box<Window>),
-    /// Its CPU again, which was taken from it.
+    /// A wait for the CPU after preemption.
     CpuAgain(Box<Window>),
     Lock {
         lock: Option<Lock>,
-        /// By sched_pi_setprio: only owners inherit a priority.
+        /// The owner, by sched_pi_setprio: only owners inherit a priority.
         owner: Option<i32>,
         /// The thread that woke it.
         by: Option<i32>,
     },
 }
 
-/// A wait, and whom its thread woke after it.
+/// A wait, and the thread that was woken after it.
 #[derive(Clone, Debug)]
 pub(super) struct Step {
     pub wait: Arc<Wait>,
-    /// The next thread on the way, and when; `None`: the thread whose way it is.
+    /// The next thread in the chain, and the time; `None` for the thread that the chain belongs to.
     pub woke: Option<(i32, u64)>,
-    /// Each waking up to here was recorded in the context of the thread that did it.
+    /// True if each waking up to here was recorded in the context of the thread that did it.
     pub sure: bool,
 }
 
-/// By contention_begin: its address, and its kind (include/trace/events/lock.h).
+/// A lock by contention_begin: its address, and its kind (include/trace/events/lock.h).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Lock {
     pub address: u64,
@@ -65,12 +66,12 @@ impl Lock {
         self.flags.is_some_and(|flags| flags & bits != 0)
     }
 
-    /// Nobody sleeps for it.
+    /// True if threads never sleep for it.
     fn is_spun_for(self) -> bool {
         self.has(SPIN) && !self.has(MUTEX)
     }
 
-    /// `the rtmutex at 0xffff8881002f4c30`
+    /// Formats a lock: `the rtmutex at 0xffff8881002f4c30`.
     pub fn said(self) -> String {
         let kind = match () {
             () if self.has(!(SPIN | SHARED | RT | PERCPU | MUTEX)) => "lock",
@@ -102,35 +103,35 @@ pub(super) struct LockedOut {
 struct Begun {
     lock: Lock,
     since: u64,
-    /// It went to sleep since.
+    /// True if it went to sleep since.
     slept: bool,
     /// As in [`For::Lock`].
     owner: Option<i32>,
 }
 
-/// Spinning: current, and not at work.
+/// Spinning: current, but waiting.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spin {
     pub lock: Lock,
     pub from: u64,
     pub to: u64,
-    /// `None`: an interrupt or softirq.
+    /// The thread; `None` for an interrupt or softirq.
     pub tid: Option<i32>,
     pub owner: Option<i32>,
 }
 
-/// What a thread waits for and holds, as far as events tell.
+/// What a thread waits for and holds, as far as events show.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Locks {
     begun: Vec<Begun>,
     /// Threads that inherit its priority since it last had the CPU, in the order of the chain.
     boosted: Vec<i32>,
-    /// Asleep for a lock: since when, which one, and its owner.
+    /// Set while it is asleep for a lock: since when, which lock, and its owner.
     asleep: Option<(u64, Option<Lock>, Option<i32>)>,
 }
 
 impl Locks {
-    /// It leaves the CPU and is not runnable.
+    /// Handles a thread that leaves the CPU and is not runnable.
     pub fn sleeps(&mut self, t: u64) {
         self.begun.iter_mut().for_each(|begun| begun.slept = true);
         let lock = self.begun.iter().rev().map(|begun| begun.lock).find(|lock| !lock.is_spun_for());
@@ -138,7 +139,7 @@ impl Locks {
         self.asleep = (lock.is_some() || owner.is_some()).then_some((t, lock, owner));
     }
 
-    /// The lock it is asleep for, if any, and the owner as far as known.
+    /// Returns the lock it is asleep for, if any, and the owner as far as known.
     pub fn asleep(&self) -> Option<(Option<Lock>, Option<i32>)> {
         self.asleep.map(|(_, lock, owner)| (lock, owner))
     }
@@ -149,7 +150,7 @@ impl Locks {
     }
 
     fn begin(&mut self, lock: Lock, t: u64) {
-        // A mutex is first spun for, and then slept for.
+        // A thread first spins for a mutex, and then sleeps.
         if let Some(last) = self.begun.last_mut().filter(|last| last.lock.address == lock.address) {
             last.lock = lock;
             return;
@@ -172,13 +173,13 @@ impl Locks {
 }
 
 impl Machine {
-    /// contention_begin (`Some`) and contention_end of the lock at `address`.
+    /// Handles contention_begin (`Some`) and contention_end of the lock at `address`.
     pub(super) fn contends(&mut self, event: &Event, address: u64, begins: Option<Option<u32>>) {
         let t = event.t_ns;
         let context = event.flags.and_then(|flags| flags.context);
         let Some(cpu) = self.cpu(event.cpu) else { return };
         let hard = context.is_some_and(Context::is_hard) || cpu.interrupted_since().is_some();
-        // Of PREEMPT_RT, softirqs are threads' and sleep; elsewhere they spin.
+        // On PREEMPT_RT, softirqs run in threads and sleep; otherwise they spin.
         let soft = context == Some(Context::Softirq) || !cpu.frames.is_empty();
         let lock = Lock { address, flags: begins.flatten() };
         let tid = event.tid.filter(|tid| *tid != 0 && !hard);
@@ -202,8 +203,8 @@ impl Machine {
         });
     }
 
-    /// `booster` waits for a lock, and `owner` inherits its priority. Returns the thread in between: the owner of that lock, which is
-    /// itself blocked on a lock held by `owner`.
+    /// Handles `owner` inheriting the priority of `booster`, which waits for a lock. Returns the thread in between: the
+    /// owner of that lock, which is itself blocked on a lock held by `owner`.
     pub(super) fn inherits(&mut self, booster: i32, owner: i32) -> Option<i32> {
         let locks = self.tasks.get(booster).locks.get_or_insert_default();
         let before = locks.boosted.last().copied();
@@ -219,7 +220,7 @@ impl Machine {
         Some(before)
     }
 
-    /// `owner` no longer has the priority of `booster`: it has released the lock.
+    /// Handles `owner` losing the priority of `booster`: it has released the lock.
     pub(super) fn disinherits(&mut self, booster: i32, owner: i32) {
         if let Some(locks) = self.tasks.find_mut(booster).and_then(|known| known.locks.as_mut()) {
             let at = locks.boosted.iter().position(|other| *other == owner);
@@ -227,7 +228,8 @@ impl Machine {
         }
     }
 
-    /// The way of a thread that `by` wakes: its own wait for a lock first, then what `by` waited for meanwhile.
+    /// Returns the chain of a thread that `by` wakes: its own wait for a lock first, then what `by` waited for
+    /// meanwhile.
     pub(super) fn way(&self, event: &Event, woken: i32, by: Option<i32>, sure: bool) -> Vec<Step> {
         let t = event.t_ns;
         let whole = |from: u64| self.lost.is_none_or(|lost| lost < from);
@@ -254,7 +256,7 @@ impl Machine {
         way
     }
 
-    /// Of the threads asleep for a lock, the one that waits longest: its name, for how long at least, the lock, and its owner.
+    /// Returns the thread asleep for a lock that waits longest: its name, minimum duration, the lock, and its owner.
     pub(super) fn locked_out(&self, wanted: impl Fn(i32, &Known) -> bool) -> Option<LockedOut> {
         let whole = |from: u64| self.lost.is_none_or(|lost| lost < from);
         let asleep = self.tasks.iter().filter(|(tid, known)| known.waking.is_none() && wanted(*tid, known));
@@ -265,7 +267,7 @@ impl Machine {
         asleep.filter(|asleep| asleep.waited >= LEAST).max_by_key(|asleep| (asleep.waited, asleep.tid))
     }
 
-    /// A woken thread has the CPU.
+    /// Handles a woken thread that has the CPU.
     pub(super) fn came(&mut self, window: &Window) {
         let mut way = Vec::new();
         if window.t3.saturating_sub(window.waking.t0) >= LEAST {
@@ -281,7 +283,8 @@ impl Machine {
         }
     }
 
-    /// A thread has the CPU again that was taken from it (`taken`: when, which one). `None`: why it runs is not in the trace.
+    /// Handles a preempted thread that has the CPU again (`taken`: when, which one). `None` if the trace does not show
+    /// why it runs.
     pub(super) fn came_back(&mut self, tid: i32, taken: Option<(u64, u32)>, t: u64, cpu: u32) {
         let known = self.tasks.get(tid);
         let Some((out, on)) = taken else {

@@ -1,4 +1,4 @@
-//! Who is woken, by whom, and where it waits.
+//! Tracks which threads are woken, by whom, and where they wait.
 
 use super::cpu::{Odd, Running};
 use super::machine::{End, Machine, Window};
@@ -27,7 +27,7 @@ impl Machine {
         waiting.max_by_key(|window| (window.t3 - window.waking.t2, window.tid))
     }
 
-    /// The wakeup of a wakeup tracer's header whose switch was cut off.
+    /// Completes the wakeup of a wakeup tracer's header whose switch is missing.
     pub fn cut(&mut self, header: &LatencyHeader) -> Option<Window> {
         let tid = header.tid.filter(|_| header.is_wakeup() != Some(false))?;
         let known = self.tasks.get(tid);
@@ -42,7 +42,8 @@ impl Machine {
         Some(Window { tid, comm, prio: known.prio, cpu, waking: *waking, t3, end: End::Header })
     }
 
-    /// The wakeup of a wakeup tracer's header whose beginning was cut off, at the switch to it. Times of these tracers begin with it.
+    /// Begins the wakeup of a wakeup tracer's header whose start is missing, at the switch to it. Times of these
+    /// tracers begin with the wakeup.
     pub fn began(&self, event: &Event, header: &LatencyHeader) -> Option<Window> {
         let Kind::SchedSwitch { next, .. } = &event.kind else { return None };
         let latency = header.latency_us?.checked_mul(1000)?;
@@ -63,7 +64,7 @@ impl Machine {
         relative.then_some(window)
     }
 
-    /// A thread that has the CPU is woken there by the one before it: that it went to sleep is not in the trace.
+    /// Handles the wakeup of a thread that has the CPU: its going to sleep is not in the trace.
     fn left(&mut self, event: &Event, woken: i32) {
         let most = self.most();
         let Some(tid) = event.tid.filter(|tid| *tid != woken) else { return };
@@ -91,22 +92,24 @@ impl Machine {
         let context = event.flags.and_then(|f| f.context);
         let cpu = cpu.filter(|cpu| !context.is_some_and(Context::is_hard) && cpu.interrupted_since().is_none());
         let waker = cpu.and_then(|cpu| cpu.current).filter(|task| task.tid != 0);
-        // A softirq belongs to no thread, unless it runs in a thread for them.
+        // A softirq does not belong to a thread, unless it runs in a thread for softirqs.
         let own = |task: &Running| context != Some(Context::Softirq) || thread_class(task.comm).is_some();
         let by = waker.filter(|task| own(task) && cpu.is_some_and(|cpu| cpu.frames.is_empty())).map(|task| task.tid);
-        // Interrupts wake ksoftirqd and ktimers on their way out, where flags show the thread below (kernel/softirq.c, `__irq_exit_rcu`).
+        // Interrupts wake ksoftirqd and ktimers at their end, where flags show the interrupted thread
+        // (kernel/softirq.c, `__irq_exit_rcu`).
         let by = by.filter(|_| thread_class(task.comm) != Some(Class::Softirq));
         self.left(event, task.tid);
         if self.runs(task.tid) {
             return;
         }
-        // Without flags an interrupt without events upon a thread looks like that thread, and sched_wakeup may come on the woken thread's CPU.
+        // Without flags an interrupt without events upon a thread looks like that thread, and sched_wakeup may be
+        // recorded on the woken thread's CPU.
         let sure = context.is_some();
         let known = sure || self.seen.interrupts > 0 && matches!(event.kind, Kind::SchedWaking { .. });
         let way = self.way(event, task.tid, by.filter(|_| known), sure);
         let known = self.tasks.see(task);
         known.woken_by = by;
-        // No thread is late before it went to sleep.
+        // A thread cannot be late before it went to sleep.
         let due = expiring.and_then(|e| e.due).map(|due| due.max(known.last_out.unwrap_or(0)).min(t));
         let path = vec![(t, target.unwrap_or(event.cpu))];
         known.waking = Some(Box::new(Waking {
@@ -143,7 +146,8 @@ impl Machine {
         if waking.path.last().is_some_and(|(_, cpu)| *cpu != target) && waking.path.len() < MOVES {
             waking.path.push((t, target));
         }
-        // Recorded where it is to run: the interrupt by which the waker's CPU queues it has come (kernel/sched/core.c, sched_ttwu_pending).
+        // It is recorded where the thread is to run: the interrupt by which the waker's CPU queues it has arrived
+        // (kernel/sched/core.c, sched_ttwu_pending).
         if arrived {
             let most = self.most();
             self.each(event, |cpu, t| {
@@ -157,7 +161,7 @@ impl Machine {
         let Some(waking) = self.tasks.see(task).waking.as_mut() else { return };
         if waking.path.last().is_some_and(|(_, cpu)| *cpu != to) && waking.path.len() < MOVES {
             waking.path.push((t, to));
-            // The CPU that try_to_wake_up() chooses is no move.
+            // The CPU chosen by try_to_wake_up() is not a migration.
             if waking.queued.is_some() {
                 waking.moved = Some(t);
             }

@@ -1,4 +1,4 @@
-//! From due to running: every nanosecond of a wakeup gets one label.
+//! Gives every nanosecond of a wakeup, from due to running, one label.
 
 use super::cpu::{Doing, OVERDUE};
 use super::label::{Label, Ruling, Tally, What, Why};
@@ -12,7 +12,7 @@ pub(super) struct Walk<'a> {
     pub view: View<'a>,
     pub tally: Tally,
     pub steps: u64,
-    /// Every piece with its label's class, for a picture; `None`: not wanted. Later ones overrule earlier ones.
+    /// Every piece with its label's class, for a picture; `None` if not required. Later ones overrule earlier ones.
     pub drawn: Option<Vec<Drawn>>,
 }
 
@@ -22,9 +22,9 @@ pub(super) struct Drawn {
     pub from: u64,
     pub to: u64,
     pub class: Class,
-    /// An interrupt or softirq on top of what the CPU did, not the thread below.
+    /// True for an interrupt or softirq on top of the CPU's activity, but not for the thread below.
     pub nested: bool,
-    /// All CPUs stood still, whatever each had been doing.
+    /// True if all CPUs stalled, whatever each had been doing.
     pub stall: bool,
 }
 
@@ -33,7 +33,7 @@ impl<'a> Walk<'a> {
         Walk { view, tally: Tally::default(), steps: 0, drawn: None }
     }
 
-    /// Labels everything from T0 to T3.
+    /// Labels all time from T0 to T3.
     pub fn run(&mut self) {
         let View { machine, window, facts } = self.view;
         let waking = &window.waking;
@@ -71,8 +71,8 @@ impl<'a> Walk<'a> {
         self.tally.add(label, self.view.window.t3 - self.view.window.waking.t0);
     }
 
-    /// A SCHED_DEADLINE thread that runs after its budget's timer waited for that, where the CPU had nothing more urgent; so does one that
-    /// runs right after a timer of whom is not known.
+    /// Labels the wait of a SCHED_DEADLINE thread that runs after its budget's timer, if the CPU had nothing more
+    /// urgent, or that runs right after a timer of an unknown thread.
     fn budget(&self, t2: u64, t3: u64) -> Option<Label> {
         const SOON: u64 = 200_000;
         let waits = self.view.window.prio.is_some_and(|prio| prio < 0);
@@ -88,7 +88,7 @@ impl<'a> Walk<'a> {
         let mut stays = Vec::new();
         for (n, (from, cpu)) in path.iter().enumerate() {
             let to = path.get(n + 1).map_or(t3, |(next, _)| *next);
-            // The last one must be the CPU it got; if not, a move is missing from the trace.
+            // The last one must be the CPU it got; otherwise a migration is missing from the trace.
             let cpu = if n + 1 == path.len() { self.view.window.cpu } else { *cpu };
             stays.push(((*from).clamp(t2, t3), to.clamp(t2, t3), cpu));
         }
@@ -122,7 +122,7 @@ impl<'a> Walk<'a> {
                 if keeps_stalls {
                     self.tally.add(Label { confidence: Medium, ..label }, ns);
                 } else {
-                    // In a guest nothing but the host stops all CPUs.
+                    // In a guest only the host stops all CPUs.
                     let class = if self.view.facts.guest == Some(true) { Class::Steal } else { Class::MachineStall };
                     self.draw((place.cpu, piece.doing), (from, to), class, true);
                     self.tally.add(Label::new(class, Medium, Why::AllSilent), ns);
@@ -187,7 +187,8 @@ fn rule(view: &View, piece: &Piece, place: Place) -> Ruling {
     label.without_stalls()
 }
 
-/// A thread that kept the CPU though a reschedule was wanted all the time, and that does not outrank the late one for certain.
+/// True for a thread that kept the CPU although a reschedule was requested all the time, and that does not certainly
+/// outrank the late one.
 fn kept(view: &View, piece: &Piece, label: &Label) -> bool {
     let ordinary = view.window.prio.is_some_and(|prio| prio >= 100) && label.class == Class::SamePriority;
     (ordinary || label.why == Why::NoPrio) && piece.resched == Some(true)

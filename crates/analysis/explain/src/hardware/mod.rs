@@ -19,19 +19,18 @@ use std::collections::HashMap;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GapEvidence {
-    /// What its CPU did meanwhile, from [`crate::Activity::between`]; empty: nothing was traced.
+    /// Activity of its CPU meanwhile, from [`crate::Activity::between`]; empty if nothing was traced.
     pub spans: Vec<Span>,
     pub tid: i32,
-    /// Every other reading CPU stood still then (`true`), another CPU kept running (`false`), or there was none to
-    /// compare with.
+    /// True if every other reading CPU was stalled then, false if another CPU continued; `None` if there was no other.
     pub at_once: Option<bool>,
     /// In a guest: CPU time that was not charged around it, from [`crate::Activity::uncharged`].
     pub uncharged_ns: Option<u64>,
-    /// Steal time of its CPU rose in the fraction of a second that contains it; `None`: not counted.
+    /// True if steal time of its CPU increased in the fraction of a second that contains it; `None` if not counted.
     pub steal_rose: Option<bool>,
 }
 
-/// What is known of the machine at the end.
+/// Facts about the machine at the end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Surroundings {
     /// The hypervisor's name, `none`, or unknown.
@@ -40,7 +39,7 @@ pub struct Surroundings {
     pub smi: HashMap<CpuId, u64>,
     /// Steal during the measurement by CPU, ns; missing if it is not counted.
     pub steal_ns: HashMap<CpuId, u64>,
-    /// Real-time throttling was reported during the measurement.
+    /// True if real-time throttling was reported during the measurement.
     pub throttled: bool,
 }
 
@@ -50,18 +49,18 @@ impl Surroundings {
     }
 }
 
-/// Names kept apart.
+/// Maximum number of distinct names.
 const NAMES: usize = 256;
-/// The longest gaps kept.
+/// Maximum number of gaps recorded, the longest ones.
 const WORST: usize = 16;
-/// Names kept of what ran in one of them.
+/// Maximum number of names of activities in one gap.
 const DID: usize = 8;
 
 #[derive(Debug)]
 pub struct GapSorter {
     threshold_ns: u64,
     linux: Sum,
-    /// Linux's time that a hypervisor may have had a part in.
+    /// Linux's time that a hypervisor may have extended, ns.
     doubtful_ns: u64,
     unknown: Sum,
     by_name: HashMap<String, GapPart>,
@@ -92,7 +91,7 @@ impl Sum {
         self.worst = self.worst.max(other.worst);
     }
 
-    /// A finding without sentences. `None`: no gap.
+    /// Returns a finding without sentences; `None` if there is no gap.
     fn finding(&self, class: GapClass, confidence: Confidence) -> Option<GapFinding> {
         let (worst_ns, worst_cpu) = self.worst?;
         Some(GapFinding {
@@ -112,7 +111,7 @@ impl Sum {
 }
 
 impl GapSorter {
-    /// Stretches shorter than `threshold_ns` are not called gaps of hardware.
+    /// Creates a sorter; interruptions shorter than `threshold_ns` do not count as gaps of hardware.
     pub fn new(threshold_ns: u64) -> GapSorter {
         GapSorter {
             threshold_ns: threshold_ns.max(1),
@@ -128,7 +127,7 @@ impl GapSorter {
     pub fn gap(&mut self, gap: Gap, evidence: &GapEvidence) {
         let mut parts = Parts::of(gap, evidence, self.threshold_ns);
         let steal = Steal::of(parts.beyond_ns.max(brief_and_long(&parts)), evidence);
-        // Interrupts may not be charged either: only time counted as stolen is taken from Linux.
+        // Interrupts may not be charged either: only time counted as stolen is subtracted from Linux.
         if steal.seen() && evidence.steal_rose == Some(true) {
             parts.disown_long();
         }
@@ -174,7 +173,7 @@ impl GapSorter {
         self.worst.truncate(WORST);
     }
 
-    /// The findings, the longest first, and the longest gaps.
+    /// Returns the findings, the longest first, and the longest gaps.
     pub fn finish(self, around: &Surroundings) -> (Vec<GapFinding>, Vec<ExplainedGap>) {
         let sure = if self.doubtful_ns > self.linux.total_ns / 2 { Confidence::Medium } else { Confidence::High };
         let linux = self.linux.finding(GapClass::Linux, sure).map(|finding| {

@@ -1,4 +1,4 @@
-//! Classifies the part of gaps that is not Linux's.
+//! Classifies the part of gaps that Linux did not cause.
 
 use super::{GapEvidence, Sum, Surroundings};
 use Confidence::{High, Medium, Suspected};
@@ -6,18 +6,19 @@ use punctual_model::{Confidence, Gap, GapClass, GapFinding};
 use punctual_units::CpuId;
 use std::collections::BTreeMap;
 
-/// Some kernels do not charge interrupts either: less missing time than this proves nothing.
+/// Minimum uncharged time that counts as evidence, ns: some kernels do not charge interrupts either.
 const CHARGED_FROM: u64 = 100_000;
-/// Steal is counted in ticks of 10 ms: on a busy host one coincides with every short gap.
+/// Minimum gap for which ticks of steal count, ns: steal is counted in ticks of 10 ms, and on a busy host one coincides
+/// with every short gap.
 const TICKED_FROM: u64 = 1_000_000;
 
 /// Evidence that the hypervisor ran something else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Steal {
     None,
-    /// Steal time rose in the same fraction of a second.
+    /// Steal time increased in the same fraction of a second.
     Ticked,
-    /// The scheduler did not charge at least half of the gap, or steal rose beside a gap as long as its ticks.
+    /// The scheduler did not charge at least half of the gap, or steal increased with a gap as long as its ticks.
     Charged,
 }
 
@@ -43,15 +44,16 @@ struct Key {
     cpu: CpuId,
     at_once: Option<bool>,
     steal: Steal,
-    /// Long enough for steal time to show. Leaving a guest briefly, as every write to its timer does, is no steal.
+    /// True if long enough for steal time to show. Leaving a guest briefly, as every write to its timer does, is not
+    /// steal.
     long: bool,
 }
 
-/// Gaps that are not Linux's. At most 18 sums per CPU.
+/// Gaps not caused by Linux. At most 18 sums per CPU.
 #[derive(Debug, Default)]
 pub(super) struct Natures {
     sums: BTreeMap<Key, Sum>,
-    /// Stalls of all CPUs, each counted once, and the end of the last.
+    /// Number of stalls of all CPUs, each counted once, and the end of the last one.
     stalls: u64,
     stalled_until: u64,
 }
@@ -112,7 +114,7 @@ impl Natures {
     fn of_bare_metal(&self, key: &Key, around: &Surroundings) -> (GapClass, Confidence) {
         let alone = || self.sum(|other| other.cpu == key.cpu && other.at_once.is_none()).gaps;
         match (around.smi.get(&key.cpu), key.at_once) {
-            // An SMI stops all CPUs (Intel SDM vol. 3, 34.3): the others kept running, so it was none.
+            // An SMI stops all CPUs (Intel SDM vol. 3, 34.3), but the others continued.
             (_, Some(false)) => (GapClass::Hardware, Medium),
             (Some(0), _) => (GapClass::Hardware, Medium),
             (Some(smis), Some(true)) if self.stalls <= *smis => (GapClass::Firmware, High),
@@ -123,7 +125,8 @@ impl Natures {
         }
     }
 
-    /// Nearly all gaps that could be compared with other CPUs were of one CPU alone: the rest likely are, too.
+    /// True if nearly all gaps that could be compared with other CPUs were of one CPU only, so that the rest likely are
+    /// too.
     fn others_go_on(&self, long: bool) -> bool {
         let count = |at_once| self.sum(|key| key.at_once == Some(at_once) && key.long == long).gaps;
         let (at_once, alone) = (count(true), count(false));
@@ -137,7 +140,7 @@ impl Natures {
     }
 }
 
-/// The confidence that at least half of the time has.
+/// Returns the confidence that applies to at least half of the time.
 fn at_least_half(total: u64, [suspected, medium, _]: [u64; 3]) -> Confidence {
     match total / 2 {
         half if suspected > half => Suspected,

@@ -1,13 +1,13 @@
-//! What one gap is made of.
+//! Divides one gap into its parts.
 
 use super::GapEvidence;
 use punctual_model::{Gap, Span, SpanKind};
 use punctual_units::Arrange;
 use std::cmp::Reverse;
 
-/// Handlers of system vectors take microseconds: one that took this long with nothing happening in it was delayed.
+/// Handlers of system vectors take microseconds: one without events for this long was delayed, ns.
 const LONG: u64 = 500_000;
-/// System vectors; their handlers are brief.
+/// System vectors with brief handlers.
 const BRIEF: [&str; 5] = ["local_timer", "reschedule", "call_function", "call_function_single", "irq_work"];
 
 /// A gap's time by origin; the four sums add up to its length.
@@ -17,14 +17,14 @@ pub(super) struct Parts {
     pub beyond_ns: u64,
     pub edge_ns: u64,
     pub unknown_ns: u64,
-    /// What Linux did, by name, the longest first.
+    /// Activities of Linux by name, the longest first.
     pub did: Vec<(Span, u64)>,
-    /// Of the above, long stays in brief handlers.
+    /// Those of the above that stayed long in brief handlers.
     long: Vec<(Span, u64)>,
 }
 
 impl Parts {
-    /// Of a gap of `threshold` at least; what lies outside of the gap in the evidence does not count.
+    /// Divides a gap of at least `threshold`; evidence outside of the gap does not count.
     pub fn of(gap: Gap, evidence: &GapEvidence, threshold: u64) -> Parts {
         let end = gap.start_ns.saturating_add(gap.length_ns);
         let mut parts = Parts::default();
@@ -60,7 +60,7 @@ impl Parts {
         }
     }
 
-    /// Long stays in brief handlers were not Linux's: a hypervisor is known to have taken the CPU.
+    /// Removes long stays in brief handlers from Linux's time: a hypervisor is known to have taken the CPU.
     pub fn disown_long(&mut self) {
         for (span, ns) in std::mem::take(&mut self.long) {
             self.linux_ns -= ns;
@@ -74,12 +74,12 @@ impl Parts {
     }
 }
 
-/// Whether both are the same doing of Linux, counted together.
+/// True if both are the same activity of Linux, counted together.
 fn same(one: &Span, other: &Span) -> bool {
     (one.kind, one.tid, &one.label) == (other.kind, other.tid, &other.label)
 }
 
-/// Time in brief handlers that took long.
+/// Returns the time in brief handlers that took long, ns.
 pub(super) fn brief_and_long(parts: &Parts) -> u64 {
     parts.long.iter().map(|(_, ns)| ns).sum()
 }

@@ -1,4 +1,4 @@
-//! Sentences about gaps.
+//! Formats sentences about gaps.
 
 use super::Surroundings;
 use punctual_model::{GapClass, GapFinding, GapPart, SpanKind};
@@ -23,7 +23,7 @@ fn count(n: u64, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
-/// The longest part of Linux's.
+/// Returns the longest part caused by Linux.
 fn worst_part(finding: &GapFinding) -> Option<&GapPart> {
     finding.parts.iter().max_by_key(|part| part.worst_ns)
 }
@@ -34,7 +34,7 @@ fn evidence(finding: &GapFinding, around: &Surroundings) -> Vec<String> {
         (0, _) => None,
         (1, GapClass::Firmware) => Some("on all reading CPUs at once".to_owned()),
         (n, GapClass::Firmware) => Some(format!("{n} times on all reading CPUs at once")),
-        (n, _) => Some(format!("{n} of them while all other reading CPUs stood still too")),
+        (n, _) => Some(format!("{n} of them while all other reading CPUs were stalled too")),
     };
     let guest =
         || around.virtualisation.as_deref().filter(|name| *name != "none").map(|name| format!("a guest of {name}"));
@@ -43,9 +43,9 @@ fn evidence(finding: &GapFinding, around: &Surroundings) -> Vec<String> {
         GapClass::Hypervisor => {
             said.extend(guest());
             said.push(match stolen(around) {
-                Some(0) => "steal time did not rise, but where it could be seen, another CPU went on".into(),
-                Some(ns) => format!("steal time rose by {}", Nanos(ns)),
-                None => "steal time is not counted here".into(),
+                Some(0) => "steal time did not increase, but another CPU continued where comparable".into(),
+                Some(ns) => format!("steal time increased by {}", Nanos(ns)),
+                None => "steal time is not counted on this machine".into(),
             });
         }
         GapClass::Firmware => {
@@ -60,8 +60,8 @@ fn evidence(finding: &GapFinding, around: &Surroundings) -> Vec<String> {
         }
         GapClass::BeyondLinux => {
             said.push("the trace shows only the reading thread".into());
-            said.push(guest().unwrap_or_else(|| "whether this is a guest is not known".into()));
-            said.extend(stolen(around).map(|ns| format!("steal time rose by {}", Nanos(ns))));
+            said.push(guest().unwrap_or_else(|| "it is unknown whether this is a guest".into()));
+            said.extend(stolen(around).map(|ns| format!("steal time increased by {}", Nanos(ns))));
             said.extend(at_once());
         }
         GapClass::Unknown => said.push("no trace covers them".into()),
@@ -69,16 +69,16 @@ fn evidence(finding: &GapFinding, around: &Surroundings) -> Vec<String> {
     said
 }
 
-/// Steal of all CPUs; `None`: not counted.
+/// Returns the steal of all CPUs; `None` if not counted.
 fn stolen(around: &Surroundings) -> Option<u64> {
     (!around.steal_ns.is_empty()).then(|| around.steal_ns.values().sum())
 }
 
 fn smis(around: &Surroundings) -> String {
     match around.smi.values().max() {
-        Some(0) => "the SMI counter stood still".into(),
+        Some(0) => "the SMI counter did not change".into(),
         Some(n) => format!("SMI counter +{n}"),
-        None => "SMIs cannot be counted here (msr module, Intel processors only)".into(),
+        None => "SMIs cannot be counted on this machine (msr module, Intel processors only)".into(),
     }
 }
 
@@ -96,20 +96,20 @@ fn advice(finding: &GapFinding) -> Option<String> {
                 .into()
         }
         GapClass::Hardware => {
-            "ask the kernel's own detector, if it has it: punctual explain --hardware --hwlat; count SMIs: \
+            "use the kernel's own detector, if available: punctual explain --hardware --hwlat; count SMIs: \
                                modprobe msr, then perf stat -a -e msr/smi/ sleep 60"
                 .into()
         }
         GapClass::BeyondLinux => {
-            "run punctual explain --hardware on the host at the same time: gaps that both see are firmware's \
-                                  or hardware's"
+            "run punctual explain --hardware on the host at the same time: gaps in both are caused by firmware \
+                                  or hardware"
                 .into()
         }
-        GapClass::Unknown => "let it trace: sudo punctual explain --hardware".into(),
+        GapClass::Unknown => "run it with tracing: sudo punctual explain --hardware".into(),
     })
 }
 
-/// How to keep a CPU free of it.
+/// Returns how to avoid the activity on a CPU.
 fn against(part: &GapPart, cpu: &CpuList) -> String {
     let number = part.what.strip_prefix("irq ").and_then(|rest| rest.split(' ').next());
     match (part.kind, number) {
@@ -120,7 +120,7 @@ fn against(part: &GapPart, cpu: &CpuList) -> String {
             format!("no tick and no timers of others there: boot with isolcpus={cpu} nohz_full={cpu} rcu_nocbs={cpu}")
         }
         (SpanKind::Irq, None) => {
-            format!("another CPU sent it: boot with isolcpus=managed_irq,domain,{cpu} nohz_full={cpu}")
+            format!("it was sent by another CPU: boot with isolcpus=managed_irq,domain,{cpu} nohz_full={cpu}")
         }
         (SpanKind::Softirq, _) => {
             format!("move the interrupts that raise it to other CPUs, and boot with isolcpus={cpu} rcu_nocbs={cpu}")
@@ -130,6 +130,8 @@ fn against(part: &GapPart, cpu: &CpuList) -> String {
             Some(pid) => format!("keep it off that CPU: taskset -cp OTHER_CPUS {pid}; see its priority: chrt -p {pid}"),
             None => format!("keep other threads off that CPU: boot with isolcpus={cpu}"),
         },
-        (SpanKind::Idle | SpanKind::Unknown, _) => "repeat, without stopping it: punctual explain --hardware".into(),
+        (SpanKind::Idle | SpanKind::Unknown, _) => {
+            "repeat without stopping the thread: punctual explain --hardware".into()
+        }
     }
 }

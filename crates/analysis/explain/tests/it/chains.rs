@@ -1,4 +1,4 @@
-//! Who waited for whom: wakers of wakers, owners of locks. CPU 1 is the victim's; times in µs.
+//! Tests who waited for whom: wakers of wakers, owners of locks. CPU 1 is the victim's; times in µs.
 
 use crate::rules::{CYCLIC, IDLE, Trace, VICTIM, YES, start};
 use punctual_explain::{Class, Confidence, Facts, Victim};
@@ -22,7 +22,7 @@ impl Trace {
         self.line(&format!("{}-{}", by.0, by.1), cpu, "d..2.", us, &body)
     }
 
-    /// A timer on CPU 0 wakes the thread, on time, upon `on`.
+    /// A timer on CPU 0 wakes the thread, in time, while `on` runs.
     fn timer0(self, us: u64, on: Thread, woken: Thread) -> Self {
         let who = format!("{}-{}", on.0, on.1);
         let body = format!("sched_waking: comm={} pid={} prio={} target_cpu=000", woken.0, woken.1, woken.2);
@@ -95,7 +95,7 @@ fn a_waker_that_was_in_time_is_no_cause() {
     assert_eq!(chain_of(&late_server(3010).worst()), [""; 0]);
 }
 
-/// client ← server ← cyclictest, and the client was late.
+/// client ← server ← cyclictest; the client was late.
 #[test]
 fn the_waker_of_the_waker_was_late() {
     let trace = start()
@@ -118,7 +118,7 @@ fn the_waker_of_the_waker_was_late() {
     );
 }
 
-/// The wakeup with the chain is the shorter one: it is named in a note.
+/// The wakeup with the chain is the shorter one: a note names it.
 #[test]
 fn the_longest_wait_behind_a_wakeup_is_told_though_others_had_more_latency() {
     let trace = late_server(6000)
@@ -136,7 +136,7 @@ fn the_longest_wait_behind_a_wakeup_is_told_though_others_had_more_latency() {
 
 #[test]
 fn a_wait_that_was_long_over_or_before_it_slept_is_no_cause() {
-    // 3 ms late, and then it worked for 100 ms.
+    // It is 3 ms late, and then works for 100 ms.
     let trace = start()
         .switch(1, 2000, CYCLIC, "S", IDLE)
         .switch(0, 2000, SERVER, "S", HOG)
@@ -171,7 +171,7 @@ fn an_interrupt_upon_a_late_thread_is_no_waker_of_that_thread() {
     }
 }
 
-/// An interrupt wakes it on its way out, where the flags show the thread below.
+/// An interrupt wakes it at its end, where the flags show the interrupted thread.
 #[test]
 fn a_thread_below_an_interrupt_does_not_wake_ksoftirqd() {
     let softirqd = ("ksoftirqd/0", 21, 120);
@@ -280,7 +280,7 @@ fn the_owner_of_the_owners_lock() {
     );
 }
 
-/// While it runs with an inherited priority, others wait for it: who waits, and for which lock.
+/// While it runs with an inherited priority, others wait for it: the waiter and its lock are reported.
 #[test]
 fn who_waits_for_the_lock_of_a_boosted_thread_and_who_for_that_one() {
     let boosted = ("writer", 71, 9);

@@ -1,4 +1,4 @@
-//! Every class of cause, on recordings made for it, and what must not be suspected.
+//! Tests every class of cause on synthetic recordings, and what must not be suspected.
 
 use punctual_explain::{suspect, suspicions};
 use punctual_model::{
@@ -156,7 +156,7 @@ fn a_task_of_lower_priority_is_not_accused() {
     });
     let (class, text) = first(&recording);
     assert_eq!(class, SuspicionClass::OtherTask);
-    assert!(text.ends_with("something else held CPU 1; the counters do not tell what"), "{text}");
+    assert!(text.ends_with("something else held CPU 1; the counters do not identify it"), "{text}");
 }
 
 #[test]
@@ -171,15 +171,15 @@ fn a_task_is_named_with_care_where_the_run_delay_is_not_known() {
     }
     let (class, text) = first(&recording);
     assert_eq!(class, SuspicionClass::OtherTask);
-    assert!(text.contains("is not known"), "{text}");
+    assert!(text.contains("it is unknown whether"), "{text}");
 }
 
 #[test]
 fn ordinary_waits_of_a_second_do_not_explain_one_latency() {
-    // 93 µs late in a second whose thousand wakeups waited 1.04 ms together, as always.
+    // The wakeup is 93 µs late in a second whose thousand wakeups waited 1.04 ms together, as usual.
     assert_eq!(
         first(&recording(93_000, |_| {})),
-        (SuspicionClass::Unknown, "no counter moved unusually in that second; nothing can be said".into())
+        (SuspicionClass::Unknown, "no counter changed unusually in that second, so the cause is unknown".into())
     );
 }
 
@@ -205,7 +205,7 @@ fn an_interrupt_burst_is_named() {
 
 #[test]
 fn what_a_load_does_all_the_time_is_no_burst() {
-    // A phase of three seconds under a load that interrupts: too short to show what is usual in it.
+    // A phase of three seconds under a load that interrupts is too short to show what is usual in it.
     let mut recording = recording(400_000, |s| {
         s.cpus[0].irqs = Some(10_200);
         s.cpus[0].top_irqs = vec![reading("virtio0-req.0", 9_140)];

@@ -1,4 +1,4 @@
-//! Synthetic gaps and their origins.
+//! Tests synthetic gaps and their origins.
 
 use proptest::prelude::*;
 use punctual_explain::{Activity, Confidence, GapEvidence, GapSorter, Surroundings};
@@ -88,10 +88,11 @@ fn steal_is_the_hypervisors() {
         let finding = only(&[(gap, stolen)], &guest(40 * MS));
         assert_eq!((finding.class, finding.confidence), (GapClass::Hypervisor, Confidence::High));
         assert!(
-            finding.verdict.contains("worst 3.40 ms") && finding.verdict.contains("steal time rose by 40.0 ms (high)")
+            finding.verdict.contains("worst 3.40 ms")
+                && finding.verdict.contains("steal time increased by 40.0 ms (high)")
         );
     }
-    // One tick of steal beside a short gap proves little, and none nothing.
+    // One tick of steal with a short gap proves little, and no tick proves nothing.
     let (gap, plain) = nothing_ran(20 * US);
     let ticked = GapEvidence { steal_rose: Some(true), ..plain.clone() };
     assert_eq!(only(&[(gap, ticked)], &guest(0)).confidence, Confidence::Medium);
@@ -107,7 +108,7 @@ fn a_guest_whose_other_cpus_go_on_was_not_stopped_by_firmware() {
     assert_eq!((finding.class, finding.confidence), (GapClass::Hypervisor, Confidence::Medium));
     let together = GapEvidence { at_once: Some(true), ..plain.clone() };
     assert_eq!(only(&[(gap, together)], &guest(0)).class, GapClass::BeyondLinux);
-    // Gaps that cannot be compared are likely like those that can.
+    // Gaps that cannot be compared are likely similar to those that can.
     let mut many = vec![(gap, alone); 20];
     many.push((gap, plain));
     assert_eq!(only(&many, &guest(0)).gaps, 21);
@@ -132,7 +133,7 @@ fn an_smi_stops_all_cpus_and_is_counted() {
         "{}",
         finding.verdict
     );
-    // More stalls than interrupts: some were something else.
+    // More stalls than interrupts: some had another cause.
     assert_eq!(only(&gaps, &metal(Some(2))).confidence, Confidence::Medium);
     assert_eq!(only(&gaps, &metal(Some(0))).class, GapClass::Hardware);
     let uncounted = only(&gaps, &metal(None));
@@ -167,7 +168,7 @@ fn a_timer_interrupt_of_milliseconds_was_held_up_by_who_stole() {
     assert_eq!((finding.class, finding.worst_ns), (GapClass::Hypervisor, 4 * MS));
 }
 
-/// Interruptions of two threads are not each other's time.
+/// Interruptions of two threads are not attributed to each other.
 #[test]
 fn long_stays_are_taken_each_from_its_own_thread() {
     let on = |tid, from, to| span(SpanKind::Irq, "local_timer", Some(tid), from, to);
@@ -241,8 +242,8 @@ fn any_evidence() -> impl Strategy<Value = GapEvidence> {
 }
 
 proptest! {
-    /// Whatever is known or claimed: the sums are the length, no gap is left out, and Linux's time is never put down to
-    /// a hypervisor that is not there.
+    /// For any input: the sums equal the length, no gap is omitted, and Linux's time is never attributed to a
+    /// hypervisor that does not exist.
     #[test]
     fn every_gap_is_accounted_for(
         gaps in proptest::collection::vec((0u32..4, 0u64..2_000_000, 10_000u64..2_000_000, any_evidence()), 1..30),

@@ -1,4 +1,4 @@
-//! Traces of kernels 2.6 to 4.x as people paste them: what the first line says.
+//! Tests traces of kernels 2.6 to 4.x as people paste them, by the first line of the result.
 
 use punctual_explain::{ExplainOptions, Explanation, explain};
 use punctual_trace::{Options, open, open_text};
@@ -8,7 +8,7 @@ fn explained(text: &str) -> Explanation {
     explain(source.as_mut(), ExplainOptions::default())
 }
 
-/// What the first line says.
+/// Returns the first line of the result.
 fn first(text: &str) -> String {
     let found = explained(text);
     let verdict = found.victims.first().map(|victim| victim.verdict.clone());
@@ -25,7 +25,7 @@ fn header(us: u64, entries: u64, task: &str) -> String {
     )
 }
 
-/// The form of priorities is hexadecimal (0x13 is real-time priority 80); the first column of the woken thread is cut.
+/// Priorities are hexadecimal (0x13 is real-time priority 80); the first column of the woken thread is missing.
 #[test]
 fn the_thread_that_keeps_the_cpu_from_the_header_s_is_named() {
     let trace = |priority: &str, rest: &str| {
@@ -62,7 +62,7 @@ fn the_thread_that_keeps_the_cpu_from_the_header_s_is_named() {
     }
 }
 
-/// Neither `__switch_to` nor the line with both priorities.
+/// Neither `__switch_to` nor the line with both priorities is present.
 #[test]
 fn the_first_column_alone_names_who_ran() {
     let trace = header(9313, 4, "audio-700 (uid:1000 nice:0 policy:1 rt_prio:80")
@@ -231,7 +231,7 @@ fn a_clock_of_jiffies_measures_nothing() {
         > **-0 0d.h. 0us#: do\\_timer <-tick\\_step\n> -0 0d.h. 0us#: do\\_timer <-tick\\_step\n> -0 0d.h. 10000us : load <-do\\_timer**\n";
     let said = first(trace);
     assert!(said.contains("from __irq_svc to __do_softirq"), "{said}");
-    assert!(said.contains("for how long is not known") && said.contains("steps by 10.0 ms"), "{said}");
+    assert!(said.contains("for an unknown time") && said.contains("steps by 10.0 ms"), "{said}");
     assert!(first(&trace.replace("10000us", "10013us")).contains("interrupts off for 10.0 ms"));
 }
 
@@ -244,7 +244,7 @@ fn idle_states_and_gaps_of_several_cpus() {
     let hwlat = "# tracer: hwlat\n   <...>-36  [001] d... 19452.055471: #1     inner/outer(us):   12/14    ts:1499801089.066141940\n   \
         <...>-36  [003] d... 19454.071354: #2     inner/outer(us):   11/9     ts:1499801091.082164365\n";
     assert!(
-        first(hwlat).contains("(of CPUs 1, 3), no task is to blame: the longest 14.0 µs on CPU 1"),
+        first(hwlat).contains("(of CPUs 1, 3), no task is responsible: the longest 14.0 µs on CPU 1"),
         "{}",
         first(hwlat)
     );
@@ -394,7 +394,7 @@ fn a_section_from_the_idle_loop_blames_no_thread() {
                 => started at timestamp 403325647: <acpi_processor_idle+0x20/0x379>\n \
                 =>   ended at timestamp 403326645: <thread_return+0xb5/0x11a>\n";
     let said = first(text);
-    assert!(said.contains("it began in the idle loop") && said.contains("is not to blame"), "{said}");
+    assert!(said.contains("it began in the idle loop") && said.contains("is not responsible"), "{said}");
 }
 
 #[test]
@@ -491,8 +491,5 @@ fn a_figure_that_the_lines_do_not_show_is_not_explained_away() {
            <...>-2446   0D..2    2us : __schedule <<idle>-0> (8c 3b)\n   \
            <...>-2446   0D..1   12us : trace_stop_sched_switched (__schedule)\n";
     let said = first(&text);
-    assert!(
-        said.contains("the lines end after 12.0 µs: where the header's figure comes from is not in them"),
-        "{said}"
-    );
+    assert!(said.contains("the lines end after 12.0 µs: the origin of the header's figure is not in them"), "{said}");
 }

@@ -43,7 +43,7 @@ fn each_is_told_by_what_it_was() {
         ("r04_wrapped_tracer_line.txt", "server (nice 0, pid 229) was current for 300 µs", "handle_irq"),
         ("r05_cut_before_switch.txt", "pid 88) kept interrupts off for 55.1 ms", "no cause"),
         ("r05_cut_before_switch.txt", "in isolate_lru_folios ← shrink_inactive_list", "no cause"),
-        ("r08_rtla_without_cpu_line.txt", "52.9 µs late, CPU not known: suspected: leaving idle took 48.2 µs", "CPU0"),
+        ("r08_rtla_without_cpu_line.txt", "52.9 µs late, CPU unknown: suspected: leaving idle took 48.2 µs", "CPU0"),
         ("r02_hardirq_on_idle.txt", "interrupt nic_interrupt took 146 µs", "leaving idle"),
         ("r06_remark_after_vector.txt", "interrupt local_timer took 101 µs", "leaving idle"),
         ("r07_irq_entry_cut_off.txt", "interrupt local_timer took 110 µs", "leaving idle"),

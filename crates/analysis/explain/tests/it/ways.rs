@@ -105,7 +105,7 @@ fn who_keeps_a_sender_on_another_cpu_ran_before_the_waker() {
     let trace = trace.switch(0, 4205, HOG, "S", ELSEWHERE).wake(ELSEWHERE, 0, 4220).switch(1, 4225, IDLE, "R", VICTIM);
     let victim = trace.worst(true, 1200, 4225);
     blames(&victim, Class::BeforeWaker, Some(70), 3000);
-    assert!(victim.verdict.contains("before the thread that was to wake it"), "{}", victim.verdict);
+    assert!(victim.verdict.contains("before the thread that had to wake it"), "{}", victim.verdict);
     assert!(victim.causes.iter().all(|cause| cause.class != Class::IrqsDisabled), "{:?}", victim.causes);
 }
 

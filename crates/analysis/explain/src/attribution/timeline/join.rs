@@ -1,13 +1,13 @@
-//! Limits a lane's size: joins spans too short to be seen with their neighbours.
+//! Limits a lane's size by merging spans too short to be visible with their neighbours.
 
 use punctual_model::{Class, Lane, Span, SpanKind};
 use punctual_units::CpuId;
 use std::collections::HashMap;
 
-/// Spans of the first lane, which is the victim's, and of every other; 620 for eight lanes.
+/// Maximum number of spans of the first lane, which is the victim's, and of every other lane; 620 for eight lanes.
 const FIRST: usize = 200;
 const OTHER: usize = 60;
-/// Spans up to this fraction of the picture may be joined first; the limit doubles until the lane fits.
+/// Spans up to this fraction of the picture may be merged first; the limit doubles until the lane fits.
 const FINEST: u64 = 2_000;
 
 pub(super) fn budget(n: usize) -> usize {
@@ -27,7 +27,7 @@ pub(super) fn lane(cpu: CpuId, mut spans: Vec<Span>, length: u64, most: usize) -
     Lane { cpu, joined: (before - spans.len()) as u64, spans }
 }
 
-/// Joins neighbours of a row that are all shorter than `limit`.
+/// Merges neighbours of a row that are all shorter than `limit`.
 fn joined(spans: Vec<Span>, limit: u64) -> Vec<Span> {
     let mut rows: [Vec<Span>; 4] = Default::default();
     for span in spans {
@@ -61,7 +61,7 @@ fn row_joined(row: Vec<Span>, limit: u64) -> Vec<Span> {
     out
 }
 
-/// A group as one span, named after what took most of it.
+/// Returns a group as one span, named after what took most of it.
 fn one(group: Vec<Span>) -> Option<Span> {
     let (start_ns, end_ns) = (group.first()?.start_ns, group.last()?.end_ns);
     if group.len() == 1 {
@@ -76,7 +76,7 @@ fn one(group: Vec<Span>) -> Option<Span> {
             *by_cause.entry(cause).or_default() += ns;
         }
     }
-    // Ties are broken the same way every time.
+    // Ties are resolved deterministically.
     let (name, _) = by_name.into_iter().max_by_key(|(name, ns)| (*ns, *name))?;
     let cause = by_cause.into_iter().max_by_key(|(class, ns)| (*ns, *class)).map(|(class, _)| class);
     let like = group.iter().find(|span| (span.kind, span.tid, span.label.as_str()) == name)?;

@@ -6,7 +6,7 @@ use super::super::{Facts, choose, sentences};
 use super::Pending;
 use punctual_model::{Class, Scheduled, Span, SpanKind};
 
-/// Nanoseconds in which the CPU was not idle.
+/// Returns the time in which the CPU was not idle, ns.
 pub(super) fn busy(cpu: &Cpu, start: u64, end: u64) -> u64 {
     let idle = |doing: Doing| matches!(doing, Doing::Idle | Doing::Unknown);
     pieces(Some(cpu), start, end).iter().filter(|piece| !idle(piece.doing)).map(Piece::ns).sum()
@@ -29,13 +29,13 @@ pub(super) fn spans(
     spans
 }
 
-/// The task or idle below what the CPU did at `at`.
+/// Returns the task, or idle, below the CPU's activity at `at`.
 fn below_at(cpu: &Cpu, at: u64) -> Option<Doing> {
     let known = cpu.history.partition_point(|segment| segment.t <= at);
     cpu.history.iter().take(known).rev().find_map(|segment| below(segment.doing))
 }
 
-/// The task, idle or unknown below; `None` if only what lies on top is known.
+/// Returns the task, idle or unknown below; `None` if only what is on top is known.
 fn below(doing: Doing) -> Option<Doing> {
     match doing {
         Doing::Idle | Doing::Task(_) | Doing::Unknown => Some(doing),
@@ -50,7 +50,7 @@ struct Writer<'a> {
     labels: Labels,
 }
 
-/// A CPU's labels by time without overlap: of what lies on top, of threads, and of stalls, which overrule the latter.
+/// A CPU's labels without overlap in time: of what is on top, of threads, and of stalls, which overrule the latter.
 struct Labels {
     on_top: Vec<Drawn>,
     below: Vec<Drawn>,
@@ -73,7 +73,7 @@ impl Labels {
         }
     }
 
-    /// What an interrupt contributes to the delay; one that began before it may.
+    /// Returns the contribution of an interrupt to the delay; one that began before it may contribute.
     fn on_top(&self, piece: &Piece) -> Option<Class> {
         let first = |list: &[Drawn]| {
             let after = list.partition_point(|d| d.to <= piece.from);
@@ -82,7 +82,7 @@ impl Labels {
         first(&self.stalls).or_else(|| first(&self.on_top))
     }
 
-    /// What a thread from `from` to `to` contributes, cut where that changes.
+    /// Returns the contribution of a thread from `from` to `to`, split where it changes.
     fn cut(&self, from: u64, to: u64) -> Vec<(u64, u64, Option<Class>)> {
         let mut edges = vec![from, to];
         edges.extend([self.delay.0, self.delay.1].into_iter().filter(|t| from < *t && *t < to));
@@ -105,7 +105,7 @@ fn find(list: &[Drawn], at: u64) -> Option<Class> {
 }
 
 impl Writer<'_> {
-    /// Tasks, idle and unknown time, without holes.
+    /// Returns tasks, idle and unknown time, contiguously.
     fn below(&self, pieces: &[Piece], before: Option<Doing>) -> Vec<Span> {
         let mut spans: Vec<Span> = Vec::new();
         let mut now = before.unwrap_or(Doing::Unknown);
@@ -116,7 +116,7 @@ impl Writer<'_> {
                 let inside = self.labels.delay.0 <= from && to <= self.labels.delay.1;
                 let mut span = self.span(now, (from, to), class);
                 match spans.last().filter(|last| same_thread(last, &span)) {
-                    // An interrupt on top of a culprit does not cut it in two.
+                    // An interrupt on top of a culprit does not split it.
                     Some(last) if on_top && inside && class.is_none() => span.cause = last.cause,
                     _ => {}
                 }
@@ -129,7 +129,7 @@ impl Writer<'_> {
         spans
     }
 
-    /// Softirqs; an interrupt on top does not end one.
+    /// Returns softirqs; an interrupt on top does not end one.
     fn softirqs(&self, pieces: &[Piece]) -> Vec<Span> {
         let mut spans: Vec<Span> = Vec::new();
         let mut open = false;
@@ -207,7 +207,7 @@ fn blank(start_ns: u64, end_ns: u64) -> Span {
     }
 }
 
-/// Do both continue the same activity?
+/// True if both continue the same activity.
 fn same(a: &Span, b: &Span) -> bool {
     same_thread(a, b) && a.cause == b.cause
 }

@@ -1,4 +1,5 @@
-//! What every CPU did around a late wakeup: a second pass over the trace, for wakeups that are known to matter.
+//! Records the activity of every CPU around a late wakeup, in a second pass over the trace for wakeups that are known
+//! to matter.
 //!
 //! It uses the same machine and rules as the first pass, so that picture and verdict agree.
 
@@ -21,7 +22,7 @@ const LEAST_MARGIN: u64 = 50_000;
 const MOST_MARGIN: u64 = 1_000_000;
 const MARGIN_PART: u64 = 10;
 const LANES: usize = 8;
-/// Spans that may be looked at: bounds the time that a crafted trace can take.
+/// Maximum number of spans examined, which limits the time for a crafted trace.
 const WORK: u64 = 20_000_000;
 
 /// The timelines of known wakeups, event by event, in bounded memory.
@@ -29,7 +30,7 @@ const WORK: u64 = 20_000_000;
 pub struct Timelines {
     machine: Machine,
     facts: Facts,
-    /// Victims of a wakeup, by thread, CPU and T2.
+    /// Victims of a wakeup by thread, CPU and T2.
     wanted: HashMap<(i32, u32, u64), Vec<(Moments, usize)>>,
     /// Wakeups that are complete except for what follows.
     pending: Vec<Pending>,
@@ -38,21 +39,22 @@ pub struct Timelines {
     work: u64,
 }
 
-/// A wakeup whose thread runs, until its margin is over.
+/// A wakeup whose thread runs, until the end of its margin.
 #[derive(Debug)]
 struct Pending {
     victims: Vec<usize>,
     window: Window,
-    /// When the thread read its clock, if known.
+    /// Time at which the thread read its clock, if known.
     t4: Option<u64>,
     drawn: Vec<Drawn>,
-    /// When it left a CPU since then, and whether it was still runnable.
+    /// Times at which it left a CPU since then, and true if it was still runnable.
     outs: Vec<(u64, bool)>,
     end: u64,
 }
 
 impl Timelines {
-    /// `victims` and `facts` as in the first pass over the trace; victims without moments get no timeline.
+    /// Creates the pass; `victims` and `facts` as in the first pass over the trace; victims without moments get no
+    /// timeline.
     pub fn new(victims: &[Victim], facts: Facts) -> Timelines {
         let mut wanted: HashMap<_, Vec<(Moments, usize)>> = HashMap::new();
         for (n, victim) in victims.iter().enumerate() {
@@ -97,7 +99,7 @@ impl Timelines {
         }
     }
 
-    /// In the order of the victims; `None` where the wakeup was not found.
+    /// Returns the timelines in the order of the victims; `None` if the wakeup was not found.
     pub fn finish(mut self) -> Vec<Option<Timeline>> {
         self.conclude(u64::MAX);
         self.found
@@ -105,7 +107,7 @@ impl Timelines {
 
     fn woken(&mut self, mut window: Window) {
         let Some((moments, victims)) = self.wanted_as(&window).filter(|_| self.work > 0) else { return };
-        // Where the thread itself knew better when it was due, the first pass used that.
+        // If the thread itself knew its due time more precisely, the first pass used that.
         (window.waking.t0, window.waking.t1) = (moments.t0_ns.min(window.waking.t2), moments.t1_ns);
         window.t3 = window.t3.min(moments.t3_ns);
         let (machine, facts) = (&self.machine, &self.facts);
@@ -135,7 +137,7 @@ impl Timelines {
         let over: Vec<Pending> = over;
         for mut pending in over {
             self.draw_after(&mut pending);
-            // Nothing else happened up to this moment.
+            // No further event occurred up to this moment.
             let known = if now == u64::MAX { self.machine.now } else { now };
             let timeline = self.draw(&pending, known.max(pending.window.t3));
             for n in pending.victims {
@@ -146,7 +148,7 @@ impl Timelines {
         }
     }
 
-    /// The time between the switch to the thread and its clock reading.
+    /// Draws the time between the switch to the thread and its clock reading.
     fn draw_after(&mut self, pending: &mut Pending) {
         let Some(t4) = pending.t4 else { return };
         let (machine, facts) = (&self.machine, &self.facts);
@@ -188,7 +190,7 @@ impl Timelines {
         }
     }
 
-    /// CPUs by importance: the victim's, those it depended on, then by how busy they were.
+    /// Returns the CPUs by importance: the victim's, those it depended on, then by activity.
     fn cpus(&self, window: &Window, (start, end): (u64, u64)) -> Vec<u32> {
         let path = window.waking.path.iter().map(|(_, cpu)| *cpu);
         let mut cpus = vec![window.cpu];
@@ -205,13 +207,13 @@ impl Timelines {
     }
 }
 
-/// Time shown before and after: a tenth of the delay, 50 µs to 1 ms.
+/// Returns the time shown before and after: a tenth of the delay, 50 µs to 1 ms.
 fn margin(window: &Window) -> u64 {
     (window.t3.saturating_sub(window.waking.t0) / MARGIN_PART).clamp(LEAST_MARGIN, MOST_MARGIN)
 }
 
-/// `victims`: as [`super::explain`] found them in the same trace, which `source` reads again; the result is in their
-/// order.
+/// Draws the timelines of `victims`, as [`super::explain`] found them in the same trace, which `source` reads again;
+/// the result has their order.
 pub fn timelines(source: &mut dyn Source, victims: &[Victim], facts: Facts) -> Vec<Option<Timeline>> {
     let mut timelines = Timelines::new(victims, facts);
     while let Some(event) = source.next() {

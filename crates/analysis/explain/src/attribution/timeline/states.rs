@@ -1,4 +1,4 @@
-//! States of the late thread.
+//! Computes the states of the late thread.
 
 use super::super::cpu::Doing;
 use super::super::machine::Machine;
@@ -6,10 +6,10 @@ use super::super::piece::pieces;
 use super::Pending;
 use punctual_model::{StateSpan, ThreadState};
 
-/// Times the thread may leave the CPU in one picture, which ends a millisecond after T3 at most.
+/// Maximum number of times the thread may leave the CPU in one picture, which ends a millisecond after T3 at most.
 pub(super) const OUTS: usize = 64;
 
-/// The thread's states from `start` to `end`, without holes.
+/// Returns the thread's states from `start` to `end`, contiguously.
 pub(super) fn of(machine: &Machine, pending: &Pending, (start, end): (u64, u64)) -> Vec<StateSpan> {
     let window = &pending.window;
     let (t0, t2, t3) = (window.waking.t0, window.waking.t2, window.t3);
@@ -29,13 +29,13 @@ pub(super) fn of(machine: &Machine, pending: &Pending, (start, end): (u64, u64))
     states
 }
 
-/// Its state before `at`, when it did not run: how it last left the CPU.
+/// Returns its state before `at`, when it did not run, from how it last left the CPU.
 fn out(pending: &Pending, at: u64) -> ThreadState {
     let last = pending.outs.iter().rev().find(|(t, _)| *t < at);
     if last.is_some_and(|(_, runnable)| *runnable) { ThreadState::Runnable } else { ThreadState::Sleeping }
 }
 
-/// Fills up to `to`.
+/// Fills the gap up to `to`.
 fn gap(states: &mut Vec<StateSpan>, start: u64, to: u64, state: ThreadState) {
     let from = states.last().map_or(start, |last| last.end_ns);
     push(states, from, to, state);
@@ -49,7 +49,7 @@ fn push(states: &mut Vec<StateSpan>, start_ns: u64, end_ns: u64, state: ThreadSt
     }
 }
 
-/// When the thread had a CPU, including interrupts on top of it, by start; at most [`OUTS`] stretches.
+/// Returns the times in which the thread had a CPU, including interrupts on top of it, by start; at most [`OUTS`].
 fn running(machine: &Machine, tid: i32, (start, end): (u64, u64)) -> Vec<(u64, u64)> {
     let mut found: Vec<(u64, u64)> = Vec::new();
     for (_, cpu) in machine.cpus() {
@@ -69,7 +69,7 @@ fn running(machine: &Machine, tid: i32, (start, end): (u64, u64)) -> Vec<(u64, u
         }
     }
     found.sort_unstable();
-    // It cannot be on two CPUs; if the trace says so, no time counts twice.
+    // It cannot be on two CPUs; if the trace contradicts that, no time counts twice.
     let mut at = start;
     found.retain_mut(|(from, to)| {
         *from = (*from).max(at);

@@ -33,7 +33,7 @@ fn check_lane(lane: &Lane, timeline: &Timeline) {
     assert!(lane.spans.windows(2).all(|pair| pair[0].start_ns <= pair[1].start_ns));
 }
 
-/// A task, idle or unknown time; not an interrupt on top of it.
+/// True for a task, idle or unknown time; false for an interrupt on top of it.
 pub fn is_below(span: &Span) -> bool {
     matches!(span.kind, SpanKind::Unknown | SpanKind::Idle | SpanKind::Task)
 }
