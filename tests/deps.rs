@@ -1,4 +1,4 @@
-//! Which crate may use which. An unlisted crate or edge fails this test; change the table together with
+//! Lists which crate may use which. An unlisted crate or edge fails this test; change the table together with
 //! ARCHITECTURE.md, and only downwards. Also: which crates may contain `unsafe`, and no example in a comment that no
 //! test runs.
 

@@ -110,7 +110,7 @@ fn one(target: &Target, command: &[String]) -> Result<(), String> {
 /// Builds static programs, checks each, and prints its size and start-up time. Returns the directory they are in.
 ///
 /// # Errors
-/// What is missing and the command that installs it, or a program that is dynamic or too large.
+/// A missing part and the command that installs it, or a program that is dynamic or too large.
 pub(crate) fn build(target: &Target, packages: &[&str]) -> Result<PathBuf, String> {
     linker(target)?;
     let named = packages.iter().flat_map(|package| ["--package", package]);
@@ -170,7 +170,7 @@ pub(crate) fn check_size(target: &Target, binary: &Path) -> Result<u64, String> 
 
 pub(crate) fn native() -> Result<&'static Target, String> {
     let own = TARGETS.iter().find(|target| is_native(target));
-    own.ok_or_else(|| format!("there is no release for {}", env::consts::ARCH))
+    own.ok_or_else(|| format!("no release exists for {}", env::consts::ARCH))
 }
 
 pub(crate) fn is_native(target: &Target) -> bool {
@@ -246,7 +246,7 @@ fn linker(target: &Target) -> Result<(), String> {
 /// The archive of the C library for the cross linker.
 ///
 /// # Errors
-/// What is missing, the linker or the archive, and the command that installs both.
+/// The missing linker or archive, and the command that installs both.
 pub(crate) fn c_library(target: &Target) -> Result<PathBuf, String> {
     let gcc = format!("{}gcc", target.prefix);
     let found = Command::new(&gcc).arg("-print-file-name=libc.a").output();

@@ -61,7 +61,7 @@ enum Task {
 
 impl Arguments {
     /// # Errors
-    /// What failed, as a message for the user.
+    /// A message for the user about what failed.
     pub fn run(self) -> Result<(), String> {
         match self.task {
             Task::Cross(options) => cross::run(&options),

@@ -17,11 +17,11 @@ pub use check::run as check;
 pub use dev::run as dev;
 pub use release::run as release;
 
-/// What a package installs, the main program first.
+/// Files that a package installs, the main program first.
 const PROGRAMS: [&str; 4] = ["punctual", "punctual-rf-switch", "punctual-rotary-dial", "punctual-metronome"];
 /// Shell, and the name the script must have for it.
 const COMPLETIONS: [(&str, &str); 3] = [("bash", "punctual"), ("zsh", "_punctual"), ("fish", "punctual.fish")];
-/// Where the manifest (cli/Cargo.toml) expects all files.
+/// Directory in which the manifest (cli/Cargo.toml) expects all files.
 const STAGE: &str = "target/deb/stage";
 
 /// Builds a package for each of the targets, in dist/.

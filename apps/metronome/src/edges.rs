@@ -1,4 +1,4 @@
-use punctual_gpio::{self as gpio, EventClock, GpioError, Line, MOST_BUFFERED, Tally};
+use punctual_gpio::{self as gpio, EventClock, GpioError, Line, MAX_BUFFERED, Tally};
 use punctual_rt::Receiver;
 use punctual_units::Nanos;
 use punctual_wires::{EdgeAt, Place};
@@ -30,7 +30,7 @@ impl EdgeSource {
     pub fn open(place: &Place) -> Result<EdgeSource, GpioError> {
         let none = || GpioError::Usage(format!("{place} reports no edges: listen on a GPIO line"));
         let (chip, offset) = place.open()?.ok_or_else(none)?;
-        let line = Line::edges(&chip, offset, gpio::Edges::Both, MOST_BUFFERED, EventClock::Monotonic)?;
+        let line = Line::edges(&chip, offset, gpio::Edges::Both, MAX_BUFFERED, EventClock::Monotonic)?;
         Ok(EdgeSource::Line(Box::new(line), Tally::default()))
     }
 

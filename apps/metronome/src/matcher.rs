@@ -19,7 +19,7 @@ pub struct EdgeCounts {
 /// Matches beats with edges, each given in order. A beat must be added before the edges that follow it.
 #[derive(Clone, Debug, Default)]
 pub struct Matcher {
-    /// The most recent beat that has started and the later ones, each with a flag that says whether its edge was seen.
+    /// The most recent beat that has started and the later ones, each with a flag that is set when its edge was seen.
     beats: VecDeque<(Beat, bool)>,
     counts: EdgeCounts,
 }

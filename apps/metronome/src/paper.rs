@@ -14,7 +14,7 @@ pub enum Column {
 }
 
 impl Column {
-    /// The column that corresponds to one of our loads; `None` if there is none.
+    /// The column that corresponds to one of punctual's loads; `None` if there is none.
     pub fn of_load(load: &str) -> Option<Column> {
         match load {
             "idle" => Some(Column::Idle),

@@ -72,7 +72,7 @@ fn all(options: &Options) -> Result<u8, Error> {
                 print_result(options, &one);
                 let early = one.ended_by.is_some();
                 measured.push(one);
-                // Not between two measurements, because the edge would belong to no beat.
+                // Do not end between two measurements, because the edge would belong to no beat.
                 match plans.peek().filter(|_| !early) {
                     Some(_) => instruments = back,
                     None => {

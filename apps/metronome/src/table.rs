@@ -21,7 +21,7 @@ pub fn table(measured: &[Measured]) -> String {
         }
     }
     let [least, mean, most] = XENOMAI_LATENCY;
-    let _ = writeln!(text, "Xenomai's latency test there, 1 ms: {least} at least, {mean} in the mean, {most} at most");
+    let _ = writeln!(text, "Xenomai's latency test on that board, 1 ms: minimum {least}, mean {mean}, maximum {most}");
     if loads.iter().any(|load| load == "loopback") {
         text.push_str(
             "loopback is traffic within this machine; the paper downloaded a file: --peer HOST loads the network\n",

@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::ook::{EdgeAt, OokWriter, Written};
 use crate::options::Capture;
 use crate::print::say;
-use punctual_gpio::{Edge, Edges, Event, EventClock, Line, MOST_BUFFERED, Tally};
+use punctual_gpio::{Edge, Edges, Event, EventClock, Line, MAX_BUFFERED, Tally};
 use punctual_journal::Journal;
 use punctual_rt::monotonic;
 use punctual_tracefs::{Config, EventSet, Instance, Tracefs};
@@ -55,7 +55,7 @@ impl Capturing {
         let thread = match what {
             Capture::Line(place) => {
                 let Some((chip, offset)) = place.open().map_err(Error::Capture)? else { return Ok(None) };
-                let line = Line::edges(&chip, offset, Edges::Both, MOST_BUFFERED, EventClock::Monotonic);
+                let line = Line::edges(&chip, offset, Edges::Both, MAX_BUFFERED, EventClock::Monotonic);
                 let line = line.map_err(Error::Capture)?;
                 spawn(Box::new(move || of_line(line, writer, &theirs)))?
             }

@@ -13,9 +13,9 @@ use punctual_units::Nanos;
 use std::fs::File;
 use std::io::Write;
 
-/// How often a daemon checks its threads.
+/// Interval of the daemon's checks of its threads.
 const LOOK: Nanos = Nanos::from_millis(500);
-/// How often a one-shot checks whether everything is sent.
+/// Interval at which a one-shot checks if everything is sent.
 const LOOK_SOON: Nanos = Nanos::from_millis(10);
 
 #[derive(Clone, Copy)]
@@ -54,7 +54,7 @@ pub fn greet(station: &Station, where_from: &str) {
 /// Ends a station and prints its report.
 ///
 /// # Errors
-/// What went wrong while it ran.
+/// The error that occurred while it ran.
 pub fn end(station: Station, phases: Option<Vec<Phase>>, json: bool) -> Result<u64, Error> {
     let (board, narrowed, scheduling) =
         (station.board.clone(), station.narrowed.clone(), station.scheduling.to_string());

@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::figures::Figures;
 use crate::ook::{EdgeAt, OokWriter};
 use crate::pending::Pending;
-use crate::tap::{MOST, Tap};
+use crate::tap::{MAX, Tap};
 use crate::transmit::{Done, Emitted, Job, Origin, Shared};
 use crate::warnings::Warnings;
 use punctual_rt::{Eventfd, Receiver, Sender, monotonic};
@@ -121,11 +121,11 @@ impl Intake {
     /// Reads a chunk from the FIFO, up to an incomplete command, which stays there: copies it, writes it to the pending
     /// file, removes it from the FIFO, and passes it on. Returns `false` if nothing can be read.
     fn read(&mut self) -> Result<bool, Error> {
-        let mut bytes = [0; MOST];
+        let mut bytes = [0; MAX];
         let (whole, jobs) = self.write_down(&mut bytes)?;
         // After a kill at this point, the next start reads all of it again.
         if self.tap.as_ref().is_some_and(|tap| !tap.take(whole).unwrap_or(false)) {
-            let text = "another program also reads this FIFO and takes commands away: see fuser -v on it";
+            let text = "another program also reads this FIFO and consumes commands: find it with fuser -v";
             self.warnings.warn(monotonic(), text);
         }
         self.hand_over(jobs);
@@ -134,7 +134,7 @@ impl Intake {
 
     /// Reads the FIFO without consuming it, and writes the complete commands to the pending file. Returns the bytes to
     /// consume, and the jobs.
-    fn write_down<'a>(&mut self, bytes: &'a mut [u8; MOST]) -> Result<(&'a [u8], Vec<Job>), Error> {
+    fn write_down<'a>(&mut self, bytes: &'a mut [u8; MAX]) -> Result<(&'a [u8], Vec<Job>), Error> {
         let Some(tap) = &self.tap else { return Ok((&[], Vec::new())) };
         let seen = tap.look(bytes)?;
         let at = monotonic();

@@ -49,7 +49,7 @@ pub enum Deadlines {
     Relative,
 }
 
-/// What a receiver decoded of 60 commands with 4 frames each.
+/// Result of decoding 60 commands with 4 frames each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Decoded {
     /// Decoded frames, of 240.

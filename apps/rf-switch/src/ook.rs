@@ -6,7 +6,7 @@ use punctual_units::Nanos;
 use std::io::{self, Write};
 
 /// Maximum number of pulses per package; rtl_433 accepts 1200 (PD_MAX_PULSES).
-const MOST: usize = 1000;
+const MAX: usize = 1000;
 
 /// An edge of the line, on CLOCK_MONOTONIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub struct OokWriter<W> {
 }
 
 impl<W: Write> OokWriter<W> {
-    /// Writes the header; `from` says in a comment where the edges were observed.
+    /// Writes the header; `from`, written as a comment, tells where the edges were observed.
     ///
     /// # Errors
     /// Errors of the output.
@@ -63,7 +63,7 @@ impl<W: Write> OokWriter<W> {
                 let pulse = Pulse { mark: fall - rise, space: edge.at - fall };
                 self.pulses.push(pulse);
                 (self.rise, self.fall) = (Some(edge.at), None);
-                if pulse.space >= self.quiet || (self.pulses.len() >= MOST && pulse.space >= self.cut) {
+                if pulse.space >= self.quiet || (self.pulses.len() >= MAX && pulse.space >= self.cut) {
                     return self.package();
                 }
             }
@@ -107,7 +107,7 @@ impl<W: Write> OokWriter<W> {
     }
 
     fn package(&mut self) -> io::Result<()> {
-        for pulses in self.pulses.chunks(MOST) {
+        for pulses in self.pulses.chunks(MAX) {
             self.output.write_all(package(pulses).as_bytes())?;
             self.written.packages += 1;
             self.written.pulses += pulses.len() as u64;
@@ -237,7 +237,7 @@ mod tests {
             let pulses: Vec<Pulse> = pulses.into_iter().map(|(m, s)| Pulse { mark: Nanos::from_micros(m), space: Nanos::from_micros(s) }).collect();
             let (text, written) = write(edges_of(&pulses));
             let read = read(&text).unwrap();
-            prop_assert!(read.iter().all(|package| !package.is_empty() && package.len() <= MOST));
+            prop_assert!(read.iter().all(|package| !package.is_empty() && package.len() <= MAX));
             prop_assert_eq!((read.len() as u64, written.out_of_order), (written.packages, 0));
             let (read, mut pulses) = (read.concat(), pulses);
             if let Some(last) = pulses.last_mut() {

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 pub const USUAL_PIPE: &str = "/run/punctual/rtp1";
 /// Maximum number of waiting commands: at 192 ms each these are 13 minutes.
-const MOST_QUEUED: usize = 4096;
+const MAX_QUEUED: usize = 4096;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum What {
@@ -164,7 +164,7 @@ fn named(name: &str, parser: &mut Parser, options: &mut Options) -> Result<(), U
         "replace" => options.replace = ranged("--replace", parser, 0, 100)? as u32,
         "pipe" => options.pipe = Some(parser.value()?.into()),
         "pending" => options.pending = Some(parser.value()?.into()),
-        "queue" => options.queue = ranged("--queue", parser, 1, MOST_QUEUED as u64)? as usize,
+        "queue" => options.queue = ranged("--queue", parser, 1, MAX_QUEUED as u64)? as usize,
         "priority" => options.priority = text()?.parse()?,
         "cpu" => options.cpu = Some(CpuId(ranged("--cpu", parser, 0, 65_535)? as u32)),
         "allow-ordinary" => options.allow_ordinary = true,

@@ -7,7 +7,7 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-const MOST_BYTES: u64 = 1 << 16;
+const MAX_BYTES: u64 = 1 << 16;
 
 /// The file. It is replaced as a whole by rename(2), so that a killed program leaves the old or the new version.
 #[derive(Debug)]
@@ -48,14 +48,14 @@ impl Pending {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Left::default()),
             Err(e) => return Err(failed()(e)),
             // Opening a FIFO at this path would block.
-            Ok(meta) if !meta.is_file() || meta.len() > MOST_BYTES => {
+            Ok(meta) if !meta.is_file() || meta.len() > MAX_BYTES => {
                 let why = "it was not written by rf-switch: move it away, or give another path with --pending";
                 return Err(failed()(io::Error::other(why)));
             }
             Ok(_) => fs::File::open(&self.path).map_err(failed())?,
         };
         let mut bytes = Vec::new();
-        file.take(MOST_BYTES).read_to_end(&mut bytes).map_err(failed())?;
+        file.take(MAX_BYTES).read_to_end(&mut bytes).map_err(failed())?;
         let mut left = Left::default();
         for one in bytes.into_iter().filter_map(|byte| decoder.push(byte)) {
             match one {

@@ -63,7 +63,7 @@ impl Pulses {
 pub struct Phase {
     /// Load of a trial; `None` for a daemon.
     pub load: Option<String>,
-    /// Whether it ran; `None` without a load.
+    /// True if the load ran; `None` without a load.
     pub load_ran: Option<bool>,
     pub load_why_not: Option<String>,
     /// Commands written by the trial; `None` if other programs write.

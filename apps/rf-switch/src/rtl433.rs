@@ -14,7 +14,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 #[derive(Debug, thiserror::Error)]
 pub enum Rtl433Error {
-    #[error("there is no rtl_433 in PATH: apt-get install rtl-433")]
+    #[error("rtl_433 was not found in PATH: apt-get install rtl-433")]
     Absent,
     #[error("cannot run rtl_433 on {}: {source}; try it manually: rtl_433 -R 4 -r {} -F json", path.display(), path.display())]
     NotRun { path: PathBuf, source: io::Error },

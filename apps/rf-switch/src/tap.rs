@@ -8,7 +8,7 @@ use rustix::io::{Errno, read};
 use rustix::pipe::{PipeFlags, SpliceFlags, pipe_with, tee};
 use std::path::Path;
 
-pub const MOST: usize = 4096;
+pub const MAX: usize = 4096;
 
 #[derive(Debug)]
 pub struct Tap {
@@ -35,12 +35,12 @@ impl Tap {
         self.fifo.path()
     }
 
-    /// The next bytes of the FIFO, at most [`MOST`], without removing them.
+    /// The next bytes of the FIFO, at most [`MAX`], without removing them.
     ///
     /// # Errors
     /// tee(2), read(2); an empty FIFO is not an error.
-    pub fn look<'a>(&self, bytes: &'a mut [u8; MOST]) -> Result<&'a [u8], Error> {
-        match tee(&self.fifo, &self.copy, MOST, SpliceFlags::NONBLOCK) {
+    pub fn look<'a>(&self, bytes: &'a mut [u8; MAX]) -> Result<&'a [u8], Error> {
+        match tee(&self.fifo, &self.copy, MAX, SpliceFlags::NONBLOCK) {
             Ok(0) | Err(Errno::AGAIN | Errno::INTR) => return Ok(&[]),
             Err(errno) => return Err(Error::call("tee")(errno)),
             Ok(_) => {}
@@ -54,7 +54,7 @@ impl Tap {
     /// # Errors
     /// read(2).
     pub fn take(&self, seen: &[u8]) -> Result<bool, Error> {
-        let mut bytes = [0; MOST];
+        let mut bytes = [0; MAX];
         let mut taken = 0;
         while taken < seen.len() {
             match read(&self.fifo, &mut bytes[taken..seen.len()]) {
@@ -78,7 +78,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rtp1");
         let tap = Tap::new(Fifo::open(&*path).unwrap()).unwrap();
-        let mut bytes = [0; MOST];
+        let mut bytes = [0; MAX];
         assert_eq!(tap.look(&mut bytes).unwrap(), b"");
         let mut writer = std::fs::File::options().write(true).open(&path).unwrap();
         writer.write_all(b"d21").unwrap();

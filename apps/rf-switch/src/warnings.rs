@@ -1,7 +1,7 @@
 use punctual_units::Nanos;
 use std::io::Write;
 
-const MOST: u32 = 10;
+const MAX: u32 = 10;
 const SECOND: Nanos = Nanos::from_secs(1);
 
 /// Writes at most 10 lines per second, and reports how many it left out.
@@ -21,7 +21,7 @@ impl<W: Write> Warnings<W> {
     /// Writes a line, or counts it. Write errors are ignored (stderr may be closed).
     pub fn warn(&mut self, now: Nanos, line: &str) {
         self.look(now);
-        if self.written < MOST {
+        if self.written < MAX {
             self.written += 1;
             let _ = writeln!(self.output, "rf-switch: {line}");
         } else {

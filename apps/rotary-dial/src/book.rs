@@ -2,7 +2,7 @@ use punctual_rt::Line;
 use std::fmt;
 use std::str::FromStr;
 
-pub const MOST_DIGITS: usize = 16;
+pub const MAX_DIGITS: usize = 16;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
@@ -15,7 +15,7 @@ pub enum BookError {
     #[error("`{0}` is not NUMBER=COMMAND: write for example 421=d21")]
     NoCommand(String),
     /// No digits, other characters, or too many digits.
-    #[error("`{0}` is not a number: write 1 to {MOST_DIGITS} digits")]
+    #[error("`{0}` is not a number: write 1 to {MAX_DIGITS} digits")]
     NoNumber(String),
     /// The command does not fit in a line of the pipe.
     #[error("the command of {number} does not fit: 1 to 62 bytes on one line, and this is `{command}`")]
@@ -31,7 +31,7 @@ impl Entry {
     /// [`BookError`].
     pub fn new(number: &str, command: &str) -> Result<Entry, BookError> {
         let digits: Option<Box<[u8]>> = number.chars().map(|c| c.to_digit(10).map(|digit| digit as u8)).collect();
-        let digits = digits.filter(|digits| (1..=MOST_DIGITS).contains(&digits.len()));
+        let digits = digits.filter(|digits| (1..=MAX_DIGITS).contains(&digits.len()));
         let digits = digits.ok_or_else(|| BookError::NoNumber(number.into()))?;
         let line = Line::new(command).filter(|_| !command.trim().is_empty());
         let command = line.ok_or_else(|| BookError::Command { number: number.into(), command: command.into() })?;
@@ -72,7 +72,7 @@ pub enum Found<'a> {
     Begun,
     Number {
         entry: &'a Entry,
-        /// Whether longer numbers start with it.
+        /// Longer numbers start with it.
         longer: bool,
     },
 }

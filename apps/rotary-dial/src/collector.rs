@@ -1,11 +1,11 @@
-use crate::book::{Book, Found, MOST_DIGITS};
+use crate::book::{Book, Found, MAX_DIGITS};
 use punctual_rt::Line;
 use punctual_units::Nanos;
 use std::fmt;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Number {
-    digits: [u8; MOST_DIGITS],
+    digits: [u8; MAX_DIGITS],
     length: u8,
 }
 

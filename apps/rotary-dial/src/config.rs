@@ -17,7 +17,7 @@ const PRIORITY: u8 = 60;
 /// Default pause between two digits that starts a new number.
 const PAUSE: Nanos = Nanos::from_secs(4);
 /// More lines than any board has; each is a system call per cycle.
-const MOST_LINES: usize = 64;
+const MAX_LINES: usize = 64;
 
 /// Bias of an open contact, as named in the file and options.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -64,7 +64,7 @@ pub struct LineConfig {
     pub map: DigitMap,
     /// Bias of the line while its contact is open.
     pub pull: Pull,
-    /// Whether the line is low while its contact is closed.
+    /// The line is low while its contact is closed.
     pub active_low: bool,
     pub book: Book,
 }
@@ -197,8 +197,8 @@ fn check(lines: &[LineConfig]) -> Result<(), UsageError> {
     if lines.is_empty() {
         return Err(UsageError("no line is given: use --line gpiochip0:17, or try --simulate 421".into()));
     }
-    if lines.len() > MOST_LINES {
-        return Err(UsageError(format!("{} lines: {MOST_LINES} at most", lines.len())));
+    if lines.len() > MAX_LINES {
+        return Err(UsageError(format!("{} lines: {MAX_LINES} at most", lines.len())));
     }
     for (at, line) in lines.iter().enumerate() {
         if lines.iter().take(at).any(|other| other.name == line.name) {

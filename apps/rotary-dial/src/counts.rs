@@ -26,7 +26,7 @@ pub struct Counts {
     pub digits: u64,
     /// Pulse trains that yielded no digit, in the order of [`Reason::ALL`].
     pub rejected: [u64; Reason::ALL.len()],
-    /// How often samples were missing while the dial rested, so that a pulse may have been missed.
+    /// Number of times samples were missing while the dial rested, so that a pulse may have been missed.
     pub blind: u64,
     pub lifted: u64,
     pub hung_up: u64,

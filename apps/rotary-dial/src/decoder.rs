@@ -28,7 +28,7 @@ pub enum Heard {
     Rejected(Reason),
     /// The handset was hung up; `cut` if within a digit, which is [`Reason::HungUp`].
     HungUp {
-        /// Whether pulses had been counted, or the previous digit had not ended.
+        /// Pulses had been counted, or the previous digit had not ended.
         cut: bool,
     },
     /// The handset is lifted and the dial seemed to rest, but samples were missing for so long that a pulse may have
@@ -122,7 +122,7 @@ impl Decoder {
                 let reported = self.blind.replace(now.at) == Some(last.at);
                 return (!reported).then_some(Heard::Blind);
             }
-            // What came before is unknown, so the line must settle again.
+            // The earlier samples are unknown, so the line must settle again.
             State::OnHook if wide => self.since = now.at,
             State::Break => {
                 if now.at.saturating_sub(last.at) > self.timing.make_unseen {

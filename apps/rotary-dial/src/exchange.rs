@@ -11,7 +11,7 @@ use punctual_wires::{GpioError, In};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Number of consecutive failed samples of a line (one second) that ends the loop.
-const MOST_UNREAD: u32 = 100;
+const MAX_UNREAD: u32 = 100;
 
 /// A read that takes longer than this was preempted: the time of its level is unknown, so the sample is discarded.
 const UNSURE: Nanos = Nanos::from_millis(2);
@@ -129,7 +129,7 @@ impl Exchange {
                 Err(error) => {
                     count(&line.counts.unread);
                     line.unread += 1;
-                    if line.unread < MOST_UNREAD {
+                    if line.unread < MAX_UNREAD {
                         continue;
                     }
                     // This is the last thing the loop does, so it may lock and free memory.

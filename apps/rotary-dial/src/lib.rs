@@ -31,7 +31,7 @@ mod survey;
 mod train;
 mod trial;
 
-pub use book::{Book, BookError, Entry, Found, MOST_DIGITS};
+pub use book::{Book, BookError, Entry, Found, MAX_DIGITS};
 pub use collector::{Collector, Number, Outcome};
 pub use config::{Config, LineConfig, PIPE, Pull};
 pub use counts::{Counts, LineCounts};

@@ -13,7 +13,7 @@ const EDGES: usize = 1;
 #[derive(Debug)]
 pub struct Contact {
     out: Out,
-    /// Whether its line is low while it is closed.
+    /// The line is low while it is closed.
     active_low: bool,
     /// Held to keep the other end of the wire open.
     _edges: Option<Receiver<EdgeAt>>,
@@ -84,7 +84,7 @@ pub(crate) fn check(config: &Config, options: &Options) -> Result<(), UsageError
         if !config.lines.iter().any(|line| plays_on(simulation, line, options)) {
             let name = simulation.line.as_deref().unwrap_or("sim");
             return Err(UsageError(format!(
-                "there is no line {name} to play on: it must be sim, or driven with --play-on PLACE"
+                "line {name} cannot be played on: it must be sim, or driven with --play-on PLACE"
             )));
         }
     }

@@ -24,7 +24,7 @@ pub struct Tried {
     pub digits: u64,
     pub right: u64,
     pub rejected: [u64; Reason::ALL.len()],
-    /// How often samples were missing while the dial rested, or a hang-up was detected within a digit.
+    /// Number of times samples were missing while the dial rested, or a hang-up was detected within a digit.
     pub blind: u64,
     /// Numbers with a wrong digit, two digits for one, or a digit without any event: what was dialled and what was
     /// decoded.

@@ -1,4 +1,4 @@
-//! The pages of boards (docs/boards), made from the published figures and the data of `boards/`.
+//! Generates the pages of boards (docs/boards) from the published figures and `boards/`.
 
 use punctual_kernel::Board as Planned;
 use punctual_references::{Board, Note, NoteAbout, Published, Quantity, boards};
@@ -8,9 +8,9 @@ use std::fmt::Write as _;
 use std::fs;
 
 const MADE: &str =
-    "<!-- Made from crates/output/references/boards and boards/: UPDATE_GOLDEN=1 cargo test -p punctual book -->";
+    "<!-- Generated from crates/output/references/boards and boards/: UPDATE_GOLDEN=1 cargo test -p punctual book -->";
 
-/// A link to a page, or to a repository with the path beside it.
+/// A link to a URL, or to a repository followed by a path in it.
 fn link(url: &str) -> String {
     match url.split_once(", ").filter(|_| !url.starts_with("http")) {
         Some((repository, path)) => format!("[{repository}](https://github.com/{repository}), `{path}`"),
@@ -18,7 +18,7 @@ fn link(url: &str) -> String {
     }
 }
 
-/// Text without the characters that have a meaning in a table of Markdown.
+/// Escapes the characters that have a meaning in a Markdown table.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace('<', "&lt;").replace('*', "\\*").replace('_', "\\_")
 }
@@ -36,25 +36,25 @@ fn plans(board: &Board) -> Vec<&'static Planned> {
     board.plans.iter().map(|key| punctual_kernel::board(key).unwrap()).collect()
 }
 
-/// Whether the plan is for boards of this name, and not for any board of an architecture.
+/// True if the plan is for this board, not for a whole architecture.
 fn is_own(plan: &Planned) -> bool {
     !plan.models.is_empty()
 }
 
-/// What sources say, and for a Raspberry Pi the rules that are about it.
+/// Settings that the sources recommend; for a Raspberry Pi also a link to the rules about it.
 fn settings(board: &Board) -> String {
     let is_pi = plans(board).iter().any(|plan| plan.pi.is_some());
-    let rules = "- The audit's rules about the Raspberry Pi's own settings, each with its source: [Raspberry Pi](../rules/rpi.md).\n";
+    let rules = "- Audit rules for Raspberry Pi settings, each with its source: [Raspberry Pi](../rules/rpi.md).\n";
     notes(board, NoteAbout::Setting) + if is_pi { rules } else { "" }
 }
 
-/// Which kernels are planned for it.
+/// Kernels that `kernel plan` offers for the board.
 fn kernels(board: &Board) -> String {
     let mut text = String::new();
     for plan in plans(board) {
         let path = format!("[`boards/{key}.toml`](../../boards/{key}.toml)", key = plan.key);
         if !is_own(plan) {
-            let _ = writeln!(text, "- Planned as {} ({path}): no data of this board itself.", cell(&plan.name));
+            let _ = writeln!(text, "- Planned as {} ({path}): nothing specific to this board.", cell(&plan.name));
         }
         if let Some(pi) = &plan.pi {
             let rt = pi.rt_defconfig.as_ref().zip(pi.rt_image.as_ref());
@@ -67,7 +67,7 @@ fn kernels(board: &Board) -> String {
         }
     }
     if let Some(plan) = plans(board).first() {
-        let _ = writeln!(text, "- The way to it, step by step: `punctual kernel plan --board {}`.", plan.key);
+        let _ = writeln!(text, "- Step by step: `punctual kernel plan --board {}`.", plan.key);
     }
     text + &notes(board, NoteAbout::Kernel)
 }
@@ -93,7 +93,7 @@ fn measured(p: &Published) -> String {
     let mut parts: Vec<String> = p.tool.iter().map(|tool| cell(tool)).collect();
     parts.extend(p.options.as_ref().map(|options| code(options)));
     parts.extend(p.duration_s.map(|seconds| punctual_units::Nanos::from_secs(seconds).to_string()));
-    parts.extend(p.samples.map(|samples| format!("{samples} wakeups a thread")));
+    parts.extend(p.samples.map(|samples| format!("{samples} wakeups per thread")));
     parts.extend(p.threads.map(|threads| if threads == 1 { "1 thread".into() } else { format!("{threads} threads") }));
     parts.extend(p.tuning.as_ref().map(|tuning| cell(tuning)));
     parts.join(", ")
@@ -152,18 +152,18 @@ fn page(board: &Board) -> String {
     for (title, content) in [
         ("Which kernel", kernels(board)),
         ("Which settings matter", settings(board)),
-        ("What people reached", figures(board)),
-        ("Known traps", traps(board)),
+        ("Published latencies", figures(board)),
+        ("Known pitfalls", traps(board)),
     ] {
         if !content.is_empty() {
             text += &format!("\n## {title}\n\n{content}");
         }
     }
-    text + "\nThese are other people's measurements under their conditions: none of them is a limit. What the audit finds on \
-            the machine itself: `punctual audit --full`. How to add a figure: [Published figures](../references.md).\n"
+    text + "\nOthers measured these under their own conditions: none is an upper bound. To audit the machine itself: \
+            `punctual audit --full`. To add a figure: [Published figures](../references.md).\n"
 }
 
-/// The largest and smallest worst latency of a kind of kernel.
+/// Smallest and largest worst latency of one kind of kernel.
 fn spread(board: &Board, wanted: impl Fn(&Published) -> bool) -> String {
     let all = board.published.iter().filter(|p| wanted(p)).map(|p| p.worst_us);
     let (low, high) = all.fold((f64::MAX, f64::MIN), |(low, high), us| (low.min(us), high.max(us)));
@@ -210,7 +210,7 @@ fn every_board_has_its_page() {
     }
 }
 
-/// The generic plans are for boards without a plan of their own.
+/// The generic plans are for boards that have no plan.
 #[test]
 fn the_plans_of_a_board_are_those_that_its_model_gets() {
     for board in boards() {

@@ -1,8 +1,8 @@
 //! Recorded machines with some files missing or replaced, with checks of the invariants.
 //!
-//! An input consists of bytes. The first one selects a machine. Bit 0 of the next says whether files are only lost; the
-//! bits above it give the number of accesses after which everything is gone (0, or more than [`LOOKS`], means never).
-//! Then each changed file has its path (two bytes), a rule that reads it, its kind of change, and, if that is a
+//! An input consists of bytes. The first one selects a machine. Bit 0 of the next selects if files are only lost; the
+//! bits above it give the number of accesses after which everything disappears (0, or more than [`LOOKS`], means
+//! never). Then each changed file has its path (two bytes), a rule that reads it, its kind of change, and, if that is a
 //! content, its length (two bytes) and the content itself. All numbers are taken modulo the number of choices, so every
 //! input is valid.
 
@@ -15,7 +15,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
 const FILES: usize = 5;
-/// Maximum number of accesses after which everything is gone.
+/// Maximum number of accesses after which everything disappears.
 const LOOKS: u8 = 40;
 /// Number of kinds of loss; higher numbers are handled by [`other`].
 const LOST: u8 = 7;
@@ -277,7 +277,7 @@ impl Losses {
 }
 
 impl Subject {
-    /// Changes a file as the input says; returns the rule to judge.
+    /// Changes a file according to the input; returns the rule to judge.
     fn change<'s>(&'s self, machine: &mut Changed<'s>, only_lost: bool, choices: &mut Choices) -> Option<usize> {
         let (path, readers) = self.paths.get(choices.number()?.checked_rem(self.paths.len())?)?;
         let (rule, kind) = (choices.below(readers.len())?, choices.byte()?);

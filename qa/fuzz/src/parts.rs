@@ -253,7 +253,7 @@ fn has_line(text: &str, option: &str, value: &str) -> bool {
     text.lines().filter_map(value_of).any(|found| bare(&found) == value)
 }
 
-/// Without one quote at each end: what is within is the value, an escaped quote at its end too.
+/// Strips one quote at each end; an escaped quote at the end is part of the value.
 fn bare(value: &str) -> &str {
     value.strip_prefix('"').and_then(|value| value.strip_suffix('"')).unwrap_or(value)
 }

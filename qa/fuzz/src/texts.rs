@@ -98,7 +98,7 @@ impl Texts {
     }
 }
 
-/// Every problem has a line of the file; what can be read has no error and can be shown on a terminal.
+/// Every problem refers to a line of the file; a readable file has no errors and can be shown on a terminal.
 fn references(text: &str) -> u64 {
     let problems = punctual_references::check(text);
     let lines = 1 + text.bytes().filter(|byte| *byte == b'\n').count();
@@ -148,7 +148,7 @@ impl Write for Client<'_> {
 /// Prefix of a process's folders, followed by its PID.
 const SCRATCH: &str = "punctual-fuzz-";
 
-/// Where folders are created: in memory if possible.
+/// Candidate directories for folders, in memory if possible.
 fn scratch() -> [PathBuf; 2] {
     ["/dev/shm".into(), std::env::temp_dir()]
 }

@@ -27,7 +27,7 @@ pub struct Injected {
     pub late: usize,
 }
 
-/// From the first wakeups to the first burst, and from the last to the end of the recording.
+/// Time from the first wakeups to the first burst, and from the last burst to the end of the recording.
 const SECOND_NS: u64 = 1_000_000_000;
 const CALM: Duration = Duration::from_millis(60);
 
@@ -167,7 +167,7 @@ impl Running {
         Ok(running)
     }
 
-    /// Closes its standard input: the injection starts, the victim ends.
+    /// Closes its standard input: an injection then starts, the victim ends.
     pub(crate) fn go(&mut self) {
         drop(self.child.stdin.take());
     }

@@ -7,13 +7,13 @@ pub struct Wanted {
     pub bursts: u32,
     /// Length of a burst, ns.
     pub length_ns: u64,
-    /// Wakeups at least this late are late, ns.
+    /// Minimum lateness of a late wakeup, ns.
     pub late_ns: u64,
-    /// Of the pseudo-random lengths and phases.
+    /// Seed of the pseudo-random lengths and phases.
     pub seed: u64,
 }
 
-/// The victim's.
+/// Priority of the victim.
 pub(crate) const PRIORITY: u8 = 80;
 
 /// Configuration of a process of the campaign, as JSON in its arguments.
@@ -29,9 +29,9 @@ pub struct Config {
     pub priority: u8,
     /// Period of the victim, ns.
     pub period_ns: u64,
-    /// Wakeups at least this late are recorded, ns.
+    /// Minimum lateness of a recorded wakeup, ns.
     pub late_ns: u64,
-    /// Thread ID of the victim; 0 if it is not known yet.
+    /// Thread ID of the victim; 0 if not yet known.
     pub victim_tid: i32,
     pub bursts: u32,
     /// Nominal length of a burst, ns; each one differs by up to a quarter.

@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
 
-/// What is known about a machine apart from a trace of it; `None` if it could not be read.
+/// Facts about a machine apart from a trace of it; `None` if they could not be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Surroundings {
     /// Output of `uname -r`.
@@ -11,9 +11,9 @@ pub struct Surroundings {
     pub version: Option<String>,
     /// Policies of all threads (sched(7)), by TID: `FIFO`, `RR`, `OTHER`, …
     pub policies: BTreeMap<i32, String>,
-    /// Whether the fair server has a runtime (debugfs sched/fair_server/cpu*/runtime, Linux 6.12).
+    /// True if the fair server has a runtime (debugfs sched/fair_server/cpu*/runtime, Linux 6.12).
     pub fair_server: Option<bool>,
-    /// Whether the kernel has logged `sched: RT throttling activated` since it booted.
+    /// True if the kernel has logged `sched: RT throttling activated` since it booted.
     pub throttled: Option<bool>,
     /// Steal time of all CPUs in jiffies (/proc/stat).
     pub steal: Option<u64>,

@@ -15,7 +15,7 @@ pub struct Burst {
     /// Policy and priority in readable form.
     pub scheduled: String,
     pub cpu: u32,
-    /// In ns on CLOCK_MONOTONIC, like the other times.
+    /// On CLOCK_MONOTONIC, ns, like the other times.
     pub start_ns: u64,
     pub end_ns: u64,
     /// The burst cannot have started before this time.
@@ -26,7 +26,7 @@ pub struct Burst {
     /// the host of a guest had the CPU. It is not certain that they belong to the burst.
     #[serde(default)]
     pub gaps: Vec<(u64, u64)>,
-    /// Whether start and end determine the share of a delay; otherwise only the class is known.
+    /// Start and end determine the share of a delay; otherwise only the class is known.
     pub exact: bool,
 }
 

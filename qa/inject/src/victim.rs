@@ -70,7 +70,7 @@ pub struct Watched {
 }
 
 /// Maximum number of latencies and late wakeups that are kept: 5 minutes at 5 ms.
-const MOST: usize = 1 << 16;
+const MAX: usize = 1 << 16;
 
 /// Runs until its standard input is closed; the result is printed.
 pub(crate) fn run(config: &Config) -> Result<Watched, InjectError> {
@@ -91,7 +91,7 @@ pub(crate) fn run(config: &Config) -> Result<Watched, InjectError> {
 fn watch(config: &Config, stop: &AtomicBool, sender: &mpsc::Sender<i32>) -> Result<Watched, InjectError> {
     let scheduling = config.manner.scheduling(config)?;
     let mut log = Log::new(config.late_ns);
-    let mut overruns = Vec::with_capacity(MOST);
+    let mut overruns = Vec::with_capacity(MAX);
     Attributes { scheduling, cpu: Some(CpuId(config.cpu)), lock_stack: true }.apply()?;
     let _ = sender.send(tid());
     let start = monotonic() + Nanos::from_millis(20);
@@ -180,7 +180,7 @@ struct Log {
 impl Log {
     fn new(late_ns: u64) -> Log {
         let none = Late { release_ns: 0, woke_ns: 0 };
-        Log { late_ns, latencies: vec![0; MOST], late: vec![none; MOST], wakeups: 0, kept: 0 }
+        Log { late_ns, latencies: vec![0; MAX], late: vec![none; MAX], wakeups: 0, kept: 0 }
     }
 
     fn note(&mut self, wakeup: Late) {

@@ -10,7 +10,7 @@ thread_local! {
     static EXECUTOR: Executor = Executor::new(wanted());
 }
 
-/// The reader selected by the environment; without it there is nothing to fuzz, and an error says so.
+/// The reader selected by the environment; without it an error is reported, as there is nothing to fuzz.
 fn wanted() -> Reader {
     let name = std::env::var("PUNCTUAL_FUZZ_READER").unwrap_or_default();
     Reader::named(&name).unwrap_or_else(|| {

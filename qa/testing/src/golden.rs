@@ -22,14 +22,14 @@ pub fn golden(path: impl AsRef<Path>, got: &str) {
     }
 }
 
-/// As [`golden`], for a page: without its style sheet and script, which all pages share, and the script's hash.
+/// Like [`golden`], for a page: omits its style sheet and script, which all pages share, and the script's hash.
 #[track_caller]
 pub fn golden_page(path: impl AsRef<Path>, page: &str) {
     let page = without(page, "sha256-", "'");
     golden(path, &without(&without(&page, "<style>", "</style>"), "<script>", "</script>"));
 }
 
-/// Leaves out what stands between the first `from` and the next `to`.
+/// Removes the text between the first `from` and the next `to`.
 fn without(text: &str, from: &str, to: &str) -> String {
     let Some((before, rest)) = text.split_once(from) else { return text.to_owned() };
     let (_, after) = rest.split_once(to).unwrap_or_default();

@@ -30,7 +30,7 @@ impl Drop for Sshd {
 impl Sshd {
     pub fn start() -> Result<Sshd, String> {
         if !Path::new(PROGRAM).is_file() {
-            return Err("there is no sshd".into());
+            return Err("sshd was not found".into());
         }
         // sshd requires it, even without privilege separation.
         let _ = fs::create_dir_all("/run/sshd");

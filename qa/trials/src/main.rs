@@ -45,7 +45,7 @@ use std::process::ExitCode;
 
 /// Try punctual in guests, beside other programs and over hours
 ///
-/// Most trials run the release build: cargo build --release. The help of a trial says what else it needs.
+/// Most trials run the release build: cargo build --release. The help of a trial lists its other requirements.
 #[derive(Debug, Parser)]
 #[command(name = "cargo trials", bin_name = "cargo trials", disable_help_subcommand = true)]
 struct Arguments {

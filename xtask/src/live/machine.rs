@@ -1,4 +1,4 @@
-//! What else used the machine while a test ran: CPU time of other processes and time stolen by the host, from
+//! Measures what else used the machine during a test: CPU time of other processes and time stolen by the host, from
 //! /proc/stat (proc_stat(5)).
 
 use std::fmt;

@@ -1,7 +1,7 @@
-//! `cargo xtask rt-dev`: the package punctual-rt-dev, with which programs in C, C++ and Rust are built.
+//! `cargo xtask rt-dev`: builds the package punctual-rt-dev, for programs in C, C++ and Rust.
 //!
-//! C and C++: headers, the shared and the static library, the pkg-config file. Rust: the sources of `punctual-rt` and of the
-//! crates it needs, as a workspace of their own; other crates come from crates.io.
+//! C and C++: headers, the shared and the static library, the pkg-config file. Rust: the sources of `punctual-rt` and
+//! of the crates it needs, as a separate workspace; other crates come from crates.io.
 
 use super::{copy, make, read, remove, write};
 use crate::cross::succeed;
@@ -12,7 +12,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Folder in the package, and in the sources.
+/// Folder in the package, and in the repository.
 const CRATES: [(&str, &str); 4] = [
     ("rt", "crates/realtime/rt"),
     ("gpio", "crates/realtime/gpio"),
@@ -21,7 +21,7 @@ const CRATES: [(&str, &str); 4] = [
 ];
 const LIBRARY: &str = "libpunctual_rt_c";
 
-/// Builds for this machine. Prints the package.
+/// Builds the package for this machine and prints its path.
 pub fn run() -> Result<(), String> {
     let (root, version) = (root(), env!("CARGO_PKG_VERSION"));
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or("cargo".into()));
@@ -86,7 +86,7 @@ fn rust(root: &Path, to: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// The workspace's manifest with these crates alone.
+/// The workspace's manifest reduced to these crates.
 fn workspace(text: &str) -> String {
     let ours = CRATES.map(|(name, from)| (format!("path = \"{from}\""), format!("path = \"{name}\"")));
     let mut out = String::from("[workspace]\nresolver = \"3\"\nmembers = [\"rt\", \"gpio\", \"uapi\", \"units\"]\n\n");
@@ -104,7 +104,7 @@ fn workspace(text: &str) -> String {
     out
 }
 
-/// A crate's manifest without what only its tests need.
+/// A crate's manifest without dependencies of its tests.
 fn manifest(text: &str) -> String {
     let mut out = String::new();
     let mut kept = true;

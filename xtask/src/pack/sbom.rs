@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// # Errors
-/// What cargo, rustc or dpkg failed to answer.
+/// A question that cargo, rustc or dpkg failed to answer.
 pub fn bill(target: &Target) -> Result<String, String> {
     let cargo = env::var("CARGO").unwrap_or("cargo".into());
     let said = ask(&cargo, &["metadata", "--format-version", "1", "--locked", "--filter-platform", target.triple])?;
@@ -37,7 +37,7 @@ fn built(tree: &str) -> BTreeSet<(String, String)> {
 fn beside(target: &Target, metadata: &Value) -> Result<Vec<Value>, String> {
     let rustc = env::var("RUSTC").unwrap_or("rustc".into());
     let rust = ask(&rustc, &["--version"])?;
-    let rust = rust.split_whitespace().nth(1).ok_or_else(|| format!("{rustc} --version says `{rust}`"))?.to_owned();
+    let rust = rust.split_whitespace().nth(1).ok_or_else(|| format!("{rustc} --version printed `{rust}`"))?.to_owned();
     let (package, version) = owner(&cross::c_library(target)?)?;
     let sqlite = sqlite(metadata)?;
     Ok(vec![
@@ -57,7 +57,7 @@ fn owner(file: &Path) -> Result<(String, String), String> {
     let path = file.display().to_string();
     let said = ask("dpkg-query", &["--search", &path])?;
     let package = said.split(": ").next().filter(|name| !name.is_empty() && !name.contains([',', '\n']));
-    let package = package.ok_or_else(|| format!("dpkg-query --search {path} says `{said}`, not one package"))?;
+    let package = package.ok_or_else(|| format!("dpkg-query --search {path} printed `{said}`, not one package"))?;
     let version = ask("dpkg-query", &["-W", "-f=${Version}", package])?;
     match version.is_empty() {
         true => Err(format!("dpkg-query shows no version of {package}, which owns {path}")),
@@ -124,7 +124,7 @@ fn document(metadata: &Value, built: &BTreeSet<(String, String)>, beside: &[Valu
     }))
 }
 
-/// Which crates are linked into which, without build and test dependencies.
+/// Finds which crates are linked into which, without build and test dependencies.
 fn links(metadata: &Value) -> Option<BTreeMap<&str, Vec<&str>>> {
     let nodes = metadata["resolve"]["nodes"].as_array()?;
     let is_linked = |dep: &&Value| dep["dep_kinds"].as_array().is_some_and(|k| k.iter().any(|k| k["kind"].is_null()));

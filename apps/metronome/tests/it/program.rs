@@ -33,7 +33,7 @@ fn every_release_and_every_edge_is_accounted_for_in_every_measurement() {
     let out = folder.path().join("runs");
     let mut command = program();
     command.args(["--line", "sim", "-D", "300ms", "--settle", "50ms", "--loads", "idle,cpu", "--compare", "--json"]);
-    // If real-time scheduling is refused here, one policy is left, and the program says so.
+    // If real-time scheduling is refused, one policy remains, and the program reports this.
     let output = command.arg("--allow-ordinary").arg("--out").arg(&out).output().unwrap();
     let events = events(&output);
     // On a busy machine a load of 300 ms may not prove that it ran; that must be reported.
@@ -112,7 +112,7 @@ fn the_papers_table_stands_beside_ours() {
     assert!(row("35.0 ms", "edges").ends_with("(260 µs)"), "{text}");
     assert!(row("35.0 ms", "in the task").ends_with("(–)"), "{text}");
     assert!(row("1.00 ms", "edges").ends_with("(–)"), "{text}");
-    assert!(text.contains("4.00 µs at least, 19.0 µs in the mean, 61.0 µs at most"), "{text}");
+    assert!(text.contains("minimum 4.00 µs, mean 19.0 µs, maximum 61.0 µs"), "{text}");
 }
 
 #[test]

@@ -76,7 +76,7 @@ fn live<'a>(path: &Path, writer: &mut std::fs::File, text: &'a [u8], steps: Vec<
                 continue;
             }
             Step::Kill => {}
-            Step::KillBetween => drop(now.write_down(&mut [0; MOST]).unwrap()),
+            Step::KillBetween => drop(now.write_down(&mut [0; MAX]).unwrap()),
         }
         drop(now);
         now = intake(path, 100_000);

@@ -20,7 +20,7 @@ fn a_one_shot_sends_four_frames_of_25_pulses_and_ends() {
     let pulses = packages(&ook).concat();
     assert_eq!(pulses.len(), 200);
     let late = phase["edge_lateness"]["max_ns"].as_u64().unwrap();
-    // Whether the frame can be decoded depends on the lateness, and thus on the machine.
+    // The lateness, and thus the machine, decides whether the frame can be decoded.
     if late < 150_000 {
         let timing = Timing::default();
         let read: Vec<String> =

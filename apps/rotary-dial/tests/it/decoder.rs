@@ -1,4 +1,4 @@
-//! What the decoder must never do, whatever happens on the line.
+//! Checks properties of the decoder that must hold whatever happens on the line.
 
 use proptest::prelude::*;
 use punctual_units::Nanos;

@@ -117,7 +117,7 @@ impl TaskRun {
     }
 
     /// States that the task should have been real-time, which was refused for this reason: its phase is inconclusive. An
-    /// ordinary task without it is one that was asked for.
+    /// ordinary task without it was requested as such.
     pub fn refused(mut self, why: impl Into<String>) -> TaskRun {
         self.refused = Some(why.into());
         self

@@ -28,7 +28,7 @@ pub(crate) fn open(dir: BorrowedFd<'_>, path: &Path, flags: OFlags, mode: Mode) 
 
 /// Like [`open`], with one openat(2) per component.
 fn by_names(dir: BorrowedFd<'_>, path: &Path, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
-    // A trailing `/` or `/.` asks for a directory; `Path` ignores it.
+    // A trailing `/` or `/.` requires a directory; `Path` ignores it.
     let wants_directory = [&b"/"[..], b"/."].iter().any(|end| path.as_os_str().as_bytes().ends_with(end));
     let flags = if wants_directory { flags | OFlags::DIRECTORY } else { flags };
     let mut names = path.components().filter_map(|part| match part {

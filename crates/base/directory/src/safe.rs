@@ -156,7 +156,7 @@ pub(crate) fn is_unmapped(uid: u32) -> bool {
     *OVERFLOW.get_or_init(overflow) == Some(uid)
 }
 
-/// The ID that stands for users outside the namespace; `None` if a user inside also has that ID, or if there are no
+/// The ID that represents users outside the namespace; `None` if a user inside also has that ID, or if there are no
 /// users outside.
 fn unmapped(map: &str, overflow: &str) -> Option<u32> {
     let overflow: u32 = overflow.trim().parse().ok()?;

@@ -8,10 +8,10 @@ pub fn of_bytes(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
-/// Of everything that `source` has yet to give.
+/// Digest of the remaining bytes of `source`.
 ///
 /// # Errors
-/// As `source`.
+/// Errors of `source`.
 pub fn of(mut source: impl Read) -> io::Result<String> {
     let (mut sum, mut block) = (Sha256::new(), vec![0_u8; 1 << 16]);
     loop {

@@ -26,7 +26,7 @@ pub(crate) struct Owner {
     pub named: bool,
 }
 
-/// From now on results are written as this user. Only root can write as someone else. The first call takes effect;
+/// Makes results belong to this user. Only root can write as someone else. The first call takes effect;
 /// later ones are ignored.
 ///
 /// `named` is the user's choice, a name or a number. Without it, `sudo` gives the IDs of the user who called sudo(8)
@@ -43,7 +43,7 @@ pub fn set_owner(named: Option<&str>, sudo: Option<(&str, Option<&str>)>) -> Res
         safe::is_unmapped(0);
     }
     let (user, group) = match (named, sudo) {
-        (Some(_), _) if !root => return Err("only root can write as another user: leave --owner out".into()),
+        (Some(_), _) if !root => return Err("only root can write as another user: omit --owner".into()),
         (Some(user), _) if root => (user, None),
         (None, Some((user, group))) if root => (user, group.and_then(|group| group.parse().ok())),
         _ => return Ok(()),
@@ -53,7 +53,7 @@ pub fn set_owner(named: Option<&str>, sudo: Option<(&str, Option<&str>)>) -> Res
     let identity = asked().and_then(|line| identity(user, group, &line, groups));
     let identity = identity.or_else(|| self::identity(user, group, passwd, groups)).ok_or_else(|| {
         format!(
-            "there is no user `{user}` (neither /etc/passwd nor `getent passwd` has one): give --owner another name, or a number"
+            "user `{user}` does not exist (neither in /etc/passwd nor for `getent passwd`): give --owner another name, or a number"
         )
     })?;
     if identity.uid != 0 {

@@ -58,7 +58,7 @@ const ASIDE: &str = "new";
 /// trace instance takes seconds.
 const PATIENCE: Duration = Duration::from_secs(8);
 /// Maximum size of a journal entry in bytes.
-const MOST: u64 = 1 << 20;
+const MAX: u64 = 1 << 20;
 
 /// The entry of a process that died without returning its lease.
 #[derive(Debug)]
@@ -200,7 +200,7 @@ fn undo_all(undo: &[Undo]) -> (Vec<String>, Vec<String>) {
 
 fn recover_one(path: &Path) -> Option<Recovered> {
     let named = path.extension().is_some_and(|e| e == "json");
-    if !named || fs::symlink_metadata(path).ok().is_none_or(|m| !m.is_file() || m.len() > MOST) {
+    if !named || fs::symlink_metadata(path).ok().is_none_or(|m| !m.is_file() || m.len() > MAX) {
         return None;
     }
     let read = fs::read(path).ok()?;

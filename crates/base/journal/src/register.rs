@@ -86,7 +86,7 @@ impl Register {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let folder = open(folder, true)?;
         let watch = inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK)?;
-        // By its descriptor, because the path may lead elsewhere by now.
+        // Watches the open directory, because its path may lead elsewhere by now.
         let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&folder));
         inotify::add_watch(&watch, path, inotify::WatchFlags::MOVED_TO)?;
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);

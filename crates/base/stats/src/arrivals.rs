@@ -11,15 +11,15 @@ use crate::gamma::chi_square_sf;
 use std::f64::consts::TAU;
 
 /// Fewer events than this are not tested.
-pub const LEAST_ARRIVALS: usize = 8;
+pub const MIN_ARRIVALS: usize = 8;
 /// A period must fit this many times into the observed time.
-const LEAST_CYCLES: f64 = 5.0;
+const MIN_CYCLES: f64 = 5.0;
 /// The shortest period tried is the mean interval between events divided by this, so most cycles may be empty.
 const SHORTEST: f64 = 16.0;
 /// Frequencies tried per resolvable frequency.
 const OVERSAMPLED: f64 = 4.0;
 /// Limit on periodogram steps times events: some tens of milliseconds.
-const MOST_WORK: f64 = 3e7;
+const MAX_WORK: f64 = 3e7;
 /// Number of periodogram peaks that are examined.
 const PEAKS: usize = 48;
 /// A multiple of the found period is the true one if it keeps at least this share of the events in phase; twice the
@@ -70,7 +70,7 @@ pub struct Arrivals {
 /// The temporal pattern of events; `times` starts with the most severe event. A period is searched for among the 8, 16,
 /// 32 … most severe events and among all of them (the p-value is corrected for that), bursts among all.
 ///
-/// `None` for fewer than [`LEAST_ARRIVALS`] events, or if a time is not finite or was not observed.
+/// `None` for fewer than [`MIN_ARRIVALS`] events, or if a time is not finite or was not observed.
 pub fn arrivals(times: &[f64], observed: &Observed) -> Option<Arrivals> {
     let bursts = burst_p(times, observed)?;
     let mut sizes: Vec<usize> = (3..).map(|e| 1 << e).take_while(|n| *n < times.len()).collect();
@@ -137,9 +137,9 @@ pub fn period(times: &[f64], observed: &Observed) -> Option<Period> {
     let mut at: Vec<f64> = times.iter().map(|t| t - first).collect();
     at.sort_by(f64::total_cmp);
     let step = 1.0 / (OVERSAMPLED * span);
-    let low = LEAST_CYCLES / span;
+    let low = MIN_CYCLES / span;
     let wanted = (SHORTEST * at.len() as f64 / total).min(0.25 / observed.resolution.max(f64::MIN_POSITIVE));
-    let high = wanted.min(low + step * MOST_WORK / at.len() as f64);
+    let high = wanted.min(low + step * MAX_WORK / at.len() as f64);
     if high <= low + 2.0 * step {
         return None;
     }
@@ -164,7 +164,7 @@ fn in_observed_time(times: &[f64], observed: &Observed) -> Option<(Vec<f64>, f64
     };
     let total: f64 = observed.stretches.iter().map(|(from, to)| to - from).sum();
     let ascending = observed.stretches.windows(2).all(|w| matches!(w, [a, b] if a.1 <= b.0));
-    let possible = ascending && total > 0.0 && total.is_finite() && times.len() >= LEAST_ARRIVALS;
+    let possible = ascending && total > 0.0 && total.is_finite() && times.len() >= MIN_ARRIVALS;
     let at: Option<Vec<f64>> = times.iter().map(within).collect();
     possible.then_some(at?).map(|at| (at, total))
 }

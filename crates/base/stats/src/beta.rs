@@ -79,11 +79,11 @@ pub fn ln_beta_tails(a: f64, b: f64, x: f64, y: f64) -> Tails {
 fn continued_fraction(a: f64, b: f64, x: f64, y: f64, ahead: f64) -> f64 {
     const TINY: f64 = 1e-300;
     // A few times √min(a, b) steps are enough, and min(a, b) ≤ LARGE.
-    const MOST_STEPS: u32 = 20_000;
+    const MAX_STEPS: u32 = 20_000;
     let away_from_zero = |v: f64| if v.abs() < TINY { TINY } else { v };
     let first = away_from_zero((1.0 + ahead) / (1.0 + 1.0 / a));
     let (mut c, mut d, mut value) = (first, 0.0, first);
-    for n in 1..MOST_STEPS {
+    for n in 1..MAX_STEPS {
         let n = f64::from(n);
         let before = 1.0 + (n - 1.0) / a;
         let s = a + 2.0 * n - 1.0;

@@ -7,7 +7,7 @@ use crate::random::SplitMix64;
 use crate::series::{effective_n, inflation, inflation_by_first};
 
 /// Minimum number of values in each sample on either side of a threshold, as needed for an interval at 95 %.
-const LEAST_SIDE: usize = 4;
+const MIN_SIDE: usize = 4;
 /// Circular shifts drawn for the p-value of a threshold.
 const SHIFTS: u32 = 499;
 
@@ -79,8 +79,9 @@ impl Split {
         share.is_finite().then_some(share)
     }
 
-    /// Whether the covariate explains most of the difference: more than half of it vanishes below the threshold, and
-    /// the interval there does not contain the overall ratio. `false` if too few values are below for an interval.
+    /// Returns true if the covariate explains most of the difference: more than half of it vanishes below the
+    /// threshold, and the interval there does not contain the overall ratio. `false` if too few values are below for an
+    /// interval.
     pub fn mostly_covariate(&self) -> bool {
         let excluded = self.below.interval.is_some_and(|i| !i.holds(self.all.value));
         excluded && self.share_explained().is_some_and(|share| share > 0.5)
@@ -246,7 +247,7 @@ fn candidates(samples: &[Ordered; 2]) -> Vec<Candidate> {
     all.sort_unstable_by(f64::total_cmp);
     all.dedup();
     let enough = |c: &Candidate| {
-        samples.iter().zip(c.below).all(|(s, below)| below >= LEAST_SIDE && s.centred.len() - below >= LEAST_SIDE)
+        samples.iter().zip(c.below).all(|(s, below)| below >= MIN_SIDE && s.centred.len() - below >= MIN_SIDE)
     };
     let at = |pair: &[f64]| pair.iter().sum::<f64>() / 2.0;
     let below = |at: f64| samples.each_ref().map(|s| s.covariates.partition_point(|&c| c < at));

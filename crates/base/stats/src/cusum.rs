@@ -17,7 +17,7 @@ const SHARPNESS: f64 = 0.9;
 const CAUTION: f64 = 0.1;
 /// Number of values before the excess of the alarm in which the location of a shift is searched.
 const BEFORE: usize = 20;
-const MOST_PHI: f64 = 0.95;
+const MAX_PHI: f64 = 0.95;
 /// Number of most recent values of a level that are used.
 const LATEST: usize = 500;
 const CONFIDENCE: f64 = 0.95;
@@ -181,7 +181,7 @@ impl Level {
         let seen = if squares > 0.0 { products / squares } else { 0.0 };
         let phi = seen + (1.0 + 3.0 * seen) / n;
         let error = ((1.0 - phi * phi).max(0.05) / n).sqrt();
-        let phi = (phi + CAUTION * error).clamp(-MOST_PHI, MOST_PHI);
+        let phi = (phi + CAUTION * error).clamp(-MAX_PHI, MAX_PHI);
         let residual = |w: &[f64]| match w {
             [before, now] => (now - mean) - phi * (before - mean),
             _ => 0.0,
@@ -271,7 +271,7 @@ mod tests {
     fn false_alarms_come_at_the_rate_asked_for() {
         for phi in [0.0, 0.5] {
             let alarms: usize = (0..150).map(|seed| watch(&series(395, phi, seed, |_| 0.0), 365.0).shifts.len()).sum();
-            // In 150 years at one alarm a year: 150 ± 12.
+            // Expected in 150 years at one alarm a year: 150 ± 12.
             assert!((105..=195).contains(&alarms), "{phi} {alarms}");
         }
     }

@@ -19,11 +19,11 @@ pub fn chi_square_sf(x: f64, degrees: f64) -> f64 {
 }
 
 /// Enough for `a` up to about 1e7, which needs √a steps.
-const MOST_STEPS: u32 = 20_000;
+const MAX_STEPS: u32 = 20_000;
 
 fn series(a: f64, x: f64) -> f64 {
     let (mut term, mut sum) = (1.0 / a, 1.0 / a);
-    for n in 1..MOST_STEPS {
+    for n in 1..MAX_STEPS {
         term *= x / (a + f64::from(n));
         sum += term;
         if term <= sum * 1e-17 {
@@ -37,7 +37,7 @@ fn fraction(a: f64, x: f64) -> f64 {
     let mut b = x + 1.0 - a;
     let (mut c, mut d) = (1e300, 1.0 / b);
     let mut value = d;
-    for n in 1..MOST_STEPS {
+    for n in 1..MAX_STEPS {
         let n = f64::from(n);
         let numerator = -n * (n - a);
         b += 2.0;

@@ -12,15 +12,15 @@ use crate::gpd_fit::{GpdFit, level_interval, shape_interval};
 use crate::stationarity::KPSS_CRITICAL_5;
 
 /// Minimum number of exceedances of a threshold.
-const LEAST_EXCEEDANCES: u64 = 100;
+const MIN_EXCEEDANCES: u64 = 100;
 /// Number of thresholds over which the shape must be stable.
-const LEAST_THRESHOLDS: usize = 5;
+const MIN_THRESHOLDS: usize = 5;
 /// How many decades rarer than the rarest observation a level may be.
-const MOST_DECADES: f64 = 2.0;
+const MAX_DECADES: f64 = 2.0;
 /// Replicates for the goodness-of-fit test.
 const REPLICATES: u32 = 99;
 
-/// What is known about a run.
+/// Known properties of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Evidence<'a> {
     /// Histogram of all samples, in any unit.
@@ -116,7 +116,7 @@ pub fn threshold_fits(bins: &[Bin], theta: f64, confidence: f64) -> Vec<Threshol
     }
     let mut fits = vec![];
     for (threshold, exceedances) in tails.into_iter().rev() {
-        if exceedances < LEAST_EXCEEDANCES || wanted.peek().is_none_or(|w| exceedances as f64 > *w) {
+        if exceedances < MIN_EXCEEDANCES || wanted.peek().is_none_or(|w| exceedances as f64 > *w) {
             continue;
         }
         while wanted.next_if(|w| *w >= exceedances as f64).is_some() {}
@@ -180,7 +180,7 @@ fn gated(
 ) -> Result<Extrapolation, Vec<Refusal>> {
     let mut refusals = known_beforehand(evidence);
     let decades = -(probability * all * theta).log10();
-    if decades > MOST_DECADES {
+    if decades > MAX_DECADES {
         refusals.push(Refusal::TooFar(decades));
     }
     refusals.extend(unstable(thresholds));
@@ -238,7 +238,7 @@ fn known_beforehand(evidence: &Evidence) -> Vec<Refusal> {
 
 fn unstable(thresholds: &[ThresholdFit]) -> Option<Refusal> {
     let bounded: Vec<Interval> = thresholds.iter().filter_map(|t| t.shape).collect();
-    if bounded.len() < LEAST_THRESHOLDS {
+    if bounded.len() < MIN_THRESHOLDS {
         return Some(Refusal::FewThresholds(bounded.len()));
     }
     let at_most = bounded.iter().fold(f64::INFINITY, |m, i| m.min(i.high));

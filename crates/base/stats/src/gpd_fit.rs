@@ -6,9 +6,9 @@ use crate::minimise::{FINE, ROUGH, golden};
 use crate::normal::normal_quantile;
 
 /// Below this shape the likelihood is unbounded as σ approaches −ξ·(largest value).
-const LEAST_SHAPE: f64 = -1.0;
+const MIN_SHAPE: f64 = -1.0;
 /// Minimum number of independent exceedances for correct coverage of the profile intervals.
-const LEAST_EFFECTIVE: f64 = 100.0;
+const MIN_EFFECTIVE: f64 = 100.0;
 
 /// Exceedances of a threshold, as values or as bin counts.
 pub trait Exceedances {
@@ -80,7 +80,7 @@ impl Values {
     fn along(&self, theta: f64) -> f64 {
         let shape = self.shape_of(theta);
         let scale = if (theta * self.mean).abs() < 1e-10 { self.mean } else { shape / theta };
-        if shape > LEAST_SHAPE && scale > 0.0 { scale.ln() + shape + 1.0 } else { f64::INFINITY }
+        if shape > MIN_SHAPE && scale > 0.0 { scale.ln() + shape + 1.0 } else { f64::INFINITY }
     }
 
     /// Maximum likelihood fit by S. D. Grimshaw, "Computing maximum likelihood estimates for the generalized Pareto
@@ -98,7 +98,7 @@ impl Values {
         let (theta, height) = golden(*before, *after, FINE, |theta| self.along(theta));
         let shape = self.shape_of(theta);
         let scale = if (theta * self.mean).abs() < 1e-10 { self.mean } else { shape / theta };
-        let sound = height.is_finite() && shape > LEAST_SHAPE + 0.01;
+        let sound = height.is_finite() && shape > MIN_SHAPE + 0.01;
         sound.then_some(GpdFit { gpd: Gpd { shape, scale }, nll: self.count * height, n: self.count })
     }
 }
@@ -138,7 +138,7 @@ pub fn shape_interval(data: &impl Exceedances, fit: &GpdFit, theta: f64, confide
         golden(floor, floor.max(0.0) + 4.0, ROUGH, |s| data.nll(Gpd { shape, scale: fit.gpd.scale * s.exp() })).1
     };
     let step = (0.5 / fit.n.sqrt()).max(1e-4);
-    let inside = |shape: f64| shape > LEAST_SHAPE && shape < 5.0;
+    let inside = |shape: f64| shape > MIN_SHAPE && shape < 5.0;
     let low = crossing(|d| profile(fit.gpd.shape - d), |d| inside(fit.gpd.shape - d), step, bound)?;
     let high = crossing(|d| profile(fit.gpd.shape + d), |d| inside(fit.gpd.shape + d), step, bound)?;
     Some(Interval { low: fit.gpd.shape - low, high: fit.gpd.shape + high, confidence })
@@ -154,8 +154,8 @@ pub fn level_interval(data: &impl Exceedances, fit: &GpdFit, m: f64, theta: f64,
     let width = shapes.high - shapes.low;
     let profile = |z: f64| {
         // Smaller shapes end before the largest value.
-        let least = if z > data.reach() { LEAST_SHAPE } else { (-z / data.reach()).ln_1p() / m.ln() };
-        let (low, high) = ((shapes.low - width).max(least).max(LEAST_SHAPE), shapes.high + width);
+        let least = if z > data.reach() { MIN_SHAPE } else { (-z / data.reach()).ln_1p() / m.ln() };
+        let (low, high) = ((shapes.low - width).max(least).max(MIN_SHAPE), shapes.high + width);
         let scale = |shape: f64| if shape.abs() < 1e-12 { z / m.ln() } else { z * shape / (shape * m.ln()).exp_m1() };
         golden(low.min(high), high, ROUGH, |shape| data.nll(Gpd { shape, scale: scale(shape) })).1
     };
@@ -166,7 +166,7 @@ pub fn level_interval(data: &impl Exceedances, fit: &GpdFit, m: f64, theta: f64,
 }
 
 fn bound(fit: &GpdFit, theta: f64, confidence: f64) -> Option<f64> {
-    let enough = fit.n * theta >= LEAST_EFFECTIVE;
+    let enough = fit.n * theta >= MIN_EFFECTIVE;
     if !(enough && theta > 0.0 && theta <= 1.0 && possible_confidence(confidence)) {
         return None;
     }

@@ -3,7 +3,7 @@
 use crate::order::sorted;
 
 /// Limit on the steps of the exact distribution; beyond, the asymptotic one is accurate to two digits.
-const MOST_STEPS: u128 = 4_000_000;
+const MAX_STEPS: u128 = 4_000_000;
 
 /// Result of the two-sample Kolmogorov–Smirnov test of "both come from one distribution".
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,7 +27,7 @@ pub fn kolmogorov_smirnov(a: &[f64], b: &[f64]) -> Option<KolmogorovSmirnov> {
     let (distance, at) = largest_distance(&a, &b)?;
     let steps = a.len() as u128 * b.len() as u128;
     let p =
-        if steps <= MOST_STEPS { exact(a.len(), b.len(), distance) } else { kolmogorov_p(distance, a.len(), b.len()) };
+        if steps <= MAX_STEPS { exact(a.len(), b.len(), distance) } else { kolmogorov_p(distance, a.len(), b.len()) };
     Some(KolmogorovSmirnov { distance, at, p })
 }
 

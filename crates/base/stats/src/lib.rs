@@ -60,7 +60,7 @@ mod stationarity;
 mod subset;
 mod welch;
 
-pub use arrivals::{Arrivals, LEAST_ARRIVALS, Observed, Pattern, Period, arrivals, burst_p, period};
+pub use arrivals::{Arrivals, MIN_ARRIVALS, Observed, Pattern, Period, arrivals, burst_p, period};
 pub use beta::{Tail, Tails, beta_quantile, ln_beta_tails};
 pub use binned::{Bin, Binned};
 pub use covariate::{AdjustedRatio, Point, Split, Threshold, adjusted_ratio, split_ratio, threshold};

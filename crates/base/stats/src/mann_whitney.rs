@@ -12,7 +12,7 @@ use crate::subset;
 /// one rank off.
 const EXACT_INTERVAL: usize = 60;
 
-/// How a p-value was computed.
+/// Method that computed a p-value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// From the exact permutation distribution, including ties.

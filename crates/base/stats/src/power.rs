@@ -6,7 +6,7 @@ use crate::signed_rank::signed_rank_least_p;
 
 /// Probability with which the difference is to be detected.
 const POWER: f64 = 0.8;
-const MOST: u64 = 100_000;
+const MAX: u64 = 100_000;
 
 /// Number of boots in each of two groups, or of pairs, with which the rank test at two-sided level `alpha` detects a
 /// `shift` between normal values with standard deviation `spread` in 80 % of cases: 2(z + z′)²·spread²/shift²·π/3, plus
@@ -32,7 +32,7 @@ pub fn boots_for_difference(spread: f64, shift: f64, alpha: f64, in_pairs: bool)
         false => (1..=n).fold(2.0, |p, k| p * k as f64 / (n + k) as f64),
     };
     let possible = (1..200).find(|n| least_p(*n) <= alpha * (1.0 + 1e-12))?;
-    (wanted <= MOST as f64).then(|| possible.max(wanted.ceil() as u64))
+    (wanted <= MAX as f64).then(|| possible.max(wanted.ceil() as u64))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use crate::gamma::chi_square_sf;
 
 /// Limit on the products of an estimate: about 0.2 s.
-const MOST_WORK: usize = 200_000_000;
+const MAX_WORK: usize = 200_000_000;
 /// Correlations below this count as zero.
 const NEGLIGIBLE: f64 = 0.05;
 
@@ -50,7 +50,7 @@ pub fn effective_n(x: &[f64]) -> Option<f64> {
     }
     let mut sum = 0.0;
     for lag in 1..n {
-        if lag * n > MOST_WORK {
+        if lag * n > MAX_WORK {
             return None;
         }
         let rho = centred.at(lag);
@@ -95,7 +95,7 @@ pub struct LjungBox {
 /// `None` if there are no lags, no more values than lags, or values that are all equal or not finite.
 pub fn ljung_box(x: &[f64], lags: usize) -> Option<LjungBox> {
     let centred = Centred::of(x)?;
-    if lags == 0 || lags >= x.len() || lags.checked_mul(x.len())? > MOST_WORK {
+    if lags == 0 || lags >= x.len() || lags.checked_mul(x.len())? > MAX_WORK {
         return None;
     }
     let n = x.len() as f64;

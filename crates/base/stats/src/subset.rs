@@ -6,15 +6,15 @@
 
 /// Limit on the additions of an exact distribution: about 20 ms. Beyond, the normal approximation is accurate to three
 /// digits.
-const MOST_WORK: u64 = 20_000_000;
+const MAX_WORK: u64 = 20_000_000;
 
 /// P(sum = s), s from 0, over all equally likely choices of `chosen` of these weights.
 ///
-/// `None` if that would exceed [`MOST_WORK`] or nothing can be chosen.
+/// `None` if that would exceed [`MAX_WORK`] or nothing can be chosen.
 pub(crate) fn of_choices(weights: &[u64], chosen: usize) -> Option<Vec<f64>> {
     let most = largest_sum(weights, chosen)?;
     let cells = (chosen as u64).checked_add(1)?.checked_mul(most + 1)?;
-    if chosen == 0 || chosen > weights.len() || cells.checked_mul(weights.len() as u64)? > MOST_WORK {
+    if chosen == 0 || chosen > weights.len() || cells.checked_mul(weights.len() as u64)? > MAX_WORK {
         return None;
     }
     let width = most as usize + 1;
@@ -35,10 +35,10 @@ pub(crate) fn of_choices(weights: &[u64], chosen: usize) -> Option<Vec<f64>> {
 
 /// P(sum = s), s from 0, where each weight is included with probability ½.
 ///
-/// `None` if that would exceed [`MOST_WORK`] or there are more than 1000 weights.
+/// `None` if that would exceed [`MAX_WORK`] or there are more than 1000 weights.
 pub(crate) fn of_signs(weights: &[u64]) -> Option<Vec<f64>> {
     let most = largest_sum(weights, weights.len())?;
-    if weights.is_empty() || weights.len() > 1_000 || (most + 1).checked_mul(weights.len() as u64)? > MOST_WORK {
+    if weights.is_empty() || weights.len() > 1_000 || (most + 1).checked_mul(weights.len() as u64)? > MAX_WORK {
         return None;
     }
     let mut ways = vec![0.0; most as usize + 1];
@@ -81,7 +81,7 @@ pub(crate) fn critical(distribution: &[f64], from: usize, confidence: f64) -> Op
 fn largest_sum(weights: &[u64], chosen: usize) -> Option<u64> {
     let mut sorted = weights.to_vec();
     sorted.sort_unstable_by(|a, b| b.cmp(a));
-    sorted.iter().take(chosen).try_fold(0u64, |sum, &w| sum.checked_add(w)).filter(|&sum| sum < MOST_WORK)
+    sorted.iter().take(chosen).try_fold(0u64, |sum, &w| sum.checked_add(w)).filter(|&sum| sum < MAX_WORK)
 }
 
 fn normalised(mut ways: Vec<f64>) -> Option<Vec<f64>> {

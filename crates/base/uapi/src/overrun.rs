@@ -1,4 +1,4 @@
-//! Overruns of SCHED_DEADLINE runtimes, counted by each thread: SCHED_FLAG_DL_OVERRUN, SIGXCPU.
+//! Counts overruns of SCHED_DEADLINE runtimes per thread: SCHED_FLAG_DL_OVERRUN, SIGXCPU.
 
 use crate::Error;
 use std::sync::Once;
@@ -10,11 +10,11 @@ thread_local! {
     static COUNT: AtomicU64 = const { AtomicU64::new(0) };
 }
 
-/// The disposition before ours.
+/// The previous disposition of SIGXCPU.
 static HANDLER: AtomicUsize = AtomicUsize::new(libc::SIG_DFL);
 static FLAGS: AtomicI32 = AtomicI32::new(0);
 
-/// Threads that count, and one of them.
+/// Number of counting threads, and the ID of one of them.
 static WATCHERS: AtomicI32 = AtomicI32::new(0);
 static WATCHER: AtomicI32 = AtomicI32::new(0);
 
@@ -28,18 +28,17 @@ pub fn leave_overruns() -> Result<(), Error> {
     mask(libc::SIG_BLOCK)
 }
 
-/// The calling thread counts overruns until this is dropped, in that thread.
+/// Counts overruns of the calling thread until this is dropped, in that thread.
 #[derive(Debug)]
 #[must_use = "nothing is counted after it is dropped"]
 pub struct Overruns(std::marker::PhantomData<*const ()>);
 
-/// Counts from now on the SIGXCPU that the calling thread gets. The kernel sends it to the process and prefers the
-/// thread that overran, at a tick in which that runs (check_dl_overrun() in kernel/time/posix-cpu-timers.c): several
-/// overruns before such a tick are one.
+/// Starts counting the SIGXCPU signals of the calling thread. The kernel sends the signal to the process, preferably to
+/// the thread that overran, at a tick while that thread runs (check_dl_overrun() in kernel/time/posix-cpu-timers.c):
+/// several overruns before such a tick count as one.
 ///
-/// Another thread that does not block the signal may take it ([`leave_overruns`]). It passes it on to the thread that
-/// counts, if there is one; with several it is lost. If the process has used up its RLIMIT_CPU, the signal has the effect
-/// it had.
+/// A thread that takes the signal without counting ([`leave_overruns`]) passes it on to the counting thread; if several
+/// threads count, it is lost. If the process has used up its RLIMIT_CPU, the signal has its previous effect.
 ///
 /// # Errors
 /// Cannot fail for a valid handler and signal.
@@ -84,7 +83,7 @@ fn mask(how: libc::c_int) -> Result<(), Error> {
     Err(Error { call: "pthread_sigmask", on: "SIGXCPU".into(), source: std::io::Error::from_raw_os_error(rc) })
 }
 
-/// Whether the process has used up its soft RLIMIT_CPU, which sends the same signal. Async-signal-safe.
+/// Returns true if the process has used up its soft RLIMIT_CPU, which sends the same signal. Async-signal-safe.
 fn is_over_limit() -> bool {
     // SAFETY: both calls write live structs.
     unsafe {
@@ -119,7 +118,7 @@ extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, context: *
     let pass = |to: i32| unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), to, libc::SIGXCPU) };
     if !is_over_limit() {
         if WATCHERS.load(Relaxed) == 1 {
-            // SAFETY: the place of the calling thread's errno, which the interrupted code may look at.
+            // SAFETY: the calling thread's errno, which the interrupted code may read.
             let errno = unsafe { *libc::__errno_location() };
             pass(WATCHER.load(Relaxed));
             // SAFETY: as above.
@@ -173,7 +172,7 @@ mod tests {
             .unwrap();
             assert_eq!(overruns(), 2);
             drop(watching);
-            // One that comes after the last task has ended does no harm.
+            // A signal after the last task has ended is harmless.
             mask(libc::SIG_UNBLOCK).unwrap();
             raise();
             assert_eq!(overruns(), 2);

@@ -1,4 +1,4 @@
-//! Events of the kernel about other threads, and the ring buffers they are written to: perf_event_open(2).
+//! Kernel events of other threads, and the ring buffers they are written to: perf_event_open(2).
 
 use crate::Error;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -20,7 +20,7 @@ pub struct PerfAttr {
     pub sample_type: u64,
     pub read_format: u64,
     pub flags: u64,
-    /// In bytes, with the flag `watermark`.
+    /// With the flag `watermark`, in bytes.
     pub wakeup: u32,
     pub bp_type: u32,
     /// Also `bp_addr`.
@@ -66,7 +66,7 @@ impl PerfEvent {
         Ok(PerfEvent(unsafe { OwnedFd::from_raw_fd(fd as i32) }))
     }
 
-    /// Also the events that other threads inherited from it.
+    /// Enables or disables the event, and the events that other threads inherited from it.
     ///
     /// # Errors
     /// Cannot fail for a valid event.
@@ -88,7 +88,7 @@ impl PerfEvent {
         if rc == 0 { Ok(()) } else { Err(Error::last(name, "perf event")) }
     }
 
-    /// The values that `read_format` asks for.
+    /// The values selected by `read_format`.
     ///
     /// # Errors
     /// read(2).
@@ -161,7 +161,7 @@ impl PerfRing {
             self.copy(tail, &mut header);
             let length = usize::from(u16::from_ne_bytes([header[6], header[7]]));
             if length < HEADER || length as u64 > head.wrapping_sub(tail) {
-                // Not what the kernel writes.
+                // Not a record written by the kernel.
                 tail = head;
                 break;
             }

@@ -9,8 +9,8 @@ const RTC_UIE_ON: Opcode = opcode::none(b'p', 3);
 /// `_IO('p', 0x04)`.
 const RTC_UIE_OFF: Opcode = opcode::none(b'p', 4);
 
-/// Enables or disables the update interrupt, which occurs at each second of the clock; read(2) then blocks until there
-/// was one. The kernel disables it when the device is closed.
+/// Enables or disables the update interrupt, which occurs at each second of the clock; read(2) then blocks until it
+/// occurs. The kernel disables it when the device is closed.
 ///
 /// # Errors
 /// `EINVAL`, `ENOTTY`: the clock has no such interrupt (Linux emulates it if built with CONFIG_RTC_INTF_DEV_UIE_EMUL).

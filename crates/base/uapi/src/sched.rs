@@ -38,7 +38,7 @@ pub struct SchedFlags {
 /// Sets policy and parameters of thread `tid` (0: the calling one). With `reset_on_fork` its children get SCHED_OTHER.
 ///
 /// # Errors
-/// As [`set_scheduling_flags`].
+/// See [`set_scheduling_flags`].
 pub fn set_scheduling(tid: i32, wanted: Scheduling, reset_on_fork: bool) -> Result<(), Error> {
     set_scheduling_flags(tid, wanted, SchedFlags { reset_on_fork, ..SchedFlags::default() })
 }

@@ -16,7 +16,7 @@ pub enum Sig {
     Term,
     /// SIGCHLD: a child ended.
     Chld,
-    /// SIGUSR1: the user asks for the results so far.
+    /// SIGUSR1: the user requests the results so far.
     Usr1,
     /// SIGUSR2: the same, written to shared memory.
     Usr2,
@@ -84,7 +84,7 @@ impl SignalSet {
 /// # Errors
 /// Cannot fail for a valid set.
 pub fn block(set: &SignalSet) -> Result<(), Error> {
-    // SAFETY: a valid, initialised set; the old mask is not asked for.
+    // SAFETY: a valid, initialised set; the old mask is not requested.
     let rc = unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set.0, std::ptr::null_mut()) };
     if rc == 0 {
         return Ok(());
@@ -98,7 +98,7 @@ pub fn block(set: &SignalSet) -> Result<(), Error> {
 /// Cannot fail for an empty set.
 pub fn unblock_all() -> Result<(), Error> {
     let none = SignalSet::new(&[]);
-    // SAFETY: a valid, initialised set; the old mask is not asked for.
+    // SAFETY: a valid, initialised set; the old mask is not requested.
     let rc = unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const none.0, std::ptr::null_mut()) };
     if rc == 0 {
         return Ok(());

@@ -11,7 +11,7 @@ const SECOND: u64 = 1_000_000_000;
 #[derive(Debug)]
 pub struct PosixTimer(libc::timer_t);
 
-// SAFETY: a timer_t names a timer of the process; any thread may set, ask and delete it.
+// SAFETY: a timer_t identifies a timer of the process; any thread may set, query and delete it.
 unsafe impl Send for PosixTimer {}
 
 impl PosixTimer {
@@ -39,7 +39,7 @@ impl PosixTimer {
         Ok(PosixTimer(unsafe { timer.assume_init() }))
     }
 
-    /// Expires first at `first` (or, if not absolute, after it), then every `interval`; zero disarms.
+    /// Arms the timer: expires at `first` (or, if not absolute, after it), then every `interval`; zero disarms.
     ///
     /// # Errors
     /// Cannot fail for valid times.

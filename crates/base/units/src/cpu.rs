@@ -23,10 +23,10 @@ impl fmt::Display for CpuId {
 pub struct CpuList(BTreeSet<CpuId>);
 
 /// Linux supports at most 8192 CPUs (range of CONFIG_NR_CPUS in arch/x86/Kconfig); a larger number is a typo.
-const MOST_CPUS: u32 = 8192;
+const MAX_CPUS: u32 = 8192;
 
 /// Enough to list each CPU separately; a longer list would only cost parsing time.
-const MOST_PARTS: usize = MOST_CPUS as usize;
+const MAX_PARTS: usize = MAX_CPUS as usize;
 
 impl CpuList {
     pub fn new() -> CpuList {
@@ -102,7 +102,7 @@ impl FromStr for CpuList {
         }
         let mut cpus = Vec::new();
         for (at, part) in text.trim().split(',').enumerate() {
-            if at == MOST_PARTS {
+            if at == MAX_PARTS {
                 return Err(fail("it has more parts than there can be CPUs"));
             }
             let (range, stride) = part.split_once(':').map_or((part, None), |(r, s)| (r, Some(s)));
@@ -119,11 +119,11 @@ impl FromStr for CpuList {
             if last < first {
                 return Err(fail("the range runs backwards"));
             }
-            if last >= MOST_CPUS {
+            if last >= MAX_CPUS {
                 return Err(fail("no Linux machine has more than 8192 CPUs"));
             }
             if used == 0 || group == 0 || used > group {
-                return Err(fail("the stride is impossible"));
+                return Err(fail("the stride is invalid"));
             }
             if cpus.len() <= last as usize {
                 cpus.resize(last as usize + 1, false);

@@ -281,7 +281,7 @@ impl<'de> Deserialize<'de> for Histogram {
         }
         if total != disk.count {
             return Err(serde::de::Error::custom(format!(
-                "the bins hold {total} samples, `count` says {}",
+                "the bins contain {total} samples, but `count` is {}",
                 disk.count
             )));
         }

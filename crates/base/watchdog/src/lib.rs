@@ -37,8 +37,8 @@ use std::time::{Duration, Instant};
 pub const GRACE: Duration = Duration::from_secs(10);
 /// Extra time if everything that did not end is waiting for a disk or a driver, which may be slow.
 const FOR_DISKS: Duration = Duration::from_secs(60);
-/// How often a program that computes beside other ordinary threads, none of them stopped or kept from its CPU, gets [`GRACE`]
-/// more.
+/// Number of times that a program gets [`GRACE`] more if it computes in competition with ordinary threads and none of
+/// its threads is stopped or starved.
 const EXTENSIONS: u32 = 6;
 /// For operations that are immediate unless something is wrong.
 pub const SHORT: Duration = Duration::from_secs(5);
@@ -76,7 +76,7 @@ struct Wait {
     action: Action,
     /// What was found when the limit expired.
     over: Option<String>,
-    /// How often it got more time.
+    /// Number of extensions.
     extended: u32,
 }
 

@@ -108,8 +108,7 @@ impl Holder {
     }
 }
 
-/// Reads /proc/PID/fdinfo (Linux 4.1), which has the inode of each lock. Asks the file system only about files with
-/// this inode.
+/// Reads /proc/PID/fdinfo (Linux 4.1), which has the inode of each lock. Calls stat(2) only for files with this inode.
 fn holds(pid: i32, wanted: (u64, u64)) -> bool {
     let inode = format!(":{}", wanted.1);
     let of_lock = |line: &str| {

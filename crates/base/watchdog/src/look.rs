@@ -13,7 +13,7 @@ const BETWEEN: Duration = Duration::from_millis(1100);
 /// throttling).
 const STARVED: f64 = 0.3;
 /// Maximum number of items that are named.
-const MOST: usize = 3;
+const MAX: usize = 3;
 
 /// Findings, the worst first.
 #[derive(Debug, Default)]
@@ -160,12 +160,12 @@ impl Display for Look {
         if found.is_empty() && !self.computes {
             found.extend(&self.asleep);
         }
-        for (n, what) in found.iter().take(MOST).enumerate() {
+        for (n, what) in found.iter().take(MAX).enumerate() {
             f.write_str(if n == 0 { ": " } else { "; " })?;
             f.write_str(what)?;
         }
-        if found.len() > MOST {
-            write!(f, "; and {} more", found.len() - MOST)?;
+        if found.len() > MAX {
+            write!(f, "; and {} more", found.len() - MAX)?;
         }
         Ok(())
     }

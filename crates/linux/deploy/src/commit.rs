@@ -22,7 +22,10 @@ pub fn commit(site: &Site, unverified: bool) -> Result<Record, DeployError> {
         _ => return refused(format!("{} is not on trial: punctual kernel status", record.release)),
     }
     if site.is_trial_of(&record.id) != Some(true) {
-        return refused(format!("this boot is not the trial of {}: punctual kernel status says why", record.release));
+        return refused(format!(
+            "this boot is not the trial of {}: for the reason see punctual kernel status",
+            record.release
+        ));
     }
     let boot_id = site.sys.boot_id().map_err(crate::error::file("read", "/proc/sys/kernel/random/boot_id".as_ref()))?;
     let last = store

@@ -44,7 +44,7 @@ impl Inventory {
                 (Some(before), Some(now)) => {
                     lost.devices.extend(missing(before, now).map(|name| format!("{kind}: {name}")))
                 }
-                // What could not be read may be missing.
+                // Unreadable kinds may have lost devices.
                 (None, _) | (Some(_), None) => lost.unknown.push(kind.clone()),
             }
         }
@@ -110,7 +110,7 @@ fn spi(view: &dyn Machine, folder: &str, entry: &str) -> Option<String> {
     Some(format!("{entry} {}", modalias.trim_start_matches("spi:")).trim_end().to_owned())
 }
 
-/// By the adapter's name: numbers follow the order of probing.
+/// Identified by the adapter's name, because numbers follow the order of probing.
 fn named(view: &dyn Machine, folder: &str, entry: &str) -> Option<String> {
     text(view, &format!("{folder}/{entry}/name")).or_else(|| Some(entry.to_owned()))
 }
@@ -126,7 +126,7 @@ fn chip(_: &dyn Machine, _: &str, entry: &str) -> Option<String> {
     entry.starts_with("gpiochip").then(|| "gpiochip".to_owned())
 }
 
-/// Those with a device: bridges and tunnels are made by programs.
+/// Only interfaces with a device: bridges and tunnels are created by programs.
 fn interface(view: &dyn Machine, folder: &str, entry: &str) -> Option<String> {
     let has_device = matches!(view.list(&format!("{folder}/{entry}/device")), Listing::Known(_));
     has_device.then(|| entry.to_owned())
@@ -150,7 +150,7 @@ pub fn default_route(view: &dyn Machine) -> Option<String> {
     v4.lines().find_map(of_v4).or_else(|| v6.lines().find_map(of_v6))
 }
 
-/// Whether the interface is up; `None` if unknown.
+/// Returns true if the interface is up; `None` if unknown.
 pub fn is_up(view: &dyn Machine, interface: &str) -> Option<bool> {
     match view.read(&format!("/sys/class/net/{interface}/operstate")) {
         Read::Absent => Some(false),

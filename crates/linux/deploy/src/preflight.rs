@@ -131,7 +131,7 @@ fn entry(before: &Before) -> Check {
 fn unattended(before: &Before) -> Check {
     let fix = "if someone is at the console: --manual-recovery";
     match before.trial {
-        Err(_) => Check::new("one-shot", Outcome::Skip, "there is no entry", ""),
+        Err(_) => Check::new("one-shot", Outcome::Skip, "no entry found", ""),
         Ok(trial) if trial.unattended => Check::new("one-shot", Outcome::Pass, trial.fallback.clone(), ""),
         Ok(trial) => excused(before, Check::new("one-shot", Outcome::Fail, trial.fallback.clone(), fix)),
     }

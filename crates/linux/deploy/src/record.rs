@@ -72,7 +72,7 @@ pub struct Record {
     pub route: Option<String>,
     /// The command that boots the trial.
     pub reboot: Vec<String>,
-    /// Whether a failed boot returns to the old kernel without anyone at the machine.
+    /// A failed boot returns to the old kernel without anyone at the machine.
     pub unattended: bool,
     /// The watchdog driver armed in the trial.
     pub watchdog: Option<String>,

@@ -18,7 +18,7 @@ impl Default for Request {
 }
 
 impl Request {
-    /// Whether the failure of this check is accepted; `room` is an earlier name of `space`.
+    /// Returns true if the failure of this check is accepted; `room` is an earlier name of `space`.
     pub fn skips(&self, check: &str) -> bool {
         self.skip.iter().any(|name| name == check || (name == "room" && check == "space"))
     }

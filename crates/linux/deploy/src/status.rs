@@ -21,7 +21,7 @@ pub enum Status {
         release: String,
         /// Seconds until the return to the old kernel; 0 if it is overdue, which means that the guard is not running.
         left_s: u64,
-        /// Whether the last verification passed; `None` if there was none.
+        /// Result of the last verification; `None` if there was none.
         is_verified: Option<bool>,
     },
     /// It was tried, and the old kernel is running again.

@@ -147,7 +147,7 @@ fn network(site: &Site, record: &Record) -> Check {
     };
     match (is_up(site.view, before), default_route(site.view)) {
         (Some(false), _) => {
-            Check::new(id, Outcome::Fail, format!("{before}, which had the default route, is gone or down"), RETURN)
+            Check::new(id, Outcome::Fail, format!("{before}, which had the default route, is missing or down"), RETURN)
         }
         (_, None) => Check::new(id, Outcome::Fail, format!("no default route; before it was on {before}"), RETURN),
         (None, _) => Check::new(id, Outcome::Unknown, format!("it is unknown whether {before} is up"), RETURN),

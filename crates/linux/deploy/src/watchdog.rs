@@ -10,7 +10,7 @@ use punctual_machine::Listing;
 /// Timeout in seconds from the loader to the driver.
 const LOADER_S: u32 = 180;
 
-/// What resets a kernel that hangs before its first process.
+/// The mechanism that resets a kernel that hangs before its first process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Early {
     Armed(String),
@@ -44,7 +44,7 @@ fn driver_module(driver: &str) -> String {
     }
 }
 
-/// What covers the interval before the driver, and the loader's lines that arm it.
+/// The watchdog for the interval before the driver, and the loader's lines that arm it.
 pub fn early(site: &Site, kind: Kind) -> (Early, Vec<String>) {
     match kind {
         Kind::RaspberryPi => {
@@ -55,7 +55,7 @@ pub fn early(site: &Site, kind: Kind) -> (Early, Vec<String>) {
             Some(registers) => {
                 (Early::Armed(format!("GRUB arms the i6300ESB for {LOADER_S} s")), arm_i6300esb(registers, LOADER_S))
             }
-            None => (Early::None("GRUB can only arm an i6300ESB, and there is none".to_owned()), Vec::new()),
+            None => (Early::None("GRUB can only arm an i6300ESB, which this machine lacks".to_owned()), Vec::new()),
         },
         _ => (Early::None("this loader does not arm a watchdog".to_owned()), Vec::new()),
     }

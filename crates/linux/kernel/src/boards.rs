@@ -143,7 +143,7 @@ pub struct Board {
     pub target: String,
     /// Page size of the default kernel, KiB.
     pub page_kib: u32,
-    /// Whether it has the USB controller whose downstream driver uses a FIQ (dwc_otg).
+    /// It has the USB controller whose downstream driver uses a FIQ (dwc_otg).
     pub usb_dwc_otg: bool,
     pub verified: Verified,
     pub verified_by: String,
@@ -157,7 +157,7 @@ pub struct Board {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BoardError {
-    #[error("there is no board `{0}`: choose one of {1}")]
+    #[error("no board is named `{0}`: choose one of {1}")]
     Unknown(String, String),
     #[error(
         "the machine does not report its architecture (/proc/sys/kernel/arch, since Linux 6.1): give the board with --board {0}"

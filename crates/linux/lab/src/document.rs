@@ -17,7 +17,7 @@ pub struct LabBootResult<'a> {
     out: Option<&'a Path>,
 }
 
-/// How a guest ended.
+/// Outcome of a guest.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Guest<'a> {

@@ -15,7 +15,7 @@ const MARK: char = '\u{1e}';
 pub(crate) struct Said {
     pub started: bool,
     pub exit: Option<i32>,
-    /// Whether everything has been sent.
+    /// Everything has been sent.
     pub ended: bool,
     /// The line with which the kernel panicked.
     pub panic: Option<String>,

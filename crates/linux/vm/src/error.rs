@@ -26,7 +26,7 @@ pub enum VmError {
         line: String,
         /// The lines before it, which may show the cause.
         tail: String,
-        /// Whether it was before or after the script was started.
+        /// `in the script` or `before the script started`.
         when: &'static str,
         /// Time since QEMU was started.
         lasted: Duration,

@@ -39,7 +39,7 @@ impl FromStr for KernelSpec {
             _ if path.is_dir() => Ok(KernelSpec::BuildFolder(path.into())),
             _ if path.is_file() && text.ends_with(".deb") => Ok(KernelSpec::Deb(path.into())),
             _ if path.is_file() => Ok(KernelSpec::Image(path.into())),
-            _ if text.contains('/') => Err(VmError::NoKernel(format!("there is no file or folder {text}"))),
+            _ if text.contains('/') => Err(VmError::NoKernel(format!("no file or folder {text}"))),
             _ => Ok(KernelSpec::Package(text.to_owned())),
         }
     }

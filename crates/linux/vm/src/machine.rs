@@ -34,9 +34,9 @@ pub(crate) struct Facts {
     /// The board's fixed memory in MiB; `None` if any size is possible.
     pub memory: Option<u32>,
     pub most_cpus: u32,
-    /// Whether the board always has this number of CPUs, so that fewer are set with `maxcpus=`.
+    /// The board always has this number of CPUs, so fewer are set with `maxcpus=`.
     pub fixed_cpus: bool,
-    /// Whether it has PCI, and so a network card.
+    /// It has PCI, and so a network card.
     pub pci: bool,
 }
 

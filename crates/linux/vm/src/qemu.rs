@@ -41,7 +41,7 @@ impl Qemu {
     /// cache. Nothing is installed; both use the libraries of the installed QEMU.
     ///
     /// # Errors
-    /// None is installed, the distribution's backports have none or an old one, or there is no network.
+    /// QEMU is not installed, the distribution's backports lack a sufficient version, or there is no network.
     pub fn find_or_backport(machine: Machine, cache: &Cache) -> Result<Qemu, VmError> {
         match Qemu::find(machine) {
             Err(VmError::TooOld { .. }) => Qemu::at(machine, &backport::emulator(machine, cache)?),

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
  *
- * punctual-rt for C++17: header only, over punctual_rt.h, whose comments say who may call what.
+ * punctual-rt for C++17: header only, based on punctual_rt.h, whose comments tell which threads may call a function.
  *
  * - Handles are owned (RAII) and can be moved, not copied.
  * - Times are std::chrono: durations in nanoseconds, points of punctual::clock, which is CLOCK_MONOTONIC.
- * - What sets a program up throws punctual::error. What a real-time thread calls is noexcept and answers a status.
- * - Bodies of tasks are lambdas that are stored once, when the task starts; they have to be noexcept, which is checked when
- *   they are compiled. */
+ * - Set-up functions throw punctual::error. Functions for real-time threads are noexcept and return a status.
+ * - Bodies of tasks are lambdas that are stored once, when the task starts; they must be noexcept, which is checked at
+ *   compile time. */
 
 #ifndef PUNCTUAL_HPP
 #define PUNCTUAL_HPP
@@ -81,7 +81,7 @@ enum class check {
     fixed_frequency = PRT_CHECK_FIXED_FREQUENCY,
 };
 
-/// A call that sets a program up failed: what, on what, why, and what to do.
+/// A set-up call failed: the operation, its object, the cause, and a remedy.
 class error : public std::exception {
 public:
     explicit error(status code) : code_(code), text_(prt_last_error()) {}
@@ -110,7 +110,7 @@ inline std::uint64_t ns(nanoseconds time) noexcept
 
 inline std::uint64_t ns(time_point time) noexcept { return ns(time.time_since_epoch()); }
 
-/// Frees a handle by the function of punctual_rt.h for it.
+/// Frees a handle with its function of punctual_rt.h.
 template <auto Free> struct freed {
     template <class T> void operator()(T *handle) const noexcept { (void)Free(handle); }
 };
@@ -122,22 +122,22 @@ template <class T, auto Free> using handle = std::unique_ptr<T, freed<Free>>;
 /// Sleeps until `until`. Real-time: clock_nanosleep(2).
 inline status sleep_until(time_point until) noexcept { return detail::of(prt_sleep_until(detail::ns(until))); }
 
-/// Whether this policy is granted to the calling thread; it is set and restored at once.
+/// Returns true if the calling thread is granted this policy; sets the policy and restores the previous one.
 inline bool is_granted(policy policy, int priority) noexcept
 {
     return prt_try_scheduling(static_cast<int>(policy), priority) == PRT_STATUS_OK;
 }
 
-/// One release of a task, as its body gets it.
+/// One release of a task, passed to its body.
 class cycle {
 public:
     explicit cycle(const prt_cycle &of) noexcept : of_(of) {}
-    /// From 0, including skipped ones.
+    /// Counts from 0, including skipped releases.
     std::uint64_t index() const noexcept { return of_.index; }
     time_point scheduled() const noexcept { return clock::at(of_.scheduled_ns); }
     time_point woke() const noexcept { return clock::at(of_.woke_ns); }
     nanoseconds lateness() const noexcept { return woke() - scheduled(); }
-    /// Releases given up between this one and the next that will run.
+    /// Number of releases skipped between this one and the next that will run.
     std::uint64_t skipped() const noexcept { return of_.skipped; }
     std::uint64_t pending() const noexcept { return of_.pending; }
     std::uint64_t overruns() const noexcept { return of_.overruns; }
@@ -146,14 +146,14 @@ private:
     const prt_cycle &of_;
 };
 
-/// What a task is: punctual_rt.h, struct prt_task_options. Each function changes one thing and returns the options.
+/// Options of a task: punctual_rt.h, struct prt_task_options. Each function sets one and returns the options.
 class options {
 public:
     options(std::string name, policy policy, int priority, nanoseconds period) : name_(std::move(name))
     {
         prt_task_options_init(&raw_, nullptr, static_cast<int>(policy), priority, detail::ns(period));
     }
-    /// SCHED_DEADLINE: `runtime` of each period, by `deadline`; zero for the period.
+    /// SCHED_DEADLINE: `runtime` in each period, to be finished by `deadline`; zero means the period.
     static options deadline(std::string name, nanoseconds runtime, nanoseconds period, nanoseconds deadline = {})
     {
         options made(std::move(name), policy::deadline, 0, period);
@@ -173,7 +173,7 @@ public:
     options &cycles(std::uint64_t cycles) noexcept { return set(raw_.cycles, cycles); }
     options &without_execution(bool without = true) noexcept { return set(raw_.without_execution, without); }
     options &reclaim(bool reclaim = true) noexcept { return set(raw_.reclaim, reclaim); }
-    /// For what is not named here. The name is that of these options.
+    /// Access to the other options. The name is taken from this object.
     prt_task_options &raw() noexcept { return raw_; }
 
 private:
@@ -196,14 +196,14 @@ public:
         detail::must(prt_task_stats(handle_.get(), &now));
         return now;
     }
-    /// `q` from 0 to 1. Throws while there is no sample.
+    /// `q` from 0 to 1. Throws without samples.
     nanoseconds quantile(measure of, double q) const
     {
         std::uint64_t ns = 0;
         detail::must(prt_task_quantile(handle_.get(), static_cast<int>(of), q, &ns));
         return nanoseconds(static_cast<nanoseconds::rep>(ns));
     }
-    /// Why its memory is not locked; empty if it is.
+    /// Why the memory is not locked; empty if it is.
     std::string not_resident() const { return prt_task_not_resident(handle_.get()); }
     end stop() { return ended(prt_task_stop); }
     end join() { return ended(prt_task_join); }
@@ -255,9 +255,9 @@ private:
 class runtime {
 public:
     /// Starts a task whose body is `void(const cycle &)` or `next(const cycle &)`, and noexcept: an exception that left it would end
-    /// the program. It runs in a thread of its own until the task has ended; what it refers to has to live as long.
+    /// the program. It runs in a new thread until the task has ended; objects that it refers to must live as long.
     template <class F> task start(options options, F body) { return begin(options, std::move(body), no_safe_state{}); }
-    /// As start(), and `safe_state` runs in place of the body for a late release.
+    /// Like start(); for a late release `safe_state` runs instead of the body.
     template <class F, class S> task start(options options, F body, S safe_state)
     {
         return begin(options.on_miss(miss::safe_state), std::move(body), std::move(safe_state));
@@ -298,7 +298,7 @@ private:
     detail::handle<prt, prt_free> handle_;
 };
 
-/// What a program requires of the machine before it starts.
+/// Requirements on the machine, checked before a program starts.
 class builder {
 public:
     builder() : handle_(prt_builder_new()) {}
@@ -330,8 +330,8 @@ private:
 /// Blocks SIGINT, SIGTERM and SIGHUP, for runtime::until_signal(): at the start of main().
 inline void block_signals() { detail::must(prt_block_signals()); }
 
-/// A mutex with priority inheritance; meets Lockable, so std::lock_guard and std::unique_lock take it. lock() fails only where the
-/// thread holds it already or its owner died, which guard tells apart.
+/// A mutex with priority inheritance; meets Lockable, so std::lock_guard and std::unique_lock take it. lock() fails only if the
+/// thread already holds it or its owner died, which guard distinguishes.
 class mutex {
 public:
     mutex() : handle_(prt_mutex_new()) {}
@@ -346,7 +346,7 @@ private:
     detail::handle<prt_mutex, prt_mutex_free> handle_;
 };
 
-/// Holds a mutex while it lives, if it is true.
+/// Holds a mutex during its lifetime, if it converts to true.
 class guard {
 public:
     explicit guard(mutex &of) noexcept : of_(of), code_(of.lock()) {}
@@ -357,7 +357,7 @@ public:
         if (*this)
             (void)of_.unlock();
     }
-    /// The mutex is held. After status::owner_died, too, and what it protects is in an unknown state.
+    /// The mutex is held. After status::owner_died it is held too, but the protected data are in an unknown state.
     explicit operator bool() const noexcept { return code_ == status::ok || code_ == status::owner_died; }
     status code() const noexcept { return code_; }
 
@@ -366,7 +366,7 @@ private:
     status code_;
 };
 
-/// Wait in a loop: a wait can end without a notification. The mutex is held by the caller, before and after.
+/// Wait in a loop: a wait can end without a notification. The caller holds the mutex before and after.
 class condition {
 public:
     condition() : handle_(prt_cond_new()) {}
@@ -405,7 +405,7 @@ class flags {
 public:
     explicit flags(std::uint32_t set = 0) : handle_(prt_flags_new(set)) {}
     status set(std::uint32_t mask) noexcept { return detail::of(prt_flags_set(handle_.get(), mask)); }
-    /// Returns what was set before.
+    /// Returns the previous flags.
     std::uint32_t clear(std::uint32_t mask) noexcept { return out([&](auto *were) { return prt_flags_clear(handle_.get(), mask, were); }).second; }
     std::uint32_t get() const noexcept { return out([&](auto *set) { return prt_flags_get(handle_.get(), set); }).second; }
     using found = std::pair<status, std::uint32_t>;
@@ -455,7 +455,7 @@ std::pair<sender<T>, receiver<T>> queue(std::size_t capacity, overflow when_full
 /// The writing end, for one thread.
 template <class T> class sender {
 public:
-    /// Makes the queue's memory resident: before the first value and before the real-time part.
+    /// Makes the queue's memory resident. Call it before the first value and before the real-time phase.
     void lock_memory() { detail::must(prt_sender_lock_memory(handle_.get())); }
     status send(const T &value) noexcept { return detail::of(prt_send(handle_.get(), &value, sizeof value)); }
     prt_queue_counts counts() const noexcept
@@ -474,7 +474,7 @@ private:
 /// The reading end, for one thread.
 template <class T> class receiver {
 public:
-    /// Takes the oldest value, if there is one.
+    /// Returns the oldest value, if any.
     bool receive(T &value) noexcept { return prt_receive(handle_.get(), &value, sizeof value) == PRT_STATUS_OK; }
     std::size_t waiting() const noexcept { return prt_waiting(handle_.get()); }
     prt_queue_counts counts() const noexcept
@@ -490,14 +490,14 @@ private:
     detail::handle<prt_receiver, prt_receiver_free> handle_;
 };
 
-/// Lines from the shell to a real-time thread.
+/// Receives lines from the shell in a real-time thread.
 class pipe_in {
 public:
     explicit pipe_in(const std::string &at, std::size_t capacity = 64, overflow when_full = overflow::refuse)
         : handle_(open(prt_pipe_in_open, at, capacity, when_full))
     {
     }
-    /// A line without its newline. `view` is of memory in this object and lasts until the next call.
+    /// Receives a line without its newline. `view` refers to memory in this object and is valid until the next call.
     status receive(std::string_view &view) noexcept
     {
         return took(view, [&](std::size_t *length) { return prt_pipe_in_receive(handle_.get(), line_, sizeof line_, length); });
@@ -538,7 +538,7 @@ private:
     char line_[PRT_LINE_LONGEST + 1];
 };
 
-/// Lines from a real-time thread to the shell.
+/// Sends lines from a real-time thread to the shell.
 class pipe_out {
 public:
     explicit pipe_out(const std::string &at, std::size_t capacity = 64, overflow when_full = overflow::refuse)
@@ -571,7 +571,7 @@ public:
         std::int64_t action;
         time_point due, woke;
     };
-    /// Calls `action(const rung &)`, which is noexcept and answers void or next, for each alarm in turn; `done` is how many were.
+    /// Calls `action(const rung &)`, which is noexcept and returns void or next, for each alarm in turn; `done` receives their number.
     template <class F> status run(time_point epoch, F action, std::size_t *done = nullptr) noexcept
     {
         static_assert(std::is_nothrow_invocable_v<F &, const rung &>, "the action of an alarm has to be noexcept");

@@ -43,7 +43,7 @@ enum prt_status {
   PRT_STATUS_INVALID = 2,
   // A check that the program requires failed, or could not be made. The text is the report.
   PRT_STATUS_NOT_READY = 3,
-  // The system refused: privilege, limits, files. The text says what and what to do.
+  // The system refused: privilege, limits, files. The text states what was refused and what to do.
   PRT_STATUS_REFUSED = 4,
   // Nothing is available: an empty queue or pipe.
   PRT_STATUS_EMPTY = 5,
@@ -102,7 +102,8 @@ enum prt_check {
 
 // Weight of a check.
 enum prt_severity {
-  // The program starts even if the check fails; prt_start() prints that on standard error, and the report has it.
+  // The program starts even if the check fails; prt_start() prints a warning on standard error, and the report
+  // contains the failure.
   PRT_SEVERITY_WANTED = 0,
   // The program does not start if the check fails.
   PRT_SEVERITY_REQUIRED = 1,
@@ -130,7 +131,7 @@ enum prt_miss {
   PRT_MISS_SAFE_STATE = 3,
 };
 
-// How a task ended.
+// Outcome of a task.
 enum prt_end {
   // Its body, or its safe state, returned PRT_NEXT_STOP.
   PRT_END_RETURNED = 0,
@@ -146,7 +147,7 @@ enum prt_end {
 
 // Times that are measured for a task.
 enum prt_measure {
-  // How late it woke.
+  // Lateness of its wakeup.
   PRT_MEASURE_LATENESS = 0,
   // From waking to the body's return.
   PRT_MEASURE_EXECUTION = 1,
@@ -162,7 +163,7 @@ enum prt_overflow {
   PRT_OVERFLOW_DROP_OLDEST = 2,
 };
 
-// How many of the requested flags must be set.
+// Number of requested flags that must be set.
 enum prt_match {
   // At least one of them.
   PRT_MATCH_ANY = 0,
@@ -174,7 +175,7 @@ enum prt_match {
 struct prt;
 
 // Up to PRT_ALARMS_MOST alarms, each with a time after a common epoch and a number that identifies the action. Each
-// alarm is absolute: if one is late, the next still comes at its own time.
+// alarm is absolute: if one is late, the next still runs on time.
 struct prt_alarms;
 
 // Requirements of a program before it starts. Use it from one thread.
@@ -210,7 +211,7 @@ struct prt_pipe_out;
 struct prt_receiver;
 
 // A counting semaphore: prt_semaphore_post() raises the count, prt_semaphore_wait() lowers it, sleeping while it is 0.
-// Waiters wake by real-time priority; a thread that comes meanwhile may take the count first. It has no owner, so
+// Waiters wake by real-time priority; a thread that arrives meanwhile may take the count first. It has no owner, so
 // there is no priority inheritance: protect data with a prt_mutex. For threads of one process.
 struct prt_semaphore;
 
@@ -234,7 +235,7 @@ struct prt_rung {
 // return value.
 typedef int (*prt_alarm_action)(const struct prt_rung *rung, void *data);
 
-// Counters of a mailbox: sent == received + dropped_oldest + what waits.
+// Counters of a mailbox: sent == received + dropped_oldest + waiting values.
 struct prt_mailbox_counts {
   // Values put in.
   uint64_t sent;
@@ -262,7 +263,7 @@ struct prt_pipe_counts {
   uint64_t malformed;
 };
 
-// Counters of a queue: sent == received + waiting + what was never taken out.
+// Counters of a queue: sent == received + waiting + values never received.
 struct prt_queue_counts {
   // Values put in.
   uint64_t sent;
@@ -300,9 +301,9 @@ struct prt_stats {
   uint64_t pending;
   // Bodies that returned after the deadline of their release.
   uint64_t deadline_misses;
-  // How often the kernel stopped the task because its runtime was used up: PRT_POLICY_DEADLINE only.
+  // Number of times the kernel throttled the task because its runtime was used up: PRT_POLICY_DEADLINE only.
   uint64_t overruns;
-  // How late the task woke, one sample per release that ran.
+  // Lateness of the task's wakeup, one sample per release that ran.
   struct prt_distribution lateness;
   // From waking to the body's return, including preemption; empty with `without_execution`.
   struct prt_distribution execution;
@@ -332,7 +333,7 @@ struct prt_cycle {
   uint64_t skipped;
   // Releases that are due and will still run: PRT_MISS_CATCH_UP only.
   uint64_t pending;
-  // How often the kernel stopped the task since its previous cycle because its runtime was used up:
+  // Number of times the kernel throttled the task since its previous cycle because its runtime was used up:
   // PRT_POLICY_DEADLINE only.
   uint64_t overruns;
 };
@@ -371,9 +372,9 @@ struct prt_task_options {
   uint64_t offset_ns;
   // Ends after this many releases have run or were given up; 0 for no end.
   uint64_t cycles;
-  // For PRT_POLICY_DEADLINE with a deadline before the end of the period: an activation later than this, ns, gives up
-  // the next release, without which every later one would be as late. 0 for an eighth of the time from the runtime to
-  // the deadline.
+  // For PRT_POLICY_DEADLINE with a deadline before the end of the period: an activation later than this, ns, gives
+  // up the next release; otherwise every later one would be equally late. 0 for an eighth of the time from the
+  // runtime to the deadline.
   uint64_t late_activation_ns;
   // Disables execution times and deadline misses, which saves one clock read per cycle.
   bool without_execution;
@@ -462,7 +463,7 @@ int prt_cond_free(struct prt_cond *cond);
 //
 // Threads: the one that holds the mutex. Real-time: futex(2); blocks.
 // Errors: PRT_STATUS_REFUSED if the calling thread does not hold the mutex; it has not waited then.
-// PRT_STATUS_OWNER_DIED as for prt_mutex_lock(). PRT_STATUS_NULL. If in doubt, prt_mutex_is_mine() tells whether the
+// PRT_STATUS_OWNER_DIED as for prt_mutex_lock(). PRT_STATUS_NULL. If in doubt, prt_mutex_is_mine() reports whether the
 // mutex is held.
 int prt_cond_wait(const struct prt_cond *cond,
                   const struct prt_mutex *mutex);
@@ -676,7 +677,7 @@ int prt_mutex_try_lock(const struct prt_mutex *mutex);
 // Errors: PRT_STATUS_REFUSED if the calling thread does not hold it; nothing has changed then. PRT_STATUS_NULL.
 int prt_mutex_unlock(const struct prt_mutex *mutex);
 
-// Whether the calling thread holds the mutex; false if `mutex` is NULL.
+// Returns true if the calling thread holds the mutex; false if `mutex` is NULL.
 //
 // Threads: any. Real-time.
 bool prt_mutex_is_mine(const struct prt_mutex *mutex);
@@ -736,7 +737,7 @@ int prt_pipe_in_fd(const struct prt_pipe_in *pipe);
 // Errors: PRT_STATUS_NULL.
 int prt_pipe_in_clear(const struct prt_pipe_in *pipe);
 
-// Leaves the `length` bytes at `line`, without a newline, for the bridge.
+// Queues the `length` bytes at `line`, without a newline, for the bridge.
 //
 // Threads: one, the sender. Real-time: wait-free; a write(2) to an eventfd if the bridge sleeps.
 // Errors: PRT_STATUS_FULL with PRT_OVERFLOW_REFUSE; PRT_STATUS_INVALID for more than PRT_LINE_LONGEST bytes, or a
@@ -762,7 +763,7 @@ int prt_pipe_out_counts(const struct prt_pipe_out *pipe, struct prt_pipe_counts 
 // Threads: any ordinary one, after the receiver has ended. Waits for the bridge.
 void prt_pipe_in_free(struct prt_pipe_in *pipe);
 
-// Closes the pipe: writes what is left and fits, and removes its FIFO if that was created. NULL is ignored.
+// Closes the pipe: writes the remaining lines that fit, and removes its FIFO if that was created. NULL is ignored.
 //
 // Threads: any ordinary one, after the sender has ended. Waits for the bridge.
 void prt_pipe_out_free(struct prt_pipe_out *pipe);
@@ -831,8 +832,8 @@ void prt_sender_free(struct prt_sender *sender);
 // Threads: any ordinary one, after the receiver has ended.
 void prt_receiver_free(struct prt_receiver *receiver);
 
-// Whether this policy is granted to the calling thread. It is set and restored at once. For programs that can also run
-// without it.
+// Checks whether this policy is granted to the calling thread. It is set and restored at once. For programs that can
+// also run without it.
 //
 // Threads: any ordinary one.
 // Errors: PRT_STATUS_REFUSED with what to do; PRT_STATUS_INVALID for a policy or priority that does not exist, and for
@@ -944,7 +945,7 @@ int prt_start(struct prt_builder *builder,
 // Ownership: `rt`'s; valid until prt_free().
 const char *prt_report(const struct prt *rt);
 
-// Whether all checks passed; false if `rt` is NULL.
+// Returns true if all checks passed; false if `rt` is NULL.
 //
 // Threads: any.
 bool prt_passed(const struct prt *rt);
@@ -1049,7 +1050,7 @@ int prt_task_start(const struct prt *rt,
 const char *prt_task_not_resident(const struct prt_task *task);
 
 // Asks the task to end and waits until it has: a running body is not interrupted, a sleeping task is woken. If it has
-// already ended, returns again how.
+// already ended, returns the same end again.
 //
 // Threads: any ordinary one, not a task's. Blocks.
 // Errors: PRT_STATUS_NULL; PRT_STATUS_DEADLOCK from a task's body. `*end` receives one of enum prt_end; `end` may be

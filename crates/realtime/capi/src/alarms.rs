@@ -14,7 +14,7 @@ use std::time::Duration;
 pub const PRT_ALARMS_MOST: usize = 64;
 
 /// Up to PRT_ALARMS_MOST alarms, each with a time after a common epoch and a number that identifies the action. Each
-/// alarm is absolute: if one is late, the next still comes at its own time.
+/// alarm is absolute: if one is late, the next still runs on time.
 pub struct prt_alarms {
     set: UnsafeCell<AlarmSet<i64, PRT_ALARMS_MOST>>,
     /// Set by prt_alarms_stop(); also applies to later runs.

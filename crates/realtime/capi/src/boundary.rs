@@ -4,7 +4,7 @@ use crate::status::{Failure, Text, prt_status, remember};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Runs `work` and returns its status. A panic becomes a status, too, if panics unwind.
+/// Runs `work` and returns its status. A panic also becomes a status, if panics unwind.
 #[inline]
 pub(crate) fn guard(work: impl FnOnce() -> Result<(), Failure>) -> c_int {
     let status = match catch_unwind(AssertUnwindSafe(work)) {

@@ -71,7 +71,7 @@ unsafe fn wait(cond: *const prt_cond, mutex: *const prt_mutex, until: Option<Nan
 ///
 /// Threads: the one that holds the mutex. Real-time: futex(2); blocks.
 /// Errors: PRT_STATUS_REFUSED if the calling thread does not hold the mutex; it has not waited then.
-/// PRT_STATUS_OWNER_DIED as for prt_mutex_lock(). PRT_STATUS_NULL. If in doubt, prt_mutex_is_mine() tells whether the
+/// PRT_STATUS_OWNER_DIED as for prt_mutex_lock(). PRT_STATUS_NULL. If in doubt, prt_mutex_is_mine() reports whether the
 /// mutex is held.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_cond_wait(cond: *const prt_cond, mutex: *const prt_mutex) -> c_int {

@@ -5,7 +5,7 @@ use crate::status::{Failure, prt_status};
 use punctual_rt::{EventFlags, Match, Nanos};
 use std::ffi::c_int;
 
-/// How many of the requested flags must be set.
+/// Number of requested flags that must be set.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum prt_match {

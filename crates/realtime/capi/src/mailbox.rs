@@ -8,9 +8,9 @@ use punctual_rt::{LockError, Mailbox, MailboxCounts, Nanos, NotSent, Overflow};
 use std::ffi::{c_int, c_void};
 
 /// Maximum memory of a mailbox, bytes.
-const MOST: usize = 1 << 30;
+const MAX: usize = 1 << 30;
 
-/// Counters of a mailbox: sent == received + dropped_oldest + what waits.
+/// Counters of a mailbox: sent == received + dropped_oldest + waiting values.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct prt_mailbox_counts {
@@ -67,7 +67,7 @@ impl<const SIZE: usize> Values for Mailbox<[u8; SIZE]> {
 }
 
 fn made<const SIZE: usize>(capacity: usize, overflow: Overflow) -> Result<Box<dyn Values + Send + Sync>, Failure> {
-    if capacity > MOST / SIZE {
+    if capacity > MAX / SIZE {
         return Err(Failure::written(prt_status::Invalid, format!("{capacity} values of {SIZE} bytes exceed 1 GiB")));
     }
     let mut made =

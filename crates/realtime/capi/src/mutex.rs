@@ -128,7 +128,7 @@ pub unsafe extern "C" fn prt_mutex_unlock(mutex: *const prt_mutex) -> c_int {
     guard(|| unsafe { futex(mutex) }?.unlock().map_err(failure))
 }
 
-/// Whether the calling thread holds the mutex; false if `mutex` is NULL.
+/// Returns true if the calling thread holds the mutex; false if `mutex` is NULL.
 ///
 /// Threads: any. Real-time.
 #[unsafe(no_mangle)]

@@ -223,7 +223,7 @@ pub unsafe extern "C" fn prt_pipe_in_clear(pipe: *const prt_pipe_in) -> c_int {
     })
 }
 
-/// Leaves the `length` bytes at `line`, without a newline, for the bridge.
+/// Queues the `length` bytes at `line`, without a newline, for the bridge.
 ///
 /// Threads: one, the sender. Real-time: wait-free; a write(2) to an eventfd if the bridge sleeps.
 /// Errors: PRT_STATUS_FULL with PRT_OVERFLOW_REFUSE; PRT_STATUS_INVALID for more than PRT_LINE_LONGEST bytes, or a
@@ -283,7 +283,7 @@ pub unsafe extern "C" fn prt_pipe_in_free(pipe: *mut prt_pipe_in) {
     });
 }
 
-/// Closes the pipe: writes what is left and fits, and removes its FIFO if that was created. NULL is ignored.
+/// Closes the pipe: writes the remaining lines that fit, and removes its FIFO if that was created. NULL is ignored.
 ///
 /// Threads: any ordinary one, after the sender has ended. Waits for the bridge.
 #[unsafe(no_mangle)]

@@ -33,9 +33,9 @@ pub(crate) fn overflow(overflow: c_int) -> Result<Overflow, Failure> {
 pub const PRT_QUEUE_LARGEST: usize = 4096;
 
 /// Maximum memory of a queue, bytes.
-const MOST: usize = 1 << 30;
+const MAX: usize = 1 << 30;
 
-/// Counters of a queue: sent == received + waiting + what was never taken out.
+/// Counters of a queue: sent == received + waiting + values never received.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct prt_queue_counts {
@@ -101,7 +101,7 @@ impl<const SIZE: usize> Receives for Receiver<[u8; SIZE]> {
 type Ends = (Box<dyn Sends>, Box<dyn Receives>);
 
 fn ends<const SIZE: usize>(capacity: usize, overflow: Overflow) -> Result<Ends, Failure> {
-    if capacity > MOST / SIZE {
+    if capacity > MAX / SIZE {
         return Err(Failure::written(prt_status::Invalid, format!("{capacity} values of {SIZE} bytes exceed 1 GiB")));
     }
     let made = queue::<[u8; SIZE]>(capacity, overflow);

@@ -42,8 +42,8 @@ pub(crate) fn scheduling(policy: c_int, priority: c_int, times: [u64; 3]) -> Res
     }
 }
 
-/// Whether this policy is granted to the calling thread. It is set and restored at once. For programs that can also run
-/// without it.
+/// Checks whether this policy is granted to the calling thread. It is set and restored at once. For programs that can
+/// also run without it.
 ///
 /// Threads: any ordinary one.
 /// Errors: PRT_STATUS_REFUSED with what to do; PRT_STATUS_INVALID for a policy or priority that does not exist, and for

@@ -6,7 +6,7 @@ use punctual_rt::{Nanos, Semaphore};
 use std::ffi::c_int;
 
 /// A counting semaphore: prt_semaphore_post() raises the count, prt_semaphore_wait() lowers it, sleeping while it is 0.
-/// Waiters wake by real-time priority; a thread that comes meanwhile may take the count first. It has no owner, so
+/// Waiters wake by real-time priority; a thread that arrives meanwhile may take the count first. It has no owner, so
 /// there is no priority inheritance: protect data with a prt_mutex. For threads of one process.
 pub struct prt_semaphore(Semaphore);
 
@@ -41,12 +41,12 @@ pub unsafe extern "C" fn prt_semaphore_free(semaphore: *mut prt_semaphore) {
 /// Errors: PRT_STATUS_FULL at a count of 2^32 - 1, which is kept; PRT_STATUS_NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_semaphore_post(semaphore: *const prt_semaphore) -> c_int {
-    const MOST: Failure = Failure::fixed(
+    const AT_MAXIMUM: Failure = Failure::fixed(
         prt_status::Full,
         c"the semaphore's count is at its maximum, 2^32 - 1: it is posted more often than it is waited for",
     );
     // SAFETY: NULL or a live handle.
-    guard(|| unsafe { inner(semaphore) }?.post().map_err(|_| MOST))
+    guard(|| unsafe { inner(semaphore) }?.post().map_err(|_| AT_MAXIMUM))
 }
 
 /// Lowers the count, sleeping until it is not 0. A signal does not end the wait.

@@ -47,7 +47,8 @@ pub enum prt_check {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum prt_severity {
-    /// The program starts even if the check fails; prt_start() prints that on standard error, and the report has it.
+    /// The program starts even if the check fails; prt_start() prints a warning on standard error, and the report
+    /// contains the failure.
     Wanted = 0,
     /// The program does not start if the check fails.
     Required = 1,
@@ -235,7 +236,7 @@ pub unsafe extern "C" fn prt_report(rt: *const prt) -> *const c_char {
     }
 }
 
-/// Whether all checks passed; false if `rt` is NULL.
+/// Returns true if all checks passed; false if `rt` is NULL.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]

@@ -37,9 +37,9 @@ pub struct prt_stats {
     pub pending: u64,
     /// Bodies that returned after the deadline of their release.
     pub deadline_misses: u64,
-    /// How often the kernel stopped the task because its runtime was used up: PRT_POLICY_DEADLINE only.
+    /// Number of times the kernel throttled the task because its runtime was used up: PRT_POLICY_DEADLINE only.
     pub overruns: u64,
-    /// How late the task woke, one sample per release that ran.
+    /// Lateness of the task's wakeup, one sample per release that ran.
     pub lateness: prt_distribution,
     /// From waking to the body's return, including preemption; empty with `without_execution`.
     pub execution: prt_distribution,
@@ -61,7 +61,7 @@ pub struct prt_stats {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum prt_measure {
-    /// How late it woke.
+    /// Lateness of its wakeup.
     Lateness = 0,
     /// From waking to the body's return.
     Execution = 1,

@@ -15,7 +15,7 @@ pub enum prt_status {
     Invalid = 2,
     /// A check that the program requires failed, or could not be made. The text is the report.
     NotReady = 3,
-    /// The system refused: privilege, limits, files. The text says what and what to do.
+    /// The system refused: privilege, limits, files. The text states what was refused and what to do.
     Refused = 4,
     /// Nothing is available: an empty queue or pipe.
     Empty = 5,

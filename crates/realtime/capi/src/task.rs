@@ -24,7 +24,7 @@ pub struct prt_cycle {
     pub skipped: u64,
     /// Releases that are due and will still run: PRT_MISS_CATCH_UP only.
     pub pending: u64,
-    /// How often the kernel stopped the task since its previous cycle because its runtime was used up:
+    /// Number of times the kernel throttled the task since its previous cycle because its runtime was used up:
     /// PRT_POLICY_DEADLINE only.
     pub overruns: u64,
 }
@@ -55,7 +55,7 @@ pub enum prt_miss {
     SafeState = 3,
 }
 
-/// How a task ended.
+/// Outcome of a task.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum prt_end {
@@ -106,9 +106,9 @@ pub struct prt_task_options {
     pub offset_ns: u64,
     /// Ends after this many releases have run or were given up; 0 for no end.
     pub cycles: u64,
-    /// For PRT_POLICY_DEADLINE with a deadline before the end of the period: an activation later than this, ns, gives up
-    /// the next release, without which every later one would be as late. 0 for an eighth of the time from the runtime to
-    /// the deadline.
+    /// For PRT_POLICY_DEADLINE with a deadline before the end of the period: an activation later than this, ns, gives
+    /// up the next release; otherwise every later one would be equally late. 0 for an eighth of the time from the
+    /// runtime to the deadline.
     pub late_activation_ns: u64,
     /// Disables execution times and deadline misses, which saves one clock read per cycle.
     pub without_execution: bool,
@@ -366,7 +366,7 @@ fn number(end: &End) -> c_int {
 }
 
 /// Asks the task to end and waits until it has: a running body is not interrupted, a sleeping task is woken. If it has
-/// already ended, returns again how.
+/// already ended, returns the same end again.
 ///
 /// Threads: any ordinary one, not a task's. Blocks.
 /// Errors: PRT_STATUS_NULL; PRT_STATUS_DEADLOCK from a task's body. `*end` receives one of enum prt_end; `end` may be

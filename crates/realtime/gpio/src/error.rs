@@ -18,7 +18,7 @@ pub enum GpioError {
     },
     /// There is no such chip.
     #[error(
-        "there is no GPIO chip `{wanted}`; available: {there}; use a device, a name or a label: /dev/gpiochip0, gpiochip0"
+        "no GPIO chip is named `{wanted}`; available: {there}; use a device, a name or a label: /dev/gpiochip0, gpiochip0"
     )]
     NoChip {
         /// The requested device, name or label.

@@ -26,7 +26,7 @@ pub use chip::{Chip, LineAt, chips, find_line};
 pub use error::GpioError;
 pub use event::{Edge, Edges, Event, EventClock};
 pub use input::{Bias, Input};
-pub use line::{Events, Line, MOST_BUFFERED, USUAL_BUFFER};
+pub use line::{Events, Line, MAX_BUFFERED, USUAL_BUFFER};
 pub use output::Output;
 pub use punctual_uapi::gpio::{ChipInfo, LineInfo};
 pub use settle::settle;

@@ -13,7 +13,7 @@ use rustix::time::{ClockId, clock_gettime};
 /// Default number of events the kernel buffers (linereq_create: 16 per line).
 pub const USUAL_BUFFER: u32 = 16;
 /// Maximum number of events the kernel buffers (GPIO_V2_LINES_MAX × 16).
-pub const MOST_BUFFERED: u32 = 1024;
+pub const MAX_BUFFERED: u32 = 1024;
 /// Events fetched by one read(2).
 const CHUNK: usize = 64;
 
@@ -45,14 +45,14 @@ impl AsFd for Line {
 
 impl Line {
     /// Requests a line of `chip` as an input whose `edges` generate events. `buffer` is the number of events the kernel
-    /// keeps for a late reader, 1 to [`MOST_BUFFERED`]. The kernel rounds it up to a power of two (kfifo_alloc), and
+    /// keeps for a late reader, 1 to [`MAX_BUFFERED`]. The kernel rounds it up to a power of two (kfifo_alloc), and
     /// drops the oldest event when the buffer is full.
     ///
     /// # Errors
     /// The line does not exist, is in use, or cannot raise interrupts.
     pub fn edges(chip: &Chip, offset: u32, edges: Edges, buffer: u32, clock: EventClock) -> Result<Line, GpioError> {
-        if !(1..=MOST_BUFFERED).contains(&buffer) {
-            return Err(GpioError::Usage(format!("a buffer of {buffer} events: choose 1 to {MOST_BUFFERED}")));
+        if !(1..=MAX_BUFFERED).contains(&buffer) {
+            return Err(GpioError::Usage(format!("a buffer of {buffer} events: choose 1 to {MAX_BUFFERED}")));
         }
         let flags = INPUT | edges.flags() | clock.flags();
         let consumer = "punctual";
@@ -74,8 +74,8 @@ impl Line {
         gpio::value(&self.fd).map_err(|e| GpioError::of_call(self.offset, e))
     }
 
-    /// Waits until an event can be read, at most `limit` (`None` means forever). Returns `false` if nothing came. A signal
-    /// neither ends nor extends the wait.
+    /// Waits until an event can be read, at most `limit` (`None` means forever). Returns `false` if none arrived. A
+    /// signal neither ends nor extends the wait.
     ///
     /// # Errors
     /// poll(2) failed.
@@ -104,7 +104,8 @@ impl Line {
         }
     }
 
-    /// Like [`Line::read`], but returns 0 if a signal came before an event: for a thread that is stopped by a signal.
+    /// Like [`Line::read`], but returns 0 if a signal arrives before an event: for a thread that is stopped by a
+    /// signal.
     ///
     /// # Errors
     /// See [`Line::read`].
@@ -126,7 +127,7 @@ impl Line {
         Ok(count)
     }
 
-    /// Iterates over events, blocking until the next one comes. Ends after the first error.
+    /// Iterates over events, blocking until the next one arrives. Ends after the first error.
     pub fn events(&mut self) -> Events<'_> {
         Events { line: self, held: [Event::default(); CHUNK], next: 0, end: 0, failed: false }
     }

@@ -1,5 +1,5 @@
-//! How late a SCHED_FIFO 80 task wakes by a [`Timer`] and by a [`Timerfd`], which on PREEMPT_RT is a soft timer, while
-//! datagrams on the loopback interface keep the softirqs of its CPU busy. As root:
+//! Measures how late a SCHED_FIFO 80 task wakes by a [`Timer`] and by a [`Timerfd`], which is a soft timer on
+//! PREEMPT_RT, while datagrams on the loopback interface keep the softirqs of its CPU busy. As root:
 //!
 //! `cargo run --release -p punctual-rt --example alarm [CPU [SECONDS]]`
 

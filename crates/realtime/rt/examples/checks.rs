@@ -1,5 +1,5 @@
-//! Every start-up check on this machine, a line each. `checks hold` keeps a SCHED_DEADLINE thread for a minute instead,
-//! which `ForeignRtAbove` of another process must find.
+//! Runs every start-up check on this machine and prints one line each. `checks hold` instead keeps a SCHED_DEADLINE
+//! thread for a minute, which `ForeignRtAbove` of another process must find.
 
 use punctual_rt::{Check, CpuId, Nanos, Next, Rt};
 

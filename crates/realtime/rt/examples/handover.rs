@@ -1,4 +1,4 @@
-//! The cost of passing a value on: our queue compared with rtrb's ring, our mailbox compared with crossbeam-channel.
+//! Measures the cost of passing a value on: our queue compared with rtrb's ring, our mailbox with crossbeam-channel.
 //!
 //! `cargo run --release -p punctual-rt --example handover [COUNT]`. A handover is one send and one receive in one
 //! thread (without scheduling), in batches of 64, in ns each; p50 and p99.9 over the batches. Then a wakeup: a thread

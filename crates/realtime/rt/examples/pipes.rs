@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut recorder = log.recorder("echo", 64)?;
     let (mut commands, bridge_in) = pipe::<Line, 64>("punctual-in", Overflow::DropNewest)?;
     let (mut answers, bridge_out) = pipe_out::<Line, 64>("punctual-out", Overflow::DropNewest)?;
-    // From here on as in a real-time thread: no allocation, no lock, no waiting for the process at the other end.
+    // As in a real-time thread from here on: no allocation, no lock, no waiting for the process at the other end.
     loop {
         let Ok(line) = commands.receive_until(monotonic() + Nanos::from_secs(1)) else { continue };
         if line.as_bytes() == b"end" {

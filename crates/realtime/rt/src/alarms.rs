@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Up to `N` alarms, each with a time after a common epoch and an action. Neither setting nor running them allocates.
 ///
-/// Each is a [`crate::sleep_until`], a hard timer on PREEMPT_RT for a real-time thread, and absolute: if one is late, the next still comes at its own time. This suits the bits of a radio
-/// message.
+/// Each is a [`crate::sleep_until`], a hard timer on PREEMPT_RT for a real-time thread, and absolute: if one is late,
+/// the next still runs on time. This suits the bits of a radio message.
 ///
 /// ```
 /// use punctual_rt::{AlarmSet, monotonic};
@@ -41,7 +41,7 @@ pub struct Rung {
 }
 
 impl Rung {
-    /// How late the thread woke.
+    /// Lateness of the thread's wakeup.
     pub fn lateness(&self) -> Nanos {
         self.woke.saturating_sub(self.due)
     }
@@ -80,7 +80,7 @@ impl<A, const N: usize> AlarmSet<A, N> {
         self.count
     }
 
-    /// Whether there is no alarm.
+    /// Returns true if there is no alarm.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }

@@ -10,7 +10,7 @@ pub struct Attributes {
     pub scheduling: Scheduling,
     /// The CPU to pin the thread to; with `None`, its affinity is not changed.
     pub cpu: Option<CpuId>,
-    /// Whether to lock its stack (32 KiB below the caller).
+    /// Lock the thread's stack (32 KiB below the caller).
     pub lock_stack: bool,
 }
 
@@ -43,7 +43,8 @@ pub enum Refused {
         wanted: Scheduling,
         /// Error of the system call.
         source: uapi::Error,
-        /// What to do about it, as of the refusal: for SCHED_DEADLINE what is reserved, by whom, and what would fit.
+        /// What to do about it; for SCHED_DEADLINE, computed at the refusal: what is reserved, by whom, and what would
+        /// fit.
         advice: Option<String>,
     },
     /// Reading the attributes back failed.
@@ -52,8 +53,8 @@ pub enum Refused {
 }
 
 impl Attributes {
-    /// Applies them to the calling thread and reads everything back: CPU and stack first, the policy last, so that a
-    /// SCHED_DEADLINE budget is not spent on the rest.
+    /// Applies the attributes to the calling thread and reads them back: CPU and stack first, the policy last, so that
+    /// they do not consume a SCHED_DEADLINE budget.
     ///
     /// # Errors
     /// [`Refused`]; what was set before the failure stays set.
@@ -108,7 +109,7 @@ pub fn granted_nice(wanted: Scheduling) -> Scheduling {
 }
 
 impl Refused {
-    /// Reads what the advice needs: not for a real-time thread.
+    /// Also gathers the advice, which is not for a real-time thread.
     fn scheduling(wanted: Scheduling, source: uapi::Error) -> Refused {
         let advice = refusal_advice(wanted, source.errno());
         Refused::Scheduling { wanted, source, advice }

@@ -7,7 +7,7 @@ const SECOND: u64 = 1_000_000_000;
 
 /// The current time on CLOCK_MONOTONIC: nanoseconds since boot, not counting time suspended. A vDSO read without a
 /// system call, except for the first reading of a process, which [`crate::Rt`] makes when it starts: that one looks up
-/// the vDSO, and before Linux 6.4 (PR_GET_AUXV) it reads /proc/self/auxv and allocates.
+/// the vDSO, and before Linux 6.4 (PR_GET_AUXV) reads /proc/self/auxv and allocates.
 #[inline(always)]
 pub fn monotonic() -> Nanos {
     let now = clock_gettime(ClockId::Monotonic);

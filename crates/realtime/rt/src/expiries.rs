@@ -20,7 +20,7 @@ impl Expiries {
         Expiries { next: start.0, period: period.0.max(1), end: end.0, cycle: 0, known: 0, disagreements: 0 }
     }
 
-    /// Whether no release is left.
+    /// Returns true if no release is left.
     #[inline(always)]
     pub fn is_over(&self) -> bool {
         self.next >= self.end

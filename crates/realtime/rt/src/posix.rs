@@ -19,7 +19,7 @@ pub struct Signalled {
 }
 
 impl Signalled {
-    /// Creates the timer without starting it. Blocks SIGALRM in the calling thread, which is the one that is woken.
+    /// Creates the timer without starting it. Blocks SIGALRM in the calling thread, which is the one it wakes.
     ///
     /// # Errors
     /// `EAGAIN`: RLIMIT_SIGPENDING is used up.

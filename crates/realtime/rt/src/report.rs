@@ -4,7 +4,7 @@ use crate::{Counted, End, Finished, InterruptStats, TaskStats, TaskUsage};
 use punctual_units::{Histogram, Nanos, debug_as_display};
 use std::fmt;
 
-/// `9.34 µs at the median, 12.1 µs at 99 %, 93.0 µs at most`. Quantiles that the sample does not hold are left out.
+/// `9.34 µs at the median, 12.1 µs at 99 %, 93.0 µs at most`. Quantiles that the sample does not support are omitted.
 struct Times<'a>(&'a Histogram);
 
 impl fmt::Display for Times<'_> {
@@ -27,7 +27,7 @@ impl fmt::Display for Counted {
         }
         write!(f, "; {} after their deadline", self.deadline_misses)?;
         if self.overruns > 0 {
-            write!(f, "; stopped {} times with the runtime used up", self.overruns)?;
+            write!(f, "; throttled {} times", self.overruns)?;
         }
         if self.lateness.count() > 0 {
             write!(f, "\nlate by {}", Times(&self.lateness))?;
@@ -57,7 +57,7 @@ impl fmt::Display for TaskUsage {
     }
 }
 
-/// The name and period, then [`Counted`] and [`TaskUsage`], without a line end.
+/// The name and period, then [`Counted`] and [`TaskUsage`], without a final newline.
 impl fmt::Display for TaskStats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}, every {}: {}\n{}", self.name, self.period, self.counted, self.usage)
@@ -85,7 +85,7 @@ impl fmt::Display for End {
     }
 }
 
-/// Events, latency, execution times and usage, without a line end.
+/// Events, latency, execution times and usage, without a final newline.
 impl fmt::Display for InterruptStats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let InterruptStats { name, events, handled, coalesced, lost, .. } = self;
@@ -132,7 +132,7 @@ mod tests {
         assert_eq!(lines.len(), 2);
         assert_eq!(Counted::default().to_string(), "0 released: 0 ran, 0 skipped; 0 after their deadline");
         let more = Counted { pending: 2, overruns: 5, execution: histogram(5..6), ..Counted::default() }.to_string();
-        assert!(more.contains("2 pending") && more.contains("stopped 5 times"), "{more}");
+        assert!(more.contains("2 pending") && more.contains("throttled 5 times"), "{more}");
         assert!(more.ends_with("ran for 5.00 µs at the median, 5.00 µs at most"), "{more}");
     }
 

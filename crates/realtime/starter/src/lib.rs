@@ -1,7 +1,7 @@
-//! A real-time program to start from: a loop of 1 kHz with a bounded queue to a logger, statistics, checks at its start, a
-//! unit of systemd, a CI job and a page about it.
+//! Generates a real-time program to start from: a 1 kHz loop with a bounded queue to a logger, statistics, start-up
+//! checks, a systemd unit, a CI job and a README.
 //!
-//! The library comes from the package punctual-rt-dev, or from where [`Project::library`] says.
+//! The library is that of the package punctual-rt-dev, or [`Project::library`].
 
 #![forbid(unsafe_code)]
 
@@ -9,7 +9,7 @@ use punctual_directory::{Dir, Staging, Whose};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Where punctual-rt-dev installs the sources of the Rust library.
+/// Installation path of the Rust library's sources in punctual-rt-dev.
 pub const SOURCES: &str = "/usr/share/punctual-rt/rust/rt";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,21 +19,21 @@ pub enum Language {
     Cpp,
 }
 
-/// What to write.
+/// A project to write.
 #[derive(Clone, Debug)]
 pub struct Project {
     pub name: String,
     pub language: Language,
-    /// The folder of the Rust crate `punctual-rt`; [`SOURCES`] by default. Of no use for C and C++.
+    /// Folder of the Rust crate `punctual-rt`; [`SOURCES`] by default. Ignored for C and C++.
     pub library: Option<PathBuf>,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// It becomes the name of a program, a thread, a unit and a crate.
+    /// The name is also that of a program, a thread, a unit and a crate.
     #[error("{0:?} is no name of a program: a letter first, then letters, digits and -, 32 at most, all lower case")]
     Name(String),
-    #[error("{} is there already: name another folder, or remove it", .0.display())]
+    #[error("{} already exists: name another folder, or remove it", .0.display())]
     Exists(PathBuf),
     #[error("{path}: {source}", path = .path.display())]
     Io { path: PathBuf, source: std::io::Error },
@@ -56,7 +56,7 @@ impl Project {
         let about = match self.language {
             Language::Rust => format!("The library is a dependency by path in `Cargo.toml`: {}.", library.display()),
             Language::C | Language::Cpp => {
-                "The library is that of the package punctual-rt-dev, or what `pkg-config --libs punctual-rt` names."
+                "The library comes from the package punctual-rt-dev, or from wherever `pkg-config --libs punctual-rt` points."
                     .to_owned()
             }
         };
@@ -90,7 +90,7 @@ impl Project {
     /// Writes the project into a new folder: all of it, or nothing.
     ///
     /// # Errors
-    /// The folder is there, the name is none, or a file cannot be written.
+    /// The folder exists, the name is invalid, or a file cannot be written.
     pub fn write(&self, folder: &Path) -> Result<Vec<String>, Error> {
         const INNER: &str = "project";
         let files = self.files()?;
@@ -110,7 +110,7 @@ impl Project {
     }
 }
 
-/// The directory that a file belongs to, made where it is missing (`None`: the project's own), and the file's name.
+/// The directory of a file, created if missing (`None`: the project's own), and the file's name.
 fn place<'n>(project: &Dir, name: &'n Path) -> Result<(Option<Dir>, &'n Path), Error> {
     let mut dir: Option<Dir> = None;
     let mut parts = name.iter().peekable();

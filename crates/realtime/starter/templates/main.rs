@@ -1,6 +1,6 @@
-//! NAME: a control step every millisecond, and a log of it that cannot delay it.
+//! NAME: a control step every millisecond, with a log that cannot delay it.
 //!
-//! `NAME [SECONDS]`, without SECONDS until Ctrl-C.
+//! `NAME [SECONDS]`; without SECONDS it runs until Ctrl-C.
 
 use punctual_rt::{Check, Nanos, Next, Overflow, Receiver, Rt, Scheduling, monotonic, queue};
 use std::error::Error;
@@ -14,7 +14,7 @@ struct Sample {
     late: Nanos,
 }
 
-/// In an ordinary thread: whatever it waits for, the loop does not.
+/// Runs in an ordinary thread: whatever it waits for does not delay the loop.
 fn log_second(from: &mut Receiver<Sample>, second: u64) {
     let (mut worst, mut count) = (Nanos(0), 0);
     while let Some(sample) = from.receive() {
@@ -28,14 +28,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     let seconds: u64 = std::env::args().nth(1).map_or(Ok(0), |text| text.parse())?;
     punctual_rt::block_signals()?;
     let rt = Rt::builder().lock_memory().warn(Check::PreemptRt).require(Check::HighResolutionTimers).start()?;
-    // A queue for four seconds; what does not fit is dropped and counted.
+    // A queue for four seconds; samples that do not fit are dropped and counted.
     let (mut to, mut from) = queue::<Sample>(4096, Overflow::DropNewest)?;
     to.lock_memory()?;
     let mut task = rt.periodic("NAME", Scheduling::Fifo { priority: PRIORITY.try_into()? }, PERIOD);
     if seconds > 0 {
         task = task.cycles(seconds * 1_000_000_000 / PERIOD.0);
     }
-    // In the loop nothing is allocated, locked or printed.
+    // Nothing in the loop allocates, locks or prints.
     let task = task.spawn(move |cycle| {
         let _ = to.send(Sample { late: cycle.lateness() });
         Next::Continue

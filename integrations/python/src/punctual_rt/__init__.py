@@ -32,7 +32,7 @@ _PathLike = Union[str, "os.PathLike[str]"]
 
 
 class PunctualError(Exception):
-    """The program could not answer: wrong usage (2), or the environment refused (4).
+    """The program gave no result: wrong usage (2), or not possible in this environment (4).
 
     ``exit_code`` is that of the program, ``None`` if it could not be started.
     """
@@ -43,7 +43,7 @@ class PunctualError(Exception):
 
 
 class Rows(list):
-    """A list of dictionaries with the same keys, and tables of it."""
+    """A list of dictionaries with the same keys, convertible to tables."""
 
     def to_pandas(self) -> Any:
         """A ``pandas.DataFrame``; needs pandas."""
@@ -59,7 +59,7 @@ class Rows(list):
 
 
 class Report:
-    """What `punctual report --format json` says of a run (its schema: docs/schemas, ``punctual.report/1``)."""
+    """The output of `punctual report --format json` for a run (schema: docs/schemas, ``punctual.report/1``)."""
 
     def __init__(self, run: _PathLike, document: dict, program: str = "punctual") -> None:
         self.run = Path(run)
@@ -112,12 +112,12 @@ class Report:
         return rows
 
     def worst(self) -> Rows:
-        """The worst wakeups that were kept, the worst first: phase, CPU, cycle, latency in ns, time (UTC)."""
+        """The recorded worst wakeups, worst first: phase, CPU, cycle, latency in ns, time (UTC)."""
         keys = ("phase", "cpu", "cycle", "latency_ns", "release_utc")
         return Rows({key: one[key] for key in keys} for one in self.result["worst"])
 
     def causes(self) -> Rows:
-        """Verdicts of the late wakeups that were traced: phase, CPU, latency in ns, and the sentence that explains each."""
+        """Verdicts of the late wakeups that were traced: phase, CPU, latency in ns, and the explanation of each."""
         rows = Rows()
         for explained in self.result["explained"]:
             for victim in explained.get("victims", []):
@@ -132,7 +132,7 @@ class Report:
         return rows
 
     def histograms(self) -> Rows:
-        """One row for each bin: phase, load, cpu, low_ns, width_ns, count. As measured; nothing is corrected."""
+        """One row for each bin: phase, load, cpu, low_ns, width_ns, count. As measured, without corrections."""
         text = _call(self._program, ["report", os.fspath(self.run), "--format", "csv"])[1]
         rows = Rows()
         for row in csv.DictReader(io.StringIO(text)):
@@ -164,7 +164,7 @@ def read(run: _PathLike, program: str = "punctual") -> Report:
 
 
 def prove(*options: str, out: Optional[_PathLike] = None, program: str = "punctual") -> Report:
-    """`punctual prove OPTIONS`: measures this machine, for as long as the options say, and returns its report.
+    """`punctual prove OPTIONS`: measures this machine for the time given in the options and returns the report.
 
     ``out`` is the run directory to create; by default one below ./punctual-runs. Raises PunctualError if nothing was
     measured.

@@ -8,8 +8,10 @@
 //! punctual-inject beside FILE [cpu=1] [times=3] [after_ms=1500] -- PROGRAM WORDS…
 //! ```
 //!
-//! `chains` makes threads wait for one another, into FOLDER/CHAIN. `rtla` injects each delay alone while `rtla timerlat -a` (RTLA: its program) measures, into FOLDER/KIND-N. `beside` runs a program that measures while a thread of FIFO 95 makes releases 1, 5 and 20 ms late, and writes into
-//! FILE (JSON) the program's output and the injected delays.
+//! `chains` makes threads wait for one another, and records into FOLDER/CHAIN. `rtla` injects each delay alone while
+//! the program RTLA measures with `timerlat -a`, and records into FOLDER/KIND-N. `beside` runs a measuring program
+//! while a FIFO 95 thread makes releases 1, 5 and 20 ms late, and writes the program's output and the injected delays
+//! into FILE (JSON).
 
 use punctual_inject::{
     Beside, CHAINS, HIDDEN_ARG, InjectError, KINDS, Recorder, Wanted, beside, beside_rtla, campaign, chains, child_main,
@@ -46,7 +48,7 @@ fn main() {
 
 type Anything = Result<(), Box<dyn std::error::Error>>;
 
-/// What to inject, and which of `all` kinds: none named are all.
+/// What to inject, and the selected kinds of `all`; all of them if none is named.
 fn parse<K>(
     words: &[String],
     late_ns: u64,
@@ -70,7 +72,7 @@ fn parse<K>(
     }
     if let Some(unknown) = names.iter().find(|wanted| !all.iter().any(|kind| name(kind) == **wanted)) {
         let known: Vec<&str> = all.iter().map(name).collect();
-        return Err(format!("no kind is called `{unknown}`; there are {}", known.join(", ")).into());
+        return Err(format!("unknown kind `{unknown}`: choose one of {}", known.join(", ")).into());
     }
     let kinds = all.iter().filter(|kind| names.is_empty() || names.contains(&name(kind))).collect();
     Ok((wanted, kinds))
@@ -118,7 +120,7 @@ fn run_chains(folder: &Path, words: &[String]) -> Anything {
     Ok(())
 }
 
-/// One kind, in a folder of its own; a note there says why there is nothing.
+/// Injects one kind into a separate folder; a note there gives the reason if it is impossible.
 fn each(folder: &Path, name: &str, inject: impl FnOnce(&Path) -> Result<String, InjectError>) -> Anything {
     let place = folder.join(name);
     std::fs::create_dir_all(&place)?;

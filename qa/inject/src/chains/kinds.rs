@@ -12,11 +12,11 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::AtomicU32;
 use std::thread::{Scope, ScopedJoinHandle};
 
-/// What a thread did in each slot: two times, and its id.
+/// Thread ID, and two times per slot.
 type Times = (i32, Vec<(u64, u64)>);
 type Handle<'s> = ScopedJoinHandle<'s, Result<Times, InjectError>>;
 
-/// A thread that does the same in each slot.
+/// Starts a thread that does the same in each slot.
 fn thread<'s, 'e>(
     scope: &'s Scope<'s, 'e>,
     slots: &'e [Slot],
@@ -33,7 +33,7 @@ where
     })
 }
 
-/// Spins between two parts of each slot.
+/// Starts a thread that spins between two points of each slot.
 fn hog<'s, 'e>(
     scope: &'s Scope<'s, 'e>,
     slots: &'e [Slot],
@@ -51,7 +51,7 @@ where
     }))
 }
 
-/// Wakes and waits by an eventfd.
+/// A wakeup through an eventfd.
 struct Bell(OwnedFd);
 
 impl Bell {
@@ -59,14 +59,14 @@ impl Bell {
         eventfd(0, EventfdFlags::empty()).map(Bell).map_err(InjectError::at("make an eventfd"))
     }
 
-    /// When it was about to wake.
+    /// Wakes the waiter; returns the time just before.
     fn ring(&self) -> Result<u64, InjectError> {
         let before = now();
         rustix::io::write(&self.0, &1u64.to_ne_bytes()).map_err(InjectError::at("write to an eventfd"))?;
         Ok(before)
     }
 
-    /// When it was awake.
+    /// Waits; returns the time of the wakeup.
     fn wait(&self) -> Result<u64, InjectError> {
         let mut count = [0; 8];
         rustix::io::read(&self.0, &mut count).map_err(InjectError::at("read from an eventfd"))?;
@@ -74,7 +74,7 @@ impl Bell {
     }
 }
 
-/// `reader` is late by its timer, wakes `server` of the other CPU, which is late as well, and wakes `client`.
+/// `reader` is woken late by its timer, wakes `server` on the other CPU, which is late too, and wakes `client`.
 pub(super) fn wakers(config: &Config) -> Result<Vec<Chain>, InjectError> {
     let slots = config.slots(begin() + SETTLING);
     let (first, second) = (Bell::new()?, Bell::new()?);
@@ -101,7 +101,7 @@ pub(super) fn wakers(config: &Config) -> Result<Vec<Chain>, InjectError> {
     })
 }
 
-/// `worker` works for a while and wakes `client`; meanwhile its CPU is taken from it.
+/// `worker` works for a while and wakes `client`; meanwhile another thread takes its CPU.
 pub(super) fn preempted(config: &Config) -> Result<Vec<Chain>, InjectError> {
     let slots = config.slots(begin() + SETTLING);
     let bell = Bell::new()?;
@@ -135,7 +135,7 @@ pub(super) fn owners(config: &Config) -> Result<Vec<Chain>, InjectError> {
         lock_pi(lock, Flags::PRIVATE, None).map_err(InjectError::at("take the lock"))?;
         Ok((asked, now()))
     };
-    let give = |lock: &AtomicU32| unlock_pi(lock, Flags::PRIVATE).map_err(InjectError::at("give the lock back"));
+    let give = |lock: &AtomicU32| unlock_pi(lock, Flags::PRIVATE).map_err(InjectError::at("release the lock"));
     std::thread::scope(|scope| {
         let owner = thread(scope, &slots, ("owner", config.other_cpu, ORDINARY), |slot| {
             sleep_until(slot.from);
@@ -182,17 +182,17 @@ fn module() -> Result<File, InjectError> {
     }
 }
 
-/// One write: before it, and after it.
+/// Writes once; returns the times before and after.
 fn asked(mut module: &File, line: &str) -> Result<(u64, u64), InjectError> {
     let before = now();
     module.write_all(line.as_bytes()).map_err(InjectError::at(format!("write {line} to /dev/hold")))?;
     Ok((before, now()))
 }
 
-/// `client` waits for a spinlock that `owner` holds, a thread of lower priority of the same CPU.
+/// `client` waits for a spinlock held by `owner`, a thread of lower priority on the same CPU.
 pub(super) fn spinlock(config: &Config) -> Result<Vec<Chain>, InjectError> {
     if !std::fs::exists("/sys/kernel/realtime").unwrap_or(false) {
-        return Err(InjectError::Impossible("spinlocks sleep with PREEMPT_RT only".into()));
+        return Err(InjectError::Impossible("spinlocks sleep only with PREEMPT_RT".into()));
     }
     let module = module()?;
     let slots = config.slots(begin() + SETTLING);
@@ -222,7 +222,7 @@ pub(super) fn stopper(config: &Config) -> Result<Vec<Chain>, InjectError> {
     sent(config, "stop", Awaited::Stopper)
 }
 
-/// `sender` has the module keep the CPU of `client`, which is due meanwhile.
+/// `sender` makes the module occupy the CPU of `client`, which is due meanwhile.
 fn sent(config: &Config, kind: &str, what: Awaited) -> Result<Vec<Chain>, InjectError> {
     let module = module()?;
     let slots = config.slots(begin() + SETTLING);

@@ -1,5 +1,5 @@
-//! Chains of waits that end in a wakeup, each with a log of who waited for whom: wakers that were late themselves, owners of locks that
-//! waited for other owners, and who sent an interrupt or queued a stopper's work.
+//! Injects chains of waits that end in a wakeup, with a log of who waited for whom: wakers that were themselves late,
+//! owners of locks that waited for other owners, senders of interrupts, and queuers of stopper work.
 
 mod kinds;
 
@@ -14,20 +14,20 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
-/// A wakeup, and what was waited for on the way to it.
+/// A wakeup, and the waits that led to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chain {
     /// The woken thread.
     pub tid: i32,
-    /// It was woken after this, CLOCK_MONOTONIC, ns; so are the other times.
+    /// Earliest time of the wakeup, ns on CLOCK_MONOTONIC, like the other times.
     pub after_ns: u64,
-    /// It ran by then.
+    /// Time by which the thread ran.
     pub until_ns: u64,
-    /// The latest first.
+    /// In reverse order of time.
     pub waits: Vec<Waited>,
 }
 
-/// A wait of a thread.
+/// A thread's wait.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waited {
     pub tid: i32,
@@ -40,12 +40,12 @@ pub struct Waited {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Awaited {
-    /// It was woken, and had no CPU yet.
+    /// The thread was woken, and waited for a CPU.
     Cpu,
-    /// Its CPU was taken from it.
+    /// The thread was preempted.
     CpuAgain,
     Lock,
-    /// An interrupt of another CPU kept its CPU.
+    /// An interrupt sent by another CPU occupied its CPU.
     Ipi,
     /// The stopper of its CPU ran.
     Stopper,
@@ -59,27 +59,27 @@ pub struct ChainKind {
 }
 
 pub const CHAINS: &[ChainKind] = &[
-    ChainKind { name: "waker-of-waker", about: "two threads on the way to a wakeup are late", run: kinds::wakers },
-    ChainKind { name: "preempted-waker", about: "the waker's CPU is taken from it", run: kinds::preempted },
+    ChainKind { name: "waker-of-waker", about: "two threads that lead to a wakeup are late", run: kinds::wakers },
+    ChainKind { name: "preempted-waker", about: "the waker is preempted", run: kinds::preempted },
     ChainKind { name: "lock-owners", about: "the owner of a PI futex waits for another one", run: kinds::owners },
     ChainKind {
         name: "sleeping-spinlock",
-        about: "a module holds a spinlock that sleeps (PREEMPT_RT)",
+        about: "a module holds a sleeping spinlock (PREEMPT_RT)",
         run: kinds::spinlock,
     },
-    ChainKind { name: "ipi-sender", about: "the handler of an IPI spins, by a module", run: kinds::ipi },
-    ChainKind { name: "stopper-queuer", about: "stop_machine() spins, by a module", run: kinds::stopper },
+    ChainKind { name: "ipi-sender", about: "a module's IPI handler spins", run: kinds::ipi },
+    ChainKind { name: "stopper-queuer", about: "a module spins in stop_machine()", run: kinds::stopper },
 ];
 
 pub(crate) fn named(name: &str) -> Option<&'static ChainKind> {
     CHAINS.iter().find(|kind| kind.name == name)
 }
 
-/// Before and after the chains.
+/// Time before and after the chains.
 const CALM: Duration = Duration::from_millis(60);
 
-/// Makes the chains of one kind and leaves in `folder`, which must exist, `trace.txt`, `chains.json` ([`Chain`]) and `facts.json`
-/// ([`Surroundings`]). Returns how many.
+/// Injects the chains of one kind and writes `trace.txt`, `chains.json` ([`Chain`]) and `facts.json` ([`Surroundings`])
+/// to `folder`, which must exist. Returns the number of chains.
 ///
 /// # Errors
 /// [`InjectError::Impossible`] if this machine cannot produce it.

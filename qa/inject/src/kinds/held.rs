@@ -78,7 +78,7 @@ fn hold(config: &Config, kinds: &[&str], cpu: u32, burst: Burst) -> Result<Vec<B
 fn held(line: &str, burst: &Burst) -> Result<Burst, InjectError> {
     let numbers: Vec<u64> = line.split(' ').filter_map(|word| word.parse().ok()).collect();
     let [earliest_ns, worst, _, start_ns, end_ns, gaps @ ..] = &numbers[..] else {
-        return Err(InjectError::Child(format!("/dev/hold says {line}")));
+        return Err(InjectError::Child(format!("/dev/hold reports {line}")));
     };
     let gaps = gaps.chunks_exact(2).map(|gap| (gap[0], gap[1])).collect();
     let (start_ns, end_ns, earliest_ns, worst_ns) = (*start_ns, *end_ns, *earliest_ns, Some(*worst));

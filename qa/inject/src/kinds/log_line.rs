@@ -14,7 +14,7 @@ const NAME: &str = "prints";
 /// Length just below LOG_LINE_MAX; level 1 is printed even with `quiet`.
 const LENGTH: usize = 900;
 /// Printing must take at least this long, ns; shorter lines delay too little.
-const LEAST_NS: u64 = 4_000_000;
+const MIN_NS: u64 = 4_000_000;
 
 pub(super) fn run(config: &Config) -> Result<Vec<Burst>, InjectError> {
     let console = fs::read_to_string("/sys/class/tty/console/active").unwrap_or_default();
@@ -22,7 +22,7 @@ pub(super) fn run(config: &Config) -> Result<Vec<Burst>, InjectError> {
         return Err(InjectError::Impossible("PREEMPT_RT prints in a thread".into()));
     }
     if !["ttyS", "ttyAMA"].iter().any(|port| console.contains(port)) || fs::exists("/.dockerenv").unwrap_or(false) {
-        return Err(InjectError::Impossible("there is no serial console".into()));
+        return Err(InjectError::Impossible("no serial console".into()));
     }
     become_thread(NAME, config.cpu, ORDINARY)?;
     let mut log = fs::OpenOptions::new().write(true).open("/dev/kmsg").map_err(InjectError::at("open /dev/kmsg"))?;
@@ -33,7 +33,7 @@ pub(super) fn run(config: &Config) -> Result<Vec<Burst>, InjectError> {
         Ok::<_, InjectError>((start, now()))
     };
     let (start, end) = print()?;
-    if end - start < LEAST_NS {
+    if end - start < MIN_NS {
         return Err(InjectError::Impossible(format!("printing {LENGTH} characters takes only {} ns", end - start)));
     }
     let burst = own_burst("irqs_disabled", NAME, ORDINARY, config.cpu);

@@ -68,16 +68,16 @@ pub const KINDS: &[Kind] = &[
         ..timed("deadline-budget", "a SCHED_DEADLINE thread uses more than its runtime", deadline::budget)
     },
     timed("throttled-idle", "RT throttling leaves the CPU idle, before 6.12", starved::idle),
-    timed("irqs-off", "a module keeps interrupts off", held::irqs),
-    timed("preempt-off", "a module keeps preemption off", held::preemption),
-    timed("ipi", "the handler of an IPI spins, by a module", held::ipi),
-    timed("irq-work", "a hard irq_work spins, by a module", held::irq_work),
-    timed("stopper", "stop_machine() spins, by a module", held::stopper),
-    timed("idle-state", "an idle state is left late, by a module", held::idle_state),
-    timed("idle-loop", "the idle loop spins after it left its state, by a module", held::idle_loop),
+    timed("irqs-off", "a module disables interrupts", held::irqs),
+    timed("preempt-off", "a module disables preemption", held::preemption),
+    timed("ipi", "a module's IPI handler spins", held::ipi),
+    timed("irq-work", "a module's hard irq_work spins", held::irq_work),
+    timed("stopper", "a module spins in stop_machine()", held::stopper),
+    timed("idle-state", "a module delays the exit from an idle state", held::idle_state),
+    timed("idle-loop", "a module makes the idle loop spin after its idle state", held::idle_loop),
     Kind {
         victim: Manner::Woken,
-        ..timed("late-ipi", "another CPU wakes the victim while a module keeps interrupts off", held::late_ipi)
+        ..timed("late-ipi", "another CPU wakes the victim while a module disables interrupts", held::late_ipi)
     },
 ];
 

@@ -17,7 +17,7 @@ use std::os::fd::OwnedFd;
 
 /// Initial and maximum number of sockets.
 const FEW: usize = 300;
-const MOST: usize = 40_000;
+const MAX: usize = 40_000;
 /// A datagram that takes longer than this is considered lost, ns.
 const PATIENCE: u64 = 500_000_000;
 const STEERING: &str = "/sys/class/net/lo/queues/rx-0/rps_cpus";
@@ -25,7 +25,7 @@ const STEERING: &str = "/sys/class/net/lo/queues/rx-0/rps_cpus";
 pub(super) fn run(config: &Config) -> Result<Vec<Burst>, InjectError> {
     let threads = if is_rt() { of_cpu(&["ksoftirqd", "backlog_napi"], config.cpu) } else { Vec::new() };
     become_thread("flood", config.other_cpu, fifo(50)?)?;
-    let most = descriptors(MOST);
+    let most = descriptors(MAX);
     let _steered = Changed::file(STEERING, &format!("{:x}", 1u64 << config.cpu.min(63)))?;
     let _raised: Vec<Raised> = raise(&threads)?;
     let mut flood = Flood::new()?;

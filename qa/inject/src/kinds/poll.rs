@@ -12,7 +12,7 @@ use std::fs;
 
 const NAME: &str = "polls";
 const FEW: usize = 2_000;
-const MOST: usize = 1_000_000;
+const MAX: usize = 1_000_000;
 
 pub(super) fn run(config: &Config) -> Result<Vec<Burst>, InjectError> {
     // The active model is in parentheses: `none (voluntary) full lazy`.
@@ -21,7 +21,7 @@ pub(super) fn run(config: &Config) -> Result<Vec<Burst>, InjectError> {
         return Err(InjectError::Impossible("this kernel preempts system calls".into()));
     }
     become_thread(NAME, config.cpu, ORDINARY)?;
-    let most = descriptors(MOST);
+    let most = descriptors(MAX);
     let fd = eventfd(0, EventfdFlags::empty()).map_err(InjectError::at("make an eventfd"))?;
     let mut fds: Vec<PollFd> = Vec::new();
     let mut once = |count: usize| {

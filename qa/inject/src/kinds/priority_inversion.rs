@@ -19,7 +19,7 @@ pub(super) fn run(config: &Config) -> Result<Vec<Burst>, InjectError> {
         let waiter = scope.spawn(|| wait(config, &slots, &lock));
         let bursts = hold(config, &slots, &lock);
         let waits = joined(waiter.join())?;
-        // Before the other thread asked for the lock, the owner was an ordinary thread that the victim preempts; if the
+        // Before the other thread requested the lock, the owner was an ordinary thread that the victim preempts; if the
         // other came first, the owner was boosted from the start.
         let inverted = |(burst, (asked, got)): (Burst, (u64, u64))| {
             let start_ns = burst.start_ns.max(asked);
@@ -46,7 +46,7 @@ fn hold(config: &Config, slots: &[Slot], lock: &AtomicU32) -> Result<Vec<Burst>,
     Ok(bursts)
 }
 
-/// Returns when it asked for the lock, and when it got it.
+/// Returns the times at which it requested and acquired the lock.
 fn wait(config: &Config, slots: &[Slot], lock: &AtomicU32) -> Result<Vec<(u64, u64)>, InjectError> {
     become_thread("lock waiter", config.other_cpu, fifo(90)?)?;
     let mut waits = Vec::with_capacity(slots.len());

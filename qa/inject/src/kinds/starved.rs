@@ -15,11 +15,11 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 /// Period of both mechanisms, ns.
 const SECOND: u64 = 1_000_000_000;
 /// Turns of the starving thread shorter than this are not recorded, ns.
-const LEAST: u64 = 50_000;
+const MIN: u64 = 50_000;
 /// The ordinary thread must run before the hog starts: on PREEMPT_RT a starved ktimers thread would never wake it. In
 /// ns.
 const HEAD_START: u64 = 20_000_000;
-const MOST_GAPS: usize = 10_000;
+const MAX_GAPS: usize = 10_000;
 const STARVED: &str = "starved";
 
 pub(super) fn run(config: &Config) -> Result<Vec<Burst>, InjectError> {
@@ -37,7 +37,7 @@ pub(super) fn run(config: &Config) -> Result<Vec<Burst>, InjectError> {
 
 /// Nothing else should run on the CPU while the hog is throttled: the hog's own gaps show when that is.
 pub(super) fn idle(config: &Config) -> Result<Vec<Burst>, InjectError> {
-    const LEAST: u64 = 20_000_000;
+    const MIN: u64 = 20_000_000;
     if class()? != "rt_throttling" {
         return Err(InjectError::Impossible("this kernel has a fair server, which never leaves the CPU idle".into()));
     }
@@ -47,7 +47,7 @@ pub(super) fn idle(config: &Config) -> Result<Vec<Burst>, InjectError> {
     become_thread("rt hog", config.cpu, ORDINARY)?;
     let burst = Burst { tid: None, comm: None, ..own_burst("rt_throttling", "", ORDINARY, config.cpu) };
     let gap = |(start_ns, end_ns)| Burst { start_ns, end_ns, earliest_ns: start_ns, ..burst.clone() };
-    Ok(gaps.into_iter().filter(|gap| gap.1 - gap.0 >= LEAST).map(gap).collect())
+    Ok(gaps.into_iter().filter(|gap| gap.1 - gap.0 >= MIN).map(gap).collect())
 }
 
 fn class() -> Result<&'static str, InjectError> {
@@ -61,7 +61,7 @@ fn class() -> Result<&'static str, InjectError> {
     let path = "/proc/sys/kernel/sched_rt_runtime_us";
     let runtime = fs::read_to_string(path).map_err(InjectError::at(format!("read {path}")))?;
     match runtime.trim() {
-        "-1" => Err(InjectError::Impossible("RT throttling is off and there is no fair server".into())),
+        "-1" => Err(InjectError::Impossible("RT throttling is off and the kernel has no fair server".into())),
         _ => Ok("rt_throttling"),
     }
 }
@@ -98,13 +98,13 @@ fn starve(config: &Config, class: &str, begun: u64, end: u64, hogs: &AtomicBool)
             let mut gaps = std::mem::replace(&mut watch, Watch::new()).gaps;
             gaps.retain(|gap| gap.1 <= last);
             // Before the hog started, no thread was starving.
-            if start > begun + HEAD_START && last - start >= LEAST {
+            if start > begun + HEAD_START && last - start >= MIN {
                 bursts.push(Burst { start_ns: start, end_ns: last, earliest_ns: start, gaps, ..burst.clone() });
             }
             (start, before) = turn()?;
             last = start;
         }
-        if watch.gaps.len() > MOST_GAPS {
+        if watch.gaps.len() > MAX_GAPS {
             return Err(InjectError::Child("this machine is interrupted too often".into()));
         }
     }

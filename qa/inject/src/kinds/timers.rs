@@ -17,7 +17,7 @@ use std::os::fd::OwnedFd;
 use std::sync::mpsc;
 
 const FEW: usize = 200;
-const MOST: usize = 20_000;
+const MAX: usize = 20_000;
 /// How long before their expiry they are armed, because arming takes time too, ns.
 const AHEAD: u64 = 400_000_000;
 
@@ -58,7 +58,7 @@ fn blank(config: &Config, class: &str, thread: Option<&KernelThread>) -> Burst {
 }
 
 fn inject(config: &Config, burst: Burst) -> Result<Vec<Burst>, InjectError> {
-    let most = descriptors(MOST);
+    let most = descriptors(MAX);
     become_thread("timers", config.other_cpu, fifo(50)?)?;
     let all = (0..most).map(|_| timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK));
     let all: Vec<OwnedFd> = all.collect::<Result<_, _>>().map_err(InjectError::at("make timers"))?;

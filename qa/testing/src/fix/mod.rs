@@ -27,11 +27,11 @@ pub struct Kernel {
     pub units: RefCell<BTreeMap<String, (bool, bool)>>,
     /// Files for which every write fails with this errno.
     pub refusing: RefCell<BTreeMap<PathBuf, i32>>,
-    /// Whether every command is interrupted halfway.
+    /// Interrupts every command halfway.
     pub cuts: Cell<bool>,
-    /// Whether grub-mkconfig finds no kernel to boot; it exits with 0 nevertheless.
+    /// grub-mkconfig finds no kernel to boot; it exits with 0 nevertheless.
     pub finds_none: Cell<bool>,
-    /// Whether grub-script-check rejects every menu.
+    /// grub-script-check rejects every menu.
     pub is_wrong: Cell<bool>,
     /// Behaviour of the lockup detectors before 6.5: the stored value of soft_watchdog.
     pub detectors: Option<Cell<bool>>,

@@ -32,7 +32,7 @@ impl Picture {
         Ok(())
     }
 
-    /// Names that are new, gone, or changed.
+    /// Names that were added, removed or changed.
     pub fn changed<'a>(&'a self, after: &'a Picture) -> Vec<&'a String> {
         let before = self.0.iter().filter(|(name, facts)| after.0.get(*name) != Some(facts)).map(|(name, _)| name);
         before.chain(after.0.keys().filter(|name| !self.0.contains_key(*name))).collect()

@@ -1,4 +1,5 @@
-//! `cargo trials chains`: who waited for whom on the way to a wakeup, made in guests with a log, and the links that `explain` names.
+//! `cargo trials chains`: makes chains of waits in guests, with a log of who waited for whom, and scores the links that
+//! `explain` reports.
 
 mod score;
 
@@ -9,21 +10,22 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Make chains of waits in guests in virtual time, and score the links that `explain` names (docs/injected.md)
+/// Make chains of waits in guests in virtual time, and score the links that `explain` reports (docs/injected.md)
 ///
-/// Before: cargo build --release -p punctual-inject; gcc, make, and the headers of each kernel below /usr/src (linux-headers-…)
+/// Requires: cargo build --release -p punctual-inject; gcc, make, and the headers of each kernel below /usr/src
+/// (linux-headers-…)
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
-    /// Kernel of a guest; by default rt@6.12 and stock@6.12
+    /// Kernel of a guest [default: rt@6.12 and stock@6.12]
     #[arg(long = "kernel", value_name = "K", default_values_t = ["rt@6.12".to_owned(), "stock@6.12".to_owned()])]
     kernels: Vec<String>,
     /// Number of chains of each kind
     #[arg(long, value_name = "N", default_value_t = 12)]
     count: u32,
-    /// Folder for what is recorded
+    /// Folder for recordings
     #[arg(long, value_name = "DIR", default_value_os_t = std::env::temp_dir().join("punctual-chains"))]
     out: PathBuf,
-    /// Record nothing; explain again what is in a folder
+    /// Record nothing; score the recordings in this folder again
     #[arg(long, value_name = "DIR", conflicts_with = "out")]
     score: Option<PathBuf>,
 }
@@ -40,7 +42,7 @@ pub fn run(wanted: &Wanted) -> Result<(), String> {
 
 fn record(name: &str, count: u32, out: &Path) -> Result<(), String> {
     let (kernel, cache) = guests::kernel(name, Arch::Amd64)?;
-    let release = kernel.release.clone().ok_or_else(|| format!("{name}: its release is not known"))?;
+    let release = kernel.release.clone().ok_or_else(|| format!("{name}: its release is unknown"))?;
     let module = sections::module(&release, &out.with_extension("modules").join(&release))?;
     let script = format!("insmod /hold.ko || exit 9; mkdir /chains; /bin/injection chains /chains bursts={count}");
     let mut guest = Guest::new(Machine::Pc, kernel, script);

@@ -1,8 +1,8 @@
-//! Compares the links that `explain` names with the log of who waited for whom.
+//! Compares the links that `explain` reports with the log of who waited for whom.
 //!
-//! A link is right if it has the thread that waited, for the time that the log gives within a tenth, and the thread that ran meanwhile,
-//! owned the lock, sent the interrupt or queued the work. It is missing if there is none, or if the other thread is said not to be known.
-//! Anything else that is named is wrong.
+//! A link is right if it names the thread that waited, with the logged duration within a tenth, and the thread that ran
+//! meanwhile, owned the lock, sent the interrupt or queued the work. It is missing if it is not reported, or the other
+//! thread is reported as unknown. Any other reported link is wrong.
 
 use crate::guests::{folders, name_of};
 use crate::injected::score::{facts, read};
@@ -12,7 +12,7 @@ use std::collections::btree_map::{BTreeMap, Entry};
 use std::fs::{self, File};
 use std::path::Path;
 
-/// Two times of one wait differ by no more than this, ns, or a tenth.
+/// Two durations of one wait differ by no more than this, ns, or a tenth.
 const SAME_NS: u64 = 100_000;
 
 #[derive(Default)]
@@ -80,7 +80,7 @@ fn victims(folder: &Path, tid: i32, facts: Facts) -> Result<Vec<Victim>, String>
     Ok(explain(source.as_mut(), options).victims)
 }
 
-/// Something that is named: who waited for how long, and the text.
+/// A reported link: who waited for how long, and the text.
 struct Named {
     tid: Option<i32>,
     ns: u64,
@@ -102,7 +102,7 @@ fn judge(row: &mut Row, chain: &Chain, victim: Option<&Victim>) {
             (true, true) => row.right += 1,
             (false, _) if text.contains("is not recorded") || text.contains("is unknown") => {
                 row.missing += 1;
-                row.notes.push(format!("not known: {wait:?}: {text}"));
+                row.notes.push(format!("unknown: {wait:?}: {text}"));
             }
             _ => {
                 row.wrong += 1;
@@ -116,7 +116,7 @@ fn judge(row: &mut Row, chain: &Chain, victim: Option<&Victim>) {
     }
 }
 
-/// Links, and causes with someone behind them. Briefer ones are interrupts that wake the thread.
+/// Links, and causes that name another thread. Shorter ones are interrupts that wake the thread.
 fn named(victim: &Victim) -> Vec<Named> {
     let links = victim.chain.iter().map(|link| Named { tid: link.tid, ns: link.ns, text: link.sentence.clone() });
     let places = victim.causes.iter().filter_map(|cause| {

@@ -1,4 +1,4 @@
-//! The expected state of each rule that depends on a configuration, written by hand from the configuration's lines
+//! The expected state of each rule that depends on a configuration, derived manually from the configuration's lines
 //! alone.
 
 use super::grep::Grep;

@@ -39,7 +39,14 @@ impl<'t> Grep<'t> {
         if let Some((_, option)) = source.rsplit_once(" CONFIG_") {
             let found = self.value(option).unwrap_or("not set");
             let is_same = found == said;
-            return (1, if is_same { vec![] } else { vec![format!("CONFIG_{option} is {found}, but it says {said}")] });
+            return (
+                1,
+                if is_same {
+                    vec![]
+                } else {
+                    vec![format!("CONFIG_{option} is {found}, but the finding reports {said}")]
+                },
+            );
         }
         let Some((asked, shown)) = said.strip_prefix("on of ").and_then(|rest| rest.split_once(": ")) else {
             return (0, vec![]);

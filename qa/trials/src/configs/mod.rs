@@ -101,7 +101,7 @@ impl Tally {
                     wrong(format!("{id}: {state}, but its lines say {expected}"));
                 }
             } else if id.starts_with("kconfig-") && state != "SKIP" {
-                wrong(format!("{id}: {state}, but there is no expectation for it"));
+                wrong(format!("{id}: {state}, but no state is expected for it"));
             }
             for evidence in finding["evidence"].as_array().into_iter().flatten() {
                 let (compared, mistakes) = grep.contradictions(word(evidence, "source"), word(evidence, "value"));

@@ -16,7 +16,7 @@ use std::path::Path;
 
 pub(super) enum How {
     Here(fn(&Path) -> Result<String, String>),
-    /// Tested by another command, whose figures are entered into the page by hand.
+    /// Tested by another command, whose figures are entered into the page manually.
     By(&'static str),
 }
 
@@ -40,14 +40,14 @@ pub(super) const FAULTS: [Fault; 22] = [
         number: 2,
         name: "signals",
         fault: "SIGINT, SIGTERM, SIGHUP, SIGQUIT",
-        reach: "a readable result that says it is not complete, within 1 s, exit code 128 + n, 100 of 100",
+        reach: "a readable result marked as incomplete, within 1 s, exit code 128 + n, 100 of 100",
         how: How::Here(signals::run),
     },
     Fault {
         number: 3,
         name: "writes",
         fault: "ENOSPC, EIO, EROFS at every write",
-        reach: "never a panic; exit code not 0 or the result whole and readable; an earlier result untouched",
+        reach: "never a panic; exit code not 0, or a complete and readable result; earlier results unchanged",
         how: How::Here(writes::run),
     },
     Fault {
@@ -60,7 +60,7 @@ pub(super) const FAULTS: [Fault; 22] = [
     Fault {
         number: 5,
         name: "kernels",
-        fault: "a kernel or boot configuration that does not come up",
+        fault: "a kernel or boot configuration that does not boot",
         reach: "returns to the old one automatically, 20 of 20",
         how: How::By("cargo trials deploy --runs 5; cargo trials boots"),
     },
@@ -75,14 +75,14 @@ pub(super) const FAULTS: [Fault; 22] = [
         number: 7,
         name: "clock",
         fault: "the wall clock is set a year forward and back",
-        reach: "every period accounted for, no latency from it, both clocks on record",
+        reach: "every period accounted for, no latency from it, both clocks recorded",
         how: How::Here(guests::clock),
     },
     Fault {
         number: 8,
         name: "hotplug",
         fault: "a CPU goes offline while it is measured",
-        reach: "no panic, the run says so and does not pass",
+        reach: "no panic, the run reports it and does not pass",
         how: How::Here(guests::hotplug),
     },
     Fault {
@@ -103,7 +103,7 @@ pub(super) const FAULTS: [Fault; 22] = [
         number: 11,
         name: "parsers",
         fault: "hostile traces, configurations, run directories, uploads",
-        reach: "no panic, hang or finding in 10 million executions a parser",
+        reach: "no panic, hang or finding in 10 million executions per parser",
         how: How::By("cargo trials fuzz guided"),
     },
     Fault {
@@ -117,35 +117,35 @@ pub(super) const FAULTS: [Fault; 22] = [
         number: 13,
         name: "links",
         fault: "symlinks, hard links, FIFOs placed at output paths",
-        reach: "refused; what they point to is untouched",
+        reach: "refused; their targets are unchanged",
         how: How::Here(links::run),
     },
     Fault {
         number: 14,
         name: "privileges",
         fault: "no root: CAP_SYS_NICE and CAP_IPC_LOCK alone, or nothing",
-        reach: "a full measurement with the two; each that is missing named",
+        reach: "a full measurement with the two; missing ones are named",
         how: How::By("cargo test -p punctual --test it capabilities:: -- --ignored; cargo xtask deb-check"),
     },
     Fault {
         number: 15,
         name: "ssh",
         fault: "the link to a board is cut",
-        reach: "strict host keys, no agent forwarding; what runs continues, and what was interrupted is fetched or reported",
+        reach: "strict host keys, no agent forwarding; jobs continue, interrupted transfers are resumed or reported",
         how: How::By("cargo trials deploy link --runs 20"),
     },
     Fault {
         number: 16,
         name: "weeks",
         fault: "a run of weeks",
-        reach: "RSS drifts by less than 1 MB, at most 1 MB a core a day",
+        reach: "RSS drifts by less than 1 MB, at most 1 MB per core and day",
         how: How::By("cargo trials watch --hours 2"),
     },
     Fault {
         number: 17,
         name: "watch-writes",
-        fault: "EIO, EROFS at writes of `watch`, once or for good",
-        reach: "measures on to its end and says it, exit code 4; or does not begin and says why; all that is there is readable",
+        fault: "EIO, EROFS at writes of `watch`, once or permanently",
+        reach: "continues to its end, reports it and exits with 4; or does not start and reports why; all existing files are readable",
         how: How::Here(watch_writes::run),
     },
     Fault {
@@ -158,29 +158,29 @@ pub(super) const FAULTS: [Fault; 22] = [
     Fault {
         number: 19,
         name: "watch-hotplug",
-        fault: "a CPU goes offline under `watch` and comes back",
+        fault: "a CPU goes offline during `watch` and returns",
         reach: "the run directory ends, the next ones measure the CPUs that are online",
         how: How::Here(watching::hotplug),
     },
     Fault {
         number: 20,
         name: "hangs",
-        fault: "SIGSTOP of each child, a stopped peer, FIFO 80 on the CPU that is needed, standard output that nobody reads",
-        reach: "ends within the time given and 10 s, and says what held it up",
+        fault: "SIGSTOP of each child, a stopped peer, FIFO 80 on a required CPU, standard output without a reader",
+        reach: "ends within the given time plus 10 s, and reports the cause",
         how: How::By("cargo trials hangs"),
     },
     Fault {
         number: 21,
         name: "scarce",
         fault: "pids.max 3 to 8, `ulimit -n` 16 to 32, memory 4 to 32 MiB, a disk of 16 KiB to 1 MiB",
-        reach: "no panic, no hang; what is missing is said; all that is there is readable",
+        reach: "no panic, no hang; missing parts are reported; all existing files are readable",
         how: How::By("cargo trials scarce"),
     },
     Fault {
         number: 22,
         name: "power",
         fault: "a power cut at a random write, during fix, undo and the writing of a run (docs/power.md)",
-        reach: "no record is lost, undo restores every file, what was reported as done is there",
+        reach: "no record is lost, undo restores every file, everything reported as done is on disk",
         how: How::By("cargo trials power"),
     },
 ];
@@ -190,7 +190,7 @@ pub(super) const FAULTS: [Fault; 22] = [
 /// Before: cargo build --release
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
-    /// Faults to test; by default all without a command of their own
+    /// Faults to test; by default all without a separate command
     #[arg(value_name = "NAME", value_parser = PossibleValuesParser::new(FAULTS.map(|fault| PossibleValue::new(fault.name).help(fault.fault))))]
     names: Vec<String>,
     /// Write the figures to docs/reliability.md

@@ -28,7 +28,7 @@ struct Injected {
     call: &'static str,
     error: &'static str,
     nth: u32,
-    /// Whether every later call fails too.
+    /// Every later call fails too.
     for_good: bool,
 }
 

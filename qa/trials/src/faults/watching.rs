@@ -1,4 +1,4 @@
-//! What `punctual watch` survives: setting the wall clock and taking a CPU offline, in guests of the lab.
+//! Checks that `punctual watch` survives changes of the wall clock and CPUs going offline, in guests of the lab.
 
 use super::document;
 use super::guests::{boot, figure};

@@ -23,7 +23,7 @@ pub(super) const CALLS: [&str; 12] = [
 ];
 const ERRORS: [&str; 3] = ["ENOSPC", "EIO", "EROFS"];
 /// Maximum number tried per call and thread, which strace counts separately; further ones are similar.
-const MOST: u32 = 40;
+const MAX: u32 = 40;
 const RUN: [&str; 6] = ["measure", "--duration", "200ms", "--interval", "5ms", "--out"];
 
 pub fn run(place: &Path) -> Result<String, String> {
@@ -35,7 +35,7 @@ pub fn run(place: &Path) -> Result<String, String> {
     let (mut runs, mut refused) = (0, 0);
     for (call, most) in &counts {
         for error in ERRORS {
-            for nth in 1..=(*most).min(MOST) {
+            for nth in 1..=(*most).min(MAX) {
                 let out = place.join("run");
                 let output = injected(call, error, nth, &out)?;
                 let why = judged(&output, &out);

@@ -115,7 +115,7 @@ pub fn run(wanted: &Wanted) -> Result<(), String> {
     print!("{}", work.state.table(&options.names(), options.executions));
     let found: Vec<&String> = work.state.0.values().flat_map(|one| &one.findings).chain(&work.failed).collect();
     found.iter().for_each(|finding| println!("  {finding}"));
-    if found.is_empty() { Ok(()) } else { Err("findings: qa/libfuzzer/README.md says how to repeat them".to_owned()) }
+    if found.is_empty() { Ok(()) } else { Err("findings; to repeat them see qa/libfuzzer/README.md".to_owned()) }
 }
 
 struct Work {

@@ -17,7 +17,7 @@ const NOTICED: Duration = Duration::from_secs(2);
 /// anything.
 const COMPUTING: Duration = Duration::from_secs(60);
 /// Maximum number of children of one command that are stopped.
-const MOST_CHILDREN: usize = 10;
+const MAX_CHILDREN: usize = 10;
 
 /// A command and the time in seconds given in its arguments. `OUT` stands for a new directory, `FOLDER` for an existing
 /// one.
@@ -133,7 +133,7 @@ struct Trial<'a> {
     place: &'a Path,
     tried: std::cell::Cell<u32>,
     late: std::cell::RefCell<Vec<String>>,
-    /// Duration of the undisturbed command on this machine, which other programs lengthen.
+    /// Duration of the undisturbed command on this machine; other programs lengthen it.
     usual: std::cell::Cell<Duration>,
 }
 
@@ -200,7 +200,7 @@ impl Trial<'_> {
     }
 
     fn each_child_stopped(&self, case: &Case) -> Result<(), String> {
-        for number in 0..MOST_CHILDREN {
+        for number in 0..MAX_CHILDREN {
             let run = self.start(&[], case, Stdio::null())?;
             let Some(pid) = child_number(&run, number, Duration::from_secs(case.given)) else {
                 return self.end(if number == 0 { "has no child" } else { "has no more children" }, case, run);

@@ -1,4 +1,4 @@
-//! Compares what `explain` says about each late wakeup with what is known to have happened.
+//! Compares the explanation of each late wakeup with its known cause.
 //!
 //! A wakeup counts if injected bursts take at least a tenth of its delay, and at least 1 ms. It is right if every
 //! injected thread or class has its share within 5 points, and if whatever took more than 55 % of the delay comes
@@ -18,10 +18,10 @@ use std::path::Path;
 /// Accepted difference of shares.
 const POINTS: f64 = 0.05;
 /// A larger share must come first.
-const MOST: f64 = 0.55;
+const MAX: f64 = 0.55;
 /// Bursts count if they have at least this part of a delay, and at least this many ns.
-const LEAST_PART: f64 = 0.1;
-const LEAST_NS: u64 = 1_000_000;
+const MIN_PART: f64 = 0.1;
+const MIN_NS: u64 = 1_000_000;
 /// The release on the victim's clock and the due time in the trace count as equal within this, ns.
 const SAME_NS: u64 = 50_000;
 
@@ -149,7 +149,7 @@ fn wakeup(row: &mut Row, late: &Late, bursts: &[Burst], explanation: &Explanatio
     }
     let whole = end.saturating_sub(late.release_ns).max(1) as f64;
     let injected: u64 = expected.values().map(|(least, _)| least).sum();
-    if injected < LEAST_NS || (injected as f64) < LEAST_PART * whole {
+    if injected < MIN_NS || (injected as f64) < MIN_PART * whole {
         row.unplanned += 1;
         return;
     }
@@ -200,7 +200,7 @@ fn is_that(victim: &Victim, late: &Late) -> bool {
     victim.moments.is_some_and(|m| m.t0_ns.abs_diff(late.release_ns) <= SAME_NS)
 }
 
-/// What is wrong with an explanation, and the confidence of the false statement; `None` if nothing is wrong.
+/// The fault of an explanation, and the confidence of the false statement; `None` without a fault.
 fn complaint(
     expected: &[(Part, f64, f64)],
     exact: bool,
@@ -217,13 +217,13 @@ fn complaint(
         let same = |cause: &&Cause| is_part(cause, part);
         let has: f64 = victim.causes.iter().filter(same).map(|cause| cause.share).sum();
         let nested = interrupts(victim, part);
-        // Causes in its place, without other injected ones and the interrupts inside its time.
+        // Other causes reported for its time, except injected ones and nested interrupts.
         let is_other = |cause: &&Cause| {
             let injected = expected.iter().any(|(part, ..)| is_part(cause, part));
             !(injected || (!of_interrupts(class) || tid.is_some()) && is_nested(cause))
         };
         let other = victim.causes.iter().find(is_other);
-        if (!exact || *share - nested > MOST) && !first.is_some_and(|cause| same(&cause)) {
+        if (!exact || *share - nested > MAX) && !first.is_some_and(|cause| same(&cause)) {
             return Some((format!("{class} {tid:?} took {:.0} %, first is {}", share * 100.0, named()), sure(other)));
         }
         if exact && (has > most + POINTS || has < share - POINTS - nested) {
@@ -261,7 +261,7 @@ pub fn is_part(cause: &Cause, (class, tid, what): &Part) -> bool {
     class_name(cause) == *class && (tid.is_none() || cause.tid == *tid) && what.as_ref().is_none_or(says)
 }
 
-/// The share that interrupts may have taken of a thread's time, or of a class that is none of theirs.
+/// Maximum share that interrupts can have taken of a thread's time, or of a class other than interrupts.
 fn interrupts(victim: &Victim, (class, tid, _): &Part) -> f64 {
     if of_interrupts(class) && tid.is_none() {
         return 0.0;

@@ -43,7 +43,7 @@ pub fn run(wanted: Wanted) -> Result<(), String> {
     let build = build(&wanted.punctual)?;
     let done = Tally::new(known(&wanted.state, &build)?);
     let (first, missing) = (done.len() as u32, wanted.runs.saturating_sub(done.len()));
-    println!("{first} of {} points are there; {} at once", wanted.runs, wanted.at_once);
+    println!("{first} of {} points exist; {} in parallel", wanted.runs, wanted.at_once);
     let state = State { wanted, build, done: Mutex::new(done), next: AtomicU32::new(first), error: Mutex::new(None) };
     let last = first + missing as u32;
     std::thread::scope(|scope| {

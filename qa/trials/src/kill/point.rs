@@ -12,7 +12,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 /// Maximum of lost samples in seconds.
-const MOST_LOST: f64 = 10.0;
+const MAX_LOST: f64 = 10.0;
 /// A process that survives the run by this long counts as left behind. Several runs at once share the CPUs, so killed
 /// processes need a moment to die.
 const GONE: Duration = Duration::from_secs(3);
@@ -87,7 +87,7 @@ pub fn try_one(punctual: &Path, build: &str, number: u32) -> Result<Point, Strin
             let (stage, text) = (point.stage, fs::read_to_string(&said).unwrap_or_default());
             let last = text.lines().next_back().unwrap_or_default();
             point.failed = Some(format!(
-                "{stage}, killed after {lived:.3} s: {why} (kept in {}; its last words: {last})",
+                "{stage}, killed after {lived:.3} s: {why} (kept in {}; its last line: {last})",
                 out.display()
             ));
         }
@@ -132,7 +132,7 @@ impl Killed<'_> {
         adds_up(result)?;
         point.lost = lost(result, self.mono, self.most_lost)?;
         let complete = result["run"]["complete"].as_bool().ok_or("the document does not say whether it is complete")?;
-        match (complete, complete == point.stage.is_complete(), point.lost > MOST_LOST) {
+        match (complete, complete == point.stage.is_complete(), point.lost > MAX_LOST) {
             (.., true) => Err(format!("{:.1} s of samples lost", point.lost)),
             (complete, false, _) => Err(format!("complete: {complete}")),
             _ => Ok(()),

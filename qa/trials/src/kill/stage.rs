@@ -1,4 +1,4 @@
-//! What a run was doing when it was killed, judged by the files it had written.
+//! Determines from the written files what a run was doing when it was killed.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -10,7 +10,7 @@ use std::path::Path;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
-    /// There is no run yet: nothing has been measured.
+    /// No run exists yet: nothing has been measured.
     Folder,
     /// The folder exists, the audit does not.
     Audit,

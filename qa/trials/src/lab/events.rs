@@ -63,7 +63,7 @@ fn suite(one: &In, place: &Path) -> Result<String, String> {
     let without =
         results.iter().filter(|result| ended(result, "unsupported")).filter_map(|result| result["test"].as_str());
     let without: Vec<&str> = without.collect();
-    Ok(format!("{}; not there: {}", counts.join(", "), without.join(", ")))
+    Ok(format!("{}; missing: {}", counts.join(", "), without.join(", ")))
 }
 
 /// Single edges are not promised (an interrupt's thread may be late), but most of those 1 ms apart must arrive, and

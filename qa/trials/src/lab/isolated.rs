@@ -1,4 +1,4 @@
-//! Which CPUs get a thread if some are isolated: with our program, and with rt-tests' for comparison.
+//! Checks which CPUs get a thread if some are isolated: with our program, and for comparison with those of rt-tests.
 
 use super::in_lab;
 use crate::guests::libraries;

@@ -16,7 +16,7 @@ const BOOTS: usize = 5;
 /// x86).
 const LONG: &str = "@long";
 
-/// What all guests of one kernel share.
+/// State shared by all guests of one kernel.
 struct Guests<'a> {
     kernel: Kernel,
     cache: Cache,

@@ -39,7 +39,7 @@ pub fn run(wanted: &Wanted) -> Result<(), String> {
     if let Some(name) =
         wanted.only.iter().find(|name| !table.injections.iter().any(|injection| injection.name == **name))
     {
-        return Err(format!("there is no injection `{name}`"));
+        return Err(format!("no injection is named `{name}`"));
     }
     let mut failed = Vec::new();
     if wanted.score.is_none() {

@@ -1,4 +1,4 @@
-//! What has to be there after a power cut.
+//! Judges the state of a disk after a power cut.
 
 use super::Path;
 use serde_json::Value;
@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
 
-/// What a guest was doing, by its last mark.
+/// What a guest was doing, according to its last mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Doing {
     Fixing,
-    /// Nothing, with the fixes in force.
+    /// Idle, with the fixes in force.
     Fixed,
     Measuring,
     Measured,
@@ -18,10 +18,10 @@ enum Doing {
     Undone,
 }
 
-/// At a cut.
+/// State of a guest at a cut.
 pub struct State {
     doing: Doing,
-    /// Of this round.
+    /// Round of the guest's work.
     round: u32,
 }
 
@@ -55,7 +55,7 @@ impl State {
         matches!(self.doing, Doing::Fixed | Doing::Measuring | Doing::Measured)
     }
 
-    /// Is this round's run on the disk for good?
+    /// Returns true if this round's run must be on the disk.
     fn has_run(&self) -> bool {
         matches!(self.doing, Doing::Measured | Doing::Undoing | Doing::Undone)
     }
@@ -67,7 +67,7 @@ impl fmt::Display for State {
     }
 }
 
-/// How a run directory reads: exit code, checksum of the document, last line of standard error.
+/// Result of reading a run directory: exit code, checksum of the document, last line of standard error.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Reads {
     code: i32,
@@ -75,7 +75,7 @@ pub struct Reads {
     said: String,
 }
 
-/// What a guest found on a disk, or had when it was written.
+/// What a guest found on a disk, or what it had written.
 #[derive(Debug, Default)]
 pub struct Facts {
     codes: BTreeMap<String, i32>,
@@ -99,7 +99,7 @@ impl Facts {
     }
 
     /// # Errors
-    /// The guest did not come to this disk.
+    /// The guest did not examine this disk.
     pub fn of_disk(folder: &Path, name: &str) -> Result<Facts, String> {
         let read = |name: String| fs::read_to_string(folder.join(&name)).map_err(|e| format!("{name}: {e}"));
         let open = |name: String| {
@@ -134,7 +134,7 @@ impl Facts {
     }
 }
 
-/// What is wrong on a disk; `before`: what was written there.
+/// Describes everything wrong on a disk; `before` is what was written there.
 pub fn judge(state: &State, facts: &Facts, before: &Facts) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut expect = |holds: bool, what: String| wrong.extend((!holds).then_some(what));
@@ -147,7 +147,7 @@ pub fn judge(state: &State, facts: &Facts, before: &Facts) -> Vec<String> {
     }
     let original = before.sums.get("etc");
     let is_original = |name: &str| original.is_some() && facts.sums.get(name) == original;
-    expect(is_original("after"), "undo did not restore /etc".into());
+    expect(is_original("after"), "`undo` did not restore /etc".into());
     expect(facts.left == Some(0), format!("{:?} changes are left after undo", facts.left));
     match state.doing {
         _ if state.has_fixes() => {
@@ -155,8 +155,8 @@ pub fn judge(state: &State, facts: &Facts, before: &Facts) -> Vec<String> {
             expect(!is_original("etc"), "the fixes are not in /etc".into());
         }
         Doing::Undone => {
-            expect(facts.open == Some(0), format!("{:?} changes are open although they were undone", facts.open));
-            expect(is_original("etc"), "what was undone is not in /etc".into());
+            expect(facts.open == Some(0), format!("{:?} undone changes are still open", facts.open));
+            expect(is_original("etc"), "/etc does not have the undone state".into());
         }
         _ => {}
     }
@@ -164,12 +164,12 @@ pub fn judge(state: &State, facts: &Facts, before: &Facts) -> Vec<String> {
     for round in 1..=last {
         let (found, wanted) = (facts.runs.get(&round), before.runs.get(&round));
         let is_same = found.zip(wanted).is_some_and(|(found, wanted)| (found.code, &found.sum) == (0, &wanted.sum));
-        expect(is_same, format!("run {round} reads otherwise: {found:?}, not {wanted:?}"));
+        expect(is_same, format!("run {round} reads {found:?} instead of {wanted:?}"));
     }
-    // One that was being written is read, or refused with a reason.
+    // A run that was being written is readable, or refused with a reason.
     for (round, reads) in facts.runs.range(last + 1..) {
         let is_said = reads.code == 0 || ((1..=4).contains(&reads.code) && !reads.said.is_empty());
-        expect(is_said, format!("run {round}, cut off, is {reads:?}"));
+        expect(is_said, format!("truncated run {round} is {reads:?}"));
     }
     wrong
 }

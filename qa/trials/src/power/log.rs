@@ -1,4 +1,4 @@
-//! The log of a disk's writes (Documentation/admin-guide/device-mapper/log-writes.rst), and what a power cut leaves of them.
+//! The log of a disk's writes (Documentation/admin-guide/device-mapper/log-writes.rst), and what survives a power cut.
 
 use punctual_stats::SplitMix64;
 use std::collections::BTreeMap;
@@ -11,13 +11,13 @@ const MAGIC: u64 = 0x006a_7366_7773_6872;
 const FLUSH: u64 = 1;
 const FUA: u64 = 1 << 1;
 const DISCARD: u64 = 1 << 2;
-/// What a disk writes whole.
+/// Unit that a disk writes atomically, bytes.
 pub const BLOCK: usize = 4096;
 
 type Block = Box<[u8; BLOCK]>;
 
 pub enum Entry {
-    /// Byte offset on the disk, and where in the log its bytes are; without them zeros.
+    /// Byte offset on the disk, and the location of its bytes in the log; zeros without a location.
     Write {
         at: u64,
         length: u64,
@@ -32,7 +32,7 @@ pub struct WriteLog {
     pub entries: Vec<Entry>,
 }
 
-/// All blocks of a disk that are not zero.
+/// All non-zero blocks of a disk.
 #[derive(Clone, Default)]
 pub struct Image(BTreeMap<u64, Block>);
 
@@ -69,8 +69,8 @@ impl WriteLog {
         }
     }
 
-    /// What is on the disk after a power cut behind each of these entries, in order: all that was written before the last flush, and of
-    /// each later write each block with the probability that comes with the entry.
+    /// Content of the disk after a power cut behind each of these entries, in order: everything written before the last
+    /// flush, and each block of later writes with the probability of the entry.
     pub fn cut(
         &self,
         base: Image,
@@ -112,7 +112,7 @@ fn parse(bytes: Vec<u8>) -> Option<WriteLog> {
         }
         if count > 0 {
             let is_discard = flags & DISCARD != 0;
-            // The log ends within a write where the emulator was killed.
+            // The log may end within a write where the emulator was killed.
             if !is_discard && data.end > bytes.len() {
                 break;
             }
@@ -133,7 +133,7 @@ impl Image {
         Ok(Image(blocks.map(|(number, block)| (number as u64, Box::new(*block))).collect()))
     }
 
-    /// As a sparse file.
+    /// Writes it as a sparse file.
     pub fn write(&self, path: &Path, length: u64) -> io::Result<()> {
         use std::os::unix::fs::FileExt;
         let file = fs::File::create(path)?;
@@ -160,7 +160,7 @@ mod tests {
         parse(bytes).unwrap()
     }
 
-    /// Which of four sectors have which byte after a cut behind this entry.
+    /// The byte in each of four sectors after a cut behind this entry.
     fn after(log: &WriteLog, cut: usize, kept: f64) -> Vec<u8> {
         let mut found = Vec::new();
         let each = |_: usize, image: Image| {

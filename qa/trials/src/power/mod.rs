@@ -1,5 +1,5 @@
-//! `cargo trials power`: power cuts while fixes, undoes and measurements write. A guest works on a disk whose writes and flushes are
-//! logged; what a cut leaves of them is checked in other guests.
+//! `cargo trials power`: cuts the power while fixes, undoes and measurements write. A guest works on a disk whose
+//! writes and flushes are logged; other guests check what survives a cut.
 
 mod judge;
 mod log;
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// A file system: how it is made, and the modules that it needs.
+/// A file system: how it is created, and the modules it needs.
 struct Kind {
     name: &'static str,
     make: &'static [&'static str],
@@ -39,39 +39,39 @@ const KINDS: [Kind; 2] = [
     },
 ];
 
-/// Of the file system, and of the disk, which has the marks at its end.
+/// Size of the file system; the disk has the marks behind it.
 const SIZE: u64 = 128 << 20;
 const DISK: u64 = SIZE + (1 << 20);
 const SECTOR: u64 = 512;
-/// Disks of one guest.
+/// Number of disks per guest.
 const TOGETHER: usize = 12;
-/// Fixes with files of their own, and of values.
+/// Fixes that write files, and fixes that set values.
 const RULES: &str = "mem-dirty-limits mem-compaction timer-migration";
-/// Of the unflushed blocks, how many a cut leaves.
+/// Shares of the unflushed blocks that survive a cut.
 const KEPT: [f64; 4] = [0.0, 0.5, 0.9, 1.0];
 const KERNEL: &str = "rt@6.12";
 
 /// Cut the power of guests that fix, undo and measure, at random writes
 ///
-/// Before: cargo build --release. Needs qemu-system-x86, and mkfs of the file systems (e2fsprogs, f2fs-tools).
+/// Requires: cargo build --release, qemu-system-x86, and mkfs of the file systems (e2fsprogs, f2fs-tools).
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
-    /// File systems; by default all
+    /// File systems [default: all]
     #[arg(value_name = "FS", value_parser = PossibleValuesParser::new(["ext4", "f2fs"]))]
     names: Vec<String>,
-    /// Cuts of each file system
+    /// Number of cuts per file system
     #[arg(long, value_name = "N", default_value_t = 25)]
     cuts: usize,
-    /// Seconds of the guest's work
+    /// Duration of the guest's work, s
     #[arg(long, value_name = "N", default_value_t = 120)]
     seconds: u64,
-    /// Measure with --no-sync: cuts behind a measurement are to find it lost, a control of this trial
+    /// Measure with --no-sync: cuts after a measurement must then lose it, as a control
     #[arg(long)]
     no_sync: bool,
-    /// Of the random numbers; by default the time
+    /// Seed of the random numbers [default: the time]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Folder for disks; what is not consistent stays there
+    /// Folder for disks; inconsistent ones are kept there
     #[arg(long, value_name = "DIR", default_value_os_t = std::env::temp_dir().join(format!("punctual-power-{}", std::process::id())))]
     out: PathBuf,
 }
@@ -144,7 +144,7 @@ impl Trial<'_> {
         Ok(wrong)
     }
 
-    /// An empty file system, and a disk of it.
+    /// Creates an empty file system, and an image of it.
     fn made(&self, disk: &Path) -> Result<Image, String> {
         let failed = |e: std::io::Error| format!("{}: {e}", disk.display());
         let file = fs::File::create(disk).map_err(failed)?;
@@ -178,7 +178,7 @@ impl Trial<'_> {
         Ok((guest, cache))
     }
 
-    /// Lets a guest work on the disk; what it had and made.
+    /// Runs a guest on the disk; returns what it wrote.
     fn recorded(&self, disk: &Path, written: &Path) -> Result<Facts, String> {
         fs::File::create(written).map_err(|e| format!("{}: {e}", written.display()))?;
         let (mut guest, cache) = self.guest(include_str!("write.sh"))?;
@@ -204,7 +204,7 @@ impl Trial<'_> {
     }
 }
 
-/// Where in the log what began and ended, as the guest marked it.
+/// Positions in the log of the guest's marks, with their texts.
 fn marks(log: &WriteLog) -> Vec<(usize, String)> {
     let is_mark = |entry: &Entry| matches!(entry, Entry::Write { at, .. } if *at >= SIZE);
     let marks = log.entries.iter().enumerate().filter(|(_, entry)| is_mark(entry));
@@ -212,7 +212,7 @@ fn marks(log: &WriteLog) -> Vec<(usize, String)> {
     marks.map(|(at, entry)| (at, text(entry))).collect()
 }
 
-/// A third of the cuts just behind a mark, where nothing may be lost any more; the others within what was begun.
+/// A third of the cuts just behind a mark, after which nothing may be lost; the others within an operation.
 fn choose(marks: &[(usize, String)], count: usize, random: &mut SplitMix64) -> Result<Vec<(usize, f64)>, String> {
     let of = |words: &[&str]| -> Vec<usize> {
         let is = |text: &str| words.iter().any(|word| text.split(' ').next() == Some(word));
@@ -237,7 +237,7 @@ fn choose(marks: &[(usize, String)], count: usize, random: &mut SplitMix64) -> R
     Ok((0..count).map(&mut cut).collect())
 }
 
-/// A program of this machine with its libraries: BusyBox's dd cannot write past the page cache.
+/// A program of this machine with its libraries: BusyBox's dd cannot bypass the page cache.
 fn host_program(path: &str) -> Result<Vec<FileIn>, String> {
     let libraries = guests::libraries(path).ok_or_else(|| format!("{path} is missing"))?;
     let file = |path: &str| guests::program(Path::new(path), path);

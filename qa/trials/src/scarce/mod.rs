@@ -129,7 +129,7 @@ fn one(punctual: &Path, place: &Path, run: &Path, words: &[&str], scarce: Scarce
         _ => None,
     };
     let store = folder.join("store");
-    // If there is no space for it, the command says so.
+    // If space is missing for it, the command reports this.
     let _ = fs::create_dir(&store);
     let out = folder.join("out");
     let words = words.iter().map(|word| match *word {
@@ -187,7 +187,8 @@ fn one(punctual: &Path, place: &Path, run: &Path, words: &[&str], scarce: Scarce
     if is_panic(&status, &text) {
         return Err(format!("{status}: {last}"));
     }
-    // The kernel kills what runs out of memory; a signal from here kills where no thread could be started to handle it.
+    // The kernel kills a process that runs out of memory; a signal from here kills one that could not start a thread to
+    // handle it.
     let ended = is_ended && status.signal() == Some(rustix::process::Signal::TERM.as_raw());
     if status.signal().is_some() && !ended && !matches!(scarce, Scarce::Memory(_)) {
         return Err(format!("{status}: {last}"));
@@ -198,11 +199,11 @@ fn one(punctual: &Path, place: &Path, run: &Path, words: &[&str], scarce: Scarce
     }
     let left = readable(punctual, &out)?;
     let by = if ended { "SIGTERM" } else { "the kernel" };
-    let killed = || format!("ended by {by} ({})", if left > 0 { "what it left reads" } else { "it left nothing" });
+    let killed = || format!("ended by {by} ({})", if left > 0 { "its files are readable" } else { "it left no files" });
     Ok(status.code().map_or_else(killed, |code| format!("code {code}")))
 }
 
-/// Reads every run, watch and history that is left, without any limits; returns their number.
+/// Reads every remaining run, watch and history without limits; returns their number.
 fn readable(punctual: &Path, out: &Path) -> Result<usize, String> {
     let runs = out.join("runs");
     let below = fs::read_dir(runs).into_iter().flatten().flatten().map(|entry| entry.path());
@@ -217,7 +218,7 @@ fn readable(punctual: &Path, out: &Path) -> Result<usize, String> {
         let said = String::from_utf8_lossy(&read.stderr).trim().to_owned();
         // Nothing was measured.
         if !read.status.success() && !said.contains("ended before its first result") {
-            return Err(format!("what it left is unreadable: {}: {said}", read.status));
+            return Err(format!("its files are unreadable: {}: {said}", read.status));
         }
     }
     Ok(commands.len())

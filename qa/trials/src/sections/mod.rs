@@ -27,8 +27,8 @@ const RUNS: u32 = 3;
 /// Hold interrupts or preemption off in functions with known names, in guests in virtual time, and score what `explain`
 /// names (docs/sections.md)
 ///
-/// Before: cargo build --release; gcc, make, and the headers of each kernel below /usr/src (linux-headers-…); for rt@6.1 QEMU 8.1 or newer first
-/// in PATH
+/// Requires: cargo build --release; gcc, make, and the headers of each kernel below /usr/src (linux-headers-…); for
+/// rt@6.1 QEMU 8.1 or newer first in PATH
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
     /// Kernel of the guest; rt@6.12 and stock@6.12 by default
@@ -148,7 +148,7 @@ fn held(path: &Path) -> Result<Vec<(u64, u64)>, String> {
     Ok(text.lines().filter_map(pair).collect())
 }
 
-/// The write lasts longer: until the writer has the CPU again.
+/// Parses the second pair of times: the write itself lasts until the writer has the CPU again.
 fn pair(line: &str) -> Option<(u64, u64)> {
     let mut words = line.split(' ').skip(3);
     Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?))

@@ -21,7 +21,7 @@ struct Job {
 
 const RELEASE: &[&str] = &["build", "--release"];
 
-/// A job whose requirements are not met fails and says what to install; it is not skipped.
+/// A job whose requirements are not met fails and names the missing package; it is not skipped.
 const JOBS: &[Job] = &[
     Job {
         name: "tasks",

@@ -192,7 +192,7 @@ impl Trial<'_> {
                 Ok((code, text, (*named).to_owned()))
             }
             Change::Thread => {
-                let pid = kernel_thread("ksoftirqd/0").ok_or("there is no ksoftirqd/0")?;
+                let pid = kernel_thread("ksoftirqd/0").ok_or("ksoftirqd/0 was not found")?;
                 let set = |policy: &[&str]| {
                     Command::new("chrt").args(policy).arg(&pid).status().map_err(|e| format!("chrt: {e}"))
                 };

@@ -17,8 +17,8 @@ use std::time::Instant;
 
 const SEED: u64 = 20_260_101;
 /// Highest allowed error rate, and highest allowed upper 95 % limit of it.
-const MOST: f64 = 0.05;
-const MOST_UPPER: f64 = 0.06;
+const MAX: f64 = 0.05;
+const MAX_UPPER: f64 = 0.06;
 
 /// Measure how often verdicts on simulated machines are wrong, and how long they take (docs/guide/statistics.md)
 ///
@@ -139,6 +139,6 @@ impl Rates {
         [self.passed, self.failed]
             .into_iter()
             .map(|number| self.share(number))
-            .all(|(share, upper)| share <= MOST && upper <= MOST_UPPER)
+            .all(|(share, upper)| share <= MAX && upper <= MAX_UPPER)
     }
 }

@@ -152,7 +152,7 @@ impl Iterator for Events {
     }
 }
 
-/// What is recorded of one cell.
+/// Recorded data of one cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Counts {
     pub released: u64,

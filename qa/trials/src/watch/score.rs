@@ -7,9 +7,9 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-const MOST_DRIFT: f64 = 1_048_576.0;
-const MOST_A_CPU_AND_DAY: f64 = 1_048_576.0;
-const MOST_CPU_PERCENT: f64 = 1.0;
+const MAX_DRIFT: f64 = 1_048_576.0;
+const MAX_PER_CPU_AND_DAY: f64 = 1_048_576.0;
+const MAX_CPU_PERCENT: f64 = 1.0;
 /// Start-up time in seconds during which memory grows.
 const WARM: f64 = 300.0;
 /// Length in seconds of the part at each end over which memory is compared.
@@ -74,7 +74,7 @@ fn memory(text: &mut String, samples: &[Sample]) -> bool {
         (end - first) / 1024.0,
         most / 1024.0
     );
-    said(text, end - first < MOST_DRIFT, &what)
+    said(text, end - first < MAX_DRIFT, &what)
 }
 
 fn bytes(text: &mut String, samples: &[Sample], cpus: usize) -> bool {
@@ -86,7 +86,7 @@ fn bytes(text: &mut String, samples: &[Sample], cpus: usize) -> bool {
         pro_rata(last.file_bytes) / 1_048_576.0,
         pro_rata(last.disk_bytes) / 1_048_576.0
     );
-    said(text, pro_rata(last.file_bytes) <= MOST_A_CPU_AND_DAY, &what)
+    said(text, pro_rata(last.file_bytes) <= MAX_PER_CPU_AND_DAY, &what)
 }
 
 fn cpu(text: &mut String, samples: &[Sample]) -> bool {
@@ -95,7 +95,7 @@ fn cpu(text: &mut String, samples: &[Sample]) -> bool {
     };
     let ticks = last.cpu_ticks.saturating_sub(first.cpu_ticks) as f64 / rustix::param::clock_ticks_per_second() as f64;
     let percent = 100.0 * ticks / (last.seconds - first.seconds).max(1.0);
-    said(text, percent < MOST_CPU_PERCENT, &format!("CPU time: {ticks:.2} s, {percent:.3} % of one CPU; target: < 1"))
+    said(text, percent < MAX_CPU_PERCENT, &format!("CPU time: {ticks:.2} s, {percent:.3} % of one CPU; target: < 1"))
 }
 
 /// Checks whether each injected delay was a new maximum and was named.

@@ -166,7 +166,7 @@ proptest! {
             };
             prop_assert!((0.0..=1.0).contains(&p) && found.of <= times.len());
         } else {
-            prop_assert!(times.len() < LEAST_ARRIVALS);
+            prop_assert!(times.len() < MIN_ARRIVALS);
         }
     }
 }

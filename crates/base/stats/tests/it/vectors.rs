@@ -1,4 +1,4 @@
-//! Published vectors (scipy) and vectors computed at high precision (mpmath); each file says how it was made.
+//! Published vectors (scipy) and vectors computed at high precision (mpmath); each file documents its origin.
 
 use crate::common;
 

@@ -101,7 +101,7 @@ impl<T: ?Sized> Mutex<T> {
         self.data.get_mut()
     }
 
-    /// Whether a thread panicked or ended while it held the mutex.
+    /// Returns true if a thread panicked or ended while it held the mutex.
     pub fn is_poisoned(&self) -> bool {
         self.poison.load(Relaxed) != SOUND
     }

@@ -5,7 +5,7 @@ use super::deliver::Times;
 use super::takers::{Bytes, Edges};
 use crate::backend::{Answer, NotRun, Plan};
 use punctual_gpio::sim::SimChip;
-use punctual_gpio::{Chip, Event, EventClock, GpioError, Line, MOST_BUFFERED, Output, settle};
+use punctual_gpio::{Chip, Event, EventClock, GpioError, Line, MAX_BUFFERED, Output, settle};
 use punctual_measure::Serial;
 use punctual_units::Nanos;
 use rustix::io::{Errno, write};

@@ -63,7 +63,7 @@ impl Package {
         let manifest = manifest::read(&root)?.map(|found| found.check(&root, &all, source)).transpose()?;
         let (release, modules) = modules(&root).map_err(bad)?;
         if let Some(said) = manifest.as_ref().map(|m| &m.release).filter(|said| **said != release) {
-            return Err(bad(format!("manifest.json says {said}, its modules are for {release}")));
+            return Err(bad(format!("manifest.json names {said}, but its modules are for {release}")));
         }
         let image = image(&root, &release).map_err(bad)?;
         let named = |name: &str| {

@@ -1,5 +1,5 @@
-//! What the Raspberry Pi's firmware starts after each step of a deployment, according to a model of its rules; no board
-//! is involved.
+//! Evaluates a model of the Raspberry Pi firmware's rules to find what it starts after each step of a deployment; no
+//! board is involved.
 
 use punctual_boot::{PiBoot, PiStart, firmware_start};
 use punctual_deploy::{DeployError, Deployed, Request, Site, commit, deploy, rollback, verify, worst};

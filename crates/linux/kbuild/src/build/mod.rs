@@ -47,7 +47,7 @@ pub struct Job {
     pub epoch: u64,
     /// When to pause because of heat; `None` to never pause.
     pub heat: Option<Heat>,
-    /// Whether to add the options of [`punctual_kernel::diagnostic`] and a distinct name to the configuration.
+    /// Add the options of [`punctual_kernel::diagnostic`] and a distinct name to the configuration.
     pub diagnostic: bool,
 }
 

@@ -70,7 +70,7 @@ impl State {
         self.release.as_deref().filter(is_plain).ok_or_else(|| KbuildError::Bad {
             path: out.join(FILE),
             why: format!(
-                "it says that the build is done and {}: punctual kernel build --tree {} --out {} rewrites it",
+                "it marks the build as finished, but {}: punctual kernel build --tree {} --out {} rewrites it",
                 self.release.as_ref().map_or("names no release".to_owned(), |r| format!("names the release `{r}`")),
                 self.tree.display(),
                 out.display()
@@ -90,7 +90,7 @@ pub(super) fn started(pid: i32) -> Option<u64> {
     text.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
 }
 
-/// Kills a make that is left over and still holds the lock: SIGTERM, then SIGCONT in case it is stopped.
+/// Kills a leftover make that still holds the lock: SIGTERM, then SIGCONT in case it is stopped.
 pub(super) fn end_of_before(out: &Path) -> Result<(), KbuildError> {
     let Some((pid, start)) = State::read(out)?.and_then(|state| state.running) else { return Ok(()) };
     let group = Pid::from_raw(pid).filter(|_| started(pid) == Some(start));

@@ -1,6 +1,6 @@
-//! Checks that a package is what its name says. Each check comes from a kernel that someone shipped or booted: one
-//! named -rt without real-time support, silently dropped options, modules of another build, a board without keyboard
-//! and SPI.
+//! Checks that the contents of a package match its name. Each check comes from a kernel that someone shipped or booted:
+//! one named -rt without real-time support, silently dropped options, modules of another build, a board without
+//! keyboard and SPI.
 
 mod banner;
 mod modules;

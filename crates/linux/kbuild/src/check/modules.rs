@@ -96,7 +96,7 @@ pub(super) fn vermagic_check(release: &str, config: &Options, modules: &[Module]
         );
     }
     if modules.is_empty() && wanted > 0 {
-        let found = format!("{wanted} options are m, but there is no module");
+        let found = format!("{wanted} options are m, but the package has no modules");
         return super::check("vermagic", Outcome::Fail, found, "package the modules too (kernel package does so)");
     }
     super::check("vermagic", Outcome::Pass, format!("{} modules, `{expected}`", modules.len()), "")

@@ -18,7 +18,7 @@ pub fn file(url: &str, folder: &Path, report: &mut dyn FnMut(&str)) -> Result<Pa
         return match Path::new(url).is_file() {
             true => Ok(url.into()),
             false => Err(KbuildError::Usage(format!(
-                "there is no file {url}: give an existing file, or an https:// address"
+                "file {url} does not exist: give an existing file, or an https:// address"
             ))),
         };
     }

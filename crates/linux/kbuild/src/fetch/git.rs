@@ -14,7 +14,7 @@ use std::process::Command;
 
 /// Additional commits of history per step; a stable release has some hundred.
 const DEEPER: u32 = 3000;
-/// Maximum number of steps; a branch of the Raspberry Pi tree has fewer commits of its own.
+/// Maximum number of steps; a branch of the Raspberry Pi tree adds fewer commits.
 const STEPS: u32 = 20;
 const SIGNATURE: &str = "-----BEGIN PGP SIGNATURE-----";
 

@@ -52,7 +52,7 @@ pub struct Request {
     pub sign: Option<String>,
     /// URL or path of `sha256sums.asc`, if it is not next to the tarball.
     pub sums: Option<String>,
-    /// Whether to accept an unsigned branch; the manifest records this.
+    /// Accept an unsigned branch; the manifest records this.
     pub unsigned: bool,
     /// A published real-time patch to apply: the address or path of its file (`patch-A.B.C-rtN.patch.xz`), or with a
     /// trailing slash the folder of the series' patches, of which the one for exactly the source's release is taken.

@@ -61,8 +61,10 @@ pub fn files(job: &Job) -> Result<Files, KbuildError> {
         all.insert(name, read(&folder.join(&path))?);
     }
     if trees.is_empty() {
-        let why =
-            format!("there is no device tree for {}: build `dtbs` with the options of its architecture", job.board.key);
+        let why = format!(
+            "no device tree for {} was found: build `dtbs` with the options of its architecture",
+            job.board.key
+        );
         return Err(KbuildError::bad(&folder, why));
     }
     match &job.firmware {

@@ -12,7 +12,7 @@ const DEEPEST: usize = 32;
 struct Definition {
     /// Expressions that must all hold.
     depends: Vec<String>,
-    /// The condition under which it can be set by hand; `None` if it cannot.
+    /// The condition under which the user can set it; `None` if the user cannot.
     prompt: Option<String>,
     has_prompt: bool,
 }
@@ -23,7 +23,7 @@ pub struct Kconfig {
     unread: Vec<String>,
 }
 
-const MOST_NAMED: usize = 4;
+const MAX_NAMED: usize = 4;
 
 struct Block {
     /// The keyword that ends the block.
@@ -110,8 +110,8 @@ fn with_values(expression: &str, options: &Options) -> String {
         None => format!("{name} is off"),
     });
     let mut shown: Vec<String> = shown.collect();
-    if shown.len() > MOST_NAMED {
-        shown.truncate(MOST_NAMED);
+    if shown.len() > MAX_NAMED {
+        shown.truncate(MAX_NAMED);
         shown.push("…".to_owned());
     }
     format!("{expression} ({})", shown.join(", "))

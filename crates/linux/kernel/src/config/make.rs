@@ -19,7 +19,7 @@ pub struct Job {
     pub base: Base,
     /// Name and text of each fragment; later ones override earlier ones.
     pub fragments: Vec<(String, String)>,
-    /// Whether to run `make menuconfig` on this terminal before the result is compared.
+    /// Run `make menuconfig` on this terminal before the result is compared.
     pub menu: bool,
 }
 

@@ -111,7 +111,7 @@ impl fmt::Display for Dropped {
     }
 }
 
-/// The requested options that the result lacks; empty if all are there.
+/// The requested options that the result lacks; empty if it has all.
 pub fn dropped(requested: &Options, result: &Options, kconfig: &Kconfig) -> Vec<Dropped> {
     let mut all = Vec::new();
     for (symbol, wanted) in requested {

@@ -21,9 +21,9 @@ pub enum Packing {
 pub struct Index {
     patches: BTreeMap<Patched, Vec<Packing>>,
     signed: Vec<Patched>,
-    /// Whether it has a folder `older/`.
+    /// It has a folder `older/`.
     pub has_older: bool,
-    /// Whether it has a `sha256sums.asc`.
+    /// It has a `sha256sums.asc`.
     pub has_sums: bool,
 }
 
@@ -34,7 +34,7 @@ pub struct Found {
     pub path: String,
     /// The signature, which is over the uncompressed patch.
     pub sign: String,
-    /// Whether it is in `older/`.
+    /// It is in `older/`.
     pub is_older: bool,
 }
 

@@ -54,7 +54,7 @@ impl FromStr for Tracer {
     }
 }
 
-/// What a kernel should have in addition to PREEMPT_RT.
+/// Requested properties of a kernel in addition to PREEMPT_RT.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Request {
     pub series: Option<Series>,

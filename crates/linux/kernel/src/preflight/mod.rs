@@ -21,7 +21,7 @@ pub enum Outcome {
     Fail,
     /// It may go wrong, or it has a cost.
     Warn,
-    /// It could not be checked; the fix says what is needed.
+    /// It could not be checked; the fix names the requirement.
     Unknown,
     /// Not applicable to this board or source.
     Skip,

@@ -36,7 +36,7 @@ fn usb(given: &Given) -> Check {
     };
     match boot_file(target, "cmdline.txt") {
         Err(error) => check(id, why, Outcome::Unknown, error, GIVE),
-        Ok(None) => check(id, why, Outcome::Unknown, "there is no cmdline.txt", GIVE),
+        Ok(None) => check(id, why, Outcome::Unknown, "cmdline.txt was not found", GIVE),
         Ok(Some(line)) => {
             let off = |name: &str| parameter(&line, name).as_deref() == Some("0");
             match off("dwc_otg.fiq_enable") && off("dwc_otg.fiq_fsm_enable") {
@@ -60,7 +60,7 @@ fn initramfs(given: &Given) -> Check {
     };
     let text = match boot_file(target, "config.txt") {
         Err(error) => return check(id, why, Outcome::Unknown, error, GIVE),
-        Ok(None) => return check(id, why, Outcome::Unknown, "there is no config.txt", GIVE),
+        Ok(None) => return check(id, why, Outcome::Unknown, "config.txt was not found", GIVE),
         Ok(Some(text)) => text,
     };
     let lines = || text.lines().map(str::trim).filter(|line| !line.starts_with('#'));

@@ -67,7 +67,7 @@ pub struct DiskImage {
     disk: PathBuf,
     /// Packages of the kernels, PREEMPT_RT first.
     pub kernels: [String; 2],
-    /// How long building it took; `None` if it existed.
+    /// Build time; `None` if it existed.
     pub made_in: Option<Duration>,
 }
 

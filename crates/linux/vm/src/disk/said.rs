@@ -18,7 +18,7 @@ pub struct DiskBoot {
     pub marks: Vec<String>,
     /// The line with which the kernel panicked.
     pub panic: Option<String>,
-    /// Whether the guest has powered off or is about to.
+    /// The guest has powered off or is about to.
     pub ended: bool,
     /// The raw console of this boot, including marks.
     pub raw: String,

@@ -12,8 +12,8 @@ const CHUNK: usize = 16;
 /// 0 (falling).
 ///
 /// Edges dropped because the kernel's queue was full are lost; they leave a gap in the sequence numbers. An edge that
-/// came before the interrupt thread had handled the previous one leaves no gap. If both edges were requested, it shows
-/// as the same edge twice and counts as coalesced.
+/// arrived before the interrupt thread had handled the previous one leaves no gap. If both edges were requested, it
+/// shows as the same edge twice and counts as coalesced.
 #[derive(Debug)]
 pub struct Gpio {
     line: Line,
@@ -25,7 +25,7 @@ pub struct Gpio {
 }
 
 impl Gpio {
-    /// Wraps a requested line; `both` says whether both edges were requested.
+    /// Wraps a requested line; `both` is true if both edges were requested.
     pub fn new(line: Line, both: bool) -> Gpio {
         Gpio { line, both, events: [Event::default(); CHUNK], next: 0, end: 0, tally: Tally::default() }
     }

@@ -20,7 +20,7 @@ use rustix::io::Errno;
 pub struct Arrival {
     /// When the kernel saw the event, CLOCK_MONOTONIC; `None` if the source has no time stamps.
     pub at: Option<Nanos>,
-    /// Number of events that this wakeup stands for: more than one if several came before it.
+    /// Number of events that this wakeup stands for: more than one if several arrived before it.
     pub events: u64,
     /// Events before this one that the source dropped, according to its sequence numbers.
     pub lost: u64,

@@ -51,7 +51,7 @@ fn read_count(fd: &OwnedFd) -> Result<u64, Errno> {
 pub struct Uio {
     file: File,
     seen: Option<u32>,
-    /// Whether the driver accepts a write to unmask the interrupt.
+    /// The driver accepts a write to unmask the interrupt.
     unmask: bool,
 }
 
@@ -59,7 +59,8 @@ impl Uio {
     /// Opens a device, for example `/dev/uio0`.
     ///
     /// # Errors
-    /// As open(2): the device does not exist (load uio_pdrv_genirq or the device's own driver), or is not accessible
+    /// Errors of open(2): the device does not exist (load uio_pdrv_genirq or the device's own driver), or is not
+    /// accessible
     /// (use a udev rule that assigns it to a group).
     pub fn open(path: &Path) -> std::io::Result<Uio> {
         Ok(Uio { file: File::options().read(true).write(true).open(path)?, seen: None, unmask: true })
@@ -77,7 +78,7 @@ impl Source for Uio {
             return Err(Errno::IO);
         }
         let count = u32::from_ne_bytes(count);
-        // The counter wraps after 2^32 interrupts; the first value read says nothing about those before the device was
+        // The counter wraps after 2^32 interrupts; the first value read does not include those before the device was
         // opened.
         let events = self.seen.map_or(1, |seen| u64::from(count.wrapping_sub(seen)).max(1));
         self.seen = Some(count);

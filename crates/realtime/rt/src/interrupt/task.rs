@@ -17,7 +17,7 @@ pub struct Interrupt {
     pub at: Option<Nanos>,
     /// When the thread woke for it, CLOCK_MONOTONIC.
     pub woke: Nanos,
-    /// Further events that this wakeup stands for, because they came before it was received.
+    /// Further events that this wakeup stands for, because they arrived before it was received.
     pub coalesced: u64,
     /// Events before it that the source dropped.
     pub lost: u64,
@@ -59,7 +59,7 @@ pub struct InterruptStats {
     pub events: u64,
     /// Wakeups for which the body ran.
     pub handled: u64,
-    /// Events that came together with a handled one.
+    /// Events that arrived together with a handled one.
     pub coalesced: u64,
     /// Events that the source dropped.
     pub lost: u64,

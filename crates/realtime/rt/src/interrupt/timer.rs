@@ -13,8 +13,8 @@ use std::sync::Arc;
 ///
 /// The task waits in a futex with an absolute timeout. On PREEMPT_RT the kernel expires the timeouts of SCHED_FIFO,
 /// SCHED_RR and SCHED_DEADLINE threads in hard interrupt context (__hrtimer_setup_sleeper() in kernel/time/hrtimer.c),
-/// as those of clock_nanosleep(2), so nothing but interrupts and what runs before the task delays it. A timerfd expires
-/// in softirq context there, in the thread ktimers/N (SCHED_FIFO 1) or ksoftirqd/N: [`crate::Timerfd`].
+/// like those of clock_nanosleep(2), so only interrupts and threads that run before the task delay it. A timerfd
+/// expires in softirq context there, in the thread ktimers/N (SCHED_FIFO 1) or ksoftirqd/N: [`crate::Timerfd`].
 #[derive(Debug)]
 pub struct Timer(Arc<Shared>);
 
@@ -45,9 +45,10 @@ impl Timer {
 }
 
 impl TimerHandle {
-    /// Expires at `first` on CLOCK_MONOTONIC, or at once if that has passed, and then every `interval` (zero: only once).
-    /// Replaces the previous setting; expirations that the task has not received are lost. Takes a lock with priority
-    /// inheritance, which the task holds for some instructions per expiration; one system call if the task sleeps.
+    /// Expires at `first` on CLOCK_MONOTONIC, or at once if that has passed, and then every `interval` (zero: only
+    /// once). Replaces the previous setting; expirations that the task has not received are lost. Takes a lock with
+    /// priority inheritance, which the task holds for a few instructions per expiration; one system call if the task
+    /// sleeps.
     ///
     /// # Errors
     /// [`LockError`]: the task ended in a panic, or another thread did while it set the timer.
@@ -71,7 +72,7 @@ impl TimerHandle {
 }
 
 impl Setting {
-    /// Takes the expirations that are due at `now`: when the first was, and how many they are.
+    /// Takes the expirations that are due at `now`: the time of the first, and their number.
     fn take(&mut self, now: Nanos) -> Option<(Nanos, u64)> {
         let first = self.next.filter(|next| *next <= now)?;
         if self.interval == Nanos::ZERO {
@@ -96,7 +97,7 @@ impl Source for Timer {
                 }
                 setting.next
             };
-            // Set anew, a signal, or for no reason: the task looks whether it should stop.
+            // A new setting, a signal or a spurious wakeup: the task checks whether it should stop.
             if self.0.bell.wait(heard, until).is_ok() {
                 return Err(Errno::INTR);
             }

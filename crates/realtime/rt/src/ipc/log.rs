@@ -1,4 +1,4 @@
-//! A log for real-time threads: they leave numbers, and an ordinary thread formats them.
+//! A log for real-time threads, which only store numbers; an ordinary thread formats them.
 
 use super::{Overflow, ordinary, queue};
 use crate::clock::monotonic;
@@ -51,14 +51,14 @@ macro_rules! arg {
 arg!(u64 => U as u64, u32 => U as u64, i64 => I as i64, i32 => I as i64, f64 => F as f64, Nanos => T as Nanos);
 
 /// Numbers per record; more are ignored.
-const MOST_ARGS: usize = 4;
+const MAX_ARGS: usize = 4;
 
 #[derive(Clone, Copy, Debug)]
 struct Record {
     at: Nanos,
     level: Level,
     text: &'static str,
-    args: [Arg; MOST_ARGS],
+    args: [Arg; MAX_ARGS],
     count: u8,
 }
 
@@ -85,7 +85,7 @@ struct Common {
 }
 
 /// A log with one [`Recorder`] per real-time thread. An ordinary thread polls every 20 ms, sorts by time, formats and
-/// writes, and also reports how many records were dropped. Dropping the log writes what is left.
+/// writes, and reports how many records were dropped. Dropping the log writes the remaining records.
 ///
 /// ```
 /// use punctual_rt::{Level, Log};
@@ -158,13 +158,12 @@ impl Recorder {
     /// Records the time, `text`, and up to four numbers for the `{}` in it, in order. Wait-free: one clock read, no
     /// system call, no allocation. If there is no space, the record is dropped and counted.
     pub fn record(&mut self, level: Level, text: &'static str, args: &[Arg]) {
-        let mut kept = [Arg::U(0); MOST_ARGS];
+        let mut kept = [Arg::U(0); MAX_ARGS];
         for (to, from) in kept.iter_mut().zip(args) {
             *to = *from;
         }
         // DropNewest refuses nothing.
-        let _ =
-            self.0.send(Record { at: monotonic(), level, text, args: kept, count: args.len().min(MOST_ARGS) as u8 });
+        let _ = self.0.send(Record { at: monotonic(), level, text, args: kept, count: args.len().min(MAX_ARGS) as u8 });
     }
 
     /// Records dropped so far.
@@ -246,8 +245,8 @@ fn line(name: &str, record: &Record) -> String {
 mod tests {
     use super::*;
 
-    fn record(at: u64, text: &'static str, args: [Arg; MOST_ARGS]) -> Record {
-        Record { at: Nanos(at), level: Level::Info, text, args, count: MOST_ARGS as u8 }
+    fn record(at: u64, text: &'static str, args: [Arg; MAX_ARGS]) -> Record {
+        Record { at: Nanos(at), level: Level::Info, text, args, count: MAX_ARGS as u8 }
     }
 
     #[test]
@@ -264,9 +263,9 @@ mod tests {
         let (mut b, from_b) = queue(9, Overflow::DropNewest).unwrap();
         inside.sources = vec![("a".into(), from_a, 0), ("b".into(), from_b, 0)];
         for at in [10, 30, 50] {
-            a.send(record(at, "from {}", [Arg::U(at); MOST_ARGS])).unwrap();
+            a.send(record(at, "from {}", [Arg::U(at); MAX_ARGS])).unwrap();
         }
-        b.send(record(20, "from {}", [Arg::U(20); MOST_ARGS])).unwrap();
+        b.send(record(20, "from {}", [Arg::U(20); MAX_ARGS])).unwrap();
         let mut output = Vec::new();
         write_waiting(&mut inside, &mut output);
         write_waiting(&mut inside, &mut output);

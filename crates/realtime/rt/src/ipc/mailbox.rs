@@ -1,4 +1,4 @@
-//! A queue with many writers and one reader that sleeps until a value comes.
+//! A queue with many writers and one reader that sleeps until a value arrives.
 
 use super::Overflow;
 use super::queue::CapacityError;

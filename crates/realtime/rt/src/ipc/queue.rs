@@ -61,7 +61,7 @@ pub enum CapacityError {
     Zero,
     /// The policy needs a [`Mailbox`](crate::Mailbox).
     #[error(
-        "DropOldest is not possible with one writer and one reader, of whom only the reader may take: use a Mailbox"
+        "DropOldest is not possible with one writer and one reader, since only the reader may take values: use a Mailbox"
     )]
     DropOldest,
 }
@@ -142,7 +142,7 @@ impl<T> Sender<T> {
         self.counts.get()
     }
 
-    /// Whether the receiver was dropped. Values are kept, but nothing will take them.
+    /// Returns true if the receiver was dropped. Values are kept, but nothing will receive them.
     pub fn is_abandoned(&self) -> bool {
         self.producer.is_abandoned()
     }
@@ -192,7 +192,7 @@ impl<T> Receiver<T> {
         self.counts.get()
     }
 
-    /// Whether the sender was dropped. Waiting values can still be taken.
+    /// Returns true if the sender was dropped. Waiting values can still be received.
     pub fn is_abandoned(&self) -> bool {
         self.consumer.is_abandoned()
     }

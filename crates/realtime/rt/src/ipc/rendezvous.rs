@@ -1,4 +1,4 @@
-//! Synchronous messages: send, receive, reply. The sender sleeps until the answer comes, and lends its priority
+//! Synchronous messages: send, receive, reply. The sender sleeps until the answer arrives, and lends its priority
 //! meanwhile.
 
 use crate::sync::Bell;
@@ -258,8 +258,8 @@ impl<M, R> Server<'_, M, R> {
             drop(state);
             drop(unwanted);
         } else {
-            // Owned since the message came. Unlocked under the state lock, so that a sender that gives up sees either
-            // state.
+            // Owned since the message arrived. Unlocked under the state lock, so that a sender that gives up sees
+            // either state.
             let _ = self.rendezvous.gates[place].unlock();
         }
     }

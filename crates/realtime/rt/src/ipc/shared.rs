@@ -7,8 +7,8 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU64, fence};
 
 /// Plain data as 64-bit words. Safe to implement, because `from_words` accepts any words that another process writes.
-/// It is a conversion and not a cast for that reason: `bytemuck::Pod` would promise that nobody changes the bytes while
-/// they are read.
+/// It is a conversion and not a cast, because `bytemuck::Pod` would require that nobody changes the bytes while they
+/// are read.
 ///
 /// Both sides must interpret the words alike: for a struct, convert its fields as a tuple or array.
 pub trait Words: Sized {
@@ -87,7 +87,7 @@ tuple!(A B C);
 tuple!(A B C D);
 
 /// Maximum size of a value.
-const MOST_WORDS: usize = 64;
+const MAX_WORDS: usize = 64;
 const SEQUENCE: usize = 0;
 const CLAIMED: usize = 1;
 const HEADER: usize = 2;
@@ -123,7 +123,7 @@ pub struct Shared<T> {
 }
 
 impl<T: Words> Shared<T> {
-    const FITS: () = assert!(T::COUNT <= MOST_WORDS, "a shared value has at most 64 words (512 bytes)");
+    const FITS: () = assert!(T::COUNT <= MAX_WORDS, "a shared value has at most 64 words (512 bytes)");
 
     /// Creates a value, and the descriptor to open it in another process.
     ///
@@ -173,7 +173,7 @@ impl<T: Words> Shared<T> {
     /// [`Unsteady`] after 64 attempts.
     pub fn read(&self) -> Result<T, Unsteady> {
         let sequence = &self.words.words()[SEQUENCE];
-        let mut local = [0; MOST_WORDS];
+        let mut local = [0; MAX_WORDS];
         let local = &mut local[..T::COUNT];
         for _ in 0..64 {
             let before = sequence.load(Acquire);
@@ -211,7 +211,7 @@ impl<'s, T: Words> SharedWriter<'s, T> {
 
     /// Writes `value`. Wait-free, no system call.
     pub fn write(&mut self, value: &T) {
-        let mut local = [0; MOST_WORDS];
+        let mut local = [0; MAX_WORDS];
         let local = &mut local[..T::COUNT];
         value.to_words(local);
         let sequence = &self.0.words.words()[SEQUENCE];

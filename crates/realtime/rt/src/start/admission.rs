@@ -1,4 +1,4 @@
-//! What SCHED_DEADLINE may reserve, what is reserved and by whom.
+//! The bandwidth that SCHED_DEADLINE may reserve, and the reservations.
 
 use crate::start::probe::Machine;
 use crate::start::throttling::release;
@@ -23,13 +23,13 @@ pub struct Reservation {
     pub period: Nanos,
 }
 
-/// Admission of SCHED_DEADLINE tasks on the CPUs of the calling thread. The kernel admits a task if the bandwidth of all
-/// deadline tasks of its root domain, the sum of runtime / period, stays below the share
-/// kernel.sched_rt_runtime_us / kernel.sched_rt_period_us of these CPUs (Documentation/scheduler/sched-deadline.rst, 4).
-/// From Linux 6.12 on the fair servers take part of that.
+/// Admission of SCHED_DEADLINE tasks on the CPUs of the calling thread. The kernel admits a task if the bandwidth of
+/// all deadline tasks of its root domain, the sum of runtime / period, stays below the share kernel.sched_rt_runtime_us
+/// / kernel.sched_rt_period_us of these CPUs (Documentation/scheduler/sched-deadline.rst, 4). From Linux 6.12 on the
+/// fair servers use part of that.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Admission {
-    /// CPUs that the calling thread may run on: its root domain, if a deadline task is admitted at all.
+    /// CPUs that the calling thread may run on: its root domain, if a deadline task can be admitted at all.
     pub cpus: CpuList,
     /// The CPUs' capacity; the fastest CPU of a machine has 1.
     pub capacity: f64,
@@ -37,8 +37,8 @@ pub struct Admission {
     pub limit: Option<f64>,
     /// Deadline threads that may run on these CPUs.
     pub reserved: Vec<Reservation>,
-    /// Bandwidth of the fair servers, in CPUs; their default from Linux 6.12 on where it cannot be read. The kernel counts
-    /// it among what is reserved, but 6.12 forgets it when cpusets change.
+    /// Bandwidth of the fair servers, in CPUs; their default from Linux 6.12 on if it cannot be read. The kernel counts
+    /// it as reserved, but 6.12 forgets it when cpusets change.
     pub servers: f64,
     /// The kernel's own sum in CPUs, which only root can read.
     pub sum: Option<f64>,
@@ -57,7 +57,7 @@ impl Admission {
         })
     }
 
-    /// `asked`: policy and CPUs of a thread.
+    /// `asked` returns the policy and CPUs of a thread.
     pub(crate) fn of(
         machine: &Machine,
         cpus: CpuList,
@@ -72,7 +72,7 @@ impl Admission {
         };
         let mut reserved = Vec::new();
         for (pid, tid, name) in machine.deadline_threads()? {
-            // Ended in the meantime, or one of schedutil's threads, whose parameters are not accounted for.
+            // It has ended meanwhile, or is one of schedutil's threads, whose parameters are not accounted for.
             let Some((Scheduling::Deadline { runtime_ns, period_ns, .. }, on)) = asked(tid) else { continue };
             if !on.and(&cpus).is_empty() && !name.starts_with("sugov:") {
                 reserved.push(Reservation { name, pid, runtime: runtime_ns, period: period_ns });
@@ -83,7 +83,7 @@ impl Admission {
         Ok(Admission { capacity: cpus.iter().map(capacity).sum(), cpus, limit, reserved, servers, sum })
     }
 
-    /// Bandwidth that is taken, in CPUs: the kernel's sum, or else that of the threads and the fair servers.
+    /// Reserved bandwidth, in CPUs: the kernel's sum, or else that of the threads and the fair servers.
     pub fn taken(&self) -> f64 {
         self.sum.unwrap_or_else(|| self.servers + self.by_threads())
     }
@@ -99,7 +99,7 @@ impl Admission {
 
     /// The longest runtime that a task with this deadline and period could reserve.
     pub fn longest(&self, deadline: Nanos, period: Nanos) -> Nanos {
-        // One unit of bandwidth less: the kernel rounds down what a task takes.
+        // One unit of bandwidth less, because the kernel rounds down the bandwidth of a task.
         let free = self.free().map_or(f64::INFINITY, |free| (free - 1.0 / WHOLE).max(0.0));
         Nanos(((free * period.0 as f64) as u64).min(deadline.0))
     }
@@ -155,15 +155,15 @@ fn sum(debug: &str, cpu: CpuId) -> Option<f64> {
     line.split_once("total_bw")?.1.trim_start().strip_prefix(':')?.trim().parse::<f64>().ok().map(|bw| bw / WHOLE)
 }
 
-/// What to change in a request that the kernel refuses, beyond what [`crate::refusal_advice`] knows without looking.
+/// What to change in a refused request, beyond what [`crate::refusal_advice`] knows without reading anything.
 pub(crate) fn explain(runtime: Nanos, deadline: Nanos, period: Nanos) -> Option<String> {
     let now = Admission::read().ok()?;
     let share = runtime.0 as f64 / period.0.max(1) as f64;
     let fits = match now.longest(deadline, period) {
-        Nanos(..1_024) => "nothing fits any more".to_owned(),
+        Nanos(..1_024) => "nothing more fits".to_owned(),
         longest => format!("{longest} of each {period} would fit"),
     };
-    Some(format!("it takes {share:.2} CPUs; {now}: {fits}"))
+    Some(format!("it needs {share:.2} CPUs; {now}: {fits}"))
 }
 
 #[cfg(test)]

@@ -14,8 +14,8 @@ pub enum Check {
     PreemptRt,
     /// This SCHED_FIFO priority is granted; it is tried and restored.
     Priority(u8),
-    /// This SCHED_DEADLINE reservation is granted; it is tried and restored. Each is tried alone: several tasks may fit one
-    /// by one and not together.
+    /// This SCHED_DEADLINE reservation is granted; it is tried and restored. Each is tried alone: several tasks may fit
+    /// individually but not together.
     Deadline {
         /// CPU time per period.
         runtime: Nanos,
@@ -36,8 +36,9 @@ pub enum Check {
     /// on, /sys/kernel/debug/sched/fair_server, which only root can read). With the kernel's defaults it fails; a program
     /// that leaves 5 % of each CPU unused does not need it.
     NoThrottling,
-    /// No thread of another program runs before a SCHED_FIFO task of a priority below this one: none is SCHED_DEADLINE or
-    /// has this priority or a higher one. Kernel threads count, except the stoppers (migration/N), which all kernels have.
+    /// No thread of another program runs before a SCHED_FIFO task of a priority below this one: none is SCHED_DEADLINE
+    /// or has this priority or a higher one. Kernel threads count, except the stoppers (migration/N), which every
+    /// kernel has.
     ForeignRtAbove(u8),
     /// The kernel does not kill this process for using the CPU without sleeping: RLIMIT_RTTIME (rtkit sets 200 ms).
     NoRtTimeLimit,
@@ -146,14 +147,14 @@ fn locked(machine: &Machine, bytes: u64) -> Result<Outcome, String> {
 }
 
 fn fast_clock(machine: &Machine) -> Result<Outcome, String> {
-    /// With a vDSO reader: arch/x86/include/asm/vdso/clocksource.h, drivers/clocksource/arm_arch_timer.c and
-    /// timer-riscv.c, drivers/clocksource/hyperv_timer.c.
+    /// Clocksources with a vDSO reader: arch/x86/include/asm/vdso/clocksource.h, drivers/clocksource/arm_arch_timer.c
+    /// and timer-riscv.c, drivers/clocksource/hyperv_timer.c.
     const FAST: [&str; 5] =
         ["tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page", "riscv_clocksource"];
-    /// Without one; `timer` is the bcm2835's.
+    /// Clocksources without one; `timer` is the bcm2835's.
     const SLOW: [&str; 6] = ["hpet", "acpi_pm", "jiffies", "refined-jiffies", "hyperv_clocksource_msr", "timer"];
     let clock = machine.read("/sys/devices/system/clocksource/clocksource0/current_clocksource")?;
-    let fix = "read why in `dmesg | grep -i clocksource`; boot with tsc=reliable only where the TSC is sound";
+    let fix = "see the reason in `dmesg | grep -i clocksource`; boot with tsc=reliable only where the TSC is sound";
     match clock.as_str() {
         known if FAST.contains(&known) => Ok(Outcome::Pass(clock)),
         known if SLOW.contains(&known) => Ok(pass(false, clock, fix)),
@@ -188,13 +189,13 @@ fn isolated(machine: &Machine, cpu: CpuId) -> Result<Outcome, String> {
         return Err(doubt);
     }
     let found = if isolated.is_empty() { "isolated: none".into() } else { format!("isolated: {isolated}") };
-    Ok(pass(there, found, "punctual audit --plan-cpus says which CPUs to isolate and how"))
+    Ok(pass(there, found, "punctual audit --plan-cpus proposes CPUs to isolate"))
 }
 
 fn frequency(machine: &Machine, cpu: CpuId) -> Result<Outcome, String> {
     let folder = format!("/sys/devices/system/cpu/cpu{cpu}");
     if !machine.exists(&folder) {
-        return Err(format!("{folder}: there is no such CPU"));
+        return Err(format!("{folder}: no such CPU"));
     }
     let policy = format!("{folder}/cpufreq");
     if !machine.exists(&policy) {

@@ -1,12 +1,12 @@
-//! CPUs that the scheduler does not balance: isolcpus= at boot, isolated cpuset partitions since.
+//! CPUs that the scheduler does not balance: isolcpus= at boot, isolated cpuset partitions at run time.
 
 use crate::start::probe::Machine;
 use punctual_units::CpuList;
 
 const AT_BOOT: &str = "/sys/devices/system/cpu/isolated";
-/// Mount of the control groups of version 2: alone, and beside version 1.
+/// Mount points of cgroup v2: alone, and beside version 1.
 const GROUPS: [&str; 2] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
-/// Partitions below partitions that are looked into.
+/// Maximum nesting depth of partitions that are examined.
 const DEPTH: usize = 8;
 
 /// All isolated CPUs. The kernel lists those of isolcpus= in one file, and those of partitions in another: in the root
@@ -20,16 +20,16 @@ pub(super) fn isolated(machine: &Machine) -> Result<CpuList, String> {
     Ok(at_boot.iter().chain(since.iter()).collect())
 }
 
-/// Why a CPU that is in no list may be isolated all the same; `None` if it is not.
+/// Why a CPU that is in no list may nevertheless be isolated; `None` if it is not.
 pub(super) fn doubt(machine: &Machine) -> Option<String> {
-    // Version 1: without load balancing in the root, groups decide for themselves (cpusets(7)).
+    // Version 1: without load balancing in the root, each group decides (cpusets(7)).
     let root = "/sys/fs/cgroup/cpuset/cpuset.sched_load_balance";
     if machine.read(root).is_ok_and(|text| text == "0") {
-        return Some(format!("{root} is 0: groups of version 1 isolate CPUs, which are not looked at"));
+        return Some(format!("{root} is 0: cgroup v1 groups isolate CPUs, and are not examined"));
     }
-    // The kernel's root group has no cgroup.events, the apparent root of a container does.
+    // The kernel's root group has no cgroup.events, unlike the apparent root of a container.
     let inside = GROUPS.iter().find(|mount| machine.read(&format!("{mount}/cgroup.events")).is_ok())?;
-    Some(format!("{inside} is not the root of the control groups (a container?): partitions of others are not seen"))
+    Some(format!("{inside} is not the root of the control groups (a container?): partitions outside are not visible"))
 }
 
 fn partitions(machine: &Machine) -> Result<CpuList, String> {
@@ -55,7 +55,7 @@ fn descend(machine: &Machine, folder: &str, depth: usize, found: &mut CpuList) -
     }
     for name in machine.names(folder)? {
         let group = format!("{folder}/{name}");
-        // `isolated invalid (…)` is no partition.
+        // `isolated invalid (…)` is not a partition.
         match machine.read(&format!("{group}/cpuset.cpus.partition")).as_deref() {
             Ok("isolated") => {
                 let cpus = list(machine, &format!("{group}/cpuset.cpus.effective"))?;
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn what_may_hide_isolation_is_named() {
         let doubt = |files: &[(&str, &str)]| super::doubt(&machine(files).1);
-        assert!(doubt(&[("sys/fs/cgroup/cpuset/cpuset.sched_load_balance", "0\n")]).unwrap().contains("version 1"));
+        assert!(doubt(&[("sys/fs/cgroup/cpuset/cpuset.sched_load_balance", "0\n")]).unwrap().contains("cgroup v1"));
         assert_eq!(doubt(&[("sys/fs/cgroup/cpuset/cpuset.sched_load_balance", "1\n")]), None);
         assert!(doubt(&[("sys/fs/cgroup/cgroup.events", "populated 1\n")]).unwrap().contains("container"));
         assert_eq!(doubt(&[]), None);

@@ -54,8 +54,8 @@ impl Builder {
         self
     }
 
-    /// Starts even if this check fails or cannot be made: [`Builder::start`] prints that on standard error, and the report
-    /// has it.
+    /// Starts even if this check fails or cannot be made: [`Builder::start`] prints a warning on standard error, and
+    /// the report contains the failure.
     pub fn warn(mut self, check: Check) -> Builder {
         self.checks.push((check, Severity::Wanted));
         self
@@ -80,7 +80,7 @@ impl Builder {
             return Err(StartError::Required(report));
         }
         if !self.silent {
-            // A closed standard error is the program's own choice.
+            // If standard error is closed, that is the program's choice.
             let _ = report.warn(&mut std::io::stderr().lock());
         }
         if self.lock {
@@ -153,18 +153,19 @@ impl Rt {
         PeriodicTask::new(self, name, scheduling, period)
     }
 
-    /// A SCHED_DEADLINE task that runs every `period`, may use `runtime` of it, and has it by `deadline` after the release:
-    /// sched(7), Documentation/scheduler/sched-deadline.rst. The kernel refuses a reservation that does not fit beside the
-    /// existing ones ([`crate::Admission`] says what would), and stops a task that uses up its runtime until its next
-    /// period; [`Cycle::overruns`](crate::Cycle::overruns) counts that.
+    /// A SCHED_DEADLINE task that runs every `period`, for up to `runtime`, and finishes by `deadline` after the
+    /// release: sched(7), Documentation/scheduler/sched-deadline.rst. The kernel refuses a reservation that does not
+    /// fit beside the existing ones ([`crate::Admission`] reports what would), and throttles a task that uses up its
+    /// runtime until its next period; [`Cycle::overruns`](crate::Cycle::overruns) counts that.
     ///
-    /// The task may not be pinned, except to the only CPU of its root domain (a cpuset partition of one CPU). It may run
-    /// on each CPU of it, and is checked at ticks: a job may exceed its runtime by one.
+    /// The task may not be pinned, except to the only CPU of its root domain (a cpuset partition of one CPU). It may
+    /// run on any CPU of the domain, and is checked at ticks: a job may exceed its runtime by one tick.
     ///
-    /// Its start blocks SIGXCPU in the calling thread, so that the kernel gives it to the task that overran.
+    /// Starting it blocks SIGXCPU in the calling thread, so that the kernel delivers the signal to the task that
+    /// overran.
     ///
-    /// If the deadline is before the end of the period, a late activation gives up one release:
-    /// [`PeriodicTask::late_activation`]. For what the kernel does otherwise see there.
+    /// If the deadline is before the end of the period, a late activation gives up one release: see
+    /// [`PeriodicTask::late_activation`], also for the kernel's behaviour otherwise.
     pub fn deadline(&self, name: &str, runtime: Nanos, deadline: Nanos, period: Nanos) -> PeriodicTask<'_> {
         let scheduling = Scheduling::Deadline { runtime_ns: runtime, deadline_ns: deadline, period_ns: period };
         PeriodicTask::new(self, name, scheduling, period).deadline(deadline)

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 /// A machine to check.
 pub(crate) struct Machine {
     root: PathBuf,
-    /// Whether files and limits are those of this process.
+    /// Files and limits are those of this process.
     live: bool,
 }
 
@@ -64,7 +64,7 @@ impl Machine {
         if self.live { Ok(getrlimit(resource).current) } else { Err("limits of a recorded machine".into()) }
     }
 
-    /// Whether the kernel grants this to a thread of this process; it is tried and restored.
+    /// Checks whether the kernel grants this to a thread of this process; it is tried and restored.
     pub(crate) fn grants(&self, scheduling: punctual_units::Scheduling) -> Result<Result<(), crate::Refused>, String> {
         if self.live {
             Ok(crate::try_scheduling(scheduling))
@@ -100,8 +100,8 @@ impl Machine {
     /// Threads of other programs, including kernel threads, that run before those of a SCHED_FIFO priority one lower
     /// than this: SCHED_DEADLINE, and SCHED_FIFO and SCHED_RR from this priority on (proc_pid_stat(5), fields 40 and 41).
     ///
-    /// The stopper of each CPU (migration/N, FIFO 99) is left out: each kernel has it, and it runs only to move threads.
-    /// The second value says why others may not be seen.
+    /// Excludes the stopper of each CPU (migration/N, FIFO 99): every kernel has it, and it runs only to move threads.
+    /// The second value states why other threads may not be visible.
     pub(crate) fn real_time_from(&self, least: u8) -> Result<(Vec<Foreign>, Option<String>), String> {
         let mut found = Vec::new();
         let mut unreadable = 0;
@@ -110,7 +110,7 @@ impl Machine {
                 continue;
             }
             let Ok(tasks) = self.names(&format!("/proc/{pid}/task")) else {
-                // A process that has ended in the meantime is not missing.
+                // A process that has ended meanwhile does not count as unreadable.
                 unreadable += usize::from(self.exists(&format!("/proc/{pid}")));
                 continue;
             };

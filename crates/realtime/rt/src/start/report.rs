@@ -15,7 +15,7 @@ pub enum Severity {
 /// Result of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Passed; says what was found.
+    /// Passed; contains what was found.
     Pass(String),
     /// The check failed.
     Fail {
@@ -24,7 +24,7 @@ pub enum Outcome {
         /// What to do, often a command.
         fix: String,
     },
-    /// Cannot be determined on this machine; says why. Never a pass.
+    /// Cannot be determined on this machine; contains the reason. Never a pass.
     Unknown(String),
 }
 

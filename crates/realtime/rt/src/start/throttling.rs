@@ -1,4 +1,4 @@
-//! What takes a CPU from SCHED_FIFO and SCHED_RR threads that do not sleep: RT throttling and the fair server.
+//! What takes the CPU from SCHED_FIFO and SCHED_RR threads that do not sleep: RT throttling and the fair server.
 
 use crate::start::Outcome;
 use crate::start::probe::Machine;
@@ -70,7 +70,7 @@ enum Server {
 }
 
 impl Server {
-    /// From debugfs, which only root may read; otherwise only the release tells that there is none.
+    /// Read from debugfs, accessible to root only; otherwise the release can only show that no server exists.
     fn of(machine: &Machine) -> Server {
         let Ok(names) = machine.names(SERVER) else {
             if machine.read(&format!("{SCHED}/features")).is_ok() || release(machine).is_some_and(|of| of < (6, 12)) {
@@ -99,12 +99,12 @@ pub(crate) fn release(machine: &Machine) -> Option<(u32, u32)> {
     Some((numbers.next()??, numbers.next()??))
 }
 
-/// Whether the kernel groups real-time threads: CONFIG_RT_GROUP_SCHED, which rt_group_sched=0 switches off at boot since
-/// Linux 6.16 (commit d6809c2f606c).
+/// Returns true if the kernel groups real-time threads: CONFIG_RT_GROUP_SCHED, which rt_group_sched=0 disables at boot
+/// since Linux 6.16 (commit d6809c2f606c).
 ///
-/// The scheduler's debug file has the budgets of run queues only then (print_rt_rq() in kernel/sched/debug.c since
-/// 6.12), and so has a version 1 control group of the controller `cpu`. The kernel's configuration decides only if it
-/// says no.
+/// Only then does the scheduler's debug file list the budgets of run queues (print_rt_rq() in kernel/sched/debug.c
+/// since 6.12), and a version 1 control group of the controller `cpu` has them. The kernel's configuration is
+/// conclusive only if the option is off.
 fn group_scheduling(machine: &Machine) -> Result<bool, String> {
     for mount in ["/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct"] {
         if machine.read(&format!("{mount}/cpu.shares")).is_ok() {
@@ -122,7 +122,7 @@ fn group_scheduling(machine: &Machine) -> Result<bool, String> {
     if !config.lines().any(|line| line == "CONFIG_RT_GROUP_SCHED=y") {
         return Ok(false);
     }
-    Err(format!("{path} has CONFIG_RT_GROUP_SCHED; {SCHED}/debug, not readable, says if it is on"))
+    Err(format!("{path} has CONFIG_RT_GROUP_SCHED; {SCHED}/debug, not readable, shows whether it is on"))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use punctual_units::Nanos;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
 
-/// How many of the requested flags must be set.
+/// Number of requested flags that must be set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Match {
     /// At least one.
@@ -28,7 +28,7 @@ pub enum Match {
 /// const STOP: u32 = 2;
 /// let flags = EventFlags::new(0);
 /// flags.set(START);
-/// assert_eq!(flags.take(START | STOP, Match::Any), START); // waits where none is set, and clears
+/// assert_eq!(flags.take(START | STOP, Match::Any), START); // waits if none is set, and clears
 /// assert_eq!(flags.try_wait(START | STOP, Match::Any), None);
 /// ```
 #[derive(Debug)]

@@ -1,9 +1,9 @@
 //! The loop of SCHED_DEADLINE tasks.
 //!
-//! The kernel serves such a task by a constant bandwidth server: a wakeup after the server's deadline starts a new period
-//! of it. If the deadline is before the end of the period, a wakeup between the two is put off until one period after
-//! the previous activation (dl_check_constrained_dl() in kernel/sched/deadline.c). So one late activation makes every
-//! later one as late. A release left out after it lets the server's period end first.
+//! The kernel runs such a task in a constant bandwidth server: a wakeup after the server's deadline starts a new period
+//! of the server. If the deadline is before the end of the period, a wakeup between the two is postponed until one
+//! period after the previous activation (dl_check_constrained_dl() in kernel/sched/deadline.c). One late activation
+//! therefore makes every later one equally late. Skipping one release after it lets the server's period end first.
 
 use crate::monotonic;
 use crate::task::releases::{Late, Releases};
@@ -17,24 +17,24 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// How the jobs of a task end.
+/// The way the jobs of a task end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Jobs {
-    /// By an absolute sleep until the next release. With a tolerance, an activation that is later than that gives up
-    /// releases; none is needed if the deadline is the end of the period.
+    /// An absolute sleep until the next release. With a tolerance, an activation that is later than that gives up
+    /// releases; no tolerance is needed if the deadline is the end of the period.
     Sleep(Option<Nanos>),
-    /// By sched_yield(2).
+    /// sched_yield(2).
     Yield,
 }
 
-/// What a thread opens before it takes the policy.
+/// Resources that a thread opens before it takes the policy.
 pub(crate) struct Prepared {
     delay: Option<RunDelay>,
     _overruns: Option<uapi::Overruns>,
 }
 
 impl Prepared {
-    /// In the task's thread.
+    /// Call it in the task's thread.
     pub(crate) fn new(jobs: Jobs) -> Prepared {
         Prepared {
             delay: if matches!(jobs, Jobs::Sleep(Some(_))) { RunDelay::open() } else { None },
@@ -44,7 +44,7 @@ impl Prepared {
     }
 }
 
-/// What a loop counts with.
+/// Parameters and counters of a loop.
 pub(crate) struct Job<'a> {
     pub(crate) shared: &'a Shared,
     pub(crate) cycles: u64,
@@ -69,7 +69,7 @@ where
     }
 }
 
-/// `sleep` returns false if a signal came first.
+/// `sleep` returns false if a signal interrupted it.
 fn sleeping<F>(
     job: &Job<'_>,
     releases: &mut Releases,
@@ -95,7 +95,8 @@ where
         }
         let woke = monotonic();
         let given_up = activations.as_mut().and_then(|one| one.late(releases.next(), ended, woke)).map(|activated| {
-            // The last release before the server's period ends. One that comes a tolerance before it is kept.
+            // The last release before the server's period ends. One that comes less than the tolerance before the end
+            // is kept.
             let tolerance = activations.as_ref().map_or(0, |one| one.tolerance.0);
             releases.give_up(woke, activated + job.period.saturating_sub(Nanos(tolerance + 1)))
         });
@@ -109,7 +110,7 @@ where
     End::Cycles
 }
 
-/// The kernel starts each job one period after the activation of the one before, so the grid moves with it.
+/// The kernel starts each job one period after the activation of the previous one, so the grid moves with it.
 fn yielding<F>(job: &Job<'_>, releases: &mut Releases, mut body: F) -> End
 where
     F: FnMut(&crate::Cycle) -> Next,
@@ -135,7 +136,7 @@ where
         }
         sched_yield();
         let last = std::mem::replace(&mut woke, monotonic());
-        // The activation came before the wakeup that shows it.
+        // The activation precedes the wakeup that reveals it.
         releases.move_to(woke.min(last + job.period));
     }
 }
@@ -170,11 +171,11 @@ where
     missed(job.shared, late, overruns, Some(job.deadline), body)
 }
 
-/// Tells late activations from waits for the CPU, which the threads of a schedulable set have as a matter of course and
-/// which do not move the server's period.
+/// Distinguishes late activations from waits for the CPU, which are normal for the threads of a schedulable set and do
+/// not move the server's period.
 ///
-/// The kernel counts how long a thread waited for a CPU (proc_pid_schedstat, CONFIG_SCHED_INFO). To read that before each
-/// sleep costs a system call, so it begins with the first late wakeup, which counts as a late activation itself.
+/// The kernel counts how long a thread waited for a CPU (proc_pid_schedstat, CONFIG_SCHED_INFO). Reading that before
+/// each sleep costs a system call, so it begins with the first late wakeup, which itself counts as a late activation.
 struct Activations {
     tolerance: Nanos,
     delay: Option<RunDelay>,
@@ -189,7 +190,8 @@ impl Activations {
         }
     }
 
-    /// When the task was activated for the release at `scheduled`, if that was late. The job before ended at `ended`.
+    /// Time at which the task was activated for the release at `scheduled`, if that was late. The previous job ended at
+    /// `ended`.
     #[inline(always)]
     fn late(&mut self, scheduled: Nanos, ended: Nanos, woke: Nanos) -> Option<Nanos> {
         // A job that ended after the release did not sleep, so there is no activation.
@@ -212,11 +214,11 @@ struct RunDelay(File);
 impl RunDelay {
     fn open() -> Option<RunDelay> {
         let mut this = RunDelay(File::open("/proc/thread-self/schedstat").ok()?);
-        // The first reading allocates in the kernel.
+        // The first read allocates in the kernel.
         this.read().map(|_| this)
     }
 
-    /// In ns, with one system call and without allocation.
+    /// Reads it in ns, with one system call and without allocation.
     fn read(&mut self) -> Option<u64> {
         let mut text = [0; 64];
         let length = self.0.read_at(&mut text, 0).ok()?;

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How a task ended.
+/// Outcome of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
     /// Its body, or its safe state, returned [`crate::Next::Stop`].
@@ -36,7 +36,7 @@ pub(crate) struct Shared {
     /// 0 before it runs.
     pub(crate) tid: AtomicI32,
     pub(crate) ended: AtomicBool,
-    /// Counters when it began; and when it ended, once it has.
+    /// Counters when it began, and when it ended, once it has.
     pub(crate) usage: Mutex<(TaskUsage, Option<TaskUsage>)>,
     pub(crate) period: Nanos,
 }
@@ -105,7 +105,7 @@ pub struct TaskStats {
 /// A task that has ended.
 #[derive(Clone)]
 pub struct Finished {
-    /// How it ended.
+    /// The outcome.
     pub end: End,
     /// Its final statistics.
     pub stats: TaskStats,
@@ -132,7 +132,7 @@ impl Task {
         self.first
     }
 
-    /// Whether it has ended.
+    /// Returns true if it has ended.
     pub fn is_finished(&self) -> bool {
         self.shared.ended.load(Relaxed)
     }

@@ -43,10 +43,10 @@ struct Ready {
     first: Nanos,
 }
 
-/// Starts the thread of a task: memory first, then `prepare`, then CPU and policy; then `first` is the first release or
-/// the current time, then `work` until it ends.
+/// Starts the thread of a task: memory first, then `prepare`, then CPU and policy; then `first` returns the first
+/// release or the current time, and `work` runs until it ends.
 ///
-/// All that reads and writes comes before the policy: what a SCHED_DEADLINE thread does is paid from its budget.
+/// All reads and writes precede the policy, because they would consume a SCHED_DEADLINE thread's budget.
 pub(crate) fn launch<T, P, F, W>(
     rt: &Rt,
     (attributes, flags): (Attributes, SchedFlags),
@@ -60,7 +60,7 @@ where
     F: FnOnce() -> Nanos + Send + 'static,
     W: FnOnce(&Shared, Nanos, T) -> End + Send + 'static,
 {
-    // A channel with a place does not allocate when the thread sends.
+    // With a capacity of one, the channel does not allocate when the thread sends.
     let (ready, answer) = mpsc::sync_channel(1);
     let (theirs, stack, name) = (shared.clone(), rt.stack(), shared.name.clone());
     let thread = std::thread::Builder::new()

@@ -20,7 +20,7 @@ impl Counts {
         Counts { bins: [const { AtomicU64::new(0) }; BINS], sum: zero(), min: AtomicU64::new(u64::MAX), max: zero() }
     }
 
-    /// Adds one value; returns whether it is the largest so far.
+    /// Adds one value; returns true if it is the largest so far.
     #[inline(always)]
     fn add(&self, ns: u64) -> bool {
         add(&self.bins[bin_index(ns)], 1);
@@ -70,7 +70,7 @@ pub(crate) struct Record {
     worst: [AtomicU64; 2],
     lateness: Counts,
     execution: Counts,
-    /// How late skipped releases were when the task woke.
+    /// Lateness of skipped releases when the task woke.
     given_up: Counts,
     /// Interval of the releases, ns; 0 if unknown.
     period: u64,
@@ -83,7 +83,7 @@ pub struct WorstCycle {
     pub index: u64,
     /// When it should have run, CLOCK_MONOTONIC.
     pub scheduled: Nanos,
-    /// How late it woke.
+    /// Lateness of its wakeup.
     pub lateness: Nanos,
 }
 
@@ -100,11 +100,12 @@ pub struct Counted {
     pub pending: u64,
     /// Bodies that returned after the deadline of their release.
     pub deadline_misses: u64,
-    /// How often the kernel stopped the task because its runtime was used up ([`Cycle::overruns`]): SCHED_DEADLINE only.
+    /// Number of times the kernel throttled the task because its runtime was used up ([`Cycle::overruns`]):
+    /// SCHED_DEADLINE only.
     pub overruns: u64,
-    /// How late the task woke, ns, one sample per release that ran.
+    /// Lateness of the task's wakeup, ns, one sample per release that ran.
     pub lateness: Histogram,
-    /// How late skipped releases were when the task woke, ns, one sample each: together with `lateness`, every release
+    /// Lateness of skipped releases when the task woke, ns, one sample each: together with `lateness`, every release
     /// of a task has one. Empty for events, whose times are unknown.
     pub given_up: Histogram,
     /// From waking to the body's return, ns, including preemption; empty if not requested.

@@ -19,13 +19,13 @@ pub struct Cycle {
     pub skipped: u64,
     /// Releases that are due and will still run: [`Miss::CatchUp`] only.
     pub pending: u64,
-    /// How often the task was throttled since its previous cycle, its runtime used up: SCHED_DEADLINE only. Detected at
-    /// ticks, so several overruns within one tick may count once.
+    /// Number of times the kernel throttled the task since its previous cycle because its runtime was used up:
+    /// SCHED_DEADLINE only. Detected at ticks, so several overruns within one tick may count once.
     pub overruns: u64,
 }
 
 impl Cycle {
-    /// How late the thread woke.
+    /// Lateness of the thread's wakeup.
     #[inline(always)]
     pub fn lateness(&self) -> Nanos {
         self.woke.saturating_sub(self.scheduled)
@@ -107,7 +107,7 @@ impl Releases {
     /// [`Releases::late`].
     #[inline(always)]
     pub(crate) fn on_time(&mut self, now: Nanos) -> Option<Cycle> {
-        // A wakeup before its release, which the kernel does not do, would count as late here, and as on time in
+        // A wakeup before its release, which the kernel does not cause, would count as late here, and as on time in
         // `late`.
         if now.0.wrapping_sub(self.next) >= self.period || self.pending > 0 {
             return None;
@@ -130,8 +130,8 @@ impl Releases {
         self.miss(now, now)
     }
 
-    /// Accounts for a wakeup after which releases up to `until`, later than `now`, cannot be kept: they are given up,
-    /// also those that would be caught up.
+    /// Accounts for a wakeup after which releases up to `until`, later than `now`, cannot be met: they are given up,
+    /// including those that would be caught up.
     pub(crate) fn give_up(&mut self, now: Nanos, until: Nanos) -> Late {
         self.miss(now, until.max(now))
     }

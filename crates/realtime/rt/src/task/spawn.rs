@@ -52,7 +52,7 @@ impl<'a> PeriodicTask<'a> {
         }
     }
 
-    /// Pins it to this CPU. SCHED_DEADLINE needs all CPUs of its root domain, so there this must be the only one: run the
+    /// Pins it to this CPU. SCHED_DEADLINE requires all CPUs of the root domain, so this must be its only one: run the
     /// program in a cpuset partition of one CPU.
     pub fn cpu(mut self, cpu: CpuId) -> Self {
         self.cpu = Some(cpu);
@@ -98,28 +98,29 @@ impl<'a> PeriodicTask<'a> {
     }
 
     /// SCHED_DEADLINE with a deadline before the end of the period: an activation that is later than this gives up the
-    /// next release, which is counted as skipped, so that the one after it is on time. Without that the kernel would make
-    /// every later activation as late. The default is an eighth of the time from the runtime to the deadline.
+    /// next release, which is counted as skipped, so that the one after it is on time. Otherwise the kernel would make
+    /// every later activation equally late. The default is an eighth of the time from the runtime to the deadline.
     ///
-    /// [`Miss::CatchUp`] does not catch these releases up, [`Miss::Stop`] and [`Miss::SafeState`] count the activation as
-    /// a miss.
+    /// [`Miss::CatchUp`] does not catch up on these releases; [`Miss::Stop`] and [`Miss::SafeState`] count the
+    /// activation as a miss.
     pub fn late_activation(mut self, tolerance: Nanos) -> Self {
         self.tolerance = Some(tolerance);
         self
     }
 
-    /// SCHED_DEADLINE: ends each job by sched_yield(2) instead of sleeping until the next release, which gives up the rest
-    /// of its runtime. The kernel then starts each job one period after the activation of the one before: the grid moves.
-    /// A late activation makes every later one late by as much, tasks do not keep their distance, and the releases leave
-    /// the grid of [`Rt::epoch`] and [`crate::monotonic`], as the scheduler's clock is not adjusted by NTP.
-    /// [`Cycle::scheduled`] is then one period after the previous wakeup, and [`Cycle::lateness`] counts from there.
+    /// SCHED_DEADLINE: ends each job by sched_yield(2), which gives up the rest of its runtime, instead of sleeping
+    /// until the next release. The kernel then starts each job one period after the activation of the previous one: the
+    /// grid moves. A late activation makes every later one equally late, tasks do not keep their distance, and the
+    /// releases drift from the grid of [`Rt::epoch`] and [`crate::monotonic`], since NTP does not adjust the
+    /// scheduler's clock. [`Cycle::scheduled`] is then one period after the previous wakeup, and [`Cycle::lateness`]
+    /// counts from there.
     pub fn end_jobs_by_yield(mut self) -> Self {
         self.yields = true;
         self
     }
 
-    /// Runs once in the task's thread, before it takes its CPU and policy and before the first release is chosen: the
-    /// place to touch thread-local memory for the first time. It may allocate.
+    /// Runs `prepare` once in the task's thread, before it takes its CPU and policy and before the first release is
+    /// chosen: the place to touch thread-local memory for the first time. It may allocate.
     pub fn prepare(mut self, prepare: impl FnOnce() + Send + 'static) -> Self {
         self.prepare = Some(Box::new(prepare));
         self
@@ -276,7 +277,7 @@ mod tests {
             let allocated = allocation_counter::measure(|| {
                 run::<_, true>(&shared, &mut releases, 2_000, period.0, |cycle| {
                     if cycle.index % 50 == 0 {
-                        // Until five more are due, two more than are caught up.
+                        // Until five more are due, two more than can be caught up.
                         while monotonic() < cycle.scheduled + Nanos::from_micros(320) {}
                     }
                     Next::Continue

@@ -35,7 +35,7 @@ fn the_first_release_finds_its_budget() {
     }
     late.sort_unstable();
     println!("first release: median {}, worst {}", Nanos(late[50]), Nanos(late[99]));
-    // Without its budget it would wait for the end of the period. A busy machine may be a millisecond late.
+    // Without its budget it would wait until the end of the period. A busy machine may be a millisecond late.
     assert!(late[99] < period.0 / 2, "{late:?}");
 }
 
@@ -48,7 +48,7 @@ fn overruns_are_counted_and_given_to_the_task() {
     let task = rt.deadline("overruns", ms(2), ms(20), ms(20)).cycles(20).spawn(move |cycle| {
         theirs.fetch_add(cycle.overruns, Relaxed);
         if cycle.index == 5 {
-            // Twice its runtime and more: stopped twice.
+            // More than twice its runtime: throttled twice.
             spin(ms(50));
         }
         Next::Continue
@@ -59,7 +59,7 @@ fn overruns_are_counted_and_given_to_the_task() {
     assert!((2..=4).contains(&counted.overruns), "{}", counted.overruns);
 }
 
-/// Run in a guest of one CPU. A task that waits for another's job is not activated late, and gives up nothing.
+/// Run in a guest with one CPU. A task that waits for another's job is not activated late, and gives up nothing.
 #[test]
 #[ignore = "live: root, timing"]
 fn waiting_for_an_earlier_deadline_is_no_late_activation() {
@@ -77,7 +77,7 @@ fn waiting_for_an_earlier_deadline_is_no_late_activation() {
     let counted = task.join().stats.counted;
     hog.unwrap().join();
     println!("skipped {}, late {}", counted.skipped, Nanos(counted.lateness.max().unwrap()));
-    // Only the first late wakeup is taken for a late activation.
+    // Only the first late wakeup counts as a late activation.
     assert!(counted.skipped <= 3, "{}", counted.skipped);
     assert!(counted.lateness.value_at_rank(counted.lateness.count() / 2).unwrap() > ms(2).0);
 }
@@ -106,7 +106,7 @@ fn what_does_not_fit_is_explained() {
     let now = Admission::read().unwrap();
     assert!(now.reserved.iter().any(|one| one.name == "holder"), "{now}");
     let fits = now.longest(period, period);
-    // Each holds as much as one task can, until one does not fit.
+    // Each reserves as much as one task can, until one does not fit.
     let mut held = Vec::new();
     let refused = loop {
         match rt.deadline("filler", ms(50), period, period).spawn(|_| Next::Continue) {

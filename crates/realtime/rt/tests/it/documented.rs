@@ -1,4 +1,4 @@
-//! The whole program in docs/guide/commands-by-example.md.
+//! Builds and runs the program in docs/guide/commands-by-example.md.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..")
 }
 
-/// The first code block of this language below a heading.
+/// The first code block in this language below a heading.
 fn block(heading: &str, language: &str) -> String {
     let text = fs::read_to_string(root().join("docs/guide/commands-by-example.md")).unwrap();
     let below = text.split_once(&format!("## {heading}\n")).expect("the heading").1;
@@ -38,7 +38,7 @@ fn it_compiles_and_runs_in_a_fresh_project() {
     let manifest = fs::read_to_string(project.join("Cargo.toml")).unwrap();
     fs::write(project.join("Cargo.toml"), manifest.replace("[dependencies]\n", &dependency)).unwrap();
     fs::write(project.join("src/main.rs"), block("The library", "rust")).unwrap();
-    // The same versions as here, which are downloaded.
+    // Uses the same versions as here, already downloaded.
     fs::copy(path.join("Cargo.lock"), project.join("Cargo.lock")).unwrap();
     cargo(&["build", "--offline"], &project);
     let mut running = std::process::Command::new(project.join("target/debug/control"));
@@ -49,7 +49,7 @@ fn it_compiles_and_runs_in_a_fresh_project() {
     let out = running.wait_with_output().unwrap();
     let (printed, warned) = (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
     println!("{printed}\n{warned}");
-    // Without the privilege it says what is missing, in a sentence.
+    // Without the privilege it reports what is missing in a sentence.
     if out.status.success() {
         assert!(ended.is_ok() && printed.starts_with("control, every 1.00 ms: "), "{printed}");
         assert!(printed.lines().count() <= 5, "{printed}");

@@ -1,4 +1,4 @@
-//! From nothing to a loop in Rust that prints its statistics; those in C and C++ are beside the library that they need, in
+//! Creates, builds and runs a project in Rust; those in C and C++ are tested beside the library that they need, in
 //! crates/realtime/capi.
 
 use punctual_starter::{Language, Project};

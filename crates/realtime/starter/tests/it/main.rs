@@ -1,4 +1,4 @@
-//! Projects as `punctual new` writes them; compiled and run where the compilers are there.
+//! Projects as `punctual new` writes them; compiled and run where the compilers are installed.
 
 mod compiled;
 mod written;

@@ -33,7 +33,7 @@ fn every_file_is_written_and_none_has_a_place_to_fill_in() {
 fn what_is_there_is_not_touched() {
     let scratch = tempfile::tempdir().unwrap();
     let error = project("a", Language::C).write(scratch.path()).unwrap_err();
-    assert!(matches!(&error, Error::Exists(_)) && error.to_string().contains("is there already"), "{error}");
+    assert!(matches!(&error, Error::Exists(_)) && error.to_string().contains("already exists"), "{error}");
     assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 0);
 }
 

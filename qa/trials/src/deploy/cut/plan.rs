@@ -1,4 +1,4 @@
-//! Where and how the link is cut, and how the machine is then restarted.
+//! Plans where and how the link is cut, and how the machine is then restarted.
 
 use std::time::Duration;
 

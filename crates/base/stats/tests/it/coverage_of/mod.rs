@@ -9,15 +9,16 @@ pub const BAR: usize = 461;
 /// A quarter of the draws suffices to show that an interval for 75 % does not hold in 92 %.
 const SHORT: usize = RUNS / 4;
 /// Maximum number of draws without an interval; more means an undocumented condition.
-const MOST_REFUSED: usize = RUNS / 100;
+const MAX_REFUSED: usize = RUNS / 100;
 
-/// Runs the simulation at 95 % and at 75 %. It returns whether the interval held, or `None` if there is none.
+/// Runs the simulation at 95 % and at 75 %. `simulate` returns true if the interval covers the value, `None` without an
+/// interval.
 pub fn covers(what: &str, mut simulate: impl FnMut(f64, &mut SplitMix64) -> Option<bool>) {
     let mut counted = |confidence: f64, runs: usize| {
         let mut random = SplitMix64::new(20_260);
         let answers: Vec<bool> = (0..runs).filter_map(|_| simulate(confidence, &mut random)).collect();
         let refused = runs - answers.len();
-        assert!(refused <= MOST_REFUSED, "{what}: {refused} of {runs} have no interval");
+        assert!(refused <= MAX_REFUSED, "{what}: {refused} of {runs} have no interval");
         // A missing interval does not hold.
         answers.into_iter().filter(|holds| *holds).count()
     };

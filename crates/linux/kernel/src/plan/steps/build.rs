@@ -1,4 +1,4 @@
-//! From a source to a package, with this program's own commands.
+//! Steps from a source to a package, with this program's own commands.
 
 use super::{line, small};
 use crate::plan::{Estimate, Request, Situation, Source, Step};
@@ -68,7 +68,7 @@ fn pi_tree(branch: &str) -> Step {
     }
 }
 
-/// Not done by this program, because the user decides whom to trust.
+/// Left to the user, who decides whom to trust.
 fn keys(of: &[&str]) -> Step {
     let mut commands = Vec::new();
     if of.contains(&TREE_KEYS) {

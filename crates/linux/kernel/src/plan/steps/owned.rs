@@ -139,7 +139,7 @@ fn extlinux(at: &Situation) -> (Step, Step) {
              (the installation may have changed it: restore it first); {OF_THE_LOADER}"
         ),
         &format!(
-            "{HANG}; without a console there is no trial: DEFAULT decides, and a kernel that does not start must be repaired with its card or disk in \
+            "{HANG}; without a console no trial is possible: DEFAULT decides, and a kernel that does not start must be repaired with its card or disk in \
                   another computer"
         ),
     );

@@ -24,8 +24,8 @@ fn by_hand(at: &Situation) -> Vec<Step> {
         let risk = match at.loader.is_image() {
             true => "the kernel is part of the system's image: a custom kernel needs a new image",
             false => {
-                "the package has the kernel, its modules and device trees (tar -t): the documentation of the \
-                      system and its loader says where they belong; keep the running kernel's files"
+                "the package has the kernel, its modules and device trees (tar -t); for their location see the \
+                 documentation of the system and its loader; keep the running kernel's files"
             }
         };
         let mut step = small("install it beside the running kernel, manually", Vec::new(), &why, risk);
@@ -77,7 +77,7 @@ fn deploy(at: &Situation, source: &Source) -> Step {
     let (why, risk) = match at.board.pi.is_some() {
         _ if is_extlinux => (
             "uses separate folders and a separate label in extlinux.conf; U-Boot cannot boot a label once, so the trial is selected \
-             in its menu on the console: --manual-recovery states that someone is there",
+             in its menu on the console: --manual-recovery confirms that someone is present",
             "refused if u-boot-update writes extlinux.conf (package u-boot-menu): then install the .deb of kernel package, \
              which u-boot-update finds",
         ),

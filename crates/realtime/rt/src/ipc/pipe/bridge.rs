@@ -1,7 +1,7 @@
 //! The ordinary thread between ring and FIFO.
 
 use super::PipeCounts;
-use super::frame::{Decoder, Frame, MOST_INPUT};
+use super::frame::{Decoder, Frame, MAX_INPUT};
 use super::wake;
 use crate::clock::timespec;
 use crate::{Full, Receiver, Sender};
@@ -12,7 +12,7 @@ use rustix::io::{read, write};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64, fence};
 
-/// How often the bridge polls for room in a ring whose reader does not wake it.
+/// Interval at which the bridge polls for room in a ring whose reader does not wake it.
 const LOOK_AGAIN: Nanos = Nanos::from_millis(1);
 
 /// State shared by both ends.
@@ -67,7 +67,7 @@ impl Common {
 pub(super) fn carry_in<T: Frame>(common: &Common, fifo: &OwnedFd, mut ring: Sender<T>) {
     let mut decoder = Decoder::default();
     let mut refused = None;
-    let mut bytes = [0; MOST_INPUT];
+    let mut bytes = [0; MAX_INPUT];
     loop {
         let goes_on = match refused {
             None => common.wait(fifo, PollFlags::IN, None),
@@ -99,7 +99,7 @@ pub(super) fn carry_in<T: Frame>(common: &Common, fifo: &OwnedFd, mut ring: Send
     }
 }
 
-/// Moves frames from the ring into the FIFO until told to stop; then writes what is left and fits.
+/// Moves frames from the ring into the FIFO until told to stop; then writes the remaining frames that fit.
 pub(super) fn carry_out<T: Frame>(common: &Common, fifo: &OwnedFd, mut ring: Receiver<T>) {
     let mut batch = Batch::default();
     let mut goes_on = true;
@@ -124,7 +124,7 @@ pub(super) fn carry_out<T: Frame>(common: &Common, fifo: &OwnedFd, mut ring: Rec
 fn sleep<T>(common: &Common, ring: &Receiver<T>) -> bool {
     common.asleep.store(true, SeqCst);
     fence(SeqCst);
-    // Frames that came before the sender could see the flag: do not sleep.
+    // Do not sleep if frames arrived before the sender could see the flag.
     let goes_on = ring.waiting() > 0 || common.wait(&common.event, PollFlags::IN, None);
     common.asleep.store(false, SeqCst);
     let _ = read(&common.event, &mut [0u8; 8]);
@@ -145,7 +145,7 @@ impl Batch {
         if !self.bytes.is_empty() {
             return;
         }
-        while self.bytes.len() < MOST_INPUT {
+        while self.bytes.len() < MAX_INPUT {
             let Some(frame) = ring.receive() else { return };
             frame.write(&mut self.bytes);
             self.frames += 1;

@@ -161,12 +161,12 @@ impl Fifo {
         &self.path
     }
 
-    /// Whether it was created, and will be removed on drop.
+    /// Returns true if it was created, and will be removed on drop.
     pub fn made(&self) -> bool {
         self.made
     }
 
-    /// Whether the path still refers to this FIFO.
+    /// Returns true if the path still refers to this FIFO.
     fn is_there(&self) -> bool {
         statat(CWD, &self.path, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| inode(&stat) == self.inode)
     }

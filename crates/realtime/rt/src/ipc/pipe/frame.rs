@@ -90,7 +90,7 @@ impl Frame for Line {
 }
 
 /// Limit on input that does not form a frame yet.
-pub(super) const MOST_INPUT: usize = 4096;
+pub(super) const MAX_INPUT: usize = 4096;
 
 /// Splits input into frames.
 #[derive(Debug, Default)]
@@ -102,7 +102,7 @@ pub(super) struct Decoder {
 impl Decoder {
     /// Number of further bytes that fit.
     pub(super) fn room(&self) -> usize {
-        MOST_INPUT - self.input.len()
+        MAX_INPUT - self.input.len()
     }
 
     /// Adds input, at most [`Decoder::room`] bytes.
@@ -129,7 +129,7 @@ impl Decoder {
             }
         };
         self.input.drain(..at);
-        if frame.is_none() && self.input.len() >= MOST_INPUT {
+        if frame.is_none() && self.input.len() >= MAX_INPUT {
             self.input.clear();
             self.malformed += 1;
         }
@@ -162,7 +162,7 @@ mod tests {
 
     fn decode<T: Frame>(pieces: &[&[u8]]) -> (Vec<T>, u64) {
         let (mut decoder, mut frames) = (Decoder::default(), Vec::new());
-        for piece in pieces.iter().flat_map(|p| p.chunks(MOST_INPUT / 2)) {
+        for piece in pieces.iter().flat_map(|p| p.chunks(MAX_INPUT / 2)) {
             assert!(decoder.room() >= piece.len());
             decoder.feed(piece);
             frames.extend(std::iter::from_fn(|| decoder.next::<T>()));
@@ -174,7 +174,7 @@ mod tests {
     fn a_line_too_long_is_malformed_and_the_next_one_is_read() {
         let long = [vec![b'x'; 63], b"\nd21\n".to_vec()].concat();
         assert_eq!(decode::<Line>(&[&long]), (vec![Line::new("d21").unwrap()], 1));
-        let endless = vec![b'x'; MOST_INPUT];
+        let endless = vec![b'x'; MAX_INPUT];
         assert_eq!(
             decode::<Line>(&[&endless, b"\nd21\n"]),
             (vec![Line::new("").unwrap(), Line::new("d21").unwrap()], 1)

@@ -48,7 +48,7 @@ pub struct PipeCounts {
 /// another one, with [`pipe_out`].
 ///
 /// If the FIFO does not exist, it is created (mode 660, less the umask) and removed with the [`Bridge`]. An existing
-/// FIFO, from a killed run or created by hand, is taken over and left in place. A FIFO used by another running program
+/// FIFO, from a killed run or created manually, is taken over and left in place. A FIFO used by another running program
 /// (flock(2)) and any other file are refused.
 ///
 /// # Errors
@@ -67,7 +67,7 @@ pub fn pipe<T: Frame, const N: usize>(
 
 /// Text from a real-time thread to the shell: `cat /run/rtp2`. Otherwise as [`pipe`].
 ///
-/// The sender leaves frames, which the bridge formats. Without a reader, text stays in the FIFO (64 KiB), then in the
+/// The sender queues frames, which the bridge formats. Without a reader, text stays in the FIFO (64 KiB), then in the
 /// ring; after that, `overflow` applies.
 ///
 /// # Errors
@@ -156,7 +156,7 @@ pub struct RtSender<T> {
 }
 
 impl<T> RtSender<T> {
-    /// Leaves a frame for the bridge. Never blocks; makes a system call (write(2) to an eventfd) if the bridge sleeps.
+    /// Queues a frame for the bridge. Never blocks; makes a system call (write(2) to an eventfd) if the bridge sleeps.
     ///
     /// # Errors
     /// [`Full`], with [`Overflow::Refuse`] only.
@@ -184,8 +184,8 @@ fn wake(event: &OwnedFd) {
     let _ = write(event, &1u64.to_ne_bytes());
 }
 
-/// The ordinary end of a pipe: its thread and its FIFO. Dropping it writes what is left and fits, stops the thread, and
-/// removes the FIFO if it was created here.
+/// The ordinary end of a pipe: its thread and its FIFO. Dropping it writes the remaining frames that fit, stops the
+/// thread, and removes the FIFO if it was created here.
 #[derive(Debug)]
 #[must_use = "the pipe closes at once"]
 pub struct Bridge {
@@ -200,7 +200,7 @@ impl Bridge {
         self.fifo.path()
     }
 
-    /// Whether the FIFO was created, and will be removed on drop; otherwise it existed before.
+    /// Returns true if the FIFO was created, and will be removed on drop; false if it existed before.
     pub fn made(&self) -> bool {
         self.fifo.made()
     }

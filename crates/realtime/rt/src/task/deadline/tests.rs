@@ -7,14 +7,14 @@ const MS: u64 = 1_000_000;
 const PERIOD: Nanos = Nanos(10 * MS);
 const TOLERANCE: Nanos = Nanos(MS / 4);
 
-/// The server of a task with deadline < period, as dl_check_constrained_dl() and update_dl_entity() have it.
+/// The server of a task with deadline < period, as in dl_check_constrained_dl() and update_dl_entity().
 struct Server {
     deadline: u64,
     activation: u64,
 }
 
 impl Server {
-    /// When a wakeup at `at` gets the CPU.
+    /// Time at which a wakeup at `at` gets the CPU.
     fn activate(&mut self, at: u64) -> u64 {
         let next = self.activation + PERIOD.0;
         let begins = if self.deadline < at && at < next { next } else { at };
@@ -29,7 +29,7 @@ fn activations() -> Activations {
     Activations { tolerance: TOLERANCE, delay: None, before: None, watching: false }
 }
 
-/// Latenesses of the jobs that ran, and releases skipped, if activations are late by these.
+/// Lateness of each job that ran, and the number of skipped releases, for activations late by these delays.
 fn served(delays: &[u64], mut activations: Option<Activations>) -> (Vec<u64>, u64) {
     let mut releases = Releases::new(Nanos(100 * MS), PERIOD, Miss::Skip);
     let mut server = Server { deadline: 0, activation: 0 };
@@ -64,7 +64,7 @@ fn one_late_activation_costs_one_release() {
 }
 
 proptest! {
-    /// Whatever the delays, a job is never later than its own delay and the tolerance.
+    /// Whatever the delays, a job is never later than its own delay plus the tolerance.
     #[test]
     fn delays_do_not_add_up(delays in proptest::collection::vec(prop_oneof![8 => 0..TOLERANCE.0, 1 => 0..35 * MS], 1..200)) {
         let (late, _) = served(&delays, Some(activations()));
@@ -84,7 +84,7 @@ fn a_job_that_ran_into_the_next_release_was_not_activated_late() {
 
 #[test]
 fn the_run_delay_of_this_thread_is_read_without_allocation() {
-    // CONFIG_SCHED_INFO is everywhere where schedstats or delay accounting is.
+    // CONFIG_SCHED_INFO is set wherever schedstats or delay accounting is.
     let Some(mut delay) = RunDelay::open() else { return };
     let mut last = 0;
     let allocated = allocation_counter::measure(|| last = delay.read().unwrap());
@@ -92,7 +92,7 @@ fn the_run_delay_of_this_thread_is_read_without_allocation() {
     assert!(delay.read().unwrap() >= last);
 }
 
-/// Also with a late wakeup, from which on the run delay is read.
+/// Includes a late wakeup, after which the run delay is read.
 #[test]
 fn the_loop_allocates_nothing() {
     let period = Nanos::from_micros(200);
@@ -115,7 +115,7 @@ fn deadline(runtime: u64, deadline: u64) -> Scheduling {
     Scheduling::Deadline { runtime_ns: Nanos(runtime), deadline_ns: Nanos(deadline), period_ns: PERIOD }
 }
 
-/// Runs 40 cycles of which number 10 sleeps 2 ms too long; returns the lateness of each that ran, and its index.
+/// Runs 40 cycles of which number 10 sleeps 2 ms too long; returns the lateness and index of each that ran.
 fn slept_too_long(tolerance: Option<Nanos>) -> (Vec<(u64, u64)>, u64) {
     std::thread::spawn(move || {
         let shared = Shared::new("late", PERIOD);
