@@ -174,11 +174,11 @@ fn cpus_are_planned_for_text_and_scripts() {
     assert_eq!(document["result"]["plan"]["isolated"], "1");
     let too_many = punctual(&["audit", "--plan-cpus=2", "--root", root]);
     assert_eq!(too_many.status.code(), Some(4));
-    assert!(String::from_utf8_lossy(&too_many.stderr).contains("ask for 1 at most"));
+    assert!(String::from_utf8_lossy(&too_many.stderr).contains("the maximum is 1"));
     assert_eq!(punctual(&["audit", "--near", "eth0"]).status.code(), Some(2));
 }
 
-/// The user may or may not have the rights; the finding says which.
+/// The user may or may not have the rights; the finding shows which.
 #[test]
 #[ignore = "live: timing"]
 fn what_is_tried_is_said() {

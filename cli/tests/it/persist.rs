@@ -97,7 +97,7 @@ fn what_cannot_be_done_is_advice_with_the_reason() {
     let ambiguous = why("grub-and-systemd-boot");
     assert!(ambiguous.contains("transparent_hugepage=never") && ambiguous.contains("is ambiguous"), "{ambiguous}");
     let refused = why("bootc-no-rpm-ostree");
-    assert!(refused.contains("by hand"), "{refused}");
+    assert!(refused.contains("manually: "), "{refused}");
 }
 
 #[test]

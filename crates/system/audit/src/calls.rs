@@ -8,7 +8,7 @@ pub struct Calls {
     /// Column of [`NUMBERS`].
     arch: Option<usize>,
     seconds: f64,
-    /// Events lost because the buffer overflowed.
+    /// Number of events lost because the buffer overflowed.
     lost: u64,
     counts: BTreeMap<(u32, i64), u64>,
     sleeps: BTreeSet<(u32, String)>,
@@ -22,11 +22,12 @@ struct Lock {
     wakes: BTreeSet<u32>,
 }
 
-/// As in `uname -m`; the second stands for all architectures with the generic table
+/// As in `uname -m`; the second represents all architectures with the generic table
 /// (include/uapi/asm-generic/unistd.h).
 const ARCHITECTURES: [&str; 2] = ["x86_64", "aarch64"];
 
-/// arch/x86/entry/syscalls/syscall_64.tbl and include/uapi/asm-generic/unistd.h; -1 where there is no such call.
+/// From arch/x86/entry/syscalls/syscall_64.tbl and include/uapi/asm-generic/unistd.h; -1 if the architecture lacks the
+/// call.
 const NUMBERS: &[(&str, [i64; 2])] = &[
     ("read", [0, 63]),
     ("write", [1, 64]),
@@ -81,7 +82,7 @@ const FUTEX_WAKE: u64 = 1;
 const FUTEX_LOCK_PI: u64 = 6;
 const FUTEX_WAIT_BITSET: u64 = 9;
 const FUTEX_LOCK_PI2: u64 = 13;
-/// Without FUTEX_PRIVATE_FLAG and FUTEX_CLOCK_REALTIME.
+/// Mask that removes FUTEX_PRIVATE_FLAG and FUTEX_CLOCK_REALTIME.
 const OPERATION: u64 = 0x7f;
 /// The lock word of a contended mutex of glibc (lowlevellock), musl or Rust. Condition variables and semaphores wait on
 /// other values.
@@ -148,7 +149,7 @@ impl Calls {
         self.sleeps.iter().filter(move |(of, _)| *of == tid).map(|(_, sleep)| sleep.as_str())
     }
 
-    /// Most frequent first: `clock_nanosleep 1000/s`.
+    /// Returns call rates, most frequent first: `clock_nanosleep 1000/s`.
     pub(crate) fn rates(&self, tid: u32) -> Vec<String> {
         let mut counted: Vec<(&i64, &u64)> =
             self.counts.iter().filter(|((of, _), _)| *of == tid).map(|((_, number), count)| (number, count)).collect();
@@ -158,7 +159,8 @@ impl Calls {
         counted.into_iter().map(|(number, count)| format!("{} {:.1}/s", shown(number), rate(*count))).collect()
     }
 
-    /// Locks that a thread waited for: does it inherit priority, how often, and which threads released it.
+    /// Returns the locks that a thread waited for: true with priority inheritance, the number of waits, and the threads
+    /// that released the lock.
     pub(crate) fn waited(&self, tid: u32) -> impl Iterator<Item = (bool, u64, &BTreeSet<u32>)> {
         self.locks.values().filter_map(move |lock| Some((lock.inherits, *lock.waits.get(&tid)?, &lock.wakes)))
     }

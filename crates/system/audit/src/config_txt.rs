@@ -4,14 +4,14 @@
 use crate::truth::Truth;
 use std::collections::BTreeMap;
 
-/// The firmware ignores what is beyond, characters.
+/// The firmware ignores the rest of a longer line, characters.
 const LONGEST: usize = 98;
 
-/// A line that may apply, and why it is not known whether it does.
+/// A line that may apply, and the reason if that is unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Line {
     pub text: String,
-    /// The filters that are not known to hold; empty if the line applies.
+    /// The filters that are not known to match; empty if the line applies.
     pub unless: String,
 }
 
@@ -31,7 +31,7 @@ fn key(text: &str) -> &str {
     text.split_once('=').or_else(|| text.split_once(' ')).map_or(text, |(key, _)| key)
 }
 
-/// What a file comes to: settings in order, of each the one that counts.
+/// The settings of a file in order, for each the one that counts.
 #[derive(Debug, Default)]
 pub(crate) struct Settings {
     pub lines: Vec<Line>,
@@ -39,7 +39,7 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// `model` is `None` where the board is not known. `include` gives the text of another file.
+    /// `model` is `None` if the board is unknown. `include` returns the text of another file.
     pub fn read(&mut self, text: &str, model: Option<&str>, include: &mut dyn FnMut(&str) -> Option<String>) {
         self.add(text, model, include, 0);
     }
@@ -76,7 +76,7 @@ impl Settings {
         if unless.is_empty() {
             self.lines.retain(|line| !is_same(line));
         } else {
-            // Whether the earlier value stays is not known either.
+            // It is then also unknown if the earlier value remains.
             let earlier = self.lines.iter_mut().filter(|line| is_same(line) && line.unless.is_empty());
             earlier.for_each(|line| line.unless.clone_from(&unless));
         }
@@ -84,7 +84,7 @@ impl Settings {
     }
 }
 
-/// What a later line replaces; `None` for lines that add up.
+/// Returns the key of a setting that a later line replaces; `None` for lines that accumulate.
 fn setting(text: &str) -> Option<&str> {
     match key(text) {
         "dtoverlay" | "gpio" | "initramfs" | "device_tree_param" => None,
@@ -93,7 +93,7 @@ fn setting(text: &str) -> Option<&str> {
     }
 }
 
-/// Filters of one kind replace each other, those of several kinds must all hold, `[all]` removes them.
+/// Filters of one kind replace each other, those of different kinds must all match, `[all]` removes them.
 #[derive(Debug, Default)]
 struct Filters(BTreeMap<&'static str, (String, Option<bool>)>);
 
@@ -108,7 +108,7 @@ impl Filters {
             _ if filter.starts_with("0x") => "serial",
             _ if filter.starts_with("gpio") => "gpio",
             _ if filter.starts_with("EDID=") => "edid",
-            // Says which port a setting is for, and holds for all.
+            // Selects the port of a setting and always matches.
             _ if filter.starts_with("HDMI:") => return,
             _ => "model",
         };
@@ -133,7 +133,7 @@ impl Filters {
     }
 }
 
-/// By /proc/device-tree/model; `None` for filters that are not known here.
+/// Matches against /proc/device-tree/model; `None` for unknown filters.
 fn is_model(filter: &str, model: &str) -> Option<bool> {
     let is = |names: &[&str]| names.iter().any(|name| model.contains(name));
     Some(match filter {

@@ -5,18 +5,18 @@ use std::str::FromStr;
 
 #[derive(Clone, Debug)]
 pub struct Context {
-    /// As requested, not as granted: a fallback would hide why it was needed.
+    /// As requested, not as granted: a fallback would hide the reason it was needed.
     pub scheduling: Scheduling,
     /// Rules about single CPUs check only these.
     pub cpus: CpuList,
-    /// Decides severities, and which authority to follow where they disagree.
+    /// Selects severities and, if authorities disagree, the one to follow.
     pub profile: Profile,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Profile {
-    /// A loop of about 1 kHz on a shared machine, no isolated CPU.
+    /// A loop of about 1 kHz on a shared machine without isolated CPUs.
     #[default]
     ControlLoop,
     DedicatedCore,
@@ -54,7 +54,7 @@ impl fmt::Display for Profile {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no profile: use one of {names}", names = Profile::ALL.map(|(_, name)| name).join(", "))]
+#[error("`{0}` is not a profile: use one of {names}", names = Profile::ALL.map(|(_, name)| name).join(", "))]
 pub struct ProfileError(String);
 
 impl FromStr for Profile {

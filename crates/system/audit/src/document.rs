@@ -44,13 +44,13 @@ pub enum SnapshotResult {
         file: String,
         /// Number of measurements in it.
         measurements: usize,
-        /// What the run contains and the file does not.
+        /// Parts of the run that the file omits.
         left_out: Vec<String>,
     },
 }
 
 impl<'a> AuditResult<'a> {
-    /// `machine` is its name.
+    /// `machine` is the name of the machine.
     pub fn findings(machine: &'a str, context: &Context, findings: &'a [Finding]) -> AuditResult<'a> {
         AuditResult::Findings {
             machine,

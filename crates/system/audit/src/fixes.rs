@@ -26,7 +26,7 @@ impl From<&Task> for RtThread {
 }
 
 impl Rules {
-    /// The elements of one of a rule's reads; those that cannot be read are left out.
+    /// Returns the elements of one of a rule's reads; unreadable ones are omitted.
     pub fn elements(
         &self,
         id: &str,
@@ -45,21 +45,22 @@ impl Rules {
         }
     }
 
-    /// User threads that the scheduler runs before or level with the measured task on its CPUs: rule `rogue-rt-task`.
+    /// Returns the user threads that the scheduler runs before or level with the measured task on its CPUs: rule
+    /// `rogue-rt-task`.
     pub fn rogue_threads(&self, machine: &dyn Machine, context: &Context) -> Vec<RtThread> {
         let sight = self.sight(machine, context, Offers::default());
         let tasks = sight.tasks().real_time.iter().filter(|task| !task.is_kernel && comes_first_there(&sight, task));
         tasks.map(RtThread::from).collect()
     }
 
-    /// Interrupt threads with an unsuitable priority, the suitable one, and whether the loop waits for the device:
-    /// rules `irq-thread-priority` and `net-irq-thread-prio`.
+    /// Returns interrupt threads with an unsuitable priority, the suitable one, and true if the loop waits for the
+    /// device: rules `irq-thread-priority` and `net-irq-thread-prio`.
     pub fn interrupt_threads(&self, machine: &dyn Machine, context: &Context) -> Vec<(RtThread, i64, bool)> {
         let sight = self.sight(machine, context, Offers::default());
         planned_threads(&sight).into_iter().map(|p| (RtThread::from(p.task), p.wanted, p.is_awaited)).collect()
     }
 
-    /// Kernel threads by prefix of their name; threads bound to their CPUs only if `bound`.
+    /// Returns kernel threads by prefix of their name; with `bound` only those bound to their CPUs.
     pub fn kernel_threads(&self, machine: &dyn Machine, context: &Context, begins: &str, bound: bool) -> Vec<RtThread> {
         let sight = self.sight(machine, context, Offers::default());
         let fits = |task: &&Task| task.is_kernel && task.name.starts_with(begins) && (bound || !task.is_bound);

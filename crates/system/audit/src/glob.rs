@@ -18,7 +18,7 @@ pub(crate) fn folder_of(path: &str) -> String {
     }
 }
 
-/// A pattern, and the folders that must be listed to expand it.
+/// Returns a pattern and the folders that must be listed to expand it.
 pub(crate) fn with_listed_folders(pattern: &str) -> Vec<String> {
     let mut found = vec![pattern.to_owned()];
     let stars = pattern.match_indices('*').map(|(at, _)| folder_of(&pattern[..=at]));

@@ -9,9 +9,9 @@ pub(crate) const INTERRUPTS: &str = "/proc/interrupts";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Row {
-    /// `24`, `LOC`.
+    /// Such as `24` or `LOC`.
     pub id: String,
-    /// Since boot, one per CPU of the header.
+    /// Counts since boot, one per CPU of the header.
     pub counts: Vec<i64>,
     /// Chip and device: `PCI-MSI 1-edge eth0-rx`.
     pub what: String,
@@ -59,7 +59,7 @@ impl Interrupts {
 }
 
 impl Row {
-    /// The effective affinity; kernels without GENERIC_IRQ_EFFECTIVE_AFF_MASK only have the requested one.
+    /// The effective affinity; kernels without GENERIC_IRQ_EFFECTIVE_AFF_MASK have only the requested one.
     pub fn goes_to(&self, sight: &Sight) -> Result<CpuList, Gap> {
         let mut unnoted = Notes::default();
         let file = |name: &str| format!("/proc/irq/{}/{name}_affinity_list", self.id);
@@ -70,7 +70,7 @@ impl Row {
         }
     }
 
-    /// Belongs to a device, not to a CPU (its timer, its counters)?
+    /// Returns true if it belongs to a device, not to a CPU (its timer, its counters).
     pub fn is_device(&self) -> bool {
         let own = ["timer", "arm-pmu", "rtc0", "IPI"];
         self.id.parse::<u32>().is_ok() && !own.iter().any(|word| self.what.contains(word))

@@ -13,17 +13,17 @@ struct Outcome {
     state: State,
     summary: String,
     is_case: bool,
-    /// Of the case that decides, where it has its own.
+    /// Fix of the deciding case, if it has one.
     fix: Option<Fix>,
 }
 
-/// SKIP if the severity switches the rule off.
+/// The result is SKIP if the severity disables the rule.
 pub(crate) fn judge(rule: &Rule, severity: Severity, sight: &Sight) -> Finding {
     let profile = sight.context.profile;
     let mut bench = Bench { rule, sight, readings: BTreeMap::new(), notes: Notes::default() };
     let skip = |summary: String| Outcome { state: State::Skip, summary, is_case: false, fix: None };
     let outcome = match (severity, rule.needs.iter().find(|need| !sight.offers(**need))) {
-        (Severity::Off, _) => skip(format!("switched off for {profile}")),
+        (Severity::Off, _) => skip(format!("disabled for {profile}")),
         (_, Some(need)) => skip(Need::missing(*need).to_owned()),
         _ => bench.decide(),
     };
@@ -40,7 +40,7 @@ pub(crate) fn judge(rule: &Rule, severity: Severity, sight: &Sight) -> Finding {
     }
 }
 
-/// The line of a fix, with the reason where a kernel parameter of it has no effect here.
+/// Returns the line of a fix, with the reason if one of its kernel parameters has no effect on this kernel.
 fn advice(sight: &Sight, fix: &Fix) -> Option<String> {
     let line = fix.line()?;
     let words = fix.first().iter().flat_map(Action::added);
@@ -51,7 +51,7 @@ fn advice(sight: &Sight, fix: &Fix) -> Option<String> {
     })
 }
 
-/// A rule and its readings. Nothing is read before a condition or a sentence needs it.
+/// A rule and its readings. Files are read only when a condition or a sentence needs them.
 struct Bench<'a> {
     rule: &'a Rule,
     sight: &'a Sight<'a>,
@@ -65,8 +65,8 @@ struct Step<'a> {
 }
 
 impl<'a> Bench<'a> {
-    /// Takes the first step that holds. Earlier steps that stay open could have decided instead, so the answer stands
-    /// only if they all have the same state.
+    /// Chooses the first step whose condition holds. Earlier undecided steps could have been chosen instead, so the
+    /// result is valid only if they all have the same state.
     fn decide(&mut self) -> Outcome {
         let mut gaps: Vec<Gap> = Vec::new();
         let mut open: Vec<State> = Vec::new();
@@ -109,7 +109,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Do all tests of a condition hold? Stops reading at the first that does not.
+    /// Evaluates all tests of a condition; stops reading at the first that fails.
     fn all(&mut self, when: &'a When) -> Truth {
         let parts = when.iter().map(|(name, test)| {
             let truth = test.of(self.reading(name));
@@ -119,7 +119,7 @@ impl<'a> Bench<'a> {
         Truth::all(parts)
     }
 
-    /// Reads on first use. Loading the rules has checked that the name exists.
+    /// Reads on first use. The existence of the name was checked when the rules were loaded.
     fn reading(&mut self, name: &'a str) -> &Reading {
         let (rule, sight, notes) = (self.rule, self.sight, &mut self.notes);
         self.readings.entry(name).or_insert_with(|| match rule.reads.get(name) {
@@ -141,7 +141,7 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// A gate decides when it does not hold, a case when it does.
+/// A gate decides if its condition fails, a case if it holds.
 enum Condition<'a> {
     Common(&'a str),
     Not(&'a Gate),
@@ -157,7 +157,7 @@ impl Condition<'_> {
     }
 }
 
-/// A case says UNKNOWN because of gaps; a file that was not given is no reason to.
+/// Returns true for a case that reports UNKNOWN because of gaps; a file that was not given does not count.
 fn is_undecided(state: State, gaps: &[Gap]) -> bool {
     state == State::Unknown && gaps.iter().any(Gap::is_not_given)
 }
@@ -165,13 +165,13 @@ fn is_undecided(state: State, gaps: &[Gap]) -> bool {
 fn undecided(gaps: &[Gap]) -> Outcome {
     let not_given: Vec<String> = gaps.iter().filter(|gap| gap.is_not_given()).map(|gap| gap.source.clone()).collect();
     if !not_given.is_empty() {
-        let summary = format!("not in the files given: {}", first_of(not_given, ", "));
+        let summary = format!("not in the given files: {}", first_of(not_given, ", "));
         return Outcome { state: State::Skip, summary, is_case: false, fix: None };
     }
     let state = if gaps.iter().any(Gap::is_blocked) { State::Blocked } else { State::Unknown };
     let reasons = first_of(gaps.iter().map(Gap::describe), "; ");
-    let reasons = if reasons.is_empty() { "no case of the rule fits".to_owned() } else { reasons };
-    Outcome { state, summary: format!("not judged: {reasons}"), is_case: false, fix: None }
+    let reasons = if reasons.is_empty() { "no case of the rule applies".to_owned() } else { reasons };
+    Outcome { state, summary: format!("not decided: {reasons}"), is_case: false, fix: None }
 }
 
 fn first_of(texts: impl IntoIterator<Item = String>, between: &str) -> String {

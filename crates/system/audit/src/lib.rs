@@ -1,9 +1,9 @@
-//! Audits a machine for real time: rules as data, applied to what was read.
+//! Audits a machine for real time: rules as data, applied to readings of its files.
 //!
-//! A rule is one file under `rules/` ([`Rule`] documents its form): what it reads, and an ordered list of cases, each a
+//! A rule is one file under `rules/` ([`Rule`] documents its form): its reads, and an ordered list of cases, each a
 //! condition, a state and a sentence. A condition on something that could not be read is neither true nor false, so a
-//! rule is PASS only if what was read admits nothing else. Logic that data cannot express is a small typed probe, which
-//! a rule names in place of a file.
+//! rule is PASS only if every possible content of unread files gives PASS. Logic that data cannot express is a small
+//! typed probe, which a rule names in place of a file.
 //!
 //! ```
 //! use punctual_audit::{Context, Profile, audit};
@@ -21,7 +21,7 @@
 //! }
 //! ```
 //!
-//! Architecture invariant: nothing here opens a file, makes a system call or changes the machine. Everything is read
+//! Architecture invariant: this crate opens no files, makes no system calls and changes nothing. Everything is read
 //! through [`punctual_machine::Machine`], so a recorded machine is judged like a live one.
 
 #![forbid(unsafe_code)]
@@ -65,7 +65,7 @@ pub use rules::Rules;
 use punctual_machine::Machine;
 use punctual_model::Finding;
 
-/// Judges every embedded rule; one finding per rule, in the order of `rules.txt`.
+/// Judges every embedded rule; returns one finding per rule, in the order of `rules.txt`.
 pub fn audit(machine: &dyn Machine, context: &Context) -> Vec<Finding> {
     Rules::embedded().audit(machine, context)
 }

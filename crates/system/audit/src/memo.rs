@@ -1,15 +1,16 @@
-//! A machine that is read once by an audit.
+//! A machine that caches its files for one audit.
 
 use punctual_machine::{Listing, Machine, Read};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-/// What many rules read is short; the rest is read anew rather than kept in memory. Bytes, names.
+/// Maximum size of a cached file in bytes, and of a listing in names: files that many rules read are short, others are
+/// read again.
 const LONGEST: usize = 4096;
-const MOST_NAMES: usize = 64;
+const MAX_NAMES: usize = 64;
 
-/// Keeps short files and listings, so that rules agree on what they saw and read it once: of some 1,500 reads of an audit 500 are
-/// repeats.
+/// Caches short files and listings, so that rules see the same content and read it once: of some 1,500 reads of an
+/// audit 500 are repeats.
 pub(crate) struct Memo<'m> {
     machine: &'m dyn Machine,
     reads: RefCell<BTreeMap<String, Read>>,
@@ -39,7 +40,7 @@ impl Machine for Memo<'_> {
             return known.clone();
         }
         let listing = self.machine.list(folder);
-        if listing.names().is_none_or(|names| names.len() <= MOST_NAMES) {
+        if listing.names().is_none_or(|names| names.len() <= MAX_NAMES) {
             self.lists.borrow_mut().insert(folder.to_owned(), listing.clone());
         }
         listing

@@ -1,7 +1,7 @@
 use crate::Calls;
 use punctual_machine::Machine;
 
-/// What some rules require besides the machine; without it they are SKIP.
+/// Inputs besides the machine that some rules require; without them these rules are SKIP.
 #[derive(Clone, Copy, Default)]
 pub struct Offers<'m> {
     /// The same machine at the beginning of the window.
@@ -11,18 +11,18 @@ pub struct Offers<'m> {
     pub trial: Option<&'m Trial>,
 }
 
-/// The results of behaviour tests. The caller runs them as the target user, because nothing here makes system calls.
+/// The results of behaviour tests. The caller runs them as the target user, because this crate makes no system calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trial {
-    /// Did the scheduler grant policy and priority, and report them when read back? Else the errno.
+    /// `Ok` if the scheduler granted policy and priority and reports them when read back; else the errno.
     pub scheduling: Result<(), i32>,
-    /// Did mlockall(2) of current and future mappings succeed? Else the errno.
+    /// `Ok` if mlockall(2) of current and future mappings succeeded; else the errno.
     pub locking: Result<(), i32>,
-    /// Could /dev/cpu_dma_latency be opened for writing? Else the errno.
+    /// `Ok` if /dev/cpu_dma_latency could be opened for writing; else the errno.
     pub dma_latency: Result<(), i32>,
-    /// How much later the median wakeup from idle is than with idle states forbidden, ns. Else why this could not be
-    /// tried.
+    /// Difference in ns between the median latency of a wakeup from idle and that with idle states forbidden; else the
+    /// reason why it was not measured.
     pub idle_exit_ns: Result<i64, String>,
-    /// One read of CLOCK_MONOTONIC, ns.
+    /// Duration of one read of CLOCK_MONOTONIC, ns.
     pub clock_read_ns: Option<i64>,
 }

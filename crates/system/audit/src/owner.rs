@@ -1,26 +1,26 @@
-//! Who a task belongs to: unit, package, purpose, and its share of a CPU.
+//! The owner of a task: unit, package, purpose, and its share of a CPU.
 
 use crate::sight::Sight;
 use crate::tasks::Task;
 use punctual_machine::{Machine, Read};
 
-/// What [`Owner::of`] reads, except package lists: those are read on a live machine only, as they would make snapshots
-/// large.
+/// Files that [`Owner::of`] reads, except package lists: those are read on a live machine only, as they would make
+/// snapshots large.
 pub(crate) const READS: &[&str] = &["/proc/*/cgroup", "/proc/*/exe", "/proc/*/task/*/schedstat", "/proc/uptime"];
 
 /// Programs known to run at real-time priority: name (`*` at the end for any suffix), package, purpose.
 const KNOWN: &[(&str, &str, &str)] = &[
     ("multipathd", "multipath-tools", "checks the paths of multipath storage"),
     ("pipewire*", "pipewire", "the desktop's sound and video"),
-    ("wireplumber", "wireplumber", "chooses PipeWire's devices"),
+    ("wireplumber", "wireplumber", "manages PipeWire's devices"),
     ("data-loop.*", "pipewire", "PipeWire's processing"),
     ("pulseaudio", "pulseaudio", "the desktop's sound"),
     ("alsa-sink-*", "pulseaudio", "a sound card's output"),
     ("alsa-source-*", "pulseaudio", "a sound card's input"),
     ("jackd", "jackd2", "the sound server"),
     ("jackdbus", "jackd2", "the sound server"),
-    ("rtkit-daemon", "rtkit", "hands out real-time priority; its watchdog runs above those it serves"),
-    ("corosync", "corosync", "the cluster's membership: RR 99 so that a busy node is not thrown out"),
+    ("rtkit-daemon", "rtkit", "grants real-time priority; its watchdog runs above its clients"),
+    ("corosync", "corosync", "the cluster's membership: RR 99 so that a busy node is not evicted"),
     ("dlm_controld", "dlm-controld", "the cluster's locks"),
     ("sanlock", "sanlock", "leases on shared storage"),
     ("wdmd", "sanlock", "feeds the hardware watchdog"),
@@ -28,22 +28,22 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ("chronyd", "chrony", "sets the clock"),
     ("ntpd", "ntpsec", "sets the clock"),
     ("ptp4l", "linuxptp", "sets the network card's clock"),
-    ("phc2sys", "linuxptp", "sets the system clock by the network card's"),
-    ("ts2phc", "linuxptp", "sets the network card's clock by a pulse"),
+    ("phc2sys", "linuxptp", "synchronises the system clock to the network card's"),
+    ("ts2phc", "linuxptp", "synchronises the network card's clock to a pulse"),
     ("stalld", "stalld", "boosts starving tasks"),
     ("rasdaemon", "rasdaemon", "logs hardware errors"),
-    ("asterisk", "asterisk", "telephony; -p asks for real-time priority"),
+    ("asterisk", "asterisk", "telephony; -p requests real-time priority"),
     ("lttng-consumerd", "lttng-tools", "writes traces"),
     ("cyclictest", "rt-tests", "measures wakeup latency"),
-    ("oslat", "rt-tests", "measures interruptions, spinning"),
+    ("oslat", "rt-tests", "measures interruptions of a busy loop"),
     ("cyclicdeadline", "rt-tests", "measures deadline scheduling"),
     ("signaltest", "rt-tests", "measures signals"),
-    ("hwlatdetect", "rt-tests", "looks for firmware interruptions"),
+    ("hwlatdetect", "rt-tests", "detects firmware interruptions"),
     ("rtla", "rtla", "measures with the kernel's tracers"),
     ("jitterdebugger", "jitterdebugger", "measures wakeup latency"),
     ("punctual", "punctual", "measures wakeup latency, or watches it"),
     ("timerlatu/*", "rtla", "measures with the timerlat tracer"),
-    ("stress-ng*", "stress-ng", "makes load"),
+    ("stress-ng*", "stress-ng", "generates load"),
     ("rtapi_app*", "linuxcnc-uspace", "LinuxCNC's real-time part"),
     ("CPU */KVM", "qemu", "a guest's CPU"),
     ("qemu-system-*", "qemu", "a guest"),
@@ -94,8 +94,8 @@ impl Owner {
     }
 }
 
-/// By the task's name, else by its program's, as threads may have names of their own. proc(5): ` (deleted)` marks a
-/// program replaced since.
+/// Looks up the task's name, then its program's, as threads may have different names. proc(5): ` (deleted)` marks a
+/// program that has been replaced.
 fn known(task: &str, program: Option<&str>) -> Option<&'static (&'static str, &'static str, &'static str)> {
     let file = program.and_then(|path| path.trim_end().trim_end_matches(" (deleted)").rsplit('/').next());
     [Some(task), file].into_iter().flatten().find_map(|one| KNOWN.iter().find(|(name, ..)| fits(name, one)))
@@ -111,7 +111,7 @@ fn fits(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// The innermost systemd unit of a control group: cgroups(7), systemd.unit(5).
+/// Returns the innermost systemd unit of a control group: cgroups(7), systemd.unit(5).
 fn unit(groups: &str) -> Option<String> {
     let is_managed = |line: &&str| line.starts_with("0::") || line.contains(":name=systemd:");
     let mut paths = groups.lines().filter(is_managed).filter_map(|line| line.splitn(3, ':').nth(2));
@@ -120,8 +120,8 @@ fn unit(groups: &str) -> Option<String> {
     Some(unit.chars().filter(|c| !c.is_control()).take(80).collect())
 }
 
-/// The Debian package of a program, from the lists that dpkg-query(1) reads. After the merge of /usr a list may name a
-/// program without `/usr`.
+/// Returns the Debian package of a program, from the lists that dpkg-query(1) reads. Since the merge of /usr a list may
+/// name a program without `/usr`.
 pub(crate) fn package(machine: &dyn Machine, program: &str) -> Option<String> {
     let program = program.trim_end().trim_end_matches(" (deleted)");
     if program.starts_with(LOCAL) || !PLACES.iter().any(|place| program.starts_with(place)) {
@@ -130,7 +130,7 @@ pub(crate) fn package(machine: &dyn Machine, program: &str) -> Option<String> {
     let lists = machine.list(PACKAGES);
     let names = [program, program.strip_prefix("/usr").unwrap_or(program)].map(str::as_bytes);
     let lists = lists.names()?.iter().filter(|name| name.ends_with(".list"));
-    // Most programs are in a package that is called like them.
+    // Most packages have the same name as their program.
     let file = program.rsplit('/').next().unwrap_or(program);
     let alike = |list: &&String| common(list, file) >= file.len().min(ALIKE);
     let (first, rest): (Vec<&String>, Vec<&String>) = lists.partition(alike);
@@ -138,18 +138,19 @@ pub(crate) fn package(machine: &dyn Machine, program: &str) -> Option<String> {
     list.strip_suffix(".list")?.split(':').next().map(str::to_owned)
 }
 
-/// Where packages put programs (Debian policy, 9.1 and 10.1): elsewhere none is looked for in a thousand lists.
+/// Folders in which packages install programs (Debian policy, 9.1 and 10.1): for other folders the thousand lists are
+/// not searched.
 const PLACES: &[&str] = &["/usr/", "/bin/", "/sbin/", "/lib", "/opt/", "/etc/", "/var/"];
 const LOCAL: &str = "/usr/local/";
 
-/// So many letters that a package and its program have in common at the beginning make it likely.
+/// Minimum length of a common prefix of package and program for which the package is tried first.
 const ALIKE: usize = 4;
 
 fn common(one: &str, other: &str) -> usize {
     one.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count()
 }
 
-/// Most lists are shorter; some have megabytes.
+/// Most lists are shorter; some have several megabytes.
 const CHUNK: usize = 16 << 10;
 
 fn has_line(machine: &dyn Machine, path: &str, lines: [&[u8]; 2]) -> bool {
@@ -162,7 +163,7 @@ fn has_line(machine: &dyn Machine, path: &str, lines: [&[u8]; 2]) -> bool {
         if is_last {
             return rest.split(|byte| *byte == b'\n').any(|line| lines.contains(&line));
         }
-        // Without an end in all of it, it is no list.
+        // A list without any line end is invalid.
         let Some(end) = rest.iter().rposition(|byte| *byte == b'\n') else { return false };
         if rest[..end].split(|byte| *byte == b'\n').any(|line| lines.contains(&line)) {
             return true;
@@ -171,7 +172,7 @@ fn has_line(machine: &dyn Machine, path: &str, lines: [&[u8]; 2]) -> bool {
     }
 }
 
-/// CPU time: during the window if there is one, else since the task started (Documentation/scheduler/sched-stats.rst).
+/// CPU time during the window if there is one, else since the task started (Documentation/scheduler/sched-stats.rst).
 fn time(sight: &Sight, task: &Task) -> Option<String> {
     let path = format!("/proc/{}/task/{}/schedstat", task.pid, task.tid);
     let ran = |machine: &dyn Machine| machine.read(&path).text()?.split_whitespace().next()?.parse::<u64>().ok();

@@ -3,7 +3,7 @@
 //! ```toml
 //! extends = "dedicated-core"      # a built-in profile
 //! description = "the arm's joint controller"
-//! at_most = "medium"              # optional: no FAIL is worse
+//! at_most = "medium"              # optional: caps the severity of every FAIL
 //!
 //! [severity]                      # optional: fatal, high, medium, low, info, off
 //! cpu-smt = "off"
@@ -11,9 +11,9 @@
 //! [[suppress]]                    # optional, several
 //! rule = "mem-swap"
 //! reason = "the loop locks all its memory"
-//! until = "2027-01-31"            # the last day it holds
+//! until = "2027-01-31"            # the last day on which it is effective
 //!
-//! [[rule]]                        # optional, several: additional rules, or replacements of those of that id
+//! [[rule]]                        # optional, several: additional rules, or replacements of rules with the same id
 //! ```
 
 use crate::rule::{Mistake, Rule, check};
@@ -22,7 +22,7 @@ use punctual_model::{Finding, Severity};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// The date, to find expired suppressions: nothing here reads a clock.
+/// The date, to find expired suppressions: this crate reads no clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Today {
@@ -35,7 +35,7 @@ impl TryFrom<String> for Today {
     type Error = String;
 
     fn try_from(text: String) -> Result<Today, String> {
-        let wrong = || format!("`{text}` is no day: write it as 2027-01-31");
+        let wrong = || format!("`{text}` is not a date such as 2027-01-31");
         let parts: Vec<&str> = text.split('-').collect();
         let [year, month, day] = parts.as_slice() else { return Err(wrong()) };
         let digits = |part: &str, count| part.len() == count && part.bytes().all(|b| b.is_ascii_digit());
@@ -82,7 +82,7 @@ impl Suppression<'_> {
         if self.is_in_force {
             format!("suppressed until {year}-{month:02}-{day:02} ({reason}); else {state}: {}", finding.summary)
         } else {
-            format!("{} (suppressed until {year}-{month:02}-{day:02}, which is over: {reason})", finding.summary)
+            format!("{} (suppressed until {year}-{month:02}-{day:02}, which has passed: {reason})", finding.summary)
         }
     }
 }
@@ -143,10 +143,10 @@ impl Own {
         let named = severity.keys().chain(suppress.iter().map(|suppress| &suppress.rule));
         let is_known = |id: &String| known.get(id).is_some() || rules.iter().any(|rule| rule.id == *id);
         if let Some(id) = named.into_iter().find(|id| !is_known(id)) {
-            return Err(near(id, format!("there is no rule `{id}`")));
+            return Err(near(id, format!("no rule is named `{id}`")));
         }
         if let Some(blank) = suppress.iter().find(|suppress| suppress.reason.trim().is_empty()) {
-            return Err(near(&blank.rule, "a suppression says why".to_owned()));
+            return Err(near(&blank.rule, "a suppression needs a reason".to_owned()));
         }
         Ok(Own { base: extends, requests: Adjustments { description, at_most, severity, suppress }, rules })
     }
@@ -171,7 +171,7 @@ mod tests {
             ("extends = \"nothing\"\n", "my.toml:1:11", "nothing"),
             ("extends = \"busy-poll\"\nsevere = 1\n", "my.toml:2:1", "severe"),
             ("extends = \"busy-poll\"\n[severity]\ncpu-smt = \"bad\"\n", "my.toml:3:11", "bad"),
-            ("extends = \"busy-poll\"\n[severity]\nno-rule = \"low\"\n", "my.toml:3:1", "no rule `no-rule`"),
+            ("extends = \"busy-poll\"\n[severity]\nno-rule = \"low\"\n", "my.toml:3:1", "no rule is named `no-rule`"),
             (
                 "extends = \"busy-poll\"\n[[suppress]]\nrule = \"mem-swap\"\nreason = \"x\"\nuntil = \"soon\"\n",
                 "",

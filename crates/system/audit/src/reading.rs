@@ -32,15 +32,15 @@ pub(crate) struct Gap {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
-    /// It does not exist; for some rules that is an answer.
+    /// The file does not exist; for some rules that is an answer.
     Absent,
     Denied,
     /// Withheld without an error: by a namespace, by a mount option.
     Hidden(String),
     Failed(i32),
-    /// Missing where it must exist, so nothing follows from its absence.
+    /// Missing although it must exist, so nothing follows from its absence.
     Missing,
-    /// Not of the expected form.
+    /// Not in the expected form.
     Garbled(&'static str),
     NotGiven,
 }
@@ -72,13 +72,13 @@ impl Gap {
 impl Cause {
     pub fn describe(&self) -> String {
         match self {
-            Cause::Absent => "is not there".to_owned(),
-            Cause::Missing => "is not there, which tells nothing".to_owned(),
-            Cause::Denied => "is refused (permission or lockdown)".to_owned(),
+            Cause::Absent => "does not exist".to_owned(),
+            Cause::Missing => "is missing, which proves nothing".to_owned(),
+            Cause::Denied => "cannot be read (permission or lockdown)".to_owned(),
             Cause::Hidden(why) => format!("is hidden: {why}"),
             Cause::Failed(errno) => format!("cannot be read: {}", std::io::Error::from_raw_os_error(*errno)),
-            Cause::Garbled(expected) => format!("holds no {expected}"),
-            Cause::NotGiven => "is not given".to_owned(),
+            Cause::Garbled(expected) => format!("contains no {expected}"),
+            Cause::NotGiven => "was not given".to_owned(),
         }
     }
 
@@ -98,7 +98,7 @@ pub(crate) type Known = Result<Value, Gap>;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Item {
-    /// What it belongs to, if worth showing: `policy0`.
+    /// The element it belongs to, if worth showing: `policy0`.
     pub label: String,
     pub value: Known,
 }
@@ -106,7 +106,7 @@ pub(crate) struct Item {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Many {
     pub items: Vec<Item>,
-    /// Set if there may be more items.
+    /// Set if more items may exist.
     pub missing: Option<Gap>,
 }
 
@@ -136,11 +136,11 @@ impl Reading {
     }
 }
 
-/// Most elements shown of a list; the evidence has all.
+/// Maximum number of list elements shown; the evidence has all.
 const SHOWN: usize = 6;
 
 impl Reading {
-    /// For a sentence: `performance`, `policy0 ondemand, policy4 schedutil`, `performance on each of 4`.
+    /// Formats for a sentence: `performance`, `policy0 ondemand, policy4 schedutil`, `performance on each of 4`.
     pub fn show(&self) -> String {
         match self {
             Reading::One(known) => show_one(known),

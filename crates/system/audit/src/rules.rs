@@ -17,7 +17,7 @@ use std::sync::LazyLock;
 /// Rules, sources and shared conditions as deflated JSON, made by build.rs from this crate's files.
 const EMBEDDED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/rules.json.deflate"));
 
-const MOST: usize = 8 << 20;
+const MAX: usize = 8 << 20;
 
 #[derive(Clone, Debug, Deserialize)]
 pub struct Rules {
@@ -35,24 +35,24 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// The built-in rules, for all who do not change them.
+    /// The built-in rules, shared and unchanged.
     pub fn embedded() -> &'static Rules {
         static RULES: LazyLock<Rules> = LazyLock::new(Rules::load);
         &RULES
     }
 
-    /// The built-in rules, to be extended. Takes some milliseconds.
+    /// Loads the built-in rules, to be extended; takes some milliseconds.
     pub fn load() -> Rules {
         // A test reads the same bytes, so this cannot fail.
-        let json = miniz_oxide::inflate::decompress_to_vec_with_limit(EMBEDDED, MOST);
+        let json = miniz_oxide::inflate::decompress_to_vec_with_limit(EMBEDDED, MAX);
         let json = json.expect("the embedded rules are checked by tests");
         serde_json::from_slice(&json).expect("the embedded rules are checked by tests")
     }
 
-    /// Reads rules from name and text of each file, and of sources.toml and gates.toml.
+    /// Parses rules from name and text of each file, and of sources.toml and gates.toml.
     ///
     /// # Errors
-    /// The first mistake, with its file and line.
+    /// The first error, with its file and line.
     pub fn parse(files: &[(&str, &str)], sources: (&str, &str), gates: (&str, &str)) -> Result<Rules, RuleError> {
         let sources = parse_sources(sources.0, sources.1)?;
         let commons = parse_commons(gates.0, gates.1)?;
@@ -68,13 +68,13 @@ impl Rules {
         self.rules.iter().find(|rule| rule.id == id)
     }
 
-    /// The document, commit or repository of a source key.
+    /// Returns the document, commit or repository of a source key.
     pub fn source(&self, key: &str) -> Option<&str> {
         self.sources.get(key).map(String::as_str)
     }
 
-    /// Every path a rule may read, also through its probes and shared conditions. `*` stands for a name or a part of
-    /// one, `**` at the end for the folder and everything below. Control groups may be mounted elsewhere than usual.
+    /// Returns every path a rule may read, also through its probes and shared conditions. `*` represents a name or a
+    /// part of one, `**` at the end the folder and everything below. Control groups may be mounted at unusual places.
     pub fn paths(&self, rule: &Rule) -> Vec<String> {
         let commons = rule.only_if.iter().filter_map(|name| self.commons.get(name));
         let reads = rule.reads.values().chain(commons.flat_map(|common| common.reads.values()));
@@ -95,7 +95,8 @@ impl Rules {
         self.rules.iter().flat_map(of).chain(unknown).collect()
     }
 
-    /// What to read at the beginning of a window: every path of rules with `change`, and what their probes need.
+    /// Returns the paths to read at the beginning of a window: every path of rules with `change`, and those of their
+    /// probes.
     pub fn window_paths(&self) -> Vec<String> {
         let changing = self.rules.iter().filter(|rule| rule.reads.values().any(|read| read.change));
         changing.flat_map(|rule| self.paths(rule)).chain(OVER_TIME.iter().map(|path| (*path).to_owned())).collect()
@@ -105,7 +106,7 @@ impl Rules {
         self.audit_with(machine, context, Offers::default())
     }
 
-    /// Like [`Rules::audit`], with what else the caller offers.
+    /// Like [`Rules::audit`], with further inputs from the caller.
     pub fn audit_with(&self, machine: &dyn Machine, context: &Context, offers: Offers) -> Vec<Finding> {
         let memo = Memo::new(machine);
         let sight = self.sight(&memo, context, offers);
@@ -120,11 +121,11 @@ impl Rules {
         Sight::new(machine, context, (&self.sources, &self.commons), offers)
     }
 
-    /// Adopts a user's profile; `name` is for messages. Returns the built-in profile it extends, for which the caller
+    /// Loads a user's profile; `name` is for messages. Returns the built-in profile it extends, for which the caller
     /// audits.
     ///
     /// # Errors
-    /// The first mistake, with line and column: unknown keys, rules or states, invalid dates or rules.
+    /// The first error, with line and column: unknown keys, rules or states, invalid dates or rules.
     pub fn extend(&mut self, name: &str, text: &str, today: Today) -> Result<Profile, ProfileFileError> {
         let Own { base, requests, rules } = Own::parse(name, text, self)?;
         for rule in rules {
@@ -138,12 +139,12 @@ impl Rules {
         Ok(base)
     }
 
-    /// Is it a rule of the user's profile, not a built-in one?
+    /// Returns true for a rule of the user's profile.
     pub fn is_own(&self, id: &str) -> bool {
         self.own_ids.contains(id)
     }
 
-    /// Describes an imported profile, whose requests are rules already.
+    /// Sets the description of an imported profile, whose requests are already rules.
     pub(crate) fn describe_own(&mut self, description: String, today: Today) {
         self.own = Some((Adjustments { description, ..Adjustments::default() }, today));
     }
@@ -152,7 +153,7 @@ impl Rules {
         self.profiles.get(&profile).map_or("", |requests| requests.description.as_str())
     }
 
-    /// Severity of a FAIL: from the user's profile, else the built-in one, else the rule.
+    /// Returns the severity of a FAIL: from the user's profile, else the built-in one, else the rule.
     pub fn severity(&self, rule: &Rule, profile: Profile) -> Severity {
         let own = self.own.as_ref().map(|(requests, _)| requests);
         let built_in = self.profiles.get(&profile);

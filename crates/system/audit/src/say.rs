@@ -3,7 +3,7 @@
 /// Names that every sentence may use besides the rule's reads.
 pub(crate) const CONTEXT: &[&str] = &["scheduling", "cpus", "profile"];
 
-/// The names in a sentence; `None` if a brace is not closed.
+/// Returns the names in a sentence; `None` if a brace is not closed.
 pub(crate) fn names(sentence: &str) -> Option<Vec<&str>> {
     let mut names = Vec::new();
     let mut rest = sentence;
@@ -15,7 +15,7 @@ pub(crate) fn names(sentence: &str) -> Option<Vec<&str>> {
     Some(names)
 }
 
-/// Replaces every name by `value` of it. Braces in values are not expanded.
+/// Replaces every name by its `value`. Braces in values are not expanded.
 pub(crate) fn fill(sentence: &str, mut value: impl FnMut(&str) -> String) -> String {
     let mut filled = String::new();
     let mut rest = sentence;

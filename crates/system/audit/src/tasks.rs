@@ -10,7 +10,7 @@ pub(crate) struct Task {
     pub pid: u32,
     pub tid: u32,
     pub policy: Policy,
-    /// 1–99; 0 for SCHED_DEADLINE.
+    /// 1–99, or 0 for SCHED_DEADLINE.
     pub priority: i64,
     pub is_kernel: bool,
     /// Bound to its CPUs by the kernel (PF_NO_SETAFFINITY).
@@ -18,7 +18,7 @@ pub(crate) struct Task {
 }
 
 impl Task {
-    /// `multipathd (RR 99, pid 144)`.
+    /// Formats as `multipathd (RR 99, pid 144)`.
     pub fn show(&self) -> String {
         let policy = match self.policy {
             Policy::Deadline => "DEADLINE".to_owned(),
@@ -33,9 +33,9 @@ impl Task {
 
 #[derive(Debug, Default)]
 pub(crate) struct Tasks {
-    /// Without those of this program.
+    /// Excludes the tasks of this program.
     pub all: Vec<Task>,
-    /// User tasks first, by urgency; without those of this program.
+    /// User tasks first, by priority; excludes the tasks of this program.
     pub real_time: Vec<Task>,
     /// Name and id of every process except this program.
     pub processes: Vec<(String, u32)>,
@@ -51,7 +51,7 @@ const IS_KERNEL: u64 = 0x0020_0000;
 /// PF_NO_SETAFFINITY of the same file.
 const IS_BOUND: u64 = 0x0400_0000;
 
-/// kthreadd, the parent of all kernel threads; visible only to those who see all processes.
+/// kthreadd, the parent of all kernel threads; visible only to readers who see all processes.
 const KTHREADD: u32 = 2;
 
 /// ESRCH: the task ended between listing and reading.
@@ -70,7 +70,7 @@ pub(crate) fn read(machine: &dyn Machine) -> Tasks {
     let mut processes: Vec<u32> = names.iter().filter_map(|name| name.parse().ok()).collect();
     processes.sort_unstable();
     if !sees_kernel_threads(machine) {
-        let why = "only part of the processes is visible here (PID namespace or hidepid)";
+        let why = "only some processes are visible (PID namespace or hidepid)";
         tasks.missing = Some(Gap::new("/proc", Cause::Hidden(why.to_owned())));
     }
     for pid in processes.into_iter().filter(|pid| Some(*pid) != own) {
@@ -146,7 +146,7 @@ struct Stat {
 }
 
 impl Stat {
-    /// The name is in parentheses and may contain any character, so fields count from the last parenthesis.
+    /// The name is in parentheses and may contain any character, so fields are counted from the last parenthesis.
     fn parse(line: &str) -> Option<Stat> {
         let (id, rest) = line.split_once(" (")?;
         let (name, rest) = rest.rsplit_once(") ")?;

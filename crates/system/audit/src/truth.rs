@@ -1,4 +1,4 @@
-//! Three-valued logic: what follows from what could be read (S. C. Kleene, Introduction to Metamathematics, §64).
+//! Three-valued logic: conclusions from incomplete readings (S. C. Kleene, Introduction to Metamathematics, §64).
 
 use crate::reading::{Cause, Gap, Known, Many, Reading, Value};
 use crate::rule::Test;
@@ -17,7 +17,7 @@ impl From<bool> for Truth {
 }
 
 impl Truth {
-    /// One No decides; else any gap leaves it open.
+    /// One No decides; else any gap leaves the result open.
     pub fn all(parts: impl IntoIterator<Item = Truth>) -> Truth {
         let mut gaps = Vec::new();
         for part in parts {
@@ -30,7 +30,7 @@ impl Truth {
         if gaps.is_empty() { Truth::Yes } else { Truth::Open(gaps) }
     }
 
-    /// One Yes decides; else any gap leaves it open.
+    /// One Yes decides; else any gap leaves the result open.
     pub fn any(parts: impl IntoIterator<Item = Truth>) -> Truth {
         !Truth::all(parts.into_iter().map(|part| !part))
     }
@@ -115,7 +115,7 @@ impl Test {
 }
 
 impl Many {
-    /// Elements exist; but if each of them is a gap, it is open whether any belongs here.
+    /// If all elements are gaps, it is open if any belongs to the list.
     fn some_exists(&self, met: bool) -> Truth {
         if self.items.iter().any(|item| item.value.is_ok()) {
             return Truth::from(met);
@@ -196,7 +196,7 @@ mod tests {
     }
 
     proptest! {
-        /// A decided answer stays, whatever fills the gaps.
+        /// A decided answer does not change when gaps are filled.
         #[test]
         fn answers_survive_filling_the_gaps(parts in proptest::collection::vec(truth(), 0..6), fill in any::<bool>()) {
             let filled = || parts.iter().cloned().map(|p| if matches!(p, Truth::Open(_)) { Truth::from(fill) } else { p });

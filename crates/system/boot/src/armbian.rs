@@ -34,7 +34,7 @@ impl Boot {
 fn read(view: &dyn Machine) -> Result<Boot, BootError> {
     let text = required(view, ENV)?;
     if hint(view, SCRIPT).is_some_and(|script| !script.contains("extraargs")) {
-        return Err(unclear(SCRIPT, "uses no extraargs"));
+        return Err(unclear(SCRIPT, "does not use extraargs"));
     }
     let mut places = Vec::new();
     let mut at = 0;
@@ -48,7 +48,7 @@ fn read(view: &dyn Machine) -> Result<Boot, BootError> {
     if places.len() > 1 {
         return Err(unclear(
             ENV,
-            "has several lines extraargs=, of which U-Boot takes the last: join them by hand first",
+            "has several lines extraargs=, of which U-Boot uses the last: join them manually first",
         ));
     }
     Ok(Boot { text, place: places.pop() })
@@ -56,7 +56,7 @@ fn read(view: &dyn Machine) -> Result<Boot, BootError> {
 
 pub(crate) fn current(view: &dyn Machine) -> Result<Configured, BootError> {
     let boot = read(view)?;
-    let note = "the boot script puts parameters of its own before these (root=, console=, loglevel=)";
+    let note = "the boot script puts other parameters before these (root=, console=, loglevel=)";
     Ok(Configured {
         configured: words(boot.line()),
         next: None,
@@ -69,7 +69,7 @@ pub(crate) fn current(view: &dyn Machine) -> Result<Configured, BootError> {
 pub(crate) fn change(view: &dyn Machine, change: &Change) -> Result<Plan, Stop> {
     let boot = read(view)?;
     if let Some(word) = change.add.iter().find(|word| word.contains(['$', '\\', ';', '"', '\''])) {
-        return Err(Refusal::new(format!("`{word}` has a character that U-Boot's shell reads otherwise")).into());
+        return Err(Refusal::new(format!("`{word}` contains a character that is special in U-Boot's shell")).into());
     }
     scripts(view, &boot, change)?;
     let new = rewrite(boot.line(), change)?;
@@ -90,12 +90,12 @@ pub(crate) fn change(view: &dyn Machine, change: &Change) -> Result<Plan, Stop> 
     };
     plan.edits.push(Edit::write(ENV, text));
     if hint(view, ENV).is_some_and(|env| env.lines().any(|line| line.starts_with("extraboardargs="))) {
-        plan = plan.note("extraboardargs comes behind extraargs, and the last value counts");
+        plan = plan.note("extraboardargs follows extraargs, and the last value counts");
     }
-    Ok(plan.note("no trial boot: the boot script knows no entry for one boot; if it does not start, edit the file from another machine"))
+    Ok(plan.note("no trial boot: the boot script cannot boot an entry once; if the machine does not start, edit the file on another machine"))
 }
 
-/// Words that the script adds cannot be removed through extraargs.
+/// Words that the boot script adds cannot be removed through extraargs.
 fn scripts(view: &dyn Machine, boot: &Boot, change: &Change) -> Result<(), Refusal> {
     let own = words(boot.line());
     // Removing a word from extraargs makes the script's own value count again.
@@ -104,7 +104,7 @@ fn scripts(view: &dyn Machine, boot: &Boot, change: &Change) -> Result<(), Refus
         !is_replaced && !own.iter().any(|word| means(pattern, word))
     };
     for pattern in change.remove.iter().filter(is_foreign) {
-        let all = needed(view, &format!("whether the boot script adds `{pattern}`"))?;
+        let all = needed(view, &format!("if the boot script adds `{pattern}`"))?;
         let is_meant = |word: &&String| means(pattern, word) && !own.contains(word);
         let Some(word) = all.iter().find(is_meant) else { continue };
         let name = VARIABLES.iter().find(|(name, _)| *name == key(word)).map(|(_, variable)| *variable);

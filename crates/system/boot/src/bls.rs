@@ -7,14 +7,14 @@ use crate::read::{BootError, listed, names, required, unclear};
 use crate::words::{Unchangeable, is_cumulative, is_pages, is_same, key, rewrite, words};
 use punctual_machine::Machine;
 
-/// Where the EFI and the extended boot partition are mounted.
+/// Mount points of the EFI and the extended boot partition.
 pub(crate) const PARTITIONS: &[&str] = &["/boot", "/efi", "/boot/efi"];
 
-/// An upper-case letter sorts after every other, so our entry never becomes the default of loaders that take the first
-/// (sd-boot and GRUB's blscfg sort downwards).
+/// An upper-case letter sorts after all others, so this entry never becomes the default of loaders that choose the
+/// first (sd-boot and GRUB's blscfg sort downwards).
 pub(crate) const TRIAL: &str = "A-punctual-trial";
 
-const MOST: usize = 256;
+const MAX: usize = 256;
 
 pub(crate) fn folders(view: &dyn Machine) -> Vec<String> {
     let all = PARTITIONS.iter().map(|partition| format!("{partition}/loader/entries"));
@@ -35,8 +35,8 @@ pub(crate) fn entries(view: &dyn Machine) -> Result<Vec<Entry>, BootError> {
     for folder in folders(view) {
         for name in listed(view, &folder)? {
             let Some(stem) = name.strip_suffix(".conf").filter(|stem| *stem != TRIAL) else { continue };
-            if found.len() >= MOST {
-                return Err(unclear(&folder, format!("has more than {MOST} entries")));
+            if found.len() >= MAX {
+                return Err(unclear(&folder, format!("has more than {MAX} entries")));
             }
             let path = format!("{folder}/{name}");
             let text = required(view, &path)?;
@@ -74,17 +74,17 @@ impl Entry {
         words(&self.options())
     }
 
-    /// A fallback entry, which is never changed.
+    /// Returns true for a fallback entry, which is never changed.
     pub fn is_spare(&self) -> bool {
         ["rescue", "fallback"].iter().any(|part| self.id.contains(part))
     }
 
     pub fn spared(&self) -> Option<Refusal> {
-        let why = format!("{} boots by default, and is one to fall back to, which stays as it is", self.path);
+        let why = format!("{} boots by default, but is a fallback entry, which is never changed", self.path);
         self.is_spare().then(|| Refusal::by_hand(why, "make another entry the default first"))
     }
 
-    /// The text with other options; the old text if nothing changes.
+    /// Returns the text with changed options, or the old text if nothing changes.
     pub fn changed(&self, change: &Change) -> Result<String, Unchangeable> {
         let all = self.options();
         let whole = rewrite(&all, change)?;
@@ -112,7 +112,7 @@ impl Entry {
         Ok(out)
     }
 
-    /// The change for one of several lines: new words go to the last line and are removed from the others.
+    /// Returns the change for one of several lines: new words go to the last line and are removed from the others.
     fn part(&self, change: &Change, all: &str, line: &str, is_last: bool) -> Change {
         let (whole, own) = (words(all), words(line));
         let is_all = |word: &String| is_cumulative(word) || is_pages(word);
@@ -129,14 +129,14 @@ impl Entry {
         part
     }
 
-    /// Is there a `--` before the last line? Words after it go to init.
+    /// Returns true if a line before the last has `--`; words after it go to init.
     pub fn is_parted(&self) -> bool {
         let mut lines: Vec<&str> = self.text.lines().filter_map(|line| value(line, "options")).collect();
         lines.pop();
         lines.iter().any(|line| line.split_whitespace().any(|word| word == "--"))
     }
 
-    /// A copy under our identifier with these options, without the keys that loaders sort by.
+    /// A copy under the trial's identifier with these options, without the keys that loaders sort by.
     pub fn trial(&self, options: &str) -> String {
         let mut out = format!("title punctual: one trial boot\noptions {options}\n");
         for line in self.text.lines().map(|line| line.trim_start_matches('\u{feff}')) {

@@ -1,19 +1,19 @@
 use crate::words::{is_cumulative, is_pages, is_same, key, ranges};
 
-/// Without one of these a machine may not find its root file system.
+/// Without one of these a machine may be unable to find its root file system.
 const NEEDED: &[&str] =
     &["root", "rootfstype", "rootflags", "ostree", "init", "cryptdevice", "snapd_recovery_mode", "BOOT_IMAGE"];
 
-/// Bytes: the largest COMMAND_LINE_SIZE, that of s390.
+/// Maximum length in bytes: the largest COMMAND_LINE_SIZE, that of s390.
 const LONGEST: usize = 4096;
 
-/// Parameters to add and to remove. Adding a parameter replaces its other value, unless several values count
+/// Parameters to add and to remove. Adding a parameter replaces its earlier value, unless several values count
 /// (`console=`, `earlycon=`, `rd.*`, …).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Change {
     /// Whole words, as written on a command line: `isolcpus=2-3`, `x="a b"`.
     pub add: Vec<String>,
-    /// `name` for every value, `name=value` for one.
+    /// `name` removes every value, `name=value` only this one.
     pub remove: Vec<String>,
 }
 
@@ -28,8 +28,8 @@ impl Change {
     /// Duplicate words are merged.
     ///
     /// # Errors
-    /// If a word is invalid, if two ask for different values of the same parameter, or if one removes what the root
-    /// file system is found by.
+    /// If a word is invalid, if two words set the same parameter to different values, or if one removes a parameter
+    /// needed to find the root file system.
     pub fn new<S: Into<String>, T: Into<String>>(
         add: impl IntoIterator<Item = S>,
         remove: impl IntoIterator<Item = T>,
@@ -42,8 +42,8 @@ impl Change {
         Ok(change.once())
     }
 
-    /// Keeps the first of duplicate words: the next change would remove a second one. Page sizes and counts stay, as
-    /// the same count may follow several sizes.
+    /// Keeps the first of duplicate words: the next change would remove a second one. Page sizes and counts may repeat,
+    /// as the same count may follow several sizes.
     pub(crate) fn once(mut self) -> Change {
         for list in [&mut self.add, &mut self.remove] {
             let mut kept: Vec<String> = Vec::new();
@@ -56,7 +56,7 @@ impl Change {
         self
     }
 
-    /// Splits two command lines, as rules write them.
+    /// Splits the words to add and to remove, as rules list them.
     pub fn parse(add: &str, remove: &str) -> Result<Change, BadWord> {
         let all =
             |text: &str| ranges(text).into_iter().filter_map(|r| text.get(r).map(str::to_owned)).collect::<Vec<_>>();
@@ -75,11 +75,11 @@ impl Change {
             }
         }
         if let Some(word) = self.remove.iter().find(|word| NEEDED.contains(&key(word).as_str())) {
-            return bad(word, "without it the machine does not find its root file system");
+            return bad(word, "needed to find the root file system");
         }
         for (n, word) in self.add.iter().enumerate().filter(|(_, word)| !is_cumulative(word) && !is_pages(word)) {
             if self.add.iter().skip(n + 1).any(|other| key(other) == key(word) && !is_same(other, word)) {
-                return bad(word, "asked for with two values");
+                return bad(word, "given with two values");
             }
         }
         Ok(())

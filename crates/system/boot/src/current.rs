@@ -2,12 +2,12 @@ use crate::words::{is_same, key};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Configured {
-    /// In the files that a change edits.
+    /// The parameters in the files that a change edits.
     pub configured: Vec<String>,
-    /// What the loader will pass at the next boot, as far as its files show: with what a generator adds (`root=`),
-    /// without what firmware adds. `None` if unknown.
+    /// The parameters that the loader will pass at the next boot, as far as its files show: including those added by a
+    /// generator (`root=`), excluding those added by firmware. `None` if unknown.
     pub next: Option<Vec<String>>,
-    /// /proc/cmdline. `None` if nothing runs, or it cannot be read.
+    /// /proc/cmdline; `None` if no kernel is running, or it cannot be read.
     pub running: Option<Vec<String>>,
     pub sources: Vec<String>,
     pub notes: Vec<String>,
@@ -15,11 +15,11 @@ pub struct Configured {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Drift {
-    /// Configured and not running, until a reboot or a run of the generator.
+    /// Configured and not running; effective after a reboot or a run of the generator.
     pub waiting: Vec<String>,
-    /// Running with another value than configured; gone at the next boot.
+    /// Running with another value than configured; lost at the next boot.
     pub going: Vec<String>,
-    /// Running and configured nowhere: added by firmware or loader, or by a trial boot.
+    /// Running but not configured: added by firmware or loader, or by a trial boot.
     pub foreign: Vec<String>,
 }
 
@@ -32,7 +32,7 @@ impl Configured {
         let known = |word: &&String| next.iter().any(|other| key(other) == key(word));
         let extra: Vec<&String> = running.iter().filter(|word| !is_in(next, word)).collect();
         Some(Drift {
-            // Skips variables, which the loader expands.
+            // Skips variables, which only the loader can expand.
             waiting: self
                 .configured
                 .iter()

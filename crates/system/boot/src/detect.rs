@@ -39,7 +39,7 @@ impl Kind {
 pub struct Chain {
     pub kind: Kind,
     pub evidence: Vec<String>,
-    /// Evidence for another one, and what could not be read.
+    /// Evidence for another boot chain, and files that could not be read.
     pub doubts: Vec<String>,
 }
 
@@ -53,14 +53,14 @@ struct Candidate {
 const LOOKED: &str = "config.txt of a Raspberry Pi, /etc/default/grub, /boot/loader/entries, systemd-boot's entries, \
     /run/ostree-booted, extlinux.conf, /boot/armbianEnv.txt, Ubuntu Core";
 
-/// What booted the machine counts more than what is installed. Several installed chains without evidence which of them
-/// boots are an error.
+/// Evidence of what booted the machine outweighs what is installed. Several installed chains without such evidence are
+/// an error.
 ///
 /// # Errors
 /// [`BootError::Unknown`] and [`BootError::Ambiguous`].
 pub fn detect(view: &dyn Machine) -> Result<Chain, BootError> {
     let traces = Traces::of(view);
-    // These own the command line whichever loader reads it.
+    // These determine the command line whichever loader reads it.
     if let Some(chain) = ostree(view, &traces).or_else(|| ubuntu_core(view, &traces)) {
         return Ok(chain);
     }
@@ -94,19 +94,19 @@ fn choose(all: Vec<Candidate>) -> Result<Chain, BootError> {
     let evidence = chosen.installed.iter().chain(&chosen.booted).cloned().collect();
     let mut doubts: Vec<String> = chosen.not.iter().cloned().collect();
     for other in all.iter().filter(|c| c.kind != chosen.kind) {
-        let why = other.not.as_deref().unwrap_or("and nothing says that it boots the machine");
-        doubts.push(format!("{} is there too ({}): {why}", other.kind.name(), other.installed.join(", ")));
+        let why = other.not.as_deref().unwrap_or("with no evidence that it boots the machine");
+        doubts.push(format!("{} is also installed ({}): {why}", other.kind.name(), other.installed.join(", ")));
     }
     Ok(Chain { kind: chosen.kind, evidence, doubts })
 }
 
 struct Traces {
     cmdline: Option<String>,
-    /// LoaderInfo: `systemd-boot 257`, `GRUB 2.12`.
+    /// LoaderInfo, such as `systemd-boot 257` or `GRUB 2.12`.
     loader: Option<String>,
     is_efi: bool,
     runs: bool,
-    /// A directory tree without a running system.
+    /// The view is a directory tree, not a running system.
     is_offline: bool,
     model: Option<String>,
     os: String,
@@ -140,10 +140,10 @@ impl Traces {
 }
 
 fn ostree(view: &dyn Machine, traces: &Traces) -> Option<Chain> {
-    let booted = exists(view, "/run/ostree-booted").then(|| "/run/ostree-booted is there".to_owned());
+    let booted = exists(view, "/run/ostree-booted").then(|| "/run/ostree-booted exists".to_owned());
     let word = traces.word("ostree=").map(|_| "/proc/cmdline has ostree=".to_owned());
-    // On a running system a repository alone proves nothing: flatpak and builders have one as well.
-    let tree = (traces.is_offline && exists(view, "/ostree/repo")).then(|| "/ostree/repo is there".to_owned());
+    // On a running system a repository alone proves nothing: flatpak and builders have one too.
+    let tree = (traces.is_offline && exists(view, "/ostree/repo")).then(|| "/ostree/repo exists".to_owned());
     let evidence: Vec<String> = [booted, word, tree].into_iter().flatten().collect();
     (!evidence.is_empty()).then_some(Chain { kind: Kind::Ostree, evidence, doubts: Vec::new() })
 }
@@ -151,8 +151,8 @@ fn ostree(view: &dyn Machine, traces: &Traces) -> Option<Chain> {
 fn ubuntu_core(_: &dyn Machine, traces: &Traces) -> Option<Chain> {
     let mode = traces.word("snapd_recovery_mode=").map(|word| format!("/proc/cmdline has {word}"));
     let os = traces.is_os("ID", "ubuntu-core").then(|| "/etc/os-release: ID=ubuntu-core".to_owned());
-    // snapd_recovery_mode also occurs on classic Ubuntu with full disk encryption by TPM, where snapd owns the command
-    // line as well.
+    // snapd_recovery_mode also occurs on classic Ubuntu with full disk encryption by TPM, where snapd also sets the
+    // command line.
     let evidence: Vec<String> = [mode, os].into_iter().flatten().collect();
     (!evidence.is_empty()).then_some(Chain { kind: Kind::UbuntuCore, evidence, doubts: Vec::new() })
 }
@@ -165,7 +165,7 @@ fn raspberry(view: &dyn Machine, traces: &Traces) -> Option<Candidate> {
     installed.extend(model.map(|model| format!("model {model}")));
     let loaded = pi::loads(view);
     let not = if is_pi == Some(false) {
-        Some("the machine is no Raspberry Pi".to_owned())
+        Some("the machine is not a Raspberry Pi".to_owned())
     } else if let Some(loader) = &loaded {
         Some(format!("config.txt starts {loader}, which loads the kernel"))
     } else if traces.is_efi {
@@ -220,7 +220,7 @@ fn systemd_boot(view: &dyn Machine, traces: &Traces) -> Option<Candidate> {
     let mut installed = Vec::new();
     for folder in bls::PARTITIONS {
         let has = |path: &str| exists(view, &format!("{folder}/{path}")).then(|| format!("{folder}/{path}"));
-        // Names on the EFI partition are case-insensitive; these are bootctl's.
+        // Names on the EFI partition are case-insensitive; bootctl uses these.
         installed.extend(has("loader/loader.conf").or_else(|| has("EFI/systemd")));
         let images = names(view, &format!("{folder}/EFI/Linux"));
         installed.extend(images.iter().find(|n| n.ends_with(".efi")).map(|n| format!("{folder}/EFI/Linux/{n}")));

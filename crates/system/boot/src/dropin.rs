@@ -1,6 +1,7 @@
 //! A drop-in file, sourced by a generator's shell, that removes words from variables and appends others.
 //!
-//! Its text is a function of the removed and added words, so it is parsed by writing it again.
+//! The text is a function of the removed and added words, so a file is parsed by comparing it with newly generated
+//! text.
 
 use crate::Change;
 use crate::words::{is_cumulative, is_pages, is_same, key, means, ranges};
@@ -9,7 +10,7 @@ pub(crate) struct Spec {
     pub path: &'static str,
     /// Words are removed from all of these; new ones go to the last.
     pub variables: &'static [&'static str],
-    /// The generator's value of the last variable if empty.
+    /// The generator's value of the last variable if that is empty.
     pub default: &'static str,
     pub refresh: &'static str,
 }
@@ -17,12 +18,12 @@ pub(crate) struct Spec {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DropIn {
     pub add: Vec<String>,
-    /// Names, and names with a value.
+    /// Patterns: names, or names with a value.
     pub remove: Vec<String>,
 }
 
 impl DropIn {
-    /// Parses what [`DropIn::text`] wrote; `None` for anything else.
+    /// Parses the output of [`DropIn::text`]; `None` for anything else.
     pub fn parse(text: &str, spec: &Spec) -> Option<DropIn> {
         let list = |start: &str| -> Option<Vec<String>> {
             let line = text.lines().find_map(|line| line.strip_prefix(start))?;
@@ -73,7 +74,7 @@ impl DropIn {
         out + "set +f\n"
     }
 
-    /// What the file does to a variable's value, as the shell would: words end at blanks, also inside quotes.
+    /// Applies the file to a variable's value, as the shell would: words end at blanks, also inside quotes.
     pub fn filtered(&self, value: &str) -> String {
         if self.remove.is_empty() {
             return value.to_owned();
@@ -90,7 +91,7 @@ impl DropIn {
         if self.add.is_empty() && self.remove.is_empty() { value.to_owned() } else { words.join(" ") }
     }
 
-    /// The file after a change that turns all words into `target`, given those of the other files.
+    /// Returns the drop-in after a change that turns all words into `target`, given the words from the other files.
     pub fn changed(&self, base: &[String], target: &[String], change: &Change) -> DropIn {
         let mut new = self.clone();
         for pattern in &change.remove {
@@ -141,7 +142,7 @@ impl DropIn {
     }
 }
 
-/// Does a word match the pattern made by [`case`]? Quotes are not interpreted.
+/// Matches a word against a pattern made by [`case`]. Quotes are not interpreted.
 fn matches_case(pattern: &str, word: &str) -> bool {
     let fold = |name: &str| name.replace('-', "_");
     match (pattern.split_once('='), word.split_once('=')) {

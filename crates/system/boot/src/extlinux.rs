@@ -38,7 +38,7 @@ pub(crate) struct Menu {
     pub(crate) path: &'static str,
     pub(crate) text: String,
     pub(crate) label: String,
-    /// Lines of the label, including the first.
+    /// Range of the label's lines, including the first.
     pub(crate) lines: std::ops::Range<usize>,
     append: Option<usize>,
 }
@@ -89,7 +89,7 @@ impl Menu {
         self.text.split_inclusive('\n').nth(n).unwrap_or_default()
     }
 
-    /// The line of APPEND, split after its keyword.
+    /// Returns the APPEND line, split after its keyword.
     fn parts(&self) -> Option<(&str, &str)> {
         let line = self.line(self.append?);
         let end = ranges(line).first()?.end;
@@ -104,7 +104,7 @@ impl Menu {
         let no_append = || unclear(self.path, format!("label {} has no line APPEND", self.label));
         let (head, tail) = self.parts().ok_or_else(no_append)?;
         let tail = rewrite(tail, change)?;
-        // After an empty APPEND the first word would become part of the keyword.
+        // After an empty APPEND the first word would otherwise join the keyword.
         let gap = if tail.is_empty() || tail.starts_with(|c: char| c.is_ascii_whitespace()) { "" } else { " " };
         Ok(format!("{head}{gap}{tail}"))
     }
@@ -136,7 +136,7 @@ impl Menu {
             reboot: Argv::new(["systemctl", "reboot"]),
             unattended: false,
             fallback: format!(
-                "U-Boot has no entry for one boot: choose {TRIAL} in its menu on the console; any later boot takes the \
+                "U-Boot cannot boot an entry once: choose {TRIAL} in its menu on the console; any later boot takes the \
                  default label {}",
                 self.label
             ),
@@ -184,7 +184,7 @@ pub(crate) fn current(view: &dyn Machine) -> Result<Configured, BootError> {
     };
     let missing = configured.iter().filter(|word| !menu.words().iter().any(|other| crate::words::is_same(word, other)));
     let notes =
-        missing.map(|word| format!("`{word}` is configured and not in {}: run u-boot-update", menu.path)).collect();
+        missing.map(|word| format!("`{word}` is configured but not in {}: run u-boot-update", menu.path)).collect();
     Ok(Configured { configured, next, running: running(view), sources, notes })
 }
 
@@ -197,7 +197,7 @@ fn by_kernel_cmdline(view: &dyn Machine, read: &Generated) -> Result<Option<Stri
 
 pub(crate) fn change(view: &dyn Machine, change: &Change) -> Result<Plan, Stop> {
     if let Some(word) = change.add.iter().find(|word| word.contains(['$', '\\', '`', ';'])) {
-        return Err(Refusal::new(format!("`{word}` has a character that U-Boot reads otherwise")).into());
+        return Err(Refusal::new(format!("`{word}` contains a character that is special in U-Boot")).into());
     }
     let menu = read(view)?;
     let mut plan = if is_generated(view) { by_update(view, change, &menu)? } else { by_append(view, change, &menu)? };
@@ -228,9 +228,7 @@ fn by_update(view: &dyn Machine, change: &Change, menu: &Menu) -> Result<Plan, S
     let read = generated(view)?;
     let switch = read.shell(None)?.value("U_BOOT_UPDATE").to_owned();
     if !matches!(switch.as_str(), "" | "true") {
-        return Err(
-            Refusal::by_hand("u-boot-update is switched off", format!("{DEFAULTS}: U_BOOT_UPDATE={switch}")).into()
-        );
+        return Err(Refusal::by_hand("u-boot-update is disabled", format!("{DEFAULTS}: U_BOOT_UPDATE={switch}")).into());
     }
     let mut plan = match by_kernel_cmdline(view, &read)? {
         Some(line) => {
@@ -246,7 +244,9 @@ fn by_update(view: &dyn Machine, change: &Change, menu: &Menu) -> Result<Plan, S
                 change.add.join(" "),
                 change.remove.join(" ")
             );
-            return Err(Refusal::by_hand(format!("u-boot-update here reads no {}", PARTS[1]), hand).into());
+            return Err(
+                Refusal::by_hand(format!("this version of u-boot-update does not read {}", PARTS[1]), hand).into()
+            );
         }
     };
     if !plan.edits.is_empty() {

@@ -29,14 +29,14 @@ impl<'s> Generated<'s> {
         let own = match text(view, spec.path)? {
             Some(text) => Some(
                 DropIn::parse(&text, spec)
-                    .ok_or_else(|| unclear(spec.path, "was edited by somebody: delete it or change it by hand"))?,
+                    .ok_or_else(|| unclear(spec.path, "was edited manually: delete it or change it yourself"))?,
             ),
             None => None,
         };
         Ok(Generated { spec, wanted, files, before, own })
     }
 
-    /// Evaluates the files, with `own` in its place.
+    /// Evaluates the files, with `own` as the drop-in.
     pub fn shell(&self, own: Option<&DropIn>) -> Result<Shell<'s>, BootError> {
         let mut shell = Shell::new(self.wanted);
         for (n, (path, text)) in self.files.iter().enumerate() {
@@ -116,15 +116,15 @@ impl<'s> Generated<'s> {
             let all: Vec<&str> = crate::words::ranges(value).into_iter().filter_map(|range| value.get(range)).collect();
             if all.contains(&"--") {
                 let hand =
-                    format!("{place}: {name} has `--`, and what follows goes to init: write the parameters before it");
-                return Some(Refusal::by_hand("the command line is parted by `--`", hand));
+                    format!("{place}: {name} has `--`, and words after it go to init: put the parameters before it");
+                return Some(Refusal::by_hand("the command line contains `--`", hand));
             }
             let is_open = !value.matches('"').count().is_multiple_of(2);
             let has_blank = all.iter().any(|word| word.contains(char::is_whitespace));
             if is_open || (has_blank && !new.remove.is_empty()) {
                 return Some(Refusal::by_hand(
                     "a value has blanks in quotes",
-                    format!("{place}: change {name} by hand"),
+                    format!("{place}: change {name} manually"),
                 ));
             }
         }
@@ -148,7 +148,9 @@ impl<'s> Generated<'s> {
         };
         let culprit = lines.filter(|(_, _, line)| names_it(line)).last();
         let why = match lost {
-            Some(word) => format!("`{word}` would be lost: a file behind {} sets the variable anew", self.spec.path),
+            Some(word) => {
+                format!("`{word}` would be lost: a file sourced after {} sets the variable again", self.spec.path)
+            }
             None => format!("`{word}` would stay"),
         };
         match culprit {

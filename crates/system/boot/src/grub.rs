@@ -1,4 +1,4 @@
-//! GRUB on Debian and Ubuntu: grub-mkconfig sources /etc/default/grub and its drop-ins, one of which is ours.
+//! GRUB on Debian and Ubuntu: grub-mkconfig sources /etc/default/grub and its drop-ins, one of which is punctual's.
 //!
 //! Parameters go to GRUB_CMDLINE_LINUX_DEFAULT, so that recovery entries boot without them.
 
@@ -31,7 +31,7 @@ const WANTED: &[&str] = &["GRUB_CMDLINE_LINUX", "GRUB_CMDLINE_LINUX_DEFAULT", "G
 /// Special characters of grub.cfg, into which 10_linux copies the words unquoted.
 const GRUBS: &[char] = &['$', '`', '\\', '\'', ';', '&', '|', '<', '>', '{', '}', '(', ')', '#', '*', '?'];
 
-/// In the order in which grub-mkconfig sources them, without ours.
+/// Returns the files in the order in which grub-mkconfig sources them, without punctual's.
 fn files(view: &dyn Machine) -> Result<Vec<(String, String)>, BootError> {
     let mut found: Vec<(String, String)> = Vec::new();
     let parts = listed(view, PARTS)?.into_iter().filter(|name| name.ends_with(".cfg") && !name.starts_with('.'));
@@ -60,7 +60,7 @@ pub(crate) fn default_entry(view: &dyn Machine) -> Result<grub_menu::Default, St
 }
 
 fn entry(view: &dyn Machine, shell: &Shell) -> Result<grub_menu::Default, String> {
-    let menu = text(view, MENU).map_err(|e| e.to_string())?.ok_or(format!("{MENU} is not there"))?;
+    let menu = text(view, MENU).map_err(|e| e.to_string())?.ok_or(format!("{MENU} does not exist"))?;
     let mut spec = shell.value("GRUB_DEFAULT").to_owned();
     if spec == "saved" {
         let env = text(view, ENV).map_err(|e| e.to_string())?;
@@ -73,24 +73,25 @@ pub(crate) fn current(view: &dyn Machine) -> Result<Configured, BootError> {
     let read = read(view)?;
     let shell = read.shell(read.own.as_ref())?;
     let configured = read.words(&shell);
-    let mut notes = vec!["grub-mkconfig adds root= and what finds the root file system".to_owned()];
+    let mut notes =
+        vec!["grub-mkconfig adds root= and other parameters needed to find the root file system".to_owned()];
     let next = match entry(view, &shell) {
         Ok(entry) => Some(entry.words()),
         Err(why) => {
-            notes.push(format!("what the next boot gets is not known: {why}"));
+            notes.push(format!("the parameters of the next boot are unknown: {why}"));
             None
         }
     };
     if let Some(next) = &next {
         let missing = configured.iter().filter(|word| !next.iter().any(|n| crate::words::is_same(n, word)));
-        notes.extend(missing.map(|word| format!("`{word}` is configured and not in {MENU}: run update-grub")));
+        notes.extend(missing.map(|word| format!("`{word}` is configured but not in {MENU}: run update-grub")));
     }
     Ok(Configured { configured, next, running: running(view), sources: read.sources(), notes })
 }
 
 pub(crate) fn change(view: &dyn Machine, change: &Change) -> Result<Plan, Stop> {
     if let Some(word) = change.add.iter().find(|word| word.contains(GRUBS)) {
-        let why = format!("`{word}` has a character that GRUB's own language reads otherwise");
+        let why = format!("`{word}` contains a character that is special in GRUB's scripts");
         return Err(Refusal::new(why).into());
     }
     if !has_parts(view) {
@@ -98,7 +99,7 @@ pub(crate) fn change(view: &dyn Machine, change: &Change) -> Result<Plan, Stop> 
         let hand = format!(
             "in {DEFAULTS}, GRUB_CMDLINE_LINUX_DEFAULT: add `{add}`, remove `{remove}`; then run grub-mkconfig"
         );
-        return Err(Refusal::by_hand(format!("grub-mkconfig here reads no {PARTS}"), hand).into());
+        return Err(Refusal::by_hand(format!("this version of grub-mkconfig does not read {PARTS}"), hand).into());
     }
     let read = read(view)?;
     let uses_tuned = read.words(&read.shell(read.own.as_ref())?).iter().any(|word| word == tuned::VARIABLE);
@@ -113,17 +114,17 @@ pub(crate) fn change(view: &dyn Machine, change: &Change) -> Result<Plan, Stop> 
     }
     plan.refresh.push(menu(view));
     if plan.refresh.iter().all(|run| run.command.draft.is_none()) {
-        plan = plan
-            .note(format!("update-grub here is not Debian's: a power cut while it writes {MENU} may leave half of it"));
+        plan =
+            plan.note(format!("update-grub is not Debian's: a power cut during its run may leave {MENU} incomplete"));
     }
     match trial(view, change, &read.shell(read.own.as_ref())?) {
         Ok(trial) => plan.trial = Some(trial),
         Err(why) => plan = plan.note(format!("no trial boot: {why}")),
     }
-    Ok(plan.note("the recovery entries keep booting without what is added"))
+    Ok(plan.note("the recovery entries boot without the added parameters"))
 }
 
-/// What update-grub does, with another output file. An update-grub that differs from Debian's is run itself.
+/// Runs the steps of update-grub with another output file. An update-grub that differs from Debian's is run itself.
 fn menu(view: &dyn Machine) -> Run {
     let what = "writes grub.cfg from these files";
     let is_debians = |script: String| script.contains("grub-mkconfig -o /boot/grub/grub.cfg");
@@ -152,13 +153,13 @@ fn has_parts(view: &dyn Machine) -> bool {
 }
 
 fn trial(view: &dyn Machine, change: &Change, shell: &Shell) -> Result<Trial, String> {
-    let menu = text(view, MENU).map_err(|e| e.to_string())?.ok_or(format!("{MENU} is not there"))?;
+    let menu = text(view, MENU).map_err(|e| e.to_string())?.ok_or(format!("{MENU} does not exist"))?;
     writable(view, "/boot/grub")?;
     if !menu.contains("next_entry") || !menu.contains("custom.cfg") {
-        return Err(format!("{MENU} knows no next_entry or no custom.cfg"));
+        return Err(format!("{MENU} does not support next_entry or custom.cfg"));
     }
     if menu.contains("set superusers") {
-        return Err("GRUB asks for a password".to_owned());
+        return Err("GRUB requires a password".to_owned());
     }
     let (block, words) = entry(view, shell)?.trial(change)?;
     let custom = text(view, CUSTOM).map_err(|e| e.to_string())?.unwrap_or_default();
@@ -170,9 +171,10 @@ fn trial(view: &dyn Machine, change: &Change, shell: &Shell) -> Result<Trial, St
         arm: Some(Run::new("selects that entry for the next boot only", arm, Back::By(unset), &[ENV])),
         reboot: Argv::new(["systemctl", "reboot"]),
         unattended: true,
-        fallback: "GRUB forgets the entry before it boots it: any reset boots the default; a panic resets after 10 s \
+        fallback:
+            "GRUB resets the choice before it boots the entry: any reset boots the default; a panic resets after 10 s \
             (panic=10); a hang needs the hardware watchdog or the plug"
-            .to_owned(),
+                .to_owned(),
         visible: "/proc/cmdline has the new parameters, panic=10 and punctual.trial=".to_owned(),
     })
 }
@@ -181,17 +183,17 @@ fn trial(view: &dyn Machine, change: &Change, shell: &Shell) -> Result<Trial, St
 /// forever (grub-mkconfig's 00_header and grub-reboot warn of this).
 pub(crate) fn writable(view: &dyn Machine, folder: &str) -> Result<(), String> {
     let Some((kind, device)) = mounted(view, folder) else {
-        return Err(format!("the file system of {folder} is not known"));
+        return Err(format!("the file system of {folder} is unknown"));
     };
     let is_mapped = ["/dev/mapper/", "/dev/dm-", "/dev/md"].iter().any(|start| device.starts_with(start))
         || (device.starts_with("/dev/")
             && device.trim_start_matches("/dev/").contains('/')
             && !device.starts_with("/dev/disk/"));
     if is_mapped {
-        return Err(format!("{folder} is on {device} (LVM, RAID or encrypted): GRUB could not forget the trial entry"));
+        return Err(format!("{folder} is on {device} (LVM, RAID or encrypted): GRUB could not reset the trial entry"));
     }
     match kind.as_str() {
         "ext2" | "ext3" | "ext4" | "xfs" | "vfat" => Ok(()),
-        kind => Err(format!("{folder} is on {kind}: GRUB could not forget the trial entry")),
+        kind => Err(format!("{folder} is on {kind}: GRUB could not reset the trial entry")),
     }
 }

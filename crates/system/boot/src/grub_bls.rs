@@ -1,5 +1,5 @@
-//! GRUB with Boot Loader Specification entries (Fedora, RHEL). Edits the entries, and the files that the entries of
-//! later kernels are made from. RHEL 8 keeps the words in `kernelopts` of GRUB's environment block.
+//! GRUB with Boot Loader Specification entries (Fedora, RHEL). Edits the entries, and the files from which the entries
+//! of later kernels are made. RHEL 8 keeps the words in `kernelopts` of GRUB's environment block.
 
 use crate::bls::{self, Entry, TRIAL};
 use crate::current::Configured;
@@ -18,11 +18,11 @@ const VARIABLE: &str = "$kernelopts";
 
 struct Boot {
     entries: Vec<Entry>,
-    /// Index of the default entry, and whether it is certain.
+    /// Index of the default entry, and true if it is certain.
     default: usize,
     is_sure: bool,
     kernelopts: Option<String>,
-    /// Where an entry uses it.
+    /// TuneD's parameters, if an entry uses them.
     tuned: Option<String>,
 }
 
@@ -42,7 +42,7 @@ fn read(view: &dyn Machine) -> Result<Boot, BootError> {
     let newest = entries.iter().rposition(|entry| !entry.is_spare());
     let default = by_saved.or(by_release).or(newest).unwrap_or_default();
     let uses = |variable: &str| entries.iter().any(|entry| entry.words().iter().any(|word| word == variable));
-    // TuneD leaves the variable out where it has no words, and GRUB takes an unset one for empty.
+    // TuneD omits the variable if it has no words, and GRUB treats an unset one as empty.
     let tuned = env.as_deref().and_then(|env| grubenv::value(env, tuned::NAME)).filter(|_| uses(tuned::VARIABLE));
     let kernelopts = match uses(VARIABLE) {
         true => Some(env.as_deref().and_then(|env| grubenv::value(env, "kernelopts")).ok_or_else(|| {
@@ -76,7 +76,7 @@ pub(crate) fn current(view: &dyn Machine) -> Result<Configured, BootError> {
     let configured = words(&boot.line(entry));
     let mut notes = Vec::new();
     if !boot.is_sure {
-        notes.push(format!("which entry boots is not said in {ENV}: taken to be {}", entry.id));
+        notes.push(format!("{ENV} does not name the default entry: assuming {}", entry.id));
     }
     let differ = boot.entries.iter().filter(|other| !other.is_spare() && words(&boot.line(other)) != configured);
     notes.extend(differ.map(|other| format!("{} has other parameters", other.path)));
@@ -93,12 +93,12 @@ pub(crate) fn current(view: &dyn Machine) -> Result<Configured, BootError> {
 
 pub(crate) fn change(view: &dyn Machine, change: &Change) -> Result<Plan, Stop> {
     let boot = read(view)?;
-    let entry = boot.chosen().ok_or_else(|| Refusal::new("there is no entry"))?;
+    let entry = boot.chosen().ok_or_else(|| Refusal::new("no entry found"))?;
     if let Some(refusal) = entry.spared() {
         return Err(refusal.into());
     }
     if let Some(word) = change.add.iter().find(|word| word.contains(['$', '\\', '\'', '`', ';', '{', '}'])) {
-        let why = format!("`{word}` has a character that is special in GRUB scripts");
+        let why = format!("`{word}` contains a character that is special in GRUB scripts");
         return Err(Refusal::new(why).into());
     }
     if let Some(parted) = boot.entries.iter().find(|entry| entry.is_parted()) {
@@ -123,8 +123,8 @@ pub(crate) fn change(view: &dyn Machine, change: &Change) -> Result<Plan, Stop> 
     if hint(view, "/proc/sys/kernel/arch").is_some_and(|arch| arch.starts_with("s390")) {
         plan.refresh.push(Run::new("writes the boot record", Argv::new(["zipl"]), Back::Again, &[]));
     }
-    let plan = plan.note(format!("about the same by hand: {}", grubby(change).line()));
-    Ok(plan.note("rescue entries are left as they are"))
+    let plan = plan.note(format!("roughly equivalent manual command: {}", grubby(change).line()));
+    Ok(plan.note("rescue entries are left unchanged"))
 }
 
 fn grubby(change: &Change) -> Argv {
@@ -150,7 +150,7 @@ fn entries(plan: &mut Plan, boot: &Boot, change: &Change) -> Result<(), Stop> {
     let new = rewrite(old, change)?;
     if is_needed && new != *old {
         let set = |value: &str| Argv::new(["grub2-editenv", ENV, "set", &format!("kernelopts={value}")]);
-        let what = "sets the variable that entries take their parameters from";
+        let what = "sets the variable from which entries take their parameters";
         plan.commands.push(Run::new(what, set(&new), Back::By(set(old)), &[ENV]));
     }
     Ok(())
@@ -177,11 +177,11 @@ fn without_new(boot: &Boot, change: &Change) -> Change {
     Change { add: Vec::new(), remove: change.remove.iter().cloned().chain(names).collect() }
 }
 
-/// GRUB_CMDLINE_LINUX, from which grub2-mkconfig makes kernelopts (RHEL 8) or entries (`--update-bls-cmdline`).
+/// Edits GRUB_CMDLINE_LINUX, from which grub2-mkconfig makes kernelopts (RHEL 8) or entries (`--update-bls-cmdline`).
 fn defaults(plan: &mut Plan, old: &str, change: &Change) -> Result<(), Stop> {
     const NAME: &str = "GRUB_CMDLINE_LINUX=";
     let by_hand =
-        format!("{DEFAULTS}: GRUB_CMDLINE_LINUX is left as it is; grub2-mkconfig would bring its parameters back");
+        format!("{DEFAULTS}: GRUB_CMDLINE_LINUX is left unchanged; grub2-mkconfig would restore its parameters");
     let lines: Vec<&str> = old.split_inclusive('\n').collect();
     let own: Vec<&&str> = lines
         .iter()
@@ -219,13 +219,13 @@ fn defaults(plan: &mut Plan, old: &str, change: &Change) -> Result<(), Stop> {
 fn trial(view: &dyn Machine, boot: &Boot, change: &Change) -> Result<Trial, String> {
     let env = required(view, ENV).map_err(|error| error.to_string())?;
     if !boot.is_sure || grubenv::value(&env, "saved_entry").is_none_or(|saved| saved.parse::<u32>().is_ok()) {
-        return Err(format!("{ENV} names no entry as the default, which one more entry could change"));
+        return Err(format!("{ENV} names no default entry, so another entry could become the default"));
     }
     grub::writable(view, "/boot/grub2")?;
     if hint(view, MENU).is_some_and(|menu| !menu.contains("next_entry")) {
-        return Err(format!("{MENU} knows no next_entry"));
+        return Err(format!("{MENU} does not support next_entry"));
     }
-    let entry = boot.chosen().ok_or("there is no entry")?;
+    let entry = boot.chosen().ok_or("no entry found")?;
     let options = rewrite(&boot.line(entry), &as_trial(change)).map_err(|why| why.word())?;
     let unset = Argv::new(["grub2-editenv", ENV, "unset", "next_entry"]);
     let arm = Argv::new(["grub2-reboot", TRIAL]);
@@ -235,9 +235,10 @@ fn trial(view: &dyn Machine, boot: &Boot, change: &Change) -> Result<Trial, Stri
         arm: Some(Run::new("selects that entry for the next boot only", arm, Back::By(unset), &[ENV])),
         reboot: Argv::new(["systemctl", "reboot"]),
         unattended: true,
-        fallback: "GRUB forgets the entry before it boots it: any reset boots the default; a panic resets after 10 s \
+        fallback:
+            "GRUB resets the choice before it boots the entry: any reset boots the default; a panic resets after 10 s \
             (panic=10); a hang needs the hardware watchdog or the plug"
-            .to_owned(),
+                .to_owned(),
         visible: "/proc/cmdline has the new parameters, panic=10 and punctual.trial=".to_owned(),
     })
 }

@@ -1,4 +1,4 @@
-//! The menu of a generated grub.cfg: its default entry, and a copy of that with other words.
+//! The menu of a generated grub.cfg: its default entry, and a copy of it with other words.
 
 use crate::Change;
 use crate::trial::as_trial;
@@ -11,7 +11,7 @@ const END: &str = "### END punctual ###\n";
 struct Entry {
     title: String,
     id: Option<String>,
-    /// Enclosing submenus, outermost first: indexes into the list of all.
+    /// Enclosing submenus, outermost first: indexes into the list of all entries.
     inside: Vec<usize>,
     is_submenu: bool,
     body: Vec<String>,
@@ -94,7 +94,7 @@ pub(crate) fn default(text: &str, spec: &str) -> Result<Default, String> {
         let by_index = || part.parse::<usize>().ok().and_then(|at| level.get(at));
         match level.iter().find(is_it).or_else(by_index) {
             Some(n) => inside.push(*n),
-            None => return Err(format!("its default entry `{spec}` is not found")),
+            None => return Err(format!("its default entry `{spec}` was not found")),
         }
     }
     let entry = inside.last().and_then(|n| all.get(*n)).filter(|entry| !entry.is_submenu);
@@ -121,7 +121,7 @@ impl Default {
         line.split_at_checked(second).unwrap_or((line, ""))
     }
 
-    /// Its lines, without the first and the closing brace.
+    /// The entry's lines, without the first and the closing brace.
     pub fn body(&self) -> &[String] {
         &self.body
     }
@@ -135,11 +135,11 @@ impl Default {
         crate::words::ranges(line).get(1).and_then(|range| line.get(range.clone())).unwrap_or_default()
     }
 
-    /// The `linux` line with another image and other words, and those words.
+    /// Returns the `linux` line with another image and other words, and those words.
     pub fn line_for(&self, image: &str, change: &Change) -> Result<(String, Vec<String>), String> {
         let (_, tail) = self.split();
         if tail.contains(['$', '\\', '\'', '`', ';', '{']) {
-            return Err(format!("the command line of `{}` has quotes or variables of GRUB", self.title));
+            return Err(format!("the command line of `{}` contains quotes or variables of GRUB", self.title));
         }
         let tail = rewrite(tail, change).map_err(|why| why.word())?;
         Ok((format!("\tlinux\t{image}{tail}"), words(&tail)))
@@ -149,11 +149,11 @@ impl Default {
         words(self.split().1)
     }
 
-    /// A block with a copy of the entry under our identifier, and its command line.
+    /// Returns a block with a copy of the entry under the trial's identifier, and its command line.
     pub fn trial(&self, change: &Change) -> Result<(String, Vec<String>), String> {
         let (head, tail) = self.split();
         if tail.contains(['$', '\\', '\'', '`', ';', '{']) {
-            return Err(format!("the command line of `{}` has quotes or variables of GRUB", self.title));
+            return Err(format!("the command line of `{}` contains quotes or variables of GRUB", self.title));
         }
         let tail = rewrite(tail, &as_trial(change)).map_err(|why| why.word())?;
         let new = format!("{head}{tail}");
@@ -171,7 +171,7 @@ impl Default {
     }
 }
 
-/// Replaces an older block of custom.cfg, else appends.
+/// Replaces an older block of custom.cfg, or appends one.
 pub(crate) fn with_block(custom: &str, block: &str) -> String {
     let old = custom.find(BEGIN).and_then(|from| {
         let to = custom.get(from..)?.find(END)? + from + END.len();

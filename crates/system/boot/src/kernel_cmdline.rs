@@ -1,4 +1,4 @@
-//! /etc/kernel/cmdline, from which kernel-install(8) and u-boot-update make the entries of later kernels.
+//! /etc/kernel/cmdline, from which kernel-install(8) and u-boot-update take the parameters of later kernels.
 
 use crate::Change;
 use crate::plan::Stop;
@@ -13,12 +13,12 @@ pub(crate) const PATH: &str = "/etc/kernel/cmdline";
 pub(crate) fn read(view: &dyn Machine) -> Result<Option<String>, BootError> {
     let Some(line) = text(view, PATH)? else { return Ok(None) };
     if line.lines().any(|line| line.trim_start().starts_with('#')) {
-        return Err(unclear(PATH, "has comments, which not everything that reads it leaves out"));
+        return Err(unclear(PATH, "has comments, which some of its readers do not ignore"));
     }
     Ok(Some(line))
 }
 
-pub(crate) const ABSENT: &str = "no /etc/kernel/cmdline: kernels installed later take the parameters of the running one, so reboot before installing one";
+pub(crate) const ABSENT: &str = "no /etc/kernel/cmdline: kernels installed later get the parameters of the running kernel, so reboot before installing one";
 
 /// `None` if the file is absent or does not change.
 pub(crate) fn edit(view: &dyn Machine, change: &Change) -> Result<Option<Edit>, Stop> {

@@ -7,16 +7,17 @@ fn length<'w>(words: impl Iterator<Item = &'w String>) -> usize {
     words.map(|word| word.len() + 1).sum()
 }
 
-/// Bytes that firmware and loader added at this boot; `None` if nothing runs.
+/// Bytes that firmware and loader added at this boot; `None` if no kernel is running.
 fn added(view: &dyn Machine, before: &[String]) -> Result<Option<usize>, Refusal> {
-    let hand = "run this as root: /proc/cmdline has to be read";
-    let unknown = |error| Refusal::by_hand(format!("whether the command line would fit is not known: {error}"), hand);
+    let hand = "run this as root: /proc/cmdline must be readable";
+    let unknown = |error| Refusal::by_hand(format!("cannot tell if the command line would fit: {error}"), hand);
     let seen = seen(view).map_err(unknown)?;
     let is_new = |word: &&String| !before.iter().any(|known| is_same(known, word));
     Ok(seen.map(|words| length(words.iter().filter(is_new))))
 }
 
-/// Checks that the command line, with what firmware and boot loader append, fits COMMAND_LINE_SIZE: a truncated one may lose `root=`.
+/// Checks that the command line, with the additions of firmware and boot loader, fits COMMAND_LINE_SIZE: a truncated
+/// one may lose `root=`.
 pub(crate) fn check(view: &dyn Machine, before: &[String], after: &[String]) -> Result<Option<String>, Refusal> {
     if length(after.iter()) <= length(before.iter()) {
         return Ok(None);
@@ -26,19 +27,19 @@ pub(crate) fn check(view: &dyn Machine, before: &[String], after: &[String]) -> 
     let most = longest_cmdline(view);
     let limit = most.unwrap_or(1023);
     let said = match added {
-        Some(_) => format!("the command line would have {will} bytes with what firmware and loader add"),
+        Some(_) => format!("the command line would have {will} bytes with the additions of firmware and loader"),
         None => format!(
-            "the command line would have {will} bytes and what firmware and loader add, which is not known where no system runs"
+            "the command line would have {will} bytes plus the additions of firmware and loader, unknown without a running system"
         ),
     };
     match (added, will <= limit) {
         (Some(_), true) => return Ok(None),
-        (None, true) => return Ok(Some(format!("{said}; it is cut at {limit}"))),
+        (None, true) => return Ok(Some(format!("{said}; the kernel truncates it at {limit}"))),
         (_, false) => {}
     }
     match most {
-        Some(limit) => Err(Refusal::new(format!("{said}; this kernel cuts it at {limit}"))),
-        None if will > 2047 => Err(Refusal::new(format!("{said}; most kernels cut it at 2047"))),
-        None => Ok(Some(format!("{said}; what this kernel takes is not known, and 32-bit Arm cuts it at {limit}"))),
+        Some(limit) => Err(Refusal::new(format!("{said}; this kernel truncates it at {limit}"))),
+        None if will > 2047 => Err(Refusal::new(format!("{said}; most kernels truncate it at 2047"))),
+        None => Ok(Some(format!("{said}; the limit of this kernel is unknown; 32-bit Arm truncates it at {limit}"))),
     }
 }

@@ -1,14 +1,14 @@
-//! Kernel parameters through eight boot chains: which one boots a machine ([`detect`]), what it will pass to the kernel
-//! ([`current`]), and how to change that ([`change`]).
+//! Kernel parameters for eight boot chains: detects the chain that boots a machine ([`detect`]), reads the parameters
+//! that it passes to the kernel ([`current`]), and plans changes to them ([`change`]).
 //!
 //! Everything is read through [`Machine`], so a recording or a folder works like the running machine. The result is a
-//! [`Plan`]: files to write, commands, how to undo them, and a trial boot that falls back automatically where the
-//! loader can do that.
+//! [`Plan`]: files to write, commands, how to undo them, and a trial boot that falls back automatically if the loader
+//! supports it.
 //!
-//! Whatever is not understood stays byte for byte. Where it matters, nothing is planned and the reason is given. Adding
-//! what exists plans nothing.
+//! Text that is not understood is preserved byte for byte. If it matters to a change, the change is refused with the
+//! reason. Adding a parameter that exists plans nothing.
 //!
-//! Architecture invariant: nothing here writes, runs a command or reads anything but the given machine.
+//! Architecture invariant: this crate neither writes, nor runs commands, nor reads anything but the given machine.
 
 #![forbid(unsafe_code)]
 
@@ -49,7 +49,7 @@ pub use trial::{TRIAL_PARAMETER, trial_word};
 
 use punctual_machine::Machine;
 
-/// The parameters configured, those of the next boot, and those of the running kernel.
+/// Returns the configured parameters, those of the next boot, and those of the running kernel.
 ///
 /// # Errors
 /// If a file of the boot chain cannot be read or is not understood.
@@ -93,7 +93,7 @@ pub fn change(view: &dyn Machine, chain: &Chain, change: &Change) -> Plan {
     plan
 }
 
-/// Words to remove that the running kernel has and the files do not: a removal that no edit here makes.
+/// Words to remove that the running kernel has but the files do not: no edit removes them.
 fn unseen(view: &dyn Machine, change: &Change, before: &[String]) -> Option<String> {
     let is_removed = |word: &&String| change.remove.iter().any(|pattern| words::means(pattern, word));
     let is_seen = |word: &&String| before.iter().any(|other| words::key(other) == words::key(word));
@@ -102,8 +102,8 @@ fn unseen(view: &dyn Machine, change: &Change, before: &[String]) -> Option<Stri
         running.iter().filter(is_removed).filter(|word| !is_seen(word)).map(|word| format!("`{word}`")).collect();
     (!foreign.is_empty()).then(|| {
         format!(
-            "not removed: {}: the running kernel has it and the files read here do not: it was taken out since this \
-             boot, or something else adds it",
+            "not removed: {}: the running kernel has it but the boot files do not: it was removed since this \
+             boot, or another component adds it",
             foreign.join(", ")
         )
     })

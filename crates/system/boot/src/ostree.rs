@@ -9,13 +9,13 @@ use crate::{Change, length};
 use punctual_machine::Machine;
 use punctual_model::{Argv, Back};
 
-/// The next deployment to boot: entries sort by version, descending (ostree's own numbering).
+/// Returns the deployment that boots next: entries sort by version, descending (ostree's numbering).
 fn entry(view: &dyn Machine) -> Result<Entry, BootError> {
     let number = |entry: &Entry| entry.field("version").and_then(|v| v.parse::<u64>().ok());
     let mut all = bls::entries(view)?;
     all.retain(|entry| entry.field("linux").is_some() && entry.words().iter().any(|word| word.starts_with("ostree=")));
     if let Some(entry) = all.iter().find(|entry| all.len() > 1 && number(entry).is_none()) {
-        return Err(unclear(&entry.path, "its version is no number, so which deployment boots is not known"));
+        return Err(unclear(&entry.path, "its version is not a number, so the deployment that boots next is unknown"));
     }
     all.into_iter()
         .max_by_key(number)
@@ -43,18 +43,19 @@ pub(crate) fn change(view: &dyn Machine, change: &Change) -> Result<Plan, Stop> 
         return Ok(plan);
     }
     if change.add.iter().chain(&plan.before).any(|word| word.contains('"') && word.contains(' ')) {
-        return Err(Refusal::new("a value has blanks in quotes, which ostree takes for several parameters").into());
+        return Err(Refusal::new("a value has blanks in quotes, which ostree treats as several parameters").into());
     }
     plan.notes.extend(length::check(view, &plan.before, &plan.after)?);
     plan.commands.push(deploy(view, &plan)?);
-    let image = "parameters of an image that is built elsewhere belong to /usr/lib/bootc/kargs.d in it; it is read when the image \
+    let image = "parameters of an image that is built elsewhere belong in its /usr/lib/bootc/kargs.d, which is read when the image \
         is installed or updated, not at boot";
-    let trial = "no trial boot: the deployment before stays in the boot menu, and `rpm-ostree rollback` makes it the default; \
+    let trial = "no trial boot: the previous deployment stays in the boot menu, and `rpm-ostree rollback` makes it the default; \
         nothing returns to it automatically unless greenboot is set up";
     Ok(plan.note(image).note(trial))
 }
 
-/// The command that makes the deployment. Files below /boot/loader belong to ostree, and another deployment undoes it.
+/// The command that creates the deployment. Files below /boot/loader belong to ostree; another deployment undoes the
+/// change.
 fn deploy(view: &dyn Machine, plan: &Plan) -> Result<Run, Refusal> {
     let missing = |from: &[String], of: &[String]| -> Vec<String> {
         of.iter().filter(|word| !from.iter().any(|other| is_same(other, word))).cloned().collect()
@@ -69,13 +70,13 @@ fn deploy(view: &dyn Machine, plan: &Plan) -> Result<Run, Refusal> {
         let hand = kargs(&["ostree", "admin", "kargs", "edit-in-place"], &new, &gone).line();
         let image = format!("in the image: /usr/lib/bootc/kargs.d/60-punctual.toml with `kargs = {new:?}`");
         return Err(Refusal::by_hand(
-            "there is no rpm-ostree to make a deployment with",
+            "rpm-ostree, which creates deployments, is not installed",
             format!("{hand}; or {image}"),
         ));
     }
     let tool = ["rpm-ostree", "kargs"];
     let (forth, back) = (kargs(&tool, &new, &gone), kargs(&tool, &gone, &new));
-    Ok(Run::new("makes a deployment with these parameters, which boots next", forth, Back::By(back), &[]))
+    Ok(Run::new("creates a deployment with these parameters, which boots next", forth, Back::By(back), &[]))
 }
 
 fn has_rpm_ostree(view: &dyn Machine) -> bool {

@@ -8,7 +8,7 @@ use punctual_model::{Argv, Back, Command, Draft, Edit, Step};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
     pub what: String,
-    /// The command, how it is undone, and what it writes.
+    /// The command, how it is undone, and the files it writes.
     pub command: Command,
 }
 
@@ -18,7 +18,7 @@ impl Run {
         Run { what: what.into(), command: Command { argv, back, rewrites, draft: None } }
     }
 
-    /// Makes the file it writes under another name first.
+    /// Writes the file under another name first.
     pub(crate) fn drafted(mut self, draft: Draft) -> Run {
         self.command.draft = Some(draft);
         self
@@ -28,7 +28,7 @@ impl Run {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     pub why: String,
-    /// What a person can do instead, if known: a file and the line to change in it, or a command.
+    /// The manual alternative, if known: a file and the line to change in it, or a command.
     pub by_hand: Option<String>,
 }
 
@@ -44,14 +44,14 @@ impl Refusal {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trial {
-    /// The command line of that boot, as far as the files show it.
+    /// The command line of the trial boot, as far as the files show it.
     pub words: Vec<String>,
     /// Files to write beforehand. Removed or restored afterwards, even if the parameters are kept.
     pub edits: Vec<Edit>,
-    /// Selects the entry for the next boot only; `None` if a person selects it in the loader's menu.
+    /// Selects the entry for the next boot only; `None` if the user selects it in the loader's menu.
     pub arm: Option<Run>,
     pub reboot: Argv,
-    /// Does a failed boot return to the old parameters without anybody at the machine?
+    /// True if a failed boot returns to the old parameters without user action.
     pub unattended: bool,
     pub fallback: String,
     /// How to recognise the running trial.
@@ -64,15 +64,15 @@ pub struct Plan {
     pub after: Vec<String>,
     /// Written first.
     pub edits: Vec<Edit>,
-    /// Make the change, after the files.
+    /// Make the change, after the edits.
     pub commands: Vec<Run>,
     /// Regenerate what the loader reads, last.
     pub refresh: Vec<Run>,
     pub trial: Option<Trial>,
     pub notes: Vec<String>,
-    /// Reasons for refusal; then nothing else is planned.
+    /// Reasons for refusal; if not empty, nothing else is planned.
     pub refused: Vec<Refusal>,
-    /// Restores the previous parameters by meaning; bytes are restored from the originals.
+    /// Restores the previous parameters by meaning; the originals restore bytes.
     pub back: Change,
 }
 
@@ -102,7 +102,7 @@ impl Plan {
     }
 }
 
-/// The change from `after` to `before`. Of several values of a parameter that has one, the last.
+/// Returns the change from `after` to `before`; for a parameter with one value, its last.
 fn back(before: &[String], after: &[String]) -> Change {
     use crate::words::{is_cumulative, is_pages, is_same, key};
     let missing = |from: &[String], of: &[String]| -> Vec<String> {
@@ -135,12 +135,12 @@ impl From<Unchangeable> for Stop {
     fn from(why: Unchangeable) -> Stop {
         Stop(match why {
             Unchangeable::Order(word) => Refusal::by_hand(
-                format!("`{word}` is there already, and the order of page sizes and counts matters"),
+                format!("`{word}` already exists, and the order of page sizes and counts matters"),
                 "remove the parameters hugepagesz, hugepages and default_hugepagesz first",
             ),
             Unchangeable::Quote(word) => Refusal::by_hand(
                 format!("a quote is not closed: `{word}`"),
-                "close it: what is added behind it would be part of that word",
+                "close it: text added after it would become part of that word",
             ),
         })
     }

@@ -27,7 +27,7 @@ fn unreadable(path: &str, why: impl Into<String>) -> BootError {
 pub(crate) fn text(view: &dyn Machine, path: &str) -> Result<Option<String>, BootError> {
     let Some(bytes) = bytes(view, path)? else { return Ok(None) };
     match String::from_utf8(bytes) {
-        Ok(text) if text.contains('\0') => Err(unclear(path, "has a NUL byte: this is no text file")),
+        Ok(text) if text.contains('\0') => Err(unclear(path, "contains a NUL byte, so it is not a text file")),
         Ok(text) => Ok(Some(text)),
         Err(_) => Err(unclear(path, "is not UTF-8 text")),
     }
@@ -56,7 +56,7 @@ pub(crate) fn hint(view: &dyn Machine, path: &str) -> Option<String> {
 pub(crate) fn exists(view: &dyn Machine, path: &str) -> bool {
     match view.read_part(path, 0, 1) {
         Read::Known(_) | Read::Denied => true,
-        // A folder, a program too large to be read whole, a device.
+        // A folder, a program too large to be read, or a device.
         Read::Failed(_) => true,
         Read::Absent | Read::NotGiven => matches!(view.list(path), Listing::Known(_)),
     }
@@ -86,17 +86,17 @@ pub(crate) fn running(view: &dyn Machine) -> Option<Vec<String>> {
     seen(view).ok().flatten()
 }
 
-/// The words of the running kernel, for decisions; `None` if nothing runs: there is no /proc/cmdline.
+/// The words of the running kernel, for decisions; `None` if no kernel is running: /proc/cmdline does not exist.
 pub(crate) fn seen(view: &dyn Machine) -> Result<Option<Vec<String>>, BootError> {
     let bytes = bytes(view, "/proc/cmdline")?;
     Ok(bytes.map(|bytes| crate::words::words(String::from_utf8_lossy(&bytes).trim_matches(['\0', '\n', ' ']))))
 }
 
-/// The words of the running kernel, refused if unknown.
+/// The words of the running kernel, or a refusal if unknown.
 pub(crate) fn needed(view: &dyn Machine, what: &str) -> Result<Vec<String>, Refusal> {
     let hand = "run this on the machine itself, as root";
-    let unknown = |why: String| Refusal::by_hand(format!("{what} is not known: {why}"), hand);
-    let nothing_runs = || unknown("no system runs here: there is no /proc/cmdline".to_owned());
+    let unknown = |why: String| Refusal::by_hand(format!("cannot tell {what}: {why}"), hand);
+    let nothing_runs = || unknown("no system is running: /proc/cmdline does not exist".to_owned());
     seen(view).map_err(|error| unknown(error.to_string()))?.ok_or_else(nothing_runs)
 }
 
@@ -114,7 +114,7 @@ pub(crate) fn efi_text(view: &dyn Machine, name: &str) -> Option<String> {
     Some(String::from_utf16_lossy(&units).trim_end_matches('\0').to_owned())
 }
 
-/// Type and device of the file system of a path, from the running machine's mounts, else from /etc/fstab.
+/// Returns type and device of the file system of a path, from the running machine's mounts, else from /etc/fstab.
 pub(crate) fn mounted(view: &dyn Machine, path: &str) -> Option<(String, String)> {
     let holds =
         |point: &str| path == point || point == "/" || path.strip_prefix(point).is_some_and(|r| r.starts_with('/'));

@@ -1,12 +1,12 @@
-//! Evaluates assignments in files like /etc/default/grub without running them.
+//! Evaluates assignments in files such as /etc/default/grub without running them.
 //!
-//! Only sh(1)'s plain assignments are followed. If anything else mentions a wanted name, the evaluation fails for all
-//! of them.
+//! Only plain sh(1) assignments are followed. If any other statement mentions a wanted name, the evaluation fails for
+//! all of them.
 
 use crate::read::{BootError, unclear};
 use std::collections::BTreeMap;
 
-/// Variables after some files: `None` is a value that only the shell could compute.
+/// Variables after some files; `None` is a value that only the shell could compute.
 pub(crate) struct Shell<'w> {
     wanted: &'w [&'w str],
     values: BTreeMap<String, Option<String>>,
@@ -49,20 +49,20 @@ impl<'w> Shell<'w> {
                 let is_foreign =
                     matches!(first, "." | "source" | "eval" | "unset" | "read" | "set" | "return" | "exit");
                 if is_foreign && !matches!(body, "set -e" | "set +e") {
-                    return Err(unclear(&place, format!("what `{}` does cannot be followed", short(body))));
+                    return Err(unclear(&place, format!("the effect of `{}` cannot be evaluated", short(body))));
                 }
                 self.must_not_matter(&place, body)?;
             }
             depth = depth.saturating_add(opens(body)).saturating_sub(closes(first));
         }
-        if depth > 0 { Err(unclear(path, "a block of it does not end")) } else { Ok(()) }
+        if depth > 0 { Err(unclear(path, "a block is not closed")) } else { Ok(()) }
     }
 
     fn must_not_matter(&self, place: &str, body: &str) -> Result<(), BootError> {
         match self.wanted.iter().find(|name| body.contains(**name)) {
             Some(name) => {
-                let why = if body.contains("+=") { ": sh knows no `+=`" } else { "" };
-                Err(unclear(place, format!("what `{}` makes of {name} cannot be followed{why}", short(body))))
+                let why = if body.contains("+=") { ": sh does not support `+=`" } else { "" };
+                Err(unclear(place, format!("the effect of `{}` on {name} cannot be evaluated{why}", short(body))))
             }
             None => Ok(()),
         }
@@ -72,7 +72,7 @@ impl<'w> Shell<'w> {
         let value = self.expand(raw);
         if self.wanted.contains(&name) {
             if value.is_none() {
-                return Err(unclear(place, format!("the value of {name} is only known when the file is run")));
+                return Err(unclear(place, format!("the value of {name} is determined only when the file is run")));
             }
             self.places.insert(name.to_owned(), place.to_owned());
         }
@@ -202,7 +202,7 @@ fn statements(text: &str) -> Vec<Statement<'_>> {
     found
 }
 
-/// Raw values of a statement of nothing but assignments.
+/// Raw values of a statement that consists of assignments only.
 fn assignments(body: &str) -> Option<Vec<(&str, &str)>> {
     let body = body.strip_prefix("export ").map_or(body, str::trim_start);
     let mut found = Vec::new();

@@ -13,7 +13,7 @@ use punctual_model::{Argv, Back, Edit};
 struct Boot {
     /// Entries with a kernel.
     entries: Vec<Entry>,
-    /// Index of the default entry, and whether it is certain.
+    /// Index of the default entry, and true if it is certain.
     default: Option<usize>,
     is_sure: bool,
     images: Vec<String>,
@@ -39,7 +39,7 @@ fn read(view: &dyn Machine) -> Result<Boot, BootError> {
     Ok(Boot { entries, default, is_sure, images, cmdline: kernel_cmdline::read(view)? })
 }
 
-/// The entry that booted, else that of loader.conf, without `.conf`.
+/// Returns the entry that booted, else that of loader.conf, without `.conf`.
 fn default(view: &dyn Machine) -> Option<String> {
     let selected = efi_text(view, "LoaderEntrySelected").or_else(|| efi_text(view, "LoaderEntryDefault"));
     let conf = || {
@@ -121,7 +121,7 @@ pub(crate) fn change(view: &dyn Machine, change: &Change) -> Result<Plan, Stop> 
         plan = images(view, &boot, plan, has_source)?;
     }
     if change.add.iter().any(|word| word == "efi=noruntime") {
-        let note = "without EFI runtime services bootctl sets no boot entry, so no later trial can be prepared";
+        let note = "without EFI runtime services bootctl cannot set a boot entry, so no trial boot is possible later";
         plan.notes.push(note.to_owned());
     }
     match trial(view, &boot, change) {
@@ -133,7 +133,7 @@ pub(crate) fn change(view: &dyn Machine, change: &Change) -> Result<Plan, Stop> 
 
 fn images(view: &dyn Machine, boot: &Boot, mut plan: Plan, has_source: bool) -> Result<Plan, Stop> {
     if !has_source && boot.chosen().is_some() {
-        return Ok(plan.note(format!("{} keeps the parameters that are inside it", boot.images.join(", "))));
+        return Ok(plan.note(format!("{} keeps its embedded parameters", boot.images.join(", "))));
     }
     let what = "builds the unified kernel images with the new command line";
     let images: Vec<&str> = boot.images.iter().map(String::as_str).collect();
@@ -143,14 +143,14 @@ fn images(view: &dyn Machine, boot: &Boot, mut plan: Plan, has_source: bool) -> 
     } else {
         let kernels = kernels(view);
         if kernels.is_empty() {
-            let hand = "write /etc/kernel/cmdline and build the images as they were built";
-            return Err(Refusal::by_hand("nothing here tells how the unified kernel images are built", hand).into());
+            let hand = "write /etc/kernel/cmdline and rebuild the images the way they were built";
+            return Err(Refusal::by_hand("it is unknown how the unified kernel images are built", hand).into());
         }
         for (version, kernel) in kernels {
             run(Argv::new(["kernel-install".to_owned(), "add".to_owned(), version, kernel]));
         }
     }
-    let note = "the command line is inside the unified kernel images: a signature for Secure Boot has to be made again as well";
+    let note = "the command line is inside the unified kernel images: for Secure Boot they must be signed again";
     Ok(plan.note(note))
 }
 
@@ -163,13 +163,14 @@ fn kernels(view: &dyn Machine) -> Vec<(String, String)> {
 }
 
 fn trial(view: &dyn Machine, boot: &Boot, change: &Change) -> Result<Trial, String> {
-    let entry =
-        boot.chosen().ok_or("a unified kernel image has one command line, and with Secure Boot takes no other")?;
+    let entry = boot
+        .chosen()
+        .ok_or("a unified kernel image has an embedded command line and accepts no other with Secure Boot")?;
     if !boot.is_sure {
-        return Err("which entry boots by default is not known".to_owned());
+        return Err("the default entry is unknown".to_owned());
     }
     if !exists(view, "/sys/firmware/efi/efivars") {
-        return Err("/sys/firmware/efi/efivars is not there, which holds the entry for one boot".to_owned());
+        return Err("/sys/firmware/efi/efivars, which stores the entry for one boot, does not exist".to_owned());
     }
     let options = rewrite(&entry.options(), &as_trial(change)).map_err(|why| why.word())?;
     let set = |id: &str| Argv::new(["bootctl", "set-oneshot", id]);
@@ -181,7 +182,7 @@ fn trial(view: &dyn Machine, boot: &Boot, change: &Change) -> Result<Trial, Stri
         reboot: Argv::new(["systemctl", "reboot"]),
         unattended: true,
         fallback:
-            "the loader forgets the entry before it boots it: any reset boots the default; a panic resets after 10 s \
+            "the loader resets the choice before it boots the entry: any reset boots the default; a panic resets after 10 s \
             (panic=10); a hang needs the hardware watchdog or the plug"
                 .to_owned(),
         visible: format!("the EFI variable LoaderEntrySelected is {TRIAL}.conf"),

@@ -1,4 +1,4 @@
-//! TuneD's words: its boot loader plug-in keeps them in GRUB's variable `tuned_params` and writes them anew whenever a
+//! TuneD's words: its boot loader plug-in keeps them in GRUB's variable `tuned_params` and rewrites them whenever a
 //! profile is applied (tuned/plugins/plugin_bootloader.py), so they are read and never edited.
 
 use crate::Change;
@@ -8,17 +8,17 @@ use crate::words::{is_cumulative, is_same, key, means, words};
 pub(crate) const NAME: &str = "tuned_params";
 pub(crate) const VARIABLE: &str = "$tuned_params";
 
-/// The value in a menu: `set tuned_params="…"`.
+/// Returns the value in a menu: `set tuned_params="…"`.
 pub(crate) fn of_menu(menu: &str) -> Option<String> {
     let set =
         |line: &str| line.trim().strip_prefix("set ")?.trim_start().strip_prefix("tuned_params=").map(str::to_owned);
     menu.lines().find_map(set).map(|value| value.trim_matches('"').to_owned())
 }
 
-/// A change without what TuneD sets already.
+/// Returns the change without the words that TuneD already sets.
 ///
 /// # Errors
-/// It removes, or gives another value to, a word of TuneD's.
+/// If the change removes a word of TuneD's or gives it another value.
 pub(crate) fn besides(change: &Change, value: &str, place: &str) -> Result<Change, Refusal> {
     let theirs = words(value);
     let removed = theirs.iter().find(|word| change.remove.iter().any(|pattern| means(pattern, word)));
@@ -31,7 +31,7 @@ pub(crate) fn besides(change: &Change, value: &str, place: &str) -> Result<Chang
     };
     if let Some(word) = removed.or_else(replaced) {
         let why = format!(
-            "`{word}` lies in {NAME} of {place}, which TuneD writes anew whenever a profile is applied: an edit would not last"
+            "`{word}` is in {NAME} of {place}, which TuneD rewrites whenever a profile is applied: an edit would be lost"
         );
         let hand = "change the profile (its section [bootloader], or its variables in /etc/tuned), then \
                     `tuned-adm profile NAME` and reboot";
@@ -51,7 +51,7 @@ mod tests {
             besides(&Change::parse(add, remove).unwrap(), "nohz_full=2-7 skew_tick=1", "grubenv")
                 .map(|c| (c.add, c.remove))
         };
-        assert!(besides("", "nohz_full").unwrap_err().why.contains("`nohz_full=2-7` lies in tuned_params"));
+        assert!(besides("", "nohz_full").unwrap_err().why.contains("`nohz_full=2-7` is in tuned_params"));
         assert!(besides("nohz-full=3", "").is_err());
         assert_eq!(besides("skew_tick=1 threadirqs", "quiet"), Ok((vec!["threadirqs".into()], vec!["quiet".into()])));
     }

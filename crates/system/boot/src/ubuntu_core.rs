@@ -12,7 +12,7 @@ use punctual_model::{Argv, Back};
 
 const STATE: &str = "/var/lib/snapd/state.json";
 const MODEL: &str = "/run/mnt/ubuntu-boot/device/model";
-/// The first takes what the gadget allows, the second anything, on models of grade `dangerous`.
+/// The first accepts the parameters that the gadget allows, the second any, on models of grade `dangerous`.
 const OPTIONS: [&str; 2] = ["cmdline-append", "dangerous-cmdline-append"];
 
 fn read(view: &dyn Machine) -> Result<[Option<String>; 2], BootError> {
@@ -23,7 +23,7 @@ fn read(view: &dyn Machine) -> Result<[Option<String>; 2], BootError> {
         match state.pointer(&format!("/data/config/core/system/kernel/{option}")) {
             None | Some(serde_json::Value::Null) => Ok(None),
             Some(serde_json::Value::String(text)) => Ok(Some(text.clone())),
-            Some(_) => Err(unclear(STATE, format!("system.kernel.{option} is no text"))),
+            Some(_) => Err(unclear(STATE, format!("system.kernel.{option} is not a string"))),
         }
     };
     Ok([value(OPTIONS[0])?, value(OPTIONS[1])?])
@@ -34,7 +34,7 @@ fn line(values: &[Option<String>; 2]) -> String {
 }
 
 pub(crate) fn current(view: &dyn Machine) -> Result<Configured, BootError> {
-    let note = "the gadget and snapd put parameters of their own before these";
+    let note = "the gadget and snapd put other parameters before these";
     Ok(Configured {
         configured: words(&line(&read(view)?)),
         next: None,
@@ -44,7 +44,7 @@ pub(crate) fn current(view: &dyn Machine) -> Result<Configured, BootError> {
     })
 }
 
-/// What the gadget allows: `kernel-cmdline:` / `allow:` / `- name=value`, `*` for any value.
+/// Returns the parameters that the gadget allows: `kernel-cmdline:` / `allow:` / `- name=value`, `*` for any value.
 fn allowed(view: &dyn Machine) -> Vec<String> {
     let mut found = Vec::new();
     for snap in names(view, "/snap") {
@@ -74,7 +74,7 @@ fn is_allowed(list: &[String], word: &str) -> bool {
 
 pub(crate) fn change(view: &dyn Machine, change: &Change) -> Result<Plan, Stop> {
     if let Some(word) = change.add.iter().find(|word| word.contains(['"', '\'', '{', '[', '\\'])) {
-        return Err(Refusal::new(format!("`{word}` has a character that `snap set` reads otherwise")).into());
+        return Err(Refusal::new(format!("`{word}` contains a character that is special to `snap set`")).into());
     }
     let old = read(view)?;
     let all = line(&old);
@@ -103,7 +103,7 @@ pub(crate) fn change(view: &dyn Machine, change: &Change) -> Result<Plan, Stop> 
     {
         plan = dangerous(view, word, plan)?;
     }
-    let note = "no trial boot: snapd knows no entry for one boot; the recovery system boots without these parameters";
+    let note = "no trial boot: snapd cannot boot an entry once; the recovery system boots without these parameters";
     Ok(plan.note("reboot afterwards: snapd does not do it automatically").note(note))
 }
 
@@ -131,12 +131,12 @@ fn dangerous(view: &dyn Machine, word: &str, plan: Plan) -> Result<Plan, Stop> {
             Err(Refusal::by_hand(why, "gadget.yaml of the gadget snap: kernel-cmdline: allow").into())
         }
         None => {
-            Ok(plan.note(format!("{MODEL} cannot be read: models of another grade than dangerous refuse `{word}`")))
+            Ok(plan.note(format!("{MODEL} cannot be read: models of a grade other than dangerous refuse `{word}`")))
         }
     }
 }
 
-/// The new values: a word goes to the first option if the gadget allows it.
+/// Returns the new values: a word goes to the first option if the gadget allows it.
 fn split(old: &[Option<String>; 2], change: &Change, allowed: &[String]) -> Result<Vec<String>, Stop> {
     let there = words(&line(old));
     let is_there = |word: &&String| {
@@ -163,7 +163,7 @@ fn gadgets(view: &dyn Machine, own: &[String], change: &Change) -> Result<(), Re
     let is_foreign = |pattern: &&String| !is_replaced(pattern) && !own.iter().any(|word| means(pattern, word));
     let patterns: Vec<&String> = change.remove.iter().filter(is_foreign).collect();
     let Some(first) = patterns.first() else { return Ok(()) };
-    let all = needed(view, &format!("whether the gadget or snapd adds `{first}`"))?;
+    let all = needed(view, &format!("if the gadget or snapd adds `{first}`"))?;
     let mut foreign = all.iter().filter(|word| !own.iter().any(|other| is_same(other, word)));
     match foreign.find(|word| patterns.iter().any(|p| means(p, word))) {
         Some(word) => {

@@ -1,16 +1,16 @@
-//! A kernel command line as text: splits it into words, and changes some of them while every other byte stays.
+//! A kernel command line as text: splits it into words, and changes some of them while preserving all other bytes.
 //!
-//! Words end at white space outside double quotes; quotes are no part of the value; what follows `--` goes to init
+//! Words end at white space outside double quotes; quotes are not part of the value; words after `--` go to init
 //! (lib/cmdline.c, next_arg; kernel/params.c, parse_args). In names `-` and `_` are equal (kernel/params.c,
 //! dash2underscore).
 
 use crate::Change;
 use std::ops::Range;
 
-/// Their order matters: a page size applies to the counts after it (mm/hugetlb.c).
+/// The order of these matters: a page size applies to the counts after it (mm/hugetlb.c).
 const PAGES: &[&str] = &["hugepages", "hugepagesz", "default_hugepagesz"];
 
-/// ASCII white space of the kernel: with the vertical tab, unlike Rust's (lib/ctype.c).
+/// The kernel's ASCII white space: includes the vertical tab, unlike Rust's (lib/ctype.c).
 pub(crate) fn is_space(c: char) -> bool {
     c.is_ascii_whitespace() || c == '\u{b}'
 }
@@ -44,7 +44,7 @@ pub(crate) fn key(word: &str) -> String {
     name.chars().filter(|c| *c != '"').map(|c| if c == '-' { '_' } else { c }).collect()
 }
 
-/// As the kernel compares words: without quotes, with `_` for `-` in the name.
+/// Yields a word as the kernel compares it: without quotes, with `_` for `-` in the name.
 fn compared(word: &str) -> impl Iterator<Item = u8> {
     let mut in_name = true;
     word.bytes().filter(|byte| *byte != b'"').map(move |byte| {
@@ -57,13 +57,13 @@ pub(crate) fn is_same(one: &str, other: &str) -> bool {
     compared(one).eq(compared(other))
 }
 
-/// Does a pattern (`name`: any value; `name=value`: this one) match a word?
+/// Matches a word against a pattern: `name` for any value, `name=value` for this one.
 pub(crate) fn means(pattern: &str, word: &str) -> bool {
     if pattern.contains('=') { is_same(pattern, word) } else { key(pattern) == key(word) }
 }
 
-/// All values count. Of any other parameter one value is kept: most handlers take the last, and `isolcpus=` the first
-/// (kernel/sched/isolation.c).
+/// Returns true if all values of the parameter count. Of any other parameter one value is kept: most handlers use the
+/// last, and `isolcpus=` the first (kernel/sched/isolation.c).
 pub(crate) fn is_cumulative(word: &str) -> bool {
     punctual_machine::may_repeat(word) && !is_pages(word)
 }
@@ -75,7 +75,7 @@ pub(crate) fn is_pages(word: &str) -> bool {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Unchangeable {
     Order(String),
-    /// An unclosed quote: whatever follows would become part of the word.
+    /// An unclosed quote: the text after it would become part of the word.
     Quote(String),
 }
 
@@ -94,8 +94,8 @@ enum Fate {
     Becomes(String),
 }
 
-/// Applies a change: words are replaced in place, new ones follow the last one before `--`, and every other byte stays.
-/// The text is unchanged if nothing has to change.
+/// Applies a change: words are replaced in place, new ones follow the last one before `--`, and all other bytes are
+/// preserved. The text is unchanged if nothing has to change.
 pub(crate) fn rewrite(text: &str, change: &Change) -> Result<String, Unchangeable> {
     let all = ranges(text);
     if text.matches('"').count() % 2 == 1 {
@@ -159,7 +159,7 @@ fn write(text: &str, kernel: &[Range<usize>], fates: &[Fate], new: &[String]) ->
         let gap = text.get(at..range.start).unwrap_or_default();
         let word = text.get(range.clone()).unwrap_or_default();
         match fate {
-            // Leading white space stays before whichever word is the first.
+            // Leading white space stays before the word that becomes the first.
             Fate::Goes if has_words || at != 0 => {}
             Fate::Goes => out.push_str(gap),
             Fate::Stays | Fate::Becomes(_) => {

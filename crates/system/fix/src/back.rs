@@ -12,22 +12,22 @@ use punctual_model::Back;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Rounds in which values that change each other are restored.
+/// Number of passes over values that change each other.
 const ROUNDS: usize = 4;
 
-/// Undoes one entry and records that. A record that cannot be written is no failure: the entry stays open, and the next
-/// undo finds everything as before.
+/// Undoes one entry and records that. A record that cannot be written is not a failure: the entry stays open, and the
+/// next undo finds the old state.
 pub(crate) fn restore(journal: &mut Journal, id: u64) -> Outcome {
     let Some(entry) = journal.entries().iter().find(|entry| entry.id == id && entry.is_open()).cloned() else {
-        return Outcome::Unchanged(format!("change {id} is undone"));
+        return Outcome::Unchanged(format!("change {id} is already undone"));
     };
     let sys = journal.sys;
     let boot = match sys.boot_id() {
         Ok(boot) => boot,
-        Err(e) => return Outcome::Failed(format!("{}: which boot this is is not known: {e}", entry.change.subject())),
+        Err(e) => return Outcome::Failed(format!("{}: cannot identify the current boot: {e}", entry.change.subject())),
     };
     if entry.change.is_of_one_boot() && entry.boot != boot {
-        let what = format!("{}: gone with the reboot", entry.change.subject());
+        let what = format!("{}: undone by the reboot", entry.change.subject());
         let _ = journal.state(id, State::Undone, "rebooted since");
         return Outcome::Gone(what);
     }
@@ -41,22 +41,22 @@ pub(crate) fn restore(journal: &mut Journal, id: u64) -> Outcome {
     if let Change::Folder { path } = &entry.change
         && let Some(other) = journal.entries().iter().find(|other| is_inside(other, path) && other.id != id)
     {
-        // The last of them removes the folder, so this stays open.
-        return Outcome::Gone(format!("{}: stays while it holds {}", path.display(), other.change.subject()));
+        // The last change in the folder removes it, so this one stays open.
+        return Outcome::Gone(format!("{}: kept because it contains {}", path.display(), other.change.subject()));
     }
     let outcome = match &entry.change {
         Change::Command { argv, back: Back::By(back), kept, .. } => before_a_command(journal, &entry, kept)
             .and_then(|whose| back_by_command(sys, id, (argv, back), kept, &whose))
             .inspect(|outcome| {
                 if matches!(outcome, Outcome::Failed(_)) {
-                    // The command did nothing: others may write to its files until the next undo, which compares anew.
+                    // The command did nothing. Others may write to its files until the next undo, which compares again.
                     let _ = journal.state(id, State::Written, "");
                 }
             }),
         _ => revert(sys, &entry),
     };
     let outcome = outcome.unwrap_or_else(|e| Outcome::Failed(format!("{}: {e}", entry.change.subject())));
-    // A command that runs once more at the end is settled only then.
+    // A command that runs again at the end is settled only then.
     let is_deferred = matches!(entry.change, Change::Command { back: Back::Again, .. });
     if outcome.is_settled() && !is_deferred {
         let _ = journal.state(id, State::Undone, &outcome.sentence());
@@ -82,7 +82,7 @@ fn revert(sys: &dyn System, entry: &Entry) -> io::Result<Outcome> {
         Change::Folder { path } => folder(sys, path),
         Change::Scheduling { thread, old, new, reset_on_fork } => {
             if !task::is_there(sys, thread)? {
-                return Ok(Outcome::Gone(format!("{}: it has ended", entry.change.subject())));
+                return Ok(Outcome::Gone(format!("{}: the thread has ended", entry.change.subject())));
             }
             let (now, _) = sys.scheduling(thread.tid)?;
             let words = (now.to_string(), new.to_string(), old.to_string());
@@ -90,7 +90,7 @@ fn revert(sys: &dyn System, entry: &Entry) -> io::Result<Outcome> {
         }
         Change::Affinity { thread, old, new } => {
             if !task::is_there(sys, thread)? {
-                return Ok(Outcome::Gone(format!("{}: it has ended", entry.change.subject())));
+                return Ok(Outcome::Gone(format!("{}: the thread has ended", entry.change.subject())));
             }
             let now = sys.affinity(thread.tid)?;
             let words = (now.to_string(), new.to_string(), old.to_string());
@@ -115,7 +115,7 @@ impl Value<'_> {
     fn revert(&self, sys: &dyn System, is_under_way: bool) -> io::Result<Outcome> {
         let path = self.path.display();
         let now = match text(sys, self.path) {
-            Err(e) if is_absent(&e) => return Ok(Outcome::Gone(format!("{path}: no longer there"))),
+            Err(e) if is_absent(&e) => return Ok(Outcome::Gone(format!("{path}: no longer exists"))),
             other => other?,
         };
         let [now, old, new] = [&now, self.old, self.new].map(|text| self.form.value(text, self.new));
@@ -124,7 +124,7 @@ impl Value<'_> {
             return Ok(Outcome::Unchanged(format!("{path}: {old}")));
         }
         if !is_back && now != new {
-            let why = format!("{path}: is {now} by now, was set to {new}: left");
+            let why = format!("{path}: is now {now}, was set to {new}: left unchanged");
             return Ok(Outcome::Refused { why, diff: String::new() });
         }
         self.write(sys)?;
@@ -135,7 +135,7 @@ impl Value<'_> {
         self.beside.iter().any(|(path, old)| text(sys, path).is_ok_and(|now| now != *old))
     }
 
-    /// Writes it and its companions until all read as before.
+    /// Writes the value and its companions until all read as before.
     fn write(&self, sys: &dyn System) -> io::Result<()> {
         sys.write_value(self.path, self.form.back(self.old, self.new).as_bytes())?;
         for _ in 0..ROUNDS {
@@ -144,7 +144,7 @@ impl Value<'_> {
                 if text(sys, path)? != *old {
                     is_settled = false;
                     let form = Form::of(&path.to_string_lossy(), old);
-                    // One that refuses its old value may change with another; the next round shows.
+                    // A file that refuses its old value may accept it after another; the next pass shows.
                     let _ = sys.write_value(path, form.back(old, old).as_bytes());
                 }
             }
@@ -157,11 +157,11 @@ impl Value<'_> {
             }
         }
         if !self.form.same(&text(sys, self.path)?, self.old, self.new) {
-            return Err(io::Error::other("it does not take its old value"));
+            return Err(io::Error::other("it does not accept its old value"));
         }
         match self.beside.iter().find(|(path, old)| text(sys, path).is_ok_and(|now| now != *old)) {
             Some((path, old)) => {
-                Err(io::Error::other(format!("{} does not read {} again", path.display(), old.trim())))
+                Err(io::Error::other(format!("{} does not read back as {}", path.display(), old.trim())))
             }
             None => Ok(()),
         }
@@ -175,9 +175,9 @@ fn folder(sys: &dyn System, path: &Path) -> io::Result<Outcome> {
             path.parent().map_or(Ok(()), |above| sys.sync_folder(above))?;
             Ok(Outcome::Restored(format!("{shown}: removed")))
         }
-        Err(e) if is_absent(&e) => Ok(Outcome::Unchanged(format!("{shown}: not there"))),
+        Err(e) if is_absent(&e) => Ok(Outcome::Unchanged(format!("{shown}: does not exist"))),
         Err(e) if e.kind() == io::ErrorKind::DirectoryNotEmpty => {
-            Ok(Outcome::Gone(format!("{shown}: others use it by now, so it stays")))
+            Ok(Outcome::Gone(format!("{shown}: now used by others: left unchanged")))
         }
         Err(e) => Err(e),
     }

@@ -15,7 +15,7 @@ use punctual_model::{Back, Command, Edit};
 use punctual_units::{CpuList, Scheduling};
 use std::path::{Path, PathBuf};
 
-/// A step with everything resolved.
+/// A step with all placeholders resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Doing {
     Value {
@@ -36,13 +36,13 @@ pub enum Doing {
     },
     Run {
         command: Command,
-        /// Does it persist across a reboot?
+        /// The effect persists across a reboot.
         lasting: bool,
     },
 }
 
 impl Doing {
-    /// As typed in a shell.
+    /// The command line for a shell.
     pub fn line(&self) -> String {
         match self {
             Doing::Value { path, new } => format!("echo {new} > {}", path.display()),
@@ -62,9 +62,9 @@ impl Doing {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Carried {
     Already,
-    /// The journal's entry.
+    /// The change was made; number of its journal entry.
     Done(u64),
-    /// Not done, and nothing remains of it except what the journal's entry, if any, says.
+    /// Not made; only what its journal entry states, if any, may remain.
     Refused(String),
 }
 
@@ -74,7 +74,7 @@ pub(crate) struct Place<'a> {
 }
 
 /// # Errors
-/// The journal cannot be written: nothing more may be done.
+/// The journal cannot be written; no further change may be made.
 pub(crate) fn carry(journal: &mut Journal, place: &Place, doing: &Doing) -> Result<Carried, JournalError> {
     let sys = journal.sys;
     let change = match look(sys, doing) {
@@ -98,7 +98,7 @@ pub(crate) fn carry(journal: &mut Journal, place: &Place, doing: &Doing) -> Resu
     Ok(Carried::Done(entry))
 }
 
-/// A failed write may have had an effect; the result of undoing it decides.
+/// A failed write may have had an effect, which the result of undoing it shows.
 fn give_up(journal: &mut Journal, entry: u64, why: &str) -> String {
     match back::give_up(journal, entry) {
         Outcome::Unchanged(_) | Outcome::Restored(_) => {
@@ -110,10 +110,10 @@ fn give_up(journal: &mut Journal, entry: u64, why: &str) -> String {
     }
 }
 
-/// What a step would change; `None` if nothing.
+/// The change that a step would make; `None` if there is nothing to change.
 ///
 /// # Errors
-/// Why it cannot be done, in words.
+/// Why it cannot be done, as a sentence.
 pub fn look(sys: &dyn System, doing: &Doing) -> Result<Option<Change>, String> {
     match doing {
         Doing::Value { path, new } => value(sys, path, new),
@@ -136,7 +136,7 @@ pub fn look(sys: &dyn System, doing: &Doing) -> Result<Option<Change>, String> {
             Ok((crate::system::Kind::Folder, _)) => Ok(None),
             Err(e) if is_absent(&e) => Ok(Some(Change::Folder { path: path.clone() })),
             Err(e) => Err(format!("{}: {e}", path.display())),
-            Ok(_) => Err(format!("{} is no folder", path.display())),
+            Ok(_) => Err(format!("{} is not a folder", path.display())),
         },
         Doing::Scheduling { pid, tid, new } => {
             let thread = thread(sys, *pid, *tid)?;
@@ -159,7 +159,7 @@ fn value(sys: &dyn System, path: &Path, new: &str) -> Result<Option<Change>, Str
         return Ok(None);
     }
     if form == Form::Toggle && form.value(&old, new).is_empty() {
-        return Err(format!("{} knows no {new}", path.display()));
+        return Err(format!("{} does not support {new}", path.display()));
     }
     let beside = companions::of(sys, path);
     Ok(Some(Change::Value { path: path.to_owned(), old, new: new.to_owned(), form, beside }))
@@ -171,12 +171,13 @@ fn thread(sys: &dyn System, pid: u32, tid: u32) -> Result<Thread, String> {
         .ok_or_else(|| format!("thread {tid} has ended"))
 }
 
-/// Is a program that the command or its inverse needs not installed? Then nothing is begun.
+/// Returns an error message if a program that the command or its inverse needs is not installed; nothing is started
+/// then.
 pub(crate) fn missing(sys: &dyn System, command: &Command) -> Option<String> {
     let back = if let Back::By(back) = &command.back { Some(back) } else { None };
     let mut programs = [Some(&command.argv), back].into_iter().flatten().filter_map(|argv| argv.0.first());
     let program = programs.find(|program| sys.lacks(program))?;
-    Some(format!("{}: there is no program `{program}` on this machine", command.argv.line()))
+    Some(format!("{}: the program `{program}` is not installed", command.argv.line()))
 }
 
 fn run(sys: &dyn System, command: &Command, lasting: bool) -> Result<Change, String> {
@@ -192,7 +193,7 @@ fn run(sys: &dyn System, command: &Command, lasting: bool) -> Result<Change, Str
     Ok(Change::Command { argv: argv.clone(), back: back.clone(), kept, draft: draft.clone(), lasting })
 }
 
-/// Current contents; files that cannot be read are left out.
+/// Current contents; unreadable files are omitted.
 pub(crate) fn now<'p>(sys: &dyn System, paths: impl Iterator<Item = &'p PathBuf>) -> Vec<(PathBuf, Option<Kept>)> {
     paths.filter_map(|path| Some((path.clone(), files::kept(sys, path).ok()?))).collect()
 }
@@ -224,7 +225,7 @@ fn took(sys: &dyn System, change: &Change) -> Result<(), String> {
                 (Some(now), Some(new)) => now.is_same_as(new),
                 (now, new) => now.is_none() && new.is_none(),
             };
-            if is_same { Ok(()) } else { Err(format!("{} does not read as it was written", path.display())) }
+            if is_same { Ok(()) } else { Err(format!("{} does not read back as written", path.display())) }
         }
         Change::Scheduling { thread, new, .. } => match sys.scheduling(thread.tid) {
             Ok((now, _)) if now == *new => Ok(()),

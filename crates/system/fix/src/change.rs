@@ -1,4 +1,4 @@
-//! One change with the old state, as the journal stores it.
+//! One change with the old state, as stored in the journal.
 
 use crate::form::Form;
 use crate::system::Attributes;
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kept {
-    /// Base64.
+    /// Content in base64.
     content: String,
     pub attributes: Attributes,
 }
@@ -22,7 +22,7 @@ impl Kept {
         Kept { content: STANDARD.encode(content), attributes }
     }
 
-    /// `None` if the content is no valid base64.
+    /// `None` if the content is not valid base64.
     pub fn bytes(&self) -> Option<Vec<u8>> {
         STANDARD.decode(&self.content).ok()
     }
@@ -33,7 +33,7 @@ impl Kept {
     }
 }
 
-/// Identifies a thread even if its number is reused.
+/// Identifies a thread even if its ID is reused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Thread {
     pub pid: u32,
@@ -48,21 +48,21 @@ pub struct Thread {
 pub enum Change {
     Value {
         path: PathBuf,
-        /// As it read before.
+        /// Value read before the change.
         old: String,
-        /// As it is written.
+        /// Value to write.
         new: String,
-        /// How both are compared.
+        /// How the two are compared.
         form: Form,
-        /// Values that the kernel changes together with it, as they read before.
+        /// Values that the kernel changes together with it, as read before.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         beside: Vec<(PathBuf, String)>,
     },
     File {
         path: PathBuf,
-        /// `None`: it did not exist.
+        /// `None` if it did not exist.
         old: Option<Kept>,
-        /// `None`: it is removed.
+        /// `None` to remove it.
         new: Option<Kept>,
     },
     Folder {
@@ -83,19 +83,19 @@ pub enum Change {
     Command {
         argv: Argv,
         back: Back,
-        /// Files that it writes, as they were.
+        /// Files that the command writes, with their old contents.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         kept: Vec<(PathBuf, Option<Kept>)>,
-        /// One of them, if the command writes it under another name first.
+        /// One of these files, if the command first writes it under another name.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         draft: Option<Draft>,
-        /// Does it persist across a reboot?
+        /// The effect persists across a reboot.
         lasting: bool,
     },
 }
 
 impl Change {
-    /// Is it gone automatically after a reboot?
+    /// Returns true if a reboot undoes it.
     pub fn is_of_one_boot(&self) -> bool {
         match self {
             Change::Value { .. } | Change::Scheduling { .. } | Change::Affinity { .. } => true,
@@ -105,7 +105,7 @@ impl Change {
         }
     }
 
-    /// A path, a thread, a command.
+    /// The path, thread or command.
     pub fn subject(&self) -> String {
         match self {
             Change::Value { path, .. } | Change::File { path, .. } | Change::Folder { path } => {

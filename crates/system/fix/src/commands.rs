@@ -1,4 +1,4 @@
-//! Undoes commands: by their inverse, and by the files they wrote.
+//! Undoes commands: runs their inverse, and restores the files they wrote.
 
 use crate::act::execute;
 use crate::change::{Change, Kept};
@@ -10,17 +10,17 @@ use punctual_model::{Argv, Back, Draft};
 use std::io;
 use std::path::PathBuf;
 
-/// Who wrote the files of a command last?
+/// The last writer of a command's files.
 pub(crate) enum Whose {
-    /// As the command left them when this undo, or one that was cut off, began: restored byte for byte.
+    /// The files were as the command left them when this undo, or an interrupted one, began: restored byte for byte.
     Ours,
-    /// Others wrote to them, too: only what the inverse removes.
+    /// Other programs also wrote to them: only what the inverse removes is undone.
     Shared,
-    /// What the command wrote was replaced: the inverse would remove another program's value.
+    /// The value written by the command was replaced: the inverse would remove another program's value.
     Theirs(PathBuf, String),
 }
 
-/// For a command with an inverse: records who wrote its files last, before the inverse changes them.
+/// For a command with an inverse: records the last writer of its files before the inverse changes them.
 pub(crate) fn before_a_command(
     journal: &mut Journal,
     entry: &Entry,
@@ -31,7 +31,7 @@ pub(crate) fn before_a_command(
     }
     let mut whose = Whose::Ours;
     for (path, old) in kept {
-        // Cut off before its results were recorded: the current content is its own.
+        // Interrupted before its results were recorded: the current content is the command's.
         let Some((_, after)) = entry.after.iter().find(|(other, _)| other == path) else { continue };
         let now = files::kept(journal.sys, path)?;
         if is_same(now.as_ref(), after.as_ref()) {
@@ -51,8 +51,8 @@ pub(crate) fn before_a_command(
     Ok(whose)
 }
 
-/// A line `name=value` that has another value than the command gave it, and than before. One without a value is used
-/// up: GRUB empties next_entry.
+/// A line `name=value` whose value differs from both the command's and the old one. A line without a value has been
+/// consumed: GRUB empties next_entry.
 fn replaced(old: &str, after: &str, now: &str) -> Option<String> {
     let lines = |text: &str| text.lines().map(str::to_owned).collect::<std::collections::BTreeSet<String>>();
     let (old, now) = (lines(old), lines(now));
@@ -72,7 +72,8 @@ pub(crate) fn back_by_command(
     whose: &Whose,
 ) -> io::Result<Outcome> {
     if let Whose::Theirs(path, line) = whose {
-        let why = format!("{}: {} has `{line}` by now, written by somebody else: left", argv.line(), path.display());
+        let why =
+            format!("{}: {} now has `{line}`, written by another program: left unchanged", argv.line(), path.display());
         return Ok(Outcome::Refused { why, diff: String::new() });
     }
     if let Err(why) = execute(sys, back) {
@@ -88,7 +89,7 @@ pub(crate) fn back_by_command(
         }
         match whose {
             Whose::Ours => files::put(sys, path, old.as_ref(), entry)?,
-            _ => shared = format!("; what others wrote to {} since stays", path.display()),
+            _ => shared = format!("; later changes by others to {} are kept", path.display()),
         }
     }
     Ok(Outcome::Restored(format!("{}{shared}", back.line())))
@@ -103,7 +104,7 @@ pub(crate) fn command(
     for (path, old) in kept {
         let after = entry.after.iter().find(|(other, _)| other == path).map(|(_, kept)| kept.as_ref());
         let now = files::kept(sys, path)?;
-        // Cut off before its results were recorded: the current content is its own.
+        // Interrupted before its results were recorded: the current content is the command's.
         let new = after.unwrap_or(now.as_ref());
         files::remove_aside(sys, path, entry.id)?;
         let outcome = file(sys, (path, entry.id), old.as_ref(), new)?;
@@ -114,13 +115,14 @@ pub(crate) fn command(
     }
     Ok(match back {
         Back::By(back) => Outcome::Restored(back.line()),
-        Back::Again => Outcome::Restored(format!("{}: once more at the end", argv.line())),
+        Back::Again => Outcome::Restored(format!("{}: run again at the end", argv.line())),
         Back::Nothing => Outcome::Gone(format!("{}: nothing to undo", argv.line())),
-        Back::Manual(how) => Outcome::Gone(format!("{}: by hand: {how}", argv.line())),
+        Back::Manual(how) => Outcome::Gone(format!("{}: manually: {how}", argv.line())),
     })
 }
 
-/// Must the command run again after all edits are undone? Not if every file it wrote is byte for byte as before.
+/// Returns the command to run again after all edits are undone. Not needed if every file it wrote is byte for byte as
+/// before.
 pub(crate) fn runs_again(sys: &dyn System, entry: &Entry) -> Option<(Argv, Option<Draft>)> {
     let Change::Command { argv, back: Back::Again, kept, draft, .. } = &entry.change else { return None };
     let is_back = |(path, old): &(PathBuf, Option<Kept>)| {

@@ -1,4 +1,4 @@
-//! Compares the current, written and old state: only our own changes are undone.
+//! Compares the current, written and old state, so that only our own changes are undone.
 
 use crate::change::Kept;
 use crate::files;
@@ -9,21 +9,21 @@ use std::path::Path;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Restored(String),
-    /// It had its previous value already.
+    /// It already had its old value.
     Unchanged(String),
-    /// Nothing remains to undo: the change is gone with the reboot, the thread, or the file.
+    /// Nothing remains to undo, because of a reboot, or because the thread or file no longer exists.
     Gone(String),
     Refused {
         why: String,
-        /// Lines that differ between what we wrote and what is there.
+        /// Lines that differ between the written and the current content.
         diff: String,
     },
-    /// A later undo tries again.
+    /// A later undo retries.
     Failed(String),
 }
 
 impl Outcome {
-    /// In a word or three.
+    /// Short name of the outcome.
     pub fn word(&self) -> &'static str {
         match self {
             Outcome::Restored(_) => "restored",
@@ -58,7 +58,7 @@ pub(crate) fn three(
     }
     if now != new {
         return Ok(Outcome::Refused {
-            why: format!("{subject}: is {now} by now, was set to {new}: left"),
+            why: format!("{subject}: is now {now}, was set to {new}: left unchanged"),
             diff: String::new(),
         });
     }
@@ -82,7 +82,7 @@ pub(crate) fn file(
     let shown = path.display();
     let now = match files::kept(sys, path) {
         Err(e) if e.kind() == io::ErrorKind::InvalidInput => {
-            return Ok(Outcome::Refused { why: format!("{shown}: {e}: left"), diff: String::new() });
+            return Ok(Outcome::Refused { why: format!("{shown}: {e}: left unchanged"), diff: String::new() });
         }
         other => other?,
     };
@@ -93,8 +93,8 @@ pub(crate) fn file(
     if !is_same(now.as_ref(), new) {
         let bytes = |kept: Option<&Kept>| kept.and_then(Kept::bytes).unwrap_or_default();
         let why = match &now {
-            None => format!("{shown}: was removed since; the journal keeps the original"),
-            Some(_) => format!("{shown}: was changed since by somebody else: left"),
+            None => format!("{shown}: has been removed; the journal has the original"),
+            Some(_) => format!("{shown}: has been changed by another program: left unchanged"),
         };
         return Ok(Outcome::Refused { why, diff: files::diff(&bytes(new), &bytes(now.as_ref())) });
     }
@@ -104,7 +104,7 @@ pub(crate) fn file(
     Ok(Outcome::Restored(format!("{shown}: {what}")))
 }
 
-/// Same bytes; mode, owner and time may be ours.
+/// The bytes are the same, but mode, owner or time may be those of our change.
 pub(crate) fn same_attributes(sys: &dyn System, path: &Path, now: Option<&Kept>, old: Option<&Kept>) -> io::Result<()> {
     match (now, old) {
         (Some(now), Some(old)) if now.attributes != old.attributes => sys.set_attributes(path, &old.attributes),

@@ -1,39 +1,39 @@
-//! The journal's two copies, read as one: each record is in both, and either covers damage to the other.
+//! Reads the journal's two copies as one: each record is in both, and either copy makes up for damage to the other.
 //!
-//! A line is the CRC-32 of the JSON after it, a blank, the JSON. The records are numbered from 1, so that a line that is
-//! gone is noticed as well as one that changed. A record goes to `journal.copy` first and takes effect when `journal`
-//! has it, too: a write that was cut off can leave half a line at the end of the copy alone, or at the end of `journal`
-//! when the copy is whole.
+//! A line consists of the CRC-32 of the JSON that follows, a space, and the JSON. Records are numbered from 1, so that
+//! a missing line is noticed as well as a changed one. A record is written to `journal.copy` first and takes effect
+//! once it is in `journal` too: an interrupted write can leave half a line only at the end of the copy, or at the end
+//! of `journal` while the copy is complete.
 
 use crate::journal::{COPY, NAME};
 use crate::record::Record;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What both copies say together.
+/// The combined content of both copies.
 #[derive(Default)]
 pub(crate) struct Merged {
-    /// By number.
+    /// Records by number.
     pub records: BTreeMap<u64, Record>,
-    /// Damage to one copy that the other covers, and half a record that never took effect.
+    /// Damage to one copy that the other makes up for, and an incomplete record that never took effect.
     pub covered: Vec<String>,
-    /// What neither copy has.
+    /// Content missing from both copies.
     pub lost: Vec<String>,
-    /// The numbers of lost records, as far as they are known.
+    /// Numbers of lost records, as far as known.
     pub gaps: Vec<(u64, u64)>,
-    /// The length of both, bytes; `None`: they are to be written anew.
+    /// Length of both copies, bytes; `None` if they must be rewritten.
     pub length: Option<u64>,
 }
 
 #[derive(Deserialize)]
 struct Numbered {
-    /// A journal of an earlier version has none.
+    /// Record number; a journal of an earlier version has none.
     n: Option<u64>,
     #[serde(flatten)]
     record: Record,
 }
 
-/// A line of the journal.
+/// Formats a line of the journal.
 pub(crate) fn line(n: u64, record: &Record) -> serde_json::Result<String> {
     #[derive(Serialize)]
     struct Numbered<'a> {
@@ -51,30 +51,30 @@ fn parse(line: &[u8]) -> Option<Numbered> {
     (*sum == *format!("{:08x}", crc32fast::hash(json)).as_bytes()).then(|| serde_json::from_slice(json).ok())?
 }
 
-/// One copy.
+/// Content of one copy.
 #[derive(Default)]
 struct Copy {
     records: BTreeMap<u64, Record>,
-    /// The number of the last record.
+    /// Number of the last record.
     last: u64,
-    /// Lines that are damaged, and what follows the last line.
+    /// Damaged lines, and data after the last line.
     damage: Vec<String>,
-    /// Is anything damaged behind the last record that can be read?
+    /// There is damage after the last readable record.
     has_bad_end: bool,
-    /// Is that less than a line?
+    /// That damage is less than a line.
     is_torn: bool,
-    /// Were all records numbered, in order?
+    /// All records are numbered, in order.
     is_numbered: bool,
 }
 
 impl Copy {
     fn read(name: &str, content: &[u8]) -> Copy {
         let mut copy = Copy { is_numbered: true, ..Copy::default() };
-        // A line that cannot be read has a number, too.
+        // An unreadable line also has a number.
         let mut expected = 1;
         for (at, line) in content.split_inclusive(|byte| *byte == b'\n').enumerate() {
             let Some(whole) = line.strip_suffix(b"\n") else {
-                copy.damage.push(format!("{name}: its last {} bytes are less than a record", line.len()));
+                copy.damage.push(format!("{name}: its last {} bytes are an incomplete record", line.len()));
                 (copy.is_torn, copy.has_bad_end) = (!copy.has_bad_end, true);
                 break;
             };
@@ -94,13 +94,13 @@ impl Copy {
         copy
     }
 
-    /// A record that can be read nowhere may have stood at the end of this copy, when `other` ends as it does.
+    /// Returns true if an unreadable record may have been at the end of this copy, when `other` ends as it does.
     fn may_have_lost_its_end(&self, other: Option<&Copy>) -> bool {
         self.has_bad_end && other.is_none_or(|other| other.last <= self.last)
     }
 }
 
-/// Reads both copies; `None` is one that does not exist.
+/// Reads both copies; `None` for one that does not exist.
 pub(crate) fn merge(first: Option<&[u8]>, second: Option<&[u8]>) -> Merged {
     let [one, two] = [(NAME, first), (COPY, second)].map(|(name, bytes)| bytes.map(|bytes| Copy::read(name, bytes)));
     let mut merged = Merged::default();
@@ -108,7 +108,7 @@ pub(crate) fn merge(first: Option<&[u8]>, second: Option<&[u8]>) -> Merged {
     let last = [&one, &two].into_iter().flatten().map(|copy| copy.last).max().unwrap_or(0);
     match (&one, &two) {
         (None, Some(_)) if last > 0 => damage.push(format!("{NAME} is missing")),
-        // A write that is cut off leaves one record more in one of them.
+        // An interrupted write leaves one more record in one of them.
         (Some(one), Some(two)) if one.last.abs_diff(two.last) > 1 => {
             damage.push(format!("{NAME} ends with record {}, {COPY} with {}", one.last, two.last));
         }
@@ -117,7 +117,7 @@ pub(crate) fn merge(first: Option<&[u8]>, second: Option<&[u8]>) -> Merged {
     }
     let is_whole = matches!((&one, &two), (Some(a), Some(b)) if a.last == b.last && a.is_numbered && b.is_numbered);
     merged.length = (damage.is_empty() && (is_whole || one.is_none())).then(|| first.map_or(0, <[u8]>::len) as u64);
-    // The only end that a write leaves when it is cut off and the record did not take effect.
+    // The only end that an interrupted write leaves if the record did not take effect.
     let is_cut_off = matches!((&one, &two), (Some(a), Some(b)) if b.is_torn && !a.has_bad_end && a.last == b.last)
         || matches!((&one, &two), (None, Some(b)) if b.is_torn && last == 0);
     let ends = [(&one, &two), (&two, &one)];
@@ -137,13 +137,13 @@ pub(crate) fn merge(first: Option<&[u8]>, second: Option<&[u8]>) -> Merged {
     }
     merged.gaps.retain(|gap| !merged.records.values().any(|record| record.explains(*gap)));
     merged.lost.extend(merged.gaps.iter().map(|gap| match gap {
-        (from, to) if from == to => format!("record {from} is damaged or gone in both copies"),
-        (from, to) => format!("records {from} to {to} are damaged or gone in both copies"),
+        (from, to) if from == to => format!("record {from} is damaged or missing in both copies"),
+        (from, to) => format!("records {from} to {to} are damaged or missing in both copies"),
     }));
     if is_end_lost {
-        merged.lost.push(format!("what followed record {last} is damaged in both copies"));
+        merged.lost.push(format!("everything after record {last} is damaged in both copies"));
     }
-    let how = if is_cut_off { "it never took effect" } else { "the other copy covers it" };
+    let how = if is_cut_off { "it never took effect" } else { "the other copy is intact" };
     match merged.lost.is_empty() {
         true => merged.covered = damage.into_iter().map(|what| format!("{what}: {how}")).collect(),
         false => merged.lost.extend(damage),

@@ -1,9 +1,9 @@
-//! Programs known to write the same values.
+//! Programs that are known to write the same values.
 
 use crate::system::System;
 use std::path::Path;
 
-/// A program's name as /proc/PID/comm has it (15 characters), and what it writes: parts of paths.
+/// Name of a program in /proc/PID/comm (15 characters), and parts of the paths that it writes.
 ///
 /// tuned (its plugins cpu, sysctl, sysfs, scheduler, vm), irqbalance(1), power-profiles-daemon (its drivers), TLP,
 /// auto-cpufreq, cpufreqd, laptop-mode-tools, thermald, ksmtuned, stalld.
@@ -34,7 +34,7 @@ const KNOWN: &[(&str, &[&str])] = &[
     ("rtirq", &["thread"]),
 ];
 
-/// Running programs that are known to write this: `tuned (pid 412)`.
+/// Running programs that are known to write this path: `tuned (pid 412)`.
 pub fn writers(sys: &dyn System, subject: &str) -> Vec<String> {
     let known = |name: &str| {
         KNOWN.iter().any(|(known, paths)| *known == name && paths.iter().any(|part| subject.contains(part)))

@@ -20,7 +20,7 @@ pub enum FixResult<'a> {
         dry_run: bool,
         machine: &'a str,
         rules: Vec<PlannedPart<'a>>,
-        /// Kernel parameters; null if none are wanted.
+        /// Kernel parameters; null if none are requested.
         boot: Option<BootPart<'a>>,
     },
     /// `--fix`.
@@ -36,9 +36,9 @@ pub enum FixResult<'a> {
         failed: &'a Option<String>,
         /// Steps left to the user.
         manual: Vec<ManualPart<'a>>,
-        /// Damage to the journal by which nothing is lost.
+        /// Damage to the journal that lost nothing.
         covered: &'a [String],
-        /// Kernel parameters; null if none are wanted.
+        /// Kernel parameters; null if none are requested.
         boot: Option<BootPart<'a>>,
     },
 }
@@ -51,7 +51,7 @@ pub struct PlannedPart<'a> {
     state: State,
     severity: Severity,
     summary: &'a str,
-    /// In order.
+    /// Steps in order.
     steps: Vec<StepPart>,
     /// Steps left to the user.
     manual: &'a [String],
@@ -66,7 +66,7 @@ pub struct PlannedPart<'a> {
 pub struct StepPart {
     /// The step as a command.
     does: String,
-    /// Present and new value.
+    /// Current and new value.
     pub change: String,
     /// Changed lines of a file; empty for other changes.
     pub diff: String,
@@ -86,10 +86,10 @@ pub struct ManualPart<'a> {
 pub struct BootPart<'a> {
     /// The boot loader of this machine.
     chain: &'a str,
-    /// What shows that.
+    /// Evidence for the boot loader.
     evidence: &'a [String],
     notes: &'a [String],
-    /// The trial boot, if wanted.
+    /// The trial boot, if requested.
     trial: &'a Option<OneBoot>,
 }
 
@@ -100,61 +100,61 @@ pub struct BootPart<'a> {
 pub enum UndoResult<'a> {
     /// `--confirm`.
     Kept {
-        /// Number of sets that no longer wait to be confirmed.
+        /// Number of sets that no longer wait for confirmation.
         kept: usize,
     },
     Undone {
-        /// Whether the machine is as before.
+        /// True if the machine is as before.
         complete: bool,
-        /// The last change first.
+        /// Changes, last one first.
         changes: Vec<UndonePart<'a>>,
-        /// What is lost from the journal.
+        /// Records lost from the journal.
         lost: &'a [String],
-        /// Damage to the journal by which nothing is lost.
+        /// Damage to the journal that lost nothing.
         covered: &'a [String],
     },
-    /// `--accept-loss`: what is lost from the journal, and no longer counts.
+    /// `--accept-loss`: records lost from the journal that are no longer reported.
     Accepted { accepted: &'a [String] },
-    /// `--list`: changes that are not undone yet.
+    /// `--list`: changes that are not yet undone.
     Listed {
-        /// The first change first.
+        /// Changes, first one first.
         changes: Vec<OpenPart<'a>>,
-        /// What is lost from the journal: `undo --accept-loss` goes on without it.
+        /// Records lost from the journal; `undo --accept-loss` continues without them.
         lost: &'a [String],
-        /// Damage to the journal by which nothing is lost.
+        /// Damage to the journal that lost nothing.
         covered: &'a [String],
     },
 }
 
-/// A change and what the undo came to.
+/// A change and the result of undoing it.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UndonePart<'a> {
     id: &'a str,
     /// Number in the journal.
     entry: u64,
-    /// `restored`, `unchanged` (it had its previous value already), `gone`, `left` (changed by others since) or `failed`.
+    /// `restored`, `unchanged` (it already had its old value), `gone`, `left` (changed by another program) or `failed`.
     #[cfg_attr(feature = "schema", schemars(regex(pattern = r"^(restored|unchanged|gone|left|failed)$")))]
     outcome: &'static str,
     what: String,
-    /// What others have changed since; null unless the outcome is `left`.
+    /// Later changes by other programs; null unless the outcome is `left`.
     diff: Option<&'a str>,
 }
 
-/// A change that is in force.
+/// A change in force.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OpenPart<'a> {
     /// Number in the journal.
     entry: u64,
     id: &'a str,
-    /// The change in a line.
+    /// The change on one line.
     change: String,
     state: Progress,
 }
 
 impl<'a> FixResult<'a> {
-    /// `machine` is its name.
+    /// `machine` is the name of the machine.
     pub fn planned(plan: &'a Plan, sys: &dyn System, machine: &'a str, boot: &'a BootNotes) -> FixResult<'a> {
         let rule = |rule: &'a RulePlan| PlannedPart {
             id: &rule.rule,
@@ -221,7 +221,7 @@ impl<'a> UndoResult<'a> {
 }
 
 impl RulePlan {
-    /// What its steps would change now.
+    /// The changes that the steps would make now.
     pub fn look(&self, sys: &dyn System) -> impl Iterator<Item = StepPart> {
         self.steps.iter().map(move |doing| {
             let (change, diff) = self.step(sys, doing);
@@ -231,7 +231,7 @@ impl RulePlan {
 
     fn step(&self, sys: &dyn System, doing: &Doing) -> (String, String) {
         match look(sys, doing) {
-            Ok(None) => (format!("already so: {}", doing.line()), String::new()),
+            Ok(None) => (format!("already set: {}", doing.line()), String::new()),
             Ok(Some(change)) => {
                 let lines = match &change {
                     Change::File { old, new, .. } => {
@@ -248,7 +248,7 @@ impl RulePlan {
         }
     }
 
-    /// Nothing can be read yet of what an earlier step makes.
+    /// The files that an earlier step creates cannot be read yet.
     fn is_below_new_folder(&self, doing: &Doing) -> bool {
         let Doing::Value { path, .. } = doing else { return false };
         let is_above = |folder: &Path| path.starts_with(folder);

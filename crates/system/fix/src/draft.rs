@@ -1,4 +1,4 @@
-//! Commands that write a file under another name: only a complete draft replaces the file.
+//! Commands that write a file under another name, so that only a complete draft replaces the file.
 
 use crate::act::execute;
 use crate::change::Kept;
@@ -7,10 +7,10 @@ use crate::system::{System, is_absent};
 use punctual_model::{Argv, Draft};
 use std::io;
 
-/// Runs a command; its draft, if any, is checked and becomes the file. Idempotent.
+/// Runs a command; checks its draft, if any, and puts it in place of the file. Idempotent.
 ///
 /// # Errors
-/// In words; the file is unchanged.
+/// A sentence; the file is unchanged.
 pub(crate) fn run(sys: &dyn System, argv: &Argv, draft: Option<&Draft>, entry: u64) -> Result<(), String> {
     let Some(draft) = draft else { return execute(sys, argv) };
     let failed = |e: io::Error| format!("{}: {e}", draft.draft.display());
@@ -20,7 +20,7 @@ pub(crate) fn run(sys: &dyn System, argv: &Argv, draft: Option<&Draft>, entry: u
     made.and(cleaned)
 }
 
-/// Removes what a run that was cut off left.
+/// Removes what an interrupted run left.
 pub(crate) fn clean(sys: &dyn System, draft: &Draft) -> io::Result<()> {
     for path in std::iter::once(&draft.draft).chain(&draft.leftovers) {
         match sys.look(path).and_then(|_| sys.remove(path)) {
@@ -39,17 +39,17 @@ fn check(sys: &dyn System, draft: &Draft) -> Result<(), String> {
     };
     match ran.code {
         Some(0) => Ok(()),
-        _ => Err(format!("{} finds it wrong, so it is not used: {}", argv.line(), ran.complaint)),
+        _ => Err(format!("{} rejects it, so it is not used: {}", argv.line(), ran.complaint)),
     }
 }
 
-/// Gives the draft's content the mode and owner of the file it replaces.
+/// Gives the draft the mode and owner of the file it replaces.
 fn take(sys: &dyn System, draft: &Draft, entry: u64) -> Result<(), String> {
     let failed = |e: io::Error| format!("{}: {e}", draft.path.display());
     let made = files::kept(sys, &draft.draft).map_err(|e| format!("{}: {e}", draft.draft.display()))?;
     let content = made.as_ref().and_then(Kept::bytes).filter(|content| !content.is_empty());
     let (Some(made), Some(content)) = (made, content) else {
-        return Err(format!("{} is empty or was not made", draft.draft.display()));
+        return Err(format!("{} is empty or missing", draft.draft.display()));
     };
     let old = files::kept(sys, &draft.path).map_err(failed)?;
     if old.as_ref().is_some_and(|old| old.is_same_as(&made)) {
@@ -58,7 +58,7 @@ fn take(sys: &dyn System, draft: &Draft, entry: u64) -> Result<(), String> {
     let has = |content: &[u8]| String::from_utf8_lossy(content).contains(&draft.needs);
     if old.as_ref().and_then(Kept::bytes).is_some_and(|old| has(&old)) && !has(&content) {
         let (needs, old) = (draft.needs.trim(), draft.path.display());
-        return Err(format!("{} has no `{needs}`, which {old} has, so it is not used", draft.draft.display()));
+        return Err(format!("{} lacks `{needs}`, which {old} has, so it is not used", draft.draft.display()));
     }
     let mut attributes = old.map_or(made.attributes, |old| old.attributes);
     attributes.modified = None;

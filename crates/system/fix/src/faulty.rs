@@ -1,4 +1,4 @@
-//! A machine that fails at a chosen operation, for tests of everything above it.
+//! A machine that fails at a chosen operation, for the tests of the layers above.
 
 use crate::system::{Attributes, Kind, Lock, Ran, System};
 use punctual_model::Argv;
@@ -11,12 +11,12 @@ use std::path::Path;
 pub enum Fault {
     /// Only this operation fails, with this errno (EIO: 5, ENOSPC: 28). Half of a file's content is written.
     Error(i32),
-    /// The process is gone: this operation is half done or not at all, and none after it.
+    /// The process dies: this operation is half done or not at all, and no later one takes place.
     Killed,
 }
 
-/// Wraps another system; one operation that changes something fails. Reads are not counted, but fail once the process
-/// is gone.
+/// Wraps another system and makes one modifying operation fail. Reads are not counted, but fail once the process is
+/// dead.
 pub struct Faulty<'s> {
     below: &'s dyn System,
     at: u64,
@@ -31,7 +31,7 @@ impl<'s> Faulty<'s> {
         Faulty { below, at, fault, count: Cell::new(0), is_dead: Cell::new(false) }
     }
 
-    /// Operations that changed something, so far.
+    /// Number of modifying operations so far.
     pub fn count(&self) -> u64 {
         self.count.get()
     }

@@ -1,4 +1,4 @@
-//! Atomic file replacement: written aside in the same folder, synced, renamed, the folder synced.
+//! Replaces files atomically: writes a temporary file in the same folder, syncs it, renames it, syncs the folder.
 
 use crate::change::Kept;
 use crate::system::{Attributes, Kind, System, is_absent};
@@ -6,8 +6,8 @@ use punctual_model::Edit;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The file at a path; `None` if there is none. Links, files with several names and everything else are refused: the
-/// content would be written elsewhere, or not be seen there.
+/// The file at a path; `None` if there is none. Links, files with several hard links and other types are refused,
+/// because the content would be written elsewhere, or not be visible there.
 pub(crate) fn kept(sys: &dyn System, path: &Path) -> io::Result<Option<Kept>> {
     let refused = |what: String| Err(io::Error::new(io::ErrorKind::InvalidInput, what));
     match sys.look(path) {
@@ -15,11 +15,11 @@ pub(crate) fn kept(sys: &dyn System, path: &Path) -> io::Result<Option<Kept>> {
         Err(e) => Err(e),
         Ok((Kind::File(1 | 0), attributes)) => Ok(Some(Kept::new(&sys.read(path)?, attributes))),
         Ok((Kind::File(names), _)) => {
-            refused(format!("it has {names} names (hard links): a new file would take only this one"))
+            refused(format!("it has {names} hard links: a new file would replace only one of them"))
         }
         Ok((Kind::Link(target), _)) => refused(format!("it is a symbolic link to {target}: change that file")),
         Ok((Kind::Folder, _)) => refused("it is a folder".to_owned()),
-        Ok((Kind::Other, _)) => refused("it is no regular file".to_owned()),
+        Ok((Kind::Other, _)) => refused("it is not a regular file".to_owned()),
     }
 }
 
@@ -36,7 +36,7 @@ pub(crate) fn edited(sys: &dyn System, edit: &Edit, old: Option<&Kept>) -> Optio
     edit.new.as_ref().map(|content| Kept::new(content, attributes))
 }
 
-/// The folders above must be safe from other users: else the file could be exchanged while it is written.
+/// Checks that no other user can change the folders above, since the file could then be swapped while it is written.
 pub(crate) fn check_folders(sys: &dyn System, path: &Path) -> io::Result<()> {
     for folder in path.ancestors().skip(1) {
         let (kind, attributes) = match sys.look(folder) {
@@ -45,25 +45,25 @@ pub(crate) fn check_folders(sys: &dyn System, path: &Path) -> io::Result<()> {
         };
         let is_ours = attributes.uid == 0 || attributes.uid == sys.user();
         let is_open = attributes.mode & 0o022 != 0 && attributes.mode & 0o1000 == 0;
-        // A link is as safe as the folder it is in.
+        // A link is as safe as the folder that contains it.
         let is_safe = matches!(kind, Kind::Link(_)) || (kind == Kind::Folder && is_ours && !is_open);
         if !is_safe {
             return Err(io::Error::new(
                 io::ErrorKind::PermissionDenied,
-                format!("others may write to {}", folder.display()),
+                format!("{} is writable by others", folder.display()),
             ));
         }
     }
     Ok(())
 }
 
-/// The name under which the new content is written first.
+/// Temporary name of the new content.
 pub(crate) fn aside(path: &Path, entry: u64) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.punctual-{entry}"))
 }
 
-/// Removes what a write that was cut off left.
+/// Removes what an interrupted write left.
 pub(crate) fn remove_aside(sys: &dyn System, path: &Path, entry: u64) -> io::Result<()> {
     match sys.remove(&aside(path, entry)) {
         Err(e) if !is_absent(&e) => Err(e),
@@ -88,13 +88,13 @@ pub(crate) fn put(sys: &dyn System, path: &Path, wanted: Option<&Kept>, entry: u
         .and_then(|()| sys.set_attributes(&aside, &wanted.attributes))
         .and_then(|()| sys.rename(&aside, path));
     if made.is_err() {
-        // Best effort: undoing removes it, too.
+        // Best effort: undoing removes it too.
         let _ = remove_aside(sys, path, entry);
     }
     made.and_then(|()| sys.sync_folder(folder))
 }
 
-/// Lines removed and added, between the common first and last lines.
+/// Removed and added lines between the common first and last lines.
 pub fn diff(old: &[u8], new: &[u8]) -> String {
     let (old, new) = (String::from_utf8_lossy(old), String::from_utf8_lossy(new));
     let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());

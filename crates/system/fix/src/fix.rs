@@ -1,4 +1,4 @@
-//! Applies a plan: rule by rule, judged again afterwards, and rolled back if nothing improved.
+//! Applies a plan rule by rule, judges each rule again, and rolls back if nothing improved.
 
 use crate::carry::{self, Carried, Doing, Place};
 use crate::daemons;
@@ -13,52 +13,52 @@ use std::path::Path;
 
 #[derive(Clone, Debug, Default)]
 pub struct FixOptions {
-    /// Undone automatically after so many seconds unless confirmed.
+    /// Time in seconds after which it is undone unless confirmed.
     pub confirm_within_s: Option<u64>,
-    /// Seconds after which written values are read again; 0: never.
+    /// Time in seconds after which written values are read again; 0 for never.
     pub look_again_s: u64,
-    /// RT throttling and the fair server may be switched off without a watchdog.
+    /// RT throttling and the fair server may be disabled without a watchdog.
     pub i_know: bool,
 }
 
-/// What came of one rule.
+/// Result for one rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RuleDone {
     #[serde(rename = "id")]
     pub rule: String,
     pub before: State,
-    /// `None` if nothing was tried, or the rule is not of the audit.
+    /// `None` if nothing was tried, or the rule is not one of the audit's.
     pub after: Option<State>,
     pub summary: String,
     pub changes: Vec<String>,
     pub refused: Vec<String>,
-    /// Changes undone because nothing improved, or because one they needed failed.
+    /// Changes undone because nothing improved, or because a change they depend on failed.
     pub rolled_back: Vec<String>,
 }
 
 #[derive(Clone, Debug, Default)]
 pub struct Fixed {
-    /// The set's number in the journal; `None` if nothing had to be changed.
+    /// Number of the set in the journal; `None` if nothing had to be changed.
     pub set: Option<u64>,
     pub rules: Vec<RuleDone>,
-    /// Values that another program changed back at once, and programs known to do so.
+    /// Values that another program reverted at once, and programs known to do so.
     pub reverted: Vec<String>,
-    /// The journal failed: the current rule's changes are rolled back as far as possible.
+    /// The journal failed: the changes of the current rule are rolled back as far as possible.
     pub failed: Option<String>,
-    /// Damage to the journal by which nothing is lost, in words.
+    /// Damage to the journal that lost nothing, as sentences.
     pub covered: Vec<String>,
 }
 
 pub struct Asked<'a> {
-    /// Judges one rule again: its state and sentence.
+    /// Judges one rule again; returns its state and sentence.
     pub judge: &'a dyn Fn(&str) -> Option<(State, String)>,
-    /// Called once, before the first change, with the set that waits for its confirmation: starts the timer.
+    /// Called once, before the first change, with the set that waits for confirmation: starts the timer.
     pub guard: &'a dyn Fn(u64) -> Result<(), String>,
 }
 
 /// # Errors
-/// The journal cannot be opened, or the timer not started: nothing was changed.
+/// The journal cannot be opened, or the timer cannot be started; nothing was changed.
 pub fn fix(journal: &mut Journal, plan: &Plan, options: &FixOptions, asked: &Asked) -> Result<Fixed, JournalError> {
     let mut fixed = Fixed { covered: journal.covered().to_vec(), ..Fixed::default() };
     let rules: Vec<&RulePlan> = plan.rules.iter().filter(|rule| !rule.steps.is_empty()).collect();
@@ -95,8 +95,8 @@ pub fn fix(journal: &mut Journal, plan: &Plan, options: &FixOptions, asked: &Ask
 
 fn sentence(back: &[Taken]) -> String {
     match back.iter().find(|taken| !taken.outcome.is_settled()) {
-        Some(taken) => format!("of that rule not everything could be rolled back: {}", taken.outcome.sentence()),
-        None => "that rule's changes are rolled back".to_owned(),
+        Some(taken) => format!("not all changes of that rule could be rolled back: {}", taken.outcome.sentence()),
+        None => "the changes of that rule were rolled back".to_owned(),
     }
 }
 
@@ -124,7 +124,7 @@ pub(crate) fn one(
     let now = (asked.judge)(&rule.rule);
     let last = match stands(journal, set, rule, &mut done, is_whole, now.as_ref()) {
         true => now,
-        // Judged again only if something was undone: for some rules judging reads hundreds of files.
+        // Judged again only if something was undone, because judging some rules reads hundreds of files.
         false => (asked.judge)(&rule.rule),
     };
     if let Some((state, summary)) = last {
@@ -133,7 +133,7 @@ pub(crate) fn one(
     Ok(done)
 }
 
-/// Undoes what was partly done or improved nothing, as `now` judges it; `false` then.
+/// Undoes changes that are incomplete or improved nothing according to `now`, and then returns `false`.
 fn stands(
     journal: &mut Journal,
     set: u64,
@@ -143,7 +143,7 @@ fn stands(
     now: Option<&(State, String)>,
 ) -> bool {
     let is_own = |e: &&Entry| e.set == set && e.rule == rule.rule && e.is_open();
-    // Runtime steps must show in the finding; changes for the next boot cannot.
+    // Runtime steps must change the finding; those for the next boot cannot.
     let is_better = !rule.is_judged || now.is_some_and(|now| is_better((rule.state, &rule.summary), now));
     if journal.entries().iter().any(|e| is_own(&e)) && (!is_whole || !is_better) {
         let back = restore(journal, |entry| entry.set == set && entry.rule == rule.rule);
@@ -160,7 +160,7 @@ fn stands(
     true
 }
 
-/// Why a rule's steps must not be made: they remove the last protection.
+/// Why the steps of a rule must not be applied: they would remove the last protection.
 fn unprotected(journal: &Journal, rule: &RulePlan, options: &FixOptions) -> Option<String> {
     let is_safe = options.i_know || !rule.steps.iter().any(watchdog::removes_protection);
     let why =
@@ -168,7 +168,7 @@ fn unprotected(journal: &Journal, rule: &RulePlan, options: &FixOptions) -> Opti
     (!is_safe && watchdog::armed(journal.sys).is_none()).then(|| why.to_owned())
 }
 
-/// Every step; `false` if one failed that others need.
+/// Applies every step; returns `false` if one failed that others depend on.
 fn carry_all(journal: &mut Journal, set: u64, rule: &RulePlan, done: &mut RuleDone) -> Result<bool, JournalError> {
     let place = Place { set, rule: &rule.rule };
     for step in &rule.steps {
@@ -182,7 +182,7 @@ fn carry_all(journal: &mut Journal, set: u64, rule: &RulePlan, done: &mut RuleDo
     Ok(true)
 }
 
-/// Did the finding improve, or at least change? What can no longer be judged is no improvement.
+/// Returns true if the finding improved, or at least changed. A finding that can no longer be judged did not improve.
 fn is_better((before, summary): (State, &str), (after, now): &(State, String)) -> bool {
     match (before, after) {
         (_, State::Pass | State::Info) => true,
@@ -193,7 +193,7 @@ fn is_better((before, summary): (State, &str), (after, now): &(State, String)) -
     }
 }
 
-/// Values that now read otherwise: another program writes them, too.
+/// Values that have changed since: another program writes them too.
 fn look_again(journal: &mut Journal, set: u64, seconds: u64) -> Vec<String> {
     let open = |journal: &Journal| {
         journal.entries().iter().filter(|e| e.set == set && e.is_open()).cloned().collect::<Vec<_>>()
@@ -208,8 +208,8 @@ fn look_again(journal: &mut Journal, set: u64, seconds: u64) -> Vec<String> {
             let subject = entry.change.subject();
             let writers = daemons::writers(journal.sys, &subject);
             let who = match writers.is_empty() {
-                true => "no program known to write it runs".to_owned(),
-                false => format!("known to write it, and running: {}", writers.join(", ")),
+                true => "no program known to write it is running".to_owned(),
+                false => format!("running programs known to write it: {}", writers.join(", ")),
             };
             latest.insert(subject.clone(), format!("{subject}: reads {now} {seconds} s later; {who}"));
         }
@@ -217,10 +217,10 @@ fn look_again(journal: &mut Journal, set: u64, seconds: u64) -> Vec<String> {
     latest.into_values().collect()
 }
 
-/// Opens the journal for a fix; first undoes what an earlier one left half done.
+/// Opens the journal for a fix; first undoes incomplete changes of an earlier one.
 ///
 /// # Errors
-/// The journal cannot be made or used.
+/// The journal cannot be created or used.
 pub fn open<'s>(
     sys: &'s dyn crate::System,
     folder: &Path,

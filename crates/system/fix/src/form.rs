@@ -1,4 +1,4 @@
-//! How a kernel's file reads after it was written: `0-1` for `0,1`, `[word]` among others, `0x3` for a mask.
+//! How a kernel file reads after it was written: `0-1` for `0,1`, `[word]` among others, `0x3` for a mask.
 
 use punctual_units::{CpuId, CpuList};
 use serde::{Deserialize, Serialize};
@@ -13,18 +13,18 @@ pub enum Form {
     Mask,
     /// All choices, the active one in brackets or parentheses: `always [madvise] never`.
     Marked,
-    /// Several numbers, only the first of which matters: kernel.printk.
+    /// Several numbers, of which only the first matters: kernel.printk.
     First,
-    /// Words with or without `NO_`, one of which is switched: sched/features.
+    /// Words with or without `NO_`, one of which is toggled: sched/features.
     Toggle,
     /// Names; `+name` adds one and `-name` removes it: cgroup.subtree_control.
     Signed,
-    /// `Y` and `N`, or `1` and `0`: parameters of modules.
+    /// `Y` and `N`, or `1` and `0`: module parameters.
     Switch,
 }
 
 impl Form {
-    /// By the path and the current content.
+    /// Determines the form from the path and the current content.
     pub fn of(path: &str, now: &str) -> Form {
         let name = path.rsplit('/').next().unwrap_or(path);
         match name {
@@ -40,7 +40,7 @@ impl Form {
         }
     }
 
-    /// The value in a text. `wanted` says which of several is meant.
+    /// The value in a text; `wanted` selects one of several.
     pub fn value(self, text: &str, wanted: &str) -> String {
         let text = text.trim();
         let words = || text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -72,7 +72,7 @@ impl Form {
         self.value(one, wanted) == self.value(other, wanted)
     }
 
-    /// What to write so that the file reads as before. An empty write has no effect, so that is a newline.
+    /// The text to write so that the file reads as before. An empty write has no effect, so that is a newline.
     pub fn back(self, old: &str, wanted: &str) -> String {
         match self {
             Form::Marked | Form::Toggle | Form::Signed => self.value(old, wanted) + "\n",
@@ -102,7 +102,7 @@ fn mask_cpus(text: &str) -> Option<CpuList> {
     Some(cpus)
 }
 
-/// A mask as the kernel reads it: groups of 32 bits, the highest first.
+/// Formats a mask as the kernel reads it: groups of 32 bits, the highest first.
 pub fn mask(cpus: &CpuList) -> String {
     let last = cpus.iter().last().map_or(0, |CpuId(cpu)| cpu);
     let group =

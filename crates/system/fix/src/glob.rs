@@ -1,12 +1,12 @@
-//! Paths with `*`, which stands for any text within one name.
+//! Paths with `*`, which matches any text within one component.
 
 use crate::system::System;
 use std::path::{Path, PathBuf};
 
-/// Paths per pattern: every idle state of 1,000 CPUs.
-const MOST: usize = 16 << 10;
+/// Maximum number of paths per pattern: every idle state of 1,000 CPUs.
+const MAX: usize = 16 << 10;
 
-/// Existing paths, sorted by name as in a shell; a pattern without `*` stands for itself, existing or not.
+/// Existing paths, sorted by name as in a shell; a pattern without `*` yields itself, whether it exists or not.
 pub fn expand(sys: &dyn System, pattern: &str) -> Vec<PathBuf> {
     let mut found = vec![PathBuf::from("/")];
     for part in pattern.split('/').filter(|part| !part.is_empty()) {
@@ -18,7 +18,7 @@ pub fn expand(sys: &dyn System, pattern: &str) -> Vec<PathBuf> {
             let names = sys.list(folder).unwrap_or_default();
             names.into_iter().filter(|name| fits(part, name)).map(|name| folder.join(name)).collect::<Vec<_>>()
         };
-        found = found.iter().flat_map(below).take(MOST).collect();
+        found = found.iter().flat_map(below).take(MAX).collect();
     }
     if pattern.contains('*') {
         found.retain(|path| is_there(sys, path));
@@ -30,7 +30,7 @@ fn is_there(sys: &dyn System, path: &Path) -> bool {
     sys.look(path).is_ok()
 }
 
-/// As in a shell, a hidden name wants its dot.
+/// As in a shell, `*` does not match a leading dot.
 pub(crate) fn fits(pattern: &str, name: &str) -> bool {
     if name.starts_with('.') && !pattern.starts_with('.') {
         return false;

@@ -1,4 +1,4 @@
-//! Every change, on disk before it is made: `/var/lib/punctual/changes/journal`, append-only, and its copy
+//! Records every change on disk before it is made: `/var/lib/punctual/changes/journal`, append-only, and its copy
 //! ([`crate::copies`]).
 
 use crate::change::{Change, Kept};
@@ -13,18 +13,18 @@ use std::path::{Path, PathBuf};
 pub const FOLDER: &str = "/var/lib/punctual/changes";
 pub(crate) const NAME: &str = "journal";
 pub(crate) const COPY: &str = "journal.copy";
-/// Above this size, bytes, it is begun anew once nothing in it is open.
+/// Size in bytes above which a new journal is started once no entry is open.
 const LARGE: u64 = 1 << 20;
-/// No change is planned above this size, bytes: a file of more than 4 MiB is not read, and undoing takes records, too.
+/// Size in bytes above which no change is planned: a file of more than 4 MiB is not read, and undoing adds records too.
 const LARGEST: u64 = (4 << 20) - (256 << 10);
 
-/// Of damaged journals that are kept.
-const MOST_DAMAGED: u64 = 100;
-/// What to do about lost records.
+/// Maximum number of damaged journals that are kept.
+const MAX_DAMAGED: u64 = 100;
+/// Advice on lost records.
 const RESOLVE: &str = "`punctual undo` undoes what is known, `punctual undo --list` shows what is lost, and \
                        `punctual undo --accept-loss` goes on without it, once the machine is as you want it";
 
-/// The journal cannot be used: then nothing may be changed.
+/// The journal cannot be used, so nothing may be changed.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot use the journal of changes {}: {source}", path.display())]
 pub struct JournalError {
@@ -37,13 +37,13 @@ pub struct JournalError {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
-    /// Recorded; perhaps also done.
+    /// Recorded; possibly already made.
     Planned,
     Written,
-    /// Done, and it reads as it should.
+    /// Made, and reads back as intended.
     Verified,
     Undoing,
-    /// As before, or gone with its boot.
+    /// Restored, or undone by a reboot.
     Undone,
     GaveUp,
 }
@@ -56,12 +56,12 @@ pub struct Entry {
     pub boot: String,
     pub change: Change,
     pub state: State,
-    /// Files a command wrote, as it left them.
+    /// Files written by a command, with the contents it left.
     pub after: Vec<(PathBuf, Option<Kept>)>,
 }
 
 impl Entry {
-    /// Is there, or may there be, something to undo?
+    /// Returns true if there is, or may be, something to undo.
     pub fn is_open(&self) -> bool {
         !matches!(self.state, State::Undone | State::GaveUp)
     }
@@ -85,11 +85,11 @@ pub struct Journal<'s> {
     sets: Vec<Set>,
     /// Number of the next record.
     next: u64,
-    /// Bytes of complete records, in each copy.
+    /// Bytes of complete records in each copy.
     length: u64,
-    /// The copies are written anew before the next record: from these.
+    /// Content from which the copies are rewritten before the next record.
     renewal: Option<Merged>,
-    /// A record was perhaps appended in part.
+    /// A record may have been appended only in part.
     is_torn: bool,
     covered: Vec<String>,
     lost: Vec<String>,
@@ -100,7 +100,7 @@ impl<'s> Journal<'s> {
     /// Opens or creates it for changes.
     ///
     /// # Errors
-    /// It cannot be made, read or locked, the folder is not this user's alone, or records are lost.
+    /// It cannot be created, read or locked, other users have access to the folder, or records are lost.
     pub fn open(sys: &'s dyn System, folder: &Path) -> Result<Journal<'s>, JournalError> {
         let failed = |source| JournalError { path: folder.to_owned(), source };
         make_folders(sys, folder).map_err(failed)?;
@@ -110,28 +110,28 @@ impl<'s> Journal<'s> {
     }
 
     /// # Errors
-    /// Records are lost: what they changed is not known, and nothing is done on top of it.
+    /// Records are lost: their changes are unknown, and nothing is changed on top of them.
     pub(crate) fn refuse_lost(&self) -> Result<(), JournalError> {
         let Some(what) = self.lost.first() else { return Ok(()) };
         let more = if self.lost.len() > 1 { format!(", and {} more", self.lost.len() - 1) } else { String::new() };
         Err(JournalError { path: self.folder.clone(), source: io::Error::other(format!("{what}{more}; {RESOLVE}")) })
     }
 
-    /// `None` if it does not exist.
+    /// Opens the journal; `None` if it does not exist.
     ///
     /// # Errors
-    /// As [`Journal::open`].
+    /// See [`Journal::open`].
     pub fn existing(sys: &'s dyn System, folder: &Path) -> Result<Option<Journal<'s>>, JournalError> {
         Journal::at(sys, folder, || sys.lock(folder, true))
     }
 
-    /// As [`Journal::existing`], to look only: without waiting for a process that holds it.
+    /// Like [`Journal::existing`], but read-only: does not wait for a process that holds it.
     ///
     /// # Errors
-    /// As [`Journal::open`].
+    /// See [`Journal::open`].
     pub fn peek(sys: &'s dyn System, folder: &Path) -> Result<Option<Journal<'s>>, JournalError> {
         match Journal::at(sys, folder, || Ok(Lock(None)))? {
-            // Perhaps it was only being written.
+            // It may just be being written.
             Some(journal) if !journal.lost.is_empty() => Journal::existing(sys, folder),
             journal => Ok(journal),
         }
@@ -155,8 +155,8 @@ impl<'s> Journal<'s> {
             Err(e) if is_absent(&e) => return Ok(None),
             Err(e) => return Err(failed(e)),
             Ok((Kind::Folder, a)) if a.uid == sys.user() && a.mode & 0o022 == 0 => {}
-            // Another user's journal could request anything.
-            Ok(_) => return Err(failed(io::Error::other("it is not this user's alone"))),
+            // Another user's journal could request any change.
+            Ok(_) => return Err(failed(io::Error::other("other users have access to it"))),
         }
         let lock = lock().map_err(failed)?;
         let mut journal = Journal {
@@ -186,22 +186,22 @@ impl<'s> Journal<'s> {
         self.folder.join(name)
     }
 
-    /// In the order they were made.
+    /// Entries in the order they were made.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// In the order they were begun.
+    /// Sets in the order they were begun.
     pub fn sets(&self) -> &[Set] {
         &self.sets
     }
 
-    /// Damage to one copy that the other covers, in words.
+    /// Damage to one copy that the other makes up for, as sentences.
     pub fn covered(&self) -> &[String] {
         &self.covered
     }
 
-    /// What is lost and was not accepted, in words: changes that cannot be undone.
+    /// Lost records that were not accepted, as sentences: changes that cannot be undone.
     pub fn lost(&self) -> &[String] {
         &self.lost
     }
@@ -219,7 +219,7 @@ impl<'s> Journal<'s> {
         self.renewal = merged.length.is_none().then_some(merged);
     }
 
-    /// Changes nothing that was applied before.
+    /// A record that was already applied changes nothing.
     fn apply(&mut self, record: Record) {
         let find = |sets: &mut Vec<Set>, id| sets.iter().position(|set: &Set| set.id == id);
         match record {
@@ -250,7 +250,7 @@ impl<'s> Journal<'s> {
         }
     }
 
-    /// Appends a record to both copies and syncs them; only then does it take effect.
+    /// Appends a record to both copies and syncs them; it takes effect only then.
     fn add(&mut self, record: Record) -> Result<(), JournalError> {
         let [path, copy] = [self.path(NAME), self.path(COPY)];
         let failed = |source| JournalError { path: path.clone(), source };
@@ -258,7 +258,7 @@ impl<'s> Journal<'s> {
         let line = copies::line(self.next, &record).map_err(|e| failed(e.into()))?;
         let is_change = matches!(record, Record::Planned { .. } | Record::After { .. });
         if is_change && self.length + line.len() as u64 > LARGEST {
-            let why = "it would grow beyond 4 MiB: `punctual undo` first, after which it is begun anew";
+            let why = "it would grow beyond 4 MiB: run `punctual undo` first, which starts a new journal";
             return Err(failed(io::Error::other(why)));
         }
         if self.is_torn {
@@ -268,7 +268,7 @@ impl<'s> Journal<'s> {
         let appended = self.sys.append(&copy, line.as_bytes()).and_then(|()| self.sys.append(&path, line.as_bytes()));
         if let Err(e) = appended {
             self.is_torn = true;
-            // If it stays in the copy, it counts: what was not done reads as it was before.
+            // If it stays in the copy it counts, since a change that was not made reads as before.
             let _ = self.cut_back();
             return Err(failed(e));
         }
@@ -281,7 +281,8 @@ impl<'s> Journal<'s> {
         Ok(())
     }
 
-    /// Removes what was appended in part; `journal` first, as half a record there with none in the copy is damage.
+    /// Removes a partly appended record; from `journal` first, because half a record there without one in the copy is
+    /// damage.
     fn cut_back(&mut self) -> io::Result<()> {
         for path in [self.path(NAME), self.path(COPY)] {
             match self.sys.cut(&path, self.length) {
@@ -293,8 +294,8 @@ impl<'s> Journal<'s> {
         Ok(())
     }
 
-    /// Writes both copies anew if one was damaged, or is of an earlier version. Where records are lost, the damaged
-    /// copies are kept beside them, and that they are lost is recorded.
+    /// Rewrites both copies if one was damaged, or is from an earlier version. If records are lost, the damaged copies
+    /// are kept beside them, and the loss is recorded.
     fn write_anew(&mut self) -> Result<(), JournalError> {
         let Some(mut merged) = self.renewal.take() else { return Ok(()) };
         let written = self.replace(&mut merged);
@@ -310,7 +311,7 @@ impl<'s> Journal<'s> {
             let names =
                 |n: u64| [(NAME, ""), (COPY, ".copy")].map(|(name, end)| (name, format!("{NAME}.damaged-{n}{end}")));
             let is_free = |(_, name): &(&str, String)| sys.look(&self.path(name)).is_err_and(|e| is_absent(&e));
-            let free = (1..=MOST_DAMAGED).map(names).find(|names| names.iter().all(is_free));
+            let free = (1..=MAX_DAMAGED).map(names).find(|names| names.iter().all(is_free));
             let aside = free.ok_or(io::ErrorKind::AlreadyExists)?;
             for (name, kept) in &aside {
                 match sys.read(&self.path(name)) {
@@ -340,8 +341,8 @@ impl<'s> Journal<'s> {
         Ok(())
     }
 
-    /// Accepts that records are lost; returns what was. Sets that were cut off are no longer undone automatically:
-    /// their end may be among what is lost.
+    /// Accepts that records are lost, and returns them. Interrupted sets are no longer undone automatically, because
+    /// the record of their end may be lost.
     ///
     /// # Errors
     /// The journal cannot be written.
@@ -368,7 +369,7 @@ impl<'s> Journal<'s> {
         Ok(set)
     }
 
-    /// Extends the deadline of a set to be confirmed by so many seconds.
+    /// Extends the confirmation deadline of a set by this many seconds.
     pub(crate) fn extend(&mut self, set: u64, seconds: u64) -> Result<(), JournalError> {
         let confirm_by_s = self.sys.boottime_s().saturating_add(seconds);
         self.add(Record::Deadline { set, confirm_by_s })
@@ -378,7 +379,7 @@ impl<'s> Journal<'s> {
         self.add(Record::Ended { set })
     }
 
-    /// Confirms every set that waits for it; returns how many.
+    /// Confirms every set that waits for confirmation; returns their number.
     ///
     /// # Errors
     /// The journal cannot be written.
@@ -418,7 +419,7 @@ impl<'s> Journal<'s> {
         self.sys.boot_id().map_err(|source| JournalError { path: "/proc/sys/kernel/random/boot_id".into(), source })
     }
 
-    /// Begins a new file if the old one is large and nothing in it is open; the old one is kept beside it.
+    /// Starts a new file if the old one is large and has no open entries; the old one is kept beside it.
     fn renew(&mut self) -> Result<(), JournalError> {
         let is_done = self.entries.iter().all(|entry| !entry.is_open());
         if self.length < LARGE || !is_done || self.is_torn || self.renewal.is_some() {

@@ -3,7 +3,7 @@ use crate::change::Change;
 use crate::files;
 use crate::system::System;
 
-/// The current value, if it is not what was written; `None` if it is, or that is unknown.
+/// The current value, if it differs from the written one; `None` if it does not, or is unknown.
 pub(crate) fn differs(sys: &dyn System, change: &Change) -> Option<String> {
     match change {
         Change::Value { path, new, form, .. } => {
@@ -26,7 +26,7 @@ pub(crate) fn differs(sys: &dyn System, change: &Change) -> Option<String> {
     }
 }
 
-/// Where an interrupt still goes while it is not yet where it was sent, by effective_affinity_list (since Linux 4.13).
+/// The CPU that still receives an interrupt which has not moved yet, from effective_affinity_list (since Linux 4.13).
 pub(crate) fn pending(sys: &dyn System, change: &Change) -> String {
     let Change::Value { path, new, .. } = change else { return String::new() };
     if !path.ends_with("smp_affinity_list") {
@@ -37,6 +37,6 @@ pub(crate) fn pending(sys: &dyn System, change: &Change) -> String {
     let away = new.parse::<punctual_units::CpuList>().map(|new| goes.minus(&new)).unwrap_or_default();
     match away.is_empty() {
         true => String::new(),
-        false => format!(" (goes to CPU {away} until it comes next: an IO-APIC moves it then)"),
+        false => format!(" (still goes to CPU {away}: an IO-APIC moves it at its next occurrence)"),
     }
 }

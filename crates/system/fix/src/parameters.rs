@@ -1,4 +1,5 @@
-//! Kernel parameters through the machine's boot chain: permanently, or tried in one boot that reverts automatically.
+//! Kernel parameters set through the machine's boot chain: permanently, or for one trial boot that reverts
+//! automatically.
 
 use crate::plan::{BOOT_RULE, BootWish, Plan, RulePlan, boot_rule};
 use crate::system::{System, is_absent};
@@ -10,17 +11,17 @@ use std::cell::RefCell;
 use std::io;
 use std::path::Path;
 
-/// The rule under whose name a trial boot is prepared and removed.
+/// Rule name under which a trial boot is prepared and removed.
 pub const TRIAL_RULE: &str = "boot-trial";
 
-/// What the prepared trial adds and removes, one word per line. It is removed with the trial's other files.
+/// Words that the prepared trial adds and removes, one per line. Removed with the trial's other files.
 pub const TRIAL_FILE: &str = "/var/lib/punctual/trial";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
     /// In the configuration of every boot.
     ForGood,
-    /// In an entry of its own, booted once; the default entry is unchanged.
+    /// In a separate entry, booted once; the default entry is unchanged.
     Trial,
 }
 
@@ -28,27 +29,27 @@ pub enum How {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OneBoot {
-    /// What boots it.
+    /// Command that boots it.
     #[serde(serialize_with = "line")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub reboot: Argv,
-    /// Does it need nobody at the machine?
+    /// It needs nobody at the machine.
     pub unattended: bool,
     /// What restores the old parameters, and what does not.
     pub fallback: String,
-    /// How it differs visibly from an ordinary boot.
+    /// How it visibly differs from an ordinary boot.
     pub visible: String,
     pub words: Vec<String>,
 }
 
-/// As one would type it.
+/// The command line for a shell.
 fn line<S: Serializer>(argv: &Argv, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(&argv.line())
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BootNotes {
-    /// The name of the boot chain, and the evidence for it.
+    /// Name of the boot chain, and the evidence for it.
     pub chain: Option<(String, Vec<String>)>,
     pub notes: Vec<String>,
     pub trial: Option<OneBoot>,
@@ -66,31 +67,31 @@ impl<'a> Parameters<'a> {
         Parameters { view, how, boot: RefCell::default() }
     }
 
-    /// Notes besides the steps; empty until these were made.
+    /// Notes besides the steps; empty before [`Parameters::steps`].
     pub fn boot_notes(&self) -> BootNotes {
         self.boot.borrow().clone()
     }
 
     /// # Errors
-    /// Why there are none, and what to do by hand if that is known.
+    /// Why there are none, and what to do manually if that is known.
     pub fn steps(&self, request: &BootWish) -> Result<Vec<Step>, String> {
         let wanted = Change::new(request.add.clone(), request.remove.clone()).map_err(|bad| bad.to_string())?;
         let chain = detect(self.view).map_err(|e| {
-            format!("{e}; by hand: set it where this machine's boot loader takes its command line from")
+            format!("{e}; manually: set it where this machine's boot loader gets its command line from")
         })?;
         let plan = change(self.view, &chain, &wanted);
         self.tell(&chain, &plan);
         if !plan.refused.is_empty() {
             let why = |refusal: &punctual_boot::Refusal| match &refusal.by_hand {
-                Some(hand) => format!("{}: {}; by hand: {hand}", chain.kind.name(), refusal.why),
+                Some(hand) => format!("{}: {}; manually: {hand}", chain.kind.name(), refusal.why),
                 None => format!("{}: {}", chain.kind.name(), refusal.why),
             };
             return Err(plan.refused.iter().map(why).collect::<Vec<_>>().join("; "));
         }
         if plan.is_done() {
-            // Where nothing has to be done, a note says what these files do not decide.
+            // If there is nothing to do, a note states what these files do not determine.
             if plan.notes.is_empty() {
-                let note = "configured already: it is in force after the next boot, where it is not now";
+                let note = "already configured: takes effect at the next boot unless it is in force now";
                 self.boot.borrow_mut().notes.push(note.to_owned());
             }
             return Ok(Vec::new());
@@ -126,11 +127,11 @@ impl<'a> Parameters<'a> {
         let text = lines('+', &wanted.add) + &lines('-', &wanted.remove);
         let note = Edit { mode: Some(0o600), ..Edit::write(TRIAL_FILE, text) };
         let edits = std::iter::once(&note).chain(&trial.edits).cloned().map(Step::Edit);
-        // Armed last: before that the next boot is unchanged.
+        // Armed last; until then the next boot is unchanged.
         edits.chain(trial.arm.iter().map(|run| Step::Run(run.command.clone()))).collect()
     }
 
-    /// Names a plan's kernel parameters by what they are: a trial is removed by its own name.
+    /// Names a plan's kernel parameters by their purpose: a trial is removed under a separate name.
     pub fn name(&self, plan: &mut Plan) {
         if self.how == How::Trial {
             plan.rules
@@ -140,12 +141,12 @@ impl<'a> Parameters<'a> {
         }
     }
 
-    /// Makes tried parameters permanent besides a plan of findings: findings of a running trial see its parameters and
-    /// want nothing. Other parameters that the findings want were not tried, and are left out with the reason.
+    /// Adds tried parameters permanently to a plan of findings: findings of a running trial see its parameters and
+    /// request nothing. Other parameters requested by the findings were not tried, and are omitted with the reason.
     pub fn keep(&self, sys: &dyn System, plan: &mut Plan, tried: &BootWish) {
         for rule in plan.rules.iter_mut().filter(|rule| rule.rule == BOOT_RULE) {
             rule.steps.clear();
-            rule.manual = vec![format!("not tried yet: {}: afterwards, --persist --trial again", rule.summary)];
+            rule.manual = vec![format!("not tried yet: {}; then use --persist --trial again", rule.summary)];
         }
         let mut kept: RulePlan = boot_rule(sys, Some(&|request| self.steps(request)), tried);
         kept.summary = format!("{}, as tried in this boot", kept.summary);
@@ -157,16 +158,16 @@ impl<'a> Parameters<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tried {
     pub request: BootWish,
-    /// Is this the boot that tries it?
+    /// This boot is the trial.
     pub is_running: bool,
 }
 
-/// The prepared trial, and whether it runs: its word is in /proc/cmdline.
+/// The prepared trial, and whether it is running: its word is in /proc/cmdline.
 ///
 /// # Errors
-/// Its file cannot be read, or is not what was written.
+/// Its file cannot be read, or has unexpected content.
 pub fn tried(sys: &dyn System) -> io::Result<Option<Tried>> {
-    let nonsense = || io::Error::new(io::ErrorKind::InvalidData, "it is not what was written");
+    let nonsense = || io::Error::new(io::ErrorKind::InvalidData, "it has unexpected content");
     let text = match sys.read(Path::new(TRIAL_FILE)) {
         Err(e) if is_absent(&e) => return Ok(None),
         other => String::from_utf8(other?).map_err(|_| nonsense())?,
@@ -181,7 +182,7 @@ pub fn tried(sys: &dyn System) -> io::Result<Option<Tried>> {
     }
     let wanted = Change::new(request.add.clone(), request.remove.clone()).map_err(|_| nonsense())?;
     let running = match sys.read(Path::new("/proc/cmdline")) {
-        // A folder of files: nothing runs there.
+        // A folder that stands for a machine runs no kernel.
         Err(e) if is_absent(&e) => Vec::new(),
         other => other.map_err(|e| io::Error::new(e.kind(), format!("/proc/cmdline: {e}")))?,
     };

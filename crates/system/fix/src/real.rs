@@ -16,15 +16,15 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, Weak};
 
-/// Largest file read, bytes: originals are kept whole.
+/// Maximum size of a file that is read, bytes: originals are kept completely.
 const LARGEST: u64 = 4 << 20;
 const FOLDERS: &str = "/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin";
-/// Maximum of a command's output kept, bytes.
-const MOST_OUTPUT: usize = 4096;
-/// Maximum bytes of extended attributes.
-const MOST_EXTENDED: usize = 64 << 10;
+/// Maximum size of a command's output that is kept, bytes.
+const MAX_OUTPUT: usize = 4096;
+/// Maximum size of extended attributes, bytes.
+const MAX_EXTENDED: usize = 64 << 10;
 
-/// The machine this program runs on, or for tests a folder as if it were `/`.
+/// The machine that runs this program, or for tests a folder used as `/`.
 #[derive(Clone, Debug, Default)]
 pub struct Real {
     root: Option<PathBuf>,
@@ -56,7 +56,7 @@ impl Real {
         }
     }
 
-    /// Opens a regular file, nothing else; its last part is not followed.
+    /// Opens a regular file and nothing else; a link in the last component is not followed.
     fn open(&self, path: &Path, options: &fs::OpenOptions) -> io::Result<File> {
         let at = self.at(path);
         if !fs::symlink_metadata(&at)?.is_file() {
@@ -120,7 +120,7 @@ impl System for Real {
     fn set_attributes(&self, path: &Path, attributes: &Attributes) -> io::Result<()> {
         let at = self.at(path);
         let now = fs::symlink_metadata(&at)?;
-        // Best effort: a file system refuses what it does not have (vfat: owners, most modes, attributes).
+        // Best effort: a file system refuses attributes it does not support (vfat: owners, most modes).
         if (now.uid(), now.gid()) != (attributes.uid, attributes.gid) {
             optional(std::os::unix::fs::lchown(&at, Some(attributes.uid), Some(attributes.gid)))?;
         }
@@ -201,7 +201,7 @@ impl System for Real {
         self.here()?;
         let (program, arguments) = argv.0.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let mut command = std::process::Command::new(program);
-        // A fixed path: the caller's must not decide what runs as root.
+        // A fixed path, so that the caller's does not decide what runs as root.
         command.args(arguments).env("PATH", FOLDERS);
         command.env("LC_ALL", "C").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = {
@@ -210,14 +210,14 @@ impl System for Real {
         };
         let done = punctual_watchdog::output_of(child, program, PROGRAMS)?;
         let text = |bytes: &[u8]| {
-            let cut = bytes.get(..bytes.len().min(MOST_OUTPUT)).unwrap_or_default();
+            let cut = bytes.get(..bytes.len().min(MAX_OUTPUT)).unwrap_or_default();
             String::from_utf8_lossy(cut).trim().to_owned()
         };
         Ok(Ran { code: done.status.code(), output: text(&done.stdout), complaint: text(&done.stderr) })
     }
 
     fn lacks(&self, program: &str) -> bool {
-        // A folder need not hold the programs of the machine it stands for.
+        // A folder need not contain the programs of the machine it stands for.
         self.root.is_none() && FOLDERS.split(':').all(|folder| is_missing(&Path::new(folder).join(program)))
     }
 
@@ -233,7 +233,7 @@ impl System for Real {
     fn lock(&self, folder: &Path, wait: bool) -> io::Result<Lock> {
         let folder = File::open(self.at(folder))?;
         match wait {
-            // It may run programs of the system meanwhile.
+            // The holder may run programs of the system meanwhile.
             true => lock(&folder, Share::Exclusive, PROGRAMS, &mut |_| {})?,
             false => rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive)?,
         }
@@ -253,13 +253,13 @@ impl System for Real {
     }
 }
 
-/// A dangling link is missing, too.
+/// A dangling link also counts as missing.
 fn is_missing(path: &Path) -> bool {
     fs::metadata(path).is_err_and(|e| is_absent(&e))
 }
 
-/// A lock that a process inherits: flock(2) releases it when the last descriptor is closed. Inheritable only while that
-/// process is started.
+/// A lock that a process inherits: flock(2) releases it when the last descriptor is closed. It is inheritable only
+/// while that process is started.
 struct Shared(Arc<OwnedFd>);
 
 impl Shared {
@@ -271,7 +271,7 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // It was set before, so this cannot fail; were it not set, later children would only hold the lock longer.
+        // The flag was set before, so this cannot fail; otherwise later children would only hold the lock longer.
         let _ = fcntl_setfd(&*self.0, FdFlags::CLOEXEC);
     }
 }
@@ -280,7 +280,7 @@ fn number(tid: u32) -> io::Result<i32> {
     i32::try_from(tid).ok().filter(|tid| *tid > 0).ok_or_else(|| io::ErrorKind::InvalidInput.into())
 }
 
-/// What a file system does not support is no failure; a full or broken disk is.
+/// A feature that the file system does not support is not a failure; a full or broken disk is.
 fn optional(done: io::Result<()>) -> io::Result<()> {
     use io::ErrorKind::{InvalidInput, PermissionDenied, Unsupported};
     match done {
@@ -290,11 +290,11 @@ fn optional(done: io::Result<()>) -> io::Result<()> {
 }
 
 fn extended(at: &Path) -> Vec<(String, String)> {
-    let mut names = vec![0_u8; MOST_EXTENDED];
+    let mut names = vec![0_u8; MAX_EXTENDED];
     let Ok(length) = rustix::fs::llistxattr(at, &mut names[..]) else { return Vec::new() };
     let names = names.get(..length).unwrap_or_default().split(|byte| *byte == 0);
     let value = |name: &str| {
-        let mut value = vec![0_u8; MOST_EXTENDED];
+        let mut value = vec![0_u8; MAX_EXTENDED];
         let length = rustix::fs::lgetxattr(at, name, &mut value[..]).ok()?;
         Some((name.to_owned(), STANDARD.encode(value.get(..length)?)))
     };
@@ -322,7 +322,7 @@ mod tests {
         // cat ends with its writer.
         drop(File::options().write(true).open(&fifo).unwrap());
         drop(other.lock(folder.path(), true).unwrap());
-        // What is started without a lock inherits none.
+        // A command that is started without a lock inherits none.
         assert_eq!(one.run(&Argv::new(["true"])).unwrap().code, Some(0));
     }
 }

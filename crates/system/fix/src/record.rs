@@ -1,4 +1,4 @@
-//! What the journal records.
+//! Records of the journal.
 
 use crate::change::{Change, Kept};
 use crate::journal::State;
@@ -34,7 +34,7 @@ pub(crate) enum Record {
         boot: String,
         change: Change,
     },
-    /// What a command left in the files it writes.
+    /// Contents that a command left in its files.
     After {
         entry: u64,
         files: Vec<(PathBuf, Option<Kept>)>,
@@ -45,18 +45,18 @@ pub(crate) enum Record {
         #[serde(default, skip_serializing_if = "String::is_empty")]
         why: String,
     },
-    /// Records that neither copy had.
+    /// Records missing from both copies.
     Lost {
         what: Vec<String>,
-        /// Their numbers, as far as they are known.
+        /// Numbers of these records, as far as known.
         gaps: Vec<(u64, u64)>,
     },
-    /// That records are lost is accepted.
+    /// The loss of records was accepted.
     Accepted,
 }
 
 impl Record {
-    /// Is it known that these records are lost?
+    /// Returns true if these records are known to be lost.
     pub(crate) fn explains(&self, gap: (u64, u64)) -> bool {
         matches!(self, Record::Lost { gaps, .. } if gaps.contains(&gap))
     }

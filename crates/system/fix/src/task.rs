@@ -1,14 +1,14 @@
-//! Threads by number and start time: proc_pid_stat(5).
+//! Threads identified by ID and start time: proc_pid_stat(5).
 
 use crate::change::Thread;
 use crate::system::{System, is_absent};
 use std::io;
 use std::path::PathBuf;
 
-/// ESRCH: it ended while it was looked at.
+/// ESRCH: the thread ended while it was examined.
 const ENDED: i32 = 3;
 
-/// The thread that has that number now.
+/// The thread that has this ID now.
 pub(crate) fn thread(sys: &dyn System, pid: u32, tid: u32) -> io::Result<Option<Thread>> {
     let path = PathBuf::from(format!("/proc/{pid}/task/{tid}/stat"));
     let stat = match sys.read(&path) {
@@ -20,7 +20,7 @@ pub(crate) fn thread(sys: &dyn System, pid: u32, tid: u32) -> io::Result<Option<
     Ok(Some(Thread { pid, tid, start_ticks, name }))
 }
 
-/// The name may hold blanks and parentheses: fields are counted from the last one. The start is field 22.
+/// The name may contain blanks and parentheses, so fields are counted from the last one. The start time is field 22.
 fn parse(stat: &str) -> Option<(String, u64)> {
     let (_, rest) = stat.split_once('(')?;
     let (name, rest) = rest.rsplit_once(')')?;

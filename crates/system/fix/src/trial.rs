@@ -1,4 +1,4 @@
-//! One rule's steps on trial: undone unless they are kept, also if the process dies in between.
+//! Applies one rule's steps on trial: they are undone unless kept, even if the process dies in between.
 
 use crate::fix::{FixOptions, RuleDone, one};
 use crate::journal::{Journal, JournalError};
@@ -6,7 +6,7 @@ use crate::plan::RulePlan;
 use crate::undo::{Taken, restore, settle_sets};
 use punctual_model::State;
 
-/// A rule whose steps were made, in a set that is still open: if this process dies, the next start of the program
+/// A rule whose steps were applied, in a set that is still open: if this process dies, the next start of the program
 /// undoes it ([`crate::recover`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OnTrial {
@@ -14,11 +14,11 @@ pub struct OnTrial {
     pub done: RuleDone,
 }
 
-/// Makes one rule's steps on trial. `judge` is as in [`crate::Asked`]; `options` decide whether protection may be
+/// Applies one rule's steps on trial. `judge` is as in [`crate::Asked`]; `options` decide whether protection may be
 /// removed.
 ///
 /// # Errors
-/// The journal cannot be used; what was done is undone as far as possible.
+/// The journal cannot be used; changes are undone as far as possible.
 pub fn try_rule(
     journal: &mut Journal,
     rule: &RulePlan,
@@ -43,10 +43,10 @@ pub fn revert(journal: &mut Journal, set: u64) -> Vec<Taken> {
     taken
 }
 
-/// Keeps a set on trial: from now on only [`crate::undo()`] undoes it.
+/// Keeps a set on trial: afterwards only [`crate::undo()`] undoes it.
 ///
 /// # Errors
-/// The journal cannot be written: then it is still on trial.
+/// The journal cannot be written; the set is still on trial.
 pub fn keep(journal: &mut Journal, set: u64) -> Result<(), JournalError> {
     journal.end(set)
 }

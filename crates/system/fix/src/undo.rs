@@ -17,11 +17,11 @@ pub struct Taken {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Undone {
-    /// From the last to the first.
+    /// Changes from last to first.
     pub changes: Vec<Taken>,
-    /// Changes that are lost from the journal, in words.
+    /// Changes lost from the journal, as sentences.
     pub lost: Vec<String>,
-    /// Damage to the journal by which nothing is lost, in words.
+    /// Damage to the journal that lost nothing, as sentences.
     pub covered: Vec<String>,
 }
 
@@ -30,13 +30,13 @@ impl Undone {
         Undone { changes, lost: journal.lost().to_vec(), covered: journal.covered().to_vec() }
     }
 
-    /// Is everything undone, as far as the journal knows, and does it know everything?
+    /// Returns true if everything in the journal is undone and no record is lost.
     pub fn is_complete(&self) -> bool {
         self.lost.is_empty() && self.changes.iter().all(|taken| taken.outcome.is_settled())
     }
 }
 
-/// Undoes every change of these rules (none named: of all), also of sets that were cut off.
+/// Undoes every change of these rules (of all rules if none is named), including those of interrupted sets.
 ///
 /// # Errors
 /// The journal cannot be used.
@@ -47,7 +47,7 @@ pub fn undo(sys: &dyn System, folder: &Path, rules: &[String]) -> Result<Undone,
     Ok(Undone::new(&journal, changes))
 }
 
-/// Undoes the chosen entries, the last first; commands that belong after all edits run once more at the end.
+/// Undoes the chosen entries from last to first; commands that belong after all edits run again at the end.
 pub(crate) fn restore(journal: &mut Journal, chosen: impl Fn(&Entry) -> bool) -> Vec<Taken> {
     let open: Vec<Entry> = journal.entries().iter().filter(|e| e.is_open() && chosen(e)).rev().cloned().collect();
     let mut taken: Vec<Taken> = open
@@ -55,7 +55,7 @@ pub(crate) fn restore(journal: &mut Journal, chosen: impl Fn(&Entry) -> bool) ->
         .map(|entry| Taken { entry: entry.id, rule: entry.rule.clone(), outcome: back::restore(journal, entry.id) })
         .collect();
     let mut done: Vec<Argv> = Vec::new();
-    // In the order they ran in.
+    // In their original order.
     for (entry, taken) in open.iter().zip(&mut taken).rev() {
         let is_again = matches!(&entry.change, Change::Command { back: Back::Again, .. });
         if !is_again || !taken.outcome.is_settled() && !matches!(taken.outcome, Outcome::Refused { .. }) {
@@ -76,7 +76,7 @@ pub(crate) fn restore(journal: &mut Journal, chosen: impl Fn(&Entry) -> bool) ->
     taken
 }
 
-/// Sets without open entries wait for no confirmation and are no longer unfinished.
+/// Sets without open entries need no confirmation and are no longer unfinished.
 pub(crate) fn settle_sets(journal: &mut Journal) {
     let is_done = |id: u64| journal.entries().iter().all(|entry| entry.set != id || !entry.is_open());
     let done: Vec<(u64, bool, bool)> = journal
@@ -86,31 +86,31 @@ pub(crate) fn settle_sets(journal: &mut Journal) {
         .map(|set| (set.id, set.confirm_by_s.is_some(), set.is_ended))
         .collect();
     for (set, waits, is_ended) in done {
-        // If that cannot be recorded, the next start looks again and finds nothing to do.
+        // If that cannot be recorded, the next start checks again and finds nothing to do.
         let _ = if waits { journal.confirmed(set) } else { Ok(()) };
         let _ = if is_ended { Ok(()) } else { journal.end(set) };
     }
 }
 
-/// At the start of the program, undoes what must not stay: sets whose process died before it had finished, and sets
-/// that had to be confirmed and were not. `None`: there were none.
+/// At the start of the program, undoes sets whose process died before it had finished, and sets that were not confirmed
+/// in time. `None` if there were none.
 ///
 /// # Errors
-/// The journal cannot be used, or records are lost: then nothing is undone automatically.
+/// The journal cannot be used, or records are lost; nothing is undone automatically then.
 pub fn recover(sys: &dyn System, folder: &Path) -> Result<Option<Undone>, JournalError> {
     let Some(mut journal) = Journal::if_free(sys, folder)? else { return Ok(None) };
-    // The end of a set, or its confirmation, may be what is lost.
+    // The end of a set, or its confirmation, may be among the lost records.
     journal.refuse_lost()?;
     let is_waiting = |set: &Set| !set.is_ended || set.confirm_by_s.is_some();
     if !journal.sets().iter().any(is_waiting) {
         return Ok(None);
     }
-    // The boot id decides what is stale: without it nothing is, and nothing is undone.
+    // The boot ID decides which sets are stale: without it nothing is undone.
     let boot = journal.boot()?;
     let now = sys.boottime_s();
     let is_stale = |set: &Set| {
         let is_cut_off = !set.is_ended && set.owner.as_ref().is_some_and(punctual_journal::Owner::is_dead);
-        // The child that holds the timer comes first, unless it was killed.
+        // The child that holds the timer acts first, unless it was killed.
         let is_late = set.confirm_by_s.is_some_and(|by| set.boot != boot || now > by.saturating_add(GRACE_S));
         is_cut_off || is_late
     };
@@ -124,7 +124,7 @@ pub fn recover(sys: &dyn System, folder: &Path) -> Result<Option<Undone>, Journa
     Ok((!changes.is_empty()).then(|| Undone::new(&journal, changes)))
 }
 
-/// What another program changed since is left to `undo`, and not tried again at every start; what failed is.
+/// Changes that another program has modified since are left to `undo` and not retried at every start; failures are.
 fn close(journal: &mut Journal, set: u64, changes: &[Taken]) {
     if changes.iter().all(|taken| !matches!(taken.outcome, Outcome::Failed(_))) {
         let _ = journal.confirmed(set);
@@ -132,16 +132,17 @@ fn close(journal: &mut Journal, set: u64, changes: &[Taken]) {
     }
 }
 
-/// How long the timer's child may be late, seconds.
+/// Maximum delay of the timer's child, seconds.
 const GRACE_S: u64 = 5;
 
 /// Waits until a set's time is over and undoes it unless it was confirmed meanwhile: the body of the child that holds
-/// the timer. Retries an unreadable journal or boot id for ten minutes: giving up at once would make the fix permanent.
+/// the timer. Retries for ten minutes if the journal or boot ID is unreadable: giving up at once would make the fix
+/// permanent.
 ///
 /// # Errors
-/// The journal cannot be used; the next start of the program tries again.
+/// The journal cannot be used; the next start of the program retries.
 pub fn guard(sys: &dyn System, folder: &Path, set: u64) -> Result<Option<Undone>, JournalError> {
-    let mut left = MOST_TRIES;
+    let mut left = MAX_TRIES;
     loop {
         match turn(sys, folder, set) {
             Ok(Turn::Over(undone)) => return Ok(undone),
@@ -158,14 +159,14 @@ pub fn guard(sys: &dyn System, folder: &Path, set: u64) -> Result<Option<Undone>
 enum Turn {
     /// Nothing waits any more.
     Over(Option<Undone>),
-    /// Look again after so many seconds.
+    /// Check again after this many seconds.
     Wait(u64),
 }
 
 fn turn(sys: &dyn System, folder: &Path, set: u64) -> Result<Turn, JournalError> {
     let Some(mut journal) = Journal::existing(sys, folder)? else { return Ok(Turn::Over(None)) };
     let boot = journal.boot();
-    // No process outlives a boot: an unknown one is this one.
+    // No process outlives a boot, so an unknown boot is this one.
     let is_ours = |other: &&Set| other.id == set && boot.as_ref().map_or(true, |boot| other.boot == *boot);
     let Some(by) = journal.sets().iter().find(is_ours).and_then(|set| set.confirm_by_s) else {
         return Ok(Turn::Over(None));
@@ -174,7 +175,7 @@ fn turn(sys: &dyn System, folder: &Path, set: u64) -> Result<Turn, JournalError>
     if now < by {
         return Ok(Turn::Wait((by - now).min(LONGEST_WAIT_S)));
     }
-    // Without it nothing can be undone.
+    // Without the boot ID nothing can be undone.
     boot?;
     let changes = restore(&mut journal, |entry| entry.set == set);
     close(&mut journal, set, &changes);
@@ -182,7 +183,7 @@ fn turn(sys: &dyn System, folder: &Path, set: u64) -> Result<Turn, JournalError>
     Ok(Turn::Over(Some(Undone::new(&journal, changes))))
 }
 
-/// Seconds; the deadline may have moved, or everything been confirmed.
+/// Interval of checks, seconds: the deadline may have moved, or everything may have been confirmed.
 const LONGEST_WAIT_S: u64 = 2;
-/// How often the child retries what cannot be read.
-const MOST_TRIES: u32 = 300;
+/// Maximum number of attempts to read what is unreadable.
+const MAX_TRIES: u32 = 300;

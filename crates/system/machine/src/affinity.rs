@@ -1,11 +1,11 @@
 //! What cpuset partitions do to processes that were pinned before.
 
-/// Why making a cpuset partition would unpin other processes; `None` if it does not.
+/// Explains why making a cpuset partition would unpin other processes; `None` if it would not.
 ///
 /// Enabling the controller cpuset in the root cgroup, and each change of a cpuset's CPUs, gives every process the CPUs
 /// of its cgroup (cpuset_attach(), update_tasks_cpumask() in kernel/cgroup/cpuset.c). Since Linux 6.2 the kernel keeps
-/// what sched_setaffinity(2) asked for and applies both (commits 8f9ea86fdf99, da019032819a); before, it is forgotten.
-/// `release` is that of uname(2).
+/// the mask requested with sched_setaffinity(2) and applies both (commits 8f9ea86fdf99, da019032819a); earlier kernels
+/// discard it. `release` is that of uname(2).
 pub fn partition_unpins(release: Option<&str>) -> Option<String> {
     let mut numbers =
         release.unwrap_or_default().split(|c: char| !c.is_ascii_digit()).map(|part| part.parse::<u32>().ok());
@@ -17,10 +17,10 @@ pub fn partition_unpins(release: Option<&str>) -> Option<String> {
 }
 
 const WHY: &str = "before Linux 6.2 a cpuset partition unpins every other process: each gets all CPUs of its cgroup, and \
-                   its own affinity is forgotten";
+                   its affinity mask is lost";
 
 fn unknown() -> String {
-    format!("{WHY}; which Linux this is cannot be read")
+    format!("{WHY}; this machine's Linux version cannot be read")
 }
 
 #[cfg(test)]

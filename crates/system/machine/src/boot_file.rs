@@ -8,19 +8,19 @@ pub const LOG_PART: &str = "# part\n";
 pub enum BootFile {
     /// /etc/default/grub and its drop-ins.
     Grub,
-    /// An entry of the Boot Loader Specification, systemd-boot's too.
+    /// An entry of the Boot Loader Specification, also used by systemd-boot.
     Entry,
     /// GRUB's menu, grub.cfg.
     Menu,
     /// extlinux.conf or syslinux.cfg.
     Extlinux,
-    /// uEnv.txt, armbianEnv.txt, a script of U-Boot, Alpine's update-extlinux.conf: others add words of their own.
+    /// uEnv.txt, armbianEnv.txt, a U-Boot script, Alpine's update-extlinux.conf; the boot scripts may add words.
     Environment,
-    /// A kernel's log that has its command line.
+    /// A kernel log that contains the command line.
     Log,
 }
 
-/// Which of these a file is, by its content.
+/// Determines the kind of a file from its content.
 pub fn boot_file(text: &str) -> Option<BootFile> {
     let any = |is: &dyn Fn(&str) -> bool| text.lines().map(str::trim).any(is);
     if any(&|line| LOGGED.iter().any(|start| line.contains(start))) {
@@ -43,7 +43,7 @@ pub fn boot_file(text: &str) -> Option<BootFile> {
     }
 }
 
-/// The command line that a file gives, as far as it gives one; what loader and boot script add is not in it.
+/// Returns the command line in a file, as far as it contains one, without additions by loader and boot script.
 pub fn boot_file_cmdline(text: &str) -> Option<String> {
     let line = match boot_file(text)? {
         BootFile::Log => logged(text),
@@ -61,22 +61,22 @@ fn joined<'l>(parts: impl Iterator<Item = &'l str>) -> String {
     parts.map(str::trim).collect::<Vec<_>>().join(" ")
 }
 
-/// `word rest`, the word in any case (syslinux and U-Boot do not tell cases apart).
+/// Matches `word rest`, ignoring case (syslinux and U-Boot are not case-sensitive).
 fn keyword<'l>(line: &'l str, word: &str) -> Option<&'l str> {
     let (first, rest) = line.trim().split_once([' ', '\t'])?;
     first.eq_ignore_ascii_case(word).then_some(rest.trim())
 }
 
-/// init/main.c, start_kernel; arch/x86/kernel/setup.c prints `Command line:` before.
+/// From init/main.c, start_kernel; arch/x86/kernel/setup.c prints `Command line:` earlier.
 const LOGGED: &[&str] = &["Kernel command line: ", "] Command line: ", "kernel: Command line: "];
 
-/// Of the last boot that the log has.
+/// Returns the command line of the last boot in the log.
 fn logged(text: &str) -> String {
     let of = |start: &str| text.lines().rev().find_map(|line| line.split_once(start).map(|(_, rest)| rest.to_owned()));
     LOGGED.iter().find_map(|start| of(start)).unwrap_or_default()
 }
 
-/// The release in a log that has the kernel's banner (init/version.c), of the last boot.
+/// Returns the release of the last boot in a log that contains the kernel's banner (init/version.c).
 pub(crate) fn logged_release(text: &str) -> Option<&str> {
     if boot_file(text) != Some(BootFile::Log) {
         return None;
@@ -126,7 +126,7 @@ fn continued(text: &str) -> String {
     text.replace("\\\n", "")
 }
 
-/// What follows the kernel in the first entry of grub.cfg.
+/// Returns the words after the kernel in the first entry of grub.cfg.
 fn menu_line(line: &str) -> Option<&str> {
     let rest = ["linux", "linux16", "linuxefi"].iter().find_map(|word| keyword(line, word))?;
     rest.split_once([' ', '\t']).map(|(_, words)| words)
@@ -134,7 +134,7 @@ fn menu_line(line: &str) -> Option<&str> {
 
 const GRUB: [&str; 2] = ["GRUB_CMDLINE_LINUX", "GRUB_CMDLINE_LINUX_DEFAULT"];
 
-/// The variable, whether it is appended to, and its value without quotes.
+/// Returns the index of the variable, true if the value is appended, and the value without quotes.
 fn grub_assignment(line: &str) -> Option<(usize, bool, String)> {
     let line = line.trim();
     let (name, value) = line.strip_prefix("export ").unwrap_or(line).split_once('=')?;
@@ -144,7 +144,7 @@ fn grub_assignment(line: &str) -> Option<(usize, bool, String)> {
     Some((at, appends, unquoted(value)?))
 }
 
-/// A shell's word: quotes go, a blank outside them ends it; `None` where a quote is not closed.
+/// Removes the quotes of a shell word, which ends at a blank outside them; `None` if a quote is not closed.
 fn unquoted(value: &str) -> Option<String> {
     let (mut text, mut quote, mut escaped) = (String::new(), None, false);
     for c in value.chars() {
@@ -163,11 +163,11 @@ fn unquoted(value: &str) -> Option<String> {
     quote.is_none().then(|| text.trim_end().to_owned())
 }
 
-/// grub-mkconfig's order. Of several assignments the last counts; a value may repeat the variables.
+/// Evaluates assignments in grub-mkconfig's order. The last of several counts; a value may refer to the variables.
 fn grub(text: &str) -> String {
     let mut values = [String::new(), String::new()];
     for (at, appends, value) in continued(text).lines().filter_map(grub_assignment) {
-        // The longer name first: the shorter one begins it.
+        // The longer name first, since it begins with the shorter one.
         let filled = GRUB.iter().zip(values.iter()).rev().fold(value, |value, (name, before)| {
             value.replace(&format!("${{{name}}}"), before).replace(&format!("${name}"), before)
         });
@@ -178,7 +178,7 @@ fn grub(text: &str) -> String {
     values.join(" ")
 }
 
-/// APPEND of the default label, or of the first.
+/// Returns APPEND of the default label, or of the first.
 fn extlinux(text: &str) -> String {
     let default = text.lines().find_map(|line| keyword(line, "default"));
     let mut label = None;

@@ -1,17 +1,17 @@
-//! The command line that a kernel is built with.
+//! The command line that is built into a kernel.
 
 use crate::{KernelConfig, Setting};
 
-/// What becomes of the boot loader's command line.
+/// The built-in words, and their effect on the boot loader's command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BuiltIn {
-    /// It is ignored.
+    /// The boot loader's line is ignored.
     Instead(String),
-    /// It follows.
+    /// The boot loader's line follows.
     Before(String),
-    /// It comes first.
+    /// The boot loader's line comes first.
     Behind(String),
-    /// It counts unless it is empty.
+    /// Used only if the boot loader's line is empty.
     Default(String),
 }
 
@@ -70,8 +70,8 @@ impl KernelConfig {
 }
 
 impl BuiltIn {
-    /// What the kernel makes of `given`, which may be its /proc/cmdline, with the built-in words already in it. `None` where what is
-    /// given decides and is not known.
+    /// Combines the built-in words with `given`, which may be a /proc/cmdline that already contains them. `None` if the
+    /// result depends on the boot loader's line and that is unknown.
     pub fn with(&self, given: Option<&str>) -> Option<String> {
         let given = given.map(str::trim);
         Some(match self {

@@ -1,12 +1,12 @@
 use crate::Machine;
 
-/// Splits a command line as the kernel does: at white space outside double quotes, of which those around a word or a
-/// value are no part of it (lib/cmdline.c, next_arg). Drops the arguments of init after `--`.
+/// Splits a command line as the kernel does: at white space outside double quotes. Quotes around a word or a value are
+/// removed (lib/cmdline.c, next_arg). Drops the arguments of init after `--`.
 pub fn parameters(cmdline: &str) -> Vec<String> {
     split(cmdline).into_iter().take_while(|word| word != "--").collect()
 }
 
-/// The value of the last `name=value`, `""` for a bare `name`. `-` and `_` are equal in names, as in the kernel
+/// Returns the value of the last `name=value`, `""` for a bare `name`. `-` and `_` are equal in names, as in the kernel
 /// (kernel/params.c, parameq).
 pub fn parameter(cmdline: &str, name: &str) -> Option<String> {
     let same = |key: &str| key.replace('-', "_") == name.replace('-', "_");
@@ -16,7 +16,7 @@ pub fn parameter(cmdline: &str, name: &str) -> Option<String> {
     })
 }
 
-/// As [`parameter`], of the first one.
+/// Like [`parameter`], for the first occurrence.
 pub fn first_parameter(cmdline: &str, name: &str) -> Option<String> {
     parameters(cmdline).iter().find_map(|word| parameter(&format!("\"{word}\""), name))
 }
@@ -70,13 +70,13 @@ pub fn may_repeat(word: &str) -> bool {
     REPEATED.contains(&key.as_str()) || key.starts_with("rd.") || key.ends_with(".dyndbg")
 }
 
-/// Every kernel takes so many bytes (m68k).
+/// Command line length in bytes that every kernel accepts (m68k has the smallest limit).
 pub const SHORTEST_CMDLINE: usize = 255;
 
-/// The most bytes of a command line: COMMAND_LINE_SIZE less the closing NUL, by architecture (/proc/sys/kernel/arch) and release:
-/// arch/*/include/uapi/asm/setup.h, asm/setup.h and asm-generic/setup.h of Linux 5.10, 5.15, 6.1, 6.6, 6.12, 6.18 and 7.2.
-/// `None` where they differ or do not say: RISC-V had 512 bytes before March 2023, stable releases too, and LoongArch between
-/// 6.12 and 6.18.
+/// Maximum length of a command line in bytes: COMMAND_LINE_SIZE less the closing NUL, by architecture
+/// (/proc/sys/kernel/arch) and release, from arch/*/include/uapi/asm/setup.h, asm/setup.h and asm-generic/setup.h of
+/// Linux 5.10, 5.15, 6.1, 6.6, 6.12, 6.18 and 7.2. `None` if the release does not determine it: RISC-V had 512 bytes
+/// before March 2023, also in stable releases, and LoongArch changed between 6.12 and 6.18.
 pub fn longest_cmdline(machine: &dyn Machine) -> Option<usize> {
     let arch = machine.read("/proc/sys/kernel/arch");
     let release = machine.read("/proc/sys/kernel/osrelease");
@@ -90,7 +90,7 @@ fn longest_of(arch: &str, release: Option<(u32, u32)>) -> Option<usize> {
         "m68k" => Some(SHORTEST_CMDLINE),
         arch if arch.starts_with("arm") => Some(1023),
         "ppc" | "ppc64" | "ppc64le" => (release? >= (5, 10)).then_some(2047),
-        // CONFIG_COMMAND_LINE_SIZE since 5.17, by default as before.
+        // CONFIG_COMMAND_LINE_SIZE since 5.17; its default is the earlier value.
         "s390x" => (release? >= (5, 10)).then_some(4095),
         "riscv64" | "riscv32" => match release? {
             (6, 6..=18) => Some(1023),
@@ -104,7 +104,7 @@ fn longest_of(arch: &str, release: Option<(u32, u32)>) -> Option<usize> {
     }
 }
 
-/// Major and minor number of a release.
+/// Major and minor number of a kernel release.
 fn series(release: &str) -> Option<(u32, u32)> {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
@@ -180,8 +180,8 @@ const PRIVATE: &[&str] = &[
 const PRIVATE_PARTS: &[&str] =
     &["password", "passwd", "secret", "token", "serial", "macaddr", "uuid", "credential", "auth"];
 
-/// A command line without UUIDs, labels, MAC and IP addresses, host names, keys and serial numbers. Parameter names
-/// stay, so the rest can still be audited.
+/// Returns a command line without UUIDs, labels, MAC and IP addresses, host names, keys and serial numbers. Parameter
+/// names stay, so the rest can still be audited.
 pub fn scrub(cmdline: &str) -> String {
     let words = cmdline.split_whitespace().map(|word| match word.split_once('=') {
         Some((key, _)) if is_private(key) => format!("{}={SCRUBBED}", scrub_value(key)),
@@ -211,7 +211,7 @@ fn is_private(key: &str) -> bool {
 }
 
 fn scrub_value(value: &str) -> String {
-    // Installers name volume groups after the host.
+    // Installers include the host name in the volume group's.
     for tag in ["PARTUUID=", "UUID=", "PARTLABEL=", "LABEL=", "/dev/mapper/"] {
         if let Some(at) = value.find(tag) {
             return format!("{}{tag}{SCRUBBED}", scrub_value(&value[..at]));

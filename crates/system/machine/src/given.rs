@@ -29,7 +29,7 @@ pub struct Given {
     origins: Vec<(&'static str, String)>,
     kinds: BTreeMap<Kind, String>,
     config: Option<KernelConfig>,
-    /// What the boot loader gives, or /proc/cmdline.
+    /// The line from the boot loader, or /proc/cmdline.
     line: Option<String>,
 }
 
@@ -37,7 +37,7 @@ pub struct Given {
 pub enum GivenError {
     #[error("{0} is empty: give {EXPECTED}")]
     Empty(String),
-    /// More than [`READ_LIMIT`] bytes, compressed or not.
+    /// Larger than [`READ_LIMIT`] bytes, compressed or not.
     #[error("{0} is larger than 4 MiB, and no such file is: give {EXPECTED}")]
     Large(String),
     /// Compressed in an unsupported format; the second field is the program that decompresses it.
@@ -46,12 +46,12 @@ pub enum GivenError {
     /// Not UTF-8, or with NUL bytes.
     #[error("{0} is no text: give {EXPECTED}")]
     Binary(String),
-    /// Text of no known kind, or of several.
+    /// Text of an unknown or ambiguous kind.
     #[error(
-        "{0} {1}: give {EXPECTED}; or say which it is, as in `--config cmdline:{0}` (kconfig:, cmdline:, config.txt:, model:)"
+        "{0} {1}: give {EXPECTED}; or name its kind, as in `--config cmdline:{0}` (kconfig:, cmdline:, config.txt:, model:)"
     )]
     Unclear(String, &'static str),
-    #[error("{0} is no {1}: {2}")]
+    #[error("{0} is not a {1}: {2}")]
     Unlike(String, &'static str, &'static str),
     #[error("{1} and {2} are both {0}: give the files of one machine")]
     Twice(&'static str, String, String),
@@ -60,7 +60,7 @@ pub enum GivenError {
 const EXPECTED: &str = "a kernel's .config (also gzipped), a saved /proc/cmdline or a boot loader's file that has it, or a Raspberry Pi's config.txt";
 
 impl Given {
-    /// The board's model where config.txt is given and the model is not.
+    /// The board's model if config.txt is given without the model.
     pub const SOME_PI: &str = "Raspberry Pi (which one is not given)";
 
     pub fn new() -> Given {
@@ -71,7 +71,7 @@ impl Given {
     /// named, if anything. Returns the kind.
     ///
     /// # Errors
-    /// If the kind is unknown, ambiguous or present already. Nothing is added then.
+    /// If the kind is unknown, ambiguous or already present. Nothing is added then.
     pub fn add(&mut self, name: &str, bytes: &[u8], kind: Option<Kind>) -> Result<Kind, GivenError> {
         let (kind, text) = kind::tell(name, bytes, kind)?;
         if let Some(other) = self.kinds.get(&kind) {
@@ -121,12 +121,12 @@ impl Given {
         self.kinds.iter().map(|(kind, name)| (*kind, name.as_str()))
     }
 
-    /// Paths that can be read, each with the name of the file its content comes from.
+    /// Returns the readable paths, each with the name of the file its content comes from.
     pub fn origins(&self) -> impl Iterator<Item = (&str, &str)> {
         self.origins.iter().map(|(path, origin)| (*path, origin.as_str()))
     }
 
-    /// Replaces paths of the machine in `text` by the files they come from.
+    /// Replaces paths of the machine in `text` by the names of the given files.
     pub fn named(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for (path, origin) in &self.origins {
@@ -145,7 +145,7 @@ impl Given {
         self.origins.push((path, origin));
     }
 
-    /// The command line with the words that the kernel is built with.
+    /// Combines the command line with the words built into the kernel.
     fn join(&mut self) {
         let Some(built_in) = self.config.as_ref().and_then(KernelConfig::built_in) else { return };
         let (given, name) = (self.line.clone(), self.kinds.get(&Kind::Cmdline).cloned());
@@ -155,7 +155,7 @@ impl Given {
         match (built_in, name.zip(given)) {
             (BuiltIn::Instead(_), Some((name, given))) => {
                 self.put(CMDLINE, line.as_bytes(), origin);
-                // What is ignored is said by the comparison with the boot loader's file.
+                // Ignored words are reported by the comparison with the boot loader's file.
                 self.put(CMDLINE_TXT, given.as_bytes(), name);
             }
             (_, Some((name, _))) => self.put(CMDLINE, line.as_bytes(), format!("{name} with {origin}")),
@@ -172,12 +172,12 @@ impl Given {
             if !crate::is_preempt_rt(version) {
                 self.set(REALTIME, Read::Absent, format!("{name} (no PREEMPT_RT)"));
             }
-            self.put(VERSION, version.as_bytes(), format!("{name} (as uname -v says it)"));
+            self.put(VERSION, version.as_bytes(), format!("{name} (as printed by uname -v)"));
         }
     }
 }
 
-/// The name in `uname -m` (UTS_MACHINE of arch/*/Makefile), for architectures that rules ask for.
+/// The name in `uname -m` (UTS_MACHINE of arch/*/Makefile), for the architectures that rules use.
 fn architecture(config: &KernelConfig) -> Option<&'static str> {
     let names = [
         ("X86_64", "x86_64"),
@@ -195,7 +195,7 @@ fn architecture(config: &KernelConfig) -> Option<&'static str> {
 }
 
 /// The words of `uname -v` that the build derives from the configuration (init/Makefile, preempt-flag and smp-flag),
-/// without build number and time. `None` where the configuration is truncated and does not decide it.
+/// without build number and time. `None` if the configuration is truncated and does not determine them.
 fn version_words(config: &KernelConfig) -> Option<&'static str> {
     if config.is_on("PREEMPT_RT") || config.is_on("PREEMPT_RT_FULL") {
         return Some("PREEMPT_RT");

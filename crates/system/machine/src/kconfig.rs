@@ -3,9 +3,9 @@ use flate2::read::GzDecoder;
 use std::collections::BTreeSet;
 use std::io::Read as _;
 
-/// A kernel's `.config`, and where it was found.
+/// A kernel's `.config` and the file it was read from.
 ///
-/// Reading it takes some milliseconds (250 KB are inflated and split), so it is not part of [`crate::facts`].
+/// Reading it takes some milliseconds (250 KB are inflated and split), so [`crate::facts`] does not.
 #[derive(Clone, Debug)]
 pub struct KernelConfig {
     path: String,
@@ -21,7 +21,7 @@ pub struct KernelConfig {
 pub enum Setting {
     /// `y`, `m`, a number, or a string without quotes.
     Is(String),
-    /// Off: explicitly, or not mentioned in a complete configuration.
+    /// Explicitly off, or not mentioned in a complete configuration.
     Off,
     /// Not mentioned in a configuration that may be truncated.
     Unknown,
@@ -36,26 +36,27 @@ pub struct ConfigError {
 
 fn describe(tried: &[(String, Read)]) -> String {
     let words = tried.iter().map(|(path, read)| match read {
-        Read::Absent => format!("{path} is not there"),
+        Read::Absent => format!("{path} does not exist"),
         Read::Denied => format!("{path} is refused"),
-        Read::Failed(errno) => format!("{path} gives error {errno}"),
-        Read::NotGiven => format!("{path} is not given"),
+        Read::Failed(errno) => format!("{path} cannot be read (error {errno})"),
+        Read::NotGiven => format!("{path} was not given"),
         Read::Known(_) => format!("{path} is not a configuration"),
     });
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// NAME_MAX of limits.h; a release has 64 characters at most (__NEW_UTS_LEN).
+/// NAME_MAX of limits.h; a release has at most 64 characters (__NEW_UTS_LEN).
 const LONGEST_NAME: usize = 255;
 
 const EINVAL: i32 = 22;
 
 impl KernelConfig {
-    /// Begins the text of a file that is named as a defconfig (`make savedefconfig`): what it leaves out has its default.
+    /// Prepended to the text of a file that is named as a defconfig (`make savedefconfig`): options it omits have their
+    /// default.
     pub(crate) const DEFCONFIG: &str = "# defconfig\n";
 
-    /// Where the configuration of kernel `release` may be, most reliable first: /proc/config.gz always belongs to the
-    /// running kernel, the others only by name.
+    /// Possible locations of the configuration of kernel `release`, most reliable first: /proc/config.gz always belongs
+    /// to the running kernel, the others only by name.
     pub fn places(release: Option<&str>) -> Vec<String> {
         let mut places = vec!["/proc/config.gz".to_owned()];
         if let Some(release) =
@@ -74,7 +75,7 @@ impl KernelConfig {
     /// Reads the first configuration found.
     ///
     /// # Errors
-    /// If none can be read; names every path tried.
+    /// If none can be read; the error names every path tried.
     pub fn read(machine: &dyn Machine) -> Result<KernelConfig, ConfigError> {
         let release = machine.read("/proc/sys/kernel/osrelease");
         let mut tried = Vec::new();
@@ -90,8 +91,8 @@ impl KernelConfig {
         Err(ConfigError { tried })
     }
 
-    /// `None` when the bytes are no kernel configuration: not text, damaged gzip (its checksum is verified), too large,
-    /// or without any option.
+    /// Returns `None` if the bytes are not a kernel configuration: not text, damaged gzip (its checksum is verified),
+    /// too large, or without any option.
     pub(crate) fn from_bytes(path: &str, bytes: &[u8]) -> Option<KernelConfig> {
         let text = text_of(bytes).ok()?;
         let mut named: Vec<(&str, u32)> = Vec::new();
@@ -110,7 +111,7 @@ impl KernelConfig {
         (!lines.is_empty()).then_some(KernelConfig { path, text, lines, whole, is_defconfig, version })
     }
 
-    /// Of several lines with one option the last counts.
+    /// The last of several lines that set the same option counts.
     fn value(&self, option: &str) -> Option<&str> {
         let set = |at: u32| assignment(self.text.get(usize::try_from(at).ok()?..)?.split_inclusive('\n').next()?);
         let after = self.lines.partition_point(|at| set(*at).is_some_and(|(name, _)| name <= option));
@@ -118,7 +119,7 @@ impl KernelConfig {
         (name == option).then_some(value)
     }
 
-    /// The version in the header, `6.12.9`: the release without suffixes of the builder.
+    /// The version in the header, such as `6.12.9`: the release without local suffixes.
     pub fn version(&self) -> Option<&str> {
         self.version.as_deref()
     }
@@ -127,7 +128,7 @@ impl KernelConfig {
         &self.path
     }
 
-    /// `option` is without `CONFIG_`.
+    /// `option` is given without `CONFIG_`.
     pub fn get(&self, option: &str) -> Setting {
         match self.value(option) {
             Some("n") => Setting::Off,
@@ -146,20 +147,20 @@ impl KernelConfig {
         kconfig_defaults::of(option, self.is_defconfig, &|name| self.is_on(name), &off)
     }
 
-    /// Why an option that is not mentioned in an incomplete configuration is known all the same.
+    /// Explains why the value of an option that an incomplete configuration does not mention is known.
     pub fn why(&self, option: &str) -> Option<&'static str> {
         let is_said = self.whole || self.value(option).is_some();
         if is_said { None } else { self.derived(option).map(|(_, why)| why) }
     }
 
-    /// `y`, not `m`.
+    /// True for `y`, not for `m`.
     pub fn is_on(&self, option: &str) -> bool {
         self.value(option) == Some("y")
     }
 }
 
-/// Option and value of a line, `n` of `# CONFIG_X is not set`. A last line without line end may be truncated:
-/// `CONFIG_HZ=2` of 250.
+/// Option and value of a line; the value of `# CONFIG_X is not set` is `n`. A last line without a line end may be
+/// truncated: `CONFIG_HZ=2` of 250.
 fn assignment(line: &str) -> Option<(&str, &str)> {
     let line = line.strip_suffix('\n')?;
     let line = line.strip_suffix('\r').unwrap_or(line);
@@ -173,12 +174,13 @@ fn unquoted(value: &str) -> &str {
     value.strip_prefix('"').and_then(|value| value.strip_suffix('"')).unwrap_or(value)
 }
 
-/// Kconfig omits options whose dependencies are off, so "not mentioned" means off in a complete file and nothing in a
-/// truncated one. It begins every file with the same comment. Since Linux 5.4 it also ends each menu with a comment,
-/// and "Kernel hacking" is the last menu of every architecture (a few options of io_uring may follow it). Before, the
-/// beginnings of menus are recognised: "Library routines" is the last up to 4.19, "Kernel hacking" since 4.20
-/// (commit 06ec64b84c35). A heading that says `(cut …)` is that of a recorded machine's, which has chosen options only. The
-/// end of a menu without its beginning, and a line such as `[...]`, show that something is left out in between.
+/// Kconfig omits options whose dependencies are off, so "not mentioned" means off in a complete file and unknown in a
+/// truncated one. Every generated file begins with the same comment. Since Linux 5.4 each menu also ends with a
+/// comment, and "Kernel hacking" is the last menu of every architecture (a few options of io_uring may follow it). In
+/// earlier files the beginnings of menus are recognised: "Library routines" is the last up to 4.19, "Kernel hacking"
+/// since 4.20 (commit 06ec64b84c35). A heading that contains `(cut …)` belongs to a recorded machine, which has
+/// selected options only. The end of a menu without its beginning, and a line such as `[...]`, show that lines are
+/// missing in between.
 fn is_whole(text: &str) -> bool {
     let head = || text.lines().take(4);
     // The second form ended with Linux 2.6.39.
@@ -221,8 +223,8 @@ fn version(text: &str) -> Option<String> {
     version.starts_with(|c: char| c.is_ascii_digit()).then(|| version.to_owned())
 }
 
-/// The text of a configuration, also of a gzipped one; `None`: neither text nor a whole gzip file of at most
-/// [`READ_LIMIT`] bytes.
+/// Returns the text of a configuration, inflated if gzipped; `None` if it is neither text nor a complete gzip file of
+/// at most [`READ_LIMIT`] bytes.
 pub fn config_text(bytes: &[u8]) -> Option<String> {
     text_of(bytes).ok()
 }

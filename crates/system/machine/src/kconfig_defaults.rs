@@ -1,6 +1,6 @@
-//! What a configuration that leaves options out says of them: by an option they depend on, in a defconfig by their defaults.
+//! Infers the options that a configuration omits: from an option they depend on, in a defconfig from their defaults.
 
-/// Options and one that each depends on: lib/Kconfig.debug, lib/Kconfig.kasan, kernel/trace/Kconfig (`if FTRACE`),
+/// Options, each with one that it depends on: lib/Kconfig.debug, lib/Kconfig.kasan, kernel/trace/Kconfig (`if FTRACE`),
 /// kernel/rcu/Kconfig.
 const DEPENDS: &[(&str, &str)] = &[
     ("DEBUG_HARD_LOCKS", "DEBUG_KERNEL"),
@@ -64,7 +64,7 @@ const OFF: &[&str] = &[
     "TIMERLAT_TRACER",
 ];
 
-/// What switches others of [`OFF`] on.
+/// Options that select others of [`OFF`].
 const SELECTING: &[&str] = &[
     "PROVE_LOCKING",
     "LOCK_STAT",
@@ -78,7 +78,7 @@ const SELECTING: &[&str] = &[
     "STACK_TRACER",
 ];
 
-/// The value of an option that is not mentioned, and why. `on` and `off`: what is said of others.
+/// Returns the value of an option that is not mentioned, and the reason. `on` and `off` look up other options.
 pub(crate) fn of(
     option: &str,
     is_defconfig: bool,
@@ -86,11 +86,11 @@ pub(crate) fn of(
     off: &dyn Fn(&str) -> bool,
 ) -> Option<(String, &'static str)> {
     if DEPENDS.iter().any(|(name, needs)| *name == option && off(needs)) {
-        return Some(("n".to_owned(), "not set: what it depends on is off"));
+        return Some(("n".to_owned(), "not set: its dependency is off"));
     }
-    // A choice of kernel/time/Kconfig.
+    // Choice of the tick mode, kernel/time/Kconfig.
     if option == "NO_HZ_FULL" && (on("NO_HZ_IDLE") || on("HZ_PERIODIC")) {
-        return Some(("n".to_owned(), "not set: another choice of tick is"));
+        return Some(("n".to_owned(), "not set: another tick mode is set"));
     }
     // kernel/Kconfig.hz.
     let rate = || ["100", "250", "300", "1000"].into_iter().find(|hz| on(&format!("HZ_{hz}")));

@@ -1,5 +1,5 @@
-//! Names in the kernel's type information (BTF), which every user may read. They show what a kernel supports when its
-//! debug files cannot be read (Documentation/bpf/btf.rst).
+//! Names in the kernel's type information (BTF), which every user may read. They show which features a kernel supports
+//! when its debug files cannot be read (Documentation/bpf/btf.rst).
 
 use crate::text::contains;
 use crate::{Machine, Read};
@@ -9,10 +9,10 @@ pub const KERNEL_TYPES: &str = "/sys/kernel/btf/vmlinux";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TypeName {
     Present,
-    /// All names were read, and it is not among them.
+    /// All names were read; this one is not among them.
     Absent,
-    /// The result of reading the file: `Absent` where the kernel was built without type information, `Failed(EINVAL)`
-    /// where the file has another format.
+    /// The result of reading the file: `Absent` if the kernel was built without type information, `Failed(EINVAL)` if
+    /// the file has another format.
     Unknown(Read),
 }
 
@@ -64,7 +64,7 @@ fn names_section(machine: &dyn Machine) -> Result<(u64, u64), Read> {
     }
 }
 
-/// BTF with these names and no types, for recorded machines.
+/// Encodes BTF with these names and no types, for recorded machines.
 pub(crate) fn encode(names: &[String]) -> Vec<u8> {
     let mut section = vec![0];
     for name in names {

@@ -1,15 +1,15 @@
-//! A machine as its files show it. What could not be read is distinct from what is absent.
+//! A machine as described by its files. Unreadable files are distinct from absent ones.
 //!
-//! A [`Machine`] is [`Live`] (this computer, or a directory tree of one), [`Recorded`] (a text file under `machines/`)
-//! or [`Given`] (a few files of one, such as its kernel configuration). Everything above reads through this trait, so
-//! an audit of a recording takes the same path as one of the running machine. Where Linux has only a system call,
-//! [`Live`] serves the path that newer kernels have for it.
+//! A [`Machine`] is [`Live`] (this computer, or the directory tree of another), [`Recorded`] (a text file under
+//! `machines/`) or [`Given`] (a few files, such as a kernel configuration). Other crates read only through this trait,
+//! so an audit of a recording takes the same path as one of the running machine. Where Linux has only a system call,
+//! [`Live`] serves the path that newer kernels provide.
 //!
-//! [`facts`] makes the few lines a report shows. [`KernelConfig`] is separate, because inflating it costs more than all
-//! facts together.
+//! [`facts`] returns the few lines that a report shows. [`KernelConfig`] is separate, because inflating it takes longer
+//! than all facts together.
 //!
-//! Architecture invariant: nothing here writes, waits, starts a process or reads a clock. Absent, refused and failed
-//! stay distinct up to the caller.
+//! Architecture invariant: this crate never writes, waits, starts a process or reads a clock. Absent, refused and
+//! failed reads are distinguished up to the caller.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! The running machine, or a directory tree of one.
+//! The running machine, or the directory tree of another.
 
 use crate::{Listing, Machine, READ_LIMIT, Read, within};
 use rustix::fd::OwnedFd;
@@ -6,8 +6,8 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
 use rustix::io::Errno;
 use std::path::PathBuf;
 
-/// Limit of one listing: twice the largest default of kernel.pid_max on small machines.
-const MOST_ENTRIES: usize = 1 << 16;
+/// Maximum number of entries in one listing: twice the largest default of kernel.pid_max on small machines.
+const MAX_ENTRIES: usize = 1 << 16;
 
 /// Reading this device is harmless: it returns the CPU latency limit in force, µs as s32, and opening it requests "no
 /// limit" (kernel/power/qos.c, cpu_latency_qos_open).
@@ -16,19 +16,19 @@ const READABLE_DEVICES: &[&str] = &["/dev/cpu_dma_latency"];
 /// Each read returns one record and removes none (Documentation/ABI/testing/dev-kmsg).
 const KERNEL_LOG: &str = "/dev/kmsg";
 
-/// The longest record in bytes (kernel/printk/printk.c, PRINTK_MESSAGE_MAX and its prefix).
+/// Maximum length of a record in bytes (kernel/printk/printk.c, PRINTK_MESSAGE_MAX and its prefix).
 const LONGEST_RECORD: usize = 8192;
 
-/// `uname -m` as a file since Linux 6.1 (commit bfca3dd3d068); read by uname(2) on older kernels.
+/// Contains the output of `uname -m` since Linux 6.1 (commit bfca3dd3d068); older kernels are asked with uname(2).
 const ARCHITECTURE: &str = "/proc/sys/kernel/arch";
 
-/// Is it a process's link to its program? Opening it would read the program.
+/// Returns true for a process's link to its program; opening it would read the program.
 fn is_program(path: &str) -> bool {
     let inner = path.strip_prefix("/proc/").and_then(|rest| rest.strip_suffix("/exe"));
     inner.is_some_and(|pid| pid == "self" || pid.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// `/proc/PID/exe` reads as the program's path.
+/// `/proc/PID/exe` reads as the path of the program.
 #[derive(Debug)]
 pub struct Live {
     /// `None` is the real root.
@@ -46,7 +46,7 @@ impl Live {
         Live { root: None }
     }
 
-    /// A directory tree as if `root` were `/`: links in it never lead out of it.
+    /// Reads a directory tree as if `root` were `/`: links in it never lead outside.
     pub fn under(root: impl Into<PathBuf>) -> Live {
         Live { root: Some(root.into()) }
     }
@@ -65,8 +65,8 @@ impl Live {
         }
     }
 
-    /// Opens a file if reading it can neither block nor act. Its type is checked through an O_PATH descriptor first:
-    /// opening a watchdog or a tape for reading already has effects.
+    /// Opens a file if reading it can neither block nor have side effects. Its type is checked through an O_PATH
+    /// descriptor first: opening a watchdog or a tape for reading already has effects.
     fn open_harmless(&self, path: &str) -> Result<OwnedFd, Errno> {
         let harmless = |fd: &OwnedFd| match FileType::from_raw_mode(fstat(fd)?.st_mode) {
             FileType::RegularFile => Ok(()),
@@ -100,7 +100,7 @@ impl Live {
         Ok(content)
     }
 
-    /// Every record of the kernel's log. Records overwritten meanwhile are skipped.
+    /// Reads every record of the kernel's log. Records overwritten meanwhile are skipped.
     fn kernel_log(&self) -> Result<Vec<u8>, Errno> {
         let fd = self.open(KERNEL_LOG, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY)?;
         if FileType::from_raw_mode(fstat(&fd)?.st_mode) != FileType::CharacterDevice {
@@ -127,7 +127,7 @@ impl Live {
             if name != "." && name != ".." {
                 names.push(name);
             }
-            if names.len() > MOST_ENTRIES {
+            if names.len() > MAX_ENTRIES {
                 return Err(Errno::FBIG);
             }
         }

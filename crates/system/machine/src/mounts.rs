@@ -1,7 +1,7 @@
 use crate::Machine;
 
-/// The mount that `path` lies on, if it is read-only: /sys, /sys/fs/cgroup and /proc/sys of a container without privilege
-/// (proc_pid_mounts(5)). `None` too where mounts are not known.
+/// Returns the mount that contains `path` if it is read-only, such as /sys, /sys/fs/cgroup and /proc/sys of an
+/// unprivileged container (proc_pid_mounts(5)). `None` also if the mounts cannot be read.
 pub fn read_only_mount(machine: &dyn Machine, path: &str) -> Option<String> {
     let read = machine.read("/proc/self/mounts");
     let covers = |folder: &str| {
@@ -12,7 +12,7 @@ pub fn read_only_mount(machine: &dyn Machine, path: &str) -> Option<String> {
         let (folder, options) = (fields.next()?, fields.nth(1)?);
         covers(folder).then_some((folder, options))
     });
-    // Of several at one place the last hides the others.
+    // The last of several mounts at the same place hides the others.
     let (folder, options) = mounts.max_by_key(|(folder, _)| folder.len())?;
     options.split(',').any(|option| option == "ro").then(|| folder.to_owned())
 }

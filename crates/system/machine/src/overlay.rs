@@ -1,7 +1,7 @@
 use crate::{Listing, Machine, Read};
 use std::collections::BTreeMap;
 
-/// Files that replace those of the machine below: what another process of the same machine sees under `/proc/self`.
+/// Files that replace those of the underlying machine, such as those of another of its processes under `/proc/self`.
 #[derive(Clone, Debug, Default)]
 pub struct Overlay {
     files: BTreeMap<String, Read>,
@@ -16,7 +16,7 @@ impl Overlay {
         Over { files: &self.files, below }
     }
 
-    /// As [`Overlay::over`], with the machine below inside.
+    /// Like [`Overlay::over`], but owns the underlying machine.
     pub fn above<M: Machine>(self, below: M) -> impl Machine {
         Above { overlay: self, below }
     }

@@ -13,13 +13,13 @@ use std::path::{Path, PathBuf};
 /// A recorded machine. Its folder holds `machine.toml`:
 ///
 /// ```toml
-/// description = "what it is, in one line"
-/// origin = "recorded on it" # or from which public facts it was made
-/// folders = ["/sys/kernel/debug"] # those with nothing recorded in them
-/// denied = ["/root"] # refused, with everything below
-/// kernel_types = ["rq", "fair_server"] # names in the kernel's type information, as far as they matter
+/// description = "the machine in one line"
+/// origin = "recorded on it" # or the public facts it was made from
+/// folders = ["/sys/kernel/debug"] # empty ones
+/// denied = ["/root"] # EACCES for these and everything below
+/// kernel_types = ["rq", "fair_server"] # names in the kernel's type information, as far as needed
 /// [failed]
-/// "/proc/broken" = 5 # reading gives this errno
+/// "/proc/broken" = 5 # reading fails with this errno
 /// [files]
 /// "/proc/sys/kernel/osrelease" = "6.12.0"
 /// [gzipped]
@@ -28,13 +28,13 @@ use std::path::{Path, PathBuf};
 /// "/dev/cpu_dma_latency" = [0, 0, 0, 0]
 /// ```
 ///
-/// A folder exists when something in it is recorded; what is not mentioned is absent.
+/// A folder exists if something in it is recorded; everything else is absent.
 #[derive(Clone, Debug, Default)]
 pub struct Recorded {
     description: String,
     entries: BTreeMap<String, Read>,
     folders: BTreeSet<String>,
-    /// What the snapshot was asked for, if it does not cover the whole machine.
+    /// The paths that the snapshot covers, if not the whole machine.
     asked: Option<Asked>,
 }
 
@@ -53,14 +53,14 @@ impl Asked {
     }
 }
 
-/// ENODATA: the snapshot does not cover it.
+/// ENODATA: the snapshot does not cover the path.
 const NOT_ASKED: i32 = 61;
 
 #[derive(Debug, thiserror::Error)]
 pub enum RecordedError {
     #[error("cannot read the recorded machine {}: {source}", path.display())]
     Unreadable { path: PathBuf, source: std::io::Error },
-    /// Not of the form [`Recorded`] describes; the error names line and column.
+    /// The file does not have the form that [`Recorded`] describes; the error names line and column.
     #[error("{}: {source}", path.display())]
     Malformed { path: PathBuf, source: toml::de::Error },
     #[error("{}: `{name}` is not an absolute path", path.display())]
@@ -127,7 +127,7 @@ impl Recorded {
         self.entries.iter().map(|(path, read)| (path.as_str(), read))
     }
 
-    /// Makes `path` read as this, and removes what was recorded below it. For tests of files that change.
+    /// Replaces the result of reading `path`, and removes everything recorded below it. For tests of files that change.
     pub fn set(&mut self, path: &str, read: Read) {
         let known: Vec<String> = self.below(path).map(str::to_owned).collect();
         for gone in known.iter().map(String::as_str).chain([path]) {
@@ -150,7 +150,7 @@ impl Recorded {
         self.entries.insert(path.to_owned(), read);
     }
 
-    /// Makes every path that is neither recorded nor asked for unknown.
+    /// Makes every path unknown that is neither recorded nor covered by `asked`.
     pub(crate) fn ask(&mut self, asked: Asked) {
         self.asked = Some(asked);
     }
@@ -207,7 +207,7 @@ fn is_below(path: &str, folder: &str) -> bool {
     path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// Writing into memory cannot fail.
+/// Compresses a text; writing into memory cannot fail.
 fn gzip(text: &str) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     let _ = encoder.write_all(text.as_bytes());
@@ -264,7 +264,7 @@ impl Machine for Recorded {
     }
 }
 
-/// Does a name match a part with at most one `*`?
+/// Matches a name against a path component with at most one `*`.
 pub(crate) fn fits(part: &str, name: &str) -> bool {
     match part.split_once('*') {
         Some((before, after)) => {

@@ -1,4 +1,4 @@
-//! A machine in a file, to audit elsewhere: docs/snapshot.md describes the format.
+//! A machine in a file, to be audited elsewhere: docs/snapshot.md describes the format.
 
 use crate::cmdline::{scrub, scrub_line};
 use crate::kernel_types::{KERNEL_TYPES, TypeName, encode, kernel_type_name};
@@ -11,13 +11,13 @@ use std::io::{self, Write};
 pub struct Snapshot;
 
 /// Limits: a server with 20 000 threads has 40 000 files of 30 MB.
-const MOST_FILES: usize = 100_000;
-const MOST_BYTES: u64 = 128 << 20;
+const MAX_FILES: usize = 100_000;
+const MAX_BYTES: u64 = 128 << 20;
 
 const SCHEMA: &str = "punctual.snapshot/1";
 const MANIFEST: &str = "snapshot.json";
 
-/// Type names that rules look for. The complete type information has megabytes.
+/// Names of types that rules look up; the complete type information has several megabytes.
 const TYPES: &[&str] = &["fair_server", "sched_dl_entity", "rq"];
 
 /// Files of control groups that rules read; there are hundreds of others.
@@ -28,7 +28,7 @@ const OF_GROUPS: &[&str] = &["cgroup.controllers", "cgroup.events", "cpu.shares"
 struct Manifest {
     schema: String,
     tool_version: String,
-    /// The patterns that were read; other files may have existed.
+    /// The patterns that were read; files outside them are unknown.
     asked: Vec<String>,
     folders: Vec<String>,
     denied: Vec<String>,
@@ -42,13 +42,13 @@ pub enum SnapshotError {
     /// A tar file, but not a snapshot.
     #[error("not a snapshot: {0}")]
     Malformed(String),
-    /// An entry that no snapshot has and that could do harm when unpacked.
+    /// An entry that a snapshot never contains and that could do harm when unpacked.
     #[error("refused: `{path}` is {what}")]
     Hostile { path: String, what: &'static str },
 }
 
 impl Snapshot {
-    /// Reads everything the patterns name. `*` stands for any text in a name, `**` at the end for everything below.
+    /// Reads all files that match the patterns. `*` matches any text in a name, a final `**` everything below.
     pub fn take(machine: &dyn Machine, patterns: &[String]) -> Recorded {
         let mut taking = Taking { machine, taken: Recorded::default(), files: 0, bytes: 0 };
         let mut patterns = patterns.to_vec();
@@ -64,15 +64,15 @@ impl Snapshot {
         taking.taken
     }
 
-    /// Removes what identifies the machine: addresses, serial numbers, identifiers, keys, its host name. Keeps of the
-    /// kernel's log only the first record and the lines that contain one of `log`.
+    /// Removes everything that identifies the machine: addresses, serial numbers, identifiers, keys, its host name.
+    /// Only the first record of the kernel's log and the lines that contain one of `log` remain.
     pub fn scrubbed(taken: Recorded, machine: &dyn Machine, log: &[String]) -> Recorded {
         let host = machine.read("/proc/sys/kernel/hostname").text().map(str::to_owned).filter(|name| name.len() > 2);
         taken.map_text(|path, text| {
             let text = match path {
                 "/proc/cmdline" => scrub(text),
                 "/dev/kmsg" => kept(text, log),
-                // The path of a program outside /usr is private; its name is not.
+                // The path of a program outside /usr is private; its file name is not.
                 _ if path.ends_with("/exe") && !text.starts_with("/usr/") => {
                     text.rsplit('/').next().unwrap_or_default().to_owned()
                 }
@@ -118,9 +118,9 @@ impl Snapshot {
     /// Reads a snapshot into memory, at most 128 MiB. Nothing is unpacked.
     ///
     /// # Errors
-    /// If it is not a snapshot, or has entries that no snapshot has.
+    /// If it is not a snapshot, or has entries that a snapshot never contains.
     pub fn read(reader: impl io::Read) -> Result<Recorded, SnapshotError> {
-        let mut archive = tar::Archive::new(io::Read::take(reader, MOST_BYTES * 2));
+        let mut archive = tar::Archive::new(io::Read::take(reader, MAX_BYTES * 2));
         let mut manifest: Option<Manifest> = None;
         let mut taken = Recorded::default();
         let (mut count, mut total) = (0_usize, 0_u64);
@@ -140,7 +140,7 @@ impl Snapshot {
         let manifest = manifest.ok_or_else(|| SnapshotError::Malformed(format!("it has no {MANIFEST}")))?;
         let listed = manifest.denied.iter().chain(manifest.failed.keys()).chain(&manifest.folders);
         if let Some(path) = listed.into_iter().find(|path| !is_plain(path)) {
-            return Err(SnapshotError::Malformed(format!("`{path}` in {MANIFEST} is no absolute path")));
+            return Err(SnapshotError::Malformed(format!("`{path}` in {MANIFEST} is not an absolute path")));
         }
         manifest.folders.iter().for_each(|folder| taken.add_folder(folder));
         manifest.denied.iter().for_each(|path| taken.add(path, Read::Denied));
@@ -150,7 +150,7 @@ impl Snapshot {
     }
 }
 
-/// Replaces `word` where it stands alone: a host called `lab` must not change `available`.
+/// Replaces `word` only as a whole word: a host called `lab` must not change `available`.
 fn without_word(text: &str, word: &str, instead: &str) -> String {
     let is_part = |c: char| c.is_alphanumeric();
     let mut out = String::with_capacity(text.len());
@@ -184,7 +184,7 @@ fn is_plain(path: &str) -> bool {
 fn check(path: &str, kind: tar::EntryType, size: u64, (count, total): (usize, u64)) -> Result<(), SnapshotError> {
     let hostile = |what| Err(SnapshotError::Hostile { path: path.chars().take(200).collect(), what });
     if !kind.is_file() {
-        return hostile("no regular file");
+        return hostile("not a regular file");
     }
     if path.starts_with('/') {
         return hostile("an absolute path");
@@ -193,10 +193,10 @@ fn check(path: &str, kind: tar::EntryType, size: u64, (count, total): (usize, u6
         return hostile("not below files/");
     }
     if size > READ_LIMIT as u64 {
-        return hostile("larger than any file a snapshot holds");
+        return hostile("too large for a snapshot");
     }
-    if count > MOST_FILES || total > MOST_BYTES {
-        return hostile("more than a snapshot holds");
+    if count > MAX_FILES || total > MAX_BYTES {
+        return hostile("beyond the limits of a snapshot");
     }
     Ok(())
 }
@@ -210,7 +210,7 @@ fn append(tar: &mut tar::Builder<impl Write>, path: &str, bytes: &[u8]) -> io::R
     tar.append_data(&mut header, path, bytes)
 }
 
-/// The first record, which shows whether the log has overflowed, and the lines that rules ask for.
+/// Returns the first record, which shows if the log has overflowed, and the lines that rules need.
 fn kept(text: &str, wanted: &[String]) -> String {
     let lines = text.lines().enumerate().filter(|(at, line)| {
         *at == 0 || (!line.starts_with(' ') && wanted.iter().any(|part| line.contains(part.as_str())))
@@ -249,7 +249,7 @@ impl Taking<'_> {
         match self.machine.list(path) {
             Listing::Known(names) => {
                 self.taken.add_folder(path);
-                for name in names.iter().take(MOST_FILES) {
+                for name in names.iter().take(MAX_FILES) {
                     let slash = if path == "/" { "" } else { path };
                     self.taken.add_folder(&format!("{slash}/{name}"));
                 }
@@ -272,7 +272,7 @@ impl Taking<'_> {
                 self.one(&path);
                 continue;
             }
-            // Groups are directories; their files have a dot in the name, as units do.
+            // Groups are directories; files of a group have a dot in the name, but so do units.
             let may_be_group = !name.contains('.') || name.ends_with(".slice");
             if depth < 3 && may_be_group && matches!(self.machine.list(&path), Listing::Known(_)) {
                 self.below(&path, depth + 1);
@@ -295,8 +295,7 @@ impl Taking<'_> {
 
     fn add(&mut self, path: &str, read: Read) {
         let bytes = read.bytes().map_or(0, <[u8]>::len) as u64;
-        if matches!(read, Read::Absent | Read::NotGiven) || self.files >= MOST_FILES || self.bytes + bytes > MOST_BYTES
-        {
+        if matches!(read, Read::Absent | Read::NotGiven) || self.files >= MAX_FILES || self.bytes + bytes > MAX_BYTES {
             return;
         }
         self.files += 1;

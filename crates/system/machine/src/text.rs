@@ -1,4 +1,4 @@
-/// The active choice: `none [integrity] confidentiality`, or in scheduler debugfs `none voluntary (full) lazy`.
+/// The active choice of `none [integrity] confidentiality`, or in scheduler debugfs of `none voluntary (full) lazy`.
 pub fn bracketed(text: &str) -> Option<&str> {
     text.split_whitespace().find_map(|word| {
         word.strip_prefix('[')
@@ -7,7 +7,7 @@ pub fn bracketed(text: &str) -> Option<&str> {
     })
 }
 
-/// The values of all lines `name : value`, as in /proc/cpuinfo, /proc/meminfo and /proc/self/status.
+/// Returns the values of all lines `name : value`, as in /proc/cpuinfo, /proc/meminfo and /proc/self/status.
 pub fn field_values<'a>(text: &'a str, name: &'a str) -> impl Iterator<Item = &'a str> {
     text.lines().filter_map(move |line| {
         let (key, value) = line.split_once(':')?;
@@ -15,7 +15,7 @@ pub fn field_values<'a>(text: &'a str, name: &'a str) -> impl Iterator<Item = &'
     })
 }
 
-/// The number in a name such as `cpu12` or `policy0`: exactly prefix and digits.
+/// Returns the number in a name such as `cpu12` or `policy0`, which must be exactly prefix and digits.
 pub fn numbered_name(name: &str, prefix: &str) -> Option<u32> {
     let digits = name.strip_prefix(prefix)?;
     if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {

@@ -1,4 +1,4 @@
-//! The interface through which everything else reads a machine.
+//! The interface through which all other code reads a machine.
 
 /// Largest file that [`Machine::read`] returns, bytes. `/proc/config.gz` has 0.3 MB, `/proc/cpuinfo` of 256 CPUs 0.4
 /// MB.
@@ -7,14 +7,14 @@ pub const READ_LIMIT: usize = 4 << 20;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Read {
     Known(Vec<u8>),
-    /// ENOENT, ENOTDIR.
+    /// The file does not exist (ENOENT, ENOTDIR).
     Absent,
-    /// EACCES, EPERM: permissions, lockdown, or a security module.
+    /// Reading was refused (EACCES, EPERM): permissions, lockdown or a security module.
     Denied,
-    /// Any other errno: EFBIG when larger than [`READ_LIMIT`], EISDIR for a directory, ENXIO for a device, fifo or
-    /// socket (these are never opened).
+    /// Any other errno: EFBIG if larger than [`READ_LIMIT`], EISDIR for a directory, ENXIO for a device, fifo or socket
+    /// (these are never opened).
     Failed(i32),
-    /// Not among the files that were given ([`crate::Given`]). Says nothing about the machine.
+    /// The file was not among those that were given ([`crate::Given`]); the machine may have it.
     NotGiven,
 }
 
@@ -26,7 +26,7 @@ impl Read {
         }
     }
 
-    /// Without surrounding white space and NULs (device-tree strings end in one); `None` also where it is not UTF-8.
+    /// Text without surrounding white space and NULs (device-tree strings end in one); `None` also if it is not UTF-8.
     pub fn text(&self) -> Option<&str> {
         let text = std::str::from_utf8(self.bytes()?).ok()?;
         Some(text.trim_matches(|c: char| c.is_whitespace() || c == '\0'))
@@ -63,6 +63,6 @@ pub trait Machine {
 
     fn list(&self, folder: &str) -> Listing;
 
-    /// Reads at most `length` bytes from `offset` on of a file of any size; fewer at its end, none beyond it.
+    /// Reads at most `length` bytes at `offset` of a file of any size: fewer at its end, none beyond it.
     fn read_part(&self, path: &str, offset: u64, length: usize) -> Read;
 }

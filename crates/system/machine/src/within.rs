@@ -4,20 +4,21 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, openat, openat2, readlinkat, statat};
 use rustix::io::Errno;
 
-/// Links followed before ELOOP (MAXSYMLINKS, include/linux/namei.h).
-const MOST_LINKS: usize = 40;
+/// Maximum number of links followed before ELOOP (MAXSYMLINKS, include/linux/namei.h).
+const MAX_LINKS: usize = 40;
 
 /// Opens `path` with `root` as its root: neither links nor `..` lead out of it. Uses openat2(2) with RESOLVE_IN_ROOT,
-/// and walks name by name where the kernel lacks it (before Linux 5.6) or a seccomp filter refuses it.
+/// and walks name by name if the kernel lacks it (before Linux 5.6) or a seccomp filter refuses it.
 pub(crate) fn open(root: &OwnedFd, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
     match openat2(root, path, flags, Mode::empty(), ResolveFlags::IN_ROOT) {
-        // A seccomp filter answers EPERM for unknown calls; a file that is really refused is refused again by the walk.
+        // A seccomp filter answers EPERM for unknown calls; a file that is really inaccessible is refused again by the
+        // walk.
         Err(Errno::NOSYS | Errno::PERM) => by_names(root, path, flags),
         opened => opened,
     }
 }
 
-/// Walks as the kernel does (fs/namei.c, `link_path_walk`), with one call a step, none of which follows a link.
+/// Walks as the kernel does (fs/namei.c, `link_path_walk`), with one call per step that never follows a link.
 fn by_names(root: &OwnedFd, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
     // A stack: the next name is last.
     let mut left: Vec<Vec<u8>> = Vec::new();
@@ -37,7 +38,7 @@ fn by_names(root: &OwnedFd, path: &str, flags: OFlags) -> Result<OwnedFd, Errno>
         let stat = statat(at, &name[..], AtFlags::SYMLINK_NOFOLLOW)?;
         if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink {
             links += 1;
-            if links > MOST_LINKS {
+            if links > MAX_LINKS {
                 return Err(Errno::LOOP);
             }
             let target = readlinkat(at, &name[..], Vec::new())?.into_bytes();
@@ -54,13 +55,13 @@ fn by_names(root: &OwnedFd, path: &str, flags: OFlags) -> Result<OwnedFd, Errno>
     step(folders.last().unwrap_or(root).as_fd(), b".", flags)
 }
 
-/// Something that became a link since it was examined is refused with ELOOP, or opened with O_PATH as the link, which
-/// cannot be read.
+/// A component that became a link since it was examined is refused with ELOOP, or opened with O_PATH as the link
+/// itself, which cannot be read.
 fn step(at: BorrowedFd<'_>, name: &[u8], flags: OFlags) -> Result<OwnedFd, Errno> {
     openat(at, name, flags | OFlags::NOFOLLOW, Mode::empty())
 }
 
-/// Keeps `.`, also where the path ends in a slash: what precedes it has to be a directory.
+/// Keeps `.`, also if the path ends in a slash: what precedes it must be a directory.
 fn push(left: &mut Vec<Vec<u8>>, path: &[u8]) {
     if path.ends_with(b"/") {
         left.push(b".".to_vec());

@@ -1,4 +1,4 @@
-//! A child process whose output is bounded, and which ends in time.
+//! A child process with bounded output and run time.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, ioctl_fionbio};
@@ -7,16 +7,16 @@ use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 const BLOCK: usize = 64 << 10;
-/// Of standard error, bytes.
+/// Maximum size of standard error, bytes.
 const COMPLAINT: usize = 1 << 20;
-/// Between looks whether a process that closed its output has ended.
+/// Interval of the checks if a process that closed its output has ended.
 const LOOK: Duration = Duration::from_millis(10);
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
-    /// Of standard output, bytes.
+    /// Maximum size of standard output, bytes.
     pub bytes: u64,
-    /// From start to end.
+    /// Maximum run time.
     pub time: Duration,
 }
 
@@ -27,21 +27,21 @@ pub(crate) struct Done {
     pub complaint: Vec<u8>,
 }
 
-/// The process is killed.
+/// Why a command failed; its process is killed.
 #[derive(Debug)]
 pub(crate) enum Failed {
     Start(io::Error),
-    /// More output than allowed, bytes.
+    /// More output than this many bytes.
     Much(u64),
-    /// Not ended in time.
+    /// The process did not end within this time.
     Long(Duration),
-    /// Its pipes, or the input.
+    /// Error of a pipe to the process, or of the input.
     Pipe(io::Error),
-    /// What it said could not be written.
+    /// The output could not be written.
     Out(io::Error),
 }
 
-/// Killed unless it has ended.
+/// Kills the process on drop unless it has ended.
 struct Running(Child);
 
 impl Drop for Running {
@@ -51,7 +51,7 @@ impl Drop for Running {
     }
 }
 
-/// Runs a command to its end with this input; what it says goes to `out` as it comes.
+/// Runs a command to its end with `input`; its output is written to `out` as it arrives.
 pub(crate) fn run(
     mut command: Command,
     input: Option<&mut dyn Read>,
@@ -121,7 +121,7 @@ pub(crate) fn run(
     }
 }
 
-/// What there is to read; nothing: the other end is closed.
+/// Returns the available data, or an empty slice if the other end is closed.
 fn some<'b>(pipe: &mut dyn Read, block: &'b mut [u8]) -> Result<&'b [u8], Failed> {
     loop {
         match pipe.read(block) {
@@ -132,9 +132,9 @@ fn some<'b>(pipe: &mut dyn Read, block: &'b mut [u8]) -> Result<&'b [u8], Failed
     }
 }
 
-/// Input on its way.
+/// Input that is still being written to the process.
 struct Feed<'i> {
-    /// `None`: closed.
+    /// `None` once closed.
     pipe: Option<ChildStdin>,
     input: Option<&'i mut dyn Read>,
     block: Vec<u8>,
@@ -149,7 +149,8 @@ impl<'i> Feed<'i> {
         Ok(Feed { pipe, input, block: Vec::new(), written: 0 })
     }
 
-    /// Writes what the pipe takes. Closed where the input ends, or the other end is: the exit code says why.
+    /// Writes as much as the pipe takes. Closes it at the end of the input, or if the process closed its end: the exit
+    /// code then tells why.
     fn some(&mut self) -> Result<(), Failed> {
         let (Some(pipe), Some(input)) = (self.pipe.as_mut(), self.input.as_mut()) else { return Ok(()) };
         if self.written == self.block.len() {
@@ -184,10 +185,10 @@ mod tests {
     #[test]
     fn input_and_both_outputs_pass_whole() {
         let input: Vec<u8> = (0..700_000_u32).map(|n| n as u8).collect();
-        // Answers while it is still being fed.
+        // Produces output while input is still being written.
         let (out, done) = sh("cat; echo sorry >&2; exit 3", Some(&mut &input[..]), SOME).unwrap();
         assert_eq!((out == input, done.status.code(), &done.complaint[..]), (true, Some(3), &b"sorry\n"[..]));
-        // Does not read what it is given.
+        // Does not read its input.
         let (out, done) = sh("exec < /dev/null; echo done", Some(&mut io::repeat(0)), SOME).unwrap();
         assert_eq!((out, done.status.code()), (b"done\n".to_vec(), Some(0)));
     }
@@ -196,7 +197,7 @@ mod tests {
     fn endless_output_ends_at_its_bound() {
         assert!(matches!(sh("exec yes", None, SOME), Err(Failed::Much(1_048_576))));
         assert!(matches!(sh("exec yes >&2", None, SOME), Err(Failed::Much(1_048_576))));
-        // Exactly as much as may be.
+        // Exactly the maximum.
         let (out, _) = sh("head -c 1048576 /dev/zero", None, SOME).unwrap();
         assert_eq!(out.len(), 1 << 20);
     }

@@ -13,18 +13,18 @@ pub enum RemoteError {
     #[error("`{command}`: {what}")]
     Program {
         command: String,
-        /// Its error message, or how to install it.
+        /// The error message, or how to install the program.
         what: String,
     },
-    /// What was fetched cannot be written.
-    #[error("cannot write what comes: {source}{}", hint(source))]
+    /// The fetched data cannot be written.
+    #[error("cannot write the received data: {source}{}", hint(source))]
     Here { source: io::Error },
     #[error(transparent)]
     Directory(#[from] punctual_directory::Error),
-    /// What it sent is no run.
+    /// The target sent an archive that is not a run.
     #[error("{target}: {source}")]
     Archive { target: String, source: punctual_archive::Error },
-    /// Nothing was done: the program cannot run there.
+    /// The program cannot run on the target; nothing was changed.
     #[error("{0}")]
     Refused(String),
     /// The target cannot be reached, or its host key is unknown.
@@ -35,13 +35,13 @@ pub enum RemoteError {
 fn hint(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::PermissionDenied => "; try as root: sudo punctual …",
-        io::ErrorKind::StorageFull => "; make room: df -h, then the same command again",
-        io::ErrorKind::ReadOnlyFilesystem => "; mount it for writing: mount -o remount,rw",
+        io::ErrorKind::StorageFull => "; free some space (see df -h) and run the same command again",
+        io::ErrorKind::ReadOnlyFilesystem => "; remount it writable: mount -o remount,rw",
         _ => "",
     }
 }
 
-/// For `map_err`: names what was done to which file.
+/// Error adaptor for `map_err`: names the operation and the file.
 pub(crate) fn file<'p>(what: &'static str, path: &'p Path) -> impl FnOnce(io::Error) -> RemoteError + 'p {
     move |source| RemoteError::File { what, path: path.to_owned(), source }
 }

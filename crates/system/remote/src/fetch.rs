@@ -1,4 +1,5 @@
-//! Fetches a job's run: resumed if the link is cut, checked as a whole, unpacked under another name and renamed.
+//! Fetches a job's run: resumes an interrupted transfer, verifies the whole archive, unpacks it under another name and
+//! renames it.
 
 use crate::child::Bounds;
 use crate::error::RemoteError;
@@ -11,17 +12,17 @@ use std::io::{self, Seek, SeekFrom};
 use std::path::Path;
 use std::time::Duration;
 
-/// Fetches the job's folder `run` as `to`, which must not exist, or be empty.
+/// Fetches the job's folder `run` to `to`, which must be empty or not exist.
 ///
 /// # Errors
-/// If there is none, the link stays cut, what comes is more than a run may be or no run, or it cannot be written here. Nothing of it
-/// is left then.
+/// If the run does not exist, is too large or malformed, the target stays unreachable, or the run cannot be written. No
+/// partial result remains.
 pub fn fetch(link: &Link, job: &Job, to: &Path) -> Result<(), RemoteError> {
     let packed = format!("{}/run.tar", job.folder);
     let sum = link.output(&format!("cat {} 2> /dev/null || echo none", quoted(&format!("{}/sum", job.folder))))?;
     let sum = sum.split_whitespace().next().unwrap_or_default().to_owned();
     if sum == "none" {
-        return Err(RemoteError::Link(format!("{}: the command left no run", link.target)));
+        return Err(RemoteError::Link(format!("{}: the command produced no run", link.target)));
     }
     let staging = Staging::create(to, Whose::Results)?;
     let mut part = staging.dir().create_new("run.tar")?;
@@ -35,7 +36,7 @@ pub fn fetch(link: &Link, job: &Job, to: &Path) -> Result<(), RemoteError> {
     Ok(staging.publish("unpacked/run")?)
 }
 
-/// Leaves the file at its beginning.
+/// Receives the archive and rewinds the file.
 fn receive(link: &Link, packed: &str, wanted: &str, part: &mut File) -> Result<(), RemoteError> {
     let (mut cuts, mut why) = (0, String::new());
     while cuts < TRIES {
@@ -49,7 +50,7 @@ fn receive(link: &Link, packed: &str, wanted: &str, part: &mut File) -> Result<(
                 if sum == wanted {
                     return Ok(());
                 }
-                why = "its sum was wrong".to_owned();
+                why = "wrong checksum".to_owned();
                 part.set_len(0).map_err(here)?;
             }
             Said::Ended { complaint, .. } => return Err(RemoteError::Link(format!("{}: {complaint}", link.target))),

@@ -1,4 +1,4 @@
-//! A remote command that survives a cut link.
+//! A remote command that survives a connection loss.
 
 use crate::FOLDER;
 use crate::child::Bounds;
@@ -8,16 +8,16 @@ use punctual_model::Argv;
 use std::time::{Duration, Instant};
 
 const TURN: Duration = Duration::from_secs(1);
-/// Of what a job printed, bytes: a JSON document of hundreds of CPUs.
+/// Maximum size of the output of a job, bytes: a JSON document for hundreds of CPUs.
 const DOCUMENT: u64 = 4 << 20;
 
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// Below the home folder there.
+    /// Path relative to the home folder on the target.
     pub folder: String,
 }
 
-/// What a job came to, as the other side has it: to be made harmless where it is shown.
+/// Result of a job as the target reports it: untrusted, to be escaped before it is displayed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ended {
     pub code: i32,
@@ -31,8 +31,8 @@ impl Job {
         Job { folder: format!("{FOLDER}/jobs/{name}") }
     }
 
-    /// Starts a command in a session of its own. `{job}` in its words is the absolute path of its folder there. A
-    /// folder `run` in that is packed afterwards, for [`crate::fetch()`]. Idempotent.
+    /// Starts a command in its own session. `{job}` in its words is replaced by the absolute path of the job's folder
+    /// on the target. A subfolder `run` is packed afterwards, for [`crate::fetch()`]. Idempotent.
     pub fn start(&self, link: &Link, argv: &Argv, as_root: bool) -> Result<(), RemoteError> {
         let words: Vec<String> = argv.0.iter().map(|word| self.word(word)).collect();
         let sudo = if as_root { "sudo -n -- " } else { "" };
@@ -51,7 +51,7 @@ impl Job {
         link.output(&script).map(drop)
     }
 
-    /// Only the shell there knows the folder's path.
+    /// The home folder is known only to the remote shell.
     fn word(&self, word: &str) -> String {
         match word.split_once("{job}") {
             Some((before, after)) => format!("{}\"$PWD\"{}", plain(before), plain(after)),
@@ -62,10 +62,10 @@ impl Job {
         }
     }
 
-    /// Waits for its end despite cut links, at most `patience` after the last answer.
+    /// Waits for the job's end despite connection losses, at most `patience` after the last answer.
     ///
     /// # Errors
-    /// If there is no answer for that long, or it ended without an exit code: the machine was restarted.
+    /// If no answer arrives for that long, or the job ended without an exit code: the machine was restarted.
     pub fn wait(&self, link: &Link, patience: Duration) -> Result<Ended, RemoteError> {
         let folder = quoted(&self.folder);
         let script = format!(
@@ -84,7 +84,7 @@ impl Job {
                         ("runs", _) => {}
                         _ => {
                             return Err(RemoteError::Link(format!(
-                                "{}: the command is gone without an end: was it restarted?",
+                                "{}: the command disappeared without an exit code; was the machine restarted?",
                                 link.target
                             )));
                         }

@@ -1,9 +1,9 @@
-//! Another machine over OpenSSH: files copied both ways in checked parts, commands that survive a cut link, and this
-//! program run there ([`Remote`]).
+//! Access to another machine over OpenSSH: files copied both ways in verified parts, commands that survive a connection
+//! loss, and runs of this program on it ([`Remote`]).
 //!
-//! Architecture invariant: host keys must be known, nothing is asked interactively, no agent is forwarded, and every
-//! word is quoted for the remote shell. What the other side sends is untrusted: bounded in bytes and time, made harmless before it
-//! is shown, and only files and folders are made of it.
+//! Architecture invariant: host keys must be known, ssh never prompts, no agent is forwarded, and every word is quoted
+//! for the remote shell. Data from the other side is untrusted: bounded in bytes and time, escaped before it is
+//! displayed, and unpacked to regular files and folders only.
 
 #![forbid(unsafe_code)]
 
@@ -25,9 +25,9 @@ pub use program::Remote;
 pub use target::{Target, TargetError};
 pub use upload::upload;
 
-/// Below the user's home folder on the target.
+/// Relative to the user's home folder on the target.
 const FOLDER: &str = ".cache/punctual/remote";
-/// Size of checked parts, bytes.
+/// Size of separately verified parts, bytes.
 const PART: u64 = 4 << 20;
-/// Consecutive cuts of the link without any progress.
+/// Maximum number of consecutive connection losses without progress.
 const TRIES: u32 = 10;

@@ -8,14 +8,14 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-/// Of a command that answers in a few lines.
+/// Bounds of a command with a few lines of output.
 pub(crate) const COMMAND: Bounds = Bounds { bytes: 1 << 20, time: Duration::from_secs(600) };
-/// A transfer: 2 GiB at 100 kB/s.
+/// Maximum time of a transfer: 2 GiB at 100 kB/s.
 pub(crate) const TRANSFER_TIME: Duration = Duration::from_secs(6 * 3600);
-/// Lines of a complaint that are shown: the last ones, where ssh and shells say why.
+/// Number of error lines shown: the last ones, in which ssh and shells give the reason.
 const SHOWN: usize = 8;
 
-/// ssh's own failures; also a command that ended with 255, which ours never do.
+/// Exit code of ssh's own failures; also of a command that ended with 255, which this crate's commands never do.
 const SSH_FAILED: i32 = 255;
 
 #[derive(Clone, Debug)]
@@ -29,15 +29,15 @@ pub struct Link {
 pub(crate) enum Said {
     Ended {
         code: i32,
-        /// As [`shown`].
+        /// Error output, as from [`shown`].
         complaint: String,
     },
-    /// The link was cut, or could not be made; it may recover.
+    /// The connection was lost or could not be made; it may recover.
     Cut(String),
 }
 
 impl Link {
-    /// ssh and its options. Those of the command line override the configuration's.
+    /// Returns ssh with its options, which override those of its configuration file.
     fn command(&self, line: &str) -> Command {
         let mut command = Command::new("ssh");
         command.args(self.config.iter().flat_map(|path| ["-F".into(), path.clone().into_os_string()]));
@@ -59,7 +59,7 @@ impl Link {
         command
     }
 
-    /// Runs a shell script in the home folder, with input; what it says goes to `out`.
+    /// Runs a shell script in the home folder; its output is written to `out`.
     pub(crate) fn script(
         &self,
         script: &str,
@@ -75,11 +75,11 @@ impl Link {
                 RemoteError::Program { command: "ssh".into(), what }
             }
             Failed::Much(most) => RemoteError::Link(format!(
-                "{target} sent more than {} MiB where little is expected: the connection was ended",
+                "{target} sent more than {} MiB , more than expected: connection closed",
                 most >> 20
             )),
             Failed::Long(time) => RemoteError::Link(format!(
-                "{target} was not done after {} min: the connection was ended",
+                "{target} did not finish within {} min: connection closed",
                 time.as_secs() / 60
             )),
             Failed::Pipe(error) => RemoteError::Link(format!("ssh: {error}")),
@@ -96,33 +96,34 @@ impl Link {
         }
     }
 
-    /// Failures that a retry does not fix, with the command to type. What ssh says of a changed key is longer than what is shown.
+    /// Recognises failures that a retry cannot fix and adds the command that does. The whole error output is needed:
+    /// ssh's message about a changed key is longer than what is shown.
     fn hopeless(&self, whole: &str, complaint: &str) -> Option<String> {
         let (target, host) = (&self.target, &self.target.host);
         let port = target.port.map(|port| format!("-p {port} ")).unwrap_or_default();
         let user = target.user.as_ref().map(|user| format!("{user}@")).unwrap_or_default();
         if whole.contains("REMOTE HOST IDENTIFICATION HAS CHANGED") {
             return Some(format!(
-                "{target}: its host key has changed: another machine answers, or it was installed anew. If you know why: ssh-keygen -R {host}, \
+                "{target}: its host key has changed: another machine answers, or this one was reinstalled. If the change is expected: ssh-keygen -R {host}, \
                  then ssh {port}{user}{host}"
             ));
         }
         if whole.contains("Host key verification failed") || whole.contains("No matching host key") {
             return Some(format!(
-                "{target}: its host key is not known. Connect once and compare the fingerprint with `ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` \
+                "{target}: its host key is unknown. Connect once and compare the fingerprint with `ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` \
                  at the machine: ssh {port}{user}{host}"
             ));
         }
         if whole.contains("Permission denied") {
             return Some(format!(
-                "{target}: no key of yours is accepted there ({complaint}): ssh-copy-id {port}{user}{host}"
+                "{target}: none of your keys is accepted ({complaint}): ssh-copy-id {port}{user}{host}"
             ));
         }
         let is_wrong = ["Could not resolve hostname", "Bad configuration option", "Can't open user config file"];
         is_wrong.iter().any(|text| whole.contains(text)).then(|| format!("{target}: {complaint}"))
     }
 
-    /// The output of a script that has to end with 0, retried if the link is cut.
+    /// Runs a script that must exit with 0, and returns its output; retried after a connection loss.
     pub(crate) fn output(&self, script: &str) -> Result<String, RemoteError> {
         self.output_within(script, COMMAND)
     }
@@ -145,23 +146,21 @@ impl Link {
 
     pub(crate) fn cut(&self, why: &str) -> RemoteError {
         let target = &self.target;
-        RemoteError::Link(format!(
-            "{target} cannot be reached ({why}): the same command again goes on where this one ended"
-        ))
+        RemoteError::Link(format!("{target} cannot be reached ({why}): run the same command again to resume"))
     }
 
-    /// `uname -m` there, whether commands run as root, and whether sudo works without a password.
+    /// Returns the output of `uname -m` on the target, and if commands run as root and sudo works without a password.
     pub fn who(&self) -> Result<(String, bool, bool), RemoteError> {
         let said = self.output("uname -m; id -u; sudo -n true 2> /dev/null && echo sudo || echo none")?;
         let lines: Vec<&str> = said.lines().map(str::trim).collect();
         match lines.as_slice() {
             [machine, user, sudo, ..] => Ok((shown(machine), *user == "0", *sudo == "sudo")),
-            _ => Err(RemoteError::Link(format!("{}: `uname -m; id -u` said `{}`", self.target, shown(&said)))),
+            _ => Err(RemoteError::Link(format!("{}: `uname -m; id -u` printed `{}`", self.target, shown(&said)))),
         }
     }
 }
 
-/// Output of the other side as one line that can be shown.
+/// Converts output of the other side to one line that is safe to display.
 pub(crate) fn shown(text: &str) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     clean::line(&lines.get(lines.len().saturating_sub(SHOWN)..).unwrap_or_default().join(" / "))

@@ -1,4 +1,5 @@
-//! Runs this program on another machine: copies it there, starts it so that it survives a cut link, and waits for it.
+//! Runs this program on another machine: copies it, starts it so that it survives a connection loss, and waits for its
+//! end.
 
 use crate::error::{RemoteError, file};
 use crate::link::{quoted, shown};
@@ -9,21 +10,21 @@ use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
 
-/// A machine with this program on it.
+/// A machine that has a copy of this program.
 #[derive(Debug)]
 pub struct Remote<'l> {
     pub link: &'l Link,
-    /// Below the home folder there.
+    /// Path relative to the home folder on the target.
     pub program: String,
     pub needs_sudo: bool,
     pub has_root: bool,
 }
 
 impl<'l> Remote<'l> {
-    /// Copies the program there.
+    /// Copies the program to the target.
     ///
     /// # Errors
-    /// If it is for another architecture, or the target cannot be reached.
+    /// If the program is for another architecture, or the target cannot be reached.
     pub fn with_program(link: &'l Link, program: &Path) -> Result<Remote<'l>, RemoteError> {
         let (machine, is_root, has_sudo) = link.who()?;
         let refused = |what: String| Err(RemoteError::Refused(what));
@@ -31,20 +32,25 @@ impl<'l> Remote<'l> {
             Some(arch) if is_same(arch, &machine) => {}
             Some(arch) => {
                 let what = format!(
-                    "{} is for {arch}, {} is {machine}: give one for it: --binary FILE (cargo xtask cross)",
+                    "{} is for {arch}, but {} is {machine}: choose a matching one with --binary FILE (cargo xtask cross)",
                     program.display(),
                     link.target
                 );
                 return refused(what);
             }
-            None => return refused(format!("{} is no program: --binary FILE", program.display())),
+            None => {
+                return refused(format!(
+                    "{} is not an executable for a supported architecture: choose another with --binary FILE",
+                    program.display()
+                ));
+            }
         }
         let there = upload(link, program)?;
         link.output(&format!("chmod 700 {}", quoted(&there)))?;
         let said = link.output(&format!("\"$HOME\"/{} --version 2>&1 || true", quoted(&there)))?;
         if !said.starts_with("punctual ") {
             let what = format!(
-                "{} does not run on {}: {}: give a static one: --binary FILE (docs/cross.md)",
+                "{} does not run on {}: {}: choose a static one with --binary FILE (docs/cross.md)",
                 program.display(),
                 link.target,
                 shown(&said)
@@ -60,10 +66,10 @@ impl<'l> Remote<'l> {
         job.start(self.link, &Argv(argv), self.needs_sudo)
     }
 
-    /// Runs it to its end.
+    /// Runs the program to its end.
     ///
     /// # Errors
-    /// If the link stays cut for longer than `patience`.
+    /// If the target stays unreachable for longer than `patience`.
     pub fn run(&self, name: &str, words: &[String], patience: Duration) -> Result<Ended, RemoteError> {
         let job = Job::new(name);
         self.start(&job, words)?;
@@ -76,7 +82,7 @@ impl<'l> Remote<'l> {
 /// e_machine of elf(5).
 const MACHINES: [(u16, &str); 4] = [(62, "x86_64"), (183, "aarch64"), (40, "armv7l"), (243, "riscv64")];
 
-/// The architecture as in `uname -m`; `None`: it is no program, or of another architecture.
+/// Returns the architecture as in `uname -m`; `None` if the file is not a program for a known one.
 fn arch_of_program(path: &Path) -> Result<Option<&'static str>, RemoteError> {
     let mut head = Vec::new();
     let opened = File::open(path).map_err(file("open", path))?;
@@ -98,7 +104,7 @@ mod tests {
     #[test]
     fn programs_tell_their_processor() {
         let home = tempfile::tempdir().unwrap();
-        // As uname(2) calls it.
+        // As uname(2) reports it.
         let own = if cfg!(target_arch = "arm") { "armv7l" } else { std::env::consts::ARCH };
         assert_eq!(arch_of_program(Path::new("/proc/self/exe")).unwrap(), Some(own));
         let script = home.path().join("script");

@@ -7,14 +7,14 @@ use std::str::FromStr;
 pub struct Target {
     /// Name or address, or a host of the user's ssh_config.
     pub host: String,
-    /// `None`: ssh's choice.
+    /// `None` leaves the choice to ssh.
     pub user: Option<String>,
-    /// `None`: ssh's choice.
+    /// `None` leaves the choice to ssh.
     pub port: Option<u16>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no target: write ssh://user@host or ssh://user@host:port")]
+#[error("`{0}` is not a target: expected ssh://user@host or ssh://user@host:port")]
 pub struct TargetError(String);
 
 impl FromStr for Target {

@@ -1,4 +1,4 @@
-//! Uploads a file: existing parts are checked, the rest is sent, the whole is checked, then renamed.
+//! Uploads a file: verifies existing parts, sends the rest, verifies the whole file and renames it.
 
 use crate::child::Bounds;
 use crate::error::{RemoteError, file};
@@ -9,10 +9,10 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::time::Duration;
 
-/// Returns the file's path, below the home folder. An existing file is not sent again.
+/// Returns the file's path relative to the home folder. An existing file is not sent again.
 ///
 /// # Errors
-/// If it cannot be read, the link stays cut, or the target's disk is full.
+/// If the file cannot be read, the target stays unreachable, or its disk is full.
 pub fn upload(link: &Link, path: &Path) -> Result<String, RemoteError> {
     let sum = sum::of_file(path)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -27,8 +27,8 @@ pub fn upload(link: &Link, path: &Path) -> Result<String, RemoteError> {
         }
         match send(link, &to, &sum, path, sound)? {
             Said::Ended { code: 0, .. } => return Ok(to),
-            // The checksum was wrong: valid parts are kept, the rest is sent again.
-            Said::Ended { code: 3, .. } => why = "its sum was wrong".to_owned(),
+            // Wrong checksum: valid parts are kept, the rest is sent again.
+            Said::Ended { code: 3, .. } => why = "wrong checksum".to_owned(),
             Said::Ended { code, complaint, .. } => {
                 return Err(RemoteError::Link(format!("{}: {to}: exit code {code}: {complaint}", link.target)));
             }
@@ -40,7 +40,7 @@ pub fn upload(link: &Link, path: &Path) -> Result<String, RemoteError> {
     Err(link.cut(&why))
 }
 
-/// The number of valid parts from the beginning; `None`: the file is complete.
+/// Returns the number of valid parts from the beginning; `None` if the file is complete.
 fn sound_parts(link: &Link, to: &str, sum: &str, path: &Path) -> Result<Option<u64>, RemoteError> {
     let (file_there, folder) = (quoted(to), quoted(&format!("{FOLDER}/up")));
     let script = format!(

@@ -1,13 +1,13 @@
-//! Parameters whose handlers are built by an option of the kernel's configuration.
+//! Parameters whose handlers depend on options of the kernel's configuration.
 
 use super::list::Release;
 use super::names::key;
 
-/// Name, the options of which one brings the handler, and the release that made it depend on one. Sources:
-/// Documentation/admin-guide/kernel-parameters.txt and the file that handles each: kernel/sched/isolation.c,
+/// Name, the options of which any one builds the handler, and the release that made it depend on an option. Sources:
+/// Documentation/admin-guide/kernel-parameters.txt and the file of each handler: kernel/sched/isolation.c,
 /// kernel/rcu/tree_nocb.h, kernel/time/tick-sched.c, kernel/time/hrtimer.c, kernel/irq/manage.c, kernel/irq/irqdesc.c,
-/// kernel/sched/core.c, kernel/cpu.c, kernel/watchdog.c, mm/hugetlb.c, drivers/cpufreq/cpufreq.c, drivers/idle/intel_idle.c,
-/// drivers/pci/pcie/aspm.c.
+/// kernel/sched/core.c, kernel/cpu.c, kernel/watchdog.c, mm/hugetlb.c, drivers/cpufreq/cpufreq.c,
+/// drivers/idle/intel_idle.c, drivers/pci/pcie/aspm.c.
 const OPTIONS: &[(&str, &[&str], Release)] = &[
     ("audit", &["AUDIT"], (2, 6)),
     ("cpufreq.default_governor", &["CPU_FREQ"], (5, 9)),
@@ -36,13 +36,14 @@ const OPTIONS: &[(&str, &[&str], Release)] = &[
     ("rcutree.enable_rcu_lazy", &["RCU_LAZY"], (6, 8)),
     ("rt_group_sched", &["RT_GROUP_SCHED"], (6, 16)),
     ("skew_tick", &["NO_HZ_COMMON", "NO_HZ", "HIGH_RES_TIMERS"], (2, 6)),
-    // A kernel with PREEMPT_RT has no such parameter: all interrupts are threads.
+    // A kernel with PREEMPT_RT lacks the parameter: all its interrupts are threaded.
     ("threadirqs", &["IRQ_FORCED_THREADING", "PREEMPT_RT"], (2, 6)),
     ("transparent_hugepage", &["TRANSPARENT_HUGEPAGE"], (2, 6)),
     ("zswap.enabled", &["ZSWAP"], (3, 11)),
 ];
 
-/// Does the word ask for no more than a kernel without the option does anyway? pcie_aspm=off leaves the firmware's setting.
+/// Returns true if the word requests only what a kernel without the option does anyway. pcie_aspm=off is not one of
+/// these: it keeps the firmware's setting.
 pub(crate) fn asks_nothing(word: &str) -> bool {
     let (_, value) = word.split_once('=').unwrap_or((word, ""));
     matches!(value, "0" | "off" | "n" | "no" | "never" | "disable" | "noruntime")
@@ -52,14 +53,14 @@ pub(crate) fn asks_nothing(word: &str) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Built {
     In,
-    /// All options that bring it are off.
+    /// All options that build the handler are off.
     Out,
-    /// The configuration does not say.
+    /// The configuration does not determine it.
     Open,
 }
 
-/// With the options, as `CONFIG_A or CONFIG_B`; `None` where no option is known to decide. `is_on`: `None` where an option is not
-/// known. `release`: `None` where it is not known.
+/// Returns the result with the options, as `CONFIG_A or CONFIG_B`; `None` if no option is known to decide. `is_on`
+/// returns `None` for an unknown option. `release` is `None` if unknown.
 pub(crate) fn built(
     word: &str,
     release: Option<Release>,

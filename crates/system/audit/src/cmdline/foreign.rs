@@ -1,9 +1,9 @@
-//! Words on the command line that are settings of something else than a mainline kernel.
+//! Words on the command line that do not belong to a mainline kernel.
 
 use super::names::key;
 use punctual_machine::scrub;
 
-/// raspberrypi/documentation, asciidoc/computers/config_txt. A name that ends in `_` is a prefix.
+/// Settings from raspberrypi/documentation, asciidoc/computers/config_txt. A name that ends in `_` is a prefix.
 const CONFIG_TXT: &[&str] = &[
     "arm_64bit",
     "arm_boost",
@@ -37,33 +37,33 @@ const CONFIG_TXT: &[&str] = &[
     "v3d_freq",
 ];
 
-/// The setting of a Raspberry Pi's config.txt that a word is.
+/// Recognises a word that is a setting of a Raspberry Pi's config.txt.
 pub(crate) fn config_txt(word: &str) -> Option<String> {
     let key = key(word);
     let is_one = |name: &&str| if name.ends_with('_') { key.starts_with(*name) } else { key == *name };
     CONFIG_TXT
         .iter()
         .any(is_one)
-        .then(|| format!("`{}` is a setting of config.txt: the kernel takes it for a word to init", scrub(word)))
+        .then(|| format!("`{}` is a setting of config.txt: the kernel passes it to init", scrub(word)))
 }
 
 /// Files of /proc/sys/kernel (kernel/sched/rt.c, kernel/sched/fair.c).
 const SYSCTLS: &[&str] =
     &["sched_rt_runtime_us", "sched_rt_period_us", "sched_rr_timeslice_ms", "perf_cpu_time_max_percent"];
 
-/// Names of real-time guides that no mainline kernel knows, with what to say.
+/// Names from real-time guides that no mainline kernel supports, with the text to show.
 const UNKNOWN: &[(&str, &str)] = &[
-    ("kthread_cpus", "is not in mainline Linux: only kernels with a patch for it know it"),
-    ("noht", "is no parameter of Linux: nosmt keeps one thread of each core (since 4.19)"),
+    ("kthread_cpus", "is not in mainline Linux: only patched kernels support it"),
+    ("noht", "is not a parameter of Linux: nosmt keeps one thread of each core (since 4.19)"),
     (
         "noirqbalance",
-        "is no parameter of Linux: irqbalance is a service, which `systemctl disable irqbalance` keeps off",
+        "is not a parameter of Linux: irqbalance is a service, disabled with `systemctl disable irqbalance`",
     ),
-    ("preempt_rt", "is no parameter of Linux: PREEMPT_RT is built in or not"),
-    ("preempt_rt_full", "is no parameter of Linux: PREEMPT_RT is built in or not"),
+    ("preempt_rt", "is not a parameter of Linux: PREEMPT_RT is set when the kernel is built"),
+    ("preempt_rt_full", "is not a parameter of Linux: PREEMPT_RT is set when the kernel is built"),
 ];
 
-/// Why no mainline kernel knows a parameter that real-time guides name.
+/// Explains why no mainline kernel supports a parameter that real-time guides name.
 pub(crate) fn unknown(word: &str) -> Option<String> {
     let key = key(word);
     if let Some((name, why)) = UNKNOWN.iter().find(|(name, _)| *name == key) {
@@ -71,24 +71,24 @@ pub(crate) fn unknown(word: &str) -> Option<String> {
     }
     let sysctl = match SYSCTLS.contains(&key.as_str()) {
         true => Some(format!("kernel.{key}")),
-        // A module's parameter to the kernel, which has no such modules.
+        // To the kernel this is the parameter of a module that does not exist.
         false => (key.starts_with("kernel.") || key.starts_with("vm.")).then(|| key.clone()),
     }?;
     Some(format!(
-        "`{}` is a sysctl, no parameter: /etc/sysctl.d sets it, or sysctl.{sysctl}= (since Linux 5.8)",
+        "`{}` is a sysctl, not a parameter: /etc/sysctl.d sets it, or sysctl.{sysctl}= (since Linux 5.8)",
         scrub(word)
     ))
 }
 
-/// Parameters with handlers below arch/x86 or in drivers of x86 alone.
+/// Parameters whose handlers are below arch/x86 or in drivers for x86 only.
 const X86: &[&str] =
     &["idle", "tsc", "notsc", "mce", "hpet", "intel_pstate", "amd_pstate", "intel_idle.max_cstate", "pti", "nopti"];
 
-/// Why another architecture than x86 does not know a parameter; `arch` is `uname -m`.
+/// Explains why an architecture other than x86 does not support a parameter; `arch` is `uname -m`.
 pub(crate) fn of_x86(word: &str, arch: &str) -> Option<String> {
     let is_x86 = arch == "x86_64" || arch.ends_with("86");
     let key = key(word);
-    (!is_x86 && X86.contains(&key.as_str())).then(|| format!("{key} is known on x86 only, and this is {arch}"))
+    (!is_x86 && X86.contains(&key.as_str())).then(|| format!("{key} is supported on x86 only, not on {arch}"))
 }
 
 #[cfg(test)]

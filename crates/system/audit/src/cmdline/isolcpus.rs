@@ -1,4 +1,4 @@
-//! isolcpus= and nohz_full= as the kernel takes them, in the order of the line: housekeeping_setup() and
+//! isolcpus= and nohz_full= as the kernel interprets them, in the order of the line: housekeeping_setup() and
 //! housekeeping_isolcpus_setup() of kernel/sched/isolation.c (5.10, 6.0, 6.18); before 4.15 isolated_cpu_setup() of
 //! kernel/sched/core.c.
 
@@ -12,13 +12,13 @@ pub(crate) struct Isolcpus {
     pub flags: Vec<String>,
     /// Unknown flags, which the kernel skips.
     pub skipped: Vec<String>,
-    /// Why the kernel ignores the parameter, a sentence.
+    /// Why the kernel ignores the parameter, as a sentence.
     pub wrong: Option<String>,
-    /// `None` where the kernel ignores the parameter.
+    /// `None` if the kernel ignores the parameter.
     pub cpus: Option<CpuList>,
 }
 
-/// Flags with the release that brought them: commits 150dfee95f51 and 11ea68f553e2.
+/// Flags with the release that introduced them: commits 150dfee95f51 and 11ea68f553e2.
 const FLAGS: &[(&str, Release)] = &[("nohz", (4, 15)), ("domain", (4, 15)), ("managed_irq", (5, 6))];
 
 impl Isolcpus {
@@ -32,17 +32,17 @@ impl Isolcpus {
         }
         while rest.starts_with(|c: char| c.is_ascii_alphabetic()) {
             let (flag, after) = rest.split_once(',').unwrap_or((rest, ""));
-            // A flag without a comma behind it is none.
+            // A flag without a comma after it is not a flag.
             let is_flag = rest.len() > flag.len();
             match FLAGS.iter().find(|(name, _)| *name == flag && is_flag) {
                 Some((_, since)) if !scope.is_before(*since) => found.flags.push(flag.to_owned()),
                 _ if !flag.chars().all(|c| c.is_ascii_alphabetic() || c == '_') => {
-                    return found.ignored(value, &format!("`{}` is no flag", scrub(flag)));
+                    return found.ignored(value, &format!("`{}` is not a flag", scrub(flag)));
                 }
                 Some((name, _)) => return found.ignored(value, &format!("the flag {name} is known since Linux 5.6")),
                 // Commit 3662daf02350: unknown flags are skipped.
                 None if scope.is_before((5, 8)) => {
-                    return found.ignored(value, &format!("`{flag}` is no flag"));
+                    return found.ignored(value, &format!("`{flag}` is not a flag"));
                 }
                 None if is_flag => found.skipped.push(flag.to_owned()),
                 None => {}
@@ -51,7 +51,7 @@ impl Isolcpus {
         }
         match list::parse(rest, scope) {
             Err(why) if rest.contains(|c: char| c.is_ascii_lowercase() && c != 'x') => {
-                found.ignored(value, &format!("{why} (flags stand before the list)"))
+                found.ignored(value, &format!("{why} (flags precede the list)"))
             }
             Err(why) => found.ignored(value, &why),
             Ok(cpus) if cpus.is_empty() => found.ignored(value, "it names no CPU"),
@@ -67,7 +67,7 @@ impl Isolcpus {
         Isolcpus { cpus: None, wrong: Some(wrong), ..self }
     }
 
-    /// Without known flags the domain is meant.
+    /// Without known flags the domain is isolated.
     fn types(&self) -> Vec<Type> {
         let known = [("nohz", Type::Noise), ("domain", Type::Domain), ("managed_irq", Type::ManagedIrq)];
         let given = known.iter().filter(|(name, _)| self.flags.iter().any(|flag| flag == name));
@@ -76,7 +76,7 @@ impl Isolcpus {
     }
 }
 
-/// What CPUs are kept free of (enum hk_type of include/linux/sched/isolation.h, those of nohz_full= as one).
+/// Activities kept off CPUs (enum hk_type of include/linux/sched/isolation.h, those of nohz_full= as one).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Type {
     Noise,
@@ -84,21 +84,22 @@ enum Type {
     ManagedIrq,
 }
 
-/// What a line's isolcpus= and nohz_full= come to.
+/// The effect of a line's isolcpus= and nohz_full=.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Isolation {
-    /// With the word that is taken.
+    /// With the word that sets them.
     of: Vec<(Type, CpuList, String)>,
-    /// Sentences about parameters that the kernel ignores for what they are.
+    /// Sentences about parameters that the kernel ignores because of their form.
     pub wrong: Vec<String>,
-    /// Names of parameters that the kernel ignores for another one, each with a sentence.
+    /// Names of parameters that the kernel ignores because of another one, each with a sentence.
     pub overruled: Vec<(String, String)>,
-    /// Words that stand where flags do and are none.
+    /// Words in the place of flags that are not flags.
     pub skipped: Vec<String>,
 }
 
 impl Isolation {
-    /// `possible`: `None` where the machine is not known. `noise`: is the kernel built with NO_HZ_FULL, as far as known?
+    /// `possible` is `None` if the machine is unknown. `noise` is true if the kernel is built with NO_HZ_FULL, as far
+    /// as known.
     pub fn of(line: &str, scope: Scope, possible: Option<&CpuList>, noise: bool) -> Isolation {
         let mut found = Isolation::default();
         for word in parameters(line) {
@@ -132,20 +133,21 @@ impl Isolation {
         let there = |cpus: &CpuList| possible.map_or_else(|| cpus.clone(), |possible| cpus.and(possible));
         let mut set: Vec<Type> = types.to_vec();
         if scope.is_before((4, 15)) {
-            // Each has a mask of its own, which the last one fills anew.
+            // Each has a separate mask, which the last one overwrites.
             let before = self.of.iter().find(|(of, old, _)| types.contains(of) && *old != cpus);
             if let Some((_, _, old)) = before {
                 let (name, new, old) = (key(word), scrub(word), scrub(old));
-                let text = format!("Linux before 4.15 takes the last {name}=: `{new}`, not `{old}`");
+                let text = format!("Linux before 4.15 uses the last {name}=: `{new}`, not `{old}`");
                 self.overruled.push((name, text));
             }
             self.of.retain(|(of, ..)| !types.contains(of));
         } else {
-            // Until 5.17 one mask served all types (commit 04d4e665a609); what differs from it is ignored whole.
+            // Until 5.17 one mask served all types (commit 04d4e665a609); a parameter that differs from it is ignored
+            // entirely.
             let is_one = scope.is_before((5, 18));
             let old = self.of.iter().find(|(of, old, _)| (is_one || types.contains(of)) && there(old) != there(&cpus));
             if let Some((_, _, old)) = old {
-                let text = format!("`{}` is ignored: the kernel has taken `{}` before", scrub(word), scrub(old));
+                let text = format!("`{}` is ignored: the kernel uses the earlier `{}`", scrub(word), scrub(old));
                 let more = ", and until Linux 5.17 isolcpus= and nohz_full= must name the same CPUs";
                 self.overruled.push((key(word), text + if is_one { more } else { "" }));
                 return;
@@ -163,7 +165,7 @@ impl Isolation {
         self.of.iter().find(|(of, ..)| *of == wanted).map(|(_, cpus, _)| cpus)
     }
 
-    /// CPUs onto which the scheduler balances no tasks.
+    /// Returns the CPUs onto which the scheduler balances no tasks.
     pub fn domain(&self) -> Option<&CpuList> {
         self.cpus(Type::Domain)
     }
@@ -172,7 +174,7 @@ impl Isolation {
         self.cpus(Type::Noise)
     }
 
-    /// Of flag `managed_irq`.
+    /// Returns the CPUs of flag `managed_irq`.
     pub fn managed(&self) -> Option<&CpuList> {
         self.cpus(Type::ManagedIrq)
     }

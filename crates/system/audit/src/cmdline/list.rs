@@ -5,17 +5,17 @@ use punctual_units::{CpuId, CpuList};
 /// Major and minor number.
 pub(crate) type Release = (u32, u32);
 
-/// Linux has at most 8192 CPUs (CONFIG_NR_CPUS of arch/x86/Kconfig).
-const MOST: u32 = 8192;
+/// Maximum number of CPUs of a Linux kernel (CONFIG_NR_CPUS of arch/x86/Kconfig).
+const MAX: u32 = 8192;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scope {
-    /// What `N` stands for.
+    /// The value of `N`.
     pub last: u32,
-    /// `None`: a recent one.
+    /// `None` assumes a recent release.
     pub release: Option<Release>,
-    /// How many CPUs a list can name (nr_cpumask_bits of include/linux/cpumask.h): a list with a larger number is
-    /// refused as a whole. `None`: not known.
+    /// Number of CPUs a list can name (nr_cpumask_bits of include/linux/cpumask.h): a list with a larger number is
+    /// rejected as a whole. `None` if unknown.
     pub bits: Option<u32>,
 }
 
@@ -26,7 +26,7 @@ impl Scope {
 }
 
 /// # Errors
-/// Why the kernel refuses the list, as the end of a sentence about it.
+/// Why the kernel rejects the list, as the end of a sentence about it.
 pub(crate) fn parse(text: &str, scope: Scope) -> Result<CpuList, String> {
     let mut cpus = CpuList::new();
     for part in text.split(|c: char| c == ',' || c.is_ascii_whitespace()).filter(|part| !part.is_empty()) {
@@ -36,13 +36,14 @@ pub(crate) fn parse(text: &str, scope: Scope) -> Result<CpuList, String> {
     Ok(cpus)
 }
 
-/// systemd's: numbers and ranges between white space or commas (systemd-system.conf(5), CPUAffinity=).
+/// Parses systemd's lists: numbers and ranges separated by white space or commas (systemd-system.conf(5),
+/// CPUAffinity=).
 ///
 /// # Errors
-/// As [`parse`].
+/// Like those of [`parse`].
 pub(crate) fn parse_systemd(text: &str) -> Result<CpuList, String> {
     match text.split([',', ' ']).find(|part| part.contains(|c: char| !c.is_ascii_digit() && c != '-')) {
-        Some(part) => Err(format!("`{}` is no CPU number or range", shown(part))),
+        Some(part) => Err(format!("`{}` is not a CPU number or range", shown(part))),
         None => parse(text, Scope { last: 0, release: None, bits: None }),
     }
 }
@@ -51,7 +52,7 @@ fn shown(part: &str) -> String {
     punctual_machine::scrub(part).chars().take(40).collect()
 }
 
-/// `9-38:4/10`: of each group of 10 the first 4.
+/// Parses a region such as `9-38:4/10`: the first 4 of each group of 10.
 fn region(part: &str, scope: Scope) -> Result<impl Iterator<Item = u32>, String> {
     let (range, pattern) = match part.split_once(':') {
         Some((range, pattern)) => (range, Some(pattern)),
@@ -66,7 +67,7 @@ fn region(part: &str, scope: Scope) -> Result<impl Iterator<Item = u32>, String>
     } else {
         match range.split_once('-') {
             Some((first, last)) => (number(first, part, scope)?, number(last, part, scope)?),
-            None if pattern.is_some() => return Err("has a stride and no range".to_owned()),
+            None if pattern.is_some() => return Err("has a stride but no range".to_owned()),
             None => number(range, part, scope).map(|cpu| (cpu, cpu))?,
         }
     };
@@ -79,13 +80,13 @@ fn region(part: &str, scope: Scope) -> Result<impl Iterator<Item = u32>, String>
         return Err("runs backwards".to_owned());
     }
     if group == 0 || used > group {
-        return Err("takes more of a group than the group has".to_owned());
+        return Err("selects more CPUs than a group has".to_owned());
     }
-    if last >= MOST {
-        return Err("names a CPU that no kernel has".to_owned());
+    if last >= MAX {
+        return Err("names a CPU beyond the limit of any kernel".to_owned());
     }
     if let Some(bits) = scope.bits.filter(|bits| last >= *bits) {
-        return Err(format!("names CPU {last}, and this kernel takes CPU {} at most", bits.saturating_sub(1)));
+        return Err(format!("names CPU {last}, but the highest CPU of this kernel is {}", bits.saturating_sub(1)));
     }
     Ok((first..=last).filter(move |cpu| (cpu - first) % group < used))
 }
@@ -94,13 +95,13 @@ fn number(text: &str, part: &str, scope: Scope) -> Result<u32, String> {
     if text == "N" {
         // Merged for 5.13: "Bitmap support for N as alias for last bit".
         return if scope.is_before((5, 13)) {
-            Err("has `N`, known since Linux 5.13".to_owned())
+            Err("contains `N`, supported since Linux 5.13".to_owned())
         } else {
             Ok(scope.last)
         };
     }
     if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {
-        return text.parse().map_err(|_| "has too large a number".to_owned());
+        return text.parse().map_err(|_| "contains too large a number".to_owned());
     }
     Err(mistake(part))
 }
@@ -108,13 +109,13 @@ fn number(text: &str, part: &str, scope: Scope) -> Result<u32, String> {
 fn mistake(part: &str) -> String {
     let mask = part.strip_prefix("0x").or_else(|| part.strip_prefix("0X")).and_then(crate::sight::mask);
     match mask {
-        Some(cpus) => format!("is a hexadecimal mask, not a list: {cpus} is meant"),
-        None if let Some(what) = typographic(part) => format!("has a typographic {what}"),
-        None => "is no CPU number or range".to_owned(),
+        Some(cpus) => format!("is a hexadecimal mask, not a list: write {cpus}"),
+        None if let Some(what) = typographic(part) => format!("contains a typographic {what}"),
+        None => "is not a CPU number or range".to_owned(),
     }
 }
 
-/// What word processors and web pages make of `"`, `'` and `-`.
+/// Recognises the characters by which word processors and web pages replace `"`, `'` and `-`.
 pub(crate) fn typographic(text: &str) -> Option<&'static str> {
     if text.contains(['\u{201c}', '\u{201d}', '\u{201e}', '\u{2018}', '\u{2019}']) {
         Some("quote")
@@ -125,10 +126,10 @@ pub(crate) fn typographic(text: &str) -> Option<&'static str> {
     }
 }
 
-/// The largest CPU number in a list's text, whether or not the list is right.
+/// Returns the largest CPU number in a list's text, even if the list is invalid.
 pub(crate) fn largest(text: &str) -> u32 {
     let numbers = text.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse::<u32>().ok());
-    numbers.filter(|number| *number < MOST).max().unwrap_or(0)
+    numbers.filter(|number| *number < MAX).max().unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -160,20 +161,20 @@ mod tests {
     #[test]
     fn what_the_kernel_refuses_has_a_reason() {
         for (text, why) in [
-            ("0xc", "mask, not a list: 2-3"),
+            ("0xc", "mask, not a list: write 2-3"),
             ("3-2", "backwards"),
-            ("2-3,domain", "no CPU number"),
+            ("2-3,domain", "not a CPU number"),
             ("2,3\u{201d}", "typographic"),
             ("2\u{2013}3", "typographic dash"),
-            ("0..3", "no CPU number"),
-            ("1-", "no CPU number"),
+            ("0..3", "not a CPU number"),
+            ("1-", "not a CPU number"),
             ("1:1/2", "no range"),
             ("0-7:2", "without `/`"),
             ("0-7:1/0", "group"),
             ("0-7:3/2", "group"),
-            ("0-8192", "no kernel has"),
+            ("0-8192", "limit of any kernel"),
             ("99999999999", "too large"),
-            ("n", "no CPU number"),
+            ("n", "not a CPU number"),
         ] {
             let said = read(text).unwrap_err();
             assert!(said.contains(why), "{text}: {said}");
@@ -189,7 +190,7 @@ mod tests {
     #[test]
     fn a_cpu_beyond_the_kernels_masks_refuses_the_whole_list() {
         let of = |text, bits| parse(text, Scope { last: 3, release: None, bits }).map(|cpus| cpus.to_string());
-        assert_eq!(of("0,12", Some(4)), Err("`12` names CPU 12, and this kernel takes CPU 3 at most".to_owned()));
+        assert_eq!(of("0,12", Some(4)), Err("`12` names CPU 12, but the highest CPU of this kernel is 3".to_owned()));
         assert_eq!(of("0-3:1/2,3", Some(4)).as_deref(), Ok("0,2-3"));
         assert!(of("2-9", Some(4)).is_err() && of("2-9", Some(16)).is_ok() && of("2-9", None).is_ok());
     }

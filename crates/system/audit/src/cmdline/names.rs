@@ -1,9 +1,9 @@
-//! Names of kernel parameters: what is one, and what looks like one.
+//! Names of kernel parameters, and detection of misspelt ones.
 
 use super::list::Release;
 use super::{foreign, releases};
 
-/// Of user space (dracut, plymouth, cloud images), of patched kernels, and of earlier kernels.
+/// Parameters of user space (dracut, plymouth, cloud images), of patched kernels, and of earlier kernels.
 const OTHERS: &str = include_str!("others.txt");
 
 /// Parameters that tune latency. The kernel never reports module parameters, which have a dot, as unknown.
@@ -59,11 +59,11 @@ pub(crate) fn is_tuning(word: &str) -> bool {
     TUNING.contains(&key(word).as_str())
 }
 
-/// Handlers of __setup() without `=` take whatever begins with their name (obsolete_checksetup, init/main.c):
+/// Handlers of __setup() without `=` accept every word that begins with their name (obsolete_checksetup, init/main.c):
 /// kernel/watchdog.c, kernel/irq/spurious.c, arch/x86/kernel/tsc.c.
 const PREFIXES: &[&str] = &["nosoftlockup", "nowatchdog", "noirqdebug", "irqpoll", "irqfixup", "notsc"];
 
-/// The parameter of this release (`None`: of any listed one) that was probably meant by a name that none has.
+/// Returns the parameter of this release (of any listed one if `None`) that an unknown name was probably meant to be.
 pub(crate) fn meant(word: &str, release: Option<Release>) -> Option<&'static str> {
     let key = key(word);
     if PREFIXES.iter().any(|name| key.starts_with(name)) {
@@ -80,7 +80,7 @@ pub(crate) fn meant(word: &str, release: Option<Release>) -> Option<&'static str
     let has =
         |name: &&str| foreign::unknown(name).is_none() && release.is_none_or(|r| releases::lacks(name, r).is_none());
     let tuning = || TUNING.iter().copied().filter(has);
-    // `intel_idle_max_cstate`
+    // Catches `intel_idle_max_cstate`.
     if let Some(dotted) = tuning().find(|name| name.contains('.') && name.replace('.', "_") == key) {
         return Some(dotted);
     }
@@ -91,7 +91,7 @@ pub(crate) fn meant(word: &str, release: Option<Release>) -> Option<&'static str
     near.map(|(_, name)| name).or_else(|| if key.contains('.') { same_end() } else { None }).or_else(any)
 }
 
-/// `intel.max_cstate` for `intel_idle.max_cstate`.
+/// Detects `intel.max_cstate` for `intel_idle.max_cstate`.
 fn differs_in_module(key: &str, name: &str) -> bool {
     let (Some((module, end)), Some((other, wanted))) = (key.split_once('.'), name.split_once('.')) else {
         return false;
@@ -99,8 +99,8 @@ fn differs_in_module(key: &str, name: &str) -> bool {
     end == wanted && module.len() >= 5 && (other.starts_with(module) || module.starts_with(other))
 }
 
-/// Characters inserted, left out, replaced or exchanged with their neighbour (optimal string alignment), without regard
-/// to case; more than 2 may be given as 3.
+/// Number of characters inserted, omitted, replaced or exchanged with their neighbour (optimal string alignment),
+/// ignoring case; a result above 2 may be returned as 3.
 pub(crate) fn distance(one: &str, other: &str) -> usize {
     let (a, b) = (one.to_ascii_lowercase().into_bytes(), other.as_bytes());
     if a.len().abs_diff(b.len()) > 2 {
@@ -123,7 +123,7 @@ pub(crate) fn distance(one: &str, other: &str) -> usize {
         rows[1] = row;
     }
     let [_, last] = rows;
-    // A name that differs in case only is another name, too.
+    // A name that differs only in case is a different name, too.
     last.last().copied().unwrap_or(3).max(usize::from(one != other))
 }
 

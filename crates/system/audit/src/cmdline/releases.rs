@@ -1,19 +1,20 @@
-//! Which release of Linux knows which parameter.
+//! Parameters by release of Linux.
 
 use super::list::Release;
 use super::names::key;
 use std::sync::LazyLock;
 
-/// The releases of whose sources `parameters.txt` was made.
+/// The releases whose sources `parameters.txt` was made from.
 const LISTED: [Release; 7] = [(5, 10), (5, 15), (6, 1), (6, 6), (6, 12), (6, 18), (7, 2)];
 
-/// One parameter a line: its name, and where not every listed release has it the first and the last one that do; an end
-/// that is left out is that of the list. The names are those of __setup(), early_param(), early_param_on_off() and
+/// One parameter per line: its name and, unless every listed release has it, the first and the last one that do; an
+/// omitted bound is that of the list. The names are those of __setup(), early_param(), early_param_on_off() and
 /// core_param() outside arch/ and below arch/{x86,arm,arm64,riscv,powerpc,s390,loongarch}, of
-/// Documentation/admin-guide/kernel-parameters.txt, and of module_param() of what is always built in (kernel/rcu,
+/// Documentation/admin-guide/kernel-parameters.txt, and of module_param() in code that is always built in (kernel/rcu,
 /// kernel/workqueue.c, kernel/printk, kernel/time/clocksource.c, mm/kfence, mm/zswap.c, drivers/cpufreq/cpufreq.c,
-/// drivers/cpuidle, drivers/idle, drivers/acpi/processor_*.c, drivers/pci/pcie/aspm.c). Mitigations, which stable releases
-/// take over, what documents alone name, and what some release or a program parses by other means (dyndbg, hostname) have none.
+/// drivers/cpuidle, drivers/idle, drivers/acpi/processor_*.c, drivers/pci/pcie/aspm.c). No bounds are given for
+/// mitigations, which stable releases backport, for parameters that only documents name, and for those that some
+/// release or a program parses by other means (dyndbg, hostname).
 const PARAMETERS: &str = include_str!("parameters.txt");
 
 /// The first release, where it is known exactly: commits 826bfeb37bb4, 8412b4563e59, ace3c5499e61, 7f66f099de4d,
@@ -56,27 +57,27 @@ const PREEMPT: &[(&str, Release)] = &[
     ("x86_64", (5, 12)),
 ];
 
-/// The first release that has preempt= on an architecture; `None` where that is not known.
+/// Returns the first release that has preempt= on an architecture; `None` if unknown.
 pub(crate) fn preempt_since(arch: &str) -> Option<Release> {
     PREEMPT.iter().find(|(name, _)| *name == arch).map(|(_, since)| *since)
 }
 
-/// As [`lacks`], of what this architecture lacks and others have.
+/// Like [`lacks`], for parameters that only some architectures have.
 pub(crate) fn lacks_on(word: &str, release: Release, arch: &str) -> Option<String> {
     let since = preempt_since(arch).filter(|since| key(word) == "preempt" && release < *since)?;
-    Some(format!("preempt is known since Linux {} on {arch}, and this is {}", show(since), show(release)))
+    Some(format!("preempt is supported since Linux {} on {arch}, but this is {}", show(since), show(release)))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Parameter {
     name: &'static str,
-    /// `None`: the first listed release, or an earlier one.
+    /// `None` for the first listed release or an earlier one.
     first: Option<Release>,
-    /// `None`: the last listed release, or a later one.
+    /// `None` for the last listed release or a later one.
     last: Option<Release>,
 }
 
-/// In the order of their names.
+/// Sorted by name.
 fn parameters() -> &'static [Parameter] {
     static LIST: LazyLock<Vec<Parameter>> = LazyLock::new(|| {
         let parameters = PARAMETERS.lines().map(|line| {
@@ -99,12 +100,12 @@ fn number(text: &str) -> Option<Release> {
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// Is it a parameter of any listed release?
+/// Returns true for a parameter of any listed release.
 pub(super) fn is_listed(key: &str) -> bool {
     find(key).is_some()
 }
 
-/// Does the list of a release, or do those of both its neighbours, have the parameter?
+/// Returns true if the list of a release, or the lists of both its neighbours, contain the parameter.
 pub(crate) fn has(word: &str, release: Release) -> bool {
     let key = key(word);
     let is_covered = LISTED[0] <= release && release <= LISTED[LISTED.len() - 1];
@@ -114,13 +115,13 @@ pub(crate) fn has(word: &str, release: Release) -> bool {
     is_covered && find(&key).is_some_and(has)
 }
 
-/// The parameters that a release may have; those of all listed ones where it is not known.
+/// Returns the parameters that a release may have, or those of all listed ones if it is unknown.
 pub(super) fn of(release: Option<Release>) -> impl Iterator<Item = &'static str> {
     let has = move |parameter: &&Parameter| release.is_none_or(|release| parameter.lacks(release).is_none());
     parameters().iter().filter(has).map(|parameter| parameter.name)
 }
 
-/// Why a mainline kernel of this release does not know a parameter that other releases know, a sentence.
+/// Explains why a mainline kernel of this release does not support a parameter that other releases do, as a sentence.
 pub(crate) fn lacks(word: &str, release: Release) -> Option<String> {
     let key = key(word);
     let why = match SINCE.iter().find(|(name, _)| *name == key) {
@@ -128,11 +129,12 @@ pub(crate) fn lacks(word: &str, release: Release) -> Option<String> {
         Some(_) => None,
         None => find(&key)?.lacks(release),
     }?;
-    Some(format!("{key} is known {why}, and this is {}", show(release)))
+    Some(format!("{key} is supported {why}, but this is {}", show(release)))
 }
 
 impl Parameter {
-    /// `since …` or `until …`; `None` where the release has it, or lies between one that has it and one that has not.
+    /// Returns `since …` or `until …`; `None` if the release has the parameter, or is between one that has it and one
+    /// that does not.
     fn lacks(&self, release: Release) -> Option<String> {
         let before = self.first.and_then(|first| LISTED.iter().rev().find(|listed| **listed < first));
         let after = self.last.and_then(|last| LISTED.iter().find(|listed| **listed > last));
@@ -148,7 +150,8 @@ impl Parameter {
     }
 }
 
-/// The lists that a name was looked up in: those of the release or of its neighbours, or all where it lies outside.
+/// Names the lists in which a parameter was looked up: those of the release or of its neighbours, or all if it is
+/// outside.
 pub(crate) fn searched(release: Option<Release>) -> String {
     let (first, last) = (LISTED[0], LISTED[LISTED.len() - 1]);
     let all = format!("{} to {}", show(first), show(last));
@@ -160,7 +163,7 @@ pub(crate) fn searched(release: Option<Release>) -> String {
     match (below, above) {
         (Some(below), Some(above)) if below == above => show(release),
         (Some(below), Some(above)) => format!("{} and {}", show(*below), show(*above)),
-        _ => format!("{all} (the list of {} is not known here)", show(release)),
+        _ => format!("{all} (no list exists for {})", show(release)),
     }
 }
 
@@ -215,7 +218,7 @@ mod tests {
             ("workqueue.disable_numa", (6, 6), Some("until Linux 6.1")),
             ("workqueue.disable_numa", (6, 1), None),
             ("cpu0_hotplug", (6, 12), Some("until Linux 6.1")),
-            ("rt-group-sched=0", (6, 12), Some("rt_group_sched is known since Linux 6.16")),
+            ("rt-group-sched=0", (6, 12), Some("rt_group_sched is supported since Linux 6.16")),
             ("cpufreq.default_governor=performance", (5, 10), None),
             ("cpufreq.default_governor=performance", (4, 19), Some("since Linux 5.9")),
             ("rcutree.rcu_delay_page_cache_fill_msec=1", (5, 10), Some("since Linux 5.15")),
@@ -268,8 +271,8 @@ mod tests {
     fn what_was_searched_is_said() {
         assert_eq!(searched(Some((6, 1))), "6.1");
         assert_eq!(searched(Some((6, 8))), "6.6 and 6.12");
-        assert_eq!(searched(Some((4, 19))), "5.10 to 7.2 (the list of 4.19 is not known here)");
-        assert_eq!(searched(Some((7, 3))), "5.10 to 7.2 (the list of 7.3 is not known here)");
+        assert_eq!(searched(Some((4, 19))), "5.10 to 7.2 (no list exists for 4.19)");
+        assert_eq!(searched(Some((7, 3))), "5.10 to 7.2 (no list exists for 7.3)");
         assert_eq!(searched(None), "5.10 to 7.2");
     }
 }

@@ -1,13 +1,14 @@
-//! Values that the handlers of parameters refuse or take for something else.
+//! Values that the handlers of parameters reject or misinterpret.
 
 use super::list::Release;
 use super::names::{distance, key};
 use punctual_machine::scrub;
 
-/// Values of parameters that take a few words, and refuse or ignore others: sched_dynamic_mode() of
+/// Values of parameters that accept a few words and reject or ignore others: sched_dynamic_mode() of
 /// kernel/sched/core.c, idle_setup() of arch/x86/kernel/process.c, tsc_setup() of arch/x86/kernel/tsc.c,
-/// pcie_aspm_disable() of drivers/pci/pcie/aspm.c, setup_transparent_hugepage() of mm/huge_memory.c, intel_pstate_setup() of
-/// drivers/cpufreq/intel_pstate.c, audit_enable() of kernel/audit.c (which takes anything else for `on`).
+/// pcie_aspm_disable() of drivers/pci/pcie/aspm.c, setup_transparent_hugepage() of mm/huge_memory.c,
+/// intel_pstate_setup() of drivers/cpufreq/intel_pstate.c, audit_enable() of kernel/audit.c (which treats any other
+/// value as `on`).
 const WORDS: &[(&str, &[&str])] = &[
     ("preempt", &["none", "voluntary", "full", "lazy"]),
     ("idle", &["poll", "halt", "nomwait"]),
@@ -22,30 +23,30 @@ const WORDS: &[(&str, &[&str])] = &[
     ("cpufreq.default_governor", &["performance", "powersave", "ondemand", "conservative", "schedutil", "userspace"]),
 ];
 
-/// Names of the clocksources of x86, Arm and guests. Others exist on small boards.
+/// Names of the clocksources of x86, Arm and guests; small boards have others.
 const CLOCKS: &[&str] = &["tsc", "hpet", "acpi_pm", "jiffies", "pit", "kvm-clock", "arch_sys_counter"];
 
-/// What the kernel makes of a value that its parameter does not have, a sentence. `release`: `None` where it is not known.
+/// Describes the effect of a value that the parameter does not support, as a sentence. `release` is `None` if unknown.
 pub(crate) fn refused(word: &str, release: Option<Release>) -> Option<String> {
     let (_, value) = word.split_once('=')?;
     let name = key(word);
     let shown = scrub(word);
     // sched_dynamic_mode() of kernel/sched/core.c, ARCH_HAS_PREEMPT_LAZY.
     if word == "preempt=lazy" && release.is_some_and(|release| release < (6, 13)) {
-        return Some(format!("`{shown}` is refused: lazy is known since Linux 6.13"));
+        return Some(format!("`{shown}` is rejected: lazy is supported since Linux 6.13"));
     }
     if let Some((_, values)) = WORDS.iter().find(|(known, _)| *known == name) {
         let values = (!values.contains(&value)).then(|| values.join(", "))?;
-        return Some(format!("`{shown}` has none of the values that Linux knows: {values}"));
+        return Some(format!("`{shown}` is not among the values that Linux supports: {values}"));
     }
     match name.as_str() {
-        // get_option() of lib/cmdline.c finds no number.
+        // get_option() of lib/cmdline.c requires a number.
         "loglevel" if number(value).is_none() => Some(format!(
-            "`{shown}` is refused for want of a number: the level stays that of the kernel's configuration"
+            "`{shown}` is rejected, as it is not a number: the level remains that of the kernel's configuration"
         )),
         // skew_tick() of kernel/time/tick-sched.c.
         "skew_tick" if number(value).is_none() => {
-            Some(format!("`{shown}` has no number, which the kernel takes for 0: ticks are not skewed"))
+            Some(format!("`{shown}` has no number, so the kernel uses 0: ticks are not skewed"))
         }
         // setup_tick_nohz() of kernel/time/tick-sched.c, setup_hrtimer_hres() of kernel/time/hrtimer.c.
         "nohz" | "highres" if boolean(value).is_none() => {
@@ -53,13 +54,13 @@ pub(crate) fn refused(word: &str, release: Option<Release>) -> Option<String> {
         }
         // kstrtoint() of the whole value (kernel/params.c).
         "intel_idle.max_cstate" | "processor.max_cstate" if !is_integer(value) => {
-            Some(format!("`{shown}` is refused for want of a number: no limit is set"))
+            Some(format!("`{shown}` is rejected, as it is not a number: no limit is set"))
         }
         // mitigations_parse_cmdline() of kernel/cpu.c.
         "mitigations" if !is_mitigations(value) && release.is_none_or(|release| release < VECTORS) => {
             Some(format!("`{shown}` is not supported before Linux 6.17 (off, auto, auto,nosmt are): the default stays"))
         }
-        // The kernel then takes the best-rated (clocksource_select, kernel/time/clocksource.c).
+        // The kernel then chooses the best-rated one (clocksource_select, kernel/time/clocksource.c).
         "clocksource" if !CLOCKS.contains(&value) => {
             let near = CLOCKS.iter().find(|name| value.len() >= 3 && distance(value, name) == 1)?;
             Some(format!(
@@ -70,7 +71,7 @@ pub(crate) fn refused(word: &str, release: Option<Release>) -> Option<String> {
     }
 }
 
-/// simple_strtoull() with base 0, as far as it gets.
+/// Parses like simple_strtoull() with base 0, up to the first other character.
 pub(crate) fn number(value: &str) -> Option<i64> {
     let (digits, sign) = value.strip_prefix('-').map_or((value, 1), |rest| (rest, -1));
     let hex = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X"));
@@ -93,7 +94,7 @@ fn is_integer(value: &str) -> bool {
     )
 }
 
-/// kstrtobool() of lib/kstrtox.c, which looks at the first letter, of `on` and `off` at the second.
+/// Parses like kstrtobool() of lib/kstrtox.c, which checks the first letter, and for `on` and `off` the second.
 pub(crate) fn boolean(value: &str) -> Option<bool> {
     let mut letters = value.chars().map(|c| c.to_ascii_lowercase());
     match letters.next()? {
@@ -108,7 +109,7 @@ pub(crate) fn boolean(value: &str) -> Option<bool> {
     }
 }
 
-/// From here on mitigations= begins with one of its words, and attack vectors may follow.
+/// From this release on, mitigations= begins with one of its words, and attack vectors may follow.
 pub(crate) const VECTORS: Release = (6, 17);
 
 fn is_mitigations(value: &str) -> bool {
@@ -127,16 +128,16 @@ mod tests {
     #[test]
     fn values_are_those_of_the_handlers() {
         for (word, said) in [
-            ("preempt=rt", "none of the values"),
-            ("idle=pool", "none of the values"),
-            ("tsc=reliabel", "none of the values"),
-            ("transparent_hugepage=off", "none of the values"),
-            ("intel_pstate=off", "none of the values"),
-            ("audit=no", "none of the values"),
-            ("cpufreq.default_governor=preformance", "none of the values"),
+            ("preempt=rt", "not among the values"),
+            ("idle=pool", "not among the values"),
+            ("tsc=reliabel", "not among the values"),
+            ("transparent_hugepage=off", "not among the values"),
+            ("intel_pstate=off", "not among the values"),
+            ("audit=no", "not among the values"),
+            ("cpufreq.default_governor=preformance", "not among the values"),
             ("clocksource=tcs", "tsc is one"),
-            ("loglevel=high", "the level stays"),
-            ("skew_tick=on", "takes for 0"),
+            ("loglevel=high", "the level remains"),
+            ("skew_tick=on", "uses 0"),
             ("highres=maybe", "neither on nor off"),
             ("intel_idle.max_cstate=none", "no limit"),
             ("mitigations=off,nosmt", "not supported"),

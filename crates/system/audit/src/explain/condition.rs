@@ -1,8 +1,8 @@
-//! Conditions of rules, and what they read, in words.
+//! Describes conditions of rules and their reads in words.
 
 use crate::rule::{Form, Part, Set, Source, Test, When, Word};
 
-/// `on is 1 and there is not none`.
+/// Returns a text such as `on is 1 and mode is not none`.
 pub(super) fn text(when: &When) -> String {
     when.iter().flat_map(|(name, test)| clauses(name, test)).collect::<Vec<_>>().join(" and ")
 }
@@ -11,7 +11,7 @@ fn clauses(name: &str, test: &Test) -> Vec<String> {
     let words = |list: &[Word]| list.iter().map(|word| word.0.as_str()).collect::<Vec<_>>().join(" or ");
     let is = |yes: bool, what: &str| format!("is {}{what}", if yes { "" } else { "not " });
     let own = [
-        test.present.map(|yes| is(yes, "there")),
+        test.present.map(|yes| is(yes, "present")),
         test.empty.map(|yes| is(yes, "empty")),
         test.is.as_ref().map(|word| format!("is {}", word.0)),
         test.not.as_ref().map(|word| format!("is not {}", word.0)),
@@ -28,7 +28,7 @@ fn clauses(name: &str, test: &Test) -> Vec<String> {
     all
 }
 
-/// Where a read comes from.
+/// Describes the source of a read.
 pub(super) fn source(source: &Source) -> String {
     let list = |names: &[String]| names.join(", ");
     match source {

@@ -73,10 +73,10 @@ fn add_fix(rule: &Rule, out: &mut String) {
     let parts = [
         ("no fix", fix.none.clone()),
         ("fix now", (!fix.now.is_empty()).then(|| lines(&fix.now))),
-        ("fix for good", (!fix.persist.is_empty()).then(|| lines(&fix.persist))),
+        ("permanent fix", (!fix.persist.is_empty()).then(|| lines(&fix.persist))),
         ("undo", fix.undo.clone()),
         ("risk", fix.risk.clone()),
-        ("disruptive", fix.disruptive.then(|| "it disturbs what runs".to_owned())),
+        ("disruptive", fix.disruptive.then(|| "it disturbs running programs".to_owned())),
     ];
     for (name, text) in parts {
         if let Some(text) = text {

@@ -13,8 +13,8 @@ const LISTS: &[&str] = &[
     "workqueue.unbound_cpus",
 ];
 
-/// One request for each parameter, with its origin. A repeatable parameter wants each of its values; of others the last
-/// counts, as in the kernel.
+/// Returns one request per parameter, with its origin. For a repeatable parameter each value is required, for others
+/// the last, as in the kernel.
 pub(super) fn requests(words: &[(String, String)]) -> Vec<Request> {
     let mut requests = Vec::new();
     for (at, (word, whence)) in words.iter().enumerate() {
@@ -37,9 +37,9 @@ pub(super) fn requests(words: &[(String, String)]) -> Vec<Request> {
             }
             false => one(origin, json!({ "cmdline": name }), &Want::OneOf(spellings(name, value)), absent),
         };
-        // Its words would be parameters of their own.
+        // Its words would be treated as separate parameters.
         requests.push(match word.contains(|c: char| c.is_whitespace() || c == '"') {
-            true => request.by_hand("set it by hand: the boot loader and the kernel must both be given its quotes"),
+            true => request.by_hand("set it manually: its quotes must reach both the boot loader and the kernel"),
             false => request.fix(word, "persist", json!({ "boot": { "add": word } })),
         });
     }
@@ -53,7 +53,7 @@ fn is_same(one: &str, other: &str) -> bool {
     one.replace('-', "_") == other.replace('-', "_")
 }
 
-/// The value as written, and if it ends in a CPU list also as the kernel prints the list and number by number.
+/// Returns the value as written and, if it ends in a CPU list, also as the kernel prints the list and number by number.
 fn spellings(name: &str, value: &str) -> Vec<String> {
     let mut all = vec![value.to_owned()];
     let name = name.replace('-', "_");
@@ -92,7 +92,7 @@ mod tests {
     fn a_value_with_blanks_is_no_other_parameter() {
         for word in ["dyndbg=file a.c +p init=/bin/sh", "x=\"y", "a\u{a0}b=c\td"] {
             let requests = requests(&[(word.to_owned(), "x, line 1".to_owned())]);
-            assert!(requests[0].fix.to_string().contains("by hand"), "{word}: {}", requests[0].fix);
+            assert!(requests[0].fix.to_string().contains("manually"), "{word}: {}", requests[0].fix);
         }
     }
 

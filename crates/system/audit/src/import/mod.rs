@@ -1,4 +1,4 @@
-//! Profiles of other programs. Each of their settings becomes a rule that checks it.
+//! Imports profiles of other programs. Each of their settings becomes a rule that checks it.
 //!
 //! TuneD's `tuned.conf` (https://tuned-project.org/docs/manual) and Canonical's rt-conf
 //! (https://documentation.ubuntu.com/real-time/en/rt-conf/reference/rt-conf-yaml). What cannot be checked is reported
@@ -18,7 +18,7 @@ use request::Request;
 pub enum Reference<'a> {
     Profile(&'a str),
     File(&'a str),
-    /// The list of online CPUs of the machine that is audited.
+    /// The list of online CPUs of the audited machine.
     OnlineCpus,
 }
 
@@ -28,12 +28,12 @@ pub struct Referred {
     pub text: String,
 }
 
-/// Finds what a profile refers to, if it exists. This crate opens no files itself.
+/// Looks up a reference of a profile, if the target exists. This crate opens no files itself.
 pub type Lookup<'a> = dyn Fn(Reference) -> Option<Referred> + 'a;
 
 const LARGEST: usize = 1 << 20;
 
-const MOST: usize = 2000;
+const MAX: usize = 2000;
 
 #[derive(Debug)]
 struct Imported {
@@ -66,11 +66,12 @@ fn format(name: &str, text: &str) -> Format {
 }
 
 impl Rules {
-    /// Adopts a user's profile: one of [`Rules::extend`], or TuneD's tuned.conf or rt-conf's YAML, whose requests become
-    /// rules `tuned-…` and `rt-conf-…`. Returns the built-in profile it extends, and notes on what is not checked.
+    /// Loads a user's profile: one for [`Rules::extend`], or TuneD's tuned.conf or rt-conf's YAML, whose requests
+    /// become rules `tuned-…` and `rt-conf-…`. Returns the built-in profile it extends, and notes about settings that
+    /// are not checked.
     ///
     /// # Errors
-    /// The first mistake, with line and column.
+    /// The first error, with line and column.
     pub fn adopt(
         &mut self,
         name: &str,
@@ -79,7 +80,7 @@ impl Rules {
         lookup: &Lookup,
     ) -> Result<(Profile, Vec<String>), ProfileFileError> {
         if text.len() > LARGEST {
-            let message = "is larger than 1 MiB, and no profile is".to_owned();
+            let message = "is larger than the limit for profiles, 1 MiB".to_owned();
             return Err(ProfileFileError { file: name.to_owned(), line: 1, column: 1, message });
         }
         let (imported, prefix) = match format(name, text) {
@@ -89,11 +90,11 @@ impl Rules {
         };
         let Imported { base, description, requests, mut notes } = imported;
         self.sources.insert(SOURCE.to_owned(), format!("the profile {name}"));
-        let dropped = requests.len().saturating_sub(MOST);
+        let dropped = requests.len().saturating_sub(MAX);
         if dropped > 0 {
-            notes.push(format!("{dropped} settings beyond the first {MOST} are not checked"));
+            notes.push(format!("{dropped} settings beyond the first {MAX} are not checked"));
         }
-        for request in requests.into_iter().take(MOST) {
+        for request in requests.into_iter().take(MAX) {
             self.add_request(request, prefix, &mut notes);
         }
         if !notes.is_empty()

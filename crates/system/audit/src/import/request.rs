@@ -1,4 +1,4 @@
-//! A request of another program's profile, and the rule that checks it.
+//! A request from another program's profile, and the rule that checks it.
 
 use super::SOURCE;
 use crate::rule::Rule;
@@ -56,7 +56,7 @@ pub(super) struct Origin {
     pub whence: String,
 }
 
-/// A request for a single value; `absent` is state and sentence where there is none.
+/// Returns a request for a single value; `absent` is state and sentence if the value does not exist.
 pub(super) fn one(origin: Origin, mut read: Value, want: &Want, absent: (&str, String)) -> Request {
     if !matches!(want, Want::OneOf(_))
         && let Some(read) = read.as_object_mut().filter(|read| read.contains_key("file"))
@@ -66,7 +66,7 @@ pub(super) fn one(origin: Origin, mut read: Value, want: &Want, absent: (&str, S
     let said = sentence(&origin.what);
     let mut cases = vec![case(json!({ "value": want.test() }), "PASS", format!("as in the profile: {said}"))];
     if let (Want::OneOf(texts), true) = (want, read.get("file").is_some()) {
-        // A file of choices lists all of them, with the current one in brackets.
+        // A file of choices lists all of them, the current one in brackets.
         let marked = texts.iter().map(|text| json!({ "value": { "present": true, "contains": format!("[{text}]") } }));
         cases.extend(marked.map(|when| case(when, "PASS", format!("as in the profile: {said}"))));
     }
@@ -77,7 +77,7 @@ pub(super) fn one(origin: Origin, mut read: Value, want: &Want, absent: (&str, S
     Request::new(origin, json!({ "value": read }), cases)
 }
 
-/// A request for each of several values; `none` is state and sentence where there are none.
+/// Returns a request for each of several values; `none` is state and sentence if no value exists.
 pub(super) fn every(origin: Origin, read: Value, want: &Want, none: (&str, String)) -> Request {
     let said = sentence(&origin.what);
     let pass = || format!("as in the profile: {said}");
@@ -100,7 +100,7 @@ fn case(when: Value, state: &str, say: String) -> Value {
 }
 
 fn unknown(said: &str) -> Value {
-    json!({ "state": "UNKNOWN", "say": format!("whether this holds is not known: {said}") })
+    json!({ "state": "UNKNOWN", "say": format!("this could not be checked: {said}") })
 }
 
 /// Braces in sentences name reads, so braces of the profile are replaced.
@@ -111,16 +111,7 @@ fn sentence(text: &str) -> String {
 impl Request {
     fn new(origin: Origin, reads: Value, cases: Vec<Value>) -> Request {
         let Origin { id, group, what, whence } = origin;
-        Request {
-            id,
-            group,
-            what,
-            whence,
-            reads,
-            cases,
-            only_if: Vec::new(),
-            fix: manual("set it as the profile says"),
-        }
+        Request { id, group, what, whence, reads, cases, only_if: Vec::new(), fix: manual("set it as in the profile") }
     }
 
     pub fn only_if(mut self, condition: &'static str) -> Request {
@@ -128,12 +119,12 @@ impl Request {
         self
     }
 
-    /// `action` if the value contains nothing special to a shell, else a sentence.
+    /// Uses `action` if the value contains no characters special to a shell, else a sentence.
     pub fn fix(mut self, value: &str, when: &str, action: Value) -> Request {
         self.fix = if is_plain(value) {
             json!({ when: [action], "undo": "the previous value" })
         } else {
-            manual(&format!("set it as the profile says: {}", self.what))
+            manual(&format!("set it as in the profile: {}", self.what))
         };
         self
     }
@@ -155,7 +146,7 @@ impl Request {
             "title": shorten(&self.what),
             "group": self.group,
             "severity": "medium",
-            "why": format!("The profile asks for it: {} ({})", shorten(&self.what), self.whence),
+            "why": format!("The profile requests it: {} ({})", shorten(&self.what), self.whence),
             "sources": [SOURCE],
             "only_if": self.only_if,
             "reads": self.reads,
@@ -174,10 +165,10 @@ pub(super) fn unchecked(prefix: &str, name: &str, notes: &[String]) -> Option<Ru
         "title": "Settings of the profile that are not checked",
         "group": "kernel",
         "severity": "info",
-        "why": format!("What cannot be checked is listed, so that nobody assumes that it was ({})", sentence(name)),
+        "why": format!("Settings that cannot be checked are listed, so that they are not assumed to be right ({})", sentence(name)),
         "sources": [SOURCE],
         "case": [{ "state": "INFO", "say": format!("{count} of the profile's settings are not checked: {listed}") }],
-        "fix": { "none": "check it by hand" },
+        "fix": { "none": "check it manually" },
     });
     serde_json::from_slice(rule.to_string().as_bytes()).ok()
 }
@@ -186,7 +177,7 @@ const LONGEST: usize = 100;
 
 const LONGEST_TITLE: usize = 120;
 
-/// Longest list of notes in a sentence; the caller gets all of them.
+/// Maximum length of the list of notes in a sentence; the caller gets all of them.
 const LONGEST_NOTE: usize = 2000;
 
 fn shorten(text: &str) -> String {
@@ -198,7 +189,7 @@ fn manual(what: &str) -> Value {
     json!({ "now": [{ "manual": what }], "undo": "the previous value" })
 }
 
-/// Can it be pasted into a shell? Fixes are shown as commands to copy.
+/// Returns true if the text can be pasted into a shell: fixes are shown as commands to copy.
 fn is_plain(text: &str) -> bool {
     let fine = |c: char| c.is_ascii_alphanumeric() || " _.,:=+-/*".contains(c);
     !text.is_empty() && text.chars().all(fine)

@@ -1,5 +1,5 @@
-//! rt-conf's YAML. Older versions write keys with `_` and rules as lists, newer ones keys with `-` and labelled rules;
-//! both are accepted.
+//! rt-conf's YAML. Older versions write keys with `_` and rules as lists, newer ones write keys with `-` and labelled
+//! rules; both are accepted.
 
 use super::request::{Origin, Request, Want, every};
 use super::yaml::{self, Node, Value};
@@ -12,7 +12,7 @@ use serde_json::json;
 
 const TOP: &[&str] = &["kernel-cmdline", "irq-tuning", "irq-tunning", "cpu-governance"];
 
-/// Parameters with keys of their own from before `parameters` was a list.
+/// Parameters that had separate keys before `parameters` was a list.
 const OLD: &[&str] = &["isolcpus", "nohz", "nohz_full", "kthread_cpus", "irqaffinity", "rcu_nocbs"];
 
 pub(super) fn is_top(line: &str) -> bool {
@@ -31,7 +31,7 @@ pub(super) fn import(file: &str, text: &str) -> Result<Imported, ProfileFileErro
             "kernel-cmdline" => reader.cmdline(value)?,
             "irq-tuning" | "irq-tunning" => reader.each(value, Reader::irq)?,
             "cpu-governance" => reader.each(value, Reader::governance)?,
-            _ => reader.note(key, "is no part of rt-conf that is known here"),
+            _ => reader.note(key, "is not a supported key of rt-conf"),
         }
     }
     let Reader { requests, notes, .. } = reader;
@@ -56,18 +56,18 @@ impl<'n> Reader<'_> {
         self.notes.push(format!("{} (line {}): {why}", at.word().unwrap_or_default(), at.line));
     }
 
-    /// The pairs of a mapping; empty for null, as in a file whose examples are all comments.
+    /// Returns the pairs of a mapping; empty for null, as in a file whose examples are all comments.
     fn map(&self, node: &'n Node, what: &str) -> Result<&'n [(Node, Node)], ProfileFileError> {
         match &node.value {
             Value::Map(pairs) => Ok(pairs),
             Value::Null => Ok(&[]),
-            _ => Err(node.error(self.file, format!("{what} is a mapping `key: value`, and this is {}", node.kind()))),
+            _ => Err(node.error(self.file, format!("{what} must be a mapping `key: value`, not {}", node.kind()))),
         }
     }
 
     fn word(&self, node: &'n Node, what: &str) -> Result<&'n str, ProfileFileError> {
         let kind = node.kind();
-        node.word().ok_or_else(|| node.error(self.file, format!("{what} is a word, and this is {kind}")))
+        node.word().ok_or_else(|| node.error(self.file, format!("{what} must be a word, not {kind}")))
     }
 
     fn origin(&self, id: String, group: &'static str, what: String, at: &Node) -> Origin {
@@ -89,7 +89,7 @@ impl<'n> Reader<'_> {
                 (name, _) if OLD.contains(&name) => {
                     words.push((format!("{name}={}", self.word(value, name)?), value));
                 }
-                _ => self.note(key, "is no part of kernel-cmdline that is known here"),
+                _ => self.note(key, "is not a supported key of kernel-cmdline"),
             }
         }
         let listed: Vec<(String, String)> = words
@@ -129,7 +129,7 @@ impl<'n> Reader<'_> {
         }
         match text.parse::<CpuList>() {
             Ok(cpus) if !cpus.is_empty() => Ok(Some(cpus)),
-            _ => Err(node.error(self.file, format!("`{text}` is no CPU list: write it as 2-3,6"))),
+            _ => Err(node.error(self.file, format!("`{text}` is not a CPU list such as 2-3,6"))),
         }
     }
 
@@ -172,14 +172,14 @@ impl<'n> Reader<'_> {
                 _ => kilohertz(text).map(|number| number.to_string()),
             };
             let Some(value) = value else {
-                return Err(node.error(self.file, format!("`{text}` is no frequency: write it as 1.2GHz")));
+                return Err(node.error(self.file, format!("`{text}` is not a frequency such as 1.2GHz")));
             };
             let what = format!("{file} = {value} on CPU {cpus}");
             let origin = self.origin(format!("{id}-{}", entry.label), "cpu", what, node);
             let pattern = format!("/sys/devices/system/cpu/cpu@/cpufreq/{file}");
             let read = json!({ "files": pattern, "on": cpus.to_string() });
-            let none = ("FAIL", format!("CPU {cpus} has no {file}: it is not there, or its frequency is not scaled"));
-            let fix = format!("/sys/devices/system/cpu/cpu*/cpufreq/{file} (of CPU {cpus})");
+            let none = ("FAIL", format!("CPU {cpus} has no {file}: it does not exist, or its frequency is not scaled"));
+            let fix = format!("/sys/devices/system/cpu/cpu*/cpufreq/{file} (for CPU {cpus})");
             let by_hand = format!("write {value} to {fix}");
             self.requests.push(every(origin, read, &Want::is(value), none).only_if("cpufreq").by_hand(&by_hand));
         }
@@ -215,10 +215,10 @@ impl<'n> Reader<'_> {
 }
 
 fn irq_request(origin: Origin, read: serde_json::Value) -> Request {
-    every(origin, read, &Want::is("none"), ("WARN", "no interrupt fits the profile's filter".to_owned()))
+    every(origin, read, &Want::is("none"), ("WARN", "no interrupt matches the profile's filter".to_owned()))
 }
 
-/// In kHz. As rt-conf reads it: a number and GHz, MHz, kHz or Hz, in any case.
+/// Parses a frequency as rt-conf does, in kHz: a number and GHz, MHz, kHz or Hz, in any case.
 fn kilohertz(text: &str) -> Option<u64> {
     let text = text.trim().to_ascii_lowercase();
     let text = text.strip_suffix("hz")?;

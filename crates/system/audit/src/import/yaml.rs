@@ -1,5 +1,5 @@
-//! The part of YAML that configuration files use: mappings, lists and words, with their positions. Aliases are refused:
-//! a few lines of them can expand without bound.
+//! The subset of YAML that configuration files use: mappings, lists and words, with their positions. Aliases are
+//! rejected: a few lines of them can expand without bound.
 
 use crate::ProfileFileError;
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span};
@@ -17,7 +17,7 @@ pub(super) enum Value {
     Null,
     Word(String),
     List(Vec<Node>),
-    /// In the order of the file, with unique keys.
+    /// In file order, with unique keys.
     Map(Vec<(Node, Node)>),
 }
 
@@ -43,7 +43,7 @@ impl Node {
     }
 }
 
-/// rt-conf's files have four levels.
+/// Maximum nesting depth; rt-conf's files have four levels.
 const DEEPEST: usize = 32;
 
 pub(super) fn parse(file: &str, text: &str) -> Result<Node, ProfileFileError> {
@@ -90,8 +90,8 @@ impl<'t, I: Iterator<Item = Result<(Event<'t>, Span), ScanError>>> Reader<'t, I>
             }
             Event::SequenceStart(..) => self.list(depth)?,
             Event::MappingStart(..) => self.map(depth)?,
-            Event::Alias(_) => return Err(place.error(self.file, "an alias: write out what it stands for")),
-            _ => return Err(place.error(self.file, "a value is missing here")),
+            Event::Alias(_) => return Err(place.error(self.file, "aliases are not supported: write the value out")),
+            _ => return Err(place.error(self.file, "a value is missing")),
         };
         Ok(Node { value, ..place })
     }
@@ -116,7 +116,7 @@ impl<'t, I: Iterator<Item = Result<(Event<'t>, Span), ScanError>>> Reader<'t, I>
             }
             let key = self.value(event, span, depth + 1)?;
             let Some(word) = key.word() else {
-                return Err(key.error(self.file, format!("a key is a word, and this is {}", key.kind())));
+                return Err(key.error(self.file, format!("a key must be a word, not {}", key.kind())));
             };
             if !seen.insert(word.to_owned()) {
                 return Err(key.error(self.file, format!("`{word}` is given twice")));

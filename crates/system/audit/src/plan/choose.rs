@@ -67,7 +67,7 @@ fn why(chosen: &[&Core], boot: &Core, topology: &Topology) -> Vec<String> {
     let all = |fits: &dyn Fn(&Core) -> bool| chosen.iter().all(|core| fits(core));
     let any_core = |fits: &dyn Fn(&Core) -> bool| topology.cores.iter().any(fits);
     let mut why = vec![format!(
-        "CPU {} stays with everything else: the first CPU boots, keeps the time and takes what has no other place",
+        "CPU {} remains for everything else: the first CPU boots the machine, keeps time and serves interrupts without another CPU",
         boot.cpus
     )];
     if let (Some(near), true) = (&topology.near, all(&|core| !is_far(core, topology))) {
@@ -76,7 +76,7 @@ fn why(chosen: &[&Core], boot: &Core, topology: &Topology) -> Vec<String> {
     if all(&|core| !core.is_slow) && any_core(&|core| core.is_slow) {
         let slow: CpuList =
             topology.cores.iter().filter(|core| core.is_slow).flat_map(|core| core.cpus.iter()).collect();
-        why.push(format!("fast cores; CPU {slow} are slower"));
+        why.push(format!("fast cores; CPUs {slow} are slower"));
     }
     let is_apart =
         |level: &dyn Fn(&Core) -> CpuList| all(&|core| !level(core).is_empty() && !shares(&level(core), boot));
@@ -88,12 +88,15 @@ fn why(chosen: &[&Core], boot: &Core, topology: &Topology) -> Vec<String> {
     let multi: Vec<String> =
         chosen.iter().filter(|core| core.cpus.len() > 1).map(|core| format!("CPU {}", core.cpus)).collect();
     if !multi.is_empty() {
-        why.push(format!("whole cores ({}): a sibling at work takes units and caches of the core", multi.join("; ")));
+        why.push(format!(
+            "whole cores ({}): a busy sibling uses execution units and caches of the core",
+            multi.join("; ")
+        ));
     }
     why
 }
 
-/// CPUs to keep for everything else where possible: while one serves interrupts the other is free.
+/// Minimum number of CPUs to leave for everything else if possible: while one serves interrupts, the other is free.
 const ENOUGH: usize = 2;
 
 fn doubts(chosen: &[&Core], topology: &Topology, all: &CpuList) -> Vec<String> {
@@ -105,12 +108,12 @@ fn doubts(chosen: &[&Core], topology: &Topology, all: &CpuList) -> Vec<String> {
             chosen.iter().flat_map(|core| cache(core).and(&housekeeping).iter().collect::<Vec<_>>()).collect();
         if !shared.is_empty() {
             let advice = if level == 3 {
-                "; resctrl can give the application ways of its own where the processor can"
+                "; resctrl can reserve cache ways for the application if the processor supports it"
             } else {
                 ""
             };
             doubts.push(format!(
-                "the {name}-level cache is shared with CPU {shared}: memory traffic there slows the application{advice}"
+                "the {name}-level cache is shared with CPU {shared}: its memory traffic slows the application{advice}"
             ));
             break;
         }
@@ -126,7 +129,7 @@ fn doubts(chosen: &[&Core], topology: &Topology, all: &CpuList) -> Vec<String> {
     }
     let nodes: std::collections::BTreeSet<_> = chosen.iter().map(|core| core.node).collect();
     if nodes.len() > 1 {
-        doubts.push("the chosen cores are on several memory nodes: bind each thread's memory to its own".to_owned());
+        doubts.push("the chosen cores are on several memory nodes: bind each thread's memory to its node".to_owned());
     }
     doubts
 }

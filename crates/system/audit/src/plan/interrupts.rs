@@ -8,11 +8,11 @@ use serde::Serialize;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Movable {
-    /// By writing its smp_affinity_list.
+    /// Through its smp_affinity_list.
     Yes,
     /// The kernel manages its affinity (IRQD_AFFINITY_MANAGED): only `isolcpus=managed_irq` moves it.
     Managed,
-    /// Probably managed, judging by the kind of device; debugfs would show it.
+    /// Probably managed, judging by the kind of device; debugfs would tell.
     LikelyManaged,
 }
 
@@ -22,7 +22,7 @@ pub struct IrqPlan {
     pub irq: String,
     pub device: String,
     pub cpus: CpuList,
-    /// How often the chosen CPUs served it since boot.
+    /// Number of times the chosen CPUs have served it since boot.
     pub count: i64,
     pub movable: Movable,
 }
@@ -31,7 +31,7 @@ pub(crate) fn on(sight: &Sight, taken: &CpuList, housekeeping: &CpuList, doubts:
     let table = match Interrupts::read(sight.machine) {
         Ok(table) => table,
         Err(gap) => {
-            doubts.push(format!("which interrupts go there is not known: {}", gap.describe()));
+            doubts.push(format!("the interrupts of these CPUs are unknown: {}", gap.describe()));
             return Vec::new();
         }
     };
@@ -52,7 +52,7 @@ pub(crate) fn on(sight: &Sight, taken: &CpuList, housekeeping: &CpuList, doubts:
         }
     }
     if hidden > 0 {
-        doubts.push(format!("where {hidden} interrupts go could not be read: run it as root"));
+        doubts.push(format!("the CPUs of {hidden} interrupts could not be read: run it as root"));
     }
     plans
 }
@@ -67,7 +67,7 @@ fn movable(sight: &Sight, row: &Row, housekeeping: &CpuList) -> Movable {
         Ok(_) => return Movable::Yes,
         Err(_) => {}
     }
-    // If it may already go to a housekeeping CPU, its affinity was set by somebody else and is not managed.
+    // If a housekeeping CPU is already allowed, the affinity was set from user space and is not managed.
     let asked = sight.cpu_list(&format!("/proc/irq/{}/smp_affinity_list", row.id), &mut unnoted);
     let is_tied = asked.is_ok_and(|asked| asked.and(housekeeping).is_empty());
     let is_spread = SPREAD.iter().any(|kind| row.device().contains(kind));

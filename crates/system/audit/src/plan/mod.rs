@@ -1,4 +1,4 @@
-//! Which CPUs to give to a real-time application, from topology and interrupts.
+//! Chooses the CPUs for a real-time application, from topology and interrupts.
 
 mod choose;
 mod interrupts;
@@ -21,60 +21,59 @@ use topology::Topology;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanWish {
-    /// CPUs the application's threads need, one per core.
+    /// Number of CPUs that the application's threads need, one per core.
     pub count: usize,
-    /// A network interface, `eth0`, whose memory node the CPUs should be on.
+    /// A network interface, such as `eth0`; CPUs are chosen on its memory node.
     pub near: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CpuPlan {
-    /// For the application: isolated from load balancing and interrupts.
+    /// CPUs for the application: isolated from load balancing and interrupts.
     pub isolated: CpuList,
-    /// Siblings of the isolated CPUs, to be taken offline: whatever runs there shares the core's units and caches.
+    /// Siblings of the isolated CPUs, to be taken offline: tasks there would share the core's execution units and
+    /// caches.
     pub siblings_off: CpuList,
     pub housekeeping: CpuList,
     pub isolated_now: CpuList,
     pub why: Vec<String>,
-    /// What this choice cannot avoid, and what could not be read.
+    /// Drawbacks that this choice cannot avoid, and files that could not be read.
     pub doubts: Vec<String>,
     pub interrupts: Vec<IrqPlan>,
-    /// Kernel parameters that apply it at boot.
+    /// Kernel parameters that apply the plan at boot.
     pub parameters: Vec<BootParameter>,
-    /// Commands that apply it until the next boot; for root.
+    /// Commands that apply the plan until the next boot; for root.
     pub commands: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    #[error("which CPUs are online is not known: {0}")]
+    #[error("the online CPUs are unknown: {0}")]
     Unknown(String),
-    #[error(
-        "CPU {0} are all on one core: nothing can be isolated here; see the rules cpu-smt and rogue-rt-task instead"
-    )]
+    #[error("CPUs {0} are all on one core, so none can be isolated; see the rules cpu-smt and rogue-rt-task instead")]
     OneCore(CpuList),
     #[error(
-        "{wanted} CPUs cannot be isolated: there are {cores} cores, and the one of CPU {boot} has to serve everything else; \
-         ask for {most} at most"
+        "{wanted} CPUs cannot be isolated: the machine has {cores} cores, and that of CPU {boot} must serve everything else; \
+         the maximum is {most}"
     )]
     TooMany {
         wanted: usize,
-        /// Cores with an online CPU.
+        /// Number of cores with an online CPU.
         cores: usize,
         boot: CpuList,
         most: usize,
     },
-    #[error("cannot tell which CPUs are near `{device}`: {why}; `ls /sys/class/net` lists the interfaces")]
+    #[error("cannot determine the CPUs near `{device}`: {why}; `ls /sys/class/net` lists the interfaces")]
     NoDevice { device: String, why: String },
 }
 
 impl Rules {
-    /// Proposes which CPUs to isolate. Reads topology, caches, memory nodes, interrupts and the kernel's configuration;
+    /// Proposes CPUs to isolate. Reads topology, caches, memory nodes, interrupts and the kernel's configuration;
     /// changes nothing.
     ///
     /// # Errors
-    /// If there is one core only, more CPUs are wanted than exist, or the CPUs cannot be read.
+    /// If the machine has only one core, more CPUs are requested than exist, or the CPUs cannot be read.
     pub fn plan_cpus(
         &self,
         machine: &dyn Machine,
@@ -89,7 +88,7 @@ impl Rules {
         let interrupts = interrupts::on(&sight, &taken, &housekeeping, &mut doubts);
         let isolated_now = sight.set(crate::rule::Set::Isolated, &mut crate::sight::Notes::default());
         let isolated_now = isolated_now.unwrap_or_else(|gap| {
-            doubts.push(format!("what is isolated today is not known: {}", gap.describe()));
+            doubts.push(format!("the currently isolated CPUs are unknown: {}", gap.describe()));
             CpuList::new()
         });
         let mut plan = CpuPlan {
@@ -112,8 +111,7 @@ impl Rules {
         plan.doubts.extend(inert);
         plan.commands = steps::commands(&sight, &plan);
         if let Some(mount) = punctual_machine::read_only_mount(machine, "/sys/devices/system/cpu") {
-            plan.doubts
-                .push(format!("{mount} is mounted read-only here, as in a container: the host has to change it"));
+            plan.doubts.push(format!("{mount} is mounted read-only, as in a container: change it on the host"));
         }
         Ok(plan)
     }

@@ -8,14 +8,14 @@ use serde::Serialize;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BootParameter {
-    /// `isolcpus=managed_irq,domain,3`.
+    /// Such as `isolcpus=managed_irq,domain,3`.
     pub text: String,
     /// Why it has or may have no effect on this kernel.
     pub doubt: Option<String>,
 }
 
-/// Documentation/admin-guide/kernel-parameters.txt; an unknown flag makes older kernels ignore all of isolcpus. Second: why
-/// others are left out, which do nothing on this kernel.
+/// From Documentation/admin-guide/kernel-parameters.txt; an unknown flag makes older kernels ignore all of isolcpus.
+/// The second list gives the reasons for omitted parameters, which have no effect on this kernel.
 pub(super) fn parameters(sight: &Sight, plan: &CpuPlan) -> (Vec<BootParameter>, Vec<String>) {
     let (isolated, housekeeping) = (&plan.isolated, &plan.housekeeping);
     let taken: CpuList = isolated.iter().chain(plan.siblings_off.iter()).collect();
@@ -28,19 +28,19 @@ pub(super) fn parameters(sight: &Sight, plan: &CpuPlan) -> (Vec<BootParameter>, 
     let (mut all, mut inert) = (Vec::new(), Vec::new());
     for text in wanted {
         match misfit(sight, &text) {
-            Some(misfit) if misfit.is_certain => inert.push(format!("{text} is left out: {}", misfit.why)),
+            Some(misfit) if misfit.is_certain => inert.push(format!("{text} is omitted: {}", misfit.why)),
             misfit => all.push(BootParameter { doubt: misfit.map(|misfit| misfit.why), text }),
         }
     }
     (all, inert)
 }
 
-/// Without the tick every kernel entry costs more, which pays only where a thread has a CPU to itself.
+/// Without the tick every kernel entry is slower, so a thread that shares its CPU gains nothing.
 fn is_tickless(profile: Profile) -> bool {
     matches!(profile, Profile::DedicatedCore | Profile::BusyPoll | Profile::KvmHost)
 }
 
-/// Does a plan for this profile propose a kernel parameter of that name?
+/// Returns true if a plan for this profile proposes a kernel parameter of that name.
 pub fn proposes(profile: Profile, name: &str) -> bool {
     match name {
         "isolcpus" | "rcu_nocbs" | "irqaffinity" => true,
@@ -79,12 +79,12 @@ pub(super) fn commands(sight: &Sight, plan: &CpuPlan) -> Vec<String> {
     commands
 }
 
-/// Why no isolated cpuset partition of cgroup v2 keeps other tasks off without a reboot (isolated since Linux 6.1,
-/// commit f28e22441f35).
+/// Explains why other tasks cannot be kept off without a reboot by an isolated cpuset partition of cgroup v2 (isolated
+/// since Linux 6.1, commit f28e22441f35).
 pub(super) fn no_partition(sight: &Sight) -> Option<String> {
     let controllers = sight.text("/sys/fs/cgroup/cgroup.controllers", &mut Notes::default()).unwrap_or_default();
     if !controllers.split_whitespace().any(|name| name == "cpuset") {
-        return Some("no isolated cpuset partition can be made without the controller cpuset of cgroup v2".to_owned());
+        return Some("an isolated cpuset partition needs the cpuset controller of cgroup v2".to_owned());
     }
     let release = sight.text("/proc/sys/kernel/osrelease", &mut Notes::default());
     punctual_machine::partition_unpins(release.ok().as_deref())

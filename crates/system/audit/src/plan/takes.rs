@@ -1,4 +1,4 @@
-//! What a kernel needs so that a parameter does something: its option, and the releases that know it.
+//! Requirements of kernel parameters: configuration options and releases.
 
 use crate::cmdline::built::Built;
 use crate::cmdline::list::Release;
@@ -10,8 +10,8 @@ use crate::sight::{Notes, Sight, config_gap};
 use crate::{Context, Offers, Rules};
 use punctual_machine::Machine;
 
-/// With an effect only since this release, though earlier ones know the name: iommu.strict= is that of arm64 alone before;
-/// efi=noruntime, nohz_full, rcu_nocbs, intel_pstate and nosmt are older than what [`releases`] lists.
+/// Releases since which a parameter has an effect, though earlier ones accept the name: before, iommu.strict= worked on
+/// arm64 only; efi=noruntime, nohz_full, rcu_nocbs, intel_pstate and nosmt are older than the lists of [`releases`].
 const SINCE: &[(&str, Release)] = &[
     ("efi", (3, 12)),
     ("intel_pstate", (3, 9)),
@@ -27,7 +27,7 @@ const SINCE: &[(&str, Release)] = &[
 /// An unknown flag makes kernels before 5.6 ignore all of isolcpus= (commit 11ea68f553e2).
 const MANAGED: Release = (5, 6);
 
-/// Why a parameter does nothing on a kernel, or may do nothing.
+/// Why a parameter has no effect on a kernel, or may have none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Misfit {
     pub is_certain: bool,
@@ -35,7 +35,7 @@ pub struct Misfit {
 }
 
 impl Rules {
-    /// Why the running kernel does not take a parameter, as written on its command line; `None` if it does.
+    /// Explains why the running kernel does not support a parameter, as written on its command line; `None` if it does.
     pub fn misfit(&self, machine: &dyn Machine, context: &Context, word: &str) -> Option<Misfit> {
         misfit(&self.sight(machine, context, Offers::default()), word)
     }
@@ -53,12 +53,10 @@ fn lacks(sight: &Sight, word: &str) -> Option<Misfit> {
         _ => SINCE.iter().find(|(known, _)| *known == key(word)).map(|(_, since)| *since),
     };
     let too_old = since.filter(|since| release < *since);
-    let too_old = too_old.map(|(major, minor)| format!("{name} with this value came with Linux {major}.{minor}"));
+    let too_old = too_old.map(|(major, minor)| format!("{name} with this value was added in Linux {major}.{minor}"));
     let why = too_old.or_else(|| releases::lacks(word, release))?;
     Some(match backports(sight) {
-        true => {
-            Misfit { is_certain: false, why: format!("not known to have an effect: {why}, unless it was backported") }
-        }
+        true => Misfit { is_certain: false, why: format!("probably no effect, unless it was backported: {why}") },
         false => Misfit { is_certain: true, why: format!("no effect: {why}") },
     })
 }
@@ -74,13 +72,13 @@ fn without(sight: &Sight, word: &str) -> Option<Misfit> {
         (Built::Open, Ok(_)) if running(sight).is_some_and(|release| release < (4, 15)) => None,
         (Built::Open, config) => {
             let why = config.as_ref().err().map(|error| config_gap(error).describe());
-            let why = why.unwrap_or_else(|| "the configuration may be cut".to_owned());
-            Some(Misfit { is_certain: false, why: format!("not known to have an effect (needs {options}): {why}") })
+            let why = why.unwrap_or_else(|| "the configuration may be truncated".to_owned());
+            Some(Misfit { is_certain: false, why: format!("effect unknown (needs {options}): {why}") })
         }
     }
 }
 
-/// The running kernel's release; `None` if it cannot be read.
+/// Returns the running kernel's release; `None` if it cannot be read.
 pub(super) fn running(sight: &Sight) -> Option<Release> {
     release(sight, &mut Notes::default()).ok().map(|(major, minor, _)| (major, minor))
 }

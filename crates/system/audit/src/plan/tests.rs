@@ -62,7 +62,7 @@ fn slow_cores_and_the_first_cores_cache_are_avoided() {
     }
     let plan = plan_for(&machine, 1, None).unwrap();
     assert_eq!(plan.isolated.to_string(), "2");
-    assert!(plan.why.iter().any(|why| why.contains("CPU 4-5 are slower")), "{:?}", plan.why);
+    assert!(plan.why.iter().any(|why| why.contains("CPUs 4-5 are slower")), "{:?}", plan.why);
     assert!(plan.doubts.iter().any(|doubt| doubt.contains("shared with CPU 1")), "{:?}", plan.doubts);
 }
 
@@ -132,10 +132,10 @@ fn a_release_decides_which_parameters_have_an_effect() {
         ("6.6.9", "rcutree.enable_rcu_lazy=1", Some((true, "since Linux 6.8"))),
         ("6.1.0-28-amd64", "workqueue.unbound_cpus=0", Some((true, "since Linux 6.6"))),
         ("5.14.0-503.el9.x86_64", "workqueue.unbound_cpus=0", Some((false, "unless it was backported"))),
-        ("5.10.0", "iommu.strict=1", Some((true, "came with Linux 5.14"))),
-        ("5.4.61-rt37-v8+", "isolcpus=managed_irq,domain,3", Some((true, "came with Linux 5.6"))),
+        ("5.10.0", "iommu.strict=1", Some((true, "was added in Linux 5.14"))),
+        ("5.4.61-rt37-v8+", "isolcpus=managed_irq,domain,3", Some((true, "was added in Linux 5.6"))),
         ("6.12.1", "sched_debug", Some((true, "until Linux 5.10"))),
-        ("3.9.0", "nohz_full=1", Some((true, "came with Linux 3.10"))),
+        ("3.9.0", "nohz_full=1", Some((true, "was added in Linux 3.10"))),
     ] {
         let mut machine = machine(&["0", "1"]);
         put(&mut machine, "/proc/sys/kernel/osrelease", release);

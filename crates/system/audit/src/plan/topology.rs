@@ -10,7 +10,7 @@ const CPU: &str = "/sys/devices/system/cpu";
 /// frequencies of equal cores differ by less than 10 %.
 const SLOW_PERCENT: i64 = 85;
 
-/// index0 to index4 are all that exist.
+/// Only index0 to index4 exist.
 const CACHES: u32 = 5;
 
 #[derive(Clone, Debug, Default)]
@@ -25,7 +25,7 @@ pub(super) struct Core {
     pub l3: CpuList,
 }
 
-/// The core of the first CPU comes first.
+/// The core of the first CPU is the first.
 #[derive(Debug)]
 pub(super) struct Topology {
     pub online: CpuList,
@@ -61,10 +61,10 @@ impl Topology {
         let path = format!("{CPU}/cpu{cpu}/topology/thread_siblings_list");
         let siblings = match sight.cpu_list(&path, &mut Notes::default()) {
             Ok(siblings) => siblings.and(&self.online),
-            // Kernels for single-threaded processors may have no topology.
+            // Kernels for single-threaded processors may lack the topology files.
             Err(gap) if gap.cause == Cause::Absent => CpuList::new(),
             Err(gap) => {
-                self.gaps.push(format!("whether CPU {cpu} shares its core is not known: {}", gap.describe()));
+                self.gaps.push(format!("cannot tell if CPU {cpu} shares its core: {}", gap.describe()));
                 CpuList::new()
             }
         };
@@ -85,8 +85,8 @@ fn cache(sight: &Sight, cpu: CpuId, level: i64) -> CpuList {
     CpuList::new()
 }
 
-/// The scheduler's capacity (arm64, hybrid x86), else the firmware's, else the highest frequency. The units differ, but
-/// all CPUs of a machine have the same file.
+/// Returns the scheduler's capacity (arm64, hybrid x86), else the firmware's, else the highest frequency. The units
+/// differ, but all CPUs of a machine have the same files.
 fn capacity(sight: &Sight, cpu: CpuId) -> Option<i64> {
     let files = ["cpu_capacity", "acpi_cppc/highest_perf", "cpufreq/cpuinfo_max_freq"];
     let mut unnoted = Notes::default();
@@ -103,7 +103,7 @@ fn nodes(sight: &Sight) -> Vec<(u32, CpuList)> {
 fn near_device(sight: &Sight, device: &str) -> Result<CpuList, PlanError> {
     let no_device = |why: String| PlanError::NoDevice { device: device.to_owned(), why };
     if device.is_empty() || device.contains('/') || device.starts_with('.') {
-        return Err(no_device("that is no name of an interface".to_owned()));
+        return Err(no_device("that is not the name of an interface".to_owned()));
     }
     let path = format!("/sys/class/net/{device}/device/local_cpulist");
     let cpus = sight.cpu_list(&path, &mut Notes::default()).map_err(|gap| no_device(gap.describe()))?;

@@ -10,27 +10,27 @@ use punctual_units::CpuList;
 const STATUS: &[&str] = &["/proc/*/task/*/status"];
 
 pub(super) const PROBES: &[Probe] = &[
-    // `granted`, or why not.
+    // `granted`, or the reason for the refusal.
     Probe { name: "trial-scheduling", with: &[], reads: &[], run: scheduling },
     Probe { name: "trial-locking", with: &[], reads: &[], run: locking },
     Probe { name: "trial-dma-latency", with: &[], reads: &[], run: dma_latency },
-    // The time to leave idle, µs, and of a clock read, ns.
+    // Time to leave idle, µs, and duration of a clock read, ns.
     Probe { name: "trial-idle-exit", with: &[], reads: &[], run: idle_exit },
     Probe { name: "trial-clock-read", with: &[], reads: &[], run: clock_read },
-    // Its hard limit of real-time priority; 99 if unlimited.
+    // Hard limit of the application's real-time priority; 99 if unlimited.
     Probe { name: "application-rtprio", with: &[], reads: &[&["/proc/*/limits"]], run: rtprio },
     Probe { name: "application-rt-threads", with: &[], reads: &[TASKS], run: threads },
-    // Its real-time threads that may run outside the measured and the isolated CPUs.
+    // The application's real-time threads that may run outside the measured and the isolated CPUs.
     Probe { name: "application-strays", with: &[], reads: &[TASKS, STATUS, super::CPU_SET_READS], run: strays },
-    // Page faults of all its threads since they started.
+    // Page faults of all threads since they started.
     Probe { name: "application-major-faults", with: &[], reads: &[&["/proc/*/stat"]], run: major },
     Probe { name: "application-minor-faults", with: &[], reads: &[&["/proc/*/stat"]], run: minor },
     Probe { name: "application-preemptions", with: &[], reads: &[TASKS, STATUS], run: preemptions },
-    // System calls of its real-time threads during the window: `app 700: clock_nanosleep 1000.0/s`.
+    // System calls of the real-time threads during the window: `app 700: clock_nanosleep 1000.0/s`.
     Probe { name: "application-calls", with: &[], reads: &[TASKS], run: calls },
-    // Contended locks, each `without` or `with priority inheritance`, and who else holds it.
+    // Contended locks, each `without` or `with priority inheritance`, and their other holders.
     Probe { name: "application-locks", with: &[], reads: &[TASKS], run: locks },
-    // How its real-time threads sleep: `CLOCK_MONOTONIC absolute (app 700)`.
+    // How the real-time threads sleep: `CLOCK_MONOTONIC absolute (app 700)`.
     Probe {
         name: "application-sleeps",
         with: &[],
@@ -74,20 +74,20 @@ fn tried(value: Option<i64>) -> Reading {
 fn idle_exit(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let Some(trial) = sight.offers.trial else { return untried() };
     let (said, reading) = match &trial.idle_exit_ns {
-        Ok(ns) => (format!("{ns} ns more than with idle states forbidden"), tried(Some(ns / 1000))),
+        Ok(ns) => (format!("{ns} ns more than with idle states disabled"), tried(Some(ns / 1000))),
         Err(why) => {
-            let gap = Gap::new("the wakeup from idle", Cause::Hidden(format!("it could not be tried: {why}")));
-            (format!("could not be tried: {why}"), Reading::gap(gap))
+            let gap = Gap::new("the wakeup from idle", Cause::Hidden(format!("it could not be tested: {why}")));
+            (format!("could not be tested: {why}"), Reading::gap(gap))
         }
     };
-    notes.add("wakeup from idle, tried", said);
+    notes.add("wakeup from idle, tested", said);
     reading
 }
 
 fn clock_read(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let ns = sight.offers.trial.and_then(|trial| trial.clock_read_ns);
     if let Some(ns) = ns {
-        notes.add("clock_gettime(2), tried", format!("{ns} ns"));
+        notes.add("clock_gettime(2), tested", format!("{ns} ns"));
     }
     tried(ns)
 }
@@ -102,7 +102,7 @@ fn rtprio(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
         let text = sight.text(&path, &mut Notes::default()).map_err(Gap::expected)?;
         let line = text.lines().find_map(|line| line.strip_prefix("Max realtime priority"));
         let hard = line.and_then(|line| line.split_whitespace().nth(1)).map(str::to_owned);
-        notes.add(format!("{path} Max realtime priority"), hard.as_deref().unwrap_or("not there"));
+        notes.add(format!("{path} Max realtime priority"), hard.as_deref().unwrap_or("absent"));
         match hard.as_deref() {
             Some("unlimited") => Ok(99),
             Some(number) => number.parse().map_err(|_| Gap::new(path, Cause::Garbled("limit"))),
@@ -160,7 +160,7 @@ fn strays(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     listed(found, "threads that may leave their CPUs", notes)
 }
 
-/// A field of proc_pid_stat(5), counting from 1.
+/// Reads a field of proc_pid_stat(5), counting from 1.
 fn stat_field(sight: &Sight, number: usize, what: &str, notes: &mut Notes) -> Reading {
     let found = pid(sight).and_then(|pid| {
         let path = format!("/proc/{pid}/stat");
@@ -219,10 +219,10 @@ fn sleep(line: &str, (relative, by_clock): (i64, i64)) -> Option<String> {
     Some(crate::calls::sleep(argument()?, argument()?))
 }
 
-/// Attempts to catch a running thread asleep.
+/// Maximum attempts to catch a running thread asleep.
 const LOOKS: usize = 64;
 
-/// The line of proc_pid_syscall(5), which is `running` for a thread that does not wait.
+/// Reads the line of proc_pid_syscall(5), which is `running` for a thread that does not wait.
 fn waiting_line(sight: &Sight, path: &str) -> Result<String, Gap> {
     let mut line = sight.text(path, &mut Notes::default()).map_err(Gap::expected)?;
     for _ in 1..LOOKS {
@@ -252,7 +252,7 @@ fn sleeps(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
         }
         Ok(texts)
     });
-    listed(found, "what its threads sleep by", notes)
+    listed(found, "how its threads sleep", notes)
 }
 
 const CALLS: usize = 6;

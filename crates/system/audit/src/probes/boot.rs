@@ -1,4 +1,4 @@
-//! Does the boot loader's configuration still match the running kernel's command line?
+//! Compares the boot loader's configuration with the running kernel's command line.
 
 use super::{CONFIG_READS, Probe, With};
 use crate::cmdline::names::is_tuning;
@@ -7,7 +7,7 @@ use crate::sight::{Notes, Sight};
 use punctual_machine::{BootFile, BuiltIn, KernelConfig, boot_file, boot_file_cmdline, parameters, scrub};
 use std::collections::BTreeSet;
 
-/// Files that are or have one command line: of the Raspberry Pi's firmware, of systemd's kernel-install, of U-Boot.
+/// Files that are or contain one command line: of the Raspberry Pi's firmware, of systemd's kernel-install, of U-Boot.
 const LINES: &[&str] = &[
     "/boot/firmware/cmdline.txt",
     "/boot/cmdline.txt",
@@ -22,7 +22,7 @@ const GRUB_ENV: &[&str] = &["/boot/grub2/grubenv", "/boot/grub/grubenv"];
 const ENTRIES: &str = "/boot/loader/entries";
 
 pub(super) const PROBES: &[Probe] = &[
-    // Sentences about tuning parameters that are active now and not after the next boot, or vice versa.
+    // Sentences about tuning parameters that are active now but not after the next boot, or vice versa.
     Probe {
         name: "boot-drift",
         with: &[],
@@ -47,9 +47,9 @@ pub(super) const PROBES: &[Probe] = &[
 struct Persisted {
     file: String,
     words: BTreeSet<String>,
-    /// Below the first line, where only that is read.
+    /// Words below the first line, if only that is read.
     below: Vec<String>,
-    /// A boot script adds words of its own.
+    /// A boot script adds further words.
     is_part: bool,
 }
 
@@ -66,14 +66,15 @@ impl Persisted {
     }
 }
 
-/// kernel-install joins the lines of its file (90-loaderentry.install); the Raspberry Pi's firmware reads the first.
+/// kernel-install joins the lines of its file (90-loaderentry.install); the Raspberry Pi's firmware reads only the
+/// first.
 const JOINED: &str = "/etc/kernel/cmdline";
 
 fn is_one_line(file: &str, text: &str) -> bool {
     file != JOINED && boot_file(text).is_none() && LINES.contains(&file)
 }
 
-/// A file that is a command line, or has one.
+/// Returns the command line that a file is or contains.
 fn line_of(file: &str, text: &str) -> Option<String> {
     if boot_file(text).is_some() {
         return boot_file_cmdline(text);
@@ -98,27 +99,27 @@ fn drift(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let mut many = Many::default();
     let built_in = sight.config().as_ref().ok().and_then(KernelConfig::built_in);
     let why = match built_in {
-        Some(BuiltIn::Instead(_)) => "ignored: this kernel takes only the command line that it is built with",
+        Some(BuiltIn::Instead(_)) => "ignored: this kernel uses only its built-in command line",
         _ => "not running: reboot",
     };
     for word in next.difference(&running).filter(|word| is_tuning(word)) {
-        many.push("", Ok(Value::Text(format!("`{}` is in {file} and {why}", scrub(word)))));
+        many.push("", Ok(Value::Text(format!("`{}` is in {file} but {why}", scrub(word)))));
     }
     let added = built_in.and_then(|built_in| built_in.with(Some("")));
     next.extend(added.iter().flat_map(|line| parameters(line)));
     if !below.is_empty() {
         let words = scrub(&below.join(" "));
-        many.push("", Ok(Value::Text(format!("only the first line of {file} is read, and `{words}` stands below it"))));
+        many.push("", Ok(Value::Text(format!("only the first line of {file} is read, but `{words}` is below it"))));
     }
     for word in running.difference(&next).filter(|word| is_tuning(word) && !is_part) {
         let word = scrub(word);
-        many.push("", Ok(Value::Text(format!("`{word}` is running and not in {file}: gone at the next boot"))));
+        many.push("", Ok(Value::Text(format!("`{word}` is active but not in {file}: lost at the next boot"))));
     }
     notes.add(&file, format!("differs in: {}", Reading::Many(many.clone()).show()));
     Reading::Many(many)
 }
 
-/// The first configuration that exists, most specific first.
+/// Returns the first configuration that exists, most specific first.
 fn persisted(sight: &Sight, notes: &mut Notes) -> Result<Option<Persisted>, Gap> {
     let mut unnoted = Notes::default();
     for path in LINES {
@@ -139,7 +140,7 @@ fn noted(gap: Gap, notes: &mut Notes) -> Gap {
     gap
 }
 
-/// The entry of the running kernel (Boot Loader Specification, type 1). GRUB expands variables in its options.
+/// Returns the entry of the running kernel (Boot Loader Specification, type 1). GRUB expands variables in its options.
 fn entries(sight: &Sight) -> Result<Option<Persisted>, Gap> {
     let names = match sight.names(ENTRIES) {
         Ok(names) => names,
@@ -160,7 +161,7 @@ fn entries(sight: &Sight) -> Result<Option<Persisted>, Gap> {
     Err(Gap::new(ENTRIES, Cause::Garbled("entry of the running kernel that is understood")))
 }
 
-/// With the variables of GRUB's environment block, `name=value` a line; others stay.
+/// Expands the variables of GRUB's environment block, `name=value` per line; others stay.
 fn filled(sight: &Sight, line: &str) -> String {
     let blocks = GRUB_ENV.iter().find_map(|path| sight.text(path, &mut Notes::default()).ok());
     let block = blocks.unwrap_or_default();

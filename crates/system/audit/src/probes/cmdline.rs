@@ -19,21 +19,21 @@ const POSSIBLE: &str = "/sys/devices/system/cpu/possible";
 pub(super) const PROBES: &[Probe] = &[
     // Parameters from real-time guides, and near misses of parameters, that the kernel's log calls unknown.
     Probe { name: "unknown-parameters", with: &[], reads: &[&[LOG]], run: unknown },
-    // Sentences about words that are no parameter, by their look.
+    // Sentences about words that look like mistakes.
     Probe { name: "near-misses", with: &[], reads: &[&[CMDLINE, LOG], CONFIG_READS], run: near_misses },
-    // Sentences about parameters that other releases, patched kernels or other architectures know.
+    // Sentences about parameters of other releases, patched kernels or other architectures.
     Probe { name: "parameters-of-others", with: &[], reads: &[&[CMDLINE, LOG, ARCH], CONFIG_READS], run: of_others },
-    // Tuning parameters of which neither release nor configuration says whether the kernel knows them.
+    // Tuning parameters whose support neither release nor configuration determines.
     Probe { name: "undecided-parameters", with: &[], reads: &[&[CMDLINE], CONFIG_READS], run: undecided },
-    // Does the kernel's log tell unknown parameters? `yes` or `no`.
+    // `yes` if the kernel's log reports unknown parameters, else `no`.
     Probe { name: "unknown-parameters-reported", with: &[], reads: &[&[LOG], CONFIG_READS], run: reported },
-    // Bytes, those beyond what the kernel takes too.
+    // Length in bytes, including the part beyond the kernel's limit.
     Probe { name: "command-line-length", with: &[], reads: &[&[CMDLINE]], run: length },
-    // `yes`, `close`, `no`; where that is not known `not-on-some` (32-bit Arm) or `not-on-most`, `close-on-some`.
+    // `yes`, `close`, `no`; if the limit is unknown `not-on-some` (32-bit Arm) or `not-on-most`, `close-on-some`.
     Probe { name: "command-line-fits", with: &[], reads: &[&[CMDLINE, ARCH, RELEASE], CONFIG_READS], run: fits },
-    // Words, or their ends, beyond what the kernel takes.
+    // Words, or their ends, beyond the kernel's limit.
     Probe { name: "command-line-cut", with: &[], reads: &[&[CMDLINE, ARCH, RELEASE], CONFIG_READS], run: cut_off },
-    // The most bytes of a command line, by architecture and release.
+    // The maximum length of a command line in bytes, by architecture and release.
     Probe { name: "command-line-limit", with: &[], reads: &[&[ARCH, RELEASE], CONFIG_READS], run: limit },
     // Parameters with several different values.
     Probe { name: "repeated-parameters", with: &[], reads: &[&[CMDLINE, POSSIBLE], CONFIG_READS], run: repeated },
@@ -105,13 +105,13 @@ fn near_misses(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
         let said = words.iter().filter_map(|word| {
             let shown = scrub(word);
             if let Some(what) = typographic(word) {
-                return Some(format!("`{shown}` has a typographic {what}, which is a letter to the kernel"));
+                return Some(format!("`{shown}` has a typographic {what}, which the kernel treats as a letter"));
             }
             if let Some(said) = values::refused(word, release).or_else(|| foreign::config_txt(word)) {
                 return Some(said);
             }
             let meant = names::meant(word, release)?;
-            (!is_known(sight, word)).then(|| format!("`{shown}` is no parameter of Linux {searched}; {meant} is"))
+            (!is_known(sight, word)).then(|| format!("`{shown}` is not a parameter of Linux {searched}; {meant} is"))
         });
         let line = sight.cmdline().unwrap_or_default();
         said.chain(behind_dashes(&line)).chain(no_break_space(&line)).collect()
@@ -125,16 +125,16 @@ fn near_misses(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
 fn no_break_space(line: &str) -> Option<String> {
     let (before, _) = line.split_once('\u{a0}')?;
     let word = before.split_whitespace().next_back().unwrap_or_default();
-    Some(format!("a no-break space follows `{}`: the kernel takes half of it for a letter", scrub(word)))
+    Some(format!("a no-break space follows `{}`: the kernel treats half of it as a letter", scrub(word)))
 }
 
-/// What follows `--` goes to init (init/main.c, start_kernel).
+/// Words after `--` go to init (init/main.c, start_kernel).
 fn behind_dashes(line: &str) -> Vec<String> {
     let behind = line.split_whitespace().skip_while(|word| *word != "--").filter(|word| names::is_tuning(word));
-    behind.map(|word| format!("`{}` stands behind `--` and goes to init", scrub(word))).collect()
+    behind.map(|word| format!("`{}` is after `--` and goes to init", scrub(word))).collect()
 }
 
-/// The release by which parameters are judged; `None` where it is not known, or does not say which ones there are.
+/// The release by which parameters are judged; `None` if it is unknown or does not determine them.
 fn series(sight: &Sight) -> Option<(u32, u32)> {
     if backports(sight) {
         return None;
@@ -192,7 +192,7 @@ fn undecided(sight: &Sight, _: &With, _: &mut Notes) -> Reading {
     listed(words(sight, &mut Notes::default()).map(|words| words.iter().filter(is_open).map(|w| scrub(w)).collect()))
 }
 
-/// The line before it is cut.
+/// The line before it is truncated.
 fn whole(sight: &Sight) -> Result<String, Gap> {
     sight.cmdline()?;
     let read = sight.machine.read(CMDLINE);
@@ -216,9 +216,9 @@ fn length(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     }
 }
 
-/// Bytes that x86 and 64-bit Arm take, and that 32-bit Arm takes.
-const MOST: (usize, usize) = (2047, 1023);
-/// So much less is little left.
+/// Maximum bytes on x86 and 64-bit Arm, and on 32-bit Arm.
+const MAX: (usize, usize) = (2047, 1023);
+/// The length is close to the limit if fewer bytes are left.
 const CLOSE: usize = 147;
 
 fn fits(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
@@ -232,15 +232,15 @@ fn fits(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     Reading::word(match longest_cmdline(sight.machine) {
         Some(longest) if length >= longest => "no",
         Some(longest) if length >= longest - CLOSE => "close",
-        None if length >= MOST.0 => "not-on-most",
-        None if length >= MOST.1 => "not-on-some",
-        None if length >= MOST.1 - CLOSE => "close-on-some",
+        None if length >= MAX.0 => "not-on-most",
+        None if length >= MAX.1 => "not-on-some",
+        None if length >= MAX.1 - CLOSE => "close-on-some",
         _ => "yes",
     })
 }
 
 fn cut_off(sight: &Sight, _: &With, _: &mut Notes) -> Reading {
-    let longest = longest_cmdline(sight.machine).unwrap_or(MOST.0);
+    let longest = longest_cmdline(sight.machine).unwrap_or(MAX.0);
     listed(whole(sight).map(|line| {
         let rest = line.get(longest..).unwrap_or_default();
         rest.split_whitespace().map(scrub).collect()

@@ -1,4 +1,4 @@
-//! What a Raspberry Pi's config.txt sets.
+//! Settings of a Raspberry Pi's config.txt.
 
 use super::raspberry::first;
 use super::{Probe, With};
@@ -8,24 +8,24 @@ use crate::reading::{Cause, Gap, Many, Reading, Value};
 use crate::sight::{Notes, Sight};
 
 const MODEL: &str = "/proc/device-tree/model";
-/// The firmware reads the first since Raspberry Pi OS 12 and on Ubuntu, the second before.
+/// The firmware reads the first since Raspberry Pi OS 12 and on Ubuntu, the second in earlier releases.
 const CONFIGS: &[&str] = &["/boot/firmware/config.txt", "/boot/config.txt"];
-/// Files that config.txt includes lie beside it.
+/// Files that config.txt includes are in the same folder.
 const READS: &[&[&str]] = &[CONFIGS, &[MODEL, "/boot/firmware/*.txt", "/boot/*.txt"]];
 
 pub(super) const PROBES: &[Probe] = &[
     // The lines of config.txt that apply to this board.
     Probe { name: "pi-config", with: &[], reads: READS, run: |sight, _, notes| some(sight, notes, |_| true) },
-    // Clocks and voltages above the stock ones, and clocks whose stock value is not known.
+    // Clocks and voltages above the stock values, and clocks whose stock value is unknown.
     Probe { name: "pi-clocks", with: &[], reads: READS, run: clocks },
-    // Lines that look like force_turbo= and do not set it.
+    // Lines that look like force_turbo= but do not set it.
     Probe {
         name: "pi-turbo-misspelt",
         with: &[],
         reads: READS,
         run: |sight, _, notes| some(sight, notes, is_misspelt_turbo),
     },
-    // `yes` or `no`: is the lowest clock of the CPU its highest?
+    // `yes` if the CPU's minimum clock is its maximum, else `no`.
     Probe { name: "pi-clock-constant", with: &[], reads: READS, run: constant },
     Probe {
         name: "pi-overvoltage",
@@ -33,14 +33,14 @@ pub(super) const PROBES: &[Probe] = &[
         reads: READS,
         run: |sight, _, notes| some(sight, notes, is_overvoltage),
     },
-    // Kernel parameters, which the firmware does not know.
+    // Kernel parameters, which the firmware ignores.
     Probe {
         name: "pi-kernel-words",
         with: &[],
         reads: READS,
         run: |sight, _, notes| some(sight, notes, is_kernel_word),
     },
-    // Kernels that config.txt names and that do not exist.
+    // Kernels that config.txt names but that do not exist.
     Probe {
         name: "pi-kernel-missing",
         with: &[],
@@ -64,7 +64,7 @@ fn read(sight: &Sight, notes: &mut Notes) -> Result<Found, Gap> {
     let folder = crate::glob::folder_of(path);
     let mut missing = None;
     let mut settings = Settings::default();
-    // False if only config.txt is given: see `punctual_machine::Given`.
+    // Not a model name if only config.txt is given: see `punctual_machine::Given`.
     let model = Some(model).filter(|model| model != punctual_machine::Given::SOME_PI);
     settings.read(&text, model.as_deref(), &mut |name| match included(sight, &folder, name) {
         Ok(text) => Some(text),
@@ -88,7 +88,7 @@ fn included(sight: &Sight, folder: &str, name: &str) -> Result<String, Gap> {
     sight.text(&path, &mut Notes::default())
 }
 
-/// For lines that may apply, the label has the text and the value the reason why it is unknown whether they do.
+/// Labels lines that may apply with their text; their value is the reason why that is unknown.
 fn listed(lines: impl IntoIterator<Item = Line>, missing: Option<Gap>) -> Reading {
     let mut many = Many { items: Vec::new(), missing };
     for Line { text, unless } in lines {
@@ -107,8 +107,8 @@ fn some(sight: &Sight, notes: &mut Notes, is_one: fn(&Line) -> bool) -> Reading 
     }
 }
 
-/// MHz by the model of arm_freq, core_freq, the other blocks (h264, isp, hevc), v3d_freq and sdram_freq: the table of
-/// raspberrypi/documentation, config_txt/overclocking.adoc. The first model that fits counts.
+/// MHz by model for arm_freq, core_freq, the other blocks (h264, isp, hevc), v3d_freq and sdram_freq: the table of
+/// raspberrypi/documentation, config_txt/overclocking.adoc. The first matching model counts.
 const STOCK: &[(&str, [u32; 5])] = &[
     ("Raspberry Pi 5", [2400, 910, 910, 960, 4267]),
     ("Compute Module 5", [2400, 910, 910, 960, 4267]),
@@ -122,7 +122,7 @@ const STOCK: &[(&str, [u32; 5])] = &[
     ("Raspberry Pi Zero", [1000, 400, 300, 300, 450]),
 ];
 
-/// Of the slowest model, the first one: no model has less.
+/// Clocks of the slowest model, the first one.
 const SLOWEST: [u32; 5] = [700, 250, 250, 250, 400];
 
 fn stock_of(clocks: [u32; 5], key: &str) -> Option<u32> {
@@ -131,7 +131,7 @@ fn stock_of(clocks: [u32; 5], key: &str) -> Option<u32> {
         "arm_freq" => Some(arm),
         "core_freq" => Some(core),
         "h264_freq" | "isp_freq" | "hevc_freq" => Some(blocks),
-        // Sets all of the graphics processor's.
+        // Sets all clocks of the graphics processor.
         "gpu_freq" => Some(core.min(blocks).min(v3d)),
         "v3d_freq" => Some(v3d),
         "sdram_freq" => Some(sdram),
@@ -143,7 +143,7 @@ fn stock(found: &Found, key: &str) -> Option<u32> {
     let model = found.model.as_deref()?;
     let (_, clocks) = STOCK.iter().find(|(name, ..)| model.contains(name))?;
     let clock = stock_of(*clocks, key)?;
-    // Of revision 1.4 and later.
+    // Revision 1.4 and later.
     let is_boosted =
         clock == 1500 && found.lines.iter().any(|line| line.text == "arm_boost=1" && line.unless.is_empty());
     Some(if is_boosted { 1800 } else { clock })
@@ -152,7 +152,7 @@ fn stock(found: &Found, key: &str) -> Option<u32> {
 fn clocks(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     match read(sight, notes) {
         Ok(found) => {
-            // The lowest clock may be set above the highest stock one, too.
+            // The minimum clock may also be set above the highest stock one.
             let is_stock = |line: &Line| {
                 let (key, is_min) = line.key().strip_suffix("_min").map_or((line.key(), false), |key| (key, true));
                 let most = stock(&found, key).or_else(|| stock_of(SLOWEST, key).filter(|_| !is_min));
@@ -166,8 +166,8 @@ fn clocks(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     }
 }
 
-/// Names are case sensitive, and blanks beside `=` not ignored (Ubuntu's documentation of boards); the documented values
-/// are 0 and 1.
+/// Names are case-sensitive, and blanks around `=` are not ignored (Ubuntu's documentation of boards); the documented
+/// values are 0 and 1.
 fn is_misspelt_turbo(line: &Line) -> bool {
     if line.key() == "force_turbo" {
         return !matches!(line.value(), "0" | "1");
@@ -188,11 +188,11 @@ fn constant(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     match (mhz("arm_freq_min"), mhz("arm_freq").or_else(|| stock(&found, "arm_freq"))) {
         (Some(least), Some(most)) => Reading::word(if least >= most { "yes" } else { "no" }),
         (None, _) => Reading::word("no"),
-        (Some(_), None) => Reading::gap(Gap::new("the highest clock of this board", Cause::NotGiven)),
+        (Some(_), None) => Reading::gap(Gap::new("the maximum clock of this board", Cause::NotGiven)),
     }
 }
 
-/// raspberrypi/documentation, config_txt/overclocking.adoc.
+/// From raspberrypi/documentation, config_txt/overclocking.adoc.
 fn is_clock(line: &Line) -> bool {
     const CLOCKS: &[&str] =
         &["arm_freq", "gpu_freq", "core_freq", "h264_freq", "isp_freq", "v3d_freq", "hevc_freq", "sdram_freq"];

@@ -14,16 +14,16 @@ const IGNORED: &str = "/sys/module/printk/parameters/ignore_loglevel";
 const ARCH: &str = "/proc/sys/kernel/arch";
 
 pub(super) const PROBES: &[Probe] = &[
-    // Every console but virtual terminals and those that print nowhere: UARTs of any driver, hypervisors' (hvc).
+    // Every console except virtual terminals and those without output: UARTs of any driver, hypervisors' (hvc).
     Probe { name: "serial-consoles", with: &[], reads: &[&[CONSOLES, CMDLINE, ARCH]], run: serial },
-    // Messages of a lower level are printed.
+    // Messages below this level are printed.
     Probe { name: "console-level", with: &[], reads: &[&[PRINTK, CMDLINE, IGNORED], CONFIG_READS], run: level },
-    // `yes` or `no`: are messages of every level printed?
+    // `yes` if messages of every level are printed, else `no`.
     Probe { name: "level-ignored", with: &[], reads: &[&[CMDLINE, IGNORED]], run: is_ignored },
 ];
 
 /// tty, tty0, tty1 are virtual terminals (Documentation/admin-guide/serial-console.rst); an empty name, `null` and
-/// ttynull print nowhere; netcon sends packets.
+/// ttynull have no output; netcon sends packets.
 fn is_serial(name: &str) -> bool {
     let is_virtual = name.strip_prefix("tty").is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit()));
     !is_virtual && !matches!(name, "" | "null" | "ttynull") && !name.starts_with("netcon")
@@ -37,7 +37,7 @@ fn serial(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
         }
     };
     let consoles = sight.text(CONSOLES, &mut Notes::default()).ok();
-    // A kernel without any console is none that is known here.
+    // A list without any console is not evidence.
     if let Some(text) = consoles.filter(|text| !text.is_empty()) {
         // `ttyS0                -W- (EC p a)    4:64` (Documentation/filesystems/proc.rst).
         text.lines().filter_map(|line| line.split_whitespace().next()).for_each(&mut add);
@@ -64,7 +64,7 @@ fn serial(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     Reading::Many(many)
 }
 
-/// Where no console is named, a device tree's stdout-path or ACPI's SPCR chooses one, except on x86.
+/// If no console is named, a device tree's stdout-path or ACPI's SPCR chooses one, except on x86.
 fn unnamed(sight: &Sight) -> Option<Gap> {
     match sight.text(ARCH, &mut Notes::default()) {
         Ok(arch) if arch == "x86_64" || arch.ends_with("86") => None,
@@ -114,7 +114,7 @@ fn asked_level(word: &str, built: &dyn Fn(&str) -> Option<i64>) -> Option<i64> {
     }
 }
 
-/// By the parameter's file where the machine has it, else by the command line.
+/// Read from the parameter's file if the machine has it, else from the command line.
 fn ignored(sight: &Sight) -> Result<bool, Gap> {
     match sight.text(IGNORED, &mut Notes::default()) {
         Ok(value) => Ok(value == "Y"),

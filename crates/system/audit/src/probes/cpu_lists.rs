@@ -1,4 +1,4 @@
-//! CPU lists of the command line: are they lists, and do they agree?
+//! CPU lists of the command line: syntax, and agreement with each other.
 
 use super::cmdline::built;
 use super::kernel::{backports, release};
@@ -18,20 +18,20 @@ const POSSIBLE: &str = "/sys/devices/system/cpu/possible";
 const CMDLINE: &[&str] = &["/proc/cmdline"];
 
 pub(super) const PROBES: &[Probe] = &[
-    // Sentences about CPU lists that are none, that contradict each other or the machine.
+    // Sentences about CPU lists that are invalid or contradict each other or the machine.
     Probe {
         name: "cpu-list-conflicts",
         with: &[],
         reads: &[CMDLINE, &[POSSIBLE], CPU_SET_READS, CONFIG_READS],
         run: conflicts,
     },
-    // Words, as written.
+    // Words as written.
     Probe { name: "cpu-list-words", with: &[], reads: &[CMDLINE], run: list_words },
     // Sentences about isolcpus= that the kernel ignores.
     Probe { name: "isolcpus-wrong", with: &[], reads: ISOLCPUS, run: isolcpus_wrong },
-    // Sentences about what of isolcpus= it does not take as it was meant, and what it comes to.
+    // Sentences about parts of isolcpus= that take effect otherwise than intended, and about their effect.
     Probe { name: "isolcpus-doubtful", with: &[], reads: ISOLCPUS, run: isolcpus_doubtful },
-    // The CPUs onto which isolcpus= lets no tasks be balanced, or `none`; absent without isolcpus=.
+    // The CPUs that isolcpus= excludes from load balancing, or `none`; absent without isolcpus=.
     Probe { name: "isolcpus-domain", with: &[], reads: ISOLCPUS, run: isolcpus_domain },
     // CPUs whose RCU callbacks are offloaded by the command line or the kernel's configuration, or `none`.
     Probe { name: "offloaded", with: &[], reads: ISOLCPUS, run: offloaded_cpus },
@@ -39,7 +39,7 @@ pub(super) const PROBES: &[Probe] = &[
 
 const ISOLCPUS: &[&[&str]] = &[CMDLINE, &[POSSIBLE], CONFIG_READS];
 
-/// Lists that the kernel parses, and systemd's.
+/// Lists parsed by the kernel, and one by systemd.
 const NAMES: &[&str] =
     &["isolcpus", "nohz_full", "rcu_nocbs", "irqaffinity", "kthread_cpus", "workqueue.unbound_cpus", SYSTEMD];
 const SYSTEMD: &str = "systemd.cpu_affinity";
@@ -47,16 +47,16 @@ const SYSTEMD: &str = "systemd.cpu_affinity";
 struct Lists<'a> {
     line: &'a str,
     scope: Scope,
-    /// `None` where the machine is not known.
+    /// `None` if the machine is unknown.
     possible: Option<&'a CpuList>,
     isolation: Isolation,
     found: Vec<String>,
 }
 
 impl Lists<'_> {
-    /// A list's CPUs; what is wrong with it is added to what was found.
+    /// Returns a list's CPUs and records its errors.
     fn get(&mut self, name: &str) -> Option<CpuList> {
-        // Of several nohz_full= the first counts (kernel/sched/isolation.c, housekeeping_setup).
+        // The first of several nohz_full= counts (kernel/sched/isolation.c, housekeeping_setup).
         let is_first = name == "nohz_full" && !self.scope.is_before((4, 15));
         let value = if is_first { first_parameter(self.line, name) } else { parameter(self.line, name) }?;
         let parsed = match name {
@@ -66,12 +66,12 @@ impl Lists<'_> {
                 let cpus: CpuList = sets.into_iter().flatten().flat_map(|cpus| cpus.iter()).collect();
                 (!cpus.is_empty()).then_some(cpus)
             }
-            // Without a value: "no CPU yet" (kernel/rcu/tree_nocb.h).
+            // Without a value it selects no CPU yet (kernel/rcu/tree_nocb.h).
             "rcu_nocbs" if value.is_empty() => None,
             "rcu_nocbs" => match offload_list(&value, self.scope) {
                 Ok(cpus) => Some(cpus),
                 Err(why) if self.scope.is_before(NOCBS_CHECKED) => {
-                    self.refused(name, &value, &format!("{why}: no CPU is offloaded for it"))
+                    self.refused(name, &value, &format!("{why}: it offloads no CPU"))
                 }
                 Err(why) => self.refused(name, &value, &format!("{why}: the kernel offloads every CPU")),
             },
@@ -92,7 +92,7 @@ impl Lists<'_> {
         match self.possible {
             Some(possible) if !parsed.minus(possible).is_empty() => {
                 let beyond = parsed.minus(possible);
-                self.found.push(format!("{name} names CPU {beyond}, and the machine has only {possible}"));
+                self.found.push(format!("{name} names CPU {beyond}, but the machine has only {possible}"));
                 None
             }
             _ => Some(parsed),
@@ -100,61 +100,62 @@ impl Lists<'_> {
     }
 
     fn refused<T>(&mut self, name: &str, value: &str, why: &str) -> Option<T> {
-        self.found.push(format!("{name}={} is refused: {why}", scrub(value)));
+        self.found.push(format!("{name}={} is rejected: {why}", scrub(value)));
         None
     }
 }
 
-/// From here on a bad list offloads every CPU, and `all` is known: "rcu: Report error for bad rcu_nocbs= parameter values"
-/// and "rcu: Allow rcu_nocbs= to specify all CPUs", both of Linux 5.2 (rcu_nocb_setup, kernel/rcu/tree_plugin.h).
+/// Since this release a bad list offloads every CPU, and `all` is supported: "rcu: Report error for bad rcu_nocbs=
+/// parameter values" and "rcu: Allow rcu_nocbs= to specify all CPUs", both of Linux 5.2 (rcu_nocb_setup,
+/// kernel/rcu/tree_plugin.h).
 const NOCBS_CHECKED: Release = (5, 2);
 
 fn offload_list(value: &str, scope: Scope) -> Result<CpuList, String> {
     match value.eq_ignore_ascii_case("all") {
-        true if scope.is_before(NOCBS_CHECKED) => Err("`all` is known since Linux 5.2".to_owned()),
-        // RCU took this word itself before bitmap_parselist() did.
+        true if scope.is_before(NOCBS_CHECKED) => Err("`all` is supported since Linux 5.2".to_owned()),
+        // RCU parsed this word itself before bitmap_parselist() did.
         true => list::parse(value, Scope { release: None, ..scope }),
         false => list::parse(value, scope),
     }
 }
 
-/// Why a word was to be part of a list: `isolcpus= 2,3`, `rcu_nocbs:2,3`.
+/// Recognises a word that was probably meant as part of a list: `isolcpus= 2,3`, `rcu_nocbs:2,3`.
 fn stray(word: &str) -> Option<String> {
     let is_list = word.starts_with(|c: char| c.is_ascii_digit() || c == '=')
         && word.chars().all(|c| c.is_ascii_digit() || ",-=:/N".contains(c))
         && word.contains([',', '-', '=']);
     if is_list {
-        return Some(format!("`{}` stands alone: a blank ends a parameter", scrub(word)));
+        return Some(format!("`{}` is a separate word: a blank ends a parameter", scrub(word)));
     }
     let (name, _) = word.split_once(':').filter(|(name, _)| NAMES.contains(name))?;
-    Some(format!("`{}` has `:` where {name}= is meant", scrub(word)))
+    Some(format!("`{}` has `:` in place of `=`: write {name}=", scrub(word)))
 }
 
-/// A list that a blank ends too early: `isolcpus=2, 3`, `isolcpus=4 ,5`.
+/// Recognises a list that a blank ends too early: `isolcpus=2, 3`, `isolcpus=4 ,5`.
 fn torn(list: &str, word: &str) -> Option<String> {
     let number = word.trim_start_matches(',');
-    // Others stand alone anywhere.
+    // Any other word is unrelated to the list.
     let alone = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
     let of_list = list.split_once('=').is_some_and(|(name, _)| NAMES.contains(&name));
     (of_list && alone && (list.ends_with(',') || word.starts_with(',')))
-        .then(|| format!("`{}` stands alone behind `{}`: a blank ends a parameter", scrub(word), scrub(list)))
+        .then(|| format!("`{}` after `{}` is a separate word: a blank ends a parameter", scrub(word), scrub(list)))
 }
 
-/// The last CPU of a machine, `N` in lists, where that is not known: any number from the largest in the lists on. What holds for this
-/// one and the next holds for all.
+/// Smallest possible last CPU of a machine, `N` in lists, if that is unknown: at least the largest number in the lists.
+/// What is true for this one and the next is true for all.
 fn least_last(line: &str) -> u32 {
     let words = parameters(line).into_iter().filter(|word| NAMES.contains(&key(word).as_str()));
     words.map(|word| list::largest(&word)).max().unwrap_or(0)
 }
 
-/// Does a list reach to the last CPU, whatever that is?
+/// Returns true if the list extends to the last CPU, whatever that is.
 fn is_open(word: &str) -> bool {
     let (name, value) = word.split_once('=').unwrap_or_default();
     let list = value.split(',').any(|part| part.contains('N') || part.to_ascii_lowercase().starts_with("all"));
     NAMES.contains(&key(name).as_str()) && list
 }
 
-/// `more` counts where the last CPU is not known.
+/// `more` is added if the last CPU is unknown.
 fn scope(sight: &Sight, line: &str, possible: Option<&CpuList>, more: u32) -> Scope {
     let release = release(sight, &mut Notes::default()).ok().map(|(major, minor, _)| (major, minor));
     let last = possible.and_then(|cpus| cpus.iter().last());
@@ -166,8 +167,8 @@ fn scope(sight: &Sight, line: &str, possible: Option<&CpuList>, more: u32) -> Sc
     }
 }
 
-/// NR_CPUS until Linux 6.2, the possible CPUs with CPUMASK_OFFSTACK and since 6.3 (commit 596ff4a09b89); NR_CPUS is an upper bound
-/// where the CPUs are not known.
+/// Returns NR_CPUS until Linux 6.2, the possible CPUs with CPUMASK_OFFSTACK and since 6.3 (commit 596ff4a09b89);
+/// NR_CPUS is an upper bound if the CPUs are unknown.
 fn bits(sight: &Sight, release: Option<Release>, last: Option<CpuId>) -> Option<u32> {
     let option = |name: &str| match sight.option(name, &mut Notes::default()) {
         Ok(Value::Text(value)) => Some(value),
@@ -185,14 +186,14 @@ fn bits(sight: &Sight, release: Option<Release>, last: Option<CpuId>) -> Option<
     }
 }
 
-/// Do all isolcpus= of the line count, their flags taken together?
+/// Returns true if all isolcpus= of the line count, with their flags combined.
 pub(super) fn adds_up(sight: &Sight, line: &str) -> bool {
     let possible = possible(sight, &mut Notes::default()).ok();
     let isolation = isolation(sight, line, possible.as_ref(), 1);
     isolation.wrong.is_empty() && isolation.overruled_of("isolcpus").next().is_none()
 }
 
-/// Where the configuration is not known, the kernel is taken to have NO_HZ_FULL.
+/// If the configuration is unknown, NO_HZ_FULL is assumed to be set.
 fn isolation(sight: &Sight, line: &str, possible: Option<&CpuList>, more: u32) -> Isolation {
     if let Some((Built::Out, option)) = built(sight, "isolcpus") {
         let words = parameters(line).into_iter().filter(|word| key(word) == "isolcpus");
@@ -242,7 +243,7 @@ fn conflicts(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     Reading::Many(many)
 }
 
-/// Where the last CPU is not known, the sentences that hold whichever it is, apart from the numbers of CPUs in them.
+/// If the last CPU is unknown, returns the sentences that are true for every one, ignoring the numbers of CPUs in them.
 fn in_any_machine(found: impl Fn(u32) -> Vec<String>, is_open: bool) -> Vec<String> {
     let mut least = found(0);
     if is_open {
@@ -253,7 +254,7 @@ fn in_any_machine(found: impl Fn(u32) -> Vec<String>, is_open: bool) -> Vec<Stri
     least
 }
 
-/// `known`: the CPUs that the machine says are isolated.
+/// `known` are the CPUs that the machine reports as isolated.
 fn contradictions(
     line: &str,
     lists: &[(&str, Option<CpuList>)],
@@ -267,15 +268,15 @@ fn contradictions(
     let isolated: CpuList =
         asked.iter().flat_map(|list| list.iter()).chain(known.iter().flat_map(|l| l.iter())).collect();
     if possible.is_some_and(|possible| !isolated.is_empty() && possible.minus(&isolated).is_empty()) {
-        found.push("every CPU is isolated: none is left for the rest of the system".to_owned());
+        found.push("every CPU is isolated, leaving none for the rest of the system".to_owned());
     }
     if isolated.contains(CpuId(0)) {
-        found.push("CPU 0 is isolated, which keeps time and boots the others".to_owned());
+        found.push("CPU 0 is isolated, but it keeps time and boots the others".to_owned());
     }
-    // Without isolcpus= the CPUs may be those of a cpuset partition.
+    // Without isolcpus= the isolated CPUs may be those of a cpuset partition.
     let is_known = asked.is_some() || known.is_some();
     if let Some(tickless) = of("nohz_full").filter(|list| is_known && !list.minus(&isolated).is_empty()) {
-        found.push(format!("nohz_full has CPU {}, which isolcpus leaves out", tickless.minus(&isolated)));
+        found.push(format!("nohz_full has CPU {}, which isolcpus does not isolate", tickless.minus(&isolated)));
     }
     found.extend(without_effect(line));
     found.extend(not_started(line, lists));
@@ -292,20 +293,20 @@ fn contradictions(
     found
 }
 
-/// What another word of the line makes inert: without nohz the tick is never stopped (kernel/time/tick-sched.c,
-/// tick_nohz_full_update_tick); what else nohz_full= keeps off its CPUs stays off.
+/// Finds words that another word of the line disables: without nohz the tick is never stopped
+/// (kernel/time/tick-sched.c, tick_nohz_full_update_tick); the other effects of nohz_full= remain.
 fn without_effect(line: &str) -> Vec<String> {
     let given = |name: &str| parameter(line, name).is_some();
     let is_off = parameter(line, "nohz").and_then(|value| values::boolean(&value)) == Some(false);
     let mut found = Vec::new();
     if is_off && given("nohz_full") {
-        found.push("nohz=off keeps the tick on the CPUs of nohz_full: drop one of them".to_owned());
+        found.push("nohz=off keeps the tick on the CPUs of nohz_full: remove one of the two".to_owned());
     }
     found
 }
 
-/// CPUs that the line keeps from starting (kernel/smp.c: nosmp, maxcpus=, nr_cpus=; get_option() takes a word for 0, and
-/// maxcpus=0 is nosmp). CPUs are brought up in the order of their numbers.
+/// Finds listed CPUs that the line prevents from starting (kernel/smp.c: nosmp, maxcpus=, nr_cpus=; get_option() parses
+/// a word as 0, and maxcpus=0 is nosmp). CPUs are started in ascending order.
 fn not_started(line: &str, lists: &[(&str, Option<CpuList>)]) -> Vec<String> {
     let of = |name: &str| {
         let value = parameter(line, name)?;
@@ -315,7 +316,7 @@ fn not_started(line: &str, lists: &[(&str, Option<CpuList>)]) -> Vec<String> {
     let counts = [
         parameter(line, "nosmp").map(|_| (1, "nosmp does not start".to_owned())),
         of("maxcpus").map(|(count, word)| (count.max(1), format!("{word} does not start"))),
-        of("nr_cpus").filter(|(count, _)| *count > 0).map(|(count, word)| (count, format!("{word} leaves out"))),
+        of("nr_cpus").filter(|(count, _)| *count > 0).map(|(count, word)| (count, format!("{word} excludes"))),
     ];
     let Some((count, does)) = counts.into_iter().flatten().min() else { return Vec::new() };
     let beyond = lists.iter().filter_map(|(of, cpus)| {
@@ -325,13 +326,13 @@ fn not_started(line: &str, lists: &[(&str, Option<CpuList>)]) -> Vec<String> {
     beyond.collect()
 }
 
-/// CPUs of nohz_full= are offloaded, too (kernel/rcu/tree_nocb.h, rcu_init_nohz).
+/// CPUs of nohz_full= are offloaded too (kernel/rcu/tree_nocb.h, rcu_init_nohz).
 fn offloaded(asked: &CpuList, nocbs: &CpuList, tickless: Option<&CpuList>) -> Option<String> {
     let (lacks, more) = (asked.minus(nocbs), nocbs.minus(asked));
     let left = tickless.map_or_else(|| lacks.clone(), |tickless| lacks.minus(tickless));
     match (left.is_empty(), lacks.is_empty() || more.is_empty()) {
         (false, _) => {
-            Some(format!("rcu_nocbs leaves out CPU {left}, which isolcpus isolates: its callbacks run there"))
+            Some(format!("rcu_nocbs does not offload CPU {left}, which isolcpus isolates: its callbacks run on it"))
         }
         (true, false) => Some(format!("rcu_nocbs has CPU {more}, which isolcpus does not isolate")),
         (true, true) => None,
@@ -366,7 +367,7 @@ fn isolcpus_wrong(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     sentences(sight, notes, |found| if found.domain().is_none() { found.wrong } else { Vec::new() })
 }
 
-/// CPUs of isolcpus=; as written where a list reaches to a last CPU that is not known.
+/// Lists the CPUs of isolcpus=, as written if a list extends to an unknown last CPU.
 fn shown(sight: &Sight, cpus: &CpuList) -> String {
     let line = sight.cmdline().unwrap_or_default();
     let words = parameters(&line).into_iter().filter(|word| key(word) == "isolcpus");
@@ -385,16 +386,16 @@ fn shown(sight: &Sight, cpus: &CpuList) -> String {
 fn isolcpus_doubtful(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     sentences(sight, notes, |found| {
         let mut said = found.skipped.clone();
-        said.iter_mut().for_each(|flag| *flag = format!("the kernel skips `{flag}`, which is no flag of isolcpus="));
+        said.iter_mut().for_each(|flag| *flag = format!("the kernel skips `{flag}`, which is not a flag of isolcpus="));
         said.extend(found.overruled_of("isolcpus").chain(&found.wrong).cloned());
         if said.is_empty() {
             return said;
         }
         said.push(match (found.domain(), found.managed()) {
-            (Some(cpus), _) => format!("isolated from load balancing all the same: CPU {}", shown(sight, cpus)),
+            (Some(cpus), _) => format!("still isolated from load balancing: CPU {}", shown(sight, cpus)),
             (None, Some(cpus)) => {
                 let cpus = shown(sight, cpus);
-                format!("tasks are still balanced onto CPU {cpus}: without `domain` only interrupts go")
+                format!("tasks are still balanced onto CPU {cpus}: without `domain` only interrupts are moved")
             }
             (None, None) => "no CPU is isolated from load balancing".to_owned(),
         });
@@ -410,8 +411,8 @@ fn isolcpus_domain(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     }
 }
 
-/// rcu_nocb_setup() and rcu_init_nohz(), kernel/rcu/tree_nocb.h; RCU_NOCB_CPU_ALL until 4.12, RCU_NOCB_CPU_DEFAULT_ALL
-/// since 6.0 where the line names none.
+/// Follows rcu_nocb_setup() and rcu_init_nohz(), kernel/rcu/tree_nocb.h; without a list, RCU_NOCB_CPU_ALL applied until
+/// 4.12, RCU_NOCB_CPU_DEFAULT_ALL since 6.0.
 fn offloaded_cpus(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let line = match sight.cmdline() {
         Ok(line) => line,
@@ -439,7 +440,7 @@ fn offloaded_cpus(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     Reading::word(cpus)
 }
 
-/// The words of the command line that are about CPU lists.
+/// Returns the words of the command line that contain CPU lists.
 fn list_words(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let mut many = Many::default();
     match sight.cmdline() {

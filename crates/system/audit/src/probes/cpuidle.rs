@@ -16,17 +16,17 @@ const STATES: &[&str] = &[
 const REQUESTS: &[&str] = &[DMA_LATENCY, "/sys/devices/system/cpu/cpu*/power/pm_qos_resume_latency_us"];
 
 pub(super) const PROBES: &[Probe] = &[
-    // Enabled states of a measured CPU with an exit latency above `us`.
+    // Enabled states of measured CPUs with an exit latency above `us`.
     Probe { name: "idle-states-above", with: &["us"], reads: &[STATES], run: states_above },
-    // Those that no latency request forbids.
+    // Those of them that no latency request forbids.
     Probe { name: "idle-states-entered", with: &["us"], reads: &[STATES, REQUESTS], run: states_entered },
     // The limit of all holders of /dev/cpu_dma_latency together, µs.
     Probe { name: "latency-request", with: &[], reads: &[&[DMA_LATENCY]], run: request },
-    // `open` or `refused`, to this user.
+    // `open` or `refused`, for this user.
     Probe { name: "latency-device", with: &[], reads: &[&[DMA_LATENCY]], run: device },
 ];
 
-/// Reading needs the same permission as holding it: the device is opened for both (kernel/power/qos.c).
+/// Reading requires the same permission as holding it: the device is opened for both (kernel/power/qos.c).
 fn device(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     match sight.machine.read(DMA_LATENCY) {
         Read::Known(_) => {
@@ -103,8 +103,8 @@ fn add(deep: &mut Vec<State>, cpu: CpuId, (name, latency_us): (String, i64)) {
     }
 }
 
-/// The enabled states of one CPU with their exit latency, µs. Rules ask only where there is an idle driver, so a
-/// missing file proves nothing. Most CPUs have the same states, so evidence lists each once.
+/// Returns the enabled states of one CPU with their exit latency, µs. Rules use it only with an idle driver, so a
+/// missing file proves nothing. Most CPUs have the same states, so the evidence lists each once.
 fn states(sight: &Sight, cpu: CpuId, seen: &mut Vec<String>) -> Result<Vec<(String, i64)>, Gap> {
     let folder = format!("/sys/devices/system/cpu/cpu{cpu}/cpuidle");
     let numbers = sight.numbered(&folder, "state").map_err(Gap::expected)?;
@@ -129,8 +129,8 @@ fn states(sight: &Sight, cpu: CpuId, seen: &mut Vec<String>) -> Result<Vec<(Stri
     Ok(states)
 }
 
-/// Removes states that a latency request forbids: one for a single CPU, or one for all held through
-/// /dev/cpu_dma_latency. Fails if the latter would decide and cannot be read.
+/// Removes states that a latency request forbids: one for a single CPU, or one for all CPUs through
+/// /dev/cpu_dma_latency. Fails if the latter is decisive but unreadable.
 fn forbid(sight: &Sight, deep: &mut Vec<State>, notes: &mut Notes) -> Result<(), Gap> {
     for state in deep.iter_mut() {
         let latency_us = state.latency_us;
@@ -145,7 +145,7 @@ fn forbid(sight: &Sight, deep: &mut Vec<State>, notes: &mut Notes) -> Result<(),
     Ok(())
 }
 
-/// A CPU's own limit, µs: `n/a` is 0, and 0 is none (Documentation/ABI/testing/sysfs-devices-power).
+/// Returns a CPU's own limit, µs: `n/a` means 0, and 0 means none (Documentation/ABI/testing/sysfs-devices-power).
 fn cpu_limit(sight: &Sight, cpu: CpuId, notes: &mut Notes) -> Option<i64> {
     let path = format!("/sys/devices/system/cpu/cpu{cpu}/power/pm_qos_resume_latency_us");
     let limit = match sight.machine.read(&path).text()? {

@@ -3,7 +3,7 @@ use crate::reading::{Cause, Gap, Many, Reading, Value};
 use crate::sight::{Notes, Sight};
 use crate::tasks::READS as TASKS;
 
-/// Files that list probes; empty without any. Kernels before 5.6 have no dynamic_events of all kinds.
+/// Files that list active probes. Kernels before 5.6 do not list all kinds in dynamic_events.
 const LISTS: &[&str] =
     &["/sys/kernel/tracing/dynamic_events", "/sys/kernel/tracing/kprobe_events", "/sys/kernel/tracing/uprobe_events"];
 
@@ -11,8 +11,8 @@ const LONGEST: usize = 120;
 
 const MESSAGES: &str = "/proc/dynamic_debug/control";
 
-/// Source files that define DEBUG themselves, so that their messages are on in every kernel (Debian 6.1 and 6.12: 17
-/// and 18 such messages, no others).
+/// Source files that define DEBUG, so that their messages are enabled in every kernel (Debian 6.1 and 6.12: 17 and 18
+/// such messages, no others).
 const ALWAYS_ON: &[&str] = &["init/main.c:", "kernel/power/"];
 
 pub(super) const PROBES: &[Probe] = &[
@@ -21,7 +21,7 @@ pub(super) const PROBES: &[Probe] = &[
     Probe { name: "dynamic-probes", with: &[], reads: &[LISTS], run: dynamic },
     // Dynamic debug messages that were enabled at run time.
     Probe { name: "dynamic-messages", with: &[], reads: &[&[MESSAGES]], run: messages },
-    // Lines ever written to the kernel's log.
+    // Number of lines ever written to the kernel's log.
     Probe { name: "log-lines", with: &[], reads: &[&["/dev/kmsg"]], run: log_lines },
 ];
 
@@ -87,11 +87,11 @@ fn messages(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
         many.push("", Ok(Value::Text(line.chars().take(LONGEST).collect())));
     }
     let shown = Reading::Many(many.clone()).show();
-    notes.add(MESSAGES, format!("{} on from the start; besides: {shown}", always.len()));
+    notes.add(MESSAGES, format!("{} enabled at build time; others: {shown}", always.len()));
     Reading::Many(many)
 }
 
-/// The number of the newest record: every record has one, overwritten ones too.
+/// Returns the number of the newest record: all records are numbered, including overwritten ones.
 fn log_lines(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     match (sight.log().last, &sight.log().missing) {
         (Some(last), _) => {

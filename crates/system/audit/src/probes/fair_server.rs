@@ -1,4 +1,4 @@
-//! The server that reserves time for ordinary tasks, since Linux 6.12 (its interface: commit d741f297bcea).
+//! The server that reserves time for ordinary tasks, since Linux 6.12 (interface: commit d741f297bcea).
 
 use super::{Probe, With};
 use crate::reading::{Cause, Gap, Many, Reading, Value};
@@ -21,27 +21,27 @@ pub(super) const PROBES: &[Probe] = &[
     },
 ];
 
-/// From debugfs if readable, else from the kernel's type information, which everyone may read: the server is a member
-/// of the run queue.
+/// Reads debugfs if possible, else the kernel's type information, which every user may read: the server is a member of
+/// the run queue.
 fn presence(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     if sight.names(SERVER).is_ok() {
         notes.add(SERVER, "there");
         return Reading::word("present");
     }
-    // The same code (kernel/sched/debug.c) makes the folder above, so if that lacks the server the kernel does. Until
-    // 5.13 (commit 8a99b6833c88) the scheduler's files were at the top.
+    // The same code (kernel/sched/debug.c) creates the parent folder, so if the server is missing from it, the kernel
+    // lacks it. Until 5.13 (commit 8a99b6833c88) the scheduler's files were at the top level.
     let lists = |folder: &str, file: &str| sight.names(folder).is_ok_and(|names| names.iter().any(|name| name == file));
     if lists(SCHED, "features") || lists(DEBUGFS, "sched_features") {
-        notes.add(SERVER, "not there, while the scheduler's other files are");
+        notes.add(SERVER, "absent, while the scheduler's other files exist");
         return Reading::word("absent");
     }
     match kernel_type_name(sight.machine, "fair_server") {
         TypeName::Present => {
-            notes.add(KERNEL_TYPES, "names fair_server");
+            notes.add(KERNEL_TYPES, "contains fair_server");
             Reading::word("present")
         }
         TypeName::Absent => {
-            notes.add(KERNEL_TYPES, "does not name fair_server");
+            notes.add(KERNEL_TYPES, "does not contain fair_server");
             Reading::word("absent")
         }
         TypeName::Unknown(_) => {
@@ -52,7 +52,7 @@ fn presence(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     }
 }
 
-/// Why the settings cannot be read. An unmounted debugfs is empty, which proves nothing.
+/// Explains why the settings cannot be read. An unmounted debugfs is empty, which proves nothing.
 fn settings_gap(sight: &Sight, path: &str) -> Gap {
     match sight.names(DEBUGFS) {
         Ok(names) if names.is_empty() => Gap::new(path, Cause::Hidden("debugfs is not mounted".to_owned())),

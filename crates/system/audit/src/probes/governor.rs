@@ -17,14 +17,14 @@ const READS: &[&str] = &[
 pub(super) const PROBES: &[Probe] = &[
     // The governor of each policy with a measured CPU.
     Probe { name: "governors", with: &[], reads: &[READS], run: governors },
-    // The same, without policies of a fixed frequency.
+    // Like `governors`, without policies of a fixed frequency.
     Probe { name: "governors-varying", with: &[], reads: &[READS], run: governors_varying },
     // `driver` or `driver/preference` of each policy with governor powersave: some drivers then choose the frequency
     // themselves.
     Probe { name: "powersave-drivers", with: &[], reads: &[READS], run: powersave_drivers },
 ];
 
-/// The policies with a measured CPU, or whose CPUs are unknown.
+/// Returns the policies of measured CPUs, and those whose CPUs are unknown.
 pub(super) fn policies(sight: &Sight) -> Result<Vec<u32>, Gap> {
     let all = sight.numbered(CPUFREQ, "policy")?;
     let is_measured = |n: &u32| {

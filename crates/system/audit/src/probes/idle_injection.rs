@@ -1,4 +1,5 @@
-//! Cooling devices that make CPUs idle: drivers/thermal/intel/intel_powerclamp.c, drivers/thermal/cpuidle_cooling.c.
+//! Cooling devices that force CPUs to idle: drivers/thermal/intel/intel_powerclamp.c,
+//! drivers/thermal/cpuidle_cooling.c.
 
 use super::{Probe, With};
 use crate::reading::{Cause, Many, Reading, Value};
@@ -7,7 +8,7 @@ use crate::sight::{Notes, Sight};
 const FOLDER: &str = "/sys/class/thermal";
 
 pub(super) const PROBES: &[Probe] = &[
-    // Per cent of idle time each injects; at most 0 where it injects none.
+    // Percentage of idle time that each injects; at most 0 if it injects none.
     Probe {
         name: "idle-injectors",
         with: &[],
@@ -23,7 +24,7 @@ fn injects(kind: &str) -> bool {
 fn injectors(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let devices = match sight.numbered(FOLDER, "cooling_device") {
         Ok(devices) => devices,
-        // Without the thermal framework there is nothing that cools.
+        // Without the thermal framework no cooling devices exist.
         Err(gap) if gap.cause == Cause::Absent => return Reading::Many(Many::unknown(gap.expected())),
         Err(gap) => return Reading::Many(Many::unknown(gap)),
     };

@@ -1,4 +1,4 @@
-//! What the command line has become of idle states on x86.
+//! Effect of the command line on idle states on x86.
 
 use super::{CONFIG_READS, Probe, With};
 use crate::cmdline::values;
@@ -17,16 +17,16 @@ pub(super) const PROBES: &[Probe] = &[
     Probe { name: "idle-by-line", with: &[], reads: &[&[CMDLINE, DRIVER, CPUS], CONFIG_READS], run: by_line },
 ];
 
-/// CPUIDLE_STATE_MAX of include/linux/cpuidle.h, less one: the number from which intel_idle sets no limit.
-const MOST: i64 = 9;
+/// CPUIDLE_STATE_MAX of include/linux/cpuidle.h, less one: intel_idle sets no limit for this number and above.
+const MAX: i64 = 9;
 
 #[derive(Default)]
 struct Words {
     idle: Option<String>,
     is_off: bool,
-    /// intel_idle.max_cstate=, which 0 switches off (intel_idle_init of drivers/idle/intel_idle.c).
+    /// intel_idle.max_cstate=; 0 disables intel_idle (intel_idle_init of drivers/idle/intel_idle.c).
     intel: Option<i64>,
-    /// processor.max_cstate=, which acpi_idle alone heeds; 0 is 1 (drivers/acpi/processor_idle.c).
+    /// processor.max_cstate=, used by acpi_idle only; 0 means 1 (drivers/acpi/processor_idle.c).
     acpi: Option<i64>,
 }
 
@@ -44,8 +44,8 @@ impl Words {
     /// `is_intel`: does intel_idle rule unless it is kept off? `None` where that is not known. `is_out`: is it not built?
     fn come_to(&self, is_intel: Option<bool>, is_out: bool) -> Option<&'static str> {
         let idle = self.idle.as_deref();
-        // intel_idle stays off with any idle= (intel_idle_init), acpi_idle with poll and halt
-        // (disabled_by_idle_boot_param of drivers/acpi/processor_idle.c).
+        // Any idle= disables intel_idle (intel_idle_init); poll and halt disable acpi_idle (disabled_by_idle_boot_param
+        // of drivers/acpi/processor_idle.c).
         if matches!(idle, Some("poll" | "halt")) || self.is_off {
             return Some("shallow");
         }
@@ -60,7 +60,7 @@ impl Words {
         }
         let of_intel = match self.intel {
             Some(1) => "shallow",
-            Some(number) if (2..MOST).contains(&number) => "some",
+            Some(number) if (2..MAX).contains(&number) => "some",
             _ => "none",
         };
         match (self.intel.is_some(), self.acpi.is_some(), is_intel) {
@@ -73,7 +73,7 @@ impl Words {
     }
 }
 
-/// By the driver in use, else by the processor's maker.
+/// Determined by the current driver, else by the processor's vendor.
 fn is_intel(sight: &Sight) -> Option<bool> {
     let mut unnoted = Notes::default();
     match sight.text(DRIVER, &mut unnoted).as_deref() {

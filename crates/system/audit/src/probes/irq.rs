@@ -12,11 +12,11 @@ const AFFINITY: &[&str] = &["/proc/irq/*/effective_affinity_list", "/proc/irq/*/
 const BANNED: &[&str] = &["/etc/default/irqbalance", "/etc/sysconfig/irqbalance"];
 
 pub(super) const PROBES: &[Probe] = &[
-    // Device interrupts whose effective affinity has an isolated CPU: `24 eth0-rx (CPU 3)`.
+    // Device interrupts whose effective affinity includes an isolated CPU: `24 eth0-rx (CPU 3)`.
     Probe { name: "irqs-isolated", with: &[], reads: &[TABLE, AFFINITY, CPU_SET_READS], run: irqs_isolated },
     // Device interrupts served by isolated CPUs since boot, by interrupt.
     Probe { name: "irq-counts-isolated", with: &[], reads: &[TABLE, CPU_SET_READS], run: counts_isolated },
-    // The same of inter-processor interrupts.
+    // Like `irq-counts-isolated`, for inter-processor interrupts.
     Probe { name: "ipis-isolated", with: &[], reads: &[TABLE, CPU_SET_READS], run: ipis_isolated },
     Probe { name: "ticks-tickless", with: &[], reads: &[TABLE, CPU_SET_READS], run: ticks },
     // Device interrupts since boot on the measured CPUs, in total.
@@ -142,7 +142,7 @@ fn threads_above(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     Reading::Many(many)
 }
 
-/// The default of interrupt threads: sched_set_fifo() in kernel/irq/manage.c.
+/// The default priority of interrupt threads: sched_set_fifo() in kernel/irq/manage.c.
 const USUAL: i64 = 50;
 
 /// Substrings of the names of sound devices' interrupts.
@@ -154,8 +154,8 @@ pub(crate) struct PlannedThread<'a> {
     pub is_awaited: bool,
 }
 
-/// The thread of the device that the loop waits for runs right before the loop, every other one after it (rtirq(1) does
-/// the same by a list of names). Empty if the loop is not FIFO or RR.
+/// The thread of the device that the loop waits for gets the priority above the loop, every other one a lower one
+/// (rtirq(1) does the same with a list of names). Empty if the loop is not FIFO or RR.
 pub(crate) fn planned_threads<'a>(sight: &'a Sight) -> Vec<PlannedThread<'a>> {
     let (Scheduling::Fifo { priority } | Scheduling::Rr { priority }) = sight.context.scheduling else {
         return Vec::new();
@@ -188,8 +188,8 @@ fn thread_plan(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     Reading::Many(many)
 }
 
-/// `eth0`, `eth0-rx-1` and `eth0:3` belong to the card eth0; `eth01` does not. The kernel keeps 15 characters of a
-/// thread's name.
+/// `eth0`, `eth0-rx-1` and `eth0:3` belong to the card eth0; `eth01` does not. The kernel truncates a thread's name to
+/// 15 characters.
 fn belongs(device: &str, card: &str) -> bool {
     let rest = device.strip_prefix(card);
     rest.is_some_and(|rest| rest.is_empty() || !rest.starts_with(|c: char| c.is_ascii_alphanumeric()))
@@ -204,8 +204,8 @@ fn thread_count(sight: &Sight, _: &With, _: &mut Notes) -> Reading {
     }
 }
 
-/// Without a list irqbalance spares the CPUs of isolcpus= and nohz_full= itself, as the comments in its environment
-/// file say; it ignores cpuset partitions.
+/// Without a list irqbalance itself excludes the CPUs of isolcpus= and nohz_full=, as documented in its environment
+/// file; it ignores cpuset partitions.
 fn banned(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let mut unnoted = Notes::default();
     for path in BANNED {

@@ -14,7 +14,7 @@ pub(super) const PROBES: &[Probe] = &[
     Probe { name: "measured-not-isolated", with: &[], reads: &[CPU_SET_READS], run: not_isolated },
     // Measured CPUs that are not tickless, `none` if all are.
     Probe { name: "measured-not-tickless", with: &[], reads: &[CPU_SET_READS], run: not_tickless },
-    // Movable tasks that may run on an isolated CPU, except those confined to isolated CPUs on purpose.
+    // Movable tasks that may run on an isolated CPU, except those deliberately confined to isolated CPUs.
     Probe { name: "foreign-tasks", with: &[], reads: &[TASKS, STATUS, CPU_SET_READS], run: foreign },
     // Threads of offloaded RCU callbacks that may run on an isolated CPU.
     Probe { name: "rcuo-isolated", with: &[], reads: &[TASKS, STATUS, CPU_SET_READS], run: callbacks },
@@ -43,7 +43,7 @@ fn measured_outside(sight: &Sight, set: Set, notes: &mut Notes) -> Reading {
     }
 }
 
-/// The CPUs a task may run on; `None` if it has ended.
+/// Returns the CPUs a task may run on; `None` if it has ended.
 fn allowed(sight: &Sight, task: &Task) -> Option<Result<CpuList, Gap>> {
     let path = format!("/proc/{}/task/{}/status", task.pid, task.tid);
     let read = sight.machine.read(&path);

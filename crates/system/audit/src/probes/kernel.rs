@@ -12,11 +12,11 @@ const CPUS: &str = "/sys/devices/system/cpu";
 const PREEMPT: &str = "/sys/kernel/debug/sched/preempt";
 
 pub(super) const PROBES: &[Probe] = &[
-    // `6.12` of 6.12.9-rt1.
+    // Such as `6.12` for 6.12.9-rt1.
     Probe { name: "kernel-series", with: &[], reads: &[&[RELEASE], CONFIG_READS], run: series },
-    // `9` of 6.12.9-rt1, 0 without a third number.
+    // Such as `9` for 6.12.9-rt1; 0 without a third number.
     Probe { name: "kernel-patch", with: &[], reads: &[&[RELEASE], CONFIG_READS], run: patch },
-    // `6012` of 6.12.9-rt1, for comparisons.
+    // Such as `6012` for 6.12.9-rt1, for comparisons.
     Probe { name: "kernel-order", with: &[], reads: &[&[RELEASE], CONFIG_READS], run: order },
     // `rt`, `full`, `lazy`, `voluntary` or `none`.
     Probe {
@@ -25,14 +25,15 @@ pub(super) const PROBES: &[Probe] = &[
         reads: &[&[PREEMPT, VERSION, "/proc/cmdline", "/sys/kernel/realtime"], CONFIG_READS],
         run: preemption,
     },
-    // `known`, or to which kernels preempt= is known: `since Linux 5.18 on aarch64`.
+    // `known`, or the kernels that support preempt=: `since Linux 5.18 on aarch64`.
     Probe {
         name: "preempt-parameter",
         with: &[],
         reads: &[&[RELEASE, VERSION, ARCH], CONFIG_READS],
         run: preempt_parameter,
     },
-    // The real-time core beside Linux: `Xenomai`, `EVL`, `RTAI`, `I-pipe`, `Dovetail`; empty where no trace of one is.
+    // The real-time core beside Linux: `Xenomai`, `EVL`, `RTAI`, `I-pipe`, `Dovetail`; empty if no trace of one was
+    // found.
     Probe {
         name: "co-kernel",
         with: &[],
@@ -50,7 +51,7 @@ pub(super) const PROBES: &[Probe] = &[
     Probe { name: "foreign-modules", with: &[], reads: &[&[MODULES]], run: foreign_modules },
 ];
 
-/// `6.12.9-rt1`.
+/// Returns a release such as `6.12.9-rt1`.
 fn release_text(sight: &Sight, notes: &mut Notes) -> Result<String, Gap> {
     match sight.text(RELEASE, notes) {
         Err(gap) if gap.is_not_given() => heading(sight, notes).ok_or(gap),
@@ -58,8 +59,8 @@ fn release_text(sight: &Sight, notes: &mut Notes) -> Result<String, Gap> {
     }
 }
 
-/// Does the release's name say that features of later ones were taken over? Enterprise kernels of the RHEL family
-/// (`5.14.0-503.el9`) and of SUSE (`6.4.0-150600.23-default`).
+/// Returns true if the release's name shows that features of later ones were backported: enterprise kernels of the RHEL
+/// family (`5.14.0-503.el9`) and of SUSE (`6.4.0-150600.23-default`).
 pub(crate) fn backports(sight: &Sight) -> bool {
     release_text(sight, &mut Notes::default()).is_ok_and(|text| is_enterprise(&text))
 }
@@ -81,7 +82,7 @@ pub(crate) fn release(sight: &Sight, notes: &mut Notes) -> Result<(u32, u32, u32
     }
 }
 
-/// The version in the configuration's header, if the release is not given.
+/// Returns the version in the configuration's header, if the release is not given.
 fn heading(sight: &Sight, notes: &mut Notes) -> Option<String> {
     let config = sight.config().as_ref().ok()?;
     let version = config.version()?.to_owned();
@@ -120,7 +121,7 @@ fn preemption(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     Reading::gap(gap)
 }
 
-/// Without a configuration `uname -v` tells kernels with PREEMPT_DYNAMIC since 5.18 (commit 51d72596c870).
+/// Without a configuration, `uname -v` identifies kernels with PREEMPT_DYNAMIC since 5.18 (commit 51d72596c870).
 fn preempt_parameter(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let (major, minor, _) = match release(sight, notes) {
         Ok(release) => release,
@@ -155,7 +156,7 @@ fn real_time_core(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     Reading::Many(many)
 }
 
-/// Only architectures with heterogeneous CPUs have the file.
+/// The file exists only on architectures with heterogeneous CPUs.
 fn capacities(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let cpus = match sight.numbered(CPUS, "cpu") {
         Ok(cpus) if cpus.is_empty() => return Reading::gap(Gap::new(CPUS, Cause::Garbled("CPU"))),
@@ -183,7 +184,7 @@ fn capacities(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
 }
 
 /// The last word of a line may be the module's taint letters (fs/proc, kernel/module/procfs.c): P for proprietary, O
-/// for out of tree.
+/// for out-of-tree.
 fn foreign_modules(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let text = match sight.text(MODULES, &mut Notes::default()) {
         Ok(text) => text,

@@ -19,12 +19,12 @@ pub(super) const PROBES: &[Probe] = &[
     // `not-needed`, `capability`, `limit` or `too-low`.
     Probe { name: "rtprio", with: &[], reads: &[READS], run: rtprio },
     Probe { name: "rtprio-limit", with: &[], reads: &[&[LIMITS]], run: rtprio_limit },
-    // `capability`, `unlimited`, `enough` for that many bytes, or `too-low`.
+    // `capability`, `unlimited`, `enough` for this many bytes, or `too-low`.
     Probe { name: "memlock", with: &["bytes"], reads: &[READS], run: memlock },
     Probe { name: "memlock-limit", with: &[], reads: &[&[LIMITS]], run: memlock_limit },
 ];
 
-/// A hard limit; the program raises its soft limit to it.
+/// A hard limit; this program raises its soft limit to it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Limit {
     At(u64),
@@ -57,7 +57,7 @@ fn limit(sight: &Sight, name: &str, notes: &mut Notes) -> Result<Limit, Gap> {
     known
 }
 
-/// Is the capability effective? The kernel checks it in the initial user namespace (capable() in
+/// Returns true if the capability is effective. The kernel checks it in the initial user namespace (capable() in
 /// kernel/sched/syscalls.c and mm/mlock.c), so a container's root does not have it.
 fn capability(sight: &Sight, bit: u32, notes: &mut Notes) -> Result<bool, Gap> {
     let status = sight.machine.read(STATUS);
@@ -79,8 +79,8 @@ fn capability(sight: &Sight, bit: u32, notes: &mut Notes) -> Result<bool, Gap> {
     }
 }
 
-/// The answer where either a limit or a capability suffices: one that is known to suffice decides, and only both known
-/// not to suffice deny.
+/// Combines a limit and a capability, either of which suffices: one that is known to suffice decides, and the answer is
+/// negative only if both are known not to.
 fn answer(enough: Result<Option<&str>, Gap>, capable: Result<bool, Gap>) -> Reading {
     match (enough, capable) {
         (_, Ok(true)) => Reading::word("capability"),
@@ -93,7 +93,7 @@ fn answer(enough: Result<Option<&str>, Gap>, capable: Result<bool, Gap>) -> Read
 fn rtprio(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let needed = match sight.context.scheduling {
         Scheduling::Fifo { priority } | Scheduling::Rr { priority } => Some(Limit::At(u64::from(priority.get()))),
-        // No limit covers SCHED_DEADLINE, which requires the capability (sched_setattr(2)).
+        // SCHED_DEADLINE is not subject to a limit and requires the capability (sched_setattr(2)).
         Scheduling::Deadline { .. } => None,
         Scheduling::Other { .. } | Scheduling::Batch { .. } | Scheduling::Idle => return Reading::word("not-needed"),
     };

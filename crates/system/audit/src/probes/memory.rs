@@ -10,7 +10,8 @@ pub(super) const PROBES: &[Probe] = &[
     Probe { name: "memory-available-percent", with: &[], reads: &[&[MEMINFO]], run: available },
     // Time since boot during which all tasks waited for memory, µs (Documentation/accounting/psi.rst).
     Probe { name: "memory-stall-us", with: &[], reads: &[&[PRESSURE]], run: stalled },
-    // VmLck of the application in per cent of its VmRSS, at most 100: locked memory that was never touched counts too.
+    // VmLck of the application as a percentage of its VmRSS, at most 100: locked memory that was never touched counts
+    // too.
     Probe { name: "locked-percent", with: &[], reads: &[&["/proc/*/status"]], run: locked },
 ];
 

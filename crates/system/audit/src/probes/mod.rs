@@ -1,4 +1,4 @@
-//! What a rule file cannot express, one file per subject. A probe reads; the rule judges.
+//! Readings that a rule file cannot express, one file per subject. A probe reads; the rule judges.
 
 mod application;
 mod boot;
@@ -40,9 +40,9 @@ pub(crate) type With = BTreeMap<String, i64>;
 
 pub(crate) struct Probe {
     pub name: &'static str,
-    /// The names of its numbers, sorted.
+    /// Names of its numeric arguments, sorted.
     pub with: &'static [&'static str],
-    /// Every path it may read, `*` for what varies.
+    /// All paths that it may read, with `*` for variable parts.
     pub reads: &'static [&'static [&'static str]],
     pub run: fn(&Sight, &With, &mut Notes) -> Reading,
 }

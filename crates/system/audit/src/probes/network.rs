@@ -7,12 +7,12 @@ const SYSTEM: &str = "/etc/systemd/system";
 const READS: &[&str] = &[NETS, "/sys/class/net/*", "/sys/class/net/*/device/uevent"];
 
 pub(super) const PROBES: &[Probe] = &[
-    // Interfaces with a device, and its driver: `eth0 (igb)`.
+    // Interfaces with a device, and the driver: `eth0 (igb)`.
     Probe { name: "network-cards", with: &[], reads: &[READS], run: cards },
-    // Those on USB, by radio, or with a driver known for high latency.
+    // Those connected by USB or radio, or with a driver known for high latency.
     Probe { name: "network-cards-poor", with: &[], reads: &[READS], run: poor },
     Probe { name: "wifi-interfaces", with: &[], reads: &[READS], run: wifi },
-    // Are suspend and sleep masked: `yes` or `no`.
+    // `yes` if suspend and sleep are masked, else `no`.
     Probe {
         name: "sleep-masked",
         with: &[],
@@ -97,7 +97,7 @@ fn wifi(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     show(sight, notes, |card| card.is_wifi)
 }
 
-/// A masked unit is a link to /dev/null, whose reading fails with ENXIO here, as it is a device.
+/// A masked unit is a link to /dev/null; reading it fails with ENXIO, as it is a device.
 fn sleep_masked(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     const DEVICE: i32 = 6;
     if let Err(gap) = sight.names(SYSTEM) {

@@ -17,7 +17,7 @@ const READS: &[&str] = &[
 ];
 
 pub(super) const PROBES: &[Probe] = &[
-    // Partitions with a measured CPU and others, among which the scheduler balances: `rt.slice (2-3)`.
+    // Partitions with a measured CPU and others, between which the scheduler balances: `rt.slice (2-3)`.
     Probe { name: "balanced-partitions", with: &[], reads: &[READS], run: balanced },
     // Such partitions without load balancing.
     Probe { name: "unbalanced-partitions", with: &[], reads: &[READS], run: unbalanced },
@@ -51,7 +51,7 @@ fn look(sight: &Sight, group: &str, wanted: &str, many: &mut Many) {
     let read = |file: &str| sight.text(&format!("{ROOT}/{group}/{file}"), &mut Notes::default());
     let state = match read("cpuset.cpus.partition") {
         Ok(state) => state,
-        // No group, or the controller is not enabled there.
+        // The group does not exist, or the controller is not enabled in it.
         Err(gap) if matches!(gap.cause, Cause::Absent | Cause::Failed(20)) => return,
         Err(gap) => return many.missing = Some(gap),
     };

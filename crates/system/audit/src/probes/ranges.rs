@@ -20,7 +20,7 @@ pub(super) const PROBES: &[Probe] = &[
         ]],
         run: frequencies,
     },
-    // The same of the uncore.
+    // Like `frequency-ranges`, for the uncore.
     Probe {
         name: "uncore-ranges",
         with: &[],
@@ -31,7 +31,7 @@ pub(super) const PROBES: &[Probe] = &[
         ]],
         run: uncore,
     },
-    // Zones closer than this to the lowest trip point that throttles.
+    // Zones within this margin of the lowest trip point that throttles.
     Probe {
         name: "thermal-headroom",
         with: &["millidegrees"],
@@ -111,7 +111,7 @@ fn headroom(sight: &Sight, with: &With, notes: &mut Notes) -> Reading {
 }
 
 /// A zone's temperature may be unreadable for good reason (a modem that is off: EAGAIN, ENODATA), and a zone without
-/// trip points throttles nothing.
+/// trip points never throttles.
 fn zone(sight: &Sight, n: u32, margin: i64, many: &mut Many) {
     let zone = format!("{THERMAL}/thermal_zone{n}");
     let mut unnoted = Notes::default();

@@ -3,8 +3,8 @@ use crate::reading::{Cause, Gap, Reading, Value};
 use crate::sight::{Notes, Sight};
 
 const CMDLINES: &[&str] = &["/boot/firmware/cmdline.txt", "/boot/cmdline.txt"];
-/// From the downstream kernel's firmware driver (drivers/firmware/raspberrypi.c), below the device tree's `soc`, which
-/// on the Pi 5 (bcm2712) has its address in its name.
+/// From the downstream kernel's firmware driver (drivers/firmware/raspberrypi.c), below the device tree's `soc`, whose
+/// name contains its address on the Pi 5 (bcm2712).
 const THROTTLED: &[&str] = &[
     "/sys/devices/platform/soc/soc:firmware/get_throttled",
     "/sys/devices/platform/soc@107c000000/soc@107c000000:firmware/get_throttled",
@@ -39,7 +39,7 @@ fn cmdline_lines(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     }
 }
 
-/// The driver shows the firmware's last answer. raspberrypi_hwmon polls every 2 s and each time makes the firmware
+/// The driver shows the firmware's last answer. raspberrypi_hwmon polls every 2 s, and each poll makes the firmware
 /// clear bits 16 to 19, so these cover the time since the previous poll, not since boot.
 fn throttled(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let (path, text) = match first(sight, THROTTLED) {

@@ -1,4 +1,4 @@
-//! How the command line has RCU's grace periods run: kernel/rcu/update.c.
+//! Effect of the command line on RCU's grace periods: kernel/rcu/update.c.
 
 use super::kernel::release;
 use super::{CONFIG_READS, Probe, With};
@@ -12,12 +12,12 @@ const CMDLINE: &str = "/proc/cmdline";
 const VERSION: &str = "/proc/sys/kernel/version";
 
 pub(super) const PROBES: &[Probe] = &[
-    // `expedited`, `callers` (they may expedite) or `normal`; absent where /sys/kernel tells.
+    // `expedited`, `callers` (which may expedite) or `normal`; absent if /sys/kernel reports the mode.
     Probe { name: "rcu-mode-by-line", with: &[], reads: &[&[NORMAL, CMDLINE, VERSION], CONFIG_READS], run: mode },
 ];
 
-/// rcu_normal wins over rcu_expedited (synchronize_rcu_expedited). A real-time kernel sets it after boot (commit
-/// 8b9a0ecc7ef5), and takes rcu_normal_after_boot=0 only with NO_HZ_FULL.
+/// rcu_normal overrides rcu_expedited (synchronize_rcu_expedited). A real-time kernel sets it after boot (commit
+/// 8b9a0ecc7ef5), and accepts rcu_normal_after_boot=0 only with NO_HZ_FULL.
 fn mode(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let absent = || Reading::gap(Gap::new(NORMAL, Cause::Absent));
     if !sight.text(NORMAL, &mut Notes::default()).is_err_and(|gap| gap.is_not_given()) {
@@ -28,7 +28,7 @@ fn mode(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
         (Err(gap), _) | (_, Err(gap)) => return Reading::gap(gap),
     };
     let is_rt = is_preempt_rt(&version);
-    // Before, patches for real time did it.
+    // In earlier releases the real-time patches did this.
     if is_rt && !release(sight, &mut Notes::default()).is_ok_and(|(major, minor, _)| (major, minor) >= (5, 11)) {
         return absent();
     }

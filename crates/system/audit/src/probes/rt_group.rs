@@ -9,7 +9,7 @@ const MOUNTS: &str = "/proc/self/mounts";
 
 pub(super) const PROBES: &[Probe] = &[
     // `given`: real-time tasks may run in this group; `zero`: sched_setscheduler(2) fails with EPERM; `off`: the kernel
-    // does not group real-time tasks; `not given`: there is no machine, only files of one.
+    // does not group real-time tasks; `not given`: only files of a machine are given.
     Probe { name: "rt-group-budget", with: &[], reads: &[&[GROUPS, MOUNTS, "/sys/fs/cgroup/**"]], run: budget },
 ];
 
@@ -34,7 +34,7 @@ fn find(sight: &Sight, notes: &mut Notes) -> Result<&'static str, Gap> {
     second_version(sight, mount, group, notes)
 }
 
-/// The path of the line `id:controllers:path` with fitting controllers (cgroups(7)).
+/// Returns the path of the line `id:controllers:path` with matching controllers (cgroups(7)).
 fn group_of(groups: &str, fits: impl Fn(&str) -> bool) -> Option<&str> {
     groups.lines().find_map(|line| {
         let (_, rest) = line.split_once(':')?;
@@ -51,7 +51,7 @@ fn mount_of(mounts: &str, fits: impl Fn(&str, &str) -> bool) -> Option<&str> {
     })
 }
 
-/// Version 1 has the budget in a file of the group. Since 6.16 (commit d6809c2f606c) the file exists only while
+/// In version 1 a file of the group contains the budget. Since 6.16 (commit d6809c2f606c) the file exists only while
 /// grouping is on.
 fn first_version(sight: &Sight, group: &str, notes: &mut Notes) -> Result<&'static str, Gap> {
     match sight.number(&format!("{group}/cpu.rt_runtime_us"), notes) {
@@ -67,7 +67,7 @@ fn first_version(sight: &Sight, group: &str, notes: &mut Notes) -> Result<&'stat
 }
 
 /// Version 2 has no such file: every group below the root with the cpu controller has a budget of zero. Controllers are
-/// enabled from the top down, so the uppermost groups decide: the one below the root, and in a container its apparent
+/// enabled from the top down, so the topmost groups decide: the one below the root, and in a container its apparent
 /// root, which has a file that the real root lacks.
 fn second_version(sight: &Sight, mount: &str, group: &str, notes: &mut Notes) -> Result<&'static str, Gap> {
     let names = sight.names(mount).map_err(Gap::expected)?;

@@ -1,4 +1,4 @@
-//! Parameters that switch debugging, accounting or protection on or off.
+//! Parameters that enable or disable debugging, accounting or protection.
 
 use super::cmdline::{lacks_at, listed, words};
 use super::kernel::release;
@@ -14,11 +14,11 @@ const CMDLINE: &str = "/proc/cmdline";
 const VERSION: &str = "/proc/sys/kernel/version";
 
 pub(super) const PROBES: &[Probe] = &[
-    // Debugging that is switched on, not off.
+    // Debugging that is enabled.
     Probe { name: "debug-parameters", with: &[], reads: &[&[CMDLINE, VERSION], CONFIG_READS], run: debugging },
-    // Accounting that is switched on.
+    // Accounting that is enabled.
     Probe { name: "accounting-parameters", with: &[], reads: &[&[CMDLINE]], run: accounting },
-    // Mitigations of processor faults that are switched off.
+    // Mitigations of processor vulnerabilities that are disabled.
     Probe { name: "mitigations-off", with: &[], reads: &[&[CMDLINE], CONFIG_READS], run: mitigations },
     // `yes` or `no`; absent without skew_tick=.
     Probe { name: "skew-tick", with: &[], reads: &[&[CMDLINE], CONFIG_READS], run: skew_tick },
@@ -61,10 +61,10 @@ const DEBUGGING: &[&str] = &[
 
 const ACCOUNTING: &[&str] = &["kmemleak", "schedstats", "psi"];
 
-/// Of user space: systemd(1), systemd-udevd.service(8).
+/// Parameters of user space: systemd(1), systemd-udevd.service(8).
 const CHATTY: &[&str] = &["systemd.log_level=debug", "udev.log_level=debug", "udev.log_priority=debug"];
 
-/// Documentation/admin-guide/kernel-parameters.txt and Documentation/admin-guide/hw-vuln.
+/// From Documentation/admin-guide/kernel-parameters.txt and Documentation/admin-guide/hw-vuln.
 const OFF: &[&str] = &[
     "gather_data_sampling=off",
     "indirect_target_selection=off",
@@ -115,9 +115,9 @@ fn is_switched_on(word: &str, names: &[&str]) -> bool {
 fn is_off(word: &str) -> bool {
     let Some((_, value)) = word.split_once('=') else { return false };
     match key(word).as_str() {
-        // The tracer that does nothing (kernel/trace/trace_nop.c).
+        // The tracer without effect (kernel/trace/trace_nop.c).
         "ftrace" => value == "nop",
-        // `-` switches off what the configuration switches on, `O` less debugging (parse_slub_debug_flags of mm/slub.c).
+        // `-` disables what the configuration enables, `O` reduces debugging (parse_slub_debug_flags of mm/slub.c).
         "slub_debug" | "slab_debug" => {
             let flags = value.split(',').next().unwrap_or_default();
             value == "-" || (!flags.is_empty() && flags.bytes().all(|b| b.eq_ignore_ascii_case(&b'o')))
@@ -132,7 +132,7 @@ fn is_off(word: &str) -> bool {
 }
 
 fn debugging(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
-    // Refused there (irqpoll_setup of kernel/irq/spurious.c).
+    // Rejected on such kernels (irqpoll_setup of kernel/irq/spurious.c).
     let is_rt = sight.text(VERSION, &mut Notes::default()).is_ok_and(|version| is_preempt_rt(&version));
     let is_refused = |word: &str| is_rt && matches!(key(word).as_str(), "irqpoll" | "irqfixup");
     let is_chatty = |word: &str| CHATTY.contains(&word);
@@ -150,7 +150,7 @@ fn mitigations(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let pti = page_table_isolation(&line, release);
     those(sight, "mitigations that are off", notes, |word| match key(word).as_str() {
         "pti" | "nopti" if pti != Some(false) => false,
-        // Of several the last counts.
+        // The last of several counts.
         name if word.contains('=') && parameter(&line, name).as_deref() != word.split_once('=').map(|(_, v)| v) => {
             false
         }
@@ -161,8 +161,8 @@ fn mitigations(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     })
 }
 
-/// Of pti= and nopti the last counts since Linux 6.7; before, a pti= that the kernel understands decides (pti_check_boottime_disable
-/// of arch/x86/mm/pti.c). `None` where the line has neither, or it is not known which one counts.
+/// The last of pti= and nopti counts since Linux 6.7; earlier kernels let a valid pti= decide
+/// (pti_check_boottime_disable of arch/x86/mm/pti.c). `None` if the line has neither, or the deciding one is unknown.
 fn page_table_isolation(line: &str, release: Option<Release>) -> Option<bool> {
     let words = parameters(line);
     let meant = |word: &String| match word.as_str() {

@@ -28,7 +28,7 @@ fn virtualisation(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
         Virtualisation::Unknown(paths) => {
             let path = paths.first().map_or("/proc/cpuinfo", String::as_str);
             let cause =
-                Cause::of(&sight.machine.read(path)).unwrap_or(Cause::Garbled("sign of a hypervisor or of none"));
+                Cause::of(&sight.machine.read(path)).unwrap_or(Cause::Garbled("evidence for or against a hypervisor"));
             let gap = Gap::new(path, cause).expected();
             notes.add(path, gap.cause.describe());
             Reading::gap(gap)
@@ -38,7 +38,7 @@ fn virtualisation(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
 
 const STAT: &str = "/proc/stat";
 
-/// The eighth number of the first line (proc_stat(5)).
+/// Reads the eighth number of the first line (proc_stat(5)).
 fn steal(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let text = match sight.text(STAT, &mut Notes::default()).map_err(Gap::expected) {
         Ok(text) => text,
@@ -57,7 +57,7 @@ fn steal(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
 const VERSION: &str = "/proc/sys/kernel/version";
 const REALTIME: &str = "/sys/kernel/realtime";
 
-/// Like rule kernel-preempt-rt: by the version, and a file that only some such kernels have.
+/// As in rule kernel-preempt-rt: by the version, and a file that only some such kernels have.
 fn preempt_rt(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let mut unnoted = Notes::default();
     if sight.number(REALTIME, &mut unnoted) == Ok(1) {
@@ -84,8 +84,8 @@ fn kernel_config(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     }
 }
 
-/// The first `.resolution:` of /proc/timer_list: 1 ns with high-resolution timers, else the tick (4 000 000 ns at 250
-/// Hz).
+/// Reads the first `.resolution:` of /proc/timer_list: 1 ns with high-resolution timers, else the tick (4 000 000 ns at
+/// 250 Hz).
 fn timer_resolution(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     const PATH: &str = "/proc/timer_list";
     let read = sight.machine.read(PATH);

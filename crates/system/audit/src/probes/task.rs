@@ -11,11 +11,11 @@ const STATUS: &[&str] = &["/proc/*/task/*/status"];
 pub(super) const PROBES: &[Probe] = &[
     // User tasks that the scheduler runs before or level with the measuring task, on a measured CPU.
     Probe { name: "user-rt-tasks", with: &[], reads: &[READS, STATUS, OWNER], run: user_tasks },
-    // The same of kernel threads, without the stopper threads (migration/N, FIFO 99) that every kernel has.
+    // The same for kernel threads, without the stopper threads (migration/N, FIFO 99) that every kernel has.
     Probe { name: "kernel-rt-tasks", with: &[], reads: &[READS, STATUS], run: kernel_tasks },
     Probe { name: "user-tasks-99", with: &[], reads: &[READS], run: at_99 },
     Probe { name: "deadline-tasks", with: &[], reads: &[READS], run: deadline },
-    // Kernel threads of the measured CPUs that a loop of the measuring task's priority starves.
+    // Kernel threads of the measured CPUs that a loop at the measuring task's priority starves.
     Probe { name: "percpu-threads-below", with: &[], reads: &[READS], run: starved },
 ];
 
@@ -73,8 +73,8 @@ fn tasks(sight: &Sight, notes: &mut Notes, of_kind: fn(&Task) -> bool) -> Readin
     Reading::Many(many)
 }
 
-/// Does `task` run before the measured one, or level with it? A running FIFO task of the same priority is not
-/// preempted. SCHED_DEADLINE precedes every priority (sched(7)).
+/// Returns true if `task` runs before the measured one, or level with it. A running FIFO task of the same priority is
+/// not preempted. SCHED_DEADLINE precedes every priority (sched(7)).
 fn comes_first(task: &Task, measured: Scheduling) -> bool {
     match (task.policy, measured) {
         (Policy::Deadline, _) => true,
@@ -88,7 +88,7 @@ pub(crate) fn comes_first_there(sight: &Sight, task: &Task) -> bool {
     comes_first(task, sight.context.scheduling) && may_run_there(sight, task)
 }
 
-/// False only if it is known to stay on other CPUs.
+/// False only if the task is known to stay on other CPUs.
 fn may_run_there(sight: &Sight, task: &Task) -> bool {
     let status = sight.machine.read(&format!("/proc/{}/task/{}/status", task.pid, task.tid));
     let allowed =

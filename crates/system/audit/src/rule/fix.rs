@@ -3,9 +3,9 @@ use serde::Deserialize;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fix {
-    /// Why there is no fix; then the rest is empty.
+    /// Why no fix exists; then the rest is empty.
     pub none: Option<String>,
-    /// Takes effect at once and is lost on reboot.
+    /// Takes effect immediately and is lost on reboot.
     #[serde(default)]
     pub now: Vec<Action>,
     /// Takes effect at the next boot.
@@ -13,18 +13,18 @@ pub struct Fix {
     pub persist: Vec<Action>,
     pub undo: Option<String>,
     pub risk: Option<String>,
-    /// Does it disturb what runs: a link reset, CPUs going offline?
+    /// True if it disturbs running programs: a link reset, CPUs going offline.
     #[serde(default)]
     pub disruptive: bool,
 }
 
 impl Fix {
-    /// `now`, else `persist`.
+    /// Returns `now`, or `persist` if that is empty.
     pub(crate) fn first(&self) -> &[Action] {
         if self.now.is_empty() { &self.persist } else { &self.now }
     }
 
-    /// One line to type: [`Fix::first`].
+    /// Formats [`Fix::first`] as one line to type.
     pub fn line(&self) -> Option<String> {
         let lines: Vec<String> = self.first().iter().map(Action::line).collect();
         (!lines.is_empty()).then(|| lines.join("; "))
@@ -34,12 +34,12 @@ impl Fix {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Action {
-    /// Write to a file, or to every file that a path with `*` names; `@` stands for the number of each measured CPU.
+    /// Write to a file, or to every file that a path with `*` names; `@` is the number of each measured CPU.
     Write {
         file: String,
         value: String,
     },
-    /// Set a parameter of sysctl(8); persistent in /etc/sysctl.d.
+    /// Set a parameter of sysctl(8); permanent in /etc/sysctl.d.
     Sysctl {
         /// For example `vm.swappiness`.
         key: String,
@@ -60,20 +60,20 @@ pub enum Action {
     Manual(String),
 }
 
-/// Begins the reason at the end of a line of a fix whose kernel parameter does nothing here.
+/// Begins the reason at the end of a fix whose kernel parameter has no effect on this kernel.
 pub(crate) const NOT_HERE: &str = " (not here: ";
 
-/// Begins the line of a fix that a container cannot do.
+/// Begins the line of a fix that is impossible inside a container.
 pub(crate) const ON_THE_HOST: &str = "on the host: ";
 
 impl Action {
-    /// Kernel parameters that it adds.
+    /// Returns the kernel parameters that it adds.
     pub(crate) fn added(&self) -> impl Iterator<Item = &str> {
         let Action::Boot { add, .. } = self else { return "".split_whitespace() };
         add.split_whitespace()
     }
 
-    /// Does it change the kernel, whichever rule it belongs to? Network settings are those of a namespace.
+    /// Returns true if it changes the kernel, whichever rule it belongs to. Network settings belong to a namespace.
     pub(crate) fn is_kernels(&self) -> bool {
         match self {
             Action::Boot { .. } => true,
@@ -85,7 +85,7 @@ impl Action {
 }
 
 impl Action {
-    /// A command to type, or a sentence where there is no command.
+    /// Returns a command to type, or a sentence if no command exists.
     pub fn line(&self) -> String {
         match self {
             Action::Write { file, value } => match file.contains('@') {
@@ -94,7 +94,7 @@ impl Action {
             },
             Action::Sysctl { key, value } => format!("sudo sysctl -w {key}={value}"),
             Action::Boot { add, remove } => {
-                // What is added takes the place of a value that is removed.
+                // An added parameter replaces a removed value.
                 let name = |word: &str| word.split('=').next().unwrap_or_default().to_owned();
                 if let Some(word) = add.split_whitespace().find(|word| name(word) == *remove && word.contains('=')) {
                     return format!("kernel command line: replace `{remove}=` by `{word}`");

@@ -12,12 +12,12 @@ pub(crate) struct IrqFilter {
     name: Option<String>,
     #[serde(rename = "type")]
     kind: Option<String>,
-    /// A CPU list; the read gives an interrupt's CPUs that are not in it.
+    /// A CPU list; the read returns an interrupt's CPUs that are not in it.
     outside: String,
 }
 
 impl IrqFilter {
-    /// Every path it may read.
+    /// All paths that it may read.
     pub const READS: &[&str] = &[
         "/proc/irq",
         "/proc/irq/*/smp_affinity_list",
@@ -28,7 +28,7 @@ impl IrqFilter {
     ];
 
     pub fn check(&self) -> Result<(), String> {
-        self.cpus().map_err(|list| format!("`{list}` is no CPU list"))?;
+        self.cpus().map_err(|list| format!("`{list}` is not a CPU list"))?;
         self.expressions().map(drop)
     }
 
@@ -45,11 +45,11 @@ impl IrqFilter {
     }
 }
 
-/// Largest compiled expression, bytes.
+/// Maximum size of a compiled expression, bytes.
 const LARGEST: usize = 1 << 18;
 
-/// For untrusted expressions: of bounded size, and regex_lite matches in linear time.
+/// Compiles an untrusted expression: of bounded size, and regex_lite matches in linear time.
 pub(crate) fn expression(text: &str) -> Result<Regex, String> {
     let built = regex_lite::RegexBuilder::new(text).size_limit(LARGEST).build();
-    built.map_err(|error| format!("`{text}` is no regular expression: {error}"))
+    built.map_err(|error| format!("`{text}` is not a regular expression: {error}"))
 }

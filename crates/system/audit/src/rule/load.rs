@@ -54,7 +54,7 @@ pub(crate) fn malformed(file: &str, text: &str, error: &toml::de::Error) -> Rule
     RuleError { file: file.into(), line: before.matches('\n').count() + 1, message: error.message().to_owned() }
 }
 
-/// A mistake, and a word of the text near it.
+/// An error, and a word of the text near it.
 #[derive(Debug)]
 pub(crate) struct Mistake {
     pub near: String,
@@ -71,7 +71,7 @@ fn line_with(text: &str, word: &str) -> usize {
 
 fn check_identity(rule: &Rule) -> Result<(), Mistake> {
     if rule.why.trim().is_empty() || rule.title.trim().is_empty() {
-        return mistake("id =", "a rule says why, and has a title");
+        return mistake("id =", "a rule needs a title and `why`");
     }
     Ok(())
 }
@@ -85,7 +85,7 @@ fn check_commons(rule: &Rule, commons: &Commons) -> Result<(), Mistake> {
 
 fn check_sources(rule: &Rule, sources: &Sources) -> Result<(), Mistake> {
     if rule.sources.is_empty() {
-        return mistake("sources", "a rule names who says so");
+        return mistake("sources", "a rule needs sources");
     }
     let keys = rule.sources.iter().chain(rule.opinions.iter().flat_map(|opinion| &opinion.sources));
     if let Some(key) = keys.into_iter().find(|key| !sources.contains_key(*key)) {
@@ -93,7 +93,7 @@ fn check_sources(rule: &Rule, sources: &Sources) -> Result<(), Mistake> {
     }
     let worst = rule.severity_for.values().chain([&rule.severity]).max();
     if rule.sources.iter().all(|key| key == UNCHECKED) && worst > Some(&Severity::Info) {
-        return mistake("severity", "what nobody checked (K) is at most info");
+        return mistake("severity", "with an unchecked source (K) the severity is at most info");
     }
     Ok(())
 }
@@ -109,9 +109,10 @@ fn check_conditions(rule: &Rule) -> Result<(), Mistake> {
 fn check_gates(rule: &Rule) -> Result<(), Mistake> {
     let mut names = rule.applies.iter().flat_map(|gate| gate.when.keys());
     match names.find(|name| rule.reads.get(name).is_some_and(|read| read.optional)) {
-        Some(name) => {
-            mistake(&format!("{name} ="), format!("`{name}` is optional: without it nothing is known to apply"))
-        }
+        Some(name) => mistake(
+            &format!("{name} ="),
+            format!("`{name}` is optional and therefore cannot decide if the rule applies"),
+        ),
         None => Ok(()),
     }
 }
@@ -119,11 +120,11 @@ fn check_gates(rule: &Rule) -> Result<(), Mistake> {
 fn check_cases(rule: &Rule) -> Result<(), Mistake> {
     for case in &rule.cases {
         if matches!(case.state, State::Blocked) {
-            return mistake("BLOCKED", "BLOCKED follows from what could not be read: no case may claim it");
+            return mistake("BLOCKED", "BLOCKED results from unreadable files: no case may set it");
         }
         let from_nothing = !case.when.is_empty() && !case.when.values().any(super::Test::needs_something);
         if case.state == State::Pass && from_nothing {
-            return mistake(&case.say, "that something is absent alone is no reason to pass");
+            return mistake(&case.say, "the absence of something alone is not a reason to pass");
         }
     }
     let last = rule.cases.last();
@@ -162,7 +163,7 @@ fn check_sentences(rule: &Rule) -> Result<(), Mistake> {
         in_sentence || in_condition.into_iter().any(|when| when.contains(name))
     };
     match rule.reads.keys().find(|name| !used(name)) {
-        Some(name) => mistake(&format!("{name} ="), format!("`{name}` is read and never used")),
+        Some(name) => mistake(&format!("{name} ="), format!("`{name}` is read but never used")),
         None => Ok(()),
     }
 }
@@ -171,7 +172,7 @@ fn check_fix(rule: &Rule) -> Result<(), Mistake> {
     let fixes: Vec<&Fix> = rule.fixes().collect();
     let alike = |one: &Fix, other: &&Fix| one.line() == other.line() && one != *other;
     if fixes.iter().enumerate().any(|(at, one)| fixes.iter().skip(at + 1).any(|other| alike(one, other))) {
-        return mistake("fix =", "two fixes of a rule read alike");
+        return mistake("fix =", "two fixes of the rule have the same text");
     }
     rule.fixes().try_for_each(check_one_fix)
 }
@@ -179,10 +180,10 @@ fn check_fix(rule: &Rule) -> Result<(), Mistake> {
 fn check_one_fix(fix: &Fix) -> Result<(), Mistake> {
     let does = !fix.now.is_empty() || !fix.persist.is_empty();
     if does == fix.none.is_some() {
-        return mistake("[fix]", "a fix says what to do, or in `none` why there is nothing");
+        return mistake("[fix]", "a fix needs an action, or a reason in `none`");
     }
     if does && fix.undo.is_none() {
-        return mistake("[fix]", "a fix must say what undoing it restores");
+        return mistake("[fix]", "a fix needs `undo`, the state that undoing it restores");
     }
     Ok(())
 }

@@ -33,24 +33,24 @@ use std::collections::BTreeMap;
 /// title = "Clocksource"
 /// group = "time"
 /// severity = "high"                    # of a FAIL: fatal, high, medium, low, info, off
-/// why = "what it costs, with the figure where one is known"
+/// why = "the cost, with the figure if one is known"
 /// sources = ["UBUTCC"]                 # keys of sources.toml; K alone (not checked) only with severity info
 ///
-/// [[opinion]]                          # optional, several: where authorities disagree, who says what
-/// says = "switch it off"
+/// [[opinion]]                          # optional, several: if authorities disagree, the opinion of each
+/// says = "disable it"
 /// sources = ["TDRT"]
 ///
-/// [severity_for]                       # optional: other severities for some profiles; off switches the rule off
+/// [severity_for]                       # optional: other severities for some profiles; off disables the rule
 /// measure-only = "info"
 ///
 /// [reads]                              # everything the rule reads, each with a name
 /// current = { file = "/sys/…/current_clocksource" }
 ///
-/// [[applies]]                          # optional: each must hold, or the rule is SKIP with this text
+/// [[applies]]                          # optional: each must be true, or the rule is SKIP with this text
 /// when = { current = { present = true } }
-/// otherwise = "no clocksource can be chosen here"
+/// otherwise = "the clocksource cannot be chosen"
 ///
-/// [[case]]                             # the first that holds decides; the last has no condition
+/// [[case]]                             # the first that applies decides; the last has no condition
 /// when = { current = { one_of = ["tsc", "arch_sys_counter"] } }
 /// state = "PASS"
 /// say = "the clocksource is {current}"
@@ -59,24 +59,24 @@ use std::collections::BTreeMap;
 /// profiles = ["busy-poll"]             # optional: only these profiles have this case
 /// state = "FAIL"
 /// say = "the clocksource is {current}"
-/// fix = { persist = […], undo = "…" }  # optional: the fix of this case, in place of [fix]
+/// fix = { persist = […], undo = "…" }  # optional: the fix of this case, instead of [fix]
 ///
-/// [fix]                                # or: none = "why there is none"
+/// [fix]                                # or: none = "why no fix exists"
 /// now = [{ write = { file = "/sys/…/current_clocksource", value = "tsc" } }]
 /// persist = [{ boot = { add = "clocksource=tsc" } }]
 /// undo = "the clocksource that was current before"
 /// risk = "what may go wrong"           # optional
-/// disruptive = false                   # optional: does it disturb what runs?
+/// disruptive = false                   # optional: true if it disturbs running programs
 /// ```
 ///
 /// **Reads** have one of these keys:
 /// - `file`: a file's content. `as` is `word` (default: all of it, trimmed), `integer`, `words` (a list), `marked` (the
 ///   word in brackets), `cpus` or `mask` (a CPU list or hexadecimal mask, `none` when empty; `within` or `without` one
-///   of the sets below). A part of the file by `key` (`name: value`, `name=value`, `name value`), `field` (a word, from
-///   1) or `lines` (those with one of these texts).
-/// - `files`: a list, the same of every file that a path with `*` names. After letters `*` is a number, alone it is any
-///   name; `@` stands for the numbers of the measured CPUs, or of the list `on`. With `sparse = true` missing files do
-///   not matter.
+///   of the sets below). `key` (`name: value`, `name=value`, `name value`), `field` (a word, from 1) or `lines` (those
+///   with one of these texts) select a part of the file.
+/// - `files`: a list, the same for every file that a path with `*` names. After letters `*` is a number, alone it is
+///   any name; `@` represents the numbers of the measured CPUs, or of the list `on`. With `sparse = true` missing files
+///   are ignored.
 /// - `list`: the names in a folder that match `names`. `exists`: `yes` or `no`.
 /// - `kconfig`: an option of the running kernel's configuration without `CONFIG_` (`n` when off). `kconfigs`: which of
 ///   several are on.
@@ -84,31 +84,32 @@ use std::collections::BTreeMap;
 /// - `cpus`: one of the sets `measured`, `isolated`, `housekeeping`, `online`, `tickless`.
 /// - `units`: which of several systemd units run or are enabled. `processes`: which of several programs run.
 /// - `log`: lines of the kernel log with one of these texts.
-/// - `irqs`: of interrupts that match the regular expressions `actions`, `chip_name`, `name`, `type`, their CPUs that
+/// - `irqs`: for interrupts that match the regular expressions `actions`, `chip_name`, `name`, `type`, their CPUs that
 ///   are not in the list `outside`, or `none`.
 /// - `probe`: a probe of that name, with numbers in `with`.
 ///
-/// Modifiers: `only` drops elements of a list that do not meet a test. `change = true` gives a number's increase during
-/// the window. With `optional = true`, conditions on something unreadable do not hold instead of staying open; this is
-/// for reads that only add certainty, and not allowed in `applies`. `{pid}` in a path is the application's process,
-/// `{release}` the kernel's.
+/// Modifiers: `only` drops elements of a list that do not pass a test. `change = true` returns a number's increase
+/// during the window. With `optional = true`, conditions on something unreadable are false instead of undecided; this
+/// is for reads that only add certainty, and not allowed in `applies`. `{pid}` in a path is the application's process,
+/// `{release}` the kernel's release.
 ///
-/// **Applicability**: `only_if` names conditions of `gates.toml`, `[[applies]]` adds the rule's own, `needs` names what
-/// the caller must offer: `window`, `pid`, `trial` (behaviour tests). Otherwise the rule is SKIP.
+/// **Applicability**: `only_if` names conditions of `gates.toml`, `[[applies]]` adds conditions of this rule, `needs`
+/// names inputs from the caller: `window`, `pid`, `trial` (behaviour tests). Otherwise the rule is SKIP.
 ///
 /// **Tests**: `[[test]]` tables; `tests/it/cases.rs` documents them.
 ///
-/// **Conditions**: `when` names reads, each with a word it equals or a table of tests, all of which must hold. Of
-/// single values: `is`, `not`, `one_of`, `contains`, `lacks`, `min`, `max`, `present`. Of lists: `all` and `any` of a
-/// test (`all` needs at least one element), `empty`, `present`. On a failed read a condition neither holds nor fails,
+/// **Conditions**: `when` names reads, each with a word it equals or a table of tests, all of which must hold. For
+/// single values: `is`, `not`, `one_of`, `contains`, `lacks`, `min`, `max`, `present`. For lists: `all` and `any` of a
+/// test (`all` needs at least one element), `empty`, `present`. On a failed read a condition is neither true nor false,
 /// except that an absent file decides `present`.
 ///
-/// **Outcome**: open cases make the rule BLOCKED (if permission is missing) or UNKNOWN, unless every case that could
-/// still decide has the same state. Sentences may name reads in braces, and `{scheduling}`, `{cpus}`, `{profile}`.
+/// **Outcome**: undecided cases make the rule BLOCKED (if permission is missing) or UNKNOWN, unless every case that
+/// could still decide has the same state. Sentences may name reads in braces, and `{scheduling}`, `{cpus}`,
+/// `{profile}`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
-    /// Unique, and the file's name; users name rules by it.
+    /// Unique, and the name of the file; users identify rules by it.
     pub id: String,
     /// A few words for tables.
     pub title: String,
@@ -117,7 +118,7 @@ pub struct Rule {
     pub severity: Severity,
     #[serde(default)]
     pub(crate) severity_for: BTreeMap<Profile, Severity>,
-    /// What it costs, with the figure where one is known.
+    /// The cost, with the figure if one is known.
     pub why: String,
     /// Keys of [`crate::Rules::source`].
     pub sources: Vec<String>,
@@ -142,7 +143,7 @@ pub struct Rule {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Need {
-    /// Two samples of the machine.
+    /// Two readings of the machine.
     Window,
     Pid,
     /// Permission to run behaviour tests.
@@ -154,7 +155,7 @@ impl Need {
         match self {
             Need::Window => "needs a window of time: --window 10s",
             Need::Pid => "needs the application: --pid PID",
-            Need::Trial => "needs leave to try it: --probe",
+            Need::Trial => "needs permission to test it: --probe",
         }
     }
 }
@@ -174,7 +175,8 @@ impl Rule {
         reason
     }
 
-    /// The fix of a finding of this rule: the fix of its case, else the rule's. Cases whose fixes read alike are alike.
+    /// Returns the fix of a finding of this rule: that of its case, else the rule's. Cases whose fixes have the same
+    /// text are equivalent.
     pub fn fix_of(&self, finding: &Finding) -> &Fix {
         let own = self.cases.iter().filter(|case| case.state == finding.state).filter_map(|case| case.fix.as_ref());
         // Without FAIL, WARN or UNKNOWN no finding carries its fix.
@@ -185,7 +187,7 @@ impl Rule {
         fitting.next().unwrap_or(&self.fix)
     }
 
-    /// Says of the fix of a finding that it is the host's: a container has its kernel.
+    /// Marks the fix of a finding as one for the host: a container uses the host's kernel.
     pub(crate) fn refer_to_host(&self, finding: &mut Finding) {
         let is_hosts = || self.group.is_kernels() || self.fix_of(finding).first().iter().any(Action::is_kernels);
         if finding.fix.is_some() && is_hosts() {
@@ -216,7 +218,7 @@ pub(crate) struct Opinion {
 /// All tests must hold.
 pub(crate) type When = Named<Test>;
 
-/// The rule is SKIP unless this holds.
+/// The rule is SKIP unless this is true.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Gate {
@@ -229,12 +231,12 @@ pub(crate) struct Gate {
 pub(crate) struct Case {
     #[serde(default)]
     pub when: When,
-    /// Empty: all profiles.
+    /// Empty for all profiles.
     #[serde(default)]
     pub profiles: Vec<Profile>,
     pub state: State,
     pub say: String,
-    /// In place of the rule's.
+    /// Replaces the rule's fix.
     pub fix: Option<Fix>,
 }
 

@@ -1,8 +1,8 @@
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// A few values, in the order of their names. Most rules read one or two things, and a `BTreeMap` takes room for eleven from
-/// its first entry on: two megabytes for all rules.
+/// A small map, in order of names. Most rules read one or two values, and a `BTreeMap` allocates eleven from its first
+/// entry on: two megabytes for all rules.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(from = "BTreeMap<String, T>", bound(deserialize = "T: Deserialize<'de>"))]
 pub(crate) struct Named<T>(Box<[(String, T)]>);

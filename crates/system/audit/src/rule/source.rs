@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 #[serde(try_from = "Written")]
 pub(crate) struct Read {
     pub source: Source,
-    /// If unreadable, conditions on it do not hold instead of staying open.
+    /// If unreadable, conditions on it are false instead of undecided.
     pub optional: bool,
-    /// The increase over the window instead of the number.
+    /// Returns the increase over the window instead of the number.
     pub change: bool,
-    /// Drops elements of a list that do not meet this.
+    /// Drops elements of a list that do not pass this test.
     pub only: Option<Test>,
 }
 
@@ -23,7 +23,7 @@ pub(crate) enum Source {
         part: Part,
         form: Form,
     },
-    /// `on`: the CPUs that `@` stands for, instead of the measured ones.
+    /// `on`: the CPUs that `@` represents, instead of the measured ones.
     Files {
         pattern: String,
         part: Part,
@@ -92,14 +92,14 @@ pub(crate) enum As {
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Set {
     Measured,
-    /// Without load balancing: isolcpus=, or an isolated cpuset partition.
+    /// CPUs without load balancing: isolcpus=, or an isolated cpuset partition.
     Isolated,
     Housekeeping,
     Online,
     Tickless,
 }
 
-/// As written: exactly one of the sources.
+/// The TOML form: exactly one of the sources.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Written {
@@ -143,7 +143,7 @@ impl TryFrom<Written> for Read {
         let source = match (sources.next(), sources.next()) {
             (Some(source), None) => source,
             _ => {
-                return Err("a read has exactly one of file, files, list, exists, kconfig, kconfigs, cmdline, \
+                return Err("a read needs exactly one of file, files, list, exists, kconfig, kconfigs, cmdline, \
                             parameters, cpus, units, processes, log, irqs, probe"
                     .into());
             }
@@ -159,20 +159,20 @@ impl Written {
         let parts = [self.key.is_some(), self.field.is_some(), self.lines.is_some()];
         let is_cpus = matches!(self.form, Some(As::Cpus | As::Mask));
         let wrong = [
-            (self.form.is_some() && !is_file, "`as` goes with file and files"),
-            (parts.contains(&true) && !is_file, "`key`, `field` and `lines` go with file and files"),
+            (self.form.is_some() && !is_file, "`as` is for file and files"),
+            (parts.contains(&true) && !is_file, "`key`, `field` and `lines` are for file and files"),
             (parts.iter().filter(|is| **is).count() > 1, "only one of `key`, `field` and `lines`"),
             (self.field == Some(0), "fields count from 1"),
             (
                 (self.within.is_some() || self.without.is_some()) && !is_cpus,
-                "`within` and `without` go with as = \"cpus\" or \"mask\"",
+                "`within` and `without` are for as = \"cpus\" or \"mask\"",
             ),
-            (self.names.is_some() && self.list.is_none(), "`names` goes with list"),
-            (self.with.is_some() && self.probe.is_none(), "`with` goes with probe"),
-            (self.sparse && self.files.is_none(), "`sparse` goes with files"),
+            (self.names.is_some() && self.list.is_none(), "`names` is for list"),
+            (self.with.is_some() && self.probe.is_none(), "`with` is for probe"),
+            (self.sparse && self.files.is_none(), "`sparse` is for files"),
             (
                 self.on.is_some() && !self.files.as_ref().is_some_and(|path| path.contains('@')),
-                "`on` goes with files and `@`",
+                "`on` is for files with `@`",
             ),
         ];
         match wrong.iter().find(|(is_wrong, _)| *is_wrong) {
@@ -189,7 +189,7 @@ impl Written {
             (.., Some(lines)) => Part::Lines(lines.clone()),
             _ => Part::All,
         };
-        let on = self.on.map(|list| list.parse().map_err(|_| format!("`{list}` is no CPU list"))).transpose()?;
+        let on = self.on.map(|list| list.parse().map_err(|_| format!("`{list}` is not a CPU list"))).transpose()?;
         let (names, with, sparse) = (self.names.unwrap_or_default(), self.with.unwrap_or_default(), self.sparse);
         Ok([
             self.file.map(|path| Source::File { path, part: part(), form: form.clone() }),
@@ -213,16 +213,16 @@ impl Written {
 impl Source {
     fn check(&self) -> Result<(), String> {
         match self {
-            Source::File { path, .. } if path.contains('*') => Err("a path with `*` goes with files".into()),
-            Source::Files { form: Form { kind: As::Words, .. }, .. } => Err("`as = \"words\"` goes with file".into()),
-            Source::Files { part: Part::Lines(_), .. } => Err("`lines` goes with file".into()),
+            Source::File { path, .. } if path.contains('*') => Err("a path with `*` is for files".into()),
+            Source::Files { form: Form { kind: As::Words, .. }, .. } => Err("`as = \"words\"` is for file".into()),
+            Source::Files { part: Part::Lines(_), .. } => Err("`lines` is for file".into()),
             Source::File { path, .. } | Source::List { folder: path, .. } | Source::Exists(path) => absolute(path),
             Source::Files { pattern, .. } => absolute(pattern),
             Source::Irqs(filter) => filter.check(),
             Source::Kconfig(option) => bare_option(option),
             Source::Kconfigs(options) => options.iter().try_for_each(|option| bare_option(option)),
             Source::Probe { name, with } => {
-                let probe = probes::find(name).ok_or_else(|| format!("there is no probe `{name}`"))?;
+                let probe = probes::find(name).ok_or_else(|| format!("no probe is named `{name}`"))?;
                 let names: Vec<&str> = with.keys().map(String::as_str).collect();
                 let fine = names == probe.with;
                 fine.then_some(()).ok_or_else(|| format!("probe `{name}` takes {:?} in `with`", probe.with))
@@ -261,5 +261,5 @@ fn absolute(path: &str) -> Result<(), String> {
 
 fn bare_option(option: &str) -> Result<(), String> {
     let fine = !option.starts_with("CONFIG_");
-    fine.then_some(()).ok_or_else(|| "an option is named without CONFIG_".to_owned())
+    fine.then_some(()).ok_or_else(|| "options are written without CONFIG_".to_owned())
 }

@@ -4,7 +4,7 @@ use serde::de::{MapAccess, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Deserializer};
 use std::fmt;
 
-/// All given parts must hold. A bare word or number is short for `is`.
+/// All given parts must be true. A bare word or number is short for `is`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Test {
     pub is: Option<Word>,
@@ -27,7 +27,7 @@ impl Test {
         words || parts || self.min.is_some() || self.max.is_some()
     }
 
-    /// Does any part fail on an empty or absent read?
+    /// Returns true if any part fails on an empty or absent read.
     pub fn needs_something(&self) -> bool {
         let inner = self.all.is_some() || self.any.is_some() || self.empty.is_some();
         self.asks_value() || inner || self.present == Some(true)
@@ -100,7 +100,7 @@ impl<'de> Deserialize<'de> for Test {
     }
 }
 
-/// By hand, because an untagged enum would report every mistake as "matched no variant".
+/// Implemented manually because an untagged enum would report every error as "matched no variant".
 struct TestVisitor;
 
 impl<'de> Visitor<'de> for TestVisitor {
@@ -125,7 +125,7 @@ impl<'de> Visitor<'de> for TestVisitor {
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Test, A::Error> {
         let test = Test::from(Table::deserialize(MapAccessDeserializer::new(map))?);
         if test.is_blank() {
-            return Err(serde::de::Error::custom("an empty test holds always: leave it out"));
+            return Err(serde::de::Error::custom("an empty test is always true: remove it"));
         }
         Ok(test)
     }

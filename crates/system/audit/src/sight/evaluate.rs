@@ -105,14 +105,14 @@ impl Sight<'_> {
         }
     }
 
-    /// Lists the folder above: reading a device or a folder would prove nothing.
+    /// Lists the parent folder: reading a device or a folder would prove nothing.
     fn exists(&self, path: &str, notes: &mut Notes) -> Known {
         let folder = folder_of(path);
         let name = path.rsplit('/').next().unwrap_or_default();
         let found = match self.names(&folder) {
             Ok(names) => names.iter().any(|n| n == name),
             Err(gap) if gap.cause == Cause::Absent && folder != "/" => {
-                // Nothing is in a folder that does not exist; the folder above decides that.
+                // A folder that does not exist contains nothing; its parent decides that.
                 return self.exists(&folder, notes).and_then(|above| match above {
                     Value::Text(word) if word == "no" => Ok(Value::Text(word)),
                     _ => Err(gap.expected()),
@@ -123,11 +123,11 @@ impl Sight<'_> {
                 return Err(gap.expected());
             }
         };
-        notes.add(path, if found { "is there" } else { "is not there" });
+        notes.add(path, if found { "exists" } else { "does not exist" });
         Ok(Value::Text(if found { "yes" } else { "no" }.to_owned()))
     }
 
-    /// Running programs with these names: proc_pid_stat(5), which keeps 15 characters.
+    /// Finds running programs with these names in proc_pid_stat(5), which truncates names to 15 characters.
     fn processes(&self, names: &[String], notes: &mut Notes) -> Many {
         let tasks = self.tasks();
         let mut many = Many { items: Vec::new(), missing: tasks.missing.clone() };
@@ -141,7 +141,8 @@ impl Sight<'_> {
     }
 }
 
-/// An element's value; for one that may not exist, because the deciding file was not given, what it would be.
+/// Returns an element's value; for one that may not exist, because the deciding file was not given, the value it would
+/// have.
 fn would_be(item: &Item) -> Known {
     match &item.value {
         Err(gap) if gap.is_not_given() && !item.label.is_empty() => Ok(Value::Text(item.label.clone())),

@@ -4,18 +4,18 @@ use crate::rule::{As, Form, Part};
 use punctual_machine::bracketed;
 use punctual_units::{CpuId, CpuList};
 
-/// Longest line taken from a file, characters.
+/// Maximum length of a line read from a file, characters.
 const LINE: usize = 120;
 
-/// Most files per pattern: every interrupt of a large server has a folder.
-const MOST_FILES: usize = 1 << 14;
+/// Maximum number of files per pattern: every interrupt of a large server has a folder.
+const MAX_FILES: usize = 1 << 14;
 
 #[derive(Clone, Copy)]
 pub(super) struct Pattern<'p> {
     pub pattern: &'p str,
-    /// The CPUs that `@` stands for, instead of the measured ones.
+    /// The CPUs that `@` represents, instead of the measured ones.
     pub on: Option<&'p CpuList>,
-    /// Missing files do not matter.
+    /// Ignore missing files.
     pub sparse: bool,
 }
 
@@ -40,7 +40,7 @@ impl Sight<'_> {
         self.formed(path, &text, part, form)
     }
 
-    /// A part that is not in the file is absent.
+    /// A part that the file does not contain is absent.
     fn part(
         &self,
         path: &str,
@@ -51,7 +51,7 @@ impl Sight<'_> {
         match self.text(path, &mut Notes::default()) {
             Ok(text) => {
                 let found = find(&text);
-                notes.add(label, found.as_deref().unwrap_or("not there"));
+                notes.add(label, found.as_deref().unwrap_or("absent"));
                 found.ok_or_else(|| Gap::new(label, Cause::Absent))
             }
             Err(gap) => {
@@ -109,7 +109,7 @@ impl Sight<'_> {
         let mut many = Many::default();
         let label = format!("{path}: lines with {}", texts.join(", "));
         match self.text(path, &mut Notes::default()) {
-            // No file that rules search for lines is ever empty.
+            // Files in which rules search for lines are never empty.
             Ok(text) if text.is_empty() => {
                 notes.add(path, "(empty)");
                 many.missing = Some(Gap::new(path, Cause::Garbled("line")));
@@ -153,8 +153,9 @@ impl Sight<'_> {
         many
     }
 
-    /// The paths a pattern names, with the text of its stars. A `*` after letters (`cpu*`) is a number, alone it is any
-    /// name; `@` stands for the numbers of the measured CPUs. Folders without the rest of the path are left out.
+    /// Returns the paths that match a pattern, with the text of its stars. A `*` after letters (`cpu*`) is a number,
+    /// alone it is any name; `@` represents the numbers of the measured CPUs. Folders without the rest of the path are
+    /// omitted.
     fn expand(&self, Pattern { pattern, on, .. }: Pattern) -> Result<Vec<(String, String)>, Gap> {
         let mut found = vec![(String::new(), String::new())];
         for part in pattern.split('/').skip(1) {
@@ -173,8 +174,8 @@ impl Sight<'_> {
                 let join = |name: &String| format!("{label} {name}").trim().to_owned();
                 longer.extend(names.iter().map(|name| (join(name), format!("{path}/{name}"))));
             }
-            if longer.len() > MOST_FILES {
-                return Err(Gap::new(pattern, Cause::Garbled("number of files that can be read")));
+            if longer.len() > MAX_FILES {
+                return Err(Gap::new(pattern, Cause::Garbled("readable number of files")));
             }
             found = longer;
         }
@@ -197,7 +198,7 @@ fn is_comment(line: &str) -> bool {
     line.trim_start().starts_with(['#', ';'])
 }
 
-/// The last value given to a name, without quotes.
+/// Returns the last value given to a name, without quotes.
 fn behind(text: &str, key: &str) -> Option<String> {
     let value = |line: &str| {
         let rest = line.trim().strip_prefix(key)?;
@@ -208,14 +209,14 @@ fn behind(text: &str, key: &str) -> Option<String> {
     text.lines().filter(|line| !is_comment(line)).filter_map(value).next_back()
 }
 
-/// 8192 CPUs, the limit of Linux.
-const MOST_GROUPS: usize = 256;
+/// Enough for 8192 CPUs, the limit of Linux.
+const MAX_GROUPS: usize = 256;
 
-/// Groups of 32 bits, highest first (lib/bitmap, %*pb).
+/// Parses groups of 32 bits, highest first (lib/bitmap, %*pb).
 pub(crate) fn mask(text: &str) -> Option<CpuList> {
     let mut cpus = CpuList::new();
-    let groups: Vec<&str> = text.split(',').take(MOST_GROUPS + 1).collect();
-    if groups.len() > MOST_GROUPS {
+    let groups: Vec<&str> = text.split(',').take(MAX_GROUPS + 1).collect();
+    if groups.len() > MAX_GROUPS {
         return None;
     }
     for (at, group) in groups.iter().rev().enumerate() {

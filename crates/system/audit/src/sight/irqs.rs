@@ -5,8 +5,8 @@ use crate::rule::IrqFilter;
 const IRQS: &str = "/proc/irq";
 
 impl Sight<'_> {
-    /// Of each matching interrupt, its CPUs that are not in the filter's list, or `none`. If an interrupt's description
-    /// cannot be read, it stays open whether it matches.
+    /// Returns, for each matching interrupt, its CPUs that are not in the filter's list, or `none`. An interrupt whose
+    /// description cannot be read may or may not match.
     pub(super) fn irqs(&self, filter: &IrqFilter, notes: &mut Notes) -> Many {
         let unknown = |expected| Many::unknown(Gap::new("the filter of interrupts", Cause::Garbled(expected)));
         let Ok(expressions) = filter.expressions() else { return unknown("regular expression") };
@@ -29,7 +29,7 @@ impl Sight<'_> {
                     many.push(format!("IRQ {number}"), self.outside(number, &inside));
                 }
                 Ok(_) => {}
-                // Interrupts come and go with their devices.
+                // Interrupts appear and disappear with their devices.
                 Err(gap) if gap.cause == Cause::Absent => {}
                 Err(gap) => drop(many.missing.get_or_insert(gap)),
             }

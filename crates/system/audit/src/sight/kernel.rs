@@ -26,7 +26,7 @@ impl Sight<'_> {
             Setting::Unknown => {
                 let gap = Gap::new(
                     source.clone(),
-                    Cause::Garbled("such option: it is cut, or a defconfig, which leaves out defaults"),
+                    Cause::Garbled("such option: it is truncated, or a defconfig, which omits defaults"),
                 );
                 notes.add(source, gap.cause.describe());
                 Err(gap)
@@ -34,7 +34,7 @@ impl Sight<'_> {
         }
     }
 
-    /// Options that are on, built in or as a module. An unknown one leaves it open whether there are more.
+    /// Returns the options that are on, built in or as a module. An unknown one may or may not be on.
     pub(super) fn options(&self, options: &[String], notes: &mut Notes) -> Many {
         let mut many = Many::default();
         for option in options {
@@ -69,7 +69,7 @@ impl Sight<'_> {
         }
     }
 
-    /// Which of several parameters are given, as written. A name that ends in a dot is a prefix.
+    /// Returns the given parameters, as written. A name that ends in a dot is a prefix.
     pub(super) fn parameters(&self, names: &[String], notes: &mut Notes) -> Many {
         let mut many = Many::default();
         match self.cmdline() {

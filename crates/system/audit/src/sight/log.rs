@@ -6,7 +6,7 @@ use punctual_machine::LOG_PART;
 
 const LOG: &str = "/dev/kmsg";
 
-const MOST: usize = 16;
+const MAX: usize = 16;
 const LONGEST: usize = 160;
 
 #[derive(Debug)]
@@ -34,7 +34,7 @@ impl Log {
         let missing = match first {
             _ if text.starts_with(LOG_PART) => Some(Gap::new("the whole log of the kernel", Cause::NotGiven)),
             Some(0) => None,
-            Some(_) => Some(Gap::new(LOG, Cause::Garbled("beginning any more: older lines were overwritten"))),
+            Some(_) => Some(Gap::new(LOG, Cause::Garbled("beginning: older lines were overwritten"))),
             None => Some(Gap::new(LOG, Cause::Garbled("line"))),
         };
         Log { lines, missing, last }
@@ -56,7 +56,7 @@ impl Sight<'_> {
         let log = self.log();
         let mut many = Many { items: Vec::new(), missing: log.missing.clone() };
         let fits = |line: &&String| texts.iter().any(|text| line.contains(text.as_str()));
-        for line in log.lines.iter().filter(fits).take(MOST) {
+        for line in log.lines.iter().filter(fits).take(MAX) {
             let shown: String = line.chars().filter(|c| !c.is_control()).take(LONGEST).collect();
             many.push("", Ok(Value::Text(shown)));
         }

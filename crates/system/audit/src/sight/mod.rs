@@ -1,4 +1,4 @@
-//! One reading of a machine, with evidence; what several rules need is read once.
+//! One reading of a machine, with evidence; values that several rules need are read once.
 
 mod commons;
 mod evaluate;
@@ -31,14 +31,14 @@ pub(crate) struct Sight<'m> {
     pub sources: &'m Sources,
     pub offers: Offers<'m>,
     commons: &'m Commons,
-    /// The state at the window's beginning.
+    /// The state at the beginning of the window.
     before: Option<Box<Sight<'m>>>,
     config: OnceCell<Result<KernelConfig, ConfigError>>,
     virtualisation: OnceCell<Virtualisation>,
     tasks: OnceCell<Tasks>,
     log: OnceCell<Log>,
     isolated: OnceCell<Result<CpuList, Gap>>,
-    /// Of programs that were asked for: looking one up reads every package's list.
+    /// Packages of programs that have been looked up: each search reads every package's list.
     packages: RefCell<BTreeMap<String, Option<String>>>,
     judged: RefCell<BTreeMap<String, (Truth, Vec<Evidence>)>>,
 }
@@ -65,9 +65,10 @@ impl Notes {
     }
 }
 
-/// One line, without control characters, truncated.
+/// Returns one line, without control characters, truncated.
 fn shorten(text: &str) -> String {
-    // A file may have megabytes, be one word, and be evidence of a hundred rules: only the shown part is processed.
+    // A file may have megabytes, be a single word, and be evidence for a hundred rules: only the shown part is
+    // processed.
     let mut before = ' ';
     let spaced = text.trim().chars().map(|c| if c.is_whitespace() { ' ' } else { c });
     let once = spaced.filter(|c| std::mem::replace(&mut before, *c) != ' ' || *c != ' ');
@@ -155,7 +156,7 @@ impl<'m> Sight<'m> {
         known
     }
 
-    /// A file with one number; noted.
+    /// Reads a file with one number; noted as evidence.
     pub fn number(&self, path: &str, notes: &mut Notes) -> Result<i64, Gap> {
         self.text(path, notes)?.parse().map_err(|_| Gap::new(path, Cause::Garbled("number")))
     }
@@ -170,7 +171,7 @@ impl<'m> Sight<'m> {
         }
     }
 
-    /// The numbers of names `prefix0`, `prefix1`, … in a folder, ascending; not noted.
+    /// Returns the numbers of names `prefix0`, `prefix1`, … in a folder, ascending; not noted.
     pub fn numbered(&self, folder: &str, prefix: &str) -> Result<Vec<u32>, Gap> {
         let names = self.names(folder)?;
         let mut numbers: Vec<u32> = names.iter().filter_map(|name| numbered_name(name, prefix)).collect();
@@ -179,7 +180,7 @@ impl<'m> Sight<'m> {
     }
 }
 
-/// The gap of an unreadable configuration: denied if any of its places is.
+/// Returns the gap of an unreadable configuration: denied if any of its locations is.
 pub(crate) fn config_gap(error: &ConfigError) -> Gap {
     let causes = error.tried.iter().filter_map(|(path, read)| Cause::of(read).map(|cause| (path, cause)));
     let worst = causes.max_by_key(|(_, cause)| match cause {

@@ -10,7 +10,7 @@ const TICKLESS: &str = "/sys/devices/system/cpu/nohz_full";
 /// CPUs of isolated cpuset partitions (Documentation/admin-guide/cgroup-v2.rst), since Linux 6.7.
 const PARTITIONS: &str = "/sys/fs/cgroup/cpuset.cpus.isolated";
 
-/// Partitions are groups here and one below; a partition's parent is a partition.
+/// Partitions are groups at this level and the next; the parent of a partition is a partition.
 const GROUPS: &str = "/sys/fs/cgroup";
 
 impl Sight<'_> {
@@ -23,7 +23,7 @@ impl Sight<'_> {
                 let isolated = self.isolated(notes)?;
                 Ok(self.online(notes)?.minus(&isolated))
             }
-            // Without NO_HZ_FULL there is neither the file nor such a CPU. But if no file about CPUs can be read, its
+            // Without NO_HZ_FULL neither the file nor such a CPU exists. But if no file about CPUs can be read, its
             // absence proves nothing.
             Set::Tickless => {
                 self.online(&mut Notes::default())?;
@@ -32,7 +32,7 @@ impl Sight<'_> {
         }
     }
 
-    /// The requested CPUs. If none were named and no given file lists the CPUs, "all of them" means nothing.
+    /// Returns the requested CPUs. If none were requested and no given file lists the CPUs, "all of them" is undefined.
     pub(super) fn measured(&self) -> Result<CpuList, Gap> {
         if !self.context.cpus.is_empty() {
             return Ok(self.context.cpus.clone());
@@ -43,7 +43,7 @@ impl Sight<'_> {
         }
     }
 
-    /// Some CPU is always online.
+    /// At least one CPU is always online.
     fn online(&self, notes: &mut Notes) -> Result<CpuList, Gap> {
         let online = self.cpu_list(ONLINE, notes).map_err(Gap::expected)?;
         if online.is_empty() { Err(Gap::new(ONLINE, Cause::Garbled("CPU"))) } else { Ok(online) }
@@ -54,7 +54,7 @@ impl Sight<'_> {
         Ok(Value::Text(if cpus.is_empty() { "none".to_owned() } else { cpus.to_string() }))
     }
 
-    /// CPUs without load balancing: isolcpus= at boot, and isolated partitions since.
+    /// Returns CPUs without load balancing: isolcpus= at boot, and isolated partitions since.
     fn isolated(&self, notes: &mut Notes) -> Result<CpuList, Gap> {
         let known = self.isolated.get_or_init(|| {
             let at_boot = self.cpu_list(ISOLATED, &mut Notes::default()).map_err(Gap::expected)?;
@@ -71,7 +71,7 @@ impl Sight<'_> {
         known.clone()
     }
 
-    /// Linux 6.1 to 6.6 have isolated partitions and no list of them.
+    /// Linux 6.1 to 6.6 have isolated partitions but no list of them.
     fn isolated_partitions(&self) -> Result<CpuList, Gap> {
         let names = |folder: &str| match self.names(folder) {
             Err(gap) if matches!(gap.cause, Cause::Absent | Cause::Failed(20)) => Ok(Vec::new()),
@@ -84,7 +84,7 @@ impl Sight<'_> {
                 for name in names(&folder)? {
                     let group = format!("{folder}/{name}");
                     let state = self.text(&format!("{group}/cpuset.cpus.partition"), &mut Notes::default());
-                    // No group, or without the controller. `isolated invalid (…)` is no partition.
+                    // No group, or without the controller. `isolated invalid (…)` is not a partition.
                     match state.as_deref() {
                         Ok("isolated") => {
                             let cpus =
@@ -116,7 +116,7 @@ fn or_none(cpus: &CpuList) -> String {
 }
 
 impl Gap {
-    /// No CPU, if the file's absence means so.
+    /// Returns no CPU if the file's absence implies that.
     fn empty_if_absent(self) -> Result<CpuList, Gap> {
         if self.cause == Cause::Absent { Ok(CpuList::new()) } else { Err(self) }
     }

@@ -1,4 +1,4 @@
-//! Which units run, are enabled or masked, from files alone: systemd.unit(5).
+//! Units that run, are enabled or masked, determined from files alone: systemd.unit(5).
 
 use super::{Notes, Sight};
 use crate::glob::fits;
@@ -8,7 +8,7 @@ use punctual_machine::Read;
 /// Control groups of running services: cgroup v2 and v1.
 const RUNNING: &[&str] = &["/sys/fs/cgroup/system.slice", "/sys/fs/cgroup/systemd/system.slice"];
 
-/// Folders whose `TARGET.wants` link to enabled units.
+/// Folders whose `TARGET.wants` contain links to enabled units.
 const ENABLED: &[&str] = &["/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"];
 
 /// Targets of an ordinary boot.
@@ -18,7 +18,7 @@ const TARGETS: &[&str] = &["multi-user", "graphical", "timers", "sockets", "basi
 const DEVICE: i32 = 6;
 
 impl Sight<'_> {
-    /// `NAME running` or `NAME enabled`; patterns may have `*`.
+    /// Returns `NAME running` or `NAME enabled`; patterns may contain `*`.
     pub(super) fn units(&self, patterns: &[String], notes: &mut Notes) -> Many {
         let mut many = Many::default();
         let running = self.names_of(RUNNING.iter().map(|path| (*path).to_owned()), &mut many.missing);
@@ -45,7 +45,7 @@ impl Sight<'_> {
         matches!(self.machine.read(&format!("/etc/systemd/system/{unit}")), Read::Failed(DEVICE))
     }
 
-    /// The names in several folders; missing ones hold none.
+    /// Returns the names in several folders; missing ones count as empty.
     fn names_of(&self, folders: impl Iterator<Item = String>, missing: &mut Option<Gap>) -> Vec<String> {
         let mut all = Vec::new();
         for folder in folders {

@@ -1,28 +1,29 @@
-//! The tests that rule files carry: `[[test]]` tables of `rules/<id>.toml`.
+//! Runs the tests in rule files: `[[test]]` tables of `rules/<id>.toml`.
 //!
 //! ```toml
 //! [[test]]
-//! state = "FAIL"              # what the rule must come to
-//! says = "text"               # optional: a part of its sentence
+//! state = "FAIL"              # the expected state
+//! says = "text"               # optional: a part of the expected sentence
 //! profile = "dedicated-core"  # optional: control-loop is the default
 //! cpus = "0-1"                # optional: the measured CPUs
 //! cmdline = "nohz_full=2-3"   # optional: the kernel command line
-//! config = ["NO_HZ_FULL=y"]   # optional: options of the kernel's (whole) configuration
-//! cut = true                  # optional: of a configuration that is cut short
+//! config = ["NO_HZ_FULL=y"]   # optional: options of the kernel's (complete) configuration
+//! cut = true                  # optional: the configuration is truncated
 //! rt = true                   # optional: on a PREEMPT_RT kernel
 //! arch = "aarch64"            # optional
 //! log = ["text"]              # optional: lines of the kernel's log
 //! pid = 700                   # optional: the application
-//! trial = [0, 1, 13]          # optional: errno of trying the policy, locking memory, and opening /dev/cpu_dma_latency
+//! trial = [0, 1, 13]          # optional: errno of setting the policy, locking memory, and opening
+//! /dev/cpu_dma_latency
 //! calls = [[700, 230, [1, 1]]] # optional: system calls in 10 s: thread, number, arguments
-//! tried = [12000, 40]         # optional, with trial: ns that leaving idle takes, and a read of the clock
-//! untried = "why"            # optional, with trial: leaving idle could not be tried
-//! denied = ["/x"]             # optional: what is refused
-//! absent = ["/x"]             # optional: what is not there of `tests/base.toml`, the machine that is changed
+//! tried = [12000, 40]         # optional, with trial: ns to leave idle, and to read a clock
+//! untried = "why"            # optional, with trial: leaving idle was not tested
+//! denied = ["/x"]             # optional: unreadable paths
+//! absent = ["/x"]             # optional: paths removed from `tests/base.toml`, the machine that is changed
 //! folders = ["/x"]            # optional: empty folders
-//! files = { "/x" = "1" }      # optional: what else is there
-//! before = { "/x" = "0" }     # optional: what was there at the beginning of the window
-//! failed = { "/x" = 5 }       # optional: what gives this errno
+//! files = { "/x" = "1" }      # optional: additional files
+//! before = { "/x" = "0" }     # optional: files at the beginning of the window
+//! failed = { "/x" = 5 }       # optional: paths that fail with this errno
 //! tasks = ["700 name 90 fifo user 0-3"] # optional: id, name, priority, policy, kernel or user, allowed CPUs
 //! ```
 
@@ -199,8 +200,8 @@ fn why_idle_could_not_be_tried_is_reported() {
     let file = files().into_iter().find(|file| file.id == "cpu-idle-latency").unwrap();
     let case = file.test.iter().find(|case| case.untried.is_some()).unwrap();
     let finding = judge(rules, &file.id, case, &machine(case));
-    let reported = finding.evidence.iter().find(|e| e.source == "wakeup from idle, tried").map(|e| e.value.as_str());
-    assert_eq!(reported, Some(format!("could not be tried: {}", case.untried.as_deref().unwrap()).as_str()));
+    let reported = finding.evidence.iter().find(|e| e.source == "wakeup from idle, tested").map(|e| e.value.as_str());
+    assert_eq!(reported, Some(format!("could not be tested: {}", case.untried.as_deref().unwrap()).as_str()));
 }
 
 /// Every rule has a test that passes, one that does not, and one without an answer; the last two may coincide for rules
@@ -211,7 +212,7 @@ fn every_rule_is_tested_both_ways_and_unread() {
     let mut missing = Vec::new();
     for file in files().iter().filter(|file| !elsewhere.contains(&format!("let id = \"{}\";", file.id))) {
         let has = |states: &[State]| file.test.iter().any(|case| states.contains(&case.state));
-        // A trial is not a file: without permission to try, the rule is SKIP.
+        // A behaviour test is not a file: without permission for it, the rule is SKIP.
         let is_trial = file.test.iter().any(|case| case.trial.is_some() && case.tried.is_none());
         let unread: &[State] = if is_trial { &[State::Skip] } else { &[State::Blocked, State::Unknown] };
         let kinds: [(&str, &[State]); 3] = [

@@ -1,4 +1,4 @@
-//! Command lines as people use them: what the line alone decides, without a machine.
+//! Command lines as users write them: findings that need only the line, not a machine.
 
 use punctual_audit::{Context, Profile, Rules};
 use punctual_machine::{Given, Kind, Recorded};
@@ -18,7 +18,7 @@ fn audit(line: &str) -> Vec<Finding> {
     audit_with("", line)
 }
 
-/// `more`: lines of the configuration.
+/// `more` are additional lines of the configuration.
 fn audit_with(more: &str, line: &str) -> Vec<Finding> {
     let mut given = Given::new();
     given.add("config", format!("{CONFIG}CONFIG_X86_64=y\n{more}").as_bytes(), None).unwrap();
@@ -61,14 +61,14 @@ fn lists_that_the_kernel_refuses_do_not_pass() {
         ("ro isolcpus= 2,3", "names no CPU"),
         ("ro isolcpus=0xc", "mask"),
         ("ro isolcpus=domain,managed_irq", "names no CPU"),
-        ("ro isolcpus=2-3,domain", "flags stand before"),
+        ("ro isolcpus=2-3,domain", "flags precede"),
     ] {
         expect(line, &[(FLAGS, State::Fail, part), (LISTS, State::Fail, part)]);
     }
     for name in ["curly", "typo3", "mask", "order", "onlyflags", "rev"] {
         expect(named(name), &[(FLAGS, State::Fail, "")]);
     }
-    expect(named("flagtypo"), &[(FLAGS, State::Warn, "isolated from load balancing all the same: CPU 2-3")]);
+    expect(named("flagtypo"), &[(FLAGS, State::Warn, "still isolated from load balancing: CPU 2-3")]);
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn lists_that_disagree_need_no_machine() {
         ("seapath", "irqaffinity has CPU 4-15"),
         ("ttime", "CPU 0 is isolated"),
         ("pi2", "nohz_full has CPU 1"),
-        ("mismatch", "rcu_nocbs leaves out CPU 3, which isolcpus isolates"),
+        ("mismatch", "rcu_nocbs does not offload CPU 3, which isolcpus isolates"),
         ("mask", "irqaffinity=0x3"),
     ] {
         expect(named(name), &[(LISTS, State::Fail, part)]);
@@ -86,7 +86,7 @@ fn lists_that_disagree_need_no_machine() {
         "ro isolcpus=2,3 nohz_full=2,3 rcu_nocbs=1,2 irqaffinity=0-3",
         &[(LISTS, State::Fail, "irqaffinity has CPU 2-3")],
     );
-    // Whether the machine has these CPUs is not known.
+    // It is unknown if the machine has these CPUs.
     expect(named("ecimin"), &[(LISTS, State::Fail, "nohz=off")]);
     for name in ["huge", "stride", "franka", "igc", "jetson", "systemd", "qcom"] {
         expect(named(name), &[(LISTS, State::Skip, "")]);
@@ -106,7 +106,7 @@ fn near_misses_are_told_from_the_line() {
         ("ttime", "dis_ucode_dlr"),
         ("curly0", "typographic"),
         ("dash", "goes to init"),
-        ("preempt", "`preempt=rt` has none"),
+        ("preempt", "`preempt=rt` is not among"),
     ] {
         expect(named(name), &[(NAMES, State::Fail, part)]);
     }
@@ -164,7 +164,7 @@ fn a_level_on_the_line_decides_about_its_console() {
 #[test]
 fn the_line_and_the_build_decide_about_grace_periods() {
     let id = "cmdline-rcu-mode";
-    expect("ro rcupdate.rcu_expedited=1", &[(id, State::Fail, "asks for expedited")]);
+    expect("ro rcupdate.rcu_expedited=1", &[(id, State::Fail, "requests expedited")]);
     expect("ro rcupdate.rcu_expedited=1 rcupdate.rcu_normal_after_boot=1", &[(id, State::Pass, "normal")]);
     expect("ro", &[(id, State::Info, "callers may expedite")]);
     let rt = audit_with("CONFIG_PREEMPT_RT=y\n", "ro rcupdate.rcu_expedited=1");
@@ -179,7 +179,7 @@ fn words_of_other_kernels_need_no_log() {
     expect("ro nosoftlockups", &[(NAMES, State::Skip, "")]);
     // Linux 6.1.
     expect("ro preempt=lazy", &[(NAMES, State::Fail, "since Linux 6.13"), ("kernel-preempt-dynamic", State::Fail, "")]);
-    expect("ro isocpus=2", &[(NAMES, State::Fail, "no parameter of Linux 6.1; isolcpus is")]);
+    expect("ro isocpus=2", &[(NAMES, State::Fail, "not a parameter of Linux 6.1; isolcpus is")]);
     expect("ro sched_debug", &[(NAMES, State::Warn, "no longer in 5.15")]);
     expect("ro sched_verbose", &[(NAMES, State::Skip, "")]);
 }
@@ -205,7 +205,7 @@ fn an_old_log_tells_nothing() {
     assert!(state == State::Fail && said.contains("isolcpus=2,3"), "{state:?} {said}");
 }
 
-/// Small configurations, each with what its rules come to.
+/// Small configurations with the findings of their releases.
 #[test]
 fn configurations_of_other_releases_are_judged_as_theirs() {
     for (text, line, id, state, part) in [
@@ -236,7 +236,7 @@ fn the_last_cpu_has_no_number_where_the_machine_is_not_known() {
     expect("ro isolcpus=2-3 nohz_full=2-N", &[(LISTS, State::Skip, "possible")]);
     expect("ro isolcpus=2-N irqaffinity=0-N", &[(LISTS, State::Fail, "irqaffinity has CPU 2, which is isolated")]);
     let line = "ro isolcpus=2-N isolcpus=1";
-    expect(line, &[(LISTS, State::Fail, "`isolcpus=1` is ignored: the kernel has taken `isolcpus=2-N` before")]);
+    expect(line, &[(LISTS, State::Fail, "`isolcpus=1` is ignored: the kernel uses the earlier `isolcpus=2-N`")]);
 }
 
 /// What stands for variables of a boot script is not known, and neither is what they decide.

@@ -1,4 +1,4 @@
-//! Files config.txt as people have them.
+//! Files config.txt as users write them.
 
 use punctual_audit::{Context, Profile, Rules};
 use punctual_machine::{Given, Kind, Read, Recorded};
@@ -38,7 +38,7 @@ fn filters_that_cannot_be_told_leave_it_open() {
     expect(text, Some(ZERO_2), "rpi-force-turbo", State::Warn, "");
     expect("[pi3]\nforce_turbo=1\n", Some(ZERO_2), "rpi-force-turbo", State::Warn, "");
     expect("[pi02]\nforce_turbo=1\n", Some(ZERO_2), "rpi-force-turbo", State::Pass, "");
-    // What matters to no setting of the rule leaves nothing open.
+    // A section that contains none of the rule's settings leaves nothing open.
     expect("force_turbo=1\n[EDID=x]\nhdmi_group=2\n", Some(PI_4), "rpi-force-turbo", State::Pass, "");
 }
 

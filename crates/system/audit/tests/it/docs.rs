@@ -1,4 +1,4 @@
-//! docs/rules: one page per group, generated from the rules, and the JSON Schema that every rule file satisfies.
+//! Generates docs/rules, one page per group, and the JSON Schema of rule files.
 
 use punctual_audit::{Group, Rules};
 use punctual_testing::golden;
@@ -48,7 +48,7 @@ fn pages_are_those_of_the_rules() {
     }
 }
 
-/// Supports the part of JSON Schema that docs/rules/schema.json uses; returns the first mistake with its place.
+/// Supports the part of JSON Schema that docs/rules/schema.json uses; returns the first error with its place.
 fn check(schema: &Value, root: &Value, value: &Value, at: &str) -> Result<(), String> {
     if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
         let target = root.pointer(reference.trim_start_matches('#')).unwrap();
@@ -113,7 +113,7 @@ fn every_rule_file_fits_the_schema() {
         count += 1;
     }
     assert_eq!(count, Rules::embedded().iter().count());
-    // The check finds mistakes.
+    // The check finds errors.
     for wrong in [r#"{"id":1}"#, r#"{"id":"x","reads":{"a":{"file":"/x","list":"/y"}}}"#, "[]"] {
         assert!(check(&schema, &schema, &serde_json::from_str(wrong).unwrap(), "").is_err(), "{wrong}");
     }

@@ -81,7 +81,7 @@ fn a_configuration_decides_its_rules_and_no_other() {
     );
     assert!(findings.iter().all(|f| !matches!(f.state, State::Unknown | State::Blocked)));
     let skipped = findings.iter().find(|finding| finding.id == "mem-swap").unwrap();
-    assert!(skipped.summary.contains("not in the files given: /proc/swaps"), "{}", skipped.summary);
+    assert!(skipped.summary.contains("not in the given files: /proc/swaps"), "{}", skipped.summary);
     let stock = audit(&[("stock.config", STOCK)]);
     expect(
         &stock,
@@ -132,7 +132,7 @@ fn sections_of_config_txt_need_the_board_where_they_matter() {
 fn lines_below_the_first_are_reported() {
     let findings = audit(&[("cmdline-of-a-board", "root=/dev/sda1 ro isolcpus=2\nnohz_full=2\n")]);
     let drift = findings.iter().find(|finding| finding.id == "cmdline-drift").unwrap();
-    assert!(drift.state == State::Warn && drift.summary.contains("`nohz_full=2` stands below it"), "{}", drift.summary);
+    assert!(drift.state == State::Warn && drift.summary.contains("`nohz_full=2` is below it"), "{}", drift.summary);
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn a_long_line_is_cut_where_its_kernel_cuts_it() {
     assert!(state == State::Warn && said.contains("beyond 2047: ") && said.contains("isolcpus=2"), "{state:?} {said}");
     // 64-bit Arm: what is cut off is not judged.
     let (state, said) = of(&[("cmdline", &long), ("stock.config", STOCK)], "cmdline-length");
-    assert!(state == State::Fail && said.contains("takes 2047") && said.contains("isolcpus=2"), "{state:?} {said}");
+    assert!(state == State::Fail && said.contains("uses 2047") && said.contains("isolcpus=2"), "{state:?} {said}");
     let (state, _) = of(&[("cmdline", &long), ("stock.config", STOCK)], "cmdline-isolcpus-flags");
     assert_eq!(state, State::Skip);
     let (state, said) = of(&[("cmdline", &line(1500))], "cmdline-length");

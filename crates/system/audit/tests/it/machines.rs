@@ -1,4 +1,4 @@
-//! Every recorded machine has the states of its `audit.toml` for each of its audits.
+//! Every recorded machine has the states in its `audit.toml` for each of its audits.
 
 use punctual_audit::{Context, PlanWish, Profile, Rules, audit};
 use punctual_machine::Recorded;
@@ -58,7 +58,7 @@ fn every_machine_is_judged_for_every_profile_as_recorded() {
     }
 }
 
-/// One line per machine: the CPUs of a plan for one and for two.
+/// One line per machine: the CPUs of plans for one and for two CPUs.
 #[test]
 fn cpus_are_planned_on_every_machine_as_recorded() {
     let rules = Rules::embedded();
@@ -113,7 +113,7 @@ fn recorded_machines_are_judged_as_expected() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// A container has the kernel of its host: no fix of it can be typed inside.
+/// A container uses the kernel of its host: no fix of the kernel can be applied inside.
 #[test]
 fn fixes_of_the_kernel_are_the_hosts_in_a_container() {
     let lines = |name: &str| -> Vec<String> {

@@ -158,7 +158,7 @@ fn cpu_governor() {
     let reported = [(preference(0), Ok("performance\n")), (preference(1), Ok("performance\n"))];
     let reported: Vec<Change> = reported.iter().map(|(path, change)| (path.as_str(), change.clone())).collect();
     expect(LAPTOP, &LOOP, &reported, id, State::Warn);
-    // Only the measured CPUs count.
+    // Only the measured CPUs matter.
     let ondemand = format!("{CPU}/cpufreq/policy3/scaling_governor");
     expect(SERVER, &LOOP, &[(&ondemand, Ok("ondemand\n"))], id, State::Pass);
     expect(SERVER, &Setting { cpus: "3", ..LOOP }, &[(&ondemand, Ok("ondemand\n"))], id, State::Fail);
@@ -175,7 +175,7 @@ fn cpu_idle_latency() {
     expect(SERVER, &LOOP, &[(request, Ok("\0\0\0\0"))], id, State::Pass);
     expect(SERVER, &LOOP, &[(request, Err(Read::Denied))], id, State::Warn);
     expect(SERVER, &LOOP, &[(request, Ok("short"))], id, State::Warn);
-    // 0 in a CPU's own file is no limit, n/a is the strictest.
+    // 0 in a CPU's own file means no limit, n/a the strictest.
     expect(SERVER, &LOOP, &[(&own(0), Ok("n/a\n"))], id, State::Fail);
     expect(SERVER, &LOOP, &[(&own(0), Ok("n/a\n")), (&own(1), Ok("20\n"))], id, State::Pass);
     expect(PC, &LOOP, &[], id, State::Pass);
@@ -193,11 +193,11 @@ fn sched_rt_throttle() {
     expect(LAPTOP, &LOOP, &[], id, State::Info);
     expect(LAPTOP, &CORE, &[(RUNTIME, Ok("-1\n"))], id, State::Pass);
     expect(LAPTOP, &Setting { profile: Profile::AudioDesktop, ..LOOP }, &[(RUNTIME, Ok("-1\n"))], id, State::Warn);
-    // With group scheduling, a kernel with a fair server throttles as well.
+    // With group scheduling, a kernel with a fair server also throttles.
     expect(GUEST, &CORE, &[], id, State::Fail);
     expect(LAPTOP, &CORE, &[(RUNTIME, Ok("much\n"))], id, State::Unknown);
     expect(LAPTOP, &CORE, &[(RUNTIME, Err(Read::Denied))], id, State::Blocked);
-    // Without type information an ordinary user cannot see which of the two it is.
+    // Without type information an ordinary user cannot tell which of the two it is.
     expect(LAPTOP, &CORE, &[("/sys/kernel/btf/vmlinux", Err(Read::Absent))], id, State::Blocked);
 }
 
@@ -234,7 +234,7 @@ fn rogue_rt_task() {
     let failed = with(&user(90, 1), State::Fail);
     assert_eq!(
         failed.summary,
-        "Other real-time tasks: these run before or with FIFO 90: jackd (FIFO 90, pid 700; package jackd2: the sound server)"
+        "Other real-time tasks: these tasks run before or level with FIFO 90: jackd (FIFO 90, pid 700; package jackd2: the sound server)"
     );
     with(&user(89, 2), State::Pass);
     with(&user(0, 6), State::Fail);
@@ -246,7 +246,7 @@ fn rogue_rt_task() {
     expect(SERVER, &LOOP, &[(path, Ok(&stat)), elsewhere[1].clone()], id, State::Pass);
     expect(SERVER, &Setting { cpus: "3", ..LOOP }, &[(path, Ok(&stat)), elsewhere[1].clone()], id, State::Fail);
     expect(SERVER, &LOOP, &[(path, Err(Read::Denied))], id, State::Blocked);
-    // What was seen counts although not everything was.
+    // Tasks that were seen count although others were not.
     expect(CONTAINER, &LOOP, &[(path, Ok(&stat))], id, State::Fail);
     expect(CONTAINER, &LOOP, &[], id, State::Blocked);
     let deadline = r#"{"policy":"deadline","runtime_ns":100000,"deadline_ns":1000000,"period_ns":1000000}"#;
@@ -316,7 +316,7 @@ fn findings_carry_reason_group_and_severity() {
     assert_eq!((quiet.severity, quiet.state), (Severity::Info, State::Fail));
     assert!(find(SERVER, &LOOP, &[], "cpu-smt").fix.is_none());
     let disputed = find(LAPTOP, &LOOP, &[], "sched-rt-throttle").why;
-    assert!(disputed.contains("Authorities differ: switch it off (−1) (Shuhao Wu"), "{disputed}");
+    assert!(disputed.contains("Authorities differ: disable it (−1) (Shuhao Wu"), "{disputed}");
 }
 
 const GOOD: &str = r#"id = "a-rule"
@@ -354,22 +354,22 @@ fn mistakes_in_rules_are_named_with_their_line() {
         ("group = \"time\"", "group = \"tame\"", 3, "tame"),
         ("severity = \"high\"", "severity = high", 4, ""),
         ("why = \"because\"", "why = \"because\"\nwho = 1", 6, "who"),
-        ("why = \"because\"", "why = \" \"", 1, "says why"),
+        ("why = \"because\"", "why = \" \"", 1, "needs a title"),
         ("sources = [\"X\"]", "sources = [\"Y\"]", 6, "`Y` is not in sources.toml"),
         ("file = \"/x\"", "file = \"x\"", 9, "absolute"),
-        ("file = \"/x\"", "file = \"/x*\"", 9, "goes with files"),
-        ("{ file = \"/x\", as = \"integer\" }", "{ probe = \"nothing\" }", 9, "no probe `nothing`"),
+        ("file = \"/x\"", "file = \"/x*\"", 9, "is for files"),
+        ("{ file = \"/x\", as = \"integer\" }", "{ probe = \"nothing\" }", 9, "no probe is named `nothing`"),
         ("{ file = \"/x\", as = \"integer\" }", "{ probe = \"memlock\" }", 9, "takes [\"bytes\"]"),
         ("{ file = \"/x\", as = \"integer\" }", "{ optional = true }", 9, "exactly one"),
         ("{ min = 1 }", "{ mini = 1 }", 12, "mini"),
         ("{ min = 1 }", "{ min = \"one\" }", 12, "invalid type"),
-        ("{ min = 1 }", "{ present = false }", 14, "no reason to pass"),
+        ("{ min = 1 }", "{ present = false }", 14, "not a reason to pass"),
         ("when = { value", "when = { other", 12, "`other` is not among"),
         ("it is {value}", "it is {other}", 14, "`{other}` is not among"),
         ("it is {value}", "it is {value", 14, "not closed"),
         ("state = \"FAIL\"", "state = \"FAIL\"\nwhen = { value = 0 }", 11, "the last case"),
-        ("state = \"FAIL\"", "state = \"BLOCKED\"", 17, "follows from"),
-        ("none = \"there is none\"", "undo = \"x\"", 20, "says what to do"),
+        ("state = \"FAIL\"", "state = \"BLOCKED\"", 17, "results from"),
+        ("none = \"there is none\"", "undo = \"x\"", 20, "needs an action"),
         ("id = \"a-rule\"", "id = \"b-rule\"", 1, "not the file's name"),
         ("sources = [\"X\"]", "sources = [\"K\"]", 4, "at most info"),
         (

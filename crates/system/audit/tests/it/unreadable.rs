@@ -1,4 +1,4 @@
-//! What could not be read never passes, and no content makes a rule panic.
+//! Unreadable files never lead to PASS, and no content makes a rule panic.
 
 use proptest::prelude::*;
 use punctual_audit::{Context, Offers, Profile, Rules};
@@ -69,16 +69,15 @@ impl Machine for Spy<'_> {
     }
 }
 
-/// Absence that is an answer: of a task that has ended (a file in place of its folder counts as such), of a control
-/// group's budget, which exists only while the kernel groups real-time tasks, and of proactive compaction before Linux
-/// 5.9.
+/// Absence that is an answer: of a task that has ended (a file in place of its folder counts too), of a control group's
+/// budget, which exists only while the kernel groups real-time tasks, and of proactive compaction before Linux 5.9.
 fn may_pass_without(rule: &str, path: &str, read: &Read) -> bool {
     let is_task = path.starts_with("/proc/") && path.contains("/task");
     if is_task && (*read == Read::Absent || path.ends_with("/task")) {
         return true;
     }
     match rule {
-        // Opening is all it asks for.
+        // It only needs to open the file.
         "perm-cpu-dma-latency" => true,
         "mem-compaction" => path.ends_with("/compaction_proactiveness") && *read == Read::Absent,
         "kconfig-rt-group-sched" => path.ends_with("/cpu.rt_runtime_us") && *read == Read::Absent,
@@ -108,7 +107,7 @@ fn no_single_loss_turns_into_a_pass() {
         }
         for (n, (path, rules)) in readers.iter().enumerate() {
             let mut changed = machine.clone();
-            // Two losses of each path: most paths are on several machines.
+            // Two losses for each path: most paths exist on several machines.
             for loss in losses.iter().skip(n % 2).step_by(2) {
                 changed.set(path, loss.clone());
                 for (rule, before) in rules.iter().filter(|(rule, _)| !may_pass_without(rule, path, loss)) {
@@ -172,8 +171,8 @@ fn nothing_readable_is_no_pass() {
 fn refused_is_blocked() {
     let machine = Uniform { read: Read::Denied, list: Listing::Denied };
     for finding in Rules::embedded().audit(&machine, &context(Profile::ControlLoop)) {
-        // Not read, as the caller did not offer it or the profile does without.
-        if finding.summary.contains(": needs ") || finding.summary.contains(": switched off") {
+        // Not read because the caller did not offer it or the profile disables the rule.
+        if finding.summary.contains(": needs ") || finding.summary.contains(": disabled for ") {
             assert_eq!(finding.state, State::Skip);
             continue;
         }

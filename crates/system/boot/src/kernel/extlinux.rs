@@ -1,4 +1,4 @@
-//! An additional label in extlinux.conf. U-Boot cannot select an entry for one boot, so a trial needs somebody at the
+//! An additional label in extlinux.conf. U-Boot cannot select an entry for one boot, so a trial has to be chosen at the
 //! console.
 
 use super::NewKernel;
@@ -21,7 +21,7 @@ pub fn trial(view: &dyn Machine, kernel: &NewKernel) -> Result<Trial, Refusal> {
         reboot: Argv::new(["systemctl", "reboot"]),
         unattended: false,
         fallback: format!(
-            "U-Boot has no entry for one boot: choose {LABEL} in its menu on the console; any later boot takes {}",
+            "U-Boot cannot boot an entry once: choose {LABEL} in its menu on the console; any later boot takes {}",
             menu.label
         ),
         visible: format!("/proc/cmdline has {}", kernel.word()),
@@ -42,14 +42,14 @@ pub fn kept(view: &dyn Machine, kernel: &NewKernel) -> Result<Vec<Edit>, Refusal
 fn menu(view: &dyn Machine) -> Result<Menu, Refusal> {
     if is_generated(view) {
         return Err(Refusal::by_hand(
-            "u-boot-update writes extlinux.conf and would drop a label of ours",
+            "u-boot-update writes extlinux.conf and would drop the added label",
             "install the kernel as a package and run u-boot-update",
         ));
     }
     read(view).map_err(|error: BootError| Refusal::new(error.to_string()))
 }
 
-/// The default label's lines with the new kernel's files. Lines with overlays and other files stay as they are.
+/// Returns the default label's lines with the new kernel's files. Lines with overlays and other files are unchanged.
 fn label(menu: &Menu, kernel: &NewKernel, change: &Change) -> Result<(String, Vec<String>), Refusal> {
     let append = menu.appended(change).map_err(|stop| stop.0)?;
     let mut text = format!("LABEL {LABEL}\n      MENU LABEL Linux {} (punctual)\n", kernel.release);

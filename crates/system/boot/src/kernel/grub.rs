@@ -1,7 +1,7 @@
 //! GRUB with grub-mkconfig: an entry in custom.cfg, which grub.cfg reads last.
 //!
 //! grub.cfg is not regenerated: its default entry is copied, so a trial needs no generator, and update-grub neither
-//! reads nor removes the entry. The kept entry becomes the default through custom.cfg alone, but never in a boot for
+//! reads nor removes the entry. The accepted entry becomes the default through custom.cfg alone, but not in a boot for
 //! which another was chosen (`boot_once`, 00_header of grub-mkconfig).
 
 use super::NewKernel;
@@ -27,7 +27,7 @@ fn plan(view: &dyn Machine, kernel: &NewKernel) -> Result<Trial, String> {
     writable(view, "/boot/grub")?;
     let menu = menu(view)?;
     if !menu.contains("next_entry") {
-        return Err(format!("{MENU} knows no next_entry"));
+        return Err(format!("{MENU} does not support next_entry"));
     }
     let (entry, words) = entry(view, kernel, TRIAL, &kernel.once(), &kernel.prelude)?;
     let custom = text(view, CUSTOM).map_err(|e| e.to_string())?.unwrap_or_default();
@@ -40,7 +40,7 @@ fn plan(view: &dyn Machine, kernel: &NewKernel) -> Result<Trial, String> {
         reboot: Argv::new(["systemctl", "reboot"]),
         unattended: true,
         fallback:
-            "GRUB forgets the entry before it boots it: any reset boots the old kernel; a panic resets after 10 s"
+            "GRUB resets the choice before it boots the entry: any reset boots the old kernel; a panic resets after 10 s"
                 .to_owned(),
         visible: format!("/proc/cmdline has {}", kernel.word()),
     })
@@ -58,12 +58,12 @@ pub fn kept(view: &dyn Machine, kernel: &NewKernel) -> Result<Vec<Edit>, Refusal
 }
 
 fn menu(view: &dyn Machine) -> Result<String, String> {
-    let menu = text(view, MENU).map_err(|e| e.to_string())?.ok_or(format!("{MENU} is not there"))?;
+    let menu = text(view, MENU).map_err(|e| e.to_string())?.ok_or(format!("{MENU} does not exist"))?;
     if !menu.contains("custom.cfg") {
-        return Err(format!("{MENU} reads no custom.cfg"));
+        return Err(format!("{MENU} does not read custom.cfg"));
     }
     match menu.contains("set superusers") {
-        true => Err("GRUB asks for a password".to_owned()),
+        true => Err("GRUB requires a password".to_owned()),
         false => Ok(menu),
     }
 }
@@ -78,7 +78,7 @@ fn entry(
     let old = default_entry(view)?;
     let image = old.image().to_owned();
     let Some((folder, name)) = image.rsplit_once('/') else { return Err(format!("{MENU}: `{image}` has no folder")) };
-    // Our files are where the old image is, so they have the same path prefix in GRUB.
+    // The new files are in the folder of the old image, so they have the same path prefix in GRUB.
     if !crate::read::exists(view, &format!("/boot/{name}")) {
         return Err(format!("{MENU}: the default's image {image} is not /boot/{name}"));
     }

@@ -1,6 +1,6 @@
-//! A kernel beside the one that boots by default: first an entry for one boot, then the same entry kept.
+//! Adds a kernel beside the default one: first an entry for one boot, then the same entry permanently.
 //!
-//! The default stays until the entry is kept, and its own entry stays even then.
+//! The default stays until the entry is accepted, and its entry remains even then.
 
 mod extlinux;
 mod grub;
@@ -13,19 +13,19 @@ use crate::{Change, words};
 use punctual_machine::Machine;
 use punctual_model::Edit;
 
-/// A kernel whose files are installed already, in a folder of their own.
+/// A kernel whose files are already installed in a separate folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NewKernel {
     /// `uname -r`.
     pub release: String,
-    /// Below the boot folder: `punctual/6.12.9-rt1`; no `..`, no leading slash.
+    /// Relative to the boot folder: `punctual/6.12.9-rt1`; without `..` and leading slash.
     pub folder: String,
     pub image: String,
-    /// File in `folder`; `None`: boots without.
+    /// File in `folder`; `None` boots without an initrd.
     pub initrd: Option<String>,
-    /// Folder in `folder`; `None`: those of the loader or the firmware.
+    /// Folder in `folder`; `None` uses the device trees of the loader or the firmware.
     pub trees: Option<String>,
-    /// Identifies its trial boot: letters and digits.
+    /// Identifies the trial boot: letters and digits.
     pub mark: String,
     pub add: Vec<String>,
     /// Lines in the loader's language before its trial entry, to arm a watchdog (GRUB only).
@@ -36,12 +36,12 @@ pub struct NewKernel {
 /// documentation, config.txt, `kernel_watchdog_timeout`.
 pub const PI_WATCHDOG_S: u32 = 60;
 
-/// Make a failing kernel reset the machine: Documentation/admin-guide/kernel-parameters.txt. A value of the user's
-/// takes precedence.
+/// Make a failing kernel reset the machine: Documentation/admin-guide/kernel-parameters.txt. The user's values take
+/// precedence.
 const ENDINGS: [&str; 5] = ["panic=10", "oops=panic", "softlockup_panic=1", "hung_task_panic=1", "nmi_watchdog=panic"];
 
 impl NewKernel {
-    /// The word on the command line of its trial boot only.
+    /// The word that only the trial boot's command line has.
     pub fn word(&self) -> String {
         format!("{TRIAL_PARAMETER}={}", self.mark)
     }
@@ -50,7 +50,7 @@ impl NewKernel {
         Change { add: self.add.clone(), remove: Vec::new() }
     }
 
-    /// For the trial boot: every failure that the kernel notices ends in a reset.
+    /// The change for the trial boot: every failure that the kernel notices ends in a reset.
     fn once(&self) -> Change {
         let mut change = self.for_good();
         let asked = |name: &str| self.add.iter().any(|word| words::key(word) == name);
@@ -65,13 +65,13 @@ impl NewKernel {
         };
         let parts = self.folder.split('/').chain([self.image.as_str(), &self.release, &self.mark]);
         match parts.chain(self.initrd.as_deref()).chain(self.trees.as_deref()).find(|part| !is_name(part)) {
-            Some(bad) => Err(Refusal::new(format!("`{bad}` is no name that boot loaders take as it is"))),
+            Some(bad) => Err(Refusal::new(format!("boot loaders do not accept the name `{bad}`"))),
             None => self.once().check().map_err(|bad| Refusal::new(bad.to_string())),
         }
     }
 }
 
-/// An entry for one boot.
+/// Plans an entry for one boot.
 ///
 /// # Errors
 /// If the loader cannot boot an entry once, or its configuration is not understood.
@@ -85,7 +85,7 @@ pub fn kernel_trial(view: &dyn Machine, chain: &Chain, kernel: &NewKernel) -> Re
     }
 }
 
-/// The entry as the new default. The old default's entry stays for manual selection.
+/// Plans the entry as the new default. The old default's entry can still be selected manually.
 pub fn kernel_kept(view: &dyn Machine, chain: &Chain, kernel: &NewKernel) -> Result<Vec<Edit>, Refusal> {
     kernel.check()?;
     match chain.kind {
@@ -106,8 +106,8 @@ pub fn kernel_place(view: &dyn Machine, chain: &Chain) -> Option<&'static str> {
 
 fn unknown(kind: Kind) -> Refusal {
     Refusal::by_hand(
-        format!("{}: an entry of its own for another kernel is not known for this loader", kind.name()),
-        "install the distribution's kernel package, which knows its loader",
+        format!("{}: adding an entry for another kernel is not supported with this loader", kind.name()),
+        "install the distribution's kernel package, which supports its loader",
     )
 }
 

@@ -1,4 +1,4 @@
-//! The Raspberry Pi's firmware: `os_prefix` in tryboot.txt for one boot, in config.txt for good.
+//! The Raspberry Pi's firmware: `os_prefix` in tryboot.txt for one boot, in config.txt permanently.
 //!
 //! The model of the firmware's rules, [`crate::firmware_start`], checks what will boot.
 
@@ -15,9 +15,11 @@ const MARK: &str = "# punctual: kernel ";
 
 pub fn trial(view: &dyn Machine, kernel: &NewKernel) -> Result<Trial, Refusal> {
     let stop = |error: BootError| Refusal::new(error.to_string());
-    let folder = folder(view).ok_or_else(|| Refusal::new("there is no config.txt"))?;
+    let folder = folder(view).ok_or_else(|| Refusal::new("config.txt was not found"))?;
     if exists(view, &format!("{folder}/autoboot.txt")) {
-        return Err(Refusal::new("autoboot.txt is there: tryboot then chooses a partition and reads no tryboot.txt"));
+        return Err(Refusal::new(
+            "autoboot.txt exists: tryboot then chooses a partition and does not read tryboot.txt",
+        ));
     }
     let config = required(view, &format!("{folder}/config.txt")).map_err(stop)?;
     if config.lines().any(|line| line.trim().eq_ignore_ascii_case("[tryboot]")) {
@@ -28,7 +30,7 @@ pub fn trial(view: &dyn Machine, kernel: &NewKernel) -> Result<Trial, Refusal> {
     let path = format!("{folder}/tryboot.txt");
     if text(view, &path).map_err(stop)?.is_some_and(|old| !old.contains("# punctual: ")) {
         return Err(Refusal::by_hand(
-            format!("{path} is there already and is somebody else's"),
+            format!("{path} already exists and was not written by punctual"),
             format!("mv {path} {path}.before"),
         ));
     }
@@ -40,7 +42,7 @@ pub fn trial(view: &dyn Machine, kernel: &NewKernel) -> Result<Trial, Refusal> {
             Edit::write(format!("{folder}/{}/cmdline.txt", kernel.folder), line),
             Edit::write(path, settings(&config, kernel) + &watchdog),
         ],
-        // The argument of reboot arms it.
+        // Armed by the argument of reboot.
         arm: None,
         reboot: Argv::new(["reboot", "0 tryboot"]),
         unattended: true,
@@ -54,19 +56,19 @@ pub fn trial(view: &dyn Machine, kernel: &NewKernel) -> Result<Trial, Refusal> {
 
 pub fn kept(view: &dyn Machine, kernel: &NewKernel) -> Result<Vec<Edit>, Refusal> {
     let stop = |error: BootError| Refusal::new(error.to_string());
-    let folder = folder(view).ok_or_else(|| Refusal::new("there is no config.txt"))?;
+    let folder = folder(view).ok_or_else(|| Refusal::new("config.txt was not found"))?;
     let path = format!("{folder}/config.txt");
     let config = required(view, &path).map_err(stop)?;
     let line = cmdline(view, &kernel.for_good())?;
     Ok(vec![
         Edit::write(format!("{folder}/{}/cmdline.txt", kernel.folder), line),
         Edit::remove(format!("{folder}/tryboot.txt")),
-        // Last: from here on the default boot is the new kernel's, whose command line must exist by then.
+        // Written last: from then on the default boot is the new kernel's, whose command line must exist by then.
         Edit::write(path, settings(&config, kernel)),
     ])
 }
 
-/// The settings without an older block of ours, followed by what starts the new kernel.
+/// Returns the settings without an older block of punctual's, followed by those that start the new kernel.
 fn settings(config: &str, kernel: &NewKernel) -> String {
     let old = config.find(&format!("\n[all]\n{MARK}")).and_then(|at| config.get(..at)).unwrap_or(config);
     let end = if old.is_empty() || old.ends_with('\n') { "" } else { "\n" };
@@ -81,7 +83,7 @@ fn settings(config: &str, kernel: &NewKernel) -> String {
     )
 }
 
-/// The default command line with other words, read without our prefix: the old kernel's.
+/// Returns the default command line with other words, read without punctual's prefix: the old kernel's.
 fn cmdline(view: &dyn Machine, change: &Change) -> Result<String, Refusal> {
     let (path, line) = line(view).map_err(|error| Refusal::new(error.to_string()))?;
     one_line(&path, &line).map_err(|error| Refusal::new(error.to_string()))?;

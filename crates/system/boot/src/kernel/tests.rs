@@ -85,7 +85,7 @@ fn a_menu_that_could_not_forget_the_entry_is_refused() {
     {
         let view = grub(kind, device);
         let refused = kernel_trial(&view, &detect(&view).unwrap(), &kernel()).unwrap_err();
-        assert!(refused.why.contains("could not forget"), "{refused:?}");
+        assert!(refused.why.contains("could not reset"), "{refused:?}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! config.txt as the firmware reads it: conditional sections and included files.
+//! config.txt as the firmware reads it, with conditional sections and included files.
 //!
 //! Source: "config.txt" of the Raspberry Pi documentation, conditional filters: those of one kind replace each other,
 //! those of different kinds combine, `[all]` resets them.
@@ -8,21 +8,21 @@ use punctual_machine::Machine;
 use std::collections::BTreeMap;
 
 const DEEPEST: usize = 8;
-const MOST_INCLUDES: usize = 64;
+const MAX_INCLUDES: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Holds {
     Yes,
     No,
-    /// It depends on a pin, a display, a serial number, or something unknown.
+    /// Depends on a pin, a display, a serial number, or something unknown.
     Unsure,
 }
 
 pub(super) struct Config {
-    /// Key, value, does it certainly apply, and its position.
+    /// Key, value, true if it certainly applies, and its position.
     settings: Vec<(String, String, bool, String)>,
     pub text: String,
-    /// Has it sections that apply to a trial boot only?
+    /// True if sections exist that apply only to a trial boot.
     pub has_tryboot: bool,
 }
 
@@ -56,7 +56,7 @@ impl Config {
         Ok(Config { settings, text, has_tryboot })
     }
 
-    /// The last value that applies.
+    /// Returns the last value that applies.
     pub fn value(&self, key: &str) -> Result<Option<&str>, BootError> {
         let mut found = None;
         for (_, value, is_sure, place) in self.settings.iter().filter(|(k, ..)| k == key) {
@@ -64,7 +64,7 @@ impl Config {
                 (true, _) => found = Some(value.as_str()),
                 (false, Some(known)) if known == value => {}
                 (false, _) => {
-                    let what = format!("whether `{key}={value}` holds depends on a section that cannot be judged here");
+                    let what = format!("`{key}={value}` is in a section whose condition cannot be evaluated");
                     return Err(unclear(place, what));
                 }
             }
@@ -72,7 +72,7 @@ impl Config {
         Ok(found)
     }
 
-    /// All values, including those of sections that may not apply.
+    /// Returns all values, including those of sections that may not apply.
     pub fn may_be(&self, key: &str) -> impl Iterator<Item = &str> {
         self.settings.iter().filter(move |(k, ..)| k == key).map(|(_, value, ..)| value.as_str())
     }
@@ -131,11 +131,11 @@ impl Reader<'_> {
             return Ok(());
         }
         self.includes += 1;
-        if depth >= DEEPEST || self.includes > MOST_INCLUDES {
-            return Err(unclear(path, "files include each other without end"));
+        if depth >= DEEPEST || self.includes > MAX_INCLUDES {
+            return Err(unclear(path, "files include each other recursively"));
         }
         if !is_plain(name) {
-            return Err(unclear(path, format!("`include {name}` leads out of the boot folder")));
+            return Err(unclear(path, format!("`include {name}` leaves the boot folder")));
         }
         let included = format!("{}/{name}", self.folder);
         match crate::read::text(self.view, &included)? {
@@ -147,7 +147,7 @@ impl Reader<'_> {
 
     fn filter(&mut self, filter: Option<&str>) {
         let Some(filter) = filter else { return self.put("unknown", Holds::Unsure) };
-        // Whether a filter after [none] ends it is not documented.
+        // The documentation does not tell if a filter after [none] ends it.
         if filter != "all" && self.filters.get("none") == Some(&Holds::No) {
             self.put("none", Holds::Unsure);
         }
@@ -183,7 +183,7 @@ fn kind(filter: &str) -> &'static str {
     kinds.iter().find(|(start, _)| filter.starts_with(start)).map_or("unknown", |(_, kind)| kind)
 }
 
-/// `None` if it is no filter on the model.
+/// Returns `None` if the filter is not on the model.
 fn model_holds(filter: &str, model: Option<&str>) -> Option<Holds> {
     let names: &[&str] = match filter {
         "pi5" => &["Raspberry Pi 5", "Compute Module 5"],
@@ -206,7 +206,7 @@ fn model_holds(filter: &str, model: Option<&str>) -> Option<Holds> {
         _ => return None,
     };
     let Some(model) = model else { return Some(Holds::Unsure) };
-    // Which of these apply to a Zero 2 W, a 400 or a 500 has changed between firmware versions.
+    // The filters that apply to a Zero 2 W, a 400 or a 500 have changed between firmware versions.
     let is_between = (model.contains("Zero 2") && matches!(filter, "pi3" | "pi0"))
         || (model.contains("Pi 400") && filter == "pi4")
         || (model.contains("Pi 500") && filter == "pi5");

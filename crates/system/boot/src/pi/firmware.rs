@@ -1,14 +1,13 @@
-//! A model of the documented rules by which the Raspberry Pi's firmware boots, for plans and tests. No board is
-//! involved.
+//! A model of the documented rules by which the Raspberry Pi's firmware boots, for plans and tests; no board is needed.
 //!
-//! The rules, of "config.txt" and "tryboot" in the Raspberry Pi documentation
+//! The rules, from "config.txt" and "tryboot" in the Raspberry Pi documentation
 //! (https://www.raspberrypi.com/documentation/computers/config_txt.html, boot options):
 //! - a trial boot reads tryboot.txt instead of config.txt, once; the boot after any reset reads config.txt;
 //! - `os_prefix` is prepended to kernel, device tree and command line, and ignored if kernel or device tree do not
 //!   exist with it;
 //! - overlays are read from `os_prefix` + `overlay_prefix` only if that has a README, else from `overlay_prefix`;
-//! - `initramfs NAME followkernel` names a file; `auto_initramfs=1` takes the one named like the kernel: `kernel8.img`
-//!   has `initramfs8`.
+//! - `initramfs NAME followkernel` names a file; `auto_initramfs=1` chooses the one named like the kernel: `initramfs8`
+//!   for `kernel8.img`.
 
 use super::config::Config;
 use super::{model, prefix};
@@ -17,39 +16,40 @@ use punctual_machine::Machine;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PiBoot {
-    /// Also the boot after a trial.
+    /// Any other boot, including the one after a trial.
     Ordinary,
     /// The boot after `reboot '0 tryboot'`.
     Trial,
 }
 
-/// What starts: files below the boot folder, as the firmware names them.
+/// The files that the firmware starts, relative to the boot folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PiStart {
     pub settings: &'static str,
-    /// It may be missing: see [`PiStart::has_kernel`].
+    /// May be missing: see [`PiStart::has_kernel`].
     pub kernel: String,
     pub has_kernel: bool,
-    /// The prefix in effect; empty if none is set, or it is ignored.
+    /// The prefix in effect; empty if none is set or it is ignored.
     pub prefix: String,
-    /// Was a prefix ignored because kernel or device tree are missing with it?
+    /// True if a prefix was ignored because kernel or device tree are missing with it.
     pub prefix_ignored: bool,
     pub overlays: String,
     pub cmdline: String,
     pub initramfs: Option<String>,
 }
 
-/// What the firmware starts from the files in `folder`, for a board whose default kernel is `usual` (`kernel8.img`).
+/// Returns the files that the firmware starts from `folder`, for a board whose default kernel is `usual`
+/// (`kernel8.img`).
 ///
 /// # Errors
-/// If a file cannot be read, or the result depends on something unknown: a pin, a display, a partition.
+/// If a file cannot be read, or the result depends on an unknown condition: a pin, a display, a partition.
 pub fn firmware_start(view: &dyn Machine, folder: &str, boot: PiBoot, usual: &str) -> Result<PiStart, BootError> {
     let is_trial = boot == PiBoot::Trial;
     let settings = if is_trial { "tryboot.txt" } else { "config.txt" };
     if is_trial && exists(view, &format!("{folder}/autoboot.txt")) {
         return Err(unclear(
             &format!("{folder}/autoboot.txt"),
-            "tryboot chooses a partition by it, and reads no tryboot.txt here",
+            "tryboot uses it to choose a partition and does not read tryboot.txt",
         ));
     }
     let config = Config::read_file(view, folder, settings, is_trial, model(view).as_deref())?;
@@ -119,7 +119,7 @@ mod tests {
         let trial = start(&files, PiBoot::Trial).unwrap();
         assert_eq!((trial.settings, trial.kernel.as_str(), trial.has_kernel), ("tryboot.txt", "rt/kernel8.img", true));
         assert_eq!((trial.overlays.as_str(), trial.cmdline.as_str()), ("rt/overlays/", "rt/cmdline.txt"));
-        // The old kernel's initramfs has another name with the prefix, so it is not loaded.
+        // The old kernel's initramfs has no name with the prefix, so it is not loaded.
         assert_eq!(trial.initramfs, None);
         let after = start(&files, PiBoot::Ordinary).unwrap();
         assert_eq!((after.settings, after.kernel.as_str()), ("config.txt", "kernel8.img"));

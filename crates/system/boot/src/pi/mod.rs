@@ -1,4 +1,4 @@
-//! The Raspberry Pi's firmware: config.txt names cmdline.txt, which is one line; tryboot.txt is for one boot.
+//! The Raspberry Pi's firmware: config.txt names cmdline.txt, which has one line; tryboot.txt is for one boot.
 
 mod config;
 mod firmware;
@@ -14,7 +14,7 @@ use config::{Config, is_plain};
 use punctual_machine::Machine;
 use punctual_model::{Argv, Edit};
 
-/// Raspberry Pi OS 12 and Ubuntu; before that; Fedora and openSUSE, where it starts U-Boot.
+/// In order: Raspberry Pi OS 12 and Ubuntu; earlier releases; Fedora and openSUSE, where config.txt starts U-Boot.
 const FOLDERS: &[&str] = &["/boot/firmware", "/boot", "/boot/efi"];
 
 const TRIAL: &str = "cmdline-punctual-trial.txt";
@@ -24,7 +24,7 @@ pub(crate) fn folder(view: &dyn Machine) -> Option<&'static str> {
     FOLDERS.iter().copied().find(|folder| exists(view, &format!("{folder}/config.txt")))
 }
 
-/// What config.txt starts instead of Linux: U-Boot, EFI firmware.
+/// Returns what config.txt starts instead of Linux: U-Boot, EFI firmware.
 pub(crate) fn loads(view: &dyn Machine) -> Option<String> {
     let config = Config::read(view, folder(view)?, model(view).as_deref()).ok()?;
     let is_loader = |name: &&str| {
@@ -56,7 +56,7 @@ fn read(view: &dyn Machine) -> Result<Boot, BootError> {
     if !is_plain(name) {
         return Err(unclear(
             &format!("{folder}/config.txt"),
-            format!("`cmdline={name}` is no file name of the boot folder"),
+            format!("`cmdline={name}` is not a file name in the boot folder"),
         ));
     }
     let path = format!("{folder}/{prefix}{name}");
@@ -70,10 +70,10 @@ fn prefix(view: &dyn Machine, folder: &str, config: &Config) -> Result<String, B
     let Some(prefix) = config.value("os_prefix")?.filter(|prefix| !prefix.is_empty()) else { return Ok(String::new()) };
     let path = format!("{folder}/config.txt");
     if !is_plain(prefix) {
-        return Err(unclear(&path, format!("`os_prefix={prefix}` leads out of the boot folder")));
+        return Err(unclear(&path, format!("`os_prefix={prefix}` leaves the boot folder")));
     }
     let (inner, start) = prefix.rsplit_once('/').unwrap_or(("", prefix));
-    // A recording has no folder with a trailing slash.
+    // A recording has no paths with a trailing slash.
     let there = listed(view, format!("{folder}/{inner}").trim_end_matches('/'))?;
     let rest = |name: &String| name.strip_prefix(start).map(str::to_owned);
     let behind: Vec<String> = there.iter().filter_map(rest).collect();
@@ -94,7 +94,7 @@ pub(crate) fn one_line(path: &str, line: &str) -> Result<(), BootError> {
         0 => Ok(()),
         1 if is_first => Ok(()),
         1 => Err(unclear(path, "the command line is not in the first line, the only one the firmware passes")),
-        n => Err(unclear(path, format!("has {n} lines, and the firmware passes one: join them by hand first"))),
+        n => Err(unclear(path, format!("has {n} lines, but the firmware passes only one: join them manually first"))),
     }
 }
 
@@ -110,7 +110,7 @@ pub(crate) fn current(view: &dyn Machine) -> Result<Configured, BootError> {
         configured,
         running: running(view),
         sources: vec![boot.path],
-        notes: vec!["the firmware puts parameters of its own before these".to_owned()],
+        notes: vec!["the firmware puts other parameters before these".to_owned()],
     })
 }
 
@@ -139,14 +139,17 @@ fn trial(view: &dyn Machine, boot: &Boot, change: &Change) -> Result<Trial, Stri
     let path = format!("{}/tryboot.txt", boot.folder);
     let there = names(view, boot.folder);
     if there.iter().any(|name| name == "autoboot.txt") {
-        return Err("autoboot.txt is there: tryboot then chooses a partition and reads no tryboot.txt".to_owned());
+        return Err("autoboot.txt exists: tryboot then chooses a partition and does not read tryboot.txt".to_owned());
     }
     if boot.config.has_tryboot {
-        return Err("config.txt has a section [tryboot] of somebody else, which would hold in the trial".to_owned());
+        return Err(
+            "config.txt has a [tryboot] section that punctual did not write and that would apply to the trial boot"
+                .to_owned(),
+        );
     }
     let old = crate::read::text(view, &path).map_err(|error| error.to_string())?;
     if old.is_some_and(|text| !text.contains(MARK)) {
-        return Err(format!("{path} is there already and is somebody else's"));
+        return Err(format!("{path} already exists and was not written by punctual"));
     }
     let line = rewrite(&boot.line, &crate::trial::as_trial(change)).map_err(|why| why.word())?;
     let config = &boot.config.text;
@@ -155,13 +158,13 @@ fn trial(view: &dyn Machine, boot: &Boot, change: &Change) -> Result<Trial, Stri
     Ok(Trial {
         words: words(&line),
         edits: vec![Edit::write(format!("{}/{}{TRIAL}", boot.folder, boot.prefix), line), Edit::write(path, tryboot)],
-        // The argument of reboot arms it.
+        // Armed by the argument of reboot.
         arm: None,
         reboot: Argv::new(["reboot", "0 tryboot"]),
         unattended: true,
         fallback:
             "any reset returns to config.txt; a panic resets after 10 s (panic=10); a hang needs the hardware watchdog \
-            or the plug"
+            or a power cycle"
                 .to_owned(),
         visible: "/proc/device-tree/chosen/bootloader/tryboot is 1".to_owned(),
     })

@@ -1,4 +1,4 @@
-//! Inputs found by fuzzing (`cargo trials fuzz boot`), and what must hold of them.
+//! Regression tests for inputs found by fuzzing (`cargo trials fuzz boot`).
 
 use crate::common;
 
@@ -13,7 +13,7 @@ fn planned(tree: &Tree, add: &[&str]) -> Plan {
     change(tree, &detect(tree).unwrap(), &asked(add))
 }
 
-/// Unchecked, as a caller may build it.
+/// An unchecked change, as a caller may build it.
 fn asked(add: &[&str]) -> Change {
     Change { add: add.iter().map(|word| (*word).to_owned()).collect(), remove: Vec::new() }
 }
@@ -77,10 +77,10 @@ fn deployments_without_a_number_are_refused() {
     let text = tree.text(path).replace("version 1", "version one");
     tree.0.insert(path.to_owned(), text.into_bytes());
     let plan = planned(&tree, &["isolcpus=2-3"]);
-    assert!(plan.refused.first().is_some_and(|refusal| refusal.why.contains("is no number")), "{plan:?}");
+    assert!(plan.refused.first().is_some_and(|refusal| refusal.why.contains("is not a number")), "{plan:?}");
 }
 
-/// Removing the last word leaves white space of any kind, but no other line's.
+/// Removing the last word may leave white space of any kind, but never that of another line.
 #[test]
 fn the_last_word_of_a_pi_goes_and_a_word_comes() {
     for blank in ["", " ", "\r\r\u{b}", "\u{c}"] {

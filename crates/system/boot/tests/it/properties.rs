@@ -1,5 +1,5 @@
-//! Random changes of every root: the next boot has what was asked for, a second change does nothing, and both can be
-//! undone.
+//! Random changes of every root: the next boot has the requested parameters, a second change does nothing, and both can
+//! be undone.
 
 use crate::common;
 
@@ -61,7 +61,7 @@ fn applied(before: &Tree, change_: &Change) -> Option<(Tree, punctual_boot::Plan
     Some((after, plan))
 }
 
-/// Nothing but the words changes: variables of GRUB and U-Boot stay.
+/// Nothing but the words changes: variables of GRUB and U-Boot are preserved.
 fn checked(name: &str, request: &Change) -> Result<(), TestCaseError> {
     let before = tree(name);
     let chain = detect(&before).unwrap();
@@ -125,7 +125,7 @@ fn what_was_added_leaves_no_byte() {
         if exact && name != "pi-os-prefix-include" {
             assert_eq!(undone, before, "{name}");
         }
-        // The plan's edits name the files that a caller has to keep.
+        // The plan's edits name the files that a caller must back up.
         for edit in &plan.edits {
             let path = edit.path.to_str().unwrap();
             match before.0.get(path) {

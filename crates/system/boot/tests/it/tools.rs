@@ -37,7 +37,7 @@ fn good(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Debian's own script with the root prepended to its paths.
+/// Debian's script with the root prepended to its paths.
 fn moved(script: &Path, root: &Path, folders: &[&str]) -> String {
     let mut text = fs::read_to_string(script).unwrap();
     for folder in folders {

@@ -1,4 +1,4 @@
-//! An unreadable file is not taken for empty: a change that depends on it is refused with the reason.
+//! An unreadable file is not treated as empty: a change that depends on it is refused with the reason.
 
 use crate::common;
 
@@ -62,7 +62,7 @@ fn a_shorter_line_needs_no_look() {
 fn where_nothing_runs_the_length_is_told_with_its_doubt() {
     let plan = planned("pi-os-bookworm", CMDLINE, &Read::Absent, "isolcpus=2-3", "");
     assert!(plan.refused.is_empty(), "{plan:?}");
-    assert!(plan.notes.iter().any(|note| note.contains("not known where no system runs")), "{:?}", plan.notes);
+    assert!(plan.notes.iter().any(|note| note.contains("unknown without a running system")), "{:?}", plan.notes);
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn words_that_a_script_may_add_are_refused_where_that_cannot_be_read() {
     for name in of(Kind::Armbian).chain(of(Kind::UbuntuCore)) {
         for read in [Read::Denied, Read::Failed(5), Read::NotGiven, Read::Absent] {
             let plan = planned(&name, CMDLINE, &read, "", "nowhere_else");
-            assert!(why(&plan).contains("`nowhere_else` is not known"), "{name}, {read:?}: {plan:?}");
+            assert!(why(&plan).contains("adds `nowhere_else`: "), "{name}, {read:?}: {plan:?}");
         }
         let plan = planned(&name, CMDLINE, &Read::Absent, "nowhere_else=1", "nowhere_else");
         assert!(plan.refused.is_empty(), "it is replaced: {name}: {plan:?}");
@@ -89,7 +89,7 @@ fn parameters_that_cannot_be_read_are_not_none() {
     }
 }
 
-/// No unreadable file is overwritten.
+/// Unreadable files are never overwritten.
 #[test]
 fn every_file_hidden_in_turn() {
     for name in changeable() {

@@ -27,13 +27,13 @@ fn whole() -> String {
     (1..).zip(records()).map(|(n, record)| line(n, &record).unwrap()).collect()
 }
 
-/// As a version without numbers wrote them.
+/// The format of a version without numbers.
 fn earlier() -> String {
     let json = records().into_iter().map(|record| serde_json::to_string(&record).unwrap());
     json.map(|json| format!("{:08x} {json}\n", crc32fast::hash(json.as_bytes()))).collect()
 }
 
-/// Each bit flipped in turn, each byte removed, each line dropped, truncated at each length.
+/// Every bit flipped, every byte removed, every line dropped, and truncations at every length.
 fn damaged(whole: &str) -> impl Iterator<Item = (String, Vec<u8>)> + '_ {
     let lines: Vec<&str> = whole.split_inclusive('\n').collect();
     let flipped = (0..whole.len() * 8).map(|bit| {
@@ -75,7 +75,7 @@ fn damage_to_one_copy_loses_nothing() {
 fn damage_to_both_copies_is_reported() {
     let whole = whole();
     for (what, bytes) in damaged(&whole) {
-        // As both copies once were.
+        // Both copies once had this content.
         let is_earlier = bytes.is_empty() || whole.as_bytes().starts_with(&bytes) && bytes.ends_with(b"\n");
         assert_eq!(merge(Some(&bytes), Some(&bytes)).lost.is_empty(), is_earlier, "{what}");
     }

@@ -1,4 +1,4 @@
-//! Kernel parameters of one rule, as far as they can work here.
+//! Kernel parameters of one rule that can work on this machine.
 
 use super::init::Init;
 use super::places::Places;
@@ -7,11 +7,11 @@ use punctual_audit::proposes;
 use punctual_machine::{Machine, parameters};
 use punctual_units::CpuList;
 
-/// Parameters whose value names CPUs that somebody chose: new ones join them.
+/// Parameters whose value is a list of CPUs chosen by the user; new CPUs are added to it.
 const CPU_SETS: &[&str] = &["isolcpus", "nohz_full", "rcu_nocbs"];
 
 /// # Errors
-/// One of them cannot work on this machine, or contradicts another part of the advice; and why.
+/// Why one of them cannot work on this machine, or contradicts other advice.
 pub(super) fn wanted(
     request: &Request,
     places: &Places,
@@ -37,26 +37,26 @@ pub(super) fn wanted(
     let running = running(request.machine);
     for name in remove.split_whitespace() {
         if proposes(profile, name) {
-            return Err(format!("{name} stays: the plan of CPUs for {profile} proposes it (--plan-cpus)"));
+            return Err(format!("{name} is kept: the CPU plan for {profile} proposes it (--plan-cpus)"));
         }
         let is_there = |words: &Vec<String>| words.iter().any(|word| word.split('=').next() == Some(name));
-        // In rules several names may stand for one cause.
+        // Several names in a rule may stand for one cause.
         if running.as_ref().is_none_or(is_there) {
             wanted.remove.push(name.to_owned());
         }
     }
     match wanted.is_empty() {
-        true => Err("not on the running kernel's command line: the cause is another".to_owned()),
+        true => Err("not on the running kernel's command line: the cause is elsewhere".to_owned()),
         false => Ok(wanted),
     }
 }
 
-/// `None` if it cannot be read.
+/// The running kernel's words; `None` if they cannot be read.
 fn running(machine: &dyn Machine) -> Option<Vec<String>> {
     machine.read("/proc/cmdline").bytes().map(|bytes| parameters(&String::from_utf8_lossy(bytes)))
 }
 
-/// A word with the CPUs, and the flags, that the running kernel's has besides.
+/// A word extended by the CPUs and flags that the running kernel has in addition.
 fn joined(machine: &dyn Machine, word: &str) -> Result<String, String> {
     let Some((name, value)) = word.split_once('=').filter(|(name, _)| CPU_SETS.contains(name)) else {
         return Ok(word.to_owned());
@@ -68,7 +68,7 @@ fn joined(machine: &dyn Machine, word: &str) -> Result<String, String> {
     let ((mut flags, new_cpus), (old_flags, old_cpus)) = (parted(value), parted(old));
     let list = |text: &str| text.parse::<CpuList>();
     let (Ok(new_cpus), Ok(old_cpus)) = (list(&new_cpus), list(&old_cpus)) else {
-        return Err(format!("{name}={old} is there already: what to make of it has to be decided"));
+        return Err(format!("{name}={old} is already set: decide how to change it"));
     };
     flags.extend(old_flags.into_iter().filter(|flag| !flags.contains(flag)).collect::<Vec<_>>());
     let cpus: CpuList = new_cpus.iter().chain(old_cpus.iter()).collect();
@@ -76,14 +76,14 @@ fn joined(machine: &dyn Machine, word: &str) -> Result<String, String> {
     let isolated = isolated.and_then(|value| list(&parted(value).1).ok()).filter(|_| name != "isolcpus");
     if let Some(left_out) = isolated.map(|isolated| cpus.minus(&isolated)).filter(|cpus| !cpus.is_empty()) {
         return Err(format!(
-            "{name}={cpus} would have CPU {left_out}, which isolcpus leaves out: correct the lists first"
+            "{name}={cpus} would include CPU {left_out}, which isolcpus does not isolate: correct the lists first"
         ));
     }
     let flags: String = flags.iter().map(|flag| format!("{flag},")).collect();
     Ok(format!("{name}={flags}{cpus}"))
 }
 
-/// `domain,managed_irq,2-3`: flags begin with a letter (kernel/sched/isolation.c, housekeeping_isolcpus_setup).
+/// Splits `domain,managed_irq,2-3`: flags begin with a letter (kernel/sched/isolation.c, housekeeping_isolcpus_setup).
 fn parted(value: &str) -> (Vec<String>, String) {
     let is_flag = |part: &&str| part.starts_with(|c: char| c.is_ascii_alphabetic());
     let parts: Vec<&str> = value.split(',').collect();
@@ -113,7 +113,9 @@ mod tests {
         );
         assert_eq!(on("quiet", "isolcpus=domain,3").unwrap(), "isolcpus=domain,3");
         assert_eq!(on("rcu_nocbs=1 skew_tick=0", "skew_tick=1").unwrap(), "skew_tick=1");
-        assert!(on("isolcpus=3 nohz_full=1", "nohz_full=3").unwrap_err().contains("CPU 1, which isolcpus leaves out"));
-        assert!(on("nohz_full=2-N", "nohz_full=3").unwrap_err().contains("nohz_full=2-N is there already"));
+        assert!(
+            on("isolcpus=3 nohz_full=1", "nohz_full=3").unwrap_err().contains("CPU 1, which isolcpus does not isolate")
+        );
+        assert!(on("nohz_full=2-N", "nohz_full=3").unwrap_err().contains("nohz_full=2-N is already set"));
     }
 }

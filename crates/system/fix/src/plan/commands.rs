@@ -1,4 +1,4 @@
-//! Commands of rules whose inverse is known. They never go through a shell.
+//! Commands of rules whose inverse is known. They are never run through a shell.
 
 use super::Request;
 use super::places::Places;
@@ -9,7 +9,7 @@ use punctual_units::{CpuList, Priority, Scheduling};
 use std::path::{Path, PathBuf};
 
 /// # Errors
-/// It is left to a person, and why.
+/// Why it is left to the user.
 pub(super) fn steps(request: &Request, places: &Places, rule: &str, line: &str) -> Result<Vec<Doing>, String> {
     let steps = resolved(request, places, rule, line)?;
     match super::init::missing(request.sys, &steps) {
@@ -40,27 +40,27 @@ fn resolved(request: &Request, places: &Places, rule: &str, line: &str) -> Resul
             let new: CpuList = places.fill(cpus)?.parse().map_err(|e: punctual_units::CpuListError| e.to_string())?;
             Ok(vec![Doing::Affinity { pid: tid, tid, new }])
         }
-        _ => Err("not undoable: its inverse is not known".to_owned()),
+        _ => Err("cannot be undone: its inverse is unknown".to_owned()),
     }
 }
 
 fn number(text: &str) -> Result<u32, String> {
-    text.parse().map_err(|_| format!("`{text}` is no number"))
+    text.parse().map_err(|_| format!("`{text}` is not a number"))
 }
 
 fn run(argv: Argv, back: Argv, lasting: bool) -> Doing {
     Doing::Run { command: Command { argv, back: Back::By(back), rewrites: Vec::new(), draft: None }, lasting }
 }
 
-/// `disable`, `mask`, `stop`, with `--now`; changes only what is not so yet, so that undo restores only that.
+/// `disable`, `mask`, `stop`, with `--now`; changes only units that differ, so that undo restores only those.
 fn units(request: &Request, rule: &str, words: &[&str]) -> Result<Vec<Doing>, String> {
     let Some((verb @ ("disable" | "mask" | "stop"), rest)) = words.split_first().map(|(verb, rest)| (*verb, rest))
     else {
-        return Err("not undoable: its inverse is not known".to_owned());
+        return Err("cannot be undone: its inverse is unknown".to_owned());
     };
     if request.sys.lacks("systemctl") {
         let other = super::init::Init::of(request.sys).without_systemd();
-        return Err(other.unwrap_or_else(|| "there is no program `systemctl` on this machine".to_owned()));
+        return Err(other.unwrap_or_else(|| "the program `systemctl` is not installed".to_owned()));
     }
     let is_now = verb == "stop" || rest.contains(&"--now");
     let mut names: Vec<String> =
@@ -72,7 +72,7 @@ fn units(request: &Request, rule: &str, words: &[&str]) -> Result<Vec<Doing>, St
         names.dedup();
     }
     if names.is_empty() || !names.iter().all(|name| is_unit(name)) {
-        return Err("which units is not known".to_owned());
+        return Err("the units are unknown".to_owned());
     }
     let mut steps = Vec::new();
     for name in &names {
@@ -106,15 +106,15 @@ fn systemctl(verb: &str, unit: &str) -> Argv {
     Argv::new(["systemctl", verb, unit])
 }
 
-/// The first word of the answer; both questions change nothing. Before version 252, `is-enabled` said nothing of a unit
-/// that does not exist.
+/// First word of the answer to a query, which changes nothing. Before version 252, `is-enabled` printed nothing for a
+/// unit that does not exist.
 fn ask(request: &Request, question: &str, unit: &str) -> Result<String, String> {
     let command = systemctl(question, unit);
     let ran = request.sys.run(&command).map_err(|e| format!("systemctl: {e}"))?;
     match ran.output.split_whitespace().next() {
         Some(word) => Ok(word.to_owned()),
         None if question == "is-enabled" && ran.complaint.contains("No such file") => Ok(String::new()),
-        None => Err(format!("`{}` does not tell: {}", command.line(), ran.complaint)),
+        None => Err(format!("`{}` gives no answer: {}", command.line(), ran.complaint)),
     }
 }
 
@@ -128,7 +128,7 @@ fn module_step(request: &Request, module: &str, load: bool) -> Result<Vec<Doing>
     })
 }
 
-/// Each swap area separately, to restore its priority: proc_swaps(5).
+/// Disables each swap area separately, so that its priority can be restored: proc_swaps(5).
 fn swaps(request: &Request) -> Result<Vec<Doing>, String> {
     let swaps = request.sys.read(Path::new("/proc/swaps")).map_err(|e| format!("/proc/swaps: {e}"))?;
     let swaps = String::from_utf8_lossy(&swaps).into_owned();
@@ -136,7 +136,7 @@ fn swaps(request: &Request) -> Result<Vec<Doing>, String> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let (name, priority) = (words.first()?.replace("\\040", " "), words.get(4)?);
         let back = match priority.starts_with('-') {
-            // Priorities given by the kernel, in the order of activation.
+            // Priorities assigned by the kernel, in the order of activation.
             true => Argv::new(["swapon", name.as_str()]),
             false => Argv::new(["swapon", "-p", priority, name.as_str()]),
         };

@@ -1,5 +1,5 @@
-//! What rules of a profile that is not built in may change. Who wrote the profile is not known: anything but a setting
-//! of latency (allowed.txt) is done only if its name is acknowledged.
+//! Limits what rules of a profile that is not built in may change. The author of the profile is unknown: anything but a
+//! latency setting (allowed.txt) is changed only if its name is acknowledged.
 
 use super::actions::sysctl_path;
 use crate::glob;
@@ -7,18 +7,18 @@ use punctual_audit::{Action, Fix};
 
 const ALLOWED: &str = include_str!("allowed.txt");
 
-/// Why a fix of a foreign rule is not made: names that were not acknowledged (`--i-know=NAME`).
+/// Why a fix of a foreign rule is refused: names that were not acknowledged (`--i-know=NAME`).
 pub(super) fn refusal(fix: &Fix, known: &[String]) -> Option<String> {
     let names = fix.now.iter().chain(&fix.persist).flat_map(targets).filter(|name| !is_allowed(name));
     let mut missing: Vec<String> = names.filter(|name| !known.iter().any(|known| is_same(known, name))).collect();
     missing.sort_unstable();
     missing.dedup();
     let options: Vec<String> = missing.iter().map(|name| format!("--i-know='{name}'")).collect();
-    let what = "the profile changes what is not known as a setting of latency";
-    (!missing.is_empty()).then(|| format!("{what}: look at it, then {}", options.join(" ")))
+    let what = "the profile changes something that is not a known latency setting";
+    (!missing.is_empty()).then(|| format!("{what}: review it, then {}", options.join(" ")))
 }
 
-/// Kernel parameters by name, files and sysctls by path, commands as they are.
+/// Kernel parameters by name, files and sysctls by path, commands verbatim.
 fn targets(action: &Action) -> Vec<String> {
     let name = |word: &str| word.split('=').next().unwrap_or_default().to_owned();
     match action {
@@ -45,8 +45,7 @@ fn is_allowed(target: &str) -> bool {
     }
 }
 
-/// `-` and `_` are equal in the names of parameters (kernel/params.c, parameq), and a sysctl has a name as well as a
-/// path.
+/// `-` and `_` are equivalent in parameter names (kernel/params.c, parameq), and a sysctl has a name as well as a path.
 fn is_same(said: &str, target: &str) -> bool {
     match target.starts_with('/') {
         true => said == target || sysctl_path(said) == target,

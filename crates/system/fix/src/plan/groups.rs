@@ -5,7 +5,7 @@ use std::path::Path;
 
 const AT_BOOT: &str = "isolate CPUs at boot (isolcpus= on the kernel command line, with --persist)";
 
-/// Why no cpuset partition can be made here, and what to do; `None` if one can.
+/// Why a cpuset partition cannot be created here, and what to do; `None` if it can.
 ///
 /// Source: Documentation/admin-guide/cgroup-v2.rst (cgroup.controllers, cpuset.cpus.partition), cgroup-v1/cpusets.rst.
 pub(super) fn hindrance(sys: &dyn System) -> Option<String> {
@@ -15,7 +15,7 @@ pub(super) fn hindrance(sys: &dyn System) -> Option<String> {
         Ok(_) => match version_1(sys) {
             Some(where_) => Some(by_version_1(&where_)),
             None => Some(format!(
-                "cgroup v2 has no controller cpuset here ({CONTROLLERS}; in a container the host has it): {AT_BOOT}"
+                "cgroup v2 lacks the cpuset controller ({CONTROLLERS}; in a container the host has it): {AT_BOOT}"
             )),
         },
         Err(e) if is_absent(&e) => match version_1(sys) {
@@ -24,7 +24,7 @@ pub(super) fn hindrance(sys: &dyn System) -> Option<String> {
                 "cgroup v2 is not mounted at /sys/fs/cgroup, which an isolated partition needs: {AT_BOOT}"
             )),
         },
-        Err(e) => Some(format!("whether cgroup v2 has the controller cpuset is not known: {CONTROLLERS}: {e}")),
+        Err(e) => Some(format!("cannot tell if cgroup v2 has the cpuset controller: {CONTROLLERS}: {e}")),
     }
 }
 
@@ -36,12 +36,12 @@ fn unpins(sys: &dyn System) -> Option<String> {
 
 fn by_version_1(where_: &str) -> String {
     format!(
-        "the controller cpuset is one of cgroup v1 here ({where_}), which has no isolated partitions: boot with \
+        "the cpuset controller belongs to cgroup v1 here ({where_}), which has no isolated partitions: boot with \
          systemd.unified_cgroup_hierarchy=1 (without systemd: cgroup_no_v1=cpuset) for cgroup v2, or {AT_BOOT}"
     )
 }
 
-/// Evidence that the controller cpuset belongs to version 1: its folder, or a hierarchy of its own in /proc/self/cgroup
+/// Evidence that the controller cpuset belongs to version 1: its folder, or a separate hierarchy in /proc/self/cgroup
 /// (`4:cpuset:/`, cgroups(7)).
 fn version_1(sys: &dyn System) -> Option<String> {
     for folder in ["/sys/fs/cgroup/cpuset", "/dev/cpuset"] {

@@ -7,13 +7,13 @@ use std::path::Path;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Init {
     Systemd,
-    /// By its name: `init` (OpenRC, sysvinit, busybox), `runit`, `s6-svscan`, a container's program.
+    /// Name of the init program: `init` (OpenRC, sysvinit, busybox), `runit`, `s6-svscan`, a container's program.
     Other(String),
     Unknown,
 }
 
 impl Init {
-    /// sd_booted(3), else the name of process 1.
+    /// Determines it by sd_booted(3), otherwise by the name of process 1.
     pub fn of(sys: &dyn System) -> Init {
         if sys.look(Path::new("/run/systemd/system")).is_ok() {
             return Init::Systemd;
@@ -25,7 +25,7 @@ impl Init {
         }
     }
 
-    /// Why systemd's own files and commands have no effect here; `None` if they have, or that is unknown.
+    /// Why systemd's files and commands have no effect here; `None` if they have one, or that is unknown.
     pub fn without_systemd(&self) -> Option<String> {
         match self {
             Init::Other(name) => Some(format!("this machine is not run by systemd: process 1 is `{name}`")),
@@ -33,7 +33,7 @@ impl Init {
         }
     }
 
-    /// Why nothing reads tmpfiles.d(5) at boot; OpenRC may have a program of its own for it.
+    /// Why tmpfiles.d(5) is not read at boot; OpenRC may have a separate program for it.
     pub fn without_tmpfiles(&self, sys: &dyn System) -> Option<String> {
         let has_reader = ["systemd-tmpfiles", "tmpfiles"].iter().any(|program| !sys.lacks(program));
         self.without_systemd().filter(|_| !has_reader).map(|why| format!("{why}, and nothing here reads tmpfiles.d"))

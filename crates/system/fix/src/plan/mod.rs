@@ -1,4 +1,4 @@
-//! The audit's advice as concrete steps on this machine. Reads, writes nothing.
+//! Turns the audit's advice into concrete steps on this machine. Reads only.
 
 mod actions;
 mod boot_words;
@@ -19,7 +19,7 @@ use punctual_model::{Finding, Severity, State, Step};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BootWish {
-    /// As written on the command line.
+    /// Words as on the command line.
     pub add: Vec<String>,
     pub remove: Vec<String>,
 }
@@ -48,25 +48,25 @@ impl BootWish {
 /// Turns kernel parameters into steps of the machine's boot chain.
 pub type BootChain<'a> = &'a dyn Fn(&BootWish) -> Result<Vec<Step>, String>;
 
-/// The rule under whose name all kernel parameters are changed.
+/// Rule name under which all kernel parameters are changed.
 pub const BOOT_RULE: &str = "boot-parameters";
 
 pub struct Request<'a> {
     pub rules: &'a Rules,
     /// The machine as the audit sees it.
     pub machine: &'a dyn Machine,
-    /// The same machine, for changes.
+    /// The same machine, for modifications.
     pub sys: &'a dyn System,
-    /// What the audit was made for.
+    /// Purpose for which the audit was made.
     pub context: &'a Context,
     pub pid: Option<u32>,
-    /// Named rules; none: every FAIL and WARN that disturbs nothing.
+    /// Named rules; if empty, every FAIL and WARN whose fix disturbs nothing.
     pub ids: &'a [String],
     pub persist: bool,
-    /// What a profile that is not built in may change besides settings of latency: kernel parameters, sysctls, paths
-    /// and commands.
+    /// What a profile that is not built in may change besides latency settings: kernel parameters, sysctls, paths and
+    /// commands.
     pub i_know: &'a [String],
-    /// Without it, kernel parameters stay advice.
+    /// If `None`, kernel parameters are only advice.
     pub boot: Option<BootChain<'a>>,
 }
 
@@ -77,11 +77,11 @@ pub struct RulePlan {
     pub state: State,
     pub summary: String,
     pub steps: Vec<Doing>,
-    /// What is left to a person, and why.
+    /// Steps left to the user, and why.
     pub manual: Vec<String>,
     pub interrupts: Option<String>,
     pub risk: Option<String>,
-    /// Must the finding change at once? Not if all is for the next boot, or for the next interrupt.
+    /// The finding must change at once; false if all steps are for the next boot or the next interrupt.
     pub is_judged: bool,
 }
 
@@ -92,12 +92,12 @@ pub struct Plan {
 
 /// A named rule that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no rule `{0}`: `punctual audit --all` lists them")]
+#[error("no rule is named `{0}`: `punctual audit --all` lists them")]
 pub struct UnknownRule(pub String);
 
 impl Request<'_> {
     /// # Errors
-    /// A named rule is not among them.
+    /// A named rule does not exist.
     pub fn plan(&self, findings: &[Finding]) -> Result<Plan, UnknownRule> {
         if let Some(unknown) = self.ids.iter().find(|id| !findings.iter().any(|finding| finding.id == **id)) {
             return Err(UnknownRule(unknown.clone()));
@@ -145,7 +145,7 @@ impl Request<'_> {
             plan.manual.push(why.clone());
         }
         if fix.disruptive && plan.interrupts.is_none() {
-            plan.interrupts = Some("it disturbs what runs".to_owned());
+            plan.interrupts = Some("it disturbs running programs".to_owned());
         }
         if !special::plan(self, places, &mut plan) {
             fix.now.iter().for_each(|action| actions::add(self, places, action, &mut plan));
@@ -167,7 +167,7 @@ impl Request<'_> {
         (!plan.steps.is_empty() || !plan.manual.is_empty()).then_some(plan)
     }
 
-    /// No step of a rule is done where one of them cannot be: a container's host has to do them all.
+    /// If one step of a rule is impossible here, none is done: a container's host has to do them all.
     fn leave_to_the_host(&self, plan: &mut RulePlan) {
         let mount = plan.steps.iter().find_map(|step| match step {
             Doing::Value { path, .. } | Doing::Folder(path) => {
@@ -178,19 +178,19 @@ impl Request<'_> {
         if let Some(mount) = mount {
             plan.steps.clear();
             plan.manual = vec![format!(
-                "{mount} is mounted read-only here, as in a container without privilege: the host has to change it"
+                "{mount} is mounted read-only here, as in an unprivileged container: the host has to change it"
             )];
         }
     }
 
-    /// What interrupts something, or needs a decision, is done only if named.
+    /// Steps that interrupt something, or need a decision, are done only if the rule is named.
     fn hold_back(&self, plan: &mut RulePlan, request: &mut BootWish) {
         let stops = |step: &Doing| matches!(step, Doing::Run { .. });
         let stops = plan.steps.iter().any(stops).then_some("it stops or starts programs");
         let why = match (&plan.interrupts, special::is_for_the_asked_only(&plan.rule).or(stops)) {
             _ if self.ids.contains(&plan.rule) || plan.steps.is_empty() && request.is_empty() => return,
-            (Some(what), _) => format!("applied only by name, because {what}: --fix {}", plan.rule),
-            (None, Some(why)) => format!("applied only by name, because {why}: --fix {}", plan.rule),
+            (Some(what), _) => format!("applied only if named, because {what}: --fix {}", plan.rule),
+            (None, Some(why)) => format!("applied only if named, because {why}: --fix {}", plan.rule),
             (None, None) => return,
         };
         plan.manual.insert(0, why);
@@ -199,7 +199,7 @@ impl Request<'_> {
     }
 }
 
-/// What rules want of the kernel's command line.
+/// Words that rules request on the kernel's command line.
 #[derive(Default)]
 struct ForBoot {
     request: BootWish,
@@ -218,7 +218,7 @@ impl ForBoot {
     }
 }
 
-/// Kernel parameters as a rule of their own.
+/// Kernel parameters as a separate rule.
 pub(crate) fn boot_rule(sys: &dyn System, boot: Option<BootChain>, request: &BootWish) -> RulePlan {
     let mut plan = RulePlan {
         rule: BOOT_RULE.to_owned(),
@@ -243,7 +243,7 @@ pub(crate) fn boot_rule(sys: &dyn System, boot: Option<BootChain>, request: &Boo
             Step::Manual(what) => plan.manual.push(what),
         }),
     }
-    // Without its generator, a loader's files would be a change that never boots.
+    // Without its generator, a loader's changed files would never take effect.
     if let Some(why) = init::missing(sys, &plan.steps) {
         plan.steps.clear();
         plan.manual.push(format!("kernel command line: {}: {why}", request.line()));

@@ -1,4 +1,4 @@
-//! A rule's `persist`: one file of our own each, named after the rule.
+//! A rule's `persist`: one drop-in file per rule, named after it.
 
 use super::actions::sysctl_path;
 use super::init::Init;
@@ -36,7 +36,7 @@ pub(super) fn add(request: &Request, places: &Places, fix: &Fix, plan: &mut Rule
             Err(why) => {
                 let line = action.line();
                 let line = places.fill(&line).unwrap_or(line);
-                plan.manual.push(format!("for good: {line} ({why})"));
+                plan.manual.push(format!("permanently: {line} ({why})"));
             }
         }
     }
@@ -48,7 +48,7 @@ pub(super) fn add(request: &Request, places: &Places, fix: &Fix, plan: &mut Rule
     }
 }
 
-/// systemd's files on a machine without systemd would only look like a fix.
+/// Refuses systemd's files on a machine without systemd, which would only look like a fix.
 fn read_by_nobody(request: &Request, path: &str, content: String) -> Result<String, String> {
     let other = Init::of(request.sys).without_systemd().filter(|_| path.starts_with("/etc/systemd/"));
     other.map_or(Ok(content), Err)
@@ -60,7 +60,7 @@ fn ours(path: &str, rule: &str) -> PathBuf {
     path.with_file_name(format!("60-punctual-{rule}.{extension}"))
 }
 
-/// Our own file, with a header that says so; missing folders are made.
+/// Plans a drop-in file with a header that names its origin; missing folders are created.
 pub(super) fn file(request: &Request, plan: &mut RulePlan, path: &Path, content: &str) {
     plan.steps.extend(missing_folders(request.sys, path));
     let head = format!("# Written by punctual for its rule {0}; `punctual undo {0}` undoes it.\n", plan.rule);
@@ -74,8 +74,8 @@ pub(super) fn missing_folders(sys: &dyn System, path: &Path) -> impl Iterator<It
     missing.into_iter().rev().map(Doing::Folder)
 }
 
-/// Values of rules without a file of their own: tmpfiles.d(5) writes them at boot. Numbers of interrupts and threads
-/// differ from boot to boot, and control groups belong to systemd.
+/// Values of rules without a drop-in file, which tmpfiles.d(5) writes at boot. Numbers of interrupts and threads differ
+/// from boot to boot, and control groups belong to systemd.
 fn values(request: &Request, fix: &Fix, plan: &mut RulePlan) {
     let lasting = |path: &Path| {
         let text = path.to_string_lossy();
@@ -91,16 +91,16 @@ fn values(request: &Request, fix: &Fix, plan: &mut RulePlan) {
     let lines: String = plan.steps.iter().filter_map(line).collect();
     if !lines.is_empty() {
         if let Some(why) = Init::of(request.sys).without_tmpfiles(request.sys) {
-            return plan.manual.push(format!("for good: {why}: have its start-up scripts write these values"));
+            return plan.manual.push(format!("permanently: {why}: write these values in its start-up scripts"));
         }
         let path = PathBuf::from(format!("/etc/tmpfiles.d/60-punctual-{}.conf", plan.rule));
         return file(request, plan, &path, &lines);
     }
     let advice = fix.persist.iter().filter(|action| matches!(action, Action::Manual(_)));
-    plan.manual.extend(advice.map(|action| format!("for good: {}", action.line())));
+    plan.manual.extend(advice.map(|action| format!("permanently: {}", action.line())));
 }
 
-/// systemd-sysctl(8) reads all folders' files by name: one sorted after ours wins.
+/// systemd-sysctl(8) reads the files of all folders by name: one sorted after ours takes precedence.
 fn doubt(request: &Request, plan: &mut RulePlan, key: &str) {
     let mine = format!("60-punctual-{}.conf", plan.rule);
     for folder in ["/etc/sysctl.d", "/run/sysctl.d", "/usr/lib/sysctl.d"] {
@@ -112,7 +112,8 @@ fn doubt(request: &Request, plan: &mut RulePlan, key: &str) {
                 sysctl_path(name) == sysctl_path(key) || name.replace('/', ".") == key
             };
             if name.ends_with(".conf") && name > mine && String::from_utf8_lossy(&text).lines().any(sets) {
-                plan.manual.push(format!("{} sets {key}, too, and comes later: it wins at boot", path.display()));
+                plan.manual
+                    .push(format!("{} also sets {key} and is read later: it takes precedence at boot", path.display()));
             }
         }
     }

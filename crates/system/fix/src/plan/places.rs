@@ -1,4 +1,4 @@
-//! Replaces the words in capitals that rules use: CPUS, HOUSEKEEPING, TID, IF.
+//! Replaces the placeholders in capitals that rules use: CPUS, HOUSEKEEPING, TID, IF.
 
 use super::Request;
 use punctual_units::CpuList;
@@ -7,27 +7,26 @@ pub(super) struct Places {
     /// The application's CPUs.
     pub cpus: CpuList,
     pub isolated: CpuList,
-    /// All others; `None` if unknown.
+    /// All other CPUs; `None` if unknown.
     pub housekeeping: Option<CpuList>,
-    /// Are the application's CPUs all there are? `None` if online or isolated CPUs are unknown.
+    /// The application's CPUs are all there are; `None` if the online or isolated CPUs are unknown.
     pub is_everywhere: Option<bool>,
     pid: Option<u32>,
 }
 
-/// Words that only a person can replace.
+/// Placeholders that only the user can replace.
 const OPEN: &[(&str, &str)] = &[
-    ("N", "how many has to be decided"),
-    ("GROUP", "which group has to be decided"),
-    ("DEVICE", "which device has to be decided"),
-    ("USER", "which user has to be decided"),
-    ("$USER", "which user has to be decided"),
-    ("NAME", "which it is has to be decided"),
-    ("PRIORITY", "which priority has to be decided"),
+    ("N", "choose a number"),
+    ("GROUP", "choose a group"),
+    ("DEVICE", "choose a device"),
+    ("USER", "choose a user"),
+    ("$USER", "choose a user"),
+    ("NAME", "choose a name"),
+    ("PRIORITY", "choose a priority"),
 ];
 
-/// All CPUs would be taken from everything else.
-pub(super) const UNKNOWN_CPUS: &str =
-    "which CPUs are online, or isolated, cannot be read, so perhaps these are all there are";
+/// Error if the application's CPUs may be all CPUs, leaving none for everything else.
+pub(super) const UNKNOWN_CPUS: &str = "the online or isolated CPUs cannot be read, so these may be all CPUs";
 
 impl Places {
     pub fn new(request: &Request) -> Places {
@@ -41,16 +40,16 @@ impl Places {
     }
 
     /// # Errors
-    /// They are not known.
+    /// The CPUs are unknown.
     pub fn measured(&self) -> Result<&CpuList, String> {
         match self.cpus.is_empty() {
-            true => Err("the application's CPUs are not known: --cpus".to_owned()),
+            true => Err("the application's CPUs are unknown: use --cpus".to_owned()),
             false => Ok(&self.cpus),
         }
     }
 
     /// # Errors
-    /// Why one of the words is unknown.
+    /// Why one of the placeholders cannot be replaced.
     pub fn fill(&self, text: &str) -> Result<String, String> {
         let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
         let mut filled = String::new();
@@ -60,7 +59,7 @@ impl Places {
             let end = after.find(|c| !is_part(c)).unwrap_or(after.len());
             let (word, behind) = after.split_at(end);
             filled.push_str(before);
-            // `NAME=value` of a configuration file names a key.
+            // `NAME=value` in a configuration file is a key.
             filled.push_str(&if behind.starts_with('=') { word.to_owned() } else { self.word(word)? });
             rest = behind;
         }
@@ -70,17 +69,16 @@ impl Places {
     fn word(&self, word: &str) -> Result<String, String> {
         let housekeeping = || self.housekeeping.as_ref().map(CpuList::to_string);
         match word {
-            "HOUSEKEEPING" => {
-                housekeeping().ok_or_else(|| "no CPU is isolated, so none is set apart for everything else".to_owned())
-            }
+            "HOUSEKEEPING" => housekeeping()
+                .ok_or_else(|| "no CPU is isolated, so no others are reserved for housekeeping".to_owned()),
             "CPUS" if self.cpus.is_empty() => self.measured().map(CpuList::to_string),
             "CPUS" => match self.is_everywhere {
                 Some(false) => Ok(self.cpus.to_string()),
-                Some(true) => Err("which CPUs has to be decided: --cpus".to_owned()),
+                Some(true) => Err("choose the CPUs: --cpus".to_owned()),
                 None => Err(UNKNOWN_CPUS.to_owned()),
             },
             "TID" => {
-                self.pid.map(|pid| pid.to_string()).ok_or_else(|| "the application is not known: --pid".to_owned())
+                self.pid.map(|pid| pid.to_string()).ok_or_else(|| "the application is unknown: use --pid".to_owned())
             }
             word => match OPEN.iter().find(|(open, _)| *open == word) {
                 Some((_, why)) => Err((*why).to_owned()),

@@ -1,4 +1,4 @@
-//! Fixes that are more than a value in a rule: one function and one line of the table each.
+//! Fixes that need more than a value in a rule: one function and one table line each.
 
 use super::init::Init;
 use super::places::{Places, UNKNOWN_CPUS};
@@ -28,29 +28,29 @@ const PLANNERS: &[(&str, Planner)] = &[
     ("trace-events-on", events),
 ];
 
-/// What a rule's fix interrupts: SEAPATH's experience with TuneD, and the kernel's documentation.
+/// What the fix of a rule interrupts: SEAPATH's experience with TuneD, and the kernel's documentation.
 const INTERRUPTS: &[(&str, &str)] = &[
-    ("cpu-smt", "half of the CPUs go offline: what was tied to them moves and stays elsewhere after an undo"),
+    ("cpu-smt", "half of the CPUs go offline: whatever is bound to them moves, and does not return after an undo"),
     (
         "irq-balance-daemon",
-        "interrupts are spread anew, which can take a second: clusters have lost their quorum by it",
+        "interrupts are redistributed, which can take a second: clusters have lost their quorum because of it",
     ),
     ("mem-swap", "everything that is swapped out is read back first; where memory is short, processes are killed"),
     ("rpi-swap", "everything that is swapped out is read back first; where memory is short, processes are killed"),
     ("net-queue-count", "the link is reset"),
-    ("rpi-wifi-bt", "wireless links go down, perhaps the one you came by"),
-    ("wq-unbound-cpumask", "work of drivers moves: networks have frozen for a moment"),
+    ("rpi-wifi-bt", "wireless links go down, perhaps the one you are using"),
+    ("wq-unbound-cpumask", "driver work moves: networks have frozen for a moment"),
     ("sched-rt-throttle", "a runaway real-time loop then hangs the machine"),
     ("sched-fair-server", "a runaway real-time loop then hangs the machine"),
     ("sched-fair-server-asym-bug", "a runaway real-time loop then hangs the machine"),
     ("daemon-gpu-desktop", "the desktop ends, with all its programs"),
-    ("cpu-pstate-driver", "all frequency settings begin anew"),
-    ("trace-current-tracer", "somebody may be tracing: what was recorded is lost"),
-    ("trace-hwlat-osnoise-left", "somebody may be tracing: what was recorded is lost"),
-    ("trace-events-on", "somebody may be tracing"),
+    ("cpu-pstate-driver", "all frequency settings are reset"),
+    ("trace-current-tracer", "someone may be tracing: recorded data is lost"),
+    ("trace-hwlat-osnoise-left", "someone may be tracing: recorded data is lost"),
+    ("trace-events-on", "someone may be tracing"),
 ];
 
-/// Rules whose fix takes something away that somebody may need: from a program, from who looks after the machine.
+/// Rules whose fix takes something that another program, or the machine's administrator, may need.
 const ASKED_ONLY: &[(&str, &str)] = &[
     // raspberrypi/linux issue 3683: a Raspberry Pi 1 B+ does not boot with it.
     ("cmdline-threadirqs", "a driver whose handler must not be a thread may hang the boot"),
@@ -59,18 +59,18 @@ const ASKED_ONLY: &[(&str, &str)] = &[
     ("cmdline-tsc-reliable", "a clocksource that fails is then not detected"),
     (
         "cpu-idle-latency",
-        "no CPU then leaves for deep idle states, in suspend to idle neither: heat, and an empty battery",
+        "no CPU then enters deep idle states, not even in suspend-to-idle: heat, and a drained battery",
     ),
-    ("cpu-idle-poll", "CPUs that do not poll leave idle states, which takes longer"),
-    ("cpu-freq-fixed", "it keeps the processor at its highest frequency, with the heat of it"),
+    ("cpu-idle-poll", "CPUs that do not poll have to leave idle states, which takes longer"),
+    ("cpu-freq-fixed", "it keeps the processor at its highest frequency, which produces heat"),
     ("irq-managed", "other programs lose CPUs"),
     ("kconfig-efi-runtime", "boot entries and firmware can then not be changed: efibootmgr, bootctl, fwupd"),
     ("kconfig-lockup-detector", "a CPU that hangs is then not detected"),
-    ("kconfig-nohz-choice", "every entry into the kernel gets longer, or a computation is interrupted: measure both"),
+    ("kconfig-nohz-choice", "every kernel entry takes longer, or a computation is interrupted: measure both"),
     ("kconfig-nohz-inert", "another kernel of this machine may be built for it"),
     ("rpi-nohz-rcu-inert", "another kernel of this machine may be built for it"),
     ("sched-kthread-prio-for-hogs", "these threads then run before the loop"),
-    ("virt-idle-poll-guest", "CPUs that do not poll leave idle states, which takes longer"),
+    ("virt-idle-poll-guest", "CPUs that do not poll have to leave idle states, which takes longer"),
     ("watchdog-nmi", "a CPU that hangs is then not detected"),
     ("watchdog-soft", "a task that hangs in the kernel is then not detected"),
     ("pm-iommu-strict", "it weakens the protection against devices"),
@@ -80,7 +80,7 @@ const ASKED_ONLY: &[(&str, &str)] = &[
     ("iso-present", "other programs lose these CPUs"),
 ];
 
-/// False if the rule has no planner of its own.
+/// Returns false if the rule has no special planner.
 pub(super) fn plan(request: &Request, places: &Places, plan: &mut RulePlan) -> bool {
     let found = PLANNERS.iter().find(|(rule, _)| *rule == plan.rule);
     found.iter().for_each(|(_, planner)| planner(request, places, plan));
@@ -91,7 +91,7 @@ pub(super) fn interrupts(rule: &str) -> Option<&'static str> {
     INTERRUPTS.iter().find(|(name, _)| *name == rule).map(|(_, what)| *what)
 }
 
-/// Does the finding change only later? An IO-APIC moves an interrupt when it comes next.
+/// Returns true if the finding changes only later: an IO-APIC moves an interrupt at its next occurrence.
 pub(super) fn shows_later(rule: &str) -> bool {
     rule == "irq-effective-affinity"
 }
@@ -100,7 +100,7 @@ pub(super) fn is_for_the_asked_only(rule: &str) -> Option<&'static str> {
     ASKED_ONLY.iter().find(|(name, _)| *name == rule).map(|(_, why)| *why)
 }
 
-const NO_HOUSEKEEPING: &str = "no CPU is isolated, so none is set apart for everything else: see iso-present";
+const NO_HOUSEKEEPING: &str = "no CPU is isolated, so no others are reserved for housekeeping: see iso-present";
 
 fn interrupts_away(request: &Request, places: &Places, plan: &mut RulePlan) {
     let Some(housekeeping) = places.housekeeping.as_ref().filter(|_| !places.isolated.is_empty()) else {
@@ -139,7 +139,7 @@ fn unbound_work(request: &Request, places: &Places, plan: &mut RulePlan) {
     masks(places, plan, there);
 }
 
-/// Just below the measured task if there is room; else ordinary.
+/// Just below the measured task if there is room; otherwise an ordinary policy.
 fn below(measured: Scheduling, policy: Policy) -> Scheduling {
     let priority = match measured {
         Scheduling::Fifo { priority } | Scheduling::Rr { priority } => priority.get() - 1,
@@ -178,23 +178,23 @@ fn rogue_threads(request: &Request, _: &Places, plan: &mut RulePlan) {
     }
 }
 
-/// Drop-ins for threads of systemd units; for others, and on other machines, advice.
+/// Drop-ins for threads of systemd units; advice for others, and on other machines.
 fn lower_at_start(request: &Request, plan: &mut RulePlan, units: &[(String, Scheduling)], others: &[String]) {
-    let no_program = || request.sys.lacks("systemctl").then(|| "there is no program `systemctl`".to_owned());
+    let no_program = || request.sys.lacks("systemctl").then(|| "the program `systemctl` is not installed".to_owned());
     let hindrance = Init::of(request.sys).without_systemd().or_else(no_program);
-    let advice = |name: &String, why: &str| format!("for good: {name}: {why}: {WHERE_IT_STARTS}");
+    let advice = |name: &String, why: &str| format!("permanently: {name}: {why}: {WHERE_IT_STARTS}");
     match &hindrance {
         Some(why) => plan.manual.extend(units.iter().map(|(unit, _)| advice(unit, why))),
         None => units.iter().for_each(|(unit, new)| drop_in(request, plan, unit, *new)),
     }
-    let why = hindrance.as_deref().unwrap_or("it is in no unit of systemd's");
+    let why = hindrance.as_deref().unwrap_or("it belongs to no systemd unit");
     plan.manual.extend(others.iter().map(|name| advice(name, why)));
 }
 
-/// chrt(1) in front of the program, or its own option: OpenRC's command, runit's run, cron, a desktop's autostart.
-const WHERE_IT_STARTS: &str = "lower its priority in what starts it, with chrt(1)";
+/// chrt(1) in front of the program, or an option of OpenRC's command, runit's run, cron, or a desktop's autostart.
+const WHERE_IT_STARTS: &str = "lower its priority where it is started, with chrt(1)";
 
-/// systemd.exec(5). It does not bind a program that sets its own priority.
+/// Plans a drop-in (systemd.exec(5)). It does not bind a program that sets its priority.
 fn drop_in(request: &Request, plan: &mut RulePlan, unit: &str, new: Scheduling) {
     let content = match new {
         Scheduling::Fifo { priority } | Scheduling::Rr { priority } => {
@@ -212,10 +212,10 @@ fn drop_in(request: &Request, plan: &mut RulePlan, unit: &str, new: Scheduling) 
     let back = punctual_model::Back::Again;
     let command = punctual_model::Command { argv, back, rewrites: Vec::new(), draft: None };
     plan.steps.push(Doing::Run { command, lasting: true });
-    plan.manual.push(format!("{unit} takes it at its next start; not where the program itself asks for more and may"));
+    plan.manual.push(format!("{unit} gets it at its next start, unless the program may and does set a higher one"));
 }
 
-/// The service of a process: the last part of its control group.
+/// The service of a process: the last component of its control group.
 fn unit_of(request: &Request, pid: u32) -> Option<String> {
     let groups = request.sys.read(Path::new(&format!("/proc/{pid}/cgroup"))).ok()?;
     let groups = String::from_utf8_lossy(&groups).into_owned();
@@ -247,12 +247,12 @@ fn kernel_threads_above(request: &Request, places: &Places, plan: &mut RulePlan)
     }
 }
 
-/// Those of the awaited devices above the loop, the others below it.
+/// Puts the threads of the awaited devices above the loop, the others below it.
 fn interrupt_threads(request: &Request, _: &Places, plan: &mut RulePlan) {
     threads_by_device(request, plan, false);
 }
 
-/// Only those of the devices the loop waits for.
+/// Changes only the threads of devices that the loop waits for.
 fn awaited_threads(request: &Request, _: &Places, plan: &mut RulePlan) {
     threads_by_device(request, plan, true);
 }
@@ -272,7 +272,7 @@ fn callback_threads(request: &Request, places: &Places, plan: &mut RulePlan) {
     }
 }
 
-/// The rule's own limit, µs.
+/// Limit of the rule, µs.
 const EXIT_LATENCY_US: u64 = 10;
 
 fn idle_states(request: &Request, places: &Places, plan: &mut RulePlan) {
@@ -289,7 +289,7 @@ fn idle_states(request: &Request, places: &Places, plan: &mut RulePlan) {
         .push("or the application holds /dev/cpu_dma_latency open with a 0 written to it while it runs".to_owned());
 }
 
-/// The lowest frequency becomes the highest that is allowed, so that the governor decides nothing.
+/// Raises the lowest frequency to the highest allowed one, so that the governor has no choice.
 fn one_frequency(request: &Request, _: &Places, plan: &mut RulePlan) {
     for policy in glob::expand(request.sys, "/sys/devices/system/cpu/cpufreq/policy*") {
         match request.sys.read(&policy.join("scaling_max_freq")) {
@@ -338,7 +338,7 @@ fn slabs(request: &Request, _: &Places, plan: &mut RulePlan) {
     plan.steps.extend(paths.into_iter().map(|path| Doing::Value { path, new: "0".to_owned() }));
 }
 
-/// Each event separately: the switch for all reads `X` if only some are on, and could not restore those.
+/// Changes each event separately: the switch for all reads `X` if only some are on, and could not restore those.
 fn events(request: &Request, _: &Places, plan: &mut RulePlan) {
     let folder = "/sys/kernel/tracing";
     match request.sys.read(Path::new(&format!("{folder}/set_event"))) {

@@ -1,4 +1,4 @@
-//! fix, then undo: every byte, mode and owner as before, whatever fails or ends in between.
+//! fix, then undo: every byte, mode and owner is as before, whatever fails or ends in between.
 
 use proptest::prelude::*;
 use punctual_audit::{Profile, Rules};
@@ -42,7 +42,7 @@ fn every_machine_is_as_before() {
     assert!(changed > 1000, "{changed} changes of {total} steps");
 }
 
-/// One run with one fault, then an undo by a healthy process.
+/// One run with one fault, then an undo by an intact process.
 fn survives(rules: &Rules, machine: &Path, ids: Option<&[String]>, at: u64, fault: Fault) -> Result<u64, String> {
     let root = materialise(machine);
     let kernel = Kernel::under(root.path());

@@ -22,7 +22,7 @@ fn words(add: &[&str], remove: &[&str]) -> BootWish {
     BootWish { add: owned(add), remove: owned(remove) }
 }
 
-/// The permanent plan of rules, kernel parameters included, as the program makes it.
+/// The permanent plan of rules, including kernel parameters, as the program makes it.
 fn of_rules(rules: &Rules, root: &Path, kernel: &Kernel, ids: &[String], how: How) -> Plan {
     let (machine, context) = (Live::under(root), context(root, Profile::ControlLoop));
     let findings = rules.audit(&machine, &context);
@@ -57,7 +57,7 @@ fn undone(kernel: &Kernel) -> Undone {
     undo(kernel, Path::new(JOURNAL), &[]).unwrap()
 }
 
-/// Rules that want a kernel parameter, and some that want files and values as well.
+/// Rules that request a kernel parameter, including some that also request files and values.
 fn boot_rules() -> Vec<String> {
     let ids = [
         "cmdline-skew-tick",
@@ -103,7 +103,7 @@ fn every_root_is_as_before() {
     assert!(set == roots().len() as u32 && tries >= 10, "{set} {tries}");
 }
 
-/// One fix of parameters with a fault, then an undo by a healthy process. Returns the number of operations.
+/// One fix of parameters with a fault, then an undo by an intact process. Returns the number of operations.
 fn survives(
     root: tempfile::TempDir,
     make: &dyn Fn(&Path, &Kernel) -> Plan,
@@ -131,7 +131,7 @@ fn a_kill_or_an_error_at_every_operation_on_every_root() {
     let request = words(&["isolcpus=2-3", "threadirqs"], &["quiet"]);
     let mut runs = 0;
     for (n, name) in roots().into_iter().enumerate() {
-        // Each root for good and on trial, each with every other fault.
+        // Each root permanently and on trial, each with every other fault.
         for (m, how) in [How::ForGood, How::Trial].into_iter().enumerate() {
             let make = |root: &Path, kernel: &Kernel| of_words(root, kernel, &request, how);
             for fault in FAULTS.into_iter().skip((n + m) % 2).step_by(2) {
@@ -180,7 +180,7 @@ fn a_kill_or_an_error_at_every_operation_of_an_undo() {
     }
 }
 
-/// An incomplete menu, in fix or in undo, is never the one that boots; nothing of it is left.
+/// An incomplete menu, in fix or in undo, is never the one that boots, and is removed.
 #[test]
 fn half_a_menu_is_never_booted() {
     let (rules, request) = (Rules::embedded(), words(&["isolcpus=2-3"], &[]));
@@ -202,7 +202,8 @@ fn half_a_menu_is_never_booted() {
     }
 }
 
-/// grub-mkconfig ends with 0 if it found no kernel, and a menu may have errors: neither replaces the one that boots.
+/// grub-mkconfig exits with 0 even if it found no kernel, and a menu may have errors: neither replaces the bootable
+/// one.
 #[test]
 fn a_menu_that_boots_nothing_is_not_used() {
     let (rules, request) = (Rules::embedded(), words(&["isolcpus=2-3"], &[]));
@@ -215,14 +216,14 @@ fn a_menu_that_boots_nothing_is_not_used() {
         let plan = of_words(root.path(), &kernel, &request, How::ForGood);
         let fixed = fix(rules, root.path(), &kernel, &plan, &i_know()).unwrap();
         let refused = fixed.rules.iter().flat_map(|rule| &rule.refused).cloned().collect::<Vec<_>>().join("\n");
-        let why = if is_wrong { "finds it wrong, so it is not used" } else { "has no `linux`" };
+        let why = if is_wrong { "rejects it, so it is not used" } else { "lacks `linux`" };
         assert!(refused.contains(why), "{refused}");
         assert_eq!(difference(&before, root.path()), Vec::<String>::new());
     }
 }
 
-/// grub-mkconfig was run by another program since: it is run once more after the undo, and a cut there leaves a
-/// complete menu, too.
+/// Another program has run grub-mkconfig since: it is run again after the undo, and an interruption there also leaves a
+/// complete menu.
 #[test]
 fn a_menu_made_anew_since_is_made_once_more() {
     let (rules, request) = (Rules::embedded(), words(&["isolcpus=2-3"], &[]));
@@ -246,7 +247,7 @@ fn a_menu_made_anew_since_is_made_once_more() {
     assert!(!names.iter().any(|name| name.contains("punctual")), "{names:?}");
 }
 
-/// Boots what was prepared: GRUB empties next_entry before it boots it.
+/// Boots the prepared entry: GRUB empties next_entry before it boots it.
 fn reboot(root: &Path, kernel: &Kernel, cmdline: &str) {
     *kernel.boot.borrow_mut() += "+";
     fs::write(root.join("proc/cmdline"), cmdline).unwrap();
@@ -275,7 +276,7 @@ fn a_trial_is_told_kept_and_undone_on_every_root() {
         fix(rules, root.path(), &kernel, &plan, &i_know()).unwrap();
         let prepared = tried(&kernel).unwrap().unwrap();
         assert_eq!((&prepared.request, prepared.is_running), (&request, false), "{name}");
-        // The loader's own words stay in front.
+        // The loader's own words stay first.
         reboot(root.path(), &kernel, &format!("{} {}", old.trim(), trial.words.join(" ")));
         assert!(tried(&kernel).unwrap().unwrap().is_running, "{name}: {:?}", trial.words);
         let taken = undo(&kernel, Path::new(JOURNAL), &[TRIAL_RULE.to_owned()]).unwrap();
@@ -310,7 +311,7 @@ fn what_others_write_to_the_environment_block_stays() {
     let before = fs::read_to_string(&env).unwrap();
     let plan = of_words(root.path(), &kernel, &words(&["isolcpus=2-3"], &[]), How::ForGood);
     fix(rules, root.path(), &kernel, &plan, &i_know()).unwrap();
-    // grub-boot-success.service, at every boot.
+    // As grub-boot-success.service does at every boot.
     set(&env, "boot_success", Some("1"));
     let undone = undone(&kernel);
     assert!(undone.is_complete(), "{undone:#?}");

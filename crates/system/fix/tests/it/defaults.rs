@@ -1,5 +1,5 @@
-//! Every rule, profile and recorded machine: what is planned contradicts neither itself nor the plan of CPUs, can work on
-//! that kernel, and unasked takes away nothing that somebody may need.
+//! Every rule, profile and recorded machine: a plan contradicts neither itself nor the CPU plan, can work on that
+//! kernel, and removes nothing that a user may need without being asked.
 
 use punctual_audit::{Context, PlanWish, Profile, proposes};
 use punctual_fix::{BootWish, Doing, Plan, Request};
@@ -51,7 +51,7 @@ fn planned(root: &Path, context: &Context, all: bool) -> Planned {
     Planned { plan, boot: boot.into_inner(), proposed: proposed.unwrap_or_default() }
 }
 
-/// Parameters contradict neither each other nor the plan of CPUs, and the kernel takes them.
+/// Parameters contradict neither each other nor the CPU plan, and the kernel accepts them.
 fn check_parameters(case: &str, root: &Path, context: &Context, planned: &Planned) {
     let Planned { boot, proposed, .. } = planned;
     for word in &boot.add {
@@ -67,7 +67,7 @@ fn check_parameters(case: &str, root: &Path, context: &Context, planned: &Planne
     }
 }
 
-/// No two rules want different values in one file.
+/// No two rules request different values in one file.
 fn check_values(case: &str, plan: &Plan) {
     let mut values: BTreeMap<&Path, &str> = BTreeMap::new();
     for rule in &plan.rules {
@@ -80,7 +80,7 @@ fn check_values(case: &str, plan: &Plan) {
     }
 }
 
-/// What a machine loses by it has to be asked for.
+/// Changes that cost the machine something and must be requested by name.
 const NOT_UNASKED: &[&str] = &[
     "audit",
     "efi",
@@ -147,7 +147,7 @@ fn input(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/inputs").join(name)
 }
 
-/// The request for the command line, and all advice.
+/// The requested command line, and all advice.
 fn of_input(input: &Path, profile: Profile, cpus: &str, ids: &[&str]) -> (BootWish, String) {
     let mut context = context(input, profile);
     context.cpus = cpus.parse().unwrap();
@@ -180,7 +180,7 @@ fn of_input(input: &Path, profile: Profile, cpus: &str, ids: &[&str]) -> (BootWi
 #[test]
 fn a_busy_loop_loses_no_nohz_full() {
     let root = input("nohz-busy-poll");
-    // CPU 3 is not isolated: which CPUs are to be, the plan of CPUs says.
+    // CPU 3 is not isolated: the CPU plan decides which CPUs are to be.
     for ids in [&["kconfig-nohz-choice"][..], &[]] {
         let (boot, said) = of_input(&root, Profile::BusyPoll, "3", ids);
         assert!(!boot.line().contains("nohz_full"), "{}", boot.line());
@@ -210,5 +210,5 @@ fn callbacks_stay_offloaded_where_the_tick_cannot_stop() {
     let (unasked, _) = of_input(&root, Profile::ControlLoop, "3", &[]);
     assert_eq!(unasked.remove, Vec::<String>::new());
     let (kept, said) = of_input(&root, Profile::DedicatedCore, "3", &["kconfig-nohz-inert"]);
-    assert!(kept.is_empty() && said.contains("nohz_full stays"), "{said}");
+    assert!(kept.is_empty() && said.contains("nohz_full is kept"), "{said}");
 }

@@ -1,4 +1,4 @@
-//! Unusual machines: cgroup v1, no systemd, programs that are not installed. What cannot be done is said by name.
+//! Unusual machines: cgroup v1, no systemd, missing programs. Impossible steps are reported with the reason.
 
 use punctual_audit::Profile;
 use punctual_fix::{BootWish, Doing, FixOptions, How, Parameters, Plan, Request, undo};
@@ -48,7 +48,7 @@ fn steps(plan: &Plan) -> Vec<String> {
     plan.rules.iter().flat_map(|rule| &rule.steps).map(Doing::line).collect()
 }
 
-/// One thread above every other, as the audit finds it.
+/// A thread above every other, as found by the audit.
 fn rogue(world: &World, cgroup: &str) {
     let stat = "700 (multipathd) S 1 700 700 0 -1 0 0 0 0 0 1 1 0 0 -100 0 1 0 100 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 99 2 0 0 0";
     for folder in ["/proc/700", "/proc/700/task/700"] {
@@ -73,7 +73,7 @@ fn cgroup_v1_is_named() {
             vec![("/sys/fs/cgroup/cgroup.controllers", "\n"), ("/proc/self/cgroup", "7:cpu,cpuset:/\n0::/\n")],
             "cgroup v1 here (/proc/self/cgroup: 7:cpu,cpuset:/)",
         ),
-        (vec![("/sys/fs/cgroup/cgroup.controllers", "cpu io memory\n")], "cgroup v2 has no controller cpuset"),
+        (vec![("/sys/fs/cgroup/cgroup.controllers", "cpu io memory\n")], "cgroup v2 lacks the cpuset controller"),
         (vec![("/proc/self/cgroup", "0::/\n")], "cgroup v2 is not mounted"),
         (
             vec![
@@ -130,7 +130,7 @@ fn not_all_cpus_are_isolated_where_all_are_not_known() {
     let plan = request.plan(&findings).unwrap();
     assert_eq!(steps(&plan), Vec::<String>::new());
     assert_eq!(plan.rules.len(), 1, "no kernel parameter either: {plan:#?}");
-    assert!(advice(&plan).contains("cannot be read, so perhaps these are all there are"), "{}", advice(&plan));
+    assert!(advice(&plan).contains("cannot be read, so these may be all CPUs"), "{}", advice(&plan));
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn without_systemd_a_rogue_thread_is_lowered_now_and_advised_for_good() {
         let plan = world.plan("rogue-rt-task", true);
         assert_eq!(steps(&plan).len(), 1, "{plan:#?}");
         assert!(steps(&plan)[0].starts_with("thread 700"), "{plan:#?}");
-        let said = format!("process 1 is `{name}`: lower its priority in what starts it");
+        let said = format!("process 1 is `{name}`: lower its priority where it is started");
         assert!(advice(&plan).contains(&said), "{}", advice(&plan));
     }
 }
@@ -157,7 +157,7 @@ fn with_systemd_it_gets_a_drop_in() {
     world.kernel.missing.borrow_mut().insert("systemctl".to_owned());
     let plan = world.plan("rogue-rt-task", true);
     assert_eq!(steps(&plan).len(), 1, "{plan:#?}");
-    assert!(advice(&plan).contains("no program `systemctl`"), "{}", advice(&plan));
+    assert!(advice(&plan).contains("the program `systemctl` is not installed"), "{}", advice(&plan));
 }
 
 #[test]
@@ -193,13 +193,13 @@ fn a_boot_loader_without_its_generator_is_left_alone() {
         let mut plan = Plan::default();
         Parameters::new(&machine, How::ForGood).keep(&kernel, &mut plan, &request);
         assert_eq!(steps(&plan), Vec::<String>::new(), "{root}");
-        assert!(advice(&plan).contains("there is no program `"), "{root}: {}", advice(&plan));
+        assert!(advice(&plan).contains("is not installed"), "{root}: {}", advice(&plan));
         fix(rules(), folder.path(), &kernel, &plan, &FixOptions::default()).unwrap();
         assert_eq!(tree(folder.path()), before, "{root}");
     }
 }
 
-/// Every rule without any program that it runs: nothing fails oddly, and undo restores everything.
+/// Every rule without any program that it runs: errors are clear, and undo restores everything.
 #[test]
 fn every_rule_without_any_program() {
     for machine in machines() {
@@ -219,7 +219,7 @@ fn every_rule_without_any_program() {
     }
 }
 
-/// A program that disappears between the plan and the fix, or that only the inverse needs.
+/// A program that disappears between plan and fix, or that only the inverse needs.
 #[test]
 fn a_program_that_is_gone_is_refused_before_anything_is_begun() {
     let swaps = "Filename Type Size Used Priority\n/dev/sda2 partition 4096 0 -2\n";
@@ -230,10 +230,10 @@ fn a_program_that_is_gone_is_refused_before_anything_is_begun() {
     assert!(punctual_fix::look(&world.kernel, step).is_ok());
     world.kernel.missing.borrow_mut().insert("swapon".to_owned());
     let why = punctual_fix::look(&world.kernel, step).unwrap_err();
-    assert_eq!(why, "swapoff /dev/sda2: there is no program `swapon` on this machine");
+    assert_eq!(why, "swapoff /dev/sda2: the program `swapon` is not installed");
     let plan = world.plan("mem-swap", false);
     assert_eq!(steps(&plan), ["echo 10 > /proc/sys/vm/swappiness"]);
-    assert!(advice(&plan).contains("no program `swapon`"), "{}", advice(&plan));
+    assert!(advice(&plan).contains("the program `swapon` is not installed"), "{}", advice(&plan));
 }
 
 #[test]

@@ -12,7 +12,7 @@ const PLACEHOLDERS: &[&str] = &[
     "none",
 ];
 
-/// The device tree's model, else DMI vendor and product, else DMI board.
+/// Returns the device tree's model, else DMI vendor and product, else DMI board.
 pub(super) fn name(machine: &dyn Machine) -> Option<String> {
     let dmi = |field: &str| {
         text(machine, &format!("/sys/class/dmi/id/{field}"))

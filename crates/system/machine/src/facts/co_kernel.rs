@@ -1,12 +1,12 @@
 use super::text;
 use crate::{KernelConfig, Listing, Machine, Read};
 
-/// A real-time core that runs beside or below Linux in the same kernel: its threads do not depend on Linux's
-/// preemption, and replacing the kernel removes it. `None`: no trace of one.
+/// Finds a real-time core that runs beside or below Linux in the same kernel: its threads do not depend on Linux's
+/// preemption, and replacing the kernel removes it. `None` if no trace of one was found.
 ///
-/// By files that such a core makes (/proc/xenomai: kernel/cobalt/procfs.c of Xenomai; /proc/rtai: RTAI; /proc/ipipe:
-/// kernel/ipipe/core.c of the I-pipe patch; the device class evl: kernel/evl/factory.c), by the options of its patches,
-/// then by the words of the release name.
+/// Recognised by files that such a core creates (/proc/xenomai: kernel/cobalt/procfs.c of Xenomai; /proc/rtai: RTAI;
+/// /proc/ipipe: kernel/ipipe/core.c of the I-pipe patch; the device class evl: kernel/evl/factory.c), then by its
+/// patches' configuration options, then by the release name.
 pub fn co_kernel(machine: &dyn Machine, config: Option<&KernelConfig>) -> Option<&'static str> {
     let has =
         |path: &str| matches!(machine.read(path), Read::Known(_)) || matches!(machine.list(path), Listing::Known(_));

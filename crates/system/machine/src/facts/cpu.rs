@@ -3,7 +3,7 @@ use crate::text::{field_values, numbered_name};
 use crate::{Listing, Machine};
 use punctual_units::CpuList;
 
-/// Arm's part numbers, as in arch/arm64/include/asm/cputype.h. Only cores designed by Arm.
+/// Part numbers of the cores designed by Arm, as in arch/arm64/include/asm/cputype.h.
 const ARM_PARTS: &[(u32, &str)] = &[
     (0xb76, "ARM1176"),
     (0xc05, "Cortex-A5"),
@@ -33,8 +33,8 @@ const ARM_PARTS: &[(u32, &str)] = &[
     (0xd4f, "Neoverse-V2"),
 ];
 
-/// From /proc/cpuinfo: `model name` on x86 and 32-bit Arm, `uarch` or `isa` on RISC-V, `cpu` on PowerPC. 64-bit Arm has
-/// part numbers, and several of them on a heterogeneous processor.
+/// Reads /proc/cpuinfo: `model name` on x86 and 32-bit Arm, `uarch` or `isa` on RISC-V, `cpu` on PowerPC. 64-bit Arm
+/// lists part numbers, several on a heterogeneous processor.
 pub(super) fn model(cpuinfo: &str) -> Option<String> {
     let parts = arm_parts(cpuinfo);
     if !parts.is_empty() {
@@ -61,7 +61,7 @@ fn arm_parts(cpuinfo: &str) -> Vec<String> {
     names
 }
 
-/// From /sys/devices/system/cpu/smt/active, else (before 5.17 on other processors than x86, PowerPC and s390) from the
+/// Reads /sys/devices/system/cpu/smt/active, else (before 5.17 on processors other than x86, PowerPC and s390) the
 /// sibling lists of all online CPUs.
 pub(super) fn smt_active(machine: &dyn Machine, online: Option<&CpuList>) -> Option<bool> {
     match text(machine, "/sys/devices/system/cpu/smt/active").as_deref() {
@@ -81,7 +81,7 @@ pub(super) fn smt_active(machine: &dyn Machine, online: Option<&CpuList>) -> Opt
     Some(shared)
 }
 
-/// One governor per cpufreq policy, by policy number; empty where the kernel does not scale frequencies.
+/// One governor per cpufreq policy, by policy number; empty if the kernel does not scale frequencies.
 pub(super) fn governors(machine: &dyn Machine) -> Option<Vec<String>> {
     const CPUFREQ: &str = "/sys/devices/system/cpu/cpufreq";
     let names = match machine.list(CPUFREQ) {

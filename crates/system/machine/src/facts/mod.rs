@@ -13,14 +13,14 @@ use crate::{KernelConfig, Machine, Read, Setting, scrub};
 use punctual_model::MachineFacts;
 use punctual_units::CpuList;
 
-/// Reads about 40 small files, in under 5 ms on a small machine. What could not be read is `None`. The cost of a clock
-/// read comes from no file: the caller fills it in.
+/// Reads about 40 small files, in under 5 ms on a small machine. What cannot be read is `None`. The cost of a clock
+/// read is left for the caller to measure.
 pub fn facts(machine: &dyn Machine) -> MachineFacts {
     facts_with(machine, None)
 }
 
-/// Like [`facts`]. The kernel configuration supplies the preemption mode where the scheduler's debug file cannot be
-/// read and the command line does not choose a mode.
+/// Like [`facts`]. The kernel configuration supplies the preemption mode if the scheduler's debug file cannot be read
+/// and the command line does not set a mode.
 pub fn facts_with(machine: &dyn Machine, config: Option<&KernelConfig>) -> MachineFacts {
     let kernel = |name: &str| text(machine, &format!("/proc/sys/kernel/{name}"));
     let cpus = |name: &str| -> Option<CpuList> {
@@ -51,8 +51,8 @@ pub fn facts_with(machine: &dyn Machine, config: Option<&KernelConfig>) -> Machi
     }
 }
 
-/// Does the kernel schedule real-time threads by groups? By its configuration, and the parameter that switches it
-/// (Documentation/admin-guide/kernel-parameters.txt, since 6.15). `None`: unknown.
+/// Returns true if the kernel schedules real-time threads by groups, from its configuration and the parameter that
+/// switches it (Documentation/admin-guide/kernel-parameters.txt, since 6.15); `None` if unknown.
 pub fn rt_group_sched(machine: &dyn Machine) -> Option<bool> {
     let config = KernelConfig::read(machine).ok()?;
     let asked = text(machine, "/proc/cmdline").and_then(|line| {
@@ -86,7 +86,7 @@ fn rt_throttling(machine: &dyn Machine) -> Option<String> {
     }
 }
 
-/// PRETTY_NAME of os-release(5). /usr/lib is read only if /etc has no such file.
+/// PRETTY_NAME of os-release(5). /usr/lib is read only if the file is absent from /etc.
 fn distribution(machine: &dyn Machine) -> Option<String> {
     let release = match machine.read("/etc/os-release") {
         Read::Absent => machine.read("/usr/lib/os-release"),

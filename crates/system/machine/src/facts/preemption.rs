@@ -1,9 +1,9 @@
 use super::text;
 use crate::{KernelConfig, Machine, bracketed, parameter};
 
-/// Does `uname -v` name a PREEMPT_RT kernel? The build derives the word from its configuration (init/Makefile,
-/// preempt-flag; `PREEMPT RT` in the real-time patches up to 5.x), so unlike a release name ending in `-rt` it cannot
-/// be wrong.
+/// Returns true if `uname -v` names a PREEMPT_RT kernel. The build derives the word from its configuration
+/// (init/Makefile, preempt-flag; `PREEMPT RT` in the real-time patches up to 5.x), so it is reliable, unlike a release
+/// name ending in `-rt`.
 pub fn is_preempt_rt(version: &str) -> bool {
     let words: Vec<&str> = version.split_whitespace().collect();
     words.contains(&"PREEMPT_RT") || words.windows(2).any(|w| w == ["PREEMPT", "RT"])
@@ -30,12 +30,13 @@ pub(super) fn mode(machine: &dyn Machine, version: Option<&str>, config: Option<
     if let Some(active) = text(machine, "/sys/kernel/debug/sched/preempt").as_deref().and_then(bracketed) {
         return known_mode(active);
     }
-    // Up to 5.17 `uname -v` has PREEMPT alone (commit 51d72596c870).
+    // Up to 5.17 `uname -v` has only PREEMPT (commit 51d72596c870).
     let is_said = version?.split_whitespace().any(|w| w == "PREEMPT_DYNAMIC");
     let dynamic = is_said || config.is_some_and(|config| config.is_on("PREEMPT_DYNAMIC"));
     let asked = text(machine, "/proc/cmdline")?;
     match parameter(&asked, "preempt").as_deref().and_then(known_mode) {
-        // sched_dynamic_mode() of kernel/sched/core.c refuses it elsewhere; the option came with Linux 6.13.
+        // sched_dynamic_mode() of kernel/sched/core.c refuses `lazy` on other architectures; the option was added in
+        // Linux 6.13.
         Some(mode) if mode == "lazy" && lacks_lazy(config) => built_in(version?, config),
         Some(mode) if dynamic => Some(mode),
         _ => built_in(version?, config),
@@ -50,8 +51,8 @@ fn lacks_lazy(config: Option<&KernelConfig>) -> bool {
     config.is_some_and(|config| config.get("ARCH_HAS_PREEMPT_LAZY") == crate::Setting::Off)
 }
 
-/// The mode the kernel was built to start with. Without a configuration `uname -v` is not enough: `none` and
-/// `voluntary` look alike, and since 6.13 so do `full` and `lazy`.
+/// Returns the kernel's default mode. Without a configuration `uname -v` is not enough: `none` and `voluntary` look
+/// alike, and since 6.13 so do `full` and `lazy`.
 fn built_in(version: &str, config: Option<&KernelConfig>) -> Option<String> {
     let config = config?;
     let modes =

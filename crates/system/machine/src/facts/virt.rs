@@ -4,12 +4,12 @@ use crate::{Machine, Read};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Virtualisation {
-    /// No hypervisor found: the processor's flags were read (x86), or the device tree or DMI (others). A hypervisor
-    /// that hides all of these is not found.
+    /// No hypervisor was found in the processor's flags (x86), or in the device tree or DMI (others). A hypervisor may
+    /// hide all of these.
     None,
     /// The hypervisor's name; `unknown hypervisor` when only the processor's flag shows it.
     Guest(String),
-    /// The files that would have decided it, which could not be read.
+    /// The files needed to decide it, which could not be read.
     Unknown(Vec<String>),
 }
 
@@ -106,7 +106,7 @@ fn dmi_guest(machine: &dyn Machine, unread: &mut Vec<String>) -> Dmi {
     dmi
 }
 
-/// `/hypervisor` names KVM or Xen; QEMU's own boards say so in the root's `compatible`.
+/// `/hypervisor` names KVM or Xen; QEMU's boards are recognised by the root's `compatible`.
 fn device_tree_guest(machine: &dyn Machine, unread: &mut Vec<String>) -> Option<String> {
     let node = format!("{TREE}/hypervisor/compatible");
     match machine.read(&node) {
@@ -127,19 +127,19 @@ fn has_device_tree(machine: &dyn Machine) -> bool {
     text(machine, &format!("{TREE}/compatible")).or_else(|| text(machine, &format!("{TREE}/model"))).is_some()
 }
 
-/// CPUID leaf 1, ECX bit 31, which the kernel shows as `hypervisor`. `None` where /proc/cpuinfo has no x86 flags.
+/// CPUID leaf 1, ECX bit 31, which the kernel shows as `hypervisor`. `None` if /proc/cpuinfo has no x86 flags.
 fn hypervisor_flag(cpuinfo: &str) -> Option<bool> {
     let flags = field_values(cpuinfo, "flags").next()?;
     let is_x86 = flags.split_whitespace().any(|f| f == "fpu");
     is_x86.then(|| flags.split_whitespace().any(|f| f == "hypervisor"))
 }
 
-/// On x86 the flags decide, so if /proc/cpuinfo has none the machine may still be a guest.
+/// On x86 the flags decide, so if /proc/cpuinfo has no flags the machine may still be a guest.
 fn is_not_x86(cpuinfo: &str) -> bool {
     ["CPU implementer", "isa", "Features"].iter().any(|name| field_values(cpuinfo, name).next().is_some())
 }
 
-/// Where there is no DMI (Firecracker), the paravirtual clock names the hypervisor.
+/// Without DMI (Firecracker), the paravirtual clock identifies the hypervisor.
 fn paravirtual_clock(machine: &dyn Machine) -> Option<&'static str> {
     let clocks = text(machine, CLOCKS)?;
     let kinds = [("kvm-clock", "kvm"), ("hyperv_clocksource", "hyper-v"), ("xen", "xen"), ("vmware", "vmware")];

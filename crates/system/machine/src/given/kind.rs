@@ -37,9 +37,9 @@ impl Kind {
     fn wanted(self) -> &'static str {
         match self {
             Kind::Kconfig => "it has no line such as CONFIG_HZ=250, or is damaged",
-            Kind::Cmdline => "a command line is one line of parameters, or in a boot loader's file or a log",
+            Kind::Cmdline => "expected one line of parameters, or a boot loader's file or log that contains them",
             Kind::ConfigTxt => "it has lines such as dtparam=audio=on and sections such as [pi4]",
-            Kind::Model => "a model begins with the maker's name and is one line",
+            Kind::Model => "expected one line that begins with the maker's name",
         }
     }
 }
@@ -75,14 +75,16 @@ pub(super) fn tell(name: &str, bytes: &[u8], said: Option<Kind>) -> Result<(Kind
         return Err(GivenError::Empty(own()));
     }
     let kind = match said {
-        // Lines that the firmware passes over are what somebody may ask about.
+        // Lines that the firmware ignores may be what the user asks about.
         Some(Kind::ConfigTxt) if !is_gzip && !has_options(text) && lines(text).any(is_config_txt_line) => {
             Kind::ConfigTxt
         }
         Some(kind) if fits(kind, text, bytes) && (kind == Kind::Kconfig || !is_gzip) => kind,
         Some(kind) => return Err(GivenError::Unlike(own(), kind.describe(), kind.wanted())),
         None if is_gzip && fits(Kind::Kconfig, text, bytes) => Kind::Kconfig,
-        None if is_gzip => return Err(GivenError::Unclear(own(), "is gzipped, and no kernel configuration inside")),
+        None if is_gzip => {
+            return Err(GivenError::Unclear(own(), "is gzipped but does not contain a kernel configuration"));
+        }
         None => guess(file_name(name), text, bytes).map_err(|why| GivenError::Unclear(own(), why))?,
     };
     Ok((kind, text.to_owned()))
@@ -127,14 +129,14 @@ fn is_config_txt_line(line: &str) -> bool {
         || ["include ", "initramfs "].iter().any(|command| line.starts_with(command))
 }
 
-/// Only a config.txt has such lines.
+/// Only a config.txt contains such lines.
 fn is_firmware_line(line: &str) -> bool {
     let names =
         ["dtparam=", "dtoverlay=", "arm_64bit=", "gpu_mem", "kernel=", "hdmi_", "initramfs ", "arm_freq", "camera_"];
     (line.starts_with('[') && line.ends_with(']')) || names.iter().any(|name| line.starts_with(name))
 }
 
-/// Almost every command line has one of these.
+/// Almost every command line contains one of these.
 fn is_boot_parameter(word: &str) -> bool {
     let (key, _) = word.split_once('=').unwrap_or((word, ""));
     let names = [
@@ -175,6 +177,6 @@ fn guess(name: &str, text: &str, bytes: &[u8]) -> Result<Kind, &'static str> {
         {
             Ok(Kind::Cmdline)
         }
-        None => Err("is none of what is known here, as far as its content tells"),
+        None => Err("is not recognised by its content"),
     }
 }

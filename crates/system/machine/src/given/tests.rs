@@ -36,7 +36,7 @@ fn kinds_are_told_by_content() {
 fn names_decide_where_content_fits_several() {
     assert_eq!(kind("/tmp/cmdline", "isol=1\n"), Ok(Kind::Cmdline));
     assert_eq!(kind("/boot/config.txt", "over=1\n"), Ok(Kind::ConfigTxt));
-    // Content decides before the name.
+    // The content takes precedence over the name.
     assert_eq!(kind("cmdline.txt", CONFIG_TEXT), Ok(Kind::Kconfig));
     assert!(kind("x", "a=1\n").is_err());
 }
@@ -48,7 +48,7 @@ fn the_line_of_a_boot_file_is_read() {
         given.add("/etc/default/grub", b"# a\nGRUB_TIMEOUT=5\nGRUB_CMDLINE_LINUX=\"isolcpus=2\"\n", said).unwrap();
         assert_eq!(given.read(CMDLINE).text(), Some("isolcpus=2"));
     }
-    // Without a word of its own it is no command line.
+    // Without any word it is not a command line.
     assert!(Given::new().add("uEnv.txt", b"#uname_r=x\n", Some(Kind::Cmdline)).is_err());
 }
 
@@ -57,7 +57,7 @@ fn a_said_kind_is_checked() {
     let mut given = Given::new();
     assert_eq!(given.add("x", b"a=1", Some(Kind::Cmdline)), Ok(Kind::Cmdline));
     let said = given.add("y", b"a=1", Some(Kind::Kconfig)).unwrap_err().to_string();
-    assert!(said.contains("y is no kernel configuration") && said.contains("CONFIG_HZ"), "{said}");
+    assert!(said.contains("y is not a kernel configuration") && said.contains("CONFIG_HZ"), "{said}");
 }
 
 #[test]

@@ -34,7 +34,7 @@ fn a_snapshot_reads_as_the_machine_did() {
         assert_eq!(back.read(path), machine.read(path), "{path}");
     }
     assert_eq!(back.list("/proc"), machine.list("/proc"));
-    // A path the snapshot was not asked for is unknown.
+    // A path that the snapshot does not cover is unknown.
     assert_eq!(back.read("/etc/other"), Read::Failed(61));
 }
 

@@ -69,7 +69,7 @@ fn a_refused_file_is_denied() {
     let path = folder.path().join("secret");
     fs::write(&path, "1").unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
-    // Root can read it; nothing to test then.
+    // Root can read it, so there is nothing to test.
     if fs::read(&path).is_err() {
         assert_eq!(live.read("/secret"), Read::Denied);
     }

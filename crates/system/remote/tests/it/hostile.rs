@@ -1,5 +1,5 @@
-//! Boards that send what they like. A program `ssh` in front of the real one runs the commands here, with the board's own programs in
-//! front of the system's; the side that is tested runs in a process of its own, which tells how much memory it took.
+//! Boards that send arbitrary data. A substitute for `ssh` runs the commands locally, with the board's programs before
+//! the system's in PATH; the tested side runs in a separate process, which reports its memory usage.
 
 use punctual_remote::{Job, Link, fetch};
 use std::fs;
@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tar::{EntryType, Header};
 
-/// Where the board lies; set for the process that talks to it.
+/// The board's folder; set for the process that talks to it.
 const BOARD: &str = "PUNCTUAL_TEST_BOARD";
-/// What the whole process may take, KiB.
+/// Maximum memory of the whole process, KiB.
 const MEMORY: u64 = 64 << 10;
 /// The job whose run is fetched.
 const JOB: &str = "job";
@@ -46,7 +46,8 @@ impl Board {
         self
     }
 
-    /// What the side that is tested came to. It keeps to its memory, shows nothing that a terminal obeys, and leaves nothing behind.
+    /// Returns the outcome on the tested side, and checks that it stays within its memory, prints no terminal control
+    /// characters, and leaves nothing behind.
     fn met(&self, task: &str) -> String {
         let path = format!("{}:{}", self.0.path().join("ssh").display(), std::env::var("PATH").unwrap());
         let mut child = Command::new(std::env::current_exe().unwrap());
@@ -73,7 +74,7 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Of no use alone.
+/// Run only as a child process by [`Board::met`].
 #[test]
 fn the_side_that_is_tested() {
     let Some(board) = std::env::var_os(BOARD).map(PathBuf::from) else { return };
@@ -166,7 +167,7 @@ fn endless_output_is_cut_off() {
     let board = Board::new().with_run(b"");
     board.program("bin/cat", "exec yes");
     assert!(board.met("fetch").contains("sent more than 1 MiB"));
-    // As much as it may print, all of it to be escaped.
+    // The maximum amount of output, all of which needs escaping.
     let board = Board::new().with_run(b"");
     fs::write(board.0.path().join("home/.cache/punctual/remote/jobs/job/code"), "0").unwrap();
     board.program("bin/head", "exec /usr/bin/head -c 4194304 /dev/zero");
@@ -189,7 +190,7 @@ fn what_a_board_says_is_harmless_in_errors() {
     }
 }
 
-/// Two and a half GB pass.
+/// Transfers two and a half GB.
 #[test]
 // Takes 3 GB of disk for 12 s.
 #[ignore = "live: timing"]

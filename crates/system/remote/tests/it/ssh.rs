@@ -1,5 +1,5 @@
-//! Over a real sshd on its own port: strict keys, quoted words, files in parts over a link that is cut, commands that
-//! survive it.
+//! Tests with a real sshd on a separate port: strict host keys, quoted words, files in parts and commands over a
+//! connection that is cut.
 
 use punctual_model::Argv;
 use punctual_remote::{Job, Remote, RemoteError, fetch, upload};
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Without sshd the test says so and claims nothing.
+/// Without sshd the test prints so and is skipped.
 fn sshd() -> Option<Sshd> {
     let found = Sshd::start();
     if let Err(why) = &found {
@@ -63,7 +63,7 @@ fn a_file_comes_whole_over_a_link_that_is_cut_at_twenty_points() {
     let there = upload(&proxy, &path)
         .unwrap_or_else(|error| panic!("{error}; {} cuts", cuts.load(std::sync::atomic::Ordering::SeqCst)));
     assert_eq!(fs::read(sshd.home().join(&there)).unwrap(), bytes);
-    // The file exists, so nothing is sent again, whatever happens to the link.
+    // The file exists, so nothing is sent again, however the connection behaves.
     assert_eq!(upload(&sshd.link(), &path).unwrap(), there);
     fs::remove_file(sshd.home().join(&there)).unwrap();
 }

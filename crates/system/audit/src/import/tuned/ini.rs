@@ -1,6 +1,6 @@
 //! The syntax of tuned.conf: sections of `key = value`, as Python's configparser reads them with TuneD's settings
 //! (tuned/profiles/loader.py). Only `=` separates; `#` and `;` begin comments, ` #` also after a value; indented lines
-//! continue the value before them.
+//! continue the previous value.
 
 use crate::ProfileFileError;
 
@@ -18,7 +18,8 @@ pub(crate) struct Section {
 }
 
 impl Section {
-    /// Takes out `drop`: the options of included profiles that do not count (tuned/profiles/merger.py).
+    /// Removes the key `drop` and returns its value: the options of included profiles to ignore
+    /// (tuned/profiles/merger.py).
     pub fn dropped(&mut self) -> Vec<String> {
         let (drops, rest): (Vec<Entry>, Vec<Entry>) = self.entries.drain(..).partition(|entry| entry.key == "drop");
         self.entries = rest;
@@ -27,12 +28,12 @@ impl Section {
     }
 }
 
-const MOST: usize = 10_000;
+const MAX: usize = 10_000;
 
-/// Options before the first section go to a section without name, as in files of variables.
+/// Options before the first section go to a section without a name, as in files of variables.
 pub(crate) fn parse(file: &str, text: &str, may_lack_sections: bool) -> Result<Vec<Section>, ProfileFileError> {
     let mut sections = if may_lack_sections { vec![Section::default()] } else { Vec::new() };
-    // Indentation of the option above; lines indented further continue its value.
+    // Indentation of the previous option; lines indented further continue its value.
     let mut above: Option<usize> = None;
     let mut count = 0;
     for (at, raw) in text.trim_start_matches('\u{feff}').lines().enumerate() {
@@ -50,15 +51,15 @@ pub(crate) fn parse(file: &str, text: &str, may_lack_sections: bool) -> Result<V
             }
             None => {
                 let (key, value) = option(line).map_err(error)?;
-                let before = || error(format!("`{}` stands before the first [section]", short(line)));
+                let before = || error(format!("`{}` precedes the first [section]", short(line)));
                 let section = sections.last_mut().ok_or_else(before)?;
                 section.entries.push(Entry { key, value, whence: format!("{file}, line {}", at + 1) });
                 above = Some(begin);
                 count += 1;
             }
         }
-        if count > MOST {
-            return Err(error(format!("has more than {MOST} options")));
+        if count > MAX {
+            return Err(error(format!("has more than {MAX} options")));
         }
     }
     Ok(sections)
@@ -67,7 +68,7 @@ pub(crate) fn parse(file: &str, text: &str, may_lack_sections: bool) -> Result<V
 fn heading(line: &str) -> Result<String, String> {
     let name = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).map(str::trim);
     let name = name.filter(|name| !name.is_empty());
-    name.map(str::to_owned).ok_or_else(|| "a section is written [name]".to_owned())
+    name.map(str::to_owned).ok_or_else(|| "a section header has the form [name]".to_owned())
 }
 
 fn option(line: &str) -> Result<(String, String), String> {
@@ -119,7 +120,7 @@ mod tests {
     #[test]
     fn mistakes_have_places() {
         for (text, at) in [
-            ("a=1\n", "t:1:1: `a=1` stands before"),
+            ("a=1\n", "t:1:1: `a=1` precedes"),
             ("[main\n", "t:1:1: a section"),
             ("[main]\n  [\n", "t:2:3"),
             ("[main]\nword\n", "t:2:1: `word` is neither"),

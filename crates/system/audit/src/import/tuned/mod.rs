@@ -9,7 +9,7 @@ use ini::{Entry, Section};
 use punctual_machine::parameters;
 use variables::{Variables, is_open};
 
-/// Sections that identify a file as TuneD's.
+/// Sections that identify a TuneD file.
 const SECTIONS: &[&str] = &[
     "main",
     "variables",
@@ -46,7 +46,7 @@ pub(super) fn is_section(line: &str) -> bool {
         .is_some_and(|name| SECTIONS.contains(&name.trim()))
 }
 
-const MOST_FILES: usize = 16;
+const MAX_FILES: usize = 16;
 
 /// A section after merging. TuneD calls it a unit, and the code that reads it a plugin.
 struct Unit {
@@ -108,13 +108,13 @@ impl Found {
         if self.seen.iter().any(|seen| seen == name) {
             return Ok(());
         }
-        let found = (self.seen.len() < MOST_FILES).then(|| lookup(Reference::Profile(name))).flatten();
+        let found = (self.seen.len() < MAX_FILES).then(|| lookup(Reference::Profile(name))).flatten();
         self.seen.push(name.to_owned());
         match found {
             Some(referred) => self.load(&referred.name, &referred.text, lookup),
             None => {
                 let what = format!(
-                    "include = {name} ({}): that profile is missing, so its settings are not known",
+                    "include = {name} ({}): that profile is missing, so its settings are unknown",
                     entry.whence
                 );
                 self.notes.push(what);
@@ -160,13 +160,13 @@ impl Found {
                     let entries = sections.iter().flat_map(|section| &section.entries);
                     entries.for_each(|entry| self.variables.set(&entry.key, &entry.value));
                 }
-                None => self.notes.push(format!("[variables] include = {path} ({whence}): the file is not there")),
+                None => self.notes.push(format!("[variables] include = {path} ({whence}): the file does not exist")),
             }
         }
         Ok(())
     }
 
-    /// `cmdline…` options append to the command line with or without `+`, and remove with `-` what others appended.
+    /// `cmdline…` options append to the command line, with or without `+`; with `-` they remove what others appended.
     fn boot(&mut self, unit: &Unit) {
         let mut words: Vec<(String, String)> = Vec::new();
         for Entry { key, value, whence } in &unit.entries {
@@ -185,7 +185,7 @@ impl Found {
             for word in parameters(value) {
                 if is_open(&word) {
                     self.notes
-                        .push(format!("[{}] {word} ({whence}): only TuneD on that machine can work it out", unit.name));
+                        .push(format!("[{}] {word} ({whence}): only TuneD on that machine can evaluate it", unit.name));
                 } else if removes {
                     words.retain(|(other, _)| *other != word);
                 } else {
@@ -196,7 +196,7 @@ impl Found {
         self.requests.extend(boot::requests(&words));
     }
 
-    /// By the names of the profile and its includes, else by whether it isolates CPUs.
+    /// Chooses by the names of the profile and its includes, else by CPU isolation.
     fn base(&self, file: &str) -> Profile {
         let own = file.rsplit('/').nth(1).unwrap_or_default();
         let names: Vec<&str> = std::iter::once(own).chain(self.seen.iter().map(String::as_str)).collect();

@@ -7,7 +7,7 @@ use crate::import::request::{Origin, Request, Want, every, one};
 use crate::sight::mask;
 use serde_json::json;
 
-/// Options common to all plugins, without requests.
+/// Options common to all plugins, which request nothing.
 const COMMON: &[&str] =
     &["type", "priority", "enabled", "replace", "devices", "devices_udev_regex", "uname_regex", "cpuinfo_regex"];
 
@@ -17,7 +17,7 @@ pub(super) fn requests(unit: &Unit, found: &mut Found) {
         let value = unquoted(&value).to_owned();
         let context = Context { unit, entry, value };
         if is_open(&context.value) {
-            context.note(found, &format!("only TuneD on that machine can work out {}", context.value));
+            context.note(found, &format!("only TuneD on that machine can evaluate {}", context.value));
         } else if let Some(why) = context.limits() {
             context.note(found, why);
         } else {
@@ -54,8 +54,8 @@ impl Context<'_> {
         let by_device = ["devices", "devices_udev_regex"].iter().any(|key| is_limited(key));
         let by_machine = ["uname_regex", "cpuinfo_regex"].iter().any(|key| is_limited(key));
         match (by_device, by_machine) {
-            (true, _) => Some("it is for some devices only"),
-            (_, true) => Some("it is for some machines only"),
+            (true, _) => Some("it applies to some devices only"),
+            (_, true) => Some("it applies to some machines only"),
             _ => None,
         }
     }
@@ -67,11 +67,11 @@ impl Context<'_> {
             "cpu" => self.cpu(),
             "vm" => self.vm(),
             "video" | "disk" | "net" | "usb" | "audio" | "scsi_host" | "acpi" => Err("devices are not checked"),
-            "script" => Err("a script is not run"),
+            "script" => Err("scripts are not run"),
             "systemd" => Err("systemd's own CPU affinity is not checked"),
             "irqbalance" => Err("irqbalance's settings are not checked"),
-            "scheduler" => Err("tasks are not checked one by one: see the rules iso-foreign-tasks and rogue-rt-task"),
-            _ => Err("this plugin's options are not known here"),
+            "scheduler" => Err("tasks are not checked individually: see the rules iso-foreign-tasks and rogue-rt-task"),
+            _ => Err("this plugin's options are not supported"),
         }
     }
 
@@ -80,9 +80,9 @@ impl Context<'_> {
         Origin { id, group, what, whence: self.entry.whence.clone() }
     }
 
-    /// TuneD's `>N` and `<N`: set only if that raises or lowers the value.
+    /// Parses TuneD's `>N` and `<N`: set only if that raises or lowers the value.
     fn want(&self) -> Result<Want, &'static str> {
-        let number = |text: &str| text.trim().parse::<i64>().map_err(|_| "the limit is no number");
+        let number = |text: &str| text.trim().parse::<i64>().map_err(|_| "the limit is not a number");
         let value = self.value.as_str();
         match (value.strip_prefix('>'), value.strip_prefix('<')) {
             (Some(least), _) => number(least).map(Want::AtLeast),
@@ -92,11 +92,11 @@ impl Context<'_> {
         }
     }
 
-    /// sysctl.d(5): dots separate and slashes stand for dots, unless the first separator is a slash.
+    /// As in sysctl.d(5): dots separate and slashes represent dots, unless the first separator is a slash.
     fn sysctl(&self, key: &str) -> Result<Request, &'static str> {
         let fine = |c: char| c.is_ascii_alphanumeric() || "._-/:".contains(c);
         if !key.chars().all(fine) || key.contains("..") || key.is_empty() {
-            return Err("it is no sysctl that can be looked up");
+            return Err("it is not a sysctl that can be looked up");
         }
         let is_slashed = key.find(['.', '/']).is_some_and(|at| key.get(at..).is_some_and(|rest| rest.starts_with('/')));
         let swap = |c: char| match c {
@@ -129,7 +129,7 @@ impl Context<'_> {
         self.path_or(path, id, group, want, ("WARN", absent))
     }
 
-    /// `absent`: state and sentence where the file is not there.
+    /// `absent` is state and sentence if the file does not exist.
     fn path_or(
         &self,
         path: &str,
@@ -141,12 +141,12 @@ impl Context<'_> {
         let stars_end_parts =
             path.split('/').all(|part| !part.trim_end_matches('*').contains('*') && !part.ends_with("**"));
         if path.contains(['?', '[']) || !stars_end_parts {
-            return Err("its pattern is of a kind that is not supported here");
+            return Err("this kind of pattern is not supported");
         }
         let (mut want, is_mask) = (want, path.ends_with("cpumask") || path.ends_with("affinity"));
         let value = want.show();
         if is_mask {
-            let cpus = mask(&value).ok_or("it is no mask of CPUs")?;
+            let cpus = mask(&value).ok_or("it is not a CPU mask")?;
             want = Want::is(if cpus.is_empty() { "none".to_owned() } else { cpus.to_string() });
         }
         let origin = self.origin(id, group);
@@ -168,9 +168,9 @@ impl Context<'_> {
         const CPUS: &str = "/sys/devices/system/cpu";
         let policy = |file: &str| format!("{CPUS}/cpufreq/policy*/{file}");
         let key = self.entry.key.as_str();
-        // TuneD sets what the processor and its driver have, and no more (plugin_cpu.py).
+        // TuneD sets only what the processor and its driver support (plugin_cpu.py).
         let of = |path: String, want: Want| {
-            let absent = format!("there is no {path} here, and TuneD then leaves it alone");
+            let absent = format!("{path} does not exist, and TuneD then changes nothing");
             self.path_or(&path, format!("cpu-{key}"), "cpu", want, ("SKIP", absent))
         };
         match key {
@@ -184,11 +184,11 @@ impl Context<'_> {
             "min_perf_pct" | "max_perf_pct" | "no_turbo" => of(format!("{CPUS}/intel_pstate/{key}"), self.want()?),
             "pm_qos_resume_latency_us" => of(format!("{CPUS}/cpu*/power/pm_qos_resume_latency_us"), self.want()?),
             "force_latency" => self.latency(),
-            _ => Err("it controls TuneD's own adaptation and has no setting to check"),
+            _ => Err("it controls TuneD's internal adaptation, with no setting to check"),
         }
     }
 
-    /// The limit of all holders of /dev/cpu_dma_latency together, µs.
+    /// Checks the limit of all holders of /dev/cpu_dma_latency together, µs.
     fn latency(&self) -> Result<Request, &'static str> {
         let most = self.value.parse::<i64>().map_err(|_| "it depends on the machine's idle states")?;
         let origin = self.origin("cpu-force_latency".to_owned(), "cpu");
@@ -208,7 +208,7 @@ impl Context<'_> {
                 self.path(&format!("{THP}/defrag"), "thp-defrag".to_owned(), "memory", self.want()?)
             }
             key if key.starts_with("dirty_") && !self.value.contains('%') => self.sysctl(&format!("vm.{key}")),
-            _ => Err("this option is not known here"),
+            _ => Err("this option is not supported"),
         }
     }
 }

@@ -1,20 +1,20 @@
-//! TuneD's variables and functions: `${name}`, `${f:function:argument}` (tuned/profiles/variables.py, functions/). What
-//! only TuneD on the machine itself can evaluate stays as written.
+//! TuneD's variables and functions: `${name}`, `${f:function:argument}` (tuned/profiles/variables.py, functions/).
+//! Those that only TuneD on the machine can evaluate stay as written.
 
 use crate::rule::expression;
 use punctual_units::{CpuId, CpuList};
 use std::collections::BTreeMap;
 
-/// Longest value, bytes: a variable that uses another twice doubles it.
+/// Maximum length of a value, bytes: a variable that uses another twice doubles it.
 const LONGEST: usize = 1 << 14;
 
-/// Deepest nesting of `${…}`.
+/// Maximum nesting depth of `${…}`.
 const DEEPEST: usize = 8;
 
 #[derive(Debug, Default)]
 pub(crate) struct Variables {
     values: BTreeMap<String, String>,
-    /// Of the machine that is audited, if it is known.
+    /// Online CPUs of the audited machine, if known.
     online: Option<CpuList>,
 }
 
@@ -42,7 +42,7 @@ impl Variables {
         while let Some(at) = rest.find("${") {
             let (before, from) = rest.split_at(at);
             filled.push_str(before);
-            // Escaped by a backslash.
+            // A backslash escapes `${`.
             let end = (depth < DEEPEST && !before.ends_with('\\')).then(|| closing(from)).flatten();
             let Some(end) = end else {
                 filled.push_str("${");
@@ -72,7 +72,7 @@ pub(crate) fn is_open(text: &str) -> bool {
     text.contains("${")
 }
 
-/// Index of the brace that closes the leading `${`.
+/// Returns the index of the brace that closes the leading `${`.
 fn closing(text: &str) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, c) in text.char_indices() {
@@ -107,7 +107,7 @@ fn function(call: &str, online: Option<&CpuList>) -> Option<String> {
         ("strip", _) => Some(arguments.concat().trim().to_owned()),
         ("cpulist_unpack", _) => Some(numbers(&list()?)),
         ("cpulist_pack", _) => Some(list()?.to_string()),
-        // The complement is that of the online CPUs (functions/function_cpulist_invert.py).
+        // The complement with respect to the online CPUs (functions/function_cpulist_invert.py).
         ("cpulist_invert", _) => Some(numbers(&online?.minus(&list()?))),
         ("cpulist2hex_invert", _) => Some(mask(&online?.minus(&list()?))),
         ("cpulist_online", _) => Some(numbers(&online?.and(&list()?))),

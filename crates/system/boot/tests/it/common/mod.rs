@@ -1,4 +1,4 @@
-//! Machines in memory, and an independent model of what each boot chain makes of their files.
+//! Machines in memory, and an independent model of how each boot chain interprets their files.
 #![allow(dead_code)]
 
 use punctual_boot::{Change, Kind, Plan, detect};
@@ -78,7 +78,7 @@ impl Tree {
         };
     }
 
-    /// Executes a plan, with commands as in their manuals.
+    /// Executes a plan; commands have the effects that their manuals describe.
     pub fn apply(&mut self, plan: &Plan) {
         assert!(plan.refused.is_empty(), "{:?}", plan.refused);
         plan.edits.iter().for_each(|edit| self.edit(edit));
@@ -179,7 +179,7 @@ impl Tree {
         format!("{} {}", value("cmdline-append"), value("dangerous-cmdline-append"))
     }
 
-    /// What the shell itself makes of files.
+    /// Evaluates files with a real shell.
     fn sourced(&self, files: &str, shown: &str) -> String {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().display().to_string();
@@ -206,7 +206,7 @@ fn options_of(entry: &str) -> Vec<String> {
     lines.flat_map(str::split_whitespace).map(str::to_owned).collect()
 }
 
-/// Parameters of which every value counts, as far as the tests use them.
+/// Parameters for which every value counts, as far as the tests use them.
 const ALL_COUNT: &[&str] = &["console", "rd.lvm.lv", "crashkernel"];
 
 fn key(word: &str) -> String {
