@@ -15,15 +15,19 @@ use crate::finish::{Answer, finish};
 use crate::refusal::Refusal;
 use crate::subject::args::SubjectArgs;
 use crate::subject::{self, Subject};
+use crate::suggest::similar;
 use args::{FixArgs, UndoArgs};
 use journal::refuse_waiting;
 use punctual_audit::{Context, Offers, Rules};
 use punctual_fix::{
-    Asked, FixOptions, FixResult, Fixed, Journal, Outcome, Parameters, Plan, Real, Request, System, UndoResult, Undone,
+    Asked, BOOT_RULE, FixOptions, FixResult, Fixed, Journal, Outcome, Parameters, Plan, Real, Request, System,
+    TRIAL_RULE, UndoResult, Undone,
 };
 use punctual_machine::Machine;
 use punctual_model::State;
 use punctual_report::{Document, fix as report};
+use std::collections::BTreeSet;
+use std::path::Path;
 use std::process::ExitCode;
 
 /// `audit --dry-run` and `audit --fix`, as text or a document: exits 0 if everything was done, 1 if a change was
@@ -120,6 +124,7 @@ pub fn undo(args: &UndoArgs) -> ExitCode {
 
 fn undone(args: &UndoArgs, sys: &dyn System) -> Result<Answer, Refusal> {
     let folder = folder();
+    refuse_unknown(&args.ids, sys, &folder)?;
     if args.confirm {
         let kept = Journal::existing(sys, &folder)?.map_or(Ok(0), |mut journal| journal.keep())?;
         let text =
@@ -144,6 +149,24 @@ fn undone(args: &UndoArgs, sys: &dyn System) -> Result<Answer, Refusal> {
     let undone = punctual_fix::undo(sys, &folder, &args.ids)?;
     let text = || report::undone(&undone, args.ids.is_empty());
     Ok(Answer::new(args.output, undo_code(&undone), || UndoResult::undone(&undone), text))
+}
+
+/// Refuses an ID that is neither a rule nor in the journal, which also has rules of profile files.
+fn refuse_unknown(ids: &[String], sys: &dyn System, folder: &Path) -> Result<(), Refusal> {
+    let rules = Rules::load();
+    let mut known: BTreeSet<&str> = rules.iter().map(|rule| rule.id.as_str()).chain([BOOT_RULE, TRIAL_RULE]).collect();
+    if ids.iter().all(|id| known.contains(id.as_str())) {
+        return Ok(());
+    }
+    let journal = Journal::peek(sys, folder)?;
+    known.extend(journal.iter().flat_map(|journal| journal.entries()).map(|entry| entry.rule.as_str()));
+    match ids.iter().find(|id| !known.contains(id.as_str())) {
+        None => Ok(()),
+        Some(id) => Err(Refusal::usage(format!(
+            "no rule or change is named {id}{}; nothing was undone: `punctual undo --list` lists the changes",
+            similar(id, known.iter().copied())
+        ))),
+    }
 }
 
 fn undo_code(undone: &Undone) -> u8 {

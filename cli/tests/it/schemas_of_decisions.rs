@@ -72,6 +72,21 @@ fn undo_with_nothing_to_undo_holds_to_its_schema() {
 }
 
 #[test]
+fn undo_refuses_an_unknown_rule_and_accepts_a_known_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let undo = |id: &str| {
+        let output = punctual().args(["undo", id]).env("PUNCTUAL_CHANGES", folder.path().join("changes")).output();
+        answer(output.unwrap())
+    };
+    for known in ["cpu-governor", "boot-trial", "boot-parameters"] {
+        let (code, out, err) = undo(known);
+        assert_eq!((code, out.as_str()), (0, "nothing to undo\n"), "{known}: {err}");
+    }
+    let (code, out, err) = undo("cpu-governer");
+    assert!(code == 2 && out.is_empty() && err.contains("similar: cpu-governor"), "{code} {out} {err}");
+}
+
+#[test]
 #[ignore = "live: timing"]
 fn a_selftest_holds_to_its_schema() {
     if !may_be_real_time() {
