@@ -3,7 +3,7 @@
 //!
 //! `-C target-feature=+crt-static` in the workspace would do the same, but cargo then refuses to build procedural
 //! macros unless a target is named, and the binary would not be at target/release/punctual. So: `-static-pie`, and
-//! linker scripts that answer `-lc` and similar, which rustc asks for dynamically, with the archives.
+//! linker scripts that resolve `-lc` and similar, which rustc links dynamically, to the archives.
 //!
 //! A release is also linked for size: without unwind tables, since panics abort and stripped frames have no names, and
 //! with identical code folded where the toolchain ships LLVM's linker.

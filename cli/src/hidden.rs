@@ -11,7 +11,7 @@ type Main = fn(Skip<ArgsOs>) -> i32;
 const WORDS: [(&str, Main); 8] = [
     (punctual_loads::HIDDEN_ARG, punctual_loads::child_main),
     (punctual_proof::AUDIT_ARG, punctual_proof::audit_main),
-    // `audit --probe`: in a process of its own, so that nothing granted to it outlives it.
+    // `audit --probe`: in a separate process, so that its privileges end with it.
     (punctual_proof::TRIAL_ARG, punctual_proof::trial_main),
     // `--via timerlat`: the tracer's user-space threads.
     (punctual_proof::TIMERLAT_ARG, punctual_proof::timerlat_main),

@@ -34,7 +34,7 @@ fn end(why: &str) {
     std::process::exit(exit::ENVIRONMENT.into());
 }
 
-/// Restores what the parent has changed, once the parent is gone.
+/// Restores the parent's changes after the parent has ended.
 pub fn restore_main(_: impl Iterator<Item = std::ffi::OsString>) -> i32 {
     let parent = rustix::process::getppid();
     let mut left = FOR_PARENT;

@@ -2,7 +2,7 @@
 //! capabilities CAP_SYS_NICE and CAP_IPC_LOCK (capabilities(7)).
 //!
 //! The copy that everybody may run has none, since whoever may run FIFO threads can stall the machine. A copy is used
-//! instead of a launcher with ambient capabilities, because its child processes inherit nothing from it.
+//! instead of a launcher with ambient capabilities so that its child processes inherit nothing.
 
 use rustix::fs::Access;
 use rustix::thread::CapabilitySet;

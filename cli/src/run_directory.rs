@@ -44,11 +44,11 @@ pub fn newest_of(n: usize) -> Result<Vec<PathBuf>, Refusal> {
         folder.flatten().map(|entry| entry.path()).filter(|path| path.join("run.json").is_file()).collect();
     if runs.len() < n {
         let found = match runs.len() {
-            0 => "there is none".to_owned(),
-            1 => "there is only one".to_owned(),
-            found => format!("there are only {found}"),
+            0 => "no run".to_owned(),
+            1 => "only one run".to_owned(),
+            found => format!("only {found} runs"),
         };
-        return Err(Refusal::usage(format!("no run is named, and {found} in ./{RUNS}; {make}")));
+        return Err(Refusal::usage(format!("no run is named, and ./{RUNS} contains {found}; {make}")));
     }
     runs.arrange_by(Ord::cmp);
     Ok(runs.split_off(runs.len() - n))

@@ -5,7 +5,7 @@ use punctual_units::Arrange;
 /// Similarity (Jaro–Winkler, 0 to 1) from which a name is suggested.
 const SIMILAR: f64 = 0.85;
 /// Maximum number of suggestions.
-const MOST: usize = 3;
+const MAX: usize = 3;
 
 /// The names that contain `word` or resemble it, as `; similar: a, b`; empty if there are none.
 pub fn similar<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> String {
@@ -16,7 +16,7 @@ pub fn similar<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> Stri
     let mut scored: Vec<(f64, &str)> = names.into_iter().map(|name| (score(name), name)).collect();
     scored.retain(|(score, _)| *score >= SIMILAR);
     scored.arrange_by(|(a, one), (b, other)| b.total_cmp(a).then_with(|| one.cmp(other)));
-    let names: Vec<&str> = scored.into_iter().take(MOST).map(|(_, name)| name).collect();
+    let names: Vec<&str> = scored.into_iter().take(MAX).map(|(_, name)| name).collect();
     if names.is_empty() { String::new() } else { format!("; similar: {}", names.join(", ")) }
 }
 

@@ -36,7 +36,7 @@ pub fn colour() -> bool {
     is_shown() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
 }
 
-/// Writes to standard output; `false` if the reader is gone.
+/// Writes to standard output; `false` if the reader has closed its end.
 pub fn print(text: impl AsRef<[u8]>) -> bool {
     let limit = || punctual_watchdog::limit("the reader of standard output", punctual_watchdog::SHORT);
     let _limit = READER_IS_LIMITED.load(Relaxed).then(limit);

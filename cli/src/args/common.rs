@@ -26,9 +26,9 @@ impl OutputArgs {
 
 #[derive(Args, Clone, Debug, Default)]
 pub struct KnownArgs {
-    /// Allow disabling RT throttling and the fair server without an armed hardware watchdog. With NAME, and for each:
-    /// allow a profile that is not built in to change this kernel parameter, sysctl or file, which is no known setting
-    /// of latency
+    /// Allow disabling RT throttling and the fair server without an armed hardware watchdog. With NAME, which may be
+    /// repeated: allow a profile file to change this kernel parameter, sysctl or file, although it is not a known
+    /// latency setting
     #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub i_know: Vec<String>,
 }
@@ -72,7 +72,7 @@ impl From<AlignmentArg> for Alignment {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum WhenArg {
-    /// If this machine allows it; otherwise the report says why not
+    /// If this machine allows it; otherwise the report states why not
     Auto,
     /// Refuse to measure without a trace
     Always,
@@ -94,9 +94,10 @@ impl From<WhenArg> for When {
 pub enum EventsArg {
     /// Events needed to follow a delay
     Minimal,
-    /// Also the ends of threads and timers, and frequencies
+    /// Also thread exits, expired timers and frequency changes
     Full,
-    /// Also the kernel's stacks, which name the functions that had interrupts or preemption off; costs each latency about 5 µs
+    /// Also kernel stacks, which name the functions that had interrupts or preemption off; adds about 5 µs to each
+    /// latency
     Stacks,
 }
 
@@ -107,7 +108,7 @@ pub enum ImportFormat {
     Cyclictest,
     /// JSON of rt-tests or jitterdebugger
     Json,
-    /// Columns of numbers: a histogram, a latency a row, extremes over time
+    /// Columns of numbers: a histogram, one latency per row, or extremes over time
     Csv,
     /// Text of rtla timerlat, osnoise or hwnoise
     Rtla,
@@ -133,14 +134,14 @@ pub struct GivenArgs {
     /// Read the file in this format instead of detecting it
     #[arg(long = "input-format", visible_alias = "from", value_enum, value_name = "FORMAT")]
     pub input_format: Option<ImportFormat>,
-    /// Unit of its values [default: as the file says, else us, which is reported]
+    /// Unit of its values [default: the file's own, else us, with a note]
     #[arg(long, value_enum)]
     pub unit: Option<UnitArg>,
     /// Columns of a table: bin, count, sample, min, mean, max, cpu, skip, each with :ns, :us, :ms or :s where
     /// needed; … repeats the last one. For example bin:us,count… or skip,sample:us
     #[arg(long, value_name = "COLUMNS")]
     pub columns: Option<punctual_import::Columns>,
-    /// Period of its threads, if the file does not say: bounds the number of skipped periods
+    /// Period of its threads, if the file does not state it: bounds the number of skipped periods
     #[arg(long, value_name = "TIME")]
     pub period: Option<Nanos>,
     /// Board it was measured on, for example raspberry-pi-4b: adds the published figures of that board to the report

@@ -1,7 +1,7 @@
 //! The command line: every command, with its options from `<command>/args.rs`.
 
 pub mod common;
-mod help;
+pub mod help;
 
 use crate::audit::args::{AuditArgs, SnapshotArgs};
 use crate::bench::args::BenchCommand;
@@ -67,7 +67,7 @@ pub enum Command {
     /// Save what an audit reads to a file, without data that identifies the machine
     #[command(after_help = help::SNAPSHOT)]
     Snapshot(SnapshotArgs),
-    /// Show what others measured on a board, or check a file of figures
+    /// Show published latencies of a board, or check a file of figures
     #[command(after_help = help::REFERENCES)]
     References(ReferencesArgs),
     /// Measure wakeup latency under named loads and write a run directory
@@ -86,7 +86,7 @@ pub enum Command {
     /// Run the portable event suite: periodic and interrupt-driven events, their timing, and whether any is lost
     #[command(after_help = help::EVENTS)]
     Events(EventsArgs),
-    /// Run scheduling experiments: threads with policies, priorities and CPUs; when each ends, predicted and measured
+    /// Run scheduling experiments: predict when threads of given policies, priorities and CPUs end, and measure it
     #[command(after_help = help::SCHED)]
     Sched(SchedArgs),
     /// Benchmark a kernel: N-queens, network, memory, disk, context switches; repeated, with temperature and frequency,
@@ -111,7 +111,7 @@ pub enum Command {
     #[cfg(feature = "history")]
     #[command(after_help = help::HISTORY)]
     History(HistoryArgs),
-    /// Answer the network load of another machine
+    /// Serve the network load of another machine
     #[command(after_help = help::SERVE)]
     Serve(ServeArgs),
     /// Boot kernels in QEMU: run scripts in them, measure and compare them in virtual time, without a board
@@ -159,7 +159,7 @@ impl Command {
     }
 }
 
-/// Parser for the measuring commands only: building the whole command tree would delay the first sample.
+/// Parser of the measuring commands alone: building the whole command tree would delay the first sample.
 #[derive(Parser, Debug)]
 #[command(no_binary_name = true, disable_help_flag = true)]
 pub struct Measuring {
@@ -195,7 +195,7 @@ impl Arguments {
     /// Parses the arguments of this process.
     ///
     /// # Errors
-    /// The arguments are wrong or ask for help.
+    /// The arguments are invalid, or request help.
     pub fn of_process() -> Result<Arguments, clap::Error> {
         let mut words = std::env::args_os().skip(1);
         let command = match words.next().as_deref().and_then(OsStr::to_str) {

@@ -29,13 +29,13 @@ pub fn text(audited: &Audited, args: &AuditArgs) -> String {
     format!("{list}\n{next}{}\n{}", terminal::harmless(&summary(audited)), board(audited))
 }
 
-/// Names the page about the board, if there is one.
+/// Line that names the board's page; empty if there is none.
 fn board(audited: &Audited) -> String {
     let Some(board) = audited.board else { return String::new() };
     format!("{}: docs/boards/{key}.md, or: punctual references {key}\n", board.name, key = board.key)
 }
 
-/// Numbered next steps with commands to type, followed by a blank line; empty if there are no findings.
+/// Numbered next steps with commands, followed by a blank line; empty if there are no findings.
 fn next(audited: &Audited, args: &AuditArgs) -> String {
     let open = |finding: &&Finding| matches!(finding.state, State::Fail | State::Warn);
     let Some(worst) = audited.findings.iter().filter(open).max_by_key(|f| (f.state == State::Fail, f.severity)) else {

@@ -52,13 +52,13 @@ impl From<ModeArg> for NqueensMode {
 
 #[derive(Args, Debug)]
 #[command(after_help = "Counts are checked against OEIS A000170: a wrong one exits 1. Default: 10 repetitions.\n\n\
-    The published load (N = 12, four threads, 20 s, 100 times) and its table:\n  \
+    Examples: the published load (N = 12, four threads, 20 s, 100 times) and its table\n  \
     punctual bench nqueens --mode compat -n 12 --threads 4 --repeat 100 --fill 20 --out std\n  \
     punctual report std --format csv > std.csv\n  \
     punctual compare std rt\n\n\
-    Times are those of native code, and are never compared with the published ones of Python.\n\n\
+    Times are those of native code and must not be compared with the published ones of Python.\n\n\
     Exit codes: 0 all counts right, 1 a wrong count, 2 wrong usage, 4 the environment refused, 128+n ended by signal n: \
-    --resume DIR continues it.")]
+    --resume DIR continues the run.")]
 pub struct NqueensArgs {
     /// How to count
     #[arg(short, long, value_enum, default_value_t = ModeArg::Native, conflicts_with = "resume")]
@@ -88,9 +88,9 @@ pub enum BesideArg {
 
 #[derive(Args, Debug)]
 #[command(after_help = "Default: 10 repetitions. Without --to, client and server both run here, over loopback.\n\n\
-    Between two machines, measuring the one that sends:\n  \
-    there:  punctual serve --bind THERE --secret-file SECRET --store /mnt/usb\n  \
-    here:   punctual bench network --to THERE --secret-file SECRET --beside nqueens")]
+    Examples, the second on a client of `punctual serve --bind 192.168.1.5 --secret-file SECRET --store /mnt/usb`:\n  \
+    punctual bench network\n  \
+    punctual bench network --to 192.168.1.5 --secret-file SECRET --beside nqueens")]
 pub struct NetworkArgs {
     /// HOST[:PORT] of a `punctual serve --store DIR`
     #[arg(long, value_name = "HOST", conflicts_with_all = ["store", "resume"])]
@@ -121,7 +121,10 @@ pub struct NetworkArgs {
 }
 
 #[derive(Args, Debug)]
-#[command(after_help = "Default: 20 repetitions.")]
+#[command(after_help = "Default: 20 repetitions.\n\n\
+    Examples:\n  \
+    punctual bench memory\n  \
+    punctual bench memory --threads 1 --repeat 50")]
 pub struct MemoryArgs {
     /// Threads, each on its own CPU [default: one per CPU]
     #[arg(short, long, value_name = "N", conflicts_with = "resume")]
@@ -134,7 +137,12 @@ pub struct MemoryArgs {
 }
 
 #[derive(Args, Debug)]
-#[command(after_help = "Default: 20 repetitions. The scratch file has no name, and disappears with the program.")]
+#[command(
+    after_help = "Default: 20 repetitions. The scratch file has no name; the kernel frees it when the program ends.\n\n\
+    Examples:\n  \
+    punctual bench disk\n  \
+    punctual bench disk --dir /mnt/sd --size 65536"
+)]
 pub struct DiskArgs {
     /// Directory to write in, on the disk to measure
     #[arg(short, long, value_name = "DIR", default_value = ".", conflicts_with = "resume")]
@@ -150,7 +158,10 @@ pub struct DiskArgs {
 }
 
 #[derive(Args, Debug)]
-#[command(after_help = "Default: 20 repetitions. With real-time threads: chrt -f 50 punctual bench switch")]
+#[command(after_help = "Default: 20 repetitions. With real-time threads: chrt -f 50 punctual bench switch\n\n\
+    Examples:\n  \
+    punctual bench switch\n  \
+    punctual bench switch --cpus 2,3")]
 pub struct SwitchArgs {
     /// Round trips of each kind per repetition
     #[arg(long, value_name = "N", default_value_t = 2000, conflicts_with = "resume")]

@@ -44,7 +44,7 @@ fn every_command_has_its_page_and_the_page_has_its_help() {
         let title = format!("# punctual {}", command.get_name());
         let by_hand = if by_hand.is_empty() { title.as_str() } else { by_hand };
         golden(&path, &format!("{by_hand}\n\n{}", made(command)));
-        assert!(by_hand.lines().count() > 2, "{}: say above its help what it is for", path.display());
+        assert!(by_hand.lines().count() > 2, "{}: describe its purpose above the help", path.display());
     }
 }
 
@@ -55,6 +55,6 @@ fn no_page_is_of_a_command_that_is_gone() {
     for entry in fs::read_dir(root().join("docs/commands")).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         let of = name.strip_suffix(".md").unwrap_or(&name);
-        assert!(of == "README" || known.contains(&of), "docs/commands/{name}: there is no such command");
+        assert!(of == "README" || known.contains(&of), "docs/commands/{name}: no such command");
     }
 }

@@ -10,11 +10,11 @@ use std::path::PathBuf;
 #[derive(Args, Debug)]
 #[command(group = clap::ArgGroup::new("subject").args(["program", "pid", "unit", "cgroup", "explain", "list"]).required(true))]
 pub struct CheckArgs {
-    /// Program to start and observe, with its arguments; it is ended after --duration. Its standard output becomes
+    /// Program to start and observe, with its arguments; terminated after --duration. Its standard output goes to
     /// standard error
     #[arg(trailing_var_arg = true, value_name = "PROGRAM ARGS")]
     pub program: Vec<OsString>,
-    /// Observe this process, which goes on running
+    /// Observe this process, which keeps running
     #[arg(short, long, value_parser = clap::value_parser!(i32).range(1..))]
     pub pid: Option<i32>,
     /// Observe the processes of this systemd unit
@@ -23,31 +23,31 @@ pub struct CheckArgs {
     /// Observe the processes of this control group: /sys/fs/cgroup/…
     #[arg(long, value_name = "DIR")]
     pub cgroup: Option<PathBuf>,
-    /// Observe at most so long: 500ms, 30s, 15m
+    /// Maximum observation time: 500ms, 30s, 15m
     #[arg(short = 'D', long, value_name = "TIME", default_value = "10s")]
     pub duration: Nanos,
-    /// Real-time work begins so long after the start [default: with the first cycle of each real-time thread]
+    /// Time from the start to the beginning of real-time work [default: until the first cycle of each real-time thread]
     #[arg(long, value_name = "TIME")]
     pub after: Option<Nanos>,
     /// Real-time work begins when this function of the program is first called
     #[arg(long, value_name = "FUNCTION", conflicts_with = "after")]
     pub from: Option<String>,
-    /// Loads to run meanwhile: cpu, memory, io, … as for prove, or cmd:'ANY COMMAND'
+    /// Loads to run at the same time: cpu, memory, io, … as for prove, or cmd:'ANY COMMAND'
     #[arg(short = 'l', long = "load", value_name = "LOAD")]
     pub loads: Vec<String>,
-    /// Threads or programs, the most urgent first, that must have priorities in this order: 'irq/27… > jackd > client'
+    /// Threads or programs, highest priority first, that must have priorities in this order: 'irq/27… > jackd > client'
     #[arg(long, value_name = "NAMES")]
     pub order: Option<Order>,
-    /// Findings in this document of an earlier `check --json` do not fail
+    /// Ignore findings listed in this document of an earlier `check --json` when determining the exit code
     #[arg(long, value_name = "FILE")]
     pub baseline: Option<PathBuf>,
-    /// Show what was understood of each thread: what releases it, period, phase, jitter
+    /// Show the detected cycle of each thread: what releases it, period, phase, jitter
     #[arg(long, conflicts_with_all = ["json", "quiet", "full"])]
     pub show_cycles: bool,
-    /// Show every finding with stack, reason and what to write instead
+    /// Show every finding with its stack, the reason and an alternative
     #[arg(long, conflicts_with_all = ["json", "quiet"])]
     pub full: bool,
-    /// Show what a rule looks for, why, and what to write instead
+    /// Show what a rule looks for, why, and the alternative
     #[arg(long, value_name = "ID")]
     pub explain: Option<String>,
     /// List the rules
@@ -67,7 +67,7 @@ pub struct CheckArgs {
 pub enum CheckFormat {
     /// For a terminal
     Text,
-    /// A page
+    /// Self-contained page
     Html,
     /// One document, same as --json
     Json,

@@ -1,4 +1,4 @@
-//! `check`: what in a program's real-time threads is not real-time.
+//! `check`: reports what a program's real-time threads do that is not real-time.
 
 pub mod args;
 
@@ -31,7 +31,7 @@ fn answer(args: &CheckArgs, format: CheckFormat, output: OutputArgs) -> Result<A
     if let Some(id) = &args.explain {
         let unknown = || {
             let similar = crate::suggest::similar(id, punctual_check::rules().iter().map(|rule| rule.id.as_str()));
-            Refusal::usage(format!("there is no rule {id}{similar}; `punctual check --list` has all"))
+            Refusal::usage(format!("no rule is named {id}{similar}; `punctual check --list` lists them"))
         };
         return Ok(Answer::text(0, punctual_check::explain(id).ok_or_else(unknown)?).needed());
     }
@@ -109,7 +109,7 @@ fn observe(args: &CheckArgs) -> Result<(Check, Option<punctual_uapi::Sig>), Refu
             let report = load.stop();
             let said = match &report.why_not {
                 Some(why) => format!("the load {} did not run: {why}", report.load),
-                None => format!("the load {} ran meanwhile", report.load),
+                None => format!("the load {} was running", report.load),
             };
             found.notes.push(said);
         }
@@ -123,10 +123,10 @@ pub fn group_of(unit: &str) -> Result<PathBuf, Refusal> {
     let mut command = std::process::Command::new("systemctl");
     command.args(["show", "--property=ControlGroup", "--value", "--"]).arg(unit);
     let output = punctual_watchdog::output(&mut command, punctual_watchdog::SHORT)
-        .map_err(|e| Refusal::environment(format!("cannot ask systemd for {unit}: systemctl: {e}")))?;
+        .map_err(|e| Refusal::environment(format!("cannot query systemd about {unit}: systemctl: {e}")))?;
     let group = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     if group.is_empty() {
-        return Err(Refusal::usage(format!("the unit {unit} does not run: systemctl status {unit}")));
+        return Err(Refusal::usage(format!("the unit {unit} is not running: systemctl status {unit}")));
     }
     let folders = ["/sys/fs/cgroup", "/sys/fs/cgroup/systemd", "/sys/fs/cgroup/unified"];
     let found = folders.iter().map(|root| PathBuf::from(format!("{root}{group}"))).find(|path| path.exists());

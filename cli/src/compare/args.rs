@@ -49,7 +49,7 @@ pub struct CompareArgs {
     /// After --: options of `punctual measure`, the same for each boot
     #[arg(last = true, value_name = "OPTIONS", requires = "experiment", help_heading = "Experiments")]
     pub measure: Vec<String>,
-    /// Show everything, not one screen
+    /// Show everything instead of one screen
     #[arg(long)]
     pub full: bool,
     /// Output format

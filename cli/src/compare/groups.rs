@@ -146,7 +146,7 @@ fn names(args: &CompareArgs, lists: &[Vec<PathBuf>], read: &[Runs]) -> Vec<Strin
     found.into_iter().enumerate().map(|(n, name)| args.names.get(n).cloned().unwrap_or(name)).collect()
 }
 
-/// The folder that all runs of a group are in, or the only run.
+/// The folder that contains all runs of a group, or the only run.
 fn common(list: &[PathBuf]) -> Option<&Path> {
     let (first, others) = list.split_first()?;
     let named = |folder: &&Path| folder.file_name().is_some();

@@ -1,4 +1,4 @@
-//! `compare`: groups of runs beside each other.
+//! `compare`: compares groups of runs.
 
 pub mod args;
 mod experiment;

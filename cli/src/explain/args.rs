@@ -16,7 +16,7 @@ pub struct ExplainArgs {
     /// those threads
     #[arg(long)]
     pub live: bool,
-    /// With --live: also run this tracer of the kernel, and watch (timerlat, osnoise, hwlat, wakeup_rt; see
+    /// With --live: also run this kernel tracer (timerlat, osnoise, hwlat, wakeup_rt; see
     /// /sys/kernel/tracing/available_tracers)
     #[arg(long, value_name = "NAME", requires = "live")]
     pub tracer: Option<String>,

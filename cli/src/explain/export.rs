@@ -20,7 +20,7 @@ pub fn files(args: &ExplainArgs, found: &Found) -> Result<(), String> {
     }
     if let Some(path) = &args.bundle {
         let file = found.trace.as_ref().ok_or(NOT_KEPT)?;
-        let victim = explanation.victims.first().ok_or("no late wakeup to write a bundle of")?;
+        let victim = explanation.victims.first().ok_or("no late wakeup to bundle")?;
         let head = BundleHead { kernel: None, policies: trace::facts(file).policies.into_iter().collect() };
         let mut source = trace::open(file)?;
         new_file::write(path, |out| bundle(source.as_mut(), victim, &head, out))?;

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 /// Maximum number of threads listed in a message.
-const MOST: usize = 10;
+const MAX: usize = 10;
 
 struct Thread {
     tid: i32,
@@ -35,9 +35,9 @@ fn not_found(all: &[Thread], what: &str, is_wanted: impl Fn(&Thread) -> bool) ->
     }
     let mut shown: Vec<&Thread> = all.iter().filter(|thread| thread.is_real_time).collect();
     shown.arrange_by_key(|thread| (thread.is_kernel, thread.tid));
-    let more = shown.len().saturating_sub(MOST);
+    let more = shown.len().saturating_sub(MAX);
     let listed: Vec<String> =
-        shown.iter().take(MOST).map(|thread| format!("{} ({})", thread.name, thread.tid)).collect();
+        shown.iter().take(MAX).map(|thread| format!("{} ({})", thread.name, thread.tid)).collect();
     let more = if more > 0 { format!(", and {more} more") } else { String::new() };
     let here = if listed.is_empty() { "none".to_owned() } else { listed.join(", ") + &more };
     Some(format!("{what}; real-time threads here: {here}; watching in case it starts"))

@@ -11,7 +11,8 @@ pub struct FixArgs {
     /// other programs; each change is journalled first, read back, audited again, and rolled back if it did not help
     #[arg(long, value_name = "ID", num_args = 0.., conflicts_with_all = ["root", "snapshot", "config", "plan_cpus", "explain"])]
     pub fix: Option<Vec<String>>,
-    /// Show what --fix would do: every value, file and command, and what remains to be done by hand; changes nothing
+    /// Show what --fix would do: every value, file and command, and the steps that remain to be done manually; changes
+    /// nothing
     #[arg(long, value_name = "ID", num_args = 0.., conflicts_with_all = ["snapshot", "config", "plan_cpus", "explain"])]
     pub dry_run: Option<Vec<String>>,
     /// With --fix or --dry-run: also persist the fixes in drop-in files (sysctl.d, tmpfiles.d, udev, systemd, limits.d,
@@ -30,7 +31,7 @@ pub struct FixArgs {
     /// With --fix: change the machine although a process is measuring on it; its result becomes inconclusive
     #[arg(long, requires = "fix")]
     pub while_measuring: bool,
-    /// With --fix: check after this time whether another program reverted a change
+    /// With --fix: time until the check whether another program reverted a change
     #[arg(long, value_name = "TIME", default_value = "3s")]
     pub look_again: Nanos,
 }

@@ -80,7 +80,7 @@ impl Stage {
         let left = undone.changes.iter().find(|taken| !taken.outcome.is_settled());
         match left.map(|taken| taken.outcome.sentence()) {
             None if undone.changes.is_empty() => {
-                let what = "its files exist but are not in the journal: remove them by hand";
+                let what = "its files exist but are not in the journal: remove them manually";
                 Err(Refusal::environment(format!("the trial boot: {what}, {} last", punctual_fix::TRIAL_FILE)))
             }
             None => Ok(()),

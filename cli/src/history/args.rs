@@ -2,6 +2,7 @@
 
 use super::date::since;
 use crate::args::common::{GivenArgs, OutputArgs};
+use crate::args::help;
 use clap::{Args, Subcommand};
 use punctual_model::history::Figure;
 use std::path::PathBuf;
@@ -35,7 +36,7 @@ pub struct QueryArgs {
     /// Only runs started since this day (2026-11-01, UTC), or within this time (30d)
     #[arg(long, value_name = "DATE|TIME", value_parser = since)]
     pub since: Option<u64>,
-    /// False alarms to accept where nothing shifts, over all series shown, looked at after each run: N/year or N/month
+    /// False alarms to accept where nothing shifts, over all series shown, checked after each run: N/year or N/month
     #[arg(long, value_name = "RATE", default_value = "1/year", value_parser = alarms)]
     pub alarms: f64,
     #[command(flatten)]
@@ -63,14 +64,18 @@ pub struct JudgedArgs {
 #[derive(Subcommand, Debug)]
 pub enum HistoryCommand {
     /// Add runs: run directories, directories of them, or files that `import` reads
+    #[command(after_help = help::HISTORY_ADD)]
     Add(AddArgs),
     /// Remove a run from the history (its directory stays)
+    #[command(after_help = help::HISTORY_REMOVE)]
     Remove(RemoveArgs),
     /// Check a run against its baseline: exits 0 if not worse, 1 if worse, 3 if inconclusive, 2 if nothing is
     /// comparable
+    #[command(after_help = help::HISTORY_GATE)]
     Gate(GateArgs),
     /// Name runs as a baseline
     #[command(subcommand)]
+    #[command(after_help = help::HISTORY_BASELINE)]
     Baseline(BaselineCommand),
 }
 
@@ -114,6 +119,7 @@ pub struct GateArgs {
 #[derive(Subcommand, Debug)]
 pub enum BaselineCommand {
     /// Name these runs, replacing what had the name
+    #[command(after_help = help::HISTORY_BASELINE_SET)]
     Set {
         /// The name: a letter, then letters, digits, - and _
         #[arg(value_name = "NAME")]
@@ -123,12 +129,14 @@ pub enum BaselineCommand {
         runs: Vec<String>,
     },
     /// Remove a name; its runs stay
+    #[command(after_help = help::HISTORY_BASELINE_REMOVE)]
     Remove {
         /// The name
         #[arg(value_name = "NAME")]
         name: String,
     },
     /// List the names and their runs
+    #[command(after_help = help::HISTORY_BASELINE_LIST)]
     List,
 }
 

@@ -29,7 +29,7 @@ pub fn import((name, archive): (&Path, File), out: &Path) -> Result<Recording, R
     let staging = staged(out)?;
     unpack(archive, staging.dir(), Limits::RUN).map_err(|e| of_archive(e.is_environment(), &e))?;
     let run = run_in(staging.dir()).map_err(here)?;
-    let run = run.ok_or_else(|| of_archive(false, &"it holds no run directory: pack one with tar -czf FILE RUN"))?;
+    let run = run.ok_or_else(|| of_archive(false, &"it contains no run directory: pack one with tar -czf FILE RUN"))?;
     let recording = punctual_rundir::read_dir(&staging.dir().dir(&run).map_err(here)?);
     let recording = recording.map_err(|e| of_archive(e.is_environment(), &e))?;
     publish(staging, run, out)?;

@@ -79,7 +79,7 @@ fn audited(done: &Configured) -> Result<Vec<Finding>, Refusal> {
     let name = done.path.display().to_string();
     given.add(&name, done.text.as_bytes(), Some(Kind::Kconfig)).map_err(Refusal::environment)?;
     let priority = Priority::try_from(90).map_err(Refusal::environment)?;
-    let cpus = "0".parse().map_err(|_| Refusal::environment("CPU 0 is no CPU list"))?;
+    let cpus = "0".parse().map_err(|_| Refusal::environment("CPU 0 is not a CPU list"))?;
     let context = Context { scheduling: Scheduling::Fifo { priority }, cpus, profile: Profile::ControlLoop };
     let is_of_config = |f: &Finding| f.id.starts_with("kconfig-") || f.id == "kernel-preempt-rt";
     let mut findings: Vec<Finding> = audit(&given, &context).into_iter().filter(is_of_config).collect();

@@ -118,7 +118,7 @@ const SHORTEST_S: u64 = 30;
 pub fn deployed(site: &Site, args: &DeployArgs, program: &Path) -> Result<Answer, Refusal> {
     if args.limit < Nanos::from_secs(SHORTEST_S) {
         return Err(Refusal::usage(format!(
-            "--limit {}: give at least {SHORTEST_S}s, in which the kernel has to come up",
+            "--limit {}: the minimum is {SHORTEST_S}s, since the kernel must boot within it",
             args.limit
         )));
     }
@@ -180,7 +180,7 @@ pub fn verified(site: &Site, args: &VerifyArgs, latency: deploying::Latency) -> 
     Ok(Answer::new(args.output, code(&checks), || VerifyResult { checks: &checks }, || harmless(&text)))
 }
 
-/// Measures in a process of its own, into a temporary directory.
+/// Measures in a child process, into a temporary directory.
 fn measured(duration: Nanos, deadline: Option<Nanos>) -> Result<(Option<bool>, String), String> {
     let program = std::env::current_exe().map_err(|e| format!("cannot find this program: {e}"))?;
     let folder =

@@ -127,7 +127,7 @@ fn deploy_tells_what_is_in_place_or_what_spoke_against_it() {
 fn deploy_tells_why_it_did_nothing() {
     let board = Board::new();
     let (code, short) = board.deploy(&["--limit", "1s"]);
-    assert!(code == 2 && short["error"].as_str().unwrap().contains("at least 30s"), "{short}");
+    assert!(code == 2 && short["error"].as_str().unwrap().contains("the minimum is 30s"), "{short}");
     std::fs::remove_dir_all(board.package.path().join("boot")).unwrap();
     let (code, empty) = board.deploy(USUAL);
     assert!(code == 2 && empty["error"].as_str().unwrap().contains("vmlinuz"), "{empty}");

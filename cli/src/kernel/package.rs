@@ -85,7 +85,7 @@ fn busybox(args: &PackageArgs, board: &Board) -> Result<PathBuf, Refusal> {
 fn text(done: &Packaged, notes: &[String]) -> String {
     let manifest = &done.manifest;
     let mut out = format!("{}\n", manifest.release);
-    let _ = writeln!(out, "{}", manifest.version.as_deref().unwrap_or("uname -v is not known"));
+    let _ = writeln!(out, "{}", manifest.version.as_deref().unwrap_or("uname -v is unknown"));
     for check in &done.checks {
         line(&mut out, check);
     }

@@ -8,7 +8,7 @@ use crate::terminal::harmless;
 use punctual_kernel::patch::index;
 use punctual_kernel::{Patched, Request, Situation, plan};
 
-/// Index pages have some hundred kilobytes.
+/// Size limit of an index page; real ones have a few hundred kilobytes.
 const LARGEST_INDEX: usize = 4 << 20;
 const LARGEST_FRAGMENT: usize = 4 << 20;
 
@@ -34,7 +34,7 @@ fn newest(args: &PlanArgs) -> Result<Option<Patched>, Refusal> {
     match page.newest(args.series) {
         Some(newest) => Ok(Some(newest)),
         None => Err(Refusal::usage(format!(
-            "{} names no real-time patch{}: save the page https://cdn.kernel.org/pub/linux/kernel/projects/rt/X.Y/",
+            "{} lists no real-time patch{}: save the page https://cdn.kernel.org/pub/linux/kernel/projects/rt/X.Y/",
             path.display(),
             args.series.map(|s| format!(" of {s}")).unwrap_or_default()
         ))),

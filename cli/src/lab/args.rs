@@ -1,6 +1,7 @@
 //! Options of `lab`.
 
 use crate::args::common::OutputArgs;
+use crate::args::help;
 use clap::{Args, Subcommand};
 use punctual_model::Claim;
 use punctual_units::{Nanos, Priority};
@@ -13,12 +14,16 @@ const KERNEL: &str = "Kernel: rt or stock (the distribution's newest; rt@6.12 of
 #[derive(Subcommand, Debug)]
 pub enum LabCommand {
     /// Boot a kernel and run a script in it: files in, files and exit code out
+    #[command(after_help = help::LAB_BOOT)]
     Boot(BootArgs),
     /// Measure and judge a kernel in virtual time, with the same engine, loads, claims and report as on hardware
+    #[command(after_help = help::LAB_PROVE)]
     Prove(ProveArgs),
     /// Boot two kernels several times each and compare their latencies, with confidence
+    #[command(after_help = help::LAB_COMPARE)]
     Compare(CompareArgs),
     /// Find the commit that broke a claim: git bisect with a build and a proof at each step
+    #[command(after_help = help::LAB_BISECT)]
     Bisect(BisectArgs),
 }
 
@@ -60,7 +65,7 @@ pub struct BootArgs {
     /// Command to run instead of a script
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
     pub command: Vec<String>,
-    /// Copy a file of this machine into the guest; may be repeated. This program is always there as /bin/punctual
+    /// Copy a file of this machine into the guest; may be repeated. This program is always available as /bin/punctual
     #[arg(long, value_name = "FILE:PATH")]
     pub put: Vec<String>,
     /// Copy a file or directory of the guest into the directory --out; may be repeated
@@ -72,7 +77,7 @@ pub struct BootArgs {
     /// punctual built for the guest's architecture [default: this one, or the one cross-built beside it]
     #[arg(long, value_name = "FILE")]
     pub guest_program: Option<PathBuf>,
-    /// Number of such guests, on one network; each finds its number in $VM_NUMBER and has the address 10.77.0.NUMBER
+    /// Number of identical guests on one network; a guest's number is in $VM_NUMBER, its address is 10.77.0.NUMBER
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub guests: u32,
     /// File system on a disk in the guest's memory at /scratch, of this many MiB

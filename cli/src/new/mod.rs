@@ -21,9 +21,7 @@ fn written(args: &NewArgs) -> Result<Answer, Refusal> {
         Lang::Cpp => Language::Cpp,
     };
     if args.library.is_some() && language != Language::Rust {
-        return Err(Refusal::usage(
-            "--library is for --lang rust; build.sh of C and C++ asks pkg-config: leave it out",
-        ));
+        return Err(Refusal::usage("--library is for --lang rust; build.sh of C and C++ uses pkg-config: omit it"));
     }
     let library = args.library.as_deref().map(crate_of).transpose()?;
     let project = Project { name: args.name.clone(), language, library: library.clone() };

@@ -1,6 +1,7 @@
 //! Options of `references`.
 
 use crate::args::common::OutputArgs;
+use crate::args::help;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -21,7 +22,8 @@ pub struct ReferencesArgs {
 
 #[derive(Subcommand, Debug)]
 pub enum ReferencesCommand {
-    /// Validate a file of figures, and say what is missing in which line; exits 2 if it cannot be used
+    /// Validate a file of figures and report what is missing, with line numbers; exits 2 if it cannot be used
+    #[command(after_help = help::REFERENCES_CHECK)]
     Check(CheckArgs),
 }
 

@@ -47,7 +47,7 @@ pub fn known(named: &str) -> Result<&'static Board, String> {
             [] => similar(&word, boards().iter().map(|board| board.key.as_str())),
             some => format!("; similar: {}", some.join(", ")),
         };
-        format!("there are no figures of a board \"{named}\"{similar}; all boards: punctual references --full")
+        format!("no board named \"{named}\" has published figures{similar}; all boards: punctual references --full")
     })
 }
 
@@ -63,8 +63,8 @@ fn checked(args: &CheckArgs) -> Result<Answer, Refusal> {
         };
         let end = match (errors, problems.len()) {
             (0, 0) => "complete".to_owned(),
-            (0, remarks) => format!("can be used; remarks on what is not stated: {remarks}"),
-            (errors, _) => format!("cannot be used; errors: {errors}; the fields are described in docs/references.md"),
+            (0, remarks) => format!("usable; remarks about missing facts: {remarks}"),
+            (errors, _) => format!("not usable; errors: {errors}; the fields are described in docs/references.md"),
         };
         terminal::harmless(&format!("{}{file}: {end}\n", problems.iter().map(line).collect::<String>()))
     };

@@ -14,13 +14,13 @@ pub struct SchedArgs {
     /// CPU of pinned threads [default: the last one]
     #[arg(long, value_name = "N")]
     pub cpu: Option<u32>,
-    /// Number of repetitions [default: as the experiment says]
+    /// Number of repetitions [default: the experiment's own]
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeat: Option<u32>,
-    /// CPU time of an amount of 1, in seconds: 0.01 to 600
+    /// CPU time of one unit of `amount`, in seconds: 0.01 to 600
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = scale)]
     pub scale: Nanos,
-    /// Write the edges that the first thread found to this new PGM file, after everything that is timed
+    /// Write the edges that the first thread found to this new PGM file, after all timed work
     #[arg(long, value_name = "FILE")]
     pub image: Option<PathBuf>,
     /// Run directory to create [default: ./punctual-runs/<time>-sched-<experiment>]

@@ -82,7 +82,7 @@ fn measure(args: &SchedArgs, named: &str) -> Result<(Experiment, Option<Sig>), R
     Ok((experiment, caught.get().copied()))
 }
 
-/// Writes the edge image after everything that is timed.
+/// Writes the edge image after all timed work.
 fn write_image(args: &SchedArgs, pgm: Option<Vec<u8>>) -> Result<(), Refusal> {
     let Some(path) = &args.image else { return Ok(()) };
     let none = || Refusal::usage("--image: no thread of this experiment finds edges (canny, canny+io)");

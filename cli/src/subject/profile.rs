@@ -12,7 +12,7 @@ const LARGEST: u64 = (1 << 20) + 1;
 /// Directories in which TuneD looks for profiles (tuned-main.conf, profile_dirs).
 const FOLDERS: &[&str] = &["/etc/tuned/profiles", "/etc/tuned", "/usr/lib/tuned/profiles", "/usr/lib/tuned"];
 
-/// A built-in profile or a profile file; also returns what of a file is not checked.
+/// A built-in profile or a profile file; also returns the parts of a file that are not checked.
 pub fn profile(wanted: &str, rules: &mut Rules, machine: &dyn Machine) -> Result<(Profile, Vec<String>), Refusal> {
     let path = Path::new(wanted);
     match wanted.parse::<Profile>() {

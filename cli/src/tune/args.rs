@@ -86,7 +86,7 @@ mod tests {
         (args.ids, args.known.i_know)
     }
 
-    /// A rule after `--i-know` is a rule to try, not the name of a setting.
+    /// A rule named after `--i-know` is a rule to try, not a setting.
     #[test]
     fn what_is_known_has_its_equals_sign() {
         let of = |ids: &[&str], known: &[&str]| {

@@ -84,9 +84,9 @@ fn judge(rules: &Rules, machine: &dyn Machine, context: &Context, id: &str) -> O
 /// Refuses options that could not work, before hours are spent.
 fn check(options: &Options) -> Result<(), Refusal> {
     let loads = options.block_loads.len().max(1) as u64;
-    if options.block.0 / loads < options.last.period.0.saturating_mul(LEAST_PERIODS) {
+    if options.block.0 / loads < options.last.period.0.saturating_mul(MIN_PERIODS) {
         return Err(Refusal::usage(format!(
-            "--block {} leaves too little time for each of {loads} loads: at least {LEAST_PERIODS} periods of {}",
+            "--block {} leaves too little time for each of {loads} loads: at least {MIN_PERIODS} periods of {}",
             options.block, options.last.period
         )));
     }
@@ -100,7 +100,7 @@ fn check(options: &Options) -> Result<(), Refusal> {
 }
 
 /// Minimum number of periods per load in a block for a meaningful figure.
-const LEAST_PERIODS: u64 = 50;
+const MIN_PERIODS: u64 = 50;
 
 /// Scheduling of the measuring threads, which the audit judges for.
 fn scheduling(args: &TuneArgs) -> Result<Scheduling, Refusal> {

@@ -65,7 +65,7 @@ pub struct WatchArgs {
     /// How often to write it
     #[arg(long, value_name = "TIME", default_value = "60s")]
     pub textfile_every: Nanos,
-    /// Do not fsync checkpoints: a power failure may cost more than 10 s of samples
+    /// Do not fsync checkpoints: a power failure may lose more than 10 s of samples
     #[arg(long)]
     pub no_sync: bool,
     #[command(flatten)]

@@ -140,7 +140,7 @@ fn the_newest_runs_are_compared_without_arguments() {
     fs::create_dir_all(&run).unwrap();
     fs::write(run.join("run.json"), "{}").unwrap();
     let (code, said) = last("2");
-    assert!(code == Some(2) && said.contains("there is only one in ./punctual-runs"), "{said}");
+    assert!(code == Some(2) && said.contains("./punctual-runs contains only one run"), "{said}");
 }
 
 /// Only number, minimum, mean and maximum are known of each file.
@@ -189,7 +189,7 @@ fn release() -> String {
     fs::read_to_string("/proc/sys/kernel/osrelease").unwrap().trim().to_owned()
 }
 
-/// Boots of two kernels, only one of which can run: the runs of the other are copied by hand.
+/// Boots of two kernels, only one of which can run: the other's runs are copied.
 #[test]
 #[ignore = "live: timing"]
 fn an_experiment_goes_on_from_boot_to_boot() {

@@ -80,7 +80,7 @@ fn a_killed_run_is_readable_and_leaves_nothing_running() {
     }
 }
 
-/// Processes of the binary under test, other than `but`, whose parent is gone or is `but`.
+/// Processes of the binary under test, other than `but`, whose parent has ended or is `but`.
 fn children_left(but: u32) -> usize {
     let exe = std::fs::canonicalize(env!("CARGO_BIN_EXE_punctual")).unwrap();
     let processes = std::fs::read_dir("/proc").unwrap().flatten();

@@ -20,7 +20,7 @@ fn what_is_no_target_or_no_time_is_refused() {
         }
     }
     let (code, _, said) = ran(&["kernel", "deploy", "k.deb", "--limit", "1s"]);
-    assert!(code == 2 && said.contains("at least 30s"), "{code} {said}");
+    assert!(code == 2 && said.contains("the minimum is 30s"), "{code} {said}");
     assert_eq!(ran(&["kernel", "deploy", "k.deb", "--local", "--target", "ssh://pi"]).0, 2);
     assert_eq!(ran(&["kernel", "deploy", "k.deb", "--binary", "x"]).0, 2);
 }

@@ -1,4 +1,4 @@
-//! `--tui` in a terminal of its own (pty(7)), and without a terminal.
+//! `--tui` in a pseudo-terminal (pty(7)), and without a terminal.
 
 use crate::common;
 use common::{answer, punctual, shown};
@@ -181,7 +181,7 @@ fn causes_are_shown_after_each_load() {
     shown_run.sees("Causes of late wakeups are shown after each load.");
     std::thread::sleep(Duration::from_millis(2500));
     shown_run.types("n");
-    // Only what changes is drawn: the line differs from the one before it from here on.
+    // Only changed text is drawn: the line differs from the previous one from here on.
     shown_run.sees("far: Under `cpu`:");
     shown_run.types("q");
     assert_eq!(shown_run.ends().0, 130);

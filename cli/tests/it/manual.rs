@@ -28,7 +28,7 @@ fn every_shell_gets_a_script_that_knows_the_commands() {
 fn shells_read_their_scripts() {
     for shell in ["bash", "zsh", "fish"] {
         let Ok(mut reads) = Command::new(shell).arg("-n").stdin(Stdio::piped()).spawn() else {
-            eprintln!("not tested: there is no {shell} here");
+            eprintln!("not tested: {shell} is not installed");
             continue;
         };
         reads.stdin.take().unwrap().write_all(&script(shell)).unwrap();
@@ -43,7 +43,7 @@ fn fish_completes_commands_and_options() {
     let mut fish = Command::new("fish");
     fish.args(["--no-config", "-c", "source; complete -C 'punctual pro'; complete -C 'punctual prove --deadl'"]);
     let Ok(mut reads) = fish.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn() else {
-        return eprintln!("not tested: there is no fish here");
+        return eprintln!("not tested: fish is not installed");
     };
     reads.stdin.take().unwrap().write_all(&script("fish")).unwrap();
     let said = String::from_utf8(reads.wait_with_output().unwrap().stdout).unwrap();

@@ -1,4 +1,4 @@
-//! What `report` prints of recorded runs and of other tools' files: at most 22 lines of 80 columns, the verdict first and
+//! `report` prints recorded runs and other tools' files on at most 22 lines of 80 columns, with the verdict first and
 //! last. `prove`, `measure` and `import` print the same.
 
 use crate::common::{answer, punctual};
@@ -15,7 +15,7 @@ fn below(folder: &str) -> Vec<PathBuf> {
     all
 }
 
-/// The text of a run, or `None` if it has no latencies.
+/// The text of a run; `None` if it has no latencies.
 fn shown(run: &Path, claims: &[&str]) -> Option<String> {
     let mut command = punctual();
     command.arg("report").arg(run);

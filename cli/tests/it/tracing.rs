@@ -136,7 +136,7 @@ fn prove_names_an_injected_hog_and_tracefs_is_as_before() {
     panic!("{last}");
 }
 
-/// The first answer of a user: every load, half a minute, all causes and timelines.
+/// The result of a first run: every load, half a minute, all causes and timelines.
 #[test]
 #[ignore = "live: timing, tracefs"]
 fn the_page_of_half_a_minute_is_small() {

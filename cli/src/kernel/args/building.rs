@@ -70,9 +70,9 @@ pub struct BuildArgs {
     /// Prefix of the cross compiler [default: Debian's for the configured architecture, none on that architecture]
     #[arg(long, value_name = "PREFIX")]
     pub cross: Option<String>,
-    /// Add what names sections with interrupts or preemption off: the tracers irqsoff, preemptoff, timerlat, osnoise and
-    /// hwlat and the preemptirq events, without lock debugging. The kernel is named -diagnostic and installed beside the
-    /// plain one; it is slower, so claims are proved on the plain one. In a directory of its own (--out)
+    /// Add the tracers irqsoff, preemptoff, timerlat, osnoise and hwlat and the preemptirq events, which name sections
+    /// with interrupts or preemption off, without lock debugging. The kernel is named -diagnostic and installed beside
+    /// the plain one; it is slower, so claims are proved on the plain one. Requires a separate --out
     #[arg(long)]
     pub diagnostic: bool,
     /// make target of the image [default: zImage, Image.gz or bzImage by architecture]

@@ -4,6 +4,7 @@ pub mod building;
 pub mod deploying;
 
 use crate::args::common::OutputArgs;
+use crate::args::help;
 use building::{BuildArgs, FetchArgs, PackageArgs};
 use clap::{Args, Subcommand};
 use deploying::{CommitArgs, DeployArgs, OnArgs, VerifyArgs};
@@ -14,32 +15,44 @@ use std::path::PathBuf;
 pub enum KernelCommand {
     /// Show which kernel this board needs and the cheapest reliable way to it, each step with reason, time, disk space
     /// and risk
+    #[command(after_help = help::KERNEL_PLAN)]
     Plan(PlanArgs),
     /// Check what could make a build or the first boot fail, each with a fix to type: tools, compiler, disk space,
     /// series, patch, options, board
+    #[command(after_help = help::KERNEL_PREFLIGHT)]
     Preflight(PreflightArgs),
     /// Find the published real-time patch for a release, or check one: release, signature, and a dry run with fuzz 0
+    #[command(after_help = help::KERNEL_PATCH)]
     Patch(PatchArgs),
     /// Configure a kernel source in a separate directory, compare the result with the requested options, and audit it
+    #[command(after_help = help::KERNEL_CONFIGURE)]
     Configure(ConfigureArgs),
     /// Fetch a kernel source into a directory; one that is not signed is refused; the same command resumes
+    #[command(after_help = help::KERNEL_FETCH)]
     Fetch(FetchArgs),
     /// Build image, modules and device trees outside the source, also for another architecture; the same command
     /// resumes
+    #[command(after_help = help::KERNEL_BUILD)]
     Build(BuildArgs),
     /// Package a build as tarball and .deb with a manifest, checked for faults seen in other packages; --image writes a
     /// card image
+    #[command(after_help = help::KERNEL_PACKAGE)]
     Package(PackageArgs),
     /// Install a kernel beside the running one and arm it for one boot, here or over ssh; no existing file is touched
+    #[command(after_help = help::KERNEL_DEPLOY)]
     Deploy(DeployArgs),
     /// In the trial boot: check that it is the intended kernel, real-time, with its modules, all devices and the
     /// network
+    #[command(after_help = help::KERNEL_VERIFY)]
     Verify(VerifyArgs),
     /// In the trial boot, once verified: boot this kernel by default
+    #[command(after_help = help::KERNEL_COMMIT)]
     Commit(CommitArgs),
     /// Remove the deployed kernel; every file is restored
+    #[command(after_help = help::KERNEL_ROLLBACK)]
     Rollback(OnArgs),
     /// Show the state of the deployment: nothing, deployed, on trial, returned and why, or committed
+    #[command(after_help = help::KERNEL_STATUS)]
     Status(OnArgs),
     /// In the trial boot: return to the old kernel unless it is committed in time
     #[command(hide = true)]

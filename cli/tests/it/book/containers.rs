@@ -1,5 +1,5 @@
-//! What the page on containers (docs/guide/containers.md) says of rights, tried with podman and this program alone in a
-//! root of its own.
+//! Checks what the page on containers (docs/guide/containers.md) states about privileges, with podman and a root that
+//! contains only this program.
 
 use super::common;
 use std::fs;
@@ -9,7 +9,7 @@ use std::process::Command;
 /// Standard output and error of `punctual` in a container with these options.
 fn contained(root: &Path, options: &[&str], words: &[&str]) -> String {
     let mut podman = Command::new("podman");
-    // Where podman's own defaults for limits are above what this machine permits.
+    // podman's default limits may exceed what this machine permits.
     podman.args(["run", "--rm", "--network=host", "--ulimit=nofile=1024:1024", "--ulimit=nproc=1024:1024"]);
     let output = podman.args(options).arg("--rootfs").arg(root).arg("/bin/punctual").args(words).output().unwrap();
     String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
@@ -32,7 +32,7 @@ fn the_rights_that_the_page_names_are_enough_in_a_container() {
     assert!(without.contains("INCONCLUSIVE  real-time scheduling was refused"), "{without}");
     let rights = ["--cap-add=sys_nice,ipc_lock"];
     let with = measured("/tmp/b", &rights);
-    // Version 1 of cgroups on a kernel with RT_GROUP_SCHED gives a group no budget.
+    // A cgroup v1 group has no real-time budget by default on a kernel with RT_GROUP_SCHED.
     let budget = Path::new("/sys/fs/cgroup/cpu/cpu.rt_runtime_us").exists();
     if budget {
         assert!(with.contains("real-time scheduling was refused"), "{with}");

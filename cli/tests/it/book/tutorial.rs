@@ -1,5 +1,5 @@
-//! Walks the tutorial and the page for a stock Debian (docs/guide) in a guest with Debian's PREEMPT_RT kernel: every
-//! command of them, in order, with shorter measuring times. What comes first in its answer, and its exit code, are as listed here.
+//! Walks the tutorial and the page for a stock Debian (docs/guide) in a guest with Debian's PREEMPT_RT kernel: runs
+//! every command in order, with shorter measuring times, and checks the first line of its output and its exit code.
 
 use super::common::punctual;
 use punctual_testing::book;
@@ -12,7 +12,7 @@ const VERDICT: &str = "PASS|HELD|FAIL|INCONCLUSIVE";
 const AUDIT: &str = "FAIL |WARN |BLOCKED ";
 const NOT_FIXED: &str = "left to you: |mem-";
 
-/// The commands of the pages: as typed, exit codes that are an answer in the guest, and a part of the first line
+/// Commands of the pages: the command line, the exit codes accepted in the guest, and a part of the first line
 /// (alternatives are separated by `|`).
 const STEPS: &[(&str, &[i32], &str)] = &[
     ("prove --duration 30s --out before", &[0, 1, 3], VERDICT),
@@ -55,7 +55,7 @@ const STEPS: &[(&str, &[i32], &str)] = &[
     ("history gate monday --baseline 40", &[3], "INCONCLUSIVE  Only 3 runs of the baseline"),
 ];
 
-/// As in the page, but over in a moment, and without the load on a disk: the guest's files are in memory.
+/// The command with a short duration and without the disk load, since the guest's files are in memory.
 fn shortened(words: &[String]) -> Vec<String> {
     let mut short: Vec<String> = Vec::new();
     for word in words {
