@@ -152,6 +152,7 @@ impl Driver {
             let ended = axis.repetition(&mut turn);
             (ended, watch.end())
         });
+        punctual_watchdog::concluding("what follows it");
         let Ended::Done(measured) = ended? else { return Ok(false) };
         let one = repetition_of(measured, number, resumed, conditions);
         self.writer.append(&BenchRecord::Repetition(Box::new(one.clone())))?;

@@ -98,6 +98,7 @@ impl Pass<'_> {
                 release(Nanos::ZERO, &threads.collect::<Vec<_>>());
             }
             let threads: Vec<Option<Ended>> = workers.into_iter().map(|w| w.join().ok().flatten()).collect();
+            watchdog::concluding("the account of the pass");
             let (start, trace) = released?;
             let threads: Option<Vec<Ended>> = threads.into_iter().collect();
             let threads =

@@ -74,6 +74,7 @@ pub fn live(options: &LiveOptions) -> Result<Watched, ProofError> {
             break;
         }
     }
+    watchdog::concluding("the explanation");
     let took = monotonic() - begun;
     let mut watched = watcher.finish(took, signal);
     if let Some(text) = flight.instance().longest()
