@@ -123,7 +123,7 @@ impl Posix {
 
 fn edges(chip: &Chip, offset: u32, times: &Times) -> Result<Edges, NotRun> {
     let both = punctual_gpio::Edges::Both;
-    let line = Line::edges(chip, offset, both, MOST_BUFFERED, EventClock::Monotonic).map_err(failed)?;
+    let line = Line::edges(chip, offset, both, MAX_BUFFERED, EventClock::Monotonic).map_err(failed)?;
     // If it does not settle, edges may coalesce at first, which is counted.
     settle(SETTLED);
     Ok(Edges { line, events: vec![Event::default(); 64], times: times.clone(), last: 0, next: 0 })
