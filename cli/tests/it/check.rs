@@ -31,7 +31,7 @@ fn rules_are_listed_and_explained() {
     let (code, _, err) = run(&["--explain", "page-falt"]);
     assert!(code == 2 && err.contains("page-fault"), "{err}");
     let (code, _, err) = run(&["--", "./no/such/program"]);
-    assert!(code == 2 && err.contains("no program"), "{err}");
+    assert!(code == 2 && err.contains("not found"), "{err}");
     assert_eq!(run(&[]).0, 2);
     assert_eq!(run(&["--order", "a", "--pid", "1"]).0, 2);
 }

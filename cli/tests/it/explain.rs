@@ -43,7 +43,7 @@ fn the_document_is_that_of_the_contract() {
 fn what_is_no_trace_is_wrong_usage() {
     let output = explain(&[concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("no trace that this tool knows"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("not a known trace format"));
     let missing = explain(&["/nowhere/trace.dat", "--json"]);
     assert_eq!(missing.status.code(), Some(2));
     assert!(serde_json::from_slice::<Value>(&missing.stdout).is_ok());
