@@ -46,7 +46,7 @@ fn a_file_is_checked_with_lines_and_exit_code() {
     fs::write(&path, "key = \"b\"\nname = \"B\"\n\n[[published]]\nflavor = \"stock\"\nworst_us = 10\n").unwrap();
     let (code, out, _) = run(&["references", "check", file]);
     assert!(code == 2 && out.contains(":5: error: `flavor` is not a known field"), "{out}");
-    assert!(out.contains(":4: error: `flavour` is missing") && out.contains("cannot be used; errors: 4"), "{out}");
+    assert!(out.contains(":4: error: `flavour` is missing") && out.contains("not usable; errors: 4"), "{out}");
     let (code, out, _) = run(&["references", "check", file, "--json"]);
     let document: serde_json::Value = serde_json::from_str(&out).unwrap();
     holds(&document);

@@ -203,6 +203,11 @@ impl Findings {
         self.spans.longest(Of::RealTime, latency).or_else(other).map(|(_, text)| text)
     }
 
+    /// The longest time for which a chosen thread could run and had lost its CPU.
+    pub fn of_chosen(&self) -> Option<&str> {
+        self.spans.longest(Of::RealTime, 0).map(|(_, text)| text)
+    }
+
     /// True if a finding concerns a real-time thread, or is what the trace was recorded for.
     pub fn is_strong(&self) -> bool {
         let strong = [&self.off, &self.mark, &self.sample, &self.synthetic];

@@ -474,8 +474,8 @@ impl Attribution {
             None => text,
         };
         let others = || {
-            let own = || self.findings.beside(0, false).map(str::to_owned);
             if asked {
+                let own = || self.findings.of_chosen().map(str::to_owned);
                 return waits.map(|waits| waits.text).or_else(own);
             }
             let any = || Waits::of(machine, &self.options.facts, machine.waits(|_, _| true)?);

@@ -43,7 +43,7 @@ fn late(victim: &Victim) -> String {
         (Some(who), Some(cpu)) => format!("{who} on CPU {cpu}, {latency} late"),
         (None, Some(cpu)) => format!("CPU{cpu} {latency} late"),
         (Some(who), None) => format!("{who}, {latency} late"),
-        (None, None) => format!("{latency} late, CPU not known"),
+        (None, None) => format!("{latency} late, CPU unknown"),
     }
 }
 

@@ -426,7 +426,7 @@ mod tests {
     #[test]
     fn the_kernels_log_names_where_it_was() {
         let log = "watchdog: BUG: soft lockup - CPU#3 stuck for 22s! [job:77]\nRIP: 0010:scan_pages+0x1c/0x20\n";
-        assert!(said(log).contains("names where, in scan_pages;"), "{}", said(log));
+        assert!(said(log).contains("names the place, in scan_pages;"), "{}", said(log));
         let log = "INFO: task job:77 blocked for more than 120 seconds.\nCall Trace:\n <TASK>\n __schedule+0x1/0x2\n ? stale+0x1/0x2\n \
                    schedule+0x1/0x2\n __mutex_lock+0x1/0x2\n open_port+0x1/0x2 [nic]\n </TASK>\n";
         assert!(said(log).contains(", in __mutex_lock ← open_port;"), "{}", said(log));

@@ -226,7 +226,7 @@ mod tests {
             ("rcutree.rcu_delay_page_cache_fill_msec=1", (6, 18), Some("until Linux 6.12")),
             ("rcutree.rcu_delay_page_cache_fill_msec=1", (6, 14), None),
             ("isolcpus=2", (2, 6), None),
-            ("skew_tick=1", (2, 6), Some("skew_tick is known since Linux 3.5")),
+            ("skew_tick=1", (2, 6), Some("skew_tick is supported since Linux 3.5")),
             ("rcu_nocbs=2", (3, 4), Some("since Linux 3.8")),
             ("nohz_full=2", (3, 10), None),
             ("mitigations=off", (4, 19), None),
