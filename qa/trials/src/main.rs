@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+mod app;
 mod attack;
 mod bench;
 mod boots;
@@ -55,6 +56,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Trial {
+    App(app::Wanted),
     Attack(attack::Wanted),
     Chains(chains::Wanted),
     Injected(injected::Wanted),
@@ -90,6 +92,7 @@ enum Trial {
 impl Trial {
     fn run(self) -> Result<(), String> {
         match self {
+            Trial::App(wanted) => app::run(&wanted),
             Trial::Attack(wanted) => attack::run(&wanted),
             Trial::Chains(wanted) => chains::run(&wanted),
             Trial::Injected(wanted) => injected::run(&wanted),

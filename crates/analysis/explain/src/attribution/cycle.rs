@@ -119,8 +119,9 @@ impl Cycles {
         if let Some(steps) = self.is_replenished(machine, facts, tid, t, cpu) {
             return steps;
         }
+        let was_early = self.was_woken_early(tid);
         let Some(open) = self.open.get_mut(&tid) else { return 0 };
-        let Some((out, on, _)) = open.out.take().filter(|out| out.2.runnable()) else {
+        let Some((out, on, _)) = open.out.take().filter(|out| out.2.runnable() || was_early) else {
             self.open.remove(&tid);
             self.broken(tid);
             return 0;

@@ -371,7 +371,8 @@ impl Attribution {
     fn followed(&mut self, event: &Event) {
         self.cycles.before(&self.machine, event);
         let window = self.machine.apply(event);
-        self.cycle(event, window.is_some());
+        let is_next = |window: &Window| matches!(&event.kind, Kind::SchedSwitch { next, .. } if next.tid == window.tid);
+        self.cycle(event, window.as_ref().is_some_and(is_next));
         if let Some(window) = window.filter(|window| self.cycles.follows(window.tid)) {
             let tally = self.walk(&window);
             self.cycles.woken(&self.machine, &self.options.facts, self.options.most, &window, tally);

@@ -80,7 +80,7 @@ impl Machine {
         }
     }
 
-    fn runs(&self, tid: i32) -> bool {
+    pub(super) fn runs(&self, tid: i32) -> bool {
         let cpu = self.tasks.find(tid).and_then(|task| task.on_cpu).and_then(|cpu| self.cpu(cpu));
         cpu.and_then(|cpu| cpu.current).is_some_and(|current| current.tid == tid)
     }

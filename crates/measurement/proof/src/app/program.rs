@@ -93,15 +93,17 @@ impl Drop for Program {
                 let _ = kill_process(pid, signal);
             });
         };
-        let has_ended = |child: &mut Child| !matches!(child.try_wait(), Ok(None));
-        if !has_ended(child) {
-            send(Signal::TERM);
-        }
+        // The shell that was started may end before the program that it has started.
+        let runs = |child: &mut Child| {
+            let is_alive = |pid: &&i32| proc::Stat::of(**pid).is_some_and(|stat| !stat.is_zombie());
+            matches!(child.try_wait(), Ok(None)) || pids.iter().any(|pid| is_alive(&pid))
+        };
+        send(Signal::TERM);
         let until = monotonic() + FOR_END;
-        while monotonic() < until && !has_ended(child) {
+        while monotonic() < until && runs(child) {
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
-        if !has_ended(child) {
+        if runs(child) {
             send(Signal::KILL);
         }
         let _ = punctual_watchdog::wait(child, "the application", punctual_watchdog::SHORT);

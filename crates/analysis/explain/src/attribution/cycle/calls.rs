@@ -9,7 +9,7 @@ use crate::attribution::view::View;
 use crate::attribution::walk::Walk;
 use punctual_cycles::WaitCall;
 use punctual_model::{Class, Cycle};
-use punctual_trace::{Event, Kind, Symbol, TaskState};
+use punctual_trace::{Context, Event, Kind, Symbol, TaskState};
 
 /// -ERESTARTSYS to -ERESTART_RESTARTBLOCK (include/linux/errno.h): the kernel calls again.
 const RESTARTS: std::ops::RangeInclusive<i64> = -516..=-512;
@@ -46,6 +46,8 @@ pub(super) struct Followed {
     waiting: Option<Waiting>,
     /// The timer that woke it last.
     timer: Option<u64>,
+    /// When it was woken while it still ran, on its way to sleep, and by whom.
+    early: Option<(u64, Option<i32>)>,
     /// When that timer was first due since the last wait, while the thread did not wait.
     missed: Option<u64>,
     longest: Vec<Cycle>,
@@ -71,8 +73,16 @@ impl Followed {
 
 impl Cycles {
     pub fn follow(&mut self, tid: i32, wait: WaitCall) {
-        let new =
-            Followed { wait, waiting: None, timer: None, missed: None, longest: Vec::new(), broken: 0, has_gap: true };
+        let new = Followed {
+            wait,
+            waiting: None,
+            timer: None,
+            early: None,
+            missed: None,
+            longest: Vec::new(),
+            broken: 0,
+            has_gap: true,
+        };
         self.followed.insert(tid, new);
     }
 
@@ -125,8 +135,12 @@ impl Cycles {
             }
             Kind::SchedWaking { task, .. } => {
                 let timer = self.expiring.get(&event.cpu).copied();
-                if let (Some(followed), Some(timer)) = (self.followed.get_mut(&task.tid), timer) {
-                    followed.timer = Some(timer);
+                let Some(followed) = self.followed.get_mut(&task.tid) else { return };
+                followed.timer = timer.or(followed.timer);
+                if machine.runs(task.tid) {
+                    let is_thread =
+                        event.flags.and_then(|flags| flags.context).is_none_or(|context| context == Context::Task);
+                    followed.early = Some((event.t_ns, event.tid.filter(|tid| is_thread && *tid != 0)));
                 }
             }
             Kind::HrtimerStart { timer, function, .. } => {
@@ -147,6 +161,7 @@ impl Cycles {
             return;
         };
         followed.waiting = Some(Waiting { entered: event.t_ns, due: None });
+        followed.early = None;
         let Some(mut open) = self.open.remove(&tid) else { return };
         let start_ns = open.start.unwrap_or(open.release);
         if !open.ran_until(machine, tid, event.t_ns, event.cpu) {
@@ -190,15 +205,17 @@ impl Cycles {
             open.start = Some(event.t_ns);
             return;
         }
-        // It did not have to sleep.
+        // It did not have to sleep, or was woken on its way to.
+        let early = followed.early.take();
         let due = waiting.due.or(missed).filter(|due| *due <= event.t_ns);
-        let release = due.unwrap_or(waiting.entered);
+        let release = due.or(early.map(|(at, _)| at)).unwrap_or(waiting.entered);
         let known = machine.tasks.find(tid);
         let open = Open {
             release,
             start: Some(event.t_ns),
             behind: waiting.entered.saturating_sub(release),
             is_timed: due.is_some(),
+            by: early.and_then(|(_, by)| by).filter(|_| due.is_none()),
             cpu: event.cpu,
             prio: known.and_then(|known| known.prio),
             comm: known.and_then(|known| known.comm).or(event.comm),
@@ -234,6 +251,11 @@ impl Cycles {
         };
         self.open.insert(window.tid, open);
         true
+    }
+
+    /// It was woken while it was on its way to sleep, so that it could run all the time.
+    pub(super) fn was_woken_early(&mut self, tid: i32) -> bool {
+        self.followed.get_mut(&tid).is_some_and(|followed| followed.early.take().is_some())
     }
 
     /// A thread sleeps again in the same call: it was woken for nothing.

@@ -1,0 +1,192 @@
+//! `cargo trials app`: `prove --app` beside what the programs themselves logged.
+
+use punctual_model::{Application, Run};
+use serde::de::DeserializeOwned;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+const TRUTH: &str = include_str!("truth.c");
+const STAGES: &str = include_str!("stages.c");
+
+/// A mean or maximum may differ by this share, or by so many ns: a cycle ends with a system call, the log before it.
+const SHARE: f64 = 0.02;
+const NEAR_NS: f64 = 5_000.0;
+/// CPU time includes the system calls of a cycle, the log only its work.
+const CALLS_NS: f64 = 10_000.0;
+
+/// Run programs whose releases, ends and CPU times are known, and compare with what `prove --app` found (docs/app.md)
+///
+/// Before: cargo build --release -p punctual. Needs root, tracefs, cc
+#[derive(Debug, clap::Args)]
+pub struct Wanted {
+    #[arg(long, value_name = "FILE", default_value = "target/release/punctual")]
+    punctual: PathBuf,
+    /// Time to measure each program
+    #[arg(long, value_name = "TIME", default_value = "4s")]
+    duration: String,
+    /// Only programs whose description contains this
+    #[arg(long, value_name = "TEXT")]
+    only: Option<String>,
+    /// Directory for programs, logs and runs
+    #[arg(long, value_name = "DIR", default_value_os_t = std::env::temp_dir().join("punctual-app"))]
+    out: PathBuf,
+}
+
+struct Case {
+    about: String,
+    /// Arguments before the log.
+    program: String,
+    /// The thread or chain whose values are compared.
+    response: String,
+    period_us: u64,
+    /// The log has its CPU times.
+    has_cpu: bool,
+}
+
+fn cases() -> Vec<Case> {
+    let truth = |mode: &str, period: u64, work: u64| Case {
+        about: format!("{mode}, {period} us, work {work} us"),
+        program: format!("truth {mode} {period} {work} 80"),
+        response: "response(truth)".into(),
+        period_us: period,
+        has_cpu: true,
+    };
+    let stages = |number: u32, period: u64| Case {
+        about: format!("chain of {number}, {period} us"),
+        program: format!("stages {number} {period} 60"),
+        response: format!("chain({})", (0..number).map(|n| format!("stage-{n}")).collect::<Vec<_>>().join(" > ")),
+        period_us: period,
+        has_cpu: false,
+    };
+    let mut all = vec![
+        truth("sleep", 200, 50),
+        truth("sleep", 1_000, 200),
+        truth("sleep", 5_000, 2_000),
+        truth("sleep", 100_000, 20_000),
+        truth("timerfd", 500, 100),
+        truth("timerfd", 10_000, 1_000),
+        truth("epoll", 1_000, 300),
+        truth("posix", 2_000, 400),
+        truth("late", 2_000, 400),
+        truth("behind", 2_000, 400),
+    ];
+    all.extend((2..=6).map(|number| stages(number, 2_000)));
+    all
+}
+
+const CPU: &str = "mean CPU time";
+
+/// Releases, ends and CPU times, ns.
+type Log = Vec<(u64, u64, u64)>;
+
+struct Compared {
+    what: &'static str,
+    found: f64,
+    truth: f64,
+    /// Exactly, or within [`SHARE`] or [`NEAR_NS`].
+    exact: bool,
+}
+
+impl Compared {
+    fn is_right(&self) -> bool {
+        let apart = (self.found - self.truth).abs();
+        let near = if self.what == CPU { CALLS_NS } else { NEAR_NS };
+        apart <= if self.exact { 0.0 } else { near.max(self.truth * SHARE) }
+    }
+}
+
+pub fn run(wanted: &Wanted) -> Result<(), String> {
+    fs::create_dir_all(&wanted.out).map_err(|e| e.to_string())?;
+    for (name, source) in [("truth", TRUTH), ("stages", STAGES)] {
+        let file = wanted.out.join(format!("{name}.c"));
+        fs::write(&file, source).map_err(|e| e.to_string())?;
+        let built = Command::new("cc").args(["-O2", "-pthread", "-o"]).arg(wanted.out.join(name)).arg(&file).status();
+        built.ok().filter(|status| status.success()).ok_or("cc failed")?;
+    }
+    let (mut compared, mut wrong) = (0, 0);
+    for case in cases().iter().filter(|case| wanted.only.as_ref().is_none_or(|only| case.about.contains(only))) {
+        match one(wanted, case) {
+            Ok(values) => {
+                for value in &values {
+                    (compared, wrong) = (compared + 1, wrong + usize::from(!value.is_right()));
+                    let mark = if value.is_right() { "" } else { "  WRONG" };
+                    println!("{:<28} {:<14} {:>14.1} {:>14.1}{mark}", case.about, value.what, value.found, value.truth);
+                }
+            }
+            Err(why) => {
+                (compared, wrong) = (compared + 1, wrong + 1);
+                println!("{:<28} {why}  WRONG", case.about);
+            }
+        }
+    }
+    println!("{wrong} of {compared} figures differ from what the programs logged");
+    if wrong == 0 { Ok(()) } else { Err(format!("{wrong} figures are wrong")) }
+}
+
+fn one(wanted: &Wanted, case: &Case) -> Result<Vec<Compared>, String> {
+    let (log, dir) = (wanted.out.join("log"), wanted.out.join("run"));
+    let _ = (fs::remove_file(&log), fs::remove_dir_all(&dir));
+    let command = format!("{}/{} {}", wanted.out.display(), case.program, log.display());
+    let ended = Command::new(&wanted.punctual)
+        .args(["prove", "--quiet", "--load", "idle", "--duration", &wanted.duration, "--app", &command])
+        .args(["--claim", &format!("{} < 10s", case.response), "--out"])
+        .arg(&dir)
+        .stdout(Stdio::null())
+        .status()
+        .map_err(|e| e.to_string())?;
+    if !matches!(ended.code(), Some(0 | 1 | 3)) {
+        return Err(format!("prove ended with {ended}"));
+    }
+    let (run, application): (Run, Application) = (read(&dir.join("run.json"))?, read(&dir.join("application.json"))?);
+    let text = fs::read_to_string(&log).map_err(|e| format!("no log: {e}"))?;
+    let log: Log = text.lines().filter_map(numbers).collect();
+    let problems: Vec<&str> =
+        run.phases.iter().flat_map(|phase| &phase.problems).map(|problem| problem.text.as_str()).collect();
+    if let Some(problem) = problems.first() {
+        return Err((*problem).to_owned());
+    }
+    let phase = |value: &str| {
+        let phase = run.phases.iter().find(|phase| phase.value.as_ref().is_some_and(|v| v.to_string() == value));
+        phase.ok_or_else(|| format!("no phase has {value}"))
+    };
+    let response = phase(&case.response)?;
+    let (from, to) = (response.start_mono_ns.unwrap_or(0), response.end_mono_ns.unwrap_or(u64::MAX));
+    let within: Log = log.into_iter().filter(|(release, ..)| (from..to).contains(release)).collect();
+    let mean = |of: &dyn Fn(&(u64, u64, u64)) -> u64| {
+        within.iter().map(|one| of(one) as f64).sum::<f64>() / within.len().max(1) as f64
+    };
+    let lasted = |one: &(u64, u64, u64)| one.1.saturating_sub(one.0);
+    let result = response.cpus.first().ok_or("no result")?;
+    let close = |what, found: f64, truth: f64| Compared { what, found, truth, exact: false };
+    let mut values = vec![
+        Compared { what: "cycles", found: result.ran as f64, truth: within.len() as f64, exact: true },
+        close("mean response", result.mean_ns.unwrap_or(0.0), mean(&lasted)),
+        close("max response", result.max_ns.unwrap_or(0) as f64, within.iter().map(lasted).max().unwrap_or(0) as f64),
+    ];
+    let period = application.threads.first().and_then(|thread| thread.period_ns).map_or(0, |period| period.0);
+    values.push(close("period", period as f64, (case.period_us * 1_000) as f64));
+    if case.has_cpu {
+        let cpu = phase("cpu(truth)")?.cpus.first().and_then(|cpu| cpu.mean_ns).unwrap_or(0.0);
+        values.push(close(CPU, cpu, mean(&|one| one.2)));
+        let skipped = |pair: &[(u64, u64, u64)]| (pair[1].0 - pair[0].0) / (case.period_us * 1_000) - 1;
+        let truth: u64 = within.windows(2).map(skipped).sum();
+        values.push(Compared {
+            what: "skipped",
+            found: result.skipped.unwrap_or(0) as f64,
+            truth: truth as f64,
+            exact: true,
+        });
+    }
+    Ok(values)
+}
+
+fn read<T: DeserializeOwned>(path: &Path) -> Result<T, String> {
+    let text = fs::read(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    serde_json::from_slice(&text).map_err(|e| format!("{}: {e}", path.display()))
+}
+
+fn numbers(line: &str) -> Option<(u64, u64, u64)> {
+    let mut words = line.split(' ').map(str::parse);
+    Some((words.next()?.ok()?, words.next()?.ok()?, words.next()?.ok()?))
+}

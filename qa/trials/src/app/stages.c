@@ -1,0 +1,109 @@
+// stages NUMBER PERIOD_US WORK_US FILE: a chain of threads stage-0 … of falling priority, each released by the one before:
+// by eventfd, futex, pipe, socket, in turn. FILE has the release of the first and the end of the last for each pass; a
+// stage that is released again before it runs takes the last one only.
+#define _GNU_SOURCE
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MOST 1000000
+#define STAGES 6
+static long long released[MOST], ended[MOST], work;
+static volatile long begun;
+static volatile int number;
+static volatile sig_atomic_t stop;
+static int ends[STAGES][2];
+static volatile int words[STAGES];
+/// The pass for which a stage was woken last.
+static volatile long pass_of[STAGES];
+
+static void on(int signal) { (void)signal; stop = 1; }
+
+static long long now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+static void busy(void) {
+    for (long long until = now() + work; now() < until;);
+}
+
+static void urgent(int stage) {
+    char name[16];
+    snprintf(name, sizeof name, "stage-%d", stage);
+    pthread_setname_np(pthread_self(), name);
+    struct sched_param wanted = {.sched_priority = 80 - stage};
+    if (sched_setscheduler(0, SCHED_FIFO, &wanted)) exit(3);
+}
+
+static void wake(int stage, long pass) {
+    uint64_t one = 1;
+    pass_of[stage] = pass;
+    if (stage % 4 == 2) {
+        __sync_fetch_and_add(&words[stage], 1);
+        syscall(SYS_futex, &words[stage], FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
+    } else if (write(ends[stage][1], &one, 8) != 8) {
+        exit(4);
+    }
+}
+
+static void *stage(void *given) {
+    int own = (int)(intptr_t)given, seen = 0;
+    sigset_t all;
+    sigfillset(&all), pthread_sigmask(SIG_BLOCK, &all, 0);
+    urgent(own);
+    for (;;) {
+        uint64_t read_words;
+        if (own % 4 == 2) {
+            while (words[own] == seen) syscall(SYS_futex, &words[own], FUTEX_WAIT_PRIVATE, seen, 0, 0, 0);
+            seen++;
+        } else if (read(ends[own][0], &read_words, 8) != 8) {
+            exit(5);
+        }
+        long pass = pass_of[own];
+        busy();
+        if (own + 1 < number) wake(own + 1, pass);
+        else ended[pass] = now();
+    }
+}
+
+int main(int count, char **given) {
+    if (count != 5) return 2;
+    number = atoi(given[1]);
+    long long period = atoll(given[2]) * 1000;
+    work = atoll(given[3]) * 1000;
+    signal(SIGTERM, on);
+    mlockall(MCL_CURRENT | MCL_FUTURE);
+    for (int own = 1; own < number; own++) {
+        if (own % 4 == 1) ends[own][0] = ends[own][1] = eventfd(0, 0);
+        if (own % 4 == 3 && pipe(ends[own])) return 6;
+        if (own % 4 == 0 && socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends[own])) return 6;
+        pthread_t thread;
+        pthread_create(&thread, 0, stage, (void *)(intptr_t)own);
+    }
+    usleep(50000);
+    urgent(0);
+    for (long long next = now() + period; !stop; next += period) {
+        struct timespec until = {next / 1000000000, next % 1000000000};
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, 0);
+        busy();
+        if (begun + 1 < MOST) released[++begun] = next;
+        wake(1, begun);
+    }
+    usleep(50000);
+    FILE *file = fopen(given[4], "w");
+    for (int at = 1; at <= begun; at++)
+        if (ended[at]) fprintf(file, "%lld %lld 0\n", released[at], ended[at]);
+    return fclose(file);
+}
