@@ -21,7 +21,8 @@ use punctual_units::Nanos;
 use std::process::ExitCode;
 
 pub fn prove(args: &ProveArgs, started: Nanos) -> ExitCode {
-    finish("prove", args.measure.output, proved(args, started))
+    let document = if args.app.show_cycles { "prove show-cycles" } else { "prove" };
+    finish(document, args.measure.output, proved(args, started))
 }
 
 pub fn measure(args: &MeasureArgs, started: Nanos) -> ExitCode {

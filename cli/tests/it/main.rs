@@ -3,6 +3,7 @@
 // clippy.toml applies to the program.
 #![allow(clippy::disallowed_macros, clippy::disallowed_methods)]
 
+mod app;
 mod audit;
 mod audit_files;
 mod bad_input;

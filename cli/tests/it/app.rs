@@ -1,0 +1,43 @@
+//! `prove --app`: what is refused before anything is measured, and a loop of a shell whose period is known.
+
+use crate::common::run;
+use serde_json::Value;
+
+#[test]
+fn what_is_no_application_is_wrong_usage() {
+    for (words, said) in [
+        (&["prove", "--thread", "control"][..], "--app"),
+        (&["prove", "--app", " "], "empty"),
+        (&["prove", "--app", "true", "--pid", "1"], "cannot be used with"),
+        (&["prove", "--app", "true", "--deadline", "1ms"], "response(THREAD)"),
+        (&["prove", "--app", "true", "--claim", "response() < 1ms"], "name of a thread"),
+        (&["prove", "--app", "true", "--claim", "chain(a) < 1ms"], "two or more threads"),
+        (&["prove", "--pid", "4194999"], "no process 4194999"),
+        (&["prove", "--app", "/nowhere/program"], "ended before it was measured"),
+    ] {
+        let (code, _, errors) = run(words);
+        assert!(code == 2 && errors.contains(said), "{words:?}: {code} {errors}");
+    }
+}
+
+#[test]
+#[ignore = "live: root, tracefs, real-time scheduling"]
+fn the_cycles_of_a_program_are_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("run");
+    let program = format!("{} cyclictest -q -t 1 -p 80 -i 2000 -D 30s", env!("CARGO_BIN_EXE_punctual"));
+    let (_, cycles, errors) = run(&["prove", "--app", &program, "--show-cycles", "--json"]);
+    let found: Value = serde_json::from_str(&cycles).unwrap_or_else(|e| panic!("{e}: {errors}"));
+    let thread = &found["result"]["threads"][0];
+    let period = thread["period_ns"].as_u64().unwrap();
+    assert!((1_990_000..2_010_000).contains(&period) && thread["release"] == "absolute sleep", "{thread}");
+    let claim = format!("response({}) < 10s", thread["name"].as_str().unwrap());
+    let words = ["prove", "--app", &program, "--claim", &claim, "-l", "idle", "-D", "2s", "--json", "-o"];
+    let (_, answer, errors) = run(&[&words[..], &[out.to_str().unwrap()]].concat());
+    let result: Value = serde_json::from_str(&answer).unwrap_or_else(|e| panic!("{e}: {errors}"));
+    let cycles = &result["result"]["application"]["cycles"][0];
+    let sum = |name: &str| cycles[name].as_u64().unwrap();
+    let delays: u64 = cycles["delays"].as_array().unwrap().iter().map(|delay| delay["ns"].as_u64().unwrap()).sum();
+    assert_eq!(sum("behind_ns") + sum("ran_ns") + sum("blocked_ns") + delays, sum("response_ns"));
+    assert!((950..=1_001).contains(&(sum("cycles") + sum("skipped"))), "{cycles}");
+}
