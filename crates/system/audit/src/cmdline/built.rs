@@ -20,6 +20,7 @@ const OPTIONS: &[(&str, &[&str], Release)] = &[
     ("iommu.strict", &["IOMMU_DMA"], (5, 14)),
     ("irqaffinity", &["SMP"], (2, 6)),
     ("isolcpus", &["CPU_ISOLATION"], (4, 15)),
+    ("isolcpus", &["SMP"], (2, 6)),
     ("kfence.sample_interval", &["KFENCE"], (5, 12)),
     ("kmemleak", &["DEBUG_KMEMLEAK"], (2, 6)),
     ("nmi_watchdog", &["HARDLOCKUP_DETECTOR"], (2, 6)),
@@ -67,11 +68,16 @@ pub(crate) fn built(
     is_on: impl Fn(&str) -> Option<bool>,
 ) -> Option<(Built, String)> {
     let key = key(word);
-    let (_, options, since) = OPTIONS.iter().find(|(name, ..)| *name == key)?;
+    // Of several entries the first that is not of a later release counts; without a release they leave it open.
+    let mut of_key = OPTIONS.iter().filter(|(name, ..)| *name == key);
+    let is_open = release.is_none() && of_key.clone().count() > 1;
+    let first = of_key.clone().next()?;
+    let fits = |(_, _, since): &&(&str, &[&str], Release)| release.is_none_or(|release| release >= *since);
+    let (_, options, since) = of_key.find(fits).unwrap_or(first);
     let known: Vec<Option<bool>> = options.iter().map(|option| is_on(option)).collect();
     let found = if known.contains(&Some(true)) {
         Built::In
-    } else if known.contains(&None) || release.is_some_and(|release| release < *since) {
+    } else if known.contains(&None) || is_open || release.is_some_and(|release| release < *since) {
         Built::Open
     } else {
         Built::Out
@@ -96,6 +102,7 @@ mod tests {
             ("rcu-nocb-poll", (5, 10), Some(Built::In)),
             ("nohz_full=2", (5, 10), Some(Built::Out)),
             ("isolcpus=2", (4, 14), Some(Built::Open)),
+            ("nohz_full=2", (3, 2), Some(Built::Open)),
             ("isolcpus=2", (4, 19), Some(Built::Out)),
             ("skew_tick=1", (4, 19), Some(Built::In)),
             ("irqaffinity=0", (4, 19), Some(Built::Open)),
@@ -103,6 +110,10 @@ mod tests {
         ] {
             assert_eq!(built(word, Some(release), on).map(|(found, _)| found), expected, "{word}");
         }
+        assert_eq!(built("isolcpus=2", Some((4, 14)), |_| Some(true)).unwrap().0, Built::In);
+        assert_eq!(built("isolcpus=2", Some((4, 14)), |name| Some(name == "SMP")).unwrap().0, Built::In);
+        assert_eq!(built("isolcpus=2", Some((4, 14)), |_| Some(false)).unwrap().0, Built::Out);
+        assert_eq!(built("isolcpus=2", None, |_| Some(false)).unwrap().0, Built::Open);
         let (_, options) = built("nohz=on", None, on).unwrap();
         assert_eq!(options, "CONFIG_NO_HZ_COMMON or CONFIG_NO_HZ");
     }

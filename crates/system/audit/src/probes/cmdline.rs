@@ -25,7 +25,7 @@ pub(super) const PROBES: &[Probe] = &[
     Probe { name: "parameters-of-others", with: &[], reads: &[&[CMDLINE, LOG, ARCH], CONFIG_READS], run: of_others },
     // Tuning parameters whose support neither release nor configuration determines.
     Probe { name: "undecided-parameters", with: &[], reads: &[&[CMDLINE], CONFIG_READS], run: undecided },
-    // `yes` if the kernel's log reports unknown parameters, else `no`.
+    // `yes` if the kernel's log reports unknown parameters, `no`, or `unknown` if the release is not given.
     Probe { name: "unknown-parameters-reported", with: &[], reads: &[&[LOG], CONFIG_READS], run: reported },
     // Length in bytes, including the part beyond the kernel's limit.
     Probe { name: "command-line-length", with: &[], reads: &[&[CMDLINE]], run: length },
@@ -85,7 +85,11 @@ fn tells(sight: &Sight) -> Result<bool, Gap> {
 }
 
 fn reported(sight: &Sight, _: &With, _: &mut Notes) -> Reading {
-    tells(sight).map_or_else(Reading::gap, |tells| Reading::word(if tells { "yes" } else { "no" }))
+    match tells(sight) {
+        Ok(tells) => Reading::word(if tells { "yes" } else { "no" }),
+        Err(gap) if gap.is_not_given() => Reading::word("unknown"),
+        Err(gap) => Reading::gap(gap),
+    }
 }
 
 /// A log that tells unknown words and does not name this one.

@@ -14,8 +14,11 @@ const IGNORED: &str = "/sys/module/printk/parameters/ignore_loglevel";
 const ARCH: &str = "/proc/sys/kernel/arch";
 
 pub(super) const PROBES: &[Probe] = &[
-    // Every console except virtual terminals and those without output: UARTs of any driver, hypervisors' (hvc).
-    Probe { name: "serial-consoles", with: &[], reads: &[&[CONSOLES, CMDLINE, ARCH]], run: serial },
+    // Every console except virtual terminals, those without output and those without a driver in the kernel's
+    // configuration: UARTs of any driver, hypervisors' (hvc).
+    Probe { name: "serial-consoles", with: &[], reads: &[&[CONSOLES, CMDLINE, ARCH], CONFIG_READS], run: serial },
+    // Consoles of the command line without a driver in the kernel's configuration.
+    Probe { name: "consoles-without-driver", with: &[], reads: &[&[CMDLINE], CONFIG_READS], run: without_driver },
     // Messages below this level are printed.
     Probe { name: "console-level", with: &[], reads: &[&[PRINTK, CMDLINE, IGNORED], CONFIG_READS], run: level },
     // `yes` if messages of every level are printed, else `no`.
@@ -27,6 +30,63 @@ pub(super) const PROBES: &[Probe] = &[
 fn is_serial(name: &str) -> bool {
     let is_virtual = name.strip_prefix("tty").is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit()));
     !is_virtual && !matches!(name, "" | "null" | "ttynull") && !name.starts_with("netcon")
+}
+
+/// Names of consoles with the options of the drivers that have them: drivers/tty/serial, and vendors' kernels.
+const DRIVERS: &[(&str, &[&str])] = &[
+    ("ttyAMA", &["SERIAL_AMBA_PL011_CONSOLE"]),
+    ("ttyAML", &["SERIAL_MESON_CONSOLE", "AMLOGIC_SERIAL_MESON_CONSOLE"]),
+    ("ttyLP", &["SERIAL_FSL_LPUART_CONSOLE"]),
+    (
+        "ttyMSM",
+        &["SERIAL_MSM_CONSOLE", "SERIAL_QCOM_GENI_CONSOLE", "SERIAL_MSM_GENI_CONSOLE", "SERIAL_MSM_HSL_CONSOLE"],
+    ),
+    ("ttyPS", &["SERIAL_XILINX_PS_UART_CONSOLE"]),
+    (
+        "ttyS",
+        &[
+            "SERIAL_8250_CONSOLE",
+            "SERIAL_ATMEL_CONSOLE",
+            "SERIAL_PXA_CONSOLE",
+            "SERIAL_RK29_CONSOLE",
+            "SERIAL_SUNXI_CONSOLE",
+            "AMLOGIC_SERIAL_MESON_CONSOLE",
+        ],
+    ),
+    ("ttySTM", &["SERIAL_STM32_CONSOLE"]),
+    ("ttymxc", &["SERIAL_IMX_CONSOLE"]),
+];
+/// Other architectures have more drivers of consoles with these names.
+const ARCHITECTURES: &[&str] = &["X86", "ARM", "ARM64"];
+
+/// Returns true if the configuration has none of the drivers of this console.
+fn lacks_driver(sight: &Sight, name: &str) -> bool {
+    let is = |option: &str, wanted: &str| {
+        let value = sight.option(option, &mut Notes::default());
+        value.is_ok_and(|value| value.text() == wanted)
+    };
+    let kind = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let drivers = DRIVERS.iter().find(|(of, _)| *of == kind && kind.len() < name.len());
+    let is_known = || ARCHITECTURES.iter().any(|arch| is(arch, "y"));
+    drivers.is_some_and(|(_, options)| is_known() && options.iter().all(|option| is(option, "n")))
+}
+
+fn named(words: &[String]) -> impl Iterator<Item = &str> {
+    let asked = words.iter().filter_map(|word| word.strip_prefix("console="));
+    asked.map(|value| value.split(',').next().unwrap_or_default())
+}
+
+fn without_driver(sight: &Sight, _: &With, _: &mut Notes) -> Reading {
+    let mut many = Many::default();
+    match sight.cmdline() {
+        Ok(line) => {
+            for name in named(&parameters(&line)).filter(|name| lacks_driver(sight, name)) {
+                many.push("", Ok(Value::Text(name.to_owned())));
+            }
+        }
+        Err(gap) => many.missing = Some(gap),
+    }
+    Reading::Many(many)
 }
 
 fn serial(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
@@ -48,7 +108,7 @@ fn serial(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
         Ok(line) => {
             let words = parameters(&line);
             let asked: Vec<&str> = words.iter().filter_map(|word| word.strip_prefix("console=")).collect();
-            asked.iter().map(|value| value.split(',').next().unwrap_or_default()).for_each(&mut add);
+            named(&words).filter(|name| !lacks_driver(sight, name)).for_each(&mut add);
             let asked = if asked.is_empty() { "no console=".to_owned() } else { asked.join(" ") };
             many.missing = sight.variable("console");
             if asked == "no console=" && many.missing.is_none() {

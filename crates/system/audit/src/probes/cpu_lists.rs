@@ -25,6 +25,8 @@ pub(super) const PROBES: &[Probe] = &[
         reads: &[CMDLINE, &[POSSIBLE], CPU_SET_READS, CONFIG_READS],
         run: conflicts,
     },
+    // `yes` if isolcpus= isolates CPU 0, else `no`.
+    Probe { name: "boot-cpu-isolated", with: &[], reads: ISOLCPUS, run: boot_cpu },
     // Words as written.
     Probe { name: "cpu-list-words", with: &[], reads: &[CMDLINE], run: list_words },
     // Sentences about isolcpus= that the kernel ignores.
@@ -40,8 +42,7 @@ pub(super) const PROBES: &[Probe] = &[
 const ISOLCPUS: &[&[&str]] = &[CMDLINE, &[POSSIBLE], CONFIG_READS];
 
 /// Lists parsed by the kernel, and one by systemd.
-const NAMES: &[&str] =
-    &["isolcpus", "nohz_full", "rcu_nocbs", "irqaffinity", "kthread_cpus", "workqueue.unbound_cpus", SYSTEMD];
+const NAMES: &[&str] = &["isolcpus", "nohz_full", "rcu_nocbs", "irqaffinity", "workqueue.unbound_cpus", SYSTEMD];
 const SYSTEMD: &str = "systemd.cpu_affinity";
 
 struct Lists<'a> {
@@ -270,8 +271,8 @@ fn contradictions(
     if possible.is_some_and(|possible| !isolated.is_empty() && possible.minus(&isolated).is_empty()) {
         found.push("every CPU is isolated, leaving none for the rest of the system".to_owned());
     }
-    if isolated.contains(CpuId(0)) {
-        found.push("CPU 0 is isolated, but it keeps time and boots the others".to_owned());
+    if isolation.tickless().is_some_and(|cpus| cpus.contains(CpuId(0))) {
+        found.push("CPU 0 is tickless (nohz_full), but it keeps time".to_owned());
     }
     // Without isolcpus= the isolated CPUs may be those of a cpuset partition.
     let is_known = asked.is_some() || known.is_some();
@@ -281,7 +282,7 @@ fn contradictions(
     found.extend(without_effect(line));
     found.extend(not_started(line, lists));
     found.extend(asked.and_then(|asked| offloaded(asked, of("rcu_nocbs")?, isolation.tickless())));
-    for name in ["irqaffinity", "kthread_cpus", SYSTEMD, "workqueue.unbound_cpus"] {
+    for name in ["irqaffinity", SYSTEMD, "workqueue.unbound_cpus"] {
         let Some(list) = of(name) else { continue };
         let tickless = isolation.tickless().map(|cpus| list.and(cpus).minus(&isolated)).unwrap_or_default();
         for (cpus, what) in [(list.and(&isolated), "isolated"), (tickless, "tickless (nohz_full)")] {
@@ -348,6 +349,16 @@ fn isolcpus(sight: &Sight, notes: &mut Notes, more: u32) -> Result<Option<Isolat
     notes.add("/proc/cmdline isolcpus", scrub(&words.join(" ")));
     let possible = possible(sight, &mut Notes::default()).ok();
     Ok(Some(isolation(sight, &line, possible.as_ref(), more)))
+}
+
+fn boot_cpu(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    match isolcpus(sight, notes, 0) {
+        Ok(found) => {
+            let is = found.as_ref().and_then(Isolation::domain).is_some_and(|cpus| cpus.contains(CpuId(0)));
+            Reading::word(if is { "yes" } else { "no" })
+        }
+        Err(gap) => Reading::gap(gap),
+    }
 }
 
 fn sentences(sight: &Sight, notes: &mut Notes, of: impl Fn(Isolation) -> Vec<String>) -> Reading {

@@ -1,7 +1,10 @@
-use super::{Probe, With};
+use super::kernel::release;
+use super::{CONFIG_READS, Probe, With};
+use crate::cmdline::values;
 use crate::reading::{Cause, Gap, Many, Reading, Value};
 use crate::sight::{Notes, Sight};
 use crate::tasks::READS as TASKS;
+use punctual_machine::parameter;
 
 /// Files that list active probes. Kernels before 5.6 do not list all kinds in dynamic_events.
 const LISTS: &[&str] =
@@ -15,7 +18,33 @@ const MESSAGES: &str = "/proc/dynamic_debug/control";
 /// such messages, no others).
 const ALWAYS_ON: &[&str] = &["init/main.c:", "kernel/power/"];
 
+/// Options that cost time in hot paths.
+const EXPENSIVE: &[&str] = &[
+    "DEBUG_PREEMPT",
+    "DEBUG_OBJECTS",
+    "DEBUG_VM",
+    "DEBUG_ENTRY",
+    "DEBUG_PER_CPU_MAPS",
+    "DEBUG_PAGEALLOC_ENABLE_DEFAULT",
+    "KASAN",
+    "KCSAN",
+    "KMSAN",
+    "SLUB_DEBUG_ON",
+    "DEBUG_HARD_LOCKS",
+];
+
+/// As [`EXPENSIVE`], of some releases or below other options: one that the configuration does not determine counts as
+/// off. FAULT_INJECTION alone has no hook in a hot path.
+const ALSO: &[&str] = &["DEBUG_CREDENTIALS", "DEBUG_SLAB", "FAILSLAB", "FAIL_PAGE_ALLOC", "PAGE_TABLE_CHECK_ENFORCED"];
+
 pub(super) const PROBES: &[Probe] = &[
+    // Options of the kernel's configuration that cost time in hot paths.
+    Probe {
+        name: "expensive-debugging",
+        with: &[],
+        reads: &[CONFIG_READS, &["/proc/cmdline", "/proc/sys/kernel/osrelease"]],
+        run: expensive,
+    },
     // Threads of the hwlat, osnoise and timerlat tracers.
     Probe { name: "tracer-threads", with: &[], reads: &[TASKS], run: threads },
     Probe { name: "dynamic-probes", with: &[], reads: &[LISTS], run: dynamic },
@@ -24,6 +53,29 @@ pub(super) const PROBES: &[Probe] = &[
     // Number of lines ever written to the kernel's log.
     Probe { name: "log-lines", with: &[], reads: &[&["/dev/kmsg"]], run: log_lines },
 ];
+
+fn expensive(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    let mut many = sight.options(&owned(EXPENSIVE), notes);
+    many.items.extend(sight.options(&owned(ALSO), notes).items);
+    let is_on = |name: &str| sight.option(name, &mut Notes::default()).is_ok_and(|value| value.text() == "y");
+    let given = |name: &str| sight.cmdline().ok().and_then(|line| parameter(&line, name));
+    // mm/kmemleak.c, kmemleak_boot_config: `on` or `off`.
+    let leaks = match given("kmemleak").as_deref() {
+        Some("on") => true,
+        Some("off") => false,
+        _ => !is_on("DEBUG_KMEMLEAK_DEFAULT_OFF"),
+    };
+    // A boot parameter enables it since Linux 3.19 (commit 031bc5743f15).
+    let is_old = release(sight, &mut Notes::default()).is_ok_and(|(major, minor, _)| (major, minor) < (3, 19));
+    let pages = is_old || given("debug_pagealloc").and_then(|value| values::boolean(&value)) == Some(true);
+    for (name, runs) in [("DEBUG_KMEMLEAK", leaks), ("DEBUG_PAGEALLOC", pages)] {
+        if runs && is_on(name) {
+            many.push("", Ok(Value::Text(name.to_owned())));
+        }
+    }
+    Reading::Many(many)
+}
 
 fn threads(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let tasks = sight.tasks();

@@ -35,7 +35,7 @@ impl Sight<'_> {
     }
 
     /// Returns the options that are on, built in or as a module. An unknown one may or may not be on.
-    pub(super) fn options(&self, options: &[String], notes: &mut Notes) -> Many {
+    pub fn options(&self, options: &[String], notes: &mut Notes) -> Many {
         let mut many = Many::default();
         for option in options {
             match self.option(option, &mut Notes::default()) {

@@ -75,13 +75,13 @@ fn lists_that_the_kernel_refuses_do_not_pass() {
 fn lists_that_disagree_need_no_machine() {
     for (name, part) in [
         ("seapath", "irqaffinity has CPU 4-15"),
-        ("ttime", "CPU 0 is isolated"),
         ("pi2", "nohz_full has CPU 1"),
         ("mismatch", "rcu_nocbs does not offload CPU 3, which isolcpus isolates"),
         ("mask", "irqaffinity=0x3"),
     ] {
         expect(named(name), &[(LISTS, State::Fail, part)]);
     }
+    expect(named("ttime"), &[(LISTS, State::Warn, "CPU 0 is isolated")]);
     expect(
         "ro isolcpus=2,3 nohz_full=2,3 rcu_nocbs=1,2 irqaffinity=0-3",
         &[(LISTS, State::Fail, "irqaffinity has CPU 2-3")],
@@ -280,5 +280,36 @@ fn old_kernels_lack_what_later_ones_know() {
     ] {
         let findings = audit(release, line);
         assert_eq!(of(&findings, id).state, state, "{release} {line} {id}: {}", of(&findings, id).summary);
+    }
+}
+
+#[test]
+fn a_line_without_parameters_of_tuning_needs_no_release() {
+    let of_line = |line: &str| {
+        let mut given = Given::new();
+        given.add("config", b"CONFIG_CPU_ISOLATION=y\n# CONFIG_NO_HZ_FULL is not set\n", None).unwrap();
+        given.add("line", line.as_bytes(), Some(Kind::Cmdline)).unwrap();
+        of(&Rules::embedded().audit(&given, &context()), NAMES).state
+    };
+    assert_eq!(of_line("root=/dev/sda2 rootwait loglevel=1"), State::Pass);
+    assert_eq!(of_line("root=/dev/sda2 isolcpus=2,3"), State::Pass);
+    assert_eq!(of_line("root=/dev/sda2 workqueue.unbound_cpus=0-1"), State::Skip);
+}
+
+/// What to do is said, and fits the kernel.
+#[test]
+fn fixes_are_possible_on_this_kernel() {
+    let fix = |more: &str, line: &str, id: &str| of(&audit_with(more, line), id).fix.clone().unwrap_or_default();
+    for (more, has, lacks) in [
+        ("CONFIG_DEBUG_SPINLOCK=y\n# CONFIG_PROVE_LOCKING is not set\n", "boot a kernel without", "sysctl"),
+        ("CONFIG_PROVE_LOCKING=y\n", "kernel.prove_locking=0", "lock_stat"),
+        ("CONFIG_LOCK_STAT=y\n# CONFIG_PROVE_LOCKING is not set\n", "kernel.lock_stat=0", "prove_locking"),
+    ] {
+        let said = fix(more, "ro", "kconfig-lockdep");
+        assert!(said.contains(has) && !said.contains(lacks), "{more}{said}");
+    }
+    for line in ["ro isolcpus=0xc", "ro isolcpus=2-3,domain"] {
+        let said = fix("", line, FLAGS);
+        assert!(said.contains("correct isolcpus=") && !said.contains("partition"), "{line}: {said}");
     }
 }
