@@ -7,6 +7,7 @@ mod graph;
 mod header;
 mod irq;
 mod lines;
+mod log;
 mod names;
 mod noise;
 mod old;

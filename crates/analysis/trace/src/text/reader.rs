@@ -7,7 +7,7 @@ use super::names::Names;
 use super::old::{Found, Old};
 use super::prefix::{self, Front, Prefix, Style, front};
 use super::sched::Line;
-use super::{loss, old, repair, restart, rtla, scan, summary};
+use super::{log, loss, old, repair, restart, rtla, scan};
 use crate::Options;
 use crate::event::{Event, Kind};
 use crate::info::{Damage, Format, LatencyHeader, Place, TimeBase, TraceInfo};
@@ -218,7 +218,7 @@ impl Reader {
             None => {
                 const LOG: usize = 8;
                 if self.info.log.len() < LOG
-                    && let Some(said) = summary::log(line)
+                    && let Some(said) = log::line(line)
                     && !self.info.log.contains(&said)
                 {
                     self.info.log.push(said);

@@ -1,7 +1,7 @@
 //! Recognises texts that are not traces but are mistaken for them: tables of other tools, and the kernel's log.
 
-use super::repair;
 use super::scan::text;
+use super::{log, repair};
 use crate::info::TraceError;
 use std::collections::BTreeMap;
 
@@ -47,9 +47,7 @@ pub(super) fn summary(head: &[u8]) -> Option<TraceError> {
     if let Some(buckets) = histograms(&head) {
         return table(format!("a histogram of a BPF tool, whose worst are {buckets}"), EVENTS);
     }
-    let said = head.lines().find_map(|line| log(line.as_bytes()))?;
-    let place = stack(&head).map(|place| format!(", {place}")).unwrap_or_default();
-    Some(TraceError::Log { said: said + &place, next: EVENTS })
+    Some(TraceError::Log { said: log::said(&head)?, next: EVENTS })
 }
 
 /// Rows of rtla's top: `0 #5823 | 24 0 1 24 | 1035 3 7 1035` of timerlat (the interrupt's and the thread's latency: current, min, avg, max), and
@@ -135,8 +133,10 @@ fn timehist(row: &str, columns: usize, prio: bool) -> Option<(f64, String)> {
 /// `# Break value: 51`.
 fn threads(head: &str) -> String {
     let value = |line: &str, key: &str| line.rsplit_once(key)?.1.split_whitespace().next()?.parse::<u64>().ok();
+    // A mail client broke the line before its last figure.
+    let joined = head.replace("Max:\n", "Max: ");
     let tool = if head.contains("deadline thread") { "cyclicdeadline" } else { "cyclictest" };
-    let rows = head.lines().filter(|line| line.contains("T:"));
+    let rows = joined.lines().filter(|line| line.contains("T:"));
     let worst = rows.filter_map(|row| Some((value(row, "Max:")?, value(row, "T:").unwrap_or(0)))).max();
     let worst = worst.map(|(us, thread)| format!(" (worst {us}, of thread {thread}")).unwrap_or_default();
     let stopped = head.lines().find_map(|line| value(line, "Break value:"));
@@ -146,7 +146,11 @@ fn threads(head: &str) -> String {
         None if worst.is_empty() => String::new(),
         None => ")".to_owned(),
     };
-    format!("the lines of {tool}{worst}{stopped}")
+    let coarse = match head.contains("High resolution timers not available") {
+        true => ", without high resolution timers, so that each thread is woken by the tick",
+        false => "",
+    };
+    format!("the lines of {tool}{worst}{stopped}{coarse}")
 }
 
 /// Parses `Max Latency: 48us`, `Samples recorded: 37`, `SMIs during run: 0` of rt-tests' hwlatdetect.
@@ -274,66 +278,6 @@ fn bucket(line: &str) -> Option<(&str, &str, u64)> {
     Some((range.0.trim(), range.1.trim(), count.trim().parse().ok()?))
 }
 
-/// `RIP: 0010:foo+0x12/0x34`, `pc : foo+0x12/0x34`, or the first frames of a call trace outside of the scheduler.
-fn stack(head: &str) -> Option<String> {
-    const FRAMES: usize = 4;
-    let function = |text: &str| {
-        let end = text.find("+0x")?;
-        let name = text.get(..end)?.rsplit([' ', ':', ']', '[']).next()?;
-        let is_name = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.'));
-        is_name.then(|| name.to_owned())
-    };
-    let at = head.lines().find_map(|line| {
-        let (_, rest) = line.split_once("RIP: ").or_else(|| line.split_once("pc : "))?;
-        function(rest)
-    });
-    if let Some(at) = at {
-        return Some(format!("in {at}"));
-    }
-    let frames = head.lines().skip_while(|line| !line.to_ascii_lowercase().contains("call trace")).skip(1);
-    // A frame with a question mark was only found on the stack.
-    let frames = frames.filter(|line| !line.contains(" ? ")).map_while(|line| match line.trim().ends_with("<TASK>") {
-        true => Some(None),
-        false => function(line).map(Some),
-    });
-    let scheduler = |name: &String| name.contains("schedule") || name.contains("dump_stack");
-    let named: Vec<String> = frames.flatten().skip_while(scheduler).take(FRAMES).collect();
-    (!named.is_empty()).then(|| format!("in {}", named.join(" ← ")))
-}
-
-/// A line of the kernel's log about lateness, and what it means.
-pub(super) fn log(line: &[u8]) -> Option<String> {
-    const SAID: [(&str, &str); 12] = [
-        (
-            "RT throttling activated",
-            "real-time threads had used up their share and had to wait (rule sched-rt-throttle)",
-        ),
-        (
-            "hrtimer: interrupt took",
-            "the timer interrupt ran so long, by its own timers or because the CPU was stopped",
-        ),
-        ("self-detected stall on CPU", "that CPU passed no quiescent state: its stack in the log names what ran"),
-        ("detected stalls on CPUs/tasks", "a CPU or a preempted reader blocked RCU: the stacks in the log name it"),
-        ("detected expedited stalls on CPUs", "a CPU or a preempted reader blocked RCU: the stacks in the log name it"),
-        ("blocked for more than", "that thread slept that long for a lock or for I/O: it did not wait for a CPU"),
-        (
-            "soft lockup - CPU#",
-            "that thread kept the CPU in the kernel that long: its stack in the log names the place",
-        ),
-        ("hard LOCKUP", "interrupts were off on that CPU for seconds: its stack in the log names the place"),
-        ("perf: interrupt took too long", "the interrupt of perf ran that long"),
-        ("timekeeping watchdog on CPU", "a clock was wrong against another, or the CPU was stopped meanwhile"),
-        ("DL replenish lagged too much", "a SCHED_DEADLINE thread was late by more than its period"),
-        ("hogged CPU for >", "that work of a workqueue kept the CPU that long"),
-    ];
-    if line.len() > 512 {
-        return None;
-    }
-    let line = std::str::from_utf8(line).ok()?.trim();
-    let (_, means) = SAID.iter().find(|(mark, _)| line.contains(mark))?;
-    Some(format!("\"{}\": {means}", text(line.as_bytes(), 160)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -373,6 +317,13 @@ mod tests {
             "{}",
             said(deadline)
         );
+        let coarse = "WARN: High resolution timers not available\nT: 0 ( 24) P:99 I:1000 C: 12 Min: 9 Act: 6 Avg: 7 Max:\n  351\n";
+        assert!(
+            said(coarse)
+                .starts_with("the lines of cyclictest (worst 351, of thread 0), without high resolution timers"),
+            "{}",
+            said(coarse)
+        );
         let hwlat = "hwlatdetect:  test duration 900 seconds\nMax Latency: 48us\nSamples recorded: 37\nSMIs during run: 0\nts: 1646837340.3, inner:5, outer:9\n";
         assert!(
             said(hwlat).starts_with("hwlatdetect (gaps of at most 48us with interrupts off in 37 samples, 0 SMIs"),
@@ -410,25 +361,5 @@ mod tests {
         assert!(said(hist).contains("(the worst latency is 17 us)"), "{}", said(hist));
         let latmus = "RTT|  00:00:01  (user, 1000 us period)\nRTD| 26.675| 26.951| 27.826| 0| 0| 26.675| 31.204\n";
         assert!(said(latmus).contains("(the worst is 31.204 us)"), "{}", said(latmus));
-    }
-
-    #[test]
-    fn the_kernels_log_is_told_for_what_it_says() {
-        let said = said("[  12.3] sched: RT throttling activated\n");
-        assert!(
-            said.starts_with(
-                "not a trace but the kernel's log: \"[  12.3] sched: RT throttling activated\": real-time threads"
-            ),
-            "{said}"
-        );
-    }
-
-    #[test]
-    fn the_kernels_log_names_where_it_was() {
-        let log = "watchdog: BUG: soft lockup - CPU#3 stuck for 22s! [job:77]\nRIP: 0010:scan_pages+0x1c/0x20\n";
-        assert!(said(log).contains("names the place, in scan_pages;"), "{}", said(log));
-        let log = "INFO: task job:77 blocked for more than 120 seconds.\nCall Trace:\n <TASK>\n __schedule+0x1/0x2\n ? stale+0x1/0x2\n \
-                   schedule+0x1/0x2\n __mutex_lock+0x1/0x2\n open_port+0x1/0x2 [nic]\n </TASK>\n";
-        assert!(said(log).contains(", in __mutex_lock ← open_port;"), "{}", said(log));
     }
 }

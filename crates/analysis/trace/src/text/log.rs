@@ -1,0 +1,300 @@
+//! Reads the kernel's log: which of its reports of lateness is the most decisive, and whose stack stands below it.
+
+use super::scan::text;
+
+/// What stands below a report.
+#[derive(Clone, Copy, PartialEq)]
+enum Below {
+    Nothing,
+    /// The stack of the thread or CPU that it names.
+    Stack,
+    /// The stacks of RCU's own kthread and of the stalled CPUs (kernel/rcu/tree_stall.h).
+    Rcu,
+    /// The busy workers of all pools (kernel/workqueue.c, show_all_workqueues).
+    Pools,
+}
+
+struct Report {
+    mark: &'static str,
+    /// The text before its figure: of several such reports, the largest figure counts.
+    figure: Option<&'static str>,
+    means: &'static str,
+    below: Below,
+}
+
+const fn report(mark: &'static str, figure: Option<&'static str>, below: Below, means: &'static str) -> Report {
+    Report { mark, figure, means, below }
+}
+
+/// The most decisive first.
+const REPORTS: [Report; 14] = [
+    report("hard LOCKUP", None, Below::Stack, "no timer interrupt ran on that CPU for seconds"),
+    report(
+        "soft lockup - CPU#",
+        Some("stuck for "),
+        Below::Stack,
+        "that CPU switched to no other thread for that long: the kernel did not let it, or the CPU itself was stopped",
+    ),
+    report(
+        "blocked for more than",
+        None,
+        Below::Stack,
+        "that thread slept uninterruptibly for that long: it did not wait for a CPU",
+    ),
+    report(
+        "RT throttling activated",
+        None,
+        Below::Nothing,
+        "real-time threads had used up their share and had to wait (rule sched-rt-throttle)",
+    ),
+    report("self-detected stall on CPU", None, Below::Rcu, "that CPU passed no quiescent state"),
+    report("detected stalls on CPUs/tasks", None, Below::Rcu, "a CPU or a preempted reader passed no quiescent state"),
+    report(
+        "detected expedited stalls on CPUs",
+        None,
+        Below::Rcu,
+        "a CPU or a preempted reader passed no quiescent state",
+    ),
+    report(
+        "workqueue lockup - pool",
+        Some("stuck for "),
+        Below::Pools,
+        "work that was pending for that CPU or pool did not start for that long",
+    ),
+    // The longest run so far of a handler (arch/x86/kernel/nmi.c, max_duration).
+    report(
+        "took too long to run:",
+        Some("took too long to run:"),
+        Below::Nothing,
+        "that long passed from the start of that NMI handler to its end, what stopped the CPU meanwhile included",
+    ),
+    report(
+        "hrtimer: interrupt took",
+        Some("interrupt took "),
+        Below::Nothing,
+        "that long passed in the timer interrupt: in its own timers, in an NMI, or while the CPU was stopped",
+    ),
+    report(
+        "DL replenish lagged too much",
+        None,
+        Below::Nothing,
+        "a SCHED_DEADLINE thread was late by more than its period",
+    ),
+    report("hogged CPU for >", Some("us "), Below::Nothing, "that work of a workqueue kept the CPU longer, each time"),
+    report(
+        "timekeeping watchdog on CPU",
+        None,
+        Below::Nothing,
+        "a clock was wrong against another, or the CPU was stopped meanwhile",
+    ),
+    // kernel/events/core.c, perf_sample_event_took: an average over 128 samples, in ns.
+    report(
+        "perf: interrupt took too long",
+        Some("too long ("),
+        Below::Nothing,
+        "the running average, in ns, of the time in perf's interrupt, and its limit; how long one interrupt ran is not in the line",
+    ),
+];
+
+const LINE: usize = 512;
+const SHOWN: usize = 160;
+
+/// A line of the kernel's log about lateness, and what it means.
+pub(super) fn line(line: &[u8]) -> Option<String> {
+    let line = std::str::from_utf8(line).ok()?.trim();
+    let report = REPORTS.iter().find(|report| line.len() <= LINE && line.contains(report.mark))?;
+    Some(format!("\"{}\": {}", text(line.as_bytes(), SHOWN), report.means))
+}
+
+/// The most decisive report of a log, what it means, where it was, and which other ones there are.
+pub(super) fn said(head: &str) -> Option<String> {
+    const OTHERS: usize = 2;
+    let lines = unwrapped(head);
+    let mut found = REPORTS.iter().filter_map(|report| Some((report, worst(report, &lines)?)));
+    let (report, (at, shown)) = found.next()?;
+    let below = lines.get(at + 1..).unwrap_or_default();
+    let is_report = |line: &&String| !REPORTS.iter().any(|report| line.contains(report.mark));
+    let own: Vec<&str> = below.iter().take_while(is_report).map(String::as_str).collect();
+    let means = match report.below {
+        Below::Nothing => report.means.to_owned(),
+        Below::Stack => {
+            let own = of_cpu(&own, number_after(&shown, "CPU#"));
+            let place = place(&own).map_or("; its stack is not in this text".to_owned(), |place| format!(", {place}"));
+            report.means.to_owned() + &place
+        }
+        Below::Rcu => rcu(report.means, &own),
+        Below::Pools => report.means.to_owned() + &in_flight(&shown, &lines),
+    };
+    let others: Vec<String> =
+        found.take(OTHERS).map(|(_, (_, shown))| format!("\"{}\"", text(shown.as_bytes(), SHOWN))).collect();
+    let others = if others.is_empty() { String::new() } else { format!("; also in the log: {}", others.join(", ")) };
+    Some(format!("\"{}\": {means}{others}", text(shown.as_bytes(), SHOWN)))
+}
+
+/// Undoes quoted-printable: `=3D`, `=0D`, and `=` where a line was broken.
+fn unwrapped(head: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut is_broken = false;
+    for line in head.lines() {
+        let line = line.trim_end();
+        let line = line.strip_suffix("=0D").unwrap_or(line);
+        let (line, breaks) = line.strip_suffix('=').map_or((line, false), |line| (line, true));
+        let line = line.replace("=3D", "=");
+        match lines.last_mut().filter(|_| is_broken) {
+            Some(last) => last.push_str(&line),
+            None => lines.push(line),
+        }
+        is_broken = breaks;
+    }
+    lines
+}
+
+/// The line of a report, with the next one where a mail client broke it; the one with the largest figure.
+fn worst(report: &Report, lines: &[String]) -> Option<(usize, String)> {
+    let found = lines.iter().enumerate().filter(|(_, line)| line.len() <= LINE).filter_map(|(n, line)| {
+        let next = lines.get(n + 1).map_or("", |next| next.trim()).chars().take(LINE).collect::<String>();
+        let joined = format!("{} {next}", line.trim());
+        let at = joined.find(report.mark).filter(|at| *at < line.trim().len())?;
+        let figure = report.figure.map(|key| number_after(joined.get(at..)?, key));
+        let in_line =
+            line.contains(report.mark) && report.figure.is_none_or(|key| number_after(line, key) == figure.flatten());
+        Some((figure.flatten(), n, if in_line { line.trim().to_owned() } else { joined }))
+    });
+    let best = match report.figure {
+        Some(_) => found.max_by(|(a, ..), (b, ..)| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal)),
+        None => found.min_by_key(|(_, n, _)| *n),
+    };
+    best.map(|(_, n, shown)| (n, shown))
+}
+
+fn number_after(line: &str, key: &str) -> Option<f64> {
+    let rest = line.get(line.find(key)? + key.len()..)?.trim_start();
+    let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+    rest.get(..end)?.trim_end_matches('.').parse().ok()
+}
+
+/// The lines about a CPU: others may report at the same time.
+fn of_cpu<'a>(lines: &[&'a str], cpu: Option<f64>) -> Vec<&'a str> {
+    let mut mine = true;
+    let is_mine = |line: &&&str| {
+        if let (Some(cpu), Some(of)) = (cpu, number_after(line, "CPU: ")) {
+            mine = cpu.total_cmp(&of).is_eq();
+        }
+        mine
+    };
+    lines.iter().filter(is_mine).copied().collect()
+}
+
+/// What an RCU stall means, and what ran: the kthread's own stack only shows that it waited.
+fn rcu(means: &str, lines: &[&str]) -> String {
+    let mut mine = true;
+    let is_mine = |line: &&&str| {
+        let begins = ["NMI backtrace for cpu", "CPU: ", "Task dump for CPU"].iter().any(|mark| line.contains(mark));
+        let kthread = ["kthread starved for", "grace-period kthread stack dump", "task:rcu_", "skipped: idling"];
+        mine = (mine || begins) && !kthread.iter().any(|mark| line.contains(mark));
+        mine
+    };
+    let all = lines.concat().replace(' ', "");
+    let starved = lines.iter().find_map(|line| number_after(line, "kthread starved for "));
+    let is_runnable = all.contains("->state=0x0");
+    let means = if all.contains("AllQSesseen") {
+        "all quiescent states were seen, so no CPU and no reader blocked RCU".to_owned()
+    } else {
+        means.to_owned()
+    };
+    let means = match starved {
+        Some(jiffies) if is_runnable => {
+            format!("{means}, and RCU's grace-period kthread was runnable and got no CPU for {jiffies} jiffies")
+        }
+        Some(jiffies) => format!("{means}, and RCU's grace-period kthread did not run for {jiffies} jiffies"),
+        None => means,
+    };
+    let own: Vec<&str> = lines.iter().filter(is_mine).copied().collect();
+    match (running(&own), place(&own)) {
+        (Some(who), Some(place)) => format!("{means}; shown running: {who}, {place}"),
+        (Some(who), None) => format!("{means}; shown running: {who}"),
+        (None, Some(place)) => format!("{means}; shown {place}"),
+        (None, None) => format!("{means}; what ran instead is not in this text"),
+    }
+}
+
+/// `CPU: 1 PID: 484 Comm: job`, or the line below `Task dump for CPU 0:`, and the work that it did.
+fn running(lines: &[&str]) -> Option<String> {
+    let (at, who) = lines.iter().enumerate().find_map(|(n, line)| {
+        if let Some((_, rest)) = line.split_once(" Comm: ") {
+            return Some((n, rest.split_whitespace().next()?.to_owned()));
+        }
+        let cpu = number_after(line, "Task dump for CPU ")?;
+        let task = lines.get(n + 1)?;
+        let task = task.split_once("] ").map_or(*task, |(_, task)| task).trim();
+        let task = task.strip_prefix("task:").unwrap_or(task).split("  ").next()?.split(" state:").next()?;
+        (!task.is_empty()).then(|| (n + 1, format!("{task} on CPU {cpu}")))
+    })?;
+    let work = lines.iter().skip(at + 1).take(3).find_map(|line| {
+        let key = ["Workqueue: ", "Stopper: "].into_iter().find(|key| line.contains(key))?;
+        line.split_once(key).map(|(_, work)| format!(" ({key}{})", text(work.trim().as_bytes(), 80)))
+    });
+    Some(text(who.as_bytes(), 40) + &work.unwrap_or_default())
+}
+
+/// `in-flight: 361:free_obj_work` below the `pwq 40: cpus=20 node=1 …` of the pool that is stuck.
+fn in_flight(shown: &str, lines: &[String]) -> String {
+    let pool = shown.split_once("pool ").and_then(|(_, rest)| rest.split_once(" stuck")).map(|(pool, _)| pool.trim());
+    let mut mine = false;
+    let work = lines.iter().find_map(|line| {
+        if line.contains("pwq ") {
+            mine = pool.is_some_and(|pool| line.contains(&format!("{pool} ")));
+        }
+        line.split_once("in-flight: ").filter(|_| mine).map(|(_, work)| text(work.trim().as_bytes(), 80))
+    });
+    match work {
+        Some(work) => format!("; in flight there: {work}"),
+        None => "; what is in flight there is not in this text".to_owned(),
+    }
+}
+
+/// `RIP: 0010:foo+0x12/0x34`, `pc : foo+0x12/0x34`, or the first frames of a call trace outside of the scheduler and of
+/// the interrupt that printed it.
+fn place(lines: &[&str]) -> Option<String> {
+    const FRAMES: usize = 4;
+    let at = lines.iter().find_map(|line| {
+        let (_, rest) = line.split_once("RIP: ").or_else(|| line.split_once("pc : "))?;
+        function(rest)
+    });
+    if let Some(at) = at {
+        return Some(format!("in {at}"));
+    }
+    let is_start = |line: &&&str| {
+        let line = line.to_ascii_lowercase();
+        line.contains("call trace") || line.contains("stack trace")
+    };
+    let frames = lines.iter().skip_while(|line| !is_start(line)).skip(1);
+    // A frame with a question mark was only found on the stack; a module's name may stand in the next line.
+    let is_module = |line: &str| line.starts_with('[') && line.ends_with(']') && !line.contains("+0x");
+    let frames = frames.filter(|line| !line.contains(" ? ") && !is_module(line.trim()));
+    let frames = frames.map_while(|line| {
+        let is_mark = ["<TASK>", "<IRQ>", "</IRQ>", "<NMI>", "</NMI>"].iter().any(|mark| line.trim().ends_with(mark));
+        if is_mark { Some(None) } else { function(line).map(Some) }
+    });
+    let mut frames: Vec<String> = frames.flatten().collect();
+    const ENTRIES: [&str; 6] =
+        ["el1_irq", "el1h_64_irq", "__irq_svc", "apic_timer_interrupt", "do_IRQ", "common_interrupt"];
+    if let Some(entry) = frames.iter().rposition(|name| ENTRIES.iter().any(|entry| name.ends_with(entry))) {
+        frames.drain(..=entry);
+    }
+    let is_scheduler = |name: &String| {
+        const WAITS: [&str; 4] = ["__switch_to", "wait_for_common", "dump_stack", "dump_backtrace"];
+        name.contains("schedule") || WAITS.iter().any(|wait| name.ends_with(wait))
+    };
+    let named: Vec<String> = frames.into_iter().skip_while(is_scheduler).take(FRAMES).collect();
+    (!named.is_empty()).then(|| format!("in {}", named.join(" ← ")))
+}
+
+fn function(line: &str) -> Option<String> {
+    let name = line.get(..line.find("+0x")?)?.rsplit([' ', ':', ']', '[', '(']).next()?;
+    let is_name = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.'));
+    is_name.then(|| name.to_owned())
+}
+
+#[cfg(test)]
+mod tests;

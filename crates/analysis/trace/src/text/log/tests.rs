@@ -1,0 +1,112 @@
+use super::*;
+
+fn of(text: &str) -> String {
+    said(text).unwrap_or_default()
+}
+
+#[test]
+fn a_report_says_what_it_means() {
+    let said = of("[  12.3] sched: RT throttling activated\n");
+    assert!(said.starts_with("\"[  12.3] sched: RT throttling activated\": real-time threads had used up"), "{said}");
+    assert_eq!(line(b"[  12.3] sched: RT throttling activated"), Some(said));
+    assert_eq!(of("[  12.3] usb 1-1: new device\n"), "");
+}
+
+#[test]
+fn a_report_has_only_its_own_stack() {
+    let log = "watchdog: BUG: soft lockup - CPU#3 stuck for 22s! [job:77]\nRIP: 0010:scan_pages+0x1c/0x20\n";
+    assert!(of(log).contains("was stopped, in scan_pages"), "{}", of(log));
+    let log = "[ 10.0] sched: RT throttling activated\n[ 90.0] INFO: task job:77 blocked\nfor more than 120 seconds.\n[ 90.0] Call Trace:\n \
+               [ 90.0]  __schedule+0x1/0x2\n [ 90.0]  wait_on_log+0x1/0x2\n";
+    let text = of(log);
+    assert!(text.starts_with("\"[ 90.0] INFO: task job:77 blocked for more than 120 seconds.\""), "{text}");
+    assert!(text.contains("in wait_on_log; also in the log: \"[ 10.0] sched: RT"), "{text}");
+    assert!(!of(&log.replace("blocked", "sleeps")).contains("wait_on_log"), "{}", of(log));
+    let two = "watchdog: BUG: soft lockup - CPU#1 stuck for 40s! [a:1]\nwatchdog: BUG: soft lockup - CPU#2 stuck for 41s! [b:2]\n\
+               CPU: 1 PID: 1 Comm: a\nRIP: 0010:one+0x1/0x2\nCPU: 2 PID: 2 Comm: b\nRIP: 0010:two+0x1/0x2\n";
+    assert!(of(two).contains("[b:2]\"") && of(two).contains(", in two"), "{}", of(two));
+}
+
+#[test]
+fn a_missing_stack_is_said_to_be_missing() {
+    let log =
+        "workqueue: scan hogged CPU for >10000us 4 times\nwatchdog: BUG: soft lockup - CPU#2 stuck for 52s! [job]\n";
+    let text = of(log);
+    assert!(text.starts_with("\"watchdog: BUG: soft lockup"), "{text}");
+    assert!(text.contains("its stack is not in this text; also in the log: \"workqueue: scan hogged"), "{text}");
+}
+
+#[test]
+fn frames_of_the_scheduler_are_no_place() {
+    let log = "INFO: task job:77 blocked for more than 120 seconds.\nCall Trace:\n <TASK>\n __schedule+0x1/0x2\n ? stale+0x1/0x2\n \
+               schedule+0x1/0x2\n __mutex_lock+0x1/0x2\n open_port+0x1/0x2 [nic]\n </TASK>\n";
+    assert!(of(log).contains(", in __mutex_lock ← open_port"), "{}", of(log));
+    let log = "INFO: task job:77 blocked for more than 120 seconds.\nCall trace:\n __switch_to+0x1/0x2\n __schedule+0x1/0x2\n \
+               schedule_timeout+0x1/0x2\n wait_for_common+0x1/0x2\n wait_for_completion+0x1/0x2\n load_image+0x1/0x2\n";
+    assert!(of(log).contains(", in wait_for_completion ← load_image"), "{}", of(log));
+    let log = "INFO: task job:77 blocked for more than 120 seconds.\nCall trace:\n __switch_to+0x1/0x2\n __schedule+0x1/0x2\n io_schedule+0x1/0x2\n";
+    assert!(of(log).contains("its stack is not in this text"), "{}", of(log));
+}
+
+#[test]
+fn averages_and_maxima_are_no_single_durations() {
+    let log = "perf: interrupt took too long (642744 > 2500), lowering the rate\n";
+    assert!(of(log).contains("the running average, in ns"), "{}", of(log));
+    let log = "INFO: NMI handler (perf_event_nmi_handler) took too long\nto run: 250.424 msecs\n\
+               INFO: NMI handler (perf_event_nmi_handler) took too long to run: 1.723 msecs\nperf: interrupt took too long (642744 > 2500)\n";
+    let text = of(log);
+    assert!(
+        text.starts_with("\"INFO: NMI handler (perf_event_nmi_handler) took too long to run: 250.424 msecs\""),
+        "{text}"
+    );
+    assert!(text.ends_with("also in the log: \"perf: interrupt took too long (642744 > 2500)\""), "{text}");
+}
+
+const STARVED: &str = "rcu: rcu_preempt kthread starved for 2100 jiffies! g1 f0x0 RCU_GP_WAIT_FQS(5) ->state=0x0 ->cpu=0\n\
+                       task:rcu_preempt  state:R  running task\nCall Trace:\n schedule_timeout+0x1/0x2\n rcu_gp_fqs_loop+0x1/0x2\n";
+
+#[test]
+fn the_stack_of_rcus_own_kthread_is_no_culprit() {
+    let text = of(&format!("rcu: INFO: rcu_preempt self-detected stall on CPU\n{STARVED}"));
+    assert!(
+        text.contains("kthread was runnable and got no CPU for 2100 jiffies; what ran instead is not in"),
+        "{text}"
+    );
+    let seen =
+        format!("rcu: INFO: rcu_sched detected stalls on CPUs/tasks:=0D\nrcu: All QSes seen, last=0D\n{STARVED}")
+            .replace("->state=0", "->sta=\nte=3D0");
+    let text = of(&seen);
+    assert!(text.contains("no CPU and no reader blocked RCU, and RCU's grace-period kthread was runnable"), "{text}");
+    assert!(!text.contains("rcu_gp_fqs_loop") && !text.contains("=0D"), "{text}");
+    let dump = "Task dump for CPU 0:\nkworker/0:1     R running      0    19      2 0x00000008\nWorkqueue: events scan_ports\n";
+    let text = of(&format!("INFO: rcu_preempt self-detected stall on CPU\n{STARVED}{dump}"));
+    assert!(text.ends_with("; shown running: kworker/0:1 on CPU 0 (Workqueue: events scan_ports)"), "{text}");
+    let nmi = "NMI backtrace for cpu 1\nCPU: 1 PID: 484 Comm: spin Tainted\nRIP: 0010:spin_here+0x1/0x2\n";
+    let text = of(&format!("rcu: INFO: rcu_preempt self-detected stall on CPU\n{STARVED}{nmi}"));
+    assert!(text.ends_with("; shown running: spin, in spin_here"), "{text}");
+    let empty = "[ 1.0] Task dump for CPU 1:\n[ 1.0] task:migration/1     state:R\n[ 1.0] Stopper: stop_all+0x0/0x1 <- stop+0x1/0x2\n\
+                 [ 1.0] Call Trace:\n[ 1.0] Task dump for CPU 3:\n[ 1.0] Stopper: stop_all+0x0/0x1 <- stop+0x1/0x2\n";
+    let text = of(&format!("rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:\n{empty}"));
+    assert!(text.ends_with("migration/1 on CPU 1 (Stopper: stop_all+0x0/0x1 <- stop+0x1/0x2)"), "{text}");
+}
+
+#[test]
+fn the_interrupt_that_printed_a_stack_is_no_place() {
+    let log = "INFO: rcu_sched self-detected stall on CPU\nCall trace:\n dump_backtrace+0x1/0x2\n rcu_sched_clock_irq+0x1/0x2\n el1_irq+0x1/0x2\n copy_all+0x1/0x2\n";
+    assert!(of(log).ends_with("; shown in copy_all"), "{}", of(log));
+}
+
+#[test]
+fn a_stuck_pool_is_said_with_the_work_in_flight() {
+    let log = "BUG: workqueue lockup - pool cpus=2 node=0 flags=0x0 nice=0 stuck for 57s!\n";
+    assert!(of(log).ends_with("what is in flight there is not in this text"), "{}", of(log));
+    let log = format!(
+        "{log}workqueue events: flags=0x0\n  pwq 6: cpus=3 node=0 flags=0x0 nice=0 active=1/256\n    in-flight: 9:other\n  \
+         pwq 4: cpus=2 node=0 flags=0x0 nice=0 active=1/256\n    in-flight: 36:free_all\nBUG: workqueue lockup - pool cpus=2 node=0 flags=0x0 nice=0 stuck for 87s!\n"
+    );
+    assert!(
+        of(&log).contains("stuck for 87s!\"") && of(&log).ends_with("in flight there: 36:free_all"),
+        "{}",
+        of(&log)
+    );
+}
