@@ -1,7 +1,7 @@
 //! Reads lines of the function_graph tracer (kernel/trace/trace_functions_graph.c).
 
 use super::prefix::comm_dash_pid;
-use super::scan::{number, seconds, skip_spaces, text, trim};
+use super::scan::{find, number, seconds, skip_spaces, text, trim};
 use crate::flags::Flags;
 use crate::info::Call;
 use crate::words::Comm;
@@ -214,11 +214,15 @@ fn is_idle(function: &str) -> bool {
         || name.starts_with("acpi_idle")
 }
 
-/// Returns the function of `f(…) {`, `f(…);` or `f */`; omits arguments (funcgraph-args) and the return value
-/// (funcgraph-retval).
+/// Returns the function of `f(…) {`, `f [module]();` or `f */`; omits its module, arguments (funcgraph-args) and the
+/// return value (funcgraph-retval).
 fn callee(s: &[u8], end: &[u8]) -> Option<String> {
     let before = s.get(..memchr::memmem::find(s, end)?)?;
     let name = before.get(..memchr::memchr(b'(', before).unwrap_or(before.len()))?;
+    let name = match find(name, b" [") {
+        Some(at) if name.ends_with(b"]") => name.get(..at)?,
+        _ => name,
+    };
     (!name.is_empty() && !name.contains(&b' ')).then(|| text(name, 64))
 }
 
@@ -254,6 +258,16 @@ mod tests {
         let call =
             longest_of(" 11) $ 20470448 us |  } /* rtnetlink_rcv_msg */\n 14) @ 210619.0 us |  } /* schedule */\n");
         assert_eq!((call.function.as_str(), call.ns), ("rtnetlink_rcv_msg", 20_470_448_000));
+    }
+
+    #[test]
+    fn a_module_is_no_part_of_the_name() {
+        let call = longest_of(
+            " 2)               |  dev_open [sensor]() {\n 2) ! 140.000 us  |    call_bus.isra.1 [sensor]();\n 2) ! 150.000 us  |  }\n",
+        );
+        assert_eq!((call.function.as_str(), call.ns, call.own_ns), ("dev_open", 150_000, 10_000));
+        assert_eq!(call.longest.unwrap().function, "call_bus.isra.1");
+        assert_eq!(longest_of(" 2) ! 150.000 us  |  } /* dev_open [sensor] */\n").function, "dev_open");
     }
 
     #[test]
