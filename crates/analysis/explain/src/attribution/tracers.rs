@@ -206,6 +206,8 @@ const IMPLAUSIBLE: u64 = 1_000_000_000;
 fn off(header: &LatencyHeader, seen: Option<(&Machine, &Tracers)>, woken_at_end: Option<u64>) -> Option<(u64, String)> {
     let tracer = header.tracer.as_deref()?;
     let (machine, seen) = seen.unzip();
+    let ends = header.started_at.as_deref().zip(header.ended_at.as_deref());
+    let ends = ends.filter(|(from, to)| ![from, to].iter().all(|end| end.bytes().all(|b| b == b'0')));
     let cpus = machine.into_iter().flat_map(Machine::cpus).filter(|(n, _)| header.cpu.is_none_or(|cpu| cpu == *n));
     let what = match tracer {
         "irqsoff" => "interrupts off",
@@ -221,8 +223,8 @@ fn off(header: &LatencyHeader, seen: Option<(&Machine, &Tracers)>, woken_at_end:
                 _ => "interrupts or preemption off",
             }
         }
-        // All tracers of the -rt patches of 2.6 have this name.
-        "preemption" if header.is_wakeup() == Some(false) => "interrupts or preemption off",
+        // All tracers of the -rt patches of 2.6 have this name; a program's own section has no functions at its ends.
+        "preemption" if header.is_wakeup() == Some(false) && ends.is_some() => "interrupts or preemption off",
         "preemption" => "a latency",
         _ => return None,
     };
@@ -237,7 +239,6 @@ fn off(header: &LatencyHeader, seen: Option<(&Machine, &Tracers)>, woken_at_end:
     };
     let place = cpus.clone().find_map(|(_, cpu)| place(cpu, header, latency)).filter(|_| steps_ns.is_none());
     let place = place.map(|place| format!(", {place}")).unwrap_or_default();
-    let ends = header.started_at.as_deref().zip(header.ended_at.as_deref());
     let of_idle = ends.map(|(from, to)| (from.contains("idle"), to.contains("idle")));
     let in_idle = header.tid == Some(0) && of_idle == Some((true, true));
     let idle = match (header.tid, of_idle) {

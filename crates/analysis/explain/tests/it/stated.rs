@@ -253,3 +253,35 @@ fn a_monitor_says_what_it_did_not_expect() {
         " tail-5572 [001] dN.h512 88.401192: process_event: event sched_waking not expected in the state preemptive\n";
     assert!(first(text).starts_with("a monitor of runtime verification: event sched_waking not expected in the state preemptive, while tail (pid 5572)"), "{}", first(text));
 }
+
+#[test]
+fn the_idle_task_preempts_nobody() {
+    let text = switch(100, ("quota", 15, 120, "R+"), ("swapper/1", 0, 120))
+        + &switch(90_100, ("swapper/1", 0, 120, "R"), ("quota", 15, 120));
+    let said = first(&text);
+    let runnable = "quota (nice 0, pid 15) was runnable and did not run on CPU 1 for 90.0 ms while the idle task ran there: it was throttled";
+    assert!(said.starts_with(runnable), "{said}");
+}
+
+#[test]
+fn a_remark_behind_a_function_is_no_part_of_it() {
+    let text = "# irqsoff latency trace v1.1.5 on 6.18.1\n# latency: 90 us, #5/5, CPU#1\n#    | task: port_irq-77\n#  => started at: port_read\n\
+                #  => ended at: port_done\n#\n  port_irq-77   1d..1    0us : _raw_spin_lock_irqsave <port_read>\n  port_irq-77   1d..1   20us : copy_words   \
+                ← slow\n  port_irq-77   1d..1   55us : copy_words   // again\n  port_irq-77   1d..1   70us : copy_words\t← last\n  port_irq-77   1d..1   90us : _raw_spin_unlock_irqrestore <port_done>\n";
+    let said = first(text);
+    assert!(said.contains("while port_irq (pid 77) was current") && said.contains("copy_words"), "{said}");
+}
+
+#[test]
+fn a_program_s_own_section_is_not_called_interrupts_off() {
+    let header = "preemption latency trace v1.1.4 on 2.6.10\n latency: 90 us, #4/4, CPU#0 | (M:rt VP:0, KP:1, SP:1 HP:1 #P:2)\n    | task: own-355 (uid:0 \
+                  nice:0 policy:1 rt_prio:30)\n => started at: <00000000>\n => ended at:   <00000000>\n\n";
+    let line = |us: u32, what: &str| format!("     own-355   0....   {us}us : {what}\n");
+    let text = header.to_owned()
+        + &line(0, "user_trace_start (sys_gettimeofday)")
+        + &line(40, "schedule (work)")
+        + &line(90, "user_trace_stop (sys_gettimeofday)");
+    let said = first(&text);
+    assert!(said.contains("90.0 µs on CPU 0 between two marks that a program set"), "{said}");
+    assert!(!said.contains("00000000") && !said.contains("off"), "{said}");
+}

@@ -25,7 +25,7 @@ pub(crate) struct Bodies {
 
 impl Bodies {
     pub(crate) fn read(&mut self, body: &[u8], line: sched::Line) -> Body {
-        let body = without_difference(trim(body));
+        let body = without_arrow(without_difference(trim(body)));
         if let Some((name, rest)) = event_name(body) {
             return self.named(name, skip_spaces(rest));
         }
@@ -110,6 +110,8 @@ impl Bodies {
     }
 
     fn function(&mut self, body: &[u8]) -> Body {
+        let remark = [&b" //"[..], b" # "].iter().filter_map(|start| find(body, start)).min();
+        let body = remark.and_then(|at| body.get(..at)).map_or(body, trim);
         if let Some(kind) = irq::syscall(body, &mut self.names) {
             return Body::Kind(kind);
         }
@@ -145,6 +147,14 @@ fn event_name(body: &[u8]) -> Option<(&[u8], &[u8])> {
 fn without_difference(body: &[u8]) -> &[u8] {
     let rest = body.strip_prefix(b"(+").and_then(number).and_then(|(_, rest)| rest.strip_prefix(b")"));
     rest.map_or(body, skip_spaces)
+}
+
+/// Removes `← remark`, which whoever pasted it wrote behind a blank.
+fn without_arrow(body: &[u8]) -> &[u8] {
+    const ARROW: &[u8] = "←".as_bytes();
+    let at = memchr::memchr(0xe2, body).and_then(|_| find(body, ARROW));
+    let before = at.and_then(|at| body.get(..at)).filter(|before| before.ends_with(b" ") || before.ends_with(b"\t"));
+    before.map_or(body, trim)
 }
 
 /// Returns the text before `<===`, `<--`, `//` or `#` that follows a blank.

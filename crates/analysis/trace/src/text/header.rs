@@ -120,6 +120,11 @@ fn task_or_function(line: &[u8], info: &mut TraceInfo) -> Header {
         header.task = who.get(..at).filter(|c| !c.is_empty()).map(Comm::new);
         header.tid = who.get(at + 1..).and_then(whole_i32);
         scheduling(how, header);
+    } else if end.is_none()
+        && let Some(at) = memchr::memrchr(b'-', task)
+        && let Some(tid) = task.get(at + 1..).and_then(|tid| whole_i32(trim(tid)))
+    {
+        (header.task, header.tid) = (task.get(..at).filter(|c| !c.is_empty()).map(Comm::new), Some(tid));
     }
     Header::Known
 }

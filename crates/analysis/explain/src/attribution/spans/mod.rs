@@ -274,7 +274,7 @@ impl Spans {
             let of = if urgent && ns >= HOG { Of::Hog } else { Of::Ran };
             self.offer(of, ns, 1, || format!("{} ran for {} at a stretch{on}", who(options, prev), Nanos(ns)));
         }
-        let more_urgent = prev.prio.zip(next.prio).is_some_and(|(prev, next)| next < prev);
+        let more_urgent = next.tid != 0 && prev.prio.zip(next.prio).is_some_and(|(prev, next)| next < prev);
         let kept = state.runnable() || state.letter == b'D' || state.letter == b'?' && more_urgent;
         if kept && prev.tid != 0 && self.out.len() < THREADS {
             let interrupted = before.map(|(began, _, name)| (began, name));

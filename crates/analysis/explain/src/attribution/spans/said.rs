@@ -73,11 +73,21 @@ pub(super) fn preempted(
     let ns = event.t_ns.saturating_sub(out.t);
     let stopper = out.by.comm.is_some_and(|comm| sentences::is_stopper(&comm.to_string()));
     let stopper = if stopper { ", the stopper of its CPU, which runs what others queue" } else { "" };
-    let was = if out.state.letter == b'?' { "was off the CPU" } else { "was preempted" };
+    // The idle task preempts nobody.
+    let idle = out.by.tid == 0;
+    let was = match out.state.letter {
+        b'?' => "was off the CPU",
+        _ if idle => "was runnable and did not run",
+        _ => "was preempted",
+    };
     // The switch back may not know the priority that the other one had.
     let task = Task { prio: next.prio.or(out.task.prio), ..*next };
     let at = On(on.0.map(|_| out.cpu).filter(|_| out.state.letter != b'?'));
     let by = match meanwhile {
+        [] | [_] if idle => {
+            " while the idle task ran there: it was throttled (CFS bandwidth, RT throttling), or its wakeup was under way"
+                .to_owned()
+        }
         [] | [_] => format!(" by {}{stopper}", who(options, &out.by)),
         many => {
             let ran: Vec<String> =
