@@ -143,8 +143,9 @@ fn unique<'s>(names: impl Iterator<Item = &'s str>) -> Vec<&'s str> {
 
 /// True for locks, the scheduler and the tracer, which all kinds of work pass through.
 fn is_plumbing(function: &str) -> bool {
-    const PARTS: [&str; 8] = [
+    const PARTS: [&str; 9] = [
         "schedule",
+        "cond_resched",
         "spin_lock",
         "spin_unlock",
         "trace",

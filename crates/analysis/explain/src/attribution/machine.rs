@@ -268,7 +268,8 @@ impl Machine {
             let known = self.tasks.get(tid);
             known.comm = known.comm.or(event.comm);
             known.on_cpu = Some(event.cpu);
-            let waking = known.waking.take_if(|_| tid != 0 && current.is_some());
+            // It leaves the CPU: when it came is not in the trace, so how late it was is not known.
+            let waking = known.waking.take_if(|_| tid != 0 && current.is_some()).filter(|_| !leaves);
             let (comm, prio) = (known.comm, known.prio);
             let (cpu, t3) = (event.cpu, event.t_ns);
             let window = |waking: Box<Waking>| Window { tid, comm, prio, cpu, waking: *waking, t3, end: End::Event };

@@ -285,3 +285,37 @@ fn a_program_s_own_section_is_not_called_interrupts_off() {
     assert!(said.contains("90.0 µs on CPU 0 between two marks that a program set"), "{said}");
     assert!(!said.contains("00000000") && !said.contains("off"), "{said}");
 }
+
+#[test]
+fn a_switch_away_does_not_end_a_wakeup() {
+    let text = " <idle>-0 [001] 13.000100: sched_wakeup: comm=sense pid=52 prio=9 target_cpu=001\n".to_owned()
+        + &switch(112, ("sense", 52, 9, "S"), ("swapper/1", 0, 120))
+        + " <idle>-0 [001] 13.000300: sched_wakeup: comm=sense pid=52 prio=9 target_cpu=001\n"
+        + &switch(330, ("sense", 52, 9, "S"), ("swapper/1", 0, 120));
+    let found = explained(&text, Victims::default());
+    assert!(found.victims.is_empty(), "{:?}", found.victims);
+    let came = text.replacen(
+        "prev_comm=sense prev_pid=52 prev_prio=9 prev_state=S ==> next_comm=swapper/1 next_pid=0 next_prio=120",
+        "prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=sense next_pid=52 next_prio=9",
+        1,
+    );
+    assert_eq!(explained(&came, Victims::default()).victims.len(), 1);
+}
+
+#[test]
+fn a_point_that_may_reschedule_is_no_place() {
+    let header = "preemption latency trace v1.1.5 on 2.6.16-rt9\n latency: 900 us, #900/900, CPU#0 | (M:preempt VP:0, KP:0, SP:0 HP:0)\n    | task: \
+                  audio-3 (uid:0 nice:0 policy:1 rt_prio:1)\n\n";
+    let line = |us: u32, what: &str| format!("  lister-616   0.ns.  {us}us : {what}\n");
+    let mut text = header.to_owned() + "  lister-616   0dnh2    0us : __trace_start_sched_wakeup (try_to_wake_up)\n";
+    for us in [10, 20, 30] {
+        text += &(line(us, "preempt_schedule (walk_first)") + &line(us + 5, "cond_resched_softirq (walk_first)"));
+    }
+    text += "\n[...]\n\n";
+    for us in [850, 860, 870] {
+        text += &(line(us, "preempt_schedule (walk_next)") + &line(us + 5, "cond_resched_softirq (walk_next)"));
+    }
+    text += "  audio-3   0d..2  899us : __switch_to (__schedule)\n  audio-3   0d..2  900us : __schedule <lister-616> (79 62)\n";
+    let said = first(&text);
+    assert!(said.contains("lister (pid 616) could not be preempted") && !said.contains("cond_resched"), "{said}");
+}
