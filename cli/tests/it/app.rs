@@ -21,7 +21,7 @@ fn what_is_no_application_is_wrong_usage() {
 }
 
 #[test]
-#[ignore = "live: root, tracefs, real-time scheduling"]
+#[ignore = "live: root, tracefs, timing"]
 fn the_cycles_of_a_program_are_found() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("run");

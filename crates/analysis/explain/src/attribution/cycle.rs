@@ -35,6 +35,8 @@ struct Open {
     behind: u64,
     /// A timer released it; otherwise this thread, if one did.
     is_timed: bool,
+    /// It did not have to wait, and what released it is unknown.
+    is_unknown: bool,
     by: Option<i32>,
     cpu: u32,
     prio: Option<i32>,

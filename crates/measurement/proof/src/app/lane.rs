@@ -12,6 +12,8 @@ use punctual_units::{CpuId, Nanos};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+/// Longest cycles shown.
+const SHOWN: usize = 8;
 /// Closed cycles kept for chains.
 const RECENT: usize = 4096;
 
@@ -55,13 +57,13 @@ pub(super) struct Lane {
     cpu: Value,
     /// The cycle whose skipped releases are known with the next one.
     pending: Option<Closed>,
-    first: Option<u64>,
-    /// Of the next cycle, at least, and of the next jitter.
+    /// Of the next release, and of the next jitter.
     numbers: (u64, u64),
     /// Start of the cycle before.
     before: Option<u64>,
     pub recent: VecDeque<Closed>,
     totals: AppCycles,
+    unknown: u64,
     delays: BTreeMap<Class, u64>,
     cpus: BTreeMap<u32, u64>,
 }
@@ -80,7 +82,6 @@ impl Lane {
             from: from.0,
             to: to.0,
             pending: None,
-            first: None,
             numbers: (0, 0),
             before: None,
             recent: VecDeque::new(),
@@ -97,9 +98,25 @@ impl Lane {
                 delays: Vec::new(),
                 worst: Vec::new(),
             },
+            unknown: 0,
             delays: BTreeMap::new(),
             cpus: BTreeMap::new(),
         }
+    }
+
+    /// Cycles whose release is unknown.
+    pub fn unknown(&self) -> u64 {
+        self.unknown
+    }
+
+    /// How long no cycle has ended before the end of the phase, if that is far longer than usual.
+    pub fn silence(&self) -> Option<Nanos> {
+        const OFTEN: u64 = 10;
+        let last = self.pending.as_ref().map(|last| last.end_ns).unwrap_or(self.from);
+        let usual = self.to.saturating_sub(self.from) / (self.totals.cycles + 1);
+        let usual = self.learned.thread.period_ns.map_or(usual, |period| period.0);
+        let silent = self.to.saturating_sub(last);
+        (silent > OFTEN * usual).then_some(Nanos(silent))
     }
 
     pub fn counts(&self, release: u64) -> bool {
@@ -131,12 +148,10 @@ impl Lane {
         self.pending = Some(closed);
     }
 
-    /// Number of a cycle in the phase: of its period, or counted.
-    fn number(&mut self, release: u64, skipped: u64) -> u64 {
-        let first = *self.first.get_or_insert(release);
-        let periods = self.learned.grid.map_or(0, |p| (release.saturating_sub(first) + p.0 / 2) / p.0.max(1));
-        let number = periods.max(self.numbers.0);
-        self.numbers.0 = number + 1 + skipped;
+    /// Number of a release in the phase.
+    fn number(&mut self, skipped: u64) -> u64 {
+        let number = self.numbers.0;
+        self.numbers.0 += 1 + skipped;
         number
     }
 
@@ -155,7 +170,7 @@ impl Lane {
         let response = closed.end_ns.saturating_sub(closed.release_ns);
         let period = self.learned.grid.map_or(u64::MAX, |period| period.0);
         let own = skipped.min(response / period);
-        let cycle = self.number(closed.release_ns, skipped);
+        let cycle = self.number(skipped);
         let wakeup = |ns: u64, skipped| Wakeup {
             cycle,
             release: Nanos(closed.release_ns),
@@ -166,6 +181,7 @@ impl Lane {
         self.response.cell.skip(skipped - own);
         let ran = Wakeup { cycle: self.totals.cycles, ..wakeup(closed.ran_ns, 0) };
         self.cpu.cell.record(&ran, u64::MAX);
+        self.unknown += u64::from(!closed.is_known);
         let totals = &mut self.totals;
         totals.cycles += 1;
         totals.skipped += skipped;
@@ -180,7 +196,7 @@ impl Lane {
 
     /// A cycle that has lasted longer than a period and has not ended.
     pub fn unfinished(&mut self, release: u64, now: u64) {
-        let release = Wakeup { cycle: self.totals.cycles, release: Nanos(release), woke: Nanos(now), skipped: 0 };
+        let release = Wakeup { cycle: self.numbers.0, release: Nanos(release), woke: Nanos(now), skipped: 0 };
         self.response.cell.record(&release, u64::MAX);
     }
 
@@ -194,9 +210,15 @@ impl Lane {
         CpuId(self.cpus.iter().max_by_key(|(_, count)| **count).map_or(0, |(cpu, _)| *cpu))
     }
 
-    pub fn finish(mut self, worst: &[Cycle]) -> (Vec<Part>, AppCycles) {
+    /// `until`: up to then releases without a cycle would have been seen.
+    pub fn finish(mut self, worst: &[Cycle], until: Option<u64>) -> (Vec<Part>, AppCycles) {
         if let Some(last) = self.pending.take() {
-            self.settle(&last, 0);
+            // A cycle is due a period later; that it has not ended is no skip.
+            let most = until.filter(|_| last.is_timed).map_or(0, |until| {
+                let next = until.min(self.to).saturating_add(self.learned.grid.map_or(0, |period| period.0 / 2));
+                self.skipped(last.release_ns, next)
+            });
+            self.settle(&last, most);
         }
         let cpu = self.home();
         let thread = &self.learned.thread;
@@ -207,8 +229,12 @@ impl Lane {
         parts.push(self.cpu.part(cpu, period, result));
         self.totals.delays = self.delays.into_iter().map(|(class, ns)| AppDelay { class, ns }).collect();
         self.totals.delays.sort_by_key(|delay| std::cmp::Reverse(delay.ns));
-        self.totals.worst =
-            worst.iter().filter(|cycle| (self.from..self.to).contains(&cycle.release_ns)).cloned().collect();
+        self.totals.worst = worst
+            .iter()
+            .filter(|cycle| (self.from..self.to).contains(&cycle.release_ns))
+            .take(SHOWN)
+            .cloned()
+            .collect();
         (parts, self.totals)
     }
 }
@@ -251,6 +277,7 @@ mod tests {
             cpu: 1,
             is_next: true,
             is_timed: true,
+            is_known: true,
             woken_by: None,
             behind_ns: 0,
             ran_ns: length - 10_000,
@@ -260,7 +287,7 @@ mod tests {
     }
 
     fn results(lane: Lane) -> (AppCycles, CpuResult) {
-        let (parts, totals) = lane.finish(&[]);
+        let (parts, totals) = lane.finish(&[], None);
         assert_eq!(
             totals.behind_ns + totals.ran_ns + totals.blocked_ns + totals.delays.iter().map(|d| d.ns).sum::<u64>(),
             totals.response_ns

@@ -26,7 +26,7 @@ const LOOK: Nanos = Nanos::from_millis(200);
 /// Block of time for claims about quantiles.
 const BLOCK: Nanos = Nanos::from_secs(5);
 /// Longest cycles kept of each thread.
-const LONGEST: usize = 8;
+const LONGEST: usize = 32;
 /// For what was released before the end of the phase to end.
 const PATIENCE: Nanos = Nanos::from_millis(500);
 
@@ -194,6 +194,24 @@ impl Engine {
                 add(ProblemKind::Storage, format!("{broken} cycles of {name} were seen in part and are not counted"));
             }
         }
+        for lane in &self.lanes {
+            let name = &lane.learned.thread.name;
+            if lane.unknown() > 0 {
+                let text = format!(
+                    "{} cycles of {name} did not have to wait for what released them: since when it was there is unknown, so their \
+                     responses may have been longer",
+                    lane.unknown()
+                );
+                add(ProblemKind::Storage, text);
+            }
+            match (is_alive(lane), lane.silence()) {
+                (false, _) => add(ProblemKind::Interrupted, format!("{name} ended while it was measured")),
+                (true, Some(silent)) => {
+                    add(ProblemKind::Interrupted, format!("{name} had no cycle in the last {silent} of the phase"));
+                }
+                (true, None) => {}
+            }
+        }
         let state = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         let new: Vec<String> = state.unmeasured().into_iter().map(|thread| thread.name).collect();
         if !new.is_empty() {
@@ -201,7 +219,7 @@ impl Engine {
                 "{} became real-time after the cycles were determined and is not measured: start later with --after",
                 new.join(", ")
             );
-            add(ProblemKind::NotAsAsked, text);
+            add(ProblemKind::Storage, text);
         }
         problems
     }
@@ -209,8 +227,16 @@ impl Engine {
     fn finish(mut self, stopped: Option<Stop>) -> Collected {
         let now = monotonic();
         let mut problems = self.problems(stopped, now);
-        for (n, release) in self.open() {
+        let open = self.open();
+        for (n, release) in &open {
+            let (n, release) = (*n, *release);
             let Some(lane) = self.lanes.get_mut(n) else { continue };
+            if !is_alive(lane) {
+                let name = &lane.learned.thread.name;
+                let text = format!("{name} ended while it was measured, in the middle of a cycle");
+                problems.push(Problem { kind: ProblemKind::Interrupted, text });
+                continue;
+            }
             let lasts = Nanos(now.0.saturating_sub(release));
             let name = &lane.learned.thread.name;
             let text = format!("the last cycle of {name} had not ended after {lasts}");
@@ -223,25 +249,40 @@ impl Engine {
         let home = self.home();
         let mut parts: Vec<Part> = Vec::new();
         let mut state = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
-        for lane in self.lanes {
+        let lost = self.recorder.lost();
+        for (n, lane) in self.lanes.into_iter().enumerate() {
             let (worst, _) = self.attribution.longest(lane.learned.thread.tid);
-            let (own, totals) = lane.finish(worst);
+            let is_idle = lost == 0 && is_alive(&lane) && !open.iter().any(|(other, _)| *other == n);
+            let (own, totals) = lane.finish(worst, is_idle.then_some(now.0));
             parts.extend(own);
             state.application.cycles.push(totals);
         }
         for chain in self.chains {
             let (value, totals) = chain.finish();
-            parts.push(value.part(home, None, meter::nothing(home)));
+            let mut part = value.part(home, None, meter::nothing(home));
+            if totals.others > 0 {
+                let text = format!(
+                    "{} cycles of the last thread of {} could not be followed back to the first: they may be longer",
+                    totals.others, totals.chain
+                );
+                part.problems.push(Problem { kind: ProblemKind::Storage, text });
+            }
+            parts.push(part);
             state.application.chains.push(totals);
         }
         drop(state);
-        parts.iter_mut().for_each(|part| part.problems.clone_from(&problems));
+        parts.iter_mut().for_each(|part| part.problems.extend_from_slice(&problems));
         let missing = &self.recorder.missing;
         let notes =
             (!missing.is_empty()).then(|| format!("this kernel does not have the events {}", missing.join(", ")));
         let notes = notes.into_iter().chain(self.recorder.end()).collect();
         Collected { parts, end: self.end.min(now), cpu_ns: None, notes }
     }
+}
+
+fn is_alive(lane: &Lane) -> bool {
+    let thread = &lane.learned.thread;
+    punctual_watchdog::proc::Stat::of_thread(thread.pid, thread.tid).is_some_and(|stat| !stat.is_zombie())
 }
 
 impl Meter for AppMeter {

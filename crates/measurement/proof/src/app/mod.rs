@@ -203,6 +203,10 @@ impl App {
                 };
                 let needs_period = matches!(of, AppValue::Jitter(_))
                     || matches!(claim.quantity, Quantity::NoneMissed | Quantity::MissedShare(_));
+                let is_of_misses = matches!(claim.quantity, Quantity::NoneMissed | Quantity::MissedShare(_));
+                if is_of_misses && thread.release == Release::RelativeSleep.name() {
+                    return usage(format!("{name} sleeps relatively: it has no instants that it could miss"));
+                }
                 if needs_period && thread.period_ns.is_none() {
                     return usage(format!("the releases of {name} keep to no period"));
                 }

@@ -9,7 +9,7 @@ use crate::attribution::view::View;
 use crate::attribution::walk::Walk;
 use punctual_cycles::WaitCall;
 use punctual_model::{Class, Cycle};
-use punctual_trace::{Context, Event, Kind, Symbol, TaskState};
+use punctual_trace::{Context, Event, Kind, TaskState};
 
 /// -ERESTARTSYS to -ERESTART_RESTARTBLOCK (include/linux/errno.h): the kernel calls again.
 const RESTARTS: std::ops::RangeInclusive<i64> = -516..=-512;
@@ -30,6 +30,8 @@ pub struct Closed {
     pub is_next: bool,
     /// A timer released it.
     pub is_timed: bool,
+    /// When it was released is known: not if what it waits for was there already when it called.
+    pub is_known: bool,
     /// The thread that released it.
     pub woken_by: Option<i32>,
     /// Time after the release in which the cycle before had not ended.
@@ -60,7 +62,8 @@ pub(super) struct Followed {
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     entered: u64,
-    /// Expiry of a timer that it started in the call.
+    /// It has started a timer in the call, and when that is due.
+    has_timer: bool,
     due: Option<u64>,
 }
 
@@ -143,10 +146,12 @@ impl Cycles {
                     followed.early = Some((event.t_ns, event.tid.filter(|tid| is_thread && *tid != 0)));
                 }
             }
-            Kind::HrtimerStart { timer, function, .. } => {
+            Kind::HrtimerStart { timer, .. } => {
                 let waiting = event.tid.and_then(|tid| self.followed.get_mut(&tid)).and_then(|f| f.waiting.as_mut());
-                if let Some(waiting) = waiting.filter(|_| wakes(function.as_ref())) {
-                    waiting.due = machine.due(event.cpu, *timer);
+                // The first that it starts is its own: the scheduler's (budgets) follow, and the tick's are started in
+                // its interrupt.
+                if let Some(waiting) = waiting.filter(|waiting| !waiting.has_timer && is_task(event)) {
+                    (waiting.due, waiting.has_timer) = (machine.due(event.cpu, *timer), true);
                 }
             }
             Kind::SysEnter { nr: Some(number), args, .. } => self.entered(machine, facts, most, event, *number, args),
@@ -160,7 +165,7 @@ impl Cycles {
         let Some(followed) = self.followed.get_mut(&tid).filter(|followed| followed.wait.is(number, args)) else {
             return;
         };
-        followed.waiting = Some(Waiting { entered: event.t_ns, due: None });
+        followed.waiting = Some(Waiting { entered: event.t_ns, has_timer: false, due: None });
         followed.early = None;
         let Some(mut open) = self.open.remove(&tid) else { return };
         let start_ns = open.start.unwrap_or(open.release);
@@ -178,6 +183,7 @@ impl Cycles {
             cpu: open.cpu,
             is_next,
             is_timed: open.is_timed,
+            is_known: !open.is_unknown,
             woken_by: open.by,
             behind_ns: open.behind,
             ran_ns: open.ran,
@@ -207,7 +213,9 @@ impl Cycles {
         }
         // It did not have to sleep, or was woken on its way to.
         let early = followed.early.take();
-        let due = waiting.due.or(missed).filter(|due| *due <= event.t_ns);
+        // A timer that it starts after its release is due later: read(2) of a timerfd sets it again.
+        let past = |due: &u64| *due <= event.t_ns;
+        let due = waiting.due.filter(past).or(missed.filter(past));
         let release = due.or(early.map(|(at, _)| at)).unwrap_or(waiting.entered);
         let known = machine.tasks.find(tid);
         let open = Open {
@@ -215,6 +223,7 @@ impl Cycles {
             start: Some(event.t_ns),
             behind: waiting.entered.saturating_sub(release),
             is_timed: due.is_some(),
+            is_unknown: due.is_none() && early.is_none(),
             by: early.and_then(|(_, by)| by).filter(|_| due.is_none()),
             cpu: event.cpu,
             prio: known.and_then(|known| known.prio),
@@ -289,12 +298,6 @@ impl Cycles {
     }
 }
 
-/// Timers that wake the thread by which they were started; unresolved functions may be those.
-fn wakes(function: Option<&Symbol>) -> bool {
-    match function {
-        Some(Symbol::Name(name)) => {
-            matches!(name.as_ref(), "hrtimer_wakeup" | "timerfd_tmrproc" | "posix_timer_fn" | "it_real_fn")
-        }
-        _ => true,
-    }
+fn is_task(event: &Event) -> bool {
+    event.flags.and_then(|flags| flags.context).is_none_or(|context| context == Context::Task)
 }
