@@ -211,4 +211,14 @@ mod tests {
         listed.sort();
         assert_eq!(there, listed);
     }
+
+    #[test]
+    fn every_fault_says_what_to_do() {
+        for rule in Rules::embedded().iter() {
+            let faults = rule.cases.iter().filter(|case| case.state == punctual_model::State::Fail);
+            for case in faults {
+                assert!(case.fix.as_ref().unwrap_or(&rule.fix).line().is_some(), "{}: {}", rule.id, case.say);
+            }
+        }
+    }
 }
