@@ -184,10 +184,15 @@ fn runqslower(head: &str) -> Option<(String, &'static str)> {
         let number = |n: usize| words.get(n)?.parse::<u64>().ok();
         let (at, tid, us) = (2..words.len()).find_map(|n| Some((n, number(n)?, number(n + 1)?)))?;
         let name = words.get(1..at)?.join(" ");
-        Some((
-            us,
-            format!("runqslower (the longest wait for a CPU is {us} µs, of {} ({tid}))", text(name.as_bytes(), 32)),
-        ))
+        let before = match words.get(at + 2..).and_then(<[&str]>::split_last) {
+            Some((&"0", _)) => ", switched to from the idle task".to_owned(),
+            Some((tid, name)) if !name.is_empty() && tid.parse::<u64>().is_ok() => {
+                format!(", switched to from {} ({tid})", text(name.join(" ").as_bytes(), 32))
+            }
+            _ => String::new(),
+        };
+        let name = text(name.as_bytes(), 32);
+        Some((us, format!("runqslower (the longest wait for a CPU is {us} µs, of {name} ({tid}){before})")))
     };
     let (_, what) = rows.filter_map(row).max_by_key(|(us, _)| *us)?;
     Some((what, EVENTS))
@@ -338,7 +343,9 @@ mod tests {
             said(queue)
         );
         let queue = "TIME     COMM             TID           LAT(us) PREV COMM        PREV TID\n04:16:32 cc1 12924 12739 swapper/1 0\n";
-        assert!(said(queue).starts_with("runqslower"), "{}", said(queue));
+        assert!(said(queue).contains("of cc1 (12924), switched to from the idle task)"), "{}", said(queue));
+        let other = queue.replace("swapper/1 0", "my app 77");
+        assert!(said(&other).contains("of cc1 (12924), switched to from my app (77))"), "{}", said(&other));
         let off = "trace_irqoff_latency: 8ms\n\n hardirq:\n\n softirq:\n cpu: 3\n     COMMAND: swapper/3 PID: 0 LATENCY: 9ms start_time: 53.8s\n";
         assert!(
             said(off)
