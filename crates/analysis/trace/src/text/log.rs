@@ -151,7 +151,10 @@ fn unwrapped(head: &str) -> Vec<String> {
 
 /// The line of a report, with the next one where a mail client broke it; the one with the largest figure.
 fn worst(report: &Report, lines: &[String]) -> Option<(usize, String)> {
-    let found = lines.iter().enumerate().filter(|(_, line)| line.len() <= LINE).filter_map(|(n, line)| {
+    // A line is broken at a blank.
+    let first = report.mark.split(' ').next().unwrap_or_default();
+    let may_have = |line: &str| line.len() <= LINE && line.contains(first);
+    let found = lines.iter().enumerate().filter(|(_, line)| may_have(line)).filter_map(|(n, line)| {
         let next = lines.get(n + 1).map_or("", |next| next.trim()).chars().take(LINE).collect::<String>();
         let joined = format!("{} {next}", line.trim());
         let at = joined.find(report.mark).filter(|at| *at < line.trim().len())?;
