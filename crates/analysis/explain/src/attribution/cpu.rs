@@ -253,8 +253,13 @@ impl Cpu {
             return;
         }
         let Some(segment) = self.history.back_mut() else { return };
-        let is_first = !std::mem::replace(&mut segment.wanted, true) && segment.t < t;
-        if is_first && !flags.and_then(|flags| flags.context).is_some_and(Context::is_hard) {
+        let is_first = !std::mem::replace(&mut segment.wanted, true);
+        if !is_first || flags.and_then(|flags| flags.context).is_some_and(Context::is_hard) {
+            return;
+        }
+        if segment.t == t {
+            segment.resched = Some(true);
+        } else {
             self.turn(t, flags, false, most);
         }
     }

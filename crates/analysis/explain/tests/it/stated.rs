@@ -319,3 +319,13 @@ fn a_point_that_may_reschedule_is_no_place() {
     let said = first(&text);
     assert!(said.contains("lister (pid 616) could not be preempted") && !said.contains("cond_resched"), "{said}");
 }
+
+#[test]
+fn an_ordinary_thread_that_keeps_the_cpu_from_the_wakeup_on_is_not_preemptible() {
+    let text = "preemption latency trace v1.1.4 on 2.6.11\n latency: 284 us, #4/4, CPU#0 | (M:preempt VP:0, KP:1, SP:1 HP:1 #P:1)\n    | task: \
+                ksoftirqd/0-2 (uid:0 nice:-10 policy:0 rt_prio:0)\n\n  copier-995   0d..5    0us : __trace_start_sched_wakeup (try_to_wake_up)\n  copier-995   0dn.4    0us : try_to_wake_up <<...>-2> (69 74)\n  \
+                copier-995   0.n.1  276us : preempt_schedule (copy_table)\n  <...>-2   0d..2  281us : __switch_to (__schedule)\n  \
+                <...>-2   0d..2  281us : __schedule <copier-995> (74 69)\n";
+    let said = first(text);
+    assert!(said.contains("copier (OTHER, pid 995) could not be preempted for 281 µs"), "{said}");
+}
