@@ -118,7 +118,7 @@ pub(super) fn said(head: &str) -> Option<String> {
     let means = match report.below {
         Below::Nothing => report.means.to_owned(),
         Below::Stack => {
-            let own = of_cpu(&own, number_after(&shown, "CPU#"));
+            let own = of_cpu(&own, number_after(&shown, "CPU#").or_else(|| number_after(&shown, "on cpu ")));
             let place = place(&own).map_or("; its stack is not in this text".to_owned(), |place| format!(", {place}"));
             report.means.to_owned() + &place
         }
@@ -280,8 +280,8 @@ fn place(lines: &[&str]) -> Option<String> {
         if is_mark { Some(None) } else { function(line).map(Some) }
     });
     let mut frames: Vec<String> = frames.flatten().collect();
-    const ENTRIES: [&str; 6] =
-        ["el1_irq", "el1h_64_irq", "__irq_svc", "apic_timer_interrupt", "do_IRQ", "common_interrupt"];
+    const ENTRIES: [&str; 7] =
+        ["el1_irq", "el1h_64_irq", "__irq_svc", "apic_timer_interrupt", "do_IRQ", "common_interrupt", "retint_kernel"];
     if let Some(entry) = frames.iter().rposition(|name| ENTRIES.iter().any(|entry| name.ends_with(entry))) {
         frames.drain(..=entry);
     }

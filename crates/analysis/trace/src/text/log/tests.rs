@@ -25,6 +25,12 @@ fn a_report_has_only_its_own_stack() {
     let two = "watchdog: BUG: soft lockup - CPU#1 stuck for 40s! [a:1]\nwatchdog: BUG: soft lockup - CPU#2 stuck for 41s! [b:2]\n\
                CPU: 1 PID: 1 Comm: a\nRIP: 0010:one+0x1/0x2\nCPU: 2 PID: 2 Comm: b\nRIP: 0010:two+0x1/0x2\n";
     assert!(of(two).contains("[b:2]\"") && of(two).contains(", in two"), "{}", of(two));
+    let hard = two.replace("BUG: soft lockup - CPU#1 stuck for 40s! [a:1]", "Watchdog detected hard LOCKUP on cpu 2");
+    assert!(
+        of(&hard.replace("BUG: soft lockup - CPU#2 stuck for 41s! [b:2]", "")).contains(", in two"),
+        "{}",
+        of(&hard)
+    );
 }
 
 #[test]
