@@ -275,7 +275,7 @@ fn timerlat(_: &Path) -> Result<String, String> {
          [ -n \"$(ls /sys/kernel/tracing/instances)\" ] || exit 4; punctual measure -D 1s -q -o /tmp/l; \
          traces > /tmp/after; cmp /tmp/before /tmp/after || exit 5; grep -c . /tmp/r/run.json"
     );
-    expect(&["boot", "-k", "rt@6.12", "--cpus", "2", "--timeout", "180s", "--", &script], 0, "restored what process")?;
+    expect(&["boot", "-k", "rt@6.12", "--cpus", "2", "--timeout", "180s", "--", &script], 0, "undid a change that process")?;
     Ok(String::new())
 }
 
@@ -298,7 +298,7 @@ fn deadline(_: &Path) -> Result<String, String> {
     let in_guest = |kernel, script, code, says| {
         expect(&["boot", "-k", kernel, "--cpus", "3", "--timeout", "120s", "--", script], code, says)
     };
-    let said = in_guest("rt@6.12", script, 0, "restored")?;
+    let said = in_guest("rt@6.12", script, 0, "undid a change")?;
     for thread in ["measure/1 on Cpus_allowed_list: 1 policy 6", "measure/2 on Cpus_allowed_list: 2 policy 6"] {
         if !said.contains(thread) {
             return Err(format!("no `{thread}` in:\n{said}"));
