@@ -14,6 +14,7 @@ mod cpu;
 mod cycle;
 mod expiry;
 mod findings;
+mod following;
 mod functions;
 mod gap;
 mod ids;
@@ -51,8 +52,7 @@ use cycle::Cycles;
 use findings::Findings;
 use label::Tally;
 use machine::{Machine, Window};
-use punctual_cycles::WaitCall;
-use punctual_model::{Class, Cycle, Explanation, Link};
+use punctual_model::{Class, Explanation, Link};
 use punctual_trace::{Comm, Event, Kind, Source, TraceInfo};
 use punctual_units::{Arrange, Nanos};
 use tracers::Tracers;
@@ -167,27 +167,6 @@ impl Attribution {
     /// Returns the facts, which may be extended while the trace is recorded.
     pub fn facts(&mut self) -> &mut Facts {
         &mut self.options.facts
-    }
-
-    /// Follows the cycles of this thread, which waits for its release in this call, and of no thread but those given
-    /// here. Nothing else is then explained.
-    pub fn follow(&mut self, tid: i32, wait: WaitCall) {
-        self.cycles.follow(tid, wait);
-    }
-
-    /// Cycles of the followed threads that have ended since the last call, in the order of their ends.
-    pub fn closed(&mut self) -> Vec<Closed> {
-        self.cycles.closed()
-    }
-
-    /// The longest cycles of a followed thread, longest first, and how many were seen in part only.
-    pub fn longest(&self, tid: i32) -> (&[Cycle], u64) {
-        self.cycles.longest(tid)
-    }
-
-    /// Release of a followed thread's cycle that has not ended, ns.
-    pub fn open_since(&self, tid: i32) -> Option<u64> {
-        self.cycles.open_since(tid)
     }
 
     /// The worst wakeup so far of the chosen threads, ns.
@@ -366,18 +345,6 @@ impl Attribution {
             }
             _ => {}
         }
-    }
-
-    fn followed(&mut self, event: &Event) {
-        self.cycles.before(&self.machine, event);
-        let window = self.machine.apply(event);
-        let is_next = |window: &Window| matches!(&event.kind, Kind::SchedSwitch { next, .. } if next.tid == window.tid);
-        self.cycle(event, window.as_ref().is_some_and(is_next));
-        if let Some(window) = window.filter(|window| self.cycles.follows(window.tid)) {
-            let tally = self.walk(&window);
-            self.cycles.woken(&self.machine, &self.options.facts, self.options.most, &window, tally);
-        }
-        self.cycles.event(&self.machine, &self.options.facts, self.options.most, event);
     }
 
     fn walk(&mut self, window: &Window) -> Tally {
