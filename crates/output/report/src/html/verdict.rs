@@ -82,7 +82,7 @@ fn warnings(all: &[String]) -> String {
 fn cause(page: &Page) -> String {
     let (recording, outcome) = (page.figures.recording, page.figures.verdict.outcome);
     if let Some(sentence) = crate::application::worst(recording) {
-        return format!("<p class=\"cause\"><b>Cause</b> {}", prose(&words::capital(&sentence)));
+        return format!("<p class=\"cause\"><b>Cause</b> {}", prose(&words::stopped(&sentence)));
     }
     let bar = why::bar(recording);
     if !bar.is_empty() {

@@ -94,7 +94,9 @@ fn other_loads(recording: &Recording) -> Option<String> {
     if recording.run.import.is_some() {
         return Some("The load: an imported file does not record what else the machine did.".into());
     }
-    let names: Vec<String> = recording.run.phases.iter().map(|p| load_name(&p.load)).collect();
+    let mut names: Vec<String> = recording.run.phases.iter().map(|p| load_name(&p.load)).collect();
+    // An application has several values under each load.
+    names.dedup();
     if names.iter().all(|n| n == "idle") {
         return Some("Only the idle machine was measured: its behaviour under load is unknown.".into());
     }
