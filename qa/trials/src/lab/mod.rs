@@ -275,7 +275,11 @@ fn timerlat(_: &Path) -> Result<String, String> {
          [ -n \"$(ls /sys/kernel/tracing/instances)\" ] || exit 4; punctual measure -D 1s -q -o /tmp/l; \
          traces > /tmp/after; cmp /tmp/before /tmp/after || exit 5; grep -c . /tmp/r/run.json"
     );
-    expect(&["boot", "-k", "rt@6.12", "--cpus", "2", "--timeout", "180s", "--", &script], 0, "undid a change that process")?;
+    expect(
+        &["boot", "-k", "rt@6.12", "--cpus", "2", "--timeout", "180s", "--", &script],
+        0,
+        "undid a change that process",
+    )?;
     Ok(String::new())
 }
 
