@@ -26,6 +26,8 @@ const TOOLS: &[&str] = &[
 pub(super) fn rank(victims: &Victims, tid: i32, comm: Option<Comm>, prio: Option<i32>) -> Option<usize> {
     let real_time = prio.is_some_and(|prio| prio < 100);
     match victims {
+        // No program waits for the kernel's own stopper threads.
+        Victims::Measuring if comm.is_some_and(|comm| comm.as_bytes().starts_with(b"migration/")) => None,
         Victims::Measuring => real_time.then(|| usize::from(!comm.is_some_and(measures))),
         Victims::AllRealTime => real_time.then_some(0),
         Victims::Tid(wanted) => (tid == *wanted).then_some(0),

@@ -220,6 +220,11 @@ impl Findings {
         all.into_iter().find_map(|longest| longest.0.as_ref()).map(|(_, text)| text.as_str())
     }
 
+    /// The longest noise by an interrupt or thread, beside a summary of osnoise.
+    pub fn noise(&self) -> Option<&str> {
+        self.noise.0.as_ref().map(|(_, text)| text.as_str())
+    }
+
     /// The longest delays and durations in it, the longest first; `more` beside them.
     pub fn delays(&self, options: &ExplainOptions, has_cpu: bool, more: Option<(u64, String)>) -> Option<String> {
         const MOST: usize = 2;

@@ -454,7 +454,11 @@ impl Attribution {
             stated.or_else(delays).or_else(log).or(tracers.cut)
         };
         let lost = self.findings.beside(0, false).filter(|_| tracers.marks).map(|lost| format!("; {lost}"));
-        let marked = tracers.answer.filter(|_| none).map(|answer| answer + &lost.unwrap_or_default());
+        let noise = |answer: &String| answer.starts_with("osnoise: ").then(|| self.findings.noise()).flatten();
+        let marked = tracers.answer.filter(|_| none).map(|answer| {
+            let noise = noise(&answer).map(|noise| format!("; {noise}"));
+            answer + &noise.or(lost).unwrap_or_default()
+        });
         let answer = marked.or_else(|| if none { others() } else { None });
         if let Some(covered) =
             self.findings.covered(&self.options, !info.without_cpu).filter(|_| none && answer.is_none() && !asked)

@@ -362,7 +362,9 @@ fn graph(call: &Call) -> String {
 /// Describes the selected threads; `rank`: that of the followed ones ([`super::choose::rank`]).
 pub(super) fn chosen(victims: &Victims, rank: usize) -> String {
     match victims {
-        Victims::Measuring if rank > 1 => "all threads (no real-time thread was woken and ran in the trace)".to_owned(),
+        Victims::Measuring if rank > 1 => {
+            "all threads (no real-time thread but migration/N was woken and ran in the trace)".to_owned()
+        }
         Victims::Measuring if rank > 0 => "all real-time threads (no known measuring tool in the trace)".to_owned(),
         Victims::Measuring => "threads of a measuring tool with real-time priority".to_owned(),
         Victims::AllRealTime => "all real-time threads".to_owned(),

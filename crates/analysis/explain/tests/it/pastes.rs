@@ -337,3 +337,37 @@ fn a_blocking_thread_without_its_name_is_not_said_to_be_unmeasured() {
     );
     assert!(said.contains("a thread ran for 217 µs of it") && !said.contains("no cause"), "{said}");
 }
+
+#[test]
+fn an_analysis_of_rtla_that_was_pasted_as_a_list_is_read() {
+    let said = first(
+        "## CPU 8 hit stop tracing, analyzing it ##\n - IRQ handler delay: 0.00 us (0.00 %)\n - IRQ latency: 0.90 us\n \
+         - Timerlat IRQ duration: 6.33 us (8.93 %)\n - Blocking thread: 33.96 us (47.89 %)\n - swapper/8:0 33.96 us\n \
+         - Blocking thread stack trace\n - -> timerlat_irq\n - -> mwait_idle\n - ------------\n - Thread latency: 70.91 us (100%)\n",
+    );
+    assert!(said.starts_with("CPU8 70.9 µs late: suspected: leaving idle took 34.0 µs"), "{said}");
+}
+
+#[test]
+fn the_stopper_thread_is_not_what_a_user_waits_for() {
+    let said = first(
+        " vhost-29 2941 [014] 576.161471: sched_waking: comm=kworker/14:0 pid=6525 prio=120 target_cpu=014\n \
+         vhost-29 2941 [014] 576.201176: sched_waking: comm=migration/14 pid=85 prio=0 target_cpu=014\n \
+         vhost-29 2941 [014] 576.201190: sched_switch: prev_comm=vhost-29 prev_pid=2941 prev_prio=120 prev_state=R+ ==> next_comm=migration/14 \
+         next_pid=85 next_prio=0\n migration/14 85 [014] 576.201198: sched_switch: prev_comm=migration/14 prev_pid=85 prev_prio=0 \
+         prev_state=S ==> next_comm=kworker/14:0 next_pid=6525 next_prio=120\n",
+    );
+    assert!(said.contains("of others: kworker/14:0") && said.contains("39.7 ms late: vhost-29 (nice 0"), "{said}");
+}
+
+#[test]
+fn a_noise_of_a_thread_is_named_beside_the_sample() {
+    let said = first(
+        "# tracer: osnoise\n     kworker/7:1-410     [007] d..3  1820.717790: thread_noise: kworker/7:1:410 start 1820.717786519 duration 3626 ns\n       \
+         osnoise/7-1000    [007] ....  1821.582340: 1000000         90  99.99100      15      1      0     12      6      1\n",
+    );
+    assert!(
+        said.contains("single noise 15.0 µs") && said.contains("noise is 3.63 µs, of kworker/7:1 (pid 410)"),
+        "{said}"
+    );
+}

@@ -27,7 +27,7 @@ const fn report(mark: &'static str, figure: Option<&'static str>, below: Below, 
 }
 
 /// The most decisive first.
-const REPORTS: [Report; 14] = [
+const REPORTS: [Report; 17] = [
     report("hard LOCKUP", None, Below::Stack, "no timer interrupt ran on that CPU for seconds"),
     report(
         "soft lockup - CPU#",
@@ -82,6 +82,25 @@ const REPORTS: [Report; 14] = [
     ),
     report("hogged CPU for >", Some("us "), Below::Nothing, "that work of a workqueue kept the CPU longer, each time"),
     report(
+        "BUG: scheduling while atomic",
+        None,
+        Below::Stack,
+        "a thread would have slept with preemption disabled: an error in that code, of no measured length",
+    ),
+    report(
+        "sleeping function called from invalid context",
+        None,
+        Below::Stack,
+        "a thread might have slept with preemption or interrupts disabled: an error in that code, of no measured length",
+    ),
+    // kernel/time/clocksource.c, cs_watchdog_read.
+    report(
+        "read-back delay of",
+        Some("read-back delay of "),
+        Below::Nothing,
+        "reading the clocks took that long; what delayed it is not in the line, and it says nothing of the clock's rate",
+    ),
+    report(
         "timekeeping watchdog on CPU",
         None,
         Below::Nothing,
@@ -93,6 +112,17 @@ const REPORTS: [Report; 14] = [
         Some("too long ("),
         Below::Nothing,
         "the running average, in ns, of the time in perf's interrupt, and its limit; how long one interrupt ran is not in the line",
+    ),
+];
+
+/// Lines of a report whose first line is missing.
+const REMAINS: [Report; 2] = [
+    report("ticks this GP)", None, Below::Rcu, "that CPU passed no quiescent state in RCU's grace period"),
+    report(
+        "watchdog_timer_fn+0x",
+        None,
+        Below::Stack,
+        "from the stack in a report of the soft lockup detector, whose first line is missing: for how long is not known",
     ),
 ];
 
@@ -110,9 +140,10 @@ pub(super) fn line(line: &[u8]) -> Option<String> {
 pub(super) fn said(head: &str) -> Option<String> {
     const OTHERS: usize = 2;
     let lines = unwrapped(head);
-    let mut found = REPORTS.iter().filter_map(|report| Some((report, worst(report, &lines)?)));
+    let mut found = REPORTS.iter().chain(&REMAINS).filter_map(|report| Some((report, worst(report, &lines)?)));
     let (report, (at, shown)) = found.next()?;
-    let below = lines.get(at + 1..).unwrap_or_default();
+    let is_report_of = |reports: &[Report], report: &Report| reports.iter().any(|of| of.mark == report.mark);
+    let below = if is_report_of(&REPORTS, report) { lines.get(at + 1..).unwrap_or_default() } else { &lines };
     let is_report = |line: &&String| !REPORTS.iter().any(|report| line.contains(report.mark));
     let own: Vec<&str> = below.iter().take_while(is_report).map(String::as_str).collect();
     let means = match report.below {
@@ -120,13 +151,16 @@ pub(super) fn said(head: &str) -> Option<String> {
         Below::Stack => {
             let own = of_cpu(&own, number_after(&shown, "CPU#").or_else(|| number_after(&shown, "on cpu ")));
             let place = place(&own).map_or("; its stack is not in this text".to_owned(), |place| format!(", {place}"));
-            report.means.to_owned() + &place
+            format!("{}{place}{}", report.means, work(&own).unwrap_or_default())
         }
         Below::Rcu => rcu(report.means, &own),
         Below::Pools => report.means.to_owned() + &in_flight(&shown, &lines),
     };
-    let others: Vec<String> =
-        found.take(OTHERS).map(|(_, (_, shown))| format!("\"{}\"", text(shown.as_bytes(), SHOWN))).collect();
+    let others: Vec<String> = found
+        .filter(|(other, _)| REPORTS.iter().any(|whole| whole.mark == other.mark))
+        .take(OTHERS)
+        .map(|(_, (_, shown))| format!("\"{}\"", text(shown.as_bytes(), SHOWN)))
+        .collect();
     let others = if others.is_empty() { String::new() } else { format!("; also in the log: {}", others.join(", ")) };
     Some(format!("\"{}\": {means}{others}", text(shown.as_bytes(), SHOWN)))
 }
@@ -209,7 +243,13 @@ fn rcu(means: &str, lines: &[&str]) -> String {
         Some(jiffies) if is_runnable => {
             format!("{means}, and RCU's grace-period kthread was runnable and got no CPU for {jiffies} jiffies")
         }
-        Some(jiffies) => format!("{means}, and RCU's grace-period kthread did not run for {jiffies} jiffies"),
+        Some(jiffies) => {
+            let timer = match lines.iter().find_map(|line| number_after(line, "timer handling issue on cpu=")) {
+                Some(cpu) => format!(": its timer on CPU {cpu} did not wake it"),
+                None => String::new(),
+            };
+            format!("{means}, and RCU's grace-period kthread did not run for {jiffies} jiffies{timer}")
+        }
         None => means,
     };
     let own: Vec<&str> = lines.iter().filter(is_mine).copied().collect();
@@ -233,11 +273,16 @@ fn running(lines: &[&str]) -> Option<String> {
         let task = task.strip_prefix("task:").unwrap_or(task).split("  ").next()?.split(" state:").next()?;
         (!task.is_empty()).then(|| (n + 1, format!("{task} on CPU {cpu}")))
     })?;
-    let work = lines.iter().skip(at + 1).take(3).find_map(|line| {
+    Some(text(who.as_bytes(), 40) + &work(lines.get(at + 1..)?).unwrap_or_default())
+}
+
+/// `Workqueue: events poll_values [hwmon]` near the start of a report.
+fn work(lines: &[&str]) -> Option<String> {
+    const NEAR: usize = 6;
+    lines.iter().take(NEAR).find_map(|line| {
         let key = ["Workqueue: ", "Stopper: "].into_iter().find(|key| line.contains(key))?;
         line.split_once(key).map(|(_, work)| format!(" ({key}{})", text(work.trim().as_bytes(), 80)))
-    });
-    Some(text(who.as_bytes(), 40) + &work.unwrap_or_default())
+    })
 }
 
 /// `in-flight: 361:free_obj_work` below the `pwq 40: cpus=20 node=1 …` of the pool that is stuck.
@@ -267,11 +312,14 @@ fn place(lines: &[&str]) -> Option<String> {
     if let Some(at) = at {
         return Some(format!("in {at}"));
     }
+    // 32-bit ARM: `[<c0997424>] (__schedule) from [<c0997a94>] (schedule+0x50/0xa8)`, below no heading.
+    let is_arm = |line: &str| line.contains(") from [<");
     let is_start = |line: &&&str| {
         let line = line.to_ascii_lowercase();
-        line.contains("call trace") || line.contains("stack trace")
+        line.contains("call trace") || line.contains("stack trace") || is_arm(&line)
     };
-    let frames = lines.iter().skip_while(|line| !is_start(line)).skip(1);
+    let frames = lines.iter().skip_while(|line| !is_start(line));
+    let frames = frames.skip_while(|line| !is_arm(line) && is_start(line));
     // A frame with a question mark was only found on the stack; a module's name may stand in the next line.
     let is_module = |line: &str| line.starts_with('[') && line.ends_with(']') && !line.contains("+0x");
     let frames = frames.filter(|line| !line.contains(" ? ") && !is_module(line.trim()));
@@ -279,18 +327,52 @@ fn place(lines: &[&str]) -> Option<String> {
         let is_mark = ["<TASK>", "<IRQ>", "</IRQ>", "<NMI>", "</NMI>"].iter().any(|mark| line.trim().ends_with(mark));
         if is_mark { Some(None) } else { function(line).map(Some) }
     });
-    let mut frames: Vec<String> = frames.flatten().collect();
-    const ENTRIES: [&str; 7] =
-        ["el1_irq", "el1h_64_irq", "__irq_svc", "apic_timer_interrupt", "do_IRQ", "common_interrupt", "retint_kernel"];
-    if let Some(entry) = frames.iter().rposition(|name| ENTRIES.iter().any(|entry| name.ends_with(entry))) {
-        frames.drain(..=entry);
-    }
-    let is_scheduler = |name: &String| {
-        const WAITS: [&str; 4] = ["__switch_to", "wait_for_common", "dump_stack", "dump_backtrace"];
-        name.contains("schedule") || WAITS.iter().any(|wait| name.ends_with(wait))
+    let frames: Vec<String> = interrupted(frames.flatten().collect())?;
+    let is_own = |name: &String| {
+        const WAITS: [&str; 4] = ["__switch_to", "wait_for_common", "rtlock_slowlock_locked", "__might_resched"];
+        const REPORTS: [&str; 4] = ["dump_stack", "dump_stack_lvl", "dump_backtrace", "show_stack"];
+        name.contains("schedule") || WAITS.iter().chain(&REPORTS).any(|own| name.ends_with(own))
     };
-    let named: Vec<String> = frames.into_iter().skip_while(is_scheduler).take(FRAMES).collect();
+    let named: Vec<String> = frames.into_iter().skip_while(is_own).take(FRAMES).collect();
     (!named.is_empty()).then(|| format!("in {}", named.join(" ← ")))
+}
+
+/// The frames below the entry of the interrupt that printed them; none if the stack was cut before that entry.
+fn interrupted(mut frames: Vec<String>) -> Option<Vec<String>> {
+    const ENTRIES: [&str; 14] = [
+        "el1_irq",
+        "el1h_64_irq",
+        "__irq_svc",
+        "apic_timer_interrupt",
+        "do_IRQ",
+        "common_interrupt",
+        "retint_kernel",
+        "restore_check_irq_replay",
+        "decrementer_common",
+        "decrementer_common_virt",
+        "handle_int",
+        "handle_exception",
+        "ext_int_handler",
+        "tl0_irq14",
+    ];
+    const IN_INTERRUPT: [&str; 9] = [
+        "rcu_dump_cpu_stacks",
+        "rcu_check_callbacks",
+        "rcu_sched_clock_irq",
+        "print_cpu_stall",
+        "update_process_times",
+        "watchdog_timer_fn",
+        "nmi_cpu_backtrace",
+        "nmi_trigger_cpumask_backtrace",
+        "arch_trigger_cpumask_backtrace",
+    ];
+    let is_of = |name: &String, list: &[&str]| list.iter().any(|of| name.ends_with(of));
+    if let Some(entry) = frames.iter().rposition(|name| is_of(name, &ENTRIES)) {
+        frames.drain(..=entry);
+    } else if frames.iter().any(|name| is_of(name, &IN_INTERRUPT)) {
+        return None;
+    }
+    Some(frames)
 }
 
 fn function(line: &str) -> Option<String> {

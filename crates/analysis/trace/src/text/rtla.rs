@@ -26,6 +26,8 @@ pub(crate) struct Rtla {
 impl Rtla {
     pub(crate) fn line(&mut self, line: &[u8], sections: &mut Vec<RtlaAnalysis>) -> bool {
         let line = trim(line);
+        // Pasted into a list.
+        let line = line.strip_prefix(b"- ").map_or(line, trim);
         if let Some(rest) = line.strip_prefix(b"## CPU ") {
             return self.begin(rest, sections);
         }

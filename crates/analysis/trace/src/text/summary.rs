@@ -35,13 +35,18 @@ pub(super) fn summary(head: &[u8]) -> Option<TraceError> {
         return table(format!("perf sched timehist{worst}"), RECORD);
     }
     if head.contains("Runtime ms") {
-        let worst = worst(&head, latency).map(|(_, row)| row).unwrap_or_default();
+        // A mail client breaks the wide rows.
+        let rows: Vec<&str> = head.lines().collect();
+        let joined: String = rows.windows(2).map(|rows| rows.concat() + "\n").collect();
+        let worst = worst(&head, latency).or_else(|| worst(&joined, latency)).map(|(_, row)| row).unwrap_or_default();
         return table(format!("perf sched latency{worst}"), RECORD);
     }
     if head.contains("T: 0 (") {
         return table(threads(&head), LATENCIES);
     }
-    if let Some((what, next)) = hwlatdetect(&head).or_else(|| runqslower(&head)).or_else(|| trace_irqoff(&head)) {
+    if let Some((what, next)) =
+        hwlatdetect(&head).or_else(|| runqslower(&head)).or_else(|| trace_irqoff(&head)).or_else(|| offcpu(&head))
+    {
         return table(what, next);
     }
     if let Some(buckets) = histograms(&head) {
@@ -123,10 +128,15 @@ fn timehist(row: &str, columns: usize, prio: bool) -> Option<(f64, String)> {
     let in_ms = |word: &&str| word.split_once('.').filter(|(_, ms)| ms.len() == 3)?.0.parse::<u64>().ok();
     times.iter().all(|word| in_ms(word).is_some()).then_some(())?;
     let delay = times.get(1)?.parse::<f64>().ok()?;
+    let before = times.get(3).and_then(|ms| ms.parse::<f64>().ok()).filter(|ms| *ms > delay / 2.0);
+    let before = before.map(|ms| format!(", {ms} ms of it on another CPU before it was moved")).unwrap_or_default();
     let from = task.iter().position(|word| !matches!(*word, "s" | "i" | "m" | "-"))?;
     let task = task.get(from..task.len() - usize::from(prio && task.len() > from + 1))?.join(" ");
     let cpu: u32 = cpu.parse().ok()?;
-    Some((delay, format!(" (the longest wait for a CPU is {delay} ms, of {task} on CPU {cpu} at {})", time.trim())))
+    Some((
+        delay,
+        format!(" (the longest wait for a CPU is {delay} ms, of {task} on CPU {cpu} at {}{before})", time.trim()),
+    ))
 }
 
 /// Parses `T: 0 ( 1234) … Act:   11 Avg:    6 Max:      33` of cyclictest, cyclicdeadline and others of rt-tests, and
@@ -235,6 +245,37 @@ fn trace_irqoff(head: &str) -> Option<(String, &'static str)> {
     worst.map(|(_, what)| (what, NEXT))
 }
 
+/// Parses the stacks of bcc's offcputime: frames, `-  name (tid)` and the sum of µs in a line each.
+fn offcpu(head: &str) -> Option<(String, &'static str)> {
+    const FRAMES: usize = 3;
+    let mut frames: Vec<&str> = Vec::new();
+    let mut who = None;
+    let mut worst: Option<(u64, String)> = None;
+    for line in head.lines() {
+        let word = line.trim();
+        if word.is_empty() {
+            (frames, who) = (Vec::new(), None);
+        } else if let Some(named) = word.strip_prefix("- ").filter(|name| name.ends_with(')')) {
+            who = Some(named.trim());
+        } else if let (Some(who), Ok(us)) = (who, word.parse::<u64>()) {
+            let own = frames.iter().filter(|frame| !frame.contains("schedule") && !frame.starts_with("finish_task"));
+            let own: Vec<String> = own.take(FRAMES).map(|frame| text(frame.as_bytes(), 64)).collect();
+            if worst.as_ref().is_none_or(|(most, _)| us > *most) && !own.is_empty() {
+                let (who, own) = (text(who.as_bytes(), 40), own.join(" ← "));
+                worst = Some((
+                    us,
+                    format!(
+                        "offcputime (the largest sum is {us} µs, of {who}, in {own}; time in which a thread waits for work counts too)"
+                    ),
+                ));
+            }
+        } else {
+            frames.push(word);
+        }
+    }
+    worst.map(|(_, what)| (what, EVENTS))
+}
+
 /// Returns the last nonzero bucket of each histogram of bcc (`640 -> 1279 : 1 |***|`) or bpftrace (`[1K, 2K) 7 |@@|`).
 fn histograms(head: &str) -> Option<String> {
     const MOST: usize = 3;
@@ -311,6 +352,19 @@ mod tests {
         let pre = "time cpu task name wait time sch delay run time pre-mig time\n 103.721020 [0000]  <idle>  0.000  0.000  15.405  0.000\n 103.721034 [0008]  \
                    s  app[38/37]  1.000  3.448  0.013  0.000\n";
         assert!(said(pre).contains("is 3.448 ms, of app[38/37] on CPU 8 at 103.721034"), "{}", said(pre));
+        assert!(!said(pre).contains("another CPU"), "{}", said(pre));
+        let moved = pre.replace("0.013  0.000", "0.013  3.440");
+        assert!(said(&moved).contains("at 103.721034, 3.44 ms of it on another CPU before"), "{}", said(&moved));
+        let broken = latency.replace("|   Switches", "|\n Switches").replace("| max:", "|\n max:");
+        assert!(said(&broken).contains("(the longest wait is 12.3 ms, of b:77 at 2.5 s)"), "{}", said(&broken));
+        let off = "    finish_task_switch\n    schedule\n    read_events\n    do_io_getevents\n    -   my sql (29896)\n        3500863\n\n    \
+                   schedule\n    futex_wait\n    -   app (3)\n        12\n";
+        assert!(
+            said(off)
+                .starts_with("offcputime (the largest sum is 3500863 µs, of my sql (29896), in read_events ← do_io"),
+            "{}",
+            said(off)
+        );
         let shown = ">  time cpu task name  prio  wait time sch delay run time\n>  90.765421 [0002]  job[12]  129  0.000  0.062  0.029\n";
         assert!(said(shown).contains("is 0.062 ms, of job[12] on CPU 2"), "{}", said(shown));
         let bare = "  95.123456 [0001]  app[1234/1230]   0.000  0.015  0.030\n  95.123476 [0001]  kcompactd0[37]   0.000  880.478  0.030\n";

@@ -116,3 +116,47 @@ fn a_stuck_pool_is_said_with_the_work_in_flight() {
         of(&log)
     );
 }
+
+#[test]
+fn the_frames_of_the_report_itself_are_no_place() {
+    let stall = "rcu: INFO: rcu_sched self-detected stall on CPU\nNMI backtrace for cpu 1\nCPU: 1 PID: 7 Comm: napi/wlan Not tainted\nCall Trace:\n\
+                 [<8000812c>] show_stack+0x28/0xf0\n[<80382034>] dump_stack_lvl+0x60/0x80\n[<80388e20>] nmi_cpu_backtrace+0x108/0x178\n";
+    assert!(of(stall).ends_with("shown running: napi/wlan"), "{}", of(stall));
+    let whole = format!("{stall}[<80001234>] handle_int+0x138/0x144\n[<80005678>] poll_ring+0x10/0x20\n");
+    assert!(of(&whole).ends_with("shown running: napi/wlan, in poll_ring"), "{}", of(&whole));
+    let power = "INFO: rcu_sched self-detected stall on CPU\nTask dump for CPU 101:\nkopald          R  running task        0   854      2 0x804\n\
+                 Call Trace:\n[c0002fc6] [c0007c6f0] sched_show_task+0x10c/0x118 (unreliable)\n[c0002fc7] [c0009eda8] rcu_dump_cpu_stacks+0xa0/0xd0\n";
+    assert!(of(power).ends_with("shown running: kopald on CPU 101"), "{}", of(power));
+}
+
+#[test]
+fn an_error_of_atomic_code_has_its_place_and_no_length() {
+    let log = "BUG: scheduling while atomic: swapper/6/0/0x00000002\nCall trace:\n dump_backtrace+0xb0/0x120\n show_stack+0x1c/0x6c\n\
+               dump_stack+0x14/0x2c\n __schedule_bug+0xa8/0xc0\n schedule_debug.constprop.0+0x154/0x170\n __schedule+0x58/0x520\n\
+               schedule_rtlock+0x20/0x44\n rtlock_slowlock_locked+0x110/0x260\n rt_spin_lock+0x74/0x94\n lock_domain+0x20/0x30\n";
+    assert!(of(log).contains("of no measured length, in rt_spin_lock ← lock_domain"), "{}", of(log));
+}
+
+#[test]
+fn stacks_of_32_bit_arm_and_the_work_of_a_worker_are_read() {
+    let log = "INFO: task kworker/3:1:3160 blocked for more than 120 seconds.\nkworker/3:1     D    0  3160      2 0x00000000\n\
+               Workqueue: events poll_values [hwmon]\n[<c0997424>] (__schedule) from [<c0997a94>] (schedule+0x50/0xa8)\n\
+               [<c0997a94>] (schedule) from [<c0998fa0>] (__mutex_lock.constprop.5+0x1a8/0x590)\n";
+    assert!(of(log).contains(", in __mutex_lock.constprop.5 (Workqueue: events poll_values [hwmon])"), "{}", of(log));
+}
+
+#[test]
+fn a_report_without_its_first_line_is_read() {
+    let log = "rcu:     0-....: (83337 ticks this GP) idle=00c4/1/0x40 softirq=2/2 fqs=39\nCPU: 0 PID: 1 Comm: shutdown Tainted\n\
+               epc : machine_restart+0x18/0x1a\n";
+    assert!(of(log).contains("grace period; shown running: shutdown, in machine_restart"), "{}", of(log));
+    let log = "Call Trace:\n <IRQ>\n ? watchdog_timer_fn+0x218/0x2a0\n </IRQ>\n <TASK>\n ? native_queued_spin_lock_slowpath+0x2/0x3\n\
+               queued_read_lock_slowpath+0x14a/0x150\n _raw_read_lock+0x2f/0x40\n";
+    assert!(of(log).contains("is not known, in queued_read_lock_slowpath ← _raw_read_lock"), "{}", of(log));
+}
+
+#[test]
+fn a_slow_read_of_a_clock_is_no_drift() {
+    let log = "clocksource: timekeeping watchdog on CPU227: wd-tsc-wd excessive read-back delay of 153560ns vs. limit of 125000ns\n";
+    assert!(of(log).contains("reading the clocks took that long") && !of(log).contains("also in"), "{}", of(log));
+}
