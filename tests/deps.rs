@@ -1,6 +1,6 @@
 //! Lists which crate may use which. An unlisted crate or edge fails this test; change the table together with
-//! ARCHITECTURE.md, and only downwards. Also: which crates may contain `unsafe`, and no example in a comment that no
-//! test runs.
+//! ARCHITECTURE.md, and add only edges that point downwards. Also: which crates may contain `unsafe`, and no example in
+//! a comment that no test runs.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -348,8 +348,8 @@ fn unsafe_stays_where_it_is_allowed() {
     }
 }
 
-/// Most crates have no example in their comments, and looking for one takes rustdoc half a second each: `doctest =
-/// false`.
+/// Most crates have no example in their comments, and looking for one takes rustdoc half a second per crate:
+/// `doctest = false`.
 #[test]
 fn every_example_in_a_comment_is_run() {
     for (name, folder) in folders() {
@@ -373,7 +373,7 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     files.chain(folders.iter().flat_map(|folder| sources(folder))).collect()
 }
 
-/// Does it have a fenced block that rustdoc takes for Rust, or a page for a comment?
+/// Returns true if it has a fenced block that rustdoc treats as Rust, or includes a page as its documentation.
 fn has_example(path: &Path) -> bool {
     let text = fs::read_to_string(path).unwrap();
     if text.contains("doc = include_str!") {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// First argument of the process that restores what an ended one had changed.
 pub const RESTORE_ARG: &str = "__restore";
-/// Time for the message: nobody may be reading standard error.
+/// Time limit for writing the message, in case nobody reads standard error.
 const FOR_MESSAGE: Duration = Duration::from_secs(1);
 /// Time for the parent to exit.
 const FOR_PARENT: Duration = Duration::from_secs(10);

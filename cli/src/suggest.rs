@@ -2,7 +2,7 @@
 
 use punctual_units::Arrange;
 
-/// Similarity (Jaro–Winkler, 0 to 1) from which a name is suggested.
+/// Similarity (Jaro–Winkler, 0 to 1) at or above which a name is suggested.
 const SIMILAR: f64 = 0.85;
 /// Maximum number of suggestions.
 const MAX: usize = 3;

@@ -107,13 +107,13 @@ fn indented(message: &str) -> String {
 
 /// Time that a message waits for a reader of standard error that is not reading, for example a stopped logger.
 const FOR_READER: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
-/// What a pipe that is ready takes without blocking (pipe(7), PIPE_BUF).
+/// Number of bytes that a writable pipe accepts without blocking (pipe(7), PIPE_BUF).
 const PIPE_BUF: usize = 4096;
 /// Messages dropped since the reader stopped reading.
 static DROPPED: AtomicU64 = AtomicU64::new(0);
 
 /// Neither waits for a reader nor fails: the macros of std panic if standard error cannot be written (a full disk, a
-/// terminal that hung up), and would block behind a full pipe; either would end a watch of weeks.
+/// terminal that hung up), and would block behind a full pipe; either would end a watch that runs for weeks.
 fn write(text: &str) {
     let mut out = io::stderr().lock();
     let dropped = DROPPED.load(Relaxed);

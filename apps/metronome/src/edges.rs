@@ -26,7 +26,7 @@ impl EdgeSource {
     /// Requests a line for its edges, with the kernel's largest buffer.
     ///
     /// # Errors
-    /// The line does not exist, is not accessible, is in use or raises no interrupts, or the place has no edges.
+    /// The line does not exist, is not accessible, is in use or raises no interrupts, or the place reports no edges.
     pub fn open(place: &Place) -> Result<EdgeSource, GpioError> {
         let none = || GpioError::Usage(format!("{place} reports no edges: listen on a GPIO line"));
         let (chip, offset) = place.open()?.ok_or_else(none)?;

@@ -50,7 +50,7 @@ impl Listener {
         Ok(Listener { thread: thread.map_err(Error::Thread)?, stop })
     }
 
-    /// Reads the remaining edges and returns everything. Call it after the task has ended.
+    /// Reads the remaining edges and returns the state and the results. Call it after the task has ended.
     pub(crate) fn end(self) -> Result<(Heard, Listened), Error> {
         self.stop.store(true, Relaxed);
         let (heard, listened) =

@@ -19,7 +19,8 @@ pub struct EdgeCounts {
 /// Matches beats with edges, each given in order. A beat must be added before the edges that follow it.
 #[derive(Clone, Debug, Default)]
 pub struct Matcher {
-    /// The most recent beat that has started and the later ones, each with a flag that is set when its edge was seen.
+    /// The beat to which the next edge may belong and the later ones, each with a flag that is set once its edge has
+    /// been seen.
     beats: VecDeque<(Beat, bool)>,
     counts: EdgeCounts,
 }
@@ -29,7 +30,7 @@ impl Matcher {
         self.beats.push_back((beat, false));
     }
 
-    /// An edge belongs to the last beat that is not later, if the levels agree.
+    /// Matches an edge with the last beat that is not later than the edge, if their levels agree.
     pub fn edge(&mut self, edge: Edge) {
         while self.beats.get(1).is_some_and(|(next, _)| next.before <= edge.at) {
             self.leave();

@@ -19,7 +19,7 @@ pub(crate) struct Bench<'a> {
     pub(crate) settle: Nanos,
 }
 
-/// Line and edges, lent to each measurement and returned.
+/// The line and the source of edges, lent to each measurement and returned after it.
 pub(crate) struct Instruments {
     pub(crate) toggler: Toggler,
     pub(crate) heard: Heard,

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 pub const HELP: &str = "\
 metronome: toggles a GPIO line at a fixed period and measures how late it is, idle and under load
 
-  metronome --line gpiochip0:20 --listen gpiochip0:21 --compare     lines wired together: next to Table 2 of the paper
+  metronome --line gpiochip0:20 --listen gpiochip0:21 --compare     lines wired together: compared with Table 2 of the paper
   metronome --line sim -D 5s                                        without hardware
 
   --line PLACE          the line to toggle: gpiochip0:20, a line's name (GPIO20), sim (in memory), or the pull of

@@ -36,7 +36,7 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// Returns true if every release ran or was given up, and every beat belongs to a release that ran.
+    /// Returns true if every released job ran or was skipped, and every beat belongs to a job that ran.
     pub fn accounted_for(&self) -> bool {
         let counted = &self.stats.counted;
         let Beats { made, reported, unreported } = self.beats;
@@ -47,7 +47,7 @@ impl Measured {
             && edges
     }
 
-    /// Reasons to doubt the figures, reported with them.
+    /// Reasons to doubt the results, reported with them.
     pub fn doubts(&self) -> Vec<String> {
         let mut doubts = Vec::new();
         if !self.accounted_for() {

@@ -9,7 +9,7 @@ use std::path::Path;
 /// Writes the measurements below `folder`, which is created if missing.
 ///
 /// # Errors
-/// A folder cannot be created or is not empty; what was written before stays.
+/// A folder cannot be created or is not empty; what has already been written is kept.
 pub(crate) fn write(folder: &Path, measured: &[Measured], words: &[String]) -> Result<Vec<String>, Error> {
     let mut written: Vec<String> = Vec::new();
     for one in measured {

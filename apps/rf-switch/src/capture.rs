@@ -41,7 +41,7 @@ pub struct Capturing {
 }
 
 impl Capturing {
-    /// Starts a capture. `tid` is the transmitter's thread, to which the tracepoint is filtered.
+    /// Starts a capture. `tid` is the transmitter's thread; the tracepoint records events of this thread only.
     ///
     /// # Errors
     /// A missing line, tracefs, tracepoint or privilege.

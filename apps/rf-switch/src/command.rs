@@ -104,7 +104,8 @@ impl Decoder {
         held
     }
 
-    /// The retained part of an invalid word; pushed into a new decoder, it makes that one skip to the next space too.
+    /// The retained part of an invalid word; pushed into a new decoder, it makes that decoder skip to the next space
+    /// too.
     pub fn rest(&self) -> &[u8] {
         if self.bad { &self.word } else { &[] }
     }

@@ -32,8 +32,8 @@ impl Signals {
         Ok(Signals(set))
     }
 
-    /// Sleeps until a signal arrives, at most for `limit`. Returns `None` if the time passed, `Some(true)` if figures
-    /// are requested, `Some(false)` if the program should end.
+    /// Sleeps until a signal arrives, at most for `limit`. Returns `None` if the time passed, `Some(true)` if a report
+    /// is requested, `Some(false)` if the program should end.
     pub fn wait(&self, limit: Nanos) -> Option<bool> {
         match wait(&self.0, Some(limit)) {
             Waited::Signal(signal) => Some(signal == Sig::Usr1),
@@ -75,10 +75,10 @@ pub fn end(station: Station, phases: Option<Vec<Phase>>, json: bool) -> Result<u
     }
 }
 
-/// Sends commands from the FIFO until a signal.
+/// Sends commands from the FIFO until a signal arrives.
 ///
 /// # Errors
-/// Something is not available, or failed while it ran.
+/// Something is not available, or fails during the run.
 pub fn daemon(options: &Options, signals: &Signals) -> Result<(), Error> {
     let tap = fifo::open(options)?;
     let from = format!("reads {}", tap.path().display());

@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 /// systemd holds it open, so that unread bytes outlive this program.
 const HANDED: &str = "/proc/self/fd/3";
 
-/// Opens the FIFO: the one passed by systemd if there is one, which `--pipe` may only repeat.
+/// Opens the FIFO: the one passed by systemd if there is one, in which case `--pipe`, if given, must name the same
+/// FIFO.
 ///
 /// # Errors
 /// It cannot be opened, or the two differ.

@@ -23,9 +23,9 @@ pub struct Figures {
     pub commands: Commands,
     /// Complete frames.
     pub frames: u64,
-    /// Complete frames with an edge later than half of T.
+    /// Complete frames with an edge that was late by more than half of T.
     pub spoiled: u64,
-    /// Commands sent without any frame in time.
+    /// Commands sent of which no frame was on time.
     pub doubtful: u64,
     /// Time from the sender's time stamp to the first edge, ns, for commands that did not wait for another.
     pub from_written: Histogram,
@@ -35,7 +35,7 @@ pub struct Figures {
     pub waited: u64,
     /// Lateness of each edge, ns: from its due time until the call that drives the line returned.
     pub lateness: Histogram,
-    /// Edges later than half of T.
+    /// Edges that were late by more than half of T.
     pub late: u64,
     /// Edges that came after the next one was due: missed alarms.
     pub missed: u64,

@@ -96,8 +96,8 @@ impl Intake {
         Ok(())
     }
 
-    /// The FIFO wakes on writes (edge-triggered), not because part of a command is left in it. Since Linux 5.14 a write
-    /// also wakes if the FIFO was not empty (3a34b13a88ca, also in the stable series).
+    /// A write to the FIFO wakes the intake (edge-triggered); part of a command left in it does not. Since Linux 5.14 a
+    /// write also wakes if the FIFO was not empty (3a34b13a88ca, also in the stable series).
     fn epoll(&self) -> Result<OwnedFd, Error> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(Error::call("epoll_create1"))?;
         let add = |fd: BorrowedFd<'_>, flags| {

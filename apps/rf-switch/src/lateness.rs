@@ -124,7 +124,7 @@ fn edges(
     edges
 }
 
-/// Computes one cell.
+/// Computes one cell of the table.
 ///
 /// # Errors
 /// rtl_433 is missing or fails, or no file can be written.

@@ -21,11 +21,12 @@ pub struct Written {
     pub pulses: u64,
     /// Edges with the same level as the previous one or an earlier time: an edge between them was lost.
     pub out_of_order: u64,
-    /// Edges known to be lost before the writer.
+    /// Edges known to have been lost before they reached the writer.
     pub lost: u64,
 }
 
-/// Writes edges as they come. A package is written at once, so that rtl_433 can read the file of a killed program.
+/// Writes edges as they come. A package is written as soon as it ends, so that rtl_433 can read the file of a killed
+/// program.
 #[derive(Debug)]
 pub struct OokWriter<W> {
     output: W,
@@ -148,7 +149,7 @@ pub fn read(text: &str) -> Result<Vec<Vec<Pulse>>, NotPulses> {
             }
             Some(head) if head.starts_with("fsk") => return Err(bad("frequency shift keying")),
             Some(head) if head.starts_with("timescale") && head != "timescale 1us" => {
-                return Err(bad("another timescale than 1us"));
+                return Err(bad("a timescale other than 1us"));
             }
             Some("end") => open = false,
             Some(_) => {}

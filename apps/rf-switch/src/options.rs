@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 pub const USUAL_PIPE: &str = "/run/punctual/rtp1";
-/// Maximum number of waiting commands: at 192 ms each these are 13 minutes.
+/// Maximum number of waiting commands: at 192 ms each, sending them takes 13 minutes.
 const MAX_QUEUED: usize = 4096;
 
 #[derive(Clone, Debug, PartialEq)]

@@ -1,5 +1,5 @@
-//! Keeps commands that were read from the FIFO and not yet sent in a file for the next start, so that kill -9 loses
-//! none. The file belongs on a tmpfs such as /run: after a reboot, no old command may switch a lamp.
+//! Keeps a file for the next start with the commands that were read from the FIFO but not yet sent, so that kill -9
+//! loses none. The file belongs on a tmpfs such as /run: after a reboot, no old command may switch a lamp.
 
 use crate::command::{BadCommand, Command, Decoder};
 use crate::error::Error;
@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 
 const MAX_BYTES: u64 = 1 << 16;
 
-/// The file. It is replaced as a whole by rename(2), so that a killed program leaves the old or the new version.
+/// The file of pending commands. It is replaced as a whole by rename(2), so that a killed program leaves the old or the
+/// new version.
 #[derive(Debug)]
 pub struct Pending {
     path: PathBuf,

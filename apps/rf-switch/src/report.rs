@@ -78,9 +78,9 @@ pub struct Phase {
     pub bad: u64,
     pub not_kept: u64,
     pub frames: u64,
-    /// Frames with an edge later than half of T.
+    /// Frames with an edge that was late by more than half of T.
     pub spoiled_frames: u64,
-    /// Commands sent without any frame in time.
+    /// Commands sent of which no frame was on time.
     pub doubtful: u64,
     /// Time from the sender's time stamp to the first edge.
     pub written_to_first_edge: Option<Spread>,
@@ -88,7 +88,7 @@ pub struct Phase {
     pub read_to_first_edge: Option<Spread>,
     pub waited: u64,
     pub edge_lateness: Option<Spread>,
-    /// Edges later than half of T.
+    /// Edges that were late by more than half of T.
     pub late_edges: u64,
     /// Edges that came after the next one was due.
     pub missed_alarms: u64,
@@ -181,7 +181,7 @@ pub struct Report {
     pub scheduling: String,
     /// Requests that were not granted, and the consequences.
     pub narrowed: Vec<String>,
-    /// One entry per load, or a single one.
+    /// One entry per load of a trial; otherwise a single entry.
     pub phases: Vec<Phase>,
     /// Pulse text that was driven or captured.
     pub pulse_text: Option<Pulses>,

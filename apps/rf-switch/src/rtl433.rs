@@ -9,7 +9,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A file of one day is decoded within seconds.
+/// Time limit for rtl_433, which decodes the file of one day within seconds.
 const LIMIT: Duration = Duration::from_secs(60);
 
 #[derive(Debug, thiserror::Error)]

@@ -16,7 +16,7 @@ pub enum Origin {
     Written(Nanos),
     /// The time when the ordinary side read it.
     Read(Nanos),
-    /// Not measured, because the command waited for the previous one or for this start.
+    /// Not measured, because the command waited for the previous one, or was pending when the program started.
     Waited,
 }
 
@@ -34,7 +34,7 @@ pub struct Done {
     pub first_edge: Option<Nanos>,
     /// Complete frames.
     pub frames: u32,
-    /// Complete frames with an edge later than half of T.
+    /// Complete frames with an edge that was late by more than half of T.
     pub spoiled: u32,
     pub whole: bool,
 }

@@ -83,7 +83,7 @@ impl Collector {
         (number.length > 0).then_some(Outcome::Dropped(number))
     }
 
-    /// Advances the time. While a digit is being dialled (`dialling`), nothing ends.
+    /// Advances the time. While a digit is being dialled (`dialling`), no number ends.
     pub fn pass(&mut self, now: Nanos, dialling: bool, book: &Book) -> Option<Outcome> {
         if dialling {
             // The pause counts from the end of the current digit.

@@ -16,10 +16,10 @@ pub const PIPE: &str = "/run/punctual/rtp2";
 const PRIORITY: u8 = 60;
 /// Default pause between two digits that starts a new number.
 const PAUSE: Nanos = Nanos::from_secs(4);
-/// More lines than any board has; each is a system call per cycle.
+/// More lines than any board has; each costs a system call per cycle.
 const MAX_LINES: usize = 64;
 
-/// Bias of an open contact, as named in the file and options.
+/// Bias of the line while its contact is open, as named in the file and options.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pull {
@@ -60,7 +60,7 @@ pub struct LineConfig {
     /// Name used in reports.
     pub name: String,
     pub place: Place,
-    /// Digit map of the country it comes from.
+    /// Digit map of the country that the telephone comes from.
     pub map: DigitMap,
     /// Bias of the line while its contact is open.
     pub pull: Pull,

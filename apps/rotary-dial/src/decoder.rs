@@ -1,7 +1,7 @@
 //! The decoder: a state machine with four states, driven by the majority of three consecutive samples.
 //!
-//! A wrong digit is worse than none: anything that may have been missed (missing samples, a make between two samples)
-//! rejects the digit, with a reason.
+//! A wrong digit is worse than none: anything that may have been missed (missing samples, or a contact that closed only
+//! between two samples) rejects the digit, with a reason.
 
 use crate::train::{Reason, Timing, Train};
 use punctual_units::Nanos;

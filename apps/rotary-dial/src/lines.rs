@@ -25,7 +25,7 @@ impl Contact {
     }
 }
 
-/// The sampled end of a line, and its contact if it is in memory.
+/// The sampled end of a line, and its contact if the line is in memory.
 pub(crate) struct Opened {
     pub(crate) input: In,
     pub(crate) contact: Option<Contact>,
@@ -42,7 +42,8 @@ pub(crate) fn open(line: &LineConfig) -> Result<Opened, Error> {
     }
 }
 
-/// A dial that plays in its own thread with the loop's policy, so that the loop, not the player, is late.
+/// A dial that plays in its own thread with the loop's policy, so that measured lateness is caused by the loop and not
+/// by the player.
 pub(crate) struct Player {
     pub(crate) name: String,
     pub(crate) thread: JoinHandle<Result<(), punctual_wires::GpioError>>,

@@ -13,7 +13,7 @@ pub struct Dial {
     pub make: f64,
     /// Time for which the contact bounces after each change.
     pub bounce: Nanos,
-    /// Time closed between digits; winding up a dial takes 200 to 800 ms.
+    /// Time for which the contact is closed between digits; winding up a dial takes 200 to 800 ms.
     pub pause: Nanos,
 }
 
@@ -32,7 +32,7 @@ pub struct Change {
 /// All changes of the contact, ordered by time; it is initially open.
 #[derive(Clone, Debug, Default)]
 pub struct Play {
-    /// Consecutive changes always differ, and times never decrease.
+    /// Consecutive changes always differ in level, and times never decrease.
     pub changes: Vec<Change>,
     /// Start of each digit's first pulse, and end of its last make.
     pub digits: Vec<(Nanos, Nanos)>,

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How long the end waits for commands to reach the pipe.
+/// Maximum time for which stopping waits for commands to reach the pipe.
 const LAST_COMMANDS: Nanos = Nanos::from_millis(200);
 
 type Failure = Arc<Mutex<Option<(usize, GpioError)>>>;

@@ -92,7 +92,7 @@ impl From<WhenArg> for When {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum EventsArg {
-    /// Events needed to follow a delay
+    /// Events needed to trace a delay to its cause
     Minimal,
     /// Also thread exits, expired timers and frequency changes
     Full,

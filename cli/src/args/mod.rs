@@ -67,7 +67,7 @@ pub enum Command {
     /// Save what an audit reads to a file, without data that identifies the machine
     #[command(after_help = help::SNAPSHOT)]
     Snapshot(SnapshotArgs),
-    /// Show published latencies of a board, or check a file of figures
+    /// Show published latencies of a board, or check a file of published latencies
     #[command(after_help = help::REFERENCES)]
     References(ReferencesArgs),
     /// Measure wakeup latency under named loads and write a run directory
@@ -122,7 +122,7 @@ pub enum Command {
     #[command(subcommand)]
     #[command(after_help = help::KERNEL)]
     Kernel(KernelCommand),
-    /// Write a real-time program to start from: a loop of 1 kHz with a log, statistics and checks
+    /// Write a real-time program to start from: a 1 kHz loop with a log, statistics and checks
     #[command(after_help = help::NEW)]
     New(NewArgs),
     /// Print shell completions
@@ -167,7 +167,7 @@ pub struct Measuring {
     pub options: MeasureArgs,
 }
 
-/// The same for `prove`.
+/// Parser of `prove` alone, for the same reason as [`Measuring`].
 #[derive(Parser, Debug)]
 #[command(no_binary_name = true, disable_help_flag = true)]
 pub struct Proving {

@@ -65,7 +65,7 @@ pub enum AuditFormat {
 
 #[derive(Args, Debug)]
 pub struct SnapshotArgs {
-    /// New file to write (tar; with --contribute TOML)
+    /// New file to write (tar, or TOML with --contribute)
     pub file: PathBuf,
     /// Write the measurements of a run instead, anonymous and readable, to publish them; nothing is sent [default: the
     /// newest run in ./punctual-runs]

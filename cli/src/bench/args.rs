@@ -20,7 +20,7 @@ pub enum BenchCommand {
 
 #[derive(Args, Debug)]
 pub struct BenchArgs {
-    /// Repetitions, each a figure for `compare` [default: see below]
+    /// Number of repetitions; each gives `compare` one value [default: see below]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub repeat: Option<u64>,
     /// Run directory to create [default: ./punctual-runs/<time>-bench-<axis>]
@@ -35,7 +35,7 @@ pub struct BenchArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ModeArg {
-    /// The published benchmark's backtracking, in native code; its CSV by `punctual report DIR --format csv`
+    /// The published benchmark's backtracking, in native code; `punctual report DIR --format csv` prints its CSV
     Compat,
     /// The fastest counting: meet in the middle, with the widest SIMD instructions available
     Native,
@@ -51,14 +51,16 @@ impl From<ModeArg> for NqueensMode {
 }
 
 #[derive(Args, Debug)]
-#[command(after_help = "Counts are checked against OEIS A000170: a wrong one exits 1. Default: 10 repetitions.\n\n\
+#[command(
+    after_help = "Counts are checked against OEIS A000170: with a wrong one, the exit code is 1. Default: 10 repetitions.\n\n\
     Examples: the published load (N = 12, four threads, 20 s, 100 times) and its table\n  \
     punctual bench nqueens --mode compat -n 12 --threads 4 --repeat 100 --fill 20 --out std\n  \
     punctual report std --format csv > std.csv\n  \
     punctual compare std rt\n\n\
     Times are those of native code and must not be compared with the published ones of Python.\n\n\
     Exit codes: 0 all counts right, 1 a wrong count, 2 wrong usage, 4 the environment refused, 128+n ended by signal n: \
-    --resume DIR continues the run.")]
+    --resume DIR continues the run."
+)]
 pub struct NqueensArgs {
     /// How to count
     #[arg(short, long, value_enum, default_value_t = ModeArg::Native, conflicts_with = "resume")]
@@ -78,7 +80,7 @@ pub struct NqueensArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum BesideArg {
-    /// Nothing
+    /// Run nothing else
     Nothing,
     /// The published N-queens search, repeatedly
     Nqueens,

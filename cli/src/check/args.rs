@@ -56,7 +56,7 @@ pub struct CheckArgs {
     /// Output format
     #[arg(short, long, value_enum, default_value_t = CheckFormat::Text)]
     pub format: CheckFormat,
-    /// Write the result to this new file in --format, and text on standard output
+    /// Write the result to this new file in the format of --format, and print text on standard output
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     #[command(flatten)]

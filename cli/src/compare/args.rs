@@ -12,7 +12,7 @@ use std::path::PathBuf;
                         The boot is the sample: runs of one boot count as one, and below four boots of each group \
                         nothing is judged.\n\n\
                         Exit codes: 0 compared, 1 worse (with --fail-if-worse), 2 not comparable or wrong usage, 3 \
-                        not judged: too few boots, problems, or no figure known for both.\n\nExamples:\n  punctual compare before after\n  punctual compare --last 2\n  punctual compare stock-kernel/ rt-kernel/ --fail-if-worse"
+                        not judged: too few boots, problems, or no value known for both.\n\nExamples:\n  punctual compare before after\n  punctual compare --last 2\n  punctual compare stock-kernel/ rt-kernel/ --fail-if-worse"
 )]
 pub struct CompareArgs {
     /// Groups; with --vs the runs of the first group; with --experiment two kernels
@@ -31,7 +31,7 @@ pub struct CompareArgs {
     /// State that each run had its own boot; files of other tools do not record it
     #[arg(long)]
     pub own_boots: bool,
-    /// Exit with 1 if any figure of a later group is significantly worse than that of the first
+    /// Exit with 1 if any value of a later group is significantly worse than that of the first
     #[arg(long)]
     pub fail_if_worse: bool,
     /// Compare two kernels (releases as `uname -r` prints them) over several boots, alternating A B B A …, in this
@@ -39,8 +39,8 @@ pub struct CompareArgs {
     /// compares once all are measured. To continue: the same command without the kernels
     #[arg(long, value_name = "DIR", conflicts_with_all = ["vs", "names"], help_heading = "Experiments")]
     pub experiment: Option<PathBuf>,
-    /// Boots of each kernel; six is the minimum for a signed-rank test to show a difference at 5 %, eight show 20 %
-    /// where boots spread by 3 %
+    /// Boots of each kernel; six is the minimum for a signed-rank test to show a difference at 5 %, eight show a
+    /// difference of 20 % where boots vary by 3 %
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1000), requires = "experiment", help_heading = "Experiments")]
     pub pairs: u32,
     /// Boot both in QEMU (kernels as for `punctual lab compare`)
@@ -70,6 +70,6 @@ pub enum PageFormat {
     Text,
     /// One self-contained page with graphs
     Html,
-    /// One document with every figure
+    /// One document with every value
     Json,
 }

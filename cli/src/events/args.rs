@@ -9,7 +9,7 @@ use std::path::PathBuf;
 pub enum BackendArg {
     /// This kernel, through punctual-rt
     Posix,
-    /// Virtual time, nothing real: tests the suite itself
+    /// Simulated events in virtual time: tests the suite itself
     Mock,
     /// Xenomai 3 (alchemy), through an adapter built here
     Xenomai,
@@ -23,7 +23,7 @@ pub enum BackendArg {
 pub enum FormatArg {
     /// A table
     Text,
-    /// One document with every figure
+    /// One document with every value
     Json,
 }
 
@@ -41,7 +41,7 @@ pub struct EventsArgs {
     /// List the tests with what their sources promise, and exit
     #[arg(long)]
     pub list: bool,
-    /// Priority of the receivers, 5 to 98; senders have one more
+    /// Priority of the receivers, 5 to 98; senders have a priority one higher
     #[arg(short, long, visible_alias = "prio", value_name = "N", default_value = "80", value_parser = priority)]
     pub priority: Priority,
     /// CPU of the receivers [default: any]
@@ -91,5 +91,7 @@ fn test(name: &str) -> Result<Test, String> {
 fn priority(text: &str) -> Result<Priority, String> {
     let priority: u8 = text.parse().map_err(|_| "4 to 98".to_owned())?;
     let known = (5..=98).contains(&priority).then(|| Priority::try_from(priority).ok()).flatten();
-    known.ok_or_else(|| "5 to 98: senders have one more, threads of the order tests up to four less".into())
+    known.ok_or_else(|| {
+        "5 to 98: senders have a priority one higher, threads of the order tests up to four lower".into()
+    })
 }

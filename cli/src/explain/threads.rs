@@ -51,7 +51,7 @@ fn threads(proc: &Path) -> Vec<Thread> {
     tasks.filter_map(|task| parse(&fs::read_to_string(task.join("stat")).ok()?)).collect()
 }
 
-/// A line of /proc/PID/task/TID/stat (proc_pid_stat(5)). The name may contain blanks and parentheses.
+/// Parses a line of /proc/PID/task/TID/stat (proc_pid_stat(5)). The name may contain blanks and parentheses.
 fn parse(stat: &str) -> Option<Thread> {
     let (head, tail) = stat.rsplit_once(')')?;
     let (tid, name) = head.split_once(" (")?;

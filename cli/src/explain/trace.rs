@@ -33,7 +33,7 @@ pub fn found(args: &ExplainArgs, path: &Path) -> Result<Found, String> {
     Ok(Found { explanation, timelines, places, format, name, trace, code: None })
 }
 
-/// In seconds, as the trace prints its times.
+/// Formats a time in seconds, as the trace prints its times.
 fn at(t_ns: u64) -> String {
     format!("{}.{:06}", t_ns / 1_000_000_000, t_ns % 1_000_000_000 / 1000)
 }

@@ -23,7 +23,8 @@ pub struct FixArgs {
     /// `punctual audit --fix --persist` keeps them, and `punctual undo boot-trial` removes the entry
     #[arg(long, requires = "persist", conflicts_with = "confirm")]
     pub trial: bool,
-    /// With --fix: reverted automatically unless confirmed with `punctual undo --confirm` within TIME, such as 5m
+    /// With --fix: revert the changes automatically unless they are confirmed with `punctual undo --confirm` within
+    /// TIME, such as 5m
     #[arg(long, value_name = "TIME", requires = "fix")]
     pub confirm: Option<Nanos>,
     #[command(flatten)]

@@ -7,7 +7,7 @@ use punctual_fix::{BOOT_RULE, FixOptions, How, Journal, Parameters, Plan, System
 /// What happens to kernel parameters.
 #[derive(Clone, Debug)]
 pub enum Stage {
-    /// Nothing, or they are set permanently.
+    /// They are set permanently if the fix is to persist, otherwise not at all.
     ForGood,
     /// They are tried in one boot. An earlier trial is removed first.
     Try { earlier: bool },

@@ -116,7 +116,7 @@ fn code(fixed: &Fixed, plan: &Plan) -> u8 {
     }
 }
 
-/// `punctual undo`: exits 0 if everything is restored, 1 if another program changed it since, 4 if it could not be
+/// `punctual undo`: exits 0 if everything is restored, 1 if another program has changed it since, 4 if it could not be
 /// restored or part of the journal is lost.
 pub fn undo(args: &UndoArgs) -> ExitCode {
     finish("undo", args.output, undone(args, &Real::new()))

@@ -36,12 +36,13 @@ pub struct QueryArgs {
     /// Only runs started since this day (2026-11-01, UTC), or within this time (30d)
     #[arg(long, value_name = "DATE|TIME", value_parser = since)]
     pub since: Option<u64>,
-    /// False alarms to accept where nothing shifts, over all series shown, checked after each run: N/year or N/month
+    /// Rate of false alarms to accept where nothing shifts, over all series shown, with a check after each run: N/year
+    /// or N/month
     #[arg(long, value_name = "RATE", default_value = "1/year", value_parser = alarms)]
     pub alarms: f64,
     #[command(flatten)]
     pub judged: JudgedArgs,
-    /// Write a page with every figure plotted over time to this new file
+    /// Write a page with every value plotted over time to this new file
     #[arg(long, value_name = "FILE", conflicts_with = "run")]
     pub html: Option<PathBuf>,
     /// Compare RUN with these, as for `history gate`
@@ -53,7 +54,7 @@ pub struct QueryArgs {
 
 #[derive(Args, Debug, Clone)]
 pub struct JudgedArgs {
-    /// Figures to compare, of the worst CPU: max, p50, p99, p99.9, p99.99
+    /// Statistics to compare, of the worst CPU: max, p50, p99, p99.9, p99.99
     #[arg(long = "figure", value_name = "FIGURES", value_delimiter = ',', default_values = ["p99.9", "max"])]
     pub figures: Vec<Figure>,
     /// With a baseline: how much worse is acceptable, 10% or 0.1
@@ -118,7 +119,7 @@ pub struct GateArgs {
 
 #[derive(Subcommand, Debug)]
 pub enum BaselineCommand {
-    /// Name these runs, replacing what had the name
+    /// Name these runs, replacing the runs that had the name
     #[command(after_help = help::HISTORY_BASELINE_SET)]
     Set {
         /// The name: a letter, then letters, digits, - and _

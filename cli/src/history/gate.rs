@@ -74,11 +74,12 @@ fn baseline_of(store: &Store, run: &RunSummary, words: &[String]) -> Result<Vec<
     let of_kernel =
         |r: &RunSummary| words.iter().any(|w| r.kernel.release.as_ref().is_some_and(|k| k.starts_with(w.as_str())));
     let runs = store.runs(of_kernel)?;
-    let what = "is neither a number, a named baseline, the start of run IDs, nor of a kernel release in the history";
+    let what =
+        "is neither a number, a named baseline, the start of run IDs, nor the start of a kernel release in the history";
     if runs.is_empty() { Err(Refusal::usage(format!("--baseline `{}` {what}", words.join(",")))) } else { Ok(runs) }
 }
 
-/// A count of runs; run IDs are shown with ten digits or more.
+/// Parses a count of runs, of at most four digits; run IDs are shown with ten or more.
 fn number(word: &str) -> Option<usize> {
     word.parse().ok().filter(|_| word.len() <= 4)
 }

@@ -1,4 +1,4 @@
-//! `import`: other tools' files, or a packed run directory, into a run directory.
+//! `import`: converts other tools' files, or a packed run directory, into a run directory.
 
 mod archive;
 pub mod args;
@@ -153,7 +153,7 @@ fn said(out: &Path, recording: &Recording) -> String {
         text += &format!("  {}: {} threads, {samples} samples, max {max}\n", phase.id, phase.cpus.len());
     }
     if let Some(import) = run.import.as_ref().filter(|i| !i.series.is_empty()) {
-        text += &format!("  {} series of other figures\n", import.series.len());
+        text += &format!("  {} series of other values\n", import.series.len());
     }
     words::lost(recording).iter().for_each(|lost| text += &format!("  - {lost}\n"));
     text + &format!("Written to {}; `punctual report {}` shows it.\n", out.display(), out.display())

@@ -95,7 +95,7 @@ fn epoch(folder: &Path, tree: &Path) -> Result<u64, Refusal> {
 fn text(built: &Built) -> String {
     let paused = match built.paused.as_secs() {
         0 => String::new(),
-        paused => format!(", {paused} s of them paused because of heat"),
+        paused => format!(", {paused} s of them paused because of high temperature"),
     };
     let (release, image) = (&built.release, built.image.display());
     format!("{release} in {} s{paused}\n{image}\nlog: {}\n", built.lasted.as_secs(), built.log.display())

@@ -127,7 +127,7 @@ mod tests {
                 assert!(text.contains(word), "{word}: {text}");
             }
         }
-        assert!(four.contains("kernel7l.img") && four.contains("USB of later revisions"), "{four}");
+        assert!(four.contains("kernel7l.img") && four.contains("USB controller of later revisions"), "{four}");
         assert!(three.contains("kernel7.img") && three.contains("--append dwc_otg.fiq_fsm_enable=0"), "{three}");
         assert!(three.contains("CONFIG_PREEMPT_RT_FULL=y") && three.contains("CONFIG_FB_SIMPLE"), "{three}");
     }

@@ -8,7 +8,7 @@ use punctual_units::{Nanos, Priority};
 use punctual_vm::{KernelSpec, Machine};
 use std::path::PathBuf;
 
-const KERNEL: &str = "Kernel: rt or stock (the distribution's newest; rt@6.12 of a series), the name of a package, a .deb, an image, \
+const KERNEL: &str = "Kernel: rt or stock (the distribution's newest; rt@6.12: the newest of that series), the name of a package, a .deb, an image, \
                       or a build directory";
 
 #[derive(Subcommand, Debug)]
@@ -106,7 +106,7 @@ pub struct ProofArgs {
     /// Million instructions per second: 1000, 500, 250, …; one instruction takes 1000/N ns
     #[arg(long, value_name = "N", default_value_t = 500.0)]
     pub mips: f64,
-    /// Total measuring time by the guest's clock, divided equally among the loads
+    /// Total measurement time by the guest's clock, divided equally among the loads
     #[arg(short = 'D', long, value_name = "TIME", default_value = "2s")]
     pub duration: Nanos,
     /// Time to run without recording at the start of each phase
@@ -146,7 +146,7 @@ pub struct ProveArgs {
     pub kernel: KernelSpec,
     #[command(flatten)]
     pub proof: ProofArgs,
-    /// Boots, each with the next seed; several create a directory each below --out
+    /// Boots, each with the next seed; with several, each has a directory below --out
     #[arg(short, long, value_name = "N", default_value_t = 1)]
     pub boots: usize,
     /// Run directory to create [default: ./punctual-runs/<time>-lab-<kernel>]

@@ -14,7 +14,7 @@ use std::fs;
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
-/// `punctual lab boot`: exits with the code of the script, with several guests the largest.
+/// `punctual lab boot`: exits with the exit code of the script, or with several guests the largest one.
 pub fn run(args: &BootArgs) -> Result<Answer, Refusal> {
     let results = booted(args)?;
     let code = results.iter().map(|b| u8::try_from(b.exit_code).unwrap_or(u8::MAX)).max().unwrap_or(0);

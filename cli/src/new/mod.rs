@@ -1,4 +1,4 @@
-//! `new`: a real-time program to start from.
+//! `new`: writes a real-time program to start from.
 
 pub mod args;
 

@@ -56,7 +56,7 @@ impl Clock {
         self.beyond = (self.beyond.0 + took, self.beyond.1 + 1);
     }
 
-    /// The claims were checked; `left` is the estimated remaining measuring time.
+    /// The claims were checked; `left` is the estimated remaining measurement time.
     pub fn looked(&mut self, left: Option<Nanos>, now: Nanos) {
         self.left = left.map(|left| (left, now));
     }

@@ -11,8 +11,8 @@ use std::path::PathBuf;
 pub struct MeasureArgs {
     #[command(flatten)]
     pub run: RunArgs,
-    /// Show histograms and figures of each CPU in the terminal while it runs, updated twice a second; q ends, n starts
-    /// the next load, ? lists the keys
+    /// Show histograms and statistics of each CPU in the terminal while it runs, updated twice a second; q ends, n
+    /// starts the next load, ? lists the keys
     #[arg(long, alias = "live", conflicts_with = "quiet")]
     pub tui: bool,
     /// Add the run to the history (`punctual history`) when it ends; a failure to add it is reported and does not
@@ -57,7 +57,7 @@ pub struct AppArgs {
     /// Time from the start of the application to its real-time work
     #[arg(long, value_name = "TIME", requires = "application")]
     pub after: Option<Nanos>,
-    /// Show what was understood of each thread, what releases it and its period, and measure nothing
+    /// Show what was detected about each thread (what releases it, and its period), and measure nothing
     #[arg(long, requires = "application")]
     pub show_cycles: bool,
 }
@@ -66,14 +66,14 @@ pub struct AppArgs {
 #[derive(Args, Debug)]
 #[command(group = clap::ArgGroup::new("claimed").args(["claims", "deadline"]).multiple(true))]
 pub struct RunArgs {
-    /// Total measuring time, divided equally among the loads: 500ms, 30s, 15m, 24h [default: 60s]
+    /// Total measurement time, divided equally among the loads: 500ms, 30s, 15m, 24h [default: 60s]
     #[arg(short = 'D', long, value_name = "TIME")]
     pub duration: Option<Nanos>,
     /// Continue past --duration until every claim is decided; requires a claim. Claims are checked after each round
     /// over all loads; a round lasts an eighth of the time measured before it, at least --duration
     #[arg(long, requires = "claimed")]
     pub until_decided: bool,
-    /// With --until-decided: maximum measuring time; claims still open are then inconclusive [default: 12h]
+    /// With --until-decided: maximum measurement time; claims still open are then inconclusive [default: 12h]
     #[arg(long, value_name = "TIME", requires = "until_decided")]
     pub time_limit: Option<Nanos>,
     /// Time to run without recording at the start of each phase [default: 200ms for prove, none for measure]

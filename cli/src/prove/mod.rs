@@ -48,7 +48,7 @@ fn proved(args: &ProveArgs, started: Nanos) -> Result<Answer, Refusal> {
     run("prove", args, &options, &proof::prove)
 }
 
-/// With the defaults of `prove`.
+/// Options of the measurement, with the defaults of `prove`.
 fn measured_options(args: &MeasureArgs, started: Nanos) -> Options {
     let mut options = options(&args.run, started);
     if args.run.warmup.is_none() {
@@ -110,7 +110,7 @@ fn run(command: &str, args: &MeasureArgs, options: &Options, job: Job) -> Result
     Ok(answer)
 }
 
-/// For each claim about a rate: the shortest measuring time in which it can pass, and whether the run is that long.
+/// For each claim about a rate: the shortest measurement time in which it can pass, and whether the run is that long.
 fn earliest(options: &Options) -> Vec<String> {
     let loads = options.loads.len().max(1) as u64;
     let planned = options.until.unwrap_or(options.duration);
@@ -132,7 +132,7 @@ fn earliest(options: &Options) -> Vec<String> {
     options.claims.iter().filter_map(line).collect()
 }
 
-/// Rounded up to whole minutes, in the form an option accepts.
+/// Formats a time, rounded up to whole minutes, in the form an option accepts.
 fn typed(time: Nanos) -> String {
     format!("{}m", time.0.div_ceil(60_000_000_000))
 }

@@ -10,10 +10,10 @@ use std::path::PathBuf;
 pub struct ReferencesArgs {
     #[command(subcommand)]
     pub command: Option<ReferencesCommand>,
-    /// Board whose figures to show: its key, name or device tree model [default: a list of all boards]
+    /// Board whose published latencies are shown: its key, name or device tree model [default: a list of all boards]
     #[arg(value_name = "BOARD")]
     pub board: Option<String>,
-    /// List all boards; of one board, also options, tuning, notes and quotes
+    /// List all boards; for one board, also show options, tuning, notes and quotes
     #[arg(long, conflicts_with_all = ["json", "quiet"])]
     pub full: bool,
     #[command(flatten)]
@@ -22,14 +22,15 @@ pub struct ReferencesArgs {
 
 #[derive(Subcommand, Debug)]
 pub enum ReferencesCommand {
-    /// Validate a file of figures and report what is missing, with line numbers; exits 2 if it cannot be used
+    /// Validate a file of published latencies and report what is missing, with line numbers; exits 2 if it cannot be
+    /// used
     #[command(after_help = help::REFERENCES_CHECK)]
     Check(CheckArgs),
 }
 
 #[derive(Args, Debug)]
 pub struct CheckArgs {
-    /// TOML file, for example of `snapshot --contribute`
+    /// TOML file, for example from `snapshot --contribute`
     pub file: PathBuf,
     #[command(flatten)]
     pub output: OutputArgs,

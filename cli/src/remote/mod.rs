@@ -90,7 +90,7 @@ impl From<RemoteError> for Refusal {
     }
 }
 
-/// The arguments of this process behind the command, without those that select the target.
+/// The arguments of this process after the command, without those that select the target.
 pub fn own_words(behind: &[&str], package: Option<&Path>) -> Vec<String> {
     let all: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     let from = all.iter().position(|word| behind.contains(&word.as_str())).map_or(0, |at| at + 1);
@@ -98,7 +98,7 @@ pub fn own_words(behind: &[&str], package: Option<&Path>) -> Vec<String> {
     elsewhere(all.get(from..).unwrap_or_default(), package.as_deref())
 }
 
-/// Options with a value that concern only this side.
+/// Options with a value that concern only this machine, not the target.
 const HERE: [&str; 6] = ["--target", "--binary", "--ssh-config", "--owner", "--out", "-o"];
 
 fn elsewhere(words: &[String], package: Option<&str>) -> Vec<String> {

@@ -10,7 +10,8 @@ use std::path::PathBuf;
 #[derive(Args, Debug)]
 pub struct ReportArgs {
     /// A run directory, or files that `import` reads (- reads standard input); several run directories or a directory
-    /// of them, for the fleet; the directory of a watch, for its series [default: the newest of ./punctual-runs]
+    /// of them, for a report on the fleet; the directory of a watch, for its series [default: the newest of
+    /// ./punctual-runs]
     #[arg(value_name = "RUN|FILE")]
     pub run: Vec<PathBuf>,
     /// Output format

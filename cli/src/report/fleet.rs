@@ -26,7 +26,7 @@ pub fn lines(runs: &[RunSummary]) -> String {
 }
 
 /// Report of a fleet: exits 0 if written; a run that cannot be read is reported, named in the report, and does not stop
-/// it.
+/// the others.
 pub fn report(args: &ReportArgs) -> Result<Answer, Refusal> {
     let mut unread = Vec::new();
     let runs = summaries(args, &mut unread);

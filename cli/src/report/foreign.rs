@@ -26,7 +26,7 @@ pub fn of_run(args: &ReportArgs, recording: &Recording, verdict: &Verdict) -> Re
     Ok(text.into_bytes())
 }
 
-/// Writes named outcomes and figures.
+/// Writes named outcomes and values.
 ///
 /// # Errors
 /// Why they cannot be written in the format, and the command to type instead.

@@ -163,7 +163,7 @@ fn suite_text(args: &ReportArgs, recording: &Recording, suite: &Suite) -> Result
     Ok(text.into_bytes())
 }
 
-/// Scheduling experiments have no wakeups either.
+/// Text of a scheduling experiment, which has no wakeups to judge.
 fn experiment_text(args: &ReportArgs, experiment: &Experiment) -> Result<Vec<u8>, String> {
     let text = match writer(args) {
         Writer::Html => report::experiment_html(experiment),
@@ -175,7 +175,8 @@ fn experiment_text(args: &ReportArgs, experiment: &Experiment) -> Result<Vec<u8>
     Ok(text.into_bytes())
 }
 
-/// Benchmarks have no wakeups either. The CSV of the published N-queens benchmark is its published format.
+/// Text or CSV of a benchmark, which has no wakeups to judge. The CSV of the published N-queens benchmark has the
+/// published format.
 fn bench_text(args: &ReportArgs, recording: &Recording, bench: &Bench) -> Result<Vec<u8>, String> {
     let text = match writer(args) {
         Writer::Html => report::bench_html(bench),

@@ -19,8 +19,8 @@ use std::process::ExitCode;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 
-/// `punctual sched`: exits 0 if every end is explained and all CPU time is accounted for, 1 if not, 3 if that cannot be
-/// determined, 4 if the experiment cannot run.
+/// `punctual sched`: exits 0 if the end of every thread is explained and all CPU time is accounted for, 1 if not, 3 if
+/// that cannot be determined, 4 if the experiment cannot run.
 pub fn sched(args: &SchedArgs) -> ExitCode {
     let result = match args.experiment.as_deref().filter(|_| !args.list) {
         Some(named) => answer(args, named),
@@ -99,8 +99,8 @@ fn progress(args: &SchedArgs, experiment: &Experiment) {
 
 fn text(experiment: &Experiment, outcome: Outcome) -> String {
     let verdict = match outcome {
-        Outcome::Pass | Outcome::Held => "PASS: all time is accounted for, and every end is explained\n",
-        Outcome::Fail => "FAIL: the prediction does not explain an end, or time is missing\n",
+        Outcome::Pass | Outcome::Held => "PASS: all time is accounted for, and the end of every thread is explained\n",
+        Outcome::Fail => "FAIL: the prediction does not explain the end of a thread, or time is missing\n",
         Outcome::Inconclusive => "INCONCLUSIVE: not all that is needed could be measured here\n",
     };
     format!("{}\n{verdict}", report::experiment_text(experiment))

@@ -19,7 +19,7 @@ pub struct SubjectArgs {
     #[arg(help_heading = "Input", long, value_name = "FILE", conflicts_with_all = ["pid", "probe", "window"])]
     pub snapshot: Option<PathBuf>,
     /// Audit single files of a machine; may be repeated: a kernel's .config, a saved /proc/cmdline or cmdline.txt, a
-    /// Raspberry Pi's config.txt. Rules that need more are SKIP. Where the kind of a file is unclear: kconfig:FILE,
+    /// Raspberry Pi's config.txt. Rules that need more are SKIP. Where the type of a file is unclear: kconfig:FILE,
     /// cmdline:FILE, config.txt:FILE, model:FILE
     #[arg(help_heading = "Input", long, value_name = "FILE", conflicts_with_all = ["root", "snapshot", "pid", "probe", "user", "window", "plan_cpus"])]
     pub config: Vec<String>,

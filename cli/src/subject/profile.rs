@@ -1,4 +1,4 @@
-//! `--for`: a built-in profile, a profile file, TuneD's or rt-conf's.
+//! `--for`: a built-in profile, a profile file, or a file of TuneD or rt-conf.
 
 use crate::refusal::Refusal;
 use punctual_audit::{Profile, Reference, Referred, Rules, Today};

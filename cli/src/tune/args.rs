@@ -23,16 +23,16 @@ pub struct TuneArgs {
     /// Claim 'max < TIME' and 'missed = 0'
     #[arg(long, value_name = "TIME")]
     pub deadline: Option<Nanos>,
-    /// Figure to reduce: max, or a quantile such as p99.9 [default: the one the claims are about, else max]
+    /// Statistic to reduce: max, or a quantile such as p99.9 [default: the one the claims are about, else max]
     #[arg(long, value_name = "FIGURE")]
     pub objective: Option<Objective>,
-    /// Measuring time of one block, over all loads; each fix is measured in pairs of blocks, without and with it
+    /// Measurement time of one block, over all loads; each fix is measured in pairs of blocks, without and with it
     #[arg(long, value_name = "TIME", default_value = "2s")]
     pub block: Nanos,
-    /// Maximum time of the search; the last run is extra
+    /// Maximum time of the search; the last run is not included
     #[arg(long, alias = "max", value_name = "TIME", default_value = "30m")]
     pub time_limit: Nanos,
-    /// Measuring time of the last run, and of checks whether the claims hold
+    /// Measurement time of the last run, and of checks whether the claims hold
     #[arg(short = 'D', long, value_name = "TIME", default_value = "60s")]
     pub duration: Nanos,
     /// Loads of the blocks and of the last run, as for `prove` [default: idle and all for blocks, those of `prove` for

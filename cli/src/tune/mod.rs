@@ -99,10 +99,10 @@ fn check(options: &Options) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Minimum number of periods per load in a block for a meaningful figure.
+/// Minimum number of periods per load in a block for a meaningful result.
 const MIN_PERIODS: u64 = 50;
 
-/// Scheduling of the measuring threads, which the audit judges for.
+/// Scheduling of the measuring threads; the audit judges the machine for it.
 fn scheduling(args: &TuneArgs) -> Result<Scheduling, Refusal> {
     let usual = || Priority::try_from(90).map_err(Refusal::environment);
     let priority = args.priority.map_or_else(usual, Ok)?;
@@ -168,7 +168,8 @@ fn search(args: &TuneArgs, options: &Options, chosen: &Chosen, place: &Place) ->
     seek(options, chosen, place, &mut show).map_err(Refusal::environment)
 }
 
-/// The answer of the last run; without one if the search was stopped.
+/// Makes the last run and returns its answer; if the search was stopped, returns the result of the search without a
+/// last run.
 fn answer(args: &TuneArgs, options: &Options, sought: &Sought) -> Result<Answer, Refusal> {
     let stopped = matches!(sought.tuned.ended, Ended::Stopped { .. });
     if stopped || sought.signal.is_some() {

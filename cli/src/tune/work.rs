@@ -19,7 +19,8 @@ pub struct Work {
 }
 
 impl Work {
-    /// Counts of the board per second, measured into this new directory; `None` if the benchmark fails.
+    /// How many times per second the board is counted; the measurement is written to this new directory; `None` if the
+    /// benchmark fails.
     pub fn rate(&self, out: &Path) -> Option<f64> {
         let (stop, signal) = (AtomicBool::new(false), OnceLock::new());
         let plan = self.plan.get_or_init(|| {

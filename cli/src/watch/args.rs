@@ -50,7 +50,7 @@ pub struct WatchArgs {
     /// Trace new maxima to name their causes: auto (where this machine allows it), always, never
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = WhenArg::Auto)]
     pub trace: WhenArg,
-    /// Trace a new maximum of a CPU from this latency on
+    /// Trace a new maximum of a CPU if it is at least this latency
     #[arg(long, value_name = "TIME", default_value = "100us")]
     pub trace_above: Nanos,
     /// Events to record: fewer disturb less, more distinguish similar causes
@@ -62,7 +62,7 @@ pub struct WatchArgs {
     /// Write a file for Prometheus' textfile collector, replaced atomically
     #[arg(long, value_name = "FILE")]
     pub textfile: Option<PathBuf>,
-    /// How often to write it
+    /// How often to write the --textfile file
     #[arg(long, value_name = "TIME", default_value = "60s")]
     pub textfile_every: Nanos,
     /// Do not fsync checkpoints: a power failure may lose more than 10 s of samples

@@ -89,7 +89,7 @@ fn useless_files_are_usage_with_what_to_type() {
     let folder = files.0.path().to_str().unwrap();
     for (words, part) in [
         (vec![empty.as_str()], "is empty: give a kernel's .config"),
-        (vec![&binary], "is no text"),
+        (vec![&binary], "is not a text file"),
         (vec![&large], "larger than 4 MiB"),
         (vec![&odd], "--config cmdline:"),
         (vec![&said_wrongly], "CONFIG_HZ=250"),

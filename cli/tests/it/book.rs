@@ -21,7 +21,7 @@ use std::sync::Mutex;
 
 /// Result of running a line.
 enum Became {
-    /// Exit code that is an answer, and milliseconds.
+    /// Exit code that is a valid answer, and the duration in milliseconds.
     Ran(i32, u128),
     /// Only parsed; the reason.
     Parsed(String),

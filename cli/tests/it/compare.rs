@@ -158,7 +158,7 @@ fn files_without_quantiles_are_not_worse_and_copies_are_no_runs() {
     let said = text(&one);
     assert_eq!(one.status.code(), Some(3), "{said}");
     assert!(said.contains("(60 µs instead of 900 µs)") && !said.contains("p99"), "{said}");
-    assert!(said.contains("only number, smallest, mean and largest, so no quantiles"), "{said}");
+    assert!(said.contains("only number, minimum, mean and maximum"), "{said}");
     let copies = punctual(&["compare", &b, &b, &b, &b, "--vs", &a, &a, &a, &a, "--fail-if-worse"]);
     assert_eq!(copies.status.code(), Some(3), "{copies:?}");
     assert!(text(&copies).contains("a copy is not a separate run"), "{copies:?}");

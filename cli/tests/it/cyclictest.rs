@@ -19,7 +19,7 @@ fn text(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-/// test-definitions (Linaro): `grep "^T:" | awk` with the value behind each key; the last column is Max.
+/// test-definitions (Linaro): `grep "^T:" | awk` with the value after each key; the last column is Max.
 #[test]
 #[ignore = "live: timing"]
 fn the_summary_is_read_by_linaros_way() {

@@ -69,7 +69,7 @@ fn what_a_file_does_not_tell_is_left_out_and_said() {
         let (code, text, err) = report(&file, format, &[]);
         assert!(code == 0 && !text.contains("p99") && !text.contains("Overflow"), "{format}: {code} {text}");
         assert!(
-            err.contains("unknown: for 100,000 samples the file contains only number, smallest"),
+            err.contains("unknown: for 100,000 samples the file contains only the number of samples and the smallest"),
             "{format}: {err}"
         );
     }
@@ -96,7 +96,7 @@ fn a_collectors_file_is_replaced_and_every_other_is_not() {
 /// Name of the kind, an example run, and the formats that can hold it.
 type Kind = (&'static str, PathBuf, &'static [&'static str]);
 
-/// Formats of named outcomes and figures.
+/// Formats of named outcomes and values.
 const CASES: [&str; 7] = ["junit", "tap", "lava", "kcidb", "squad-tests", "squad-metrics", "bencher"];
 
 fn kinds() -> [Kind; 10] {

@@ -48,7 +48,7 @@ fn the_page_text_document_and_lines_of_a_fleet_are_as_they_were() {
     compare("fleet", "jsonl", "jsonl");
 }
 
-/// Otherwise a golden file could lack a kind of content.
+/// The fixtures contain everything that a page can show; otherwise a golden file could lack a kind of content.
 #[test]
 fn the_fixtures_have_all_that_a_page_can_tell() {
     let watch = reported("watch", "html");

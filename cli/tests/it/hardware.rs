@@ -13,7 +13,7 @@ fn command(words: &[&str]) -> Command {
     command
 }
 
-/// Checked against its schema, which describes every key.
+/// The document, checked against its schema, which describes every key.
 fn document(output: &Output) -> Value {
     let document = serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&output.stderr)));

@@ -200,7 +200,7 @@ fn every_command(names: impl Fn(usize) -> Vec<&'static str>) {
     assert!(tried > 250, "only {tried} options and arguments");
 }
 
-/// Every second option, each with another name.
+/// Tests every second option, each with a different name.
 #[test]
 fn options_of_every_command() {
     every_command(|n| if n % 2 == 0 { vec![NAMES[n / 2 % NAMES.len()]] } else { Vec::new() });
@@ -247,7 +247,7 @@ fn arguments_of_others() {
     }
 }
 
-/// The target: a fake `ssh` in front of the real one answers for it.
+/// Tests the names that a target returns: a fake `ssh`, found before the real one, answers for the target.
 #[test]
 fn boards() {
     let place = tempfile::tempdir().unwrap();

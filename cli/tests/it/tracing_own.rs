@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Runs `script` with sh(1) in such a namespace; `$0` is the program.
+/// Runs `script` with sh(1) in a mount namespace without tracefs and debugfs; `$0` is the program.
 fn unmounted(script: &str) -> Command {
     let mut command = Command::new("unshare");
     let script = format!("umount -a -t tracefs 2> /dev/null; umount -a -t debugfs 2> /dev/null; {script}");

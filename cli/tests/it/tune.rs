@@ -22,7 +22,7 @@ const FILES: &[&str] = &[
     "/proc/sys/kernel/hung_task_timeout_secs",
 ];
 const HARMLESS: &[&str] = &["mem-dirty-limits", "sched-autogroup"];
-/// Short blocks with a figure that other tests and a busy host hardly affect.
+/// Short blocks with an objective that other tests and a busy host hardly affect.
 const SHORT: &[&str] = &["-p", "80", "-a", "1", "-l", "idle", "--block", "200ms", "-D", "500ms", "--objective", "p90"];
 
 impl Alone {
@@ -75,7 +75,7 @@ fn hog(priority: u8) -> Option<Hog> {
     hog_while(priority, None)
 }
 
-/// With a file, only while it contains 1.
+/// Starts a hog; with a file, the hog uses its CPU only while the file contains 1.
 fn hog_while(priority: u8, knob: Option<PathBuf>) -> Option<Hog> {
     let (stop, tid) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicI32::new(0)));
     let (its_stop, its_tid) = (Arc::clone(&stop), Arc::clone(&tid));

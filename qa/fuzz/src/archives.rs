@@ -13,7 +13,7 @@ const LIMITS: Limits = Limits { bytes: 1 << 16, entries: 32, depth: 4, name: 128
 pub const WORDS: &[&str] =
     &["../", "/", "a/b", "00000000010", "77777777777", "ustar\u{0}00", "././@LongLink", "\n", "0", "2", "5", "L", "x"];
 
-/// Unpacks an input; panics if anything lies outside the directory, or is more than regular files and folders within
+/// Unpacks an input; panics if anything lies outside the directory, is neither a regular file nor a folder, or exceeds
 /// the limits. Returns 4 plus the number of files and folders.
 pub fn execute(input: &[u8]) -> u64 {
     let Some(folder) = memory() else { return 0 };

@@ -72,7 +72,7 @@ pub enum Reader {
     Pulses,
     /// Commands for a radio switch.
     Codes,
-    /// Published and contributed figures of a board.
+    /// Published and contributed results of a board.
     References,
     /// Requests from a client of `punctual serve`.
     Upload,

@@ -1,5 +1,5 @@
 //! Runs a program that measures wakeups while delays of known length are injected: a thread of higher priority takes
-//! the CPU shortly before a release and gives it up a known time after it. The releases are on full milliseconds of
+//! the CPU shortly before a release and gives it up a known time after it. The releases fall on whole milliseconds of
 //! CLOCK_MONOTONIC, where `cyclictest -i 1000 --secaligned` places them.
 
 use crate::InjectError;
@@ -44,7 +44,7 @@ pub struct Seen {
     pub injected: Vec<Held>,
 }
 
-/// Time before the release, ns: less than the period, and enough for a wakeup of an emulated machine.
+/// Time before the release, ns: less than the period, and enough for a wakeup on an emulated machine.
 const LEAD: u64 = 400_000;
 /// Time from the end of one delay to the next, ns.
 const REST: u64 = 80_000_000;

@@ -1,4 +1,4 @@
-//! Building blocks for the threads of an injection: taking a policy, waiting, burning time.
+//! Building blocks for the threads of an injection: taking a policy, waiting, using CPU time.
 
 use crate::InjectError;
 use crate::truth::Burst;
@@ -46,7 +46,7 @@ impl Watch {
     }
 }
 
-/// Burns time until `at`; returns the times in which it could not.
+/// Spins until `at`; returns the times in which the thread could not run.
 pub(crate) fn spin_until(at: u64) -> Gaps {
     let mut watch = Watch::new();
     while watch.look() < at {

@@ -47,15 +47,15 @@ pub(crate) fn seen(burst: &Burst, asked: u64, first: Seen, last: Seen, gaps: Vec
 }
 
 impl Burst {
-    /// Minimum time that it took between `from` and `to`, ns.
+    /// Minimum time that the burst took between `from` and `to`, ns.
     pub fn overlap(&self, from: u64, to: u64) -> u64 {
         let (from, to) = (self.start_ns.max(from), self.end_ns.min(to));
         let gaps: u64 = self.gaps.iter().map(|gap| gap.1.min(to).saturating_sub(gap.0.max(from))).sum();
         to.saturating_sub(from).saturating_sub(gaps)
     }
 
-    /// Maximum time that it can have taken between them. The time between a thread's clock readings and the switches to
-    /// and from it is uncertain: an interrupt, or the host of a guest, may have come in between.
+    /// Maximum time that the burst can have taken between `from` and `to`. The time between a thread's clock readings
+    /// and the switches to and from it is uncertain: an interrupt, or the host of a guest, may have come in between.
     pub fn most(&self, from: u64, to: u64) -> u64 {
         self.worst_ns.unwrap_or(to).min(to).saturating_sub(self.earliest_ns.max(from))
     }

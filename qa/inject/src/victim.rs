@@ -53,7 +53,7 @@ impl Manner {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Late {
     pub release_ns: u64,
-    /// When it woke, back in its own code.
+    /// Time at which its own code ran again.
     pub woke_ns: u64,
 }
 

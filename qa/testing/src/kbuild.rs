@@ -30,7 +30,7 @@ dtbs_install:
 	mkdir -p $(INSTALL_DTBS_PATH)/broadcom; echo tree > $(INSTALL_DTBS_PATH)/broadcom/bcm2837-rpi-3-b.dtb
 "#;
 
-/// Everything required by the checks and the card.
+/// All options required by the package checks and by the image for the SD card.
 pub const CONFIG: &str = "CONFIG_ARM64=y\nCONFIG_OF=y\nCONFIG_MODULES=y\nCONFIG_SMP=y\nCONFIG_EXPERT=y\nCONFIG_PREEMPT_RT=y\nCONFIG_MODULE_UNLOAD=y\n\
     CONFIG_SPI_BCM2835=m\nCONFIG_I2C_BCM2835=m\nCONFIG_PINCTRL_BCM2835=m\nCONFIG_USB_HID=m\nCONFIG_HID_GENERIC=m\nCONFIG_USB_DWC2=m\n\
     CONFIG_USB_NET_SMSC95XX=m\nCONFIG_MMC_BCM2835=y\nCONFIG_MMC_BLOCK=y\nCONFIG_EXT4_FS=y\nCONFIG_DEVTMPFS=y\n\

@@ -64,7 +64,7 @@ mod checks {
     }
 
     /// The schema, modified to refuse undescribed keys: readers must ignore keys of later minor versions, but our own
-    /// tests need not.
+    /// tests must not.
     pub fn exact(name: &str) -> jsonschema::Validator {
         let mut schema = text(name);
         let defs = schema["$defs"].as_object().cloned().unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-/// Returns the figures of a case, or `None` if it failed, which is printed with the reason.
+/// Returns the results of a case, or `None` if it failed; prints either, a failure with its reason.
 pub fn tried(name: &str, try_it: impl FnOnce() -> Result<String, String>) -> Option<String> {
     let begun = Instant::now();
     let result = try_it();

@@ -7,7 +7,7 @@ use std::time::Duration;
 /// USER_HZ, which is 100 on every architecture these tests run on.
 const TICKS: f64 = 100.0;
 
-/// Sums so far, in ticks.
+/// CPU times up to now, in ticks.
 pub struct Look {
     busy: u64,
     steal: u64,

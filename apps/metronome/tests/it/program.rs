@@ -1,4 +1,4 @@
-//! The binary, on a wire in memory.
+//! Tests the binary with a wire in memory.
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -155,7 +155,7 @@ fn what_it_cannot_have_is_an_error_with_the_next_step() {
     }
 }
 
-/// Runs as the user nobody, who may not use real-time priorities.
+/// Runs as the user nobody, who is not allowed to use real-time priorities.
 #[test]
 #[ignore = "live: root, timing"]
 fn without_privilege_it_refuses_or_says_what_it_goes_on_without() {

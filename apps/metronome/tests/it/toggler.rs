@@ -1,4 +1,4 @@
-//! The task's body on a wire in memory.
+//! Tests the body of the task with a wire in memory.
 
 use metronome::{Beat, Edge, Matcher, Toggler};
 use punctual_rt::{Cycle, Next, Overflow, monotonic, queue};

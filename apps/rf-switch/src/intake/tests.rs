@@ -15,7 +15,7 @@ fn shared() -> Arc<Shared> {
     Arc::new(Shared { ending: AtomicBool::new(false), wake, failure: Mutex::new(None) })
 }
 
-/// Creates an intake for this FIFO, as a start does.
+/// Creates an intake for this FIFO, as the program does at its start.
 fn intake(path: &Path, most: usize) -> Intake {
     let mut decoder = Decoder::new(Addresses::All);
     let pending = Pending::at(path.with_extension("pending"));
@@ -46,7 +46,7 @@ enum Step {
     Read,
     /// The intake is killed after everything is done, and started again.
     Kill,
-    /// The intake is killed between writing the pending file and taking bytes out.
+    /// The intake is killed between writing the pending file and removing the bytes from the FIFO.
     KillBetween,
 }
 

@@ -1,4 +1,4 @@
-//! Reliability of the decoder in simulated time, with a hundred thousand numbers each.
+//! Reliability of the decoder in simulated time, with a hundred thousand dialled numbers per test.
 
 use punctual_units::Nanos;
 use rotary_dial::{Dial, Random, Sampling, Tried};

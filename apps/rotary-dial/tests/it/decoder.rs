@@ -98,7 +98,7 @@ proptest! {
     }
 }
 
-/// Levels with their durations in ms, sampled every 10 ms.
+/// Decodes levels with their durations in ms, sampled every 10 ms.
 fn hear(levels: &[(bool, u64)]) -> Vec<Heard> {
     let (mut decoder, mut heard, mut at) = (Decoder::new(Timing::default()), Vec::new(), 0);
     for (closed, ms) in levels {

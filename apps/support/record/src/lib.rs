@@ -116,14 +116,14 @@ impl TaskRun {
         self
     }
 
-    /// States that the task should have been real-time, which was refused for this reason: its phase is inconclusive. An
-    /// ordinary task without it was requested as such.
+    /// States that the task should have been real-time, which was refused for this reason: its phase is inconclusive.
+    /// Without this call, an ordinary task counts as one that was requested as ordinary.
     pub fn refused(mut self, why: impl Into<String>) -> TaskRun {
         self.refused = Some(why.into());
         self
     }
 
-    /// Adds a problem that makes its phase inconclusive.
+    /// Adds a problem that makes the task's phase inconclusive.
     pub fn problem(mut self, problem: Problem) -> TaskRun {
         self.problems.push(problem);
         self
@@ -139,7 +139,7 @@ impl TaskRun {
         self.load.as_ref().map_or_else(|| format!("task:{}", self.stats.name), |(load, _)| load.clone())
     }
 
-    /// The CPU it is pinned to, or the first of its affinity.
+    /// The CPU it is pinned to, or the first CPU of its affinity mask.
     fn cpu(&self) -> CpuId {
         self.taken.affinity.iter().next().unwrap_or(CpuId(0))
     }

@@ -17,8 +17,8 @@ pub enum Place {
     },
     /// The name of a line, on any chip.
     Named(String),
-    /// The file that pulls a line of gpio-sim up or down, as a wire to it would: another program, or this one, uses
-    /// that line as an input (Documentation/admin-guide/gpio/gpio-sim.rst).
+    /// The file that pulls a line of gpio-sim up or down, as a wire connected to it would: another program, or this
+    /// one, uses that line as an input (Documentation/admin-guide/gpio/gpio-sim.rst).
     Pull(PathBuf),
     Simulated,
 }

@@ -1,4 +1,4 @@
-//! A line of gpio-sim driven from outside through its pull, like a wire to it.
+//! A gpio-sim line whose level is set from outside through its pull attribute, as if a wire were connected to it.
 
 use punctual_gpio::GpioError;
 use std::fs::File;

@@ -81,7 +81,7 @@ pub struct BuildArgs {
     /// Parallel compilers [default: one per CPU]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,
-    /// Pause a native build at this temperature, in degrees Celsius, until it is 8 lower
+    /// Pause a native build at this temperature, in degrees Celsius, until it is 8 degrees lower
     #[arg(long, value_name = "DEGREES", default_value_t = 75)]
     pub pause_at: i64,
     #[command(flatten)]

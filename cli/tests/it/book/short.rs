@@ -10,7 +10,7 @@ pub enum Short {
     ParseOnly(String),
 }
 
-/// Measuring time that replaces the one in a line.
+/// Measurement time that replaces the one in a line.
 const DURATION: &str = "210ms";
 
 /// Decides for one line; `place` is the directory it would run in.

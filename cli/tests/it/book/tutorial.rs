@@ -1,5 +1,5 @@
 //! Walks the tutorial and the page for a stock Debian (docs/guide) in a guest with Debian's PREEMPT_RT kernel: runs
-//! every command in order, with shorter measuring times, and checks the first line of its output and its exit code.
+//! every command in order, with shorter measurement times, and checks the first line of its output and its exit code.
 
 use super::common::punctual;
 use punctual_testing::book;

@@ -99,7 +99,7 @@ pub(crate) fn worst(recording: &Recording, loads: &[String]) -> Option<f64> {
     results(recording, loads).filter_map(one).max().map(|ns| ns as f64)
 }
 
-/// Share of released periods that were skipped; `None` if a CPU did not record it.
+/// Share of released jobs that were skipped; `None` if a CPU did not record it.
 pub(crate) fn skipped(recording: &Recording, loads: &[String]) -> Option<f64> {
     let mut cpus = loads.iter().flat_map(|load| phases(recording, Some(load))).flat_map(|p| &p.cpus);
     let (skipped, released) =

@@ -42,8 +42,8 @@ fn of_run(recording: &Recording) -> Option<String> {
         }
     }
     match (is_summary, beyond, hidden) {
-        (true, ..) if has_mean => Some("the file has only number, smallest, mean and largest, so no quantiles".into()),
-        (true, ..) => Some("the file has only number, smallest and largest, so no quantiles".into()),
+        (true, ..) if has_mean => Some("the file has only number, minimum, mean and maximum, so no quantiles".into()),
+        (true, ..) => Some("the file has only number, minimum and maximum, so no quantiles".into()),
         (_, _, Some(ns)) => {
             Some(format!("latencies of {} and more are not counted, so the worst one is unknown", Nanos(ns)))
         }

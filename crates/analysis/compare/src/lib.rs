@@ -3,13 +3,13 @@
 //! The unit of a sample is the boot, because the runs of a boot share memory layout, timer phase and background
 //! activity. The value of a boot is the median of its runs. With at least four boots of each group ([`LEAST_BOOTS`]),
 //! ratios have rank intervals (Hodges–Lehmann on logarithms), in pairs if the groups were booted alternately (A B B A
-//! …). With fewer boots, figures are displayed without a judgement. Batches of a benchmark within one boot are treated
+//! …). With fewer boots, values are displayed without a judgement. Batches of a benchmark within one boot are treated
 //! likewise, and the share of the difference that temperature explains is given.
 //!
 //! The p-values of a comparison are corrected together (Benjamini and Hochberg), so that at most 5 % of comparisons
 //! without any difference report one.
 //!
-//! Architecture invariant: pure functions that return figures; `report` writes the sentences.
+//! Architecture invariant: pure functions that return numbers; `report` writes the sentences.
 
 #![forbid(unsafe_code)]
 
@@ -96,8 +96,8 @@ pub fn differs(comparison: &Comparison) -> bool {
     comparison.rows.iter().any(|row| row.against.iter().any(|a| differs(a.conclusion)))
 }
 
-/// True if a figure of a later group is significantly worse than that of the first. A larger minimum does not count,
-/// nor does a difference that is [`excused`].
+/// True if a value of a later group is significantly worse than that of the first. A larger minimum does not count, nor
+/// does a difference that is [`excused`].
 pub fn is_worse(comparison: &Comparison) -> bool {
     let worse = |row: &ComparisonRow| {
         let bad = if row.more_is_better { Conclusion::Less } else { Conclusion::More };
@@ -114,7 +114,7 @@ pub fn excused(comparison: &Comparison, k: usize, against: &Against) -> bool {
     comparison.began_alike.get(k) == Some(&true) && against.covariate.is_some_and(|c| c.is_most)
 }
 
-/// True if the comparison supports no conclusion: no figure of any group is judged, or problems make the figures
+/// True if the comparison supports no conclusion: no value of any group is judged, or problems make the values
 /// doubtful.
 pub fn is_inconclusive(comparison: &Comparison) -> bool {
     let is_judged = |row: &ComparisonRow| {
@@ -147,7 +147,7 @@ fn clocks(sides: &[Side]) -> Result<(), Refused> {
     }
 }
 
-/// Problems that invalidate figures: virtual CPUs, loads that did not run, refused priorities, damaged data, the same
+/// Problems that invalidate values: virtual CPUs, loads that did not run, refused priorities, damaged data, the same
 /// file given as several runs.
 fn problems(side: &Side) -> Vec<String> {
     const MOST: usize = 8;

@@ -10,8 +10,8 @@ const DIFFERENCES: [f64; 4] = [0.05, 0.1, 0.2, 0.5];
 /// Spreads between boots that are assumed if the data do not show them.
 const ASSUMED: [f64; 2] = [0.03, 0.1];
 
-/// Uses the spread between boots of the worst wakeup and of the rarest quantile over all loads (or of the first
-/// figure), if each group has at least two boots.
+/// Uses the spread between boots of the worst wakeup and of the rarest quantile over all loads (or of the first row),
+/// if each group has at least two boots.
 pub(crate) fn recipes(groups: &Groups, rows: &[ComparisonRow]) -> Vec<BootsRecipe> {
     let of_boots = || rows.iter().filter(|row| row.sample == SampleUnit::Boot);
     let tests = of_boots().flat_map(|row| &row.against).count().max(1);

@@ -26,7 +26,7 @@ impl Wanted<'_> {
     }
 }
 
-/// A row for a figure of runs; `None` if a group has no value.
+/// A row for a value of each run; `None` if a group has no value.
 pub(crate) fn row_of_runs(
     groups: &Groups,
     wanted: &Wanted,

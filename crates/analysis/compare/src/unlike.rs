@@ -4,7 +4,7 @@ use punctual_model::{Event, Recording, Unlike, UnlikeKind};
 use punctual_stats::median;
 use std::collections::BTreeSet;
 
-/// Factor of length from which a longer run has noticeably more chances of a late wakeup.
+/// Ratio of lengths at or above which the longer run is noticeably more likely to contain a late wakeup.
 const LONGER: f64 = 1.5;
 const WARMER: f64 = 3.0;
 const FASTER: f64 = 1.05;

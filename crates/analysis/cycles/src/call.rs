@@ -1,6 +1,7 @@
 //! The system call in which a thread waits.
 
-/// A call, told from others of the same number by its first two arguments where these say what is waited for.
+/// A system call, distinguished from others with the same number by its first two arguments if these identify what is
+/// waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WaitCall {
     pub number: i64,

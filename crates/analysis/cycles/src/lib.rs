@@ -104,8 +104,8 @@ impl Wait {
 /// A cycle, from a release to the next wait at the same place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cycle {
-    /// The time for which its timer was set, which may be before the end of the cycle before. Without one: when the
-    /// thread was made runnable, and if it had not slept, when its wait returned.
+    /// The time for which its timer was set, which may be before the end of the previous cycle. Without a timer: when
+    /// the thread was made runnable, and if it had not slept, when its wait returned.
     pub release: Nanos,
     /// `release` is the time for which a timer was set.
     pub is_due: bool,

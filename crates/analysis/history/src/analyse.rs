@@ -10,7 +10,7 @@ const DAY_NS: f64 = 86_400e9;
 const DAYS_PER_YEAR: f64 = 365.25;
 /// Number of runs within which the reported smallest shift is detected.
 const WITHIN: usize = 10;
-/// Seed of simulated residuals, so that the same runs yield the same figures.
+/// Seed of simulated residuals, so that the same runs yield the same results.
 const SEED: u64 = 0x7075_6e63;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

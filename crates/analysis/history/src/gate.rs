@@ -5,7 +5,7 @@ use punctual_model::history::{Difference, Figure, Gate, GateMethod, GateOutcome,
 use punctual_stats::{Tail, ln_beta_tails, median, student_two_sided};
 use punctual_units::Arrange;
 
-/// Probability of calling a run worse in any figure although it is not worse.
+/// Probability of calling a run worse in any statistic although it is not worse.
 pub const ALPHA: f64 = 0.05;
 /// Minimum number of baseline runs for the parametric test.
 pub const LEAST_BASELINE: usize = 4;
@@ -19,7 +19,7 @@ pub struct GateOptions {
     pub figures: Vec<Figure>,
     /// Accepted increase; 0.1 means 10 %.
     pub tolerance: f64,
-    /// Probability of calling a run worse in any figure although it is not worse.
+    /// Probability of calling a run worse in any statistic although it is not worse.
     pub alpha: f64,
 }
 

@@ -4,7 +4,7 @@
 //! machine and settings over time, [`gate`] compares one run with its baseline, and [`fleet`] examines many boards. One
 //! run is one sample, because wakeups within a run share its boot and its ambient temperature.
 //!
-//! Architecture invariant: returns only figures; sentences and drawings are made elsewhere. Reads neither the clock nor
+//! Architecture invariant: returns only numbers; sentences and drawings are made elsewhere. Reads neither the clock nor
 //! the environment: the path of the file is derived from the caller's arguments.
 
 #![forbid(unsafe_code)]

@@ -3,8 +3,8 @@ use punctual_model::history::{Figure, HistoryPoint, HistorySeries, LeftOut, RunS
 /// Maximum number of points. Older ones are dropped.
 const MOST_POINTS: usize = 20_000;
 
-/// Series of a group's runs, which are in chronological order: one per load and figure. For the maximum, which grows
-/// with the measuring time, one per length.
+/// Series of a group's runs, which are in chronological order: one per load and statistic. For the maximum, which grows
+/// with the measurement time, one per length of run.
 pub fn series(runs: &[RunSummary], load: Option<&str>, figures: &[Figure]) -> Vec<HistorySeries> {
     let mut all: Vec<HistorySeries> = Vec::new();
     let mut loads: Vec<&str> = Vec::new();

@@ -89,7 +89,7 @@ pub(crate) enum Beyond {
 pub(crate) enum Skips {
     /// They are skipped without being counted (cyclictest, timerlat).
     Uncounted,
-    /// Every period runs, even if it is late (jitterdebugger).
+    /// Every cycle runs, even if it is late (jitterdebugger).
     Never,
     /// The tool has no periods (oslat, osnoise).
     NoPeriods,
@@ -102,7 +102,7 @@ pub(crate) struct Thread {
     pub tid: Option<i32>,
     pub got: Option<Scheduling>,
     pub period_ns: Option<u64>,
-    /// Upper bound on the measuring time.
+    /// Upper bound on the measurement time.
     pub longest_ns: Option<u64>,
     pub samples: Samples,
     pub width_ns: u64,

@@ -7,7 +7,7 @@ pub enum Error {
         file: String,
         /// First non-empty line.
         begins: String,
-        /// The likely kind of the file, and the next command.
+        /// The likely type of the file, and the next command.
         likely: Option<&'static str>,
     },
     #[error("{file}: a table in an unknown format: {seen}")]

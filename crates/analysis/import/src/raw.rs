@@ -93,8 +93,8 @@ impl Raw {
         }
     }
 
-    /// Determines the period, which is the smallest distance, rounded to the unit. Every period runs, so most releases
-    /// are one period apart.
+    /// Determines the period, which is the smallest distance, rounded to the unit. No period is skipped, so most
+    /// releases are one period apart.
     fn learn(&mut self, unit_ns: u64) {
         let first = std::mem::take(&mut self.first);
         let apart = || first.windows(2).filter_map(|w| w.get(1)?.checked_sub(*w.first()?));

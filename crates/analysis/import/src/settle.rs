@@ -259,7 +259,7 @@ fn skipped_at_most(thread: &Thread, raw: &Histogram, blur: &Blur) -> Option<u64>
     Some(each.fold(0, u64::saturating_add))
 }
 
-/// Maximum number of periods within the measuring time. Those that did not run were skipped.
+/// Maximum number of periods within the measurement time. Those in which the thread did not run were skipped.
 fn time_for(thread: &Thread, ran: u64) -> Option<u64> {
     let period = thread.period_ns.filter(|&p| p > 0)?;
     Some((thread.longest_ns? / period).saturating_add(1).saturating_sub(ran))

@@ -22,7 +22,7 @@ pub(crate) struct Text {
     pub found: Vec<Found>,
     /// The reason why a table of numbers was not read, with an example command.
     pub refused: Option<String>,
-    /// The first non-empty line, and the likely kind of the text.
+    /// The first non-empty line, and the likely type of the text.
     pub begins: Option<String>,
     pub likely: Option<&'static str>,
     /// The first line that looks like figures but was accepted by no reader.

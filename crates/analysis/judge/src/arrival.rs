@@ -30,7 +30,7 @@ fn nothing() -> Arrivals {
     Arrivals { source: ArrivalSource::Wakeups, of: 0, pattern: ArrivalPattern::TooFew }
 }
 
-/// Tests for periods and bursts. `None` if there are too few wakeups, or the measuring time is unknown.
+/// Tests for periods and bursts. `None` if there are too few wakeups, or the measurement time is unknown.
 fn found(
     recording: &Recording,
     cell: &Cell,

@@ -49,9 +49,9 @@ fn stretches(phase: &Phase) -> Vec<(u64, u64)> {
     all.into_iter().filter(|(from, to)| from < to).collect()
 }
 
-/// The longest period up to which every event is observed. An interval observes every event whose period does not
-/// exceed its length. Longer periods are tried until the intervals modulo the period leave more than a twentieth of it
-/// uncovered.
+/// The longest period up to which an event falls into the measured intervals for at least 95 % of its offsets. An
+/// interval contains an occurrence of every event whose period does not exceed its length. Longer periods are tried
+/// until the intervals modulo the period leave more than a twentieth of it uncovered.
 fn longest_period(stretches: &[(u64, u64)]) -> Option<u64> {
     let longest = stretches.iter().map(|(from, to)| to - from).max()?;
     let all: u64 = stretches.iter().map(|(from, to)| to - from).fold(0, u64::saturating_add);

@@ -119,7 +119,7 @@ fn phase_doubts(run: &Run, phase: &Phase) -> Vec<Doubt> {
 fn ended_by_user(recording: &Recording, phase: &Phase) -> Option<Doubt> {
     let is_this = |event: &Event| matches!(event, Event::EndedEarly { phase: id, .. } if *id == phase.id);
     let recorded = phase.problems.iter().any(|p| p.kind == ProblemKind::EndedEarly);
-    let text = "the end was not fixed in advance, so a quantile can be refuted but not proven";
+    let text = "the end was not fixed in advance, so a claim about a quantile can be refuted but not proven";
     (!recorded && recording.events.iter().any(is_this))
         .then(|| of_phase(phase, None, ProblemKind::EndedEarly, text.into()))
 }
@@ -155,11 +155,11 @@ fn mismatch(result: &CpuResult, in_files: (u64, u64, Option<u64>), listed: Optio
     let (raw, late, max) = in_files;
     let (skipped, released) = (&skipped.unwrap_or(0), &released.unwrap_or(ran.saturating_add(skipped.unwrap_or(0))));
     if ran.checked_add(*skipped) != Some(*released) {
-        return Some(format!("CPU {cpu}: {released} periods were released, but {ran} ran and {skipped} were skipped"));
+        return Some(format!("CPU {cpu}: {released} jobs were released, but {ran} ran and {skipped} were skipped"));
     }
     if (raw, late) != (*ran, *skipped) {
         return Some(format!(
-            "CPU {cpu}: {ran} periods ran and {skipped} were skipped, but the histograms have {raw} and {late}"
+            "CPU {cpu}: {ran} jobs ran and {skipped} were skipped, but the histograms have {raw} and {late}"
         ));
     }
     let other = max_ns.filter(|stated| Some(*stated) != max).or(listed.filter(|&listed| Some(listed) > max))?;

@@ -21,7 +21,7 @@ pub(crate) struct Late {
     pub open: u64,
 }
 
-/// Number of released periods, and the maximum number of releases that a stall makes late.
+/// Number of released jobs, and the maximum number of releases that a stall makes late.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Exposure {
     pub released: f64,

@@ -1,6 +1,6 @@
-//! Judges the claims about a recorded run: pass, held, fail or inconclusive, with the evidence as figures.
+//! Judges the claims about a recorded run: pass, held, fail or inconclusive, with the evidence as numbers.
 //!
-//! [`judge`] takes a complete run in memory (live, recorded or imported) and all claims. It returns figures, from which
+//! [`judge`] takes a complete run in memory (live, recorded or imported) and all claims. It returns numbers, from which
 //! `report` makes sentences. Rules:
 //!
 //! - Each claim is judged on each phase and CPU (a *cell*), on the **corrected** distribution, which includes the
@@ -79,8 +79,8 @@ pub use virtual_cpus::{CONTROLS as VIRTUAL_CONTROLS, virtual_control};
 /// - `pQ < L` passes if the share beyond L is shown to be below 1 − Q, fails if it is shown to be above.
 /// - `P(>L) < p` passes if the probability's upper bound is below p, fails if its lower bound is above.
 /// - `episodes(>L) < k per day` likewise, by their rate.
-/// - `missed = 0` fails if a period was skipped, or ran later than the run's deadline if it has one; otherwise it is
-///   held.
+/// - `missed = 0` fails if a period was skipped, or its job ran later than the run's deadline if it has one; otherwise
+///   it is held.
 /// - `missed <= k per m` is judged on the same count, as a probability of k/m. If it is neither shown nor refuted, it
 ///   is held.
 pub fn judge(recording: &Recording, claims: &[Claim]) -> Verdict {
@@ -124,7 +124,8 @@ pub fn judge_with_tails(recording: &Recording, claims: &[Claim]) -> Verdict {
     Verdict { tails: tail::tails(recording, &cells), ..judge(recording, claims) }
 }
 
-/// A result from an emulator does not show a failure of the kernel, either.
+/// Makes the judgement inconclusive: an unreliable result from an emulator does not show a failure of the kernel,
+/// either.
 fn invalidate(judged: &mut Judged) {
     judged.outcome = Outcome::Inconclusive;
     judged.cells.iter_mut().for_each(|cell| cell.outcome = Outcome::Inconclusive);

@@ -10,7 +10,7 @@ use punctual_units::Nanos;
 /// Stall lengths for which a share is bounded, besides one period and the declared length.
 const STALLS: [Nanos; 2] = [Nanos::from_millis(10), Nanos::from_millis(50)];
 
-/// Number of late releases from which their variance is estimated from the data.
+/// Minimum number of late releases for estimating their variance from the data.
 const MANY: u64 = 100;
 
 /// The result from the samples alone, before doubts.

@@ -34,7 +34,7 @@ pub struct HistogramFile {
     /// Identifier of the phase, as in `run.json`.
     pub phase: String,
     pub cpu: CpuId,
-    /// Latencies of the periods that ran.
+    /// Latencies of the jobs that ran.
     pub raw: Histogram,
     /// Lateness of the skipped periods.
     pub skipped: Histogram,
@@ -97,7 +97,7 @@ pub struct Progress {
     pub cpu: CpuId,
     /// CLOCK_MONOTONIC when the results were read.
     pub mono_ns: u64,
-    /// Latencies of the periods that ran.
+    /// Latencies of the jobs that ran.
     pub raw: Histogram,
     /// Latencies of the skipped periods.
     pub skipped: Histogram,

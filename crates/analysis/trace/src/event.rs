@@ -59,7 +59,7 @@ pub enum Kind {
     SoftirqExit { vec: u32 },
     /// Entry of an x86 system vector (irq_vectors) or of an Arm inter-processor interrupt (ipi_entry).
     VectorEntry { vector: Vector, number: Option<u32> },
-    /// Exit from such an interrupt.
+    /// Exit from an x86 system vector or an Arm inter-processor interrupt.
     VectorExit { vector: Vector, number: Option<u32> },
     /// hrtimer_start. `timer` identifies the timer within this trace only (text traces print a hash). Times are of the
     /// timer's own clock, usually CLOCK_MONOTONIC.

@@ -24,17 +24,17 @@ pub struct Flags {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Context {
-    /// `.`
+    /// `.`: in a task, outside of interrupts.
     Task,
     /// `s`; on PREEMPT_RT the thread that runs the softirq.
     Softirq,
-    /// `h`
+    /// `h`: in a hard interrupt.
     Hardirq,
-    /// `H`
+    /// `H`: in a hard interrupt that interrupted a softirq.
     HardirqInSoftirq,
-    /// `z`
+    /// `z`: in an NMI.
     Nmi,
-    /// `Z`
+    /// `Z`: in an NMI that interrupted a hard interrupt.
     NmiInHardirq,
 }
 

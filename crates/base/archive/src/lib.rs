@@ -61,7 +61,7 @@ pub enum Error {
     /// The archive is damaged, truncated, or not an archive at all.
     #[error("the archive cannot be read: {}", punctual_clean::line(&.0.to_string()))]
     Damaged(io::Error),
-    /// It cannot be written here.
+    /// An entry cannot be written on this machine.
     #[error(transparent)]
     Here(#[from] punctual_directory::Error),
     #[error("cannot write {}: {source}", path.display())]
@@ -116,7 +116,7 @@ fn unpack_plain(archive: impl Read, into: &Dir, limits: Limits) -> Result<(), Er
         match entry.content {
             None => {}
             Some(ref content) if content.size > left => {
-                return Err(entry.refused(format!("makes it more than {} MiB", limits.bytes >> 20)));
+                return Err(entry.refused(format!("makes the archive larger than {} MiB", limits.bytes >> 20)));
             }
             Some(content) => {
                 left -= content.size;

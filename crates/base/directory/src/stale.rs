@@ -12,7 +12,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
-/// Attempts to create a directory, in case another process takes it for stale before it is locked.
+/// Maximum number of attempts to create a directory, in case another process takes it for stale before it is locked.
 const TRIES: usize = 8;
 
 /// A directory for temporary files. It is removed on drop, or, after a kill, by the next [`Scratch::create`].

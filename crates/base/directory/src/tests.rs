@@ -115,7 +115,7 @@ fn what_is_no_regular_file_is_refused_at_once() {
     }
 }
 
-/// The walk done for root, which accepts the caller's own directories whoever the caller is.
+/// Uses the path walk for root, which accepts directories of the caller, whether or not the caller is root.
 #[test]
 fn a_path_that_others_can_change_is_not_safe() {
     let (folder, dir) = own();
@@ -163,7 +163,7 @@ fn what_is_never_replaced_is_written_in_place() {
     assert_eq!(secret(&folder), "secret");
 }
 
-/// The walk to the directory of a single file; everything belongs to one user here.
+/// Tests the path walk to the directory of a single file; in this test, one user owns everything.
 #[test]
 fn a_single_file_is_written_beneath_its_directory() {
     let (folder, dir) = own();

@@ -1,4 +1,4 @@
-//! The identity that writes a directory.
+//! The identity (user and groups) with which a directory's files are written.
 
 use crate::safe;
 use punctual_uapi::Identity;
@@ -21,8 +21,8 @@ static OWNER: OnceLock<Owner> = OnceLock::new();
 #[derive(Debug)]
 pub(crate) struct Owner {
     pub identity: Arc<Identity>,
-    /// Set by name. Otherwise it is the user who called sudo, and root still writes to places that only root can
-    /// change.
+    /// True if the owner was given by name. Otherwise the owner is the user who called sudo, and root still writes to
+    /// places that only root can change.
     pub named: bool,
 }
 
@@ -113,7 +113,7 @@ fn identity(user: &str, group: Option<u32>, passwd: &str, groups: &str) -> Optio
 }
 
 impl Whose {
-    /// The identity that accesses files; `None` for the caller's.
+    /// The identity with which the files are accessed; `None` for that of the caller.
     pub(crate) fn owner(self) -> Option<&'static Owner> {
         match self {
             Whose::Results => OWNER.get(),

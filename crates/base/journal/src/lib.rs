@@ -52,10 +52,10 @@ struct Entry {
 }
 
 const SCHEMA: &str = "punctual.lease/1";
-/// Extension of an entry while it is being written, under a shared lock on the folder.
+/// File name extension of an entry while it is being written, under a shared lock on the folder.
 const ASIDE: &str = "new";
-/// Limit of the wait for the lock: a process that restores what a killed one left holds it, and on a busy machine removing a
-/// trace instance takes seconds.
+/// Limit of the wait for the lock: a process holds it while undoing the changes of a killed one, and on a busy machine
+/// removing a trace instance takes seconds.
 const PATIENCE: Duration = Duration::from_secs(8);
 /// Maximum size of a journal entry in bytes.
 const MAX: u64 = 1 << 20;

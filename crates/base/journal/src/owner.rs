@@ -29,7 +29,7 @@ impl Owner {
         Ok(Owner { boot_id: boot_id()?, pid_namespace: pid_namespace()?, pid, start_ticks })
     }
 
-    /// Returns true if the process is known to be dead, false if it lives or that cannot be determined.
+    /// Returns true if the process is known to be dead, false if it is alive or if this cannot be determined.
     pub fn is_dead(&self) -> bool {
         if !self.is_of_this_boot() {
             return boot_id().is_ok();
@@ -75,7 +75,7 @@ fn start_of(pid: u32) -> io::Result<Option<u64>> {
 mod tests {
     use super::*;
 
-    /// Small kernels for boards lack CONFIG_PID_NS; without /proc nothing is known.
+    /// Small kernels for boards lack CONFIG_PID_NS; without /proc the namespace is unknown.
     #[test]
     fn a_kernel_without_namespaces_has_one() {
         let folder = tempfile::tempdir().unwrap();

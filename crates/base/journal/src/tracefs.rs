@@ -1,8 +1,8 @@
 //! Locates tracefs: its mount point, or else a detached mount that is private to this process.
 //!
-//! It is in this crate because undoing needs it: a path through a private mount ends with the process, so an undo step
-//! stores the path relative to tracefs. All mounts of tracefs show the same files (get_tree_single(), in older kernels
-//! mount_single(), in fs/tracefs/inode.c).
+//! It is in this crate because undoing needs it: a path through a private mount becomes invalid when the process ends,
+//! so an undo step stores the path relative to tracefs. All mounts of tracefs show the same files (get_tree_single(),
+//! in older kernels mount_single(), in fs/tracefs/inode.c).
 
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};

@@ -21,12 +21,12 @@ pub enum Undo {
     RemoveFile { path: PathBuf },
     /// Writes the old content back to an existing file.
     Write { path: PathBuf, text: String },
-    /// Like [`Undo::RemoveFolder`], in tracefs wherever it is mounted then.
+    /// Like [`Undo::RemoveFolder`], in tracefs, wherever it is mounted when the step is carried out.
     RemoveInTracefs {
         /// Relative to tracefs.
         path: PathBuf,
     },
-    /// Like [`Undo::Write`], in tracefs wherever it is mounted then.
+    /// Like [`Undo::Write`], in tracefs, wherever it is mounted when the step is carried out.
     WriteInTracefs {
         /// Relative to tracefs.
         path: PathBuf,
@@ -81,8 +81,8 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
     File::options().write(true).truncate(true).open(path)?.write_all(text.as_bytes())
 }
 
-/// Documentation/trace/uprobetracer.rst: a line `-:GROUP/EVENT` removes one; truncating the file would remove all. It is
-/// busy while an event of it is open.
+/// Documentation/trace/uprobetracer.rst: a line `-:GROUP/EVENT` removes one uprobe; truncating the file would remove
+/// all. A uprobe is busy while its event is open.
 fn remove_uprobe(root: &Path, name: &str) -> io::Result<()> {
     if !root.join("events").join(name).exists() {
         return Ok(());

@@ -1,15 +1,15 @@
-//! What is measured of an application's threads: `response(control)`.
+//! Quantities measured on an application's threads, for example `response(control)`.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
 
-/// A quantity that every cycle of a thread has, or every pass through a chain of threads.
+/// A quantity measured once per cycle of a thread, or once per pass through a chain of threads.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AppValue {
     /// From the release of a cycle to its end.
     Response(String),
-    /// Deviation of the time between two starts from whole periods.
+    /// Deviation of the time between two starts from a whole number of periods.
     Jitter(String),
     /// CPU time of a cycle.
     Cpu(String),
@@ -21,7 +21,7 @@ impl AppValue {
     /// Reads `response(control)` at the beginning of a text; also returns what follows.
     ///
     /// # Errors
-    /// There is none there, or the name is missing; the text says what was expected.
+    /// The text does not begin with a value, or the thread's name is missing; the message says what was expected.
     pub fn split(text: &str) -> Result<(AppValue, &str), String> {
         let forms = "write response(THREAD), jitter(THREAD), cpu(THREAD) or chain(A > B)";
         let (word, rest) = text.split_once('(').ok_or(forms)?;
@@ -51,12 +51,12 @@ impl AppValue {
         Ok((value, rest))
     }
 
-    /// True if there is one for each release of a thread, and those it skipped.
+    /// True if the quantity has one value for each release of a thread, including skipped releases.
     pub fn is_of_releases(&self) -> bool {
         matches!(self, AppValue::Response(_))
     }
 
-    /// The threads whose cycles it is measured in.
+    /// The threads in whose cycles the quantity is measured.
     pub fn threads(&self) -> &[String] {
         match self {
             AppValue::Response(name) | AppValue::Jitter(name) | AppValue::Cpu(name) => std::slice::from_ref(name),
@@ -73,7 +73,7 @@ impl AppValue {
         }
     }
 
-    /// For people: `response of control`.
+    /// Label shown to users, for example `response of control`.
     pub fn label(&self) -> String {
         match self {
             AppValue::Response(name) => format!("response of {name}"),

@@ -18,11 +18,11 @@ pub struct Application {
     pub notes: Vec<String>,
 }
 
-/// A thread and its cycles as they were understood before they were measured.
+/// A thread and its cycle structure, as determined before the measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AppThread {
-    /// Name in claims: that of the thread, with its id if several have that name.
+    /// Name in claims: that of the thread, with its ID if several threads have that name.
     pub name: String,
     pub tid: i32,
     pub pid: i32,
@@ -31,11 +31,11 @@ pub struct AppThread {
     pub release: String,
     /// The system call in which it waits: `clock_nanosleep(2)`.
     pub call: String,
-    /// Null: its releases keep to no grid.
+    /// Period of its releases; null if they are not periodic.
     pub period_ns: Option<Nanos>,
     /// CLOCK_MONOTONIC of a release, modulo the period.
     pub phase_ns: Option<Nanos>,
-    /// Median distance of a release from the grid.
+    /// Median deviation of a release from its nominal time, a whole number of periods from `phase_ns`.
     pub jitter_ns: Option<Nanos>,
     /// Another call that may be its release as well.
     pub ambiguous_with: Option<String>,
@@ -50,13 +50,13 @@ pub struct AppCycles {
     pub thread: String,
     /// Cycles released in the phase that ended.
     pub cycles: u64,
-    /// Releases of its grid without a cycle.
+    /// Number of nominal release times at which no cycle was released.
     pub skipped: u64,
     /// Cycles that lasted beyond the next release.
     pub overruns: u64,
-    /// Sum of all responses; the sum of the next four.
+    /// Sum of all response times; equals `behind_ns`, `ran_ns`, `blocked_ns` and all `delays` added up.
     pub response_ns: u64,
-    /// Time after releases in which the cycle before had not ended.
+    /// Time after releases during which the previous cycle had not ended.
     pub behind_ns: u64,
     pub ran_ns: u64,
     /// Time asleep within cycles.
@@ -83,6 +83,7 @@ pub struct AppChain {
     pub chain: String,
     /// Cycles of the last thread that followed from one of the first.
     pub passes: u64,
-    /// Cycles of the last thread that did not: released by something else, or not followed back.
+    /// Cycles of the last thread that did not follow from one of the first: they were released by something else, or
+    /// their origin was not found.
     pub others: u64,
 }

@@ -19,7 +19,7 @@ pub struct Bench {
     pub plan: BenchPlan,
     /// Completed repetitions, in the order in which they ended.
     pub repetitions: Vec<BenchRepetition>,
-    /// Figures of the repetitions that ran without interruption, one point each, followed by the temperatures.
+    /// Measured values of the repetitions that ran without interruption, one point each, followed by the temperatures.
     pub series: Vec<Series>,
     /// Distributions of the time per step, over all repetitions.
     pub distributions: Vec<BenchDistribution>,
@@ -33,13 +33,13 @@ pub struct Bench {
 pub struct BenchPlan {
     pub settings: BenchSettings,
     pub repetitions: u64,
-    /// Figures that cannot be measured on this machine, with the reason.
+    /// Quantities that cannot be measured on this machine, with the reason.
     pub not_measured: Vec<String>,
-    /// Remarks needed to interpret the figures.
+    /// Remarks needed to interpret the results.
     pub notes: Vec<String>,
 }
 
-/// The axis and its settings, with every default filled in.
+/// What the benchmark measures (its axis), and its settings with every default filled in.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "axis", rename_all = "snake_case")]
@@ -143,7 +143,7 @@ pub struct BenchRepetition {
     /// Number of times the repetition was interrupted and resumed. If not 0, its times are left out of the series.
     pub resumed: u32,
     pub figures: Vec<BenchFigure>,
-    /// Results whose correct value is known.
+    /// Computed results, with their correct values where known.
     pub checks: Vec<BenchCheck>,
     pub distributions: Vec<BenchDistribution>,
     pub notes: Vec<String>,
@@ -168,9 +168,9 @@ pub struct Conditions {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BenchFigure {
-    /// Subject of the figure, for example `N-queens, N = 12, 4 threads, compat`.
+    /// What the value was measured for, for example `N-queens, N = 12, 4 threads, compat`.
     pub of: String,
-    /// Name of the figure, for example `time of a count`.
+    /// Name of the measured quantity, for example `time of a count`.
     pub name: String,
     /// Unit, for example `s`, `ns`, `MiB/s`; larger is better if it ends in `/s`.
     pub unit: String,
@@ -326,8 +326,8 @@ impl Conditions {
     }
 }
 
-/// Each figure, and each temperature, as a [`Series`] with one point per repetition. Resumed repetitions are left out,
-/// because caches and clocks started cold partway through them.
+/// Each measured quantity, and each temperature, as a [`Series`] with one point per repetition. Resumed repetitions are
+/// left out, because caches were cold and CPU frequencies may have been low when they were resumed.
 fn series(repetitions: &[BenchRepetition]) -> Vec<Series> {
     let mut all: Vec<Series> = Vec::new();
     let mut push = |of: &str, name: &str, unit: &str, value: f64| match all

@@ -85,13 +85,14 @@ pub struct Command {
 
 /// A file that a command generates under another name next to the old one. The finished file is checked, synced and
 /// renamed over the old one, so that a power failure leaves either the old file or the new one. grub-mkconfig(8) itself
-/// ends with `cat grub.cfg.new > grub.cfg` without fsync, and a power failure during that copy leaves half a menu (GRUB
+/// ends with `cat grub.cfg.new > grub.cfg` without fsync, and a power failure during that copy leaves an incomplete
+/// menu (GRUB
 /// 2.06, util/grub-mkconfig.in).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Draft {
     pub path: PathBuf,
-    /// Path to which the command writes. Any file at this path is removed before and after.
+    /// Path to which the command writes. Any file at this path is removed before the command runs and after its use.
     pub draft: PathBuf,
     /// Other files that the command leaves behind if it is interrupted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

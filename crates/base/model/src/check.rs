@@ -97,12 +97,13 @@ pub struct CheckCycles {
     pub count: u64,
     /// Period; null if the releases are not periodic.
     pub period_ns: Option<Nanos>,
-    /// CLOCK_MONOTONIC of a release, modulo the period: when its timer was due, if one releases it.
+    /// CLOCK_MONOTONIC of a release, modulo the period. If a timer releases the thread, this is the time at which the
+    /// timer was due.
     pub phase_ns: Option<Nanos>,
-    /// Median distance of a wakeup from its release in the grid.
+    /// Median deviation of a wakeup from its nominal release time.
     pub jitter_ns: Option<Nanos>,
     pub jitter_max_ns: Option<Nanos>,
-    /// Number of grid instants without a release.
+    /// Number of nominal release times without a release.
     pub skipped: Option<u64>,
     /// Another place at which the thread may be released.
     pub ambiguous_with: Option<CheckFrame>,

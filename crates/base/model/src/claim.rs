@@ -16,7 +16,8 @@ use std::str::FromStr;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Claim {
     pub quantity: Quantity,
-    /// The value of an application that is claimed; `None`: wakeup latency, or what the run has.
+    /// The application value that the claim is about; `None` if it is about wakeup latency, or about whatever the run
+    /// measured.
     pub of: Option<AppValue>,
     /// Confidence required for a pass or fail, 0–1.
     pub confidence: f64,
@@ -72,7 +73,7 @@ impl Claim {
         Claim::new(Quantity::Max(limit), None)
     }
 
-    /// With the usual confidence.
+    /// Creates a claim with the default confidence.
     pub fn new(quantity: Quantity, of: Option<AppValue>) -> Claim {
         Claim { quantity, of, confidence: USUAL_CONFIDENCE, stall: None }
     }
@@ -156,7 +157,7 @@ impl Claim {
     }
 }
 
-/// Takes the value of an application out of a claim: `p99 response(x) < 1ms` is `p99 < 1ms` of it.
+/// Takes the value of an application out of a claim: `p99 response(x) < 1ms` becomes `response(x)` and `p99 < 1ms`.
 fn without_value(text: &str) -> Result<(Option<AppValue>, String), String> {
     let words = ["response(", "jitter(", "cpu(", "chain(", "late("];
     let Some((at, word)) = words.iter().filter_map(|word| Some((text.find(word)?, *word))).min() else {
@@ -165,7 +166,7 @@ fn without_value(text: &str) -> Result<(Option<AppValue>, String), String> {
     let (before, rest) = text.split_at(at);
     if word == "late(" {
         if !before.trim().is_empty() {
-            return Err("a claim begins with late(THREAD): `late(control) = 0`".into());
+            return Err("late(THREAD) must be at the beginning of a claim: `late(control) = 0`".into());
         }
         let (value, rest) = AppValue::split(&format!("response{}", &rest["late".len()..]))
             .map(|(value, rest)| (value, rest.to_owned()))?;

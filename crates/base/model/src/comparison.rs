@@ -16,9 +16,9 @@ pub struct Comparison {
     /// For each group after the first: true if it and the first group were booted alternately (A B B A …) and their
     /// runs started equally warm.
     pub began_alike: Vec<bool>,
-    /// Clock model if all runs share one, in which case all figures are in virtual time; null otherwise.
+    /// Clock model if all runs share one, in which case all values are in virtual time; null otherwise.
     pub virtual_time: Option<crate::VirtualTime>,
-    /// One row per figure. The first is the worst latency over all loads.
+    /// One row per compared quantity. The first is the worst latency over all loads.
     pub rows: Vec<ComparisonRow>,
     /// Differences between the groups other than the one under test.
     pub unlike: Vec<Unlike>,
@@ -65,7 +65,7 @@ pub enum SampleUnit {
 pub struct ComparisonRow {
     /// Load: `all loads`, the name of a load, or the subject of a series.
     pub load: String,
-    /// Name of the figure: `max`, `p99.9`, `skipped`, or the name of a rate or series.
+    /// Name of the compared quantity: `max`, `p99.9`, `skipped`, or the name of a rate or series.
     pub figure: String,
     /// Unit: `ns`, `s`, `share`, `1/s`, `MiB/s`, …
     pub unit: String,
@@ -175,13 +175,13 @@ pub struct Covariate {
     pub is_most: bool,
 }
 
-/// Number of boots needed to detect a difference in a single figure with a power of 80 %.
+/// Number of boots needed to detect a difference in a single quantity with a power of 80 %.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BootsRecipe {
     pub load: String,
     pub figure: String,
-    /// Standard deviation of the logarithm between the boots of one group.
+    /// Standard deviation of the logarithms of the values of one group's boots.
     pub spread: f64,
     /// True if the spread was estimated from these boots, false if it is assumed.
     pub is_seen: bool,

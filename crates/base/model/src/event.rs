@@ -20,57 +20,57 @@ pub enum Event {
         beats: u64,
     },
     PhaseStart {
-        /// CLOCK_MONOTONIC.
+        /// Time of the event, CLOCK_MONOTONIC.
         mono_ns: u64,
         phase: String,
     },
     PhaseEnd {
-        /// CLOCK_MONOTONIC.
+        /// Time of the event, CLOCK_MONOTONIC.
         mono_ns: u64,
         phase: String,
     },
     /// CLOCK_REALTIME was set. Measuring is not affected, but time stamps in other logs are.
     ClockStep {
-        /// CLOCK_MONOTONIC.
+        /// Time of the event, CLOCK_MONOTONIC.
         mono_ns: u64,
         /// Size of the step, ns.
         step_ns: i64,
     },
     Suspend {
-        /// CLOCK_MONOTONIC.
+        /// Time of the event, CLOCK_MONOTONIC.
         mono_ns: u64,
         /// Time spent suspended, ns.
         asleep_ns: u64,
     },
     /// A measured CPU went offline, or its measuring thread was migrated.
     CpuLost {
-        /// CLOCK_MONOTONIC.
+        /// Time of the event, CLOCK_MONOTONIC.
         mono_ns: u64,
         cpu: CpuId,
         text: String,
     },
     /// CPU frequencies, read between phases only, because reading another CPU's frequency disturbs it.
     Frequency {
-        /// CLOCK_MONOTONIC.
+        /// Time of the reading, CLOCK_MONOTONIC.
         mono_ns: u64,
         /// Pairs of CPU and frequency in kHz.
         khz: Vec<(CpuId, u64)>,
     },
     /// System management interrupts counted by the processor; read between phases only.
     Smi {
-        /// CLOCK_MONOTONIC.
+        /// Time of the reading, CLOCK_MONOTONIC.
         mono_ns: u64,
         /// Pairs of CPU and SMI count since boot.
         counts: Vec<(CpuId, u64)>,
     },
     Signal {
-        /// CLOCK_MONOTONIC.
+        /// Time of the event, CLOCK_MONOTONIC.
         mono_ns: u64,
         number: i32,
     },
     /// The user marked this instant in the live view.
     Mark {
-        /// CLOCK_MONOTONIC.
+        /// Time of the mark, CLOCK_MONOTONIC.
         mono_ns: u64,
         /// Number of the mark, from 1 for each run.
         number: u64,
@@ -78,7 +78,7 @@ pub enum Event {
     /// The user ended a phase early to continue with the next load. Its recording is valid, but its length was chosen
     /// by someone who had seen the results.
     EndedEarly {
-        /// CLOCK_MONOTONIC.
+        /// Time of the event, CLOCK_MONOTONIC.
         mono_ns: u64,
         phase: String,
     },

@@ -99,8 +99,8 @@ pub struct Prediction {
     pub begins_ns: Nanos,
     /// Time from its release to its end; null if it does not end within the simulated time.
     pub ends_ns: Option<Nanos>,
-    /// Earliest end of a SCHED_DEADLINE thread. The kernel enforces the runtime at ticks, so a job may exceed it by
-    /// one. Absent for other threads, and if equal to `ends_ns`.
+    /// Earliest end of a SCHED_DEADLINE thread. The kernel enforces the runtime at ticks, so a job may exceed it by one
+    /// tick. Absent for other threads, and if equal to `ends_ns`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub earliest_ns: Option<Nanos>,
 }
@@ -118,7 +118,7 @@ pub struct Repetition {
     pub held: Vec<Held>,
     /// Other tasks that took CPU time from the threads, largest first.
     pub others: Vec<OtherTask>,
-    /// Reasons why the figures are incomplete.
+    /// Reasons why the results are incomplete.
     pub problems: Vec<String>,
 }
 

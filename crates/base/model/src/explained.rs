@@ -195,7 +195,7 @@ pub struct Cycle {
     pub release_ns: u64,
     /// From the release to the end of its work, ns; the sum of `behind_ns`, `ran_ns`, `delays` and `blocked`.
     pub length_ns: u64,
-    /// Time after the release in which the cycle before had not ended, ns; absent if 0.
+    /// Time after the release during which the previous cycle had not ended, ns; absent if 0.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub behind_ns: u64,
     pub ran_ns: u64,
@@ -263,7 +263,7 @@ pub struct Explained {
     /// The trace file, relative to the run directory.
     pub trace: String,
     pub victim: Victim,
-    /// Activity of the CPUs around it; absent if the trace is only a summary.
+    /// Activity of the CPUs around the time of the wakeup; absent if the trace is only a summary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeline: Option<Timeline>,
 }

@@ -15,7 +15,7 @@ pub struct Finding {
     /// Subject and result in one sentence: `Clocksource: it is tsc`.
     pub summary: String,
     pub evidence: Vec<Evidence>,
-    /// Why the setting matters, with a figure if one is known.
+    /// Why the setting matters, with a number if one is known.
     pub why: String,
     /// Command to fix it; null if there is none.
     pub fix: Option<String>,
@@ -26,7 +26,7 @@ pub struct Finding {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// The rule is not judged.
+    /// The rule is disabled and is not judged.
     Off,
     /// Informative; no cost is known.
     Info,

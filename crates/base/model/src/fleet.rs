@@ -37,7 +37,7 @@ pub struct FleetLine {
     pub temperature_max_mc: Option<i64>,
     /// Main cause of the worst wakeup, if a trace shows it.
     pub cause: Option<String>,
-    /// Reason why the figures do not represent the machine; null if they do.
+    /// Reason why the results do not represent the machine; null if they do.
     pub doubt: Option<String>,
     /// True if the run ended as planned.
     pub complete: bool,
@@ -61,7 +61,7 @@ pub struct Fleet {
     pub too_few: Vec<FleetTooFew>,
     /// Effects of kernels and of settings.
     pub contrasts: Vec<FleetContrast>,
-    /// Runs whose figures do not represent their machine, with the reason. They count only in [`Fleet::runs`].
+    /// Runs whose results do not represent their machine, with the reason. They count only in [`Fleet::runs`].
     pub doubtful: Vec<(String, String)>,
 }
 

@@ -154,7 +154,7 @@ pub struct Hardware {
     /// Examined CPUs.
     pub on: CpuList,
     pub took_ns: u64,
-    /// Minimum distance of two clock readings that counts as a gap, ns.
+    /// Minimum time between two clock readings that counts as a gap, ns.
     pub threshold_ns: u64,
     /// Reading time per cycle on each CPU, ns.
     pub window_ns: u64,
@@ -175,8 +175,8 @@ impl GapClass {
             GapClass::Hypervisor => "hypervisor",
             GapClass::Firmware => "firmware (SMI)",
             GapClass::Hardware => "hardware or firmware",
-            GapClass::BeyondLinux => "hardware or hypervisor, cannot be distinguished",
-            GapClass::Unknown => "Linux, hardware or hypervisor, cannot be distinguished",
+            GapClass::BeyondLinux => "hardware or hypervisor (cannot be distinguished)",
+            GapClass::Unknown => "Linux, hardware or hypervisor (cannot be distinguished)",
         }
     }
 }

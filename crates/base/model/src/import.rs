@@ -1,7 +1,7 @@
 //! Contents of another tool's file, and the information it lacks.
 //!
-//! An imported run keeps every count, minimum and maximum of the file. A [`Blur`] bounds how far samples can differ
-//! from the file, as figures for the judge. [`Import::lost`] describes the losses for readers.
+//! An imported run keeps every count, minimum and maximum of the file. A [`Blur`] gives the judge numeric bounds on how
+//! far samples can differ from the file. [`Import::lost`] describes the losses for readers.
 
 use punctual_units::CpuId;
 use serde::{Deserialize, Serialize};
@@ -26,7 +26,7 @@ pub struct Import {
     pub ended_real_ns: Option<u64>,
     /// All losses of information.
     pub lost: Vec<Lost>,
-    /// Figures that are not latencies of a thread, for example benchmark times or temperatures.
+    /// Values that are not latencies of a thread, for example benchmark times or temperatures.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub series: Vec<Series>,
 }
@@ -84,7 +84,7 @@ pub enum LostKind {
     Gap,
     /// The file is truncated at its end or beginning.
     Truncated,
-    /// Two figures of the file contradict each other.
+    /// Two values in the file contradict each other.
     Disagreement,
     /// Lines could not be read.
     Unreadable,
@@ -126,22 +126,22 @@ pub struct Unplaced {
     pub to_ns: Option<u64>,
 }
 
-/// Figures in the order they were taken, with a summary.
+/// Values in the order in which they were measured, with a summary.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Series {
-    /// The subject of the figures, for example `N-queens, N = 12, 4 threads`.
+    /// What the values were measured for, for example `N-queens, N = 12, 4 threads`.
     pub of: String,
-    /// The meaning of each figure, for example `time of a batch` or `CPU temperature`.
+    /// The meaning of each value, for example `time of a batch` or `CPU temperature`.
     pub name: String,
-    /// Unit of the figures, for example `s`, `°C`, `µs` or `%`.
+    /// Unit of the values, for example `s`, `°C`, `µs` or `%`.
     pub unit: String,
-    /// Number of figures, including those that are not in `points`.
+    /// Number of values, including those that are not in `points`.
     pub count: u64,
     pub mean: f64,
     pub min: f64,
     pub max: f64,
-    /// The first [`Series::MOST_POINTS`] figures, in order.
+    /// The first [`Series::MOST_POINTS`] values, in order.
     pub points: Vec<f64>,
     /// Name of each point, if they have names, for example `CPU 0`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -167,7 +167,7 @@ impl Series {
         }
     }
 
-    /// Adds one figure; ignores it if it is not finite.
+    /// Adds one value; ignores it if it is not finite.
     pub fn push(&mut self, value: f64) {
         if !value.is_finite() {
             return;

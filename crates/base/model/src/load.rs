@@ -1,4 +1,4 @@
-//! Report of a load.
+//! Report on the activity of a load.
 
 use serde::{Deserialize, Serialize};
 

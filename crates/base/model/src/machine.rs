@@ -1,4 +1,4 @@
-//! The machine on which a run was recorded, the cost of measuring, and scratch space for loads.
+//! The machine on which a run was recorded, the cost of the measurement, and scratch space for loads.
 
 use punctual_units::CpuList;
 use serde::{Deserialize, Serialize};
@@ -54,7 +54,7 @@ pub struct OwnCost {
     pub context_cpus: String,
     pub rss_bytes: Option<u64>,
     pub locked_bytes: Option<u64>,
-    /// Time from process start to the first recorded release without warm-up, ns.
+    /// Time from process start to the first recorded release (warm-up is not recorded), ns.
     pub start_to_first_sample_ns: Option<u64>,
 }
 

@@ -23,7 +23,7 @@ pub enum ProblemKind {
     NoRealTime,
     /// A measured CPU went offline, or the measuring thread was migrated.
     CpuLost,
-    /// The machine throttled, or its supply voltage was too low.
+    /// The machine was throttled, or its supply voltage was too low.
     Throttled,
     Suspended,
     /// The phase ended early because of a signal, kill or error.

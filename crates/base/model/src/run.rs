@@ -158,8 +158,8 @@ pub enum EndedBy {
     Unknown,
 }
 
-/// Settings of a run, with every default filled in. An imported file does not state values that are null or absent.
-/// [`Settings::default`] is for a run without measuring threads.
+/// Settings of a run, with every default filled in. In an imported run, null or absent values were not stated in the
+/// file. [`Settings::default`] is for a run without measuring threads.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Settings {
@@ -181,7 +181,7 @@ pub struct Settings {
     /// How the releases on different CPUs are aligned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alignment: Option<Alignment>,
-    /// Total measuring time over all phases, without warm-up.
+    /// Total measurement time over all phases, without warm-up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ns: Option<Nanos>,
     /// Time at the start of each phase that is not recorded.
@@ -208,7 +208,8 @@ pub struct Settings {
 }
 
 /// A clock that counts instructions, as in QEMU with `-icount shift=N,sleep=off`. It models the work of the kernel, not
-/// a board: every instruction takes the same time, there are no caches and no firmware, and several CPUs run in turns.
+/// a board: every instruction takes the same time, there are no caches and no firmware, and several CPUs take turns
+/// running.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VirtualTime {
@@ -218,7 +219,7 @@ pub struct VirtualTime {
     /// The booted kernel, as named by the user.
     pub kernel: String,
     pub instruction_ns: u32,
-    /// Number of virtual CPUs. With more than one, claims are judged only if the control passes.
+    /// Number of virtual CPUs. With more than one, claims are judged only if the control measurement passes.
     pub cpus: u32,
     /// Seed that varies the phase of the releases, the order of the loads and the memory layout.
     pub seed: u64,
@@ -242,14 +243,14 @@ pub struct Phase {
     pub id: String,
     /// Name of the load: `idle`, `cpu`, `cmd:make -j4`, …; `unknown` if an imported file does not state it.
     pub load: String,
-    /// For an imported phase, the kind of its figures, for example `IRQ latency`, and their file; absent for wakeup
+    /// For an imported phase, the kind of its values, for example `IRQ latency`, and their file; absent for wakeup
     /// latency under the load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// What was measured of an application; absent for wakeup latency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<AppValue>,
-    /// Period of its values, if it is not that of the run.
+    /// Period of the phase's values; absent if it is the period of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub period_ns: Option<Nanos>,
     /// CLOCK_MONOTONIC of the first recorded release; absent if an imported file does not state it.
@@ -275,7 +276,7 @@ pub struct Phase {
 }
 
 impl Phase {
-    /// True if each sample is a release: wakeup latencies, or responses of an application.
+    /// True if each sample belongs to a release: wakeup latencies, or responses of an application.
     pub fn is_of_releases(&self) -> bool {
         self.value.as_ref().is_none_or(AppValue::is_of_releases)
     }
@@ -301,7 +302,7 @@ pub struct CpuResult {
     /// Policy and priority read back from the kernel; absent if an imported file does not state it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub got: Option<Scheduling>,
-    /// Number of released periods, always `ran + skipped`; absent if an imported file does not state it.
+    /// Number of releases, always `ran + skipped`; absent if an imported file does not state it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub released: Option<u64>,
     /// Number of periods in which the thread woke.
@@ -309,11 +310,11 @@ pub struct CpuResult {
     /// Number of periods that passed before the late thread woke; absent if an imported file does not state it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skipped: Option<u64>,
-    /// Exact smallest wakeup latency of the periods that ran; null if none ran.
+    /// Exact smallest wakeup latency of the periods in which the thread woke; null if it never woke.
     pub min_ns: Option<u64>,
-    /// Exact largest latency; null if none ran.
+    /// Exact largest latency; null if the thread never woke.
     pub max_ns: Option<u64>,
-    /// Exact mean latency; null if none ran.
+    /// Exact mean latency; null if the thread never woke.
     pub mean_ns: Option<f64>,
     /// Page faults (minor and major) of the thread while recording; null if not readable.
     pub page_faults: Option<u64>,
@@ -334,7 +335,8 @@ pub struct CpuResult {
 }
 
 impl CpuResult {
-    /// Number of periods with a latency: all released ones, or, if their number is unknown, the ones that ran.
+    /// Number of periods with a latency: all periods with a release, or, if their number is unknown, those in which the
+    /// thread woke.
     pub fn scored(&self) -> u64 {
         self.released.unwrap_or(self.ran)
     }
@@ -343,14 +345,14 @@ impl CpuResult {
 /// Latencies of wakeups, with those of skipped periods recorded separately.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Distribution {
-    /// Latencies of the periods that ran.
+    /// Latencies of the periods in which the thread woke.
     pub raw: Histogram,
     /// Lateness of the skipped periods at the time the thread woke.
     pub skipped: Histogram,
 }
 
 impl Distribution {
-    /// All released periods: raw plus skipped. Corrects for coordinated omission.
+    /// Latencies of all releases: raw plus skipped. Corrects for coordinated omission.
     pub fn corrected(&self) -> Histogram {
         let mut all = self.raw.clone();
         all.merge(&self.skipped);
@@ -414,7 +416,7 @@ impl Recording {
         self.distributions.get(&(phase.to_owned(), cpu))
     }
 
-    /// Reasons why the figures may be wrong: damaged files, and contradictions or truncation in another tool's file.
+    /// Reasons why the results may be wrong: damaged files, and contradictions or truncation in another tool's file.
     pub fn damaged(&self) -> Vec<&str> {
         let imported = self.run.import.iter().flat_map(|_| {
             let of_phases = self.run.phases.iter().flat_map(|phase| &phase.problems);

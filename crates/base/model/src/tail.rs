@@ -11,7 +11,7 @@ pub struct Tail {
     pub phase: String,
     /// CPU with the worst wakeup of the phase.
     pub cpu: CpuId,
-    /// Number of corrected samples: released periods.
+    /// Number of corrected samples, one per release.
     pub samples: u64,
     pub max_ns: u64,
     /// Clustering of the worst wakeups (extremal index).
@@ -23,7 +23,7 @@ pub struct Tail {
     /// Generalised Pareto fits above thresholds with decreasing numbers of exceedances. The first one determines the
     /// level.
     pub thresholds: Vec<TailThreshold>,
-    /// The level, or the reason for its absence.
+    /// The extrapolated level, or the reason why there is none.
     pub outcome: TailOutcome,
     /// Arrival pattern of the worst wakeups.
     pub arrivals: Arrivals,
@@ -36,7 +36,7 @@ pub struct Tail {
 pub enum TailSeries {
     /// Maxima of each second.
     Seconds,
-    /// Maxima of each block of minutes.
+    /// Maxima of blocks that last several minutes each.
     Blocks,
 }
 
@@ -64,7 +64,7 @@ pub enum TailOutcome {
     Level {
         /// The level is exceeded once in this many wakeups.
         once_in: f64,
-        /// The same as a time, from the period of the run; null if that is unknown.
+        /// The mean time between such wakeups, computed from the period of the run; null if that is unknown.
         once_in_ns: Option<Nanos>,
         level_ns: f64,
         /// Lower end of the level's profile likelihood interval.
@@ -75,7 +75,7 @@ pub enum TailOutcome {
         confidence: f64,
         /// p-value of the goodness-of-fit test.
         fit_p: f64,
-        /// Decades beyond one exceedance in the effective number of samples.
+        /// Number of decades by which the level is rarer than once in the effective number of samples.
         decades: f64,
     },
     /// At least one check failed.

@@ -62,10 +62,10 @@ pub struct Capture {
     /// Output of `uname -r`.
     #[serde(default)]
     pub kernel: Option<String>,
-    /// True if a hypervisor runs the machine.
+    /// True if the machine runs under a hypervisor.
     #[serde(default)]
     pub guest: Option<bool>,
-    /// True if the kernel schedules real-time threads by groups; null if its configuration is not readable.
+    /// True if the kernel schedules real-time threads by group; null if its configuration is not readable.
     #[serde(default)]
     pub rt_group_sched: Option<bool>,
     /// CLOCK_MONOTONIC of timer interrupts that arrived right after an instruction that enables interrupts, which shows

@@ -8,18 +8,18 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tuned {
     pub schema: String,
-    /// Figure to minimise, for example `largest latency` or `p99.9`.
+    /// Quantity to minimise, for example `largest latency` or `p99.9`.
     pub objective: String,
-    /// Measuring time of a block, summed over all loads.
+    /// Measurement time of a block, summed over all loads.
     pub block_ns: Nanos,
     /// Probability of keeping any change if none helps.
     pub alpha: f64,
     /// Seed of the order in which blocks were measured.
     #[serde(default)]
     pub seed: u64,
-    /// Figure of each block measured without changes, in order, ns.
+    /// Value of the objective for each block measured without changes, in order, ns.
     pub before_ns: Vec<f64>,
-    /// Figure of each block measured with all kept changes, in order, ns.
+    /// Value of the objective for each block measured with all kept changes, in order, ns.
     pub after_ns: Vec<f64>,
     /// Trials in the order in which they were made.
     pub trials: Vec<Trial>,
@@ -42,9 +42,9 @@ pub struct Trial {
     pub what: String,
     /// Number of changes kept before this trial.
     pub round: usize,
-    /// Figures without and with the change, ns, pair by pair.
+    /// Values of the objective without and with the change, ns, pair by pair.
     pub pairs: Vec<(f64, f64)>,
-    /// Figure with the change minus figure without it, ns; negative if the change helps.
+    /// Value of the objective with the change minus the value without it, ns; negative if the change helps.
     pub shift_ns: f64,
     /// 95 % confidence interval of the shift; null if there are too few pairs.
     pub interval_ns: Option<(f64, f64)>,

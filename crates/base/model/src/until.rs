@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UntilDecided {
-    /// Maximum measuring time over all loads, without warm-up.
+    /// Maximum measurement time over all loads, without warm-up.
     pub max_ns: Nanos,
 }
 
@@ -19,7 +19,7 @@ pub struct UntilDecided {
 pub struct Look {
     /// Time of the check, CLOCK_MONOTONIC.
     pub mono_ns: u64,
-    /// Measuring time over all loads so far.
+    /// Measurement time over all loads so far.
     pub measured_ns: Nanos,
     /// Claims that were still undecided.
     pub open: Vec<Claim>,

@@ -1,4 +1,4 @@
-//! Judgement of a run's claims, as figures without text.
+//! Judgement of a run's claims, as data without text.
 
 use crate::{Claim, Problem, Tail};
 use punctual_units::{CpuId, Nanos};
@@ -34,7 +34,7 @@ pub struct Verdict {
     pub periods: Vec<PeriodSeen>,
     /// Location of the run's largest corrected latency; null without samples.
     pub worst: Option<CellId>,
-    /// Number of released periods; null if an imported file does not state it.
+    /// Number of releases; null if an imported file does not state it.
     pub released: Option<u64>,
     pub ran: u64,
     /// Number of skipped periods; null if an imported file does not state it.
@@ -46,7 +46,8 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Number of periods with a latency: all released ones, or, if their number is unknown, the ones that ran.
+    /// Number of periods with a latency: all periods with a release, or, if their number is unknown, those in which the
+    /// thread woke.
     pub fn scored(&self) -> u64 {
         self.released.unwrap_or(self.ran)
     }
@@ -66,10 +67,10 @@ pub struct VirtualControl {
 }
 
 impl VirtualControl {
-    /// Ratio from which the control fails.
+    /// Ratio at or above which the control fails.
     pub const LIMIT: f64 = 2.0;
 
-    /// Ratio of the latency beside spinning threads to the idle latency.
+    /// Ratio of the worst latency while other threads spin to the worst latency while idle.
     pub fn ratio(&self) -> f64 {
         self.beside_spinner_ns as f64 / (self.idle_ns as f64).max(1.0)
     }
@@ -83,7 +84,7 @@ impl VirtualControl {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Judged {
     pub claim: Claim,
-    /// The worst outcome of its cells.
+    /// The worst outcome over all phases and CPUs.
     pub outcome: Outcome,
     /// Judgement of every phase and CPU, the deciding one first.
     pub cells: Vec<CellJudgement>,
@@ -94,7 +95,7 @@ pub struct Judged {
 pub struct CellId {
     pub phase: String,
     pub cpu: CpuId,
-    /// Largest corrected latency of the cell.
+    /// Largest corrected latency of this CPU in this phase.
     pub max_ns: u64,
 }
 
@@ -105,7 +106,7 @@ pub struct CellJudgement {
     pub phase: String,
     pub cpu: CpuId,
     pub outcome: Outcome,
-    /// Number of corrected samples: released periods.
+    /// Number of corrected samples, one per release.
     pub samples: u64,
     /// Number of independent samples with equal information: samples times extremal index.
     pub effective_samples: f64,
@@ -132,7 +133,7 @@ pub struct CellJudgement {
     /// Upper bounds on the share beyond the limit, for several assumed stall lengths: one period, 10 ms, 50 ms, and the
     /// length declared in the claim. Empty for a quantile, or if the period is unknown.
     pub bounds: Vec<StallBound>,
-    /// Measuring time needed to decide the claim or, if it passed, to support a ten times stronger one.
+    /// Measurement time needed to decide the claim or, if it passed, to support a ten times stronger one.
     pub needed: Option<Needed>,
 }
 
@@ -167,7 +168,7 @@ pub struct Needed {
     pub p: f64,
     /// Number of independent samples needed, if none exceeds the limit.
     pub samples: f64,
-    /// Measuring time on each CPU under each load, at this run's period and clustering.
+    /// Measurement time on each CPU under each load, at this run's period and clustering.
     pub duration_ns: Nanos,
 }
 
@@ -187,7 +188,7 @@ pub enum ClusterNote {
     TooFew { from: u64 },
 }
 
-/// Events that recur with any period up to this one fall into the measuring time of a load with a probability of 95 %
+/// Events that recur with any period up to this one fall into the measurement time of a load with a probability of 95 %
 /// (averaged uniformly over their phase).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -1,4 +1,4 @@
-//! Results of `watch`, which measures a machine for weeks, except the run directories.
+//! Results of `watch`, which measures a machine for weeks, without the results in the run directories.
 
 use crate::{EndedBy, Stamp, Tool};
 use punctual_units::{CpuId, CpuList, Nanos, Scheduling};
@@ -59,7 +59,7 @@ pub struct WatchSettings {
     pub segment_ns: Nanos,
     /// Length of the blocks whose maxima are kept.
     pub block_ns: Nanos,
-    /// Latency from which new maxima are traced.
+    /// Latency above which new maxima are traced.
     pub trace_above_ns: Nanos,
     /// Maximum growth of all files together, in bytes per CPU and day.
     pub bytes_a_cpu_and_day: u64,
@@ -86,7 +86,7 @@ pub struct WatchCpu {
     pub ever: Option<WatchMaximum>,
     /// Largest latency since this process started, ns; null before the first wakeup.
     pub since_start_ns: Option<u64>,
-    /// Number of recorded released periods of the series.
+    /// Number of releases recorded in the series.
     pub released: u64,
     pub ran: u64,
     /// Number of periods skipped because the thread was late.
@@ -188,7 +188,7 @@ pub enum WatchLine {
     },
     /// Another remark needed to interpret the series.
     Note {
-        /// CLOCK_REALTIME, ns since 1970.
+        /// Time of the remark, CLOCK_REALTIME, ns since 1970.
         real_ns: u64,
         text: String,
     },

@@ -28,7 +28,7 @@ pub struct Worst {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Suspicion {
     pub class: SuspicionClass,
-    /// Description with the figures.
+    /// Description that includes the counter values.
     pub text: String,
 }
 

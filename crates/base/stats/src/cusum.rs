@@ -15,7 +15,7 @@ const SHARPNESS: f64 = 0.9;
 /// Number of standard errors by which the estimated autocorrelation is raised, because an estimate that is too low
 /// costs more.
 const CAUTION: f64 = 0.1;
-/// Number of values before the excess of the alarm in which the location of a shift is searched.
+/// Number of values before the start of the alarm's sum at which the search for the location of a shift begins.
 const BEFORE: usize = 20;
 const MAX_PHI: f64 = 0.95;
 /// Number of most recent values of a level that are used.

@@ -11,8 +11,9 @@
 //! Events may have weights between 0 and 1: a sum of weights instead of a count is valid too, since q^w ≤ 1 − w·(1 − q)
 //! for 0 ≤ w ≤ 1.
 
-/// Ratios to the rate at the limit, and their weights. Half of the weight is on no events at all, which then needs at
-/// most ln 40 expected events; the others decide at half the limit after 21 (medians).
+/// Ratios to the rate at the limit, and their weights. Half of the weight is on the ratio 0: if no event occurs, a
+/// decision needs at most ln 40 expected events. If the true rate is half the limit, the other ratios decide after 21
+/// expected events (medians).
 const BELOW: [(f64, f64); 7] =
     [(0.0, 0.5), (0.1, 0.1), (0.2, 0.1), (0.35, 0.1), (0.5, 0.09), (0.65, 0.07), (0.85, 0.04)];
 const ABOVE: [(f64, f64); 9] = [

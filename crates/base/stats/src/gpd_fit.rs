@@ -222,7 +222,8 @@ mod tests {
         assert_eq!(level_interval(&data, &fit, f64::NAN, 1.0, 0.95), None);
     }
 
-    /// The likelihood of evenly spread values has its end at the largest value, and no maximum with ξ > −1.
+    /// For evenly spread values, the likelihood grows until the distribution ends at the largest value; it has no
+    /// maximum with ξ > −1.
     #[test]
     fn a_box_is_refused_or_ends() {
         let even: Vec<f64> = (1..=50).map(f64::from).collect();
@@ -251,7 +252,7 @@ mod tests {
         held
     }
 
-    /// So few runs can only show gross errors; the next test has the figures.
+    /// So few runs can only show gross errors; the next test measures the coverage.
     #[test]
     fn profile_intervals_cover_the_truth() {
         for (shape, seed) in [(-0.2, 1), (0.0, 2), (0.2, 3)] {

@@ -18,7 +18,7 @@ pub fn autocorrelation(x: &[f64], lag: usize) -> Option<f64> {
 }
 
 /// Pearson's correlation of each value with the next, with each half centred on its own mean, as most published "lag-1"
-/// figures are. `None` for fewer than 3 values, or values that are all equal or not finite.
+/// values are. `None` for fewer than 3 values, or values that are all equal or not finite.
 pub fn lag_one(x: &[f64]) -> Option<f64> {
     pearson(x.get(..x.len().checked_sub(1)?)?, x.get(1..)?)
 }

@@ -1,4 +1,4 @@
-//! A short-lived copy of the process, for its effect on the original.
+//! Forks a short-lived copy of the process, which makes the original take copy-on-write faults.
 
 use crate::Error;
 use punctual_units::Nanos;

@@ -20,7 +20,7 @@ static WATCHER: AtomicI32 = AtomicI32::new(0);
 
 /// Blocks SIGXCPU in the calling thread, and so in threads that it starts: then only threads that count overruns
 /// ([`watch_overruns`], which unblocks it) get the signal, which the kernel sends to the process. The soft limits of
-/// RLIMIT_CPU and RLIMIT_RTTIME have no effect on blocked threads.
+/// RLIMIT_CPU and RLIMIT_RTTIME have no effect on threads that block the signal.
 ///
 /// # Errors
 /// Cannot fail for a valid signal.
@@ -28,7 +28,7 @@ pub fn leave_overruns() -> Result<(), Error> {
     mask(libc::SIG_BLOCK)
 }
 
-/// Counts overruns of the calling thread until this is dropped, in that thread.
+/// Counts overruns of the calling thread until this value is dropped, which must happen in the same thread.
 #[derive(Debug)]
 #[must_use = "nothing is counted after it is dropped"]
 pub struct Overruns(std::marker::PhantomData<*const ()>);

@@ -20,7 +20,7 @@ pub struct PerfAttr {
     pub sample_type: u64,
     pub read_format: u64,
     pub flags: u64,
-    /// With the flag `watermark`, in bytes.
+    /// Number of events until a wakeup; with the flag `watermark`, the number of bytes instead.
     pub wakeup: u32,
     pub bp_type: u32,
     /// Also `bp_addr`.

@@ -24,8 +24,8 @@ pub struct PoolCounts {
 /// heap allocation, from any thread. An operation retries only if another thread succeeded at that instant (lock-free).
 ///
 /// The free blocks are a stack of indices (R. K. Treiber, "Coping with Parallelism", IBM RJ 5118, 1986). A change
-/// counter next to the head keeps a head that was removed and returned from being taken as unchanged (ABA; the counter
-/// wraps after 2^32 changes).
+/// counter next to the head prevents a head that was removed and returned from being mistaken for an unchanged one
+/// (ABA; the counter wraps after 2^32 changes).
 ///
 /// ```
 /// use punctual_uapi::Pool;
@@ -58,7 +58,7 @@ impl<T, const N: usize> Default for Pool<T, N> {
 impl<T, const N: usize> Pool<T, N> {
     /// All blocks are free. `N` must fit in 32 bits, which is checked at compile time.
     pub const fn new() -> Pool<T, N> {
-        const { assert!(N < u32::MAX as usize, "a pool has less than 2^32 blocks") };
+        const { assert!(N < u32::MAX as usize, "a pool has fewer than 2^32 blocks") };
         let mut next = [const { AtomicU32::new(0) }; N];
         let mut i = 0;
         while i + 1 < N {
@@ -119,7 +119,7 @@ impl<T, const N: usize> Pool<T, N> {
         }
     }
 
-    /// Usage counters. If other threads use the pool meanwhile, each figure is correct only on its own.
+    /// Usage counters. If other threads use the pool meanwhile, each counter is correct only on its own.
     pub fn counts(&self) -> PoolCounts {
         PoolCounts {
             used: self.used.load(Relaxed),
@@ -145,7 +145,7 @@ impl<T, const N: usize> fmt::Debug for Pool<T, N> {
 }
 
 /// A block of a [`Pool`], freed on drop. A `Block<'static, …>`, of a pool in a `static`, can pass through any queue.
-#[must_use = "the block is given back at once"]
+#[must_use = "the block is freed at once"]
 pub struct Block<'p, T, const N: usize> {
     pool: &'p Pool<T, N>,
     index: usize,

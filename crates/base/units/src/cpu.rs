@@ -112,7 +112,7 @@ impl FromStr for CpuList {
             let (used, group) = match stride {
                 None => (1, 1),
                 Some(s) => {
-                    let (used, group) = s.split_once('/').ok_or_else(|| fail("a stride is written used/group"))?;
+                    let (used, group) = s.split_once('/').ok_or_else(|| fail("a stride is written as used/group"))?;
                     (number(used)?, number(group)?)
                 }
             };

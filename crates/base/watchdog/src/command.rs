@@ -1,16 +1,16 @@
-//! The limit of a measuring command: beside the time that it measures it has [`SHORT`] to start and [`SHORT`] to end,
-//! [`GRACE`](crate::GRACE) together.
+//! The time limit of a measuring command: in addition to the measurement time it has [`SHORT`] to start and [`SHORT`]
+//! to end, [`GRACE`](crate::GRACE) together.
 //!
-//! Before and after a measurement a command computes, which lasts as long as it has to beside other ordinary threads;
-//! it is ended if something is stopped, starved or asleep by then. Each further measurement begins anew, since the
-//! command has made progress.
+//! Before and after a measurement a command computes. It may compute for longer if it competes with other ordinary
+//! threads, but is ended if a thread is found stopped, starved or asleep when the limit expires. The limit starts anew
+//! with each further measurement, since the command has made progress.
 
 use crate::{Action, END, SHORT, Wait, Waits, state};
 use std::fmt::Display;
 use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
 
-/// Its place among the waits.
+/// Key of the command's limit among the waits.
 const COMMAND: u64 = 1 << 62;
 const START: &str = "the start of the command";
 
@@ -18,14 +18,15 @@ fn limited() -> Option<MutexGuard<'static, Waits>> {
     END.get().map(|_| state())
 }
 
-/// Begins the limit of a command with its start, unless it has begun.
+/// Starts the limit on the start-up of a command, unless the command has a limit already.
 pub fn command() {
     if let Some(mut waits) = limited().filter(|waits| !waits.all.contains_key(&COMMAND)) {
         waits.insert(COMMAND, Wait::new(START.into(), SHORT, Action::EndIdle));
     }
 }
 
-/// Adds time that the user gave to the start of a command; after a measurement, begins the start of the next one.
+/// Extends the limit on the start-up of a command by time that the user allowed; after a measurement, starts the limit
+/// on the start-up of the next one.
 pub fn starting(what: impl Display, more: Duration) {
     let Some(mut waits) = limited() else { return };
     let wait = match waits.all.remove(&COMMAND) {
@@ -37,14 +38,14 @@ pub fn starting(what: impl Display, more: Duration) {
     waits.insert(COMMAND, wait);
 }
 
-/// A measurement begins that takes `lasts`.
+/// Records that a measurement that takes `lasts` begins.
 pub fn measuring(what: impl Display, lasts: Duration) {
     if let Some(mut waits) = limited() {
         waits.insert(COMMAND, Wait::new(what.to_string(), lasts.saturating_add(SHORT), Action::EndProgram));
     }
 }
 
-/// The measurement is over, or ends early.
+/// Records that the measurement is over, or ends early.
 pub fn ending() {
     if let Some(mut waits) = limited()
         && let Some(mut wait) = waits.all.remove(&COMMAND)
@@ -58,7 +59,7 @@ pub fn ending() {
     }
 }
 
-/// The measurement is over, and `what` computes with its results.
+/// Records that the measurement is over and that `what` processes its results.
 pub fn concluding(what: impl Display) {
     ending();
     if let Some(mut waits) = limited()
@@ -68,7 +69,7 @@ pub fn concluding(what: impl Display) {
     }
 }
 
-/// What follows has limits of its own, or none.
+/// Removes the command's limit; what follows has limits of its own, or none.
 pub fn unlimited() {
     state().all.remove(&COMMAND);
 }

@@ -40,9 +40,9 @@ const FOR_DISKS: Duration = Duration::from_secs(60);
 /// Number of times that a program gets [`GRACE`] more if it computes in competition with ordinary threads and none of
 /// its threads is stopped or starved.
 const EXTENSIONS: u32 = 6;
-/// For operations that are immediate unless something is wrong.
+/// Time limit for operations that are immediate unless something is wrong.
 pub const SHORT: Duration = Duration::from_secs(5);
-/// For system programs that build, pack or install.
+/// Time limit for system programs that build, pack or install.
 pub const PROGRAMS: Duration = Duration::from_secs(3600);
 /// If the thread wakes up later than this, the whole program or its machine was stopped.
 const OVERSLEPT: Duration = Duration::from_secs(1);
@@ -69,7 +69,7 @@ struct Waits {
 
 struct Wait {
     what: String,
-    /// What it is at by now, if that has a name of its own.
+    /// The stage that `what` has reached, if that stage has a name of its own.
     part: Option<String>,
     most: Duration,
     end: Instant,
@@ -129,12 +129,12 @@ pub fn end_with(end: fn(&str), say: fn(&str)) {
 #[derive(Debug)]
 pub struct Limit(Option<u64>);
 
-/// Limits a wait for `what` (`the …`) to `most`, until the result is dropped; then the program is ended.
+/// Limits a wait for `what` (`the …`) to `most`. If the result has not been dropped by then, the program is ended.
 pub fn limit(what: impl Display, most: Duration) -> Limit {
     begin(&what, most, Action::EndProgram)
 }
 
-/// Limits the run time of a child to `most`, until the result is dropped; then the child is killed.
+/// Limits the run time of a child to `most`. If the result has not been dropped by then, the child is killed.
 pub fn limit_child(child: &Child, what: impl Display, most: Duration) -> Limit {
     begin(&what, most, Action::KillChild(child.id().cast_signed()))
 }
@@ -238,7 +238,7 @@ fn state() -> MutexGuard<'static, Waits> {
     STATE.waits.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Body of the thread.
+/// Main function of the thread that waits for limits to expire.
 fn watch() {
     // The thread may be started before its program blocks the signals that it waits for: unblocked here, they would end it.
     let blocked = punctual_uapi::block(&SignalSet::new(&[Sig::Hup, Sig::Int, Sig::Quit, Sig::Term]));

@@ -35,7 +35,7 @@ pub fn lock(file: impl AsFd, share: Share, most: Duration, waits: &mut dyn FnMut
     lock_within(file, share, (most, GRACE), waits)
 }
 
-/// The two limits are the total, and that while all holders are stopped.
+/// Like [`lock`], with two limits: one for the whole wait, and one for the time during which all holders are stopped.
 fn lock_within(
     file: impl AsFd,
     share: Share,
@@ -75,7 +75,7 @@ fn lock_within(
 
 struct Holder {
     pid: i32,
-    /// Possibly shortened.
+    /// Command line, possibly shortened.
     command: String,
     is_stopped: bool,
 }

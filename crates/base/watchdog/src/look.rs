@@ -21,7 +21,7 @@ pub struct Look {
     stopped: Vec<String>,
     starved: Vec<String>,
     waiting: Vec<String>,
-    /// Named where there is nothing else.
+    /// Sleeping tasks; reported only if no other cause was found.
     asleep: Vec<String>,
     computes: bool,
 }

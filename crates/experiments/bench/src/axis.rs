@@ -39,7 +39,7 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// Adds a figure. A value that is not finite becomes a note.
+    /// Adds a measured value. A value that is not finite becomes a note.
     pub(crate) fn figure(&mut self, of: &str, name: &str, unit: &str, value: f64) {
         if value.is_finite() {
             self.figures.push(BenchFigure { of: of.into(), name: name.into(), unit: unit.into(), value });
@@ -48,7 +48,7 @@ impl Measured {
         }
     }
 
-    /// Adds a distribution of times, and its median, 99th percentile and maximum as figures.
+    /// Adds a distribution of times, and its median, 99th percentile and maximum as single values.
     pub(crate) fn times(&mut self, of: &str, name: &str, histogram: Histogram) {
         let figures =
             [("median", histogram.quantile(0.5)), ("p99", histogram.quantile(0.99)), ("max", histogram.max())];

@@ -4,8 +4,8 @@
 //! Each axis has a module and a line in [`axis::of`]. An axis measures one repetition; the driver handles conditions,
 //! log, signals and progress.
 //!
-//! Architecture invariant: this crate prints nothing and compares nothing. A figure is either finite or absent, and the
-//! plan lists figures that cannot be measured.
+//! Architecture invariant: this crate prints nothing and compares nothing. A measured value is either finite or absent,
+//! and the plan lists the quantities that cannot be measured.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]

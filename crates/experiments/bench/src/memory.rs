@@ -38,11 +38,11 @@ pub fn plan(threads: Option<u32>, bytes: Option<u64>, repetitions: u64) -> Resul
     ];
     match cache {
         Some(cache) if bytes < 2 * cache => notes.push(format!(
-            "the areas are smaller than twice the largest cache ({} MiB), so the figures include cache bandwidth",
+            "the areas are smaller than twice the largest cache ({} MiB), so the results include cache bandwidth",
             cache / MIB
         )),
         Some(_) => {}
-        None => notes.push("the cache sizes are unknown, so the figures may include cache bandwidth".into()),
+        None => notes.push("the cache sizes are unknown, so the results may include cache bandwidth".into()),
     }
     let not_measured = vec!["memory latency, and bandwidth between NUMA nodes".into()];
     Ok(BenchPlan { settings: BenchSettings::Memory { threads, bytes }, repetitions, not_measured, notes })

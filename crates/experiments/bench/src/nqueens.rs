@@ -26,7 +26,7 @@ pub struct Wanted {
     pub n: u32,
     /// Number of threads. `None` means one per CPU.
     pub threads: Option<u32>,
-    /// Duration of a repetition in seconds, which repeats counts until then. `None` means one count per repetition.
+    /// Duration of a repetition in seconds; counts are repeated for that long. `None` means one count per repetition.
     pub fill_s: Option<f64>,
     pub repetitions: u64,
 }
@@ -167,7 +167,7 @@ impl Nqueens {
 }
 
 impl Axis for Nqueens {
-    /// Larger boards take days.
+    /// No limit, because counting a large board can take days.
     fn longest(&self) -> Option<Duration> {
         None
     }

@@ -137,7 +137,7 @@ impl<T: Word> Block<T> {
         }
     }
 
-    /// Begins the pairs with columns of the highest rank.
+    /// Marks the start of the pairs whose columns have the highest rank.
     pub(crate) fn begin_top(&mut self) {
         if self.top == usize::MAX {
             self.pad(BITS);

@@ -215,7 +215,7 @@ impl<T: Word> Start<T> {
 struct NorthEasts {
     made_for: Option<Set>,
     all: Vec<NorthEast>,
-    /// Index from which columns have the highest rank.
+    /// Index of the first placement whose columns have the highest rank.
     top: usize,
 }
 

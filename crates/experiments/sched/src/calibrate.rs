@@ -14,7 +14,7 @@ use punctual_workloads::{FRAMES_PER_WRITE, Image, Kind, Work};
 use std::fs::File;
 use std::path::Path;
 
-/// Time limit of a calibration. It has rounds of a quarter of the scale, each at most some seconds of CPU time, on a
+/// Time limit of a calibration. It has rounds of a quarter of the scale, each at most a few seconds of CPU time, on a
 /// CPU that may be shared.
 const CALIBRATED_WITHIN: std::time::Duration = std::time::Duration::from_secs(60);
 

@@ -1,4 +1,4 @@
-//! A limit enforced by the kernel on real-time work, in case that of the experiment fails: RLIMIT_RTTIME of
+//! A limit enforced by the kernel on real-time work, in case the experiment's own limit fails: RLIMIT_RTTIME of
 //! getrlimit(2).
 
 use punctual_units::Nanos;

@@ -129,8 +129,8 @@ fn off(fitted: &Fitted, threads: &[Ended], found: &[Prediction]) -> u64 {
 }
 
 /// For threads that may migrate, the delays that are not caused by threads of the experiment. The delay by other tasks
-/// is the difference to the end on the remaining CPUs with immediate balancing. The rest up to the measured end is
-/// attributed to the balancing by the kernel.
+/// is the difference between the ends replayed with and without other tasks, both with immediate balancing. The rest up
+/// to the measured end is attributed to the balancing by the kernel.
 fn moved(fitted: &Fitted, threads: &[Ended], start: Nanos, known: &Accounts) -> Vec<Option<Moved>> {
     let pairs = fitted.plan.threads.iter().zip(threads).enumerate();
     let ordinary = pairs.filter(|(_, (plan, _))| !plan.scheduling.policy().is_real_time());

@@ -12,7 +12,7 @@ use punctual_workloads::Kind;
 
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// CPU time of an amount of 1.
+    /// CPU time of one unit of work (`amount = 1`).
     pub scale: Nanos,
     pub pinned: CpuId,
     pub free: CpuList,

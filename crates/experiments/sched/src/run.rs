@@ -26,7 +26,7 @@ use std::sync::atomic::Ordering::Relaxed;
 #[derive(Debug)]
 pub struct Options<'a> {
     pub spec: &'a Spec,
-    /// CPU time of an amount of 1.
+    /// CPU time of one unit of work (`amount = 1`).
     pub scale: Nanos,
     /// CPU of the pinned threads. `None` means the last one.
     pub cpu: Option<CpuId>,
@@ -36,7 +36,7 @@ pub struct Options<'a> {
     pub out: &'a Path,
     /// Command line, recorded in the run.
     pub command: Vec<String>,
-    /// True if the kernel schedules real-time threads by groups (CONFIG_RT_GROUP_SCHED, not disabled). `None` means
+    /// True if the kernel schedules real-time threads by group (CONFIG_RT_GROUP_SCHED, not disabled). `None` means
     /// unknown.
     pub rt_group_sched: Option<bool>,
     pub stop: &'a AtomicBool,

@@ -16,7 +16,7 @@ pub(crate) fn tick() -> Nanos {
 }
 
 /// Reads files below `root` (`/`, or another directory in tests). Values that cannot be read are `None`, with a note.
-/// Real-time threads scheduled by groups are throttled as before Linux 6.12.
+/// Real-time threads scheduled by group are throttled as before Linux 6.12.
 pub fn settings(root: &Path, online: CpuList, rt_group_sched: Option<bool>) -> (SchedSettings, Vec<String>) {
     let kernel = root.join("proc/sys/kernel");
     let rr_quantum_ns = number(&kernel.join("sched_rr_timeslice_ms")).and_then(|ms| u64::try_from(ms).ok());

@@ -11,7 +11,7 @@ pub struct DeployResult<'a> {
     /// Checks made before anything was changed.
     checks: &'a [Check],
     notes: &'a [String],
-    /// `uname -r` of the kernel in place; null if nothing was changed.
+    /// Output of `uname -r` for the installed kernel; null if nothing was changed.
     release: Option<&'a str>,
     /// The deployment; null if nothing was changed.
     id: Option<&'a str>,
@@ -21,7 +21,7 @@ pub struct DeployResult<'a> {
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VerifyResult<'a> {
-    /// In the order in which they were made.
+    /// Checks, in the order in which they were made.
     pub checks: &'a [Check],
 }
 

@@ -11,7 +11,7 @@ pub enum DeployError {
     #[error("`{command}`: {what}")]
     Program {
         command: String,
-        /// Its error message, or how to install it.
+        /// Error message of the program, or how to install the program.
         what: String,
     },
     /// Nothing was done because the state of the machine does not allow it.

@@ -23,7 +23,7 @@ pub enum Turn {
     Return,
 }
 
-/// Decides the next action. If the record cannot be read, time decides.
+/// Decides the next action. If the record cannot be read, the elapsed time decides.
 pub fn turn(record: Result<Option<&Record>, ()>, is_trial: bool, uptime_s: u64, limit_s: u64) -> Turn {
     let is_late = uptime_s >= limit_s;
     match record {
@@ -36,7 +36,8 @@ pub fn turn(record: Result<Option<&Record>, ()>, is_trial: bool, uptime_s: u64, 
     }
 }
 
-/// Guards this boot until it is decided. Returns if the boot is not a trial, was committed, or already has a guard.
+/// Guards this boot until the trial is decided. Returns if the boot is not a trial, was committed, or already has a
+/// guard.
 ///
 /// # Errors
 /// The record cannot be read at the start.

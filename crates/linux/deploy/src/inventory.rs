@@ -90,8 +90,8 @@ fn as_is(_: &dyn Machine, _: &str, entry: &str) -> Option<String> {
     Some(entry.to_owned())
 }
 
-/// Vendor and product, as bus and device numbers change. Interfaces (`1-1:1.0`) come with their device, root hubs with
-/// their controller.
+/// Vendor and product, because bus and device numbers change between boots. Interfaces (`1-1:1.0`) come with their
+/// device, root hubs with their controller.
 fn usb(view: &dyn Machine, folder: &str, entry: &str) -> Option<String> {
     let of = |file: &str| text(view, &format!("{folder}/{entry}/{file}"));
     if entry.contains(':') {

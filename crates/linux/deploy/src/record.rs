@@ -21,9 +21,9 @@ pub enum Stage {
     Placing,
     /// All files exist, but no boot entry refers to them.
     Placed,
-    /// The next boot tries it, the current boot tries it, or it was tried.
+    /// The next boot tries the kernel, the current boot tries it, or it was tried.
     Armed,
-    /// It is the default kernel.
+    /// The deployed kernel is the default.
     Committed,
     Removing,
 }
@@ -41,15 +41,15 @@ pub struct Record {
     pub version: Option<String>,
     pub is_rt: bool,
     pub package: String,
-    /// Boot ID at the time it was copied.
+    /// Boot ID at the time when the kernel was copied.
     pub boot_id: String,
-    /// The kernel that was running at that time.
+    /// The kernel that was running when this one was copied.
     pub old_release: String,
     /// Seconds after the start of the trial boot after which the guard returns to the old kernel, unless committed.
     pub limit_s: u64,
     /// The folder of its boot files: `/boot/punctual/RELEASE`.
     pub boot_folder: PathBuf,
-    /// The same folder as named by the loader, relative to the boot folder.
+    /// The folder of the boot files as the loader names it, relative to the boot folder.
     pub folder: String,
     /// Name of the kernel image in `boot_folder`; `None` in an old record, whose image has the loader's default name.
     #[serde(default)]

@@ -5,7 +5,7 @@ pub struct Request {
     pub limit_s: u64,
     /// Someone is at the machine, so that a trial without automatic fallback is accepted.
     pub manual_recovery: bool,
-    /// Kernel parameters for every boot of it.
+    /// Kernel parameters for every boot of the deployed kernel.
     pub add: Vec<String>,
     /// Names of checks whose failure is accepted.
     pub skip: Vec<String>,

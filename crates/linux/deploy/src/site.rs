@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 pub struct Site<'s> {
     /// `/`, or the folder that represents it.
     pub root: PathBuf,
-    /// Changes small files and runs commands, journalled.
+    /// Changes small files and runs commands, and records this in a journal.
     pub sys: &'s dyn System,
     pub view: &'s dyn Machine,
 }
@@ -34,7 +34,7 @@ impl Site<'_> {
         self.text("/proc/sys/kernel/version")
     }
 
-    /// Output of `uname -m`; from a folder only for kernels since 6.1.
+    /// Output of `uname -m`; if the root is a folder, it is known only for kernels since 6.1.
     pub fn machine(&self) -> Option<String> {
         if self.root == Path::new("/") {
             return rustix::system::uname().machine().to_str().ok().map(str::to_owned);

@@ -24,12 +24,12 @@ pub enum Status {
         /// Result of the last verification; `None` if there was none.
         is_verified: Option<bool>,
     },
-    /// It was tried, and the old kernel is running again.
+    /// The kernel was tried, and the old kernel is running again.
     Returned {
         release: String,
         why: String,
     },
-    /// It is the default kernel.
+    /// The deployed kernel is the default.
     Committed {
         release: String,
         is_running: bool,
@@ -86,7 +86,7 @@ fn why(events: &[Event]) -> String {
         }
         (None, None, Some(up)) => {
             format!(
-                "it came up ({} s after its start the guard ran), and was rebooted or reset before it was committed",
+                "it came up (the guard was running {} s after the start), and was rebooted or reset before it was committed",
                 up.uptime_s
             )
         }

@@ -71,7 +71,7 @@ fn release(site: &Site, record: &Record) -> Check {
     }
 }
 
-/// Looks for the whole word: some kernels named `-rt` had no real-time support.
+/// Looks for the whole word `PREEMPT_RT` in `uname -v`, because some kernels named `-rt` had no real-time support.
 fn word(site: &Site, record: &Record) -> Check {
     let id = "preempt-rt";
     if !record.is_rt {

@@ -23,7 +23,7 @@ pub struct BuildResult<'a> {
     arch: Arch,
     /// Time in seconds, including pauses.
     lasted_s: f64,
-    /// Time in seconds for which it was paused because of heat.
+    /// Time in seconds for which it was paused because the temperature was too high.
     paused_s: f64,
 }
 

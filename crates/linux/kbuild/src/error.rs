@@ -41,7 +41,7 @@ impl KbuildError {
         }
     }
 
-    /// Returns true if the object itself is bad: a signature, a compile error.
+    /// Returns true if the source or package itself is faulty: an invalid signature, or a compile error.
     pub fn is_verdict(&self) -> bool {
         match self {
             KbuildError::Signature(error) => !matches!(error, PatchError::Program(_)),

@@ -30,7 +30,7 @@ const FILES: &[(&str, &str)] = files![
 #[serde(rename_all = "lowercase")]
 pub enum Verified {
     Hardware,
-    /// Tested in QEMU's model of it.
+    /// Tested in QEMU's model of the board.
     Qemu,
     /// Untested; derived from documents.
     Model,
@@ -78,7 +78,7 @@ impl Arch {
     }
 }
 
-/// How the board boots, as far as it decides how a kernel is tried.
+/// How the board boots, which determines how a kernel is tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BootWay {
@@ -115,7 +115,8 @@ pub struct Mainline {
     pub dtbs: Vec<String>,
 }
 
-/// A part of a board for which the kernel needs a driver: complaints about new kernels start with a dead keyboard.
+/// A part of a board for which the kernel needs a driver. A typical fault of a new kernel is a keyboard that does not
+/// work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Need {
@@ -143,7 +144,7 @@ pub struct Board {
     pub target: String,
     /// Page size of the default kernel, KiB.
     pub page_kib: u32,
-    /// It has the USB controller whose downstream driver uses a FIQ (dwc_otg).
+    /// True if the board has the USB controller whose downstream driver uses a FIQ (dwc_otg).
     pub usb_dwc_otg: bool,
     pub verified: Verified,
     pub verified_by: String,

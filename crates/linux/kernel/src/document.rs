@@ -12,7 +12,7 @@ use std::path::Path;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PreflightResult<'a> {
     pub board: &'a str,
-    /// In the order in which they were made.
+    /// Checks, in the order in which they were made.
     pub checks: &'a [Check],
 }
 
@@ -38,7 +38,7 @@ pub enum PatchResult<'a> {
         sums_signed_by: Option<&'a str>,
         /// Number of files that it changes.
         files: usize,
-        /// Number of hunks that fit at other lines than stated.
+        /// Number of hunks that apply at lines other than stated.
         hunks_moved: usize,
     },
 }

@@ -45,7 +45,7 @@ pub struct Package {
     pub package: BTreeMap<Arch, String>,
     /// Installation commands; `{package}` stands for the package's name.
     pub install: Vec<String>,
-    /// `None` if it changes with the distribution.
+    /// Series of the packaged kernel; `None` if it changes with the distribution.
     pub series: Option<Series>,
     /// Value of CONFIG_HZ.
     pub hz: Option<u32>,
@@ -79,7 +79,7 @@ pub struct SystemEntry {
     pub loader: BTreeMap<Arch, UsualLoader>,
     /// Steps that remain after the installation of a package; `{package}` stands for its name.
     pub after: Option<String>,
-    /// Why it has no package.
+    /// Why the system has no real-time package.
     pub none: Option<String>,
 }
 

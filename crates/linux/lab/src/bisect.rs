@@ -31,7 +31,7 @@ pub enum StepOutcome {
     Good,
     Bad,
     NotBuilt,
-    /// It does not boot, or the proof is inconclusive.
+    /// The kernel does not boot, or the proof is inconclusive.
     Inconclusive,
 }
 
@@ -97,7 +97,7 @@ struct Bisection<'a> {
 }
 
 impl Bisection<'_> {
-    /// With wrong ends, a bisection would still find some commit.
+    /// Checks both ends, because with wrong ends a bisection would still find some commit.
     fn check_ends(&mut self, good: &str, bad: &str) -> Result<(), LabError> {
         for (commit, name, expected, wanted) in
             [(good, &self.plan.good, StepOutcome::Good, "hold"), (bad, &self.plan.bad, StepOutcome::Bad, "fail")]

@@ -17,7 +17,7 @@ impl LabObserver for () {}
 
 #[derive(Debug)]
 pub struct Proven {
-    /// In the order of their seeds.
+    /// Runs, in the order of their seeds.
     pub runs: Vec<LabRun>,
 }
 

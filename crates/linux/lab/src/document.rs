@@ -11,7 +11,7 @@ use std::path::Path;
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LabBootResult<'a> {
-    /// In the order of their numbers.
+    /// Guests, in the order of their numbers.
     guests: Vec<Guest<'a>>,
     /// Directory of the fetched files; null if none were requested.
     out: Option<&'a Path>,

@@ -13,10 +13,10 @@ pub struct LabOptions {
     pub program: Vec<u8>,
     /// One instruction takes 2^shift ns.
     pub shift: u8,
-    /// Virtual CPUs; more than one adds the control.
+    /// Number of virtual CPUs; with more than one, the control measurements are added.
     pub cpus: u32,
     pub memory_mib: u32,
-    /// Total measuring time on the guest's clock.
+    /// Total measurement time on the guest's clock.
     pub duration: Nanos,
     /// Time before recording, in each phase.
     pub warmup: Nanos,
@@ -37,7 +37,7 @@ pub struct LabOptions {
 
 impl LabOptions {
     /// Defaults: one CPU at 500 million instructions per second (2 ns each: about a Cortex-A72 in kernel code), 2 s of
-    /// measuring, a period of 1 ms.
+    /// measurement, a period of 1 ms.
     pub fn new(kernel: Kernel, machine: Machine, program: Vec<u8>, loads: Vec<String>) -> LabOptions {
         LabOptions {
             kernel,

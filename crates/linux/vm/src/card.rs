@@ -39,7 +39,7 @@ const WAITS: [(Machine, &str, &str); 1] = [(Machine::Raspi4b, "/soc/mmc@7e300000
 pub struct CardBoot {
     /// Output of the serial console.
     pub console: String,
-    /// Time from the start of QEMU to the line.
+    /// Time from the start of QEMU until the line `until` appeared.
     pub lasted: Duration,
     pub emulator: String,
 }

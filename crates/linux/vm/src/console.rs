@@ -15,7 +15,7 @@ const MARK: char = '\u{1e}';
 pub(crate) struct Said {
     pub started: bool,
     pub exit: Option<i32>,
-    /// Everything has been sent.
+    /// True if the guest has sent everything.
     pub ended: bool,
     /// The line with which the kernel panicked.
     pub panic: Option<String>,

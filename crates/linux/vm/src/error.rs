@@ -24,7 +24,7 @@ pub enum VmError {
     #[error("the kernel panicked after {lasted:.1?}, {when}: {line}\n{tail}")]
     Panicked {
         line: String,
-        /// The lines before it, which may show the cause.
+        /// The console lines before the panic message, which may show the cause.
         tail: String,
         /// `in the script` or `before the script started`.
         when: &'static str,

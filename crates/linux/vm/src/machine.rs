@@ -34,9 +34,9 @@ pub(crate) struct Facts {
     /// The board's fixed memory in MiB; `None` if any size is possible.
     pub memory: Option<u32>,
     pub most_cpus: u32,
-    /// The board always has this number of CPUs, so fewer are set with `maxcpus=`.
+    /// True if the board always has the same number of CPUs, so fewer are set with `maxcpus=`.
     pub fixed_cpus: bool,
-    /// It has PCI, and so a network card.
+    /// True if the machine has PCI, and therefore a network card.
     pub pci: bool,
 }
 

@@ -9,8 +9,10 @@ use std::collections::BTreeMap;
 #[error("not a document of `punctual check --json`: {0}")]
 pub struct BaselineError(#[from] serde_json::Error);
 
-/// The findings of an earlier check: the lines and counts of each. Lines move, so in a function as many are known as there were, those of
-/// a known line first. What happened around the first cycle may be before it or in it: it is known if it happened as often at least.
+/// The findings of an earlier check: the line and count of each. Line numbers change, so for each function as many
+/// findings are known as the earlier check had, starting with those on the same line. An event near the first cycle may
+/// be found before it or within it: it is also known if the earlier check found it in the other position at least as
+/// often.
 #[derive(Clone, Debug, Default)]
 pub struct Baseline(BTreeMap<Identity, Vec<(Option<u32>, u64)>>);
 

@@ -17,9 +17,9 @@ pub enum What {
     RealtimeClock,
     Yield,
     NewThread,
-    /// A relative timeout that ran out: where it is the release, the thread sleeps relatively.
+    /// A relative timeout that expired: if it releases the thread's cycles, the thread sleeps for relative times.
     Timeout,
-    /// A futex without priority inheritance: a lock or something else, by the functions on its stack.
+    /// A futex without priority inheritance; the functions on the stack show whether it is a lock.
     Futex,
     /// A lock with priority inheritance, of the program or in the kernel, which is allowed.
     Allowed,
@@ -35,9 +35,10 @@ pub struct Call {
 }
 
 impl Call {
-    /// The call as one in which a thread may wait again: on the same descriptor, word or clock.
+    /// Identifies the call by what it waits for (descriptor, futex word or clock), so that repeated waits are
+    /// recognised.
     pub fn wait(&self) -> WaitCall {
-        /// Descriptors are below; above are addresses, which may be on the stack.
+        /// Values below this are descriptors; others are addresses, which may be on the stack.
         const DESCRIPTORS: u64 = 1 << 20;
         let [first, ..] = self.arguments;
         let masks = match group(self.number) {
@@ -52,30 +53,30 @@ impl Call {
     }
 }
 
-/// What a call is.
+/// Meaning of a system call for a real-time thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Meaning {
-    /// The violation of each call, if any.
+    /// The violation that every such call is, if any.
     pub always: Option<What>,
     /// The violation if the thread slept in the call within its cycle.
     pub if_slept: What,
-    /// The release that it waits for, if it slept.
+    /// The kind of release that the thread waits for if it sleeps in the call.
     pub release: Release,
-    /// What it returns when its timeout ran out, and what the timeout then is.
+    /// The value that the call returns when its timeout expires, and the kind of release that the timeout then is.
     pub timeout: Option<(i64, Release)>,
-    /// The clock of its timeout, if it has a choice: clock_gettime(2).
+    /// The clock of the call's timeout (clock_gettime(2)), if the caller can choose it.
     pub clock: Option<i32>,
-    /// Sets a timer that signals or a timerfd.
+    /// True if the call sets a timerfd, or a timer that sends a signal.
     pub is_arming: bool,
-    /// Sets a scheduling policy, of this thread (0: the caller).
+    /// ID of the thread whose scheduling policy the call sets (0: the caller).
     pub sets_policy_of: Option<i32>,
-    /// For the user: the file of `write(2)` and others.
+    /// The file that the call accesses, as shown to the user.
     pub file: Option<String>,
     /// The descriptor that the call closes, whose number may be reused.
     pub closes: Option<i32>,
     /// What the descriptor that it returns refers to.
     pub opens: Option<FileKind>,
-    /// A thread may be released by it, also when it did not have to sleep.
+    /// True if the call may release a thread's cycle, even if the thread did not have to sleep in it.
     pub is_wait: bool,
     /// True if the timer slack applies to its timeout even in a real-time thread (before Linux 6.10), as with a futex.
     pub has_slack: bool,
@@ -89,18 +90,18 @@ enum Group {
     Write,
     /// Accesses a path or file, usually on a disk.
     File,
-    /// The same; returns a descriptor.
+    /// Like `File`; returns a descriptor.
     Open,
-    /// The same, but for the flag AT_EMPTY_PATH in this argument: then it is of an open file.
+    /// Like `File`, unless this argument has the flag AT_EMPTY_PATH: then the call refers to an open file.
     Stat(usize),
     /// Copies between the descriptors in argument 0 and this one.
     Copy(usize),
-    /// Waits for the disk, with flags.
+    /// Writes to a disk and may wait for it, depending on flags: msync(2).
     Disk,
     /// Returns a descriptor of this kind.
     New(FileKind),
     NewTimerfd,
-    /// Argument 0 is synced, resized, …
+    /// Syncs or resizes the file in argument 0, or does something similar.
     Sync,
     /// Sends or receives; the flags are in argument 3 (argument 2 for sendmsg and recvmsg).
     Socket(usize),
@@ -189,7 +190,7 @@ const WIDE: &[(i64, Group)] = table! {
     Group::Memory => SYS_mmap;
     Group::Stat(3) => SYS_newfstatat;
 };
-/// Also the calls with a time of 64 bits, which have the same numbers on every 32-bit architecture
+/// Additional calls with 64-bit times, which have the same numbers on every 32-bit architecture
 /// (include/uapi/asm-generic/unistd.h) and no constant in libc.
 #[cfg(target_pointer_width = "32")]
 const WIDE: &[(i64, Group)] = &[
@@ -218,7 +219,7 @@ fn group(number: i64) -> Option<Group> {
     tables.into_iter().flatten().find(|(n, _)| *n == number).map(|(_, group)| *group)
 }
 
-/// `write(2)`.
+/// Name of a call, for example `write(2)`.
 pub fn name(number: i64) -> String {
     let known = syscall_numbers::native::sys_call_name(number as _);
     known.map_or_else(|| format!("system call {number}"), |name| format!("{name}(2)"))

@@ -64,17 +64,18 @@ impl File {
         File { kind, name: name.to_owned(), is_nonblocking: flags & O_NONBLOCK != 0 }
     }
 
-    /// One that was opened, and closed again before /proc could be read.
+    /// A descriptor that was opened, and closed again before /proc could be read.
     pub fn opened(kind: FileKind) -> File {
         File { kind, name: String::new(), is_nonblocking: false }
     }
 
-    /// May this be what was opened as `kind`? What a path leads to is not known.
+    /// Returns true if this may be what was opened as `kind`. The kind of file that a path leads to is not known when
+    /// it is opened.
     pub fn may_be(&self, kind: FileKind) -> bool {
         self.kind == kind || kind == FileKind::Disk && self.name.starts_with('/')
     }
 
-    /// What a read of it waits for.
+    /// What a read from the file waits for.
     pub fn release(&self) -> Release {
         match self.kind {
             FileKind::Pipe | FileKind::Terminal => Release::Pipe,

@@ -1,4 +1,4 @@
-//! Occurrences of a rule at a place become one finding.
+//! Combines the violations of one rule at one place into one finding.
 
 use crate::judge::{Begin, Looked};
 use crate::place::{location, worded};
@@ -9,7 +9,7 @@ use punctual_model::{CheckFinding, CheckFrame, Evidence, Finding, Severity, Stat
 use punctual_units::Nanos;
 use std::collections::BTreeMap;
 
-/// Threads of a name, a rule, the place in the program.
+/// Name of the threads, ID of the rule, place in the program, and true for violations within a cycle.
 type Key = (String, &'static str, Option<CheckFrame>, bool);
 
 #[derive(Default)]
@@ -22,7 +22,7 @@ struct Group {
     file: Option<String>,
     stack: Vec<CheckFrame>,
     is_cut: bool,
-    /// What is said instead of the calls.
+    /// Text that the finding's summary contains instead of the calls.
     said: Option<String>,
 }
 
@@ -36,7 +36,7 @@ impl<'a> Findings<'a> {
         Findings { recording, all: BTreeMap::new() }
     }
 
-    /// Was a rule found broken there in a cycle?
+    /// Returns true if a violation of the rule within a cycle was found at this place.
     pub fn has(&self, id: &'static str, name: &str, place: Option<CheckFrame>) -> bool {
         self.all.contains_key(&(name.to_owned(), id, format!("{place:?}"), true))
     }

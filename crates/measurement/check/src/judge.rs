@@ -20,7 +20,7 @@ pub enum Begin {
     At(u64),
 }
 
-/// Information besides the recording.
+/// Information that the judgement needs in addition to the recording.
 #[derive(Clone, Debug)]
 pub struct Setting {
     pub begin: Begin,
@@ -28,18 +28,18 @@ pub struct Setting {
     pub cpus: usize,
     /// True in a virtual machine, where time taken by the host counts as the thread's.
     pub is_virtual: bool,
-    /// All system calls are seen, those that set policies as well.
+    /// True if all system calls are seen, including those that set policies.
     pub sees_calls: bool,
-    /// Records were lost, or policies could not be read: that there is no real-time thread cannot be said.
+    /// True if records were lost or policies could not be read, so that real-time threads may have been missed.
     pub is_incomplete: bool,
     pub order: Option<Order>,
-    /// Other threads of the machine, for the order: name, thread ID, urgency.
+    /// Other threads of the machine, for checking the order of urgency: name, thread ID, urgency.
     pub others: Vec<(String, i32, u8)>,
     /// Number of times that one thread preempted another.
     pub preemptions: BTreeMap<(String, String), u64>,
 }
 
-/// Minimum share of its releases for which a thread is reported as released by less urgent ones.
+/// A thread is reported as released by less urgent threads if at least this share of its releases comes from them.
 const MOSTLY: f64 = 0.5;
 
 /// Share of the cycles below which overruns in a virtual machine are attributed to the host.
@@ -227,7 +227,7 @@ fn is_lock(place: &Place) -> bool {
     }
 }
 
-/// Mutexes without a protocol that a less urgent thread takes, too, where no wait for one was seen.
+/// Reports mutexes without a priority protocol that a less urgent thread also takes, if no wait for them was seen.
 fn shared_locks(findings: &mut Findings, looked: &[Looked], setting: &Setting) {
     let recording = findings.recording;
     for (takers, taker) in recording.locks.iter().flat_map(|takers| takers.iter().map(move |taker| (takers, taker))) {
@@ -247,7 +247,7 @@ fn shared_locks(findings: &mut Findings, looked: &[Looked], setting: &Setting) {
     }
 }
 
-/// Releases by less urgent threads.
+/// Reports releases by less urgent threads.
 fn releases(findings: &mut Findings, one: &Looked) {
     let Some(cycles) = &one.cycles else { return };
     if cycles.release.is_timer() {

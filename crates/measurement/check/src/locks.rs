@@ -13,14 +13,14 @@ use std::path::Path;
 pub const FUNCTION: &str = "pthread_mutex_lock";
 /// PTHREAD_MUTEX_PRIO_INHERIT_NP, PTHREAD_MUTEX_PRIO_PROTECT_NP of nptl/pthreadP.h.
 const HAS_PROTOCOL: u64 = 0x20 | 0x40;
-/// For how long it is observed in any case, and how often it may be called in a second to be observed longer: each call
-/// takes some 4 µs.
+/// Time in ns for which the function is observed even if it is called more than `OFTEN` times a second. Observing a
+/// call takes about 4 µs.
 const ALWAYS: u64 = 1_000_000_000;
 const OFTEN: u64 = 1_000;
-/// And how often in a second to be observed at all.
+/// Calls per second above which the observation ends at once.
 const TOO_OFTEN: u64 = 20_000;
 
-/// The mutex, and its `__kind` (sysdeps/nptl/bits/struct_mutex.h), of the function's first argument.
+/// The mutex, and its `__kind` (sysdeps/nptl/bits/struct_mutex.h), read through the function's first argument.
 fn arguments() -> Option<&'static str> {
     match std::env::consts::ARCH {
         "x86_64" => Some("mutex=%di:u64 kind=+16(%di):u32"),
@@ -30,13 +30,13 @@ fn arguments() -> Option<&'static str> {
     }
 }
 
-/// Only of the GNU C library the layout of a mutex is known.
+/// Returns true for the GNU C library, the only library whose mutex layout is known.
 pub fn is_known(path: &Path) -> bool {
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     ["libc.so.6", "libpthread.so.0"].contains(&name.as_ref()) || name.starts_with("libc-2.")
 }
 
-/// Address of a mutex that is taken; `None` if its owner inherits or has a priority.
+/// Address of a mutex that is taken; `None` if the mutex has a priority protocol (inheritance or ceiling).
 pub fn taken(tags: &Tags, raw: &[u8]) -> Option<u64> {
     let format = tags.lock.as_ref()?;
     let kind = format.number("kind", raw)?;
@@ -53,8 +53,8 @@ pub struct Locks {
 }
 
 impl Locks {
-    /// Begins to observe once there are real-time threads, and ends when that costs too much. Returns what is to be
-    /// noted. Where it is not possible, locks that are free each time remain unseen.
+    /// Starts the observation of locks once there are real-time threads, and ends it when it costs too much; then
+    /// returns a note for the user. Without this observation, locks for which no thread has to wait are not seen.
     pub fn look<S: System>(
         &mut self,
         tracefs: Option<&Tracefs>,
@@ -69,7 +69,9 @@ impl Locks {
             self.handles.drain(..).for_each(|handle| observer.close(handle));
             self.is_over = true;
             let time = time / 1_000_000;
-            return Some(format!("which threads take a lock was observed for {time} ms: {rate} calls a second"));
+            return Some(format!(
+                "which threads take a lock was observed for only {time} ms, because of {rate} calls a second"
+            ));
         }
         if self.is_over || recorder.real_time_tids().is_empty() {
             return None;
@@ -102,7 +104,7 @@ impl Locks {
         Some(())
     }
 
-    /// Removes the definitions; their events must be closed.
+    /// Removes the probe definitions. Their events must have been closed before.
     pub fn remove(self) -> Vec<String> {
         self.uprobes.into_iter().filter_map(|uprobe| uprobe.remove().err()).flatten().collect()
     }

@@ -42,13 +42,14 @@ const START: Nanos = Nanos(500_000_000);
 /// Interval at which policies and settings are read again.
 const LOOK: Nanos = Nanos(100_000_000);
 const LAST_SECOND: u32 = (1 << 10) - 1;
-/// Looks of them at which a program is busy that may still be starting.
+/// A program that was busy at this many looks of the last second may still be starting.
 const STARTING: u32 = 5;
-/// Looks in succession after which probes that slow an ordinary thread are withdrawn.
+/// Number of consecutive looks after which probes that slow an ordinary thread are withdrawn.
 const BUSY: u32 = 3;
-/// For the program to end after SIGTERM.
+/// Time allowed for the program to end after SIGTERM.
 const FOR_END: Nanos = Nanos(2_000_000_000);
-/// For what is before and after the observation: events are opened; records are judged, debug information is read.
+/// Time allowed for the work before and after the observation: events are opened; records are judged, debug information
+/// is read.
 const AROUND: std::time::Duration = std::time::Duration::from_secs(120);
 /// PERF_COUNT_SW_PAGE_FAULTS, …_MIN, …_MAJ.
 const SW_FAULTS: u64 = 2;
@@ -174,7 +175,7 @@ struct Session {
     sources: Vec<CheckSource>,
     notes: Vec<String>,
     cpus: usize,
-    /// For the order: sched_switch of all threads.
+    /// The sched_switch event of all threads, for checking the order of urgency.
     switches: Option<Tracepoint>,
     preemptions: BTreeMap<(String, String), u64>,
     /// The function of `--from`, and the time of its first call.
@@ -184,7 +185,7 @@ struct Session {
     busy: u32,
     /// A bit for each look of the last second: a thread was running or new, and none was real-time.
     starting: u32,
-    /// Threads at the last look.
+    /// Number of threads at the last look.
     seen: usize,
     deep: Option<(Vec<Handle>, u64)>,
     bursts: u32,
@@ -227,10 +228,9 @@ impl Session {
                 None
             }
         };
-        notes.extend(
-            unseen
-                .map(|why| format!("when timers were due is not known ({why}): cycles begin when their threads wake")),
-        );
+        notes.extend(unseen.map(|why| {
+            format!("the times at which timers were due are not known ({why}): cycles begin when their threads wake")
+        }));
         let switches = options
             .order
             .as_ref()

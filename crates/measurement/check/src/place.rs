@@ -20,7 +20,7 @@ const FOREIGN: [&str; 10] = [
     "/sysdeps/",
 ];
 
-/// Begins of the names of such functions, where their sources are not known.
+/// Prefixes of the names of functions that are not the user's, for functions whose source paths are not known.
 const FOREIGN_NAMES: [&str; 8] = ["std::", "core::", "alloc::", "<std::", "<core::", "<alloc::", "rustix::", "nix::"];
 
 fn is_own_module(frame: &CheckFrame) -> bool {

@@ -90,7 +90,7 @@ impl Probes {
         true
     }
 
-    /// Removes the definitions of the probes; their events must be closed.
+    /// Removes the definitions of the probes; their events must have been closed before.
     pub fn remove(self) -> Vec<String> {
         self.all.into_iter().filter_map(|probe| probe.uprobe.remove().err()).flatten().collect()
     }

@@ -38,7 +38,7 @@ struct Open {
     cpu: u64,
     /// When its own timeout is due.
     due: Option<u64>,
-    /// When another timer that ended it was due, and which.
+    /// When another timer that ended the call was due, and its kind.
     timer: Option<(u64, Release)>,
 }
 
@@ -52,7 +52,7 @@ struct Running {
     woken: Option<(u64, Waker)>,
     /// Timeout that was given to io_uring.
     uring: Option<(u64, Release)>,
-    /// Where and since when it runs.
+    /// Time since which the thread has been running; `None` if it is not running.
     on_cpu: Option<u64>,
     last_cpu: Option<u32>,
     cpu_time: u64,
@@ -100,19 +100,19 @@ pub struct Recorder<S> {
     files: HashMap<(i32, i32), Option<File>>,
     /// Descriptors whose opening was seen.
     opened: HashMap<(i32, i32), FileKind>,
-    /// Urgency of wakers that are not observed, for a while.
+    /// Urgency of wakers that are not observed, cached for a short time.
     strangers: HashMap<i32, (u8, bool)>,
     timers: Timers,
     probeable: Vec<Probeable>,
     /// C libraries that were mapped, with the function that locks a mutex, until they are probed.
     pub lockable: Vec<Probeable>,
-    /// How often that was called since the last look.
+    /// Number of calls of the function that locks a mutex since the last look.
     pub lock_hits: u64,
     locks: HashMap<(i32, u64), Vec<Taker>>,
     probed_places: Vec<(FileId, u64)>,
     probed_pages: HashSet<(i32, u64)>,
     looked_at: HashSet<FileId>,
-    /// Waits and occurrences.
+    /// Number of waits and occurrences kept.
     kept: usize,
     pub events: u64,
     /// Number of threads that set a policy, or whose policy was set, and that ended before it could be read.
@@ -181,7 +181,7 @@ impl<S: System> Recorder<S> {
         std::mem::take(&mut self.probeable)
     }
 
-    /// Faults of this page are those of a probe in it, wherever it is mapped.
+    /// Records that faults in this page are caused by a probe in it, wherever it is mapped.
     pub fn probed(&mut self, file: FileId, offset: u64) {
         self.probed_places.push((file, offset));
         let pids: Vec<i32> = self.processes.keys().copied().collect();
@@ -310,7 +310,7 @@ impl<S: System> Recorder<S> {
         threads.filter(|one| one.real_time_since.is_some_and(|since| since < time)).any(|one| maps(one.pid))
     }
 
-    /// How many threads there were.
+    /// Number of threads seen so far.
     pub fn threads_seen(&self) -> usize {
         self.threads.len() + self.ended.len()
     }

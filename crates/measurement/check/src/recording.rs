@@ -89,7 +89,7 @@ pub struct Taker {
     pub urgency: u8,
     /// `None` for ordinary threads.
     pub place: Option<u32>,
-    /// Only of real-time threads.
+    /// Times at which the thread took the mutex; only for real-time threads.
     pub times: Vec<u64>,
 }
 

@@ -12,7 +12,7 @@ pub const IN_INTERRUPT: u64 = 0x08 | 0x10 | 0x40;
 pub const SMALL_STACK: u32 = 2048;
 /// Bytes of stack in the records that are enabled for a while if the small copy was too short.
 pub const DEEP_STACK: u32 = 32 << 10;
-/// Bit that marks the tags of the latter.
+/// Bit that marks the tags of records with [`DEEP_STACK`].
 pub const DEEP: u32 = 1 << 16;
 
 /// Functions that allocate: of the C library, jemalloc, mimalloc, tcmalloc, also with the prefixes of their Rust crates.
@@ -88,13 +88,13 @@ pub const FAULT: u32 = 3;
 pub const MINOR: u32 = 4;
 pub const MAJOR: u32 = 5;
 pub const WAKING: u32 = 6;
-/// sched_switch of the whole machine.
+/// Tag of sched_switch events of the whole machine.
 pub const SWITCHES: u32 = 7;
-/// The function at which real-time work begins.
+/// Tag of calls of the function at which real-time work begins.
 pub const MARK: u32 = 8;
-/// timer:hrtimer_start.
+/// Tag of timer:hrtimer_start events.
 pub const TIMER: u32 = 9;
-/// pthread_mutex_lock.
+/// Tag of calls of pthread_mutex_lock.
 pub const LOCK: u32 = 10;
 pub const PROBES: u32 = 16;
 
@@ -162,8 +162,8 @@ impl Tags {
         Some((number("pid")? as u32 as i32, number("prio")? as u32 as i32, number("common_flags")?))
     }
 
-    /// A timer that the running thread set: kind, address, and expiry by the timer's own clock, ns. `None` for those
-    /// of interrupts and of the kernel's own.
+    /// A timer that the running thread set: kind, address, expiry on the timer's own clock in ns, and true if the
+    /// expiry is relative. `None` for timers that an interrupt set, and for other timers of the kernel.
     pub fn timer(&self, raw: &[u8]) -> Option<(TimerKind, u64, u64, bool)> {
         let format = &self.timer.as_ref()?.format;
         let number = |name: &str| format.number(name, raw);

@@ -32,7 +32,7 @@ pub trait System {
 pub struct Live;
 
 impl Live {
-    /// Runs, wants to, or waits for the disk: proc_pid_stat(5).
+    /// Returns true if the thread is running, runnable, or waiting for the disk: proc_pid_stat(5).
     pub fn is_running(&self, tid: i32) -> bool {
         let stat = fs::read_to_string(format!("/proc/{tid}/stat")).unwrap_or_default();
         stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['R', 'D']))

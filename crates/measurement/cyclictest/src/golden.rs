@@ -68,7 +68,7 @@ struct Known {
 }
 
 impl Known {
-    /// Latencies that yield these figures, ordered so that the outliers occur at the same cycles.
+    /// Latencies that yield these values, ordered so that the outliers occur at the same cycles.
     fn latencies(&self) -> Vec<u64> {
         let bins = self.bins.iter().enumerate().flat_map(|(bin, count)| vec![bin as u64; *count as usize]);
         let binned: Vec<u64> = bins.collect();
@@ -108,7 +108,7 @@ impl Known {
     }
 }
 
-/// The figures that follow a comment such as `# Min Latencies: 00012 00011`.
+/// The values that follow a comment such as `# Min Latencies: 00012 00011`.
 fn figures(text: &str, name: &str) -> Vec<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(&format!("# {name}:"))).unwrap();
     line.split_whitespace().map(|word| word.parse().unwrap()).collect()
@@ -165,7 +165,7 @@ fn histfile(sample: &str) {
     histogram(sample, "-q -H 8 --histfile=x.txt -i 200 -p 95 -m -S -D 2", FormatVersion::V2_4);
 }
 
-/// The figures of a line such as `T: 0 (22445) P:95 I:200 C:   9878 Min:     10 Act:   52 Avg:   35 Max:    4952`.
+/// The values of a line such as `T: 0 (22445) P:95 I:200 C:   9878 Min:     10 Act:   52 Avg:   35 Max:    4952`.
 fn of_line(line: &str) -> Known {
     let spaced = line.replace(['(', ')', ':'], " ");
     let words: Vec<&str> = spaced.split_whitespace().collect();

@@ -8,7 +8,7 @@ const VALUES: usize = 16_384;
 /// Value of `Min:` before the first cycle, as in cyclictest.
 const NO_MIN: u64 = 1_000_000;
 
-/// Figures of one thread, in the unit of the run: µs, or ns with `-N`.
+/// Results of one thread, in the unit of the run: µs, or ns with `-N`.
 #[derive(Debug)]
 pub(crate) struct Stat {
     pub tid: AtomicI64,

@@ -83,8 +83,8 @@ impl<'a> Watch<'a> {
         shared.stop.load(Relaxed) || shared.finished.load(Relaxed) > 0
     }
 
-    /// Time for which this thread has nothing to do. It should not wake in between, since that may be on a measured
-    /// CPU.
+    /// Time for which this thread has nothing to do. It should not wake in between, since it may be running on a
+    /// measured CPU.
     fn silence(&self, shared: &Shared) -> Option<Nanos> {
         let until_loops = self.options.loops.map(|loops| earliest_end(loops, self.plan, &shared.stats).max(SOON));
         let until_look = self.options.breaktrace.map(|_| LOOK);
@@ -132,7 +132,7 @@ impl<'a> Watch<'a> {
         format!("#---------------------------\n# cyclictest current status:\n{lines}#---------------------------\n")
     }
 
-    /// Writes the current figures to the file that get_cyclictest_snapshot(8) reads.
+    /// Writes the current results to the file that get_cyclictest_snapshot(8) reads.
     fn snapshot(&mut self, shared: &Shared) {
         let path = PathBuf::from(format!("/dev/shm/cyclictest{}", std::process::id()));
         if let Err(e) = self.write_snapshot(&path, shared) {

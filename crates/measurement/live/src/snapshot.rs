@@ -38,7 +38,7 @@ pub struct Snapshot {
     pub shared: bool,
     pub paused: bool,
     pub help: bool,
-    /// Result of the last key.
+    /// Message that shows the result of the last key press.
     pub word: Option<String>,
     /// True if another process measures. Keys then do not end or mark its run, and the line about the machine is
     /// omitted.
@@ -56,9 +56,9 @@ pub struct CpuView {
     pub skipped: u64,
     /// Exact minimum, ns.
     pub min: Option<u64>,
-    /// Nearest-rank median, ns, rounded up to its bin.
+    /// Nearest-rank median, ns, rounded up to the upper limit of its bin.
     pub median: Option<u64>,
-    /// 99 % quantile, ns, rounded up to its bin.
+    /// 99 % quantile, ns, rounded up to the upper limit of its bin.
     pub p99: Option<u64>,
     /// Exact maximum, ns.
     pub worst: Option<u64>,
@@ -77,6 +77,6 @@ pub struct Machine {
     pub throttled: Option<i64>,
     /// Lowest and highest frequency of the measured CPUs before this phase, kHz.
     pub khz: Option<(u64, u64)>,
-    /// Frequency transitions per second of all CPUs.
+    /// Frequency transitions per second, all CPUs combined.
     pub steps_per_s: Option<f64>,
 }

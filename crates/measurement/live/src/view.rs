@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 const EVERY: Duration = Duration::from_millis(500);
 /// Minimum time between two frames, even if keys are pressed.
 const APART: Duration = Duration::from_millis(250);
-/// Maximum time for which the end of the run waits for the drawing thread, which a blocked terminal (a stalled
-/// connection) may block.
+/// Maximum time for which the end of the run waits for the drawing thread, which a terminal that accepts no output (for
+/// example over a stalled connection) may block.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Operations on the running phase, called from the drawing thread.
@@ -65,7 +65,7 @@ pub struct Cost {
 /// writing.
 #[derive(Default)]
 struct State {
-    /// Snapshot without the values of CPUs and machine, which the drawing thread keeps.
+    /// Snapshot without the values of the CPUs and the machine, which the drawing thread keeps.
     snapshot: Snapshot,
     phase: Option<Arc<Phase>>,
     cost: Cost,

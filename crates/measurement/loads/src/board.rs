@@ -64,7 +64,7 @@ impl Board {
         self.word((slot + 1) * STRIDE + word)
     }
 
-    /// Discards earlier silences of the workers, so that only those after `now` count.
+    /// Discards earlier intervals without progress of the workers, so that only those after `now` count.
     pub fn start_recording(&self, now: u64) {
         self.word(RECORDING_SINCE).store(now, Relaxed);
         self.word(EPOCH).fetch_add(1, Release);

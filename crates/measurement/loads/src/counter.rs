@@ -99,7 +99,7 @@ fn timers() -> Result<u64, LoadError> {
     }
 }
 
-/// Packets of an interface, by the columns of `dev_seq_printf_stats` in net/core/net-procfs.c.
+/// Packets of an interface, in the column order of `dev_seq_printf_stats` in net/core/net-procfs.c.
 fn interface(text: &str, name: &str, what: &str) -> Option<u64> {
     let column = match what {
         "rx_packets" => 1,
@@ -115,8 +115,8 @@ fn first_behind(text: &str, key: &str) -> Option<u64> {
     rest.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// Field 10 of a device, or of all disks. Partitions (whose writes the disk includes), loop and RAM devices are
-/// ignored.
+/// Sectors written (field 10) of a device, or the sum over all disks. Partitions (whose writes the disk includes), loop
+/// and RAM devices are ignored.
 fn disk_sectors(text: &str, device: Option<(u32, u32)>) -> Option<u64> {
     let mut sum = None;
     for line in text.lines() {

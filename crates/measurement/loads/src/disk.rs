@@ -85,7 +85,7 @@ pub fn storage(folder: &Path) -> Result<String, String> {
     }
 }
 
-/// Number of a device node, or of the file system of a path.
+/// Number of a device node, or of the device of the file system that contains the path.
 pub(crate) fn device_of(path: &str) -> Option<(u32, u32)> {
     let meta = std::fs::metadata(path).ok()?;
     let is_device = meta.mode() & 0o170_000 == 0o060_000;

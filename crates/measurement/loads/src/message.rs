@@ -1,4 +1,4 @@
-//! Messages from a load to its parent: JSON lines on the pipe that is also the load's lifeline.
+//! Messages from a load to its parent: JSON lines on a pipe. The load ends when the parent closes its end of it.
 
 use crate::counter::Counter;
 use serde::{Deserialize, Serialize};

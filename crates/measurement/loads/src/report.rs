@@ -146,7 +146,8 @@ fn first_without_beat(workers: &[Worked]) -> Option<(usize, &Worked)> {
     workers.iter().enumerate().find(|(_, w)| w.beats == 0)
 }
 
-/// Hint about autogroups: with them and short sleepers, kernel threads were runnable for 4.7 s without running (Linux
+/// Hint about autogroups: with them and tasks that sleep briefly, kernel threads stayed runnable for 4.7 s without
+/// running (Linux
 /// 6.18.44).
 const AUTOGROUP: &str = "; kernel threads can starve on a fully loaded machine with autogroups: try \
                          `sysctl kernel.sched_autogroup_enabled=0`";
@@ -157,8 +158,7 @@ fn silent(part: &Ended, number: usize, worker: &Worked, recorded: u64, allowed: 
     let cause = match worker.state {
         'T' | 't' => format!("its process was stopped: see who sends SIGSTOP (`kill -CONT {pid}` continues it)"),
         _ if part.is_command => {
-            "no process of the command used CPU time or made a context switch: use a command that works \
-                                 all the time, or `idle`"
+            "no process of the command used CPU time or made a context switch: use a command that is active all the time, or `idle`"
                 .into()
         }
         'D' => format!("it waited for a device: see `dmesg | tail`{grouped}"),

@@ -232,7 +232,10 @@ impl Server {
         if let Some(store) = store.filter(|_| line.starts_with("POST ")) {
             if self.secret.is_some() {
                 stream.write_all(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")?;
-                return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it did not prove the secret"));
+                return Err(io::Error::new(
+                    io::ErrorKind::PermissionDenied,
+                    "it did not prove that it knows the secret",
+                ));
             }
             return Ok(Greeting::Post(store, line));
         }

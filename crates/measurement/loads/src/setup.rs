@@ -12,7 +12,7 @@ const NOBODY: u32 = 65534;
 
 const ORDINARY: Scheduling = Scheduling::Other { nice: 0 };
 
-/// Sets name, OOM score, policy and CPUs, and notes failures.
+/// Sets the process name, OOM score, scheduling policy and CPU affinity, and adds failures to `notes`.
 #[expect(clippy::disallowed_methods, reason = "a file of /proc")]
 pub(crate) fn ordinary(comm: &str, config: &ChildConfig, notes: &mut Vec<String>) -> Result<(), LoadError> {
     if let Ok(name) = CString::new(comm) {

@@ -24,7 +24,7 @@ const HEAD_WITHIN: Duration = Duration::from_secs(30);
 /// Time limit for a whole request with its answer, to which an allowance per MiB is added.
 const WITHIN: Duration = Duration::from_secs(30);
 const WITHIN_EACH_MIB: Duration = Duration::from_secs(1);
-/// Space of the file system that is always kept free.
+/// Space on the file system that is always kept free.
 const LEFT_FREE: u64 = 64 * MIB;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,7 +143,7 @@ impl Store {
         Ok(Some(head.bytes))
     }
 
-    /// Removes the oldest images and reserves space for the received bytes. Some space of the file system is always
+    /// Removes the oldest images and reserves space for the received bytes. Some space on the file system is always
     /// kept free.
     fn make_room(&self, bytes: u64) -> Result<(), Refused> {
         let mut files = self.files();

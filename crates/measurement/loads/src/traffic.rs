@@ -160,7 +160,8 @@ impl Pace {
 const BYTES: usize = 2;
 const LOST: usize = 3;
 
-/// Sizes of a round trip and of a datagram: a small one, and one that fills an Ethernet frame over any tunnel.
+/// Size of a round trip. Datagrams have this size, or one that almost fills an Ethernet frame and still fits into it
+/// inside any tunnel.
 const SMALL: usize = 64;
 const DATAGRAM_SIZES: [usize; 2] = [64, 1200];
 

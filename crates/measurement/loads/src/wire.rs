@@ -30,9 +30,9 @@ const LINE: usize = 128;
 pub(crate) const TOKEN: usize = 16;
 pub(crate) type Token = [u8; TOKEN];
 
-/// Operation of a frame that is returned.
+/// Operation code of a frame that is returned unchanged.
 pub(crate) const ECHO: u8 = b'E';
-/// Operation of a frame whose header is returned.
+/// Operation code of a frame of which only the header is returned.
 pub(crate) const SINK: u8 = b'S';
 pub(crate) const LONGEST: usize = 1 << 20;
 /// Bytes per read and write.
@@ -73,8 +73,8 @@ pub trait Connection: Read + Write {
     fn limit(&mut self, most: Duration);
 }
 
-/// Performs the client's handshake, including the proof of the secret if the server requires it. `peer` is used in
-/// messages.
+/// Performs the client's handshake, including the proof that it knows the secret if the server requires one. `peer` is
+/// used in messages.
 ///
 /// # Errors
 /// The connection failed, or the server refused the client. The text includes the remedy.
@@ -123,7 +123,7 @@ pub(crate) fn ask(stream: &mut (impl Read + Write), secret: &Secret) -> io::Resu
         return Ok(());
     }
     let _ = stream.write_all(REFUSED.as_bytes());
-    Err(io::Error::new(io::ErrorKind::PermissionDenied, "it did not prove the secret"))
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, "it did not prove that it knows the secret"))
 }
 
 pub(crate) fn ok_line(token: &Token) -> String {

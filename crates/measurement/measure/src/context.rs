@@ -43,7 +43,7 @@ pub struct ContextPlan {
 pub struct Pace {
     /// Interval between two samples.
     pub interval: Nanos,
-    /// Number of samples between two saves of the results. A kill can lose as many.
+    /// Number of samples between two saves of the results. At most this many samples are lost if the process is killed.
     pub progress_every: u64,
 }
 

@@ -115,7 +115,7 @@ impl Running {
         self.shared.plan.cpus.iter().zip(tids).collect()
     }
 
-    /// Requests the threads to end immediately, and wakes sleeping ones.
+    /// Asks the threads to end immediately, and wakes sleeping ones.
     pub fn stop(&self) {
         self.shared.stop.store(true, Relaxed);
         for ((_, tid), thread) in self.tids().into_iter().zip(&self.threads) {
@@ -138,8 +138,7 @@ impl Running {
         self.stop();
     }
 
-    /// Requests the threads to end because the results suffice. Unlike after [`Running::stop`], nothing counts as
-    /// missing.
+    /// Asks the threads to end because the results suffice. Unlike after [`Running::stop`], nothing counts as missing.
     pub fn stop_with_enough(&self) {
         self.shared.enough.store(true, Relaxed);
         self.stop();
@@ -152,7 +151,7 @@ impl Running {
     }
 
     /// Collects the results. Threads that have not ended (starved by a higher priority after [`Running::stop`]) are
-    /// abandoned. Their results so far are used, and the phase gets a problem.
+    /// abandoned. Their results so far are used, and a problem is recorded for the phase.
     pub fn collect(self) -> Outcome {
         let mut outcome = Outcome {
             start: self.start,
@@ -198,7 +197,7 @@ pub fn cut_short(by_user: bool, recorded: Nanos, planned: Nanos) -> Problem {
         true => Problem {
             kind: ProblemKind::EndedEarly,
             text: format!(
-                "{recorded} recorded of {planned}; the end was not fixed in advance, so a quantile can be refuted but not proven"
+                "{recorded} recorded of {planned}; the end was not fixed in advance, so a claim about a quantile can be refuted but not proven"
             ),
         },
         false => Problem {

@@ -23,7 +23,8 @@ pub const GRID: [Nanos; 10] = [
     Nanos::from_millis(100),
 ];
 
-/// Number of words of an episode: start, cycle of its first and of its last late release, late releases, area.
+/// Number of words of an episode: start, cycle numbers of its first and of its last late release, number of late
+/// releases, area.
 const WORDS: usize = 5;
 
 /// Episodes above one limit. One thread writes them with relaxed stores.

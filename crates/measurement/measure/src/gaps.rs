@@ -30,7 +30,7 @@ pub struct GapPlan {
     pub window: Nanos,
     /// Total duration.
     pub duration: Nanos,
-    /// Minimum distance of two readings that counts as a gap.
+    /// Minimum time between two readings that counts as a gap.
     pub threshold: Nanos,
 }
 
@@ -170,7 +170,7 @@ impl Gaps {
         self.shared.done.load(Relaxed) == self.threads.len()
     }
 
-    /// Requests the threads to end immediately, and wakes sleeping ones.
+    /// Asks the threads to end immediately, and wakes sleeping ones.
     pub fn stop(&self) {
         self.shared.stop.store(true, Relaxed);
         for ((_, tid), thread) in self.tids().into_iter().zip(&self.threads) {

@@ -33,12 +33,13 @@ impl Outcome {
         }
     }
 
-    /// Adds remarks on one sender. Its receiver counts `crowded`.
+    /// Adds remarks on one sender. `crowded` is the number of its messages that the receiver found too close to the one
+    /// before.
     pub(crate) fn add_sender(&mut self, plan: &Plan, cpu: CpuId, sent: Sent, crowded: u64) {
         self.notes.push(placed(plan, cpu, &sent));
         if sent.late_sends + sent.unsent + crowded > 0 {
             self.notes.push(format!(
-                "phase {}, CPU {cpu}: the sender itself was late: late_sends {} of {} (worst {}), {} releases not sent, {crowded} \
+                "phase {}, CPU {cpu}: the sender itself was late: late_sends {} of {} (worst {}), no message for {} releases, {crowded} \
                  messages too close to the one before; none of them counts as missed",
                 plan.phase,
                 sent.late_sends,
@@ -55,7 +56,7 @@ impl Outcome {
         let planned = sent.messages + sent.unsent;
         if sent.unsent > planned / 10 {
             let text = format!(
-                "CPU {cpu}: its sender was starved: {} of {planned} releases were never sent; leave a CPU unmeasured for it \
+                "CPU {cpu}: its sender was starved: no message was sent for {} of {planned} releases; leave a CPU unmeasured for it \
                  (--cpus), or lengthen --period",
                 sent.unsent
             );

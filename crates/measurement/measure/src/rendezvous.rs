@@ -2,7 +2,7 @@
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// Repeated meeting point of a known number of threads.
+/// Reusable meeting point for a known number of threads.
 pub(crate) struct Rendezvous {
     parties: usize,
     state: Mutex<State>,

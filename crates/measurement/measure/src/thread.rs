@@ -70,7 +70,7 @@ impl Shared {
             self.meeting.cancel();
             return Err(refused);
         }
-        debug_assert!(ready, "only a refusal cancels, which was checked");
+        debug_assert!(ready, "only a refused thread cancels the start, and this was checked before");
         self.meeting.meet();
         self.meeting.meet();
         Ok(Nanos(self.start.load(Relaxed)))

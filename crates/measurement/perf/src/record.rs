@@ -52,7 +52,7 @@ mod arch {
 
 pub(crate) use arch::MASK as REGS_MASK;
 
-/// PERF_SAMPLE_* bits, the same for every event, so that all records have the same head or tail.
+/// PERF_SAMPLE_* bits, the same for every event, so that all records begin or end with the same fields.
 pub(crate) const SAMPLE_TYPE: u64 = IDENTIFIER | TID | TIME | ADDR | CPU;
 const TID: u64 = 1 << 1;
 const TIME: u64 = 1 << 2;

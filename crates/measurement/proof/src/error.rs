@@ -14,7 +14,7 @@ pub enum ProofError {
 }
 
 impl ProofError {
-    /// True for an error in the user's input (exit code 2), false for the environment (4).
+    /// True for an error in the user's input (exit code 2), false for an error of the environment (exit code 4).
     pub fn is_usage(&self) -> bool {
         matches!(self, ProofError::Usage(_))
     }

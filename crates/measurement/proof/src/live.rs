@@ -13,8 +13,8 @@ use punctual_uapi::{Sig, Waited, wait};
 use punctual_units::Nanos;
 use punctual_watchdog as watchdog;
 
-/// Interval at which the buffers are read. They hold more events than occur in it, except in an event storm; losses are
-/// reported.
+/// Interval at which the buffers are read. They hold more events than occur in this interval, except in an event storm;
+/// losses are reported.
 const EVERY: Nanos = Nanos::from_millis(200);
 /// Maximum number of stacks kept until their wakeups are explained.
 const RELEASED: usize = 4096;
@@ -24,7 +24,7 @@ pub struct LiveOptions {
     pub what: ExplainOptions,
     /// Maximum duration.
     pub duration: Nanos,
-    /// The first wakeup this late ends the trace.
+    /// The first wakeup at least this late ends the trace.
     pub stop_at: Option<Nanos>,
     pub trace: Trace,
     /// Kernel tracer to run in addition: timerlat, osnoise, hwlat, wakeup_rt.

@@ -220,7 +220,7 @@ impl<'a> Measurement<'a> {
                 break;
             }
         }
-        punctual_watchdog::concluding("what follows the measurement");
+        punctual_watchdog::concluding("the steps after the measurement");
         self.kept.run.notes.extend(observer.measured());
         observer.step(Step::Writing);
         if let (Some(unchanged), Some(changes)) = (self.unchanged.take(), &self.options.changes) {

@@ -13,7 +13,7 @@ pub(crate) trait Meter {
     /// CLOCK_MONOTONIC after which releases are no longer recorded.
     fn end(&self) -> Nanos;
 
-    /// The value of an application that [`Meter::cells`] have, and its period.
+    /// The quantity of an application that [`Meter::cells`] record, and its period; `None` for wakeup latencies.
     fn value(&self) -> Option<(AppValue, Option<Nanos>)> {
         None
     }
@@ -76,7 +76,7 @@ pub(crate) struct Collected {
 pub(crate) struct Part {
     /// Name of the values, for example `thread latency`; `None` for wakeup latencies.
     pub label: Option<&'static str>,
-    /// The value of an application, and its period.
+    /// The measured quantity of an application, and its period; `None` for wakeup latencies.
     pub value: Option<(AppValue, Option<Nanos>)>,
     pub cpus: Vec<CpuResult>,
     pub distributions: Vec<(CpuId, Distribution)>,

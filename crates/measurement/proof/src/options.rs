@@ -62,7 +62,7 @@ pub struct Trace {
     pub when: When,
     /// Also records events that are not needed to find causes: ends of threads and timers, frequencies.
     pub full: bool,
-    /// Also records kernel stacks, which name sections with interrupts or preemption disabled.
+    /// Also records kernel stacks, which show in which code interrupts or preemption are disabled.
     pub stacks: bool,
     /// Buffer size per CPU, KiB; `None`: derived from the machine's memory.
     pub buffer_kb: Option<u64>,
@@ -129,8 +129,8 @@ pub trait Observer {
     fn measured(&mut self) -> Vec<String> {
         Vec::new()
     }
-    /// Reports check `number` of the `of` claims. `left`: estimated measuring time until they are decided; `None` if it
-    /// is longer than allowed or infinite.
+    /// Reports check `number` of the `of` claims. `left`: estimated measurement time until they are decided; `None` if
+    /// it is longer than allowed or infinite.
     fn looked(&mut self, _number: usize, _look: &Look, _of: usize, _left: Option<Nanos>) {}
 }
 

@@ -1,10 +1,9 @@
 //! A cpuset partition for each measured CPU, so that a SCHED_DEADLINE thread can be pinned. The kernel admits such a
 //! thread only if its affinity includes all CPUs of its root domain (sched_setattr(2), dl_task_check_affinity() in
 //! kernel/sched/), and each partition has its own root domain (Documentation/admin-guide/cgroup-v2.rst, "Cpuset
-//! Interface Files").
-//! The partitions are threaded cgroups below the root of cgroup v2. Threads of one process can be in different ones
-//! only if the process itself is in the root cgroup, so it is moved there for the duration of the measurement.
-//! only if the process itself is in the root cgroup, so it moves there meanwhile.
+//! Interface Files"). The partitions are threaded cgroups below the root of cgroup v2. Threads of one process can be in
+//! different ones only if the process itself is in the root cgroup, so it is moved there for the duration of the
+//! measurement.
 
 use crate::error::ProofError;
 use crate::methods::write;

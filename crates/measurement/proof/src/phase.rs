@@ -308,7 +308,7 @@ enum End {
     Signal,
 }
 
-/// The phase at its start. `cpus` are the initial results ([`crate::begun`]).
+/// The phase as recorded at its start. `cpus` are the initial results ([`crate::begun`]).
 pub fn announced(plan: &Plan, load: &str, start: Nanos, cpus: Vec<CpuResult>, rounds: Option<&[Round]>) -> Phase {
     let this = Round { start_mono_ns: start.0, end_mono_ns: None };
     Phase {

@@ -111,7 +111,7 @@ pub fn new_run(options: &Options, plan: &Plan, explicit: bool) -> Run {
     }
 }
 
-/// Note about the figures of this policy.
+/// Note on latencies measured with this policy.
 pub(crate) fn policy_note(scheduling: Scheduling, partitioned: bool) -> Option<String> {
     match scheduling.policy() {
         Policy::Deadline if partitioned => Some(

@@ -30,7 +30,7 @@ impl Subject {
         }
     }
 
-    /// With audit and report.
+    /// True for a run with audit and report.
     pub fn is_proving(&self) -> bool {
         matches!(self, Subject::Proven | Subject::Application(_))
     }

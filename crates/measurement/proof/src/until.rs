@@ -8,18 +8,18 @@ use punctual_model::{Claim, CpuResult, EndedBy, Judged, Look, Quantity, Recordin
 use punctual_stats::{SplitMix64, confidence_at_look};
 use punctual_units::Nanos;
 
-/// Measuring time of each load in each round. It does not depend on the measured values, as the statistical bounds
+/// Measurement time of each load in each round. It does not depend on the measured values, as the statistical bounds
 /// require.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Schedule {
-    /// Measuring time of one load in the first round.
+    /// Measurement time of one load in the first round.
     first: Nanos,
-    /// Measuring time of one load in all rounds.
+    /// Measurement time of one load in all rounds.
     max: Nanos,
     /// Minimum length of a round: one period.
     least: Nanos,
     seed: u64,
-    /// Measuring time of one load so far.
+    /// Measurement time of one load so far.
     pub done: Nanos,
 }
 
@@ -30,7 +30,7 @@ impl Schedule {
         Schedule { first: share(duration), max: share(max.unwrap_or(duration)), least: period, seed, done: Nanos::ZERO }
     }
 
-    /// Measuring time of one load in the next round: `first` in the first round, afterwards an eighth of the time
+    /// Measurement time of one load in the next round: `first` in the first round, afterwards an eighth of the time
     /// measured so far, varied randomly by up to a quarter. `None` if no round remains.
     pub fn slice(&self) -> Option<Nanos> {
         let left = self.max.saturating_sub(self.done);
@@ -42,7 +42,7 @@ impl Schedule {
         (slice >= self.least).then_some(slice)
     }
 
-    /// A generator that yields the same values throughout a round, and others in each round.
+    /// A generator that yields the same values throughout a round, and different values in different rounds.
     fn draw(&self) -> SplitMix64 {
         SplitMix64::new(self.seed ^ self.done.0)
     }
@@ -61,7 +61,7 @@ impl Schedule {
         Some(self)
     }
 
-    /// Measuring time `ahead` rounds from now.
+    /// Total measurement time of one load after `ahead` more rounds; `None` if there are not as many.
     fn ahead(&self, ahead: u64) -> Option<Nanos> {
         (0..ahead).try_fold(*self, |schedule, _| schedule.after()).map(|schedule| schedule.done)
     }
@@ -108,13 +108,13 @@ pub(crate) fn look(kept: &mut Recording, claims: &[Claim], mono_ns: u64) -> Seen
     Seen { look, verdict, hopeless }
 }
 
-/// Measuring time over all loads, computed from the number of released periods.
+/// Measurement time over all loads, computed from the number of released periods.
 fn measured(kept: &Recording) -> Nanos {
     let released = kept.run.phases.iter().map(|p| p.cpus.iter().map(CpuResult::scored).max().unwrap_or(0));
     Nanos(released.fold(0, u64::saturating_add).saturating_mul(kept.run.settings.period_ns.unwrap_or_default().0))
 }
 
-/// Additional measuring time over `loads` loads, each with `warmup`, until all claims are decided if the machine
+/// Additional measurement time over `loads` loads, each with `warmup`, until all claims are decided if the machine
 /// continues to behave the same. `None` if this exceeds the remaining time.
 pub(crate) fn left(seen: &Seen, look: u64, schedule: &Schedule, loads: usize, warmup: Nanos) -> Option<Nanos> {
     let done = schedule.done;
@@ -161,7 +161,7 @@ pub(crate) fn notes(kept: &Recording, claims: &[Claim], max: Nanos, why: Why) ->
         Why::Hopeless(why) => {
             format!("ended after {after} because measuring longer could not have decided {}: {why}", open.join(", "))
         }
-        Why::Other if open.is_empty() => format!("every claim was decided after {after} of measuring"),
+        Why::Other if open.is_empty() => format!("every claim was decided after {after} of measurement"),
         Why::Other => format!("{} undecided after {after}", open.join(", ")),
     };
     let mut notes = vec![format!("measured until decided, for {max} at most: {how}")];

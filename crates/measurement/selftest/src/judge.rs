@@ -29,7 +29,7 @@ pub fn judge(injected: &[Injected], outcome: &Outcome, period: Nanos) -> Vec<Che
 
 fn one(delay: &Injected, outcome: &Outcome, period: Nanos) -> Check {
     let name = match delay.kind {
-        Kind::Spinner => format!("{} occupied by a higher priority", delay.wanted),
+        Kind::Spinner => format!("{} occupied by a thread of higher priority", delay.wanted),
         Kind::LateStart => format!("{} occupied at the first period", delay.wanted),
         Kind::PageFault => "page fault".to_owned(),
     };
@@ -77,7 +77,7 @@ fn longer(delay: &Injected, outcome: &Outcome) -> Option<String> {
     let injected = Nanos(delay.to.0 - delay.from.0);
     let (cpu, got) = (delay.cpu, Nanos(found.latency_ns));
     Some(format!(
-        "injected {injected} on CPU {cpu}, within {got} reported from {before} before it on: the CPU was already occupied"
+        "injected {injected} on CPU {cpu}, within a reported delay of {got} that began {before} earlier: the CPU was already occupied"
     ))
 }
 
@@ -100,9 +100,13 @@ fn faults(name: String, delay: &Injected, outcome: &Outcome) -> Check {
 fn accounts(cpu: &CpuResult) -> Check {
     let name = format!("every period on CPU {} accounted for", cpu.cpu);
     let (Some(released), ran, Some(skipped)) = (cpu.released, cpu.ran, cpu.skipped) else {
-        return Check { name, passed: false, said: "periods released and skipped are not reported".into() };
+        return Check {
+            name,
+            passed: false,
+            said: "the numbers of released and skipped periods are not reported".into(),
+        };
     };
-    let said = format!("{released} released, {ran} ran, {skipped} skipped");
+    let said = format!("{released} released, {ran} with a wakeup, {skipped} skipped");
     Check { name, passed: released == ran + skipped && ran > 0, said }
 }
 

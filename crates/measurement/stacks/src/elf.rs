@@ -46,7 +46,8 @@ impl Elf {
         self.id
     }
 
-    /// A path by which this process opens the file; in a container by /proc/PID/root, while its process runs.
+    /// A path with which this process can open the file. For a file in a container, it is below /proc/PID/root and
+    /// valid while that process runs.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -55,7 +56,7 @@ impl Elf {
         object::File::parse(&*self.data).ok()
     }
 
-    /// Returns the address in the image of a position of code in the file.
+    /// Converts a position of code in the file to its address in the image.
     pub(crate) fn address_of(&self, offset: u64) -> Option<u64> {
         // Mappings begin at page boundaries but segments do not: a page may belong to two segments.
         let page = |n: u64| n & !0xfff;
@@ -70,7 +71,7 @@ impl Elf {
         })
     }
 
-    /// Returns the position in the file of an address in the image.
+    /// Converts an address in the image to its position in the file.
     fn offset_of(&self, address: u64) -> Option<u64> {
         self.object()?.segments().find_map(|segment| {
             let (start, size) = segment.file_range();

@@ -54,8 +54,8 @@ const ENDS: &EventSet = &[
 /// [`MINIMAL`], plus ends of threads and timers, and frequencies.
 pub const FULL: &EventSet = &joined::<{ MINIMAL.len() + ENDS.len() }>(MINIMAL, ENDS);
 
-/// What delimits and explains the cycles of a thread: its system calls, and all of [`MINIMAL`] but the CPU time of every
-/// thread, which would double the number of events.
+/// Events that delimit and explain the cycles of a thread: its system calls, and all of [`MINIMAL`] except the CPU time
+/// of every thread, which would double the number of events.
 pub const CYCLES: &EventSet = &joined::<{ CALLS.len() + INTERRUPTS.len() }>(CALLS, INTERRUPTS);
 
 const CALLS: &EventSet = &[

@@ -116,7 +116,7 @@ impl Flight {
         files.into_iter().map(finish).collect()
     }
 
-    /// Passes on every page recorded from the last read until `until_ns`, CPU by CPU, and keeps none.
+    /// Passes on every page recorded between the last read and `until_ns`, CPU by CPU, and keeps none.
     ///
     /// # Errors
     /// Reading failed.

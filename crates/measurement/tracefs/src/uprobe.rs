@@ -22,11 +22,11 @@ pub struct Uprobe {
 }
 
 impl Uprobe {
-    /// Defines a uprobe at a position of an executable file. `arguments` are what its records have beside the address,
-    /// as in `state=%di:u64`; may be empty.
+    /// Defines a uprobe at a position of an executable file. `arguments` are the values that its records contain in
+    /// addition to the address, for example `state=%di:u64`; may be empty.
     ///
     /// # Errors
-    /// The kernel has no uprobes (CONFIG_UPROBE_EVENTS), or refuses this place.
+    /// The kernel has no uprobes (CONFIG_UPROBE_EVENTS), or refuses this position.
     pub fn define(
         tracefs: &Tracefs,
         journal: &Journal,

@@ -3,7 +3,7 @@ use punctual_units::Nanos;
 use std::fmt;
 use std::str::FromStr;
 
-/// The figure to minimise. It is taken from the worst CPU under the worst load, and includes skipped periods.
+/// The quantity to minimise. It is taken from the worst CPU under the worst load, and includes skipped periods.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Objective {
     Max,
@@ -41,7 +41,7 @@ impl fmt::Display for Objective {
 }
 
 impl Objective {
-    /// The strictest figure of the claims, or the largest latency if there are no claims.
+    /// The quantity that the strictest claim limits, or the largest latency if there are no claims.
     pub fn of_claims(claims: &[Claim]) -> Objective {
         let quantile = |claim: &Claim| match claim.quantity {
             Quantity::Max(_) | Quantity::NoneMissed | Quantity::Episodes { .. } => 1.0,
@@ -54,7 +54,8 @@ impl Objective {
         }
     }
 
-    /// The figure of a measured block, ns. A CPU whose thread never woke counts as late for the whole phase.
+    /// Returns the value of this quantity in a measured block, ns. A CPU whose thread never woke counts as late for the
+    /// whole phase.
     pub(crate) fn figure(self, recording: &Recording) -> f64 {
         let mut worst = 0;
         for phase in &recording.run.phases {

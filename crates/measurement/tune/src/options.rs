@@ -11,7 +11,7 @@ use std::time::Duration;
 pub struct Options {
     /// Options of the last run, which judges the claims. Blocks use its CPUs, policy, priority and period.
     pub last: proof::Options,
-    /// Measuring time of a block, summed over its loads.
+    /// Measurement time of a block, summed over its loads.
     pub block: Nanos,
     pub block_loads: Vec<String>,
     /// Maximum duration of the search, without the last run.

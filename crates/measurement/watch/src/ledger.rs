@@ -61,7 +61,7 @@ pub(crate) struct Ledger {
 pub(crate) struct Textfile {
     pub path: Option<PathBuf>,
     pub every: Nanos,
-    /// CLOCK_MONOTONIC.
+    /// CLOCK_MONOTONIC at which the file is next written.
     pub next: Nanos,
 }
 

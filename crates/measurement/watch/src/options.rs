@@ -25,7 +25,7 @@ pub struct Options {
     /// Number or total size of run directories to keep.
     pub keep: Keep,
     pub trace: Trace,
-    /// Latency from which new maxima are traced.
+    /// Latency above which new maxima are traced.
     pub trace_above: Nanos,
     /// File for the textfile collector of Prometheus' node exporter.
     pub textfile: Option<PathBuf>,
@@ -68,7 +68,7 @@ impl FromStr for Keep {
     }
 }
 
-/// Parses a number of bytes, such as `64M`, `1500k` or `1000000`. The letters are powers of 1024.
+/// Parses a number of bytes, such as `64M`, `1500k` or `1000000`. The letters stand for powers of 1024.
 pub fn size(text: &str) -> Option<u64> {
     let text = text.trim();
     let (digits, shift) = match text.chars().last()? {

@@ -28,7 +28,7 @@ pub(crate) struct Open {
     /// CLOCK_MONOTONIC at which the segment has its full length.
     pub due_mono: Nanos,
     pub cells: Vec<(CpuId, Arc<Cell>)>,
-    /// For each CPU, the number of periods of the series that ran and that were skipped before this segment.
+    /// For each CPU, the number of periods of the series with a wakeup, and of those skipped, before this segment.
     pub base: BTreeMap<CpuId, (u64, u64)>,
     /// Writer of the run directory; `None` as long as the directory cannot be created.
     pub writer: Option<Writer>,
@@ -47,8 +47,8 @@ pub(crate) struct Ending {
 }
 
 impl Open {
-    /// Begins a segment. `base`: periods that ran and that were skipped before. If the directory cannot be created,
-    /// every checkpoint retries.
+    /// Begins a segment. `base`: numbers of earlier periods with a wakeup, and of those skipped. If the directory
+    /// cannot be created, every checkpoint retries.
     pub fn begin(
         dir: &Dir,
         options: &Options,

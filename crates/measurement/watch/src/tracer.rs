@@ -29,7 +29,8 @@ const PATIENCE: Duration = Duration::from_millis(300);
 /// Reason reported for a maximum without a trace if there were too many.
 const TOO_MANY: &str = "not traced: too many new maxima at once";
 
-/// Interval of additional checks, in case a signal was lost (a security filter that denies writes to an eventfd).
+/// Interval of additional checks, in case a signal was lost (for example because a security filter denies writes to an
+/// eventfd).
 const UNRUNG: Nanos = Nanos(2_000_000_000);
 
 pub(crate) struct Tracer {

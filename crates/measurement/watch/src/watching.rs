@@ -23,7 +23,7 @@ use punctual_units::{CpuId, CpuList, Nanos};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Interval of samples and checkpoints. A kill loses at most this much.
+/// Interval of samples and checkpoints. If the process is killed, at most the results of this time are lost.
 const TICK: Nanos = Nanos::from_secs(5);
 /// Interval at which the main thread checks whether the segment has ended.
 const LOOK: Nanos = Nanos::from_secs(2);

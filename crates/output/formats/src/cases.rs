@@ -70,7 +70,7 @@ pub struct Group {
     pub name: String,
     /// Title for display; untrusted, not escaped.
     pub title: String,
-    /// Measuring time in seconds, if known.
+    /// Measurement time in seconds, if known.
     pub seconds: Option<f64>,
     /// Slugs of its CPUs in measurement order; they are the second segment of paths.
     pub places: Vec<String>,
@@ -169,8 +169,7 @@ impl Cases {
 const LONGEST_SLUG: usize = 48;
 
 /// A name segment that is valid in every harness: `[a-zA-Z0-9_-]`, 1 to 48 characters. `<`, `>` and `=` become words,
-/// so that `max < 100us` stays readable. A point between digits becomes `_`, and any other sequence becomes a single
-/// `-`.
+/// so that `max < 100us` stays readable. A `.` between digits becomes `_`, and any other sequence becomes a single `-`.
 pub fn slug(text: &str) -> String {
     let worded =
         text.replace("<=", " le ").replace('≤', " le ").replace('<', " lt ").replace('>', " gt ").replace('=', " eq ");

@@ -61,7 +61,7 @@ struct Place<'a> {
     labels: String,
 }
 
-/// Labels of each cell, which are unique whatever the names of phases and CPUs.
+/// Labels of each combination of phase and CPU, which are unique whatever the names of phases and CPUs.
 fn places<'a>(recording: &Recording, figures: &'a Figures<'a>, cases: &Cases) -> Vec<Place<'a>> {
     let clock = clock(recording);
     let of_phases = cases.groups.iter().skip(1).flat_map(|group| group.places.iter().map(move |place| (group, place)));

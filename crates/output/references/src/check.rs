@@ -111,12 +111,12 @@ impl Walk<'_> {
             }
             Kind::Number(least, most) => match number(value) {
                 Some(number) if (*least..=*most).contains(&number) => Ok(()),
-                Some(number) => Err(format!("{number} is not within {least} and {most}")),
+                Some(number) => Err(format!("{number} is not within the range {least} to {most}")),
                 None => Err("a number is expected".into()),
             },
             Kind::Count(least, most) => match whole(value) {
                 Some(count) if (*least..=*most).contains(&count) => Ok(()),
-                Some(count) => Err(format!("{count} is not within {least} and {most}")),
+                Some(count) => Err(format!("{count} is not within the range {least} to {most}")),
                 None => Err("a whole number is expected".into()),
             },
             Kind::Choice(names) => match text()? {

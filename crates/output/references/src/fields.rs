@@ -90,7 +90,7 @@ pub const PUBLISHED: &[Field] = &[
     required(
         "read",
         Kind::Choice(&["text", "table", "figure", "file", "own"]),
-        "origin of the figure: text, table, figure or file; own for your own measurement",
+        "origin of the value: text, table, figure or file; own for your own measurement",
     ),
     optional("quote", Kind::Text),
     optional("note", Kind::Text),

@@ -33,7 +33,7 @@ pub struct Board {
     pub published: Vec<Published>,
 }
 
-/// A statement of a source about a board other than a figure.
+/// A statement of a source about a board that is not a measured value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -104,7 +104,7 @@ impl Quantity {
     }
 }
 
-/// Origin of the figure.
+/// The part of the source that contains the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

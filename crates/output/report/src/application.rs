@@ -1,4 +1,4 @@
-//! An application's threads: what was understood of them, and where the time of their cycles went.
+//! An application's threads: what releases them, and how the time of their cycles was spent.
 
 use crate::html::write;
 use crate::number::{count, plural};
@@ -7,7 +7,7 @@ use crate::text::page::{Page, TextStyle, Tint};
 use punctual_model::{AppChain, AppCycles, AppThread, Application, Cycle, Recording};
 use punctual_units::Nanos;
 
-/// What was understood of the threads, for a terminal. Ends in a newline.
+/// Formats the threads and what releases them, for a terminal. The text ends in a newline.
 pub fn application_text(application: &Application, style: &TextStyle) -> String {
     let mut page = Page::new(*style);
     threads(&mut page, application);
@@ -38,20 +38,20 @@ pub(crate) fn understood(thread: &AppThread) -> String {
     text
 }
 
-/// Where the time of all cycles went: `ran 24.1 %, higher priority 3.2 %, blocked 0.4 %`.
+/// How the time of all cycles was spent: `ran 24.1 %, higher priority 3.2 %, blocked 0.4 %`.
 pub(crate) fn shares(cycles: &AppCycles) -> String {
     let share = |ns: u64| ns as f64 * 100.0 / cycles.response_ns.max(1) as f64;
     let delays = cycles.delays.iter().map(|delay| (delay.class.name().replace('_', " "), delay.ns));
     let mut parts = vec![("ran".to_owned(), cycles.ran_ns)];
     parts.push(("blocked".to_owned(), cycles.blocked_ns));
-    parts.push(("late from the cycle before".to_owned(), cycles.behind_ns));
+    parts.push(("late because of the previous cycle".to_owned(), cycles.behind_ns));
     parts.extend(delays);
     parts.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
     let shown = parts.into_iter().filter(|(_, ns)| *ns > 0).map(|(what, ns)| format!("{what} {:.1} %", share(ns)));
     shown.collect::<Vec<_>>().join(", ")
 }
 
-/// The section of the whole text.
+/// Prints the section on the application in the full text report.
 pub(crate) fn section(page: &mut Page, application: &Application) {
     page.heading("Application");
     threads(page, application);
@@ -71,7 +71,7 @@ pub(crate) fn section(page: &mut Page, application: &Application) {
     application.chains.iter().for_each(|one| page.tagged("  ", Tint::Plain, &chain(one)));
 }
 
-/// The section of the page; empty without an application.
+/// Formats the section on the application in the HTML report; empty without an application.
 pub(crate) fn html(recording: &Recording) -> String {
     let Some(application) = &recording.application else { return String::new() };
     let understood: Vec<String> = application.threads.iter().map(understood).collect();
@@ -97,7 +97,10 @@ pub(crate) fn html(recording: &Recording) -> String {
 
 fn chain(chain: &AppChain) -> String {
     let passes = plural(chain.passes, "pass", "passes");
-    format!("chain {} under {}: {passes}, {} cycles released otherwise", chain.chain, chain.load, chain.others)
+    format!(
+        "chain {} under {}: {passes}, {} cycles not released through the chain",
+        chain.chain, chain.load, chain.others
+    )
 }
 
 /// The longest cycle of all threads and loads, as a sentence.

@@ -80,7 +80,7 @@ fn word(outcome: &Outcome) -> &'static str {
     }
 }
 
-/// Formats `undo`; `all`: of every rule.
+/// Formats the result of `undo`; `all` is true if the changes of every rule were to be undone.
 pub fn undone(undone: &Undone, all: bool) -> String {
     let mut out = String::new();
     out.push_str(&damage(&undone.lost, &undone.covered));
@@ -100,8 +100,8 @@ pub fn undone(undone: &Undone, all: bool) -> String {
     clean::lines(&out)
 }
 
-/// Reports whether the machine is as before, and if not, what differs. If only some rules were undone, the journal has
-/// the rest.
+/// Reports whether the machine is as before, and if not, what differs. If only some rules were undone, the journal
+/// still contains the other changes.
 fn state(undone: &Undone, all: bool) -> String {
     // These are settled but not as before: now in use by others, or left to the user.
     let is_rest = |taken: &&Taken| {
@@ -118,7 +118,10 @@ fn state(undone: &Undone, all: bool) -> String {
                 .to_owned()
         }
         (0, true) => "the machine is as before\n".to_owned(),
-        (0, false) => "of these rules, the machine is as before; `punctual undo --list` shows the others\n".to_owned(),
+        (0, false) => {
+            "as far as these rules are concerned, the machine is as before; `punctual undo --list` shows the others\n"
+                .to_owned()
+        }
         _ => format!("not as before:\n{}", rest.iter().map(|what| format!("  {what}\n")).collect::<String>()),
     };
     if undone.changes.iter().any(|taken| !taken.outcome.is_settled()) {

@@ -44,11 +44,11 @@ pub struct RunResult<'a> {
     published: PublishedPart,
     /// Resources used by measuring.
     cost: &'a Option<OwnCost>,
-    /// Written by `measure` and `prove` only.
+    /// Path of the run directory; only in the result of `measure` and `prove`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub run_directory: Option<String>,
-    /// The HTML report, written by `measure` and `prove` only; null if no report was written.
+    /// Path of the HTML report; only in the result of `measure` and `prove`. Null if no report was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub report: Option<Option<String>>,
 }
@@ -202,7 +202,7 @@ struct PhasePart<'a> {
     /// Period of its values, if it is not that of the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     period_ns: Option<Nanos>,
-    /// CLOCK_MONOTONIC.
+    /// Start in CLOCK_MONOTONIC.
     start_mono_ns: Option<u64>,
     /// Start in ISO 8601.
     start_utc: Option<String>,

@@ -187,7 +187,7 @@ fn known(page: &mut Page) {
         "The run records how late each wakeup was. The time between two wakeups is the period plus the difference of their latencies; \
          the order of wakeups is known for the worst ones only.",
         "A single figure for max jitter is exact. Of two figures the first is a lower bound and the second an upper bound: the difference of the largest and the smallest latency, or less if the worst wakeups show it.",
-        "Where periods were skipped the bounds are wider: LinuxCNC's thread would have run them late, one after the other.",
+        "Where periods were skipped the bounds are wider: LinuxCNC's thread would have executed these cycles late, one after the other.",
         "Max interval is an upper bound; the last interval is not recorded. LinuxCNC's threads share one CPU; \
          here each CPU had one thread.",
     ] {

@@ -18,9 +18,9 @@ pub enum TuneResult<'a> {
         candidates: Vec<TunePlanned<'a>>,
         /// Rules that are not tried, and why.
         not_tried: &'a [(String, String)],
-        /// The figure to reduce.
+        /// The quantity to reduce.
         objective: &'a str,
-        /// Measuring time of a block.
+        /// Measurement time of a block.
         block_ns: Nanos,
         /// Duration if no fix helps.
         least_ns: Nanos,
@@ -47,11 +47,11 @@ pub struct TunePlan<'a> {
     pub candidates: Vec<(&'a str, &'a str)>,
     /// Rules that are not tried, and why.
     pub not_tried: &'a [(String, String)],
-    /// Measuring time of a block.
+    /// Measurement time of a block.
     pub block: Nanos,
     /// Loads of a block.
     pub loads: &'a [String],
-    /// The figure to reduce.
+    /// The quantity to reduce.
     pub figure: String,
     /// Duration if no candidate helps, and if one does.
     pub least: [Nanos; 2],
@@ -85,7 +85,7 @@ pub fn plan(plan: &TunePlan) -> String {
         plan.not_tried.iter().for_each(|(rule, why)| out.push_str(&format!("  {rule}: {why}\n")));
     }
     out.push_str(&format!(
-        "\n{} to try, in blocks of {} under {}; figure: {}\n",
+        "\n{} to try, in blocks of {} under {}; quantity to reduce: {}\n",
         plan.candidates.len(),
         plan.block,
         plan.loads.join(", "),
@@ -119,8 +119,9 @@ fn rounded(time: Nanos) -> String {
     }
 }
 
-/// Formats the start of a candidate's pairs, `number` of its round `of`: `elapsed` of at most `max` is over; `left` is
-/// the duration of these pairs, if known. The text has no end of line: [`so_far`] or [`ended`] follows.
+/// Formats the start of the pairs of a candidate, the `number`-th of `of` in its round. `elapsed` of at most `max` has
+/// passed; `left` is the duration of these pairs, if known. The text does not end in a newline: [`so_far`] or [`ended`]
+/// follows.
 pub fn begins(
     rule: &str,
     confirming: bool,
@@ -133,7 +134,7 @@ pub fn begins(
     format!("[{} of at most {}] {verb} {rule} ({number} of {of}{left}) … ", rounded(elapsed), rounded(max))
 }
 
-/// Formats the result of a pair of a screening: with the change minus without, ns.
+/// Formats the result of a pair of a screening: value with the change minus value without it, ns.
 pub fn so_far(shift_ns: f64) -> String {
     let size = Nanos(shift_ns.abs().round() as u64);
     if shift_ns < 0.0 { format!("{size} less") } else { format!("{size} more") }

@@ -87,7 +87,8 @@ fn tid() -> i32 {
     rustix::thread::gettid().as_raw_nonzero().get()
 }
 
-/// Creates an empty set. Never NULL. Installs an empty handler for SIGURG, with which prt_alarms_stop() wakes.
+/// Creates an empty set. Never NULL. Installs an empty handler for SIGURG, with which prt_alarms_stop() wakes the
+/// thread that runs the set.
 ///
 /// Threads: any ordinary one.
 /// Ownership: the caller's until prt_alarms_free().

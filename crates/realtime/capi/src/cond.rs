@@ -79,8 +79,8 @@ pub unsafe extern "C" fn prt_cond_wait(cond: *const prt_cond, mutex: *const prt_
     guard(|| unsafe { wait(cond, mutex, None) })
 }
 
-/// Like prt_cond_wait(), but at most until `until_ns` on CLOCK_MONOTONIC. The mutex is taken again in any case, which may
-/// take longer.
+/// Like prt_cond_wait(), but waits at most until `until_ns` on CLOCK_MONOTONIC. The mutex is taken again in any case,
+/// which may take longer.
 ///
 /// Threads: the one that holds the mutex. Real-time; blocks.
 /// Errors: as for prt_cond_wait(); PRT_STATUS_TIMED_OUT, with the mutex held.

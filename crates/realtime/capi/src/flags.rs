@@ -128,7 +128,7 @@ pub unsafe extern "C" fn prt_flags_try_wait(flags: *const prt_flags, mask: u32, 
     unsafe { look(flags, mask, how, set, |flags, how| flags.try_wait(mask, how).ok_or(NONE)) }
 }
 
-/// Like prt_flags_try_wait(), and clears them in the same step, so that only one thread takes an event.
+/// Like prt_flags_try_wait(), but also clears these flags in the same step, so that only one thread takes an event.
 ///
 /// Threads: any. Real-time.
 /// Errors: as for prt_flags_try_wait(); nothing is cleared then.
@@ -149,7 +149,7 @@ pub unsafe extern "C" fn prt_flags_wait(flags: *const prt_flags, mask: u32, how:
     unsafe { look(flags, mask, how, set, |flags, how| Ok(flags.wait(mask, how))) }
 }
 
-/// Like prt_flags_wait(), and clears them in the same step, so that only one thread takes an event.
+/// Like prt_flags_wait(), but also clears these flags in the same step, so that only one thread takes an event.
 ///
 /// Threads: any. Real-time: futex(2) if it has to sleep; blocks.
 /// Errors: as for prt_flags_wait().
@@ -159,8 +159,8 @@ pub unsafe extern "C" fn prt_flags_take(flags: *const prt_flags, mask: u32, how:
     unsafe { look(flags, mask, how, set, |flags, how| Ok(flags.take(mask, how))) }
 }
 
-/// Like prt_flags_wait(), but at most until `until_ns` on CLOCK_MONOTONIC. Flags that are already set are found even
-/// after that time.
+/// Like prt_flags_wait(), but waits at most until `until_ns` on CLOCK_MONOTONIC. Flags that are already set are found
+/// even after that time.
 ///
 /// Threads: any. Real-time; blocks.
 /// Errors: as for prt_flags_wait(); PRT_STATUS_TIMED_OUT.
@@ -177,8 +177,8 @@ pub unsafe extern "C" fn prt_flags_wait_until(
     unsafe { look(flags, mask, how, set, at) }
 }
 
-/// Like prt_flags_take(), but at most until `until_ns` on CLOCK_MONOTONIC. Flags that are already set are taken even
-/// after that time.
+/// Like prt_flags_take(), but waits at most until `until_ns` on CLOCK_MONOTONIC. Flags that are already set are taken
+/// even after that time.
 ///
 /// Threads: any. Real-time; blocks.
 /// Errors: as for prt_flags_take(); PRT_STATUS_TIMED_OUT: nothing is cleared.

@@ -114,8 +114,9 @@ pub unsafe extern "C" fn prt_mailbox_new(
             1025..=2048 => made::<2048>(capacity, overflow),
             2049..=PRT_QUEUE_LARGEST => made::<PRT_QUEUE_LARGEST>(capacity, overflow),
             _ => {
-                let text =
-                    format!("values of {size} bytes: 1 to {PRT_QUEUE_LARGEST}; send a pointer or an index for more");
+                let text = format!(
+                    "values of {size} bytes are not supported: use 1 to {PRT_QUEUE_LARGEST}; send a pointer or an index for more"
+                );
                 Err(Failure::written(prt_status::Invalid, text))
             }
         }?;
@@ -193,7 +194,7 @@ pub unsafe extern "C" fn prt_mailbox_receive(mailbox: *const prt_mailbox, value:
     guard(|| unsafe { receive(mailbox, value, size, Wait::Forever) })
 }
 
-/// Like prt_mailbox_receive(), but at most until `until_ns` on CLOCK_MONOTONIC.
+/// Like prt_mailbox_receive(), but waits at most until `until_ns` on CLOCK_MONOTONIC.
 ///
 /// Threads: any. Real-time: futex(2); blocks.
 /// Errors: PRT_STATUS_TIMED_OUT; those of prt_mailbox_receive(). Nothing is taken then.

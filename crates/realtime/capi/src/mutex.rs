@@ -82,7 +82,8 @@ pub unsafe extern "C" fn prt_mutex_lock(mutex: *const prt_mutex) -> c_int {
     guard(|| acquired(unsafe { futex(mutex) }?.lock(None)))
 }
 
-/// Like prt_mutex_lock(), but at most until `until_ns` on CLOCK_MONOTONIC. A free mutex is locked even after that time.
+/// Like prt_mutex_lock(), but waits at most until `until_ns` on CLOCK_MONOTONIC. A free mutex is locked even after that
+/// time.
 ///
 /// Threads: any. Real-time; blocks.
 /// Errors: as for prt_mutex_lock(); PRT_STATUS_TIMED_OUT; PRT_STATUS_REFUSED before Linux 5.14.

@@ -61,7 +61,7 @@ macro_rules! with_capacity {
             257..=1024 => Ok($function::<Line, 1024>($at, $overflow)),
             1025..=PRT_PIPE_MOST => Ok($function::<Line, PRT_PIPE_MOST>($at, $overflow)),
             other => {
-                let text = format!("a pipe of {other} lines: give 1 to {PRT_PIPE_MOST}");
+                let text = format!("a pipe of {other} lines is not supported: give 1 to {PRT_PIPE_MOST}");
                 Err(Failure::written(prt_status::Invalid, text))
             }
         }
@@ -145,7 +145,7 @@ pub unsafe extern "C" fn prt_pipe_in_receive(
     guard(|| unsafe { receive(pipe, [line.cast(), length.cast()], size, |end| end.receive().ok_or(EMPTY)) })
 }
 
-/// Like prt_pipe_in_receive(), but sleeps until there is a line, at most until `until_ns` on CLOCK_MONOTONIC.
+/// Like prt_pipe_in_receive(), but sleeps until there is a line, and at most until `until_ns` on CLOCK_MONOTONIC.
 ///
 /// Threads: one, the receiver. Real-time: poll(2) and read(2) on an eventfd; blocks.
 /// Errors: as for prt_pipe_in_receive(), with PRT_STATUS_TIMED_OUT instead of PRT_STATUS_EMPTY.

@@ -123,7 +123,9 @@ fn sized(size: usize, capacity: usize, overflow: Overflow) -> Result<Ends, Failu
         1025..=2048 => ends::<2048>(capacity, overflow),
         2049..=PRT_QUEUE_LARGEST => ends::<PRT_QUEUE_LARGEST>(capacity, overflow),
         _ => {
-            let text = format!("values of {size} bytes: 1 to {PRT_QUEUE_LARGEST}; send a pointer or an index for more");
+            let text = format!(
+                "values of {size} bytes are not supported: use 1 to {PRT_QUEUE_LARGEST}; send a pointer or an index for more"
+            );
             Err(Failure::written(prt_status::Invalid, text))
         }
     }

@@ -59,8 +59,8 @@ pub unsafe extern "C" fn prt_semaphore_wait(semaphore: *const prt_semaphore) -> 
     guard(|| unsafe { inner(semaphore) }.map(Semaphore::wait))
 }
 
-/// Like prt_semaphore_wait(), but at most until `until_ns` on CLOCK_MONOTONIC. If the count is not 0, it is lowered even
-/// after that time.
+/// Like prt_semaphore_wait(), but waits at most until `until_ns` on CLOCK_MONOTONIC. If the count is not 0, it is
+/// lowered even after that time.
 ///
 /// Threads: any. Real-time; blocks.
 /// Errors: PRT_STATUS_TIMED_OUT: the count is not lowered. PRT_STATUS_NULL.

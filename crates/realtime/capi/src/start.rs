@@ -20,7 +20,7 @@ pub struct prt {
 pub enum prt_check {
     /// The kernel is PREEMPT_RT: CONFIG_PREEMPT_RT. No argument.
     PreemptRt = 0,
-    /// This SCHED_FIFO priority is granted; it is tried and restored.
+    /// This SCHED_FIFO priority is granted; it is set for the check, and the previous scheduling is restored.
     Priority = 1,
     /// This many bytes may be locked: RLIMIT_MEMLOCK, or CAP_IPC_LOCK.
     LockedMemory = 2,
@@ -43,7 +43,7 @@ pub enum prt_check {
     FixedFrequency = 9,
 }
 
-/// Weight of a check.
+/// Whether the program starts if a check fails.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum prt_severity {
@@ -135,7 +135,7 @@ pub unsafe extern "C" fn prt_builder_prefault_stack(builder: *mut prt_builder, b
         // SAFETY: NULL or the caller's handle, of one thread.
         let builder = unsafe { exclusive(builder, c"builder is NULL") }?;
         if bytes > 1 << 30 {
-            return Err(Failure::fixed(prt_status::Invalid, c"a stack of more than 1 GiB: give less"));
+            return Err(Failure::fixed(prt_status::Invalid, c"a stack of more than 1 GiB is not supported: give less"));
         }
         change(builder, |b| b.prefault_stack(bytes));
         Ok(())
@@ -173,7 +173,8 @@ pub unsafe extern "C" fn prt_builder_check(
     })
 }
 
-/// Requests a check that this SCHED_DEADLINE reservation is granted; it is tried and restored.
+/// Requests a check that this SCHED_DEADLINE reservation is granted; it is set for the check, and the previous
+/// scheduling is restored.
 ///
 /// Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID for a severity that does not exist.
 #[unsafe(no_mangle)]

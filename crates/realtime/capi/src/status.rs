@@ -46,12 +46,12 @@ pub(crate) enum Text {
 }
 
 impl Failure {
-    /// For real-time functions.
+    /// Creates a failure with a fixed text, for real-time functions.
     pub(crate) const fn fixed(status: prt_status, text: &'static CStr) -> Failure {
         Failure { status, text: Text::Fixed(text) }
     }
 
-    /// For functions that may allocate.
+    /// Creates a failure with a formatted text, for functions that may allocate.
     pub(crate) fn written(status: prt_status, text: impl std::fmt::Display) -> Failure {
         Failure { status, text: Text::Written(text.to_string()) }
     }

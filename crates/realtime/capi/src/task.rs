@@ -83,7 +83,7 @@ pub struct prt_task_options {
     pub name: *const c_char,
     /// Period, ns; 1 or more.
     pub period_ns: u64,
-    /// One of enum prt_policy. Its children always get SCHED_OTHER.
+    /// One of enum prt_policy. Threads and processes that the task creates always get SCHED_OTHER.
     pub policy: c_int,
     /// 1 to 99 with PRT_POLICY_FIFO and PRT_POLICY_RR; a nice value with PRT_POLICY_OTHER.
     pub priority: c_int,
@@ -104,7 +104,7 @@ pub struct prt_task_options {
     pub deadline_ns: u64,
     /// Releases are at prt_epoch_ns() + offset + a multiple of the period, ns.
     pub offset_ns: u64,
-    /// Ends after this many releases have run or were given up; 0 for no end.
+    /// The task ends after this many releases, whether its body ran for them or they were given up; 0 for no end.
     pub cycles: u64,
     /// For PRT_POLICY_DEADLINE with a deadline before the end of the period: an activation later than this, ns, gives
     /// up the next release; otherwise every later one would be equally late. 0 for an eighth of the time from the
@@ -284,8 +284,8 @@ fn described<'a>(rt: &'a prt, name: &str, options: &prt_task_options) -> Result<
     }))
 }
 
-/// Starts a task: its thread sets memory, CPU and policy first, and the first release is at least a millisecond after
-/// that.
+/// Starts a task: its thread first locks its memory and sets its CPU affinity and policy, and the first release is at
+/// least a millisecond after that.
 ///
 /// Threads: any ordinary one. `body` runs in its own thread, and may be called there with `data` until the task has
 /// ended.

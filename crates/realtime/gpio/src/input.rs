@@ -5,7 +5,7 @@ use crate::error::GpioError;
 use punctual_uapi::gpio::{self, ACTIVE_LOW, BIAS_DISABLED, BIAS_PULL_DOWN, BIAS_PULL_UP, INPUT, LineRequest};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// Bias of an input whose wire is open. A chip without bias resistors refuses all but [`Bias::Unchanged`].
+/// Bias of an input that nothing drives. A chip without bias resistors refuses all but [`Bias::Unchanged`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Bias {
     /// The bias is left as it is.

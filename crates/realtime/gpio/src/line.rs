@@ -52,7 +52,9 @@ impl Line {
     /// The line does not exist, is in use, or cannot raise interrupts.
     pub fn edges(chip: &Chip, offset: u32, edges: Edges, buffer: u32, clock: EventClock) -> Result<Line, GpioError> {
         if !(1..=MAX_BUFFERED).contains(&buffer) {
-            return Err(GpioError::Usage(format!("a buffer of {buffer} events: choose 1 to {MAX_BUFFERED}")));
+            return Err(GpioError::Usage(format!(
+                "a buffer of {buffer} events is not supported: choose 1 to {MAX_BUFFERED}"
+            )));
         }
         let flags = INPUT | edges.flags() | clock.flags();
         let consumer = "punctual";

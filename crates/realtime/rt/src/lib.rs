@@ -14,7 +14,7 @@
 //! 1. Lock memory and touch it before the first release: [`Builder::lock_memory`] and the start of each task do that.
 //! 2. Do not allocate, print or open files in a body; leave these to an ordinary thread behind a [`queue`] or [`Log`].
 //! 3. Lock only what has priority inheritance: [`Mutex`], not [`std::sync::Mutex`].
-//! 4. Sleep until a time, not for a time: a task does, and [`sleep_until`].
+//! 4. Sleep until a time, not for a time, as a task and [`sleep_until`] do.
 //!
 //! # The loop
 //!
@@ -34,8 +34,8 @@
 //! ```
 //!
 //! [`Miss`] says what happens after a late wakeup, [`Task::stats`] reads the statistics while the task runs,
-//! [`Rt::until_signal`] ends the program in order. Several instants on one epoch are an [`AlarmSet`]. For a loop of your
-//! own there are [`Attributes`], which are read back after they are set, and [`Periodic`].
+//! [`Rt::until_signal`] ends the program in an orderly way. Several instants on one epoch are an [`AlarmSet`]. For a
+//! loop of your own there are [`Attributes`], which are read back after they are set, and [`Periodic`].
 //!
 //! # Sharing data
 //!
@@ -91,14 +91,14 @@
 //! ```
 //!
 //! If the deadline is before the end of the period, the kernel makes every activation after a late one as late as that.
-//! A task gives up one release then, which ends it: [`PeriodicTask::late_activation`].
+//! A task then gives up one release, so that later ones are on time again: [`PeriodicTask::late_activation`].
 //!
 //! # Testing
 //!
-//! A body is a closure over plain data, so its logic is tested without a thread: construct a [`Cycle`] and call it. Under
-//! SCHED_OTHER everything works without privileges, only later; [`try_scheduling`] says whether a policy is granted.
-//! For timing, measure the machine with `punctual prove`, then the program: [`TaskStats`] has the histograms of every
-//! release, and page faults and switches of the thread, which should be 0 and one a release.
+//! A body is a closure over plain data, so its logic is tested without a thread: construct a [`Cycle`] and call it.
+//! Under SCHED_OTHER everything works without privileges, but wakeups are later; [`try_scheduling`] says whether a
+//! policy is granted. For timing, measure the machine with `punctual prove`, then the program: [`TaskStats`] has the
+//! histograms of every release, and page faults and switches of the thread, which should be 0 and one per release.
 //!
 //! ```
 //! use punctual_rt::{Cycle, Nanos};

@@ -33,7 +33,7 @@ pub struct Wakeup {
     pub cycle: u64,
     /// When the thread should have woken, CLOCK_MONOTONIC.
     pub release: Nanos,
-    /// When it did, CLOCK_MONOTONIC.
+    /// When the thread woke, CLOCK_MONOTONIC.
     pub woke: Nanos,
     /// Releases skipped because of this wakeup.
     pub skipped: u64,
@@ -111,7 +111,7 @@ impl Periodic {
         skipped
     }
 
-    /// Number of releases accounted for, ran and skipped.
+    /// Number of releases accounted for: those with a wakeup, and those skipped.
     pub fn released(&self) -> u64 {
         self.cycle
     }

@@ -18,7 +18,7 @@ pub trait Wait {
     /// Continues for `duration` after the end, counting from 0 again; used after a warm-up that is not recorded.
     fn go_on(&mut self, duration: Nanos);
 
-    /// Number of releases accounted for, ran and skipped.
+    /// Number of releases accounted for: those with a wakeup, and those skipped.
     fn released(&self) -> u64;
 
     /// Observations beyond the wakeups, since the last [`Wait::go_on`].

@@ -31,7 +31,9 @@ pub struct Project {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The name is also that of a program, a thread, a unit and a crate.
-    #[error("{0:?} is no name of a program: a letter first, then letters, digits and -, 32 at most, all lower case")]
+    #[error(
+        "{0:?} is not a valid program name: use a letter, then letters, digits and -, at most 32 characters, all lower case"
+    )]
     Name(String),
     #[error("{} already exists: name another folder, or remove it", .0.display())]
     Exists(PathBuf),

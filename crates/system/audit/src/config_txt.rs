@@ -4,7 +4,7 @@
 use crate::truth::Truth;
 use std::collections::BTreeMap;
 
-/// The firmware ignores the rest of a longer line, characters.
+/// Maximum length of a line, characters. The firmware ignores the rest of a longer line.
 const LONGEST: usize = 98;
 
 /// A line that may apply, and the reason if that is unknown.
@@ -31,7 +31,7 @@ fn key(text: &str) -> &str {
     text.split_once('=').or_else(|| text.split_once(' ')).map_or(text, |(key, _)| key)
 }
 
-/// The settings of a file in order, for each the one that counts.
+/// The settings of a file in order; of lines with the same key, only the one that takes effect.
 #[derive(Debug, Default)]
 pub(crate) struct Settings {
     pub lines: Vec<Line>,

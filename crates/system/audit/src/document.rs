@@ -17,10 +17,10 @@ pub enum AuditResult<'a> {
         cpus: String,
         /// Its policy and priority.
         scheduling: String,
-        /// One per rule, in every state.
+        /// One finding per rule, whatever its state.
         findings: &'a [Finding],
     },
-    /// `--plan-cpus`.
+    /// The result of `audit --plan-cpus`.
     Plan {
         /// Name of the machine.
         machine: &'a str,

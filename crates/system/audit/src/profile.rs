@@ -22,7 +22,7 @@ use punctual_model::{Finding, Severity};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// The date, to find expired suppressions: this crate reads no clock.
+/// Today's date, from the caller, to find expired suppressions: this crate does not read the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Today {

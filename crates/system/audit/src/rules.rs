@@ -49,7 +49,7 @@ impl Rules {
         serde_json::from_slice(&json).expect("the embedded rules are checked by tests")
     }
 
-    /// Parses rules from name and text of each file, and of sources.toml and gates.toml.
+    /// Parses rules from the names and texts of their files, and of sources.toml and gates.toml.
     ///
     /// # Errors
     /// The first error, with its file and line.
@@ -121,8 +121,8 @@ impl Rules {
         Sight::new(machine, context, (&self.sources, &self.commons), offers)
     }
 
-    /// Loads a user's profile; `name` is for messages. Returns the built-in profile it extends, for which the caller
-    /// audits.
+    /// Loads a user's profile; `name` is for messages. Returns the built-in profile it extends, with which the caller
+    /// then runs the audit.
     ///
     /// # Errors
     /// The first error, with line and column: unknown keys, rules or states, invalid dates or rules.

@@ -1,4 +1,4 @@
-//! Sentences with names in braces.
+//! Fills in sentences that contain names in braces.
 
 /// Names that every sentence may use besides the rule's reads.
 pub(crate) const CONTEXT: &[&str] = &["scheduling", "cpus", "profile"];

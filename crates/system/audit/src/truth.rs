@@ -115,7 +115,8 @@ impl Test {
 }
 
 impl Many {
-    /// If all elements are gaps, it is open if any belongs to the list.
+    /// Returns `met` if the list has any element that was read; otherwise the result is open, with the gaps of its
+    /// elements.
     fn some_exists(&self, met: bool) -> Truth {
         if self.items.iter().any(|item| item.value.is_ok()) {
             return Truth::from(met);

@@ -48,7 +48,7 @@ fn read(view: &dyn Machine) -> Result<Boot, BootError> {
     if places.len() > 1 {
         return Err(unclear(
             ENV,
-            "has several lines extraargs=, of which U-Boot uses the last: join them manually first",
+            "has several extraargs= lines, of which U-Boot uses the last: join them manually first",
         ));
     }
     Ok(Boot { text, place: places.pop() })

@@ -11,7 +11,7 @@ use punctual_machine::Machine;
 pub(crate) const PARTITIONS: &[&str] = &["/boot", "/efi", "/boot/efi"];
 
 /// An upper-case letter sorts after all others, so this entry never becomes the default of loaders that choose the
-/// first (sd-boot and GRUB's blscfg sort downwards).
+/// first (sd-boot and GRUB's blscfg sort in descending order).
 pub(crate) const TRIAL: &str = "A-punctual-trial";
 
 const MAX: usize = 256;

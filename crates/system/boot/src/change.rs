@@ -96,7 +96,7 @@ fn fault(word: &str) -> Option<&'static str> {
     } else if !word.matches('"').count().is_multiple_of(2) {
         Some("a quote is not closed")
     } else if ranges(word).len() != 1 || word.starts_with(' ') || word.ends_with(' ') {
-        Some("is more than one word: quote what has spaces")
+        Some("is more than one word: quote values that contain spaces")
     } else if word == "--" || key(word).is_empty() {
         Some("has no name")
     } else if key(word).contains(' ') {

@@ -15,11 +15,11 @@ pub struct Configured {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Drift {
-    /// Configured and not running; effective after a reboot or a run of the generator.
+    /// Configured, but not on the running kernel's command line; effective after a reboot or a run of the generator.
     pub waiting: Vec<String>,
-    /// Running with another value than configured; lost at the next boot.
+    /// On the running kernel's command line with a value other than the configured one; lost at the next boot.
     pub going: Vec<String>,
-    /// Running but not configured: added by firmware or loader, or by a trial boot.
+    /// On the running kernel's command line but not configured: added by firmware or loader, or by a trial boot.
     pub foreign: Vec<String>,
 }
 

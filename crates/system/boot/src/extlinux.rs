@@ -78,7 +78,7 @@ pub(crate) fn read(view: &dyn Machine) -> Result<Menu, BootError> {
     let is_append = |n: &usize| lines.get(*n).and_then(|line| keyword(line)).is_some_and(|(word, _)| word == "append");
     let appends: Vec<usize> = (*start..end).filter(is_append).collect();
     if appends.len() > 1 {
-        return Err(unclear(path, format!("label {label} has several lines APPEND")));
+        return Err(unclear(path, format!("label {label} has several APPEND lines")));
     }
     let (label, start) = (label.clone(), *start);
     Ok(Menu { path, label, lines: start..end, append: appends.first().copied(), text })
@@ -101,7 +101,7 @@ impl Menu {
     }
 
     pub(crate) fn appended(&self, change: &Change) -> Result<String, Stop> {
-        let no_append = || unclear(self.path, format!("label {} has no line APPEND", self.label));
+        let no_append = || unclear(self.path, format!("label {} has no APPEND line", self.label));
         let (head, tail) = self.parts().ok_or_else(no_append)?;
         let tail = rewrite(tail, change)?;
         // After an empty APPEND the first word would otherwise join the keyword.

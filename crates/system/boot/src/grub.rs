@@ -15,7 +15,7 @@ use punctual_model::{Argv, Back, Draft, Edit};
 const DEFAULTS: &str = "/etc/default/grub";
 const PARTS: &str = "/etc/default/grub.d";
 pub(crate) const MENU: &str = "/boot/grub/grub.cfg";
-/// grub-mkconfig(8) writes the menu in place without syncing it.
+/// Where a new menu is generated first: grub-mkconfig(8) writes in place, without syncing.
 const DRAFT: &str = "/boot/grub/grub.cfg.punctual";
 pub(crate) const ENV: &str = "/boot/grub/grubenv";
 pub(crate) const CUSTOM: &str = "/boot/grub/custom.cfg";
@@ -173,14 +173,14 @@ fn trial(view: &dyn Machine, change: &Change, shell: &Shell) -> Result<Trial, St
         unattended: true,
         fallback:
             "GRUB resets the choice before it boots the entry: any reset boots the default; a panic resets after 10 s \
-            (panic=10); a hang needs the hardware watchdog or the plug"
+            (panic=10); a hang needs the hardware watchdog or a power cycle"
                 .to_owned(),
         visible: "/proc/cmdline has the new parameters, panic=10 and punctual.trial=".to_owned(),
     })
 }
 
-/// GRUB clears next_entry by writing to its file, which works on plain partitions only; elsewhere the trial would boot
-/// forever (grub-mkconfig's 00_header and grub-reboot warn of this).
+/// GRUB clears next_entry by writing to its file, which works on plain partitions only; elsewhere every boot would be
+/// the trial (grub-mkconfig's 00_header and grub-reboot warn of this).
 pub(crate) fn writable(view: &dyn Machine, folder: &str) -> Result<(), String> {
     let Some((kind, device)) = mounted(view, folder) else {
         return Err(format!("the file system of {folder} is unknown"));

@@ -102,7 +102,7 @@ pub(crate) fn change(view: &dyn Machine, change: &Change) -> Result<Plan, Stop> 
         return Err(Refusal::new(why).into());
     }
     if let Some(parted) = boot.entries.iter().find(|entry| entry.is_parted()) {
-        return Err(Refusal::new(format!("{}: a line `options` before the last has `--`", parted.path)).into());
+        return Err(Refusal::new(format!("{}: an `options` line before the last has `--`", parted.path)).into());
     }
     let change = &match &boot.tuned {
         Some(value) => tuned::besides(change, value, ENV)?,
@@ -237,7 +237,7 @@ fn trial(view: &dyn Machine, boot: &Boot, change: &Change) -> Result<Trial, Stri
         unattended: true,
         fallback:
             "GRUB resets the choice before it boots the entry: any reset boots the default; a panic resets after 10 s \
-            (panic=10); a hang needs the hardware watchdog or the plug"
+            (panic=10); a hang needs the hardware watchdog or a power cycle"
                 .to_owned(),
         visible: "/proc/cmdline has the new parameters, panic=10 and punctual.trial=".to_owned(),
     })

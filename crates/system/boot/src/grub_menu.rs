@@ -106,7 +106,7 @@ pub(crate) fn default(text: &str, spec: &str) -> Result<Default, String> {
     let lines: Vec<usize> = (0..entry.body.len()).filter(|&n| entry.body.get(n).is_some_and(is_linux)).collect();
     match lines.as_slice() {
         [linux] => Ok(Default { title: entry.title.clone(), body: entry.body.clone(), linux: *linux }),
-        lines => Err(format!("its default entry has {} lines `linux`", lines.len())),
+        lines => Err(format!("its default entry has {} `linux` lines", lines.len())),
     }
 }
 

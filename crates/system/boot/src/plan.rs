@@ -72,7 +72,8 @@ pub struct Plan {
     pub notes: Vec<String>,
     /// Reasons for refusal; if not empty, nothing else is planned.
     pub refused: Vec<Refusal>,
-    /// Restores the previous parameters by meaning; the originals restore bytes.
+    /// The change that restores the previous parameters, but not necessarily every byte of the files; the originals do
+    /// that.
     pub back: Change,
 }
 
@@ -102,7 +103,8 @@ impl Plan {
     }
 }
 
-/// Returns the change from `after` to `before`; for a parameter with one value, its last.
+/// Returns the change from `after` to `before`; of a parameter with a single value, only the last word in `before` is
+/// restored.
 fn back(before: &[String], after: &[String]) -> Change {
     use crate::words::{is_cumulative, is_pages, is_same, key};
     let missing = |from: &[String], of: &[String]| -> Vec<String> {

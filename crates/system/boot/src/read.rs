@@ -7,7 +7,7 @@ pub enum BootError {
     Unreadable { path: String, why: String },
     #[error("{path} is missing")]
     Missing { path: String },
-    /// Something in a file is not understood, so nothing of it is changed.
+    /// Part of a file is not understood, so the file is not changed.
     #[error("{path}: {what}")]
     Unclear { path: String, what: String },
     #[error("no boot chain is recognised: looked for {looked}")]
@@ -47,7 +47,7 @@ pub(crate) fn required(view: &dyn Machine, path: &str) -> Result<String, BootErr
     text(view, path)?.ok_or_else(|| BootError::Missing { path: path.to_owned() })
 }
 
-/// The text of a file as evidence, lossily.
+/// Returns a file's text as evidence; bytes that are not UTF-8 are replaced.
 pub(crate) fn hint(view: &dyn Machine, path: &str) -> Option<String> {
     view.read(path).bytes().map(|bytes| String::from_utf8_lossy(bytes).trim_matches(['\0', '\n', ' ']).to_owned())
 }
@@ -81,18 +81,19 @@ pub(crate) fn listed(view: &dyn Machine, folder: &str) -> Result<Vec<String>, Bo
     }
 }
 
-/// The words of the running kernel, for display; `None` if unknown.
+/// The words of the running kernel's command line, for display; `None` if unknown.
 pub(crate) fn running(view: &dyn Machine) -> Option<Vec<String>> {
     seen(view).ok().flatten()
 }
 
-/// The words of the running kernel, for decisions; `None` if no kernel is running: /proc/cmdline does not exist.
+/// The words of the running kernel's command line, for decisions; `None` if no kernel is running: /proc/cmdline does
+/// not exist.
 pub(crate) fn seen(view: &dyn Machine) -> Result<Option<Vec<String>>, BootError> {
     let bytes = bytes(view, "/proc/cmdline")?;
     Ok(bytes.map(|bytes| crate::words::words(String::from_utf8_lossy(&bytes).trim_matches(['\0', '\n', ' ']))))
 }
 
-/// The words of the running kernel, or a refusal if unknown.
+/// The words of the running kernel's command line, or a refusal if unknown.
 pub(crate) fn needed(view: &dyn Machine, what: &str) -> Result<Vec<String>, Refusal> {
     let hand = "run this on the machine itself, as root";
     let unknown = |why: String| Refusal::by_hand(format!("cannot tell {what}: {why}"), hand);

@@ -6,7 +6,7 @@
 use crate::read::{BootError, unclear};
 use std::collections::BTreeMap;
 
-/// Variables after some files; `None` is a value that only the shell could compute.
+/// Values of variables after evaluating some files; `None` is a value that only the shell could compute.
 pub(crate) struct Shell<'w> {
     wanted: &'w [&'w str],
     values: BTreeMap<String, Option<String>>,

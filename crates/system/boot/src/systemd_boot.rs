@@ -98,7 +98,7 @@ pub(crate) fn change(view: &dyn Machine, change: &Change) -> Result<Plan, Stop> 
         return Err(refusal.into());
     }
     if let Some(parted) = boot.entries.iter().find(|entry| entry.is_parted()) {
-        return Err(Refusal::new(format!("{}: a line `options` before the last has `--`", parted.path)).into());
+        return Err(Refusal::new(format!("{}: an `options` line before the last has `--`", parted.path)).into());
     }
     let mut plan = Plan::words(words(&line), words(&rewrite(&line, change)?));
     for entry in boot.entries.iter().filter(|entry| !entry.is_spare()) {
@@ -183,7 +183,7 @@ fn trial(view: &dyn Machine, boot: &Boot, change: &Change) -> Result<Trial, Stri
         unattended: true,
         fallback:
             "the loader resets the choice before it boots the entry: any reset boots the default; a panic resets after 10 s \
-            (panic=10); a hang needs the hardware watchdog or the plug"
+            (panic=10); a hang needs the hardware watchdog or a power cycle"
                 .to_owned(),
         visible: format!("the EFI variable LoaderEntrySelected is {TRIAL}.conf"),
     })

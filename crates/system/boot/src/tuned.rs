@@ -33,8 +33,7 @@ pub(crate) fn besides(change: &Change, value: &str, place: &str) -> Result<Chang
         let why = format!(
             "`{word}` is in {NAME} of {place}, which TuneD rewrites whenever a profile is applied: an edit would be lost"
         );
-        let hand = "change the profile (its section [bootloader], or its variables in /etc/tuned), then \
-                    `tuned-adm profile NAME` and reboot";
+        let hand = "change the profile (its section [bootloader], or its variables in /etc/tuned), then run `tuned-adm profile NAME` and reboot";
         return Err(Refusal::by_hand(why, hand));
     }
     let is_new = |word: &&String| !theirs.iter().any(|other| is_same(other, word));

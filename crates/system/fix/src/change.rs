@@ -52,7 +52,7 @@ pub enum Change {
         old: String,
         /// Value to write.
         new: String,
-        /// How the two are compared.
+        /// How `old` and `new` are compared.
         form: Form,
         /// Values that the kernel changes together with it, as read before.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 /// A file's suffix and its companions: names beside it, or absolute patterns.
 ///
 /// kernel/watchdog.c: the detectors share one state, and before 6.5 reading `soft_watchdog` while all are off forgets
-/// that it was enabled, so each is restored with the others. mm/page-writeback.c: writing a ratio sets its bytes to 0.
-/// drivers/cpufreq/intel_pstate.c: the performance governor sets the preference; changing the mode resets all.
+/// that it was enabled, so each is restored with the others. mm/page-writeback.c: writing a ratio sets the
+/// corresponding limit in bytes to 0. drivers/cpufreq/intel_pstate.c: the performance governor sets the preference;
+/// changing the mode resets all.
 const COMPANIONS: &[(&str, &[&str])] = &[
     ("/proc/sys/kernel/watchdog", &["soft_watchdog", "nmi_watchdog"]),
     ("/proc/sys/kernel/soft_watchdog", &["watchdog", "nmi_watchdog"]),

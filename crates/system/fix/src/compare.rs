@@ -100,7 +100,7 @@ pub(crate) fn file(
     }
     files::check_folders(sys, path)?;
     files::put(sys, path, old, id)?;
-    let what = if old.is_some() { "the original is back" } else { "removed" };
+    let what = if old.is_some() { "the original is restored" } else { "removed" };
     Ok(Outcome::Restored(format!("{shown}: {what}")))
 }
 

@@ -36,7 +36,7 @@ pub enum FixResult<'a> {
         failed: &'a Option<String>,
         /// Steps left to the user.
         manual: Vec<ManualPart<'a>>,
-        /// Damage to the journal that lost nothing.
+        /// Damage to the journal that caused no loss.
         covered: &'a [String],
         /// Kernel parameters; null if none are requested.
         boot: Option<BootPart<'a>>,
@@ -110,7 +110,7 @@ pub enum UndoResult<'a> {
         changes: Vec<UndonePart<'a>>,
         /// Records lost from the journal.
         lost: &'a [String],
-        /// Damage to the journal that lost nothing.
+        /// Damage to the journal that caused no loss.
         covered: &'a [String],
     },
     /// `--accept-loss`: records lost from the journal that are no longer reported.
@@ -121,7 +121,7 @@ pub enum UndoResult<'a> {
         changes: Vec<OpenPart<'a>>,
         /// Records lost from the journal; `undo --accept-loss` continues without them.
         lost: &'a [String],
-        /// Damage to the journal that lost nothing.
+        /// Damage to the journal that caused no loss.
         covered: &'a [String],
     },
 }

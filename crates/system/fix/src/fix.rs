@@ -13,7 +13,7 @@ use std::path::Path;
 
 #[derive(Clone, Debug, Default)]
 pub struct FixOptions {
-    /// Time in seconds after which it is undone unless confirmed.
+    /// Time in seconds after which the fix is undone unless confirmed.
     pub confirm_within_s: Option<u64>,
     /// Time in seconds after which written values are read again; 0 for never.
     pub look_again_s: u64,
@@ -46,7 +46,7 @@ pub struct Fixed {
     pub reverted: Vec<String>,
     /// The journal failed: the changes of the current rule are rolled back as far as possible.
     pub failed: Option<String>,
-    /// Damage to the journal that lost nothing, as sentences.
+    /// Damage to the journal that caused no loss, as sentences.
     pub covered: Vec<String>,
 }
 
@@ -193,7 +193,7 @@ fn is_better((before, summary): (State, &str), (after, now): &(State, String)) -
     }
 }
 
-/// Values that have changed since: another program writes them too.
+/// Reads written values again after some seconds; returns those that have changed, which another program writes too.
 fn look_again(journal: &mut Journal, set: u64, seconds: u64) -> Vec<String> {
     let open = |journal: &Journal| {
         journal.entries().iter().filter(|e| e.set == set && e.is_open()).cloned().collect::<Vec<_>>()

@@ -72,7 +72,8 @@ impl Form {
         self.value(one, wanted) == self.value(other, wanted)
     }
 
-    /// The text to write so that the file reads as before. An empty write has no effect, so that is a newline.
+    /// The text to write so that the file reads as before. An empty write has no effect, so the result is a newline if
+    /// that text is empty.
     pub fn back(self, old: &str, wanted: &str) -> String {
         match self {
             Form::Marked | Form::Toggle | Form::Signed => self.value(old, wanted) + "\n",

@@ -73,7 +73,8 @@ pub struct Set {
     pub boot: String,
     pub owner: Option<Owner>,
     pub is_ended: bool,
-    /// Seconds since boot at which it is undone unless confirmed; `None` if confirmed, or if no confirmation is needed.
+    /// Seconds since boot at which the set is undone unless confirmed; `None` if confirmed, or if no confirmation is
+    /// needed.
     pub confirm_by_s: Option<u64>,
 }
 
@@ -97,7 +98,7 @@ pub struct Journal<'s> {
 }
 
 impl<'s> Journal<'s> {
-    /// Opens or creates it for changes.
+    /// Opens or creates the journal for changes.
     ///
     /// # Errors
     /// It cannot be created, read or locked, other users have access to the folder, or records are lost.
@@ -137,7 +138,7 @@ impl<'s> Journal<'s> {
         }
     }
 
-    /// Opens it if it exists and no other process holds it.
+    /// Opens the journal if it exists and no other process holds it.
     pub(crate) fn if_free(sys: &'s dyn System, folder: &Path) -> Result<Option<Journal<'s>>, JournalError> {
         match Journal::at(sys, folder, || sys.lock(folder, false)) {
             Err(e) if e.source.kind() == io::ErrorKind::WouldBlock => Ok(None),

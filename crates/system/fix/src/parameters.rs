@@ -102,7 +102,7 @@ impl<'a> Parameters<'a> {
             (How::Trial, None) => {
                 let is_why = |note: &&String| note.starts_with("no trial boot: ");
                 let why = plan.notes.iter().find(is_why).map_or("no trial boot", String::as_str);
-                Err(format!("{}: {why}; without a trial: --persist alone", chain.kind.name()))
+                Err(format!("{}: {why}; without a trial: use --persist alone", chain.kind.name()))
             }
         }
     }
@@ -131,7 +131,7 @@ impl<'a> Parameters<'a> {
         edits.chain(trial.arm.iter().map(|run| Step::Run(run.command.clone()))).collect()
     }
 
-    /// Names a plan's kernel parameters by their purpose: a trial is removed under a separate name.
+    /// Gives the kernel parameters of a trial a separate rule name, so that the trial can be removed separately.
     pub fn name(&self, plan: &mut Plan) {
         if self.how == How::Trial {
             plan.rules

@@ -28,7 +28,7 @@ const MAX_EXTENDED: usize = 64 << 10;
 #[derive(Clone, Debug, Default)]
 pub struct Real {
     root: Option<PathBuf>,
-    /// The held lock, for commands run meanwhile.
+    /// The held lock, inherited by commands that run meanwhile.
     held: Arc<Mutex<Weak<OwnedFd>>>,
 }
 

@@ -20,7 +20,7 @@ pub(crate) enum Record {
         set: u64,
         confirm_by_s: u64,
     },
-    /// All of them were made.
+    /// All changes of a set were made.
     Ended {
         set: u64,
     },

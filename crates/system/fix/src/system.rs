@@ -1,4 +1,4 @@
-//! All changes go through one trait, so that tests can fail or kill every single operation.
+//! All changes go through one trait, so that tests can make any single operation fail, or kill the process during it.
 
 use punctual_model::Argv;
 use punctual_units::{CpuList, Scheduling};
@@ -86,7 +86,8 @@ pub trait System {
     fn boot_id(&self) -> io::Result<String>;
     /// Seconds since boot, including suspend.
     fn boottime_s(&self) -> u64;
-    /// Takes the lock on a folder; if another process holds it, waits until `TimedOut`, or fails with `WouldBlock`.
+    /// Takes the lock on a folder; if another process holds it, fails with `TimedOut` after waiting, or at once with
+    /// `WouldBlock` if `wait` is false.
     fn lock(&self, folder: &Path, wait: bool) -> io::Result<Lock>;
     fn user(&self) -> u32;
     fn wait(&self, seconds: u64);

@@ -21,7 +21,7 @@ pub struct Undone {
     pub changes: Vec<Taken>,
     /// Changes lost from the journal, as sentences.
     pub lost: Vec<String>,
-    /// Damage to the journal that lost nothing, as sentences.
+    /// Damage to the journal that caused no loss, as sentences.
     pub covered: Vec<String>,
 }
 
@@ -157,7 +157,7 @@ pub fn guard(sys: &dyn System, folder: &Path, set: u64) -> Result<Option<Undone>
 }
 
 enum Turn {
-    /// Nothing waits any more.
+    /// The guard is done: the set was confirmed, or was undone with this result.
     Over(Option<Undone>),
     /// Check again after this many seconds.
     Wait(u64),
@@ -185,5 +185,5 @@ fn turn(sys: &dyn System, folder: &Path, set: u64) -> Result<Turn, JournalError>
 
 /// Interval of checks, seconds: the deadline may have moved, or everything may have been confirmed.
 const LONGEST_WAIT_S: u64 = 2;
-/// Maximum number of attempts to read what is unreadable.
+/// Maximum number of attempts to read an unreadable journal or boot ID.
 const MAX_TRIES: u32 = 300;

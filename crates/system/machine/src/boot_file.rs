@@ -1,6 +1,7 @@
 //! Kernel command lines in files of boot loaders and in logs.
 
-/// Begins /dev/kmsg where it is a part of the log: what it lacks may have been printed.
+/// Prepended to the content of /dev/kmsg if that is only a part of the log: messages missing from it may have been
+/// printed.
 pub const LOG_PART: &str = "# part\n";
 
 /// A file with a kernel command line.
@@ -121,7 +122,7 @@ fn message(line: &str) -> &str {
     }
 }
 
-/// A backslash at the end of a line of a shell's joins the next one.
+/// In a shell file, a backslash at the end of a line joins that line with the next one.
 fn continued(text: &str) -> String {
     text.replace("\\\n", "")
 }
@@ -227,7 +228,8 @@ fn commands(line: &str) -> Vec<&str> {
 /// Stands for the words that a script adds under a condition.
 const CONDITIONAL: &str = "${condition}";
 
-/// Of several `setenv bootargs` the last counts, which may repeat the ones before. What one below an `if` does is not known.
+/// The last of several `setenv bootargs` counts; it may refer to the value set by earlier ones. The effect of one
+/// inside an `if` is unknown.
 fn script(text: &str) -> String {
     let (mut set, mut depth) = (String::new(), 0_usize);
     for command in text.lines().filter(|line| !line.trim_start().starts_with('#')).flat_map(commands) {
@@ -254,7 +256,8 @@ fn script(text: &str) -> String {
     joined(variables.iter().map(String::as_str))
 }
 
-/// Does a word have a variable of a boot loader or its script (`$name`, `${name}`)? `memmap=1G$4G` has none.
+/// Returns true if a word contains a variable of a boot loader or its script (`$name`, `${name}`); `memmap=1G$4G` has
+/// none.
 pub fn has_variable(word: &str) -> bool {
     word.match_indices('$').any(|(at, _)| {
         word.get(at + 1..)

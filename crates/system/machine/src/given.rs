@@ -38,13 +38,13 @@ pub enum GivenError {
     #[error("{0} is empty: give {EXPECTED}")]
     Empty(String),
     /// Larger than [`READ_LIMIT`] bytes, compressed or not.
-    #[error("{0} is larger than 4 MiB, and no such file is: give {EXPECTED}")]
+    #[error("{0} is larger than 4 MiB, more than any supported file: give {EXPECTED}")]
     Large(String),
     /// Compressed in an unsupported format; the second field is the program that decompresses it.
     #[error("{0} is packed: unpack it first, `{1} -dc {0} > config`, and give that")]
     Packed(String, &'static str),
     /// Not UTF-8, or with NUL bytes.
-    #[error("{0} is no text: give {EXPECTED}")]
+    #[error("{0} is not a text file: give {EXPECTED}")]
     Binary(String),
     /// Text of an unknown or ambiguous kind.
     #[error(

@@ -10,7 +10,7 @@ use std::io::Read as _;
 pub struct KernelConfig {
     path: String,
     text: String,
-    /// Where lines that set an option begin, by its name: a configuration has some ten thousand.
+    /// Offsets of the lines that set an option, sorted by its name; a configuration has about ten thousand.
     lines: Box<[u32]>,
     whole: bool,
     is_defconfig: bool,

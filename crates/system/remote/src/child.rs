@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 const BLOCK: usize = 64 << 10;
 /// Maximum size of standard error, bytes.
 const COMPLAINT: usize = 1 << 20;
-/// Interval of the checks if a process that closed its output has ended.
+/// Interval between checks whether a process that closed its output has ended.
 const LOOK: Duration = Duration::from_millis(10);
 
 #[derive(Clone, Copy, Debug)]
@@ -150,7 +150,7 @@ impl<'i> Feed<'i> {
     }
 
     /// Writes as much as the pipe takes. Closes it at the end of the input, or if the process closed its end: the exit
-    /// code then tells why.
+    /// code then shows the reason.
     fn some(&mut self) -> Result<(), Failed> {
         let (Some(pipe), Some(input)) = (self.pipe.as_mut(), self.input.as_mut()) else { return Ok(()) };
         if self.written == self.block.len() {

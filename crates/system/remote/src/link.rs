@@ -75,7 +75,7 @@ impl Link {
                 RemoteError::Program { command: "ssh".into(), what }
             }
             Failed::Much(most) => RemoteError::Link(format!(
-                "{target} sent more than {} MiB , more than expected: connection closed",
+                "{target} sent more than {} MiB, more than expected: connection closed",
                 most >> 20
             )),
             Failed::Long(time) => RemoteError::Link(format!(
@@ -149,7 +149,8 @@ impl Link {
         RemoteError::Link(format!("{target} cannot be reached ({why}): run the same command again to resume"))
     }
 
-    /// Returns the output of `uname -m` on the target, and if commands run as root and sudo works without a password.
+    /// Returns the output of `uname -m` on the target, and whether commands run as root and whether sudo works without
+    /// a password.
     pub fn who(&self) -> Result<(String, bool, bool), RemoteError> {
         let said = self.output("uname -m; id -u; sudo -n true 2> /dev/null && echo sudo || echo none")?;
         let lines: Vec<&str> = said.lines().map(str::trim).collect();

@@ -37,7 +37,7 @@ pub(super) fn idle_state(config: &Config) -> Result<Vec<Burst>, InjectError> {
     hold(config, &["state"], config.other_cpu, of_no_thread(config, "idle_exit", "in an idle state"))
 }
 
-/// No trace shows what the idle loop does there.
+/// Occupies the victim's CPU in the idle loop, where no trace shows what the kernel does.
 pub(super) fn idle_loop(config: &Config) -> Result<Vec<Burst>, InjectError> {
     hold(config, &["loop"], config.other_cpu, of_no_thread(config, "unaccounted", "the idle task was current"))
 }

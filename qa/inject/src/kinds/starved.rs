@@ -111,7 +111,8 @@ fn starve(config: &Config, class: &str, begun: u64, end: u64, hogs: &AtomicBool)
     Ok(bursts)
 }
 
-/// A moment within a turn, and the number of switches, which identifies the turn.
+/// Returns the current time, and the thread's number of context switches, which identifies the turn that this time
+/// belongs to.
 fn turn() -> Result<(u64, u64), InjectError> {
     loop {
         let before = switches()?;

@@ -43,7 +43,7 @@ fn fill(name: &str, root: &Path) {
     }
 }
 
-/// The root alone, for thousands of runs.
+/// The root directory alone, without a recorded machine: fast enough for thousands of runs.
 pub fn bare(name: &str) -> tempfile::TempDir {
     use std::os::unix::fs::PermissionsExt;
     let root = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();

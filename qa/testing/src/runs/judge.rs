@@ -1,4 +1,4 @@
-//! Hand-made verdicts, consistent with the figures of the recording.
+//! Hand-made verdicts, consistent with the values in the recording.
 
 use punctual_model::{
     CellId, CellJudgement, Claim, ClusterNote, Coverage, CpuResult, Judged, Needed, Outcome, Phase, Quantity,

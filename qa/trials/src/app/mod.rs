@@ -1,4 +1,4 @@
-//! `cargo trials app`: `prove --app` beside what the programs themselves logged.
+//! `cargo trials app`: compares the results of `prove --app` with what the programs themselves logged.
 
 use punctual_model::{Application, Run};
 use serde::de::DeserializeOwned;
@@ -9,7 +9,8 @@ use std::process::{Command, Stdio};
 const TRUTH: &str = include_str!("truth.c");
 const STAGES: &str = include_str!("stages.c");
 
-/// A mean or maximum may differ by this share, or by so many ns: a cycle ends with a system call, the log before it.
+/// A mean or maximum may differ by this share, or by [`NEAR_NS`]: a cycle ends with a system call, before which the log
+/// is written.
 const SHARE: f64 = 0.02;
 const NEAR_NS: f64 = 5_000.0;
 /// CPU time includes the system calls of a cycle, the log only its work.
@@ -35,12 +36,12 @@ pub struct Wanted {
 
 struct Case {
     about: String,
-    /// Arguments before the log.
+    /// The program and its arguments, without the path of the log.
     program: String,
     /// The thread or chain whose values are compared.
     response: String,
     period_us: u64,
-    /// The log has its CPU times.
+    /// True if the log contains the CPU times of this thread.
     has_cpu: bool,
 }
 
@@ -84,7 +85,7 @@ struct Compared {
     what: &'static str,
     found: f64,
     truth: f64,
-    /// Exactly, or within [`SHARE`] or [`NEAR_NS`].
+    /// True if both values must be equal; otherwise they may differ by [`SHARE`] or [`NEAR_NS`].
     exact: bool,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Both programs run at the same time on two CPUs and then change places, so that disturbances affect both. A pair is
 //! the geometric mean of the two ratios. First the other program runs against itself: if that interval is wider than
-//! the limit, the method does not resolve it on this machine, and the output reports this.
+//! the limit, the method is too imprecise on this machine, and the output reports this.
 
 use std::fs;
 use std::process::{Child, Command, Stdio};

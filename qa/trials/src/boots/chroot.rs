@@ -129,8 +129,8 @@ impl Tried<'_> {
         Ok(met)
     }
 
-    /// Starts it and kills it, alone or with its children; half of the kills come after the first record in the
-    /// journal.
+    /// Starts the program and kills it, alone or with its children; half of the kills come after the first record in
+    /// the journal.
     fn kill(
         &self,
         words: &[&str],

@@ -21,7 +21,7 @@ pub struct Place {
 pub type Tree = BTreeMap<String, String>;
 
 impl Place {
-    /// Creates it from a disk image, with a program at /tmp/punctual.
+    /// Creates the namespace from a disk image, with a program at /tmp/punctual.
     pub fn new(image: &Path, folder: &Path, program: &Path) -> Result<Place, String> {
         let disk = folder.join("disk.img");
         let copy = Command::new("cp").arg("--sparse=always").args([image, &disk]).status();
@@ -59,7 +59,8 @@ impl Place {
         root.join(inner.strip_prefix("/").unwrap_or(&inner)).join(path.trim_start_matches('/'))
     }
 
-    /// A command in it. The started process becomes the command after three exec(2), so killing it kills the command.
+    /// A command that runs in the namespace. The started process becomes the command after three exec(2), so killing it
+    /// kills the command.
     pub fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new("/usr/bin/nsenter");
         command.args(["-t", &self.holder.id().to_string(), "-m", "/usr/sbin/chroot"]).arg(self.folder.join("root"));

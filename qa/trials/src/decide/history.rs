@@ -101,7 +101,8 @@ fn seen(history: &History) -> impl Iterator<Item = (&str, usize)> {
     series.flat_map(|s| s.shifts.iter().map(|shift| (s.load.as_str(), shift.at + shift.runs_to_see - 1)))
 }
 
-/// Nights with AR(1) figures; from the night [`SHIFT`] on, those of the first load are `rise` times as large.
+/// Nights whose values follow an AR(1) process; from the night [`SHIFT`] on, those of the first load are `rise` times
+/// as large.
 fn nights(
     nights: usize,
     series: usize,

@@ -16,7 +16,7 @@ const SEED: u64 = 20_261_126;
 /// Measure how often decisions of compare, history, report of many boards and tune are wrong, and how often they detect
 /// a difference
 ///
-/// Needs nothing else (docs/guide/statistics.md).
+/// Has no requirements (docs/guide/statistics.md).
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! `cargo trials faults`: injects the faults that break measuring tools, and checks what must hold then. Writes
+//! `cargo trials faults`: injects the faults that break measurement tools, and checks what must hold then. Writes
 //! docs/reliability.md.
 
 mod guests;
@@ -16,7 +16,7 @@ use std::path::Path;
 
 pub(super) enum How {
     Here(fn(&Path) -> Result<String, String>),
-    /// Tested by another command, whose figures are entered into the page manually.
+    /// Tested by another command, whose results are entered into the page manually.
     By(&'static str),
 }
 
@@ -185,7 +185,7 @@ pub(super) const FAULTS: [Fault; 22] = [
     },
 ];
 
-/// Inject the faults that break measuring tools, and check what must hold then (docs/reliability.md); needs root
+/// Inject the faults that break measurement tools, and check what must hold then (docs/reliability.md); needs root
 ///
 /// Before: cargo build --release
 #[derive(Debug, clap::Args)]
@@ -193,7 +193,7 @@ pub struct Wanted {
     /// Faults to test; by default all without a separate command
     #[arg(value_name = "NAME", value_parser = PossibleValuesParser::new(FAULTS.map(|fault| PossibleValue::new(fault.name).help(fault.fault))))]
     names: Vec<String>,
-    /// Write the figures to docs/reliability.md
+    /// Write the results to docs/reliability.md
     #[arg(long)]
     write: bool,
 }

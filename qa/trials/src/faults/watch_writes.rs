@@ -1,5 +1,5 @@
-//! Makes every writing system call of `punctual watch` fail, once or from then on, by strace(1)'s fault injection:
-//! measuring continues.
+//! Makes every writing system call of `punctual watch` fail, once or from then on, by strace(1)'s fault injection: the
+//! measurement must continue.
 
 use super::document;
 use super::watching::Series;

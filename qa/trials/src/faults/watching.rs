@@ -43,7 +43,7 @@ impl Series {
         notes.filter_map(|line| line["text"].as_str()).collect()
     }
 
-    /// Number of released periods on the CPU with the fewest, each of which ran or was skipped; and the worst latency.
+    /// Number of released jobs on the CPU with the fewest, each of which ran or was skipped; and the worst latency.
     pub fn periods(&self) -> Result<(u64, u64), String> {
         let cpus = self.watch["cpus"].as_array().filter(|cpus| !cpus.is_empty()).ok_or("no CPUs in watch.json")?;
         let (mut least, mut latest) = (u64::MAX, 0);

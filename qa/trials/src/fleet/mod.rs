@@ -22,7 +22,7 @@ pub struct Wanted {
     /// Ansible program
     #[arg(long, value_name = "FILE", default_value_os_t = xtask::tools_dir().with_file_name("ansible-venv").join("bin/ansible-playbook"))]
     ansible: PathBuf,
-    /// Measuring time of each board in seconds
+    /// Measurement time of each board in seconds
     #[arg(long, value_name = "N", default_value_t = 30)]
     seconds: u32,
 }

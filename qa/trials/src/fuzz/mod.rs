@@ -101,7 +101,7 @@ pub fn run(wanted: &Wanted) -> Result<(), String> {
     if failed { Err("findings: inputs are in target/fuzz".to_owned()) } else { Ok(()) }
 }
 
-/// Executes a reader and prints figures and findings; returns true if there are no findings.
+/// Executes a reader and prints statistics and findings; returns true if there are no findings.
 fn run_reader(name: &str, reader: Reader, amount: Amount) -> bool {
     let start = Instant::now();
     let run = fuzz(name, reader, amount);

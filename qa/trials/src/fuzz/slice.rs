@@ -35,7 +35,8 @@ pub struct Slice {
 }
 
 impl Tools {
-    /// Runs a slice, limited by executions and time. Fails if the program cannot be started, or ended without figures.
+    /// Runs a slice, limited by executions and time. Fails if the program cannot be started, or ended without printing
+    /// statistics.
     pub fn slice(&self, name: &str, reader: Reader, executions: u64, time: Duration) -> Result<Slice, String> {
         let folder = |kind: &str| {
             let folder = self.folder.join(kind).join(name);
@@ -161,7 +162,7 @@ fn words(words: &[&str]) -> String {
     words.iter().map(|word| format!("\"{}\"\n", word.bytes().map(letter).collect::<String>())).collect()
 }
 
-/// Parses libFuzzer's output: the figures of the last line that has them, the final count, and why it ended.
+/// Parses libFuzzer's output: the statistics in the last line that has them, the final count, and why it ended.
 fn read(text: &str) -> Slice {
     let mut slice = Slice::default();
     let (mut what, mut file) = (None, None);

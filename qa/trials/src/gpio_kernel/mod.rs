@@ -35,7 +35,7 @@ pub struct Wanted {
 /// A build folder that `punctual lab --kernel` accepts.
 pub struct Built {
     pub folder: PathBuf,
-    /// `None` if it existed.
+    /// Duration of the build; `None` if the kernel already existed.
     lasted: Option<Duration>,
 }
 

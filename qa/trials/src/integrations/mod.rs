@@ -110,7 +110,7 @@ mod tests {
         }
     }
 
-    /// What the guest waits for in the journal and the status of our units is in our sources.
+    /// The texts that the guest waits for, in the journal and in the status of our units, occur in our sources.
     #[test]
     fn the_programs_still_say_what_the_guest_waits_for() {
         let mut all = String::new();

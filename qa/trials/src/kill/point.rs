@@ -101,7 +101,7 @@ struct Killed<'a> {
     name: &'a str,
     pid: u32,
     mono: f64,
-    /// Maximum for a run without any record, in seconds.
+    /// Maximum duration of lost samples for a run without any record, in seconds.
     most_lost: f64,
     ended: bool,
 }
@@ -152,7 +152,7 @@ impl Killed<'_> {
     }
 }
 
-/// Every released period ran or was skipped, even after a kill.
+/// Every released job ran or was skipped, even after a kill.
 fn adds_up(result: &Value) -> Result<(), String> {
     for phase in result["phases"].as_array().ok_or("no phases in the document")? {
         for cpu in phase["cpus"].as_array().ok_or("a phase without CPUs")? {

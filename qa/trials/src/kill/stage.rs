@@ -24,7 +24,7 @@ pub enum Stage {
     Ending,
     /// Closed: causes, verdict, report.
     Explaining,
-    /// The report exists, and the process too.
+    /// The report exists, and the process has not ended yet.
     Reported,
     Ended,
 }

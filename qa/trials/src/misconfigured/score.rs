@@ -10,8 +10,9 @@ use std::path::Path;
 
 type Audit = BTreeMap<String, (State, String)>;
 
-/// What a busy host decides, too: the kernel's complaints (`hrtimer: interrupt took …`), and the guest's load, which counts what
-/// waits for its slow CPUs. Each counts only for injections that are about it.
+/// Rules whose state also depends on how busy the host is: through the kernel's complaints
+/// (`hrtimer: interrupt took …`), and the guest's load, which includes tasks that wait for its slow CPUs. Each rule
+/// counts only for injections that are about it.
 const OF_HOST: [&str; 2] = ["housekeeping-enough", "sched-latency-warn"];
 
 pub struct Score {
@@ -21,7 +22,7 @@ pub struct Score {
     expected: Flips,
     /// Summaries of the rules that changed unexpectedly.
     says: BTreeMap<String, String>,
-    /// Rules that differ from before after undoing.
+    /// Rules whose state after undoing differs from that before the injection.
     left: Flips,
     /// Values that the injection's fix did not restore, or that its undo changed.
     unfixed: Vec<String>,

@@ -12,7 +12,8 @@ const END: &str = "LOOK-END";
 /// Booting takes some 30 s here, but it is emulated and may run with other work.
 const LIMIT: Duration = Duration::from_secs(400);
 
-/// A board and what is expected of it. Boards whose network QEMU does not model are tested without, with a message.
+/// A board and what is expected of it. Boards whose network QEMU does not model are tested without a network, with a
+/// message.
 pub struct Board {
     pub key: &'static str,
     machine: Machine,

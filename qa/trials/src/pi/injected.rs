@@ -1,4 +1,4 @@
-//! Injects faults into the package that was just built. Each must be caught, and nothing else with it.
+//! Injects faults into the package that was just built. Each fault must make its check fail, and no other check.
 
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;

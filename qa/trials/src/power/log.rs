@@ -69,8 +69,8 @@ impl WriteLog {
         }
     }
 
-    /// Content of the disk after a power cut behind each of these entries, in order: everything written before the last
-    /// flush, and each block of later writes with the probability of the entry.
+    /// Content of the disk if the power is cut directly after each of these entries, in order: everything written
+    /// before the last flush, and each block of later writes with the probability of the entry.
     pub fn cut(
         &self,
         base: Image,
@@ -160,7 +160,7 @@ mod tests {
         parse(bytes).unwrap()
     }
 
-    /// The byte in each of four sectors after a cut behind this entry.
+    /// The byte in each of four sectors after a cut that follows this entry.
     fn after(log: &WriteLog, cut: usize, kept: f64) -> Vec<u8> {
         let mut found = Vec::new();
         let each = |_: usize, image: Image| {

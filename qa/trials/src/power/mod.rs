@@ -39,7 +39,7 @@ const KINDS: [Kind; 2] = [
     },
 ];
 
-/// Size of the file system; the disk has the marks behind it.
+/// Size of the file system; on the disk, the marks follow it.
 const SIZE: u64 = 128 << 20;
 const DISK: u64 = SIZE + (1 << 20);
 const SECTOR: u64 = 512;
@@ -212,7 +212,7 @@ fn marks(log: &WriteLog) -> Vec<(usize, String)> {
     marks.map(|(at, entry)| (at, text(entry))).collect()
 }
 
-/// A third of the cuts just behind a mark, after which nothing may be lost; the others within an operation.
+/// A third of the cuts directly after a mark, after which nothing may be lost; the others within an operation.
 fn choose(marks: &[(usize, String)], count: usize, random: &mut SplitMix64) -> Result<Vec<(usize, f64)>, String> {
     let of = |words: &[&str]| -> Vec<usize> {
         let is = |text: &str| words.iter().any(|word| text.split(' ').next() == Some(word));

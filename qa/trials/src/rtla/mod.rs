@@ -33,8 +33,8 @@ const KINDS: [&str; 13] = [
 /// code.
 const SAME_NS: u64 = 1_000_000;
 
-/// Inject delays beside `rtla timerlat -a` in a guest with PREEMPT_RT, and compare rtla's auto-analysis with what
-/// `explain` names (docs/injected.md)
+/// Inject delays while `rtla timerlat -a` measures in a guest with PREEMPT_RT, and compare rtla's auto-analysis with
+/// what `explain` names (docs/injected.md)
 ///
 /// Before: cargo build --release -p punctual-inject. Needs rtla 6.3 or newer, and the kernel's linux-headers-… for the
 /// kinds that use a module
@@ -99,7 +99,7 @@ fn record(wanted: &Wanted) -> Result<(), String> {
     Ok(())
 }
 
-/// The answer of one of the two for a delay, and whether it agrees with the log.
+/// The answer of `explain` or of rtla for a delay, and whether it agrees with the log.
 struct Answer {
     right: bool,
     text: String,

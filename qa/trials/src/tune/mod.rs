@@ -64,7 +64,7 @@ const FAULTS: &[Fault] = &[
 /// kernel.
 const KNOWN: usize = 3;
 
-/// Measuring time per block: one and a half periods of the slowest fault.
+/// Measurement time per block: one and a half periods of the slowest fault.
 const BLOCK: &str = "300ms";
 
 /// Wall-clock time limit of a boot.

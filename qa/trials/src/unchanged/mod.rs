@@ -7,8 +7,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-/// Change the machine and measure during `prove`; each change must be named, and none may pass; as root, with
-/// cyclictest
+/// Change the machine and measure during `prove`; each change must be named, and no run with one may pass; as root,
+/// with cyclictest
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
     /// Number of rounds of all changes
@@ -29,7 +29,7 @@ const GOVERNORS: &str = "/sys/devices/system/cpu/cpufreq";
 enum Change {
     /// A change by this program with these arguments, after another command.
     Own { first: &'static [&'static str], words: &'static [&'static str], named: &'static str },
-    /// Changes a value to this or the other.
+    /// Changes a value to whichever of the two it does not have.
     Value { path: String, values: [&'static str; 2] },
     /// Changes the file that stands in for a governor.
     Governor,
@@ -205,8 +205,8 @@ impl Trial<'_> {
         }
     }
 
-    /// Returns how many of fix, undo and tune are refused with the PID of a running measurement, and leave that run to
-    /// pass.
+    /// Returns how many of fix, undo and tune are refused with the PID of a running measurement, and do not keep that
+    /// run from passing.
     fn refused(&self) -> Result<usize, String> {
         let proving = self.prove("refused")?;
         sleep(Duration::from_secs(self.seconds).mul_f64(0.3));

@@ -22,7 +22,7 @@ const MAX_UPPER: f64 = 0.06;
 
 /// Measure how often verdicts on simulated machines are wrong, and how long they take (docs/guide/statistics.md)
 ///
-/// Needs nothing else. 10,000 runs of every condition take about ten minutes of CPU time.
+/// Has no requirements. 10,000 runs of every condition take about ten minutes of CPU time.
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
     /// Number of simulated runs of each condition
@@ -59,7 +59,7 @@ pub struct Row {
     ok: bool,
 }
 
-/// A condition whose figures are printed once it is known whether they are good enough.
+/// A condition whose results are printed once it is known whether they are good enough.
 pub struct Found {
     name: String,
     how: String,

@@ -18,7 +18,7 @@ const IN_TIME: u64 = 5_000;
 const LATE: u64 = 150_000;
 const PHASE: &str = "1-idle";
 
-/// A complete run without problems, with one phase that has a CPU for each cell.
+/// A complete run without problems, with one phase and one CPU for each cell.
 pub fn recording(cells: &[(Counts, Option<Blocks>)], claim: &Claim, until_decided: bool) -> Recording {
     let stamp = Stamp { mono_ns: 0, boot_ns: 0, real_ns: 0 };
     let mut run = Run {

@@ -152,7 +152,7 @@ impl Iterator for Events {
     }
 }
 
-/// Recorded data of one cell.
+/// Recorded counts of one cell, which is one CPU in one phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Counts {
     pub released: u64,

@@ -43,7 +43,7 @@ fn of_number_and_extremes_no_quantile_is_compared() {
         "{comparison:?}"
     );
     assert!(comparison.rows.iter().all(|row| row.against[0].conclusion == Conclusion::TooFew));
-    assert!(comparison.not_known.iter().all(|text| text.contains("only number, smallest, mean and largest")));
+    assert!(comparison.not_known.iter().all(|text| text.contains("only number, minimum, mean and maximum")));
     assert_eq!(comparison.not_known.len(), 2);
     assert!(!is_worse(&comparison) && is_inconclusive(&comparison), "one boot of each");
     let (a, b) = ([file(A)], [file(B)]);

@@ -5,7 +5,7 @@ use punctual_trace::{Event, Kind};
 /// Minimum step reported, ns: the jiffies of a machine without sched_clock() (kernel/time/sched_clock.c) are 1 to 10
 /// ms.
 const LEAST: u64 = 1_000_000;
-/// Minimum number of events.
+/// Minimum number of events for a judgement of the clock.
 const EVENTS: u64 = 6;
 
 /// The steps of a clock.

@@ -50,10 +50,10 @@ pub(super) struct Segment {
     pub idle: IdleState,
 }
 
-/// The idle state, by cpu_idle.
+/// The idle state, according to cpu_idle events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum IdleState {
-    /// The trace has no such event of this CPU yet.
+    /// The trace has no cpu_idle event of this CPU yet.
     #[default]
     Unknown,
     /// It has left its idle state.
@@ -91,7 +91,7 @@ pub(super) struct Charge {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Doubtful {
     pub at: u64,
-    /// Line, in a text.
+    /// Line number, if the trace is text.
     pub line: Option<u64>,
     pub what: Odd,
 }
@@ -109,7 +109,8 @@ pub(super) enum Odd {
     Entry,
     /// A switch in an interrupt, by its flags.
     Switch,
-    /// By the flags, no reschedule was requested and nothing was off, but a more urgent thread had been woken.
+    /// According to the flags, no reschedule was requested, and neither interrupts nor preemption were off, but a more
+    /// urgent thread had been woken.
     Calm,
 }
 
@@ -147,10 +148,10 @@ pub(super) struct Cpu {
     pub current: Option<Running>,
     pub frames: Vec<Frame>,
     pub last: Option<u64>,
-    /// Line of its last event, in a text.
+    /// Line number of its last event, if the trace is text.
     pub line: Option<u64>,
     pub history: VecDeque<Segment>,
-    /// Start of the oldest time that is no longer in `history`.
+    /// True if older activity has been removed from `history`.
     pub forgotten: bool,
     pub gaps: VecDeque<Gap>,
     pub charges: VecDeque<Charge>,
@@ -172,7 +173,7 @@ pub(super) struct Cpu {
     pub traced: VecDeque<Traced>,
     pub sections: VecDeque<Section>,
     pub before_stack: Before,
-    /// From the event before a stack to the stack, which the tracer took to record it.
+    /// Times from the event before a stack to the stack, in which the tracer recorded it.
     pub stacks: VecDeque<(u64, u64)>,
     /// What ran when events were lost, and since when nothing is known.
     pub lost: Option<(u64, Running)>,
@@ -184,7 +185,7 @@ pub(super) struct Cpu {
     pub calm: Option<Doubtful>,
     /// Interrupts of other CPUs that have not arrived yet.
     pub sent: VecDeque<Sent>,
-    /// Those that arrived, and when; of those that arrived together, the first one sent is last.
+    /// Interrupts of other CPUs that arrived, and when; of those that arrived together, the first one sent is last.
     pub ipis: VecDeque<(Sent, u64)>,
     /// Arrival times of interrupts of other CPUs, whoever sent them.
     pub arrivals: VecDeque<u64>,

@@ -1,7 +1,8 @@
-//! Late although woken in time: cycles of a thread, from its release to the end of its work.
+//! Follows the cycles of a thread, from its release to the end of its work, which may be late although the thread was
+//! woken in time.
 //!
-//! In between it runs, waits for the CPU (labelled like a late wakeup), or is blocked until it is woken. Where the
-//! system call is known in which the thread waits for its release, a cycle ends with that call ([`calls`]); otherwise
+//! In between the thread runs, waits for the CPU (labelled like a late wakeup), or is blocked until it is woken. If the
+//! system call in which the thread waits for its release is known, a cycle ends with that call ([`calls`]); otherwise
 //! where the thread blocks and a timer wakes it next.
 
 mod calls;
@@ -22,7 +23,7 @@ use calls::Followed;
 use punctual_model::{Blocked, Class, Confidence, Cycle};
 use punctual_trace::{Comm, TaskState};
 
-/// Maximum number of threads whose cycles are followed, and of stays in one cycle.
+/// Maximum number of threads whose cycles are followed, and of the times on or off a CPU in one cycle.
 const THREADS: usize = 1024;
 const BLOCKS: usize = 64;
 
@@ -31,9 +32,9 @@ struct Open {
     release: u64,
     /// When the wait for its release returned.
     start: Option<u64>,
-    /// How long the cycle before lasted beyond its release.
+    /// How long the previous cycle lasted beyond this release.
     behind: u64,
-    /// A timer released it; otherwise this thread, if one did.
+    /// True if a timer released it; otherwise `by` is the thread that did, if one did.
     is_timed: bool,
     /// It did not have to wait, and what released it is unknown.
     is_unknown: bool,
@@ -54,7 +55,7 @@ struct Open {
 pub(super) struct Cycles {
     open: IdMap<i32, Open>,
     longest: Vec<Cycle>,
-    /// Threads of which the call is known in which they wait for their release.
+    /// Threads for which the call in which they wait for their release is known.
     followed: IdMap<i32, Followed>,
     /// The timer whose callback runs, by CPU.
     expiring: IdMap<u32, u64>,
@@ -148,7 +149,8 @@ impl Cycles {
 }
 
 impl Open {
-    /// The thread ran on `cpu` until `t`, but for interrupts; `false`: it is not known to have run there.
+    /// Records that the thread ran on `cpu` until `t`, except for interrupts; returns `false` if it is not known to
+    /// have run there.
     fn ran_until(&mut self, machine: &Machine, tid: i32, t: u64, cpu: u32) -> bool {
         let Some((since, _)) = self.since.take().filter(|(_, on)| *on == cpu) else { return false };
         for piece in pieces(machine.cpu(cpu), since, t) {

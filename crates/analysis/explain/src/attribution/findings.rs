@@ -1,5 +1,6 @@
-//! What a trace states outright without a wakeup from waking to running: sections by their own events, samples of osnoise, marks of
-//! cyclictest, latencies of synthetic events, monitors, silence with preemption or interrupts off; and the longest of its [`Spans`].
+//! Reports what a trace states directly without a complete wakeup, from waking to running: sections according to their
+//! own events, samples of osnoise, marks of cyclictest, latencies of synthetic events, monitors, silence with
+//! preemption or interrupts off; and the longest of its [`Spans`].
 
 use super::options::ExplainOptions;
 use super::spans::{Of, On, Spans};
@@ -83,7 +84,7 @@ pub(super) struct Findings {
     synthetic: Longest,
     monitor: Longest,
     silence: Longest,
-    /// Between two lines of one thread.
+    /// The longest time between two lines of one thread.
     gap: Longest,
 }
 
@@ -159,7 +160,7 @@ impl Findings {
                     let who =
                         Scheduled::default().thread(event.comm.map(|comm| comm.to_string()).as_deref(), event.tid);
                     let interrupt = event.flags.and_then(|flags| flags.context).is_some_and(Context::is_hard);
-                    let interrupt = if interrupt { ", in an interrupt upon it" } else { "" };
+                    let interrupt = if interrupt { ", in an interrupt on top of it" } else { "" };
                     format!(
                         "a monitor of runtime verification: {}, while {who} was current{on}{interrupt}",
                         body.trim()
@@ -191,8 +192,9 @@ impl Findings {
         });
     }
 
-    /// Delays that a short latency of this many ns leaves unsaid: the longest preemption of the threads that are asked for, and much longer
-    /// delays of others; any longer ones beside an ordinary thread's.
+    /// Returns a delay that a short latency of this many ns would hide: the longest preemption of the requested
+    /// threads, or else a much longer delay of others; if the latency is that of an ordinary thread, any longer delay
+    /// of others.
     pub fn beside(&self, latency: u64, ordinary: bool) -> Option<&str> {
         const TIMES: u64 = 5;
         const MUCH: u64 = 100_000;
@@ -225,10 +227,10 @@ impl Findings {
         self.noise.0.as_ref().map(|(_, text)| text.as_str())
     }
 
-    /// The longest delays and durations in it, the longest first; `more` beside them.
+    /// The longest delays and durations in the trace, `more` included, longest first.
     pub fn delays(&self, options: &ExplainOptions, has_cpu: bool, more: Option<(u64, String)>) -> Option<String> {
         const MOST: usize = 2;
-        /// Less of the longest is not worth a word.
+        /// A delay shorter than the longest one divided by this is not mentioned.
         const PART: u64 = 200;
         let mut all = self.spans.delays(options, has_cpu);
         all.extend(self.silence.0.clone().into_iter().chain(more));
@@ -244,7 +246,7 @@ impl Findings {
     }
 }
 
-/// `** latency peak: 31.204 us **` of EVL's latmus, ns.
+/// Parses `** latency peak: 31.204 us **` of EVL's latmus; returns ns.
 fn peak(body: &str) -> Option<u64> {
     let us = body.split_once("latency peak: ")?.1.split_once(" us")?.0.parse::<f64>().ok()?;
     Some((us * 1000.0) as u64)
@@ -293,7 +295,7 @@ fn silent(longest: &mut Longest, last: &Last, event: &Event, on: On) {
     longest.offer(ns, || {
         let who = Scheduled::default().thread(last.comm.map(|comm| comm.to_string()).as_deref(), Some(last.tid));
         let wanted = event.flags.is_some_and(|flags| flags.need_resched == Some(true));
-        let wanted = if wanted { ", a reschedule wanted at the last" } else { "" };
+        let wanted = if wanted { ", with a reschedule requested at the second" } else { "" };
         format!(
             "{who}{on}: nothing was recorded for {} after {}, until {}, {what} at both ends{wanted}; whom it delayed is not recorded",
             Nanos(ns),
@@ -330,11 +332,10 @@ fn sample(cpu: &Cpu, number: u32, start: u64, duration: u64) -> String {
     let duration = Nanos(duration);
     match named.is_empty() {
         true => format!(
-            "osnoise: CPU {number} was taken from its thread for {duration}; no interrupt, softirq or thread is recorded for it: record \
-             the osnoise events, and where they are, the hardware or a hypervisor"
+            "osnoise: CPU {number} was taken from its thread for {duration}; no interrupt, softirq or thread is recorded for it: record the osnoise events; if they were recorded, the hardware or a hypervisor took it"
         ),
         false => format!(
-            "osnoise: CPU {number} was taken from its thread for {duration}: {}; {rest} are no noise event's (switches, the way in and out)",
+            "osnoise: CPU {number} was taken from its thread for {duration}: {}; {rest} belong to no noise event (switches, interrupt entry and exit)",
             named.join(", ")
         ),
     }

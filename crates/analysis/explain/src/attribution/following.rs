@@ -19,7 +19,7 @@ impl Attribution {
         self.cycles.closed()
     }
 
-    /// The longest cycles of a followed thread, longest first, and how many were seen in part only.
+    /// The longest cycles of a followed thread, longest first, and how many were only partly observed.
     pub fn longest(&self, tid: i32) -> (&[Cycle], u64) {
         self.cycles.longest(tid)
     }

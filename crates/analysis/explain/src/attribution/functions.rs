@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 /// Number of lines examined on each side of an omission.
 const NEAR: usize = 8;
-/// Minimum number of lines.
+/// Minimum number of lines with which a function is named.
 const FEWEST: usize = 3;
 
 /// Selects the lines of a thread or of a softirq.
@@ -80,12 +80,12 @@ pub(super) fn most(cpu: &Cpu, whose: Whose, from: u64, to: u64) -> Option<Most> 
     (ns * 2 > whole).then(|| Most { place: format!("in {function}{caller}"), shown: shown * 2 > whole })
 }
 
-/// `until it came on again in get_page`: what calls `preempt_schedule()` last, in a thread, from `from` on.
+/// `until it was enabled again in get_page`: names the last caller of `preempt_schedule()` in a thread, from `from` on.
 pub(super) fn preempted(cpu: &Cpu, tid: i32, from: u64) -> Option<String> {
     let own = cpu.traced.iter().rev().filter(|line| line.t >= from && line.tid == Some(tid));
     let calls = own.filter(|line| name(&line.function) == Some("preempt_schedule"));
     let mut callers = calls.filter_map(|line| name(line.parent.as_ref()?));
-    Some(format!("until it came on again in {}", callers.find(|caller| *caller != "preempt_schedule")?))
+    Some(format!("until it was enabled again in {}", callers.find(|caller| *caller != "preempt_schedule")?))
 }
 
 #[derive(Clone, Debug)]
@@ -114,6 +114,22 @@ pub(super) fn both_off((line, next): (&Traced, &Traced)) -> bool {
 /// True for `default_idle`, `acpi_processor_idle`: an interrupt ends them, with interrupts on or off.
 pub(super) fn is_idle(line: &Traced) -> bool {
     name(&line.function).is_some_and(|name| name.contains("idle"))
+}
+
+/// True for the way into an interrupt.
+pub(super) fn is_entry(line: &Traced) -> bool {
+    const ENTRIES: [&str; 9] = [
+        "el1_irq",
+        "el1h_64_irq",
+        "el1_interrupt",
+        "__irq_svc",
+        "do_IRQ",
+        "common_interrupt",
+        "irq_enter",
+        "irq_enter_rcu",
+        "handle_riscv_irq",
+    ];
+    name(&line.function).is_some_and(|name| ENTRIES.contains(&name) || name.ends_with("apic_timer_interrupt"))
 }
 
 /// Formats the last line: `last traced in flush_cache ← run_timer_softirq`.

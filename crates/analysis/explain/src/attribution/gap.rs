@@ -92,7 +92,7 @@ fn early(view: &View, piece: &Piece, place: Place, task: Option<Running>) -> Lab
     }
 }
 
-/// True if the CPU stalled for at least half as long: an interrupt arrived late upon user code.
+/// True if the CPU stalled for at least half as long: an interrupt arrived late, while user code ran.
 fn stood_before(machine: &Machine, piece: &Piece) -> bool {
     let stood = |section: &Section| section.off == Off::User && section.to - section.from >= piece.ns() / 2;
     machine.cpus().any(|(_, cpu)| cpu.sections.iter().any(stood))
@@ -158,19 +158,21 @@ fn late(view: &View, piece: &Piece, place: Place, task: Option<Running>) -> Labe
     }
 }
 
-/// By irq_disable or preempt_disable. Without the events of the other end in the trace, how long is not known.
+/// Confidence in a section that irq_disable or preempt_disable events show. If the trace has no events of the end of
+/// sections, the length is not known.
 fn off_events(view: &View) -> Confidence {
     if view.machine.seen.on_again > 0 { High } else { Suspected }
 }
 
-/// Shortly after an interrupt, up to the switch, without flags: its way out, softirqs, the scheduler.
+/// True shortly after an interrupt, up to the switch, if there are no flags: this is the exit of the interrupt,
+/// softirqs or the scheduler.
 pub(super) fn is_way_out(view: &View, piece: &Piece) -> bool {
     let switch = piece.to >= view.window.t3;
     piece.after_interrupt && piece.resched.is_none() && piece.ns() <= BRIEF && (switch || piece.before_interrupt)
 }
 
-/// How long the interrupt of another CPU was on its way that most of this piece waited for, and that ended it, ns. Linux before 6.4
-/// does not trace that it is sent; waking a thread of another CPU sends one.
+/// Returns how long the interrupt from another CPU that ended this piece, most of which was a wait for it, was in
+/// transit, ns. Linux before 6.4 does not trace the sending; waking a thread of another CPU sends one.
 fn late_ipi(view: &View, piece: &Piece, cpu: u32) -> Option<u64> {
     let waking = &view.window.waking;
     let woken = (view.machine.seen.sends == 0 && waking.from_cpu != cpu).then_some(waking.t2);

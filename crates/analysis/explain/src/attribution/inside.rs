@@ -12,7 +12,7 @@ pub(super) const SOFTIRQ: u32 = u32::MAX;
 /// An interrupt that is known by flags only.
 pub(super) const UNNAMED: &str = "not named";
 const TIMER: &str = "timer";
-/// Keys of such interrupts.
+/// Bit that marks the keys of interrupts known by flags only.
 const BY_FLAGS: u64 = 1 << 62;
 /// Maximum distance of two events in the same interrupt, unless a handler spans them, ns.
 const ONE: u64 = 50_000;
@@ -49,7 +49,7 @@ impl Inside {
         self.timer |= self.since.is_some() && frames.iter().any(is_timer);
     }
 
-    /// Handles a function of a function trace; `starts`: this is its handler.
+    /// Handles a function of a function trace; `starts` is set if this function is the handler of an interrupt.
     fn function(&mut self, event: &Event, starts: Option<u16>) {
         if let Kind::HrtimerExpireEntry { .. } = event.kind {
             self.timer = true;

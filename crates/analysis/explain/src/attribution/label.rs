@@ -88,8 +88,8 @@ impl Label {
         Label { what: Some(what), ..self }
     }
 
-    /// Labels a task that ran by its priority: it includes the time in which the whole machine stalled, since it would
-    /// have run then too, with less confidence.
+    /// Labels a task that ran because of its priority: the label includes, with lower confidence, the time in which the
+    /// whole machine stalled, since the task would have run then too.
     pub fn with_stalls(self) -> Ruling {
         Ruling { label: self, keeps_stalls: true }
     }

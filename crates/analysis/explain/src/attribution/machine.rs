@@ -29,7 +29,7 @@ pub(super) struct Window {
 /// The kind of evidence for the end of a wakeup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// sched_switch.
+    /// The sched_switch to the thread.
     Switch,
     /// The thread's first event without a switch: an upper bound.
     Event,
@@ -48,7 +48,7 @@ pub(super) struct Seen {
     pub expiries: u64,
     pub same_clock: u64,
     pub interrupts: u64,
-    /// nmi_handler.
+    /// Number of nmi_handler events.
     pub nmis: u64,
     pub switches: u64,
     /// The period timer of RT throttling, removed in 6.12 (without RT groups).
@@ -61,7 +61,7 @@ pub(super) struct Seen {
     pub stacks: u64,
     /// Number of interrupts to other CPUs.
     pub sends: u64,
-    /// irq_enable and preempt_enable.
+    /// Number of irq_enable and preempt_enable events.
     pub on_again: u64,
 }
 
@@ -83,7 +83,7 @@ pub(super) struct Machine {
     /// True if events had invalid CPU numbers.
     pub strange_cpus: bool,
     pub now: u64,
-    /// In a text: the line of the event being applied.
+    /// Line number of the event being applied, if the trace is text.
     pub line: Option<u64>,
 }
 

@@ -65,7 +65,7 @@ const WORK_PER_EVENT: u64 = 64;
 const NO_MORE_THAN_A_SWITCH: u64 = 10_000;
 /// Shorter wakeups are not what a trace was recorded for, if it has much longer delays, ns.
 const SHORT: u64 = 50_000;
-/// A stack comes right after its event, ns.
+/// Maximum time from an event to its stack, ns.
 const STACK: u64 = 200_000;
 
 /// Explains a trace event by event, in bounded memory.
@@ -92,14 +92,15 @@ pub struct Attribution {
     began: Option<u64>,
     /// Wakeups whose stack may still follow.
     awaited: Vec<Window>,
-    /// Woken and not seen to run before a trace ended.
+    /// A thread that was woken and not seen to run before a trace ended.
     waits: Option<Waits>,
-    /// Of the threads that are not asked for: tid, name and the longest wait.
+    /// Of the threads that were not requested: tid, name and the longest wait.
     other: Option<(i32, Option<Comm>, u64)>,
     behind: Option<Behind>,
 }
 
-/// A thread that was woken and did not run before a trace ended: how long at least, ns, and what is said of it.
+/// A thread that was woken and did not run before a trace ended: how long it waited at least, ns, and what is reported
+/// about it.
 #[derive(Debug)]
 struct Waits {
     ns: u64,
@@ -240,7 +241,7 @@ impl Attribution {
         self.waits = self.waits.take().into_iter().chain(waits).max_by_key(|waits| waits.ns);
     }
 
-    /// Completes wakeups whose switch precedes by some events: a stack would have followed.
+    /// Completes wakeups whose switch was some events ago: a stack would have followed by now.
     fn awaited(&mut self, now: u64) {
         let Some(at) = self.awaited.iter().position(|window| now.saturating_sub(window.t3) > STACK) else { return };
         let window = self.awaited.remove(at);
@@ -396,7 +397,10 @@ impl Attribution {
         notes.extend(self.behind.and_then(|behind| tracers::behind(&behind, &victims)));
         let mut chosen = tracers::chosen(&self.options.victims, fallback);
         if self.unwalked > 0 {
-            notes.push(format!("{} wakeups were not followed: too much work for a made-up trace", self.unwalked));
+            notes.push(format!(
+                "{} wakeups were not followed: the work limit, which guards against made-up traces, was reached",
+                self.unwalked
+            ));
         }
         if self.options.victims == Victims::Measuring && !analysed.is_empty() {
             if wakeups == 0 {

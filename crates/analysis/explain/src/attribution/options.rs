@@ -20,7 +20,7 @@ pub struct Facts {
     pub kernel: Option<String>,
     /// True if the fair server is on (debugfs sched/fair_server), or is known to have run.
     pub fair_server: Option<bool>,
-    /// True if real-time threads are scheduled by groups (CONFIG_RT_GROUP_SCHED), for which throttling was not removed
+    /// True if real-time threads are scheduled in groups (CONFIG_RT_GROUP_SCHED), for which throttling was not removed
     /// in 6.12.
     pub rt_group_sched: Option<bool>,
     /// True if the kernel reported real-time throttling.
@@ -29,8 +29,8 @@ pub struct Facts {
     pub guest: Option<bool>,
     /// True if steal time in /proc/stat increased while the trace was taken.
     pub steal_rose: Option<bool>,
-    /// True if [`ExplainOptions::measured`] are released by another thread's clock reading before it sent what woke
-    /// them, not by timers.
+    /// True if [`ExplainOptions::measured`] count as released when another thread read the clock before sending what
+    /// woke them, not when a timer was due.
     pub sent: bool,
     /// Times of timer interrupts that are known to have followed a section with interrupts off.
     pub released: Vec<u64>,

@@ -17,10 +17,10 @@ pub(super) struct Piece {
     pub resched_after: Option<bool>,
     /// Set if it begins in an interrupt that no event ends: the duration of that interrupt so far, ns.
     pub in_hard: Option<u64>,
-    /// Events of an interrupt stand before it, and behind it.
+    /// True if events of an interrupt precede the piece; `before_interrupt` is true if they follow it.
     pub after_interrupt: bool,
     pub before_interrupt: bool,
-    /// Was one wanted at any time in it, by the flags of any event?
+    /// True if a reschedule was requested at any time in it, according to the flags of any event.
     pub wanted: bool,
     pub preempt_off: bool,
     pub irqs_off: bool,

@@ -1,4 +1,4 @@
-//! Converts rtla's auto-analysis to a victim: its figures, with the classes of this crate.
+//! Converts rtla's auto-analysis to a victim: its values, with the classes of this crate.
 //!
 //! timerlat's thread is the victim (tools/tracing/rtla/src/timerlat_aa.c). rtla reports no priorities; the frames below
 //! the interrupt in the blocking thread's stack decide whether it could have been preempted.
@@ -120,7 +120,7 @@ fn blocking(analysis: &RtlaAnalysis, facts: &Facts, comm: Comm, tid: i32, us: f6
     let evidence = match blocked {
         Blocked { policy: true, .. } => "rtla: Blocking thread; it is a real-time thread",
         Blocked { user: true, .. } => {
-            "rtla: Blocking thread; it was interrupted in user space, so it could be preempted and has the priority not to be"
+            "rtla: Blocking thread; it was interrupted in user space, so it could be preempted, but its priority was high enough that it was not"
         }
         Blocked { place: Some(_), .. } => "rtla: Blocking thread; it was interrupted inside the kernel",
         _ => "rtla: Blocking thread; its priority is unknown",

@@ -20,7 +20,7 @@ pub(super) struct Section {
     pub off: Off,
 }
 
-/// The kind of a section.
+/// Which of interrupts and preemption are disabled in a section, and the evidence for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Off {
     /// Interrupts, by the flags of functions at its beginning and its end.
@@ -30,7 +30,7 @@ pub(super) enum Off {
         at: u64,
         sure: bool,
     },
-    /// Nothing: the interrupt arrived upon user code.
+    /// Nothing: the interrupt arrived while user code ran.
     User,
     /// Unknown: this thread was interrupted in time, and remained current.
     Woken {
@@ -99,7 +99,7 @@ fn between(before: &Traced, event: &Event) -> Option<Section> {
     (!named.is_empty()).then_some(Section { from: before.t, to: event.t_ns, place, off })
 }
 
-/// True if off in a thread: an interrupt has its own flags.
+/// True if interrupts are off outside of a hard interrupt, which has its own flags.
 fn off(flags: Option<Flags>) -> bool {
     flags.is_some_and(|flags| flags.irqs_off == Some(true) && flags.context.is_some_and(|context| !context.is_hard()))
 }

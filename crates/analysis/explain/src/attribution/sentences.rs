@@ -109,7 +109,7 @@ pub(super) fn verdict(victim: &Victim) -> String {
             if cause.evidence == evidence(Why::WayOut) {
                 return format!(
                     "{late}: {who} was current for {ns} of it, between the end of an interrupt and the switch (the way out of it, softirqs, the \
-                     scheduler); the lines have no flags, so whether anything was off there is not known"
+                     scheduler); the lines have no flags, so whether interrupts or preemption were off there is not known"
                 );
             }
             if cause.evidence == evidence(Why::Entered) {
@@ -120,7 +120,7 @@ pub(super) fn verdict(victim: &Victim) -> String {
             }
             if cause.evidence == evidence(Why::Preemptible) {
                 return format!(
-                    "{late}: {who} kept the CPU for {ns} of it although it could be preempted and no reschedule was wanted, by the flags of its \
+                    "{late}: {who} kept the CPU for {ns} of it although it could be preempted and no reschedule was requested, according to the flags of its \
                      lines{}: why the scheduler asked for none is not in the trace",
                     cause.place.as_ref().map(|place| format!(", {place}")).unwrap_or_default()
                 );
@@ -187,7 +187,7 @@ pub(super) fn happened(cause: &Cause, part: &str) -> String {
     let place = cause.place.as_ref().map(|place| format!(", {place}")).unwrap_or_default();
     match (cause.class, cause.tid) {
         (Class::HigherPriority, _) if cause.scheduled.policy.is_none() => {
-            format!("{who} ran {part}, by its priority or with preemption off")
+            format!("{who} ran {part}, because of its priority or with preemption off")
         }
         (Class::HigherPriority, _) => format!("{who} ran {part}{place}"),
         (Class::SamePriority, _) if cause.scheduled.policy.as_deref() == Some("DEADLINE") => {
@@ -207,7 +207,7 @@ pub(super) fn happened(cause: &Cause, part: &str) -> String {
         (Class::DeadlineBudget, _) => {
             format!("its own SCHED_DEADLINE budget was used up, and it waited {part} for more")
         }
-        (Class::Irq | Class::Softirq, Some(_)) => format!("{who}, a thread of interrupts, ran {part}"),
+        (Class::Irq | Class::Softirq, Some(_)) => format!("{who}, an interrupt thread, ran {part}"),
         (Class::Irq, None) if what == OWN => format!("{what} interrupt took {part}"),
         (Class::Irq, None) if what == UNNAMED => format!("an interrupt took {part}"),
         (Class::Irq, None) => format!("interrupt {what} took {part}{place}"),
@@ -293,7 +293,7 @@ fn advice(cause: &Cause, cpu: Option<u32>) -> String {
             "raise its sched_runtime or shorten its work; SCHED_FLAG_DL_OVERRUN sends it SIGXCPU where it overruns".into()
         }
         Class::Irq if cause.what.as_deref() == Some(OWN) => {
-            "so long a timer interrupt that wakes a thread takes on this CPU, with what is traced in it".into()
+            "a timer interrupt that wakes a thread takes this long on this CPU, with what is traced in it".into()
         }
         Class::Irq if cause.what.as_deref().is_some_and(is_timer) => {
             "the timer interrupt stays where it is: have fewer timers on this CPU (isolcpus, nohz_full); in a guest, look at steal".into()
@@ -320,7 +320,7 @@ fn advice(cause: &Cause, cpu: Option<u32>) -> String {
         Class::Softirq if cause.what.as_deref() == Some(UNNAMED) => "record irq:softirq_entry and softirq_exit to know which one".into(),
         Class::Softirq => "move the device or timers that raise it to another CPU".into(),
         Class::PreemptionDisabled if cause.evidence.contains(UNPREEMPTED) => {
-            "this kernel preempts none of its own code: boot with preempt=full, or one of PREEMPT_RT; or keep such work off this CPU".into()
+            "this kernel preempts none of its own code: boot with preempt=full, or use a PREEMPT_RT kernel; or keep such work off this CPU".into()
         }
         Class::IrqsDisabled | Class::PreemptionDisabled if cause.place.as_deref().is_some_and(|p| p.starts_with("in ")) => {
             "shorten that section, or keep what calls it off this CPU".into()
@@ -349,12 +349,14 @@ fn advice(cause: &Cause, cpu: Option<u32>) -> String {
 pub(super) fn odd(cpu: u32, odd: Doubtful) -> String {
     let what = match odd.what {
         Odd::Lost => return format!("events of CPU {cpu} were lost"),
-        Odd::Current => "another thread was current there, by the events before",
-        Odd::Nested => "an interrupt ends in which others did not end",
+        Odd::Current => "another thread was current there, according to the events before",
+        Odd::Nested => "an interrupt ends before others nested in it have ended",
         Odd::Exit => "an interrupt or softirq ends that did not begin",
-        Odd::Entry => "a thread runs there, and an interrupt before did not end",
-        Odd::Switch => "a thread is switched in an interrupt, by the flags",
-        Odd::Calm => "nothing was off and no reschedule was wanted, by the flags, though the thread waited for the CPU",
+        Odd::Entry => "a thread runs there, and an earlier interrupt has not ended",
+        Odd::Switch => "according to the flags, a thread is switched in an interrupt",
+        Odd::Calm => {
+            "according to the flags, neither interrupts nor preemption were off and no reschedule was requested, though the thread waited for the CPU"
+        }
     };
     let place = odd.line.map(|line| format!("line {line}, ")).unwrap_or_default();
     format!("inconsistent events ({place}CPU {cpu}): {what}")
@@ -415,10 +417,10 @@ pub(super) fn evidence(why: Why) -> &'static str {
         }
         Why::OffEvents => "irq_disable or preempt_disable events",
         Why::Released => "the timer's interrupt arrived late, right after an instruction there that enables interrupts",
-        Why::UserCode => "the timer's interrupt arrived late upon user code, which cannot disable interrupts",
+        Why::UserCode => "the timer's interrupt arrived late while user code ran, which cannot disable interrupts",
         Why::Preempted => "it lost the CPU where preemption was enabled again, by the stack at sched_switch",
         Why::OffFlags => "the flags of the functions before and after show interrupts off",
-        Why::Edf => "it was current, of SCHED_DEADLINE too; deadlines are not in the trace",
+        Why::Edf => "it was current and uses SCHED_DEADLINE too; deadlines are not in the trace",
         Why::Replenished => "its budget's timer (dl_task_timer) expired, and then it ran",
         Why::NeedResched => "a thread of lower priority stayed current with need-resched set",
         Why::NoFlags => "a thread of lower priority stayed current; the trace has no need-resched flag for it",

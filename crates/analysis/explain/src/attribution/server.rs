@@ -14,8 +14,8 @@ const LEAST: u64 = 500_000;
 /// Minimum run of a lower-priority task, through an interrupt, if the trace has no flags, ns.
 const LEAST_WITHOUT_FLAGS: u64 = 3_000_000;
 
-/// Returns the label of lower-priority pieces if the scheduler passed the victim over in this stay; the pieces are
-/// those of the CPU it waited on.
+/// Returns the label of lower-priority pieces if the scheduler passed the victim over while it waited on one CPU; the
+/// pieces are those of that CPU.
 ///
 /// The proof is that the scheduler made a choice: need-resched is no longer set at a later interrupt, or it switched to
 /// another lower-priority task. If preemption was merely off, need-resched remains set (kernel/sched/core.c,

@@ -134,7 +134,7 @@ impl Tasks {
 pub(super) struct Timer {
     /// Expiry on the timer's own clock.
     pub expires: Option<i64>,
-    /// Time and CPU of its removal from the queue: by a cancel, or because it expires (`__run_hrtimer` reports
+    /// Time and CPU of its removal from the queue: by a cancellation, or because it expires (`__run_hrtimer` reports
     /// hrtimer_cancel first).
     pub dequeued: Option<(u64, u32)>,
     /// Time of its start on the trace's clock.
@@ -165,7 +165,7 @@ impl Timers {
         self.0.get(&timer)?.home
     }
 
-    /// Its callback begins on `cpu`.
+    /// Handles the start of the timer's callback on `cpu`.
     pub fn expire(&mut self, timer: u64, cpu: u32, now: u64) -> Timer {
         /// Maximum time from hrtimer_cancel to hrtimer_expire_entry of one expiry, ns.
         const AT_ONCE: u64 = 50_000;

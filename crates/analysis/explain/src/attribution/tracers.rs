@@ -124,7 +124,7 @@ pub(super) struct Said {
     pub cut: Option<String>,
     /// timerlat's worst, if reported by its own lines only.
     pub bare: Option<Victim>,
-    /// It is between two marks of a program.
+    /// True if the traced span lies between two marks of a program.
     pub marks: bool,
 }
 
@@ -245,7 +245,7 @@ fn off(header: &LatencyHeader, seen: Option<(&Machine, &Tracers)>, woken_at_end:
         (Some(0), Some((true, _) | (_, true))) => ": the way into or out of an idle state",
         // Preemption is enabled again in the thread that is switched to.
         (_, Some((true, _))) => {
-            ": it began in the idle loop, so most of it is idle time most likely, and the thread to which the CPU was switched is not responsible"
+            ": it began in the idle loop, so most of it is most likely idle time, and the thread to which the CPU was switched is not responsible"
         }
         _ => "",
     };
@@ -272,7 +272,7 @@ fn off(header: &LatencyHeader, seen: Option<(&Machine, &Tracers)>, woken_at_end:
             if latency >= IMPLAUSIBLE && header.entries.is_some_and(|(shown, all)| shown == all && all <= 2) =>
         {
             format!(
-                "{tracer}: the header says {length} of {who}{cpu}, but the trace has {}: the figure is doubtful",
+                "{tracer}: the header says {length} of {who}{cpu}, but the trace has {}: the value is doubtful",
                 header.entries.map_or_else(String::new, |(n, _)| if n == 1 {
                     "one line".into()
                 } else {
@@ -285,13 +285,15 @@ fn off(header: &LatencyHeader, seen: Option<(&Machine, &Tracers)>, woken_at_end:
              does not say which, and no line here shows it being woken"
         ),
         (_, Some(step)) => format!(
-            "{tracer}: {what}{cpu} while {who} was current{ends}, for an unknown time: the clock of this trace steps by {}, and the \
-             header's {length} are such steps (a clock of jiffies; the tracer needs a sched_clock of its own)",
+            "{tracer}: {what}{cpu} while {who} was current{ends}, for an unknown time: the clock of this trace steps by {}, and the header's {length} consists of such steps (a clock of jiffies; the tracer needs a sched_clock of its own)",
             Nanos(step)
         ),
+        _ if in_idle && cpus.clone().any(|(_, cpu)| cpu.traced.front().is_some_and(functions::is_entry)) => format!(
+            "{tracer}: {what} for {length}{cpu} in an interrupt that came in the idle loop{ends}; which one is not recorded (events irq and \
+             irq_vectors)"
+        ),
         _ if in_idle => format!(
-            "{tracer}: {what} for {length}{cpu} in the idle loop{ends}: the CPU waits there for an interrupt, which wakes it, so this is idle \
-             time most likely and delayed nobody"
+            "{tracer}: {what} for {length}{cpu} in the idle loop{ends}: the CPU waits there for an interrupt, which wakes it, so this is most likely idle time and delayed nobody"
         ),
         _ => format!(
             "{tracer}: {what} for {length}{cpu}{inside}, while {who} was current{place}{ends}{idle}{stack}; whom it delayed is not recorded"
@@ -300,13 +302,13 @@ fn off(header: &LatencyHeader, seen: Option<(&Machine, &Tracers)>, woken_at_end:
     Some((latency, text))
 }
 
-/// A program marked what was traced (prctl of the -rt patches of 2.6).
+/// True if a program marked what was traced (prctl of the -rt patches of 2.6).
 fn has_marks(machine: &Machine) -> bool {
     let is_mark = |symbol: &Symbol| section::name(symbol).is_some_and(|name| name.starts_with("user_trace_st"));
     machine.cpus().any(|(_, cpu)| cpu.traced.iter().any(|line| is_mark(&line.function)))
 }
 
-/// Where most of a section was.
+/// Returns where most of a section was spent.
 fn place(cpu: &Cpu, header: &LatencyHeader, latency: u64) -> Option<String> {
     if let Some(lock) = functions::lock(cpu, header) {
         return Some(lock);
@@ -336,7 +338,7 @@ fn graph(call: &Call) -> String {
     let who =
         call.tid.map(|tid| Scheduled::default().thread(call.comm.map(|comm| comm.to_string()).as_deref(), Some(tid)));
     let who = who.map(|who| format!(", in {who}")).unwrap_or_default();
-    let wanted = if call.need_resched == Some(true) { ", at whose end a reschedule was wanted" } else { "" };
+    let wanted = if call.need_resched == Some(true) { ", at whose end a reschedule was requested" } else { "" };
     let mut text =
         format!("function_graph: {}() took {} on CPU {}{who}{wanted}", call.function, Nanos(call.ns), call.cpu);
     let mut at = call;
@@ -356,7 +358,7 @@ fn graph(call: &Call) -> String {
     if at.own_ns * 2 >= at.ns && at.longest.is_some() {
         text += &format!(", {} of which in itself", Nanos(at.own_ns));
     }
-    text + "; a duration holds what interrupted it, and the time that it slept"
+    text + "; a duration includes what interrupted the function, and the time for which it slept"
 }
 
 /// Describes the selected threads; `rank`: that of the followed ones ([`super::choose::rank`]).
@@ -423,7 +425,7 @@ pub(super) fn notes(
     notes
 }
 
-/// A thread that was woken and did not run before the trace ended.
+/// Describes a thread that was woken and did not run before the trace ended.
 pub(super) fn waits(facts: &Facts, window: &Window, ns: u64, cause: Option<String>) -> String {
     let comm = window.comm.map(|comm| comm.to_string());
     let who = choose::scheduled(facts, window.tid, window.prio).thread(comm.as_deref(), Some(window.tid));
@@ -447,7 +449,7 @@ pub(super) fn behind(behind: &Behind, victims: &[Victim]) -> Option<String> {
     }
     let who = Scheduled::default().thread(behind.comm.map(|comm| comm.to_string()).as_deref(), Some(behind.tid));
     let links: Vec<String> = behind.links.iter().map(Link::text).collect();
-    Some(format!("the longest wait behind a wakeup of {who}, no part of its latency: {}", links.join("; ")))
+    Some(format!("the longest wait behind a wakeup of {who}, not part of its latency: {}", links.join("; ")))
 }
 
 /// Reports a tracer that was on besides this trace.
@@ -477,7 +479,9 @@ pub(super) fn doubt(machine: &Machine, info: &TraceInfo) -> Option<String> {
         return Some("the trace's clock counts ticks of unknown length".to_owned());
     }
     if let Some(clock) = clock.filter(|clock| !matches!(*clock, "mono" | "boot")) {
-        return Some(format!("the trace's clock is {clock}, not mono: CPUs and timers do not compare exactly"));
+        return Some(format!(
+            "the trace's clock is {clock}, not mono: times of CPUs and timers cannot be compared exactly"
+        ));
     }
     let seen = &machine.seen;
     if let Some(step) = machine.clock.step() {

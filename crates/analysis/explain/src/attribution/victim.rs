@@ -250,7 +250,7 @@ fn at_end(machine: &Machine, facts: &Facts, window: &Window, causes: &mut [Cause
     sentences::evidence(Why::AtEnd).clone_into(&mut cause.evidence);
 }
 
-/// The lines have no CPU. `one`: all of them can be of one.
+/// Handles lines that name no CPU. `one` is true if all of them can be of one CPU.
 pub(super) fn without_cpu(victim: &mut Victim, one: bool) {
     victim.cpu = None;
     if !one {
@@ -326,7 +326,10 @@ fn doubts(machine: &Machine, window: &Window, tally: &Tally) -> Vec<(String, boo
         ));
     }
     if waking.path.last().is_some_and(|(_, cpu)| *cpu != window.cpu) {
-        doubts.push(("it ran on another CPU than it was woken for, and the trace does not show the move".into(), true));
+        doubts.push((
+            "it ran on a CPU other than the one it was woken for, and the trace does not show the move".into(),
+            true,
+        ));
     }
     doubts
 }

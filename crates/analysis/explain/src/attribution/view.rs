@@ -18,7 +18,7 @@ pub(super) struct View<'a> {
 }
 
 impl View<'_> {
-    /// Returns the label of a task that runs by its priority; `None` if the victim should have run instead.
+    /// Returns the label of a task that runs because of its priority; `None` if the victim should have run instead.
     pub fn task(&self, task: Running, wanted: bool) -> Option<Label> {
         use Confidence::High;
         if task.tid == self.window.tid {
@@ -64,7 +64,7 @@ impl View<'_> {
         Some(Label::new(class, sure, why).of(Running { prio: Some(prio), ..task }))
     }
 
-    /// That a thread ran: without events of interrupts, their time counts for it.
+    /// Confidence that a thread ran: without interrupt events, the time of interrupts is attributed to the thread.
     fn sure(&self) -> Confidence {
         if self.machine.seen.interrupts == 0 { Confidence::Medium } else { Confidence::High }
     }

@@ -7,7 +7,7 @@ use super::view::thread_class;
 use punctual_model::Class;
 use punctual_trace::{Context, Event, Kind, LatencyHeader, Task};
 
-/// Lines of one wakeup are closer, ns.
+/// Lines of one wakeup are closer together than this, ns.
 const AGAIN: u64 = 1_000_000;
 
 impl Machine {

@@ -57,7 +57,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// A less urgent thread, or none, was chosen after the thread was queued: it had run before, or is kept from running.
+    /// True if a less urgent thread, or none, was chosen after the thread was queued: the thread had run before, or is
+    /// kept from running.
     pub fn passed_over(&self) -> bool {
         let View { machine, window, .. } = self.view;
         let queued = window.waking.queued.unwrap_or(window.waking.t2);

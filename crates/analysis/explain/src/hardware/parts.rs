@@ -19,7 +19,7 @@ pub(super) struct Parts {
     pub unknown_ns: u64,
     /// Activities of Linux by name, the longest first.
     pub did: Vec<(Span, u64)>,
-    /// Those of the above that stayed long in brief handlers.
+    /// Activities in `did` that were in brief handlers for long.
     long: Vec<(Span, u64)>,
 }
 

@@ -117,7 +117,9 @@ fn against(part: &GapPart, cpu: &CpuList) -> String {
             format!("send it to another CPU: echo OTHER_CPUS > /proc/irq/{irq}/smp_affinity_list")
         }
         (SpanKind::Irq, None) if part.what == "local_timer" => {
-            format!("no tick and no timers of others there: boot with isolcpus={cpu} nohz_full={cpu} rcu_nocbs={cpu}")
+            format!(
+                "to have no tick and no timers of others there, boot with isolcpus={cpu} nohz_full={cpu} rcu_nocbs={cpu}"
+            )
         }
         (SpanKind::Irq, None) => {
             format!("it was sent by another CPU: boot with isolcpus=managed_irq,domain,{cpu} nohz_full={cpu}")

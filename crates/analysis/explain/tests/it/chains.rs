@@ -200,7 +200,7 @@ fn events_that_were_lost_end_the_chain() {
     assert_eq!(lost_before("server-80     [000] d..2.    0.006030"), [""; 0]);
 }
 
-/// The victim waits for a lock that the logger holds, which gets its priority.
+/// The victim waits for a lock that the logger holds; the logger gets its priority.
 fn lock(begin: bool, boost: bool, woken_by: Thread) -> Trace {
     let mut trace = start().switch(0, 2000, IDLE0, "R", LOGGER);
     if begin {
@@ -334,7 +334,7 @@ fn a_trace_that_ends_in_a_wait_for_a_lock_says_so() {
     assert!(notes.iter().any(|note| note == wanted), "{notes:?}");
 }
 
-/// Without flags an interrupt upon a thread looks like that thread.
+/// Without flags an interrupt on top of a thread looks like that thread.
 #[test]
 fn a_waker_is_told_without_flags_only_where_interrupts_are_recorded() {
     let text = |irq: bool, event: &str| {

@@ -105,7 +105,7 @@ fn a_preemption_is_charged_to_who_ran() {
     assert!(closed[0].delays.contains(&(Class::HigherPriority, 300_000)), "{closed:?}");
 }
 
-/// The cycle before lasted beyond the release: the timer expires at once, and the thread does not sleep.
+/// The previous cycle lasted beyond the release: the timer expires at once, and the thread does not sleep.
 #[test]
 fn a_release_that_has_passed_counts_from_when_it_was_due() {
     let start_timer = "hrtimer_start: hrtimer=00000000000000aa function=hrtimer_wakeup expires=4000000 softexpires=4000000 \

@@ -110,7 +110,8 @@ fn a_softirq_that_the_lines_end_in_is_suspected() {
     assert!(said.contains("last traced in flush_cache ← run_timer_softirq"), "{said}");
 }
 
-/// Of the idle task nothing is known in a part that is left out; of the softirq in it, that it ran before and after.
+/// Nothing is known about the idle task in a part that is left out; about the softirq in that part, only that it ran
+/// before and after.
 #[test]
 fn a_softirq_on_both_sides_of_what_is_left_out_is_suspected() {
     let trace = header(1036, 1001, "player-2221 (uid:0 nice:0 policy:0 rt_prio:0")
@@ -263,7 +264,7 @@ fn events_of_2_6_2x_and_2_6_31() {
     assert!(said.contains("pong (nice 0, pid 13521) on CPU 1, 301 µs late: pipe (nice 0, pid 13520)"), "{said}");
 }
 
-/// A name that was made longer than the kernel's.
+/// A thread name longer than the kernel allows.
 #[test]
 fn a_long_name_does_not_hide_a_line() {
     let trace = "worker  4507 [001] 8251.635763: sched:sched_switch: prev_comm=worker prev_pid=4507 prev_prio=24 prev_state=S ==> \
@@ -275,7 +276,7 @@ fn a_long_name_does_not_hide_a_line() {
     assert!(said.contains("engine_thread_<. (RT 50, pid 4505)"), "{said}");
 }
 
-/// sched_wakeup on the CPU of the woken thread: the interrupt of a remote wakeup has come then.
+/// sched_wakeup on the CPU of the woken thread: the interrupt of a remote wakeup has arrived by then.
 #[test]
 fn the_way_of_a_remote_wakeup_is_no_thread_s() {
     let trace = "  job-318  [010] 50419.299935: sched_stat_runtime: comm=job pid=318 runtime=977554 [ns] vruntime=1 [ns]\n  \
@@ -417,7 +418,7 @@ fn headers_that_are_quoted_cut_or_doubtful() {
     );
     let bogus = "preemption latency trace v1.0\n-----------------\n latency: 1883455195 us, entries: 1 (1)\n process: ksoft/1/5, uid: 0\n nice: -10, policy: 0, \
                  rt_priority: 0\n=======>\n 0.000ms (+0.000ms): cond_resched_softirq (do_softirq)\n";
-    assert!(first(bogus).contains("the figure is doubtful"), "{}", first(bogus));
+    assert!(first(bogus).contains("the value is doubtful"), "{}", first(bogus));
 }
 
 /// `PRIO()` prints real-time priorities from 100 on: 172 is RT 72.

@@ -203,7 +203,7 @@ fn a_sample_of_osnoise_names_what_is_in_it() {
                 sample_threshold: start 89.858404555 duration 8723 ns interferences 2\n";
     let said = first(text);
     let parts =
-        "for 8.72 µs: migration/8 (pid 54) 3.07 µs, interrupt local_timer 2.85 µs; 2.81 µs are no noise event's";
+        "for 8.72 µs: migration/8 (pid 54) 3.07 µs, interrupt local_timer 2.85 µs; 2.81 µs belong to no noise event";
     assert!(said.contains(parts), "{said}");
     let without: String =
         text.lines().filter(|line| !line.contains("sample")).map(|line| format!("{line}\n")).collect();
@@ -216,7 +216,7 @@ fn silence_after_a_function_is_told_where_preemption_was_off_at_both_ends() {
     let said = first(text);
     let silence = "ip (pid 493) on CPU 1: nothing was recorded for 800 µs after nic_update_list ← nic_set_mode, until irq_disable, bottom halves off at both ends";
     assert!(said.starts_with(silence), "{said}");
-    assert!(said.contains("a reschedule wanted at the last"), "{said}");
+    assert!(said.contains("a reschedule requested at the second"), "{said}");
     let free = text.replace("b...3", "....3");
     let woken = text.replace("nic_update_list <-nic_set_mode", "sched_waking: comm=a pid=1 prio=120 target_cpu=001");
     for other in [free, woken] {
@@ -272,7 +272,7 @@ fn function_graph_tells_where_a_call_spent_its_time() {
                    |      move_pages() {\n...\n  1772 us |   0)  stress--204   |  .n..1.. | ! 588.000 us  |      }\n  1785 us |   0)  stress--204   \
                    |  .n..... | ! 614.000 us  |    }\n";
     let said = first(latency);
-    let call = "function_graph: drain() took 614 µs on CPU 0, in stress- (pid 204), at whose end a reschedule was wanted; of it move_pages() 588 µs; a duration";
+    let call = "function_graph: drain() took 614 µs on CPU 0, in stress- (pid 204), at whose end a reschedule was requested; of it move_pages() 588 µs; a duration";
     assert!(said.starts_with(call), "{said}");
 }
 
@@ -294,9 +294,13 @@ fn section(tracer: &str, at: &str, task: &str, lines: &str) -> String {
 #[test]
 fn a_section_of_the_idle_loop_is_idle_time() {
     let lines =
-        "  <idle>-0  2d..1    0us!: el1_irq <-arch_cpu_idle\n  <idle>-0  2dN.1  213us : el1_irq <-arch_cpu_idle\n";
+        "  <idle>-0  2d..1    0us!: arch_cpu_idle <-do_idle\n  <idle>-0  2dN.1  213us : arch_cpu_idle <-do_idle\n";
     let said = first(&section("irqsoff", "arch_cpu_idle", "swapper/2-0", lines));
     assert!(said.starts_with("irqsoff: interrupts off for 214 µs on CPU 2 in the idle loop"), "{said}");
+    // The entry and the exit of the interrupt (arch/arm64/kernel/entry.S, el1_irq).
+    let taken = lines.replace("arch_cpu_idle <-do_idle", "el1_irq <-arch_cpu_idle");
+    let said = first(&section("irqsoff", "arch_cpu_idle", "swapper/2-0", &taken));
+    assert!(said.contains("in an interrupt that came in the idle loop") && !said.contains("idle time"), "{said}");
     let said = first(&section("irqsoff", "copy_page", "swapper/2-0", lines));
     assert!(said.contains("while swapper/2 (pid 0) was current"), "{said}");
 }

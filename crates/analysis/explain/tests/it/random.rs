@@ -101,7 +101,7 @@ proptest! {
         check(&attribution.finish(&info), &events)?;
     }
 
-    /// A thread's realistic life with anything in between: such streams have cycles.
+    /// A realistic sequence of events of a thread, with any events in between, so that the stream contains cycles.
     #[test]
     fn labels_add_up_in_lives(steps in prop::collection::vec((0..8u8, event()), 20..300)) {
         let info = TraceInfo::default();
@@ -124,7 +124,7 @@ proptest! {
     }
 }
 
-/// Of an event, by some number.
+/// Context of an event, selected by an arbitrary number.
 fn context(any: u64) -> Option<Context> {
     [None, Some(Context::Task), Some(Context::Softirq), Some(Context::Hardirq)][(any % 4) as usize]
 }
@@ -150,7 +150,7 @@ fn measured(found: &Explanation, events: &[Event]) -> Result<(), TestCaseError> 
     Ok(())
 }
 
-/// A piece of thread 1's life on CPU 1.
+/// One step of thread 1 on CPU 1, as a sequence of events.
 fn life(step: u8, t_ns: u64, any: Kind) -> Vec<Kind> {
     let task = |tid: i32, prio| Task { tid, comm: None, prio: Some(prio) };
     let (own, low, high) = (task(1, 19), task(3, 120), task(2, 9));

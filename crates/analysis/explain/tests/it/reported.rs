@@ -69,7 +69,7 @@ fn the_second_of_two_wakeups_is_late_and_the_first_is_not() {
     assert!(found.victims[1].verdict.contains("within one step of the trace's clock"));
 }
 
-/// Of a wakeup: the thread of the header waited, `linker` had the CPU.
+/// In a wakeup trace, the thread of the header waited while `linker` had the CPU.
 #[test]
 fn the_thread_of_an_old_header_is_not_said_to_have_been_current() {
     let found = explained("wakeup-timing-2.6.txt");
@@ -126,7 +126,7 @@ fn what_a_hostile_reader_found() {
     );
 }
 
-/// "RT throttling activated" in one trace says nothing about another one behind it.
+/// "RT throttling activated" in one trace says nothing about the next trace.
 #[test]
 fn throttling_is_told_for_its_own_trace_only() {
     let read = |name: &str| {
@@ -146,7 +146,7 @@ fn throttling_is_told_for_its_own_trace_only() {
     assert_eq!((found.victims.len(), expected.count()), (2, 1), "{:?}", found.victims);
 }
 
-/// `__run_hrtimer` says hrtimer_cancel of a timer that expires.
+/// `__run_hrtimer` reports hrtimer_cancel for a timer that expires.
 #[test]
 fn a_timer_that_expires_is_not_cancelled() {
     let found = explained("cancelled_at_expiry.txt");

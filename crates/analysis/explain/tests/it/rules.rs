@@ -184,7 +184,7 @@ fn need_resched_that_goes_is_the_schedulers_own_choice() {
     blames(&trace().explained(facts).victims[0].causes[0], Class::RtThrottling, Some(60), Confidence::Medium);
 }
 
-/// Injected in a guest whose timers came late on both CPUs: `starved` had looked at the clock all the time.
+/// Injected in a guest whose timers came late on both CPUs: `starved` had read the clock all the time.
 #[test]
 fn silence_does_not_take_from_a_turn_of_the_fair_server() {
     let armed = |trace: Trace, cpu: u32| {

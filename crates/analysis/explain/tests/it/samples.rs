@@ -149,7 +149,7 @@ fn without_the_release_the_callbacks_tell_the_kernel() {
     assert_eq!(older.victims[0].causes[0].class, Class::RtThrottling);
 }
 
-/// perf and ftrace recorded at once: the same wakeups, the same culprit.
+/// perf and ftrace recorded at the same time: both show the same wakeups and the same culprit.
 #[test]
 fn perf_data_tells_what_ftrace_tells() {
     let perf = explained("h618.perf.data");

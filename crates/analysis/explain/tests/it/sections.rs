@@ -4,7 +4,7 @@ use crate::rules::*;
 use punctual_explain::{Class, Confidence, Facts};
 use std::fmt::Write;
 
-/// Woken by CPU 0, the victim's CPU gets its interrupt 2 ms later.
+/// CPU 0 wakes the victim, and the victim's CPU gets the interrupt 2 ms later.
 #[test]
 fn a_reschedule_interrupt_that_is_late_shows_interrupts_off() {
     let waker = "rsync-80";
@@ -41,7 +41,8 @@ fn an_earlier_interrupt_does_not_hide_the_late_one() {
     blames(&trace.switch(1, 5005, YES, "R+", CYCLIC).cause(), Class::IrqsDisabled, Some(60), Confidence::Medium);
 }
 
-/// Woken by CPU 0 at 3 ms on a kernel that does not trace IPIs that are sent (before 6.4); the interrupt at 7 ms, and a tick.
+/// Woken by CPU 0 at 3 ms on a kernel that does not trace the sending of IPIs (before 6.4); the interrupt at 7 ms, and
+/// a tick.
 fn woken_from_afar(tick: Option<u64>) -> Trace {
     let trace = start().switch(0, 1500, IDLE, "R", ("rsync", 80, 120)).switch(1, 2000, CYCLIC, "S", YES).line(
         "rsync-80",
@@ -124,7 +125,8 @@ fn a_deadline_thread_waits_for_its_own_budget() {
     assert!(!victim.verdict.contains("cpu_dma_latency"), "{}", victim.verdict);
 }
 
-/// It started that timer itself, and ran half a millisecond after it, as on a slow machine.
+/// The thread started the timer of its budget itself, and ran half a millisecond after the timer expired, as on a slow
+/// machine.
 #[test]
 fn the_timer_of_its_own_budget_needs_no_haste() {
     let timer = "hrtimer=00000000000000bb function=dl_task_timer";
@@ -189,7 +191,7 @@ fn a_worker_that_another_worker_woke_works_for_somebody_else() {
     assert!(!by_worker.verdict.contains("queued by"), "{}", by_worker.verdict);
 }
 
-/// CONFIG_RT_GROUP_SCHED keeps throttling after 6.12, and the kernel says when it strikes.
+/// CONFIG_RT_GROUP_SCHED keeps throttling after 6.12, and the kernel reports when it throttles.
 #[test]
 fn throttling_after_6_12_by_the_kernel_s_own_word() {
     let trace = start().sleep(2000, 3000, YES).expire("yes-60", 3010);
@@ -209,8 +211,8 @@ fn throttling_after_6_12_by_the_kernel_s_own_word() {
     assert_eq!(class(Facts::default()), Class::FairServer);
 }
 
-/// CPU 0 has a timer that is due at 4 ms and comes when that CPU goes on, and an event at `since`; the victim's CPU is silent from 2 to
-/// 60 ms, and its timer is due at 3 ms.
+/// CPU 0 has a timer that is due at 4 ms and expires when that CPU continues, and an event at `since`; the victim's CPU
+/// is silent from 2 to 60 ms, and its timer is due at 3 ms.
 fn both_silent(since: u64, until: u64) -> Trace {
     let timer = "hrtimer=00000000000000cc function=hrtimer_wakeup";
     let expiry = |us: u64| format!("hrtimer_expire_entry: {timer} now={us}000");
@@ -233,7 +235,8 @@ fn both_silent(since: u64, until: u64) -> Trace {
     trace.expire("yes-60", 60_000).switch(1, 60_035, YES, "R+", CYCLIC)
 }
 
-/// Where all CPUs stood still, they stop and go on together. One that is silent while others run has a reason of its own.
+/// If all CPUs stalled, they stopped and continued together. One that is silent while others run has a reason of its
+/// own.
 #[test]
 fn a_cpu_that_is_silent_while_others_run_did_not_stand_still_with_them() {
     blames(&both_silent(2010, 59_900).cause(), Class::MachineStall, None, Confidence::Medium);
@@ -298,7 +301,7 @@ fn a_function_is_named_only_if_it_had_just_let_interrupts_in() {
     blames(&guest.victims[0].causes[0], Class::Steal, None, Confidence::Suspected);
 }
 
-/// The host is known to stop the CPU for so long.
+/// The host is known to stop the CPU for that long.
 #[test]
 fn a_guest_whose_cpu_stood_still_for_as_long_before_names_no_section() {
     let section = ["_raw_spin_unlock_irqrestore", "foo_write [foo]"];
@@ -329,7 +332,7 @@ fn preemption_that_came_on_again_names_where() {
     assert_eq!(victim.causes[0].place.as_deref(), Some("in hold ← ksys_ioctl"));
 }
 
-/// Without full preemption a thread goes on through a timely interrupt: what that came upon is where it was.
+/// Without full preemption a thread continues after a timely interrupt: the code that was interrupted is where it was.
 #[test]
 fn where_a_thread_was_that_was_not_preempted() {
     let trace = stacked(start().sleep(2000, 3000, YES), 3005, &["hold", "vfs_write"]);
@@ -341,7 +344,7 @@ fn where_a_thread_was_that_was_not_preempted() {
     assert_eq!(cause.place.as_deref(), Some("when it was woken in hold ← vfs_write"));
 }
 
-/// Real-time threads that hardly ran in the second before have used no budget up.
+/// Real-time threads that hardly ran in the second before have not used up a budget.
 #[test]
 fn little_use_is_no_throttling() {
     let begin = |trace: Trace, at| trace.sleep(at, at + 1000, YES).expire("yes-60", at + 1010);
@@ -367,7 +370,8 @@ fn explained(text: &str) -> punctual_explain::Explanation {
     punctual_explain::explain(source.as_mut(), Default::default())
 }
 
-/// By the flags of its lines the section was spent in an interrupt: what was current is said to have been current.
+/// According to the flags of its lines, the section was spent in an interrupt: the thread that was current is only
+/// reported as current.
 #[test]
 fn a_section_of_interrupts_says_so() {
     let trace = |flags: &str, inside: u64| {
@@ -399,7 +403,7 @@ fn a_section_of_interrupts_says_so() {
     assert!(none.contains("on CPU 0, while task (pid 7) was current"), "{none}");
 }
 
-/// A trace that contradicts itself says where, and is no more than suspected.
+/// For a trace that contradicts itself, the place is reported, and the cause is at most suspected.
 #[test]
 fn the_line_that_does_not_fit_is_named() {
     let woken =
@@ -427,9 +431,9 @@ fn the_line_that_does_not_fit_is_named() {
     let other = end(slept().line("other-99", 1, "dN...", 4000, "sys_exit: NR 1 = 3"));
     let switch = slept().line("yes-60", 1, "dNh2.", 5000, &switched(YES, CYCLIC)).worst();
     let cases = [
-        (calm, "line 4, CPU 1", "no reschedule was wanted"),
+        (calm, "line 4, CPU 1", "no reschedule was requested"),
         (exit, "line 6, CPU 1", "ends that did not begin"),
-        (entry, "line 5, CPU 1", "did not end"),
+        (entry, "line 5, CPU 1", "has not ended"),
         (other, "line 4, CPU 1", "another thread was current"),
         (switch, "line 4, CPU 1", "switched in an interrupt"),
     ];

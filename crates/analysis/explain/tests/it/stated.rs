@@ -1,4 +1,5 @@
-//! Excerpts without a wakeup from waking to running: the first line has the delay that is there, or what is missing.
+//! Excerpts without a wakeup from waking to running: the first line states the delay in the excerpt, or what is
+//! missing.
 
 use punctual_explain::{ExplainOptions, Explanation, Victims, explain};
 use punctual_model::Confidence;
@@ -100,7 +101,7 @@ fn work_is_late_from_its_queueing() {
                 kworker/u8:0-6 [001] ...1 98.841390: workqueue_execute_end: work struct ee5bc404\n";
     let said = first(text);
     assert!(said.starts_with("work flip_worker took 3.68 ms in kworker/u8:0 (pid 6) on CPU 1; work flip_worker, queued by Binder (pid 215) on CPU 2, \
-                              was begun 43.0 µs later by kworker/u8:0 (pid 6) on CPU 1"), "{said}");
+                              was started 43.0 µs later by kworker/u8:0 (pid 6) on CPU 1"), "{said}");
 }
 
 #[test]
@@ -244,7 +245,7 @@ fn the_wait_that_the_kernel_counted_is_said_and_doubted() {
         first(text)
     );
     let text = text.replace("46849882", "4936139545261");
-    assert!(first(&text).contains("that figure is wrong"), "{}", first(&text));
+    assert!(first(&text).contains("that value is wrong"), "{}", first(&text));
 }
 
 #[test]

@@ -396,7 +396,7 @@ impl Table {
         (sums || listed).then(|| Loss::problem(LostKind::Disagreement, None, text))
     }
 
-    /// Checks that rows of the summary have one figure per thread, plus one if they have sums.
+    /// Checks that rows of the summary have one value per thread, plus one if they have sums.
     fn uneven(&self, threads: usize) -> Option<Loss> {
         let odd = |key: Key| {
             let n = self.figures(key);

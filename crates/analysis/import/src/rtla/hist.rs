@@ -16,7 +16,7 @@ pub(super) struct Hist {
     filled: usize,
     /// True if the table has ended. The block over all CPUs may follow.
     over: bool,
-    /// The largest figure of the block over all CPUs.
+    /// The largest value of the block over all CPUs.
     all_max: Option<u64>,
     summary: u8,
     back: u64,

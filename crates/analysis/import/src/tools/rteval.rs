@@ -130,7 +130,7 @@ fn unit(text: &str) -> Option<f64> {
     }
 }
 
-/// Name in XML, name in text, and whether the figure is always present if there are samples.
+/// Name in XML, name in text, and whether the value is always present if there are samples.
 const KEYS: [(&str, &str, bool); 10] = [
     ("samples", "Samples:", true),
     ("mean", "Mean:", true),

@@ -1,5 +1,5 @@
 //! Summary of sysjitter (Solarflare, Xilinx): interruptions of a busy loop that reach a threshold, with a line per
-//! figure and a column per core, optionally aligned by `column -t`.
+//! statistic and a column per core, optionally aligned by `column -t`.
 //!
 //! Format: `write_summary` of sysjitter.c 1.4. Values are in whole nanoseconds.
 

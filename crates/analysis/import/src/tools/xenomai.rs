@@ -67,7 +67,7 @@ struct Total {
 struct Cells {
     bins: Vec<(u64, u64)>,
     count: u64,
-    /// Stated number of samples, and mean cell.
+    /// Stated number of samples, and mean bin.
     stated: Option<(u64, f64)>,
     last: Option<u64>,
     back: u64,
@@ -79,7 +79,7 @@ struct Plot {
     bins: Bins,
     first: Option<u64>,
     last: Option<u64>,
-    /// Samples of the last cell, which also contains all larger latencies.
+    /// Samples of the last bin, which also contains all larger latencies.
     over: Option<u64>,
     missing: u64,
     after: bool,
@@ -271,7 +271,7 @@ impl Reader {
         Taken::Yes
     }
 
-    /// Parses cells such as `HSD|    avg|   3 -  4 |     1234` and totals such as `HSS|    avg|    59994|      1.445|
+    /// Parses bins such as `HSD|    avg|   3 -  4 |     1234` and totals such as `HSS|    avg|    59994|      1.445|
     /// 2.267`.
     fn cells(&mut self, key: &str, rest: &str, line: &Line) -> Taken {
         let fields: Vec<&str> = rest.split('|').map(str::trim).take(8).collect();
@@ -472,7 +472,8 @@ fn total(rest: &str) -> Option<Total> {
 }
 
 impl Row {
-    /// True if a counter or an extreme decreases, so that `next` belongs to another run.
+    /// True if a counter or the worst value decreases, or the best value increases, which means that `next` belongs to
+    /// another run.
     fn is_before_another(&self, next: &Row) -> bool {
         next.best > self.best
             || next.worst < self.worst

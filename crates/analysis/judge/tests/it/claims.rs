@@ -211,7 +211,7 @@ fn skipped_periods_are_counted_exactly_from_the_worst_list() {
     assert_eq!(judged(&run, "P(>30900us) < 1e-9").cells[0].beyond, (30, 30));
 }
 
-/// The phase ended while the thread was still late, so later periods were not released.
+/// The phase ended while the thread was still late, so later jobs were not released.
 #[test]
 fn a_stall_at_the_end_skips_only_what_was_released() {
     let mut run = one(quiet_but(20_000, &[(19_999, 60_900_000)]));

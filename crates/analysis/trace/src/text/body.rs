@@ -149,7 +149,7 @@ fn without_difference(body: &[u8]) -> &[u8] {
     rest.map_or(body, skip_spaces)
 }
 
-/// Removes `← remark`, which whoever pasted it wrote behind a blank.
+/// Removes `← remark`, which the person who pasted the line added after a space.
 fn without_arrow(body: &[u8]) -> &[u8] {
     const ARROW: &[u8] = "←".as_bytes();
     let at = memchr::memchr(0xe2, body).and_then(|_| find(body, ARROW));

@@ -66,7 +66,7 @@ fn without_stamp(s: &[u8]) -> &[u8] {
     rest.map_or(s, skip_spaces)
 }
 
-/// `! 222.282 us |      }` behind `funcgraph_exit:`, and `|  f() {` behind `funcgraph_entry:`, as trace-cmd prints them.
+/// `! 222.282 us |      }` after `funcgraph_exit:`, and `|  f() {` after `funcgraph_entry:`, as trace-cmd prints them.
 pub(crate) fn of_event<'a>(body: &'a [u8], prefix: &super::prefix::Prefix) -> Option<Graph<'a>> {
     let body = trim(body).strip_prefix(b"funcgraph_")?;
     let body = body.strip_prefix(b"entry:").or_else(|| body.strip_prefix(b"exit:"))?;
@@ -96,7 +96,7 @@ fn duration(column: &[u8]) -> Option<u64> {
 }
 
 impl Graph<'_> {
-    /// The text was wrapped: behind the last column, or in the name behind an end.
+    /// True if the text was wrapped: after the last column, or in the name that follows the end of a function.
     pub(crate) fn is_cut(&self) -> bool {
         let (_, text) = self.function;
         text.is_empty() || text.starts_with(b"} /*") && !text.ends_with(b"*/")

@@ -1,8 +1,9 @@
-//! Reads the kernel's log: which of its reports of lateness is the most decisive, and whose stack stands below it.
+//! Reads the kernel's log: determines which of its reports of lateness is the most decisive, and whose stack follows
+//! it.
 
 use super::scan::text;
 
-/// What stands below a report.
+/// What follows a report.
 #[derive(Clone, Copy, PartialEq)]
 enum Below {
     Nothing,
@@ -16,7 +17,7 @@ enum Below {
 
 struct Report {
     mark: &'static str,
-    /// The text before its figure: of several such reports, the largest figure counts.
+    /// The text before the report's value; of several reports of this type, the one with the largest value counts.
     figure: Option<&'static str>,
     means: &'static str,
     below: Below,
@@ -27,7 +28,7 @@ const fn report(mark: &'static str, figure: Option<&'static str>, below: Below, 
 }
 
 /// The most decisive first.
-const REPORTS: [Report; 17] = [
+const REPORTS: [Report; 18] = [
     report("hard LOCKUP", None, Below::Stack, "no timer interrupt ran on that CPU for seconds"),
     report(
         "soft lockup - CPU#",
@@ -66,7 +67,7 @@ const REPORTS: [Report; 17] = [
         "took too long to run:",
         Some("took too long to run:"),
         Below::Nothing,
-        "that long passed from the start of that NMI handler to its end, what stopped the CPU meanwhile included",
+        "that long passed from the start of that NMI handler to its end, including anything that stopped the CPU meanwhile",
     ),
     report(
         "hrtimer: interrupt took",
@@ -78,7 +79,14 @@ const REPORTS: [Report; 17] = [
         "DL replenish lagged too much",
         None,
         Below::Nothing,
-        "a SCHED_DEADLINE thread was late by more than its period",
+        "a SCHED_DEADLINE thread, or the fair server since Linux 6.8, was late by more than its period; the line does not say which",
+    ),
+    // kernel/sched/ext.c, check_rq_for_timeouts.
+    report(
+        "runnable task stall (",
+        None,
+        Below::Nothing,
+        "the BPF scheduler (sched_ext) did not run that thread for so long, and the kernel ended it; the stack is that of the kernel's watchdog",
     ),
     report("hogged CPU for >", Some("us "), Below::Nothing, "that work of a workqueue kept the CPU longer, each time"),
     report(
@@ -142,8 +150,8 @@ pub(super) fn said(head: &str) -> Option<String> {
     let lines = unwrapped(head);
     let mut found = REPORTS.iter().chain(&REMAINS).filter_map(|report| Some((report, worst(report, &lines)?)));
     let (report, (at, shown)) = found.next()?;
-    let is_report_of = |reports: &[Report], report: &Report| reports.iter().any(|of| of.mark == report.mark);
-    let below = if is_report_of(&REPORTS, report) { lines.get(at + 1..).unwrap_or_default() } else { &lines };
+    let is_whole = |report: &Report| REPORTS.iter().any(|whole| whole.mark == report.mark);
+    let below = if is_whole(report) { lines.get(at + 1..).unwrap_or_default() } else { &lines };
     let is_report = |line: &&String| !REPORTS.iter().any(|report| line.contains(report.mark));
     let own: Vec<&str> = below.iter().take_while(is_report).map(String::as_str).collect();
     let means = match report.below {
@@ -157,7 +165,7 @@ pub(super) fn said(head: &str) -> Option<String> {
         Below::Pools => report.means.to_owned() + &in_flight(&shown, &lines),
     };
     let others: Vec<String> = found
-        .filter(|(other, _)| REPORTS.iter().any(|whole| whole.mark == other.mark))
+        .filter(|(other, (n, _))| is_whole(other) && *n != at)
         .take(OTHERS)
         .map(|(_, (_, shown))| format!("\"{}\"", text(shown.as_bytes(), SHOWN)))
         .collect();
@@ -183,7 +191,7 @@ fn unwrapped(head: &str) -> Vec<String> {
     lines
 }
 
-/// The line of a report, with the next one where a mail client broke it; the one with the largest figure.
+/// The line of a report, with the next one where a mail client broke it; the one with the largest value.
 fn worst(report: &Report, lines: &[String]) -> Option<(usize, String)> {
     // A line is broken at a blank.
     let first = report.mark.split(' ').next().unwrap_or_default();
@@ -309,7 +317,9 @@ fn place(lines: &[&str]) -> Option<String> {
         let (_, rest) = line.split_once("RIP: ").or_else(|| line.split_once("pc : "))?;
         function(rest)
     });
-    if let Some(at) = at {
+    // Who called says more than the name of a lock.
+    let is_lock = |name: &String| name.contains("lock") || name.ends_with("delay");
+    if let Some(at) = at.as_ref().filter(|at| !is_lock(at)) {
         return Some(format!("in {at}"));
     }
     // 32-bit ARM: `[<c0997424>] (__schedule) from [<c0997a94>] (schedule+0x50/0xa8)`, below no heading.
@@ -327,17 +337,21 @@ fn place(lines: &[&str]) -> Option<String> {
         let is_mark = ["<TASK>", "<IRQ>", "</IRQ>", "<NMI>", "</NMI>"].iter().any(|mark| line.trim().ends_with(mark));
         if is_mark { Some(None) } else { function(line).map(Some) }
     });
-    let frames: Vec<String> = interrupted(frames.flatten().collect())?;
+    let frames: Vec<String> = match interrupted(frames.flatten().collect()) {
+        None => return at.map(|at| format!("in {at}")),
+        Some(frames) => frames,
+    };
     let is_own = |name: &String| {
         const WAITS: [&str; 4] = ["__switch_to", "wait_for_common", "rtlock_slowlock_locked", "__might_resched"];
         const REPORTS: [&str; 4] = ["dump_stack", "dump_stack_lvl", "dump_backtrace", "show_stack"];
         name.contains("schedule") || WAITS.iter().chain(&REPORTS).any(|own| name.ends_with(own))
     };
-    let named: Vec<String> = frames.into_iter().skip_while(is_own).take(FRAMES).collect();
+    let frames = frames.into_iter().skip_while(is_own).skip_while(|name| at.as_ref() == Some(name));
+    let named: Vec<String> = at.clone().into_iter().chain(frames).take(FRAMES).collect();
     (!named.is_empty()).then(|| format!("in {}", named.join(" ← ")))
 }
 
-/// The frames below the entry of the interrupt that printed them; none if the stack was cut before that entry.
+/// If an interrupt printed the stack, the frames below its entry; none if the stack was cut before that entry.
 fn interrupted(mut frames: Vec<String>) -> Option<Vec<String>> {
     const ENTRIES: [&str; 14] = [
         "el1_irq",
@@ -355,7 +369,10 @@ fn interrupted(mut frames: Vec<String>) -> Option<Vec<String>> {
         "ext_int_handler",
         "tl0_irq14",
     ];
-    const IN_INTERRUPT: [&str; 9] = [
+    const IN_INTERRUPT: [&str; 12] = [
+        "softlockup_tick",
+        "watchdog_overflow_callback",
+        "ipi_cpu_backtrace",
         "rcu_dump_cpu_stacks",
         "rcu_check_callbacks",
         "rcu_sched_clock_irq",
@@ -367,10 +384,9 @@ fn interrupted(mut frames: Vec<String>) -> Option<Vec<String>> {
         "arch_trigger_cpumask_backtrace",
     ];
     let is_of = |name: &String, list: &[&str]| list.iter().any(|of| name.ends_with(of));
-    if let Some(entry) = frames.iter().rposition(|name| is_of(name, &ENTRIES)) {
-        frames.drain(..=entry);
-    } else if frames.iter().any(|name| is_of(name, &IN_INTERRUPT)) {
-        return None;
+    if let Some(own) = frames.iter().rposition(|name| is_of(name, &IN_INTERRUPT)) {
+        let entry = frames.iter().skip(own).position(|name| is_of(name, &ENTRIES))?;
+        frames.drain(..=own + entry);
     }
     Some(frames)
 }

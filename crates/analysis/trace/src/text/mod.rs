@@ -38,7 +38,8 @@ use std::io::Read;
 const SEARCH: u64 = 16 << 20;
 /// Maximum number of lines by which a wrapped event continues.
 const WRAPS: usize = 3;
-/// The same for the soft line breaks of quoted-printable mail, which are unambiguous.
+/// Maximum number of lines by which an event continues after the soft line breaks of quoted-printable mail, which are
+/// unambiguous.
 const SOFT_WRAPS: usize = 64;
 
 pub(crate) struct TextSource<R> {
@@ -207,7 +208,7 @@ impl<R: Read> TextSource<R> {
     }
 }
 
-/// Has an event with its thread, CPU and time.
+/// True if the text has an event with its thread, CPU and time.
 fn has_events(head: &[u8]) -> bool {
     let mut cleaned = Vec::new();
     head.split(|b| *b == b'\n').any(|line| {
@@ -216,7 +217,7 @@ fn has_events(head: &[u8]) -> bool {
     })
 }
 
-/// `34533 [017]: sched_wakeup: pid=34512 …`: perf of 2.6.31 and 2.6.32 without its column of times.
+/// Detects `34533 [017]: sched_wakeup: pid=34512 …`: perf of 2.6.31 and 2.6.32 without its column of times.
 fn untimed(head: &[u8]) -> Option<TraceError> {
     const EVENTS: [&[u8]; 4] = [b"sched_wakeup:", b"sched_waking:", b"sched_switch:", b"sched_migrate_task:"];
     let is_event = |line: &[u8]| {

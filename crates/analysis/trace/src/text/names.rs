@@ -1,6 +1,6 @@
 use crate::words::{Name, Symbol};
 
-/// Far more than the names of events and interrupts in a trace; functions share the rest.
+/// Number of slots: far more than the names of events and interrupts in a trace; functions share the rest.
 const SLOTS: usize = 4096;
 
 /// A direct-mapped table of names in bounded memory: a name replaces another in the same slot, at the cost of an

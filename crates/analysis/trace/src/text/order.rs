@@ -1,14 +1,14 @@
-//! Short texts whose lines were pasted out of order: a wakeup below the switch that it led to.
+//! Sorts short texts whose lines were pasted out of order: a wakeup below the switch that it led to.
 
 use super::prefix::{Front, Style, front};
 use super::repair;
 use std::collections::BTreeSet;
 
-/// A larger step back of time, ns, is that to another trace.
+/// A larger step back in time, ns, means that another trace begins.
 const MOST: u64 = 10_000_000;
 
-/// The lines in order of time, and their numbers in `text`, from 1; each with those that follow it up to the next event. `None`: they are, or
-/// there is more than one trace, or a part was left out.
+/// The lines in order of time, and their numbers in `text`, from 1; each with those that follow it up to the next
+/// event. `None` if they already are in order, or there is more than one trace, or a part was left out.
 pub(super) fn sorted(text: &[u8]) -> Option<(Vec<u8>, Vec<u64>)> {
     let lines: Vec<&[u8]> = text.split(|b| *b == b'\n').collect();
     // Where each event begins, and when it was; what stands before the first one is the heading.

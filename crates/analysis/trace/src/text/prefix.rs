@@ -63,8 +63,8 @@ fn normal(line: &[u8]) -> Front<'_> {
     Front::Other
 }
 
-/// A line of which its thread or its CPU is missing: `[007] 154.892213: …`, `<idle>-0  6.594695: …`, `16169.624862: …`. The second value: is
-/// the CPU there?
+/// Parses a line that lacks its thread or its CPU: `[007] 154.892213: …`, `<idle>-0  6.594695: …`, `16169.624862: …`.
+/// The second value is true if the CPU is present.
 pub(crate) fn partial(line: &[u8]) -> Option<(Prefix, bool, &[u8])> {
     let line = line.trim_ascii();
     let is_time = |word: &[u8]| matches!(seconds(word), Some((_, Some(3..), [])));
@@ -148,7 +148,7 @@ fn name(s: &[u8]) -> Option<Comm> {
     (!s.is_empty() && s != b"<...>" && s.len() <= 16).then(|| Comm::new(s))
 }
 
-/// Handles a name that the person who pasted it made longer than the kernel's: `engine_worker_<..>`.
+/// Handles a name that the person who pasted it made longer than the kernel allows: `engine_worker_<..>`.
 fn one_word(s: &[u8]) -> Option<Comm> {
     let s = s.trim_ascii();
     (s.len() <= 64 && !s.is_empty() && s != b"<...>" && !s.iter().any(u8::is_ascii_whitespace)).then(|| Comm::new(s))

@@ -39,7 +39,7 @@ pub(super) struct Reader {
     last_style: Option<Style>,
     events: u64,
     compared: bool,
-    /// Threads or CPUs may be missing in its lines, and are.
+    /// True if event lines without a CPU are accepted.
     may_be_partial: bool,
     is_partial: bool,
     /// The last event without its kind: a stack may follow.

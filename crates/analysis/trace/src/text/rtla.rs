@@ -52,7 +52,7 @@ impl Rtla {
         true
     }
 
-    /// Handles the first figure of an analysis whose line with the CPU is missing.
+    /// Handles the first value of an analysis whose line with the CPU is missing.
     fn begin_without(&mut self, line: &[u8], sections: &mut Vec<RtlaAnalysis>) -> bool {
         const FIRST: [&[u8]; 3] = [b"IRQ handler delay", b"IRQ latency", b"Timerlat IRQ duration"];
         if sections.len() >= MOST || !FIRST.iter().any(|first| line.starts_with(first)) || labelled(line).is_none() {

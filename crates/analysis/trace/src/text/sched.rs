@@ -64,7 +64,7 @@ fn priority<'s>(s: &'s [u8], key: &[u8]) -> Option<(Option<i64>, &'s [u8])> {
     }
 }
 
-/// Some leave the names out.
+/// Parses a sched_switch without thread names, which some programs leave out.
 fn switch_nameless(s: &[u8]) -> Option<Kind> {
     let number = |key: &[u8]| field(s, key).and_then(whole_i32);
     let task = |pid: &[u8], prio: &[u8]| Some(Task { tid: number(pid)?, comm: None, prio: number(prio) });

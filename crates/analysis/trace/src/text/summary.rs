@@ -11,7 +11,8 @@ const EVENTS: &str = "record sched_switch, sched_waking, irq and irq_vectors eve
 
 /// Describes a text that contains no trace, with the worst latency in it.
 pub(super) fn summary(head: &[u8]) -> Option<TraceError> {
-    const TABLES: [(&str, &str); 4] = [
+    const TABLES: [(&str, &str); 5] = [
+        ("Operating System Noise", "the table of rtla osnoise top"),
         ("RTLA timerlat histogram", "a histogram of rtla timerlat"),
         ("Timer Latency", "the table of rtla timerlat top"),
         ("RTLA osnoise", "a table of rtla osnoise"),
@@ -45,12 +46,12 @@ pub(super) fn summary(head: &[u8]) -> Option<TraceError> {
         return table(threads(&head), LATENCIES);
     }
     if let Some((what, next)) =
-        hwlatdetect(&head).or_else(|| runqslower(&head)).or_else(|| trace_irqoff(&head)).or_else(|| offcpu(&head))
+        [hwlatdetect, runqslower, trace_irqoff, offcpu, contention, totals].iter().find_map(|read| read(&head))
     {
         return table(what, next);
     }
     if let Some(buckets) = histograms(&head) {
-        return table(format!("a histogram of a BPF tool, whose worst are {buckets}"), EVENTS);
+        return table(format!("a histogram of a BPF tool, whose worst buckets are {buckets}"), EVENTS);
     }
     Some(TraceError::Log { said: log::said(&head)?, next: EVENTS })
 }
@@ -72,7 +73,11 @@ fn rtla(head: &str) -> Option<String> {
             }
             [row] if row.len() >= 7 => {
                 let (single, hardware) = (number(row.get(5)?)?, number(row.get(6)?)?);
-                Some((single, format!("the longest single noise is {single} us on CPU {cpu}, where {hardware} noises came from hardware or a hypervisor")))
+                let kinds = match row.get(7..11).unwrap_or_default() {
+                    [nmi, irq, softirq, thread] => format!(", {nmi} from NMIs, {irq} from interrupts, {softirq} from softirqs, {thread} from threads"),
+                    _ => String::new(),
+                };
+                Some((single, format!("the longest single noise is {single} us on CPU {cpu}, where {hardware} noises came from hardware or a hypervisor{kinds}")))
             }
             _ => None,
         }
@@ -91,7 +96,8 @@ fn maxima(head: &str) -> Option<String> {
     Some(format!("the worst latency is {us} us"))
 }
 
-/// `RTS|  10.119|  27.029|  31.204| …|  10.119|  31.204|` of EVL's latmus and Xenomai's latency; the last figure of a row is the worst so far.
+/// `RTS|  10.119|  27.029|  31.204| …|  10.119|  31.204|` of EVL's latmus and Xenomai's latency; the last value of a
+/// row is the worst so far.
 fn latmus(head: &str) -> Option<String> {
     let rows = head.lines().map(str::trim).filter(|line| line.starts_with("RTD|") || line.starts_with("RTS|"));
     let figures = rows.flat_map(|row| row.split('|').filter_map(|figure| figure.trim().parse::<f64>().ok()));
@@ -245,6 +251,55 @@ fn trace_irqoff(head: &str) -> Option<(String, &'static str)> {
     worst.map(|(_, what)| (what, NEXT))
 }
 
+/// Parses `19  811.74 ms  621.76 ms  42.72 ms  spinlock  rcu_core+0xec` of perf lock contention; with -t the last two are
+/// a thread.
+fn contention(head: &str) -> Option<(String, &'static str)> {
+    let mut rows = head.lines().skip_while(|line| !(line.contains("contended") && line.contains("max wait")));
+    let of_threads = rows.next()?.contains("comm");
+    let row = |row: &str| {
+        let words: Vec<&str> = row.split_whitespace().collect();
+        let ns = |value: usize| {
+            let unit = match *words.get(value + 1)? {
+                "ns" => 1.0,
+                "us" => 1e3,
+                "ms" => 1e6,
+                "s" => 1e9,
+                "m" => 60e9,
+                _ => return None,
+            };
+            Some(words.get(value)?.parse::<f64>().ok()? * unit)
+        };
+        let (_, max, _) = (ns(1)?, ns(3)?, ns(5)?);
+        let [what, at @ ..] = words.get(7..)? else { return None };
+        let at = text(at.join(" ").as_bytes(), 80);
+        let who = if of_threads { format!("of {at} ({what})") } else { format!("for a {what} in {at}") };
+        let times = words.first()?;
+        let wait = words.get(3..5)?.join(" ");
+        Some((max, format!("(the longest wait is {wait}, {who}, {times} waits); who held the lock is not in it")))
+    };
+    let (_, worst) = rows.filter_map(row).max_by(|(a, _), (b, _)| a.total_cmp(b))?;
+    Some((format!("perf lock contention {worst}"), EVENTS))
+}
+
+/// Parses `IPI-2  1421603` below `HARDIRQ  TOTAL_usecs` of bcc's hardirqs and softirqs.
+fn totals(head: &str) -> Option<(String, &'static str)> {
+    let is_head = |line: &&str| line.contains("IRQ") && (line.contains("TOTAL_") || line.contains("TOTAL ("));
+    let heading = head.lines().find(is_head)?;
+    let unit = if heading.contains("nsecs") { "ns" } else { "µs" };
+    let rows = head.lines().skip_while(|line| !is_head(line)).filter_map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        Some((words.get(1)?.parse::<u64>().ok()?, *words.first()?))
+    });
+    let (sum, name) = rows.max()?;
+    let name = text(name.as_bytes(), 40);
+    Some((
+        format!(
+            "a table of hardirqs or softirqs (the largest sum is {sum} {unit}, of {name}); sums hold no single delay"
+        ),
+        EVENTS,
+    ))
+}
+
 /// Parses the stacks of bcc's offcputime: frames, `-  name (tid)` and the sum of µs in a line each.
 fn offcpu(head: &str) -> Option<(String, &'static str)> {
     const FRAMES: usize = 3;
@@ -336,7 +391,7 @@ mod tests {
     fn tables_are_told_by_their_worst() {
         let bcc = "irq-off:\n     msecs           : count     distribution\n        10 -> 19         : 0        |      |\n       640 -> 1279       \
                    : 1        |******|\nsoft-off:\n     msecs           : count     distribution\n        10 -> 19         : 477      |******|\n";
-        assert!(said(bcc).starts_with("a histogram of a BPF tool, whose worst are irq-off: 640 to 1279 msecs, once; soft-off: 10 to 19 msecs, 477 times"));
+        assert!(said(bcc).starts_with("a histogram of a BPF tool, whose worst buckets are irq-off: 640 to 1279 msecs, once; soft-off: 10 to 19 msecs, 477 times"));
         let bpftrace = "@usecs:\n[4, 8)                12 |@@@@   |\n[1K, 2K)               7 |@@     |\n";
         assert!(said(bpftrace).contains("@usecs: 1K to 2K, 7 times"), "{}", said(bpftrace));
         let latency = "  Task  |   Runtime ms  | Switches | Avg delay ms | Max delay ms | Max delay start |\n  a:(2) |  12.0 ms |  4 | avg:   0.100 ms | max:   \
@@ -418,6 +473,20 @@ mod tests {
         let noise =
             "RTLA osnoise\nCPU Period Runtime Noise % CPU Aval\n 0 #59 59000000 9432 99.98401 2078 58 3 0 10 20 30\n";
         assert!(said(noise).contains("single noise is 58 us on CPU 0, where 3 noises"), "{}", said(noise));
+        let noise = noise.replace("RTLA osnoise", "     Operating System Noise\nduration: 0 00:10:00");
+        assert!(said(&noise).ends_with("from hardware or a hypervisor, 0 from NMIs, 10 from interrupts, 20 from softirqs, 30 from threads): a summary \
+            without events, which contains no causes; `punctual import FILE --out DIR` reads its figures"), "{}", said(&noise));
+        let lock = " contended   total wait     max wait     avg wait         type   caller\n\n  6  6.03 s  6.03 s  1.00 s  spinlock   broadcast_control+0xc0\n\
+                    19  811.74 ms  621.76 ms  42.72 ms  spinlock   rcu_core+0xec\n";
+        assert!(
+            said(lock).contains("(the longest wait is 6.03 s, for a spinlock in broadcast_control+0xc0, 6 waits)"),
+            "{}",
+            said(lock)
+        );
+        let lock = " contended   total wait     max wait     avg wait          pid   comm\n  1  740.66 ms  740.66 ms  740.66 ms  1950   nv_queue\n";
+        assert!(said(lock).contains("is 740.66 ms, of nv_queue (1950), 1 waits)"), "{}", said(lock));
+        let sums = "HARDIRQ                    TOTAL_usecs\nenv2    816\nIPI-2   1421603  << fewer\n";
+        assert!(said(sums).contains("the largest sum is 1421603 µs, of IPI-2"), "{}", said(sums));
         let hist = "# RTLA timerlat histogram\nIndex IRQ-000 Thr-000\n0 591157 0\nover: 0 0\nmax: 11 17\n";
         assert!(said(hist).contains("(the worst latency is 17 us)"), "{}", said(hist));
         let latmus = "RTT|  00:00:01  (user, 1000 us period)\nRTD| 26.675| 26.951| 27.826| 0| 0| 26.675| 31.204\n";

@@ -1,4 +1,4 @@
-//! Runs as stored in a history, and results computed from them, as figures only.
+//! Runs as stored in a history, and results computed from them, as plain data without text.
 
 mod document;
 mod report;
@@ -87,7 +87,7 @@ pub struct RunSettings {
     pub cpu_dma_latency_us: Option<i32>,
     /// True if the kernel was traced, which adds latency.
     pub traced: bool,
-    /// Total measuring time, if it was fixed in advance. It affects only the maximum.
+    /// Total measurement time, if it was fixed in advance. It affects only the maximum.
     pub duration_ns: Option<u64>,
 }
 
@@ -103,7 +103,7 @@ pub struct ClaimOutcome {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SummaryCell {
     pub phase: String,
-    /// Name of the load; in an imported phase, the kind of its figures.
+    /// Name of the load; in an imported phase, the kind of its values.
     pub load: String,
     pub cpu: CpuId,
     /// Number of periods with a latency.
@@ -121,12 +121,12 @@ pub struct SummaryCell {
     pub temperature_max_mc: Option<i64>,
     /// Main cause of the worst wakeup, if a trace shows it.
     pub cause: Option<String>,
-    /// Reason why the figures do not represent the machine, for example that the load did not run or the phase was
+    /// Reason why the results do not represent the machine, for example that the load did not run or the phase was
     /// interrupted; null if they do.
     pub doubt: Option<String>,
 }
 
-/// A figure of a run under one load, on the CPU where it is largest.
+/// A statistic of a run's latencies under one load, for the CPU where it is largest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Figure {
@@ -145,7 +145,7 @@ pub enum Figure {
 impl Figure {
     pub const ALL: [Figure; 5] = [Figure::Max, Figure::P50, Figure::P99, Figure::P999, Figure::P9999];
 
-    /// The name of the figure on the command line.
+    /// The name of the statistic on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Figure::Max => "max",
@@ -178,7 +178,7 @@ impl FromStr for Figure {
 
     fn from_str(text: &str) -> Result<Figure, String> {
         let found = Figure::ALL.into_iter().find(|f| f.name() == text.trim());
-        found.ok_or_else(|| format!("`{text}` is not a figure of the history: use max, p50, p99, p99.9 or p99.99"))
+        found.ok_or_else(|| format!("`{text}` is not a statistic of the history: use max, p50, p99, p99.9 or p99.99"))
     }
 }
 
@@ -240,20 +240,20 @@ impl RunSummary {
         loads
     }
 
-    /// The figure under a load, in ns, on the CPU where it is largest. `None` if it is unknown on any CPU, since that
-    /// CPU could have the largest value.
+    /// The statistic under a load, in ns, on the CPU where it is largest. `None` if it is unknown on any CPU, since
+    /// that CPU could have the largest value.
     pub fn figure(&self, load: &str, figure: Figure) -> Option<u64> {
         let mut cells = self.cells.iter().filter(|c| c.load == load).peekable();
         cells.peek()?;
         cells.try_fold(0, |largest: u64, cell| Some(largest.max(figure.of(cell)?)))
     }
 
-    /// Reason why the figures under a load do not represent the machine; `None` if they do.
+    /// Reason why the results under a load do not represent the machine; `None` if they do.
     pub fn doubt(&self, load: &str) -> Option<&str> {
         self.cells.iter().filter(|c| c.load == load).find_map(|c| c.doubt.as_deref())
     }
 
-    /// Length of the measurement under a load, for figures that grow with it: `60.0 s in all`, or, if the length was
+    /// Length of the measurement under a load, for statistics that grow with it: `60.0 s in all`, or, if the length was
     /// not fixed, the number of samples rounded to two digits.
     pub fn length(&self, load: &str) -> String {
         if let Some(ns) = self.settings.duration_ns {

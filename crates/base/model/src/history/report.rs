@@ -25,7 +25,7 @@ pub struct HistoryGroup {
     pub runs: Vec<RunSummary>,
     /// Distinct hosts of the runs.
     pub hosts: Vec<String>,
-    /// One series per load and figure, and per length if the figure grows with the length.
+    /// One series per load and statistic, and per length if the statistic grows with the length.
     pub series: Vec<HistorySeries>,
 }
 
@@ -34,7 +34,7 @@ pub struct HistoryGroup {
 pub struct HistorySeries {
     pub load: String,
     pub figure: Figure,
-    /// Length of the measurement, if the figure grows with it; null otherwise.
+    /// Length of the measurement, if the statistic grows with it; null otherwise.
     pub length: Option<String>,
     /// Points in chronological order.
     pub points: Vec<HistoryPoint>,
@@ -60,7 +60,7 @@ pub struct LeftOut {
     pub incomplete: usize,
     /// Number of runs whose load did not run, or whose phase is otherwise doubtful.
     pub doubtful: usize,
-    /// Number of runs too short to yield the figure.
+    /// Number of runs too short to yield the statistic.
     pub unknown: usize,
     /// Number of runs older than the most recent 20,000.
     pub older: usize,
@@ -160,9 +160,9 @@ pub struct Gate {
     pub tolerance: f64,
     /// Upper bound on the probability that a run that is not worse is reported as worse.
     pub alpha: f64,
-    /// One test per load and figure.
+    /// One test per load and statistic.
     pub tests: Vec<GateTest>,
-    /// Figures that could not be tested, with the reason.
+    /// Statistics that could not be tested, with the reason.
     pub left_out: Vec<String>,
     /// Differences from the most similar run of the baseline; set only if no run was comparable.
     pub differs: Vec<Difference>,
@@ -174,7 +174,7 @@ pub struct Gate {
 pub enum GateOutcome {
     NotWorse,
     Worse,
-    /// There are too few runs, or a figure could not be tested.
+    /// There are too few runs, or a statistic could not be tested.
     Inconclusive,
     /// No run of the baseline is comparable.
     NotComparable,

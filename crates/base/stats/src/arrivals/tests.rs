@@ -45,7 +45,8 @@ fn impossible_input_is_none() {
     assert!(matches!(found(&[50.0; 20], &whole(100.0), 1e-3), Pattern::Bursts(_)));
 }
 
-/// Like firmware events: every 14 minutes for 3 hours, alone and among as many and more less severe events.
+/// Like firmware events: every 14 minutes for 3 hours, first alone, then among as many or more events of lower
+/// severity.
 #[test]
 fn an_injected_period_is_found() {
     let mut random = SplitMix64::new(14);
@@ -96,7 +97,7 @@ fn wrong(n: usize, runs: u64, seed: u64, stretches: &[(f64, f64)], resolution: f
     wrong
 }
 
-/// With a limit of 1 %, more than 5 errors in 100 runs occur once in 2000.
+/// At an error rate of 1 %, more than 5 errors in 100 runs occur with a probability of about 1 in 2000.
 #[test]
 fn independent_events_are_rarely_called_anything_else() {
     for (n, resolution) in [(8, 1e-3), (13, 1e-3), (40, 1e-3), (40, 1.0)] {

@@ -41,7 +41,8 @@ fn cyclictest_on_every_core() {
     }
 }
 
-/// The tails are mixtures: they are refused even if everything a histogram does not contain were perfect.
+/// The tails are mixtures: they are refused even if all properties that a histogram does not show are assumed to be
+/// ideal.
 #[test]
 fn no_extrapolation_from_a_mixture() {
     for core in histograms(RT_HISTOGRAM).iter().chain(&histograms(STD_HISTOGRAM)) {
@@ -83,7 +84,7 @@ struct Blog {
     n_below78: (usize, usize),
 }
 
-/// The figures of the vector are rounded to the digits shown.
+/// The values of the vector are rounded to the digits shown.
 fn shows(estimate: &Estimate, want: [f64; 3]) -> bool {
     let interval = estimate.interval.unwrap();
     let got = [estimate.value, interval.low, interval.high];

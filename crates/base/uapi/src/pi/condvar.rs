@@ -68,8 +68,8 @@ impl Condvar {
         Ok(self.sleep(guard, None)?.0)
     }
 
-    /// Like [`Condvar::wait`], but at most until `until` on CLOCK_MONOTONIC. The mutex is taken again in any case, which
-    /// may take longer.
+    /// Like [`Condvar::wait`], but waits at most until the time `until` on CLOCK_MONOTONIC. The mutex is taken again in
+    /// any case, which may take longer.
     ///
     /// # Errors
     /// See [`Condvar::wait`].

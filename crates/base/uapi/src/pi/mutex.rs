@@ -146,7 +146,7 @@ impl<T: Default> Default for Mutex<T> {
 }
 
 /// A held [`Mutex`], unlocked on drop. Not `Send`: the kernel lets only the owner unlock.
-#[must_use = "the mutex is let go at once"]
+#[must_use = "the mutex is released at once"]
 pub struct MutexGuard<'a, T: ?Sized> {
     mutex: &'a Mutex<T>,
     /// The thread was already panicking when it took the mutex; that panic does not poison it.

@@ -15,7 +15,7 @@ const PRIVATE: futex::Flags = futex::Flags::PRIVATE;
 /// Why a lock was not acquired.
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LockError {
-    /// The calling thread already holds it, or holds a lock that its owner waits for (`EDEADLK`).
+    /// The calling thread already holds the lock, or holds a lock that the owner of this one waits for (`EDEADLK`).
     #[error(
         "waiting for this lock would never end: the calling thread holds it, or holds one its owner waits for (EDEADLK); \
          take locks in one order, each once"
@@ -29,10 +29,12 @@ pub enum LockError {
     #[error("the lock was not free in time (ETIMEDOUT): allow more, or do less while holding it")]
     TimedOut,
     /// A thread panicked while it held the lock; the data may be inconsistent.
-    #[error("a thread panicked while it held the lock: put what it guards right, then call clear_poison()")]
+    #[error("a thread panicked while it held the lock: repair the data that it guards, then call clear_poison()")]
     Poisoned,
     /// The owner ended without unlocking: the lock is lost (`ESRCH`), or the kernel passed it on (FUTEX_OWNER_DIED).
-    #[error("the lock's owner ended while it held it: what it guards may be half changed; start the program again")]
+    #[error(
+        "the lock's owner ended while it held it: the data that it guards may be half changed; restart the program"
+    )]
     OwnerDied,
     /// A timed wait needs FUTEX_LOCK_PI2, Linux 5.14; before it, lock timeouts are on CLOCK_REALTIME, which can jump.
     #[error("a timed wait for a lock needs Linux 5.14 (FUTEX_LOCK_PI2): see `uname -r`, or use lock()")]
@@ -82,9 +84,9 @@ fn ask() -> u32 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Acquired {
-    /// It was free, or its owner unlocked it.
+    /// The lock was free, or its owner unlocked it.
     Clean,
-    /// The kernel passed it on because its owner ended (FUTEX_OWNER_DIED).
+    /// The kernel passed the lock on because its owner ended (FUTEX_OWNER_DIED).
     OwnerDied,
 }
 
@@ -102,7 +104,7 @@ impl PiFutex {
         PiFutex { word: AtomicU32::new(0) }
     }
 
-    /// Locks it if it is free, without a system call.
+    /// Locks the futex if it is free, without a system call.
     ///
     /// # Errors
     /// [`LockError::WouldBlock`]; [`LockError::Deadlock`] if the caller already holds it.
@@ -116,8 +118,8 @@ impl PiFutex {
         }
     }
 
-    /// Locks it, waiting in the kernel in order of priority until it is free, or until `until` on CLOCK_MONOTONIC.
-    /// Makes no system call if it is free. A signal does not end the wait.
+    /// Locks the futex, waiting in the kernel in order of priority until it is free, or until `until` on
+    /// CLOCK_MONOTONIC. Makes no system call if it is free. A signal does not end the wait.
     ///
     /// # Errors
     /// [`LockError::Deadlock`], [`LockError::TimedOut`], [`LockError::OwnerDied`], [`LockError::NeedsLinux5_14`] (only
@@ -149,7 +151,7 @@ impl PiFutex {
         }
     }
 
-    /// How the kernel passed it to this thread just now.
+    /// How the kernel has just passed the lock to this thread.
     pub(super) fn acquired(&self) -> Acquired {
         fence(Acquire);
         let is_orphan = self.word.load(Relaxed) & futex::OWNER_DIED != 0;
@@ -167,7 +169,7 @@ impl PiFutex {
         }
     }
 
-    /// Unlocks it; the waiter with the highest priority becomes the owner. Makes no system call without waiters.
+    /// Unlocks the futex; the waiter with the highest priority becomes the owner. Makes no system call without waiters.
     ///
     /// # Errors
     /// [`LockError::Kernel`] with `EPERM` if the caller is not the owner; nothing has changed then.

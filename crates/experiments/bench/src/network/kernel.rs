@@ -26,8 +26,8 @@ impl Counters {
         }
     }
 
-    /// Adds figures: shares of the time of all CPUs, and interrupts per image. Shares are omitted for less than a
-    /// second of ticks, because the ticks are too coarse.
+    /// Adds measured values: shares of the time of all CPUs, and interrupts per image. Shares are omitted for less than
+    /// a second of ticks, because the ticks are too coarse.
     pub fn add_to(&self, of: &str, images: u64, measured: &mut Measured) {
         let [user, nice, system, _, _, irq, softirq, steal] = self.ticks;
         let all: u64 = self.ticks.iter().sum();

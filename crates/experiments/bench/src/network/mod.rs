@@ -123,7 +123,7 @@ impl Network {
         measured.times(of, "post and answer", sent.times);
     }
 
-    /// The subject of the figures, including the load that ran.
+    /// What the values were measured for, including the load that ran.
     fn of(&self) -> String {
         let place = if self.settings.to.is_some() { "to another machine" } else { "over loopback" };
         let beside = match self.settings.beside {

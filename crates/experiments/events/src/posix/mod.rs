@@ -51,7 +51,7 @@ impl Posix {
         }
     }
 
-    /// Note that figures were taken without real-time priority; empty if they were not.
+    /// A note that the measurement had no real-time priority; empty if it had.
     fn narrowed(&self) -> Vec<String> {
         let note = |why: &String| format!("ran under SCHED_OTHER, so the timing is that of an ordinary thread: {why}");
         self.refused.iter().map(note).collect()

@@ -9,7 +9,7 @@ use crate::east::{GROUPS, Group};
 
 pub(crate) struct Avx2;
 
-/// Registers counted together.
+/// Number of registers whose words are counted together.
 const R: usize = 2;
 
 impl Simd for Avx2 {

@@ -11,7 +11,7 @@ use crate::east::{GROUPS, Group};
 
 pub(crate) struct Neon;
 
-/// Registers counted together.
+/// Number of registers whose words are counted together.
 const R: usize = 4;
 
 impl Simd for Neon {

@@ -1,4 +1,4 @@
-//! Compares predictions with published figures and closed forms.
+//! Compares predictions with published values and closed forms.
 
 use proptest::prelude::*;
 use punctual_model::RtLimit;

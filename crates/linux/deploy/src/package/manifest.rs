@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// Maximum size in bytes; a kernel's ten thousand files need less.
 const LARGEST: u64 = 16 << 20;
 
-/// Unknown fields are ignored.
+/// Content of manifest.json; unknown fields are ignored.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Manifest {
     /// Output of `uname -r`.

@@ -41,7 +41,7 @@ pub struct Package {
     /// Checksum of the whole content; it distinguishes packages of the same release.
     pub sum: String,
     pub bytes: u64,
-    /// Removed on drop.
+    /// Directory of the unpacked package; removed on drop.
     _unpacked: Option<tempfile::TempDir>,
 }
 

@@ -45,7 +45,7 @@ pub struct Job {
     pub jobs: usize,
     /// Date of the source in seconds since 1970, used as the date of the build.
     pub epoch: u64,
-    /// When to pause because of heat; `None` to never pause.
+    /// Temperature limit at which the build pauses; `None` to never pause.
     pub heat: Option<Heat>,
     /// Add the options of [`punctual_kernel::diagnostic`] and a distinct name to the configuration.
     pub diagnostic: bool,

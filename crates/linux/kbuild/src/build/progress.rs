@@ -7,9 +7,9 @@ pub struct Progress {
     pub objects: usize,
     /// Total from a dry run, which may miss some; `None` if unknown.
     pub of: Option<usize>,
-    /// Time spent without pauses.
+    /// Time spent building, excluding pauses.
     pub worked: Duration,
-    /// Temperature at which it is paused, in thousandths of a degree Celsius.
+    /// Temperature at which the build is paused, in thousandths of a degree Celsius.
     pub paused_at: Option<i64>,
 }
 

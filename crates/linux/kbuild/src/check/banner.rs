@@ -8,7 +8,7 @@ const WORDS: &[u8] = b"Linux version ";
 const LIMIT: u64 = 256 << 20;
 /// gzip's magic number and its only method (RFC 1952).
 const GZIP: [u8; 3] = [0x1f, 0x8b, 8];
-/// Maximum number of false gzip headers in an image.
+/// Maximum number of gzip headers tried in an image, since some may be false.
 const TRIES: usize = 64;
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -23,7 +23,7 @@ struct Wanted<'r> {
     reference: &'r str,
     commit: Option<&'r str>,
     release: Option<Release>,
-    /// Accept only a release for which this has a patch.
+    /// Accept only a release for which a patch is available.
     patch: Option<&'r Patch<'r>>,
 }
 

@@ -28,7 +28,7 @@ pub struct Patch {
     /// Checksum of the compressed patch.
     pub sha256: String,
     pub files: usize,
-    /// Hunks that fit with full context at other lines than stated.
+    /// Number of hunks that apply with full context, but at lines other than stated.
     pub moved: usize,
 }
 

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 const SCRIPT: &str = "scripts/package/install-extmod-build";
 
-/// Collects them into a folder that represents `/`.
+/// Collects the headers and scripts in a folder that represents `/`.
 pub fn stage(state: &State, build: &Path, into: &Path, release: &str) -> Result<PathBuf, KbuildError> {
     if !state.tree.join(SCRIPT).is_file() {
         let said =

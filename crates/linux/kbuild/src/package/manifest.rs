@@ -13,7 +13,7 @@ use std::path::Path;
 pub struct File {
     pub path: String,
     pub bytes: u64,
-    /// `None` for a link.
+    /// Checksum of the file; `None` for a link.
     pub sha256: Option<String>,
 }
 
@@ -31,7 +31,7 @@ pub struct Manifest {
     /// The start of the modules' vermagic.
     pub vermagic: String,
     pub board: Option<String>,
-    /// `None` if unknown.
+    /// Origin of the kernel source; `None` if unknown.
     pub source: Option<SourceManifest>,
     /// Date of all files, seconds since 1970.
     pub epoch: u64,

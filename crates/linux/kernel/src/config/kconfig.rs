@@ -36,7 +36,7 @@ struct Reader<'r> {
     srcarch: &'r str,
     found: Kconfig,
     blocks: Vec<Block>,
-    /// The option to which lines belong; `None` for the innermost block, or nothing.
+    /// The option to which the next lines belong; `None` if they belong to the innermost block, or to nothing.
     current: Option<String>,
     in_block: bool,
 }
@@ -94,7 +94,7 @@ impl Kconfig {
     }
 }
 
-/// The dependencies that are off; empty if all hold or that is unknown.
+/// The dependencies that are off; empty if all hold or this is unknown.
 fn unmet(definition: &Definition, options: &Options) -> String {
     let all = definition.depends.iter().flat_map(|depends| terms(depends));
     let off: Vec<String> = all.filter(|t| value(t, options) == Some(0)).map(|t| with_values(&t, options)).collect();

@@ -21,9 +21,9 @@ pub enum Packing {
 pub struct Index {
     patches: BTreeMap<Patched, Vec<Packing>>,
     signed: Vec<Patched>,
-    /// It has a folder `older/`.
+    /// True if the page links to a folder `older/`.
     pub has_older: bool,
-    /// It has a `sha256sums.asc`.
+    /// True if the page links to a `sha256sums.asc`.
     pub has_sums: bool,
 }
 
@@ -32,9 +32,9 @@ pub struct Index {
 pub struct Found {
     pub patched: Patched,
     pub path: String,
-    /// The signature, which is over the uncompressed patch.
+    /// File name of the signature, which is over the uncompressed patch.
     pub sign: String,
-    /// It is in `older/`.
+    /// True if the patch is in `older/`.
     pub is_older: bool,
 }
 

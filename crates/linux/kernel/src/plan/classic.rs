@@ -36,7 +36,7 @@ pub fn trouble(board: &Board, series: Series) -> Option<String> {
     board.pi.as_ref()?;
     if !board.usb_dwc_otg {
         return (series == NINETEEN).then(|| {
-            "4.19 does not drive the USB of later revisions of this board: mouse and keyboard are dead (readers of \
+            "4.19 does not support the USB controller of later revisions of this board: mouse and keyboard do not work (readers of \
              https://lemariva.com/blog/2019/09/raspberry-pi-4b-preempt-rt-kernel-419y-performance-test)"
                 .to_owned()
         });

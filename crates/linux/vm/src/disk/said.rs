@@ -6,7 +6,7 @@ const MARK: char = '\u{1e}';
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DiskBoot {
-    /// Content of /proc/cmdline; `None` if it did not reach its first process.
+    /// Content of /proc/cmdline; `None` if the kernel did not reach its first process.
     pub command_line: Option<String>,
     /// Output of `uname -r`.
     pub release: Option<String>,

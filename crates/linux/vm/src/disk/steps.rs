@@ -12,7 +12,7 @@ const MARK: &str = "#!/bin/sh\nprintf '\\036mark %s\\n' \"$1\" > /dev/console\n"
 pub struct Step {
     /// A shell script (Debian's /bin/sh), run as root in /root; `mark WORD` in it reports progress to the host.
     pub script: String,
-    /// Absolute paths to fetch when it has ended, if they exist.
+    /// Absolute paths to fetch when the script has ended, if they exist.
     pub fetch: Vec<String>,
 }
 

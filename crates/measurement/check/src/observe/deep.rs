@@ -4,12 +4,12 @@ use super::Session;
 use crate::sources::{DEEP, DEEP_STACK};
 use punctual_perf::{Buffer, Spec, Target};
 
-/// How long larger copies of stacks are taken, at first; each time twice as long.
+/// Time in ns for which larger copies of stacks are taken at first; it doubles each time.
 const BURST: u64 = 50_000_000;
 const BURSTS: u32 = 6;
 
 impl Session {
-    /// Takes larger copies of stacks for a while, if places want them.
+    /// Takes larger copies of stacks for a while, if any place needs them.
     pub(super) fn deepen(&mut self, now: u64) {
         let wanted = self.recorder.wants_deep();
         match self.deep.take() {

@@ -6,7 +6,7 @@ use punctual_perf::{Format, Meta, Sample, Tracepoint};
 use punctual_units::Nanos;
 use std::cell::Cell;
 
-/// Of CLOCK_REALTIME, before CLOCK_MONOTONIC.
+/// Time by which CLOCK_REALTIME is ahead of CLOCK_MONOTONIC, ns.
 const AHEAD: i64 = 1_790_000_000_000_000_000;
 
 /// A machine on which thread 8 has this priority.

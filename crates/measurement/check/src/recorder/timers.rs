@@ -11,11 +11,11 @@ use std::collections::HashMap;
 
 /// Clocks with timers of their own, beside CLOCK_MONOTONIC.
 const CLOCKS: [i32; 3] = [libc::CLOCK_REALTIME, libc::CLOCK_TAI, libc::CLOCK_BOOTTIME];
-/// Expiries from here on are of CLOCK_REALTIME: the year 2001.
+/// Expiry times from here on (the year 2001) are on CLOCK_REALTIME.
 const IS_REAL: u64 = 1_000_000_000_000_000_000;
-/// A clock that moves further between two looks was set.
+/// A clock that moves by more than this relative to CLOCK_MONOTONIC between two looks was set.
 const STEP: u64 = 1_000_000;
-/// Waits back from now among which the one that a timer ended is looked for.
+/// Number of most recent waits that are searched for the one that a timer ended.
 const BACK: usize = 16;
 
 /// Timers of timerfds and signals by their address in the kernel, and when each is due.
@@ -28,7 +28,8 @@ pub(super) struct Timers {
 }
 
 impl<S: System> Recorder<S> {
-    /// Reads how far clocks are ahead. If one was set, what was due by it since the last time is forgotten.
+    /// Reads how far clocks are ahead. If one was set, the times at which timers were due are discarded back to the
+    /// previous look.
     pub(super) fn look_at_clocks(&mut self, now: u64) {
         let mut is_stepped = false;
         for (clock, known) in CLOCKS.into_iter().zip(&mut self.timers.ahead) {

@@ -101,7 +101,7 @@ fn axis(snapshot: &Snapshot, canvas: &mut Canvas, y: u16, scale: Scale, columns:
     }
 }
 
-/// Shortens figures, for example `1.00 ms` to `1 ms`.
+/// Shortens numbers, for example `1.00 ms` to `1 ms`.
 fn short(ns: u64, canvas: &Canvas) -> String {
     let text = latency(Some(ns), canvas.looks);
     match text.split_once(' ') {

@@ -1,4 +1,4 @@
-//! `cmd:…`: any shell command as a load. This process starts the command, checks that it works, and ends it with
+//! `cmd:…`: any shell command as a load. This process starts the command, checks that it works, and ends it and
 //! everything it started, even if the measuring process has died.
 
 use super::{Builtin, Plan, RunsAs, own_pid, printable};
@@ -170,7 +170,7 @@ fn watch(running: &Running, beat: &mut Beat) -> WaitStatus {
     }
 }
 
-/// Sleeps briefly, or until the shell has ended (Linux 5.3).
+/// Sleeps briefly; with `pidfd` (Linux 5.3), only until the shell has ended.
 fn sleep_or_end(pidfd: Option<&rustix::fd::OwnedFd>) {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let Some(pidfd) = pidfd else { return std::thread::sleep(LOOK) };

@@ -1,7 +1,7 @@
 //! `io`: writes, fsyncs and reads back an unnamed scratch file.
 //!
-//! Because SD cards wear, the amount written is limited and spread over the phase. In between the load reads, which
-//! causes no wear.
+//! Because SD cards wear, the amount written is limited and spread over the phase. Between the writes, the load reads,
+//! which causes no wear.
 
 use super::{Builtin, Plan, RunsAs};
 use crate::LoadError;

@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 pub(super) const LOAD: Builtin = Builtin {
     name: "memory",
-    about: "memory bandwidth and page faults on every CPU, within an eighth of what is free",
+    about: "memory bandwidth and page faults on every CPU, using at most an eighth of the free memory",
     comm: "load-memory",
     runs_as: RunsAs::Nobody,
     in_all: true,
@@ -31,8 +31,8 @@ struct Sizes {
     fresh: usize,
 }
 
-/// Chooses four times the cache for each worker, 1 to 64 MiB, within the budget. Uses fewer workers if the budget is
-/// too small for all.
+/// Chooses four times the cache size for each worker, 1 to 64 MiB, within the budget. Uses fewer workers if the budget
+/// is too small for all.
 fn sizes(workers: usize, cache: u64, budget: u64) -> Sizes {
     let mib = MIB as u64;
     let workers = (workers as u64).min(budget / mib).max(1);
@@ -65,7 +65,7 @@ fn notes(sizes: &Sizes, wanted: usize, cache: Option<u64>) -> Vec<String> {
     let cache = cache.unwrap_or(UNKNOWN_CACHE);
     if (sizes.buffer as u64) < 4 * cache {
         notes.push(format!(
-            "copies {:.1} MiB per worker, less than four times the cache of {:.1} MiB",
+            "copies {:.1} MiB per worker, less than four times the cache size ({:.1} MiB)",
             sizes.buffer as f64 / MIB as f64,
             cache as f64 / MIB as f64
         ));

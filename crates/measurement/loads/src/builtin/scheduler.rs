@@ -16,7 +16,7 @@ use std::time::Duration;
 
 pub(super) const LOAD: Builtin = Builtin {
     name: "scheduler",
-    about: "programs started and reaped, messages between many threads (as hackbench)",
+    about: "programs started and reaped, messages between many threads (like hackbench)",
     comm: "load-scheduler",
     runs_as: RunsAs::Nobody,
     in_all: true,
@@ -45,8 +45,9 @@ fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
     let workers = config.workers();
     let ring = ring_size(workers, getrlimit(Resource::Nproc).current);
     if ring < RING {
-        plan.notes
-            .push(format!("rings of {ring} threads, not {RING}: the limit on processes (`ulimit -u`) or many CPUs"));
+        plan.notes.push(format!(
+            "rings of {ring} threads, not {RING}, because of the limit on processes (`ulimit -u`) or the number of CPUs"
+        ));
     }
     let rest = |pause| if config.together() { pause } else { Duration::ZERO };
     let (message_rest, program_rest) = (rest(MESSAGE_REST), rest(PROGRAM_REST));

@@ -46,7 +46,8 @@ fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
     let interrupts = Counter::new("timer interrupts and softirqs", Source::Timers).per_unit(EXPIRED, 0.02);
     let mut plan = Plan::new(vec![Unit::each("timers expired"), Unit::each("sleeps")], vec![interrupts]);
     if timers < wanted {
-        plan.notes.push(format!("{timers} timers per CPU, not {wanted}: the limit on open files (`ulimit -n`)"));
+        plan.notes
+            .push(format!("{timers} timers per CPU, not {wanted}, because of the limit on open files (`ulimit -n`)"));
     }
     for worker in 0..workers {
         plan.worker(config.cpu_of(worker), move |beat| expire(beat, timers));

@@ -48,7 +48,7 @@ impl Mailbox {
         }
     }
 
-    /// Makes every page resident, and locks them if permitted.
+    /// Makes all pages resident, and locks them if permitted.
     pub fn lock(&self) {
         for slot in &self.slots {
             slot.sent.store(slot.sent.load(Relaxed), Relaxed);
@@ -123,9 +123,9 @@ impl Drop for Mailbox {
 /// Information from the system call in which the receiver slept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
-    /// A message was published. No message can be lost, and several count as one.
+    /// A message was published. No message can be lost, and several cause a single wakeup.
     State,
-    /// Number of messages sent since the last time; several count as one.
+    /// Number of messages sent since the last read. They cause a single wakeup.
     Count(u64),
     /// The next `messages` (at least one) of a queue. The lowest `bits` bits of `last` are those of the last one's
     /// number.
@@ -144,10 +144,10 @@ pub(crate) struct Inbox {
     period: u64,
     /// Number below which all messages are accounted for.
     taken: u64,
-    /// Number below which all messages were received from the queue, or counted.
+    /// Number below which all messages were received from the queue or are included in its count.
     delivered: u64,
     recording: bool,
-    /// Number of releases that ran or were skipped.
+    /// Number of releases that led to a wakeup or were skipped.
     cycle: u64,
     remarks: Remarks,
 }

@@ -23,7 +23,7 @@ pub struct Sent {
     /// Number of messages sent more than a quarter of a period after their release. The receiver's latency counts from
     /// the sending time.
     pub late_sends: u64,
-    /// Number of releases without a message, because the previous message was still late.
+    /// Number of releases without a message, because the sender was too late with the previous one.
     pub unsent: u64,
     /// Number of messages refused by the kernel because the queue was full.
     pub refused: u64,
@@ -65,7 +65,7 @@ pub(crate) struct Sender<'a> {
 }
 
 impl Sender<'_> {
-    /// Sets policy, priority, CPU and memory locking of the calling sender.
+    /// Sets the policy, priority and CPU affinity of the calling sender, and locks its memory.
     ///
     /// # Errors
     /// Same as for the measuring thread.

@@ -1,4 +1,4 @@
-//! Passes through chains of threads: a cycle of each was released by the one before it.
+//! Passes through chains of threads, in which each thread's cycle is released by the thread before it.
 
 use super::lane::{Lane, Value};
 use punctual_explain::Closed;
@@ -8,11 +8,11 @@ use punctual_rt::Wakeup;
 use punctual_units::Nanos;
 use std::collections::VecDeque;
 
-/// Ends of chains that wait for a cycle of an earlier thread to end.
+/// Maximum number of ended cycles of a chain's last thread that wait for a cycle of an earlier thread to end.
 const WAITING: usize = 4096;
 
 pub(super) struct Chain {
-    /// First to last.
+    /// Thread IDs, from the first to the last thread of the chain.
     tids: Vec<i32>,
     pub value: Value,
     waiting: VecDeque<Pass>,
@@ -24,12 +24,12 @@ pub(super) struct Chain {
 struct Pass {
     end: u64,
     at: usize,
-    /// Release of the cycle of the thread after it.
+    /// Release of the cycle that the thread after the one at `at` had in this pass, ns.
     released: u64,
 }
 
 impl Chain {
-    /// `None`: a thread of that name was not found.
+    /// Returns `None` if a thread with one of these names was not found.
     pub fn new(names: &[String], lanes: &[Lane], claims: &[Claim], keep: usize, load: &str) -> Option<Chain> {
         let tid =
             |name: &String| lanes.iter().find(|lane| lane.learned.thread.name == *name).map(|l| l.learned.thread.tid);
@@ -43,7 +43,7 @@ impl Chain {
         self.tids.last().copied()
     }
 
-    /// A cycle of the last thread has ended.
+    /// Called when a cycle of the last thread has ended.
     pub fn ended(&mut self, closed: &Closed) {
         let before = self.tids.len().saturating_sub(2);
         match self.tids.get(before) {
@@ -54,7 +54,8 @@ impl Chain {
         }
     }
 
-    /// Follows what can be followed; a thread's cycles are known when they have ended. `last`: nothing more comes.
+    /// Follows the waiting passes as far as possible: the cycles of a thread are known only after they have ended.
+    /// `last`: no more cycles will follow.
     pub fn follow(&mut self, lanes: &[Lane], last: bool) {
         for _ in 0..self.waiting.len() {
             let Some(pass) = self.waiting.pop_front() else { return };
@@ -66,7 +67,8 @@ impl Chain {
         }
     }
 
-    /// The release of the first thread; otherwise how far it could be followed, `None` if nowhere.
+    /// Returns the release of the first thread. Otherwise the error is the pass as far as it could be followed, or
+    /// `None` if it cannot be followed at all.
     fn back(&self, mut pass: Pass, lanes: &[Lane]) -> Result<u64, Option<Pass>> {
         loop {
             let tid = self.tids.get(pass.at).copied().ok_or(None)?;

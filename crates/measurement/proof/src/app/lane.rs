@@ -12,12 +12,12 @@ use punctual_units::{CpuId, Nanos};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-/// Longest cycles shown.
+/// Number of longest cycles in the results.
 const SHOWN: usize = 8;
-/// Closed cycles kept for chains.
+/// Number of ended cycles that are kept for chains.
 const RECENT: usize = 4096;
 
-/// A value of each cycle.
+/// A quantity measured for each cycle or pass, for example the response time, with its distribution.
 pub(super) struct Value {
     pub value: AppValue,
     pub cell: Arc<Cell>,
@@ -32,7 +32,7 @@ impl Value {
         Value { value, cell: Arc::new(Cell::new(keep).with_limits(&limits)), shares: Shares::new(block_limits(&own)) }
     }
 
-    /// Counts what came since the last call as a block of time.
+    /// Counts the values recorded since the last call as one block of time.
     pub fn block(&mut self, cpu: CpuId) {
         let (raw, skipped) = self.cell.histograms();
         self.shares.add(cpu, &Distribution { raw, skipped });
@@ -55,11 +55,11 @@ pub(super) struct Lane {
     pub response: Value,
     jitter: Value,
     cpu: Value,
-    /// The cycle whose skipped releases are known with the next one.
+    /// The latest cycle. How many releases were skipped after it is known only when the next cycle has ended.
     pending: Option<Closed>,
-    /// Of the next release, and of the next jitter.
+    /// Numbers of the next release and of the next jitter value.
     numbers: (u64, u64),
-    /// Start of the cycle before.
+    /// Start of the previous cycle, ns.
     before: Option<u64>,
     pub recent: VecDeque<Closed>,
     totals: AppCycles,
@@ -69,7 +69,7 @@ pub(super) struct Lane {
 }
 
 impl Lane {
-    /// Counts cycles released in `from..to`.
+    /// Creates the record of a thread's cycles. Only cycles released in `from..to` are counted.
     pub fn new(learned: Learned, claims: &[Claim], keep: usize, (from, to): (Nanos, Nanos), load: &str) -> Lane {
         let name = learned.thread.name.clone();
         let period = learned.thread.period_ns;
@@ -104,12 +104,12 @@ impl Lane {
         }
     }
 
-    /// Cycles whose release is unknown.
+    /// Number of cycles whose release time is unknown.
     pub fn unknown(&self) -> u64 {
         self.unknown
     }
 
-    /// How long no cycle has ended before the end of the phase, if that is far longer than usual.
+    /// Time from the end of the last cycle to the end of the phase, if it is far longer than usual.
     pub fn silence(&self) -> Option<Nanos> {
         const OFTEN: u64 = 10;
         let last = self.pending.as_ref().map(|last| last.end_ns).unwrap_or(self.from);
@@ -148,14 +148,14 @@ impl Lane {
         self.pending = Some(closed);
     }
 
-    /// Number of a release in the phase.
+    /// Returns the number of the next release in the phase, and counts it and the `skipped` ones after it.
     fn number(&mut self, skipped: u64) -> u64 {
         let number = self.numbers.0;
         self.numbers.0 += 1 + skipped;
         number
     }
 
-    /// Releases between two cycles in which the thread had none.
+    /// Number of releases between two cycles for which the thread had no cycle.
     fn skipped(&self, release: u64, next: u64) -> u64 {
         let Some(period) = self.learned.grid else { return 0 };
         let periods = (next.saturating_sub(release) + period.0 / 2) / period.0.max(1);
@@ -194,7 +194,7 @@ impl Lane {
         *self.cpus.entry(closed.cpu).or_default() += 1;
     }
 
-    /// A cycle that has lasted longer than a period and has not ended.
+    /// Records a cycle that has lasted longer than a period and has not ended.
     pub fn unfinished(&mut self, release: u64, now: u64) {
         let release = Wakeup { cycle: self.numbers.0, release: Nanos(release), woke: Nanos(now), skipped: 0 };
         self.response.cell.record(&release, u64::MAX);
@@ -210,7 +210,8 @@ impl Lane {
         CpuId(self.cpus.iter().max_by_key(|(_, count)| **count).map_or(0, |(cpu, _)| *cpu))
     }
 
-    /// `until`: up to then releases without a cycle would have been seen.
+    /// Returns the results. `until` is the time up to which missing cycles after the last one count as skipped
+    /// releases; `None` if they do not count.
     pub fn finish(mut self, worst: &[Cycle], until: Option<u64>) -> (Vec<Part>, AppCycles) {
         if let Some(last) = self.pending.take() {
             // A cycle is due a period later; that it has not ended is no skip.

@@ -1,4 +1,4 @@
-//! What releases each thread, found from its waits before anything is measured.
+//! Determines what releases each thread, from its waits before the measurement.
 
 use super::program::Thread;
 use punctual_check::{Call, FileKind, Meaning, What, call_name, descriptor};
@@ -8,7 +8,7 @@ use punctual_trace::{Event, Kind};
 use punctual_units::Nanos;
 use std::collections::BTreeMap;
 
-/// Waits kept of each thread.
+/// Maximum number of waits kept per thread.
 const MOST: usize = 20_000;
 
 /// A thread whose cycles are known.
@@ -16,7 +16,8 @@ const MOST: usize = 20_000;
 pub(super) struct Learned {
     pub thread: AppThread,
     pub wait: WaitCall,
-    /// Of its releases, if they keep to a grid by its own timer: a release without a cycle is skipped.
+    /// Period of its releases, if its own timer keeps them on a grid, so that a release without a cycle counts as
+    /// skipped.
     pub grid: Option<Nanos>,
 }
 
@@ -25,7 +26,7 @@ struct Open {
     begin: u64,
     call: WaitCall,
     release: Release,
-    /// What it returns when its timeout ran out, and what released it then.
+    /// Return value of the call if its timeout expired, and what released the thread in that case.
     timeout: Option<(i64, Release)>,
     is_wait: bool,
     slept: bool,
@@ -40,7 +41,7 @@ struct Seen {
     timerfds: BTreeMap<i32, bool>,
 }
 
-/// Waits of threads so far.
+/// The waits of each thread that were observed so far.
 #[derive(Debug, Default)]
 pub(super) struct Learning(BTreeMap<i32, (Thread, Seen)>);
 
@@ -110,7 +111,7 @@ impl Learning {
 }
 
 impl Seen {
-    /// poll(2), then read(2) of a timerfd: that was what it waited for.
+    /// If the thread reads a timerfd after poll(2), records that the poll waited for that timer.
     fn after_poll(&mut self, meaning: &Meaning, pid: i32, number: i32) {
         if meaning.release != Release::Timerfd {
             return;

@@ -21,13 +21,13 @@ use std::time::Duration;
 
 /// Interval at which the trace is read.
 const EVERY: Duration = Duration::from_millis(20);
-/// Interval at which the meter looks whether reading failed.
+/// Interval at which the meter checks whether reading has failed.
 const LOOK: Nanos = Nanos::from_millis(200);
-/// Block of time for claims about quantiles.
+/// Length of a block of time for claims about quantiles.
 const BLOCK: Nanos = Nanos::from_secs(5);
-/// Longest cycles kept of each thread.
+/// Number of longest cycles kept per thread.
 const LONGEST: usize = 32;
-/// For what was released before the end of the phase to end.
+/// Time allowed after the phase for cycles released in it to end.
 const PATIENCE: Nanos = Nanos::from_millis(500);
 
 pub(super) struct AppMeter {
@@ -103,7 +103,7 @@ pub(super) fn start(shared: &Shared, plan: &Plan, claims: &[Claim], load: &str) 
 }
 
 impl Engine {
-    /// Until the phase is over and its cycles have ended, or it is stopped.
+    /// Runs until the phase is over and its cycles have ended, or until it is stopped.
     fn run(mut self, flags: &Flags) -> Engine {
         // Beside loads of ordinary threads the buffers would run over. If it is refused, lost events are counted.
         let _ = uapi::set_scheduling(0, Scheduling::Other { nice: -20 }, false);
@@ -191,15 +191,17 @@ impl Engine {
             let (_, broken) = self.attribution.longest(lane.learned.thread.tid);
             if broken > 0 {
                 let name = &lane.learned.thread.name;
-                add(ProblemKind::Storage, format!("{broken} cycles of {name} were seen in part and are not counted"));
+                add(
+                    ProblemKind::Storage,
+                    format!("{broken} cycles of {name} were seen only in part and are not counted"),
+                );
             }
         }
         for lane in &self.lanes {
             let name = &lane.learned.thread.name;
             if lane.unknown() > 0 {
                 let text = format!(
-                    "{} cycles of {name} did not have to wait for what released them: since when it was there is unknown, so their \
-                     responses may have been longer",
+                    "{} cycles of {name} did not have to wait for their release: when it occurred is unknown, so their responses may have been longer",
                     lane.unknown()
                 );
                 add(ProblemKind::Storage, text);
@@ -262,7 +264,7 @@ impl Engine {
             let mut part = value.part(home, None, meter::nothing(home));
             if totals.others > 0 {
                 let text = format!(
-                    "{} cycles of the last thread of {} could not be followed back to the first: they may be longer",
+                    "{} cycles of the last thread of {} could not be followed back to the first thread: these passes may be longer",
                     totals.others, totals.chain
                 );
                 part.problems.push(Problem { kind: ProblemKind::Storage, text });

@@ -1,7 +1,7 @@
-//! An application as what is measured: the cycles of its real-time threads, from kernel events.
+//! Measures an application: the cycles of its real-time threads, from kernel events.
 //!
-//! Its threads are observed until the place is known where each waits for its release ([`learn`]). Then, under each
-//! load, every cycle from a release to the next wait there is accounted for ([`punctual_explain::Attribution`]).
+//! Its threads are observed until it is known in which call each waits for its release ([`learn`]). Then, under each
+//! load, every cycle from a release to the next wait in that call is accounted for ([`punctual_explain::Attribution`]).
 
 mod chain;
 mod lane;
@@ -29,22 +29,22 @@ use punctual_units::{Nanos, Scheduling};
 use recorder::Recorder;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How long threads may take to become real-time, and to show their cycles.
+/// Time limits for threads to become real-time, and for their cycles to be found.
 const START: Nanos = Nanos::from_secs(10);
 const LEARN: Nanos = Nanos::from_secs(10);
-/// Observed at least so long.
+/// Minimum time for which the threads are observed.
 const LEAST: Nanos = Nanos::from_secs(1);
 const LOOK: Nanos = Nanos::from_millis(50);
 
-/// What to measure.
+/// The application to measure, and which of its threads.
 #[derive(Clone, Debug)]
 pub struct AppOptions {
-    /// For people: the command as given.
+    /// Name for display: the command as given.
     pub name: String,
     pub subject: punctual_check::Subject,
     /// Names of threads; empty: all real-time ones.
     pub threads: Vec<String>,
-    /// Its real-time work begins so long after the start.
+    /// Time from its start until its real-time work begins.
     pub after: Nanos,
 }
 
@@ -88,7 +88,7 @@ fn calls_of(learned: &[Learned]) -> Vec<(Thread, Option<i64>)> {
     learned.iter().map(thread).collect()
 }
 
-/// All calls of the threads.
+/// Starts recording all system calls of the threads.
 fn record(threads: &[Thread]) -> Result<Recorder, ProofError> {
     Recorder::start(&threads.iter().map(|thread| (thread.clone(), None)).collect::<Vec<_>>())
 }
@@ -97,11 +97,12 @@ fn record(threads: &[Thread]) -> Result<Recorder, ProofError> {
 pub struct App(Shared);
 
 impl App {
-    /// Starts it, or attaches to it, and finds the cycles of its threads. The signals of [`signals`] must be blocked.
+    /// Starts the application, or attaches to it, and finds the cycles of its threads. The signals of [`signals`] must
+    /// be blocked.
     ///
     /// # Errors
     /// There is no such program, none of its threads is real-time, the threads show no cycles, the kernel's events
-    /// cannot be recorded, or a signal came.
+    /// cannot be recorded, or a signal arrived.
     pub fn start(options: &AppOptions) -> Result<App, ProofError> {
         let most = options.after + START + LEARN;
         punctual_watchdog::starting("finding the cycles of the application", std::time::Duration::from_nanos(most.0));
@@ -152,7 +153,7 @@ impl App {
         Ok(App(Arc::new(Mutex::new(Watched { program, asked, learned, application, machine }))))
     }
 
-    /// What was understood of it.
+    /// The application's threads, what releases them, and the results so far.
     pub fn application(&self) -> Application {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).application.clone()
     }
@@ -171,7 +172,7 @@ impl App {
             .collect()
     }
 
-    /// Measures it under each load and judges the claims.
+    /// Measures the application under each load and judges the claims.
     ///
     /// # Errors
     /// Nothing was measured; a claim names a thread that was not found.
@@ -199,20 +200,23 @@ impl App {
             };
             for name in of.threads() {
                 let Some(thread) = threads.iter().find(|thread| thread.name == *name) else {
-                    return usage(format!("no thread {name} has cycles; those that have: {}", names.join(", ")));
+                    return usage(format!(
+                        "no thread {name} has cycles; the threads that have cycles: {}",
+                        names.join(", ")
+                    ));
                 };
                 let needs_period = matches!(of, AppValue::Jitter(_))
                     || matches!(claim.quantity, Quantity::NoneMissed | Quantity::MissedShare(_));
                 let is_of_misses = matches!(claim.quantity, Quantity::NoneMissed | Quantity::MissedShare(_));
                 if is_of_misses && thread.release == Release::RelativeSleep.name() {
-                    return usage(format!("{name} sleeps relatively: it has no instants that it could miss"));
+                    return usage(format!("{name} uses relative sleeps: it has no fixed releases that it could miss"));
                 }
                 if needs_period && thread.period_ns.is_none() {
-                    return usage(format!("the releases of {name} keep to no period"));
+                    return usage(format!("the releases of {name} have no constant period"));
                 }
                 if let Some(other) = &thread.ambiguous_with {
                     return usage(format!(
-                        "what releases {name} is ambiguous: {} or {other}. Name the threads that are not (--show-cycles)",
+                        "what releases {name} is ambiguous: {} or {other}. Name only threads whose release is not ambiguous (--show-cycles)",
                         thread.call
                     ));
                 }
@@ -240,10 +244,10 @@ pub(crate) fn start_meter(
     meter::start(shared, plan, claims, load)
 }
 
-/// Settings that do not apply to an application.
+/// Removes settings that do not apply to an application.
 pub(crate) fn note(run: &mut Run) {
     let settings = &mut run.settings;
-    settings.clock = Some("CLOCK_MONOTONIC, cycles of an application by kernel events".into());
+    settings.clock = Some("CLOCK_MONOTONIC, cycles of an application from kernel events".into());
     (settings.via, settings.scheduling, settings.period_ns, settings.alignment) = (None, None, None, None);
     settings.scheduling_explicit = false;
     settings.maxima_block_ns = None;

@@ -23,7 +23,7 @@ pub(super) struct Thread {
 }
 
 pub(super) struct Program {
-    /// For people.
+    /// Name for display.
     pub name: String,
     subject: Subject,
     child: Option<Child>,
@@ -57,7 +57,7 @@ impl Program {
         }
     }
 
-    /// Its threads now.
+    /// The current threads of its processes.
     pub fn threads(&self) -> Vec<Thread> {
         let thread = |pid: i32, tid: i32| {
             let name = fs::read_to_string(format!("/proc/{pid}/task/{tid}/comm")).ok()?;

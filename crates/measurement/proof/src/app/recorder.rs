@@ -19,14 +19,14 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    /// Records wakeups, switches and interrupts of all CPUs, and the system calls of these threads; of those with a
-    /// number that call only, since a thread may make a million others in a second.
+    /// Records wakeups, switches and interrupts of all CPUs, and the system calls of these threads; of a thread with a
+    /// call number only that call, since it may make a million others in a second.
     ///
     /// # Errors
-    /// There is no tracefs, or it may not be used; everything is restored.
+    /// There is no tracefs, or it cannot be used. Everything is restored.
     pub fn start(threads: &[(Thread, Option<i64>)]) -> Result<Recorder, ProofError> {
         let failed = |e: TracefsError| {
-            ProofError::Environment(format!("{e}: the cycles of an application are found by kernel events"))
+            ProofError::Environment(format!("{e}: kernel events are required to find the cycles of an application"))
         };
         let tracefs = Tracefs::find().map_err(failed)?;
         let config = Config { events: CYCLES, buffer_kb: None, tracer: None, stacks: None };
@@ -61,7 +61,7 @@ impl Recorder {
         Ok(Recorder { stream: Stream::new(&flight), flight: Some(flight), missing })
     }
 
-    /// Events up to now, in the order of time.
+    /// Returns the events up to now, in chronological order.
     ///
     /// # Errors
     /// The trace cannot be read.

@@ -29,7 +29,7 @@ pub struct HardwareOptions {
     pub cpus: Option<CpuList>,
     /// Maximum duration.
     pub duration: Nanos,
-    /// Minimum distance of two clock readings that counts as a gap.
+    /// Minimum time between two clock readings that counts as a gap.
     pub threshold: Nanos,
     /// Priority of the reading threads; `None`: FIFO 90 where permitted, otherwise SCHED_OTHER with a note.
     pub priority: Option<Priority>,
@@ -46,7 +46,7 @@ pub struct Looked {
     pub signal: Option<Sig>,
 }
 
-/// Looks for gaps on this machine. Signals must be blocked as for a run.
+/// Looks for gaps in clock readings on this machine. Signals must be blocked as for a run.
 ///
 /// # Errors
 /// A CPU does not exist or is not allowed, a requested priority is refused, or threads cannot be created.
@@ -125,9 +125,10 @@ impl Look {
         let around = self.surroundings(virtualisation, &before, &after);
         let events = self.end_trace();
         if comparison.dropped > 0 {
-            self.remarks
-                .narrowed
-                .push(format!("{} gaps occurred too fast to be compared: raise --threshold", comparison.dropped));
+            self.remarks.narrowed.push(format!(
+                "{} gaps followed each other too fast to be compared: raise --threshold",
+                comparison.dropped
+            ));
         }
         let (findings, worst) = comparison.finish(&around);
         let hardware = Hardware {
@@ -225,8 +226,10 @@ impl Look {
             self.remarks.narrowed.push(text);
         }
         if result.untaken > 0 {
-            let text =
-                format!("{} gaps of CPU {cpu} occurred too fast to be compared: raise --threshold", result.untaken);
+            let text = format!(
+                "{} gaps of CPU {cpu} followed each other too fast to be compared: raise --threshold",
+                result.untaken
+            );
             self.remarks.narrowed.push(text);
         }
         let not_locked = result.not_locked.iter();

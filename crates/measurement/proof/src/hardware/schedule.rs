@@ -43,7 +43,7 @@ pub(super) fn plan(
     };
     if window < usual {
         let why = "to stay clear of RT throttling (kernel.sched_rt_runtime_us)";
-        remarks.notes.push(format!("windows are {window} of each {CYCLE} only, {why}"));
+        remarks.notes.push(format!("windows are only {window} of each {CYCLE}, {why}"));
     }
     GapPlan { cpus, scheduling, cycle: CYCLE, window, duration, threshold }
 }

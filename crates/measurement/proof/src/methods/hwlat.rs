@@ -143,7 +143,7 @@ impl Hwlat {
         vec![
             format!(
                 "hwlat reads with interrupts off, on one CPU after the other for a window of {window} each. A sample is the \
-                 longest gap of a window in whole µs; a window whose gaps all were below {threshold} (tracing_thresh) stands at 0"
+                 longest gap of a window in whole µs; a window whose gaps all were below {threshold} (tracing_thresh) counts as 0"
             ),
             format!("hwlat reported {} gaps in total; {nmis}", self.gaps),
         ]

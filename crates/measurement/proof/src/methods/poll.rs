@@ -47,7 +47,7 @@ pub(super) fn cpus(
         ))),
         (false, false) => {
             let shared = topology.siblings.iter().any(|core| !core.and(&left).is_empty());
-            let sibling = if shared { "; it shares a core with a measured one and disturbs that" } else { "" };
+            let sibling = if shared { "; it shares a core with a measured one and disturbs that CPU CPU" } else { "" };
             Ok((rest, Some(format!("CPU {left} was left free for everything else and not measured: {why}{sibling}"))))
         }
     }
@@ -87,8 +87,7 @@ fn takers(limit: Option<(i64, i64)>, fair_server: Option<bool>, groups: Option<b
         let surely = match (fair_server, groups) {
             (Some(_), Some(true)) => "",
             _ => {
-                ". Kernels before 6.12 do so, later ones only with CONFIG_RT_GROUP_SCHED; without, they run ordinary \
-                  threads that wait by the fair server"
+                ". Kernels before 6.12 do so, later ones only with CONFIG_RT_GROUP_SCHED; without it, their fair server runs ordinary threads that wait"
             }
         };
         notes.push(format!(
@@ -100,12 +99,11 @@ fn takers(limit: Option<(i64, i64)>, fair_server: Option<bool>, groups: Option<b
     match (fair_server, throttles) {
         (Some(false), Some(_)) if notes.is_empty() => notes.push(
             "neither RT throttling nor the fair server takes the measured CPUs from a real-time thread that never \
-             sleeps: ordinary threads of these CPUs, the kernel's too, did not run at all"
+             sleeps: ordinary threads of these CPUs, including the kernel's, did not run at all"
                 .into(),
         ),
         (None, Some(false)) => notes.push(
-            "RT throttling is off (kernel.sched_rt_runtime_us). Before Linux 6.12 ordinary threads of the measured CPUs \
-             did not run at all then; since, the fair server runs those that wait, unless it is off too: its settings \
+            "RT throttling is off (kernel.sched_rt_runtime_us). With this setting, ordinary threads of the measured CPUs do not run at all before Linux 6.12; since 6.12, the fair server runs those that wait, unless it is off too: its settings \
              cannot be read (/sys/kernel/debug/sched/fair_server)"
                 .into(),
         ),

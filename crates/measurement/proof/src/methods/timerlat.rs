@@ -78,7 +78,7 @@ pub(super) fn find(tracer: &str) -> Result<Tracefs, ProofError> {
     let config = tracer.to_uppercase();
     Err(ProofError::Environment(format!(
         "this kernel has no {tracer} tracer: it needs CONFIG_{config}_TRACER (Debian: install linux-image-rt-amd64 or \
-         linux-image-rt-arm64; linux-image-amd64 has none); it has: {}",
+         linux-image-rt-arm64; linux-image-amd64 has none); this kernel has: {}",
         tracers.join(" ")
     )))
 }

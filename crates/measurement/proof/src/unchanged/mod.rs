@@ -89,7 +89,8 @@ impl Unchanged {
     }
 }
 
-/// Adds another process of this program. If it measures other CPUs, it is only a remark.
+/// Adds another process of this program to the problems. If it does not affect the result, for example because it
+/// measures other CPUs, adds it to the notes.
 fn said(other: &Other, cpus: &CpuList, problems: &mut Vec<String>, notes: &mut Vec<String>) {
     match &other.does {
         Does::Changes => problems.push(format!("{other} changed this machine meanwhile")),

@@ -75,7 +75,7 @@ pub(super) struct Settings {
     values: BTreeMap<String, String>,
     /// True if irqbalance runs.
     has_irqbalance: bool,
-    /// True if the kernel limits frequencies because of heat.
+    /// True if the kernel limits frequencies because of a high temperature.
     is_cooling: bool,
 }
 

@@ -11,7 +11,7 @@ use plan::{Judgement, alpha_of, is_futile, is_hopeless, judge, pairs_for};
 use punctual_model::{Ended, Trial, TrialCost, TrialKind};
 use punctual_stats::SplitMix64;
 
-/// Pairs of figures without and with a change, ns.
+/// Pairs of the minimised values without and with a change, ns.
 type Pairs = Vec<(f64, f64)>;
 
 /// A change that may help.
@@ -34,7 +34,7 @@ pub enum Stop {
 /// Result of one block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Block {
-    /// Figure of the block, ns.
+    /// Value of the minimised quantity in the block, ns.
     pub ns: f64,
     /// Power of the machine during the block, W; `None` if unknown.
     pub watts: Option<f64>,
@@ -84,8 +84,7 @@ pub struct Rules {
     pub alpha: f64,
     /// Number of pairs of a screening. It is odd, so that there is a median pair.
     pub screening: usize,
-    /// Minimum reduction for keeping a change, as a share of the figure without it. [`Rules::least_ns`] applies as
-    /// well.
+    /// Minimum reduction for keeping a change, as a share of the value without it. [`Rules::least_ns`] applies as well.
     pub least_share: f64,
     /// Minimum reduction for keeping a change, ns.
     pub least_ns: f64,
@@ -107,7 +106,7 @@ pub struct Found {
     pub not_tried: Vec<(String, String)>,
     /// Rules whose changes are kept.
     pub kept: Vec<String>,
-    /// Figures of blocks before any change. `after` has those with all kept changes.
+    /// Values of blocks before any change. `after` has those of blocks with all kept changes.
     pub before: Vec<f64>,
     pub after: Vec<f64>,
     pub ended: Ended,
@@ -126,7 +125,7 @@ pub enum Update<'a> {
         /// Number of pairs before [`Update::Paired`] or [`Update::Ended`].
         pairs: usize,
     },
-    /// A pair of a screening was measured: figure with the change minus figure without, ns.
+    /// A pair of a screening was measured: value with the change minus value without it, ns.
     Paired(f64),
     /// A confirmation has ended.
     Ended(&'a Trial),
@@ -301,7 +300,7 @@ impl Search<'_> {
         -shift >= self.least(usual)
     }
 
-    /// The smallest effect that counts, given the typical figure.
+    /// The smallest effect that counts, given the typical value of a block.
     fn least(&self, usual: f64) -> f64 {
         self.rules.least_ns.max(usual * self.rules.least_share)
     }

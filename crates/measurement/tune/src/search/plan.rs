@@ -18,7 +18,7 @@ pub(crate) fn pairs_for(alpha: f64) -> usize {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Judgement {
-    /// Figure with the change minus figure without, ns; negative values are an improvement.
+    /// Value with the change minus value without it, ns; negative if the change is an improvement.
     pub shift: Estimate,
     /// Probability of such pairs under the hypothesis that the change does not help.
     pub p: f64,
@@ -43,8 +43,8 @@ pub(crate) fn is_futile(pairs: &[(f64, f64)], all: usize, alpha: f64) -> bool {
     judge(&hoped).is_none_or(|best| best.p > alpha)
 }
 
-/// True if the median of `all` differences can no longer reach the `least` effect that counts for the typical figure:
-/// more than half are too small even for the smallest value that this figure can still have.
+/// True if the median of `all` differences can no longer reach the `least` effect that counts for the typical value of
+/// a block: more than half are too small even for the smallest typical value that is still possible.
 pub(crate) fn is_hopeless(pairs: &[(f64, f64)], all: usize, least: impl Fn(f64) -> f64) -> bool {
     let without: Vec<f64> = pairs.iter().map(|(without, _)| *without).chain(repeat(0.0)).take(all).collect();
     let least = least(median(&without).unwrap_or(0.0));

@@ -75,7 +75,8 @@ fn of_number_and_extremes_no_format_has_a_quantile_or_a_bin() {
         for invented in ["p50", "p99", "_bucket", "Overflow", "\"histogram\""] {
             assert!(!text.contains(invented), "{name} has {invented}: {text}");
         }
-        let says = ["squad-metrics", "bencher", "lava"].contains(&name) || text.contains("number, smallest, mean");
+        let says = ["squad-metrics", "bencher", "lava"].contains(&name)
+            || text.contains("number of samples and the smallest, mean");
         assert!(says, "{name} does not say what is left out: {text}");
     }
 }

@@ -79,7 +79,7 @@ fn so(what: UnlikeKind) -> &'static str {
             "A warm processor may be throttled: measure both at the same temperature, alternately."
         }
         UnlikeKind::Throttling => {
-            "The throttled machine was slowed by heat or its power supply: speeds are not comparable."
+            "The throttled machine was slowed because of its temperature or its power supply: speeds are not comparable."
         }
     }
 }

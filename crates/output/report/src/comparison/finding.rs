@@ -59,7 +59,7 @@ fn of_each(fewest: u64) -> String {
     }
 }
 
-/// Returns how many boots show which difference, one sentence for each spread.
+/// Returns how many boots are required to show which difference, one sentence for each spread.
 pub fn recipes(comparison: &Comparison) -> Vec<String> {
     comparison.recipes.iter().filter_map(|recipe| self::recipe(comparison, recipe)).collect()
 }
@@ -134,7 +134,7 @@ fn at_equal_temperature(row: &ComparisonRow, equal: &Ratio) -> String {
     format!(" At equal temperature it is {}.", changed(equal, times(row)).text)
 }
 
-/// Returns a sentence on whether heat excuses the difference (docs/compare.md).
+/// Returns a sentence on whether a higher temperature excuses the difference (docs/compare.md).
 fn excuse(comparison: &Comparison, group: usize, against: &Against) -> &'static str {
     let is_alike = group.checked_sub(1).and_then(|k| comparison.began_alike.get(k)) == Some(&true);
     match (differs(against), is_alike) {
@@ -143,7 +143,7 @@ fn excuse(comparison: &Comparison, group: usize, against: &Against) -> &'static 
             " Both were booted alternately and started at the same temperature, so it does not count as worse."
         }
         (true, false) => {
-            " They were not booted alternately, or did not start at the same temperature: the kernel itself may have caused the heat, so \
+            " They were not booted alternately, or did not start at the same temperature: the kernel itself may have caused the higher temperature, so \
              the total difference counts."
         }
     }
@@ -209,7 +209,7 @@ fn heat(row: &ComparisonRow, heat: &Covariate, group: usize, [a, b]: [&str; 2]) 
             share.unwrap_or_default(),
             round_probability(heat.p)
         ),
-        false => format!(" Heat does not explain it: {step}, and {below}."),
+        false => format!(" Temperature does not explain it: {step}, and {below}."),
     }
 }
 

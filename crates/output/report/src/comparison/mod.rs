@@ -33,7 +33,7 @@ pub struct ComparisonResult<'a> {
     unlike_sentences: Vec<String>,
     /// What these runs cannot show.
     cannot_say: Vec<String>,
-    /// How many boots show which difference.
+    /// Sentences on how many boots are required to show which difference.
     boots_sentences: Vec<String>,
 }
 

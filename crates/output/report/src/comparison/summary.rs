@@ -8,7 +8,7 @@ use crate::text::{SUMMARY_LINES, TextStyle};
 use crate::words;
 use punctual_model::{Comparison, Conclusion};
 
-/// Minimum number of table lines: the heading, two rows and how many are omitted.
+/// Minimum number of table lines: the heading, two rows and the number of omitted rows.
 const LEAST_ROWS: usize = 4;
 
 /// The decision of a comparison, as computed by `punctual_compare`.
@@ -17,7 +17,7 @@ pub enum Decision {
     /// Some figure of a later group is worse than that of the first.
     Worse,
     NotWorse,
-    /// Too few boots, problems in the runs, or no figure known for both.
+    /// Too few boots, problems in the runs, or no value known for both.
     NotJudged,
 }
 
@@ -97,7 +97,7 @@ fn which(comparison: &Comparison, decision: Decision) -> String {
         Decision::NotJudged if !comparison.unknown_boots.is_empty() => {
             "the boot of each run is not recorded; --own-boots states that they differ".into()
         }
-        Decision::NotJudged => "fewer than four boots of each, or no figure known for both".into(),
+        Decision::NotJudged => "fewer than four boots of each, or no value known for both".into(),
         _ if differing(comparison).is_empty() => "shown in any figure".into(),
         _ => differing(comparison).join(", "),
     }

@@ -4,7 +4,7 @@ use crate::number::plural;
 use punctual_model::{ACCOUNTED, Experiment, PlannedThread, RanThread, Repetition};
 use punctual_units::Nanos;
 
-/// Smallest share of a difference that is reported.
+/// Share of a thread's time above which a difference is reported.
 const TELLS: f64 = 0.01;
 const OTHERS: usize = 3;
 
@@ -38,7 +38,8 @@ fn of_thread(planned: &PlannedThread, ran: &RanThread) -> Option<String> {
     if let Some(ns) = ran.balance_ns.filter(|ns| of_elapsed(ns.unsigned_abs() as f64) > TELLS) {
         let word = if ns > 0 { "later" } else { "earlier" };
         let length = Nanos(ns.unsigned_abs());
-        causes.push(format!("the kernel's balancing of CPUs made it end {length} {word} than balancing at once"));
+        causes
+            .push(format!("the kernel's balancing of CPUs made it end {length} {word} than immediate balancing would"));
     }
     if ran.is_explained() == Some(false) {
         causes.push(format!("{} of its time is unexplained", share(ran.rest())));
@@ -71,7 +72,9 @@ fn held(experiment: &Experiment, repetition: &Repetition) -> Option<String> {
     });
     let times = plural(count, "time", "times");
     let named = match (by, aside) {
-        (Some(by), Some(aside)) if quanta > 0 => format!("; {quanta} of them {aside} long, as {} does", line(&by.by)),
+        (Some(by), Some(aside)) if quanta > 0 => {
+            format!("; {quanta} of them {aside} long, as caused by {}", line(&by.by))
+        }
         _ => "; no readable setting explains that".into(),
     };
     Some(format!(

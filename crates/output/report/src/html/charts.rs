@@ -54,7 +54,7 @@ fn of_phase(page: &Page, span: &crate::svg::series::Span, n: usize, phase: &Phas
 
 fn without(cells: &[&Cell]) -> &'static str {
     match cells.iter().any(|c| c.known.as_ref().is_some_and(Known::is_summary)) {
-        true => "No histogram: only number, smallest, mean and largest latency are known.",
+        true => "No histogram: only the number of samples and the smallest, mean and largest latency are known.",
         false => "No histogram was recorded.",
     }
 }

@@ -20,7 +20,7 @@ fn words(recording: &Recording) -> String {
 fn due(via: Option<&WakeupSource>) -> &'static str {
     match via {
         Some(via) if via.is_woken() => "the sender's clock reading just before the call that wakes a thread",
-        Some(WakeupSource::Relative) => "a thread's own clock reading before it slept, and a period later,",
+        Some(WakeupSource::Relative) => "a thread's own clock reading before it slept, plus one period,",
         _ => "the instant a thread's timer was due",
     }
 }

@@ -127,7 +127,7 @@ fn load_row(recording: &Recording, phase: &Phase) -> String {
     let length = match phase.end_mono_ns {
         Some(_) if recorded.to_string() == planned => recorded.to_string(),
         Some(_) => format!("{recorded} of {planned}"),
-        None => format!("{recorded} of {planned}, no end"),
+        None => format!("{recorded} of {planned}, end not recorded"),
     };
     let name = esc(&words::phase_name(recording, &phase.id));
     let class = name_class(&name);

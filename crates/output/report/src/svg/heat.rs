@@ -23,8 +23,11 @@ pub fn chart(id: &str, figures: &Figures) -> Chart {
     cpus.dedup();
     let svg = both(|form| drawing(&form.id(id), form, figures, &cpus));
     let (least, most) = ends(figures);
-    let note =
-        format!("From {} (lightest) to {} (darkest), by ratio.", nanos(Some(least as u64)), nanos(Some(most as u64)));
+    let note = format!(
+        "From {} (lightest) to {} (darkest), on a logarithmic scale.",
+        nanos(Some(least as u64)),
+        nanos(Some(most as u64))
+    );
     Chart { svg, legend: vec![], table: Table::default(), note: Some(note) }
 }
 

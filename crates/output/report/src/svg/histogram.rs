@@ -132,7 +132,7 @@ fn legend(mine: &[&Bars], rest: &[&Bars], picked: &[CpuId]) -> Vec<Key> {
     let mut keys: Vec<Key> = mine.iter().map(key).collect();
     if !rest.is_empty() {
         let max = rest.iter().filter_map(|b| b.cell.max()).max();
-        let text = format!("{} other CPUs, maximum over them: max {}", rest.len(), nanos(max));
+        let text = format!("{} other CPUs combined: max {}", rest.len(), nanos(max));
         keys.push(Key { class: "rest".into(), text });
     }
     if mine.iter().any(|b| b.raw.is_some()) {

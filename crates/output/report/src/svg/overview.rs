@@ -63,7 +63,7 @@ pub fn chart(id: &str, figures: &Figures, span: &Span) -> Option<Chart> {
     Some(Chart { svg: both(draw), legend: legend(figures), table: Table::default(), note: None })
 }
 
-/// Of an application the responses.
+/// Returns the phases to draw; of an application, only those with response times.
 fn shown<'a>(figures: &Figures<'a>) -> impl Iterator<Item = &'a Phase> {
     figures.recording.run.phases.iter().filter(|phase| phase.is_of_releases())
 }

@@ -97,7 +97,7 @@ pub fn exceedance(histogram: &Histogram, of: u64) -> Vec<(f64, f64)> {
 /// Maximum number of intervals drawn unchanged; more are combined into this many slots.
 pub const MOST_POINTS: usize = 500;
 
-/// A figure over time: start, end (CLOCK_MONOTONIC, ns) and value.
+/// A measured value over time: start, end (CLOCK_MONOTONIC, ns) and value.
 pub enum Series {
     Exact(Vec<(u64, u64, f64)>),
     /// Equal slots with the maximum of each.
@@ -118,7 +118,7 @@ impl Series {
         Series::Slots { from, width, values: vec![None; n.max(1)] }
     }
 
-    /// Adds a figure; the largest one of an interval or slot is used.
+    /// Adds a value; the largest one of an interval or slot is used.
     pub fn add(&mut self, start: u64, end: u64, figure: f64) {
         match self {
             Series::Exact(all) => match all.last_mut().filter(|last| (last.0, last.1) == (start, end)) {
@@ -135,7 +135,7 @@ impl Series {
         }
     }
 
-    /// Returns start, end and figure of all non-empty intervals in chronological order.
+    /// Returns start, end and value of all non-empty intervals in chronological order.
     pub fn spans(&self) -> Vec<(u64, u64, f64)> {
         match self {
             Series::Exact(all) => all.clone(),

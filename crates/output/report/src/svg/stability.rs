@@ -63,7 +63,8 @@ fn frame(fits: &[TailThreshold]) -> Option<Frame> {
     })
 }
 
-/// Returns the intersection of all bounded intervals, as the gate computes it.
+/// Returns the intersection of all bounded intervals, by the same rule as the check whether the shape changes with the
+/// threshold.
 fn shared(fits: &[TailThreshold]) -> Option<(f64, f64)> {
     let all = fits.iter().filter_map(|f| f.shape_interval);
     let (low, high) = all.reduce(|a, b| (a.0.max(b.0), a.1.min(b.1)))?;

@@ -37,7 +37,7 @@ pub enum Listing {
     All,
 }
 
-/// Formats findings by state, each by severity. The text ends in a newline.
+/// Formats findings ordered by state, and within a state by severity. The text ends in a newline.
 pub fn list(findings: &[Finding], listing: Listing, style: TextStyle) -> String {
     let mut page = Page::new(style);
     let shown = if listing == Listing::All { &ORDER[..] } else { &ORDER[..2] };
@@ -136,7 +136,7 @@ pub(super) fn section(page: &mut Page, findings: &[Finding]) {
     counted(page, fail - grave.len(), warn);
 }
 
-/// Prints where findings are that are counted and not listed.
+/// Prints where to find the findings that are counted here but not listed.
 fn counted(page: &mut Page, fail: usize, warn: usize) {
     let parts = [(fail, "more FAIL"), (warn, "WARN")];
     let parts: Vec<String> = parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();

@@ -45,9 +45,9 @@ pub fn explanation_text(explanation: &Explanation, places: &[String], cycles: bo
     out + "\n" + &chosen(explanation)
 }
 
-/// Formats the same on one screen of 80×24, [`SUMMARY_LINES`] lines at most: the worst wakeup and the composition of
-/// its delay, the culprits, doubts, and the command that shows the rest. `source` is what was explained, as a user
-/// types it.
+/// Formats what a trace shows about late wakeups on one screen of 80×24, [`SUMMARY_LINES`] lines at most: the worst
+/// wakeup and the composition of its delay, the culprits, doubts, and the command that shows the rest. `source` is what
+/// was explained, as a user types it.
 pub fn explanation_summary(explanation: &Explanation, places: &[String], source: &str, style: TextStyle) -> String {
     const VERDICT: usize = 5;
     const CAUSES: usize = 4;

@@ -57,7 +57,8 @@ fn noun(claim: &Claim) -> &'static str {
     if claim.of.is_some() { "cycle" } else { "wakeup" }
 }
 
-/// For which stalls a bound holds: `; if a disturbance makes one period late (4.1e-5 for 10 ms, 1.9e-4 for 50 ms)`.
+/// Formats the stalls for which a bound holds:
+/// `; if each disturbance delays only one period (4.1e-5 for 10 ms, 1.9e-4 for 50 ms)`.
 fn stalls(claim: &Claim, cell: &CellJudgement) -> String {
     let Some((one, longer)) = cell.bounds.split_first() else { return String::new() };
     let of = |b: &StallBound| format!("{} for {}", at_most(b.upper), b.stall_ns);
@@ -66,12 +67,17 @@ fn stalls(claim: &Claim, cell: &CellJudgement) -> String {
         return format!("; if no disturbance makes releases late for longer than declared ({})", others.join(", "));
     }
     let at = match claim.quantity {
-        Quantity::Exceedance { .. } | Quantity::MissedShare(_) => "if a disturbance makes one period late".to_owned(),
+        Quantity::Exceedance { .. } | Quantity::MissedShare(_) => {
+            "if each disturbance delays only one period".to_owned()
+        }
         Quantity::Quantile { limit, .. } => {
-            format!("P(≥ {limit}) ≤ {} if a disturbance makes one period late", at_most(one.upper))
+            format!("P(≥ {limit}) ≤ {} if each disturbance delays only one period", at_most(one.upper))
         }
         _ => {
-            format!("the next one violates it with P ≤ {}, if a disturbance makes one period late", at_most(one.upper))
+            format!(
+                "the next one violates it with P ≤ {}, if each disturbance delays only one period",
+                at_most(one.upper)
+            )
         }
     };
     let longer: Vec<String> = longer.iter().map(of).collect();
@@ -228,7 +234,7 @@ fn bounds_reported(claim: &Claim, cell: &CellJudgement) -> String {
 fn needed(cell: &CellJudgement) -> String {
     match cell.needed {
         Some(n) => format!(
-            "; this requires {} wakeups, none beyond, {} on each CPU under each load",
+            "; this requires {} wakeups, none of them beyond the limit, {} on each CPU under each load",
             count_f(n.samples),
             n.duration_ns
         ),

@@ -50,7 +50,7 @@ fn bound(recording: &Recording, sure: f64, cell: &CellJudgement) -> Option<Strin
     let (max, p) = (Nanos(cell.max_ns?), cell.p_beyond_max?);
     let noun = if recording.application.is_some() { "cycle" } else { "wakeup" };
     Some(format!(
-        "The worst of {} {noun}s {} was {max}: P(> {max}) ≤ {} at {}, in a run of this length, if a disturbance makes one period late.",
+        "The worst of {} {noun}s {} was {max}: P(> {max}) ≤ {} at {}, in a run of this length, if each disturbance delays only one period.",
         count(cell.samples),
         at_place(recording, &cell.phase, cell.cpu),
         at_most(p),

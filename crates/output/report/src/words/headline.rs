@@ -69,7 +69,7 @@ fn passed(recording: &Recording, verdict: &Verdict) -> String {
         _ => "hold",
     };
     let assumed = match verdict.claims.iter().any(|judged| judged.claim.stall.is_none() && is_share(judged)) {
-        true if verdict.outcome == Outcome::Pass => "; if a disturbance makes one period late",
+        true if verdict.outcome == Outcome::Pass => "; if each disturbance delays only one period",
         _ => "",
     };
     format!("{} {hold} for {all} {noun}s: {worst}, {missed}{assumed}", and(&claims))
@@ -84,7 +84,10 @@ fn not_refuted(verdict: &Verdict) -> String {
     let held = verdict.claims.iter().find(|judged| judged.outcome == Outcome::Held);
     let bound = held.and_then(|judged| judged.cells.first()?.bounds.first());
     let bound = bound.map(|one| {
-        format!(" (the next one violates it with P ≤ {}, if a disturbance makes one period late)", at_most(one.upper))
+        format!(
+            " (the next one violates it with P ≤ {}, if each disturbance delays only one period)",
+            at_most(one.upper)
+        )
     });
     format!("not refuted, but not proven{}", bound.unwrap_or_default())
 }
@@ -121,7 +124,8 @@ fn undecided(recording: &Recording, verdict: &Verdict) -> String {
     }
 }
 
-/// Returns the problem that a reader must know first; that the wrong thing was measured precedes any result.
+/// Returns the problem that a reader must know first. Problems that mean that the wrong thing was measured precede any
+/// result.
 pub(super) fn gravest(verdict: &Verdict) -> Option<&(Option<String>, Problem)> {
     let rank = |kind: ProblemKind| match kind {
         ProblemKind::NoRealTime => 0,

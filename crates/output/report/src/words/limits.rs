@@ -113,7 +113,7 @@ fn settings(recording: &Recording) -> Vec<String> {
     if let Some(us) = settings.cpu_dma_latency_us {
         all.push(format!(
             "The cost of leaving deep idle states is hidden: /dev/cpu_dma_latency was held at {us} µs while measuring. \
-             A program that does not hold it sees more."
+             A program that does not hold it has larger latencies."
         ));
     }
     if recording.run.import.is_some() {

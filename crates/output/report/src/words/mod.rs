@@ -76,7 +76,7 @@ pub fn measured(recording: &Recording, verdict: &Verdict) -> String {
     )
 }
 
-/// How many cycles of which application.
+/// States which application was measured, and the number of its cycles.
 fn of_application(recording: &Recording, application: &Application, verdict: &Verdict) -> String {
     let run = &recording.run;
     let mut loads: Vec<String> = run.phases.iter().map(|p| format!("`{}`", load_name(&p.load))).collect();
@@ -91,8 +91,8 @@ fn of_application(recording: &Recording, application: &Application, verdict: &Ve
     )
 }
 
-/// As [`measured`] for a run whose phases are named after their figures (`measure --via timerlat`): those are no
-/// wakeups, and may have no period.
+/// As [`measured`] for a run whose phases are named after their figures (`measure --via timerlat`): their samples are
+/// not wakeups, and may have no period.
 fn other_way(recording: &Recording, verdict: &Verdict) -> Option<String> {
     let run = &recording.run;
     let labels: Vec<String> =
@@ -125,7 +125,7 @@ pub(crate) fn noun(recording: &Recording) -> &'static str {
     }
 }
 
-/// What the samples of releases are.
+/// Names the quantity that the run has a sample of for each release.
 pub(crate) fn quantity(recording: &Recording) -> &'static str {
     if recording.application.is_some() { "response" } else { "wakeup latency" }
 }
@@ -171,14 +171,14 @@ pub(crate) fn at_place(recording: &Recording, id: &str, cpu: CpuId) -> String {
     format!("on {}", place(recording, id, cpu))
 }
 
-/// What was measured of an application in a phase, and ``under `cpu` `` or `while idle`.
+/// Returns what was measured of an application in a phase, and ``under `cpu` `` or `while idle`.
 pub(crate) fn value_of<'a>(recording: &'a Recording, id: &str) -> Option<(&'a AppValue, String)> {
     let phase = recording.run.phases.iter().find(|phase| phase.id == id)?;
     let load = if phase.load == "idle" { "while idle".into() } else { format!("under `{}`", load_name(&phase.load)) };
     Some((phase.value.as_ref()?, load))
 }
 
-/// `a`, `a and b`, `a, b and c`
+/// Joins texts: `a`, `a and b`, `a, b and c`.
 pub(crate) fn and(items: &[String]) -> String {
     match items {
         [] => String::new(),

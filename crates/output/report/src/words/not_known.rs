@@ -9,8 +9,8 @@ use std::borrow::Cow;
 /// Maximum number of CPUs named in a sentence.
 const NAMED: usize = 4;
 
-/// Returns one sentence for each kind of unknown values of a phase, and one for each damage of the file. Empty for a
-/// run whose samples are all known.
+/// Returns one sentence for each kind of unknown values of a phase, and one for each kind of damage to the file. Empty
+/// for a run whose samples are all known.
 pub fn not_known(recording: &Recording) -> Vec<String> {
     let phases = recording.run.phases.iter().flat_map(|phase| of_phase(recording, phase));
     let damage = recording.damaged().into_iter().map(|text| stopped(&format!("the data are damaged: {text}")));
@@ -59,7 +59,7 @@ fn of_phase(recording: &Recording, phase: &Phase) -> Vec<String> {
         said(
             &summary,
             format!(
-                "for {} the file contains only number, smallest{} and largest; the histogram and the quantiles are omitted",
+                "for {} the file contains only the number of samples and the smallest{} and largest value; the histogram and the quantiles are omitted",
                 samples(&summary),
                 if phase.cpus.iter().all(|result| result.mean_ns.is_some()) { ", mean" } else { "" }
             ),

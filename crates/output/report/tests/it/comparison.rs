@@ -190,7 +190,7 @@ fn sentences_say_which_way_and_how_sure() {
         "the ratio of 6.12 <stock> (13 of 100) to 6.12-rt (9 of 100) is 1.016 [1.000, 1.026 at 95 %]",
         "all of one boot: a verdict requires four boots of each",
         "At equal temperature it is 4.0 % higher [-2.0 %, 10 % at 95 %].",
-        "the kernel itself may have caused the heat, so the total difference counts",
+        "the kernel itself may have caused the higher temperature, so the total difference counts",
         "25 % higher [10 %, 40 % at 95 %]",
     ] {
         assert!(any(text), "{text} is not in {all:#?}");

@@ -104,7 +104,7 @@ fn what_is_no_measurement_of_a_board_is_refused_with_the_reason() {
     }
 }
 
-/// Below a hypervisor a run is not one of the board's own kernel.
+/// Under a hypervisor, a run does not count as one of the board's own kernel.
 #[test]
 fn a_virtual_machine_is_of_another_flavour() {
     let (mut recording, _) = runs::good();

@@ -60,7 +60,7 @@ fn the_sentences() {
     assert!(all[3].ends_with("Too few wakeups have a known time to look for a period."));
 }
 
-/// Only the gates that indicate a mixture report one.
+/// A mixture is reported only for the refusals that indicate one.
 #[test]
 fn what_is_merely_short_is_no_mixture() {
     let (recording, mut verdict) = with_tails();

@@ -134,7 +134,7 @@ impl<T> Mailbox<T> {
         self.sleep(None)
     }
 
-    /// Like [`Mailbox::receive`], but at most until `until` on CLOCK_MONOTONIC.
+    /// Like [`Mailbox::receive`], but waits at most until `until` on CLOCK_MONOTONIC.
     ///
     /// # Errors
     /// [`LockError::TimedOut`]; any other: its lock could not be taken.

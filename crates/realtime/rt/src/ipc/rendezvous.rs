@@ -128,8 +128,8 @@ impl<M, R> Rendezvous<M, R> {
         self.exchange(message, None)
     }
 
-    /// Like [`Rendezvous::send`], but at most until `until` on CLOCK_MONOTONIC. A message not yet received by then is
-    /// withdrawn.
+    /// Like [`Rendezvous::send`], but waits at most until `until` on CLOCK_MONOTONIC. A message not yet received by
+    /// then is withdrawn.
     ///
     /// # Errors
     /// [`SendError`].
@@ -227,7 +227,7 @@ impl<M, R> Server<'_, M, R> {
         self.sleep(None)
     }
 
-    /// Like [`Server::receive`], but at most until `until` on CLOCK_MONOTONIC.
+    /// Like [`Server::receive`], but waits at most until `until` on CLOCK_MONOTONIC.
     ///
     /// # Errors
     /// [`LockError::TimedOut`]; any other: its lock could not be taken.

@@ -12,10 +12,10 @@ use std::fmt;
 pub enum Check {
     /// The kernel is PREEMPT_RT: CONFIG_PREEMPT_RT, /sys/kernel/realtime.
     PreemptRt,
-    /// This SCHED_FIFO priority is granted; it is tried and restored.
+    /// This SCHED_FIFO priority is granted; it is set for the check, and the previous scheduling is restored.
     Priority(u8),
-    /// This SCHED_DEADLINE reservation is granted; it is tried and restored. Each is tried alone: several tasks may fit
-    /// individually but not together.
+    /// This SCHED_DEADLINE reservation is granted; it is set for the check, and the previous scheduling is restored.
+    /// Each reservation is tried alone: several tasks may fit individually but not together.
     Deadline {
         /// CPU time per period.
         runtime: Nanos,

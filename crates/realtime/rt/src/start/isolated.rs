@@ -48,7 +48,7 @@ fn partitions(machine: &Machine) -> Result<CpuList, String> {
     Ok(found)
 }
 
-/// A partition's parent is a partition, up to the root.
+/// Finds the isolated partitions below `folder`. The parent of a partition is always a partition, up to the root.
 fn descend(machine: &Machine, folder: &str, depth: usize, found: &mut CpuList) -> Result<(), String> {
     if depth == 0 {
         return Ok(());

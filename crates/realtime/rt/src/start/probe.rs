@@ -8,7 +8,7 @@ use std::path::PathBuf;
 /// A machine to check.
 pub(crate) struct Machine {
     root: PathBuf,
-    /// Files and limits are those of this process.
+    /// True if files and limits are those of this process.
     live: bool,
 }
 
@@ -64,7 +64,8 @@ impl Machine {
         if self.live { Ok(getrlimit(resource).current) } else { Err("limits of a recorded machine".into()) }
     }
 
-    /// Checks whether the kernel grants this to a thread of this process; it is tried and restored.
+    /// Checks whether the kernel grants this to a thread of this process; it is set for the check, and the previous
+    /// scheduling is restored.
     pub(crate) fn grants(&self, scheduling: punctual_units::Scheduling) -> Result<Result<(), crate::Refused>, String> {
         if self.live {
             Ok(crate::try_scheduling(scheduling))

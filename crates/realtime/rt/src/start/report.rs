@@ -3,7 +3,7 @@
 use crate::Check;
 use std::fmt;
 
-/// Weight of a check.
+/// Whether the program starts if a check fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
     /// The program does not start if it fails.
@@ -53,7 +53,7 @@ impl Checked {
     }
 }
 
-/// Results of all requested checks, in that order.
+/// Results of all requested checks, in the order of the requests.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Report {
     /// One entry per check.

@@ -62,15 +62,16 @@ pub(super) fn throttling(machine: &Machine) -> Result<Outcome, String> {
 }
 
 enum Server {
-    /// This kernel has none.
+    /// This kernel has no fair server.
     Absent,
-    /// CPUs on which it has a runtime: CPU, runtime, period.
+    /// CPUs on which the fair server has a runtime: CPU, runtime, period.
     Present(Vec<(CpuId, Nanos, Nanos)>),
     Unknown(String),
 }
 
 impl Server {
-    /// Read from debugfs, accessible to root only; otherwise the release can only show that no server exists.
+    /// Reads the state from debugfs, which only root can access. Without it, the kernel's release can only show that no
+    /// server exists.
     fn of(machine: &Machine) -> Server {
         let Ok(names) = machine.names(SERVER) else {
             if machine.read(&format!("{SCHED}/features")).is_ok() || release(machine).is_some_and(|of| of < (6, 12)) {

@@ -67,7 +67,7 @@ impl EventFlags {
         met(self.get(), mask, how)
     }
 
-    /// Like [`EventFlags::try_wait`], and clears them in the same step.
+    /// Like [`EventFlags::try_wait`], but also clears these flags in the same step.
     pub fn try_take(&self, mask: u32, how: Match) -> Option<u32> {
         let taken = self.flags.fetch_update(AcqRel, Acquire, |now| met(now, mask, how).map(|set| now & !set));
         taken.ok().map(|before| before & mask)
@@ -78,12 +78,12 @@ impl EventFlags {
         self.sleep(mask, how, None, Self::try_wait).unwrap_or_default()
     }
 
-    /// Like [`EventFlags::wait`], and clears them in the same step.
+    /// Like [`EventFlags::wait`], but also clears these flags in the same step.
     pub fn take(&self, mask: u32, how: Match) -> u32 {
         self.sleep(mask, how, None, Self::try_take).unwrap_or_default()
     }
 
-    /// Like [`EventFlags::wait`], but at most until `until` on CLOCK_MONOTONIC.
+    /// Like [`EventFlags::wait`], but waits at most until `until` on CLOCK_MONOTONIC.
     ///
     /// # Errors
     /// [`TimedOut`].
@@ -91,7 +91,7 @@ impl EventFlags {
         self.sleep(mask, how, Some(until), Self::try_wait)
     }
 
-    /// Like [`EventFlags::take`], but at most until `until` on CLOCK_MONOTONIC.
+    /// Like [`EventFlags::take`], but waits at most until `until` on CLOCK_MONOTONIC.
     ///
     /// # Errors
     /// [`TimedOut`]: nothing is cleared.

@@ -1,4 +1,4 @@
-//! Synchronisation of threads without an owner: semaphores and event flags.
+//! Synchronisation objects that have no owner: semaphores and event flags.
 
 mod bell;
 mod flags;

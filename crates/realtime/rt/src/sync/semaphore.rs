@@ -61,8 +61,8 @@ impl Semaphore {
         let _ = self.sleep(None);
     }
 
-    /// Like [`Semaphore::wait`], but at most until `until` on CLOCK_MONOTONIC. If the count is not 0, it is lowered even
-    /// after that time.
+    /// Like [`Semaphore::wait`], but waits at most until `until` on CLOCK_MONOTONIC. If the count is not 0, it is
+    /// lowered even after that time.
     ///
     /// # Errors
     /// [`TimedOut`]: the count is not lowered.

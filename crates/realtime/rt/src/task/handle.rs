@@ -33,10 +33,10 @@ pub(crate) struct Shared {
     pub(crate) name: String,
     pub(crate) record: Record,
     pub(crate) stop: AtomicBool,
-    /// 0 before it runs.
+    /// Thread ID; 0 before the thread runs.
     pub(crate) tid: AtomicI32,
     pub(crate) ended: AtomicBool,
-    /// Counters when it began, and when it ended, once it has.
+    /// Counters of the thread when the task began, and when it ended, if it has.
     pub(crate) usage: Mutex<(TaskUsage, Option<TaskUsage>)>,
     pub(crate) period: Nanos,
 }

@@ -141,7 +141,8 @@ impl Record {
         uapi::lock(self)
     }
 
-    /// A release that runs while no other is skipped or pending; it woke at its scheduled time or later.
+    /// Accounts for a release that runs while no other is skipped or pending. Its wakeup was at the scheduled time or
+    /// later.
     #[inline(always)]
     pub(crate) fn run(&self, cycle: &Cycle) {
         if self.lateness.add(cycle.woke.0.wrapping_sub(cycle.scheduled.0)) {
@@ -150,7 +151,7 @@ impl Record {
         add(&self.ran, 1);
     }
 
-    /// A release that runs together with others skipped or pending.
+    /// Accounts for a release that runs while others are skipped or pending.
     pub(crate) fn run_late(&self, cycle: &Cycle) {
         if self.lateness.add(cycle.lateness().0) {
             self.new_worst(cycle.scheduled, cycle.index);
@@ -184,7 +185,7 @@ impl Record {
         self.worst[1].store(index, Relaxed);
     }
 
-    /// A body that returned at `ended`.
+    /// Accounts for a body that returned at `ended`.
     #[inline(always)]
     pub(crate) fn executed(&self, cycle: &Cycle, ended: Nanos, deadline: u64) {
         // CLOCK_MONOTONIC is monotonic, so this cannot underflow.

@@ -61,7 +61,7 @@ pub enum Miss {
     SafeState(fn(&Cycle) -> Next),
 }
 
-/// A release with missed ones, or while some are pending.
+/// What to do after a wakeup with missed or pending releases.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Late {
     /// Run the body.
@@ -91,13 +91,13 @@ impl Releases {
         Releases { next: first.0, period: period.0, index: 0, pending: 0, miss, target, step }
     }
 
-    /// When to wake.
+    /// When to wake for the next release.
     #[inline(always)]
     pub(crate) fn target(&self) -> &Timespec {
         &self.target
     }
 
-    /// Number of releases that have run or were given up.
+    /// Number of releases for which the body ran, or that were given up.
     #[inline(always)]
     pub(crate) fn accounted(&self) -> u64 {
         self.index

@@ -78,7 +78,8 @@ impl<'a> PeriodicTask<'a> {
         self
     }
 
-    /// Ends after this many releases have run or were given up; after more if the last wakeup was late.
+    /// The task ends after this many releases, whether its body ran for them or they were given up; after more if the
+    /// last wakeup was late.
     pub fn cycles(mut self, cycles: u64) -> Self {
         self.cycles = cycles;
         self
@@ -126,8 +127,9 @@ impl<'a> PeriodicTask<'a> {
         self
     }
 
-    /// Starts the task: the thread sets memory, CPU and policy first, and the first release is at least a millisecond
-    /// after that; with SCHED_DEADLINE also at least a period, so that it finds its whole runtime.
+    /// Starts the task: the thread first locks its memory and sets its CPU affinity and policy, and the first release
+    /// is at least a millisecond after that; with SCHED_DEADLINE also at least a period, so that its full runtime
+    /// budget is available.
     ///
     /// `body` runs in the thread at every release. It must not allocate, lock what ordinary threads lock (use
     /// [`crate::Mutex`]), print, or touch memory for the first time.

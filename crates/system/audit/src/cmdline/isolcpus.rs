@@ -27,7 +27,7 @@ impl Isolcpus {
         let mut rest = value;
         if scope.is_before((4, 15)) && rest.starts_with(|c: char| c.is_ascii_alphabetic()) {
             let is_flag = FLAGS.iter().any(|(name, _)| rest.split(',').next() == Some(*name));
-            let why = if is_flag { "flags are known since Linux 4.15" } else { "the list begins with a letter" };
+            let why = if is_flag { "flags are supported since Linux 4.15" } else { "the list begins with a letter" };
             return found.ignored(value, why);
         }
         while rest.starts_with(|c: char| c.is_ascii_alphabetic()) {
@@ -39,7 +39,9 @@ impl Isolcpus {
                 _ if !flag.chars().all(|c| c.is_ascii_alphabetic() || c == '_') => {
                     return found.ignored(value, &format!("`{}` is not a flag", scrub(flag)));
                 }
-                Some((name, _)) => return found.ignored(value, &format!("the flag {name} is known since Linux 5.6")),
+                Some((name, _)) => {
+                    return found.ignored(value, &format!("the flag {name} is supported since Linux 5.6"));
+                }
                 // Commit 3662daf02350: unknown flags are skipped.
                 None if scope.is_before((5, 8)) => {
                     return found.ignored(value, &format!("`{flag}` is not a flag"));
@@ -87,7 +89,7 @@ enum Type {
 /// The effect of a line's isolcpus= and nohz_full=.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Isolation {
-    /// With the word that sets them.
+    /// Each type with its CPUs and the word that sets them.
     of: Vec<(Type, CpuList, String)>,
     /// Sentences about parameters that the kernel ignores because of their form.
     pub wrong: Vec<String>,

@@ -34,15 +34,16 @@ const SINCE: &[(&str, Release)] = &[
     ("workqueue.unbound_cpus", (6, 6)),
 ];
 
-/// Stable releases that took mitigations= over from Linux 5.2 (commit 98af8452945c).
+/// Stable releases to which mitigations= of Linux 5.2 was backported (commit 98af8452945c).
 const MITIGATIONS: [(u32, u32, u32); 6] = [(4, 4, 180), (4, 9, 176), (4, 14, 119), (4, 19, 43), (5, 0, 16), (5, 1, 2)];
 
-/// As [`lacks`], by the patch level. Distributors number theirs `4.19.0`, which does not say what they took over.
+/// Like [`lacks`], by the patch level. Distributions number their kernels `4.19.0`, which does not show what was
+/// backported to them.
 pub(crate) fn lacks_at(word: &str, (major, minor, patch): (u32, u32, u32)) -> Option<String> {
     let (.., since) = MITIGATIONS.iter().find(|known| (known.0, known.1) == (major, minor))?;
     let lacks = key(word) == "mitigations" && (1..*since).contains(&patch);
     lacks.then(|| {
-        format!("mitigations is known since Linux {major}.{minor}.{since}, and this is {major}.{minor}.{patch}")
+        format!("mitigations is supported since Linux {major}.{minor}.{since}, and this is {major}.{minor}.{patch}")
     })
 }
 

@@ -56,7 +56,7 @@ pub(super) struct Origin {
     pub whence: String,
 }
 
-/// Returns a request for a single value; `absent` is state and sentence if the value does not exist.
+/// Returns a request for a single value; `absent` is the state and the sentence if the value does not exist.
 pub(super) fn one(origin: Origin, mut read: Value, want: &Want, absent: (&str, String)) -> Request {
     if !matches!(want, Want::OneOf(_))
         && let Some(read) = read.as_object_mut().filter(|read| read.contains_key("file"))
@@ -77,7 +77,7 @@ pub(super) fn one(origin: Origin, mut read: Value, want: &Want, absent: (&str, S
     Request::new(origin, json!({ "value": read }), cases)
 }
 
-/// Returns a request for each of several values; `none` is state and sentence if no value exists.
+/// Returns a request for each of several values; `none` is the state and the sentence if no value exists.
 pub(super) fn every(origin: Origin, read: Value, want: &Want, none: (&str, String)) -> Request {
     let said = sentence(&origin.what);
     let pass = || format!("as in the profile: {said}");

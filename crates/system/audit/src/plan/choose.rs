@@ -12,7 +12,7 @@ pub(super) struct Choice {
     pub doubts: Vec<String>,
 }
 
-/// Lower is better; the most expensive criterion first.
+/// Lower is better; the most important criterion first.
 type Cost = (bool, bool, bool, bool, bool, bool, Reverse<Option<CpuId>>);
 
 pub(super) fn choose(topology: &Topology, request: &PlanWish) -> Result<Choice, PlanError> {

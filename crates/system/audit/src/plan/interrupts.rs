@@ -12,7 +12,7 @@ pub enum Movable {
     Yes,
     /// The kernel manages its affinity (IRQD_AFFINITY_MANAGED): only `isolcpus=managed_irq` moves it.
     Managed,
-    /// Probably managed, judging by the kind of device; debugfs would tell.
+    /// Probably managed, judging by the kind of device; only debugfs shows it reliably.
     LikelyManaged,
 }
 

@@ -104,7 +104,7 @@ impl Rules {
         };
         let no_partition = steps::no_partition(&sight);
         if let Some(why) = no_partition.filter(|_| plan.isolated.minus(&plan.isolated_now) == plan.isolated) {
-            plan.doubts.push(format!("other tasks stay there until the next boot: {why}"));
+            plan.doubts.push(format!("other tasks stay on these CPUs until the next boot: {why}"));
         }
         let (parameters, inert) = steps::parameters(&sight, &plan);
         plan.parameters = parameters;

@@ -8,14 +8,15 @@ use serde::Serialize;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BootParameter {
-    /// Such as `isolcpus=managed_irq,domain,3`.
+    /// Parameter as written on the command line, such as `isolcpus=managed_irq,domain,3`.
     pub text: String,
     /// Why it has or may have no effect on this kernel.
     pub doubt: Option<String>,
 }
 
-/// From Documentation/admin-guide/kernel-parameters.txt; an unknown flag makes older kernels ignore all of isolcpus.
-/// The second list gives the reasons for omitted parameters, which have no effect on this kernel.
+/// Returns the parameters to add (Documentation/admin-guide/kernel-parameters.txt); an unknown flag makes older kernels
+/// ignore all of isolcpus. The second list gives the reasons for omitted parameters, which have no effect on this
+/// kernel.
 pub(super) fn parameters(sight: &Sight, plan: &CpuPlan) -> (Vec<BootParameter>, Vec<String>) {
     let (isolated, housekeeping) = (&plan.isolated, &plan.housekeeping);
     let taken: CpuList = isolated.iter().chain(plan.siblings_off.iter()).collect();
@@ -79,8 +80,8 @@ pub(super) fn commands(sight: &Sight, plan: &CpuPlan) -> Vec<String> {
     commands
 }
 
-/// Explains why other tasks cannot be kept off without a reboot by an isolated cpuset partition of cgroup v2 (isolated
-/// since Linux 6.1, commit f28e22441f35).
+/// Explains why an isolated cpuset partition of cgroup v2 cannot keep other tasks off the CPUs without a reboot
+/// (isolated since Linux 6.1, commit f28e22441f35).
 pub(super) fn no_partition(sight: &Sight) -> Option<String> {
     let controllers = sight.text("/sys/fs/cgroup/cgroup.controllers", &mut Notes::default()).unwrap_or_default();
     if !controllers.split_whitespace().any(|name| name == "cpuset") {

@@ -10,8 +10,9 @@ use crate::sight::{Notes, Sight, config_gap};
 use crate::{Context, Offers, Rules};
 use punctual_machine::Machine;
 
-/// Releases since which a parameter has an effect, though earlier ones accept the name: before, iommu.strict= worked on
-/// arm64 only; efi=noruntime, nohz_full, rcu_nocbs, intel_pstate and nosmt are older than the lists of [`releases`].
+/// Releases since which a parameter has an effect, although earlier ones accept its name: iommu.strict=, for example,
+/// had an effect only on arm64 before; efi=noruntime, nohz_full, rcu_nocbs, intel_pstate and nosmt are older than the
+/// lists of [`releases`].
 const SINCE: &[(&str, Release)] = &[
     ("efi", (3, 12)),
     ("intel_pstate", (3, 9)),

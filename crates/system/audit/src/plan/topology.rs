@@ -10,7 +10,7 @@ const CPU: &str = "/sys/devices/system/cpu";
 /// frequencies of equal cores differ by less than 10 %.
 const SLOW_PERCENT: i64 = 85;
 
-/// Only index0 to index4 exist.
+/// Number of cache folders read per CPU: only index0 to index4 exist.
 const CACHES: u32 = 5;
 
 #[derive(Clone, Debug, Default)]
@@ -25,7 +25,7 @@ pub(super) struct Core {
     pub l3: CpuList,
 }
 
-/// The core of the first CPU is the first.
+/// Topology of the machine; `cores` begins with the core of the first CPU.
 #[derive(Debug)]
 pub(super) struct Topology {
     pub online: CpuList,

@@ -219,7 +219,7 @@ fn sleep(line: &str, (relative, by_clock): (i64, i64)) -> Option<String> {
     Some(crate::calls::sleep(argument()?, argument()?))
 }
 
-/// Maximum attempts to catch a running thread asleep.
+/// Maximum number of reads of a thread's state until one finds it waiting.
 const LOOKS: usize = 64;
 
 /// Reads the line of proc_pid_syscall(5), which is `running` for a thread that does not wait.
@@ -258,8 +258,9 @@ fn sleeps(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
 const CALLS: usize = 6;
 
 fn recorded<'s>(sight: &'s Sight) -> Result<(&'s Calls, Vec<&'s Task>), Gap> {
-    let untraced =
-        || Gap::new("its system calls", Cause::Hidden("they were not traced: --pid with --window, as root".to_owned()));
+    let untraced = || {
+        Gap::new("its system calls", Cause::Hidden("they were not traced: use --pid with --window, as root".to_owned()))
+    };
     let calls = sight.offers.calls.ok_or_else(untraced)?;
     if !calls.is_known() {
         return Err(Gap::new("/proc/sys/kernel/arch", Cause::Garbled("architecture whose calls are known")));

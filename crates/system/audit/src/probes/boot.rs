@@ -49,7 +49,7 @@ struct Persisted {
     words: BTreeSet<String>,
     /// Words below the first line, if only that is read.
     below: Vec<String>,
-    /// A boot script adds further words.
+    /// True if a boot script adds further words.
     is_part: bool,
 }
 
@@ -161,7 +161,7 @@ fn entries(sight: &Sight) -> Result<Option<Persisted>, Gap> {
     Err(Gap::new(ENTRIES, Cause::Garbled("entry of the running kernel that is understood")))
 }
 
-/// Expands the variables of GRUB's environment block, `name=value` per line; others stay.
+/// Expands the variables of GRUB's environment block, `name=value` per line; all others are left unchanged.
 fn filled(sight: &Sight, line: &str) -> String {
     let blocks = GRUB_ENV.iter().find_map(|path| sight.text(path, &mut Notes::default()).ok());
     let block = blocks.unwrap_or_default();

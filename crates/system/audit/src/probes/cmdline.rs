@@ -53,7 +53,8 @@ pub(super) fn listed(found: Result<Vec<String>, Gap>) -> Reading {
     Reading::Many(many)
 }
 
-/// The words that the log calls unknown; `None` where it has no such line, or one that is cut (printk takes 1,024 bytes).
+/// The words that the log calls unknown; `None` where it has no such line, or only a truncated one (printk takes 1,024
+/// bytes).
 fn logged(sight: &Sight) -> Option<Vec<String>> {
     let lines = &sight.log().lines;
     let of = |start: &str| lines.iter().find_map(|line| line.strip_prefix(start));
@@ -76,7 +77,7 @@ fn unknown(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     Reading::Many(many)
 }
 
-/// Since 5.14, or where a distributor has added it.
+/// Returns true if the kernel logs unknown parameters: since 5.14, or where a distributor has backported that.
 fn tells(sight: &Sight) -> Result<bool, Gap> {
     if logged(sight).is_some() {
         return Ok(true);
@@ -92,7 +93,7 @@ fn reported(sight: &Sight, _: &With, _: &mut Notes) -> Reading {
     }
 }
 
-/// A log that tells unknown words and does not name this one.
+/// Returns true if the log lists unknown parameters and this one is not among them.
 fn is_known(sight: &Sight, word: &str) -> bool {
     let log = sight.log();
     let is_told = match logged(sight) {
@@ -138,7 +139,7 @@ fn behind_dashes(line: &str) -> Vec<String> {
     behind.map(|word| format!("`{}` is after `--` and goes to init", scrub(word))).collect()
 }
 
-/// The release by which parameters are judged; `None` if it is unknown or does not determine them.
+/// The release that determines which parameters exist; `None` if it is unknown, or if the kernel has backports.
 fn series(sight: &Sight) -> Option<(u32, u32)> {
     if backports(sight) {
         return None;
@@ -178,7 +179,7 @@ pub(super) fn lacks_at(sight: &Sight, word: &str) -> Option<String> {
     releases::lacks_at(word, release(sight, &mut Notes::default()).ok()?)
 }
 
-/// With the options that decide whether the kernel has the parameter.
+/// Returns whether the kernel was built with the parameter, and the options that decide this.
 pub(crate) fn built(sight: &Sight, word: &str) -> Option<(Built, String)> {
     let release = release(sight, &mut Notes::default()).ok().map(|(major, minor, _)| (major, minor));
     built::built(word, release, |option| match sight.option(option, &mut Notes::default()) {
@@ -196,7 +197,7 @@ fn undecided(sight: &Sight, _: &With, _: &mut Notes) -> Reading {
     listed(words(sight, &mut Notes::default()).map(|words| words.iter().filter(is_open).map(|w| scrub(w)).collect()))
 }
 
-/// The line before it is truncated.
+/// Returns the command line as given, not truncated to the length that the kernel takes.
 fn whole(sight: &Sight) -> Result<String, Gap> {
     sight.cmdline()?;
     let read = sight.machine.read(CMDLINE);
@@ -220,9 +221,9 @@ fn length(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     }
 }
 
-/// Maximum bytes on x86 and 64-bit Arm, and on 32-bit Arm.
+/// Maximum length of the command line in bytes: on x86 and 64-bit Arm, and on 32-bit Arm.
 const MAX: (usize, usize) = (2047, 1023);
-/// The length is close to the limit if fewer bytes are left.
+/// Number of bytes left below which the length counts as close to the limit.
 const CLOSE: usize = 147;
 
 fn fits(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
@@ -263,7 +264,8 @@ fn limit(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     Reading::One(known)
 }
 
-/// hugepages= counts for the hugepagesz= before it; a second one for the same size is ignored (hugepages_setup of mm/hugetlb.c).
+/// hugepages= applies to the hugepagesz= before it; a second one for the same size is ignored (hugepages_setup of
+/// mm/hugetlb.c).
 fn huge_pages_twice(words: &[String]) -> impl Iterator<Item = String> {
     let sizes = words.split(|word| names::key(word) == "hugepagesz");
     let counts = sizes.map(|of| of.iter().filter(|word| names::key(word) == "hugepages").map(|word| scrub(word)));

@@ -88,7 +88,8 @@ fn included(sight: &Sight, folder: &str, name: &str) -> Result<String, Gap> {
     sight.text(&path, &mut Notes::default())
 }
 
-/// Labels lines that may apply with their text; their value is the reason why that is unknown.
+/// Lists lines. One that may or may not apply is labelled with its text and has, in place of a value, the reason why
+/// that is unknown.
 fn listed(lines: impl IntoIterator<Item = Line>, missing: Option<Gap>) -> Reading {
     let mut many = Many { items: Vec::new(), missing };
     for Line { text, unless } in lines {

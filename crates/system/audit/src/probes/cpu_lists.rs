@@ -48,7 +48,7 @@ const SYSTEMD: &str = "systemd.cpu_affinity";
 struct Lists<'a> {
     line: &'a str,
     scope: Scope,
-    /// `None` if the machine is unknown.
+    /// The machine's possible CPUs; `None` if they are unknown.
     possible: Option<&'a CpuList>,
     isolation: Isolation,
     found: Vec<String>,
@@ -142,8 +142,8 @@ fn torn(list: &str, word: &str) -> Option<String> {
         .then(|| format!("`{}` after `{}` is a separate word: a blank ends a parameter", scrub(word), scrub(list)))
 }
 
-/// Smallest possible last CPU of a machine, `N` in lists, if that is unknown: at least the largest number in the lists.
-/// What is true for this one and the next is true for all.
+/// Returns the lowest number that the last CPU (`N` in lists) of an unknown machine can have: the largest number in the
+/// lists. What is true for it and for the next number is taken to be true for all.
 fn least_last(line: &str) -> u32 {
     let words = parameters(line).into_iter().filter(|word| NAMES.contains(&key(word).as_str()));
     words.map(|word| list::largest(&word)).max().unwrap_or(0)
@@ -156,7 +156,7 @@ fn is_open(word: &str) -> bool {
     NAMES.contains(&key(name).as_str()) && list
 }
 
-/// `more` is added if the last CPU is unknown.
+/// Returns what a list may contain; if the last CPU is unknown, it is assumed to be [`least_last`] plus `more`.
 fn scope(sight: &Sight, line: &str, possible: Option<&CpuList>, more: u32) -> Scope {
     let release = release(sight, &mut Notes::default()).ok().map(|(major, minor, _)| (major, minor));
     let last = possible.and_then(|cpus| cpus.iter().last());
@@ -168,8 +168,8 @@ fn scope(sight: &Sight, line: &str, possible: Option<&CpuList>, more: u32) -> Sc
     }
 }
 
-/// Returns NR_CPUS until Linux 6.2, the possible CPUs with CPUMASK_OFFSTACK and since 6.3 (commit 596ff4a09b89);
-/// NR_CPUS is an upper bound if the CPUs are unknown.
+/// Returns NR_CPUS until Linux 6.2; with CPUMASK_OFFSTACK, and since 6.3, the number of possible CPUs (commit
+/// 596ff4a09b89); NR_CPUS is an upper bound if the CPUs are unknown.
 fn bits(sight: &Sight, release: Option<Release>, last: Option<CpuId>) -> Option<u32> {
     let option = |name: &str| match sight.option(name, &mut Notes::default()) {
         Ok(Value::Text(value)) => Some(value),
@@ -187,7 +187,7 @@ fn bits(sight: &Sight, release: Option<Release>, last: Option<CpuId>) -> Option<
     }
 }
 
-/// Returns true if all isolcpus= of the line count, with their flags combined.
+/// Returns true if every isolcpus= of the line takes effect, with their flags combined.
 pub(super) fn adds_up(sight: &Sight, line: &str) -> bool {
     let possible = possible(sight, &mut Notes::default()).ok();
     let isolation = isolation(sight, line, possible.as_ref(), 1);
@@ -244,7 +244,8 @@ fn conflicts(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     Reading::Many(many)
 }
 
-/// If the last CPU is unknown, returns the sentences that are true for every one, ignoring the numbers of CPUs in them.
+/// If the last CPU is unknown, returns only the sentences that are true whatever it is; the CPU numbers in them are not
+/// compared.
 fn in_any_machine(found: impl Fn(u32) -> Vec<String>, is_open: bool) -> Vec<String> {
     let mut least = found(0);
     if is_open {

@@ -26,7 +26,8 @@ pub(super) const PROBES: &[Probe] = &[
     Probe { name: "latency-device", with: &[], reads: &[&[DMA_LATENCY]], run: device },
 ];
 
-/// Reading requires the same permission as holding it: the device is opened for both (kernel/power/qos.c).
+/// Tests access by reading: it requires the same permission as setting a limit, because the device is opened in both
+/// cases (kernel/power/qos.c).
 fn device(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     match sight.machine.read(DMA_LATENCY) {
         Read::Known(_) => {
@@ -145,7 +146,8 @@ fn forbid(sight: &Sight, deep: &mut Vec<State>, notes: &mut Notes) -> Result<(),
     Ok(())
 }
 
-/// Returns a CPU's own limit, µs: `n/a` means 0, and 0 means none (Documentation/ABI/testing/sysfs-devices-power).
+/// Returns a CPU's own limit, µs: `n/a` means a limit of 0, and `0` means no limit
+/// (Documentation/ABI/testing/sysfs-devices-power).
 fn cpu_limit(sight: &Sight, cpu: CpuId, notes: &mut Notes) -> Option<i64> {
     let path = format!("/sys/devices/system/cpu/cpu{cpu}/power/pm_qos_resume_latency_us");
     let limit = match sight.machine.read(&path).text()? {
@@ -158,7 +160,8 @@ fn cpu_limit(sight: &Sight, cpu: CpuId, notes: &mut Notes) -> Option<i64> {
     limit
 }
 
-/// The limit of all holders of /dev/cpu_dma_latency together, µs, in native byte order; 2 000 000 000 without holders.
+/// Returns the strictest limit that holders of /dev/cpu_dma_latency request, µs, read in native byte order; 2 000 000
+/// 000 without holders.
 fn global_limit(sight: &Sight, notes: &mut Notes) -> Result<i64, Gap> {
     let read = sight.machine.read(DMA_LATENCY);
     if let Some(cause) = Cause::of(&read) {

@@ -33,8 +33,8 @@ const EXPENSIVE: &[&str] = &[
     "DEBUG_HARD_LOCKS",
 ];
 
-/// As [`EXPENSIVE`], of some releases or below other options: one that the configuration does not determine counts as
-/// off. FAULT_INJECTION alone has no hook in a hot path.
+/// Like [`EXPENSIVE`], but these options exist only in some releases or depend on other options: one that the
+/// configuration does not determine counts as off. FAULT_INJECTION alone has no hook in a hot path.
 const ALSO: &[&str] = &["DEBUG_CREDENTIALS", "DEBUG_SLAB", "FAILSLAB", "FAIL_PAGE_ALLOC", "PAGE_TABLE_CHECK_ENFORCED"];
 
 pub(super) const PROBES: &[Probe] = &[

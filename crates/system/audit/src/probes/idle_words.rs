@@ -41,7 +41,8 @@ impl Words {
         }
     }
 
-    /// `is_intel`: does intel_idle rule unless it is kept off? `None` where that is not known. `is_out`: is it not built?
+    /// `is_intel`: true if intel_idle is used unless the command line disables it; `None` if that is unknown. `is_out`:
+    /// true if it is not built.
     fn come_to(&self, is_intel: Option<bool>, is_out: bool) -> Option<&'static str> {
         let idle = self.idle.as_deref();
         // Any idle= disables intel_idle (intel_idle_init); poll and halt disable acpi_idle (disabled_by_idle_boot_param

@@ -154,8 +154,8 @@ pub(crate) struct PlannedThread<'a> {
     pub is_awaited: bool,
 }
 
-/// The thread of the device that the loop waits for gets the priority above the loop, every other one a lower one
-/// (rtirq(1) does the same with a list of names). Empty if the loop is not FIFO or RR.
+/// The thread of the device that the loop waits for gets a priority above that of the loop, every other thread a lower
+/// one (rtirq(1) does the same with a list of names). Empty if the loop is not FIFO or RR.
 pub(crate) fn planned_threads<'a>(sight: &'a Sight) -> Vec<PlannedThread<'a>> {
     let (Scheduling::Fifo { priority } | Scheduling::Rr { priority }) = sight.context.scheduling else {
         return Vec::new();

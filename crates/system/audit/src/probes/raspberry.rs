@@ -3,8 +3,8 @@ use crate::reading::{Cause, Gap, Reading, Value};
 use crate::sight::{Notes, Sight};
 
 const CMDLINES: &[&str] = &["/boot/firmware/cmdline.txt", "/boot/cmdline.txt"];
-/// From the downstream kernel's firmware driver (drivers/firmware/raspberrypi.c), below the device tree's `soc`, whose
-/// name contains its address on the Pi 5 (bcm2712).
+/// Files of the downstream kernel's firmware driver (drivers/firmware/raspberrypi.c), below the device tree's `soc`,
+/// whose name contains its address on the Pi 5 (bcm2712).
 const THROTTLED: &[&str] = &[
     "/sys/devices/platform/soc/soc:firmware/get_throttled",
     "/sys/devices/platform/soc@107c000000/soc@107c000000:firmware/get_throttled",

@@ -73,8 +73,8 @@ fn tasks(sight: &Sight, notes: &mut Notes, of_kind: fn(&Task) -> bool) -> Readin
     Reading::Many(many)
 }
 
-/// Returns true if `task` runs before the measured one, or level with it. A running FIFO task of the same priority is
-/// not preempted. SCHED_DEADLINE precedes every priority (sched(7)).
+/// Returns true if `task` has precedence over the measured one, or the same priority. A running FIFO task of the same
+/// priority is not preempted. SCHED_DEADLINE precedes every priority (sched(7)).
 fn comes_first(task: &Task, measured: Scheduling) -> bool {
     match (task.policy, measured) {
         (Policy::Deadline, _) => true,

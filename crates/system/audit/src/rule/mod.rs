@@ -118,7 +118,7 @@ pub struct Rule {
     pub severity: Severity,
     #[serde(default)]
     pub(crate) severity_for: BTreeMap<Profile, Severity>,
-    /// The cost, with the figure if one is known.
+    /// What a FAIL costs, with a value if one is known.
     pub why: String,
     /// Keys of [`crate::Rules::source`].
     pub sources: Vec<String>,
@@ -231,7 +231,7 @@ pub(crate) struct Gate {
 pub(crate) struct Case {
     #[serde(default)]
     pub when: When,
-    /// Empty for all profiles.
+    /// Profiles that have this case; empty means all.
     #[serde(default)]
     pub profiles: Vec<Profile>,
     pub state: State,

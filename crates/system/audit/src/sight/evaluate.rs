@@ -33,7 +33,7 @@ impl Sight<'_> {
                 });
                 Reading::Many(Many { items: rest.collect(), missing: first.missing.or(last.missing) })
             }
-            _ => Reading::gap(Gap::new("the window's two looks", Cause::Garbled("same form"))),
+            _ => Reading::gap(Gap::new("the window's two readings", Cause::Garbled("same form"))),
         }
     }
 

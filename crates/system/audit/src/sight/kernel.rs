@@ -106,7 +106,8 @@ impl Sight<'_> {
         }
     }
 
-    /// The first word of the command line that has a variable, of those without a value or of one parameter.
+    /// Returns the gap for the first word of the command line that contains a variable of a boot script, among words
+    /// without a value and words of this parameter.
     pub fn variable(&self, name: &str) -> Option<Gap> {
         let line = self.machine.read(CMDLINE);
         let words = parameters(line.text().unwrap_or_default());
@@ -114,7 +115,7 @@ impl Sight<'_> {
         words.iter().find(is_one).map(|word| Gap::new(format!("what `{}` stands for", scrub(word)), Cause::NotGiven))
     }
 
-    /// As much as the kernel takes, where that is known.
+    /// Truncates a command line to the length that the kernel takes, if that is known.
     fn taken(&self, line: String) -> String {
         if line.trim_end().len() <= punctual_machine::SHORTEST_CMDLINE {
             return line;
@@ -123,8 +124,8 @@ impl Sight<'_> {
         line.trim_end().get(..longest).map(str::to_owned).unwrap_or(line)
     }
 
-    /// An absent command line is not an absent parameter. Without the words of a boot script that have variables; where one of
-    /// them is a parameter of tuning, the line is not known.
+    /// If there is no command line, its parameters are unknown, not absent. Words of a boot script that contain
+    /// variables are omitted; if one of them is a tuning parameter, the line counts as unknown.
     pub fn cmdline(&self) -> Result<String, Gap> {
         match self.machine.read(CMDLINE) {
             Read::Known(bytes) => match String::from_utf8(bytes) {

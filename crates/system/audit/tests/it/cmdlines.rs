@@ -239,7 +239,7 @@ fn the_last_cpu_has_no_number_where_the_machine_is_not_known() {
     expect(line, &[(LISTS, State::Fail, "`isolcpus=1` is ignored: the kernel uses the earlier `isolcpus=2-N`")]);
 }
 
-/// What stands for variables of a boot script is not known, and neither is what they decide.
+/// The values of a boot script's variables are unknown, and so is everything that depends on them.
 #[test]
 fn variables_of_boot_scripts_are_no_values() {
     let line = |words: &str| format!("setenv bootargs \"root=${{rootdev}} rootwait {words}\"\n");
@@ -296,7 +296,7 @@ fn a_line_without_parameters_of_tuning_needs_no_release() {
     assert_eq!(of_line("root=/dev/sda2 workqueue.unbound_cpus=0-1"), State::Skip);
 }
 
-/// What to do is said, and fits the kernel.
+/// Findings say what to do, and the advice can be followed on this kernel.
 #[test]
 fn fixes_are_possible_on_this_kernel() {
     let fix = |more: &str, line: &str, id: &str| of(&audit_with(more, line), id).fix.clone().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Files config.txt as users write them.
+//! config.txt files as users write them.
 
 use punctual_audit::{Context, Profile, Rules};
 use punctual_machine::{Given, Kind, Read, Recorded};

@@ -1,4 +1,4 @@
-//! Machines known only by a few files: what needs more is skipped, and never passes.
+//! Machines of which only a few files are given: rules that need more are skipped and never pass.
 
 use proptest::prelude::*;
 use punctual_audit::{Context, Profile, Rules};

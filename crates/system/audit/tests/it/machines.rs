@@ -1,4 +1,4 @@
-//! Every recorded machine has the states in its `audit.toml` for each of its audits.
+//! Each audit of a recorded machine gives the states that its `audit.toml` lists.
 
 use punctual_audit::{Context, PlanWish, Profile, Rules, audit};
 use punctual_machine::Recorded;

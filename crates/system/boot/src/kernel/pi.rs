@@ -83,7 +83,8 @@ fn settings(config: &str, kernel: &NewKernel) -> String {
     )
 }
 
-/// Returns the default command line with other words, read without punctual's prefix: the old kernel's.
+/// Returns the default command line with the change applied; it is read without punctual's prefix, so it is the old
+/// kernel's.
 fn cmdline(view: &dyn Machine, change: &Change) -> Result<String, Refusal> {
     let (path, line) = line(view).map_err(|error| Refusal::new(error.to_string()))?;
     one_line(&path, &line).map_err(|error| Refusal::new(error.to_string()))?;

@@ -183,7 +183,7 @@ fn kind(filter: &str) -> &'static str {
     kinds.iter().find(|(start, _)| filter.starts_with(start)).map_or("unknown", |(_, kind)| kind)
 }
 
-/// Returns `None` if the filter is not on the model.
+/// Returns `None` if the filter does not test the board's model.
 fn model_holds(filter: &str, model: Option<&str>) -> Option<Holds> {
     let names: &[&str] = match filter {
         "pi5" => &["Raspberry Pi 5", "Compute Module 5"],

@@ -22,7 +22,7 @@ pub enum PiBoot {
     Trial,
 }
 
-/// The files that the firmware starts, relative to the boot folder.
+/// The files that the firmware loads, relative to the boot folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PiStart {
     pub settings: &'static str,
@@ -38,7 +38,7 @@ pub struct PiStart {
     pub initramfs: Option<String>,
 }
 
-/// Returns the files that the firmware starts from `folder`, for a board whose default kernel is `usual`
+/// Returns the files that the firmware loads from `folder`, for a board whose default kernel is `usual`
 /// (`kernel8.img`).
 ///
 /// # Errors

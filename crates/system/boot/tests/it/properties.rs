@@ -1,5 +1,5 @@
-//! Random changes of every root: the next boot has the requested parameters, a second change does nothing, and both can
-//! be undone.
+//! Random changes to every root directory: the next boot has the requested parameters, a second change does nothing,
+//! and both can be undone.
 
 use crate::common;
 

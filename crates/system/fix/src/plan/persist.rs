@@ -48,7 +48,7 @@ pub(super) fn add(request: &Request, places: &Places, fix: &Fix, plan: &mut Rule
     }
 }
 
-/// Refuses systemd's files on a machine without systemd, which would only look like a fix.
+/// Refuses systemd's files on a machine without systemd, where they would only look like a fix.
 fn read_by_nobody(request: &Request, path: &str, content: String) -> Result<String, String> {
     let other = Init::of(request.sys).without_systemd().filter(|_| path.starts_with("/etc/systemd/"));
     other.map_or(Ok(content), Err)

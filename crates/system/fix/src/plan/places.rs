@@ -9,7 +9,7 @@ pub(super) struct Places {
     pub isolated: CpuList,
     /// All other CPUs; `None` if unknown.
     pub housekeeping: Option<CpuList>,
-    /// The application's CPUs are all there are; `None` if the online or isolated CPUs are unknown.
+    /// True if the application's CPUs are all CPUs of the machine; `None` if the online or isolated CPUs are unknown.
     pub is_everywhere: Option<bool>,
     pid: Option<u32>,
 }

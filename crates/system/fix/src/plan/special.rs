@@ -54,12 +54,12 @@ const INTERRUPTS: &[(&str, &str)] = &[
 const ASKED_ONLY: &[(&str, &str)] = &[
     // raspberrypi/linux issue 3683: a Raspberry Pi 1 B+ does not boot with it.
     ("cmdline-threadirqs", "a driver whose handler must not be a thread may hang the boot"),
-    ("cmdline-audit", "the records may be required of this machine"),
+    ("cmdline-audit", "this machine may be required to keep these records"),
     ("cmdline-isolcpus-flags", "other programs lose CPUs"),
     ("cmdline-tsc-reliable", "a clocksource that fails is then not detected"),
     (
         "cpu-idle-latency",
-        "no CPU then enters deep idle states, not even in suspend-to-idle: heat, and a drained battery",
+        "no CPU then enters deep idle states, not even in suspend-to-idle, which produces heat and drains the battery",
     ),
     ("cpu-idle-poll", "CPUs that do not poll have to leave idle states, which takes longer"),
     ("cpu-freq-fixed", "it keeps the processor at its highest frequency, which produces heat"),
@@ -67,8 +67,8 @@ const ASKED_ONLY: &[(&str, &str)] = &[
     ("kconfig-efi-runtime", "boot entries and firmware can then not be changed: efibootmgr, bootctl, fwupd"),
     ("kconfig-lockup-detector", "a CPU that hangs is then not detected"),
     ("kconfig-nohz-choice", "every kernel entry takes longer, or a computation is interrupted: measure both"),
-    ("kconfig-nohz-inert", "another kernel of this machine may be built for it"),
-    ("rpi-nohz-rcu-inert", "another kernel of this machine may be built for it"),
+    ("kconfig-nohz-inert", "another kernel on this machine may be built with support for it"),
+    ("rpi-nohz-rcu-inert", "another kernel on this machine may be built with support for it"),
     ("sched-kthread-prio-for-hogs", "these threads then run before the loop"),
     ("virt-idle-poll-guest", "CPUs that do not poll have to leave idle states, which takes longer"),
     ("watchdog-nmi", "a CPU that hangs is then not detected"),
@@ -160,8 +160,10 @@ fn rogue_threads(request: &Request, _: &Places, plan: &mut RulePlan) {
             continue;
         }
         if thread.policy == Policy::Deadline {
-            plan.manual
-                .push(format!("{} (thread {}) is a deadline task: its program decides", thread.name, thread.tid));
+            plan.manual.push(format!(
+                "{} (thread {}) is a deadline task: its program determines its policy",
+                thread.name, thread.tid
+            ));
             continue;
         }
         let new = below(request.context.scheduling, thread.policy);
@@ -194,7 +196,7 @@ fn lower_at_start(request: &Request, plan: &mut RulePlan, units: &[(String, Sche
 /// chrt(1) in front of the program, or an option of OpenRC's command, runit's run, cron, or a desktop's autostart.
 const WHERE_IT_STARTS: &str = "lower its priority where it is started, with chrt(1)";
 
-/// Plans a drop-in (systemd.exec(5)). It does not bind a program that sets its priority.
+/// Plans a drop-in (systemd.exec(5)). It has no effect on a program that sets its own priority.
 fn drop_in(request: &Request, plan: &mut RulePlan, unit: &str, new: Scheduling) {
     let content = match new {
         Scheduling::Fifo { priority } | Scheduling::Rr { priority } => {
@@ -212,7 +214,8 @@ fn drop_in(request: &Request, plan: &mut RulePlan, unit: &str, new: Scheduling) 
     let back = punctual_model::Back::Again;
     let command = punctual_model::Command { argv, back, rewrites: Vec::new(), draft: None };
     plan.steps.push(Doing::Run { command, lasting: true });
-    plan.manual.push(format!("{unit} gets it at its next start, unless the program may and does set a higher one"));
+    plan.manual
+        .push(format!("{unit} gets this priority at its next start, unless the program may and does set a higher one"));
 }
 
 /// The service of a process: the last component of its control group.
@@ -286,7 +289,7 @@ fn idle_states(request: &Request, places: &Places, plan: &mut RulePlan) {
         }
     }
     plan.manual
-        .push("or the application holds /dev/cpu_dma_latency open with a 0 written to it while it runs".to_owned());
+        .push("or let the application write 0 to /dev/cpu_dma_latency and hold it open while it runs".to_owned());
 }
 
 /// Raises the lowest frequency to the highest allowed one, so that the governor has no choice.
@@ -338,7 +341,8 @@ fn slabs(request: &Request, _: &Places, plan: &mut RulePlan) {
     plan.steps.extend(paths.into_iter().map(|path| Doing::Value { path, new: "0".to_owned() }));
 }
 
-/// Changes each event separately: the switch for all reads `X` if only some are on, and could not restore those.
+/// Changes each event separately: the switch for all events reads `X` if only some are on, and could not restore
+/// exactly those.
 fn events(request: &Request, _: &Places, plan: &mut RulePlan) {
     let folder = "/sys/kernel/tracing";
     match request.sys.read(Path::new(&format!("{folder}/set_event"))) {

@@ -1,5 +1,5 @@
 //! Every rule, profile and recorded machine: a plan contradicts neither itself nor the CPU plan, can work on that
-//! kernel, and removes nothing that a user may need without being asked.
+//! kernel, and removes nothing that a user may need unless it is asked to.
 
 use punctual_audit::{Context, PlanWish, Profile, proposes};
 use punctual_fix::{BootWish, Doing, Plan, Request};

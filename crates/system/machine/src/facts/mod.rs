@@ -51,8 +51,8 @@ pub fn facts_with(machine: &dyn Machine, config: Option<&KernelConfig>) -> Machi
     }
 }
 
-/// Returns true if the kernel schedules real-time threads by groups, from its configuration and the parameter that
-/// switches it (Documentation/admin-guide/kernel-parameters.txt, since 6.15); `None` if unknown.
+/// Returns true if the kernel schedules real-time threads by group, according to its configuration and the parameter
+/// that enables or disables it (Documentation/admin-guide/kernel-parameters.txt, since 6.15); `None` if unknown.
 pub fn rt_group_sched(machine: &dyn Machine) -> Option<bool> {
     let config = KernelConfig::read(machine).ok()?;
     let asked = text(machine, "/proc/cmdline").and_then(|line| {

@@ -9,7 +9,7 @@ pub enum Virtualisation {
     None,
     /// The hypervisor's name; `unknown hypervisor` when only the processor's flag shows it.
     Guest(String),
-    /// The files needed to decide it, which could not be read.
+    /// It could not be determined, because these files could not be read.
     Unknown(Vec<String>),
 }
 
@@ -54,8 +54,8 @@ pub fn virtualisation(machine: &dyn Machine) -> Virtualisation {
     by_cpuinfo(machine, text(machine, CPUINFO).as_deref())
 }
 
-/// Like [`virtualisation`], for a caller that has read /proc/cpuinfo: from 4.15 to 5.17 x86 kernels sleep up to 10 ms
-/// in it.
+/// Like [`virtualisation`], for a caller that has read /proc/cpuinfo: from 4.15 to 5.17 x86 kernels sleep for up to 10
+/// ms while it is read.
 pub(super) fn by_cpuinfo(machine: &dyn Machine, cpuinfo: Option<&str>) -> Virtualisation {
     let mut unread = Vec::new();
     match machine.read(XEN) {

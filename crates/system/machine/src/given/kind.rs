@@ -129,14 +129,14 @@ fn is_config_txt_line(line: &str) -> bool {
         || ["include ", "initramfs "].iter().any(|command| line.starts_with(command))
 }
 
-/// Only a config.txt contains such lines.
+/// Returns true if the line has a form that occurs only in a Raspberry Pi's config.txt.
 fn is_firmware_line(line: &str) -> bool {
     let names =
         ["dtparam=", "dtoverlay=", "arm_64bit=", "gpu_mem", "kernel=", "hdmi_", "initramfs ", "arm_freq", "camera_"];
     (line.starts_with('[') && line.ends_with(']')) || names.iter().any(|name| line.starts_with(name))
 }
 
-/// Almost every command line contains one of these.
+/// Returns true for parameters such as `root`, at least one of which almost every command line contains.
 fn is_boot_parameter(word: &str) -> bool {
     let (key, _) = word.split_once('=').unwrap_or((word, ""));
     let names = [

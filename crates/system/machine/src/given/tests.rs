@@ -65,10 +65,10 @@ fn useless_files_are_refused_with_what_to_type() {
     for (bytes, part) in [
         (&b""[..], "empty"),
         (b" \n\n", "empty"),
-        (b"\xff\xfe\0", "no text"),
-        (b"a\0b=1", "no text"),
+        (b"\xff\xfe\0", "is not a text file"),
+        (b"a\0b=1", "is not a text file"),
         (b"\xfd7zXZ\0rest", "xz -dc"),
-        (b"\x1f\x8bnonsense", "no text"),
+        (b"\x1f\x8bnonsense", "is not a text file"),
         (b"hello world\n", "--config cmdline:x"),
         (b"CONFIG_\n", "CONFIG_"),
         (&vec![b'a'; READ_LIMIT + 1], "4 MiB"),

@@ -142,7 +142,7 @@ fn hostile_archives_leave_nothing() {
         (b"run/a\nPASS", regular, 0, "control characters"),
         (b"run/\x1b]0;x\x07", regular, 0, "control characters"),
         (b"run/a/b/c/d/e/f/g/h/i", regular, 0, "directories deep"),
-        (b"run/zeros", regular, 3 << 30, "more than 2048 MiB"),
+        (b"run/zeros", regular, 3 << 30, "larger than 2048 MiB"),
         (b"run/run.json", regular, 0, "twice"),
     ];
     for (name, kind, size, why) in rows {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Without sshd the test prints so and is skipped.
+/// Starts sshd. If that fails, prints a message and returns `None`; the test is then skipped.
 fn sshd() -> Option<Sshd> {
     let found = Sshd::start();
     if let Err(why) = &found {

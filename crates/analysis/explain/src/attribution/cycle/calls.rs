@@ -1,4 +1,4 @@
-//! Cycles of threads of which the system call is known in which they wait for their release.
+//! Follows the cycles of threads for which the system call in which they wait for their release is known.
 
 use super::{Cycles, Open, close, keep};
 use crate::attribution::Facts;
@@ -14,27 +14,28 @@ use punctual_trace::{Context, Event, Kind, TaskState};
 /// -ERESTARTSYS to -ERESTART_RESTARTBLOCK (include/linux/errno.h): the kernel calls again.
 const RESTARTS: std::ops::RangeInclusive<i64> = -516..=-512;
 
-/// A cycle that has ended. Times are of the trace's clock.
+/// A cycle that has ended. Times are on the trace's clock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Closed {
     pub tid: i32,
-    /// When its timer was due, or it was woken; if it did not sleep and no timer is known, when it called.
+    /// When its timer was due, or it was woken; if it did not sleep and no timer is known, when it made the call.
     pub release_ns: u64,
     /// When the call returned.
     pub start_ns: u64,
-    /// When it called again.
+    /// When it made the call again.
     pub end_ns: u64,
     /// CPU on which it started to run.
     pub cpu: u32,
-    /// No cycle between the one before and this one was lost.
+    /// True if no cycle was lost between the previous one and this one.
     pub is_next: bool,
     /// A timer released it.
     pub is_timed: bool,
-    /// When it was released is known: not if what it waits for was there already when it called.
+    /// True if the time of its release is known; it is not if what the thread waits for was already available when it
+    /// made the call.
     pub is_known: bool,
     /// The thread that released it.
     pub woken_by: Option<i32>,
-    /// Time after the release in which the cycle before had not ended.
+    /// Time after the release during which the previous cycle had not yet ended.
     pub behind_ns: u64,
     pub ran_ns: u64,
     pub blocked_ns: u64,
@@ -50,19 +51,19 @@ pub(super) struct Followed {
     timer: Option<u64>,
     /// When it was woken while it still ran, on its way to sleep, and by whom.
     early: Option<(u64, Option<i32>)>,
-    /// When that timer was first due since the last wait, while the thread did not wait.
+    /// When the timer that woke it last was first due since the last wait, while the thread did not wait.
     missed: Option<u64>,
     longest: Vec<Cycle>,
-    /// Cycles that were seen in part.
+    /// Number of cycles that were only partly observed.
     broken: u64,
-    /// One was, or none has ended yet.
+    /// True if a cycle was only partly observed since the last complete one, or none has ended yet.
     has_gap: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     entered: u64,
-    /// It has started a timer in the call, and when that is due.
+    /// True if it has started a timer in the call; `due` is when that timer is due.
     has_timer: bool,
     due: Option<u64>,
 }
@@ -102,7 +103,7 @@ impl Cycles {
         std::mem::take(&mut self.closed)
     }
 
-    /// The longest cycles of a thread, and how many were seen in part.
+    /// The longest cycles of a thread, and how many were only partly observed.
     pub fn longest(&self, tid: i32) -> (&[Cycle], u64) {
         self.followed.get(&tid).map_or((&[], 0), |followed| (&followed.longest, followed.broken))
     }
@@ -119,7 +120,8 @@ impl Cycles {
         }
     }
 
-    /// An event that the machine has not seen yet: the due time of an expiring timer is known until then.
+    /// Handles an event before the machine has seen it, since the due time of an expiring timer is known only until
+    /// then.
     pub fn before(&mut self, machine: &Machine, event: &Event) {
         let Kind::HrtimerExpireEntry { timer, .. } = &event.kind else { return };
         self.expiring.insert(event.cpu, *timer);
@@ -130,7 +132,7 @@ impl Cycles {
         }
     }
 
-    /// An event that the machine has seen.
+    /// Handles an event that the machine has already seen.
     pub fn event(&mut self, machine: &Machine, facts: &Facts, most: usize, event: &Event) {
         match &event.kind {
             Kind::HrtimerExpireExit { .. } => {
@@ -273,8 +275,8 @@ impl Cycles {
         is_waiting && state.letter == b'S' && self.open.remove(&tid).is_some()
     }
 
-    /// A SCHED_DEADLINE thread runs again after sched_yield(2): its cycle began when its budget was replenished. Returns
-    /// the pieces looked at.
+    /// A SCHED_DEADLINE thread runs again after sched_yield(2): its cycle began when its budget was replenished.
+    /// Returns the number of pieces examined.
     pub(super) fn is_replenished(
         &mut self,
         machine: &Machine,

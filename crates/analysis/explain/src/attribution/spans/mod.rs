@@ -1,5 +1,6 @@
-//! How long things took whose beginning and end are in a trace that shows no wakeup as a whole: preemptions, sleeps that nothing interrupts,
-//! handlers, softirqs from raise to entry, work of workqueues, threads from sched_waking to their runqueue.
+//! Measures activities whose beginning and end are in a trace that contains no complete wakeup: preemptions, sleeps
+//! that nothing interrupts, handlers, softirqs from raise to entry, work of workqueues, threads from sched_waking to
+//! their runqueue.
 
 mod said;
 
@@ -16,13 +17,13 @@ const CPUS: usize = 1024;
 const THREADS: usize = 4096;
 const SWITCHES: usize = 64;
 const NESTED: usize = 16;
-/// Shorter delays of softirqs, wakeups and work are the usual ones, ns.
+/// Shorter delays of softirqs, wakeups and work are normal and not reported, ns.
 const LEAST: u64 = 20_000;
-/// Shorter handlers are not worth a word, ns.
+/// Shorter handlers are not reported, ns.
 const BRIEF: u64 = 5_000;
 /// A real-time thread that runs so long at a stretch keeps others waiting, ns.
 const HOG: u64 = 1_000_000;
-/// What is closer to an interrupt is part of its way out, ns.
+/// Activity that follows an interrupt by less than this is part of the interrupt's exit, ns.
 const WAY_OUT: u64 = 20_000;
 const FRAMES: usize = 5;
 
@@ -36,15 +37,15 @@ impl fmt::Display for On {
     }
 }
 
-/// What a delay or a duration is of.
+/// What a delay or a duration belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Of {
     /// A real-time thread that could run and had lost its CPU.
     RealTime,
-    /// Any other one, to a real-time thread or to an ordinary one.
+    /// Any other thread that had lost its CPU: to a real-time thread here, to an ordinary one in `Preempted`.
     ByRealTime,
     Preempted,
-    /// In state D.
+    /// A thread in state D (uninterruptible sleep).
     Blocked,
     /// A softirq, from its raise.
     Raised,
@@ -52,7 +53,7 @@ pub(super) enum Of {
     Queued,
     /// Work of a workqueue, from queueing to its start.
     Work,
-    /// sched_stat_wait.
+    /// A wait reported by sched_stat_wait.
     Waited,
     Handler,
     WorkRan,
@@ -72,13 +73,13 @@ struct Handler {
 #[derive(Debug, Default)]
 struct Cpu {
     handlers: Vec<Handler>,
-    /// The first of the interrupts that came one after the other: when it began, the last end, its name.
+    /// The first of the interrupts that came one after the other: when it began, when the last one ended, its name.
     interrupted: Option<(u64, u64, String)>,
     raised: BTreeMap<u32, (u64, Who)>,
-    /// Which thread got it, and when.
+    /// Which thread got the CPU, and when.
     switches: VecDeque<(u64, Task)>,
     idle: Option<(u64, u32)>,
-    /// The thread that the last event, a switch, took it from.
+    /// The thread that the last event, a switch, took the CPU from.
     left: Option<i32>,
 }
 
@@ -92,7 +93,7 @@ struct Out {
     task: Task,
     state: TaskState,
     by: Task,
-    /// When the interrupt before began, and its name.
+    /// When the previous interrupt began, and its name.
     interrupted: Option<(u64, String)>,
     frames: Vec<String>,
     woken: Option<(u64, Who)>,
@@ -105,7 +106,7 @@ pub(super) struct Spans {
     woken: HashMap<i32, (u64, u32)>,
     /// How often threads were woken, while no switch was seen.
     wakings: HashMap<i32, (u64, Task)>,
-    /// By the address of a work: when and where it was queued, and by whom; when it was started.
+    /// By the address of a work item: when and where it was queued, and by whom; when it was started.
     work: HashMap<u64, (u64, u32, Who)>,
     started: HashMap<u64, (u64, String)>,
     longest: BTreeMap<Of, (u64, String)>,
@@ -181,7 +182,7 @@ impl Spans {
                 let (ns, who) = (*delay_ns, Scheduled::default().thread(comm_of(*comm).as_deref(), Some(*tid)));
                 self.offer(Of::Waited, ns, 1, || match ns > t {
                     true => format!(
-                        "sched_stat_wait: {} of {who}, more than the time since the clock began: that figure is wrong",
+                        "sched_stat_wait: {} of {who}, more than the time since the clock began: that value is wrong",
                         Nanos(ns)
                     ),
                     false => format!(
@@ -236,7 +237,7 @@ impl Spans {
         let ns = event.t_ns.saturating_sub(handler.since);
         self.offer(Of::Handler, ns, BRIEF, || {
             let upon = match event.tid {
-                Some(0) => ", upon the idle task".to_owned(),
+                Some(0) => ", on top of the idle task".to_owned(),
                 Some(_) => format!(", upon {}", named((event.comm, event.tid))),
                 None => String::new(),
             };
@@ -283,7 +284,7 @@ impl Spans {
         }
     }
 
-    /// A thread has a CPU again.
+    /// Handles a thread that has a CPU again.
     fn back(&mut self, out: Out, event: &Event, next: &Task, options: &ExplainOptions, on: On) {
         let ns = event.t_ns.saturating_sub(out.t);
         if out.state.letter == b'D' && !out.state.runnable() {
@@ -305,7 +306,7 @@ impl Spans {
         self.offer(of, ns, 1, || preempted(&out, event, next, &meanwhile, options, on));
     }
 
-    /// What ran on the CPU that a thread lost, if it has the same one again: threads by time.
+    /// What ran on the CPU that a thread lost, if the thread has the same CPU again: threads by time.
     fn meanwhile(&self, out: &Out, event: &Event) -> Vec<(Task, u64)> {
         let Some(cpu) = self.cpus.get(&event.cpu).filter(|_| out.cpu == event.cpu) else { return Vec::new() };
         let mut ran: Vec<(Task, u64)> = Vec::new();
@@ -363,7 +364,7 @@ impl Spans {
                 let from = On(on.0.map(|_| from));
                 self.offer(Of::Work, ns, LEAST, || {
                     let (by, here) = (named(by), named(here));
-                    format!("work {function}, queued by {by}{from}, was begun {} later by {here}{on}", Nanos(ns))
+                    format!("work {function}, queued by {by}{from}, was started {} later by {here}{on}", Nanos(ns))
                 });
             }
             "workqueue_execute_end" => {
@@ -395,7 +396,8 @@ impl Spans {
         all
     }
 
-    /// What the lines are of, where nothing in them is known to have taken long. `gap`: where most of the time passed.
+    /// Describes what the lines cover, if nothing in them is known to have taken long. `gap`: where most of the time
+    /// passed.
     pub fn covered(&self, options: &ExplainOptions, has_cpu: bool, gap: Option<&str>) -> Option<String> {
         const LONG: u64 = 1_000_000_000;
         let (first, last) = self.covered.filter(|(first, last)| last > first && last - first < LONG)?;
@@ -418,7 +420,7 @@ impl Spans {
     }
 }
 
-/// Is an end of a span: most events of a long trace are not.
+/// True if the event begins or ends a span, which most events of a long trace do not.
 fn is_end(kind: &Kind) -> bool {
     matches!(
         kind,

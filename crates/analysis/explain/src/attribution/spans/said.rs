@@ -114,7 +114,7 @@ pub(super) fn work(body: &str) -> Option<(u64, &str)> {
     Some((address, bare(function)))
 }
 
-/// Without its offset.
+/// Returns the function's name without its offset.
 fn bare(function: &str) -> &str {
     function.split(['+', '/']).next().unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Checks the cells of a histogram (`-h`) against its stated number, mean and deviation.
+//! Checks the bins of a histogram (`-h`) against its stated number, mean and deviation.
 
 use super::*;
 

@@ -112,7 +112,7 @@ impl Run {
         (thread.samples, thread.width_ns) = (Samples::Bins(plot.bins.clone()), CELL_NS);
     }
 
-    /// Adds a histogram. Cells contain absolute values of latencies. The last one also contains all larger latencies,
+    /// Adds a histogram. Bins contain absolute values of latencies. The last one also contains all larger latencies,
     /// and its index is not stated.
     pub(super) fn binned(&self, thread: &mut Thread, cells: &Cells, max: Option<i64>) {
         let top = cells.last.unwrap_or(0).saturating_mul(CELL_NS);
@@ -226,7 +226,7 @@ impl Run {
             // The width of a cell, which -B changes, is not reported. The mean of few cells does not prove it.
             let cell = total.mean as f64 / CELL_NS as f64;
             if mean > 1.0 && total.min >= 0 && !(0.6..1.6).contains(&(cell / (mean + 0.5))) {
-                problem(LostKind::Disagreement, "the cells of the histogram are not 1 µs wide (-B)".into());
+                problem(LostKind::Disagreement, "the bins of the histogram are not 1 µs wide (-B)".into());
             }
             let rows = self.in_a_row().map(|n| (n.saturating_mul(self.rows), n));
             if let Some((least, row)) = rows.filter(|_| self.rows > 0 && !self.late)

@@ -160,3 +160,13 @@ fn a_slow_read_of_a_clock_is_no_drift() {
     let log = "clocksource: timekeeping watchdog on CPU227: wd-tsc-wd excessive read-back delay of 153560ns vs. limit of 125000ns\n";
     assert!(of(log).contains("reading the clocks took that long") && !of(log).contains("also in"), "{}", of(log));
 }
+
+#[test]
+fn what_ran_in_an_interrupt_is_not_dropped_with_it() {
+    let atomic = "BUG: scheduling while atomic: irq/4-ttyS0/751/0x00010002\nCall Trace:\n <IRQ>\n dump_stack_lvl+0x33/0x50\n __schedule_bug+0x8/0x9\n\
+                  schedule_rtlock+0x1/0x2\n rt_spin_lock+0x41/0x60\n console_write+0x1/0x2\n common_interrupt+0x9f/0xc0\n </IRQ>\n";
+    assert!(of(atomic).contains(", in rt_spin_lock ← console_write"), "{}", of(atomic));
+    let hard = "watchdog: CPU3: Watchdog detected hard LOCKUP on cpu 3\nRIP: 0010:lock_release+0x13d/0x2a0\nCall Trace:\n <IRQ>\n\
+                chain_walk+0xbd/0x200\n irq_work_run+0x18/0x40\n sysvec_irq_work+0x9b/0xc0\n </IRQ>\n";
+    assert!(of(hard).contains(", in lock_release ← chain_walk ← irq_work_run"), "{}", of(hard));
+}

@@ -68,7 +68,7 @@ fn pi_tree(branch: &str) -> Step {
     }
 }
 
-/// Left to the user, who decides whom to trust.
+/// A step that is left to the user, who decides whom to trust.
 fn keys(of: &[&str]) -> Step {
     let mut commands = Vec::new();
     if of.contains(&TREE_KEYS) {

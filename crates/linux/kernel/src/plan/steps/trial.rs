@@ -14,7 +14,7 @@ pub fn of_built(at: &Situation, source: &Source) -> Vec<Step> {
     if is_known { vec![deploy(at, source), tried(at), kept(at)] } else { by_hand(at) }
 }
 
-/// For loaders that `kernel deploy` does not support and refuses.
+/// Manual steps for loaders that `kernel deploy` does not support and refuses.
 fn by_hand(at: &Situation) -> Vec<Step> {
     let loader = at.loader.said().unwrap_or_default();
     let is_installable = matches!(at.loader.kind(), Some(Kind::GrubBls | Kind::SystemdBoot));
@@ -130,7 +130,8 @@ fn kept(at: &Situation) -> Step {
     )
 }
 
-/// For a kernel that was not deployed by this program, so that `kernel verify` has nothing to compare with.
+/// A manual check of a kernel that was not deployed by this program, so that `kernel verify` has nothing to compare
+/// with.
 pub fn verify(at: &Situation) -> Step {
     let mut commands = vec![
         line("uname -r && uname -v   # the second must contain PREEMPT_RT"),

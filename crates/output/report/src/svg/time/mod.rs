@@ -129,7 +129,7 @@ fn legend(history: &History, picked: &[CpuId]) -> Vec<Key> {
         }
     }
     if let Some(max) = history.rest.max() {
-        let text = format!("other CPUs, maximum over them: max {}", Nanos(max as u64));
+        let text = format!("other CPUs combined: max {}", Nanos(max as u64));
         keys.push(Key { class: "rest-line".into(), text });
     }
     let sensor = |(n, (name, slots)): (usize, &(String, Series))| {

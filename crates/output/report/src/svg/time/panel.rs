@@ -49,7 +49,8 @@ impl Panel<'_> {
         canvas.upright("name", (13.0, (top + bottom) / 2.0), &self.name);
     }
 
-    /// Draws a horizontal step per interval, since its figure applies to all of it; the line is interrupted at gaps.
+    /// Draws a horizontal step per interval, since its value applies to the whole interval; the line is interrupted at
+    /// gaps.
     fn path(&self, series: &Series, x: &Scale) -> String {
         let mut d = String::new();
         let mut before: Option<(u64, u64)> = None;

@@ -29,7 +29,7 @@ struct Row {
     lengths: Vec<String>,
 }
 
-/// What was drawn.
+/// The finished drawing: its lower edge, and the SVG of names, bars and labels.
 pub struct Drawn {
     pub bottom: f64,
     pub names: String,

@@ -1,4 +1,4 @@
-//! Draws magnified moments that overlap in the picture.
+//! Draws a magnified view of moments that overlap in the chart.
 
 use super::super::axis::Scale;
 use super::super::canvas::{Anchor, Canvas};
@@ -13,7 +13,7 @@ const APART: f64 = 24.0;
 
 type Moment = (&'static str, u64);
 
-/// Groups the moments that are indistinguishable, each group with its place in the picture.
+/// Groups the moments that are indistinguishable, each group with its position in the chart.
 pub fn groups(view: &View) -> Vec<(Vec<Moment>, f64)> {
     let mut all: Vec<(Vec<Moment>, f64)> = Vec::new();
     let mut last = f64::MIN;

@@ -4,7 +4,7 @@ use crate::words::causes;
 use punctual_model::Span;
 use punctual_units::{Arrange, Nanos};
 
-/// Maximum number of rows: the causes, then the longest.
+/// Maximum number of rows: the causes, then the longest of the other spans.
 const ROWS: usize = 20;
 
 /// Lists what ran between T0 and T3, by start.

@@ -129,7 +129,7 @@ impl Context<'_> {
         self.path_or(path, id, group, want, ("WARN", absent))
     }
 
-    /// `absent` is state and sentence if the file does not exist.
+    /// `absent` is the state and the sentence if the file does not exist.
     fn path_or(
         &self,
         path: &str,

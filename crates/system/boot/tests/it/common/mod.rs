@@ -246,7 +246,7 @@ pub fn sorted(words: &[String]) -> Vec<String> {
     words
 }
 
-/// Roots whose parameters can be changed.
+/// Names of the root directories whose kernel parameters can be changed.
 pub fn changeable() -> Vec<String> {
     let refused = ["bootc-no-rpm-ostree", "grub-and-systemd-boot", "rhel-9-tuned", "ubuntu-core-22-signed"];
     names().into_iter().filter(|name| !refused.contains(&name.as_str())).collect()
