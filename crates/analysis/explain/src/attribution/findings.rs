@@ -15,6 +15,9 @@ const CPUS: usize = 1024;
 const NOISES: usize = 256;
 /// Minimum silence that is a finding, ns.
 const LEAST: u64 = 20_000;
+/// Minimum number of intervals of a storm of timers, and the longest interval in one, ns.
+const STORM: u64 = 4;
+const STORM_NS: u64 = 100_000;
 /// Maximum number of named parts of a sample.
 const PARTS: usize = 3;
 
@@ -31,6 +34,30 @@ struct Cpu {
     noises: VecDeque<(u64, u64, NoiseSource)>,
     /// The end of the last interrupt, and its name.
     exit: Option<(u64, What)>,
+    expiries: Option<Expiries>,
+}
+
+/// Expiries of one hrtimer without another one's between them.
+#[derive(Debug)]
+struct Expiries {
+    timer: u64,
+    first: u64,
+    last: u64,
+    /// Number of intervals.
+    count: u64,
+}
+
+impl Cpu {
+    fn expired(&mut self, timer: u64, t: u64) -> &Expiries {
+        let fresh = Expiries { timer, first: t, last: t, count: 0 };
+        let expiries = self.expiries.get_or_insert(fresh);
+        match expiries.timer == timer && t.saturating_sub(expiries.last) <= STORM_NS && t >= expiries.last {
+            true if t > expiries.last => (expiries.last, expiries.count) = (t, expiries.count + 1),
+            true => {}
+            false => *expiries = Expiries { timer, first: t, last: t, count: 0 },
+        }
+        expiries
+    }
 }
 
 /// An event, by name.
@@ -86,6 +113,8 @@ pub(super) struct Findings {
     silence: Longest,
     /// The longest time between two lines of one thread.
     gap: Longest,
+    /// The largest number of expiries in a row.
+    storm: Longest,
 }
 
 impl Findings {
@@ -174,6 +203,23 @@ impl Findings {
                     self.synthetic.offer(figure, || synthetic(cpu, event, facts, name, body, figure));
                 }
             }
+            Kind::HrtimerExpireEntry { timer, function, .. } => {
+                let expired = cpu.expired(*timer, event.t_ns);
+                self.storm.offer(expired.count, || {
+                    let what = match function.as_ref().and_then(section::name) {
+                        Some(function) => format!("the hrtimer of {function}"),
+                        None => "an hrtimer".to_owned(),
+                    };
+                    let (all, each) =
+                        (expired.last - expired.first, (expired.last - expired.first) / expired.count.max(1));
+                    format!(
+                        "{what} expired {} times{on} within {}, every {}, and no other one in between",
+                        expired.count + 1,
+                        Nanos(all),
+                        Nanos(each)
+                    )
+                });
+            }
             Kind::IrqExit { irq, .. } => cpu.exit = Some((event.t_ns, What::Irq(*irq))),
             Kind::VectorExit { vector, .. } => cpu.exit = Some((event.t_ns, What::Vector(vector.clone()))),
             Kind::SchedSwitch { next, .. } => {
@@ -218,8 +264,9 @@ impl Findings {
 
     /// What the trace was recorded for.
     pub fn stated(&self) -> Option<&str> {
+        let storm = Some(&self.storm).filter(|storm| storm.0.as_ref().is_some_and(|(count, _)| *count >= STORM));
         let all = [&self.off, &self.mark, &self.sample, &self.noise, &self.synthetic, &self.monitor];
-        all.into_iter().find_map(|longest| longest.0.as_ref()).map(|(_, text)| text.as_str())
+        all.into_iter().chain(storm).find_map(|longest| longest.0.as_ref()).map(|(_, text)| text.as_str())
     }
 
     /// The longest noise by an interrupt or thread, beside a summary of osnoise.
