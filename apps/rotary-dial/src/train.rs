@@ -50,7 +50,7 @@ impl Default for Timing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
-    /// The handset was hung up before the dial rested.
+    /// The handset was hung up before the dial had come to rest.
     HungUp,
     /// A break was longer than that of any dial, and shorter than a hang-up.
     LongBreak,

@@ -167,7 +167,7 @@ pub struct Measuring {
     pub options: MeasureArgs,
 }
 
-/// Parser of `prove` alone, for the same reason as [`Measuring`].
+/// Parser for the subcommand `prove` only, for the same reason as [`Measuring`].
 #[derive(Parser, Debug)]
 #[command(no_binary_name = true, disable_help_flag = true)]
 pub struct Proving {

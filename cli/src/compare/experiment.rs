@@ -80,8 +80,7 @@ fn plan(args: &CompareArgs, folder: &Path, kernels: Option<[String; 2]>) -> Resu
             }
         }
         (Err(e), None) => {
-            let advice =
-                "name two kernels to plan one: `punctual compare --experiment DIR RELEASE RELEASE -- MEASURE OPTIONS`";
+            let advice = "name two kernels to plan an experiment: `punctual compare --experiment DIR RELEASE RELEASE -- MEASURE OPTIONS`";
             Err(Refusal::usage(format!("cannot read {place}: {e}; {advice}")))
         }
         (Err(_), Some(kernels)) => {

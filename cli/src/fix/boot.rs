@@ -59,7 +59,7 @@ impl Stage {
         }
     }
 
-    /// Completes a plan made from findings with the parameters, grouped under their rule, and those on trial.
+    /// Adds parameters to a plan that was made from findings: those of each rule, and those that are being tried.
     pub fn complete(&self, parameters: &Parameters, sys: &dyn System, plan: &mut Plan) {
         parameters.name(plan);
         if let Stage::Keep(tried) = self {

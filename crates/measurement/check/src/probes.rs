@@ -1,4 +1,4 @@
-//! Probes allocators with uprobes, or with breakpoints of single threads if uprobes would slow the others.
+//! Probes allocators with uprobes, or with per-thread breakpoints if uprobes would slow the others.
 
 use crate::recorder::{Probeable, Recorder};
 use crate::sources::{PROBES, SMALL_STACK};

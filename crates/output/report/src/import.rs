@@ -24,7 +24,7 @@ pub struct ImportResult<'a> {
     lost: Vec<String>,
 }
 
-/// An imported phase.
+/// A phase of a run that was imported from another tool's output.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct ImportedPhase<'a> {

@@ -74,7 +74,7 @@ struct VerdictPart<'a> {
     ran: u64,
     /// Skipped periods; null if an imported file does not contain them.
     skipped: Option<u64>,
-    /// Result of the controls in virtual time with several CPUs; absent otherwise.
+    /// Result of the controls in virtual time with several CPUs; absent if they were not run.
     #[serde(skip_serializing_if = "Option::is_none")]
     virtual_control: Option<&'a VirtualControl>,
     /// Tail of each load; absent if not requested.

@@ -67,7 +67,7 @@ impl<'a> Parameters<'a> {
         Parameters { view, how, boot: RefCell::default() }
     }
 
-    /// Notes besides the steps; empty before [`Parameters::steps`].
+    /// Notes about the steps; empty until [`Parameters::steps`] has been called.
     pub fn boot_notes(&self) -> BootNotes {
         self.boot.borrow().clone()
     }

@@ -13,7 +13,7 @@ const STAGES: &str = include_str!("stages.c");
 /// is written.
 const SHARE: f64 = 0.02;
 const NEAR_NS: f64 = 5_000.0;
-/// CPU time includes the system calls of a cycle, the log only its work.
+/// The CPU time includes the system calls of a cycle; the log includes only its work.
 const CALLS_NS: f64 = 10_000.0;
 
 /// Run programs whose releases, ends and CPU times are known, and compare with what `prove --app` found (docs/app.md)

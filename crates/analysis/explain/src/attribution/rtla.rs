@@ -75,7 +75,7 @@ fn raw_causes(analysis: &RtlaAnalysis, facts: &Facts) -> Vec<Cause> {
                 Class::IrqsDisabled,
                 ns(late),
                 Suspected,
-                "rtla: IRQ latency, and the thread that its interrupt interrupted",
+                "rtla: IRQ latency, and the thread that the timer interrupt interrupted",
             )
         };
         return vec![who];

@@ -160,7 +160,7 @@ fn around(machine: &Machine, window: &Window, causes: &mut [Cause]) {
     }
 }
 
-/// Handles a current idle task whose functions show where most of that time passed.
+/// Handles a delay in which the idle task was current, if the traced functions show where most of the delay passed.
 fn stood(machine: &Machine, window: &Window, causes: &mut [Cause]) {
     let idle = [Why::IdleAwake, Why::IdleWoken].map(sentences::evidence);
     let Some(cause) = causes.first_mut().filter(|cause| idle.contains(&cause.evidence.as_str())) else { return };

@@ -64,7 +64,8 @@ impl Machine {
         relative.then_some(window)
     }
 
-    /// Handles the wakeup of a thread that has the CPU: its going to sleep is not in the trace.
+    /// Handles the wakeup of a thread that is shown as running: the switch with which it went to sleep is not in the
+    /// trace.
     fn left(&mut self, event: &Event, woken: i32) {
         let most = self.most();
         let Some(tid) = event.tid.filter(|tid| *tid != woken) else { return };

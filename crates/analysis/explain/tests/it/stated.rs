@@ -10,7 +10,7 @@ fn explained(text: &str, victims: Victims) -> Explanation {
     explain(source.as_mut(), ExplainOptions { victims, ..ExplainOptions::default() })
 }
 
-/// What the first line says.
+/// Returns the first line of the explanation of this trace.
 fn first(text: &str) -> String {
     let found = explained(text, Victims::default());
     let verdict = found.victims.first().map(|victim| victim.verdict.clone());

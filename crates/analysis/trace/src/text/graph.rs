@@ -111,8 +111,9 @@ const CPUS: usize = 1024;
 struct Open {
     indent: usize,
     name: String,
-    /// The longest call in it that has ended, and the sum of all; all time, if lines are omitted.
+    /// The longest call in this function that has ended.
     longest: Option<Box<Call>>,
+    /// Sum of the calls in it that have ended, ns; `u64::MAX` if lines are omitted.
     sum_ns: u64,
 }
 

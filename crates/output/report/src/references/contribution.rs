@@ -1,4 +1,4 @@
-//! Formats a run as a file that its owner can publish among the figures of others: without names, times, paths or
+//! Formats a run as a file that its owner can publish beside the results of others: without names, times, paths or
 //! command lines.
 
 use crate::figures::recorded_ns;

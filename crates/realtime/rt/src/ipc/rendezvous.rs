@@ -17,7 +17,7 @@ pub enum SendError {
     #[error("all places of the rendezvous are taken: make it with as many as there are senders")]
     Full,
     /// No answer in time. The receiver may have received the message.
-    #[error("no answer came before the time was over (ETIMEDOUT)")]
+    #[error("no answer came before the timeout (ETIMEDOUT)")]
     TimedOut,
     /// The receiver dropped the request without an answer, stopped serving, or its thread ended.
     #[error("the receiver let the message go without an answer, or ended")]

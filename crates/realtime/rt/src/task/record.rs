@@ -94,7 +94,7 @@ pub struct Counted {
     pub released: u64,
     /// Releases whose body ran, including at most one that is still running.
     pub ran: u64,
-    /// Releases given up.
+    /// Number of skipped releases.
     pub skipped: u64,
     /// Releases that are due and will still run.
     pub pending: u64,

@@ -103,7 +103,8 @@ fn unknown(said: &str) -> Value {
     json!({ "state": "UNKNOWN", "say": format!("this could not be checked: {said}") })
 }
 
-/// Braces in sentences name reads, so braces of the profile are replaced.
+/// In sentences, text in braces is a placeholder for a value that is read; so braces that come from the profile are
+/// replaced.
 fn sentence(text: &str) -> String {
     text.replace('{', "(").replace('}', ")")
 }

@@ -94,7 +94,7 @@ impl<'a> Grid<'a> {
             .collect();
         match self.threads.len() - keys.len() {
             0 => {}
-            1 => keys.push((OTHER, "another thread, too short for a letter".to_owned())),
+            1 => keys.push((OTHER, "another thread, which ran too briefly for a letter".to_owned())),
             n => keys.push((OTHER, format!("{n} other threads, too short for letters"))),
         }
         keys.push(('*', "the late thread; above: - due, = runnable, # running".to_owned()));

@@ -57,7 +57,7 @@ pub enum NotOpened {
         /// File type.
         what: &'static str,
     },
-    /// Another program uses the FIFO.
+    /// Another program is using the FIFO.
     #[error("{} belongs to another running program; see `fuser -v {}`, then end it or give another name", path.display(), path.display())]
     InUse {
         /// Path.
