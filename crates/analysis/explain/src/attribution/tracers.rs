@@ -198,6 +198,8 @@ fn wakeup(header: &LatencyHeader) -> Option<String> {
     ))
 }
 
+/// Number of lines that a section has if nothing but its ends was traced.
+const FEW: usize = 4;
 /// Maximum plausible latency without lines, ns; a longer one is an error of the tracer.
 const IMPLAUSIBLE: u64 = 1_000_000_000;
 
@@ -292,7 +294,8 @@ fn off(header: &LatencyHeader, seen: Option<(&Machine, &Tracers)>, woken_at_end:
             "{tracer}: {what} for {length}{cpu} in an interrupt that came in the idle loop{ends}; which one is not recorded (events irq and \
              irq_vectors)"
         ),
-        _ if in_idle => format!(
+        // Functions in between are the way into or out of an idle state, not the wait in it.
+        _ if in_idle && (waits || cpus.clone().all(|(_, cpu)| cpu.traced.len() <= FEW)) => format!(
             "{tracer}: {what} for {length}{cpu} in the idle loop{ends}: the CPU waits there for an interrupt, which wakes it, so this is most likely idle time and delayed nobody"
         ),
         _ => format!(

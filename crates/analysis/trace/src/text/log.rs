@@ -13,6 +13,8 @@ enum Below {
     Rcu,
     /// The busy workers of all pools (kernel/workqueue.c, show_all_workqueues).
     Pools,
+    /// None; the line itself has the pending softirqs as a hexadecimal number.
+    Softirqs,
 }
 
 struct Report {
@@ -28,7 +30,7 @@ const fn report(mark: &'static str, figure: Option<&'static str>, below: Below, 
 }
 
 /// The most decisive first.
-const REPORTS: [Report; 18] = [
+const REPORTS: [Report; 20] = [
     report("hard LOCKUP", None, Below::Stack, "no timer interrupt ran on that CPU for seconds"),
     report(
         "soft lockup - CPU#",
@@ -80,6 +82,19 @@ const REPORTS: [Report; 18] = [
         None,
         Below::Nothing,
         "a SCHED_DEADLINE thread, or the fair server since Linux 6.8, was late by more than its period; the line does not say which",
+    ),
+    // kernel/time/tick-sched.c, report_idle_softirq.
+    report(
+        "tick-stop error: ",
+        None,
+        Below::Softirqs,
+        "an idle CPU was to stop its tick while softirqs were pending; which CPU and who raised them is not in the line",
+    ),
+    report(
+        "local_softirq_pending ",
+        None,
+        Below::Softirqs,
+        "an idle CPU was to stop its tick while softirqs were pending; which CPU and who raised them is not in the line",
     ),
     // kernel/sched/ext.c, check_rq_for_timeouts.
     report(
@@ -159,9 +174,16 @@ pub(super) fn said(head: &str) -> Option<String> {
         Below::Stack => {
             let own = of_cpu(&own, number_after(&shown, "CPU#").or_else(|| number_after(&shown, "on cpu ")));
             let place = place(&own).map_or("; its stack is not in this text".to_owned(), |place| format!(", {place}"));
-            format!("{}{place}{}", report.means, work(&own).unwrap_or_default())
+            let busy = utilization(&own).unwrap_or_default();
+            format!(
+                "{}{place}{}{}{busy}",
+                report.means,
+                work(&own).unwrap_or_default(),
+                owner(below).unwrap_or_default()
+            )
         }
         Below::Rcu => rcu(report.means, &own),
+        Below::Softirqs => report.means.to_owned() + &pending(&shown).unwrap_or_default(),
         Below::Pools => report.means.to_owned() + &in_flight(&shown, &lines),
     };
     let others: Vec<String> = found
@@ -171,6 +193,42 @@ pub(super) fn said(head: &str) -> Option<String> {
         .collect();
     let others = if others.is_empty() { String::new() } else { format!("; also in the log: {}", others.join(", ")) };
     Some(format!("\"{}\": {means}{others}", text(shown.as_bytes(), SHOWN)))
+}
+
+/// `handler #08!!!`, `local_softirq_pending 08`: the names of the bits (include/linux/interrupt.h).
+fn pending(line: &str) -> Option<String> {
+    const NAMES: [&str; 10] =
+        ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
+    let rest = line.split_once("handler #").or_else(|| line.split_once("local_softirq_pending "))?.1;
+    let digits = rest.split(|c: char| !c.is_ascii_hexdigit()).next()?;
+    let bits = u32::from_str_radix(digits, 16).ok()?;
+    let names = NAMES.iter().enumerate().filter(|(n, _)| bits >> n & 1 == 1).map(|(_, name)| *name);
+    Some(format!(": {}", names.collect::<Vec<_>>().join(", ")))
+}
+
+/// `is blocked on a mutex likely owned by task worker:120.` below a hung task (kernel/hung_task.c, since Linux 6.16).
+fn owner(below: &[String]) -> Option<String> {
+    const NEAR: usize = 60;
+    let line = below.iter().take(NEAR).find(|line| line.contains("is blocked on a "))?;
+    let (what, owner) = line.split_once("is blocked on a ")?.1.split_once(" likely owned by task ")?;
+    let (what, owner) = (text(what.as_bytes(), 20), text(owner.trim_end_matches('.').as_bytes(), 40));
+    Some(format!("; the {what} is likely owned by {owner}"))
+}
+
+/// `#1: 0% system, 0% softirq, 100% hardirq, 0% idle` below a soft lockup (kernel/watchdog.c, print_cpustat).
+fn utilization(lines: &[&str]) -> Option<String> {
+    const MOST: u32 = 90;
+    let rows: Vec<&&str> =
+        lines.iter().filter(|line| line.contains("% system,") && line.contains("% hardirq")).collect();
+    let of = |row: &str, kind: &str| {
+        let before = row.split_once(&format!("% {kind}"))?.0;
+        before.rsplit(|c: char| !c.is_ascii_digit()).next()?.parse::<u32>().ok()
+    };
+    let kinds = [("system", "the kernel"), ("softirq", "softirqs"), ("hardirq", "interrupts")];
+    let (_, name) = kinds
+        .into_iter()
+        .find(|(kind, _)| !rows.is_empty() && rows.iter().all(|row| of(row, kind).is_some_and(|n| n >= MOST)))?;
+    Some(format!("; the CPU spent that time in {name}"))
 }
 
 /// Undoes quoted-printable: `=3D`, `=0D`, and `=` where a line was broken.
@@ -314,7 +372,9 @@ fn in_flight(shown: &str, lines: &[String]) -> String {
 fn place(lines: &[&str]) -> Option<String> {
     const FRAMES: usize = 4;
     let at = lines.iter().find_map(|line| {
-        let (_, rest) = line.split_once("RIP: ").or_else(|| line.split_once("pc : "))?;
+        // PowerPC: `NIP [c000000000561f34] copy_page+0x74/0x90`.
+        let powerpc = || line.split_once("NIP [").and_then(|(_, rest)| rest.split_once("] "));
+        let (_, rest) = line.split_once("RIP: ").or_else(|| line.split_once("pc : ")).or_else(powerpc)?;
         function(rest)
     });
     // Who called says more than the name of a lock.
@@ -332,7 +392,8 @@ fn place(lines: &[&str]) -> Option<String> {
     let frames = frames.skip_while(|line| !is_arm(line) && is_start(line));
     // A frame with a question mark was only found on the stack; a module's name may stand in the next line.
     let is_module = |line: &str| line.starts_with('[') && line.ends_with(']') && !line.contains("+0x");
-    let frames = frames.filter(|line| !line.contains(" ? ") && !is_module(line.trim()));
+    let is_guess = |line: &str| line.contains(" ? ") || line.contains("(unreliable)") && !line.contains("+0x");
+    let frames = frames.filter(|line| !is_guess(line) && !is_module(line.trim()));
     let frames = frames.map_while(|line| {
         let is_mark = ["<TASK>", "<IRQ>", "</IRQ>", "<NMI>", "</NMI>"].iter().any(|mark| line.trim().ends_with(mark));
         if is_mark { Some(None) } else { function(line).map(Some) }

@@ -46,7 +46,9 @@ pub(super) fn summary(head: &[u8]) -> Option<TraceError> {
         return table(threads(&head), LATENCIES);
     }
     if let Some((what, next)) =
-        [hwlatdetect, runqslower, trace_irqoff, offcpu, contention, totals].iter().find_map(|read| read(&head))
+        [hwlatdetect, runqslower, trace_irqoff, offcpu, contention, totals, softirqslower, criticalstat]
+            .iter()
+            .find_map(|read| read(&head))
     {
         return table(what, next);
     }
@@ -193,7 +195,8 @@ fn hwlatdetect(head: &str) -> Option<(String, &'static str)> {
 
 /// Parses `04:30:27 kworker/0:1      18446            7500` of bcc's runqslower, below a line that ends in `LAT(us)`.
 fn runqslower(head: &str) -> Option<(String, &'static str)> {
-    let rows = head.lines().skip_while(|line| !line.contains("COMM") || !line.contains("LAT(us)")).skip(1);
+    let is_head = |line: &str| line.find("COMM").zip(line.find("LAT(us)")).is_some_and(|(comm, lat)| comm < lat);
+    let rows = head.lines().skip_while(|line| !is_head(line)).skip(1);
     let row = |row: &str| {
         // The name may have blanks; with -P the previous thread and its ID follow.
         let words: Vec<&str> = row.split_whitespace().collect();
@@ -279,6 +282,50 @@ fn contention(head: &str) -> Option<(String, &'static str)> {
     };
     let (_, worst) = rows.filter_map(row).max_by(|(a, _), (b, _)| a.total_cmp(b))?;
     Some((format!("perf lock contention {worst}"), EVENTS))
+}
+
+/// Parses `14:41:43 irq(hard) to softirq net_rx   50223  0  cat` of bcc's softirqslower.
+fn softirqslower(head: &str) -> Option<(String, &'static str)> {
+    let rows = head.lines().skip_while(|line| !(line.contains("SOFTIRQ") && line.contains("LAT(us)"))).skip(1);
+    let row = |row: &str| {
+        let words: Vec<&str> = row.split_whitespace().collect();
+        let at = words.iter().skip(1).position(|word| word.parse::<u64>().is_ok())? + 1;
+        let (us, stage) = (words.get(at)?.parse::<u64>().ok()?, words.get(1..at)?.join(" "));
+        let (cpu, who) = (words.get(at + 1)?.parse::<u32>().ok()?, words.get(at + 2..)?.join(" "));
+        let (stage, who) = (text(stage.as_bytes(), 60), text(who.as_bytes(), 32));
+        Some((us, format!("softirqslower (the longest is {us} µs, of {stage} on CPU {cpu}, while {who} was current)")))
+    };
+    let (_, what) = rows.filter_map(row).max_by_key(|(us, _)| *us)?;
+    Some((what, EVENTS))
+}
+
+/// Parses `TASK: app (pid 246 tid 246) Total Time: 580.730 us` and the lines with the section's ends of bcc's
+/// criticalstat.
+fn criticalstat(head: &str) -> Option<(String, &'static str)> {
+    let what = if head.contains("preempt") && !head.contains("IRQ disabled") { "preemption" } else { "interrupts" };
+    let mut worst: Option<(f64, String)> = None;
+    let mut lines = head.lines().map(str::trim).peekable();
+    while let Some(line) = lines.next() {
+        let Some((who, time)) = line.strip_prefix("TASK: ").and_then(|line| line.split_once(" Total Time: ")) else {
+            continue;
+        };
+        let Some(us) = time.split_whitespace().next().and_then(|us| us.parse::<f64>().ok()) else { continue };
+        let end = |line: Option<&str>, key: &str| {
+            let (function, caller) = line?.strip_prefix(key)?.trim().split_once(" -> ")?;
+            Some(format!("{} ← {}", text(function.as_bytes(), 64), text(caller.as_bytes(), 64)))
+        };
+        lines.next_if(|line| line.is_empty());
+        let from = end(lines.peek().copied(), "Section start:");
+        lines.next_if(|_| from.is_some());
+        let to = end(lines.peek().copied(), "Section end:");
+        let place = from.zip(to).map(|(from, to)| format!(", from {from} to {to}")).unwrap_or_default();
+        if worst.as_ref().is_none_or(|(most, _)| us > *most) {
+            let who: Vec<&str> = who.split_whitespace().collect();
+            let who = text(who.join(" ").as_bytes(), 64);
+            worst = Some((us, format!("criticalstat ({what} off for {us} µs in {who}{place})")));
+        }
+    }
+    worst.map(|(_, what)| (what, EVENTS))
 }
 
 /// Parses `IPI-2  1421603` below `HARDIRQ  TOTAL_usecs` of bcc's hardirqs and softirqs.
@@ -487,6 +534,22 @@ mod tests {
         assert!(said(lock).contains("is 740.66 ms, of nv_queue (1950), 1 waits)"), "{}", said(lock));
         let sums = "HARDIRQ                    TOTAL_usecs\nenv2    816\nIPI-2   1421603  << fewer\n";
         assert!(said(sums).contains("the largest sum is 1421603 µs, of IPI-2"), "{}", said(sums));
+        let slow = "TIME     STAGE                SOFTIRQ  LAT(us)        CPU    COMM\n14:41:43 irq(hard) to softirq net_rx   50223          0      cat\n\
+                    14:41:43 irq(hard) to softirq tasklet  95280          1      my cat\n";
+        assert!(
+            said(slow).starts_with(
+                "softirqslower (the longest is 95280 µs, of irq(hard) to softirq tasklet on CPU 1, while my cat was"
+            ),
+            "{}",
+            said(slow)
+        );
+        let off = "Finding critical section with IRQ disabled for > 500us\n=====\nTASK: commit:111 (pid   246 tid   246) Total Time: 580.730  us\n\n\
+                   Section start: clk_lock -> clk_enable\nSection end:   _raw_spin_unlock -> clk_enable\n  clk_enable+0x80\n";
+        assert!(
+            said(off).starts_with("criticalstat (interrupts off for 580.73 µs in commit:111 (pid 246 tid 246), from clk_lock ← clk_enable to _raw"),
+            "{}",
+            said(off)
+        );
         let hist = "# RTLA timerlat histogram\nIndex IRQ-000 Thr-000\n0 591157 0\nover: 0 0\nmax: 11 17\n";
         assert!(said(hist).contains("(the worst latency is 17 us)"), "{}", said(hist));
         let latmus = "RTT|  00:00:01  (user, 1000 us period)\nRTD| 26.675| 26.951| 27.826| 0| 0| 26.675| 31.204\n";
