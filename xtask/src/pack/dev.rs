@@ -12,7 +12,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Folder in the package, and in the repository.
+/// Crates in the package: their folder there, and in the repository.
 const CRATES: [(&str, &str); 4] = [
     ("rt", "crates/realtime/rt"),
     ("gpio", "crates/realtime/gpio"),

@@ -18,7 +18,7 @@ pub enum Sig {
     Chld,
     /// SIGUSR1: the user requests the results so far.
     Usr1,
-    /// SIGUSR2: the same, written to shared memory.
+    /// SIGUSR2: the user requests that the results so far be written to shared memory.
     Usr2,
     /// SIGALRM: a timer expired.
     Alrm,

@@ -32,19 +32,19 @@ use std::sync::atomic::Ordering::Relaxed;
 /// Maximum size of the buffer of a CPU, bytes.
 const RING: usize = 16 << 20;
 const SMALLEST_RING: usize = 512 << 10;
-/// The buffers, two per CPU, use at most one part in this many of the memory.
+/// The buffers (two per CPU) together use at most 1/`SHARE` of the memory.
 const SHARE: usize = 16;
 /// Interval at which the buffers are read.
 const TICK: Nanos = Nanos(20_000_000);
-/// The same interval until the program has started and its allocators are probed.
+/// Interval at which the buffers are read until the program has started and its allocators are probed.
 const FIRST_TICK: Nanos = Nanos(2_000_000);
 const START: Nanos = Nanos(500_000_000);
 /// Interval at which policies and settings are read again.
 const LOOK: Nanos = Nanos(100_000_000);
 const LAST_SECOND: u32 = (1 << 10) - 1;
-/// A program that was busy at this many looks of the last second may still be starting.
+/// A program that was busy in at least this many of the checks during the last second may still be starting.
 const STARTING: u32 = 5;
-/// Number of consecutive looks after which probes that slow an ordinary thread are withdrawn.
+/// Number of consecutive checks in which probes must slow an ordinary thread before they are withdrawn.
 const BUSY: u32 = 3;
 /// Time allowed for the program to end after SIGTERM.
 const FOR_END: Nanos = Nanos(2_000_000_000);
@@ -156,7 +156,7 @@ fn runnable(words: &[std::ffi::OsString]) -> Result<PathBuf, CheckError> {
 struct Ended {
     said: String,
     code: Option<i32>,
-    /// True if ended by a signal or with an error, but not by the check.
+    /// True if the program ended by a signal or with an error, and was not ended by the check.
     is_failure: bool,
 }
 
@@ -166,10 +166,10 @@ struct Session {
     specs: Vec<Spec>,
     probes: Probes,
     locks: Locks,
-    /// Allocators that were probed after they were mapped, and when.
+    /// Allocators that were probed only after they had been mapped, each with the time at which it was probed.
     late: Vec<(Probeable, u64)>,
     begun: u64,
-    /// The end of the observation.
+    /// Time at which the observation ends, CLOCK_MONOTONIC, ns.
     until: u64,
     last_look: u64,
     sources: Vec<CheckSource>,
@@ -183,9 +183,9 @@ struct Session {
     marked: Option<u64>,
     /// Number of consecutive reads in which a thread without real-time policy hit too many probes.
     busy: u32,
-    /// A bit for each look of the last second: a thread was running or new, and none was real-time.
+    /// A bit for each check during the last second: a thread was running or new, and none was real-time.
     starting: u32,
-    /// Number of threads at the last look.
+    /// Number of threads at the last check.
     seen: usize,
     deep: Option<(Vec<Handle>, u64)>,
     bursts: u32,

@@ -15,7 +15,7 @@ pub enum prt_policy {
     Fifo = 1,
     /// SCHED_RR; the priority is 1 to 99.
     Rr = 2,
-    /// SCHED_DEADLINE; `runtime_ns` of each period, by `deadline_ns`.
+    /// SCHED_DEADLINE; `runtime_ns` of CPU time in each period, before `deadline_ns` has passed.
     Deadline = 3,
 }
 

@@ -25,35 +25,35 @@ pub struct prt_distribution {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct prt_stats {
-    /// When they were read, ns on CLOCK_MONOTONIC.
+    /// When the statistics were read, ns on CLOCK_MONOTONIC.
     pub at_ns: u64,
-    /// Releases accounted for: ran + skipped + pending.
+    /// Number of releases so far: ran + skipped + pending.
     pub released: u64,
-    /// Releases whose body ran, including at most one that is still running.
+    /// Releases for which the body ran, including at most one that is still running.
     pub ran: u64,
     /// Number of skipped releases.
     pub skipped: u64,
     /// Releases that are due and will still run.
     pub pending: u64,
-    /// Bodies that returned after the deadline of their release.
+    /// Number of times the body returned after the deadline of its release.
     pub deadline_misses: u64,
     /// Number of times the kernel throttled the task because its runtime was used up: PRT_POLICY_DEADLINE only.
     pub overruns: u64,
     /// Lateness of the task's wakeup, one sample per release that ran.
     pub lateness: prt_distribution,
-    /// From waking to the body's return, including preemption; empty with `without_execution`.
+    /// Time from the task's wakeup to the body's return, including preemption; empty if `without_execution` is set.
     pub execution: prt_distribution,
     /// Release number of the worst wakeup; 0 if none was late.
     pub worst_index: u64,
-    /// When it should have run, ns on CLOCK_MONOTONIC; 0 if none was late.
+    /// When that release should have run, ns on CLOCK_MONOTONIC; 0 if none was late.
     pub worst_scheduled_ns: u64,
-    /// Minor and major page faults of its thread since the first release; −1 if the kernel does not report them.
+    /// Minor and major page faults of the task's thread since the first release; −1 if the kernel does not report them.
     pub page_faults: i64,
-    /// Voluntary context switches, about one per release; or −1.
+    /// Voluntary context switches, about one per release; −1 if the kernel does not report them.
     pub voluntary_switches: i64,
-    /// Involuntary context switches; or −1.
+    /// Involuntary context switches; −1 if the kernel does not report them.
     pub involuntary_switches: i64,
-    /// Migrations to another CPU; or −1.
+    /// Migrations to another CPU; −1 if the kernel does not report them.
     pub migrations: i64,
 }
 
@@ -61,9 +61,9 @@ pub struct prt_stats {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum prt_measure {
-    /// Lateness of its wakeup.
+    /// Lateness of the task's wakeup.
     Lateness = 0,
-    /// From waking to the body's return.
+    /// Time from the task's wakeup to the body's return.
     Execution = 1,
 }
 

@@ -16,11 +16,11 @@ use std::time::Duration;
 pub struct prt_cycle {
     /// Number of the release, from 0, including skipped ones.
     pub index: u64,
-    /// When it should have run: first release + index × period, whatever happened before.
+    /// When the release was due: first release + index × period, however late earlier cycles were.
     pub scheduled_ns: u64,
-    /// When the thread woke for it.
+    /// When the thread woke for this release.
     pub woke_ns: u64,
-    /// Releases given up between this one and the next that will run.
+    /// Missed releases, for which the body will not run, between this one and the next that will run.
     pub skipped: u64,
     /// Releases that are due and will still run: PRT_MISS_CATCH_UP only.
     pub pending: u64,
@@ -43,10 +43,10 @@ pub enum prt_next {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum prt_miss {
-    /// They are given up and counted; the next release is the first in the future, on the same grid.
+    /// Missed releases are counted but not run; the next release is the first in the future, on the same grid.
     Skip = 0,
-    /// They run at once, one after the other; at most `catch_up_at_most` are pending, older ones are given up and
-    /// counted.
+    /// Missed releases run at once, one after the other; at most `catch_up_at_most` are pending, older ones are counted
+    /// but not run.
     CatchUp = 1,
     /// The task ends without running the late release.
     Stop = 2,
@@ -59,15 +59,15 @@ pub enum prt_miss {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum prt_end {
-    /// Its body, or its safe state, returned PRT_NEXT_STOP.
+    /// The task's body, or its safe state, returned PRT_NEXT_STOP.
     Returned = 0,
-    /// It was stopped.
+    /// The task was stopped by another thread.
     Stopped = 1,
-    /// It has completed its number of cycles.
+    /// The task has completed its number of cycles.
     Cycles = 2,
-    /// It was a period late, and its policy is PRT_MISS_STOP.
+    /// The task was a period late, and its `miss` option is PRT_MISS_STOP.
     Missed = 3,
-    /// It failed inside the library, which is a bug in it.
+    /// The task failed inside the library, which is a bug in it.
     Failed = 4,
 }
 
@@ -104,11 +104,11 @@ pub struct prt_task_options {
     pub deadline_ns: u64,
     /// Releases are at prt_epoch_ns() + offset + a multiple of the period, ns.
     pub offset_ns: u64,
-    /// The task ends after this many releases, whether its body ran for them or they were given up; 0 for no end.
+    /// The task ends after this many releases, whether its body ran for them or they were skipped; 0 for no end.
     pub cycles: u64,
-    /// For PRT_POLICY_DEADLINE with a deadline before the end of the period: an activation later than this, ns, gives
-    /// up the next release; otherwise every later one would be equally late. 0 for an eighth of the time from the
-    /// runtime to the deadline.
+    /// For PRT_POLICY_DEADLINE with a deadline before the end of the period: an activation later than this, ns, skips
+    /// the next release; otherwise every later one would be equally late. 0 for an eighth of the time from the runtime
+    /// to the deadline.
     pub late_activation_ns: u64,
     /// Disables execution times and deadline misses, which saves one clock read per cycle.
     pub without_execution: bool,
@@ -117,7 +117,7 @@ pub struct prt_task_options {
     /// For PRT_POLICY_DEADLINE: ends each job by sched_yield(2). The grid of the releases then moves with late
     /// activations.
     pub end_jobs_by_yield: bool,
-    /// For later versions; must be 0.
+    /// Reserved for later versions; must be 0.
     pub reserved: [u64; 4],
 }
 
@@ -131,7 +131,7 @@ pub struct prt_task {
 pub(crate) enum State {
     Running(Task),
     Ended(Finished),
-    /// Between the two states; permanent only after a panic.
+    /// Placeholder while the task is being ended; permanent only after a panic.
     Between,
 }
 
@@ -232,7 +232,7 @@ fn miss(options: &prt_task_options) -> Result<(Miss, Option<Callback>), Failure>
     }
 }
 
-/// 31 years, so that sums of times never overflow.
+/// Longest permitted time, 31 years, so that sums of times never overflow.
 const LONGEST_NS: u64 = 1_000_000_000_000_000_000;
 
 fn checked(options: &prt_task_options) -> Result<(), Failure> {

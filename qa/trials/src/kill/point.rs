@@ -19,17 +19,17 @@ const GONE: Duration = Duration::from_secs(3);
 /// Marks the processes of a run in their environment, which is all they share when their parent is dead.
 const MARK: &str = "PUNCTUAL_KILL_POINT";
 
-/// One line of the file.
+/// The result of one killed run: a line of the file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Point {
     pub number: u32,
     pub build: String,
     pub stage: Stage,
     pub long: bool,
-    /// Time from the start to the kill, in seconds.
+    /// Time from the start of the run to the kill, in seconds.
     pub lived: f64,
     pub lost: f64,
-    /// Time until none of its processes was running, in seconds.
+    /// Time until none of the run's processes was running, in seconds.
     pub gone_after: f64,
     pub traced: bool,
     pub half_window: bool,

@@ -30,13 +30,13 @@ const BLOCKS: usize = 64;
 #[derive(Debug, Default)]
 struct Open {
     release: u64,
-    /// When the wait for its release returned.
+    /// When the wait for the release returned.
     start: Option<u64>,
     /// How long the previous cycle lasted beyond this release.
     behind: u64,
-    /// True if a timer released it; otherwise `by` is the thread that did, if one did.
+    /// True if a timer released the thread; if not, `by` is the thread that released it, if known.
     is_timed: bool,
-    /// It did not have to wait, and what released it is unknown.
+    /// True if the thread did not have to wait, so that what released it is unknown.
     is_unknown: bool,
     by: Option<i32>,
     cpu: u32,
@@ -45,9 +45,9 @@ struct Open {
     tally: Tally,
     ran: u64,
     blocked: Vec<Blocked>,
-    /// The time since which it runs, and its CPU.
+    /// The time since which the thread has been running, and its CPU.
     since: Option<(u64, u32)>,
-    /// The time at which it left the CPU, that CPU, and its state.
+    /// The time at which the thread left the CPU, that CPU, and the thread's state.
     out: Option<(u64, u32, TaskState)>,
 }
 
@@ -57,7 +57,7 @@ pub(super) struct Cycles {
     longest: Vec<Cycle>,
     /// Threads for which the call in which they wait for their release is known.
     followed: IdMap<i32, Followed>,
-    /// The timer whose callback runs, by CPU.
+    /// The timer whose callback is running, by CPU.
     expiring: IdMap<u32, u64>,
     closed: Vec<Closed>,
 }
@@ -117,7 +117,7 @@ impl Cycles {
         open.out = Some((t, cpu, state));
     }
 
-    /// Handles a thread that gets the CPU without a wakeup: it was preempted.
+    /// Handles a thread that gets the CPU without a wakeup: it had been preempted.
     pub fn back(&mut self, machine: &Machine, facts: &Facts, tid: i32, t: u64, cpu: u32) -> u64 {
         if let Some(steps) = self.is_replenished(machine, facts, tid, t, cpu) {
             return steps;

@@ -11,7 +11,7 @@ const SWITCH: u64 = 10_000;
 /// Maximum duration of the end of an interrupt and the way out of the idle loop, ns.
 const BRIEF: u64 = 20_000;
 
-/// For kernels with preempt=none or voluntary.
+/// Evidence for kernels with preempt=none or voluntary.
 pub(super) const UNPREEMPTED: &str = "the kernel preempts none of its own code (M:";
 const MONO: &str = "record with another clock (echo mono > /sys/kernel/tracing/trace_clock)";
 

@@ -18,9 +18,9 @@ pub(super) struct Tracers {
     hwlat: Gaps,
     /// Flags of the first event of the last trace: interrupts off, preemption off.
     first: Option<(bool, bool)>,
-    /// The last stack.
+    /// The last stack in the trace.
     stack: Box<[Symbol]>,
-    /// Periods, the longest single noise in µs, its CPU, noise by hardware.
+    /// Number of periods, the longest single noise in µs, its CPU, and noise by hardware.
     osnoise: Option<(u64, u64, u32, u64)>,
 }
 
@@ -115,14 +115,14 @@ impl Tracers {
     }
 }
 
-/// The sentences of the tracers, and the first one that answers without a wakeup.
+/// The sentences of the tracers, and the first one that can be the answer for a trace without a wakeup.
 #[derive(Debug, Default)]
 pub(super) struct Said {
     pub said: Vec<String>,
     pub answer: Option<String>,
-    /// The wakeup of a wakeup tracer's header that is incomplete in the trace.
+    /// Sentence about the wakeup of a wakeup tracer's header, if the trace contains only part of it.
     pub cut: Option<String>,
-    /// timerlat's worst, if reported by its own lines only.
+    /// timerlat's worst wakeup, if only its own lines report it.
     pub bare: Option<Victim>,
     /// True if the traced span lies between two marks of a program.
     pub marks: bool,
@@ -364,7 +364,7 @@ fn graph(call: &Call) -> String {
     text + "; a duration includes what interrupted the function, and the time for which it slept"
 }
 
-/// Describes the selected threads; `rank`: that of the followed ones ([`super::choose::rank`]).
+/// Describes the selected threads; `rank` is that of the followed threads ([`super::choose::rank`]).
 pub(super) fn chosen(victims: &Victims, rank: usize) -> String {
     match victims {
         Victims::Measuring if rank > 1 => {
@@ -455,7 +455,7 @@ pub(super) fn behind(behind: &Behind, victims: &[Victim]) -> Option<String> {
     Some(format!("the longest wait behind a wakeup of {who}, not part of its latency: {}", links.join("; ")))
 }
 
-/// Reports a tracer that was on besides this trace.
+/// Reports a tracer that was on while this trace was recorded.
 pub(super) fn left_on(facts: &Facts) -> Option<String> {
     let tracer = facts.tracer.as_deref().filter(|tracer| *tracer != "nop")?;
     Some(format!(

@@ -1,4 +1,4 @@
-//! Excerpts as people paste them: what the first line says.
+//! Tests the first line of the result for excerpts of traces as people paste them.
 
 use punctual_explain::{Attribution, ExplainOptions, Explanation};
 use punctual_trace::{Options, open_text};

@@ -1,13 +1,13 @@
-//! Reads the kernel's log: determines which of its reports of lateness is the most decisive, and whose stack follows
-//! it.
+//! Reads the kernel's log: finds the most decisive report of lateness in it, and determines whose stack follows the
+//! report.
 
 use super::scan::text;
 
-/// What follows a report.
+/// What follows the first line of a report in the kernel's log.
 #[derive(Clone, Copy, PartialEq)]
 enum Below {
     Nothing,
-    /// The stack of the thread or CPU that it names.
+    /// The stack of the thread or CPU that the report names.
     Stack,
     /// The stacks of RCU's own kthread and of the stalled CPUs (kernel/rcu/tree_stall.h).
     Rcu,
@@ -29,7 +29,7 @@ const fn report(mark: &'static str, figure: Option<&'static str>, below: Below, 
     Report { mark, figure, means, below }
 }
 
-/// The most decisive first.
+/// Reports of lateness, the most decisive first.
 const REPORTS: [Report; 20] = [
     report("hard LOCKUP", None, Below::Stack, "no timer interrupt ran on that CPU for seconds"),
     report(
@@ -138,7 +138,7 @@ const REPORTS: [Report; 20] = [
     ),
 ];
 
-/// Lines of a report whose first line is missing.
+/// Lines by which a report is recognised if its first line is missing.
 const REMAINS: [Report; 2] = [
     report("ticks this GP)", None, Below::Rcu, "that CPU passed no quiescent state in RCU's grace period"),
     report(
@@ -152,14 +152,14 @@ const REMAINS: [Report; 2] = [
 const LINE: usize = 512;
 const SHOWN: usize = 160;
 
-/// A line of the kernel's log about lateness, and what it means.
+/// Returns a line of the kernel's log that reports lateness, with its meaning; `None` for other lines.
 pub(super) fn line(line: &[u8]) -> Option<String> {
     let line = std::str::from_utf8(line).ok()?.trim();
     let report = REPORTS.iter().find(|report| line.len() <= LINE && line.contains(report.mark))?;
     Some(format!("\"{}\": {}", text(line.as_bytes(), SHOWN), report.means))
 }
 
-/// The most decisive report of a log, what it means, where it was, and which other ones there are.
+/// Returns the most decisive report of a log, its meaning, the place in the code that it shows, and the other reports.
 pub(super) fn said(head: &str) -> Option<String> {
     const OTHERS: usize = 2;
     let lines = unwrapped(head);
@@ -249,7 +249,8 @@ fn unwrapped(head: &str) -> Vec<String> {
     lines
 }
 
-/// The line of a report, with the next one where a mail client broke it; the one with the largest value.
+/// Returns the line of a report, joined with the next line if a mail client broke it; of several such lines, the one
+/// with the largest value.
 fn worst(report: &Report, lines: &[String]) -> Option<(usize, String)> {
     // A line is broken at a blank.
     let first = report.mark.split(' ').next().unwrap_or_default();
@@ -276,7 +277,7 @@ fn number_after(line: &str, key: &str) -> Option<f64> {
     rest.get(..end)?.trim_end_matches('.').parse().ok()
 }
 
-/// The lines about a CPU: others may report at the same time.
+/// Returns the lines about one CPU, because other CPUs may print reports at the same time.
 fn of_cpu<'a>(lines: &[&'a str], cpu: Option<f64>) -> Vec<&'a str> {
     let mut mine = true;
     let is_mine = |line: &&&str| {
@@ -288,7 +289,8 @@ fn of_cpu<'a>(lines: &[&'a str], cpu: Option<f64>) -> Vec<&'a str> {
     lines.iter().filter(is_mine).copied().collect()
 }
 
-/// What an RCU stall means, and what ran: the kthread's own stack only shows that it waited.
+/// Describes what an RCU stall means, and what ran during it. The stack of RCU's kthread is skipped, because it only
+/// shows that the kthread waited.
 fn rcu(means: &str, lines: &[&str]) -> String {
     let mut mine = true;
     let is_mine = |line: &&&str| {
@@ -327,7 +329,8 @@ fn rcu(means: &str, lines: &[&str]) -> String {
     }
 }
 
-/// `CPU: 1 PID: 484 Comm: job`, or the line below `Task dump for CPU 0:`, and the work that it did.
+/// Returns the task that ran, from `CPU: 1 PID: 484 Comm: job` or the line below `Task dump for CPU 0:`, and the work
+/// item that it executed.
 fn running(lines: &[&str]) -> Option<String> {
     let (at, who) = lines.iter().enumerate().find_map(|(n, line)| {
         if let Some((_, rest)) = line.split_once(" Comm: ") {
@@ -342,7 +345,7 @@ fn running(lines: &[&str]) -> Option<String> {
     Some(text(who.as_bytes(), 40) + &work(lines.get(at + 1..)?).unwrap_or_default())
 }
 
-/// `Workqueue: events poll_values [hwmon]` near the start of a report.
+/// Returns the work item from `Workqueue: events poll_values [hwmon]` near the start of a report.
 fn work(lines: &[&str]) -> Option<String> {
     const NEAR: usize = 6;
     lines.iter().take(NEAR).find_map(|line| {
@@ -351,7 +354,8 @@ fn work(lines: &[&str]) -> Option<String> {
     })
 }
 
-/// `in-flight: 361:free_obj_work` below the `pwq 40: cpus=20 node=1 …` of the pool that is stuck.
+/// Finds the work items in progress: `in-flight: 361:free_obj_work` below the `pwq 40: cpus=20 node=1 …` of the pool
+/// that is stuck.
 fn in_flight(shown: &str, lines: &[String]) -> String {
     let pool = shown.split_once("pool ").and_then(|(_, rest)| rest.split_once(" stuck")).map(|(pool, _)| pool.trim());
     let mut mine = false;
@@ -367,8 +371,8 @@ fn in_flight(shown: &str, lines: &[String]) -> String {
     }
 }
 
-/// `RIP: 0010:foo+0x12/0x34`, `pc : foo+0x12/0x34`, or the first frames of a call trace outside of the scheduler and of
-/// the interrupt that printed it.
+/// Returns the place in the code: `RIP: 0010:foo+0x12/0x34`, `pc : foo+0x12/0x34`, or the first frames of a call trace
+/// outside of the scheduler and of the interrupt that printed it.
 fn place(lines: &[&str]) -> Option<String> {
     const FRAMES: usize = 4;
     let at = lines.iter().find_map(|line| {
@@ -412,7 +416,8 @@ fn place(lines: &[&str]) -> Option<String> {
     (!named.is_empty()).then(|| format!("in {}", named.join(" ← ")))
 }
 
-/// If an interrupt printed the stack, the frames below its entry; none if the stack was cut before that entry.
+/// If an interrupt printed the stack, returns the frames below the entry of the interrupt; `None` if the stack was cut
+/// before that entry.
 fn interrupted(mut frames: Vec<String>) -> Option<Vec<String>> {
     const ENTRIES: [&str; 14] = [
         "el1_irq",

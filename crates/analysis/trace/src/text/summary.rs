@@ -58,8 +58,9 @@ pub(super) fn summary(head: &[u8]) -> Option<TraceError> {
     Some(TraceError::Log { said: log::said(&head)?, next: EVENTS })
 }
 
-/// Rows of rtla's top: `0 #5823 | 24 0 1 24 | 1035 3 7 1035` of timerlat (the interrupt's and the thread's latency: current, min, avg, max), and
-/// of osnoise `0 #59 59000000 9432 99.98 2078 58 0 0 …` (runtime, noise, share, its most in a period, the longest single one, hardware).
+/// Parses rows of rtla's top display: `0 #5823 | 24 0 1 24 | 1035 3 7 1035` of timerlat (the interrupt's and the
+/// thread's latency: current, min, avg, max), and of osnoise `0 #59 59000000 9432 99.98 2078 58 0 0 …` (runtime, noise,
+/// share of CPU time available, maximum noise in a period, longest single noise, hardware noise).
 fn rtla(head: &str) -> Option<String> {
     let rows = head.lines().filter_map(|line| {
         let (cpu, rest) = line.trim().split_once(" #")?;

@@ -24,7 +24,7 @@ pub(super) struct Chain {
 struct Pass {
     end: u64,
     at: usize,
-    /// Release of the cycle that the thread after the one at `at` had in this pass, ns.
+    /// In this pass, the release time in ns of the cycle of the thread that follows the one at `at`.
     released: u64,
 }
 
@@ -67,8 +67,8 @@ impl Chain {
         }
     }
 
-    /// Returns the release of the first thread. Otherwise the error is the pass as far as it could be followed, or
-    /// `None` if it cannot be followed at all.
+    /// Returns the release of the first thread. If the pass cannot be followed that far, the error is the pass as far
+    /// as it could be followed, or `None` if it cannot be followed at all.
     fn back(&self, mut pass: Pass, lanes: &[Lane]) -> Result<u64, Option<Pass>> {
         loop {
             let tid = self.tids.get(pass.at).copied().ok_or(None)?;

@@ -36,7 +36,7 @@ const LEARN: Nanos = Nanos::from_secs(10);
 const LEAST: Nanos = Nanos::from_secs(1);
 const LOOK: Nanos = Nanos::from_millis(50);
 
-/// The application to measure, and which of its threads.
+/// The application, and those of its threads that are measured.
 #[derive(Clone, Debug)]
 pub struct AppOptions {
     /// Name for display: the command as given.
@@ -44,7 +44,7 @@ pub struct AppOptions {
     pub subject: punctual_check::Subject,
     /// Names of threads; empty: all real-time ones.
     pub threads: Vec<String>,
-    /// Time from its start until its real-time work begins.
+    /// Time from the application's start until its real-time work begins.
     pub after: Nanos,
 }
 
@@ -52,7 +52,7 @@ pub(crate) type Shared = Arc<Mutex<Watched>>;
 
 pub(crate) struct Watched {
     program: Program,
-    /// Names that were asked for.
+    /// Names of the threads that the user requested; empty for all real-time threads.
     asked: Vec<String>,
     learned: Vec<Learned>,
     pub(crate) application: Application,
@@ -158,7 +158,7 @@ impl App {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).application.clone()
     }
 
-    /// Claims to propose if there are none: no cycle lasts beyond the next release.
+    /// Claims to propose if the user made none: no cycle lasts beyond the next release.
     pub fn proposed(&self) -> Vec<Claim> {
         let threads = self.application().threads;
         // A relative sleep has no instants that it could miss.

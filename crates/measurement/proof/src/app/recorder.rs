@@ -19,8 +19,8 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    /// Records wakeups, switches and interrupts of all CPUs, and the system calls of these threads; of a thread with a
-    /// call number only that call, since it may make a million others in a second.
+    /// Records wakeups, switches and interrupts of all CPUs, and the system calls of these threads; for a thread with a
+    /// call number, only that call is recorded, since the thread may make a million others in a second.
     ///
     /// # Errors
     /// There is no tracefs, or it cannot be used. Everything is restored.

@@ -70,7 +70,7 @@ fn fault(name: &str, exported: &str, all: &[String], header: &str) -> Option<Str
     member.filter(|member| !has_member(all, of, member)).map(|_| format!("{name} does not exist"))
 }
 
-/// Words in backquotes in that column that are not names of this workspace.
+/// Words in backquotes in the last column of the tables that are not names of this workspace.
 const OTHERS: [&str; 7] =
     ["data", "thread_local!", "punctual-gpio", "rt_task_suspend", "resume", "rt_task_send", "rt_sem_broadcast"];
 

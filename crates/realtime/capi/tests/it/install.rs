@@ -36,7 +36,7 @@ fn is_there(name: &str, package: &str) -> bool {
     there
 }
 
-/// Returns `false`, and prints so, if all programs are static (`cargo xtask cross`).
+/// Returns `false`, and prints a message, if all programs are static (`cargo xtask cross`).
 fn is_shared() -> bool {
     let shared = !cfg!(target_feature = "crt-static");
     if !shared {
@@ -75,7 +75,7 @@ fn link(into: &Path, flags: &[String]) {
     run(command.args(["-std=c99", "-Wall", "-Wextra", "-Werror", "-o"]).arg(into).arg(source).args(flags));
 }
 
-/// The example's counts: released, ran, skipped, pending.
+/// Runs the example and checks its counts: released = ran + skipped + pending.
 fn accounts(program: &Path, libraries: Option<&Path>) {
     let mut command = Command::new(program);
     command.args(["500", "100", "10"]).env_remove("LD_LIBRARY_PATH");

@@ -94,7 +94,7 @@ fn with(language: &Language, source: &str, check: impl Fn(&Path, &Path)) {
     check(&build(language, source, scratch.path()), scratch.path());
 }
 
-/// Runs the check as C and as C++.
+/// Builds the source as C and as C++, and runs the check on each program.
 fn everywhere(source: &str, check: impl Fn(&Path, &Path)) {
     [C, CPP].iter().for_each(|language| with(language, source, &check));
 }
@@ -202,7 +202,7 @@ fn threads_wait_for_each_other() {
     threads(&C);
 }
 
-/// Cargo needs a C compiler, but no C++ compiler.
+/// Ignored by default, since cargo needs a C compiler but no C++ compiler.
 #[test]
 #[ignore = "live: g++"]
 fn all_of_this_is_cpp_too() {

@@ -13,13 +13,13 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 pub struct Interrupt {
     /// Number of the event, from 0, including those coalesced or lost before it.
     pub sequence: u64,
-    /// When the kernel saw it, CLOCK_MONOTONIC; `None` if its source has no time stamps.
+    /// When the kernel saw the event, CLOCK_MONOTONIC; `None` if its source has no time stamps.
     pub at: Option<Nanos>,
-    /// When the thread woke for it, CLOCK_MONOTONIC.
+    /// When the thread woke for the event, CLOCK_MONOTONIC.
     pub woke: Nanos,
     /// Further events that this wakeup stands for, because they arrived before it was received.
     pub coalesced: u64,
-    /// Events before it that the source dropped.
+    /// Events before this one that the source dropped.
     pub lost: u64,
     /// Value of the event: the edge of a GPIO line (1 rising, 0 falling), otherwise 0.
     pub value: u64,
@@ -35,7 +35,7 @@ pub struct InterruptTask<'a, S> {
     cpu: Option<CpuId>,
 }
 
-/// Events by outcome.
+/// Numbers of events by outcome.
 #[derive(Debug, Default)]
 struct Events {
     coalesced: AtomicU64,
@@ -63,14 +63,14 @@ pub struct InterruptStats {
     pub coalesced: u64,
     /// Events that the source dropped.
     pub lost: u64,
-    /// From the kernel's time stamp to the wakeup, ns; all zero if the source has no time stamps, see
+    /// Time from the kernel's time stamp to the wakeup, ns; all zero if the source has no time stamps, see
     /// [`Interrupt::at`].
     pub latency: Histogram,
-    /// From the wakeup to the body's return, ns.
+    /// Time from the wakeup to the body's return, ns.
     pub execution: Histogram,
-    /// The kernel's counters of its thread.
+    /// The kernel's counters of the task's thread.
     pub usage: TaskUsage,
-    /// The error of its source, if one ended it.
+    /// The error of the task's event source, if one ended the task.
     pub failed: Option<Errno>,
 }
 
@@ -79,7 +79,7 @@ impl<'a, S: Source + 'static> InterruptTask<'a, S> {
         InterruptTask { rt, name: name.into(), scheduling, source, cpu: None }
     }
 
-    /// Pins it to this CPU.
+    /// Pins the task to this CPU.
     pub fn cpu(mut self, cpu: CpuId) -> Self {
         self.cpu = Some(cpu);
         self
@@ -143,7 +143,7 @@ where
     }
 }
 
-/// Requires that the caller is the only writer.
+/// Adds `n` to a counter of which the caller must be the only writer.
 fn count(word: &AtomicU64, n: u64) {
     if n > 0 {
         word.store(word.load(Relaxed) + n, Relaxed);

@@ -18,28 +18,29 @@ const RESTARTS: std::ops::RangeInclusive<i64> = -516..=-512;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Closed {
     pub tid: i32,
-    /// When its timer was due, or it was woken; if it did not sleep and no timer is known, when it made the call.
+    /// When the thread's timer was due, or the thread was woken; if it did not sleep and no timer is known, when it
+    /// made the call.
     pub release_ns: u64,
-    /// When the call returned.
+    /// When the call in which the thread waited returned.
     pub start_ns: u64,
-    /// When it made the call again.
+    /// When the thread made the call again.
     pub end_ns: u64,
-    /// CPU on which it started to run.
+    /// CPU on which the thread started to run.
     pub cpu: u32,
     /// True if no cycle was lost between the previous one and this one.
     pub is_next: bool,
-    /// A timer released it.
+    /// True if a timer released the thread.
     pub is_timed: bool,
     /// True if the time of its release is known; it is not if what the thread waits for was already available when it
     /// made the call.
     pub is_known: bool,
-    /// The thread that released it.
+    /// The thread that released this one, if one did.
     pub woken_by: Option<i32>,
     /// Time after the release during which the previous cycle had not yet ended.
     pub behind_ns: u64,
     pub ran_ns: u64,
     pub blocked_ns: u64,
-    /// What kept it from running, by class.
+    /// Delays that kept the thread from running, ns, by class.
     pub delays: Vec<(Class, u64)>,
 }
 
@@ -47,11 +48,11 @@ pub struct Closed {
 pub(super) struct Followed {
     wait: WaitCall,
     waiting: Option<Waiting>,
-    /// The timer that woke it last.
+    /// The timer that woke the thread last.
     timer: Option<u64>,
-    /// When it was woken while it still ran, on its way to sleep, and by whom.
+    /// When the thread was woken while it still ran, on its way to sleep, and by whom.
     early: Option<(u64, Option<i32>)>,
-    /// When the timer that woke it last was first due since the last wait, while the thread did not wait.
+    /// When the timer that last woke the thread was first due since the last wait, while the thread did not wait.
     missed: Option<u64>,
     longest: Vec<Cycle>,
     /// Number of cycles that were only partly observed.
@@ -63,7 +64,7 @@ pub(super) struct Followed {
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     entered: u64,
-    /// True if it has started a timer in the call; `due` is when that timer is due.
+    /// True if the thread has started a timer in the call; `due` is when that timer is due.
     has_timer: bool,
     due: Option<u64>,
 }
@@ -236,7 +237,7 @@ impl Cycles {
         self.open.insert(tid, open);
     }
 
-    /// A thread that waits for its release was woken and runs: a cycle begins.
+    /// Handles a thread that waited for its release, was woken and runs: a cycle begins.
     pub(super) fn is_released(&mut self, window: &Window, tally: &Tally) -> bool {
         let Some(followed) = self.followed.get_mut(&window.tid) else { return false };
         // In the call, but after its release: for a lock of the kernel, say.
@@ -264,19 +265,19 @@ impl Cycles {
         true
     }
 
-    /// It was woken while it was on its way to sleep, so that it could run all the time.
+    /// Handles a thread that was woken while it was going to sleep, so that it was runnable all the time.
     pub(super) fn was_woken_early(&mut self, tid: i32) -> bool {
         self.followed.get_mut(&tid).is_some_and(|followed| followed.early.take().is_some())
     }
 
-    /// A thread sleeps again in the same call: it was woken for nothing.
+    /// Handles a thread that sleeps again in the same call: its wakeup was spurious.
     pub(super) fn waits_again(&mut self, tid: i32, state: TaskState) -> bool {
         let is_waiting = self.followed.get(&tid).is_some_and(|followed| followed.waiting.is_some());
         is_waiting && state.letter == b'S' && self.open.remove(&tid).is_some()
     }
 
-    /// A SCHED_DEADLINE thread runs again after sched_yield(2): its cycle began when its budget was replenished.
-    /// Returns the number of pieces examined.
+    /// Handles a SCHED_DEADLINE thread that runs again after sched_yield(2): its cycle began when its budget was
+    /// replenished. Returns the number of pieces examined.
     pub(super) fn is_replenished(
         &mut self,
         machine: &Machine,
