@@ -1,5 +1,6 @@
 //! C programs with the static library: compiled without warnings as C99 and as C++, and run.
 
+use crate::archive;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -11,15 +12,6 @@ const SYSTEM: [&str; 5] = ["-lgcc_s", "-lpthread", "-lm", "-ldl", "-lc"];
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-}
-
-/// Cargo puts the static library next to this test's program, or, for `cargo build`, one folder above.
-fn library() -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    let beside = test.parent().unwrap();
-    let found = [beside, beside.parent().unwrap()].map(|folder| folder.join("libpunctual_rt_c.a"));
-    let known = found.iter().find(|path| path.exists());
-    known.unwrap_or_else(|| panic!("no libpunctual_rt_c.a at {found:?}")).clone()
 }
 
 /// A compiler for the architecture of this test: the machine's own, or Debian's cross compiler.
@@ -73,7 +65,7 @@ fn build(language: &Language, source: &str, into: &Path) -> PathBuf {
         .arg(&program)
         .arg(folder().join(source))
         .args(["-x", "none"])
-        .arg(library())
+        .arg(archive())
         .args(SYSTEM.map(unwinder))
         .args(is_foreign.then_some("-static"))
         .output()
@@ -118,11 +110,17 @@ fn the_periodic_example(language: &Language) {
 #[ignore = "live: g++, timing"]
 fn every_part_of_the_cpp_header_works() {
     with(&CPP17, "examples/parts.cpp", |program, _| {
-        let text = succeeded("parts.cpp", &Command::new(program).output().unwrap());
+        let output = Command::new(program).output().unwrap();
+        let text = succeeded("parts.cpp", &output);
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "its warnings are silenced");
         let expected = "mutex state 1, locked twice is a deadlock 1, free 1\n\
                         semaphore 1 0 count 1 timed out 1; flags 3 then 0\n\
                         alarms 3 order 123 ok 1\n\
+                        mailbox 1: 1 2, empty 1, timed out 1, dropped 1\n\
+                        log 1; marks 1, 2\n\
                         refused 1, with a text 1\n\
+                        no such interrupt 1\n\
+                        events 20, early 0, own 6 with error 1\n\
                         loop ended 1, ran all 1, received all 1, in order 1\n\
                         brief ended 1\n";
         assert_eq!(text, expected);
@@ -187,6 +185,31 @@ fn threads(language: &Language) {
     });
 }
 
+fn events(language: &Language) {
+    with(language, "tests/c/events.c", |program, _| {
+        assert_eq!(succeeded("events", &Command::new(program).output().unwrap()), "events ok\n");
+    });
+}
+
+fn the_events_example(language: &Language) {
+    with(language, "examples/events.c", |program, _| {
+        let output = Command::new(program).output().unwrap();
+        let text = succeeded("events", &output);
+        let numbers: Vec<u64> = text.split([' ', ',', '\n']).filter_map(|word| word.parse().ok()).collect();
+        let [events, handled, coalesced, 0, _] = numbers[..5] else { panic!("{text}") };
+        assert!(events >= 10 && events == handled + coalesced && text.contains("; end 0\n"), "{text}");
+        assert!(text.ends_with(&format!("marks {handled}, dropped records 0\n")), "{text}");
+        let log = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(log.lines().filter(|line| line.contains(" info counter: event ")).count() as u64, handled, "{log}");
+    });
+}
+
+#[test]
+fn tasks_run_at_events_and_note_what_they_see() {
+    events(&C);
+    the_events_example(&C);
+}
+
 #[test]
 fn the_periodic_example_accounts_for_every_release() {
     the_periodic_example(&C);
@@ -206,7 +229,7 @@ fn threads_wait_for_each_other() {
 #[test]
 #[ignore = "live: g++"]
 fn all_of_this_is_cpp_too() {
-    [the_periodic_example, misuse, threads].iter().for_each(|check| check(&CPP));
+    [the_periodic_example, the_events_example, misuse, threads, events].iter().for_each(|check| check(&CPP));
 }
 
 /// The program in docs/c-interface.md.
