@@ -127,6 +127,19 @@ fn every_part_of_the_cpp_header_works() {
     });
 }
 
+#[test]
+#[ignore = "live: g++, timing"]
+fn the_executor_calls_back_for_what_the_loop_publishes() {
+    with(&CPP17, "examples/executor.cpp", |program, _| {
+        let text = succeeded("executor", &Command::new(program).arg("1000").output().unwrap());
+        let numbers: Vec<u64> = text.split([' ', ',', ';', '\n']).filter_map(|word| word.parse().ok()).collect();
+        let [states, taken, dropped, faults, called, lost, timers, 0] = numbers[..] else { panic!("{text}") };
+        assert!((1..=101).contains(&states) && states == taken + dropped, "{text}");
+        assert!(faults == called + lost && timers > 0, "{text}");
+        assert!(text.ends_with("the last position is between 0 and the target\n"), "{text}");
+    });
+}
+
 /// A body that may throw, or is called with something else, is refused when it is compiled.
 #[test]
 #[ignore = "live: g++"]
