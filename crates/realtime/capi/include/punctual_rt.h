@@ -1225,7 +1225,7 @@ void prt_source_free(struct prt_source *source);
 // Ownership: `*out` is the caller's until prt_eventfd_free().
 int prt_eventfd_new(struct prt_eventfd **out);
 
-// Adds `events`, and wakes the task.
+// Adds `events`, and wakes the task. Blocks only if 2^64 − 2 of them were not received.
 //
 // Threads: any. Real-time: write(2).
 // Errors: PRT_STATUS_INVALID for 2^64 − 1; PRT_STATUS_NULL.

@@ -87,7 +87,7 @@ pub unsafe extern "C" fn prt_eventfd_new(out: *mut *mut prt_eventfd) -> c_int {
     })
 }
 
-/// Adds `events`, and wakes the task.
+/// Adds `events`, and wakes the task. Blocks only if 2^64 − 2 of them were not received.
 ///
 /// Threads: any. Real-time: write(2).
 /// Errors: PRT_STATUS_INVALID for 2^64 − 1; PRT_STATUS_NULL.

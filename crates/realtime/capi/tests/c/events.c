@@ -251,6 +251,28 @@ static void careless(struct prt *rt)
     EXPECT(PRT_STATUS_OK, prt_task_free(task));
 }
 
+/* The log's reader went away: no signal ends the program. */
+static void nobody_reads(void)
+{
+    struct prt_recorder *recorder = NULL;
+    struct prt_log_counts counts;
+    struct prt_log *log = NULL;
+    int ends[2];
+    CHECK(pipe(ends) == 0);
+    close(ends[0]);
+    EXPECT(PRT_STATUS_OK, prt_log_start(ends[1], &log));
+    EXPECT(PRT_STATUS_OK, prt_log_recorder(log, "loop", 1, &recorder));
+    EXPECT(PRT_STATUS_OK, prt_record(recorder, PRT_LEVEL_ERROR, "to nobody", NULL, 0));
+    do {
+        prt_sleep_until(prt_now_ns() + 1000000);
+        EXPECT(PRT_STATUS_OK, prt_log_get_counts(log, &counts));
+    } while (counts.failed == 0);
+    CHECK(counts.failed == 1 && counts.written == 0 && counts.dropped == 0);
+    prt_recorder_free(recorder);
+    prt_log_free(log);
+    close(ends[1]);
+}
+
 static void logs(void)
 {
     const char *texts[3] = { "info loop: 7 then -3, 0.5 in 850 \xc2\xb5s\n", "warning loop: plain\n", "loop dropped 1 records\n" };
@@ -314,6 +336,7 @@ static void logs(void)
     close(ends[1]);
     prt_recorder_free(NULL);
     prt_log_free(NULL);
+    nobody_reads();
 }
 
 static void marks(void)

@@ -252,6 +252,30 @@ fn documented(language: &str) -> String {
     rest.split_once("```").unwrap().0.to_owned()
 }
 
+/// The parts of programs in docs/c-interface.md, as the body of a function with the variables that they name.
+#[test]
+fn the_documented_parts_of_programs_compile() {
+    let text = fs::read_to_string(folder().join("../../../docs/c-interface.md")).unwrap();
+    let blocks = text.split("```c\n").skip(1).map(|rest| rest.split_once("```").unwrap().0);
+    let parts: Vec<&str> = blocks.filter(|block| !block.contains("main(")).collect();
+    assert!(parts.len() >= 2, "{parts:?}");
+    let scratch = tempfile::tempdir().unwrap();
+    let source = scratch.path().join("part.c");
+    for part in parts {
+        let program = format!(
+            "#include <punctual_rt.h>\n#include <stdio.h>\nvoid part(struct prt_recorder *recorder, uint64_t digit, uint64_t ns);\n\
+             void part(struct prt_recorder *recorder, uint64_t digit, uint64_t ns)\n{{\n{part}}}\n"
+        );
+        fs::write(&source, program).unwrap();
+        let mut command = Command::new(compiler(&C).name);
+        command
+            .args(["-std=c99", "-Wall", "-Werror", "-fsyntax-only", "-I"])
+            .arg(folder().join("include"))
+            .arg(&source);
+        succeeded(part, &command.output().unwrap());
+    }
+}
+
 #[test]
 #[ignore = "live: root, g++, timing"]
 fn the_documented_program_runs_until_it_is_told_to_end() {
