@@ -21,7 +21,7 @@ pub struct prt_distribution {
 }
 
 /// Statistics of a task at some time. For an interrupt task a release is an event: released == all events, ran == those
-/// its body ran for, skipped == coalesced and lost ones, of which prt_interrupt_get_counts() tells which.
+/// its body ran for, skipped == coalesced and lost ones, which prt_interrupt_get_counts() tells apart.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct prt_stats {

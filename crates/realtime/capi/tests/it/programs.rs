@@ -140,20 +140,41 @@ fn the_executor_calls_back_for_what_the_loop_publishes() {
     });
 }
 
-/// A body that may throw, or is called with something else, is refused when it is compiled.
+/// What may throw in a real-time thread, or does not fit, is refused when it is compiled.
 #[test]
 #[ignore = "live: g++"]
-fn a_body_that_may_throw_does_not_compile() {
+fn what_may_throw_does_not_compile() {
     let scratch = tempfile::tempdir().unwrap();
     let source = scratch.path().join("throws.cpp");
-    let program = "#include <punctual.hpp>\nint main() { using namespace std::chrono_literals; auto rt = punctual::builder().start();\n\
-                   rt.start(punctual::options(\"a\", punctual::policy::other, 0, 1ms), [](const punctual::cycle &) {}); }\n";
-    fs::write(&source, program).unwrap();
-    let Compiler { name, .. } = compiler(&CPP17);
-    let include = folder().join("include");
-    let output = Command::new(name).arg("-std=c++17").arg("-fsyntax-only").arg("-I").arg(include).arg(&source).output();
-    let output = output.unwrap();
-    assert!(!output.status.success() && String::from_utf8_lossy(&output.stderr).contains("has to be noexcept"));
+    let refused = |line: &str| {
+        let program = format!(
+            "#include <punctual.hpp>\n#include <string>\nusing namespace punctual;\nusing namespace std::chrono_literals;\n\
+             void part(runtime &rt, recorder &log) {{ const options o(\"a\", policy::other, 0, 1ms); (void)o; (void)rt; (void)log;\n{line}\n}}\n"
+        );
+        fs::write(&source, program).unwrap();
+        let Compiler { name, .. } = compiler(&CPP17);
+        let mut command = Command::new(name);
+        command.args(["-std=c++17", "-fsyntax-only", "-I"]).arg(folder().join("include")).arg(&source);
+        let output = command.output().unwrap();
+        (!output.status.success()).then(|| String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    for (line, said) in [
+        ("rt.start(o, [](const cycle &) {});", "has to be noexcept"),
+        ("rt.start(o, [](const cycle &) noexcept {}, [](const cycle &) {});", "has to be noexcept"),
+        (
+            "rt.start(interrupt_options(\"a\", policy::other, 0), eventfd().events(), [](const interrupt &) {});",
+            "has to be noexcept",
+        ),
+        ("source::custom([](prt_arrival &) { return 0; });", "has to be noexcept"),
+        ("alarms().run(clock::now(), [](const alarms::rung &) {});", "has to be noexcept"),
+        ("log.record(level::info, \"\", 1, 2, 3, 4, 5);", "more than PRT_ARGS_MOST"),
+        ("mailbox<std::string>(1);", "are copied byte by byte"),
+        ("queue<std::string>(1);", "are copied byte by byte"),
+    ] {
+        let output = refused(line).unwrap_or_else(|| panic!("{line} compiles"));
+        assert!(output.contains(said), "{line}\n{output}");
+    }
+    assert_eq!(refused("rt.start(o, [](const cycle &) noexcept {});"), None);
 }
 
 #[test]
