@@ -22,6 +22,8 @@ pub enum Sig {
     Usr2,
     /// SIGALRM: a timer expired.
     Alrm,
+    /// SIGPIPE: nobody reads what is written. Blocked, write(2) only answers EPIPE.
+    Pipe,
     /// SIGRTMIN: the first real-time signal that the C library leaves to programs; queued, with a value.
     RtMin,
 }
@@ -37,6 +39,7 @@ impl Sig {
             Sig::Usr1 => libc::SIGUSR1,
             Sig::Usr2 => libc::SIGUSR2,
             Sig::Alrm => libc::SIGALRM,
+            Sig::Pipe => libc::SIGPIPE,
             Sig::RtMin => libc::SIGRTMIN(),
         }
     }
@@ -51,12 +54,13 @@ impl Sig {
             Sig::Usr1 => "SIGUSR1",
             Sig::Usr2 => "SIGUSR2",
             Sig::Alrm => "SIGALRM",
+            Sig::Pipe => "SIGPIPE",
             Sig::RtMin => "SIGRTMIN",
         }
     }
 
     fn from_number(n: i32) -> Option<Sig> {
-        [Sig::Hup, Sig::Int, Sig::Quit, Sig::Term, Sig::Chld, Sig::Usr1, Sig::Usr2, Sig::Alrm, Sig::RtMin]
+        [Sig::Hup, Sig::Int, Sig::Quit, Sig::Term, Sig::Chld, Sig::Usr1, Sig::Usr2, Sig::Alrm, Sig::Pipe, Sig::RtMin]
             .into_iter()
             .find(|s| s.number() == n)
     }

@@ -1,11 +1,10 @@
 //! Statistics of a task, readable while it runs.
 
 use crate::boundary::{guard, put, shared, wanted};
+use crate::handle::{Figures, prt_task};
 use crate::status::{Failure, prt_status};
-use crate::task::{State, prt_task};
-use punctual_rt::{Histogram, TaskStats};
+use punctual_rt::{Counted, Histogram, InterruptStats, TaskStats};
 use std::ffi::c_int;
-use std::sync::PoisonError;
 
 /// Summary of a distribution of times, exact. For quantiles see prt_task_quantile().
 #[repr(C)]
@@ -21,7 +20,8 @@ pub struct prt_distribution {
     pub mean_ns: f64,
 }
 
-/// Statistics of a task at some time.
+/// Statistics of a task at some time. For an interrupt task a release is an event: released == all events, ran == those
+/// its body ran for, skipped == coalesced and lost ones, which prt_interrupt_get_counts() tells apart.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct prt_stats {
@@ -39,7 +39,8 @@ pub struct prt_stats {
     pub deadline_misses: u64,
     /// Number of times the kernel throttled the task because its runtime was used up: PRT_POLICY_DEADLINE only.
     pub overruns: u64,
-    /// Lateness of the task's wakeup, one sample per release that ran.
+    /// Lateness of the task's wakeup, one sample per release that ran. Of an interrupt task: from the time stamp of the
+    /// event; empty if its source has none.
     pub lateness: prt_distribution,
     /// Time from the task's wakeup to the body's return, including preemption; empty if `without_execution` is set.
     pub execution: prt_distribution,
@@ -80,11 +81,32 @@ fn known(count: Option<u64>) -> i64 {
     count.and_then(|count| i64::try_from(count).ok()).unwrap_or(-1)
 }
 
-fn read(task: &prt_task) -> Result<TaskStats, Failure> {
-    match &*task.state.lock().unwrap_or_else(PoisonError::into_inner) {
-        State::Running(running) => Ok(running.stats()),
-        State::Ended(finished) => Ok(finished.stats.clone()),
-        State::Between => Err(Failure::fixed(prt_status::Panic, c"the statistics were lost in a panic of the library")),
+fn stats(figures: Figures) -> prt_stats {
+    let (at, counted, usage) = match figures {
+        Figures::Periodic(TaskStats { at, counted, usage, .. }) => (at, counted, usage),
+        Figures::Interrupt(stats) => {
+            let InterruptStats { at, events, handled, coalesced, lost, latency, execution, worst, usage, .. } = stats;
+            let (released, ran, skipped) = (events, handled, coalesced + lost);
+            let counted = Counted { released, ran, skipped, lateness: latency, execution, worst, ..Counted::default() };
+            (at, counted, usage)
+        }
+    };
+    prt_stats {
+        at_ns: at.0,
+        released: counted.released,
+        ran: counted.ran,
+        skipped: counted.skipped,
+        pending: counted.pending,
+        deadline_misses: counted.deadline_misses,
+        overruns: counted.overruns,
+        lateness: distribution(&counted.lateness),
+        execution: distribution(&counted.execution),
+        worst_index: counted.worst.map_or(0, |worst| worst.index),
+        worst_scheduled_ns: counted.worst.map_or(0, |worst| worst.scheduled.0),
+        page_faults: known(usage.page_faults),
+        voluntary_switches: known(usage.voluntary_switches),
+        involuntary_switches: known(usage.involuntary_switches),
+        migrations: known(usage.migrations),
     }
 }
 
@@ -99,26 +121,8 @@ pub unsafe extern "C" fn prt_task_stats(task: *const prt_task, out: *mut prt_sta
         // SAFETY: NULL or a live handle, only read.
         let task = unsafe { shared(task, c"task is NULL") }?;
         wanted(out, c"out is NULL")?;
-        let TaskStats { at, counted, usage, .. } = read(task)?;
-        let stats = prt_stats {
-            at_ns: at.0,
-            released: counted.released,
-            ran: counted.ran,
-            skipped: counted.skipped,
-            pending: counted.pending,
-            deadline_misses: counted.deadline_misses,
-            overruns: counted.overruns,
-            lateness: distribution(&counted.lateness),
-            execution: distribution(&counted.execution),
-            worst_index: counted.worst.map_or(0, |worst| worst.index),
-            worst_scheduled_ns: counted.worst.map_or(0, |worst| worst.scheduled.0),
-            page_faults: known(usage.page_faults),
-            voluntary_switches: known(usage.voluntary_switches),
-            involuntary_switches: known(usage.involuntary_switches),
-            migrations: known(usage.migrations),
-        };
         // SAFETY: not NULL, and a place for the statistics.
-        unsafe { put(out, stats, c"out is NULL") }
+        unsafe { put(out, stats(task.figures()?), c"out is NULL") }
     })
 }
 
@@ -136,10 +140,13 @@ pub unsafe extern "C" fn prt_task_quantile(task: *const prt_task, measure: c_int
         if !(0.0..=1.0).contains(&q) {
             return Err(Failure::written(prt_status::Invalid, format!("quantile {q}: give 0 to 1, such as 0.999")));
         }
-        let counted = read(task)?.counted;
+        let (lateness, execution) = match task.figures()? {
+            Figures::Periodic(stats) => (stats.counted.lateness, stats.counted.execution),
+            Figures::Interrupt(stats) => (stats.latency, stats.execution),
+        };
         let histogram = match measure {
-            m if m == prt_measure::Lateness as c_int => counted.lateness,
-            m if m == prt_measure::Execution as c_int => counted.execution,
+            m if m == prt_measure::Lateness as c_int => lateness,
+            m if m == prt_measure::Execution as c_int => execution,
             other => {
                 let text = format!("measure {other} is unknown: use one of enum prt_measure");
                 return Err(Failure::written(prt_status::Invalid, text));
