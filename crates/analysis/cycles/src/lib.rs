@@ -12,7 +12,7 @@
 mod call;
 mod grid;
 
-pub use call::WaitCall;
+pub use call::{Awaited, Takes, WaitCall};
 pub use grid::Grid;
 
 use punctual_units::Nanos;

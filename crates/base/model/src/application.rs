@@ -29,7 +29,10 @@ pub struct AppThread {
     pub scheduling: Scheduling,
     /// Event that releases the thread: `absolute sleep`, `futex`, …
     pub release: String,
-    /// The system call in which the thread waits: `clock_nanosleep(2)`.
+    /// Threads that release it.
+    #[serde(default)]
+    pub released_by: Vec<String>,
+    /// The system call in which it waits: `clock_nanosleep(2)`.
     pub call: String,
     /// Period of the releases; null if they are not periodic.
     pub period_ns: Option<Nanos>,
@@ -81,9 +84,11 @@ pub struct AppChain {
     pub load: String,
     /// `A > B > C`.
     pub chain: String,
-    /// Number of cycles of the last thread that followed from a cycle of the first.
+    /// Releases of the first thread that were followed to the end of the last.
     pub passes: u64,
-    /// Number of cycles of the last thread that did not follow from a cycle of the first: they were released by
-    /// something else, or their origin was not found.
+    /// Releases of the last thread that came from elsewhere: another thread, a timer.
     pub others: u64,
+    /// Releases of the last thread of which it is not known where they came from.
+    #[serde(default)]
+    pub unknown: u64,
 }

@@ -3,7 +3,10 @@
 use crate::file::{File, FileKind};
 use punctual_cycles::{Release, WaitCall};
 
-/// What a thread does at a place in the program that may violate a rule.
+/// The operation of futex(2), without its flags (FUTEX_CMD_MASK).
+const FUTEX_COMMAND: u64 = 0x7f;
+
+/// What may be wrong at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum What {
     PageFault,
@@ -44,7 +47,8 @@ impl Call {
         let masks = match group(self.number) {
             Some(Group::ClockNanosleep) => [u64::MAX, u64::MAX],
             // A condition variable has two words side by side and changes between them (pthread_cond_wait(3) of glibc).
-            Some(Group::Futex) => [!7, 0],
+            // The operation tells a wait from a wake of the same word.
+            Some(Group::Futex) => [!7, FUTEX_COMMAND],
             Some(Group::Nanosleep | Group::Yield | Group::Signal) => [0, 0],
             _ if first < DESCRIPTORS => [u64::MAX, 0],
             _ => [0, 0],
@@ -380,16 +384,15 @@ impl Meaning {
 /// Classifies futex(2) by operation and timeout.
 fn futex(operation: u64, timeout: u64) -> Meaning {
     const FUTEX_CLOCK_REALTIME: u64 = 256;
-    const COMMAND: u64 = 0x7f;
     const WAIT: u64 = 0;
     const WAIT_BITSET: u64 = 9;
     let is_real = operation & FUTEX_CLOCK_REALTIME != 0 && timeout != 0;
     let nothing = Meaning { release: Release::Futex, ..Meaning::NOTHING };
-    match operation & COMMAND {
+    match operation & FUTEX_COMMAND {
         WAIT | WAIT_BITSET => {
             let (always, has_slack) = (is_real.then_some(What::RealtimeClock), timeout != 0);
             // The timeout of FUTEX_WAIT is relative.
-            let kind = if operation & COMMAND == WAIT { Release::RelativeSleep } else { Release::AbsoluteSleep };
+            let kind = if operation & FUTEX_COMMAND == WAIT { Release::RelativeSleep } else { Release::AbsoluteSleep };
             let timeout = Some((-i64::from(libc::ETIMEDOUT), kind));
             Meaning { always, if_slept: What::Futex, has_slack, timeout, ..nothing }
         }

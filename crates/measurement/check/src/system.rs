@@ -99,9 +99,14 @@ impl System for Live {
 
 /// What a descriptor of a process refers to (proc_pid_fd(5), proc_pid_fdinfo(5)).
 pub fn descriptor(pid: i32, number: i32) -> Option<File> {
+    descriptor_info(pid, number).map(|(file, _)| file)
+}
+
+/// The same, and the text of proc_pid_fdinfo(5).
+pub fn descriptor_info(pid: i32, number: i32) -> Option<(File, String)> {
     let name = fs::read_link(format!("/proc/{pid}/fd/{number}")).ok()?;
     let info = fs::read_to_string(format!("/proc/{pid}/fdinfo/{number}")).unwrap_or_default();
-    Some(File::of(&name.to_string_lossy(), &info))
+    Some((File::of(&name.to_string_lossy(), &info), info))
 }
 
 /// True for SCHED_FIFO, SCHED_RR and SCHED_DEADLINE.

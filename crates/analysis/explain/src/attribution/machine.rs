@@ -298,6 +298,7 @@ impl Machine {
         let out = self.tasks.see(prev);
         (out.on_cpu, out.last_out, out.soft) = (None, Some(t), soft);
         out.preempted = prev_state.runnable().then_some(event.cpu);
+        out.early = out.early.take().filter(|_| !prev_state.runnable()).and_then(|early| early.on_the_way(t));
         if let Some(locks) = out.locks.as_mut().filter(|_| !prev_state.runnable()) {
             locks.sleeps(t);
         }
@@ -310,7 +311,8 @@ impl Machine {
         let boosted = known.base.is_some_and(|base| known.prio != Some(base));
         let running =
             Running { tid: next.tid, prio: known.prio, comm: known.comm, boosted, changed: false, around: false };
-        let (waking, comm, prio) = (known.waking.take(), known.comm, known.prio);
+        let early = known.early.take();
+        let (waking, comm, prio) = (known.waking.take().or(early), known.comm, known.prio);
         let taken = known.last_out.zip(known.preempted.take());
         if waking.is_none() && next.tid != 0 {
             self.came_back(next.tid, taken, t, event.cpu);

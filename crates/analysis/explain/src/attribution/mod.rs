@@ -43,7 +43,7 @@ mod walk;
 
 pub use activity::Activity;
 pub use collect::groups;
-pub use cycle::Closed;
+pub use cycle::{Closed, Given, Released};
 pub use options::{ExplainOptions, Facts, Measured, Victims};
 pub use timeline::{Timelines, timelines};
 
@@ -51,7 +51,7 @@ use collect::WorstVictims;
 use cycle::Cycles;
 use findings::Findings;
 use label::Tally;
-use machine::{Machine, Window};
+use machine::{End, Machine, Window};
 use punctual_model::{Class, Explanation, Link};
 use punctual_trace::{Comm, Event, Kind, Source, TraceInfo};
 use punctual_units::{Arrange, Nanos};
@@ -341,7 +341,7 @@ impl Attribution {
                 self.cycles.out(&self.machine, prev.tid, event.t_ns, event.cpu, *prev_state);
                 if !woken {
                     let facts = &self.options.facts;
-                    let steps = self.cycles.back(&self.machine, facts, next.tid, event.t_ns, event.cpu);
+                    let steps = self.cycles.back(&self.machine, facts, next.tid, event.t_ns, event.cpu, End::Switch);
                     self.work = self.work.saturating_sub(steps);
                 }
             }

@@ -37,6 +37,21 @@ pub(super) struct Waking {
 }
 
 impl Waking {
+    /// Of a thread that leaves the CPU at `out` to sleep: it was woken on its way. try_to_wake_up() records its event
+    /// before it looks whether the thread still runs (kernel/sched/core.c). `None`: that was too long before, and the
+    /// thread did not sleep.
+    pub fn on_the_way(mut self: Box<Self>, out: u64) -> Option<Box<Waking>> {
+        /// __schedule() has interrupts off from there to the switch.
+        const SHORTLY: u64 = 1_000_000;
+        if out.saturating_sub(self.t2) > SHORTLY {
+            return None;
+        }
+        (self.t0, self.t2, self.slept) = (self.t0.max(out), self.t2.max(out), Some(out));
+        self.t1 = self.t1.map(|t1| t1.max(out));
+        self.path.iter_mut().for_each(|(t, _)| *t = out.max(*t));
+        Some(self)
+    }
+
     /// Describes a thread that lost the CPU `on` at `out` and gets `cpu` next.
     pub fn again(out: u64, on: u32, cpu: u32) -> Waking {
         let mut path = vec![(out, on)];
@@ -71,7 +86,9 @@ pub(super) struct Known {
     /// The CPU that the thread lost by preemption, if it did.
     pub preempted: Option<u32>,
     pub waking: Option<Box<Waking>>,
-    /// The thread that last woke this one, unless an interrupt did, and the one that last boosted it.
+    /// It was woken while it had the CPU: on its way to sleep, or after it had decided not to.
+    pub early: Option<Box<Waking>>,
+    /// The thread that last woke it, unless an interrupt did, and the one that last boosted it.
     pub woken_by: Option<i32>,
     pub boosted_by: Option<i32>,
     /// Time of the last expiry of the timer of its SCHED_DEADLINE budget (dl_task_timer), which it starts itself.

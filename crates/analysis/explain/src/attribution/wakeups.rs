@@ -100,20 +100,18 @@ impl Machine {
         // (kernel/softirq.c, `__irq_exit_rcu`).
         let by = by.filter(|_| thread_class(task.comm) != Some(Class::Softirq));
         self.left(event, task.tid);
-        if self.runs(task.tid) {
-            return;
-        }
+        let is_early = self.runs(task.tid);
         // Without flags an interrupt without events upon a thread looks like that thread, and sched_wakeup may be
         // recorded on the woken thread's CPU.
         let sure = context.is_some();
         let known = sure || self.seen.interrupts > 0 && matches!(event.kind, Kind::SchedWaking { .. });
-        let way = self.way(event, task.tid, by.filter(|_| known), sure);
+        let way = if is_early { Vec::new() } else { self.way(event, task.tid, by.filter(|_| known), sure) };
         let known = self.tasks.see(task);
         known.woken_by = by;
         // A thread cannot be late before it went to sleep.
         let due = expiring.and_then(|e| e.due).map(|due| due.max(known.last_out.unwrap_or(0)).min(t));
         let path = vec![(t, target.unwrap_or(event.cpu))];
-        known.waking = Some(Box::new(Waking {
+        let waking = Some(Box::new(Waking {
             t0: due.unwrap_or(t),
             t1: expiring.filter(|e| e.due.is_some()).map(|e| e.irq.max(due.unwrap_or(0)).min(t)),
             t2: t,
@@ -127,6 +125,10 @@ impl Machine {
             slept: known.last_out,
             due_unknown: expiring.is_some_and(|e| e.due.is_none()),
         }));
+        match is_early {
+            true => known.early = waking,
+            false => (known.waking, known.early) = (waking, None),
+        }
     }
 
     pub(super) fn wakeup(&mut self, event: &Event, task: &Task, target: Option<u32>) {

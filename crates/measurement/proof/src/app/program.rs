@@ -22,6 +22,12 @@ pub(super) struct Thread {
     pub scheduling: Scheduling,
 }
 
+/// The kernel's name of a thread.
+pub(super) fn comm(pid: i32, tid: i32) -> Option<String> {
+    let name = fs::read_to_string(format!("/proc/{pid}/task/{tid}/comm")).ok()?;
+    Some(name.trim_end().to_owned())
+}
+
 pub(super) struct Program {
     /// Name for display.
     pub name: String,
@@ -60,9 +66,8 @@ impl Program {
     /// The current threads of the application's processes.
     pub fn threads(&self) -> Vec<Thread> {
         let thread = |pid: i32, tid: i32| {
-            let name = fs::read_to_string(format!("/proc/{pid}/task/{tid}/comm")).ok()?;
             let (scheduling, _) = uapi::scheduling(tid).ok()?;
-            Some(Thread { pid, tid, name: name.trim_end().to_owned(), scheduling })
+            Some(Thread { pid, tid, name: comm(pid, tid)?, scheduling })
         };
         self.pids()
             .into_iter()
