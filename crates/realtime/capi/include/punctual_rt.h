@@ -36,7 +36,7 @@
 // Maximum size of a value, bytes; pass a pointer or an index for larger ones.
 #define PRT_QUEUE_LARGEST 4096
 
-// Return value of a function.
+// Return value of the library's functions.
 enum prt_status {
   // Success.
   PRT_STATUS_OK = 0,
@@ -54,7 +54,7 @@ enum prt_status {
   PRT_STATUS_FULL = 6,
   // The time limit passed.
   PRT_STATUS_TIMED_OUT = 7,
-  // It is in use by another thread, for example a mutex that is held.
+  // The object is in use by another thread, for example a mutex that is held.
   PRT_STATUS_BUSY = 8,
   // Waiting would never end: the thread already holds the mutex, or a task waits for its own end.
   PRT_STATUS_DEADLOCK = 9,
@@ -72,7 +72,7 @@ enum prt_policy {
   PRT_POLICY_FIFO = 1,
   // SCHED_RR; the priority is 1 to 99.
   PRT_POLICY_RR = 2,
-  // SCHED_DEADLINE; `runtime_ns` of each period, by `deadline_ns`.
+  // SCHED_DEADLINE; `runtime_ns` of CPU time in each period, before `deadline_ns` has passed.
   PRT_POLICY_DEADLINE = 3,
 };
 
@@ -80,7 +80,7 @@ enum prt_policy {
 enum prt_check {
   // The kernel is PREEMPT_RT: CONFIG_PREEMPT_RT. No argument.
   PRT_CHECK_PREEMPT_RT = 0,
-  // This SCHED_FIFO priority is granted; it is tried and restored.
+  // This SCHED_FIFO priority is granted; it is set for the check, and the previous scheduling is restored.
   PRT_CHECK_PRIORITY = 1,
   // This many bytes may be locked: RLIMIT_MEMLOCK, or CAP_IPC_LOCK.
   PRT_CHECK_LOCKED_MEMORY = 2,
@@ -103,7 +103,7 @@ enum prt_check {
   PRT_CHECK_FIXED_FREQUENCY = 9,
 };
 
-// Weight of a check.
+// Whether the program starts if a check fails.
 enum prt_severity {
   // The program starts even if the check fails; prt_start() prints a warning on standard error, and the report
   // contains the failure.
@@ -122,10 +122,10 @@ enum prt_next {
 
 // What happens to releases that pass before the task wakes. Always released == ran + skipped + pending.
 enum prt_miss {
-  // They are given up and counted; the next release is the first in the future, on the same grid.
+  // Missed releases are counted but not run; the next release is the first in the future, on the same grid.
   PRT_MISS_SKIP = 0,
-  // They run at once, one after the other; at most `catch_up_at_most` are pending, older ones are given up and
-  // counted.
+  // Missed releases run at once, one after the other; at most `catch_up_at_most` are pending, older ones are counted
+  // but not run.
   PRT_MISS_CATCH_UP = 1,
   // The task ends without running the late release.
   PRT_MISS_STOP = 2,
@@ -152,13 +152,13 @@ enum prt_end {
 
 // Times that are measured for a task.
 enum prt_measure {
-  // Lateness of its wakeup.
+  // Lateness of the task's wakeup.
   PRT_MEASURE_LATENESS = 0,
-  // From waking to the body's return.
+  // Time from the task's wakeup to the body's return.
   PRT_MEASURE_EXECUTION = 1,
 };
 
-// What happens to a value for which there is no room. Each is counted.
+// What happens to a value for which there is no room. Each such value is counted.
 enum prt_overflow {
   // Returns PRT_STATUS_FULL to the sender.
   PRT_OVERFLOW_REFUSE = 0,
@@ -170,9 +170,9 @@ enum prt_overflow {
 
 // Number of requested flags that must be set.
 enum prt_match {
-  // At least one of them.
+  // At least one of the requested flags.
   PRT_MATCH_ANY = 0,
-  // All of them.
+  // All of the requested flags.
   PRT_MATCH_ALL = 1,
 };
 
@@ -274,11 +274,11 @@ struct prt_timer;
 
 // An alarm that is due. Times are on CLOCK_MONOTONIC.
 struct prt_rung {
-  // The number it was added with.
+  // The number with which the alarm was added.
   int64_t action;
-  // When it was due.
+  // Time at which the alarm was due, ns.
   uint64_t due_ns;
-  // When the thread woke for it.
+  // Time at which the thread woke for the alarm, ns.
   uint64_t woke_ns;
 };
 
@@ -353,7 +353,7 @@ struct prt_log_counts {
 
 // Counters of a mailbox: sent == received + dropped_oldest + waiting values.
 struct prt_mailbox_counts {
-  // Values put in.
+  // Values put into the mailbox.
   uint64_t sent;
   // Values taken out by a reader.
   uint64_t received;
@@ -389,9 +389,9 @@ struct prt_pipe_counts {
 
 // Counters of a queue: sent == received + waiting + values never received.
 struct prt_queue_counts {
-  // Values put in.
+  // Values put into the queue.
   uint64_t sent;
-  // Values taken out.
+  // Values taken out of the queue.
   uint64_t received;
   // Values dropped because the queue was full.
   uint64_t dropped;
@@ -431,36 +431,36 @@ struct prt_distribution {
 // Statistics of a task at some time. For an interrupt task a release is an event: released == all events, ran == those
 // its body ran for, skipped == coalesced and lost ones, which prt_interrupt_get_counts() tells apart.
 struct prt_stats {
-  // When they were read, ns on CLOCK_MONOTONIC.
+  // When the statistics were read, ns on CLOCK_MONOTONIC.
   uint64_t at_ns;
-  // Releases accounted for: ran + skipped + pending.
+  // Number of releases so far: ran + skipped + pending.
   uint64_t released;
-  // Releases whose body ran, including at most one that is still running.
+  // Releases for which the body ran, including at most one that is still running.
   uint64_t ran;
-  // Releases given up.
+  // Number of skipped releases.
   uint64_t skipped;
   // Releases that are due and will still run.
   uint64_t pending;
-  // Bodies that returned after the deadline of their release.
+  // Number of times the body returned after the deadline of its release.
   uint64_t deadline_misses;
   // Number of times the kernel throttled the task because its runtime was used up: PRT_POLICY_DEADLINE only.
   uint64_t overruns;
   // Lateness of the task's wakeup, one sample per release that ran. Of an interrupt task: from the time stamp of the
   // event; empty if its source has none.
   struct prt_distribution lateness;
-  // From waking to the body's return, including preemption; empty with `without_execution`.
+  // Time from the task's wakeup to the body's return, including preemption; empty if `without_execution` is set.
   struct prt_distribution execution;
   // Release number of the worst wakeup; 0 if none was late.
   uint64_t worst_index;
-  // When it should have run, ns on CLOCK_MONOTONIC; 0 if none was late.
+  // When that release should have run, ns on CLOCK_MONOTONIC; 0 if none was late.
   uint64_t worst_scheduled_ns;
-  // Minor and major page faults of its thread since the first release; −1 if the kernel does not report them.
+  // Minor and major page faults of the task's thread since the first release; −1 if the kernel does not report them.
   int64_t page_faults;
-  // Voluntary context switches, about one per release; or −1.
+  // Voluntary context switches, about one per release; −1 if the kernel does not report them.
   int64_t voluntary_switches;
-  // Involuntary context switches; or −1.
+  // Involuntary context switches; −1 if the kernel does not report them.
   int64_t involuntary_switches;
-  // Migrations to another CPU; or −1.
+  // Migrations to another CPU; −1 if the kernel does not report them.
   int64_t migrations;
 };
 
@@ -468,11 +468,11 @@ struct prt_stats {
 struct prt_cycle {
   // Number of the release, from 0, including skipped ones.
   uint64_t index;
-  // When it should have run: first release + index × period, whatever happened before.
+  // When the release was due: first release + index × period, however late earlier cycles were.
   uint64_t scheduled_ns;
-  // When the thread woke for it.
+  // When the thread woke for this release.
   uint64_t woke_ns;
-  // Releases given up between this one and the next that will run.
+  // Missed releases, for which the body will not run, between this one and the next that will run.
   uint64_t skipped;
   // Releases that are due and will still run: PRT_MISS_CATCH_UP only.
   uint64_t pending;
@@ -492,7 +492,7 @@ struct prt_task_options {
   const char *name;
   // Period, ns; 1 or more.
   uint64_t period_ns;
-  // One of enum prt_policy. Its children always get SCHED_OTHER.
+  // One of enum prt_policy. Threads and processes that the task creates always get SCHED_OTHER.
   int policy;
   // 1 to 99 with PRT_POLICY_FIFO and PRT_POLICY_RR; a nice value with PRT_POLICY_OTHER.
   int priority;
@@ -513,11 +513,11 @@ struct prt_task_options {
   uint64_t deadline_ns;
   // Releases are at prt_epoch_ns() + offset + a multiple of the period, ns.
   uint64_t offset_ns;
-  // Ends after this many releases have run or were given up; 0 for no end.
+  // The task ends after this many releases, whether its body ran for them or they were skipped; 0 for no end.
   uint64_t cycles;
-  // For PRT_POLICY_DEADLINE with a deadline before the end of the period: an activation later than this, ns, gives
-  // up the next release; otherwise every later one would be equally late. 0 for an eighth of the time from the
-  // runtime to the deadline.
+  // For PRT_POLICY_DEADLINE with a deadline before the end of the period: an activation later than this, ns, skips
+  // the next release; otherwise every later one would be equally late. 0 for an eighth of the time from the runtime
+  // to the deadline.
   uint64_t late_activation_ns;
   // Disables execution times and deadline misses, which saves one clock read per cycle.
   bool without_execution;
@@ -526,7 +526,7 @@ struct prt_task_options {
   // For PRT_POLICY_DEADLINE: ends each job by sched_yield(2). The grid of the releases then moves with late
   // activations.
   bool end_jobs_by_yield;
-  // For later versions; must be 0.
+  // Reserved for later versions; must be 0.
   uint64_t reserved[4];
 };
 
@@ -534,7 +534,8 @@ struct prt_task_options {
 extern "C" {
 #endif // __cplusplus
 
-// Creates an empty set. Never NULL. Installs an empty handler for SIGURG, with which prt_alarms_stop() wakes.
+// Creates an empty set. Never NULL. Installs an empty handler for SIGURG, with which prt_alarms_stop() wakes the
+// thread that runs the set.
 //
 // Threads: any ordinary one.
 // Ownership: the caller's until prt_alarms_free().
@@ -611,8 +612,8 @@ int prt_cond_free(struct prt_cond *cond);
 int prt_cond_wait(const struct prt_cond *cond,
                   const struct prt_mutex *mutex);
 
-// Like prt_cond_wait(), but at most until `until_ns` on CLOCK_MONOTONIC. The mutex is taken again in any case, which may
-// take longer.
+// Like prt_cond_wait(), but waits at most until `until_ns` on CLOCK_MONOTONIC. The mutex is taken again in any case,
+// which may take longer.
 //
 // Threads: the one that holds the mutex. Real-time; blocks.
 // Errors: as for prt_cond_wait(); PRT_STATUS_TIMED_OUT, with the mutex held.
@@ -675,7 +676,7 @@ int prt_flags_try_wait(const struct prt_flags *flags,
                        int how,
                        uint32_t *set);
 
-// Like prt_flags_try_wait(), and clears them in the same step, so that only one thread takes an event.
+// Like prt_flags_try_wait(), but also clears these flags in the same step, so that only one thread takes an event.
 //
 // Threads: any. Real-time.
 // Errors: as for prt_flags_try_wait(); nothing is cleared then.
@@ -694,14 +695,17 @@ int prt_flags_wait(const struct prt_flags *flags,
                    int how,
                    uint32_t *set);
 
-// Like prt_flags_wait(), and clears them in the same step, so that only one thread takes an event.
+// Like prt_flags_wait(), but also clears these flags in the same step, so that only one thread takes an event.
 //
 // Threads: any. Real-time: futex(2) if it has to sleep; blocks.
 // Errors: as for prt_flags_wait().
-int prt_flags_take(const struct prt_flags *flags, uint32_t mask, int how, uint32_t *set);
+int prt_flags_take(const struct prt_flags *flags,
+                   uint32_t mask,
+                   int how,
+                   uint32_t *set);
 
-// Like prt_flags_wait(), but at most until `until_ns` on CLOCK_MONOTONIC. Flags that are already set are found even
-// after that time.
+// Like prt_flags_wait(), but waits at most until `until_ns` on CLOCK_MONOTONIC. Flags that are already set are found
+// even after that time.
 //
 // Threads: any. Real-time; blocks.
 // Errors: as for prt_flags_wait(); PRT_STATUS_TIMED_OUT.
@@ -711,8 +715,8 @@ int prt_flags_wait_until(const struct prt_flags *flags,
                          uint64_t until_ns,
                          uint32_t *set);
 
-// Like prt_flags_take(), but at most until `until_ns` on CLOCK_MONOTONIC. Flags that are already set are taken even
-// after that time.
+// Like prt_flags_take(), but waits at most until `until_ns` on CLOCK_MONOTONIC. Flags that are already set are taken
+// even after that time.
 //
 // Threads: any. Real-time; blocks.
 // Errors: as for prt_flags_take(); PRT_STATUS_TIMED_OUT: nothing is cleared.
@@ -905,7 +909,7 @@ int prt_mailbox_receive(const struct prt_mailbox *mailbox,
                         void *value,
                         size_t size);
 
-// Like prt_mailbox_receive(), but at most until `until_ns` on CLOCK_MONOTONIC.
+// Like prt_mailbox_receive(), but waits at most until `until_ns` on CLOCK_MONOTONIC.
 //
 // Threads: any. Real-time: futex(2); blocks.
 // Errors: PRT_STATUS_TIMED_OUT; those of prt_mailbox_receive(). Nothing is taken then.
@@ -987,7 +991,8 @@ int prt_mutex_free(struct prt_mutex *mutex);
 // otherwise the mutex is lost. PRT_STATUS_NULL, PRT_STATUS_REFUSED.
 int prt_mutex_lock(const struct prt_mutex *mutex);
 
-// Like prt_mutex_lock(), but at most until `until_ns` on CLOCK_MONOTONIC. A free mutex is locked even after that time.
+// Like prt_mutex_lock(), but waits at most until `until_ns` on CLOCK_MONOTONIC. A free mutex is locked even after that
+// time.
 //
 // Threads: any. Real-time; blocks.
 // Errors: as for prt_mutex_lock(); PRT_STATUS_TIMED_OUT; PRT_STATUS_REFUSED before Linux 5.14.
@@ -1043,7 +1048,7 @@ int prt_pipe_in_receive(const struct prt_pipe_in *pipe,
                         size_t size,
                         size_t *length);
 
-// Like prt_pipe_in_receive(), but sleeps until there is a line, at most until `until_ns` on CLOCK_MONOTONIC.
+// Like prt_pipe_in_receive(), but sleeps until there is a line, and at most until `until_ns` on CLOCK_MONOTONIC.
 //
 // Threads: one, the receiver. Real-time: poll(2) and read(2) on an eventfd; blocks.
 // Errors: as for prt_pipe_in_receive(), with PRT_STATUS_TIMED_OUT instead of PRT_STATUS_EMPTY.
@@ -1193,8 +1198,8 @@ int prt_semaphore_post(const struct prt_semaphore *semaphore);
 // Errors: PRT_STATUS_NULL.
 int prt_semaphore_wait(const struct prt_semaphore *semaphore);
 
-// Like prt_semaphore_wait(), but at most until `until_ns` on CLOCK_MONOTONIC. If the count is not 0, it is lowered even
-// after that time.
+// Like prt_semaphore_wait(), but waits at most until `until_ns` on CLOCK_MONOTONIC. If the count is not 0, it is
+// lowered even after that time.
 //
 // Threads: any. Real-time; blocks.
 // Errors: PRT_STATUS_TIMED_OUT: the count is not lowered. PRT_STATUS_NULL.
@@ -1344,7 +1349,8 @@ int prt_builder_check(struct prt_builder *builder,
                       uint64_t argument,
                       int severity);
 
-// Requests a check that this SCHED_DEADLINE reservation is granted; it is tried and restored.
+// Requests a check that this SCHED_DEADLINE reservation is granted; it is set for the check, and the previous
+// scheduling is restored.
 //
 // Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID for a severity that does not exist.
 int prt_builder_check_deadline(struct prt_builder *builder,
@@ -1453,8 +1459,8 @@ int prt_task_options_init(struct prt_task_options *options,
                           int priority,
                           uint64_t period_ns);
 
-// Starts a task: its thread sets memory, CPU and policy first, and the first release is at least a millisecond after
-// that.
+// Starts a task: its thread first locks its memory and sets its CPU affinity and policy, and the first release is at
+// least a millisecond after that.
 //
 // Threads: any ordinary one. `body` runs in its own thread, and may be called there with `data` until the task has
 // ended.
