@@ -32,7 +32,7 @@ pub struct Change {
 /// All changes of the contact, ordered by time; it is initially open.
 #[derive(Clone, Debug, Default)]
 pub struct Play {
-    /// Consecutive changes always differ in level in level, and times never decrease.
+    /// Consecutive changes always differ in level, and times never decrease.
     pub changes: Vec<Change>,
     /// Start of each digit's first pulse, and end of its last make.
     pub digits: Vec<(Nanos, Nanos)>,

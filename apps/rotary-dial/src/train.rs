@@ -17,7 +17,7 @@ pub struct Timing {
     /// Minimum break: 12 pulses/s and 50 % make give 41.7 ms, minus 22 ms.
     pub shortest_break: Nanos,
     /// Maximum make between two pulses (71 ms plus 22 ms). A longer one, below the digit timeout, is neither within a
-    /// digit nor between two digits digits.
+    /// digit nor between two digits.
     pub longest_make: Nanos,
     /// A break that contains a contrary sample is split there if both parts have at least this length, because a make
     /// can be so short (25 ms) that only one sample falls into it.
@@ -56,7 +56,7 @@ pub enum Reason {
     LongBreak,
     /// A break was shorter than that of any dial.
     ShortBreak,
-    /// A make was longer than any within a digit and shorter than the pause between two digits digits.
+    /// A make was longer than any within a digit and shorter than the pause between two digits.
     LongMake,
     Doubtful,
     /// Samples were missing, or so late that a pulse may have been missed.

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// Explains the trace in this file; Explains the trace in this file; `-` reads standard input.
+/// Explains the trace in this file; `-` reads standard input.
 pub fn found(args: &ExplainArgs, path: &Path) -> Result<Found, String> {
     let stdin = path.as_os_str() == "-";
     if stdin && (args.timeline || args.html.is_some() || args.perfetto.is_some() || args.bundle.is_some()) {

@@ -24,10 +24,10 @@ pub struct QueryArgs {
     /// With --baseline: run to compare, as for `history gate`
     #[arg(value_name = "RUN", requires = "baseline")]
     pub run: Option<PathBuf>,
-    /// Only runs whose machine or host name contains this text text
+    /// Only runs whose machine or host name contains this text
     #[arg(long, value_name = "NAME")]
     pub machine: Option<String>,
-    /// Only runs on kernels whose release starts with this text text
+    /// Only runs on kernels whose release starts with this text
     #[arg(long, value_name = "RELEASE")]
     pub kernel: Option<String>,
     /// Show only this load
@@ -132,7 +132,7 @@ pub enum BaselineCommand {
     /// Remove a name; its runs stay
     #[command(after_help = help::HISTORY_BASELINE_REMOVE)]
     Remove {
-        /// The name to remove to remove
+        /// The name to remove
         #[arg(value_name = "NAME")]
         name: String,
     },

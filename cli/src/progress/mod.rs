@@ -96,7 +96,7 @@ impl Shared {
 }
 
 impl Moving {
-    /// Creates the status line; Creates the status line; `None` if standard error cannot show a moving line.
+    /// Creates the status line; `None` if standard error cannot show a moving line.
     fn new(options: &Options) -> Option<Moving> {
         let line = Line::new()?;
         let mut shared = Shared { clock: Clock::new(options.until, monotonic()), line, wanted: true };
@@ -183,7 +183,7 @@ struct After {
 }
 
 impl After {
-    /// Starts the thread; Starts the thread; `None` if no thread can be started: the line is then not updated.
+    /// Starts the thread; `None` if no thread can be started: the line is then not updated.
     fn start(tick: Tick) -> Option<After> {
         let (stop, stopped) = channel::<()>();
         let builder = std::thread::Builder::new().name("progress".into()).stack_size(256 * 1024);

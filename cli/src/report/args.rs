@@ -36,7 +36,7 @@ pub struct ReportArgs {
     /// With cyclictest's formats: only this load [default: all together]
     #[arg(long, value_name = "LOAD")]
     pub load: Option<String>,
-    /// With kcidb: the CI system that submits the results the results
+    /// With kcidb: the CI system that submits the results
     #[arg(long, value_name = "ORIGIN", default_value = "punctual")]
     pub kcidb_origin: String,
     /// With kcidb: the tested build [default: named after the kernel's release and version]

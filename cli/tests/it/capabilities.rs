@@ -22,7 +22,7 @@ struct Place {
 }
 
 impl Place {
-    /// Creates the directory; Creates the directory; `None`, with a message, if the test cannot run.
+    /// Creates the directory; `None`, with a message, if the test cannot run.
     fn new() -> Option<Place> {
         let may = rustix::process::geteuid().is_root()
             && Command::new("setpriv").arg("--version").output().is_ok_and(|o| o.status.success())

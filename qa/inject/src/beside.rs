@@ -36,7 +36,7 @@ pub struct Held {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Seen {
     pub command: Vec<String>,
-    /// Exit code of the program; Exit code of the program; `None` if a signal ended it.
+    /// Exit code of the program; `None` if a signal ended it.
     pub code: Option<i32>,
     pub stdout: String,
     pub stderr: String,

@@ -7,7 +7,7 @@ use punctual_units::{CpuId, CpuList, Nanos, Priority, Scheduling};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::ffi::CString;
 
-/// Current time on Current time on CLOCK_MONOTONIC, ns.
+/// Current time on CLOCK_MONOTONIC, ns.
 pub(crate) fn now() -> u64 {
     monotonic().0
 }

@@ -26,7 +26,7 @@ pub struct FetchArgs {
     /// Expected commit, all 40 digits
     #[arg(long, value_name = "HASH", requires = "git", conflicts_with = "release")]
     pub commit: Option<String>,
-    /// Newest commit of the branch that has this release: a patch fits only one release release
+    /// Newest commit of the branch that has this release: a patch fits only one release
     #[arg(long, value_name = "A.B.C", requires = "git")]
     pub release: Option<Release>,
     /// Accept a branch that is not signed; recorded in the manifest

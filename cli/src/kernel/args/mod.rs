@@ -168,7 +168,7 @@ pub struct PlanArgs {
     /// Kernel series [default: the newest maintained one that was tried]
     #[arg(long, value_name = "X.Y")]
     pub series: Option<Series>,
-    /// Timer frequency that the kernel needs (Timer frequency that the kernel needs (CONFIG_HZ))
+    /// Timer frequency that the kernel needs (CONFIG_HZ)
     #[arg(long, value_name = "HZ")]
     pub hz: Option<u32>,
     /// Tracers that the kernel needs: timerlat, osnoise, hwlat, wakeup_rt, irqsoff, preemptoff, function

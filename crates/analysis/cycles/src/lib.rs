@@ -108,7 +108,7 @@ pub struct Cycle {
     /// The time for which its timer was set, which may be before the end of the previous cycle. Without a timer: when
     /// the thread was made runnable, and if it had not slept, when its wait returned.
     pub release: Nanos,
-    /// True if True if `release` is the time for which a timer was set.
+    /// True if `release` is the time for which a timer was set.
     pub is_due: bool,
     /// When the thread was made runnable; `None` if it had not slept.
     pub woken: Option<Nanos>,

@@ -24,17 +24,17 @@ pub struct Flags {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Context {
-    /// `.`: in a task, outside of interrupts.: in a task, outside of interrupts.
+    /// `.`: in a task, outside of interrupts.
     Task,
     /// `s`; on PREEMPT_RT the thread that runs the softirq.
     Softirq,
-    /// `h`: in a hard interrupt.: in a hard interrupt.
+    /// `h`: in a hard interrupt.
     Hardirq,
-    /// `H`: in a hard interrupt that interrupted a softirq.: in a hard interrupt that interrupted a softirq.
+    /// `H`: in a hard interrupt that interrupted a softirq.
     HardirqInSoftirq,
-    /// `z`: in an NMI.: in an NMI.
+    /// `z`: in an NMI.
     Nmi,
-    /// `Z`: in an NMI that interrupted a hard interrupt.: in an NMI that interrupted a hard interrupt.
+    /// `Z`: in an NMI that interrupted a hard interrupt.
     NmiInHardirq,
 }
 

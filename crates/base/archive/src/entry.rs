@@ -15,7 +15,7 @@ pub(crate) struct Entry<'a, R: Read> {
     pub name: String,
     /// The parsed name; every component is a plain file name.
     pub path: PathBuf,
-    /// Content of a file; Content of a file; `None` for a directory.
+    /// Content of a file; `None` for a directory.
     pub content: Option<Content<'a, R>>,
 }
 

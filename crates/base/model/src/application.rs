@@ -32,7 +32,7 @@ pub struct AppThread {
     /// Threads that release it.
     #[serde(default)]
     pub released_by: Vec<String>,
-    /// The system call in which the thread waits: `clock_nanosleep(2)`.
+    /// The system call in which it waits: `clock_nanosleep(2)`.
     pub call: String,
     /// Period of the releases; null if they are not periodic.
     pub period_ns: Option<Nanos>,
@@ -49,7 +49,7 @@ pub struct AppThread {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AppCycles {
     pub load: String,
-    /// Name of the thread, as in Name of the thread, as in [`AppThread::name`].
+    /// Name of the thread, as in [`AppThread::name`].
     pub thread: String,
     /// Number of cycles that were released in the phase and ended.
     pub cycles: u64,

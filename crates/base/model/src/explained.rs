@@ -133,7 +133,7 @@ pub struct Victim {
 }
 
 impl Victim {
-    /// Describes the CPU: Describes the CPU: `CPU 2`, or `an unknown CPU`.
+    /// Describes the CPU: `CPU 2`, or `an unknown CPU`.
     pub fn place(&self) -> String {
         self.cpu.map_or_else(|| "an unknown CPU".to_owned(), |cpu| format!("CPU {cpu}"))
     }

@@ -30,7 +30,7 @@ pub struct Run {
     /// Start of the run; absent if an imported file does not state it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<Stamp>,
-    /// End of the run; null while the phase runs, or if unknown.
+    /// End of the run; null while it runs, or if unknown.
     pub ended: Option<Stamp>,
     /// Host name, if the user permits its disclosure, otherwise a substitute; absent if an imported file does not state
     /// it.

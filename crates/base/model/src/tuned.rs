@@ -59,9 +59,9 @@ pub struct Trial {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TrialCost {
-    /// Name of the quantity: Name of the quantity: `power` or `throughput`.
+    /// Name of the quantity: `power` or `throughput`.
     pub what: String,
-    /// Unit of the quantity: Unit of the quantity: `W` or `1/s`.
+    /// Unit of the quantity: `W` or `1/s`.
     pub unit: String,
     /// Quantity without and with the change, pair by pair.
     pub pairs: Vec<(f64, f64)>,

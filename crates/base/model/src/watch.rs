@@ -180,7 +180,7 @@ pub enum WatchLine {
     Maximum(WatchMaximum),
     /// Nothing was measured during this interval.
     Gap {
-        /// Last recorded moment, Time of the remark, CLOCK_REALTIME, ns since 1970.
+        /// Last recorded moment, CLOCK_REALTIME, ns since 1970.
         from_real_ns: u64,
         /// First moment recorded again, CLOCK_REALTIME, ns since 1970.
         to_real_ns: u64,

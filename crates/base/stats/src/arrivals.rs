@@ -261,7 +261,7 @@ fn largest_share(observed: &Observed, first: f64, f: f64, arc: f64) -> f64 {
     (0..32).map(|i| at(f64::from(i) / 32.0) / total).fold(arc, f64::max).min(1.0)
 }
 
-/// Returns the binomial probability Returns the binomial probability P(Bin(n, share) ≥ k).
+/// Returns the binomial probability P(Bin(n, share) ≥ k).
 fn binomial_at_least(k: usize, n: usize, share: f64) -> f64 {
     match k {
         0 => 1.0,

@@ -63,7 +63,7 @@ pub fn threshold(a: &[Point], b: &[Point], seed: u64) -> Option<Threshold> {
 /// The ratio of two samples, overall and restricted to values below a threshold of the covariate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Split {
-    /// Ratio Ratio b / a over all values.
+    /// Ratio b / a over all values.
     pub all: Estimate,
     /// Ratio b / a of the values with a covariate below the threshold. Its interval assumes independent values.
     pub below: Estimate,
@@ -107,7 +107,7 @@ pub fn split_ratio(a: &[Point], b: &[Point], threshold: f64, confidence: f64) ->
 /// The ratio of two samples at equal covariate, by regression.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AdjustedRatio {
-    /// Ratio Ratio b / a at the same covariate.
+    /// Ratio b / a at the same covariate.
     pub ratio: f64,
     /// Confidence interval of the ratio, widened for the autocorrelation of the residuals; `None` if the effective
     /// sample size is too small.

@@ -169,8 +169,7 @@ struct Level {
 }
 
 impl Level {
-    /// Estimates the level of these values; Estimates the level of these values; `None` for fewer than [`LEARNT`]
-    /// values.
+    /// Estimates the level of these values; `None` for fewer than [`LEARNT`] values.
     fn of(x: &[f64]) -> Option<Level> {
         let (n, last) = (x.len() as f64, *x.last()?);
         if x.len() < LEARNT {

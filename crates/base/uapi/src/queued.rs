@@ -9,7 +9,7 @@ use std::mem::MaybeUninit;
 pub enum Origin {
     /// The signal comes from a POSIX timer (SI_TIMER).
     Timer,
-    /// The signal comes from The signal comes from [`queue`] or sigqueue(3) (SI_QUEUE).
+    /// The signal comes from [`queue`] or sigqueue(3) (SI_QUEUE).
     Queue,
     Other,
 }

@@ -18,7 +18,7 @@ pub struct Stat {
     pub started: u64,
     /// CPU on which the process last ran.
     pub processor: u64,
-    /// Real-time priority: Real-time priority: 1 to 99 under SCHED_FIFO and SCHED_RR, otherwise 0.
+    /// Real-time priority: 1 to 99 under SCHED_FIFO and SCHED_RR, otherwise 0.
     pub rt_priority: u64,
     /// Scheduling policy: a SCHED_* number of <linux/sched.h>.
     pub policy: u64,

@@ -26,9 +26,9 @@ pub enum Source {
     Timer,
     /// eventfd(2), or the environment's native counting object.
     Eventfd,
-    /// A pipe: A pipe: pipe(7).
+    /// A pipe: pipe(7).
     Pipe,
-    /// A pseudo-terminal: A pseudo-terminal: pty(7).
+    /// A pseudo-terminal: pty(7).
     Pty,
     /// A queued real-time signal, signal(7).
     RtSignal,
@@ -38,7 +38,7 @@ pub enum Source {
     Udp,
     /// Two GPIO lines joined by a wire, or gpio-sim.
     Gpio,
-    /// A real-time clock: A real-time clock: rtc(4).
+    /// A real-time clock: rtc(4).
     Rtc,
     /// A serial port in loopback mode.
     Serial,

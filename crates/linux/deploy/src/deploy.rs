@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub struct Deployed {
     pub checks: Vec<Check>,
-    /// Record of the deployment; Record of the deployment; `None` if a check failed and nothing was written.
+    /// Record of the deployment; `None` if a check failed and nothing was written.
     pub record: Option<Record>,
     /// Notes about leftovers of an earlier deployment, which were removed first.
     pub notes: Vec<String>,

@@ -19,8 +19,8 @@ pub struct Lost {
 /// Name of a kind of device, its folder in sysfs, and the function that names an entry of the folder or skips it.
 type Kind = (&'static str, &'static str, fn(&dyn Machine, &str, &str) -> Option<String>);
 
-/// The kinds of devices that are compared. The kinds of devices that are compared. Sources:
-/// Documentation/ABI/testing/sysfs-bus-usb, -bus-i2c-devices-…, sysfs-class-net; drivers/{spi,gpio,hid}.
+/// The kinds of devices that are compared. Sources: Documentation/ABI/testing/sysfs-bus-usb, -bus-i2c-devices-…,
+/// sysfs-class-net; drivers/{spi,gpio,hid}.
 const KINDS: [Kind; 8] = [
     ("usb", "/sys/bus/usb/devices", usb),
     ("hid", "/sys/bus/hid/devices", hid),

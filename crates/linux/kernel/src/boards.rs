@@ -152,8 +152,7 @@ pub struct Board {
     pub traps: Vec<String>,
     pub sources: Vec<String>,
     pub pi: Option<PiNames>,
-    /// Configuration of mainline kernels for the board; Configuration of mainline kernels for the board; `None` if
-    /// mainline has no complete device tree for it.
+    /// Configuration of mainline kernels for the board; `None` if mainline has no complete device tree for it.
     pub mainline: Option<Mainline>,
 }
 

@@ -6,7 +6,7 @@ use punctual_cycles::{Release, WaitCall};
 /// The operation of futex(2), without its flags (FUTEX_CMD_MASK).
 const FUTEX_COMMAND: u64 = 0x7f;
 
-/// What a thread does at a place in the program that may violate a rule.
+/// What may be wrong at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum What {
     PageFault,
@@ -223,7 +223,7 @@ fn group(number: i64) -> Option<Group> {
     tables.into_iter().flatten().find(|(n, _)| *n == number).map(|(_, group)| *group)
 }
 
-/// Name of a call, for example Name of a call, for example `write(2)`.
+/// Name of a call, for example `write(2)`.
 pub fn name(number: i64) -> String {
     let known = syscall_numbers::native::sys_call_name(number as _);
     known.map_or_else(|| format!("system call {number}"), |name| format!("{name}(2)"))

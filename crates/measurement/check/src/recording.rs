@@ -87,7 +87,7 @@ pub struct Place {
 pub struct Taker {
     pub tid: i32,
     pub urgency: u8,
-    /// Place at which the thread took the mutex; Place at which the thread took the mutex; `None` for ordinary threads.
+    /// Place at which the thread took the mutex; `None` for ordinary threads.
     pub place: Option<u32>,
     /// Times at which the thread took the mutex; only for real-time threads.
     pub times: Vec<u64>,

@@ -109,7 +109,7 @@ pub fn descriptor_info(pid: i32, number: i32) -> Option<(File, String)> {
     Some((File::of(&name.to_string_lossy(), &info), info))
 }
 
-/// True for True for SCHED_FIFO, SCHED_RR and SCHED_DEADLINE.
+/// True for SCHED_FIFO, SCHED_RR and SCHED_DEADLINE.
 pub fn is_real_time(scheduling: Scheduling) -> bool {
     matches!(scheduling, Scheduling::Fifo { .. } | Scheduling::Rr { .. } | Scheduling::Deadline { .. })
 }

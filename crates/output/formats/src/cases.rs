@@ -89,8 +89,8 @@ pub struct Case {
     pub sentence: String,
 }
 
-/// Outcome of a case. Outcome of a case. Only `Pass` and `Held` count as passed. A format without a separate outcome
-/// for `Held` mentions it in its text.
+/// Outcome of a case. Only `Pass` and `Held` count as passed. A format without a separate outcome for `Held` mentions
+/// it in its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CaseOutcome {
     /// The condition holds, with the required evidence.

@@ -21,7 +21,7 @@ pub struct Format {
 /// The code that writes a format, and its input.
 #[derive(Clone, Copy, Debug)]
 pub enum Writer {
-    /// Written by Written by [`punctual_report`], with a separate writer for each kind of recording.
+    /// Written by [`punctual_report`], with a separate writer for each kind of recording.
     Html,
     Text,
     Json,

@@ -202,7 +202,7 @@ struct PhasePart<'a> {
     /// Period of the phase's values, if it differs from the run's period.
     #[serde(skip_serializing_if = "Option::is_none")]
     period_ns: Option<Nanos>,
-    /// Start of the phase on Start of the phase on CLOCK_MONOTONIC.
+    /// Start of the phase on CLOCK_MONOTONIC.
     start_mono_ns: Option<u64>,
     /// Start of the phase in ISO 8601.
     start_utc: Option<String>,

@@ -197,7 +197,7 @@ fn miss(options: &prt_task_options) -> Result<(Miss, Option<Callback>), Failure>
     }
 }
 
-/// Longest permitted time, Longest permitted time, 31 years, so that sums of times never overflow.
+/// Longest permitted time, 31 years, so that sums of times never overflow.
 const LONGEST_NS: u64 = 1_000_000_000_000_000_000;
 
 fn checked(options: &prt_task_options) -> Result<(), Failure> {

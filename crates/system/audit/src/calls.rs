@@ -76,7 +76,7 @@ const NUMBERS: &[(&str, [i64; 2])] = &[
     ("clone3", [435, 435]),
 ];
 
-/// Operation of futex(2), from Operation of futex(2), from include/uapi/linux/futex.h.
+/// Operation of futex(2), from include/uapi/linux/futex.h.
 const FUTEX_WAIT: u64 = 0;
 const FUTEX_WAKE: u64 = 1;
 const FUTEX_LOCK_PI: u64 = 6;

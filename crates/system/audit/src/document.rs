@@ -50,7 +50,7 @@ pub enum SnapshotResult {
 }
 
 impl<'a> AuditResult<'a> {
-    /// Creates the result of an audit; Creates the result of an audit; `machine` is the name of the machine.
+    /// Creates the result of an audit; `machine` is the name of the machine.
     pub fn findings(machine: &'a str, context: &Context, findings: &'a [Finding]) -> AuditResult<'a> {
         AuditResult::Findings {
             machine,

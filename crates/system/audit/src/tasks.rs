@@ -10,7 +10,7 @@ pub(crate) struct Task {
     pub pid: u32,
     pub tid: u32,
     pub policy: Policy,
-    /// Real-time priority, Real-time priority, 1–99, or 0 for SCHED_DEADLINE.
+    /// Real-time priority, 1–99, or 0 for SCHED_DEADLINE.
     pub priority: i64,
     pub is_kernel: bool,
     /// True if the kernel has bound the task to its CPUs (PF_NO_SETAFFINITY).
@@ -45,7 +45,7 @@ pub(crate) struct Tasks {
 
 pub(crate) const READS: &[&str] = &["/proc", "/proc/self/stat", "/proc/*/task", "/proc/*/task/*/stat", "/proc/*/stat"];
 
-/// Flag of kernel threads: Flag of kernel threads: PF_KTHREAD of include/linux/sched.h.
+/// Flag of kernel threads: PF_KTHREAD of include/linux/sched.h.
 const IS_KERNEL: u64 = 0x0020_0000;
 
 /// Flag of threads bound to their CPUs: PF_NO_SETAFFINITY of include/linux/sched.h.
@@ -146,8 +146,8 @@ struct Stat {
 }
 
 impl Stat {
-    /// Parses a line of stat. Parses a line of stat. The name is in parentheses and may contain any character, so
-    /// fields are counted from the last parenthesis.
+    /// Parses a line of stat. The name is in parentheses and may contain any character, so fields are counted from the
+    /// last parenthesis.
     fn parse(line: &str) -> Option<Stat> {
         let (id, rest) = line.split_once(" (")?;
         let (name, rest) = rest.rsplit_once(") ")?;

@@ -13,7 +13,7 @@ const LONGEST: usize = 4096;
 pub struct Change {
     /// Words to add, as written on a command line: `isolcpus=2-3`, `x="a b"`.
     pub add: Vec<String>,
-    /// Parameters to remove: Parameters to remove: `name` removes every value, `name=value` only this one.
+    /// Parameters to remove: `name` removes every value, `name=value` only this one.
     pub remove: Vec<String>,
 }
 

@@ -16,7 +16,7 @@ pub enum Kind {
     /// extlinux.conf, read by U-Boot or syslinux.
     Extlinux,
     Armbian,
-    /// Ubuntu Core, where Ubuntu Core, where snapd owns the command line.
+    /// Ubuntu Core, where snapd owns the command line.
     UbuntuCore,
 }
 

@@ -9,8 +9,7 @@ use punctual_model::Edit;
 
 pub(crate) const PATH: &str = "/etc/kernel/cmdline";
 
-/// Returns the file's parameters. Returns the file's parameters. Fails on comments: kernel-install joins lines, but not
-/// every reader does.
+/// Returns the file's parameters. Fails on comments: kernel-install joins lines, but not every reader does.
 pub(crate) fn read(view: &dyn Machine) -> Result<Option<String>, BootError> {
     let Some(line) = text(view, PATH)? else { return Ok(None) };
     if line.lines().any(|line| line.trim_start().starts_with('#')) {

@@ -130,7 +130,7 @@ pub(crate) fn mounted(view: &dyn Machine, path: &str) -> Option<(String, String)
     found.map(|(_, kind, device)| (kind, device))
 }
 
-/// Parses a mount as in Parses a mount as in `36 35 98:0 /root /point opts shared:1 - ext4 /dev/sda1 rw` (proc(5)).
+/// Parses a mount as in `36 35 98:0 /root /point opts shared:1 - ext4 /dev/sda1 rw` (proc(5)).
 fn mountinfo(line: &str) -> Option<(String, String, String)> {
     let (before, after) = line.split_once(" - ")?;
     let mut after = after.split(' ');

@@ -60,9 +60,9 @@ pub enum Change {
     },
     File {
         path: PathBuf,
-        /// The file before the change; The file before the change; `None` if it did not exist.
+        /// The file before the change; `None` if it did not exist.
         old: Option<Kept>,
-        /// The file to write; The file to write; `None` to remove it.
+        /// The file to write; `None` to remove it.
         new: Option<Kept>,
     },
     Folder {

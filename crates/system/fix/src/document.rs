@@ -14,7 +14,7 @@ use std::path::Path;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum FixResult<'a> {
-    /// The result of The result of `--dry-run`.
+    /// The result of `--dry-run`.
     Planned {
         /// Always `true`.
         dry_run: bool,
@@ -23,7 +23,7 @@ pub enum FixResult<'a> {
         /// Kernel parameters; null if none are requested.
         boot: Option<BootPart<'a>>,
     },
-    /// The result of The result of `--fix`.
+    /// The result of `--fix`.
     Done {
         /// Always `false`.
         dry_run: bool,
@@ -98,7 +98,7 @@ pub struct BootPart<'a> {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum UndoResult<'a> {
-    /// The result of The result of `--confirm`.
+    /// The result of `--confirm`.
     Kept {
         /// Number of sets that no longer wait for confirmation.
         kept: usize,
@@ -154,7 +154,7 @@ pub struct OpenPart<'a> {
 }
 
 impl<'a> FixResult<'a> {
-    /// Creates the result of a plan; Creates the result of a plan; `machine` is the name of the machine.
+    /// Creates the result of a plan; `machine` is the name of the machine.
     pub fn planned(plan: &'a Plan, sys: &dyn System, machine: &'a str, boot: &'a BootNotes) -> FixResult<'a> {
         let rule = |rule: &'a RulePlan| PlannedPart {
             id: &rule.rule,

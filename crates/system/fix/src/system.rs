@@ -32,7 +32,7 @@ pub enum Kind {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ran {
-    /// Exit code of the command; Exit code of the command; `None` if a signal ended it.
+    /// Exit code of the command; `None` if a signal ended it.
     pub code: Option<i32>,
     /// Standard output, truncated.
     pub output: String,

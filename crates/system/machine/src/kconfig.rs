@@ -19,7 +19,7 @@ pub struct KernelConfig {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Setting {
-    /// The option's value: The option's value: `y`, `m`, a number, or a string without quotes.
+    /// The option's value: `y`, `m`, a number, or a string without quotes.
     Is(String),
     /// The option is explicitly off, or not mentioned in a complete configuration.
     Off,
@@ -45,8 +45,7 @@ fn describe(tried: &[(String, Read)]) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// Maximum length of a release in a path, Maximum length of a release in a path, NAME_MAX of limits.h; a release has at
-/// most 64 characters (__NEW_UTS_LEN).
+/// Maximum length of a release in a path, NAME_MAX of limits.h; a release has at most 64 characters (__NEW_UTS_LEN).
 const LONGEST_NAME: usize = 255;
 
 const EINVAL: i32 = 22;

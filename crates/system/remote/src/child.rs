@@ -134,7 +134,7 @@ fn some<'b>(pipe: &mut dyn Read, block: &'b mut [u8]) -> Result<&'b [u8], Failed
 
 /// Input that is still being written to the process.
 struct Feed<'i> {
-    /// Standard input of the process; Standard input of the process; `None` once closed.
+    /// Standard input of the process; `None` once closed.
     pipe: Option<ChildStdin>,
     input: Option<&'i mut dyn Read>,
     block: Vec<u8>,

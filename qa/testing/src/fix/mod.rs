@@ -29,9 +29,9 @@ pub struct Kernel {
     pub refusing: RefCell<BTreeMap<PathBuf, i32>>,
     /// True to interrupt every command halfway.
     pub cuts: Cell<bool>,
-    /// True if True if grub-mkconfig finds no kernel to boot; it exits with 0 nevertheless.
+    /// True if grub-mkconfig finds no kernel to boot; it exits with 0 nevertheless.
     pub finds_none: Cell<bool>,
-    /// True if True if grub-script-check rejects every menu.
+    /// True if grub-script-check rejects every menu.
     pub is_wrong: Cell<bool>,
     /// Behaviour of the lockup detectors before 6.5: the stored value of soft_watchdog.
     pub detectors: Option<Cell<bool>>,

@@ -126,8 +126,8 @@ impl Cycles {
         self.open.get(&tid).and_then(|open| open.out).is_some_and(|(.., state)| state.runnable())
     }
 
-    /// Handles a thread that gets the CPU without a wakeup: it had been preempted. `end`: whether that was recorded, or
-    /// an event of the thread shows it.
+    /// Handles a thread that gets the CPU without a wakeup: it was preempted. `end`: whether that was recorded, or an
+    /// event of the thread shows it.
     pub fn back(&mut self, machine: &Machine, facts: &Facts, tid: i32, t: u64, cpu: u32, end: End) -> u64 {
         if let Some(steps) = self.is_replenished(machine, facts, tid, t, cpu) {
             return steps;

@@ -88,7 +88,7 @@ pub(super) struct Known {
     pub waking: Option<Box<Waking>>,
     /// It was woken while it had the CPU: on its way to sleep, or after it had decided not to.
     pub early: Option<Box<Waking>>,
-    /// The thread that last woke this one, unless an interrupt did, and the one that last boosted it.
+    /// The thread that last woke it, unless an interrupt did, and the one that last boosted it.
     pub woken_by: Option<i32>,
     pub boosted_by: Option<i32>,
     /// Time of the last expiry of the timer of its SCHED_DEADLINE budget (dl_task_timer), which it starts itself.

@@ -6,7 +6,7 @@ use crate::words::Comm;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Header {
-    /// The line The line `# tracer:`, which begins a trace.
+    /// The line `# tracer:`, which begins a trace.
     Begins,
     Latency,
     Known,

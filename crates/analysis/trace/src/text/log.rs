@@ -313,7 +313,7 @@ fn rcu(means: &str, lines: &[&str]) -> String {
         }
         Some(jiffies) => {
             let timer = match lines.iter().find_map(|line| number_after(line, "timer handling issue on cpu=")) {
-                Some(cpu) => format!(": its timer on CPU {cpu} did not wake it"),
+                Some(cpu) => format!(": the kernel suspects the timers of CPU {cpu}"),
                 None => String::new(),
             };
             format!("{means}, and RCU's grace-period kthread did not run for {jiffies} jiffies{timer}")
@@ -345,8 +345,7 @@ fn running(lines: &[&str]) -> Option<String> {
     Some(text(who.as_bytes(), 40) + &work(lines.get(at + 1..)?).unwrap_or_default())
 }
 
-/// Returns the work item from Returns the work item from `Workqueue: events poll_values [hwmon]` near the start of a
-/// report.
+/// Returns the work item from `Workqueue: events poll_values [hwmon]` near the start of a report.
 fn work(lines: &[&str]) -> Option<String> {
     const NEAR: usize = 6;
     lines.iter().take(NEAR).find_map(|line| {
@@ -355,8 +354,8 @@ fn work(lines: &[&str]) -> Option<String> {
     })
 }
 
-/// Finds the work items in progress: Finds the work items in progress: `in-flight: 361:free_obj_work` below the
-/// `pwq 40: cpus=20 node=1 …` of the pool that is stuck.
+/// Finds the work items in progress: `in-flight: 361:free_obj_work` below the `pwq 40: cpus=20 node=1 …` of the pool
+/// that is stuck.
 fn in_flight(shown: &str, lines: &[String]) -> String {
     let pool = shown.split_once("pool ").and_then(|(_, rest)| rest.split_once(" stuck")).map(|(pool, _)| pool.trim());
     let mut mine = false;
@@ -372,8 +371,8 @@ fn in_flight(shown: &str, lines: &[String]) -> String {
     }
 }
 
-/// Returns the place in the code: Returns the place in the code: `RIP: 0010:foo+0x12/0x34`, `pc : foo+0x12/0x34`, or
-/// the first frames of a call trace outside of the scheduler and of the interrupt that printed it.
+/// Returns the place in the code: `RIP: 0010:foo+0x12/0x34`, `pc : foo+0x12/0x34`, or the first frames of a call trace
+/// outside of the scheduler and of the interrupt that printed it.
 fn place(lines: &[&str]) -> Option<String> {
     const FRAMES: usize = 4;
     let at = lines.iter().find_map(|line| {

@@ -23,7 +23,7 @@ pub(crate) struct Prefix {
 pub(crate) enum Style {
     /// `comm-pid [cpu] flags time:`; trace-cmd uses this layout as well.
     Normal,
-    /// `comm-pid cpuflags 12us+:` of the latency format. of the latency format.
+    /// `comm-pid cpuflags 12us+:` of the latency format.
     Latency,
     /// `comm pid [cpu] time:` of perf script.
     Perf,

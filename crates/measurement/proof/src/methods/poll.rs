@@ -47,7 +47,7 @@ pub(super) fn cpus(
         ))),
         (false, false) => {
             let shared = topology.siblings.iter().any(|core| !core.and(&left).is_empty());
-            let sibling = if shared { "; it shares a core with a measured one and disturbs that CPU CPU" } else { "" };
+            let sibling = if shared { "; it shares a core with a measured one and disturbs that CPU" } else { "" };
             Ok((rest, Some(format!("CPU {left} was left free for everything else and not measured: {why}{sibling}"))))
         }
     }

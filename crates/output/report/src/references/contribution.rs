@@ -54,7 +54,7 @@ pub struct Contribution {
     pub left_out: Vec<String>,
 }
 
-/// Formats a run as a contribution. Formats a run as a contribution. Fails if nothing can be contributed.
+/// Formats a run as a contribution. Fails if nothing can be contributed.
 ///
 /// # Errors
 ///

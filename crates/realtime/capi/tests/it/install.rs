@@ -33,7 +33,7 @@ fn made_for_this_machine(compiler: &str) -> bool {
     output.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).starts_with(std::env::consts::ARCH))
 }
 
-/// Returns `false`, and prints a message, if all programs are static, or for another machine (`cargo xtask cross`).
+/// Returns `false`, and prints so, if all programs are static, or for another machine (`cargo xtask cross`).
 fn is_shared() -> bool {
     let shared = !cfg!(target_feature = "crt-static") && made_for_this_machine("cc");
     if !shared {

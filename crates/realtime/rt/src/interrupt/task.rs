@@ -68,15 +68,14 @@ pub struct InterruptStats {
     pub coalesced: u64,
     /// Events that the source dropped.
     pub lost: u64,
-    /// Time from the kernel's time stamp to the wakeup, ns; empty if the source has no time stamps, see
-    /// [`Interrupt::at`].
+    /// From the kernel's time stamp to the wakeup, ns; empty if the source has no time stamps, see [`Interrupt::at`].
     pub latency: Histogram,
     /// Time from the wakeup to the body's return, ns.
     pub execution: Histogram,
     /// The event with the largest latency: its number, and when the kernel saw it. `None` if all latencies are zero or
     /// there are none.
     pub worst: Option<WorstCycle>,
-    /// The kernel's counters of the task's thread.
+    /// The kernel's counters of its thread.
     pub usage: TaskUsage,
     /// The error of the task's event source, if one ended the task.
     pub failed: Option<Errno>,

@@ -163,8 +163,7 @@ impl<M, R> Rendezvous<M, R> {
         Ok(place)
     }
 
-    /// Takes the answer at a place. Takes the answer at a place. The caller owns the gate: the receiver has unlocked
-    /// it, or its thread has ended.
+    /// Takes the answer at a place. The caller owns the gate: the receiver has unlocked it, or its thread has ended.
     fn answer(&self, place: usize) -> Result<R, SendError> {
         let state = self.state.lock();
         let unlocked = self.gates[place].unlock();

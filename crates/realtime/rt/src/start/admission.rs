@@ -57,7 +57,7 @@ impl Admission {
         })
     }
 
-    /// Computes the admission; Computes the admission; `asked` returns the policy and CPUs of a thread.
+    /// Computes the admission; `asked` returns the policy and CPUs of a thread.
     pub(crate) fn of(
         machine: &Machine,
         cpus: CpuList,

@@ -23,7 +23,7 @@ pub(crate) enum Jobs {
     /// Jobs end by an absolute sleep until the next release. With a tolerance, an activation that is later than that
     /// gives up releases; no tolerance is needed if the deadline is the end of the period.
     Sleep(Option<Nanos>),
-    /// Jobs end by Jobs end by sched_yield(2).
+    /// Jobs end by sched_yield(2).
     Yield,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    /// Opens the resources for `jobs`. Opens the resources for `jobs`. Call it in the task's thread.
+    /// Opens the resources for `jobs`. Call it in the task's thread.
     pub(crate) fn new(jobs: Jobs) -> Prepared {
         Prepared {
             delay: if matches!(jobs, Jobs::Sleep(Some(_))) { RunDelay::open() } else { None },
@@ -69,8 +69,7 @@ where
     }
 }
 
-/// The loop of jobs that end by a sleep. The loop of jobs that end by a sleep. `sleep` returns false if a signal
-/// interrupted it.
+/// The loop of jobs that end by a sleep. `sleep` returns false if a signal interrupted it.
 fn sleeping<F>(
     job: &Job<'_>,
     releases: &mut Releases,

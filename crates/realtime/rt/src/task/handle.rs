@@ -112,7 +112,7 @@ pub struct Finished {
 }
 
 impl Task {
-    /// Name of the task and (the first 15 bytes) of the task's thread.
+    /// Name of the task and (the first 15 bytes) of its thread.
     pub fn name(&self) -> &str {
         &self.shared.name
     }

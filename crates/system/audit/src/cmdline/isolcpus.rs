@@ -14,7 +14,7 @@ pub(crate) struct Isolcpus {
     pub skipped: Vec<String>,
     /// Why the kernel ignores the parameter, as a sentence.
     pub wrong: Option<String>,
-    /// CPUs of the list; CPUs of the list; `None` if the kernel ignores the parameter.
+    /// CPUs of the list; `None` if the kernel ignores the parameter.
     pub cpus: Option<CpuList>,
 }
 

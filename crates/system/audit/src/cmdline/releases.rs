@@ -72,11 +72,9 @@ pub(crate) fn lacks_on(word: &str, release: Release, arch: &str) -> Option<Strin
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Parameter {
     name: &'static str,
-    /// First release that has the parameter; First release that has the parameter; `None` for the first listed release
-    /// or an earlier one.
+    /// First release that has the parameter; `None` for the first listed release or an earlier one.
     first: Option<Release>,
-    /// Last release that has the parameter; Last release that has the parameter; `None` for the last listed release or
-    /// a later one.
+    /// Last release that has the parameter; `None` for the last listed release or a later one.
     last: Option<Release>,
 }
 

@@ -168,8 +168,8 @@ fn clocks(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     }
 }
 
-/// Recognises a force_turbo that has no effect. Recognises a force_turbo that has no effect. Names are case-sensitive,
-/// and blanks around `=` are not ignored (Ubuntu's documentation of boards); the documented values are 0 and 1.
+/// Recognises a force_turbo that has no effect. Names are case-sensitive, and blanks around `=` are not ignored
+/// (Ubuntu's documentation of boards); the documented values are 0 and 1.
 fn is_misspelt_turbo(line: &Line) -> bool {
     if line.key() == "force_turbo" {
         return !matches!(line.value(), "0" | "1");

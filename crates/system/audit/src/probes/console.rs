@@ -9,8 +9,7 @@ use punctual_machine::parameters;
 const CONSOLES: &str = "/proc/consoles";
 const CMDLINE: &str = "/proc/cmdline";
 const PRINTK: &str = "/proc/sys/kernel/printk";
-/// File of the parameter ignore_loglevel: File of the parameter ignore_loglevel: kernel/printk/printk.c,
-/// module_param(ignore_loglevel).
+/// File of the parameter ignore_loglevel: kernel/printk/printk.c, module_param(ignore_loglevel).
 const IGNORED: &str = "/sys/module/printk/parameters/ignore_loglevel";
 const ARCH: &str = "/proc/sys/kernel/arch";
 

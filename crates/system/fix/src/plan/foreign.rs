@@ -45,9 +45,8 @@ fn is_allowed(target: &str) -> bool {
     }
 }
 
-/// Compares an acknowledged name with what an action changes: Compares an acknowledged name with what an action
-/// changes: `-` and `_` are equivalent in parameter names (kernel/params.c, parameq), and a sysctl has a name as well
-/// as a path.
+/// Compares an acknowledged name with what an action changes: `-` and `_` are equivalent in parameter names
+/// (kernel/params.c, parameq), and a sysctl has a name as well as a path.
 fn is_same(said: &str, target: &str) -> bool {
     match target.starts_with('/') {
         true => said == target || sysctl_path(said) == target,

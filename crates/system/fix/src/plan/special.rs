@@ -194,8 +194,8 @@ fn lower_at_start(request: &Request, plan: &mut RulePlan, units: &[(String, Sche
     plan.manual.extend(others.iter().map(|name| advice(name, why)));
 }
 
-/// Advice for threads that no systemd unit starts: Advice for threads that no systemd unit starts: chrt(1) in front of
-/// the program, or an option of OpenRC's command, runit's run, cron, or a desktop's autostart.
+/// Advice for threads that no systemd unit starts: chrt(1) in front of the program, or an option of OpenRC's command,
+/// runit's run, cron, or a desktop's autostart.
 const WHERE_IT_STARTS: &str = "lower its priority where it is started, with chrt(1)";
 
 /// Plans a drop-in (systemd.exec(5)). It has no effect on a program that sets its own priority.

@@ -40,7 +40,7 @@ pub struct Closed {
     pub releases: Vec<Released>,
     /// Threads that it released, in the order of time.
     pub given: Vec<Given>,
-    /// Time after the release during which the previous cycle had not yet ended.
+    /// Time after the release in which the cycle before had not ended.
     pub behind_ns: u64,
     pub ran_ns: u64,
     pub blocked_ns: u64,

@@ -53,7 +53,7 @@ pub(super) enum Of {
     Queued,
     /// Work of a workqueue, from queueing to its start.
     Work,
-    /// A wait reported by A wait reported by sched_stat_wait.
+    /// A wait reported by sched_stat_wait.
     Waited,
     Handler,
     WorkRan,
