@@ -3,8 +3,10 @@
 mod attach;
 mod deep;
 mod end;
+mod ring;
 
 pub use end::outcome;
+use ring::ring_bytes;
 
 use crate::locks::Locks;
 use crate::order::Order;
@@ -29,11 +31,6 @@ use std::process::{Child, ExitStatus};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Maximum size of the buffer of a CPU, bytes.
-const RING: usize = 16 << 20;
-const SMALLEST_RING: usize = 512 << 10;
-/// The buffers (two per CPU) together use at most 1/`SHARE` of the memory.
-const SHARE: usize = 16;
 /// Interval at which the buffers are read.
 const TICK: Nanos = Nanos(20_000_000);
 /// Interval at which the buffers are read until the program has started and its allocators are probed.
@@ -433,20 +430,6 @@ fn name_of(tag: u32) -> &'static str {
     }
 }
 
-fn ring_bytes(cpus: usize) -> usize {
-    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let total =
-        text.lines().find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB")?.parse::<usize>().ok());
-    ring_of(total.unwrap_or(0).saturating_mul(1024), cpus)
-}
-
-/// Returns the size of a buffer, a power of two.
-fn ring_of(memory: usize, cpus: usize) -> usize {
-    let each = memory / SHARE / (2 * cpus.max(1));
-    let floor = each.checked_ilog2().map_or(0, |log| 1usize << log);
-    floor.clamp(SMALLEST_RING, RING)
-}
-
 fn refused(error: &punctual_uapi::Error) -> String {
     let paranoid = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
     format!(
@@ -490,17 +473,4 @@ fn said(status: ExitStatus) -> String {
 fn monotonic() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn buffers_take_a_share_of_the_memory() {
-        assert_eq!(ring_of(512 << 20, 4), 4 << 20);
-        assert_eq!(ring_of(16 << 30, 2), RING);
-        assert_eq!(ring_of(16 << 30, 256), 2 << 20);
-        assert_eq!(ring_of(0, 0), SMALLEST_RING);
-    }
 }

@@ -1,15 +1,17 @@
 //! Summarises latency tracers, and reports what is missing or doubtful about the whole trace.
 
+mod hwlat;
+
 use super::cpu::Cpu;
 use super::functions::{self, Whose};
 use super::machine::{Machine, Window};
 use super::timerlat::Timerlats;
 use super::waits::LockedOut;
 use super::{Behind, Facts, Soon, Victims, chain, choose, rtla, section};
+use hwlat::Gaps;
 use punctual_model::{Link, Scheduled, Victim};
 use punctual_trace::{Call, Comm, Damage, Event, Kind, LatencyHeader, Symbol, TimeBase, TraceInfo};
 use punctual_units::{Arrange, Nanos};
-use std::collections::BTreeMap;
 
 /// Summary of the lines of the timerlat, osnoise and hwlat tracers.
 #[derive(Debug, Default)]
@@ -126,41 +128,6 @@ pub(super) struct Said {
     pub bare: Option<Victim>,
     /// True if the traced span lies between two marks of a program.
     pub marks: bool,
-}
-
-/// Gaps by CPU: number, longest in µs, number of NMIs in them.
-#[derive(Debug, Default)]
-struct Gaps(BTreeMap<u32, (u64, u64, u64)>);
-
-impl Gaps {
-    fn add(&mut self, cpu: u32, us: u64, nmis: u32) {
-        const CPUS: usize = 8192;
-        if self.0.len() < CPUS || self.0.contains_key(&cpu) {
-            let (gaps, longest, all) = self.0.entry(cpu).or_default();
-            (*gaps, *longest, *all) = (*gaps + 1, us.max(*longest), *all + u64::from(nmis));
-        }
-    }
-
-    fn said(&self) -> Option<String> {
-        const NAMED: usize = 8;
-        let (cpu, (_, longest, _)) =
-            self.0.iter().max_by_key(|(cpu, (_, longest, _))| (*longest, std::cmp::Reverse(**cpu)))?;
-        let gaps: u64 = self.0.values().map(|(gaps, ..)| gaps).sum();
-        let nmis: u64 = self.0.values().map(|(.., nmis)| nmis).sum();
-        let nmis = if nmis > 0 { format!(", with {nmis} NMIs in them") } else { String::new() };
-        let cpus: Vec<String> = self.0.keys().map(u32::to_string).collect();
-        let cpus = match cpus.len() {
-            1 => String::new(),
-            2..=NAMED => format!(" (of CPUs {})", cpus.join(", ")),
-            n => format!(" (of {n} CPUs)"),
-        };
-        let longest = Nanos(longest.saturating_mul(1000));
-        let plural = if gaps == 1 { "gap" } else { "gaps" };
-        Some(format!(
-            "hwlat: {gaps} {plural} in which the hardware stopped a CPU with interrupts off{cpus}, no task is responsible: the longest {longest} on CPU \
-             {cpu}{nmis}; the cause is not in the trace (firmware (SMI), the host of a guest, a bus or memory that stalls)"
-        ))
-    }
 }
 
 /// Formats the task of a header: the late thread, or the one with the section.
