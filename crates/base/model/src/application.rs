@@ -4,7 +4,7 @@ use crate::{Class, Cycle};
 use punctual_units::{Nanos, Scheduling};
 use serde::{Deserialize, Serialize};
 
-/// An application that was measured by `prove --app`. Its histograms are those of the run's phases.
+/// An application measured by `prove --app`. Its histograms are stored with the phases of the run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Application {
@@ -29,16 +29,16 @@ pub struct AppThread {
     pub scheduling: Scheduling,
     /// Event that releases the thread: `absolute sleep`, `futex`, …
     pub release: String,
-    /// Threads that release it.
+    /// Names of the threads that release this thread.
     #[serde(default)]
     pub released_by: Vec<String>,
-    /// The system call in which it waits: `clock_nanosleep(2)`.
+    /// System call in which the thread waits, for example `clock_nanosleep(2)`.
     pub call: String,
     /// Period of the releases; null if they are not periodic.
     pub period_ns: Option<Nanos>,
-    /// CLOCK_MONOTONIC of a release, modulo the period.
+    /// CLOCK_MONOTONIC of a release modulo the period; null if the releases are not periodic.
     pub phase_ns: Option<Nanos>,
-    /// Median deviation of a release from its nominal time, a whole number of periods from `phase_ns`.
+    /// Median deviation of the releases from their nominal times, which are `phase_ns` plus multiples of the period.
     pub jitter_ns: Option<Nanos>,
     /// Another system call in which the thread may wait for its release.
     pub ambiguous_with: Option<String>,
@@ -57,14 +57,14 @@ pub struct AppCycles {
     pub skipped: u64,
     /// Number of cycles that had not ended at the next release.
     pub overruns: u64,
-    /// Sum of all response times; equals `behind_ns`, `ran_ns`, `blocked_ns` and all `delays` added up.
+    /// Sum of all response times: `behind_ns`, `ran_ns`, `blocked_ns` and the sum of `delays`.
     pub response_ns: u64,
-    /// Time after releases during which the previous cycle had not ended.
+    /// Time from a release until the end of the previous cycle, summed over all releases that occurred before that end.
     pub behind_ns: u64,
     pub ran_ns: u64,
-    /// Time for which the thread slept within cycles.
+    /// Time for which the thread slept during its cycles.
     pub blocked_ns: u64,
-    /// Causes that kept the thread from running, largest first.
+    /// Time for which each cause kept the runnable thread from running, largest first.
     pub delays: Vec<AppDelay>,
     /// The longest cycles, longest first.
     pub worst: Vec<Cycle>,
@@ -77,18 +77,18 @@ pub struct AppDelay {
     pub ns: u64,
 }
 
-/// Passes through a chain of threads under a load.
+/// Counts of how often the threads of a chain ran one after another under a load.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AppChain {
     pub load: String,
     /// `A > B > C`.
     pub chain: String,
-    /// Releases of the first thread that were followed to the end of the last.
+    /// Number of releases of the first thread that could be followed to the end of the last thread's cycle.
     pub passes: u64,
-    /// Releases of the last thread that came from elsewhere: another thread, a timer.
+    /// Number of releases of the last thread by something outside the chain, such as another thread or a timer.
     pub others: u64,
-    /// Releases of the last thread of which it is not known where they came from.
+    /// Number of releases of the last thread with an unknown origin.
     #[serde(default)]
     pub unknown: u64,
 }

@@ -1,7 +1,7 @@
 //! Results of `punctual bench`.
 //!
-//! A benchmark repeats one task and records the conditions of each repetition. [`BenchRecord`]s are appended while it
-//! runs. [`Bench`] is built from them, so that killed, resumed and complete runs are all read the same way.
+//! A benchmark repeats one task and records the conditions of each repetition. It appends [`BenchRecord`]s to a log
+//! while it runs. [`Bench`] is built from this log in the same way for killed, resumed and complete runs.
 
 use crate::{ContextSample, Event, Reading, Series};
 use punctual_units::{CpuId, Histogram, Nanos};
@@ -27,7 +27,7 @@ pub struct Bench {
     pub interrupted: bool,
 }
 
-/// The plan of a benchmark, the first record of its log.
+/// Plan of a benchmark; the first record of its log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BenchPlan {
@@ -39,7 +39,7 @@ pub struct BenchPlan {
     pub notes: Vec<String>,
 }
 
-/// What the benchmark measures (its axis), and its settings with every default filled in.
+/// Subject of a benchmark (`axis`), and its settings, including those left at their defaults.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "axis", rename_all = "snake_case")]
@@ -57,12 +57,12 @@ pub enum BenchSettings {
     Disk {
         folder: PathBuf,
         bytes: u64,
-        /// Writes of each kind per repetition.
+        /// Number of writes of each kind per repetition.
         writes: u32,
     },
     /// Cost of waking a thread and of switching between threads.
     Switch {
-        /// Round trips of each kind per repetition.
+        /// Number of round trips of each kind per repetition.
         rounds: u32,
         /// CPU shared by both threads; in the two-CPU case, the CPU of the first thread.
         cpu: CpuId,
@@ -75,10 +75,10 @@ pub enum BenchSettings {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NqueensSettings {
     pub mode: NqueensMode,
-    /// Number of queens and board size.
+    /// Number of queens; the board has `n` × `n` squares.
     pub n: u32,
     pub threads: u32,
-    /// Number of consecutive counts per repetition; determined once, so that all repetitions do the same work.
+    /// Number of times a repetition counts all solutions; determined once, so that all repetitions do the same work.
     pub batch: u64,
     /// Instruction set used for counting, for example `avx2`; absent for the published search, which uses no special
     /// instructions.
@@ -90,24 +90,25 @@ pub struct NqueensSettings {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum NqueensMode {
-    /// The backtracking search of the published benchmark, as native code.
+    /// The backtracking algorithm of the published benchmark, compiled to machine code.
     Compat,
-    /// The fastest search.
+    /// The fastest search available.
     Native,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NetworkSettings {
-    /// HOST:PORT of a `punctual serve --store`; null for a server in this process, over loopback.
+    /// HOST:PORT of a `punctual serve --store` process; null if the server runs in this process and is reached over
+    /// loopback.
     pub to: Option<String>,
-    /// The file with the secret that the server requires.
+    /// File that contains the secret required by the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_file: Option<PathBuf>,
     /// Directory in which the server in this process stores the images; null if it does not store them.
     pub folder: Option<PathBuf>,
     pub bytes: u64,
-    /// Time for which images are sent per repetition.
+    /// Time for which each repetition sends images.
     pub duration_ns: Nanos,
     /// Task that runs, and is measured, while the images are sent.
     pub beside: Beside,
@@ -140,7 +141,7 @@ pub struct BenchRepetition {
     pub elapsed_ns: u64,
     /// CPU time of all threads of this program, ns; null if unknown.
     pub cpu_ns: Option<u64>,
-    /// Number of times the repetition was interrupted and resumed. If not 0, its times are left out of the series.
+    /// Number of times the repetition was interrupted and resumed. If not 0, the series do not include its times.
     pub resumed: u32,
     pub figures: Vec<BenchFigure>,
     /// Computed results, with their correct values where known.
@@ -195,7 +196,7 @@ impl BenchCheck {
     }
 }
 
-/// Times of one kind of step.
+/// Distribution of the times of one kind of step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BenchDistribution {
@@ -232,7 +233,7 @@ pub enum BenchRecord {
     Repetition(Box<BenchRepetition>),
 }
 
-/// A benchmark log as read back.
+/// Contents of a benchmark log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BenchLog {
     pub plan: BenchPlan,
@@ -242,7 +243,7 @@ pub struct BenchLog {
 }
 
 impl BenchLog {
-    /// Builds the log from its records; `None` if the first one is not a plan.
+    /// Builds the log from its records. Returns `None` if the first record is not a plan.
     pub fn of(records: impl IntoIterator<Item = BenchRecord>) -> Option<BenchLog> {
         let mut records = records.into_iter();
         let Some(BenchRecord::Plan(plan)) = records.next() else { return None };
@@ -286,13 +287,13 @@ impl Bench {
         }
     }
 
-    /// All wrong results, each with the number of its repetition.
+    /// Returns all wrong results, each with the number of its repetition.
     pub fn wrong(&self) -> impl Iterator<Item = (u64, &BenchCheck)> {
         let of = |r: &'_ BenchRepetition| r.number;
         self.repetitions.iter().flat_map(move |r| r.checks.iter().filter(|c| c.is_wrong()).map(move |c| (of(r), c)))
     }
 
-    /// The conditions of each repetition as events of a run.
+    /// Returns the conditions of each repetition in the form of run events.
     pub fn events(&self) -> Vec<Event> {
         let mut events = Vec::new();
         for one in &self.repetitions {
@@ -313,7 +314,8 @@ impl Bench {
 }
 
 impl Conditions {
-    /// Temperature of the CPU in °C: from the sensor named after it, or from the first one that is not the GPU's.
+    /// Returns the CPU temperature in °C: the reading of a sensor whose name contains `cpu`, `x86_pkg` or `soc`,
+    /// otherwise of the first sensor that does not belong to the GPU.
     pub fn cpu_celsius(&self) -> Option<f64> {
         let names_cpu = |r: &&Reading| ["cpu", "x86_pkg", "soc"].iter().any(|n| r.name.to_lowercase().contains(n));
         let known = self.temperatures.iter().filter(|r| !r.name.starts_with("GPU"));
@@ -326,8 +328,8 @@ impl Conditions {
     }
 }
 
-/// Each measured quantity, and each temperature, as a [`Series`] with one point per repetition. Resumed repetitions are
-/// left out, because caches were cold and CPU frequencies may have been low when they were resumed.
+/// Returns each measured quantity, and each temperature, as a [`Series`] with one point per repetition. Resumed
+/// repetitions are omitted, because caches were cold and CPU frequencies may have been low when they were resumed.
 fn series(repetitions: &[BenchRepetition]) -> Vec<Series> {
     let mut all: Vec<Series> = Vec::new();
     let mut push = |of: &str, name: &str, unit: &str, value: f64| match all

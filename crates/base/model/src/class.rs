@@ -1,13 +1,13 @@
 use serde::{Deserialize, Serialize};
 
-/// What delayed a thread between the time it should have run and the time it did.
+/// Cause of a delay between the time at which a thread should have run and the time at which it ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Class {
     /// A thread of higher priority ran.
     HigherPriority,
-    /// A thread of the same priority ran (FIFO order, or its SCHED_RR slice).
+    /// A thread of the same priority ran: it was first in SCHED_FIFO order, or had a SCHED_RR time slice.
     SamePriority,
     /// The fair server (Linux 6.12 and later) ran a fair task although a real-time task was runnable.
     FairServer,
@@ -15,9 +15,9 @@ pub enum Class {
     RtThrottling,
     /// The thread had used up its own SCHED_DEADLINE budget and waited for the next period.
     DeadlineBudget,
-    /// An interrupt handler ran, or on PREEMPT_RT the thread of the interrupt.
+    /// An interrupt handler ran or, on PREEMPT_RT, an interrupt thread.
     Irq,
-    /// A softirq ran, or on PREEMPT_RT the thread that handles softirqs.
+    /// A softirq ran or, on PREEMPT_RT, the thread that handles softirqs.
     Softirq,
     /// The interrupt was delayed because interrupts were disabled on this CPU.
     IrqsDisabled,
@@ -31,13 +31,13 @@ pub enum Class {
     IdleExit,
     /// The thread was migrated to another CPU, or the inter-processor interrupt to the other CPU was late.
     Migration,
-    /// A thread of lower priority ran with boosted priority because it holds a lock that another waits for.
+    /// A thread of lower priority ran with boosted priority because it held a lock for which another thread waited.
     PriorityInversion,
-    /// The thread had been switched to but had not returned to user space.
+    /// The scheduler had switched to the thread, but the thread had not yet returned to user space.
     ReturnToUser,
     /// The wakeup was still in progress: the waking thread was in its system call, or a message was in transit.
     Waker,
-    /// A thread ran before the waking thread, which has a lower priority.
+    /// Another thread ran instead of the waking thread, which has a lower priority.
     BeforeWaker,
     /// No cause was found.
     Unaccounted,

@@ -57,8 +57,9 @@ impl Episodes {
     /// Maximum number of episodes that are stored individually per phase, CPU and limit.
     pub const KEPT: usize = 64;
 
-    /// Merges a later recording of the same CPU with the same limit; `released` is the number of periods in the first
-    /// one. An episode still open at the end of the first recording counts as ended.
+    /// Merges the episodes with the episodes of a later recording of the same CPU with the same limit, and returns the
+    /// result. `released` is the number of periods in the first recording. An episode still open at the end of the
+    /// first recording counts as ended.
     pub fn and(mut self, later: &Episodes, released: u64) -> Episodes {
         self.count = self.count.saturating_add(later.count);
         self.late = self.late.saturating_add(later.late);
@@ -80,12 +81,12 @@ impl Episodes {
     }
 }
 
-/// Number of periods in a block, and the minimum and maximum number of them later than the limit. The two differ if the
-/// limit lies within a histogram bin.
+/// Number of periods in a block, and the minimum and maximum number of periods with a latency above the limit. Minimum
+/// and maximum differ if the limit lies within a histogram bin.
 pub type BlockCount = (u64, u64, u64);
 
-/// Releases in blocks of time, with the number of late ones in each. Claims about quantiles are judged by blocks
-/// because neighbouring releases are correlated (docs/guide/statistics.md).
+/// Counts of releases and late releases in blocks of time. Claims about quantiles are judged by blocks because
+/// neighbouring releases are correlated (docs/guide/statistics.md).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Blocks {

@@ -85,7 +85,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// Time of the event, CLOCK_MONOTONIC.
+    /// Returns the time of the event, CLOCK_MONOTONIC in ns.
     pub fn mono_ns(&self) -> u64 {
         match self {
             Event::Context(c) => c.mono_ns,
@@ -144,7 +144,7 @@ pub struct CpuContext {
     pub cpu: CpuId,
     /// Number of interrupts handled, from all sources.
     pub irqs: Option<u64>,
-    /// The up to 4 most frequent interrupt sources with their counts, largest first, without zeros.
+    /// The most frequent interrupt sources (at most 4) with their counts, largest first, without zeros.
     pub top_irqs: Vec<Reading>,
     /// Softirq counts by name, without zeros.
     pub softirqs: Vec<Reading>,

@@ -5,12 +5,13 @@ use serde::{Deserialize, Serialize};
 
 pub const EXPERIMENT_SCHEMA: &str = "punctual.sched/1";
 
-/// Maximum share of a thread's elapsed time not covered by run, wait, sleep and steal time, for the time to count as
-/// accounted for.
+/// Maximum share of a thread's elapsed time that may lie outside its run, wait, sleep and steal time for the elapsed
+/// time to count as accounted for.
 pub const ACCOUNTED: f64 = 0.005;
 /// Maximum share of a thread's elapsed time that the prediction may leave unexplained.
 pub const EXPLAINED: f64 = 0.03;
-/// An unexplained time below this (1 ms) is always accepted: a wakeup latency or a clock read can take as long.
+/// Unexplained times below this value, in ns, are always accepted, because a wakeup latency or a clock read can take as
+/// long.
 const TOO_SHORT: u64 = 1_000_000;
 
 /// `experiment.json`: plan, prediction and measurement of an experiment.
@@ -30,7 +31,7 @@ pub struct Experiment {
     pub free: CpuList,
     /// Settings of the kernel's scheduler.
     pub system: SchedSettings,
-    /// Threads; those with the same release time are released in this order.
+    /// Threads. Threads with the same release time are released in this order.
     pub threads: Vec<PlannedThread>,
     /// Repetitions in the order in which they ran.
     pub repetitions: Vec<Repetition>,
@@ -81,17 +82,17 @@ pub struct PlannedThread {
     pub offset_ns: Nanos,
     /// Number of steps; null to run until the experiment ends.
     pub steps: Option<u64>,
-    /// CPU time of the work, as calibrated without other threads (C); null if not calibrated.
+    /// CPU time of the work, calibrated without other threads (C in scheduling theory); null if not calibrated.
     pub alone_ns: Option<Nanos>,
     /// Prediction from the calibrated time.
     pub predicted: Prediction,
-    /// Upper bound on the response time of each period, by response-time analysis. It uses the mean calibrated work, so
-    /// longer jobs may exceed it. Absent if the thread is not periodic or no bound exists.
+    /// Upper bound on the response time in each period, from response-time analysis. It is computed from the mean
+    /// calibrated work, so longer jobs may exceed it. Absent if the thread is not periodic or no bound exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound_ns: Option<Nanos>,
 }
 
-/// When a thread begins and ends, relative to the thread's release.
+/// Predicted times at which a thread begins and ends, relative to its release.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Prediction {
@@ -170,11 +171,11 @@ pub struct TimeAccount {
     pub steal_ns: Option<Nanos>,
     /// Wait time according to /proc/thread-self/schedstat.
     pub schedstat_wait_ns: Option<Nanos>,
-    /// Steal time of all CPUs the thread may run on (/proc/stat, in steps of 10 ms).
+    /// Steal time of all CPUs on which the thread may run, from /proc/stat, in steps of 10 ms.
     pub machine_steal_ns: Option<Nanos>,
 }
 
-/// Delays of a thread's end that are not part of the experiment.
+/// Times by which causes outside the experiment delayed the end of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Taken {
@@ -229,7 +230,7 @@ pub struct OtherTask {
 }
 
 impl TimeAccount {
-    /// Sum of run, wait, sleep and steal time; `None` if one is unknown.
+    /// Returns the sum of run, wait, sleep and steal time; `None` if one of them is unknown.
     pub fn sum(&self) -> Option<Nanos> {
         let parts = [self.run_ns, self.wait_ns?, self.blocked_ns?, self.steal_ns?];
         Some(parts.into_iter().fold(Nanos::ZERO, |sum, part| Nanos(sum.0.saturating_add(part.0))))
@@ -237,14 +238,15 @@ impl TimeAccount {
 }
 
 impl RanThread {
-    /// Share of the elapsed time that is neither run, wait, sleep nor steal.
+    /// Returns the share of the elapsed time that is neither run, wait, sleep nor steal time; `None` if one is unknown.
     pub fn unaccounted(&self) -> Option<f64> {
         let sum = self.account.sum()?;
         Some((self.elapsed_ns.0 as f64 - sum.0 as f64).abs() / self.elapsed_ns.0.max(1) as f64)
     }
 
-    /// Elapsed time minus the part explained by the charged time, steal, other tasks and load balancing, ns. 0 if the
-    /// thread ended between its earliest and latest predicted end.
+    /// Returns the elapsed time minus the part explained by the charged time, steal, other tasks and load balancing,
+    /// ns; 0 if the thread ended between its earliest and latest predicted end, `None` if one of these times is
+    /// unknown.
     pub fn rest_ns(&self) -> Option<i64> {
         let (ends, taken) = (self.as_charged.ends_ns?, self.taken?);
         let left = |ends: Nanos| {
@@ -256,18 +258,19 @@ impl RanThread {
         Some(if rest < 0 { early.min(0) } else { rest })
     }
 
-    /// The unexplained time as a share of the elapsed time; negative if the thread ended earlier than explained.
+    /// Returns the unexplained time as a share of the elapsed time; negative if the thread ended earlier than
+    /// explained.
     pub fn rest(&self) -> Option<f64> {
         Some(self.rest_ns()? as f64 / self.elapsed_ns.0.max(1) as f64)
     }
 
-    /// True if run, wait, sleep and steal time add up to the elapsed time; `None` if one of them is unknown.
+    /// Returns true if run, wait, sleep and steal time add up to the elapsed time; `None` if one of them is unknown.
     pub fn is_accounted(&self) -> Option<bool> {
         Some(self.unaccounted()? <= ACCOUNTED)
     }
 
-    /// True if the prediction, with charged time, steal and other tasks, explains the end; `None` if one of them is
-    /// unknown.
+    /// Returns true if the predicted end, steal time and other tasks explain when the thread ended; `None` if one of
+    /// these times is unknown.
     pub fn is_explained(&self) -> Option<bool> {
         Some(self.rest()?.abs() <= EXPLAINED || self.rest_ns()?.unsigned_abs() < TOO_SHORT)
     }

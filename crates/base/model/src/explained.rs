@@ -15,7 +15,7 @@ pub struct Scheduled {
 }
 
 impl Scheduled {
-    /// Describes a thread: `multipathd (RR 99, pid 144)`. A thread with no name, or a blank one, becomes `a thread`.
+    /// Returns a description of a thread: `multipathd (RR 99, pid 144)`. A missing or blank name becomes `a thread`.
     pub fn thread(&self, comm: Option<&str>, tid: Option<i32>) -> String {
         let name = comm.filter(|name| !name.trim().is_empty()).unwrap_or("a thread");
         let prio = match (self.policy.as_deref(), self.prio) {
@@ -43,9 +43,9 @@ pub struct Cause {
     pub scheduled: Scheduled,
     /// Name of a cause that is not a thread: `local_timer`, `irq 24 eth0`, `NET_RX`; null otherwise.
     pub what: Option<String>,
-    /// Location in the kernel of a section with interrupts or preemption disabled (`in foo_write ← vfs_write`, `last
-    /// traced in …`), or the source of a thread or interrupt (`sent by rsync (pid 9), CPU 0`, `queued by …`); absent if
-    /// unknown.
+    /// Kernel function in which interrupts or preemption were disabled (`in foo_write ← vfs_write`,
+    /// `last traced in …`), or origin of a thread's or interrupt's activity (`sent by rsync (pid 9), CPU 0`,
+    /// `queued by …`); absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
     /// Delay due to this cause, ns.
@@ -72,12 +72,12 @@ pub struct Link {
     pub from_ns: u64,
     pub ns: u64,
     pub confidence: Confidence,
-    /// The wait in one sentence.
+    /// One sentence that describes the wait.
     pub sentence: String,
 }
 
 impl Link {
-    /// The sentence about the wait, with a remark if the wait is only suspected.
+    /// Returns the sentence about the wait, preceded by `suspected: ` if the wait is only suspected.
     pub fn text(&self) -> String {
         let guess = if self.confidence == Confidence::Suspected { "suspected: " } else { "" };
         format!("{guess}{}", self.sentence)
@@ -128,12 +128,12 @@ pub struct Victim {
     pub coverage: f64,
     /// The explanation as one sentence.
     pub verdict: String,
-    /// Facts that lower the confidence, and what would raise it.
+    /// Reasons for a lower confidence, and measures that would raise it.
     pub doubts: Vec<String>,
 }
 
 impl Victim {
-    /// Describes the CPU: `CPU 2`, or `an unknown CPU`.
+    /// Returns the name of the CPU: `CPU 2`, or `an unknown CPU`.
     pub fn place(&self) -> String {
         self.cpu.map_or_else(|| "an unknown CPU".to_owned(), |cpu| format!("CPU {cpu}"))
     }
@@ -145,17 +145,17 @@ impl Victim {
 pub struct CulpritGroup {
     /// Class of the main cause.
     pub class: Class,
-    /// Thread of the main cause; null if it is not a thread.
+    /// ID of the thread that is the main cause; null if the main cause is not a thread.
     pub tid: Option<i32>,
     /// Name of the thread in `tid`; null if unknown.
     pub comm: Option<String>,
-    /// The main cause if it is not a thread; null otherwise.
+    /// Name of the main cause if it is not a thread, for example `local_timer`; null otherwise.
     pub what: Option<String>,
     pub wakeups: u64,
     pub worst_ns: u64,
     /// Typical interval between the wakeups, ns; null if they are not periodic.
     pub every_ns: Option<u64>,
-    /// The group in one sentence.
+    /// One sentence that describes the group.
     pub sentence: String,
 }
 
@@ -167,7 +167,8 @@ pub struct Blocked {
     pub ns: u64,
     /// Task state in the kernel's notation: `S` sleeping, `D` uninterruptible (device, page fault).
     pub state: String,
-    /// Thread that woke the blocked thread, which is the owner in the case of a lock; null if an interrupt woke it.
+    /// ID of the thread that woke the blocked thread (the owner, if it waited for a lock); null if an interrupt woke
+    /// it.
     pub woken_by: Option<i32>,
     /// Name of the waking thread; null if unknown.
     pub comm: Option<String>,
@@ -200,7 +201,7 @@ pub struct Cycle {
     #[serde(default, skip_serializing_if = "is_zero")]
     pub behind_ns: u64,
     pub ran_ns: u64,
-    /// Delays in which the thread was runnable but did not run.
+    /// Delays during which the thread was runnable but did not run, by cause.
     pub delays: Vec<Cause>,
     /// Intervals in which the thread was not runnable.
     pub blocked: Vec<Blocked>,
@@ -223,7 +224,7 @@ pub struct Explanation {
     pub groups: Vec<CulpritGroup>,
     /// The longest cycles, longest first; empty if not requested.
     pub cycles: Vec<Cycle>,
-    /// Number of wakeups of the selected threads that were followed from waking to running.
+    /// Number of wakeups of the selected threads for which the trace shows both the waking and the start of running.
     pub wakeups: u64,
     /// How the wakeups were selected.
     pub chosen: String,
@@ -277,7 +278,8 @@ pub struct Timeline {
     pub end_ns: u64,
     /// Times of the wakeup itself.
     pub moments: Moments,
-    /// The relevant CPUs: first that of the late thread, then those it migrated from or waited for, then the busiest.
+    /// The relevant CPUs: first the late thread's CPU, then those from which it migrated or for which it waited, then
+    /// the busiest.
     pub lanes: Vec<Lane>,
     /// States of the late thread, ordered by time and without gaps.
     pub states: Vec<StateSpan>,
@@ -335,7 +337,7 @@ pub struct StateSpan {
     pub state: ThreadState,
 }
 
-/// States of a thread on its way to the CPU.
+/// States of a thread between its sleep and its run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

@@ -21,7 +21,7 @@ pub struct Finding {
     pub fix: Option<String>,
 }
 
-/// Severity of a failure, in the terms of the kernel's real-time guide, extended by two levels.
+/// Severity of a failure, in the terms of the kernel's real-time guide and two additional terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// Value of [`Suite::schema`]; the number after the slash is the major version.
 pub const SUITE_SCHEMA: &str = "punctual.events/1";
 
-/// `suite.json`: one pass of the event suite over one backend.
+/// `suite.json`: results of one execution of the event suite on one backend.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Suite {
@@ -37,8 +37,8 @@ pub struct Suite {
 }
 
 impl Suite {
-    /// Fail if a promise was broken. Pass if every test ran and its promise was kept, under every requested load.
-    /// Inconclusive otherwise.
+    /// Returns fail if a promise was broken; pass if every test ran and its promise was kept, under every requested
+    /// load; inconclusive otherwise.
     pub fn outcome(&self) -> Outcome {
         let ran = |result: &SuiteResult| match &result.ended {
             SuiteEnd::Ran(ran) => Some((ran.broken.is_empty(), ran.inconclusive.is_empty())),
@@ -56,7 +56,7 @@ impl Suite {
         }
     }
 
-    /// Reason why tests are missing, and their names; `None` if no test is missing.
+    /// Returns the reason why tests are missing, and their names; `None` if no test is missing.
     pub fn missing(&self) -> Option<String> {
         let ended = match (&self.signal, self.interrupted) {
             (Some(signal), _) => format!("ended early by {signal}"),
@@ -155,17 +155,17 @@ pub struct EventCounts {
     pub overflowed: u64,
     /// Number of events lost for an unknown reason.
     pub lost: u64,
-    /// Number of repeated arrivals of an event.
+    /// Number of times an event that had already arrived arrived again.
     pub doubled: u64,
     /// Number of events received after the deadline.
     pub late: u64,
-    /// Number of events received after one that was sent later.
+    /// Number of events received after an event that was sent later.
     pub reordered: u64,
-    /// Number of arrivals of events that were never sent.
+    /// Number of received events that were never sent.
     pub strays: u64,
 }
 
-/// The three kinds of real time (Laplante and Ovaska, see docs/backends.md), decided from counted events.
+/// Class of real-time behaviour (Laplante and Ovaska, see docs/backends.md), determined from the event counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]

@@ -26,7 +26,8 @@ pub struct Tracing {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PhaseTrace {
-    /// Number of events recorded on all CPUs. Most were overwritten, as intended.
+    /// Number of events recorded on all CPUs. Most of them were overwritten, because only windows around late wakeups
+    /// are saved.
     pub events: u64,
     /// Number of windows saved to files.
     pub captures: u64,

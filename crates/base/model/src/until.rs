@@ -4,7 +4,7 @@ use crate::Claim;
 use punctual_units::{CpuId, Nanos};
 use serde::{Deserialize, Serialize};
 
-/// Measurement in rounds over all loads until every claim is decided.
+/// Settings of a run that measures all loads in rounds until every claim is decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UntilDecided {
@@ -12,8 +12,8 @@ pub struct UntilDecided {
     pub max_ns: Nanos,
 }
 
-/// A check of the claims of a run that is measured until they are decided. Checks are numbered from 1 by their position
-/// in the run's list. The judge decides how the number affects the confidence.
+/// A check of whether the claims of a run are decided. Checks are numbered from 1 by their position in the run's list.
+/// The judge takes this number into account when it computes the confidence.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Look {

@@ -30,7 +30,7 @@ pub struct Verdict {
     pub problems: Vec<(Option<String>, Problem)>,
     /// Probabilities that a run of this length includes a rare event.
     pub coverage: Vec<Coverage>,
-    /// For each load, the longest period up to which every periodic event was observed; empty if the times are unknown.
+    /// For each load, the longest period for which every periodic event was observed; empty if the times are unknown.
     pub periods: Vec<PeriodSeen>,
     /// Location of the run's largest corrected latency; null without samples.
     pub worst: Option<CellId>,
@@ -39,22 +39,22 @@ pub struct Verdict {
     pub ran: u64,
     /// Number of skipped periods; null if an imported file does not state it.
     pub skipped: Option<u64>,
-    /// Result of the control, for virtual time with several CPUs.
+    /// Result of the control measurement, for virtual time with several CPUs; null otherwise.
     pub virtual_control: Option<VirtualControl>,
     /// Tail of each load; empty if not requested.
     pub tails: Vec<Tail>,
 }
 
 impl Verdict {
-    /// Number of periods with a latency: all periods with a release, or, if their number is unknown, those in which the
-    /// thread woke.
+    /// Returns the number of periods with a latency: all periods with a release or, if their number is unknown, the
+    /// periods in which the thread woke.
     pub fn scored(&self) -> u64 {
         self.released.unwrap_or(self.ran)
     }
 }
 
-/// Result of the control for virtual time: worst wakeups of one virtual CPU while idle and while other threads spin,
-/// for the CPU where they differ most.
+/// Result of the control measurement for virtual time: worst wakeups of one virtual CPU while idle and while other
+/// threads spin, for the CPU on which they differ most.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VirtualControl {
@@ -70,7 +70,7 @@ impl VirtualControl {
     /// Ratio at or above which the control fails.
     pub const LIMIT: f64 = 2.0;
 
-    /// Ratio of the worst latency while other threads spin to the worst latency while idle.
+    /// Returns the ratio of the worst latency while other threads spin to the worst latency while idle.
     pub fn ratio(&self) -> f64 {
         self.beside_spinner_ns as f64 / (self.idle_ns as f64).max(1.0)
     }
@@ -99,7 +99,7 @@ pub struct CellId {
     pub max_ns: u64,
 }
 
-/// One claim on one phase and CPU.
+/// Judgement of one claim for one phase and CPU.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CellJudgement {
@@ -108,14 +108,14 @@ pub struct CellJudgement {
     pub outcome: Outcome,
     /// Number of corrected samples, one per release.
     pub samples: u64,
-    /// Number of independent samples with equal information: samples times extremal index.
+    /// Number of independent samples that would contain the same information: samples times extremal index.
     pub effective_samples: f64,
     /// How the clustering was determined.
     pub clustering: ClusterNote,
     /// Largest corrected latency; null without samples.
     pub max_ns: Option<u64>,
-    /// Bounds on the number of samples that are beyond the limit of the claim, or missed. They differ by the samples in
-    /// the bin that contains the limit.
+    /// Lower and upper bound on the number of samples that are beyond the limit of the claim, or missed. They differ by
+    /// the samples in the histogram bin that contains the limit.
     pub beyond: (u64, u64),
     /// Estimated quantile in ns, or estimated probability; null if there is no estimate.
     pub estimate: Option<f64>,
@@ -125,8 +125,8 @@ pub struct CellJudgement {
     pub upper: Option<f64>,
     /// Upper bound on P(> max) at the claim's confidence, assuming that each disturbance makes only one release late.
     pub p_beyond_max: Option<f64>,
-    /// True if an episode has more late releases than the longest stall allowed by the claim. A longer run cannot change
-    /// that.
+    /// True if an episode has more late releases than fit into the longest stall that the claim allows. A longer run
+    /// cannot change this.
     pub stall_exceeded: bool,
     /// Late episodes beyond the limit; null for a quantile, or if the order of the samples is unknown.
     pub episodes: Option<EpisodeCounts>,
@@ -152,7 +152,8 @@ pub struct EpisodeCounts {
     pub length: u64,
 }
 
-/// Upper bound on a share. It holds if no disturbance makes releases late for longer than stated.
+/// Upper bound on the share of releases beyond the limit. It holds if no disturbance makes releases late for longer
+/// than `stall_ns`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StallBound {
@@ -188,8 +189,8 @@ pub enum ClusterNote {
     TooFew { from: u64 },
 }
 
-/// Events that recur with any period up to this one fall into the measurement time of a load with a probability of 95 %
-/// (averaged uniformly over their phase).
+/// The longest period for which a periodic event falls into the measurement time of a load with a probability of 95 %
+/// (averaged uniformly over the phase of the event).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PeriodSeen {

@@ -1,4 +1,5 @@
-//! Results of `watch`, which measures a machine for weeks; the run directories have the results of the individual runs.
+//! Results of `watch`, which measures a machine for weeks. The results of the individual runs are in their run
+//! directories.
 
 use crate::{EndedBy, Stamp, Tool};
 use punctual_units::{CpuId, CpuList, Nanos, Scheduling};
@@ -17,8 +18,8 @@ pub struct Watch {
     pub tool: Tool,
     pub host: Option<String>,
     pub kernel: Option<String>,
-    /// Boot ID of the stamps, needed because CLOCK_MONOTONIC restarts with each boot; null if the kernel does not
-    /// report it.
+    /// ID of the boot in which the times of this file were taken, needed because CLOCK_MONOTONIC restarts with each
+    /// boot; null if the kernel does not report it.
     pub boot_id: Option<String>,
     /// CLOCK_REALTIME at the start of the series, ns since 1970.
     pub series_started_real_ns: u64,
@@ -106,8 +107,9 @@ pub struct WatchMaximum {
     /// CLOCK_MONOTONIC of the release.
     pub mono_ns: u64,
     pub latency_ns: u64,
-    /// Run directory of the maximum, relative to the watch directory. In files this is the name at that time, and the
-    /// directory may have been deleted since. In documents it is absent if the directory was deleted.
+    /// Run directory of the maximum, relative to the watch directory. In `series.jsonl` this is the name at that time,
+    /// and the directory may have been deleted since. In the output of commands it is absent if the directory was
+    /// deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub segment: Option<String>,
     /// Cause in one sentence; absent if not explained.
@@ -116,8 +118,8 @@ pub struct WatchMaximum {
     /// The reason for a missing verdict or trace; absent if both exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why_not: Option<String>,
-    /// Trace file, relative to the run directory; absent if there is none. Used only in documents; on disk, the notes
-    /// in the traces directory name the wakeups.
+    /// Trace file, relative to the run directory; absent if there is none. Set only in the output of commands, not on
+    /// disk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
 }
@@ -129,9 +131,10 @@ pub struct WatchMaxima {
     /// Number of new maxima above the threshold.
     pub seen: u64,
     pub explained: u64,
-    /// Number of maxima not traced because too many others occurred shortly before.
+    /// Number of maxima that were not traced because too many others had occurred shortly before.
     pub too_many: u64,
-    /// Number of maxima not explained: no trace was available, it was overwritten, or it could not be written or read.
+    /// Number of maxima that were not explained: no trace was available, it was overwritten, or it could not be written
+    /// or read.
     pub failed: u64,
     /// Number of traces deleted to stay within the size limit. Their verdicts are kept.
     pub traces_deleted: u64,
@@ -140,7 +143,7 @@ pub struct WatchMaxima {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WatchDisk {
-    /// Number of checkpoints with a failure.
+    /// Number of checkpoints at which writing failed.
     pub failures: u64,
     /// The current failure; null if there is none.
     pub failing: Option<String>,
@@ -180,9 +183,9 @@ pub enum WatchLine {
     Maximum(WatchMaximum),
     /// Nothing was measured during this interval.
     Gap {
-        /// Last recorded moment, CLOCK_REALTIME, ns since 1970.
+        /// Time at which recording ended, CLOCK_REALTIME, ns since 1970.
         from_real_ns: u64,
-        /// First moment recorded again, CLOCK_REALTIME, ns since 1970.
+        /// Time at which recording resumed, CLOCK_REALTIME, ns since 1970.
         to_real_ns: u64,
         why: String,
     },
@@ -194,7 +197,7 @@ pub enum WatchLine {
     },
 }
 
-/// Contents of a `watch` directory; the result of `watch`, `watch --status` and `report` of the directory.
+/// Contents of a `watch` directory: the output of `watch` and `watch --status`, and of `report` for the directory.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Watched {
@@ -217,8 +220,8 @@ fn without_blocks<S: Serializer>(lines: &[WatchLine], to: S) -> Result<S::Ok, S:
 }
 
 impl Watched {
-    /// Largest latency of a CPU in the time `within` before the last update. A block counts if it ends in that time.
-    /// `None` if no latency is known.
+    /// Returns the largest latency of a CPU within the given time before the last update; `None` if no latency is
+    /// known. A block counts if it ends in that time.
     ///
     /// Time is counted by the lengths of blocks and gaps, so that setting the wall clock has no effect.
     pub fn max_within(&self, cpu: CpuId, within: Nanos) -> Option<u64> {
