@@ -1,4 +1,4 @@
-//! The GPIO character device, uAPI v2 (include/uapi/linux/gpio.h, Linux 5.10 and later), with one line per request.
+//! The GPIO character device, uAPI v2 (include/uapi/linux/gpio.h, Linux 5.10 and later). Each request covers one line.
 
 use crate::Error;
 use rustix::fd::{AsFd, FromRawFd, OwnedFd};
@@ -43,7 +43,7 @@ const OUTPUT_VALUES: u32 = 2;
 pub struct ChipInfo {
     /// Name in the kernel, for example `gpiochip0`.
     pub name: String,
-    /// Name of the chip given by its driver.
+    /// Name given to the chip by its driver.
     pub label: String,
     pub lines: u32,
 }
@@ -55,7 +55,7 @@ pub struct LineInfo {
     pub offset: u32,
     /// Name of the line from the device tree or ACPI; empty if it has none.
     pub name: String,
-    /// Name of the line's current user; empty if there is no user, or if it gave no name.
+    /// Name of the consumer that holds the line; empty if the line is free or the consumer gave no name.
     pub consumer: String,
     /// Flags of the line: a combination of [`USED`], [`INPUT`], …
     pub flags: u64,
@@ -65,12 +65,12 @@ pub struct LineInfo {
 pub struct LineRequest<'a> {
     /// Offset of the line on its chip.
     pub offset: u32,
-    /// Name of the requester that other programs see; truncated to 31 bytes.
+    /// Name that other programs see as the consumer of the line; truncated to 31 bytes.
     pub consumer: &'a str,
     /// Requested flags: a combination of [`INPUT`], [`EDGE_RISING`], …
     pub flags: u64,
-    /// Number of events the kernel buffers; 0 means 16. The kernel rounds up to a power of two (kfifo_alloc),
-    /// at most 1024.
+    /// Number of events that the kernel buffers; 0 means 16. The kernel rounds it up to a power of two (kfifo_alloc),
+    /// and limits it to 1024.
     pub event_buffer_size: u32,
     pub value: bool,
 }
@@ -82,7 +82,7 @@ struct RawChip {
     lines: u32,
 }
 
-/// struct gpio_v2_line_attribute; the union has the size of its u64.
+/// struct gpio_v2_line_attribute. `value` stands for the union, whose largest member is a u64.
 #[repr(C, align(8))]
 #[derive(Clone, Copy, Default)]
 struct RawAttribute {
@@ -172,13 +172,13 @@ pub fn line_info(chip: impl AsFd, offset: u32) -> Result<LineInfo, Error> {
     Ok(LineInfo { offset: raw.offset, name: text(&raw.name), consumer: text(&raw.consumer), flags: raw.flags })
 }
 
-/// Requests a line (GPIO_V2_GET_LINE_IOCTL). It is held until the descriptor is closed. Events are read from the
-/// descriptor, [`EVENT_BYTES`] each. The descriptor is blocking and close-on-exec (linereq_create,
-/// drivers/gpio/gpiolib-cdev.c).
+/// Requests a line (GPIO_V2_GET_LINE_IOCTL) and returns its descriptor. The line is held until the descriptor is
+/// closed. Events are read from the descriptor, [`EVENT_BYTES`] each. The descriptor is blocking and close-on-exec
+/// (linereq_create, drivers/gpio/gpiolib-cdev.c).
 ///
 /// # Errors
-/// `EBUSY`: the line is in use. `EINVAL`: no such line, or incompatible flags. `EPERM`: its level cannot be driven.
-/// `ENXIO`, `EOPNOTSUPP`: it has no interrupt.
+/// `EBUSY`: the line is in use. `EINVAL`: the chip has no such line, or the flags are incompatible. `EPERM`: the line
+/// cannot be driven. `ENXIO`, `EOPNOTSUPP`: the line has no interrupt.
 pub fn request(chip: impl AsFd, wanted: &LineRequest<'_>) -> Result<OwnedFd, Error> {
     let mut raw = raw_request(wanted);
     update::<GET_LINE, _>(chip, &mut raw).map_err(failed("GPIO_V2_GET_LINE"))?;
@@ -205,17 +205,17 @@ fn raw_request(wanted: &LineRequest<'_>) -> RawRequest {
     RawRequest { offsets, consumer, config, line_count: 1, event_buffer_size, padding: [0; 5], fd: -1 }
 }
 
-/// Reads the logical value of a requested line (GPIO_V2_LINE_GET_VALUES_IOCTL).
+/// Returns the logical value of a requested line (GPIO_V2_LINE_GET_VALUES_IOCTL).
 ///
 /// # Errors
-/// `ENODEV`: the chip was removed. Also any error of the driver.
+/// `ENODEV`: the chip was removed. The driver may return other errors.
 pub fn value(line: impl AsFd) -> Result<bool, Error> {
     let mut raw = RawValues { bits: 0, mask: 1 };
     update::<GET_VALUES, _>(line, &mut raw).map_err(failed("GPIO_V2_LINE_GET_VALUES"))?;
     Ok(raw.bits & 1 == 1)
 }
 
-/// Drives a requested output (GPIO_V2_LINE_SET_VALUES_IOCTL).
+/// Sets the logical value of a line requested as an output (GPIO_V2_LINE_SET_VALUES_IOCTL).
 ///
 /// # Errors
 /// `EPERM`: the line was not requested as an output. `ENODEV`: the chip was removed.
@@ -224,7 +224,7 @@ pub fn set_value(line: impl AsFd, value: bool) -> Result<(), Error> {
     update::<SET_VALUES, _>(line, &mut raw).map(drop).map_err(failed("GPIO_V2_LINE_SET_VALUES"))
 }
 
-/// An ioctl(2) that reads and writes `value`; private, because the request number must match the type.
+/// Calls ioctl(2) with a request that reads and writes `value`. `NUMBER` must be the request number for type `T`.
 fn update<const NUMBER: Opcode, T>(fd: impl AsFd, value: &mut T) -> Result<(), Errno> {
     // SAFETY: the request number is made from T (above), so the kernel reads and writes one live T; each T here holds
     // integers only, so every bit pattern is valid.

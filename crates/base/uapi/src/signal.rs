@@ -4,7 +4,7 @@ use crate::Error;
 use punctual_units::Nanos;
 use std::mem::MaybeUninit;
 
-/// The signals that programs of this workspace wait for.
+/// The signals for which the programs of this workspace wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sig {
     /// SIGHUP: the terminal or ssh connection closed.
@@ -22,9 +22,9 @@ pub enum Sig {
     Usr2,
     /// SIGALRM: a timer expired.
     Alrm,
-    /// SIGPIPE: nobody reads what is written. Blocked, write(2) only answers EPIPE.
+    /// SIGPIPE: a pipe without a reader was written to. If the signal is blocked, write(2) only fails with EPIPE.
     Pipe,
-    /// SIGRTMIN: the first real-time signal that the C library leaves to programs; queued, with a value.
+    /// SIGRTMIN: the first real-time signal that the C library does not reserve. It is queued and carries a value.
     RtMin,
 }
 
@@ -96,7 +96,7 @@ pub fn block(set: &SignalSet) -> Result<(), Error> {
     Err(Error { call: "pthread_sigmask", on: "SIG_BLOCK".into(), source: std::io::Error::from_raw_os_error(rc) })
 }
 
-/// Unblocks all signals in the calling thread, before starting a program that expects the default.
+/// Unblocks all signals in the calling thread. Call it before starting a program, which inherits the mask.
 ///
 /// # Errors
 /// Cannot fail for an empty set.
@@ -116,8 +116,8 @@ pub enum Waited {
     TimedOut,
 }
 
-/// Sleeps until one of the (blocked) signals is pending or `timeout` has passed; `None` waits for ever. Does not wake
-/// up in between.
+/// Sleeps until one of the signals, which must be blocked, is pending, or until `timeout` has passed; `None` means no
+/// timeout. Does not wake up periodically.
 pub fn wait(set: &SignalSet, timeout: Option<Nanos>) -> Waited {
     let give_up = timeout.map(|t| std::time::Instant::now() + t.into());
     loop {
@@ -134,15 +134,15 @@ pub fn wait(set: &SignalSet, timeout: Option<Nanos>) -> Waited {
     }
 }
 
-/// Clamps to the range of time_t, which is 68 years if it has 32 bits: a truncated value would be negative, refused,
-/// and retried at once. The caller waits again for the rest.
+/// Converts a duration, clamped to the range of time_t (68 years if it has 32 bits). A truncated value would be
+/// negative, so the kernel would refuse it and the caller would retry immediately. The caller waits again for the rest.
 fn timespec(left: std::time::Duration) -> libc::timespec {
     let tv_sec = libc::time_t::try_from(left.as_secs()).unwrap_or(libc::time_t::MAX);
     libc::timespec { tv_sec, tv_nsec: left.subsec_nanos() as _ }
 }
 
-/// Installs a handler without SA_RESTART for SIGURG (ignored by default, and not used otherwise), so that [`wake`]
-/// interrupts system calls.
+/// Installs a handler without SA_RESTART for SIGURG, so that [`wake`] interrupts system calls. SIGURG is ignored by
+/// default, and nothing else here uses it.
 ///
 /// # Errors
 /// Cannot fail for a valid handler.
@@ -158,8 +158,8 @@ pub fn install_wakeup() -> Result<(), Error> {
     if rc == 0 { Ok(()) } else { Err(Error::last("sigaction", "SIGURG")) }
 }
 
-/// Interrupts the system call in which thread `tid` of this process sleeps: it returns `EINTR`. A thread that is only
-/// about to sleep is missed, so repeat until it has reacted.
+/// Interrupts the system call in which the thread `tid` of this process sleeps, so that it returns `EINTR`. It has no
+/// effect on a thread that is just about to sleep, so repeat it until the thread reacts.
 ///
 /// # Errors
 /// `ESRCH`: the thread has ended.
