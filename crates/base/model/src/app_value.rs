@@ -4,7 +4,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
 
-/// A quantity with one value per cycle of a thread or, for a chain, per run of all its threads one after another.
+/// A quantity measured once per cycle of a thread or, for a chain, once per release of its first thread.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AppValue {
     /// Response time: from the release of the thread to the end of its cycle.

@@ -1,4 +1,4 @@
-//! `application.json`: the threads of an application, and where the time of their cycles went.
+//! `application.json`: the threads of an application, and how the time of their cycles was spent.
 
 use crate::{Class, Cycle};
 use punctual_units::{Nanos, Scheduling};
@@ -18,7 +18,7 @@ pub struct Application {
     pub notes: Vec<String>,
 }
 
-/// A thread and its cycle structure, as determined before the measurement.
+/// A thread and the structure of its cycles, as determined before the measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AppThread {
@@ -36,7 +36,7 @@ pub struct AppThread {
     pub call: String,
     /// Period of the releases; null if they are not periodic.
     pub period_ns: Option<Nanos>,
-    /// CLOCK_MONOTONIC of a release modulo the period; null if the releases are not periodic.
+    /// CLOCK_MONOTONIC time of a release modulo the period; null if the releases are not periodic.
     pub phase_ns: Option<Nanos>,
     /// Median deviation of the releases from their nominal times, which are `phase_ns` plus multiples of the period.
     pub jitter_ns: Option<Nanos>,
@@ -57,7 +57,7 @@ pub struct AppCycles {
     pub skipped: u64,
     /// Number of cycles that had not ended at the next release.
     pub overruns: u64,
-    /// Sum of all response times: `behind_ns`, `ran_ns`, `blocked_ns` and the sum of `delays`.
+    /// Sum of all response times; equals `behind_ns` + `ran_ns` + `blocked_ns` + the sum of `delays`.
     pub response_ns: u64,
     /// Time from a release until the end of the previous cycle, summed over all releases that occurred before that end.
     pub behind_ns: u64,
@@ -77,7 +77,7 @@ pub struct AppDelay {
     pub ns: u64,
 }
 
-/// Counts of how often the threads of a chain ran one after another under a load.
+/// Counts for a chain of threads under a load. Each thread of a chain releases the next one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AppChain {

@@ -19,7 +19,8 @@ pub struct Bench {
     pub plan: BenchPlan,
     /// Completed repetitions, in the order in which they ended.
     pub repetitions: Vec<BenchRepetition>,
-    /// Measured values of the repetitions that ran without interruption, one point each, followed by the temperatures.
+    /// One series per measured quantity, with one point for each repetition that ran without interruption, followed by
+    /// series of the temperatures.
     pub series: Vec<Series>,
     /// Distributions of the time per step, over all repetitions.
     pub distributions: Vec<BenchDistribution>,
@@ -45,12 +46,12 @@ pub struct BenchPlan {
 #[serde(tag = "axis", rename_all = "snake_case")]
 pub enum BenchSettings {
     Nqueens(NqueensSettings),
-    /// Sending images by HTTP POST to a server that stores them.
+    /// Images are sent by HTTP POST to a server that stores them.
     Network(NetworkSettings),
     Memory {
         /// Number of concurrent threads, each on a separate CPU.
         threads: u32,
-        /// Bytes that each thread reads or writes per pass.
+        /// Number of bytes that each thread reads or writes per pass.
         bytes: u64,
     },
     /// Latency of synchronous writes: time until written data is on the disk.
@@ -132,10 +133,10 @@ pub enum Beside {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BenchRepetition {
     pub number: u64,
-    /// CLOCK_MONOTONIC at the end of the repetition. A resumed benchmark may span boots; the value then belongs to the
-    /// boot in which the repetition ended.
+    /// CLOCK_MONOTONIC time at the end of the repetition. A resumed benchmark may span boots; the value then belongs to
+    /// the boot in which the repetition ended.
     pub ended_mono_ns: u64,
-    /// CLOCK_REALTIME at the end of the repetition, ns since 1970.
+    /// CLOCK_REALTIME time at the end of the repetition, ns since 1970.
     pub ended_real_ns: u64,
     /// Elapsed time, ns; the sum over all runs if the repetition was resumed.
     pub elapsed_ns: u64,
@@ -169,7 +170,7 @@ pub struct Conditions {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BenchFigure {
-    /// What the value was measured for, for example `N-queens, N = 12, 4 threads, compat`.
+    /// Conditions of the measurement, for example `N-queens, N = 12, 4 threads, compat`.
     pub of: String,
     /// Name of the measured quantity, for example `time of a count`.
     pub name: String,
@@ -182,7 +183,7 @@ pub struct BenchFigure {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BenchCheck {
-    /// What was computed, for example `solutions, N = 12`.
+    /// Name of the computed quantity, for example `solutions, N = 12`.
     pub what: String,
     pub got: u64,
     /// Correct value; null if unknown.

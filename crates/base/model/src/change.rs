@@ -34,7 +34,7 @@ impl Edit {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Argv(
-    /// The program, looked up in the system's folders if it has no slash, followed by its arguments.
+    /// The program, looked up in the system's program directories if its name has no slash, followed by its arguments.
     pub Vec<String>,
 );
 
@@ -67,7 +67,7 @@ pub enum Back {
     /// `systemctl daemon-reload`.
     Again,
     Nothing,
-    /// The tool cannot revert the step; the text describes how a person can.
+    /// This program cannot revert the step. The text describes how the user can.
     Manual(String),
 }
 
@@ -79,7 +79,7 @@ pub struct Command {
     /// Files that the command writes (`/boot/grub/grub.cfg`, boot loader entries). They are saved before the command
     /// runs; an undo runs `back` and then restores them byte for byte.
     pub rewrites: Vec<PathBuf>,
-    /// How the command generates one of these files under another name, if it can.
+    /// How the command generates one of these files under another name; `None` if it cannot.
     pub draft: Option<Draft>,
 }
 
@@ -97,7 +97,7 @@ pub struct Draft {
     /// Other files that the command leaves behind if it is interrupted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub leftovers: Vec<PathBuf>,
-    /// Text that the new file must contain if the old one does.
+    /// Text that the new file must contain if the old file contains it; empty if there is none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub needs: String,
     /// A command that must exit with 0 before the file is replaced; skipped if its program is not installed.
@@ -110,7 +110,7 @@ pub struct Draft {
 pub enum Step {
     Edit(Edit),
     Run(Command),
-    /// A step that only a person can do: instructions and the reason.
+    /// A step that only the user can take. The text gives instructions and the reason.
     Manual(String),
 }
 

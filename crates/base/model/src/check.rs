@@ -34,18 +34,18 @@ pub struct Check {
     pub notes: Vec<String>,
 }
 
-/// One kind of fault at one place, in one thread or in several threads of the same name.
+/// One kind of fault at one place in the program, in one thread or in several threads with the same name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CheckFinding {
     #[serde(flatten)]
     pub finding: Finding,
-    /// Name of the thread or, if there are several, of all of them.
+    /// Name of the threads in `tids`.
     pub thread: String,
     pub tids: Vec<i32>,
     /// Number of occurrences after the start of real-time work.
     pub count: u64,
-    /// Occurrences per cycle; null if the thread has no cycles.
+    /// Mean number of occurrences per cycle; null if the thread has no cycles.
     pub per_cycle: Option<f64>,
     /// Longest duration of an occurrence; null if faults of this kind have no duration.
     pub worst_ns: Option<Nanos>,
@@ -98,8 +98,8 @@ pub struct CheckCycles {
     pub count: u64,
     /// Period; null if the releases are not periodic.
     pub period_ns: Option<Nanos>,
-    /// CLOCK_MONOTONIC of a release modulo the period. If a timer releases the thread, this is the time at which the
-    /// timer was due.
+    /// CLOCK_MONOTONIC time of a release modulo the period. If a timer releases the thread, this is the time at which
+    /// the timer was due.
     pub phase_ns: Option<Nanos>,
     /// Median deviation of a wakeup from its nominal release time.
     pub jitter_ns: Option<Nanos>,

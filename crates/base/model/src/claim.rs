@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
 
-/// A statement about a run, which the judge finds to be true, false or undecided.
+/// A statement about a run that the run can confirm, refute or leave undecided.
 ///
 /// Text forms: `max < 100us`, `p99.99 < 50us`, `P(>100us) < 1e-6 @stall 50ms @95%`, `episodes(>100us) < 1 per day`,
 /// `missed = 0`, `missed <= 3 per 1e6`, or a name: `hard` (none missed), `firm` (at most 3 in 1e6), `soft` (at most 1
@@ -38,12 +38,12 @@ pub enum Quantity {
         q: f64,
         limit: Nanos,
     },
-    /// The probability that a release is served later than `limit` is below `p`.
+    /// The probability that the latency of a release exceeds `limit` is below `p`.
     Exceedance {
         limit: Nanos,
         p: f64,
     },
-    /// Episodes of releases later than `limit` occur less often than this many times per second.
+    /// Fewer than `per_second` episodes of latencies above `limit` occur per second.
     Episodes {
         limit: Nanos,
         per_second: f64,

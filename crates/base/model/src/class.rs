@@ -19,7 +19,7 @@ pub enum Class {
     Irq,
     /// A softirq ran or, on PREEMPT_RT, the thread that handles softirqs.
     Softirq,
-    /// The interrupt was delayed because interrupts were disabled on this CPU.
+    /// The interrupt that starts the wakeup was delayed because interrupts were disabled on this CPU.
     IrqsDisabled,
     /// A thread of lower priority had preemption disabled.
     PreemptionDisabled,

@@ -13,18 +13,18 @@ pub struct Comparison {
     /// Runs that may share a boot with other runs. If there are any, no conclusion is drawn.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unknown_boots: Vec<String>,
-    /// For each group after the first: true if it and the first group were booted alternately (A B B A …) and their
-    /// runs started equally warm.
+    /// For each group after the first: true if it was booted alternately with the first group (A B B A …) and the runs
+    /// of both started at similar temperatures.
     pub began_alike: Vec<bool>,
     /// Clock model if all runs share one, in which case all values are in virtual time; null otherwise.
     pub virtual_time: Option<crate::VirtualTime>,
     /// One row per compared quantity. The first is the worst latency over all loads.
     pub rows: Vec<ComparisonRow>,
-    /// Differences between the groups other than the one under test.
+    /// Differences between the groups, except the difference under test.
     pub unlike: Vec<Unlike>,
     /// Causes of the worst wakeups of each group, found in traces; empty if no wakeup was explained.
     pub causes: Vec<Vec<CauseShare>>,
-    /// Loads that some groups lack, and that are therefore not compared.
+    /// Loads that are not compared because some groups lack them.
     pub left_out: Vec<String>,
     /// Reasons why the comparison supports no conclusion.
     pub problems: Vec<String>,
@@ -45,7 +45,7 @@ pub struct Group {
     pub runs: u64,
     /// Directory of the runs; null if they are single files or are in several directories.
     pub folder: Option<String>,
-    /// Number of scored periods (those with a latency), over all runs and CPUs.
+    /// Number of scored periods, which are the periods with a latency, over all runs and CPUs.
     pub scored: u64,
 }
 
@@ -159,7 +159,7 @@ pub struct Ratio {
 pub struct Covariate {
     /// Threshold temperature above which values differ in both groups, °C.
     pub at: f64,
-    /// Ratio of the values at and above the threshold to those below, common to both groups.
+    /// Ratio of the values at and above the threshold to the values below it, common to both groups.
     pub step: f64,
     /// p-value of the threshold effect.
     pub p: f64,
@@ -198,7 +198,7 @@ pub struct BootsNeeded {
     pub boots: u64,
 }
 
-/// A difference between the groups other than the one under test.
+/// A difference between the groups that is not the difference under test.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Unlike {
@@ -218,7 +218,7 @@ pub enum UnlikeKind {
     Way,
     /// How the releases on different CPUs are aligned.
     Alignment,
-    /// CPU exit-latency limit held in /dev/cpu_dma_latency while measuring.
+    /// CPU exit-latency limit set through /dev/cpu_dma_latency while measuring.
     DmaLatency,
     Tool,
     /// Resolution of the reported values.

@@ -1,4 +1,4 @@
-//! Late episodes: the releases that one disturbance makes late.
+//! Late episodes. An episode is a sequence of releases that one disturbance makes late.
 
 use punctual_units::Nanos;
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ pub struct Episodes {
     pub limit_ns: Nanos,
     /// Number of episodes, including one that was still open at the end of the recording.
     pub count: u64,
-    /// Late releases in all episodes: late wakeups, and periods skipped because of them.
+    /// Number of late releases in all episodes: late wakeups, and periods skipped because of them.
     pub late: u64,
     /// Sum of the lateness beyond the limit over all late releases (saturating), ns.
     pub area_ns: u64,
@@ -27,7 +27,7 @@ pub struct Episodes {
     pub longest: u64,
     /// Sum of the lengths of all episodes, in periods.
     pub length: u64,
-    /// Late releases of the episode that was still open at the end of the recording; 0 if there was none.
+    /// Number of late releases in the episode that was still open at the end of the recording; 0 if none was open.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub open: u64,
     /// The episodes with the largest area, in chronological order.
@@ -38,11 +38,11 @@ pub struct Episodes {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Episode {
-    /// CLOCK_MONOTONIC of the first late release.
+    /// CLOCK_MONOTONIC time of the first late release.
     pub start_mono_ns: u64,
     /// Number of the first late release in the phase, from 0.
     pub cycle: u64,
-    /// Periods from the first late release to the last, inclusive.
+    /// Number of periods from the first late release to the last, inclusive.
     pub length: u64,
     pub late: u64,
     /// Sum of the lateness beyond the limit over the episode's releases (saturating), ns.

@@ -5,8 +5,7 @@ use serde::{Deserialize, Serialize};
 
 pub const EXPERIMENT_SCHEMA: &str = "punctual.sched/1";
 
-/// Maximum share of a thread's elapsed time that may lie outside its run, wait, sleep and steal time for the elapsed
-/// time to count as accounted for.
+/// Maximum share of a thread's elapsed time that may be missing from the sum of its run, wait, sleep and steal time.
 pub const ACCOUNTED: f64 = 0.005;
 /// Maximum share of a thread's elapsed time that the prediction may leave unexplained.
 pub const EXPLAINED: f64 = 0.03;
@@ -31,7 +30,7 @@ pub struct Experiment {
     pub free: CpuList,
     /// Settings of the kernel's scheduler.
     pub system: SchedSettings,
-    /// Threads. Threads with the same release time are released in this order.
+    /// The threads; threads with the same release time are released in this order.
     pub threads: Vec<PlannedThread>,
     /// Repetitions in the order in which they ran.
     pub repetitions: Vec<Repetition>,
@@ -61,7 +60,7 @@ pub struct RtLimit {
     /// CPU time that real-time threads may use per `period_ns`.
     pub runtime_ns: Nanos,
     pub period_ns: Nanos,
-    /// Mechanism that imposes the limit, and the file it was read from.
+    /// Mechanism that imposes the limit, and the file from which the limit was read.
     pub by: String,
     /// True if the limit also applies when no fair thread is runnable, as for RT throttling; false for the fair server.
     #[serde(default)]
@@ -109,7 +108,7 @@ pub struct Prediction {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Repetition {
-    /// CLOCK_MONOTONIC at the start of the repetition.
+    /// CLOCK_MONOTONIC time at the start of the repetition.
     pub start_mono_ns: u64,
     /// Results of the threads, in the order of [`Experiment::threads`].
     pub threads: Vec<RanThread>,
@@ -146,9 +145,9 @@ pub struct RanThread {
     pub as_charged: Prediction,
     /// Steal time and CPU time of other tasks that delayed the thread's end; null if unknown.
     pub taken: Option<Taken>,
-    /// Difference between the thread's actual end and its end if every runnable fair thread had moved immediately to
-    /// the least loaded CPU, as the prediction assumes; negative if it ended earlier. Absent if the thread is pinned to
-    /// one CPU or is a real-time thread, or if the value is unknown.
+    /// Time by which the thread ended later than it would have if every runnable fair thread had always moved
+    /// immediately to the least loaded CPU, as the prediction assumes; negative if it ended earlier. Absent if the
+    /// thread is pinned to one CPU or is a real-time thread, or if the value is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub balance_ns: Option<i64>,
     /// Longest response time of a periodic thread, from the start of a period to the end of its work; absent if the
@@ -204,7 +203,7 @@ pub struct GanttSpan {
 #[serde(rename_all = "lowercase")]
 pub enum Doing {
     Runs,
-    /// The thread has the CPU in intervals too short to draw.
+    /// The thread runs in intervals that are too short to draw separately.
     Shares,
     Waits,
     Sleeps,

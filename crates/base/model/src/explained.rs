@@ -68,7 +68,7 @@ pub struct Link {
     pub comm: Option<String>,
     #[serde(flatten)]
     pub scheduled: Scheduled,
-    /// When the wait began, on the trace's clock.
+    /// Time at which the wait began, on the trace's clock.
     pub from_ns: u64,
     pub ns: u64,
     pub confidence: Confidence,
@@ -118,7 +118,7 @@ pub struct Victim {
     pub moments: Option<Moments>,
     /// Causes, largest first. Their `ns` add up to `latency_ns`. Includes `unaccounted` if that is not 0.
     pub causes: Vec<Cause>,
-    /// Waits of the thread and of the threads that it depended on, most recent first. Waits before `moments.t0_ns` are
+    /// Waits of the thread and of the threads on which it depended, most recent first. Waits before `moments.t0_ns` are
     /// not part of `latency_ns`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chain: Vec<Link>,
@@ -163,7 +163,7 @@ pub struct CulpritGroup {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Blocked {
-    /// Time until the thread was woken, ns.
+    /// Length of the interval, which ends when the thread is woken, ns.
     pub ns: u64,
     /// Task state in the kernel's notation: `S` sleeping, `D` uninterruptible (device, page fault).
     pub state: String,
@@ -175,8 +175,8 @@ pub struct Blocked {
     /// True if the waking thread has a lower base priority, which is a priority inversion if it held a lock. Null if
     /// unknown.
     pub inverted: Option<bool>,
-    /// Lock that the thread waited for: `the rtmutex at 0x…, held by logger (nice 0, pid 9)`; null if it was not a
-    /// lock.
+    /// Lock for which the thread waited: `the rtmutex at 0x…, held by logger (nice 0, pid 9)`; null if it did not wait
+    /// for a lock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lock: Option<String>,
 }
@@ -257,7 +257,7 @@ pub struct ExplainResult<'a> {
 pub struct Explained {
     pub phase: String,
     pub cpu: CpuId,
-    /// CLOCK_MONOTONIC of the release; with `phase` and `cpu` it identifies the wakeup in `worst.jsonl`.
+    /// CLOCK_MONOTONIC time of the release; with `phase` and `cpu` it identifies the wakeup in `worst.jsonl`.
     pub release_mono_ns: u64,
     /// Latency measured by the thread itself. In the trace a wakeup ends at sched_switch, so [`Victim::latency_ns`] is
     /// slightly smaller.
@@ -276,10 +276,10 @@ pub struct Explained {
 pub struct Timeline {
     pub start_ns: u64,
     pub end_ns: u64,
-    /// Times of the wakeup itself.
+    /// Times of the wakeup, which the drawing marks.
     pub moments: Moments,
-    /// The relevant CPUs: first the late thread's CPU, then those from which it migrated or for which it waited, then
-    /// the busiest.
+    /// The relevant CPUs: first the late thread's CPU, then the CPUs from which it migrated or for which it waited,
+    /// then the busiest CPUs.
     pub lanes: Vec<Lane>,
     /// States of the late thread, ordered by time and without gaps.
     pub states: Vec<StateSpan>,
@@ -306,7 +306,7 @@ pub struct Span {
     pub start_ns: u64,
     pub end_ns: u64,
     pub kind: SpanKind,
-    /// Name in the trace: comm of a task, `irq 24 eth0`, `local_timer`, `NET_RX`; empty if it has none.
+    /// Name of the activity in the trace: comm of a task, `irq 24 eth0`, `local_timer`, `NET_RX`; empty if it has none.
     pub label: String,
     /// Thread id of the task; null if it is not a task, or unknown.
     pub tid: Option<i32>,

@@ -40,7 +40,7 @@ pub enum Severity {
     Fatal,
 }
 
-/// Result of a rule. Only `Pass` is a pass.
+/// Result of a rule. Only `Pass` means that the rule passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "UPPERCASE")]

@@ -52,7 +52,7 @@ pub struct Fleet {
     pub runs: u64,
     /// All boards, sorted by worst wakeup, largest first.
     pub boards: Vec<FleetBoard>,
-    /// Boards whose worst wakeup is larger than chance explains, compared with all boards with the same load and
+    /// Boards whose worst wakeup is too large to be due to chance, compared with all boards with the same load and
     /// settings. The most certain outlier comes first.
     pub outliers: Vec<FleetOutlier>,
     /// Number of tests (boards × loads) made to find outliers.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Gap {
     pub cpu: CpuId,
-    /// CLOCK_MONOTONIC of the last reading before the gap.
+    /// CLOCK_MONOTONIC time of the last reading before the gap.
     pub start_ns: u64,
     /// Time until the next reading.
     pub length_ns: u64,
@@ -19,7 +19,7 @@ pub struct Gap {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum GapClass {
-    /// Linux, as shown by its trace: interrupts, softirqs, NMI handlers, other threads.
+    /// An activity of Linux that the trace shows: an interrupt, a softirq, an NMI handler or another thread.
     Linux,
     Hypervisor,
     /// Firmware: a system management interrupt (SMI).
@@ -119,8 +119,8 @@ pub struct GapCpu {
     pub interrupts: Option<Vec<(String, u64)>>,
 }
 
-/// Result of the kernel's hwlat detector. It runs with interrupts disabled, so Linux does not cause the gaps it
-/// reports, except through NMIs.
+/// Result of the kernel's hwlat detector. The detector runs with interrupts disabled, so Linux does not cause the gaps
+/// that it reports, except through NMIs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Hwlat {
@@ -153,7 +153,7 @@ pub struct Hardware {
     pub throttled: Vec<Reading>,
     /// Hottest sensor at the end of the measurement, m°C.
     pub hottest: Option<Reading>,
-    /// CPUs on which gaps were looked for.
+    /// CPUs on which gaps were searched for.
     pub on: CpuList,
     pub took_ns: u64,
     /// Minimum time between two clock readings that counts as a gap, ns.

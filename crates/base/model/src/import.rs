@@ -46,7 +46,7 @@ pub struct ImportedFile {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Lost {
     pub kind: LostKind,
-    /// Phase to which the loss applies; absent if it applies to all.
+    /// Phase to which the loss applies; absent if it applies to all phases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
     /// CPU to which the loss applies; absent if it applies to all CPUs of the phase.
@@ -105,7 +105,7 @@ pub struct Blur {
     /// Samples without a value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unplaced: Option<Unplaced>,
-    /// Smallest value (ns) from which the file may omit samples from its counts; absent if it counts all samples.
+    /// Value in ns at and above which the file may leave samples uncounted; absent if it counts all samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hidden_from_ns: Option<u64>,
     /// Upper bound on the number of skipped periods; absent if unknown.
@@ -131,7 +131,7 @@ pub struct Unplaced {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Series {
-    /// What the values were measured for, for example `N-queens, N = 12, 4 threads`.
+    /// Conditions of the measurement, for example `N-queens, N = 12, 4 threads`.
     pub of: String,
     /// Name of the measured quantity, for example `time of a batch` or `CPU temperature`.
     pub name: String,

@@ -37,7 +37,7 @@ pub struct MachineFacts {
     pub rt_throttling: Option<String>,
     /// Cost of one clock read, ns.
     pub clock_read_ns: Option<f64>,
-    /// Name of the distribution.
+    /// Name of the Linux distribution.
     pub os: Option<String>,
 }
 

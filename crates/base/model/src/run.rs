@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 /// Value of [`Run::schema`]; the number after the slash is the major version.
 pub const RUN_SCHEMA: &str = "punctual.run/1";
-/// Major and minor version. A new minor version only adds fields.
+/// Value of [`Run::schema_version`]: major and minor version. A new minor version only adds fields.
 pub const RUN_SCHEMA_VERSION: &str = "1.9";
 
 /// `run.json`: everything about a run except its samples.
@@ -106,7 +106,7 @@ impl Tool {
     }
 }
 
-/// What a run contains.
+/// Kind of the results in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -142,7 +142,7 @@ pub struct Stamp {
 #[serde(tag = "how", rename_all = "snake_case")]
 pub enum EndedBy {
     Duration,
-    /// A signal ended the run. The results up to then are complete.
+    /// A signal ended the run. The results up to this time are complete.
     Signal {
         number: i32,
         /// Name of the signal, for example `SIGINT`.
@@ -254,10 +254,11 @@ pub struct Phase {
     /// Period of the phase's values; absent if it is the period of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub period_ns: Option<Nanos>,
-    /// CLOCK_MONOTONIC of the first recorded release; absent if an imported file does not state it.
+    /// CLOCK_MONOTONIC time of the first recorded release; absent if an imported file does not state it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_mono_ns: Option<u64>,
-    /// CLOCK_MONOTONIC of the end of recording; null while the phase runs, or if an imported file does not state it.
+    /// CLOCK_MONOTONIC time of the end of recording; null while the phase runs, or if an imported file does not state
+    /// it.
     pub end_mono_ns: Option<u64>,
     /// Planned recording time; absent if an imported file does not state it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -389,7 +390,7 @@ pub struct Recording {
     pub experiment: Option<crate::Experiment>,
     /// Results of the benchmark; only for runs of [`Kind::Bench`]. [`Recording::events`] has its conditions as well.
     pub bench: Option<crate::Bench>,
-    /// Damage to the files, for example a partial last line that was dropped, or a checksum mismatch.
+    /// Descriptions of damage to the files, for example a partial last line that was dropped, or a checksum mismatch.
     pub damage: Vec<String>,
 }
 

@@ -20,7 +20,7 @@ pub struct Suite {
     /// CPU to which receivers are pinned; absent if they are not pinned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu: Option<CpuId>,
-    /// Requested time, divided equally among the tests without a fixed length.
+    /// Requested total time, divided equally among the tests without a fixed length.
     pub duration_ns: Nanos,
     /// Loads that ran during all tests, with proof that they ran.
     pub under: Vec<LoadReport>,
@@ -131,7 +131,7 @@ pub struct SuiteRan {
     pub page_faults: Option<u64>,
     /// Unintended switches from a co-kernel to Linux; null without a co-kernel.
     pub mode_switches: Option<u64>,
-    /// Class by timing and loss; null if the test sent nothing, or could not have failed.
+    /// Class according to late and lost events; null if the test sent nothing, or could not have failed.
     pub class: Option<SuiteClass>,
     /// Broken promises; empty if all were kept.
     pub broken: Vec<String>,
@@ -145,17 +145,17 @@ pub struct SuiteRan {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EventCounts {
-    /// Number of events sent, including those refused with an error to the sender.
+    /// Number of events sent, including events that were refused with an error to the sender.
     pub sent: u64,
-    /// Number of events received separately, or as the first of several received together.
+    /// Number of events received separately, or as the first of several events received together.
     pub received: u64,
-    /// Number of events received together with an earlier one and counted by the source.
+    /// Number of events received together with an earlier event and counted by the source.
     pub coalesced: u64,
     /// Number of events that the source reports as refused or dropped.
     pub overflowed: u64,
     /// Number of events lost for an unknown reason.
     pub lost: u64,
-    /// Number of times an event that had already arrived arrived again.
+    /// Number of duplicate arrivals of events.
     pub doubled: u64,
     /// Number of events received after the deadline.
     pub late: u64,
@@ -185,12 +185,12 @@ pub enum SuiteClass {
 pub enum Promise {
     /// Every event is delivered once, separately, in order.
     Each,
-    /// Every event is delivered once and in order, up to a bound. Beyond it, the sender gets an error or a counter
-    /// rises.
+    /// Every event is delivered once and in order, up to a limit on the number of pending events. Above it, the sender
+    /// gets an error or a counter rises.
     Bounded,
     /// Every event is counted; several may arrive as one.
     Counted,
-    /// At least one event arrives after the last one was sent; the number of events is lost.
+    /// After the last event was sent, at least one event arrives. The number of sent events is lost.
     Merged,
     /// No promise: events may be dropped, duplicated or reordered.
     Nothing,

@@ -20,7 +20,7 @@ pub struct Tail {
     pub series: Option<TailSeries>,
     /// KPSS statistic of the logarithms of the tested series; null if none could be computed.
     pub kpss: Option<f64>,
-    /// Generalised Pareto fits above thresholds with decreasing numbers of exceedances. The first one determines the
+    /// Generalised Pareto fits above thresholds with decreasing numbers of exceedances. The first fit determines the
     /// level.
     pub thresholds: Vec<TailThreshold>,
     /// The extrapolated level, or the reason why there is none.
@@ -160,14 +160,14 @@ pub enum ArrivalPattern {
     /// The events are in phase with a period.
     Periodic {
         period_ns: Nanos,
-        /// p-value of the hypothesis that the events are independent, adjusted for all periods tried.
+        /// p-value under the hypothesis that the events are independent, adjusted for all periods tried.
         p: f64,
         /// Number of events in phase.
         in_step: u64,
     },
     /// The events are closer together than independent events would be.
     Bursts {
-        /// p-value of the hypothesis that the events are independent.
+        /// p-value under the hypothesis that the events are independent.
         p: f64,
     },
     /// No evidence against independent, rare events.

@@ -69,8 +69,8 @@ pub struct Capture {
     /// True if the kernel schedules real-time threads by group; null if its configuration is not readable.
     #[serde(default)]
     pub rt_group_sched: Option<bool>,
-    /// CLOCK_MONOTONIC of timer interrupts that arrived right after an instruction that enables interrupts, which shows
-    /// that a section with interrupts disabled had just ended.
+    /// CLOCK_MONOTONIC time of timer interrupts that arrived right after an instruction that enables interrupts, which
+    /// shows that a section with interrupts disabled had just ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub released: Vec<u64>,
 }
@@ -80,7 +80,7 @@ pub struct Capture {
 pub struct LateWakeup {
     pub cpu: CpuId,
     pub tid: i32,
-    /// CLOCK_MONOTONIC of the release.
+    /// CLOCK_MONOTONIC time of the release.
     pub release_mono_ns: u64,
     pub latency_ns: u64,
 }

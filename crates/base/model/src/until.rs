@@ -29,9 +29,9 @@ pub struct Look {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Round {
-    /// CLOCK_MONOTONIC of the first recorded release.
+    /// CLOCK_MONOTONIC time of the first recorded release.
     pub start_mono_ns: u64,
-    /// CLOCK_MONOTONIC of the end of recording; null while the interval is being recorded.
+    /// CLOCK_MONOTONIC time of the end of recording; null while the interval is being recorded.
     pub end_mono_ns: Option<u64>,
 }
 
@@ -41,8 +41,8 @@ pub struct Round {
 pub struct BlockMaximum {
     pub phase: String,
     pub cpu: CpuId,
-    /// Start of the block, CLOCK_MONOTONIC. A block is as long as requested or up to a second longer; the last one of a
-    /// phase may be shorter.
+    /// Start of the block, CLOCK_MONOTONIC. A block has the requested length or is up to a second longer; the last
+    /// block of a phase may be shorter.
     pub from_mono_ns: u64,
     /// End of the block, CLOCK_MONOTONIC.
     pub to_mono_ns: u64,

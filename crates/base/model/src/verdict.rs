@@ -1,10 +1,10 @@
-//! Judgement of a run's claims, as data without text.
+//! Judgement of a run's claims, as plain data.
 
 use crate::{Claim, Problem, Tail};
 use punctual_units::{CpuId, Nanos};
 use serde::{Deserialize, Serialize};
 
-/// Verdict on a claim or a run. Missing data is never a pass.
+/// Verdict on a claim or a run. It is never a pass if data is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -86,7 +86,7 @@ pub struct Judged {
     pub claim: Claim,
     /// The worst outcome over all phases and CPUs.
     pub outcome: Outcome,
-    /// Judgement of every phase and CPU, the deciding one first.
+    /// Judgement for each phase and CPU; the one that determines the outcome comes first.
     pub cells: Vec<CellJudgement>,
 }
 
@@ -133,7 +133,8 @@ pub struct CellJudgement {
     /// Upper bounds on the share beyond the limit, for several assumed stall lengths: one period, 10 ms, 50 ms, and the
     /// length declared in the claim. Empty for a quantile, or if the period is unknown.
     pub bounds: Vec<StallBound>,
-    /// Measurement time needed to decide the claim or, if it passed, to support a ten times stronger one.
+    /// Measurement needed to decide the claim or, if it passed, to prove a claim that is ten times stronger; null if
+    /// unknown.
     pub needed: Option<Needed>,
 }
 
@@ -161,7 +162,7 @@ pub struct StallBound {
     pub upper: f64,
 }
 
-/// Additional measurement needed for a statement.
+/// Measurement needed for a statement about the claim's limit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Needed {
@@ -173,12 +174,13 @@ pub struct Needed {
     pub duration_ns: Nanos,
 }
 
-/// How strongly late wakeups cluster.
+/// Clustering of late wakeups, and how it was determined.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "how", rename_all = "snake_case")]
 pub enum ClusterNote {
-    /// Extremal index by the intervals estimator (Ferro and Segers 2003).
+    /// The extremal index was estimated by the intervals estimator (C. A. T. Ferro and J. Segers, J. R. Statist. Soc. B
+    /// 65, 2003).
     Estimated {
         /// Extremal index, from 0 (all in one cluster) to 1 (independent).
         theta: f64,

@@ -21,7 +21,7 @@ pub struct Watch {
     /// ID of the boot in which the times of this file were taken, needed because CLOCK_MONOTONIC restarts with each
     /// boot; null if the kernel does not report it.
     pub boot_id: Option<String>,
-    /// CLOCK_REALTIME at the start of the series, ns since 1970.
+    /// CLOCK_REALTIME time at the start of the series, ns since 1970.
     pub series_started_real_ns: u64,
     /// Time at which this process started.
     pub started: Stamp,
@@ -38,7 +38,7 @@ pub struct Watch {
     pub block: Option<WatchBlock>,
     /// Results of each CPU over the whole series.
     pub cpus: Vec<WatchCpu>,
-    /// Number of new maxima and of their traces since this process started.
+    /// Counts of new maxima and of their traces since this process started.
     pub maxima: WatchMaxima,
     /// The reason why nothing is traced; null if tracing works.
     pub untraced: Option<String>,
@@ -56,7 +56,7 @@ pub struct WatchSettings {
     pub period_ns: Nanos,
     pub scheduling: Scheduling,
     pub cpus: CpuList,
-    /// Duration of one run directory.
+    /// Measurement time per run directory.
     pub segment_ns: Nanos,
     /// Length of the blocks whose maxima are kept.
     pub block_ns: Nanos,
@@ -70,7 +70,7 @@ pub struct WatchSettings {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WatchBlock {
-    /// CLOCK_REALTIME at the start of the block, ns since 1970.
+    /// CLOCK_REALTIME time at the start of the block, ns since 1970.
     pub from_real_ns: u64,
     /// Length of the block on CLOCK_MONOTONIC.
     pub lasts_ns: u64,
@@ -92,8 +92,8 @@ pub struct WatchCpu {
     pub ran: u64,
     /// Number of periods skipped because the thread was late.
     pub skipped: u64,
-    /// CLOCK_MONOTONIC of one release in the current segment. All other releases differ from it by a multiple of the
-    /// period. Null before the first late wakeup.
+    /// CLOCK_MONOTONIC time of one release in the current segment. All other releases differ from it by a multiple of
+    /// the period. Null before the first late wakeup.
     pub release_mono_ns: Option<u64>,
 }
 
@@ -102,9 +102,9 @@ pub struct WatchCpu {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WatchMaximum {
     pub cpu: CpuId,
-    /// CLOCK_REALTIME of the release, ns since 1970.
+    /// CLOCK_REALTIME time of the release, ns since 1970.
     pub real_ns: u64,
-    /// CLOCK_MONOTONIC of the release.
+    /// CLOCK_MONOTONIC time of the release.
     pub mono_ns: u64,
     pub latency_ns: u64,
     /// Run directory of the maximum, relative to the watch directory. In `series.jsonl` this is the name at that time,
@@ -147,9 +147,9 @@ pub struct WatchDisk {
     pub failures: u64,
     /// The current failure; null if there is none.
     pub failing: Option<String>,
-    /// Number of lines of the series dropped because too many were waiting for disk space.
+    /// Number of lines of the series that were dropped because too many lines waited for disk space.
     pub lines_lost: u64,
-    /// Number of run directories deleted to make space for newer ones.
+    /// Number of run directories that were deleted to make space for newer runs.
     pub segments_deleted: u64,
 }
 
@@ -157,7 +157,7 @@ pub struct WatchDisk {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WatchCost {
-    /// CPU time of the process and of the children it waited for, in steps of a tick (usually 10 ms).
+    /// CPU time of the process and of the children for which it waited, in steps of a tick (usually 10 ms).
     pub cpu_ns: Option<u64>,
     pub rss_bytes: Option<u64>,
 }

@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 pub struct Worst {
     pub phase: String,
     pub cpu: CpuId,
-    /// CLOCK_MONOTONIC of the release.
+    /// CLOCK_MONOTONIC time of the release.
     pub release_mono_ns: u64,
     pub latency_ns: u64,
     /// Number of the period in the phase, counted from 0.
     pub cycle: u64,
     /// Number of periods skipped because this wakeup was late.
     pub skipped: u64,
-    /// Byte offset in the trace that covers the wakeup; null if no trace was recorded.
+    /// Offset in bytes into the trace that contains the wakeup; null if no trace was recorded.
     pub trace_offset: Option<u64>,
     /// Possible causes derived from counters, most likely first.
     pub suspicions: Vec<Suspicion>,

@@ -98,7 +98,7 @@ pub struct ClaimOutcome {
     pub outcome: Outcome,
 }
 
-/// One phase on one CPU. Latencies are corrected: they include skipped periods.
+/// Results of one phase on one CPU. Latencies are corrected: they include skipped periods.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SummaryCell {
@@ -108,7 +108,7 @@ pub struct SummaryCell {
     pub cpu: CpuId,
     /// Number of periods with a latency.
     pub samples: u64,
-    /// Skipped periods; null if unknown.
+    /// Number of skipped periods; null if unknown.
     pub skipped: Option<u64>,
     /// Median, ns. Like all quantiles in this struct, it is null if no sample is larger, because it would then equal
     /// the maximum.

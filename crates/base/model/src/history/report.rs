@@ -51,7 +51,7 @@ pub struct HistorySeries {
     pub bounds: Option<HistoryBounds>,
 }
 
-/// Number of runs that a series leaves out, by reason.
+/// Numbers of runs that a series does not include, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LeftOut {
@@ -63,7 +63,7 @@ pub struct LeftOut {
     pub doubtful: usize,
     /// Number of runs too short to yield the statistic.
     pub unknown: usize,
-    /// Number of runs older than the most recent 20,000.
+    /// Number of runs that are not among the most recent 20,000.
     pub older: usize,
 }
 
