@@ -1,4 +1,4 @@
-//! Forks a short-lived copy of the process, which makes the original take copy-on-write faults.
+//! Forks a short-lived copy of the process, which causes copy-on-write faults in the process.
 
 use crate::Error;
 use punctual_units::Nanos;

@@ -12,9 +12,9 @@ pub const USED: u64 = 1 << 0;
 pub const ACTIVE_LOW: u64 = 1 << 1;
 pub const INPUT: u64 = 1 << 2;
 pub const OUTPUT: u64 = 1 << 3;
-/// Events on rising edges (GPIO_V2_LINE_FLAG_EDGE_RISING).
+/// Rising edges generate events (GPIO_V2_LINE_FLAG_EDGE_RISING).
 pub const EDGE_RISING: u64 = 1 << 4;
-/// Events on falling edges (GPIO_V2_LINE_FLAG_EDGE_FALLING).
+/// Falling edges generate events (GPIO_V2_LINE_FLAG_EDGE_FALLING).
 pub const EDGE_FALLING: u64 = 1 << 5;
 /// Enables the pull-up resistor (GPIO_V2_LINE_FLAG_BIAS_PULL_UP).
 pub const BIAS_PULL_UP: u64 = 1 << 8;

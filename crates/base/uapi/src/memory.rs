@@ -1,4 +1,4 @@
-//! Locking memory: mlock(2), mlockall(2), and the settings of glibc's heap that matter for it.
+//! Memory locking (mlock(2), mlockall(2)), and settings of glibc's heap that affect it.
 //!
 //! `mlockall(MCL_CURRENT)` faults in the whole binary and, with glibc's arenas, 64 MiB of address space per thread. In
 //! one measurement it locked 141 MB although 0.2 MB were used. Measuring threads therefore lock only the ranges they

@@ -1,4 +1,4 @@
-//! Counts overruns of SCHED_DEADLINE runtimes per thread: SCHED_FLAG_DL_OVERRUN, SIGXCPU.
+//! Counts per thread how often it overruns its SCHED_DEADLINE runtime (SCHED_FLAG_DL_OVERRUN, SIGXCPU).
 
 use crate::Error;
 use std::sync::Once;

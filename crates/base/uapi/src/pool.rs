@@ -134,7 +134,7 @@ impl<T, const N: usize> Pool<T, N> {
     /// to unlock it, because locks apply to whole pages, which may be shared. Call it before real-time work starts.
     ///
     /// # Errors
-    /// `ENOMEM`, `EPERM`: RLIMIT_MEMLOCK.
+    /// `ENOMEM`, `EPERM`: RLIMIT_MEMLOCK is too low.
     pub fn lock_memory(&self) -> Result<(), Error> {
         crate::lock(self)
     }

@@ -65,8 +65,8 @@ pub fn take(set: &SignalSet) -> Result<Taken, Errno> {
         let errno = std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EINTR);
         return Err(Errno::from_raw_os_error(errno));
     }
-    // SAFETY: zeroed before and filled by the kernel; `Info` is a prefix of siginfo_t, whose fields are plain numbers for
-    // every origin.
+    // SAFETY: zeroed before and filled by the kernel; `Info` is a prefix of siginfo_t, whose fields are
+    // numbers for every origin.
     let info = unsafe { &*info.as_ptr().cast::<Info>() };
     let origin = match info.code {
         libc::SI_TIMER => Origin::Timer,

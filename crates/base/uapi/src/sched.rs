@@ -4,7 +4,7 @@ use crate::Error;
 use punctual_units::{CpuId, CpuList, Nanos, Policy, Priority, Scheduling};
 use std::io;
 
-/// struct sched_attr of include/uapi/linux/sched/types.h, its first version (48 bytes, Linux 3.14).
+/// First version of struct sched_attr (48 bytes, Linux 3.14; include/uapi/linux/sched/types.h).
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 struct SchedAttr {
@@ -118,7 +118,7 @@ fn number(policy: Policy) -> u32 {
 }
 
 const BITS: usize = usize::BITS as usize;
-/// Linux supports at most 8192 CPUs.
+/// Number of words in a CPU mask; Linux supports at most 8192 CPUs.
 const MASK_WORDS: usize = 8192 / BITS;
 
 /// Returns the CPUs on which the thread `tid` (0: the calling thread) may run.

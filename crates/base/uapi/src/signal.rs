@@ -1,4 +1,4 @@
-//! Signals that are waited for instead of handled: pthread_sigmask(3), sigtimedwait(2), tgkill(2).
+//! Signals for which programs wait instead of installing a handler: pthread_sigmask(3), sigtimedwait(2), tgkill(2).
 
 use crate::Error;
 use punctual_units::Nanos;
