@@ -14,7 +14,8 @@ use std::f64::consts::TAU;
 pub const MIN_ARRIVALS: usize = 8;
 /// Minimum number of cycles of a period in the observed time.
 const MIN_CYCLES: f64 = 5.0;
-/// Mean interval between events divided by the shortest period tried. It is larger than 1, so most cycles may be empty.
+/// Mean interval between events divided by the shortest period tried. Because it is larger than 1, most cycles of a
+/// period may be empty.
 const SHORTEST: f64 = 16.0;
 /// Number of frequencies tried per frequency that the observed time can resolve.
 const OVERSAMPLED: f64 = 4.0;

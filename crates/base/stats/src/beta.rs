@@ -49,8 +49,8 @@ impl Tails {
 /// Both tails are NaN if a or b is not positive, or x or y is not a probability.
 ///
 /// Source of the continued fraction: A. R. DiDonato and A. H. Morris, "Significant digit computation of the incomplete
-/// beta function ratios", ACM TOMS 18 (1992), with Loader's form of the factor in front of it ([`crate::special`]). If
-/// both a and b are large, the density is integrated numerically.
+/// beta function ratios", ACM TOMS 18 (1992), with Loader's form of the factor in front of it (see special.rs). If both
+/// a and b are large, the density is integrated numerically.
 pub fn ln_beta_tails(a: f64, b: f64, x: f64, y: f64) -> Tails {
     let possible = a > 0.0 && b > 0.0 && (a + b).is_finite() && (0.0..=1.0).contains(&x) && (0.0..=1.0).contains(&y);
     if !possible {

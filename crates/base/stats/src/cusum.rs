@@ -16,7 +16,7 @@ const SHARPNESS: f64 = 0.9;
 /// Number of standard errors by which the estimated autocorrelation is raised, because an estimate that is too low does
 /// more harm.
 const CAUTION: f64 = 0.1;
-/// Number of values before the start of the cumulative sum from which on the location of a shift is searched for.
+/// Number of values before the start of the cumulative sum at which the search for the location of a shift begins.
 const BEFORE: usize = 20;
 const MAX_PHI: f64 = 0.95;
 /// Number of most recent values of a level that are used.
@@ -25,7 +25,7 @@ const CONFIDENCE: f64 = 0.95;
 /// Probability with which a shift of the size [`least_shift`] must be detected.
 const POWER: f64 = 0.8;
 
-/// A shift of level that raised an alarm.
+/// A shift of the level that raised an alarm.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LevelShift {
     /// Index of the first value after the shift. It minimises the sum of the distances of the values from the medians

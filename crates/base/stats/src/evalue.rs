@@ -5,8 +5,8 @@
 //! inequality), however often it is checked and whatever the reason for stopping. Here it is a mixture of likelihood
 //! ratios of Poisson processes against the rate at the limit (H. Robbins, "Statistical methods related to the law of
 //! the iterated logarithm", Ann. Math. Stat. 41, 1970; S. Howard et al., "Time-uniform, nonparametric, nonasymptotic
-//! confidence sequences", Ann. Stat. 49, 2021). The rate need not be constant and the events need not be independent:
-//! under the hypothesis, the rate given the past must only lie on the wrong side of the limit at each moment.
+//! confidence sequences", Ann. Stat. 49, 2021). The rate need not be constant and the events need not be independent.
+//! It is enough that at each moment the rate given the past satisfies the hypothesis.
 //!
 //! Events may have weights between 0 and 1. A sum of weights instead of a count is valid too, because q^w ≤ 1 − w·(1 −
 //! q) for 0 ≤ w ≤ 1.

@@ -69,9 +69,9 @@ pub fn fit_p(exceedances: &[f64], replicates: u32, seed: u64) -> Option<f64> {
 /// are expected in each. Up to 20 000 exceedances, the p-value comes from simulation; above, from χ² with three degrees
 /// of freedom fewer than there are merged bins. Returns `None` also if fewer than 4 merged bins remain.
 ///
-/// There is no simulation if χ² gives a p-value below 1e-6. It stops after 10 replicates at least as far from their
-/// fit; p is then 10 divided by the number of draws (J. Besag and P. Clifford, "Sequential Monte Carlo p-values",
-/// Biometrika 78 (1991)).
+/// There is no simulation if χ² gives a p-value below 1e-6. The simulation stops after 10 replicates at least as far
+/// from their fit; p is then 10 divided by the number of draws (J. Besag and P. Clifford, "Sequential Monte Carlo
+/// p-values", Biometrika 78 (1991)).
 pub fn binned_fit_p(data: &Binned, replicates: u32, seed: u64) -> Option<f64> {
     let gpd = data.fit()?.gpd;
     let (seen, bins) = deviance(data.bins(), data.count(), gpd)?;

@@ -264,7 +264,7 @@ mod tests {
     use super::*;
     use crate::random::SplitMix64;
 
-    /// Exceedances above 5 µs in bins of 1 µs.
+    /// Returns a histogram of `n` drawn values plus 5 µs, in bins of 1 µs.
     fn histogram(mut draw: impl FnMut() -> f64, n: usize) -> Vec<Bin> {
         let mut counts = vec![0u64; 4_000];
         (0..n).for_each(|_| {

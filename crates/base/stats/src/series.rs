@@ -4,7 +4,7 @@ use crate::gamma::chi_square_sf;
 
 /// Maximum number of products that are summed for an estimate. This many take about 0.2 s.
 const MAX_WORK: usize = 200_000_000;
-/// Correlation below which a correlation counts as zero.
+/// Smallest correlation that does not count as zero.
 const NEGLIGIBLE: f64 = 0.05;
 
 /// Returns the autocorrelation at `lag`, Σ(xₜ − x̄)(xₜ₊ₗ − x̄) / Σ(xₜ − x̄)², which lies between −1 and 1.

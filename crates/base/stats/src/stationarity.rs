@@ -57,7 +57,8 @@ mod tests {
         assert_eq!(kpss_lags(1_000), 21);
     }
 
-    /// About 95 of 100 stationary series pass, but almost no series with a shift by more than its standard deviation.
+    /// About 95 % of stationary series pass, but almost no series whose level shifts by more than its standard
+    /// deviation.
     #[test]
     fn noise_passes_and_a_shift_does_not() {
         let (mut random, mut passed, mut shifted) = (SplitMix64::new(8), 0, 0);

@@ -6,7 +6,8 @@ use punctual_stats::{SplitMix64, normal_quantile};
 pub const RUNS: usize = 500;
 /// Minimum number of draws whose 95 % interval must contain the true value.
 pub const BAR: usize = 461;
-/// Number of draws that is enough to show that a 75 % interval does not contain the true value in 92 % of the draws.
+/// Number of draws at 75 %. They suffice to show that the interval contains the true value in less than 92 % of the
+/// draws.
 const SHORT: usize = RUNS / 4;
 /// Maximum number of draws without an interval. More would mean that the function has an undocumented condition.
 const MAX_REFUSED: usize = RUNS / 100;
