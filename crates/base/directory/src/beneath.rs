@@ -10,7 +10,7 @@ use std::path::{Component, Path};
 /// filter, opens it component by component.
 ///
 /// # Errors
-/// `ELOOP`: a component of the path is a symbolic link. `EXDEV`: the path is absolute or contains `..`. Otherwise as
+/// `ELOOP`: a component of the path is a symbolic link. `EXDEV`: the path is absolute or contains `..`. Otherwise see
 /// open(2).
 pub(crate) fn open(dir: BorrowedFd<'_>, path: &Path, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
     if !path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir)) {

@@ -9,7 +9,7 @@ pub enum Error {
     /// A system call failed.
     #[error("cannot {doing} {}: {source}", path.display())]
     Io {
-        /// The failed operation, as in `cannot create …`.
+        /// The failed operation as a verb that follows `cannot`, for example `create`.
         doing: &'static str,
         path: PathBuf,
         source: io::Error,

@@ -1,4 +1,4 @@
-//! Checks, for a process of root, that no other user can change a path.
+//! Checks whether other users can change a path, for processes of root.
 //!
 //! The rules are the same as in safe_path of OpenSSH (auth2-pubkeyfile.c) and in CHASE_SAFE of systemd
 //! (src/basic/chase.c): each directory on the path belongs to root, and no other user can rename its entries.
