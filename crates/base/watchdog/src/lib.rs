@@ -124,7 +124,7 @@ pub fn end_with(end: fn(&str), say: fn(&str)) {
     let _ = (END.set(end), SAY.set(say));
 }
 
-/// A time limit on a wait. Dropping it means that the wait has ended.
+/// A time limit on a wait. Drop it when the wait has ended.
 #[must_use = "the limit ends when it is dropped"]
 #[derive(Debug)]
 pub struct Limit(Option<u64>);
@@ -141,7 +141,7 @@ pub fn limit_child(child: &Child, what: impl Display, most: Duration) -> Limit {
 }
 
 impl Limit {
-    /// Starts the time limit anew, because there was progress.
+    /// Starts the time limit anew. Call it when there was progress.
     pub fn renew(&self) {
         let mut waits = state();
         if let Some(wait) = self.0.and_then(|id| waits.all.get_mut(&id)) {
@@ -239,10 +239,10 @@ fn state() -> MutexGuard<'static, Waits> {
     STATE.waits.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Waits for limits to expire, and ends what did not end. Main function of the thread.
+/// Main loop of the thread: waits for limits to expire, then kills the child or ends the program.
 fn watch() {
-    // The thread may be started before the program blocks the signals for which it waits. If they were not blocked here,
-    // they would end the program.
+    // The thread may be started before the program blocks the signals for which it waits. If they were not blocked
+    // here, they would end the program.
     let blocked = punctual_uapi::block(&SignalSet::new(&[Sig::Hup, Sig::Int, Sig::Quit, Sig::Term]));
     debug_assert!(blocked.is_ok(), "pthread_sigmask(3) fails for no valid set");
     // The thread inherits the affinity of its creator, which may be a busy CPU.

@@ -68,13 +68,13 @@ fn all(pids: &[i32]) -> Vec<Thread> {
 }
 
 impl Look {
-    /// Examines this program and everything it has started.
+    /// Examines this program and all its descendants.
     pub fn at_all() -> Look {
         let own = std::process::id().cast_signed();
         Look::at(&[vec![own], descendants(own)].concat())
     }
 
-    /// Examines one child and everything it has started.
+    /// Examines one child and all its descendants.
     pub fn at_child(pid: i32) -> Look {
         Look::at(&[vec![pid], descendants(pid)].concat())
     }
