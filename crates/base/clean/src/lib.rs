@@ -30,9 +30,7 @@ pub fn line(text: &str) -> String {
     without_commands(out)
 }
 
-/// Like [`line`], for text with several lines that end in `
-/// ` or `\r
-/// `. Nothing is truncated.
+/// Like [`line`], for text with several lines that end in `\n` or `\r\n`. Nothing is truncated.
 pub fn lines(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.replace("\r\n", "\n").chars() {
