@@ -52,7 +52,7 @@ pub enum Subject {
     Suite,
     Experiment,
     Bench,
-    /// The series of `watch`.
+    /// A series recorded by `watch`.
     Watch,
     Fleet,
 }
@@ -79,7 +79,7 @@ impl Subject {
         }
     }
 
-    /// Name with its article, for sentences.
+    /// Returns the name with its article, for sentences.
     pub fn name(self) -> &'static str {
         match self {
             Subject::Latency => "a run of wakeup latencies",
