@@ -1,4 +1,5 @@
-//! Formats sentences about the tail of each load beyond the data, and about the arrival pattern of the worst wakeups.
+//! Formats sentences about the tail of each load: the latency extrapolated beyond the data (the level), and the arrival
+//! pattern of the worst wakeups.
 
 use super::{capital, noun, place};
 use crate::number::{confidence, count, count_f, plural, probability, round_probability};
