@@ -123,7 +123,7 @@ fn sums(into: &Path, files: &[PathBuf]) -> Result<PathBuf, KbuildError> {
     Ok(path)
 }
 
-/// The requested options, saved when the build was configured.
+/// Returns the requested options, saved when the build was configured.
 fn asked(build: &Path) -> Result<Option<Options>, KbuildError> {
     let path = build.join(REQUESTED);
     let text = match fs::read_to_string(&path) {
