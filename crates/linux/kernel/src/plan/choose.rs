@@ -137,8 +137,8 @@ fn of_series(at: &Situation, request: &Request, entry: &SeriesEntry) -> Result<C
     Err(PlanError::NoSource { board: at.board.name.clone(), reasons })
 }
 
-/// A system delivered with an older series may depend on it. That series is offered if a patch makes it real-time, and
-/// used only if the user requests it.
+/// Returns the running kernel's older series as a source that was not chosen, if a patch makes it real-time: the system
+/// may depend on this series. It is used only if the user requests it.
 fn own_series(at: &Situation, request: &Request, chosen: &SeriesEntry) -> Option<PassedOver> {
     let running = crate::Release::of_uname(at.release.as_deref()?)?.series;
     if request.series.is_some() || at.is_rt == Some(true) || running >= chosen.name {
