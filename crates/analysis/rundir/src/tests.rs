@@ -105,7 +105,7 @@ fn signal() -> Event {
     Event::Signal { mono_ns: 7, number: 2 }
 }
 
-/// Writes a finished phase and an unfinished one.
+/// Writes a run with a finished phase and an unfinished one.
 fn write_half(root: &Path) -> Writer {
     let mut writer = Writer::create(root, run(), false).unwrap();
     let mut first = phase("1-idle", 2);
@@ -191,7 +191,7 @@ fn maxima_of_blocks_are_kept_also_after_a_kill() {
     }
 }
 
-/// A round of `1-idle` that ends with `n` wakeups on each of two CPUs.
+/// Returns a round of `1-idle` that ends with `n` wakeups on each of two CPUs.
 fn round(number: usize) -> Phase {
     let mut phase = phase("1-idle", 2);
     phase.rounds = vec![Round { start_mono_ns: 10, end_mono_ns: None }; number];

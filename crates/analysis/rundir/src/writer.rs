@@ -25,7 +25,7 @@ pub struct Writer {
     segment_bytes: u64,
     segment_limit: u64,
     compact: bool,
-    /// Lines with which a new segment of the running phase begins: the phase, and the last results of each CPU.
+    /// Line of the running phase. A new segment begins with this line and those of `results`.
     phase_line: Vec<u8>,
     results: BTreeMap<CpuId, Vec<u8>>,
     events: File,
@@ -120,7 +120,7 @@ impl Writer {
         Ok(writer)
     }
 
-    /// The run directory, for adding further files.
+    /// Returns the run directory, for adding further files.
     pub fn dir(&self) -> &Dir {
         &self.dir
     }
