@@ -131,13 +131,14 @@ fn invalidate(judged: &mut Judged) {
     judged.cells.iter_mut().for_each(|cell| cell.outcome = Outcome::Inconclusive);
 }
 
-/// The worst outcome; at best inconclusive if nothing was judged or there are doubts.
+/// Returns the worst outcome; at best inconclusive if nothing was judged or there are doubts.
 fn worst_outcome(outcomes: impl Iterator<Item = Outcome>, doubtful: bool) -> Outcome {
     let worst = outcomes.max().unwrap_or(Outcome::Inconclusive);
     if doubtful { worst.max(Outcome::Inconclusive) } else { worst }
 }
 
-/// True if the doubt affects this claim. The choice of the end of a phase affects only a quantile ([`sequential`]).
+/// Returns true if the doubt affects this claim. The choice of the end of a phase affects only a quantile
+/// ([`sequential`]).
 fn counts_for(claim: &Claim, doubt: &Doubt) -> bool {
     doubt.problem.kind != ProblemKind::EndedEarly || matches!(claim.quantity, Quantity::Quantile { .. })
 }
