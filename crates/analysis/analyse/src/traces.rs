@@ -41,7 +41,7 @@ pub struct Known {
     pub sent: bool,
 }
 
-/// Maximum number of events held in memory, larger than that of a typical window. A larger trace is read once per pass.
+/// Maximum number of events held in memory; a typical window has fewer. A larger trace is read once per pass.
 const HELD: usize = 500_000;
 
 /// Largest trace of a run directory in bytes.
