@@ -96,7 +96,7 @@ pub fn differs(comparison: &Comparison) -> bool {
     comparison.rows.iter().any(|row| row.against.iter().any(|a| differs(a.conclusion)))
 }
 
-/// Returns true if a value of a later group is significantly worse than that of the first. A larger minimum does not
+/// Returns true if a value of a later group is significantly worse than the first group's. A larger minimum does not
 /// count, nor does a difference that is [`excused`].
 pub fn is_worse(comparison: &Comparison) -> bool {
     let worse = |row: &ComparisonRow| {
