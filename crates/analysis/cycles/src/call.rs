@@ -28,7 +28,7 @@ pub enum Takes {
     All,
     /// The oldest, as in a message queue.
     One,
-    /// As many as the call returns bytes, in a pipe or a stream.
+    /// As many bytes as the call returns, from a pipe or a stream.
     Bytes,
     /// All before the call, because the thread checks the futex word before it waits for a change: futex(2).
     Seen,
