@@ -174,8 +174,8 @@ impl Samples<'_> {
         }
     }
 
-    /// Returns bounds in ns on the sample with this rank (1 = smallest) among all corrected ones: the edges of its bin,
-    /// widened by the blur. An upper bound of `None` means unbounded.
+    /// Returns bounds in ns on the sample with this rank (1 = smallest) among all corrected samples: the edges of its
+    /// bin, widened by the blur. An upper bound of `None` means unbounded.
     pub fn edges_at(&self, rank: u64) -> Option<(u64, Option<u64>)> {
         let mut seen = 0;
         let bin = self.corrected.bins().find(|bin| {

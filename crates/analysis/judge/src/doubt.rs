@@ -14,7 +14,7 @@ pub(crate) struct Doubt {
     pub phase: Option<String>,
     /// CPU that the doubt concerns; `None` for every CPU.
     cpu: Option<CpuId>,
-    /// True if the doubt affects samples that were taken, not only missing ones.
+    /// True if the doubt affects samples that were taken, not only missing samples.
     about_samples: bool,
     pub problem: Problem,
 }

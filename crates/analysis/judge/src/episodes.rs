@@ -54,7 +54,7 @@ pub(crate) fn late(samples: &Samples, limit: u64, releases: (u64, u64)) -> Late 
 
 impl Late {
     /// Returns ln of the e-value against "the share of late releases is at least `share`", if no disturbance makes more
-    /// than `stall` releases late. If the last episode had not ended, it counts as one of that size.
+    /// than `stall` releases late. If the last episode had not ended, it counts as an episode of `stall` releases.
     pub fn ln_e_below(&self, share: f64, over: Exposure) -> f64 {
         let (events, times) = self.below(over);
         ln_e_below(events, times * odds(share))
@@ -96,7 +96,7 @@ impl Late {
         from_odds(by_episodes.max(by_releases))
     }
 
-    /// Returns the number of releases in time, plus the one that begins the next episode. Without the latter, a late
+    /// Returns the number of releases in time, plus the one that begins the next episode. Without this one, a late
     /// first release would have unlimited weight.
     fn before_late(&self, released: f64) -> f64 {
         (released - self.releases.0 as f64).max(0.0) + 1.0

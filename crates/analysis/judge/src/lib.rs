@@ -20,9 +20,9 @@
 //! One stall that makes many releases late is one event. Shares and rates are judged by late episodes
 //! ([`Episodes`](punctual_model::Episodes)) with e-processes (`evalue` of stats), which are valid at any check: see ADR
 //! 30 and docs/guide/statistics.md, "The mathematics". A share requires the longest stall, which the claim declares.
-//! Without this declaration a stall of one period is assumed, and the result includes bounds for longer ones. For runs
-//! without recorded episodes, they are computed from the list of worst wakeups if it is complete above the limit. If
-//! the order is unknown, stalls of 50 ms are assumed, and no claim passes.
+//! Without this declaration a stall of one period is assumed, and the result includes bounds for longer stalls. For
+//! runs without recorded episodes, they are computed from the list of worst wakeups if it is complete above the limit.
+//! If the order is unknown, stalls of 50 ms are assumed, and no claim passes.
 //!
 //! Quantiles are judged by the share beyond the limit in blocks of time (`quantile`).
 //!

@@ -53,8 +53,8 @@ pub(crate) fn share(samples: &Samples, limit: u64, confidence: f64) -> Option<Sh
     })
 }
 
-/// Returns the minimum and maximum share beyond the limit of each block, in blocks of as equal a length as the
-/// recorded ones allow.
+/// Returns the minimum and maximum share beyond the limit of each block, in blocks whose lengths are as equal as the
+/// recorded blocks allow.
 fn together(counts: &[BlockCount], released: u64, blocks: usize) -> (Vec<f64>, Vec<f64>) {
     let mut shares = (Vec::new(), Vec::new());
     let (mut sum, mut before) = ((0u64, 0u64, 0u64), 0u64);

@@ -6,7 +6,7 @@ use punctual_units::Nanos;
 
 /// Returns the number of the check that a verdict on this run represents; 0 if the length of the run was fixed.
 ///
-/// If the run was killed or is still being measured, the verdict is an additional check after the recorded ones.
+/// If the run was killed or is still being measured, the verdict is an additional check after the recorded checks.
 pub fn looks(run: &Run) -> u64 {
     if run.settings.until_decided.is_none() || run.kind != Kind::Latency {
         return 0;
@@ -66,8 +66,8 @@ pub fn is_refuted_by(claim: &Claim, deadline: Option<Nanos>, latency: Nanos, ski
 /// Returns the check at which every claim will be decided if the machine continues as before: the first later check
 /// at which proportionally more samples and late samples decide each cell.
 ///
-/// `verdict` is that of check `look`. `growth` returns the factor of samples at a later check, or `None` after the end
-/// of the run. Returns `None` if the claims will not be decided before the end.
+/// `verdict` is the verdict at check `look`. `growth` returns the factor of samples at a later check, or `None` after
+/// the end of the run. Returns `None` if the claims will not be decided before the end.
 pub fn expected_look(verdict: &Verdict, look: u64, growth: impl Fn(u64) -> Option<f64>) -> Option<u64> {
     let open = || verdict.claims.iter().filter(|judged| is_open(judged));
     (look + 1..look + 64)

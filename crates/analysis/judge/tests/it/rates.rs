@@ -33,8 +33,8 @@ fn recorded(limit: u64, (released, late, episodes, longest): Counts) -> Recordin
     recording
 }
 
-/// Returns numbers of passes and fails of runs that are checked each time the expected number of events has grown by
-/// one, up to 12 times.
+/// Returns the numbers of passes and fails of runs that are checked each time the expected number of events has grown
+/// by one, up to 12 times.
 fn until_decided(claim: &str, p: f64, every: u64, mean: f64, size: fn(&mut SplitMix64) -> u64) -> (usize, usize) {
     let claim = claims(&[claim]).remove(0);
     let pause = mean / p - ((mean - 1.0) * every as f64 + 1.0);
