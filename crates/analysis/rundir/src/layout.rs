@@ -83,7 +83,7 @@ pub(crate) enum Record {
     Run(Box<Run>),
     /// Start of a phase.
     Phase(Box<Phase>),
-    /// All results of a CPU in the running phase so far; replaces earlier ones.
+    /// All results of a CPU in the running phase so far; replaces earlier results.
     Progress(Box<Progress>),
     /// Length and checksum of the complete part of `events.jsonl`.
     Events(FileSum),

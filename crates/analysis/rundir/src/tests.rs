@@ -346,7 +346,7 @@ fn segments_are_followed_by_new_ones() {
     assert_eq!(read(root.path()).unwrap().run.phases[0].cpus[0].released, Some(4_000));
 }
 
-/// Changes the text of a file in a finished run to that of a later version.
+/// Changes the text of a file in a finished run, as a later version would write it.
 fn rewrite(root: &Path, name: &str, change: impl Fn(&str) -> String) {
     let text = change(&fs::read_to_string(root.join(name)).unwrap());
     let path = root.join("manifest.json");
