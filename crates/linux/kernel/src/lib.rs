@@ -7,7 +7,7 @@
 //!
 //! Architecture invariant: a plan is a pure function, so a plan for a recorded machine is made in the same way as for a
 //! live one. Programs are run by [`host`] (compilers), [`patch`] (xz, gpgv, sha256sum, patch) and [`config::make`]
-//! (make). Only the latter, in a new folder, and [`patch::apply::apply`], in the given tree, write files.
+//! (make). Only [`config::make`], in a new folder, and [`patch::apply::apply`], in the given tree, write files.
 
 #![forbid(unsafe_code)]
 

@@ -41,7 +41,7 @@ pub enum Source {
         series: Series,
     },
     StableRt {
-        /// The patch, if known; otherwise the newest one of the published index.
+        /// The patch, if known; otherwise the newest of the published index is used.
         patched: Option<Patched>,
         series: Series,
     },
@@ -71,8 +71,8 @@ pub(super) struct Chosen {
     pub warnings: Vec<String>,
 }
 
-/// Without a requested series, tries the maintained ones: first those with PREEMPT_RT in mainline, among these the best
-/// tested, then the newest.
+/// Without a requested series, tries the maintained series: first series with PREEMPT_RT in mainline, among these the
+/// best tested, then the newest.
 pub(super) fn choose(at: &Situation, request: &Request) -> Result<Chosen, PlanError> {
     if let Some(chosen) = own_core(at, request) {
         return Ok(chosen);

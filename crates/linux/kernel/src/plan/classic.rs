@@ -25,7 +25,7 @@ pub fn warnings(at: &Situation, request: &Request, source: &Source) -> Vec<Strin
     }
     all.push(
         "SPI and I2C have been missing when the overlays were those of another kernel: the package has its own, and kernel verify compares \
-         all devices with those before"
+         all devices with those found before"
             .to_owned(),
     );
     all
