@@ -67,7 +67,7 @@ pub struct Guest {
     pub clock: Clock,
     pub hostname: String,
     pub files: Vec<FileIn>,
-    /// A shell script (BusyBox) that runs as root with /bin in its path; its exit code becomes that of the guest.
+    /// A shell script (BusyBox) that runs as root with /bin in its path; its exit code is the guest's exit code.
     pub script: String,
     /// Paths to fetch, if they exist.
     pub fetch: Vec<String>,
