@@ -34,7 +34,7 @@ pub struct About {
     pub started_real_ns: Option<u64>,
     /// CRC-32 of the imported files, which identifies runs whose start is unknown.
     pub identity: Option<u32>,
-    /// True if times are those of an emulated clock.
+    /// True if times were measured with an emulated clock.
     pub is_virtual: bool,
 }
 

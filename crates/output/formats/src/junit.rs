@@ -8,7 +8,7 @@ use punctual_clean as clean;
 use punctual_report::utc;
 use std::fmt::Write;
 
-/// Returns a failed case becomes a `failure`, an inconclusive one an `error`, so that neither is displayed as passed,
+/// Writes JUnit XML. A failed case becomes a `failure`, an inconclusive one an `error`, so that neither is displayed as passed,
 /// and a skipped one `skipped`. Figures are properties of their suite, with names such as `cpu1.p99_ns`.
 pub fn junit(cases: &Cases) -> String {
     let all: Vec<&Case> = cases.cases().collect();

@@ -10,7 +10,7 @@ use std::path::Path;
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
 /// Writes each rule as a `rule` and each finding as a `result`. Unreadable data has the kind `open`, which is not a
-/// pass. `version` is that of the auditing program.
+/// pass. `version` is the version of the auditing program.
 pub fn sarif(findings: &[Finding], version: Option<&str>) -> String {
     // Rules must be unique (§3.19.23), but an external recording may contain one twice.
     let mut at: BTreeMap<&str, usize> = BTreeMap::new();
@@ -128,7 +128,7 @@ pub fn check_sarif(check: &Check, here: &Path, version: &str) -> String {
             state: State::Unknown,
             summary: format!("{}: {}", source.name, source.missing.as_ref()?),
             evidence: Vec::new(),
-            why: "Without observation there is no pass.".into(),
+            why: "What was not observed cannot pass.".into(),
             fix: None,
         })
     });
