@@ -7,7 +7,7 @@ pub const QUANTILES: [(f64, &str); 6] =
     [(0.5, "p50"), (0.9, "p90"), (0.99, "p99"), (0.999, "p99.9"), (0.9999, "p99.99"), (0.99999, "p99.999")];
 
 /// Maximum number of CPUs that charts and tables show individually; if there are more, they show only the relevant
-/// ones.
+/// CPUs.
 pub const MOST_APART: usize = 8;
 
 /// Returns the recorded time of a phase, ns: its periods, without start and stop; without periods, from start to end.
@@ -25,7 +25,7 @@ pub struct Cell<'a> {
     pub phase: &'a Phase,
     pub result: &'a CpuResult,
     pub raw: Option<&'a Histogram>,
-    /// All released periods, including skipped ones, as far as they are known.
+    /// All released periods, including skipped periods, as far as they are known.
     pub known: Option<Known<'a>>,
     pub judged: Option<&'a CellJudgement>,
     /// Corrected quantiles in the order of [`QUANTILES`].

@@ -59,7 +59,7 @@ pub(crate) fn none(figures: &Figures) -> Option<String> {
     published(figures.recording).is_none().then(|| NONE.to_owned())
 }
 
-/// Compares the run's worst wakeup with the published figures, lists the most comparable ones with conditions and
+/// Compares the run's worst wakeup with the published figures, lists the most comparable figures with conditions and
 /// source, and states how comparable they are. Empty if there are no figures, or if the run has no worst wakeup.
 pub(crate) fn sentences(figures: &Figures) -> Vec<String> {
     let recording = figures.recording;
