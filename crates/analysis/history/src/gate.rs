@@ -32,7 +32,7 @@ pub fn least_for_rank(alpha: f64) -> usize {
 /// Compares a run with the runs of its baseline. Runs that were measured differently, or are incomplete, are left out.
 ///
 /// With at least [`least_for_rank`] runs (19 for 5 %) the only assumption is that a run that is not worse is
-/// exchangeable with those of the baseline. Each run has one score: the largest distance of its figures from the
+/// exchangeable with the runs of the baseline. Each run has one score: the largest distance of its figures from the
 /// median, in median absolute deviations of all runs. The p-value of a figure is the share of runs whose score is at
 /// least the distance of that figure. Because there is one score per run, no correction for the number of figures is
 /// needed (the maxT procedure: P. H. Westfall and S. S. Young, Resampling-Based Multiple Testing, 1993).

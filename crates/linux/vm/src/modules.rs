@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A module to load, ready for insmod.
+/// A module to load, uncompressed for insmod.
 pub(crate) struct Module {
     pub name: String,
     pub object: Vec<u8>,

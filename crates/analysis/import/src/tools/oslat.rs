@@ -226,7 +226,7 @@ enum Layout {
     Named,
     /// A bucket `e` contains latencies below `e`, rounded up to whole units (2.5 to 2.8).
     Shifted,
-    /// As [`Layout::Shifted`], but rounded up or down.
+    /// Like [`Layout::Shifted`], but it is unknown whether the values are rounded up or down.
     Unknown,
 }
 

@@ -43,7 +43,7 @@ pub struct Packaged {
     pub checks: Vec<Check>,
     /// The written files; empty if a check failed.
     pub files: Vec<PathBuf>,
-    /// Folder of the unpacked files, for an image.
+    /// Folder of the unpacked files, from which an image can be written.
     pub stage: PathBuf,
 }
 

@@ -37,7 +37,7 @@ pub(super) fn package(at: &Situation, request: &Request, _: &SeriesEntry) -> Res
     lacks(found, request).map_or(Ok(()), |what| Err(format!("{name} {what}")))?;
     let install = found.install.iter().map(|line| line.replace("{package}", name)).collect();
     let more: String = found.note.iter().map(|note| format!("; it {note}")).chain(doubt).collect();
-    let series = found.series.map_or_else(|| "of a changing series".to_owned(), |series| series.to_string());
+    let series = found.series.map_or_else(|| "no fixed series".to_owned(), |series| series.to_string());
     let why = format!(
         "{name} ({series}) is built, signed and updated by the distribution, and has everything that is requested{more}"
     );
@@ -120,7 +120,7 @@ fn lacks(package: &Package, request: &Request) -> Option<String> {
         (Some(requested), Some(series)) if requested != series => {
             return Some(format!("is {series}, but {requested} is requested"));
         }
-        (Some(requested), None) => return Some(format!("is of a changing series, but {requested} is requested")),
+        (Some(requested), None) => return Some(format!("has no fixed series, but {requested} is requested")),
         _ => {}
     }
     match (request.hz, package.hz) {

@@ -196,7 +196,7 @@ pub fn prometheus(text: &str) {
     }
 }
 
-/// Names of the labels. Panics on anything but `name="value"` with the three escapes.
+/// Returns the names of the labels. Panics on anything but `name="value"` with the three escapes.
 fn label_names(mut labels: &str) -> Vec<String> {
     let mut names = Vec::new();
     while !labels.is_empty() {
