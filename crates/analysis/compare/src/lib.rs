@@ -44,7 +44,7 @@ pub struct Side<'a> {
     pub name: String,
     pub folder: Option<String>,
     pub runs: Vec<(String, &'a Recording)>,
-    /// True if each run counts as a separate boot, whatever the files state.
+    /// True if each run counts as a separate boot, regardless of what the files state.
     pub own_boots: bool,
 }
 

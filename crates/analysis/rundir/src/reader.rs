@@ -28,8 +28,8 @@ pub fn read(root: &Path) -> Result<Recording, Error> {
     read_dir(&opened(root)?)
 }
 
-/// Like [`read`], for a directory that is already open. A run that was just written is read back even if its path now
-/// leads elsewhere.
+/// Like [`read`], for a directory that is already open. It also reads a run whose path has been moved or replaced since
+/// it was written.
 pub fn read_dir(dir: &Dir) -> Result<Recording, Error> {
     read_as(dir, Detail::Whole)
 }

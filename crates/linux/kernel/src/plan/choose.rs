@@ -71,8 +71,8 @@ pub(super) struct Chosen {
     pub warnings: Vec<String>,
 }
 
-/// Without a requested series, tries the maintained series: first series with PREEMPT_RT in mainline, among these the
-/// best tested, then the newest.
+/// Chooses the source. If no series is requested, tries the maintained series: first series with PREEMPT_RT in
+/// mainline, among these the best tested, then the newest.
 pub(super) fn choose(at: &Situation, request: &Request) -> Result<Chosen, PlanError> {
     if let Some(chosen) = own_core(at, request) {
         return Ok(chosen);
