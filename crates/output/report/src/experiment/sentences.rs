@@ -59,7 +59,8 @@ fn of_thread(planned: &PlannedThread, ran: &RanThread) -> Option<String> {
     (!causes.is_empty()).then(|| format!("{}{off}: {}", line(&planned.name), causes.join("; ")))
 }
 
-/// Reports real-time threads that were held back: number and durations, which identify the mechanism.
+/// Reports how often and for how long ordinary tasks ran while a real-time thread waited; the durations identify the
+/// mechanism.
 fn held(experiment: &Experiment, repetition: &Repetition) -> Option<String> {
     let (first, count) = (repetition.held.first()?, repetition.held.len() as u64);
     let sum = repetition.held.iter().map(|held| held.lasted_ns.0).fold(0, u64::saturating_add);
