@@ -6,7 +6,7 @@
 //! - `os_prefix` is put in front of the names of kernel, device tree and command line, but ignored if kernel or
 //!   device tree do not exist with it;
 //! - overlays are read from `os_prefix` + `overlay_prefix` only if a README exists there, otherwise from
-//! `overlay_prefix`;
+//!   `overlay_prefix`;
 //! - `initramfs NAME followkernel` names a file; `auto_initramfs=1` chooses the file that corresponds to the kernel:
 //!   `initramfs8` for `kernel8.img`.
 
