@@ -52,7 +52,7 @@ pub const TESTS: [Test; 23] = [
     test("periodic-100ms", What::Periodic, Nanos::from_millis(100), Promise::Each, "woken every 100 ms"),
     test("periodic-1s", What::Periodic, Nanos::from_secs(1), Promise::Each, "woken every second"),
     test("alarms", What::Alarms, MS, Promise::Each, "alarms at irregular times, 1 ms apart on average"),
-    test("page-faults", What::Faults, MS, Promise::Each, "a periodic task does not fault after its first release"),
+    test("page-faults", What::Faults, MS, Promise::Each, "a periodic task has no page fault after its first release"),
     Test {
         name: "pi-inversion",
         about: "a mutex inherits priority: the high-priority thread waits 20 ms for the holder, not 200 ms for a medium-priority thread",

@@ -56,14 +56,14 @@ fn request(address: IpAddr) -> Vec<u8> {
 
 /// Returns the interface index in the kernel's answer, or why there is none.
 fn parse(answer: &[u8]) -> Result<u32, String> {
-    let short = || "a short answer".to_string();
+    let short = || "the kernel's answer is too short".to_string();
     let kind = u16_at(answer, 4).ok_or_else(short)?;
     if kind == NLMSG_ERROR {
         let errno = u32_at(answer, NLMSGHDR).ok_or_else(short)? as i32;
         return Err(std::io::Error::from_raw_os_error(-errno).to_string());
     }
     if kind != RTM_NEWROUTE {
-        return Err(format!("an answer of type {kind}"));
+        return Err(format!("the kernel's answer has type {kind}"));
     }
     let mut at = NLMSGHDR + RTMSG;
     while let (Some(length), Some(kind)) = (u16_at(answer, at), u16_at(answer, at + 2)) {

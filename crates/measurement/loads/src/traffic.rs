@@ -75,7 +75,7 @@ impl Session {
         let done = self.tcp.write_all(&frame).and_then(|()| self.tcp.read_exact(back));
         match done {
             Ok(()) if *back == *frame => Ok(()),
-            Ok(()) => Err(LoadError::Refused(format!("{} returned other bytes than were sent", self.peer))),
+            Ok(()) => Err(LoadError::Refused(format!("{} did not return the bytes that were sent", self.peer))),
             Err(e) => Err(self.lost(e)),
         }
     }

@@ -164,7 +164,7 @@ pub(crate) fn parse_answer(line: &str, peer: &str) -> Result<Token, LoadError> {
     }
     match token_after(OK, line) {
         Some(token) => Ok(token),
-        None => refuse(format!("{peer} answers with a defective token: use the same punctual on both machines")),
+        None => refuse(format!("{peer} sent an invalid token: use the same version of punctual on both machines")),
     }
 }
 

@@ -26,7 +26,7 @@ impl Auditing {
             .args([AUDIT_ARG, &wanted, &cpus.to_string(), &parent, &own])
             .stdin(Stdio::null())
             .stdout(Stdio::piped());
-        command.spawn().map(Auditing).map_err(|e| format!("cannot start it: {e}"))
+        command.spawn().map(Auditing).map_err(|e| format!("cannot start the audit's process: {e}"))
     }
 
     /// Waits for the findings. Returns the content of `findings.json`.
@@ -35,7 +35,7 @@ impl Auditing {
             punctual_watchdog::output_of(self.0, "the audit", punctual_watchdog::GRACE).map_err(|e| e.to_string())?;
         match ended.status.success() && !ended.stdout.is_empty() {
             true => Ok(ended.stdout),
-            false => Err(format!("it ended with {}", ended.status)),
+            false => Err(format!("the audit's process ended with {}", ended.status)),
         }
     }
 }

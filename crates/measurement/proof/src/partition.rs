@@ -159,7 +159,7 @@ fn possible(root: &Path, cpus: &CpuList) -> Result<(), String> {
         .map_err(|e| format!("{}: {e}", root.join("cpuset.cpus.effective").display()))?;
     let taken = cpus.minus(&free);
     if !taken.is_empty() {
-        return Err(format!("CPU {taken} belongs to another cpuset partition already"));
+        return Err(format!("CPU {taken} already belongs to another cpuset partition"));
     }
     match free.minus(cpus).is_empty() {
         true => Err("no CPU would be left for other tasks".into()),

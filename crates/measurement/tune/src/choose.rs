@@ -90,7 +90,8 @@ impl Wanted<'_> {
             return Some((*why).to_owned());
         }
         if rule.steps.is_empty() {
-            let why = rule.manual.join("; ").replace(&format!("--fix {}", rule.rule), "name it, or --disruptive");
+            let why =
+                rule.manual.join("; ").replace(&format!("--fix {}", rule.rule), "name the rule, or use --disruptive");
             return Some(if why.is_empty() { "it cannot be applied while the system runs".to_owned() } else { why });
         }
         let is_known = self.i_know.iter().any(String::is_empty);

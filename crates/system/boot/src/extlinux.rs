@@ -116,7 +116,7 @@ impl Menu {
 
     fn trial(&self, change: &Change) -> Result<Trial, String> {
         if self.text.lines().filter_map(keyword).any(|(word, rest)| word == "label" && rest == TRIAL) {
-            return Err(format!("{} has a label {TRIAL} already", self.path));
+            return Err(format!("{} already has a label {TRIAL}", self.path));
         }
         let append = self.appended(&as_trial(change)).map_err(|stop| stop.0.why)?;
         let end = if self.text.ends_with('\n') { "" } else { "\n" };

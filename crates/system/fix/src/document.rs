@@ -36,7 +36,7 @@ pub enum FixResult<'a> {
         failed: &'a Option<String>,
         /// Steps that the user has to do.
         manual: Vec<ManualPart<'a>>,
-        /// Damage to one copy of the journal that lost nothing.
+        /// Damage to one copy of the journal; no record is lost.
         covered: &'a [String],
         /// Changes of kernel parameters; null if none are requested.
         boot: Option<BootPart<'a>>,
@@ -110,7 +110,7 @@ pub enum UndoResult<'a> {
         changes: Vec<UndonePart<'a>>,
         /// Records that the journal has lost.
         lost: &'a [String],
-        /// Damage to one copy of the journal that lost nothing.
+        /// Damage to one copy of the journal; no record is lost.
         covered: &'a [String],
     },
     /// Printed by `--accept-loss`: lost records of the journal that are no longer reported.
@@ -121,7 +121,7 @@ pub enum UndoResult<'a> {
         changes: Vec<OpenPart<'a>>,
         /// Records that the journal has lost; `undo --accept-loss` continues without them.
         lost: &'a [String],
-        /// Damage to one copy of the journal that lost nothing.
+        /// Damage to one copy of the journal; no record is lost.
         covered: &'a [String],
     },
 }

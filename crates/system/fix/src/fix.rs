@@ -46,7 +46,7 @@ pub struct Fixed {
     pub reverted: Vec<String>,
     /// Error of the journal. The changes of the current rule were then rolled back as far as possible.
     pub failed: Option<String>,
-    /// Damage to one copy of the journal that lost nothing, as sentences.
+    /// Damage to one copy of the journal; no record is lost, as sentences.
     pub covered: Vec<String>,
 }
 

@@ -21,7 +21,7 @@ pub struct Undone {
     pub changes: Vec<Taken>,
     /// Changes that the journal has lost, as sentences.
     pub lost: Vec<String>,
-    /// Damage to one copy of the journal that lost nothing, as sentences.
+    /// Damage to one copy of the journal; no record is lost, as sentences.
     pub covered: Vec<String>,
 }
 

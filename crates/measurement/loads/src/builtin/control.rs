@@ -12,7 +12,7 @@ use std::hint::black_box;
 
 pub(super) const LOAD: Builtin = Builtin {
     name: "control",
-    about: "a busy loop on the last CPU only: delays of other CPUs are not caused by the kernel",
+    about: "a busy loop on the last CPU only: it shows delays that are not caused by the kernel",
     comm: "load-control",
     runs_as: RunsAs::Nobody,
     in_all: false,

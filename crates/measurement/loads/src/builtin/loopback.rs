@@ -11,7 +11,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 pub(super) const LOAD: Builtin = Builtin {
     name: "loopback",
-    about: "TCP and UDP round trips and bulk over 127.0.0.1",
+    about: "TCP and UDP round trips and bulk transfers over 127.0.0.1",
     comm: "load-loopback",
     runs_as: RunsAs::Nobody,
     in_all: true,

@@ -39,7 +39,7 @@ const INTERRUPTS: &[(&str, &str)] = &[
     ("rpi-swap", "everything that is swapped out is read back first; where memory is short, processes are killed"),
     ("net-queue-count", "the link is reset"),
     ("rpi-wifi-bt", "wireless links go down, perhaps the one you are using"),
-    ("wq-unbound-cpumask", "driver work moves: networks have frozen for a moment"),
+    ("wq-unbound-cpumask", "drivers' work moves to other CPUs, which has stopped network traffic for a moment"),
     ("sched-rt-throttle", "a runaway real-time loop then hangs the machine"),
     ("sched-fair-server", "a runaway real-time loop then hangs the machine"),
     ("sched-fair-server-asym-bug", "a runaway real-time loop then hangs the machine"),
