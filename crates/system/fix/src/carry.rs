@@ -107,7 +107,7 @@ fn give_up(journal: &mut Journal, entry: u64, why: &str) -> String {
             let _ = journal.state(entry, State::GaveUp, why);
             why.to_owned()
         }
-        other => format!("{why}; undoing it failed: {}", other.sentence()),
+        other => format!("{why}; undoing the change: {}", other.sentence()),
     }
 }
 
