@@ -75,9 +75,16 @@ impl<R: Read> TextSource<R> {
         }
         match first {
             Some(event) => source.queue.push_front(event),
-            None if source.reader.info.format == Format::Unknown => {
+            // `cpus=2` stands in other texts as well.
+            None if matches!(source.reader.info.format, Format::Unknown | Format::TraceCmdReport) => {
                 let refusal = untimed(head).or_else(|| summary::summary(head)).or_else(|| unplaced(head));
-                return Err(refusal.unwrap_or(TraceError::Unrecognised));
+                let refusal = match source.reader.info.format {
+                    Format::Unknown => Some(refusal.unwrap_or(TraceError::Unrecognised)),
+                    _ => refusal,
+                };
+                if let Some(refusal) = refusal {
+                    return Err(refusal);
+                }
             }
             None => {}
         }
