@@ -8,6 +8,7 @@ mod header;
 mod irq;
 mod lines;
 mod log;
+mod lttng;
 mod names;
 mod noise;
 mod old;
@@ -167,6 +168,7 @@ impl<R: Read> TextSource<R> {
         let next = self.scratch.trim_ascii();
         let starts_anew = next.is_empty()
             || next.starts_with(b"#")
+            || lttng::is_line(next)
             || repair::is_omission(next)
             || graph::line(next).is_some_and(|line| !line.is_cut());
         if starts_anew || (!soft && !matches!(front(&self.scratch, self.reader.latency), Front::Other)) {
@@ -220,7 +222,7 @@ fn has_events(head: &[u8]) -> bool {
     let mut cleaned = Vec::new();
     head.split(|b| *b == b'\n').any(|line| {
         repair::clean(line, &mut cleaned);
-        matches!(front(&cleaned, false), Front::Event(..) | Front::Cut)
+        matches!(front(&cleaned, false), Front::Event(..) | Front::Cut) || lttng::is_line(&cleaned)
     })
 }
 
