@@ -5,15 +5,16 @@ use crate::status::{Failure, prt_status};
 use punctual_rt::{IrqThreads, Priority};
 use std::ffi::c_int;
 
-/// Interrupt threads with changed priority. Their old priorities are restored when it is freed.
+/// Interrupt threads whose priority was changed. prt_irq_threads_free() restores the old priorities.
 pub struct prt_irq_threads(#[expect(dead_code, reason = "restores on drop")] IrqThreads);
 
-/// Gives every thread of interrupt `irq` (irq/NN-name) this SCHED_FIFO priority: above the tasks that must not delay the
-/// interrupt, and not below those that wait for it. A killed program does not restore the priority.
+/// Gives every thread of interrupt `irq` (irq/NN-name) this SCHED_FIFO priority. It should be lower than that of tasks
+/// that the interrupt must not delay, and at least that of tasks that wait for the interrupt. A program that is killed
+/// does not restore the priority.
 ///
-/// Threads: any ordinary one.
+/// Threads: any non-real-time thread.
 /// Errors: PRT_STATUS_INVALID for a priority outside 1 to 99, or a negative interrupt; PRT_STATUS_REFUSED if the
-/// interrupt has no thread or the kernel refuses (CAP_SYS_NICE): nothing is changed then. PRT_STATUS_NULL.
+/// interrupt has no thread or the kernel refuses (CAP_SYS_NICE), in which case nothing is changed; PRT_STATUS_NULL.
 /// Ownership: `*out` is the caller's until prt_irq_threads_free().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_irq_threads_set(irq: c_int, priority: c_int, out: *mut *mut prt_irq_threads) -> c_int {
@@ -31,7 +32,7 @@ pub unsafe extern "C" fn prt_irq_threads_set(irq: c_int, priority: c_int, out: *
 
 /// Restores the priorities. NULL is ignored.
 ///
-/// Threads: any ordinary one.
+/// Threads: any non-real-time thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_irq_threads_free(threads: *mut prt_irq_threads) {
     // SAFETY: NULL or the caller's handle, from prt_irq_threads_set, not used any more.
