@@ -1,4 +1,4 @@
-//! Other modes of the program: one-shot, stamps, the descriptor of systemd, without privileges, without a line.
+//! Tests other modes of the program: one-shot, time stamps, a descriptor passed by systemd, no privileges, no line.
 
 use crate::common;
 
