@@ -74,7 +74,8 @@ fn hold(config: &Config, kinds: &[&str], cpu: u32, burst: Burst) -> Result<Vec<B
     log()?.lines().map(|line| held(line, &burst)).collect()
 }
 
-/// Parses a line of the module: start and end of the write, its length in µs, start and end of the section, and the gaps in it.
+/// Parses a line of the module: start and end of the write, the requested length in µs, start and end of the section,
+/// and the gaps in it.
 fn held(line: &str, burst: &Burst) -> Result<Burst, InjectError> {
     let numbers: Vec<u64> = line.split(' ').filter_map(|word| word.parse().ok()).collect();
     let [earliest_ns, worst, _, start_ns, end_ns, gaps @ ..] = &numbers[..] else {
