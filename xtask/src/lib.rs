@@ -60,6 +60,8 @@ enum Task {
 }
 
 impl Arguments {
+    /// Runs the command.
+    ///
     /// # Errors
     /// A message for the user that says what failed.
     pub fn run(self) -> Result<(), String> {

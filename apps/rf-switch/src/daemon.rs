@@ -44,7 +44,7 @@ impl Signals {
 
 pub fn greet(station: &Station, where_from: &str) {
     let _ = write!(std::io::stderr(), "{}", station.report());
-    station.narrowed.iter().for_each(|line| say(&format!("narrowed: {line}")));
+    station.narrowed.iter().for_each(|line| say(&format!("restricted: {line}")));
     say(&format!("transmitter {}; {where_from}", station.scheduling));
     if station.restored > 0 {
         say(&format!("{} commands of an earlier run are still pending, and are sent first", station.restored));

@@ -212,7 +212,7 @@ impl Report {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "transmitter: {}", self.scheduling)?;
-        self.narrowed.iter().try_for_each(|line| writeln!(f, "narrowed: {line}"))?;
+        self.narrowed.iter().try_for_each(|line| writeln!(f, "restricted: {line}"))?;
         self.phases.iter().try_for_each(|phase| writeln!(f, "{phase}"))?;
         if let Some(p) = &self.pulse_text {
             write!(

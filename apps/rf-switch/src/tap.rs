@@ -24,6 +24,8 @@ impl AsFd for Tap {
 }
 
 impl Tap {
+    /// Creates a tap on this FIFO, with a pipe for the copies.
+    ///
     /// # Errors
     /// pipe2(2) fails.
     pub fn new(fifo: Fifo) -> Result<Tap, Error> {

@@ -125,6 +125,8 @@ fn alarms<const N: usize>(steps: &[(Nanos, Action)]) -> Result<AlarmSet<Action, 
 }
 
 impl Waveform {
+    /// Creates the alarms of both kinds of bits and of the stop.
+    ///
     /// # Errors
     /// Cannot fail with this number of alarms.
     pub fn new(timing: &Timing) -> Result<Waveform, AlarmsFull> {

@@ -89,6 +89,8 @@ impl Default for Book {
 }
 
 impl Book {
+    /// Creates a book of these numbers, each with its command.
+    ///
     /// # Errors
     /// [`BookError::Twice`].
     pub fn new(entries: Vec<Entry>) -> Result<Book, BookError> {

@@ -20,7 +20,7 @@ pub(super) fn start(folder: &Path, set: u64) -> Result<(), String> {
     command.spawn().map(drop).map_err(failed)
 }
 
-/// Main function of the child process. Returns its exit code.
+/// Runs the child process and returns its exit code.
 pub fn guard_main(words: impl Iterator<Item = OsString>) -> i32 {
     // The child does not lead a process group, so this cannot fail; SIGHUP of the old terminal no longer reaches it.
     let _ = rustix::process::setsid();

@@ -13,6 +13,8 @@ pub struct Live {
 }
 
 impl Live {
+    /// Creates the live view for a command with these options.
+    ///
     /// # Errors
     /// There is no terminal on which to show it.
     pub fn new(command: &str, options: &Options) -> Result<Live, Unfit> {

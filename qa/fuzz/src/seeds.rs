@@ -312,7 +312,7 @@ fn pages() -> Vec<Vec<u8>> {
     ]
 }
 
-/// The formats with which [`Reader::Pages`] decodes.
+/// Returns the event formats with which [`Reader::Pages`] decodes.
 pub fn page_formats() -> Vec<String> {
     formats()
 }

@@ -9,6 +9,8 @@ use std::env;
 use std::path::Path;
 use std::process::Command;
 
+/// Returns the bill of materials of the programs for a target, as JSON.
+///
 /// # Errors
 /// cargo, rustc or dpkg failed.
 pub fn bill(target: &Target) -> Result<String, String> {

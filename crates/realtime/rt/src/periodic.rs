@@ -40,7 +40,7 @@ pub struct Wakeup {
 }
 
 impl Wakeup {
-    /// Latency in ns; 0 if the clock shows a wakeup before its release, which the kernel does not cause.
+    /// Returns the latency, ns; 0 if the clock shows a wakeup before its release, which the kernel does not cause.
     #[inline(always)]
     pub fn latency(&self) -> u64 {
         self.woke.0.saturating_sub(self.release.0)

@@ -21,7 +21,7 @@ pub(super) fn run(field: &Field) -> Result<String, String> {
     ))
 }
 
-/// The folder's own name is a link, or the folder belongs to another user.
+/// Tests a folder whose own name is a link, and one that belongs to another user.
 fn before(field: &Field) -> Result<u64, String> {
     let out = field.home().join("run");
     let shown = out.display().to_string();
@@ -50,7 +50,7 @@ fn before(field: &Field) -> Result<u64, String> {
     Ok(refused + 1)
 }
 
-/// A thread creates links at every possible name as soon as the folder exists.
+/// Tests a run while a thread creates links at every possible name as soon as the folder exists.
 fn during(field: &Field) -> Result<(u64, u64), String> {
     let (stop, links) = (AtomicBool::new(false), AtomicU64::new(0));
     let out = field.home().join("run");

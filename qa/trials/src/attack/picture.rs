@@ -10,6 +10,8 @@ use std::path::Path;
 pub(super) struct Picture(BTreeMap<String, String>);
 
 impl Picture {
+    /// Records the current state below a folder.
+    ///
     /// # Errors
     /// A file or directory cannot be read.
     pub fn of(folder: &Path) -> Result<Picture, String> {

@@ -161,7 +161,7 @@ impl Tried<'_> {
         Ok(after)
     }
 
-    /// The user edits a file that the fix wrote: undo must leave the file and report that.
+    /// Tests that undo leaves a file which the user has edited after the fix, and reports that.
     fn edited(&self) -> Result<String, String> {
         self.good(&self.fix(&[]))?;
         let path = self.place.at(OWN);

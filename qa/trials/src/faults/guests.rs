@@ -31,7 +31,7 @@ fn cpus(run: &Value) -> Vec<&Value> {
     run["phases"].as_array().into_iter().flatten().flat_map(|p| p["cpus"].as_array().into_iter().flatten()).collect()
 }
 
-/// Another process sets the clock during the measurement.
+/// Tests a measurement during which another process sets the clock.
 pub fn clock(place: &Path) -> Result<String, String> {
     let script = "punctual measure -D 8s -i 1ms -q -o /tmp/r & P=$!; sleep 2; now=$(date +%s); date -s @$((now + 31536000)); sleep 2; \
                   date -s @$((now - 31536000)); sleep 1; wait $P; echo code $?";
@@ -59,7 +59,7 @@ pub fn clock(place: &Path) -> Result<String, String> {
     }
 }
 
-/// The second of two CPUs goes offline and online again.
+/// Tests a measurement during which the second of two CPUs goes offline and online again.
 pub fn hotplug(place: &Path) -> Result<String, String> {
     let script = "punctual measure -D 8s -i 5ms -q -c 'max < 10s' -o /tmp/r & P=$!; sleep 3; echo 0 > /sys/devices/system/cpu/cpu1/online; sleep 2; \
                   echo 1 > /sys/devices/system/cpu/cpu1/online; wait $P; echo code $?";
@@ -73,7 +73,7 @@ pub fn hotplug(place: &Path) -> Result<String, String> {
     }
 }
 
-/// A cgroup of 64 MB on a machine of 512 MB.
+/// Tests a measurement in a cgroup of 64 MB on a machine of 512 MB.
 pub fn memory(place: &Path) -> Result<String, String> {
     let script = "mkdir -p /cg; mount -t cgroup2 none /cg; mkdir /cg/m; echo +memory > /cg/cgroup.subtree_control; echo 64M > /cg/m/memory.max; \
                   echo 0 > /cg/m/memory.swap.max 2>/dev/null; sh -c 'echo $$ > /cg/m/cgroup.procs; exec punctual measure -D 10s -i 1ms -q -o /tmp/r'; \
@@ -93,7 +93,7 @@ pub fn memory(place: &Path) -> Result<String, String> {
     }
 }
 
-/// A loop at FIFO 99 on the only CPU, and a measurement at the same priority, which does not preempt it (sched(7)).
+/// Tests a measurement at FIFO 99 with a loop of the same priority on the only CPU, which it does not preempt (sched(7)).
 /// RLIMIT_RTTIME limits the loop: without it, a PREEMPT_RT kernel since 6.12 hangs, because its fair server runs only
 /// ordinary threads, and a thread of FIFO 1 expires the timers on which these sleep.
 pub fn hog(place: &Path) -> Result<String, String> {

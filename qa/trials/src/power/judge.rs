@@ -87,8 +87,10 @@ pub struct Facts {
 }
 
 impl Facts {
+    /// Reads what a guest had written, from the files in its folder.
+    ///
     /// # Errors
-    /// The guest did nothing.
+    /// The guest did nothing, or a run could not be read even before a cut.
     pub fn of_work(folder: &Path) -> Result<Facts, String> {
         let read = |name: &str| fs::read_to_string(folder.join(name)).map_err(|e| format!("{name}: {e}"));
         let facts = Facts::parse(&format!("etc {}{}", read("etc")?, read("runs")?));
@@ -98,6 +100,8 @@ impl Facts {
         }
     }
 
+    /// Reads what a guest found on the disk with this name.
+    ///
     /// # Errors
     /// The guest did not examine this disk.
     pub fn of_disk(folder: &Path, name: &str) -> Result<Facts, String> {

@@ -239,7 +239,7 @@ fn clusters(size: u64, share: f64) -> Source {
     Source { sizes: Sizes::Constant(size), arrivals: Arrivals::Random, every: 1, share }
 }
 
-/// A machine that is late three times as often as claimed must fail within three times the shortest time to pass.
+/// Checks that a machine that is late three times as often as claimed fails within three times the shortest time to pass.
 fn power(runs: &Runs) -> Vec<Row> {
     let one = |size: u64| {
         let claim = claim(SHARES[0], size);
@@ -293,7 +293,7 @@ fn none_late(runs: &Runs) -> Vec<Row> {
     [1, 8, 50, 200].into_iter().filter_map(one).collect()
 }
 
-/// A single sample must not pass any claim.
+/// Checks that no claim passes with a single sample.
 fn one_sample(runs: &Runs) -> Option<Row> {
     let counts = Counts { released: 1, ..Counts::default() };
     let texts = [

@@ -118,7 +118,7 @@ impl<'a, S: Source + 'static> InterruptTask<'a, S> {
     }
 }
 
-/// The loop makes one system call per event, and neither allocates nor locks.
+/// Runs the loop, which makes one system call per event, and neither allocates nor locks.
 fn run<S: Source, F>(shared: &Shared, events: &Events, mut source: S, mut body: F) -> End
 where
     F: FnMut(&Interrupt) -> Next,
