@@ -28,11 +28,11 @@ pub enum KernelCommand {
     /// Configure a kernel source in a separate directory, compare the result with the requested options, and audit it
     #[command(after_help = help::KERNEL_CONFIGURE)]
     Configure(ConfigureArgs),
-    /// Fetch a kernel source into a directory; a source that is not signed is refused. The same command resumes
+    /// Fetch a kernel source into a directory; a source that is not signed is refused. Repeat the command to resume
     #[command(after_help = help::KERNEL_FETCH)]
     Fetch(FetchArgs),
-    /// Build image, modules and device trees outside the source, also for another architecture. The same command
-    /// resumes
+    /// Build image, modules and device trees outside the source, also for another architecture. Repeat the
+    /// command to resume
     #[command(after_help = help::KERNEL_BUILD)]
     Build(BuildArgs),
     /// Package a build as tarball and .deb with a manifest, and check it for common packaging faults; --image writes an

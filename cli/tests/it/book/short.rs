@@ -41,7 +41,7 @@ pub fn short(words: &[String], place: &Path) -> Short {
     }
 }
 
-/// Decides this for a command that reads recordings.
+/// Decides whether and how a command that reads recordings runs.
 fn recorded(words: &[String], place: &Path) -> Short {
     let has = |word: &str| words.iter().any(|w| w == word);
     match (words[0].as_str(), words.get(1).map(String::as_str)) {

@@ -4,10 +4,10 @@
 //! - A function returns a status, 0 for success; [`prt_last_error`] returns the text of the calling thread's last
 //!   error.
 //! - A pointer that must not be NULL is checked, and NULL is an error. A pointer that is not NULL must be what the
-//! function requires, which cannot be checked: this makes the functions `unsafe`, and is stated here once instead of
-//! for each of them.
+//!   function requires, which cannot be checked: this makes the functions `unsafe`, and is stated here once instead of
+//!   for each of them.
 //! - Handles are opaque and belong to the caller from `…_new` or `…_start` until `…_free`. While a handle is being
-//! freed, nothing else may use it.
+//!   freed, nothing else may use it.
 //! - No panic crosses the boundary: it becomes `PRT_STATUS_PANIC` if the library is built with unwinding, and aborts
 //!   the process otherwise, as in the release profile.
 //!

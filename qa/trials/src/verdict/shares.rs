@@ -16,9 +16,9 @@ const HORIZON: u64 = 12 * 60;
 /// Length of runs for which the horizon is too short, as a multiple of the shortest time in which the claim can pass.
 const LONG_ENOUGH: u64 = 8;
 const SHARES: [f64; 2] = [1e-6, 1e-4];
-/// Twelve hours in releases at 1 kHz.
+/// Number of releases in twelve hours at 1 kHz.
 const TWELVE_HOURS: f64 = 43.2e6;
-/// Fourteen minutes in releases at 1 kHz.
+/// Number of releases in fourteen minutes at 1 kHz.
 const FOURTEEN_MINUTES: u64 = 840_000;
 
 /// Returns disturbances that make this share of the releases late, each with its name and the longest stall to declare,

@@ -36,9 +36,8 @@ pub enum Check {
     /// 6.12, /sys/kernel/debug/sched/fair_server, which only root can read). With the kernel's defaults the check
     /// fails; a program that leaves 5 % of each CPU unused does not need it.
     NoThrottling,
-    /// No thread of another program runs before a SCHED_FIFO task whose priority is one below this: no such thread is
-    /// SCHED_DEADLINE, or has this priority or a higher one. Kernel threads count, except the stoppers (migration/N),
-    /// which every kernel has.
+    /// No thread of another program is SCHED_DEADLINE, or SCHED_FIFO or SCHED_RR with this priority or a higher one.
+    /// Kernel threads count, except the stoppers (migration/N), which every kernel has.
     ForeignRtAbove(u8),
     /// The kernel does not kill this process for using the CPU without sleeping: RLIMIT_RTTIME (rtkit sets 200 ms).
     NoRtTimeLimit,

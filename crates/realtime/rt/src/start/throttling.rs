@@ -8,8 +8,9 @@ use punctual_units::{CpuId, CpuList, Nanos};
 const SCHED: &str = "/sys/kernel/debug/sched";
 const SERVER: &str = "/sys/kernel/debug/sched/fair_server";
 
-/// Checks for both. RT throttling limits real-time threads to kernel.sched_rt_runtime_us. Linux 6.12 replaced it by the
-/// fair server (commit 5f6bd380c7bd), except in kernels with CONFIG_RT_GROUP_SCHED, which have both.
+/// Checks for RT throttling, which limits real-time threads to kernel.sched_rt_runtime_us, and for the fair server.
+/// Linux 6.12 replaced the former by the latter (commit 5f6bd380c7bd), except in kernels with CONFIG_RT_GROUP_SCHED,
+/// which have both.
 pub(super) fn throttling(machine: &Machine) -> Result<Outcome, String> {
     let runtime: i64 = machine.number("/proc/sys/kernel/sched_rt_runtime_us")?;
     let period: i64 = machine.number("/proc/sys/kernel/sched_rt_period_us")?;
