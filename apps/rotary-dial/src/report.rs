@@ -100,7 +100,7 @@ fn line_text(line: &LineReport) -> String {
         .collect();
     let reasons = if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join(", ")) };
     format!(
-        "line  {} at {}, digits {}: {} samples, {} unread; {} digits, {} rejected{reasons}, blind {} times; lifted {} times\n      \
+        "line  {} at {}, digits {}: {} samples, {} unread; {} digits, {} rejected{reasons}, samples missing {} times; lifted {} times\n      \
          {} commands, {} unknown numbers, {} incomplete\n",
         line.name,
         line.place,

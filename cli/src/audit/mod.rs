@@ -101,7 +101,7 @@ fn pass(window: Nanos, pid: Option<u32>) -> Result<Option<Calls>, Refusal> {
                     return Err(Refusal::new(exit::of_signal(signal), CallsError::Signal(signal)));
                 }
                 Err(CallsError::Refused(why)) => {
-                    message!("its system calls are not traced: {why}");
+                    message!("the application's system calls are not traced: {why}");
                     None
                 }
             }

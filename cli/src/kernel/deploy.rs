@@ -141,7 +141,7 @@ pub fn deployed(site: &Site, args: &DeployArgs, program: &Path) -> Result<Answer
         return answer(code(&done.checks).max(exit::FAILED), text);
     };
     let reboot = punctual_model::Argv(record.reboot.clone());
-    let _ = writeln!(text, "{} is in place and armed for one boot: {}", record.release, reboot.line());
+    let _ = writeln!(text, "{} is installed and armed for one boot: {}", record.release, reboot.line());
     let _ = writeln!(
         text,
         "after the reboot: punctual kernel verify && punctual kernel commit, within {} s of its start",

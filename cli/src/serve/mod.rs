@@ -57,7 +57,7 @@ fn answer(args: &ServeArgs, address: SocketAddr) -> Result<(), Refusal> {
             Ok(())
         }
         Ok(Err(e)) => Err(Refusal::environment(e)),
-        Err(_) => Err(Refusal::environment("the server's thread died")),
+        Err(_) => Err(Refusal::environment("the server's thread ended unexpectedly")),
     }
 }
 

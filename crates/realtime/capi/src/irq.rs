@@ -23,7 +23,8 @@ pub unsafe extern "C" fn prt_irq_threads_set(irq: c_int, priority: c_int, out: *
         let invalid = |text: String| Failure::written(prt_status::Invalid, text);
         let irq = u32::try_from(irq).map_err(|_| invalid(format!("interrupt {irq} does not exist")))?;
         let level = u8::try_from(priority).ok().and_then(|level| Priority::try_from(level).ok());
-        let level = level.ok_or_else(|| invalid(format!("priority {priority}: SCHED_FIFO has 1 to 99")))?;
+        let level =
+            level.ok_or_else(|| invalid(format!("priority {priority}: the priorities of SCHED_FIFO are 1 to 99")))?;
         let changed = IrqThreads::set(irq, level).map_err(|error| Failure::written(prt_status::Refused, error))?;
         // SAFETY: not NULL, and a place for a pointer.
         unsafe { put(out, Box::into_raw(Box::new(prt_irq_threads(changed))), c"out is NULL") }

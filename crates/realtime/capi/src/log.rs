@@ -145,7 +145,10 @@ pub unsafe extern "C" fn prt_log_recorder(
         let name = unsafe { text(name, c"name is NULL") }?;
         wanted(out, c"out is NULL")?;
         if capacity > 1_000_000 {
-            return Err(Failure::fixed(prt_status::Invalid, c"a recorder for more than a million records: give less"));
+            return Err(Failure::fixed(
+                prt_status::Invalid,
+                c"a recorder for more than a million records is not supported",
+            ));
         }
         let recorder = log.0.recorder(name, capacity);
         let mut recorder = recorder.map_err(|error| Failure::written(prt_status::Invalid, error))?;

@@ -24,12 +24,16 @@ pub(crate) fn scheduling(policy: c_int, priority: c_int, times: [u64; 3]) -> Res
     let invalid = |text: String| Failure::written(prt_status::Invalid, text);
     let level = || {
         let level = u8::try_from(priority).ok().and_then(|level| Priority::try_from(level).ok());
-        level.ok_or_else(|| invalid(format!("priority {priority}: SCHED_FIFO and SCHED_RR have 1 to 99")))
+        level.ok_or_else(|| {
+            invalid(format!("priority {priority}: the priorities of SCHED_FIFO and SCHED_RR are 1 to 99"))
+        })
     };
     match policy {
         p if p == prt_policy::Other as c_int => {
             let nice = i8::try_from(priority).ok().filter(|nice| (-20..=19).contains(nice));
-            let nice = nice.ok_or_else(|| invalid(format!("nice value {priority}: SCHED_OTHER has -20 to 19")))?;
+            let nice = nice.ok_or_else(|| {
+                invalid(format!("nice value {priority}: the nice values of SCHED_OTHER are -20 to 19"))
+            })?;
             Ok(Scheduling::Other { nice })
         }
         p if p == prt_policy::Fifo as c_int => Ok(Scheduling::Fifo { priority: level()? }),

@@ -135,7 +135,7 @@ pub unsafe extern "C" fn prt_builder_prefault_stack(builder: *mut prt_builder, b
         // SAFETY: NULL or the caller's handle, of one thread.
         let builder = unsafe { exclusive(builder, c"builder is NULL") }?;
         if bytes > 1 << 30 {
-            return Err(Failure::fixed(prt_status::Invalid, c"a stack of more than 1 GiB is not supported: give less"));
+            return Err(Failure::fixed(prt_status::Invalid, c"a stack of more than 1 GiB is not supported"));
         }
         change(builder, |b| b.prefault_stack(bytes));
         Ok(())

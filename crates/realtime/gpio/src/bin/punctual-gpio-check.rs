@@ -198,7 +198,7 @@ fn coalesced(sim: &SimChip) -> Outcome {
     let account = account(count, &tally);
     expect(tally.dropped == 0 && tally.coalesced(count.into()).is_some_and(|n| n > 0), account.clone())?;
     expect(events.iter().all(|e| e.timestamp_ns <= last), format!("{events:?}"))?;
-    Ok(format!("sender at FIFO {ABOVE}: {account}: no gap reveals them"))
+    Ok(format!("sender at FIFO {ABOVE}: {account}: coalesced edges leave no gap"))
 }
 
 /// Checks that edges of one line are not events of another.

@@ -63,7 +63,7 @@ impl fmt::Display for Check {
             Check::ForeignRtAbove(priority) => {
                 write!(f, "no other real-time thread at {priority} or above, nor SCHED_DEADLINE")
             }
-            Check::NoRtTimeLimit => write!(f, "no limit of real-time CPU time"),
+            Check::NoRtTimeLimit => write!(f, "no limit on real-time CPU time"),
             Check::Isolated(cpu) => write!(f, "CPU {cpu} isolated"),
             Check::FixedFrequency(cpu) => write!(f, "CPU {cpu} at a fixed frequency"),
         }

@@ -52,7 +52,7 @@ pub(super) fn throttling(machine: &Machine) -> Result<Outcome, String> {
     if !found.is_empty() {
         let fix = format!(
             "no change is needed if all real-time threads together leave that much of each CPU unused; if none of them \
-             can run away: {}",
+             can loop without sleeping: {}",
             fixes.join("; ")
         );
         return Ok(Outcome::Fail { found: found.join("; "), fix });
