@@ -36,8 +36,8 @@ pub struct CheckArgs {
     /// Loads to run at the same time: cpu, memory, io, … as for prove, or cmd:'ANY COMMAND'
     #[arg(short = 'l', long = "load", value_name = "LOAD")]
     pub loads: Vec<String>,
-    /// Threads or programs, from the highest priority to the lowest, that must have priorities in this order: 'irq/27…
-    /// > jackd > client'
+    /// Threads or programs, from the highest priority to the lowest, that must have priorities in this order:
+    /// 'irq/27… > jackd > client'
     #[arg(long, value_name = "NAMES")]
     pub order: Option<Order>,
     /// For the exit code, ignore findings that are listed in this document of an earlier `check --json`
