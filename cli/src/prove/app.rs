@@ -1,4 +1,4 @@
-//! `prove --app`: the cycles of an application.
+//! Implements `prove --app`, which measures the cycles of an application.
 
 use super::args::{AppArgs, ProveArgs};
 use super::{MeasureArgs, measured_options, run};
@@ -11,7 +11,7 @@ use punctual_report::{self as report, TextStyle};
 use punctual_units::Nanos;
 use std::ffi::OsString;
 
-/// The application whose cycles are measured; `None` if wakeups are measured.
+/// Returns the application whose cycles are measured; `None` if wakeups are measured.
 pub(super) fn asked(args: &AppArgs) -> Result<Option<AppOptions>, Refusal> {
     let (name, subject) = match (&args.command, args.pid, &args.unit) {
         (Some(command), ..) => {
@@ -32,7 +32,7 @@ pub(super) fn proved(args: &ProveArgs, asked: &AppOptions, started: Nanos) -> Re
     let MeasureArgs { run: options, output, .. } = &args.measure;
     if options.deadline.is_some() {
         return Err(Refusal::usage(
-            "--deadline is of wakeups: claim 'response(THREAD) < TIME', with the name of a thread",
+            "--deadline is for wakeups; for cycles use --claim 'response(THREAD) < TIME', with the name of a thread",
         ));
     }
     punctual_uapi::block(&proof::signals())?;
