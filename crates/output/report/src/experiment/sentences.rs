@@ -35,11 +35,8 @@ fn of_thread(planned: &PlannedThread, ran: &RanThread) -> Option<String> {
             causes.push(format!("tasks outside the experiment took {}", taken.others_ns));
         }
     }
-    if let Some(ns) = ran.balance_ns.filter(|ns| of_elapsed(ns.unsigned_abs() as f64) > TELLS) {
-        let word = if ns > 0 { "later" } else { "earlier" };
-        let length = Nanos(ns.unsigned_abs());
-        causes
-            .push(format!("the kernel's balancing of CPUs made it end {length} {word} than immediate balancing would"));
+    if let Some((earliest, latest)) = ran.as_charged.bounds().filter(|_| ran.as_charged.width() > Some(TELLS)) {
+        causes.push(format!("as charged its end is predicted only to be between {earliest} and {latest}"));
     }
     if ran.is_explained() == Some(false) {
         causes.push(format!("{} of its time is unexplained", share(ran.rest())));
