@@ -4,8 +4,31 @@ use super::list::Release;
 use super::names::key;
 use std::sync::LazyLock;
 
-/// The releases whose sources `parameters.txt` was made from.
-const LISTED: [Release; 7] = [(5, 10), (5, 15), (6, 1), (6, 6), (6, 12), (6, 18), (7, 2)];
+/// The releases whose sources `parameters.txt` was made from; the first one is 2.6.39.
+const LISTED: [Release; 22] = [
+    (2, 6),
+    (3, 2),
+    (3, 4),
+    (3, 10),
+    (3, 12),
+    (3, 14),
+    (3, 16),
+    (3, 18),
+    (4, 1),
+    (4, 4),
+    (4, 9),
+    (4, 14),
+    (4, 16),
+    (4, 19),
+    (5, 4),
+    (5, 10),
+    (5, 15),
+    (6, 1),
+    (6, 6),
+    (6, 12),
+    (6, 18),
+    (7, 2),
+];
 
 /// One parameter per line: its name and, unless every listed release has it, the first and the last one that do; an
 /// omitted bound is that of the list. The names are those of __setup(), early_param(), early_param_on_off() and
@@ -18,24 +41,35 @@ const LISTED: [Release; 7] = [(5, 10), (5, 15), (6, 1), (6, 6), (6, 12), (6, 18)
 const PARAMETERS: &str = include_str!("parameters.txt");
 
 /// The first release, where it is known exactly: commits 826bfeb37bb4, 8412b4563e59, ace3c5499e61, 7f66f099de4d,
-/// 68d124b09999, 0ce20dd84089, a831881be220, 3fbfbf7a3b66, 3705b88db0d7, 5307c9556bc1; kernel-parameters.txt of 6.16.
+/// 68d124b09999, 0ce20dd84089, a831881be220, 3fbfbf7a3b66, 3705b88db0d7, 5307c9556bc1, 5a9be7c628c3, 3e42ec1aa716,
+/// 98af8452945c; kernel-parameters.txt of 6.16; the files of the handlers in the releases before and after.
 const SINCE: &[(&str, Release)] = &[
     ("cpufreq.default_governor", (5, 9)),
+    ("cpuidle.off", (3, 1)),
+    ("intel_pstate", (3, 9)),
     ("kfence.sample_interval", (5, 12)),
+    ("mitigations", (5, 2)),
     ("nohz_full", (3, 10)),
+    ("numa_balancing", (3, 8)),
     ("preempt", (5, 12)),
     ("rcu_nocb_poll", (3, 8)),
     ("rcu_nocbs", (3, 8)),
     ("rcupdate.rcu_expedited", (3, 8)),
+    ("rcupdate.rcu_normal", (4, 5)),
+    ("rcupdate.rcu_normal_after_boot", (4, 5)),
     ("rcutree.enable_rcu_lazy", (6, 8)),
+    ("rcutree.kthread_prio", (3, 19)),
     ("rcutree.nohz_full_patience_delay", (6, 11)),
+    ("rcutree.use_softirq", (5, 3)),
     ("rt_group_sched", (6, 16)),
     ("skew_tick", (3, 5)),
     ("workqueue.unbound_cpus", (6, 6)),
+    ("zswap.enabled", (3, 11)),
 ];
 
 /// Stable releases to which mitigations= of Linux 5.2 was backported (commit 98af8452945c).
-const MITIGATIONS: [(u32, u32, u32); 6] = [(4, 4, 180), (4, 9, 176), (4, 14, 119), (4, 19, 43), (5, 0, 16), (5, 1, 2)];
+const MITIGATIONS: [(u32, u32, u32); 7] =
+    [(3, 16, 68), (4, 4, 180), (4, 9, 176), (4, 14, 119), (4, 19, 43), (5, 0, 16), (5, 1, 2)];
 
 /// Like [`lacks`], by the patch level. Distributions number their kernels `4.19.0`, which does not show what was
 /// backported to them.
@@ -45,28 +79,6 @@ pub(crate) fn lacks_at(word: &str, (major, minor, patch): (u32, u32, u32)) -> Op
     lacks.then(|| {
         format!("mitigations is supported since Linux {major}.{minor}.{since}, and this is {major}.{minor}.{patch}")
     })
-}
-
-/// preempt= by architecture (HAVE_PREEMPT_DYNAMIC of arch/*/Kconfig): commits 826bfeb37bb4, 1b2d3451ee50, 4e90d0522a68,
-/// 80c7889de7a8.
-const PREEMPT: &[(&str, Release)] = &[
-    ("aarch64", (5, 18)),
-    ("i586", (5, 12)),
-    ("i686", (5, 12)),
-    ("loongarch64", (6, 7)),
-    ("riscv64", (6, 6)),
-    ("x86_64", (5, 12)),
-];
-
-/// Returns the first release that has preempt= on an architecture; `None` if unknown.
-pub(crate) fn preempt_since(arch: &str) -> Option<Release> {
-    PREEMPT.iter().find(|(name, _)| *name == arch).map(|(_, since)| *since)
-}
-
-/// Like [`lacks`], for parameters that only some architectures have.
-pub(crate) fn lacks_on(word: &str, release: Release, arch: &str) -> Option<String> {
-    let since = preempt_since(arch).filter(|since| key(word) == "preempt" && release < *since)?;
-    Some(format!("preempt is supported since Linux {} on {arch}, but this is {}", show(since), show(release)))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,7 +121,8 @@ pub(super) fn is_listed(key: &str) -> bool {
 /// Returns true if the list of a release, or the lists of both its neighbours, contain the parameter.
 pub(crate) fn has(word: &str, release: Release) -> bool {
     let key = key(word);
-    let is_covered = LISTED[0] <= release && release <= LISTED[LISTED.len() - 1];
+    // Of the releases 2.6 only the last one is listed.
+    let is_covered = LISTED[1] <= release && release <= LISTED[LISTED.len() - 1];
     let has = |Parameter { first, last, .. }: &Parameter| {
         first.is_none_or(|first| first <= release) && last.is_none_or(|last| release <= last)
     };
@@ -125,7 +138,9 @@ pub(super) fn of(release: Option<Release>) -> impl Iterator<Item = &'static str>
 /// Explains why a mainline kernel of this release does not support a parameter that other releases do, as a sentence.
 pub(crate) fn lacks(word: &str, release: Release) -> Option<String> {
     let key = key(word);
+    let is_backported = key == "mitigations" && MITIGATIONS.iter().any(|known| (known.0, known.1) == release);
     let why = match SINCE.iter().find(|(name, _)| *name == key) {
+        _ if is_backported => None,
         Some((_, since)) if release < *since => Some(format!("since Linux {}", show(*since))),
         Some(_) => None,
         None => find(&key)?.lacks(release),
@@ -168,7 +183,7 @@ pub(crate) fn searched(release: Option<Release>) -> String {
     }
 }
 
-fn show((major, minor): Release) -> String {
+pub(super) fn show((major, minor): Release) -> String {
     format!("{major}.{minor}")
 }
 
@@ -258,14 +273,6 @@ mod tests {
     fn a_listed_release_has_its_parameters() {
         assert!(has("isolcpus=2", (5, 10)) && has("sched_debug", (5, 10)) && !has("sched_debug", (5, 12)));
         assert!(!has("isolcpus=2", (4, 19)) && !has("no_such_parameter", (5, 10)));
-    }
-
-    #[test]
-    fn an_architecture_may_be_later() {
-        assert!(lacks_on("preempt=full", (5, 15), "aarch64").is_some_and(|said| said.contains("5.18 on aarch64")));
-        assert_eq!(lacks_on("preempt=full", (5, 18), "aarch64"), None);
-        assert_eq!(lacks_on("preempt=full", (5, 15), "x86_64"), None);
-        assert_eq!(lacks_on("isolcpus=2", (5, 15), "aarch64"), None);
     }
 
     #[test]

@@ -3,27 +3,16 @@
 use crate::cmdline::built::Built;
 use crate::cmdline::list::Release;
 use crate::cmdline::names::key;
-use crate::cmdline::releases;
-use crate::probes::cmdline::built;
+use crate::cmdline::{releases, values};
+use crate::probes::cmdline::{built, unsupported};
 use crate::probes::kernel::{backports, release};
 use crate::sight::{Notes, Sight, config_gap};
 use crate::{Context, Offers, Rules};
-use punctual_machine::Machine;
+use punctual_machine::{BuiltIn, KernelConfig, Machine};
 
-/// Releases since which a parameter has an effect, although earlier ones accept its name: iommu.strict=, for example,
-/// had an effect only on arm64 before; efi=noruntime, nohz_full, rcu_nocbs, intel_pstate and nosmt are older than the
-/// lists of [`releases`].
-const SINCE: &[(&str, Release)] = &[
-    ("efi", (3, 12)),
-    ("intel_pstate", (3, 9)),
-    ("iommu.strict", (5, 14)),
-    ("nohz_full", (3, 10)),
-    ("nosmt", (4, 19)),
-    ("rcu_nocb_poll", (3, 8)),
-    ("rcu_nocbs", (3, 8)),
-    ("rcutree.use_softirq", (5, 3)),
-    ("zswap.enabled", (3, 11)),
-];
+/// Releases since which a parameter has this effect, though earlier ones accept the name: before, iommu.strict= worked on
+/// arm64 only; efi=noruntime is older than its handler.
+const SINCE: &[(&str, Release)] = &[("efi", (3, 12)), ("iommu.strict", (5, 14))];
 
 /// An unknown flag makes kernels before 5.6 ignore all of isolcpus= (commit 11ea68f553e2).
 const MANAGED: Release = (5, 6);
@@ -43,23 +32,32 @@ impl Rules {
 }
 
 pub(crate) fn misfit(sight: &Sight, word: &str) -> Option<Misfit> {
-    lacks(sight, word).or_else(|| without(sight, word))
+    ignored(sight).or_else(|| lacks(sight, word)).or_else(|| without(sight, word))
+}
+
+/// A kernel may ignore the boot loader's line, to which a parameter would be added.
+fn ignored(sight: &Sight) -> Option<Misfit> {
+    let built_in = sight.config().as_ref().ok().and_then(KernelConfig::built_in)?;
+    let is_ignored = matches!(built_in, BuiltIn::Instead(_));
+    let why = "no effect: this kernel uses only the command line it is built with (CONFIG_CMDLINE)".to_owned();
+    is_ignored.then_some(Misfit { is_certain: true, why })
 }
 
 fn lacks(sight: &Sight, word: &str) -> Option<Misfit> {
-    let release = running(sight)?;
     let (name, value) = word.split_once('=').unwrap_or((word, ""));
     let since = match name {
         "isolcpus" if value.contains("managed_irq") => Some(MANAGED),
         _ => SINCE.iter().find(|(known, _)| *known == key(word)).map(|(_, since)| *since),
     };
-    let too_old = since.filter(|since| release < *since);
+    let release = running(sight);
+    let too_old = since.filter(|since| release.is_some_and(|release| release < *since));
     let too_old = too_old.map(|(major, minor)| format!("{name} with this value was added in Linux {major}.{minor}"));
-    let why = too_old.or_else(|| releases::lacks(word, release))?;
-    Some(match backports(sight) {
-        true => Misfit { is_certain: false, why: format!("probably no effect, unless it was backported: {why}") },
-        false => Misfit { is_certain: true, why: format!("no effect: {why}") },
-    })
+    if !backports(sight) {
+        let why = too_old.or_else(|| unsupported(sight, word)).or_else(|| values::refused(word, release))?;
+        return Some(Misfit { is_certain: true, why: format!("no effect: {why}") });
+    }
+    let why = too_old.or_else(|| releases::lacks(word, release?))?;
+    Some(Misfit { is_certain: false, why: format!("probably no effect, unless it was backported: {why}") })
 }
 
 fn without(sight: &Sight, word: &str) -> Option<Misfit> {

@@ -4,7 +4,6 @@ use crate::cmdline::values;
 use crate::reading::{Cause, Gap, Many, Reading, Value};
 use crate::sight::{Notes, Sight};
 use crate::tasks::READS as TASKS;
-use punctual_machine::parameter;
 
 /// Files that list active probes. Kernels before 5.6 do not list all kinds in dynamic_events.
 const LISTS: &[&str] =
@@ -59,7 +58,7 @@ fn expensive(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let mut many = sight.options(&owned(EXPENSIVE), notes);
     many.items.extend(sight.options(&owned(ALSO), notes).items);
     let is_on = |name: &str| sight.option(name, &mut Notes::default()).is_ok_and(|value| value.text() == "y");
-    let given = |name: &str| sight.cmdline().ok().and_then(|line| parameter(&line, name));
+    let given = |name: &str| sight.asked(name, &mut Notes::default()).ok().flatten();
     // mm/kmemleak.c, kmemleak_boot_config: `on` or `off`.
     let leaks = match given("kmemleak").as_deref() {
         Some("on") => true,

@@ -80,7 +80,8 @@ use std::collections::BTreeMap;
 /// - `list`: the names in a folder that match `names`. `exists`: `yes` or `no`.
 /// - `kconfig`: an option of the running kernel's configuration without `CONFIG_` (`n` when off). `kconfigs`: which of
 ///   several are on.
-/// - `cmdline`: the value of a kernel parameter. `parameters`: which of several are given, as written.
+/// - `cmdline`: the value of a kernel parameter that this kernel supports. `parameters`: which of several are given, as
+///   written. `supports`: `yes`, or a sentence about why the kernel does not support a parameter.
 /// - `cpus`: one of the sets `measured`, `isolated`, `housekeeping`, `online`, `tickless`.
 /// - `units`: which of several systemd units run or are enabled. `processes`: which of several programs run.
 /// - `log`: lines of the kernel log with one of these texts.
