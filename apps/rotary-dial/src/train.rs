@@ -50,7 +50,7 @@ impl Default for Timing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
-    /// The handset was hung up before the dial rested.
+    /// The handset was hung up before the dial had come to rest.
     HungUp,
     /// A break was longer than that of any dial, and shorter than a hang-up.
     LongBreak,
@@ -92,7 +92,7 @@ impl Reason {
 #[derive(Clone, Copy, Debug)]
 struct Break {
     start: Nanos,
-    /// Start of the last part, after the last split.
+    /// Start of the part of the break that follows its last split.
     part: Nanos,
     /// A contrary sample that may split the break.
     cut: Option<Nanos>,

@@ -159,7 +159,7 @@ impl Command {
     }
 }
 
-/// Parser of the measuring commands alone: building the whole command tree would delay the first sample.
+/// Parser for the measuring commands only: building the whole command tree would delay the first sample.
 #[derive(Parser, Debug)]
 #[command(no_binary_name = true, disable_help_flag = true)]
 pub struct Measuring {
@@ -167,7 +167,7 @@ pub struct Measuring {
     pub options: MeasureArgs,
 }
 
-/// Parser of `prove` alone, for the same reason as [`Measuring`].
+/// Parser for the subcommand `prove` only, for the same reason as [`Measuring`].
 #[derive(Parser, Debug)]
 #[command(no_binary_name = true, disable_help_flag = true)]
 pub struct Proving {

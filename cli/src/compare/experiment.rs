@@ -48,7 +48,7 @@ fn step(args: &CompareArgs, folder: &Path) -> Result<ExitCode, Refusal> {
     }
 }
 
-/// Two kernels for a new plan; none to continue an existing one.
+/// The two kernels named for a new plan; `None` if none are named, to continue an existing plan.
 fn kernels(args: &CompareArgs) -> Result<Option<[String; 2]>, Refusal> {
     let names: Vec<String> = args.groups.iter().map(|g| g.to_string_lossy().into_owned()).collect();
     match <[String; 2]>::try_from(names) {
@@ -80,8 +80,7 @@ fn plan(args: &CompareArgs, folder: &Path, kernels: Option<[String; 2]>) -> Resu
             }
         }
         (Err(e), None) => {
-            let advice =
-                "name two kernels to plan one: `punctual compare --experiment DIR RELEASE RELEASE -- MEASURE OPTIONS`";
+            let advice = "name two kernels to plan an experiment: `punctual compare --experiment DIR RELEASE RELEASE -- MEASURE OPTIONS`";
             Err(Refusal::usage(format!("cannot read {place}: {e}; {advice}")))
         }
         (Err(_), Some(kernels)) => {

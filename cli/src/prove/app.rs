@@ -11,7 +11,7 @@ use punctual_report::{self as report, TextStyle};
 use punctual_units::Nanos;
 use std::ffi::OsString;
 
-/// What to measure; `None`: wakeups.
+/// The application whose cycles are measured; `None` if wakeups are measured.
 pub(super) fn asked(args: &AppArgs) -> Result<Option<AppOptions>, Refusal> {
     let (name, subject) = match (&args.command, args.pid, &args.unit) {
         (Some(command), ..) => {

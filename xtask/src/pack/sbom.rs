@@ -85,7 +85,7 @@ fn ask(program: &str, words: &[&str]) -> Result<String, String> {
     }
 }
 
-/// Returns `None` if the metadata is not as documented, or does not lead to every crate that is built.
+/// Returns `None` if the metadata is not as documented, or does not cover every crate that is built.
 fn document(metadata: &Value, built: &BTreeSet<(String, String)>, beside: &[Value]) -> Option<Value> {
     let key = |p: &Value| Some((p["name"].as_str()?.to_owned(), p["version"].as_str()?.to_owned()));
     let is_built = |p: &&Value| key(p).is_some_and(|key| built.contains(&key));

@@ -11,11 +11,11 @@ const PART: usize = 255;
 const RECORDS: usize = 16 << 10;
 
 pub(crate) struct Entry<'a, R: Read> {
-    /// The name exactly as the archive stores it.
+    /// Name of the entry, exactly as the archive stores it.
     pub name: String,
     /// The parsed name; every component is a plain file name.
     pub path: PathBuf,
-    /// `None` for a directory.
+    /// Content of a file; `None` for a directory.
     pub content: Option<Content<'a, R>>,
 }
 

@@ -27,13 +27,13 @@ const BLOCK: usize = 64 << 10;
 /// Upper bounds on what an archive may contain.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Total size of all files.
+    /// Maximum total size of all files in bytes.
     pub bytes: u64,
-    /// Files and directories together.
+    /// Total number of files and directories.
     pub entries: u64,
-    /// Nesting depth of directories.
+    /// Maximum nesting depth of directories.
     pub depth: usize,
-    /// Length of a full path in bytes.
+    /// Maximum length of a full path in bytes.
     pub name: usize,
 }
 

@@ -46,7 +46,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     gz.finish().unwrap()
 }
 
-/// A staging directory with a secret beside it.
+/// Creates an empty directory to unpack into, with a file next to it that no archive may reach.
 fn staging() -> (tempfile::TempDir, Dir) {
     let folder = tempfile::tempdir().unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();

@@ -43,8 +43,8 @@ pub fn lines(text: &str) -> String {
     without_commands(out)
 }
 
-/// LAVA's dispatcher looks for the first one anywhere in a console line; the runners of Azure, GitHub and TeamCity look
-/// for the others. Some of them ignore case.
+/// Beginnings of commands to test harnesses. LAVA's dispatcher looks for the first one anywhere in a console line; the
+/// runners of Azure, GitHub and TeamCity look for the others. Some of them ignore case.
 const COMMANDS: [&str; 4] = ["<LAVA_", "##[", "##vso[", "##teamcity["];
 
 fn without_commands(text: String) -> String {

@@ -15,7 +15,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Readable by everyone, subject to the umask.
+/// Mode of new files: readable by everyone, subject to the umask.
 pub(crate) const FILE_MODE: Mode = Mode::from_raw_mode(0o644);
 pub(crate) const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
@@ -26,9 +26,9 @@ const DEEPEST: usize = 128;
 #[derive(Clone, Debug)]
 pub struct Dir {
     fd: Arc<OwnedFd>,
-    /// The path it was opened with, for messages only.
+    /// The path with which the directory was opened, for messages only.
     path: PathBuf,
-    /// The identity that accesses what is beneath it; `None` for the caller's.
+    /// The identity with which the directory's entries are accessed; `None` for that of the caller.
     acts_as: Option<Arc<Identity>>,
 }
 
@@ -317,7 +317,7 @@ impl Dir {
         Ok(stat.map_err(Error::io("examine", self.path.join(name)))?.st_uid)
     }
 
-    /// User ID that owns what is created here.
+    /// ID of the user who owns the entries created in this directory.
     pub(crate) fn uid(&self) -> u32 {
         uid(self.acts_as.as_deref())
     }
@@ -332,8 +332,8 @@ impl Dir {
         Ok(listed.into_iter().map(|(name, stat)| (PathBuf::from(name), kind(&stat))).collect())
     }
 
-    /// Total size of all regular files beneath. Files that disappear during the walk, cannot be read or are more than
-    /// 128 directories deep are not counted.
+    /// Total size in bytes of all regular files beneath this directory. Files that disappear during the walk, cannot be
+    /// read or are more than 128 directories deep are not counted.
     pub fn bytes(&self) -> u64 {
         let _as = self.assume(&self.path);
         bytes(&*self.fd, DEEPEST)
@@ -407,7 +407,7 @@ pub(crate) fn assume(identity: Option<&Identity>, path: &Path) -> Result<Option<
     identity.map(Identity::assume).transpose().map_err(failed)
 }
 
-/// User ID that owns what this identity creates.
+/// ID of the user who owns the files created with this identity.
 pub(crate) fn uid(acts_as: Option<&Identity>) -> u32 {
     acts_as.map_or_else(|| rustix::process::geteuid().as_raw(), |identity| identity.uid)
 }
@@ -426,8 +426,8 @@ fn kind(stat: &Stat) -> Kind {
     }
 }
 
-/// Names with their stat(2), without following links, sorted by name; entries that disappear during the walk are left
-/// out.
+/// Names of the entries with their stat(2), without following links, sorted by name; entries that disappear during the
+/// walk are left out.
 fn list(dir: impl AsFd) -> Result<Vec<(OsString, Stat)>, Errno> {
     let mut found = Vec::new();
     // Reopened, so that it has its own offset.

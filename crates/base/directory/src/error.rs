@@ -23,10 +23,10 @@ pub enum Error {
         path.display(), .owner.map(|uid| format!(", or give --owner {uid} to write as that user")).unwrap_or_default()
     )]
     Exposed {
-        /// The directory at fault: the requested one or one above it.
+        /// The directory that other users control: the requested one or one above it.
         path: PathBuf,
         why: String,
-        /// A user who can safely write there.
+        /// ID of a user who can safely write to the directory.
         owner: Option<u32>,
     },
 }
@@ -37,13 +37,13 @@ impl Error {
         move |errno| Error::Io { doing, path, source: errno.into() }
     }
 
-    /// Returns true if the failure may be due to missing permissions that another user could have.
+    /// Returns true if the failure may be due to missing permissions that another user may have.
     pub(crate) fn is_for_want_of_rights(&self) -> bool {
         matches!(self, Error::Unfit { .. }) || self.kind() == Some(io::ErrorKind::PermissionDenied)
     }
 
-    /// The error of the system call alone, for a caller that names the operation itself; other variants are returned
-    /// unchanged.
+    /// Only the error of the system call, without the operation and the path, for a caller that names the operation
+    /// itself; other variants are returned unchanged.
     pub fn cause(self) -> io::Error {
         match self {
             Error::Io { source, .. } => source,

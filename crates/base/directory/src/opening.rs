@@ -91,7 +91,8 @@ impl Dir {
         }
     }
 
-    /// With this user's permissions nothing is reachable that the user could not change anyway.
+    /// Opens a directory with this user's permissions, so that nothing is reachable that the user could not change
+    /// anyway.
     fn of_user(path: &Path, user: Option<Arc<Identity>>, make: bool) -> Result<Dir, Error> {
         let _as = assume(user.as_deref(), path)?;
         if make {

@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 
 /// Maximum number of links followed before a path counts as a loop (MAXSYMLINKS, include/linux/namei.h).
 const MAX_LINKS: usize = 40;
-/// Readable by everyone, subject to the umask.
+/// Mode of new directories: readable by everyone, subject to the umask.
 pub(crate) const DIRECTORY_MODE: Mode = Mode::from_raw_mode(0o755);
 
 /// Opens a directory whose whole path only root (or the caller) can change, and which belongs to the caller and is
@@ -168,7 +168,7 @@ fn unmapped(map: &str, overflow: &str) -> Option<u32> {
     (!map.trim().is_empty() && !inside).then_some(overflow)
 }
 
-/// Pushes the components of a path, the next one last.
+/// Pushes the components of a path, so that the next component to open is last.
 fn push(left: &mut Vec<(OsString, bool)>, path: &Path, make: bool) {
     let names = path.components().rev().filter_map(|part| match part {
         std::path::Component::Normal(name) => Some(name.to_owned()),

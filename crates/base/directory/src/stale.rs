@@ -75,7 +75,7 @@ pub(crate) fn make(folder: &Path, prefix: &[u8], whose: Whose) -> Result<(Dir, D
 }
 
 impl Dir {
-    /// Removes drafts ([`Dir::draft`]) that killed processes left here.
+    /// Removes drafts ([`Dir::draft`]) that killed processes left in this directory.
     pub fn remove_stale_drafts(&self) {
         self.remove_stale(b".", b".new");
     }

@@ -52,7 +52,7 @@ struct Entry {
 }
 
 const SCHEMA: &str = "punctual.lease/1";
-/// File name extension of an entry while it is being written, under a shared lock on the folder.
+/// File name extension of a journal entry while it is being written, under a shared lock on the folder.
 const ASIDE: &str = "new";
 /// Limit of the wait for the lock: a process holds it while undoing the changes of a killed one, and on a busy machine
 /// removing a trace instance takes seconds.

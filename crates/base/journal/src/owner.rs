@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::Path;
 
-/// Stands for the only PID namespace of a kernel without CONFIG_PID_NS.
+/// Name recorded for the only PID namespace of a kernel without CONFIG_PID_NS.
 const NO_NAMESPACES: &str = "none";
 
 /// A process, identified by boot, PID namespace, PID and start time.

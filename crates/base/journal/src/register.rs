@@ -25,9 +25,9 @@ const SLASH: char = '\u{2215}';
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Does {
-    /// Measures on these CPUs.
+    /// The process measures on these CPUs.
     Measures(CpuList),
-    /// Changes settings of the machine.
+    /// The process changes settings of the machine.
     Changes,
     /// Like [`Does::Changes`], but only if nobody is measuring.
     WouldChange,
@@ -36,11 +36,11 @@ pub enum Does {
 /// Another process of this program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Other {
-    /// PID in its own PID namespace.
+    /// PID of the process in its own PID namespace.
     pub pid: u32,
     pub is_in_other_namespace: bool,
     pub does: Does,
-    /// Its command line, truncated.
+    /// Command line of the process, truncated.
     pub command: String,
 }
 

@@ -23,12 +23,12 @@ pub enum Undo {
     Write { path: PathBuf, text: String },
     /// Like [`Undo::RemoveFolder`], in tracefs, wherever it is mounted when the step is carried out.
     RemoveInTracefs {
-        /// Relative to tracefs.
+        /// Path relative to the root of tracefs.
         path: PathBuf,
     },
     /// Like [`Undo::Write`], in tracefs, wherever it is mounted when the step is carried out.
     WriteInTracefs {
-        /// Relative to tracefs.
+        /// Path relative to the root of tracefs.
         path: PathBuf,
         text: String,
     },
@@ -76,7 +76,7 @@ fn gone(result: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// Does not create the file: if it no longer exists, there is nothing to undo.
+/// Writes `text` to an existing file. A missing file is not created, because there is nothing to undo then.
 fn write(path: &Path, text: &str) -> io::Result<()> {
     File::options().write(true).truncate(true).open(path)?.write_all(text.as_bytes())
 }

@@ -7,13 +7,13 @@ use std::str::FromStr;
 /// A quantity measured once per cycle of a thread, or once per pass through a chain of threads.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AppValue {
-    /// From the release of a cycle to its end.
+    /// Time from the release of a cycle to the end of the cycle.
     Response(String),
     /// Deviation of the time between two starts from a whole number of periods.
     Jitter(String),
     /// CPU time of a cycle.
     Cpu(String),
-    /// From the release of the first thread's cycle to the end of the last one's.
+    /// Time from the release of the first thread's cycle to the end of the last one's.
     Chain(Vec<String>),
 }
 

@@ -48,7 +48,7 @@ pub enum BenchSettings {
     /// Sending images by HTTP POST to a server that stores them.
     Network(NetworkSettings),
     Memory {
-        /// Number of concurrent threads, each on its own CPU.
+        /// Number of concurrent threads, each on a separate CPU.
         threads: u32,
         /// Bytes that each thread reads or writes per pass.
         bytes: u64,
@@ -109,7 +109,7 @@ pub struct NetworkSettings {
     pub bytes: u64,
     /// Time for which images are sent per repetition.
     pub duration_ns: Nanos,
-    /// Task that runs, and is measured, at the same time.
+    /// Task that runs, and is measured, while the images are sent.
     pub beside: Beside,
 }
 
@@ -217,7 +217,7 @@ pub struct BenchParts {
     pub elapsed_ns: u64,
     /// CPU time of the repetition so far, ns; null if unknown.
     pub cpu_ns: Option<u64>,
-    /// Number of times the repetition had been resumed by then.
+    /// Number of times the repetition has been resumed so far.
     pub resumed: u32,
 }
 

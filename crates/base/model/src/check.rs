@@ -48,7 +48,7 @@ pub struct CheckFinding {
     pub per_cycle: Option<f64>,
     /// Longest duration of an occurrence; null if this kind has no duration.
     pub worst_ns: Option<Nanos>,
-    /// True if it occurred within the thread's cycles.
+    /// True if the fault occurred within the thread's cycles.
     pub is_in_cycle: bool,
     /// Innermost function that belongs to the program itself.
     pub place: Option<CheckFrame>,
@@ -92,7 +92,7 @@ pub struct CheckThread {
 pub struct CheckCycles {
     /// Event that releases the thread: `absolute sleep`, `futex`, …
     pub release: String,
-    /// Place in the program at which it waits.
+    /// Place in the program at which the thread waits.
     pub place: Option<CheckFrame>,
     pub count: u64,
     /// Period; null if the releases are not periodic.
@@ -105,7 +105,7 @@ pub struct CheckCycles {
     pub jitter_max_ns: Option<Nanos>,
     /// Number of nominal release times without a release.
     pub skipped: Option<u64>,
-    /// Another place at which the thread may be released.
+    /// Another place at which the thread may wait for its release.
     pub ambiguous_with: Option<CheckFrame>,
 }
 

@@ -28,7 +28,7 @@ pub struct Claim {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Quantity {
-    /// The largest observed corrected latency is below this.
+    /// The largest observed corrected latency is below this limit.
     Max(Nanos),
     /// The quantile `q` (0–1) of the corrected latency is below `limit`.
     Quantile {

@@ -15,9 +15,9 @@ pub enum Class {
     RtThrottling,
     /// The thread had used up its own SCHED_DEADLINE budget and waited for the next period.
     DeadlineBudget,
-    /// An interrupt handler ran, or on PREEMPT_RT its thread.
+    /// An interrupt handler ran, or on PREEMPT_RT the thread of the interrupt.
     Irq,
-    /// A softirq ran, or on PREEMPT_RT its thread.
+    /// A softirq ran, or on PREEMPT_RT the thread that handles softirqs.
     Softirq,
     /// The interrupt was delayed because interrupts were disabled on this CPU.
     IrqsDisabled,
@@ -25,7 +25,7 @@ pub enum Class {
     PreemptionDisabled,
     /// The hypervisor ran something else on this CPU.
     Steal,
-    /// All CPUs stalled: firmware (SMI), or the host of a guest.
+    /// All CPUs stalled, because of firmware (SMI) or, in a guest, because of the host.
     MachineStall,
     /// The CPU had to leave an idle state.
     IdleExit,
@@ -84,9 +84,9 @@ impl Confidence {
 pub enum Confidence {
     /// The cause fits, but the trace lacks an event that would prove it.
     Suspected,
-    /// Inferred from the trace.
+    /// The cause was inferred from events of the trace.
     Medium,
-    /// Shown by the trace.
+    /// The trace shows the cause directly.
     High,
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct Comparison {
     /// Compared groups in the order given, at least two.
     pub groups: Vec<Group>,
-    /// Number of boots per group needed to detect a difference, for each spread between boots.
+    /// Number of boots per group needed to detect a difference, for each standard deviation between boots.
     pub recipes: Vec<BootsRecipe>,
     /// Runs that may share a boot with other runs. If there are any, no conclusion is drawn.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -45,7 +45,7 @@ pub struct Group {
     pub runs: u64,
     /// Directory of the runs; null if they are files, or in several directories.
     pub folder: Option<String>,
-    /// Scored periods, over all runs and CPUs.
+    /// Number of scored periods (those with a latency), over all runs and CPUs.
     pub scored: u64,
 }
 
@@ -97,7 +97,7 @@ pub struct Sampled {
     /// For a quantile of a single run: lower 95 % confidence bound by order statistics; absent otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lower: Option<f64>,
-    /// Upper bound, likewise; absent also if this run does not bound it.
+    /// Upper 95 % confidence bound, likewise; also absent if this run does not bound the quantile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upper: Option<f64>,
 }
@@ -163,9 +163,9 @@ pub struct Covariate {
     pub step: f64,
     /// p-value of the threshold effect.
     pub p: f64,
-    /// Ratio of all values, treated as independent.
+    /// Ratio of the second group to the first over all values, which are treated as independent.
     pub all: Ratio,
-    /// Ratio of the values below the threshold.
+    /// Ratio of the second group to the first over the values below the threshold.
     pub below: Ratio,
     /// Number of values below the threshold in the first and the second group.
     pub n_below: (u64, u64),
@@ -245,7 +245,7 @@ pub struct CauseShare {
     pub who: Option<String>,
     /// Number of worst wakeups with this main cause.
     pub wakeups: u64,
-    /// Number of worst wakeups that were explained.
+    /// Number of worst wakeups of the group that were explained.
     pub of: u64,
     /// Longest delay by this cause, ns.
     pub longest_ns: u64,

@@ -40,12 +40,12 @@ pub struct Episodes {
 pub struct Episode {
     /// CLOCK_MONOTONIC of the first late release.
     pub start_mono_ns: u64,
-    /// Number of that release in the phase, from 0.
+    /// Number of the first late release in the phase, from 0.
     pub cycle: u64,
     /// Periods from the first late release to the last, inclusive.
     pub length: u64,
     pub late: u64,
-    /// Sum of the lateness of its releases beyond the limit (saturating), ns.
+    /// Sum of the lateness beyond the limit over the episode's releases (saturating), ns.
     pub area_ns: u64,
 }
 
@@ -54,7 +54,7 @@ fn is_zero(n: &u64) -> bool {
 }
 
 impl Episodes {
-    /// Maximum number of episodes that are stored individually.
+    /// Maximum number of episodes that are stored individually per phase, CPU and limit.
     pub const KEPT: usize = 64;
 
     /// Merges a later recording of the same CPU with the same limit; `released` is the number of periods in the first
@@ -89,7 +89,7 @@ pub type BlockCount = (u64, u64, u64);
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Blocks {
-    /// The limit of the quantile.
+    /// Latency limit of the claimed quantile.
     pub limit_ns: Nanos,
     /// Counts of each block, in chronological order.
     pub counts: Vec<BlockCount>,

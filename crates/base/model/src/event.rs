@@ -11,7 +11,7 @@ pub enum Event {
     Context(ContextSample),
     /// The worst wakeup of each CPU over the last interval.
     Window(WindowMax),
-    /// Heartbeats of a load so far.
+    /// Number of heartbeats that a load has sent so far.
     Load {
         /// CLOCK_MONOTONIC of the sample.
         mono_ns: u64,
@@ -42,7 +42,7 @@ pub enum Event {
         /// Time spent suspended, ns.
         asleep_ns: u64,
     },
-    /// A measured CPU went offline, or its measuring thread was migrated.
+    /// A measured CPU went offline, or the measuring thread on it was migrated.
     CpuLost {
         /// Time of the event, CLOCK_MONOTONIC.
         mono_ns: u64,
@@ -173,6 +173,6 @@ pub struct WindowMax {
     pub mono_ns: u64,
     pub interval_ns: u64,
     pub phase: String,
-    /// CPU and its largest latency, ns; 0 if it had no wakeup in the interval.
+    /// Each CPU with its largest latency, ns; 0 if the CPU had no wakeup in the interval.
     pub max_ns: Vec<(CpuId, u64)>,
 }

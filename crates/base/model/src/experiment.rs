@@ -57,7 +57,7 @@ pub struct SchedSettings {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RtLimit {
-    /// CPU time per period.
+    /// CPU time that real-time threads may use per `period_ns`.
     pub runtime_ns: Nanos,
     pub period_ns: Nanos,
     /// Mechanism that imposes the limit, and the file it was read from.
@@ -91,13 +91,13 @@ pub struct PlannedThread {
     pub bound_ns: Option<Nanos>,
 }
 
-/// When a thread begins and ends, relative to its release.
+/// When a thread begins and ends, relative to the thread's release.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Prediction {
-    /// Time from its release until it first gets a CPU.
+    /// Time from the thread's release until it first gets a CPU.
     pub begins_ns: Nanos,
-    /// Time from its release to its end; null if it does not end within the simulated time.
+    /// Time from the thread's release to its end; null if it does not end within the simulated time.
     pub ends_ns: Option<Nanos>,
     /// Earliest end of a SCHED_DEADLINE thread. The kernel enforces the runtime at ticks, so a job may exceed it by one
     /// tick. Absent for other threads, and if equal to `ends_ns`.
@@ -126,31 +126,32 @@ pub struct Repetition {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RanThread {
     pub tid: i32,
-    /// True if the thread completed all its work.
+    /// True if the thread completed all of its work.
     pub whole: bool,
-    /// Time from the start of the experiment to its release.
+    /// Time from the start of the experiment to the thread's release.
     pub released_ns: Nanos,
-    /// Time from its release to its first step.
+    /// Time from the thread's release to its first step.
     pub begins_ns: Nanos,
-    /// Time from its first step to its last ("Workload time" of the original experiment).
+    /// Time from the thread's first step to its last ("Workload time" of the original experiment).
     pub workload_ns: Nanos,
-    /// Time from its release to its end ("Elapsed" of the original experiment).
+    /// Time from the thread's release to its end ("Elapsed" of the original experiment).
     pub elapsed_ns: Nanos,
     /// CPU time charged to the thread (CLOCK_THREAD_CPUTIME_ID).
     pub charged_ns: Nanos,
-    /// Page faults during its work; null if unknown.
+    /// Number of page faults during the thread's work; null if unknown.
     pub page_faults: Option<u64>,
     pub account: TimeAccount,
     /// Prediction computed from the CPU time charged in this run, not from the calibrated time.
     pub as_charged: Prediction,
-    /// Steal time and CPU time of other tasks that delayed its end; null if unknown.
+    /// Steal time and CPU time of other tasks that delayed the thread's end; null if unknown.
     pub taken: Option<Taken>,
-    /// Difference between its actual end and its end if every runnable fair thread had moved immediately to the least
-    /// loaded CPU, as the prediction assumes; negative if it ended earlier. Absent if the thread is pinned to one CPU
-    /// or is a real-time thread, or if the value is unknown.
+    /// Difference between the thread's actual end and its end if every runnable fair thread had moved immediately to
+    /// the least loaded CPU, as the prediction assumes; negative if it ended earlier. Absent if the thread is pinned to
+    /// one CPU or is a real-time thread, or if the value is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub balance_ns: Option<i64>,
-    /// Longest response time of a periodic thread, from the start of a period to the end of its work; absent otherwise.
+    /// Longest response time of a periodic thread, from the start of a period to the end of its work; absent if the
+    /// thread is not periodic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worst_response_ns: Option<Nanos>,
 }
@@ -177,7 +178,7 @@ pub struct TimeAccount {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Taken {
-    /// Steal time.
+    /// Steal time that delayed the thread's end.
     pub steal_ns: Nanos,
     /// CPU time of tasks outside the experiment, which the prediction ignores.
     pub others_ns: Nanos,
@@ -186,14 +187,14 @@ pub struct Taken {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GanttSpan {
-    /// Index in [`Experiment::threads`].
+    /// Index of the thread in [`Experiment::threads`].
     pub thread: usize,
     /// CPU on which the thread ran or for which it waits; null if unknown.
     pub cpu: Option<CpuId>,
     pub doing: Doing,
-    /// Time since the start of the experiment.
+    /// Start of the interval, measured from the start of the experiment.
     pub from_ns: Nanos,
-    /// Time since the start of the experiment.
+    /// End of the interval, measured from the start of the experiment.
     pub to_ns: Nanos,
 }
 
@@ -212,7 +213,7 @@ pub enum Doing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Held {
-    /// Time since the start of the experiment.
+    /// Start of the interval, measured from the start of the experiment.
     pub from_ns: Nanos,
     pub lasted_ns: Nanos,
     pub cpu: CpuId,
@@ -255,7 +256,7 @@ impl RanThread {
         Some(if rest < 0 { early.min(0) } else { rest })
     }
 
-    /// The unexplained time as a share of the elapsed time, with its sign.
+    /// The unexplained time as a share of the elapsed time; negative if the thread ended earlier than explained.
     pub fn rest(&self) -> Option<f64> {
         Some(self.rest_ns()? as f64 / self.elapsed_ns.0.max(1) as f64)
     }

@@ -37,7 +37,7 @@ pub struct Cause {
     pub class: Class,
     /// The responsible thread, or the thread whose code ran; null if the cause is not a thread.
     pub tid: Option<i32>,
-    /// Name of that thread; null if unknown.
+    /// Name of the thread in `tid`; null if unknown.
     pub comm: Option<String>,
     #[serde(flatten)]
     pub scheduled: Scheduled,
@@ -77,7 +77,7 @@ pub struct Link {
 }
 
 impl Link {
-    /// The sentence, marked if the wait is only suspected.
+    /// The sentence about the wait, with a remark if the wait is only suspected.
     pub fn text(&self) -> String {
         let guess = if self.confidence == Confidence::Suspected { "suspected: " } else { "" };
         format!("{guess}{}", self.sentence)
@@ -110,7 +110,7 @@ pub struct Victim {
     pub comm: Option<String>,
     #[serde(flatten)]
     pub scheduled: Scheduled,
-    /// CPU on which it started to run; null only if the trace is a summary that does not report it.
+    /// CPU on which the thread started to run; null only if the trace is a summary that does not report it.
     pub cpu: Option<u32>,
     /// Time from `t0` to `t3`, ns; the sum of all causes.
     pub latency_ns: u64,
@@ -133,7 +133,7 @@ pub struct Victim {
 }
 
 impl Victim {
-    /// `CPU 2`, or `an unknown CPU`.
+    /// Describes the CPU: `CPU 2`, or `an unknown CPU`.
     pub fn place(&self) -> String {
         self.cpu.map_or_else(|| "an unknown CPU".to_owned(), |cpu| format!("CPU {cpu}"))
     }
@@ -147,7 +147,7 @@ pub struct CulpritGroup {
     pub class: Class,
     /// Thread of the main cause; null if it is not a thread.
     pub tid: Option<i32>,
-    /// Name of that thread; null if unknown.
+    /// Name of the thread in `tid`; null if unknown.
     pub comm: Option<String>,
     /// The main cause if it is not a thread; null otherwise.
     pub what: Option<String>,
@@ -167,7 +167,7 @@ pub struct Blocked {
     pub ns: u64,
     /// Task state in the kernel's notation: `S` sleeping, `D` uninterruptible (device, page fault).
     pub state: String,
-    /// Thread that woke it, which is the owner in the case of a lock; null if an interrupt woke it.
+    /// Thread that woke the blocked thread, which is the owner in the case of a lock; null if an interrupt woke it.
     pub woken_by: Option<i32>,
     /// Name of the waking thread; null if unknown.
     pub comm: Option<String>,
@@ -191,9 +191,10 @@ pub struct Cycle {
     pub scheduled: Scheduled,
     /// CPU on which the thread started to run.
     pub cpu: u32,
-    /// When its timer was due, or it was woken, ns on the trace's clock.
+    /// Time at which the thread's timer was due, or at which the thread was woken, ns on the trace's clock.
     pub release_ns: u64,
-    /// From the release to the end of its work, ns; the sum of `behind_ns`, `ran_ns`, `delays` and `blocked`.
+    /// Time from the release to the end of the cycle's work, ns; the sum of `behind_ns`, `ran_ns`, `delays` and
+    /// `blocked`.
     pub length_ns: u64,
     /// Time after the release during which the previous cycle had not ended, ns; absent if 0.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -339,13 +340,13 @@ pub struct StateSpan {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ThreadState {
-    /// Waiting for its timer.
+    /// The thread sleeps until its timer expires.
     Sleeping,
     /// The timer is due (T0), but the thread has not been woken.
     Due,
-    /// Woken (T2), but not running.
+    /// The thread has been woken (T2), but does not run yet.
     Runnable,
-    /// Running (T3).
+    /// The thread runs (from T3 on).
     Running,
 }
 

@@ -17,7 +17,7 @@ pub struct Finding {
     pub evidence: Vec<Evidence>,
     /// Why the setting matters, with a number if one is known.
     pub why: String,
-    /// Command to fix it; null if there is none.
+    /// Command that corrects the setting; null if there is none.
     pub fix: Option<String>,
 }
 
@@ -30,13 +30,13 @@ pub enum Severity {
     Off,
     /// Informative; no cost is known.
     Info,
-    /// Costs microseconds.
+    /// A failure costs microseconds of latency.
     Low,
-    /// Costs tens of microseconds, or is rare.
+    /// A failure costs tens of microseconds of latency, or its effect is rare.
     Medium,
-    /// Costs hundreds of microseconds or more.
+    /// A failure costs hundreds of microseconds of latency or more.
     High,
-    /// Rules out real-time operation.
+    /// A failure rules out real-time operation.
     Fatal,
 }
 

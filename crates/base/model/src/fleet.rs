@@ -81,7 +81,7 @@ pub struct FleetBoard {
     pub failed: u64,
     /// Number of runs with an undecided claim and no failed one.
     pub inconclusive: u64,
-    /// Median of the worst wakeups of its runs, ns; null if unknown.
+    /// Median of the worst wakeups of the board's runs, ns; null if unknown.
     pub typical_ns: Option<u64>,
     /// Worst wakeup of the board; null if unknown.
     pub worst: Option<FleetWorst>,
@@ -94,7 +94,7 @@ pub struct FleetWorst {
     pub load: String,
     pub cpu: CpuId,
     pub run: String,
-    /// Main cause if a trace shows it; null otherwise.
+    /// Main cause of this wakeup, if a trace shows it; null otherwise.
     pub cause: Option<String>,
 }
 
@@ -118,9 +118,9 @@ pub struct FleetOutlier {
     pub kernel: Option<String>,
     pub load: String,
     pub settings: String,
-    /// Median of the worst wakeups of its runs, ns.
+    /// Median of the worst wakeups of the board's runs, ns.
     pub ns: u64,
-    /// Median over all boards, ns.
+    /// Median of the boards' values, ns.
     pub median_ns: f64,
     /// Distance from the median on a logarithmic scale, in robust standard deviations.
     pub score: f64,

@@ -40,9 +40,9 @@ pub struct GapPart {
     pub what: String,
     pub kind: SpanKind,
     pub gaps: u64,
-    /// Largest contribution to a single gap, ns.
+    /// Largest contribution of this cause to a single gap, ns.
     pub worst_ns: u64,
-    /// Sum of its contributions to all gaps, ns.
+    /// Sum of the contributions of this cause to all gaps, ns.
     pub total_ns: u64,
 }
 
@@ -53,10 +53,10 @@ pub struct GapFinding {
     pub gaps: u64,
     /// Number of gaps that occurred on all reading CPUs at the same time.
     pub at_once: u64,
-    /// Largest contribution to one gap, ns.
+    /// Largest part of one gap that this class caused, ns.
     pub worst_ns: u64,
     pub worst_cpu: CpuId,
-    /// Sum of the contributions to all gaps, ns.
+    /// Sum of the parts of all gaps that this class caused, ns.
     pub total_ns: u64,
     pub confidence: Confidence,
     /// Linux activities by name, largest total first.
@@ -94,9 +94,9 @@ pub struct ExplainedGap {
 pub struct GapCpu {
     pub cpu: CpuId,
     pub scheduling: Scheduling,
-    /// Planned reading time, ns.
+    /// Time for which the clock was to be read, ns.
     pub due_ns: u64,
-    /// Actual reading time, ns.
+    /// Time for which the clock was actually read, ns.
     pub looked_ns: u64,
     pub readings: u64,
     pub gaps: u64,
@@ -111,7 +111,7 @@ pub struct GapCpu {
     pub smi: Option<u64>,
     /// Time for which the thread was runnable but not running (schedstat), ns; null if unknown.
     pub run_delay_ns: Option<u64>,
-    /// Number of times another thread preempted it; null if unknown.
+    /// Number of times another thread preempted the reading thread; null if unknown.
     pub preempted: Option<u64>,
     /// Interrupts by name and count, largest first; null if unknown.
     pub interrupts: Option<Vec<(String, u64)>>,
@@ -151,12 +151,12 @@ pub struct Hardware {
     pub throttled: Vec<Reading>,
     /// Hottest sensor at the end of the measurement, m°C.
     pub hottest: Option<Reading>,
-    /// Examined CPUs.
+    /// CPUs on which gaps were looked for.
     pub on: CpuList,
     pub took_ns: u64,
     /// Minimum time between two clock readings that counts as a gap, ns.
     pub threshold_ns: u64,
-    /// Reading time per cycle on each CPU, ns.
+    /// Time per cycle for which the clock is read on each CPU, ns.
     pub window_ns: u64,
     /// Length of a cycle, ns.
     pub cycle_ns: u64,

@@ -100,7 +100,7 @@ pub enum LostKind {
 pub struct Blur {
     /// Largest amount by which a latency can be smaller, ns.
     pub below_ns: u64,
-    /// Largest amount by which it can be larger, ns: 999 if the file truncates to whole microseconds.
+    /// Largest amount by which a latency can be larger, ns: 999 if the file truncates to whole microseconds.
     pub above_ns: u64,
     /// Samples without a value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -117,7 +117,8 @@ pub struct Blur {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Unplaced {
-    /// Number of samples. The largest sample, if known, is not among them: the histogram has it at its value.
+    /// Number of samples. The largest sample, if known, is not among them: the histogram has it in the bin of its
+    /// value.
     pub count: u64,
     /// Lower bound on each value, ns.
     pub from_ns: u64,

@@ -55,7 +55,7 @@ impl Blur {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Known<'a> {
     all: Cow<'a, Histogram>,
-    /// The samples with a value; `None` if all have one.
+    /// The samples with a value; `None` if all samples have a value.
     placed: Option<Histogram>,
     blur: Blur,
 }

@@ -184,7 +184,7 @@ pub struct Settings {
     /// Total measurement time over all phases, without warm-up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ns: Option<Nanos>,
-    /// Time at the start of each phase that is not recorded.
+    /// Warm-up time at the start of each phase, which is not recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warmup_ns: Option<Nanos>,
     /// The load of each phase, in order.
@@ -202,7 +202,7 @@ pub struct Settings {
     /// first check, otherwise the total time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_decided: Option<UntilDecided>,
-    /// Length of the blocks whose maxima were kept; absent if none were.
+    /// Length of the blocks whose maxima were kept; absent if no maxima were kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub maxima_block_ns: Option<Nanos>,
 }
@@ -232,7 +232,7 @@ pub struct VirtualTime {
 pub enum Alignment {
     /// All CPUs are released at the same instant.
     Aligned,
-    /// Releases are spread evenly over one period.
+    /// The releases of the CPUs are spread evenly over one period.
     Staggered,
 }
 
@@ -256,7 +256,7 @@ pub struct Phase {
     /// CLOCK_MONOTONIC of the first recorded release; absent if an imported file does not state it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_mono_ns: Option<u64>,
-    /// CLOCK_MONOTONIC of the end of recording; null while it runs, or if an imported file does not state it.
+    /// CLOCK_MONOTONIC of the end of recording; null while the phase runs, or if an imported file does not state it.
     pub end_mono_ns: Option<u64>,
     /// Planned recording time; absent if an imported file does not state it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -352,7 +352,7 @@ pub struct Distribution {
 }
 
 impl Distribution {
-    /// Latencies of all releases: raw plus skipped. Corrects for coordinated omission.
+    /// Latencies of all releases, including those of skipped periods, which corrects for coordinated omission.
     pub fn corrected(&self) -> Histogram {
         let mut all = self.raw.clone();
         all.merge(&self.skipped);
@@ -381,9 +381,9 @@ pub struct Recording {
     pub tuned: Option<crate::Tuned>,
     /// Results of the event suite; only for runs of [`Kind::Events`].
     pub suite: Option<crate::Suite>,
-    /// From `application.json`; `None` without an application.
+    /// Results of the measured application (`application.json`); `None` if no application was measured.
     pub application: Option<crate::Application>,
-    /// Only for runs of [`Kind::Sched`].
+    /// The scheduling experiment (`experiment.json`); only for runs of [`Kind::Sched`].
     pub experiment: Option<crate::Experiment>,
     /// Results of the benchmark; only for runs of [`Kind::Bench`]. [`Recording::events`] has its conditions as well.
     pub bench: Option<crate::Bench>,

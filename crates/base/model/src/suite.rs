@@ -5,7 +5,7 @@ use punctual_units::{CpuId, Histogram, Nanos};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Value of [`Suite::schema`].
+/// Value of [`Suite::schema`]; the number after the slash is the major version.
 pub const SUITE_SCHEMA: &str = "punctual.events/1";
 
 /// `suite.json`: one pass of the event suite over one backend.
@@ -28,7 +28,7 @@ pub struct Suite {
     pub results: Vec<SuiteResult>,
     /// True if tests are missing because the suite was ended early, was killed, or is still running.
     pub interrupted: bool,
-    /// The signal that ended it early, for example `SIGTERM`; absent if unknown.
+    /// The signal that ended the suite early, for example `SIGTERM`; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<String>,
     /// Requested tests that were not started.

@@ -18,7 +18,7 @@ pub struct Tail {
     pub clustering: ClusterNote,
     /// Series tested for stationarity; null if none could be tested.
     pub series: Option<TailSeries>,
-    /// KPSS statistic of the logarithms of that series; null if none could be computed.
+    /// KPSS statistic of the logarithms of the tested series; null if none could be computed.
     pub kpss: Option<f64>,
     /// Generalised Pareto fits above thresholds with decreasing numbers of exceedances. The first one determines the
     /// level.
@@ -34,9 +34,9 @@ pub struct Tail {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TailSeries {
-    /// Maxima of each second.
+    /// The series of the maxima of each second.
     Seconds,
-    /// Maxima of blocks that last several minutes each.
+    /// The series of the maxima of blocks of several minutes.
     Blocks,
 }
 
@@ -69,7 +69,7 @@ pub enum TailOutcome {
         level_ns: f64,
         /// Lower end of the level's profile likelihood interval.
         lower_ns: f64,
-        /// Upper end of that interval.
+        /// Upper end of the level's profile likelihood interval.
         upper_ns: f64,
         /// Confidence of the interval, 0–1.
         confidence: f64,

@@ -12,7 +12,7 @@ pub struct Tuned {
     pub objective: String,
     /// Measurement time of a block, summed over all loads.
     pub block_ns: Nanos,
-    /// Probability of keeping any change if none helps.
+    /// Probability that any change is kept if no change helps.
     pub alpha: f64,
     /// Seed of the order in which blocks were measured.
     #[serde(default)]
@@ -59,13 +59,13 @@ pub struct Trial {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TrialCost {
-    /// `power` or `throughput`.
+    /// Name of the quantity: `power` or `throughput`.
     pub what: String,
-    /// `W` or `1/s`.
+    /// Unit of the quantity: `W` or `1/s`.
     pub unit: String,
     /// Quantity without and with the change, pair by pair.
     pub pairs: Vec<(f64, f64)>,
-    /// Ratio of with to without (Hodges–Lehmann estimate for pairs).
+    /// Ratio of the quantity with the change to the quantity without it (Hodges–Lehmann estimate for pairs).
     pub ratio: f64,
     /// 95 % interval of the ratio; null if there are too few pairs.
     pub interval: Option<(f64, f64)>,
@@ -81,7 +81,7 @@ pub enum TrialKind {
     Confirmation {
         /// p-value of the pairs under the hypothesis that the change does not help.
         p: f64,
-        /// Significance level.
+        /// Significance level that the p-value must not exceed.
         alpha: f64,
         kept: bool,
     },

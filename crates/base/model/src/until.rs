@@ -31,7 +31,7 @@ pub struct Look {
 pub struct Round {
     /// CLOCK_MONOTONIC of the first recorded release.
     pub start_mono_ns: u64,
-    /// CLOCK_MONOTONIC of the end of recording; null while it runs.
+    /// CLOCK_MONOTONIC of the end of recording; null while the interval is being recorded.
     pub end_mono_ns: Option<u64>,
 }
 
@@ -46,7 +46,7 @@ pub struct BlockMaximum {
     pub from_mono_ns: u64,
     /// End of the block, CLOCK_MONOTONIC.
     pub to_mono_ns: u64,
-    /// Exact largest latency of its wakeups, ns; null if the thread never woke.
+    /// Exact largest latency of the wakeups in the block, ns; null if the thread never woke.
     pub max_ns: Option<u64>,
 }
 

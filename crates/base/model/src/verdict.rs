@@ -60,9 +60,9 @@ impl Verdict {
 pub struct VirtualControl {
     pub cpu: CpuId,
     pub control: String,
-    /// Worst latency while idle.
+    /// Worst latency while the machine is idle, ns.
     pub idle_ns: u64,
-    /// Worst latency while other threads spin.
+    /// Worst latency while other threads spin, ns.
     pub beside_spinner_ns: u64,
 }
 
@@ -164,7 +164,7 @@ pub struct StallBound {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Needed {
-    /// Limit on the probability of exceeding the limit of the claim.
+    /// Bound on the probability of exceeding the claim's limit.
     pub p: f64,
     /// Number of independent samples needed, if none exceeds the limit.
     pub samples: f64,

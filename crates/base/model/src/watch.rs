@@ -1,4 +1,4 @@
-//! Results of `watch`, which measures a machine for weeks, without the results in the run directories.
+//! Results of `watch`, which measures a machine for weeks; the run directories have the results of the individual runs.
 
 use crate::{EndedBy, Stamp, Tool};
 use punctual_units::{CpuId, CpuList, Nanos, Scheduling};
@@ -26,7 +26,7 @@ pub struct Watch {
     pub started: Stamp,
     /// Time of this update.
     pub updated: Stamp,
-    /// How the process ended; null while it runs, or if it was killed.
+    /// How the process ended; null while the process runs, or if it was killed.
     pub ended_by: Option<EndedBy>,
     /// ID of the measuring process.
     pub pid: u32,
@@ -69,7 +69,7 @@ pub struct WatchSettings {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WatchBlock {
-    /// CLOCK_REALTIME at its start, ns since 1970.
+    /// CLOCK_REALTIME at the start of the block, ns since 1970.
     pub from_real_ns: u64,
     /// Length of the block on CLOCK_MONOTONIC.
     pub lasts_ns: u64,
@@ -82,7 +82,7 @@ pub struct WatchBlock {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WatchCpu {
     pub cpu: CpuId,
-    /// Worst wakeup of the series; null before the first.
+    /// Worst wakeup of the series; null before the first wakeup.
     pub ever: Option<WatchMaximum>,
     /// Largest latency since this process started, ns; null before the first wakeup.
     pub since_start_ns: Option<u64>,
@@ -199,13 +199,13 @@ pub enum WatchLine {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Watched {
     pub watch: Watch,
-    /// Remaining lines of the series, in the order written. Blocks are not serialized.
+    /// Lines of the series that are still stored, in the order written. Blocks are not serialized.
     #[serde(serialize_with = "without_blocks")]
     #[cfg_attr(feature = "schema", schemars(with = "Vec<WatchLine>"))]
     pub lines: Vec<WatchLine>,
     /// Existing run directories, oldest first, relative to the watch directory.
     pub segments: Vec<String>,
-    /// Total size of all files.
+    /// Total size of all files in the directory, in bytes.
     pub bytes: u64,
     /// True if a process writes to the directory.
     pub running: bool,

@@ -16,7 +16,7 @@ pub struct Worst {
     pub cycle: u64,
     /// Number of periods skipped because of this wakeup.
     pub skipped: u64,
-    /// Byte offset in the trace that covers it; null if none was recorded.
+    /// Byte offset in the trace that covers the wakeup; null if no trace was recorded.
     pub trace_offset: Option<u64>,
     /// Likely causes from counters, most likely first.
     pub suspicions: Vec<Suspicion>,

@@ -14,11 +14,12 @@ use std::f64::consts::TAU;
 pub const MIN_ARRIVALS: usize = 8;
 /// A period must fit this many times into the observed time.
 const MIN_CYCLES: f64 = 5.0;
-/// The shortest period tried is the mean interval between events divided by this, so most cycles may be empty.
+/// The shortest period tried is the mean interval between events divided by this number, so that most cycles may be
+/// empty.
 const SHORTEST: f64 = 16.0;
-/// Frequencies tried per resolvable frequency.
+/// Number of frequencies that are tried per resolvable frequency.
 const OVERSAMPLED: f64 = 4.0;
-/// Limit on periodogram steps times events: some tens of milliseconds.
+/// Maximum product of the numbers of periodogram steps and of events, which takes some tens of milliseconds.
 const MAX_WORK: f64 = 3e7;
 /// Number of periodogram peaks that are examined.
 const PEAKS: usize = 48;
@@ -63,7 +64,7 @@ pub enum Pattern {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Arrivals {
     pub pattern: Pattern,
-    /// Number of events, from the most severe, that show the pattern.
+    /// Number of the most severe events that show the pattern.
     pub of: usize,
 }
 
@@ -201,7 +202,7 @@ fn peaks(at: &[f64], low: f64, step: f64, steps: usize) -> Vec<f64> {
     peaks.into_iter().take(PEAKS).map(|(_, f)| f).collect()
 }
 
-/// Σ exp(2πift).
+/// The sum Σ exp(2πift) over the times t in `at`.
 fn phasor(at: &[f64], f: f64) -> (f64, f64) {
     at.iter().map(|t| (TAU * f * t).sin_cos()).fold((0.0, 0.0), |(re, im), (s, c)| (re + c, im + s))
 }
@@ -227,7 +228,8 @@ fn densest(at: &[f64], f: f64, arc: f64) -> (f64, usize) {
     (ends.map_or(0.0, |(a, b)| 0.5 * (a + b)), most)
 }
 
-/// How well ascending times are in phase with one frequency, and the best arc; `None` if no two cycles are.
+/// How well ascending times are in phase with one frequency, and the best arc; `None` if fewer than two cycles are in
+/// phase.
 fn in_step(at: &[f64], f: f64, tried: f64, (observed, first): (&Observed, f64)) -> Option<(f64, Period)> {
     let test = |&arc: &f64| {
         let (middle, most) = densest(at, f, arc);
@@ -259,7 +261,7 @@ fn largest_share(observed: &Observed, first: f64, f: f64, arc: f64) -> f64 {
     (0..32).map(|i| at(f64::from(i) / 32.0) / total).fold(arc, f64::max).min(1.0)
 }
 
-/// P(Bin(n, share) ≥ k).
+/// Returns the binomial probability P(Bin(n, share) ≥ k).
 fn binomial_at_least(k: usize, n: usize, share: f64) -> f64 {
     match k {
         0 => 1.0,

@@ -18,9 +18,9 @@ pub enum Tail {
 /// Natural logarithms of both tails of a beta distribution, each with full relative precision.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tails {
-    /// ln I_x(a, b).
+    /// Logarithm of the lower tail, ln I_x(a, b).
     pub ln_lower: f64,
-    /// ln (1 − I_x(a, b)).
+    /// Logarithm of the upper tail, ln (1 − I_x(a, b)).
     pub ln_upper: f64,
 }
 

@@ -83,7 +83,7 @@ pub(crate) fn ln_probability(gpd: Gpd, bin: &Bin) -> f64 {
     between(gpd.ln_survival(bin.low), high)
 }
 
-/// ln of the difference of two survival probabilities given as logarithms.
+/// Logarithm of the difference of two survival probabilities that are given by their logarithms.
 fn between(low: f64, high: f64) -> f64 {
     if high == f64::NEG_INFINITY { low } else { low + (-(high - low).exp_m1()).ln() }
 }

@@ -8,7 +8,7 @@ use crate::series::{effective_n, inflation, inflation_by_first};
 
 /// Minimum number of values in each sample on either side of a threshold, as needed for an interval at 95 %.
 const MIN_SIDE: usize = 4;
-/// Circular shifts drawn for the p-value of a threshold.
+/// Number of circular shifts drawn for the p-value of a threshold.
 const SHIFTS: u32 = 499;
 
 /// A value with the covariate measured next to it.
@@ -16,7 +16,7 @@ const SHIFTS: u32 = 499;
 pub struct Point {
     /// A positive value, for example a run time.
     pub value: f64,
-    /// For example the temperature at the end of the run.
+    /// Value of the covariate, for example the temperature at the end of the run.
     pub covariate: f64,
 }
 
@@ -63,9 +63,9 @@ pub fn threshold(a: &[Point], b: &[Point], seed: u64) -> Option<Threshold> {
 /// The ratio of two samples, overall and restricted to values below a threshold of the covariate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Split {
-    /// b / a over all values.
+    /// Ratio b / a over all values.
     pub all: Estimate,
-    /// b / a for covariates below the threshold. Its interval assumes independent values.
+    /// Ratio b / a of the values with a covariate below the threshold. Its interval assumes independent values.
     pub below: Estimate,
     /// Number of values of a and of b below the threshold.
     pub n_below: (usize, usize),
@@ -80,8 +80,8 @@ impl Split {
     }
 
     /// Returns true if the covariate explains most of the difference: more than half of it vanishes below the
-    /// threshold, and the interval there does not contain the overall ratio. `false` if too few values are below for an
-    /// interval.
+    /// threshold, and the interval there does not contain the overall ratio. `false` if too few values lie below the
+    /// threshold for an interval.
     pub fn mostly_covariate(&self) -> bool {
         let excluded = self.below.interval.is_some_and(|i| !i.holds(self.all.value));
         excluded && self.share_explained().is_some_and(|share| share > 0.5)
@@ -107,10 +107,10 @@ pub fn split_ratio(a: &[Point], b: &[Point], threshold: f64, confidence: f64) ->
 /// The ratio of two samples at equal covariate, by regression.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AdjustedRatio {
-    /// b / a at the same covariate.
+    /// Ratio b / a at the same covariate.
     pub ratio: f64,
-    /// Its interval, widened for the autocorrelation of the residuals; `None` if the effective sample size is too
-    /// small.
+    /// Confidence interval of the ratio, widened for the autocorrelation of the residuals; `None` if the effective
+    /// sample size is too small.
     pub interval: Option<Interval>,
     /// Factor by which values grow per unit of the covariate.
     pub per_unit: f64,
@@ -164,7 +164,7 @@ pub fn adjusted_ratio(a: &[Point], b: &[Point], confidence: f64) -> Option<Adjus
 
 /// One sample with its means and centred sums of squares.
 struct Moments {
-    /// Centred (covariate, ln value).
+    /// Pairs of covariate and ln value, from which the means are subtracted.
     centred: Vec<(f64, f64)>,
     n: f64,
     x: f64,
@@ -277,7 +277,8 @@ mod tests {
     use crate::normal::normal_quantile;
     use proptest::prelude::*;
 
-    /// Warms up from 60 to 82 °C; above 78 °C everything takes 20 % longer; scaled by `true_ratio`; noise with ρ = .5.
+    /// Simulates run times while a board warms up from 60 to 82 °C: above 78 °C they are 20 % longer. They are scaled
+    /// by `true_ratio`, with noise whose autocorrelation is .5.
     fn run(random: &mut SplitMix64, n: usize, true_ratio: f64, warming: f64) -> Vec<Point> {
         let mut noise = 0.0;
         (0..n)
@@ -347,7 +348,8 @@ mod tests {
         assert!(called <= 4, "{called}");
     }
 
-    /// Values grow by 1 % per degree; b is two degrees warmer and 5 % slower besides; autocorrelated.
+    /// Values grow by 1 % per degree; b is two degrees warmer and in addition 5 % slower. The values are
+    /// autocorrelated.
     #[test]
     fn regression_takes_out_a_straight_line() {
         let (mut random, mut held) = (SplitMix64::new(44), 0);

@@ -36,15 +36,15 @@ pub struct LevelShift {
 /// The result of watching a series.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Watched {
-    /// In chronological order.
+    /// Detected shifts, in chronological order.
     pub shifts: Vec<LevelShift>,
     /// Lag-one autocorrelation of the present level; `None` while it is learnt.
     pub phi: Option<f64>,
     /// Standard deviation of a value given the previous one, from the median absolute deviation; `None` as for `phi`.
     pub spread: Option<f64>,
-    /// Upper 95 % bound of the next value, given all values of the current level; `None` below 20 values.
+    /// Upper 95 % bound of the next value, given all values of the current level; `None` for fewer than 20 values.
     pub next: Option<f64>,
-    /// How many values lay within a bound computed before each, and how many such bounds there were.
+    /// Number of values that lay within the bound computed from the values before them, and number of such bounds.
     pub inside: (usize, usize),
 }
 
@@ -143,7 +143,7 @@ fn limit(values_per_alarm: f64) -> Option<f64> {
     Some((high - 1.166).max(REFERENCE))
 }
 
-/// A one-sided sum, and the index at which it last left 0.
+/// A one-sided cumulative sum, and the index at which it last left 0.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
     value: f64,
@@ -169,7 +169,7 @@ struct Level {
 }
 
 impl Level {
-    /// `None` for fewer than [`LEARNT`] values.
+    /// Estimates the level of these values; `None` for fewer than [`LEARNT`] values.
     fn of(x: &[f64]) -> Option<Level> {
         let (n, last) = (x.len() as f64, *x.last()?);
         if x.len() < LEARNT {
@@ -247,8 +247,8 @@ mod tests {
         assert_eq!(least_shift(365.0, (0.0, 1.0), 60, 1, 1), None, "one value cannot be enough");
     }
 
-    /// The limits of Siegmund's approximation for average run lengths, one-sided 2·ARL (Montgomery, Introduction to
-    /// Statistical Quality Control, 9.1.3: h = 5, k = 1/2 has 465).
+    /// Checks the limit against the published average run length of 465 for h = 5 and k = 1/2 (Montgomery, Introduction
+    /// to Statistical Quality Control, 9.1.3).
     #[test]
     fn the_limit_is_that_of_the_rate() {
         assert!((limit((465.0 + LEARNT as f64) / SHARPNESS).unwrap() - 5.0).abs() < 0.03);

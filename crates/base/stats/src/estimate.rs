@@ -25,7 +25,7 @@ impl Interval {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     pub value: f64,
-    /// `None` if the sample is too small for an interval at this confidence: it is unbounded.
+    /// `None` if the sample is too small for a bounded interval at this confidence.
     pub interval: Option<Interval>,
     /// Minimum number of samples (boots) in each of two groups, or of pairs, for an interval.
     pub least_n: u64,
@@ -37,7 +37,7 @@ impl Estimate {
     }
 }
 
-/// Natural logarithms; `None` if a value is not positive or not finite.
+/// Natural logarithms of the values; `None` if a value is not positive or not finite.
 pub(crate) fn logarithms(values: &[f64]) -> Option<Vec<f64>> {
     values.iter().map(|&v| (v > 0.0 && v.is_finite()).then(|| v.ln())).collect()
 }

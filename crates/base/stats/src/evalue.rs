@@ -50,7 +50,7 @@ fn ln_e(mixture: &[(f64, f64)], events: f64, expected: f64) -> f64 {
     ln_sum(mixture.iter().map(of))
 }
 
-/// ln Σ exp(x).
+/// Returns the logarithm of a sum of terms that are given by their logarithms: ln Σ exp(x).
 fn ln_sum(terms: impl Iterator<Item = f64> + Clone) -> f64 {
     let largest = terms.clone().fold(f64::NEG_INFINITY, f64::max);
     match largest.is_finite() {

@@ -10,9 +10,10 @@ use crate::random::SplitMix64;
 /// A binned fit with up to this many exceedances is tested by simulation, where each replicate is a fit of as many
 /// draws.
 const SIMULATED: f64 = 20_000.0;
-/// For a χ² p-value below this, simulation would not change the result.
+/// If χ² gives a p-value below this, there is no simulation, because it would not change the result.
 const CLEARLY: f64 = 1e-6;
-/// After this many replicates as far away as the sample, more would not change the result.
+/// Once this many replicates are at least as far from their fit as the sample, more of them would not change the
+/// result.
 const ENOUGH: u32 = 10;
 
 /// Distances between a sample and a distribution.
@@ -89,8 +90,8 @@ pub fn binned_fit_p(data: &Binned, replicates: u32, seed: u64) -> Option<f64> {
     })
 }
 
-/// (1 + count as large) / (1 + all), or, if `enough` are as large before the last, `enough` / drawn; samples that
-/// cannot be fitted count as large.
+/// The simulated p-value: (1 + number of draws at least as large as `seen`) / (1 + `replicates`), or, if `enough` of
+/// them are as large before all are drawn, `enough` / number of draws. Draws that cannot be fitted count as large.
 fn simulated(replicates: u32, enough: u32, seen: f64, mut draw: impl FnMut() -> Option<f64>) -> Option<f64> {
     if replicates == 0 || replicates > 100_000 || seen.is_nan() {
         return None;

@@ -18,7 +18,7 @@ pub fn chi_square_sf(x: f64, degrees: f64) -> f64 {
     if x < a + 1.0 { 1.0 - ln_power.exp() * series(a, x) } else { ln_power.exp() * fraction(a, x) }
 }
 
-/// Enough for `a` up to about 1e7, which needs √a steps.
+/// Maximum number of steps; enough for `a` up to about 1e7, since about √a steps are needed.
 const MAX_STEPS: u32 = 20_000;
 
 fn series(a: f64, x: f64) -> f64 {

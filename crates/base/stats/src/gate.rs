@@ -52,7 +52,7 @@ pub enum Refusal {
     ShapeUnstable {
         /// Smallest upper end of the shape intervals.
         at_most: f64,
-        /// Largest lower end, above the smallest upper end.
+        /// Largest lower end of the shape intervals, above the smallest upper end.
         at_least: f64,
     },
     /// p-value of the goodness of fit at the lowest threshold, at most .05; `None` if it could not be tested.
@@ -64,16 +64,16 @@ pub enum Refusal {
         /// Lower edge of the highest non-empty bin.
         observed: f64,
     },
-    /// No end of the interval can be found.
+    /// The interval of the level is unbounded.
     Unbounded,
 }
 
 /// The fit above one threshold, as shown in a threshold stability plot.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ThresholdFit {
-    /// A bin's lower edge.
+    /// The threshold, which is the lower edge of a bin.
     pub threshold: f64,
-    /// Number of samples above it.
+    /// Number of samples above the threshold.
     pub exceedances: u64,
     pub fit: GpdFit,
     /// Profile likelihood interval of the shape; `None` if it has no end, or clustering leaves too few exceedances.
@@ -93,7 +93,7 @@ pub struct Extrapolation {
     pub fit_p: f64,
     /// Decades beyond the effective number of samples; negative if within it.
     pub decades: f64,
-    /// Fits over all thresholds, starting with the one used.
+    /// Fits over all thresholds, starting with the one that the level is based on.
     pub thresholds: Vec<ThresholdFit>,
 }
 
@@ -289,7 +289,7 @@ mod tests {
         assert_eq!(known_beforehand(&changing), [Refusal::NotStationary(0.9), Refusal::ClusteringUnknown]);
     }
 
-    /// One in 200 samples has another cause, at around 60 µs.
+    /// One in 200 samples has another cause, with values around 60 µs.
     #[test]
     fn a_mixture_is_refused() {
         let mut random = SplitMix64::new(92);

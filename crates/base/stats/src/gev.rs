@@ -27,7 +27,7 @@ impl Gev {
         Some(self.location + self.scale * x).filter(|x| x.is_finite())
     }
 
-    /// −ln likelihood of these maxima; infinite if one is impossible.
+    /// −ln likelihood of these maxima; infinite if a maximum is impossible.
     pub fn nll(&self, maxima: &[f64]) -> f64 {
         if self.scale.is_nan() || self.scale <= 0.0 {
             return f64::INFINITY;
@@ -87,7 +87,7 @@ fn far_shape(t3: f64) -> Option<f64> {
     Some(0.5 * (low + high))
 }
 
-/// t₃ of a shape, an increasing function.
+/// L-skewness t₃ as a function of the shape, with which it increases.
 fn skewness(shape: f64) -> f64 {
     if shape.abs() < 1e-9 {
         return 2.0 * 3f64.ln() / std::f64::consts::LN_2 - 3.0;

@@ -7,7 +7,7 @@
 
 use crate::order::sorted;
 
-/// Shapes closer to 0 are exponential to full precision.
+/// If the shape is closer to 0 than this, the distribution equals the exponential one to full precision.
 const EXPONENTIAL: f64 = 1e-12;
 
 /// A generalised Pareto distribution, P(X > x) = (1 + ξx/σ)^(−1/ξ) for x ≥ 0.

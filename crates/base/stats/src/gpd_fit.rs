@@ -14,12 +14,12 @@ const MIN_EFFECTIVE: f64 = 100.0;
 pub trait Exceedances {
     /// −ln likelihood; infinite if a value is impossible.
     fn nll(&self, gpd: Gpd) -> f64;
-    /// The largest value, which must lie below an upper end of the distribution.
+    /// The largest exceedance, which must lie below the upper end of the distribution, if it has one.
     fn reach(&self) -> f64;
     fn count(&self) -> f64;
 }
 
-/// A maximum likelihood fit.
+/// A maximum likelihood fit of a generalised Pareto distribution.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GpdFit {
     pub gpd: Gpd,
@@ -235,8 +235,8 @@ mod tests {
         Values::new(&x).unwrap()
     }
 
-    /// How many of `times` intervals of the shape and of the one-in-1000 level contain the true value, and how many are
-    /// missing.
+    /// How many of `times` intervals of the shape and of the one-in-1000 level contain the true value, and how many
+    /// intervals could not be computed.
     fn held(gpd: Gpd, n: usize, times: usize, seed: u64) -> [usize; 4] {
         let (mut random, mut held) = (SplitMix64::new(seed), [0; 4]);
         for _ in 0..times {
@@ -252,7 +252,7 @@ mod tests {
         held
     }
 
-    /// So few runs can only show gross errors; the next test measures the coverage.
+    /// The few runs of this test can only show gross errors; the next test measures the coverage.
     #[test]
     fn profile_intervals_cover_the_truth() {
         for (shape, seed) in [(-0.2, 1), (0.0, 2), (0.2, 3)] {
@@ -261,8 +261,8 @@ mod tests {
         }
     }
 
-    /// 93.2 to 95.1 % over all of these, and two levels have no interval; with 50 exceedances it is only 89 % for ξ =
-    /// −0.2.
+    /// Measured coverage: 93.2 to 95.1 % over all cases; two levels have no interval. With 50 exceedances the coverage
+    /// is only 89 % for ξ = −0.2.
     #[test]
     #[ignore = "takes minutes: cargo test -p punctual-stats --release -- --ignored"]
     fn profile_intervals_cover_the_truth_in_18000_samples() {

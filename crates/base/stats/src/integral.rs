@@ -2,7 +2,7 @@
 
 use crate::special::ln_power_term;
 
-/// Ten-point Gauss–Legendre on −1…1: positive nodes and their weights (Abramowitz and Stegun 25.4.30).
+/// Ten-point Gauss–Legendre quadrature on −1…1: positive nodes and their weights (Abramowitz and Stegun 25.4.30).
 const NODES: [(f64, f64); 5] = [
     (0.148_874_338_981_631_2, 0.295_524_224_714_752_87),
     (0.433_395_394_129_247_2, 0.269_266_719_309_996_36),

@@ -2,7 +2,8 @@
 
 use crate::order::sorted;
 
-/// Limit on the steps of the exact distribution; beyond, the asymptotic one is accurate to two digits.
+/// Maximum number of steps to compute the exact distribution; for larger samples the asymptotic one is accurate to two
+/// digits.
 const MAX_STEPS: u128 = 4_000_000;
 
 /// Result of the two-sample Kolmogorov–Smirnov test of "both come from one distribution".

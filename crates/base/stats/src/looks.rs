@@ -36,7 +36,7 @@ mod tests {
     }
 
     /// The share of runs in which a claim at the boundary is decided at one of eight looks, each with twice the data of
-    /// the last.
+    /// the previous one.
     fn decided(correct: bool, pass: bool) -> f64 {
         const RUNS: u64 = 1_500;
         let p = 0.05;

@@ -26,7 +26,7 @@ pub enum Method {
 pub struct MannWhitney {
     /// Number of pairs in which the value of b is larger; ties count half.
     pub u: f64,
-    /// Number of all pairs.
+    /// Number of all pairs of a value of a and a value of b.
     pub pairs: f64,
     pub p: f64,
     pub method: Method,
@@ -155,7 +155,7 @@ pub fn samples_for_interval(confidence: f64) -> Option<u64> {
     Some(n)
 }
 
-/// The rank c and its actual confidence.
+/// The rank c for the interval of `shift`, and the actual confidence of that interval.
 fn critical(m: usize, n: usize, confidence: f64) -> Option<(u64, f64)> {
     let fewer = m.min(n);
     let ranks = (m + n <= EXACT_INTERVAL).then(|| (1..=(m + n) as u64).collect::<Vec<u64>>());

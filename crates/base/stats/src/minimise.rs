@@ -2,7 +2,7 @@
 
 /// Golden section steps that shrink the bracket to 1e-10.
 pub(crate) const FINE: u32 = 48;
-/// Steps that shrink it to 4e-6: enough if only the function value matters.
+/// Golden section steps that shrink the bracket to 4e-6: enough if only the function value matters.
 pub(crate) const ROUGH: u32 = 26;
 
 /// The minimum of a unimodal `f` between `low` and `high`, and its value, by golden section with the given number of

@@ -26,7 +26,7 @@ pub fn quantile_rank_bounds(n: u64, q: f64, confidence: f64) -> RankBounds {
     RankBounds { lower: lower_rank(n, q, ln_half_alpha), upper: upper_rank(n, q, ln_half_alpha) }
 }
 
-/// The upper bound alone, at `confidence`: min{r ≤ n : F(r−1) ≥ confidence}.
+/// Only the upper bound, at `confidence`: min{r ≤ n : F(r−1) ≥ confidence}.
 pub fn quantile_rank_upper(n: u64, q: f64, confidence: f64) -> Option<u64> {
     let possible = q > 0.0 && q < 1.0 && confidence > 0.0 && confidence < 1.0;
     possible.then(|| upper_rank(n, q, (1.0 - confidence).ln())).flatten()
@@ -89,7 +89,7 @@ fn ln_at_least(r: u64, n: u64, q: f64) -> f64 {
     ln_beta_tails(r as f64, (n - r) as f64 + 1.0, q, 1.0 - q).ln(Tail::Lower)
 }
 
-/// ln P(X < r), the complement.
+/// ln P(X < r), the complement of `ln_at_least`.
 fn ln_below(r: u64, n: u64, q: f64) -> f64 {
     ln_beta_tails(r as f64, (n - r) as f64 + 1.0, q, 1.0 - q).ln(Tail::Upper)
 }

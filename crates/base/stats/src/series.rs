@@ -2,7 +2,7 @@
 
 use crate::gamma::chi_square_sf;
 
-/// Limit on the products of an estimate: about 0.2 s.
+/// Maximum number of products that are summed for an estimate; they take about 0.2 s.
 const MAX_WORK: usize = 200_000_000;
 /// Correlations below this count as zero.
 const NEGLIGIBLE: f64 = 0.05;

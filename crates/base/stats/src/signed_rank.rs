@@ -13,7 +13,7 @@ use crate::subset;
 pub struct SignedRank {
     /// W⁺, the sum of the ranks of the positive differences.
     pub w: f64,
-    /// Number of non-zero differences; zeros are left out, as by Wilcoxon.
+    /// Number of non-zero differences; zeros are left out, as Wilcoxon proposed.
     pub n: usize,
     pub p: f64,
     pub method: Method,
@@ -47,7 +47,8 @@ pub fn signed_rank(differences: &[f64]) -> Option<SignedRank> {
     Some(SignedRank { w, n, p: normal_two_sided(off / variance.sqrt()), method: Method::Normal })
 }
 
-/// The smallest two-sided p-value possible with `pairs` pairs: 2^(1−n). Below .05 needs at least six.
+/// The smallest two-sided p-value possible with `pairs` pairs: 2^(1−`pairs`). A p-value below .05 needs at least six
+/// pairs.
 pub fn signed_rank_least_p(pairs: u64) -> f64 {
     2f64.powi(1 - i32::try_from(pairs).unwrap_or(i32::MAX)).min(1.0)
 }
@@ -100,7 +101,7 @@ fn center(differences: &[f64], confidence: f64) -> Option<Estimate> {
     Some(Estimate { value, interval, least_n: pairs_for_interval(confidence)? })
 }
 
-/// The rank c and its actual confidence.
+/// The rank c for the interval of `paired_shift`, and the actual confidence of that interval.
 fn critical(n: usize, confidence: f64) -> Option<(u64, f64)> {
     let ranks = (n <= 250).then(|| (1..=n as u64).collect::<Vec<u64>>());
     if let Some(distribution) = ranks.and_then(|ranks| subset::of_signs(&ranks)) {

@@ -14,7 +14,8 @@ pub(crate) fn stirling_error(z: f64) -> f64 {
     carried + series / z
 }
 
-/// ln(1 + u) − u without cancellation near 0. `one_plus_u` is passed as well because near −1 it is more precise.
+/// ln(1 + u) − u without cancellation near 0. `one_plus_u` is passed as well because it is more precise if `u` is near
+/// −1.
 fn ln_1p_minus(u: f64, one_plus_u: f64) -> f64 {
     if !(-0.5..=0.5).contains(&u) {
         return one_plus_u.ln() - u;

@@ -4,8 +4,8 @@
 //! Statistical Software Newsletter 12 (1986). Counts are `f64` sums of positive numbers, so 14 digits are correct
 //! whatever their size.
 
-/// Limit on the additions of an exact distribution: about 20 ms. Beyond, the normal approximation is accurate to three
-/// digits.
+/// Maximum number of additions to compute an exact distribution; they take about 20 ms. Above this limit, the normal
+/// approximation is accurate to three digits.
 const MAX_WORK: u64 = 20_000_000;
 
 /// P(sum = s), s from 0, over all equally likely choices of `chosen` of these weights.
@@ -63,7 +63,7 @@ pub(crate) fn two_sided(distribution: &[f64], sum: u64) -> f64 {
 }
 
 /// The largest c ≥ 1 with 2·P(sum < c) ≤ 1 − `confidence`, and 1 − 2·P(sum < c), for a distribution whose sums start at
-/// `from`; c counts from there. `None` if there is none.
+/// `from`; c counts from there. `None` if there is no such c.
 pub(crate) fn critical(distribution: &[f64], from: usize, confidence: f64) -> Option<(u64, f64)> {
     let (mut below, mut found) = (0.0, None);
     for (c, p) in (1u64..).zip(distribution.iter().skip(from)) {

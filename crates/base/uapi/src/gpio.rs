@@ -29,13 +29,13 @@ pub const EVENT_CLOCK_REALTIME: u64 = 1 << 11;
 /// Size of struct gpio_v2_line_event, as returned by read(2).
 pub const EVENT_BYTES: usize = 48;
 
-/// GPIO_MAX_NAME_SIZE.
+/// Size of a name field in bytes (GPIO_MAX_NAME_SIZE).
 const NAME_BYTES: usize = 32;
-/// GPIO_V2_LINES_MAX.
+/// Maximum number of lines per request (GPIO_V2_LINES_MAX).
 const LINES: usize = 64;
-/// GPIO_V2_LINE_NUM_ATTRS_MAX.
+/// Maximum number of attributes per request (GPIO_V2_LINE_NUM_ATTRS_MAX).
 const ATTRIBUTES: usize = 10;
-/// GPIO_V2_LINE_ATTR_ID_OUTPUT_VALUES.
+/// ID of the attribute that sets output values (GPIO_V2_LINE_ATTR_ID_OUTPUT_VALUES).
 const OUTPUT_VALUES: u32 = 2;
 
 /// Information on a chip (struct gpiochip_info).
@@ -43,7 +43,7 @@ const OUTPUT_VALUES: u32 = 2;
 pub struct ChipInfo {
     /// Name in the kernel, for example `gpiochip0`.
     pub name: String,
-    /// Name given by the driver.
+    /// Name of the chip given by its driver.
     pub label: String,
     pub lines: u32,
 }
@@ -51,23 +51,23 @@ pub struct ChipInfo {
 /// Information on a line (struct gpio_v2_line_info).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineInfo {
-    /// Offset on its chip.
+    /// Offset of the line on its chip.
     pub offset: u32,
-    /// From the device tree or ACPI; empty if it has none.
+    /// Name of the line from the device tree or ACPI; empty if it has none.
     pub name: String,
-    /// Current user of the line; empty if there is none, or it gave no name.
+    /// Name of the line's current user; empty if there is no user, or if it gave no name.
     pub consumer: String,
-    /// A combination of [`USED`], [`INPUT`], …
+    /// Flags of the line: a combination of [`USED`], [`INPUT`], …
     pub flags: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineRequest<'a> {
-    /// Offset on its chip.
+    /// Offset of the line on its chip.
     pub offset: u32,
-    /// Name shown to others; truncated to 31 bytes.
+    /// Name of the requester that other programs see; truncated to 31 bytes.
     pub consumer: &'a str,
-    /// A combination of [`INPUT`], [`EDGE_RISING`], …
+    /// Requested flags: a combination of [`INPUT`], [`EDGE_RISING`], …
     pub flags: u64,
     /// Number of events the kernel buffers; 0 means 16. The kernel rounds up to a power of two (kfifo_alloc),
     /// at most 1024.

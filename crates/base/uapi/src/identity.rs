@@ -93,7 +93,8 @@ impl Drop for Assumed {
     }
 }
 
-/// A change of identity clears the signal sent when the parent dies (PR_SET_PDEATHSIG(2const), CAVEATS); 0 means none.
+/// The signal that this process gets when its parent dies; 0 means none. A change of identity clears it
+/// (PR_SET_PDEATHSIG(2const), CAVEATS).
 fn death_signal() -> libc::c_int {
     let mut signal = 0;
     // SAFETY: one number is written.

@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PerfAttr {
     pub kind: u32,
-    /// Set by [`PerfEvent::open`].
+    /// Size of this structure in bytes; set by [`PerfEvent::open`].
     pub size: u32,
     pub config: u64,
     pub sample_period: u64,
@@ -23,9 +23,9 @@ pub struct PerfAttr {
     /// Number of events until a wakeup; with the flag `watermark`, the number of bytes instead.
     pub wakeup: u32,
     pub bp_type: u32,
-    /// Also `bp_addr`.
+    /// Extension of `config`; for a breakpoint, its address (`bp_addr`).
     pub config1: u64,
-    /// Also `bp_len`.
+    /// Extension of `config1`; for a breakpoint, its length (`bp_len`).
     pub config2: u64,
     pub branch_sample_type: u64,
     pub sample_regs_user: u64,
@@ -74,7 +74,7 @@ impl PerfEvent {
         self.ioctl("PERF_EVENT_IOC_ENABLE", if is_on { ENABLE } else { DISABLE }, 0)
     }
 
-    /// Writes to the ring buffer of `other`, an event on the same CPU.
+    /// Makes this event write its records to the ring buffer of `other`, an event on the same CPU.
     ///
     /// # Errors
     /// `EINVAL`: other CPU, or other clock.
@@ -112,15 +112,15 @@ impl AsFd for PerfEvent {
 /// Offsets of `data_head` and `data_tail` in struct perf_event_mmap_page.
 const HEAD: usize = 1024;
 const TAIL: usize = 1032;
-/// struct perf_event_header: type, misc, size.
+/// Size in bytes of struct perf_event_header (type, misc, size).
 const HEADER: usize = 8;
 
-/// The ring buffer of an event and of those that write to it.
+/// The ring buffer of an event and of the other events that write to it.
 #[derive(Debug)]
 pub struct PerfRing {
     start: NonNull<u8>,
     page: usize,
-    /// A power of two.
+    /// Size of the data area in bytes, a power of two.
     size: usize,
     record: Vec<u8>,
 }

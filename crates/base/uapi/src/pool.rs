@@ -12,11 +12,11 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 /// Usage counters of a [`Pool`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolCounts {
-    /// Blocks in use now.
+    /// Number of blocks in use now.
     pub used: u32,
     /// Largest number of blocks in use at once.
     pub peak: u32,
-    /// Number of failed allocations.
+    /// Number of allocations that failed because no block was free.
     pub exhausted: u64,
 }
 
@@ -56,7 +56,7 @@ impl<T, const N: usize> Default for Pool<T, N> {
 }
 
 impl<T, const N: usize> Pool<T, N> {
-    /// All blocks are free. `N` must fit in 32 bits, which is checked at compile time.
+    /// Creates a pool in which all blocks are free. `N` must fit in 32 bits, which is checked at compile time.
     pub const fn new() -> Pool<T, N> {
         const { assert!(N < u32::MAX as usize, "a pool has fewer than 2^32 blocks") };
         let mut next = [const { AtomicU32::new(0) }; N];

@@ -7,9 +7,9 @@ use std::mem::MaybeUninit;
 /// Origin of a signal (sigaction(2), si_code).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// A POSIX timer (SI_TIMER).
+    /// The signal comes from a POSIX timer (SI_TIMER).
     Timer,
-    /// [`queue`] or sigqueue(3) (SI_QUEUE).
+    /// The signal comes from [`queue`] or sigqueue(3) (SI_QUEUE).
     Queue,
     Other,
 }
@@ -18,9 +18,10 @@ pub enum Origin {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taken {
     pub origin: Origin,
-    /// For a timer, expiries after the one that queued the signal until it was received (timer_getoverrun(2)), otherwise 0.
+    /// For a timer, the number of expiries between the one that queued the signal and the receipt of the signal
+    /// (timer_getoverrun(2)); otherwise 0.
     pub overrun: u64,
-    /// For [`queue`], the value passed there, otherwise 0.
+    /// For a signal from [`queue`], the value that was passed to it; otherwise 0.
     pub value: u32,
 }
 
@@ -37,7 +38,7 @@ struct Info {
     fields: Fields,
 }
 
-/// The union has the alignment of a pointer.
+/// The union within siginfo_t, which has the alignment of a pointer.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Fields {

@@ -4,9 +4,9 @@ use crate::Error;
 use rustix::fd::AsFd;
 use rustix::ioctl::{NoArg, Opcode, ioctl, opcode};
 
-/// `_IO('p', 0x03)`.
+/// Request number to enable update interrupts, `_IO('p', 0x03)`.
 const RTC_UIE_ON: Opcode = opcode::none(b'p', 3);
-/// `_IO('p', 0x04)`.
+/// Request number to disable update interrupts, `_IO('p', 0x04)`.
 const RTC_UIE_OFF: Opcode = opcode::none(b'p', 4);
 
 /// Enables or disables the update interrupt, which occurs at each second of the clock; read(2) then blocks until it

@@ -27,11 +27,12 @@ const SCHED_DEADLINE: u32 = 6;
 /// Flags of sched_setattr(2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SchedFlags {
-    /// Children get SCHED_OTHER: SCHED_FLAG_RESET_ON_FORK.
+    /// True if children get SCHED_OTHER: SCHED_FLAG_RESET_ON_FORK.
     pub reset_on_fork: bool,
-    /// A SCHED_DEADLINE thread may use bandwidth that others leave unused: SCHED_FLAG_RECLAIM (Linux 4.13).
+    /// True if a SCHED_DEADLINE thread may use bandwidth that others leave unused: SCHED_FLAG_RECLAIM (Linux 4.13).
     pub reclaim: bool,
-    /// A SCHED_DEADLINE thread gets SIGXCPU when it has used up its runtime: SCHED_FLAG_DL_OVERRUN (Linux 4.16).
+    /// True if a SCHED_DEADLINE thread gets SIGXCPU when it has used up its runtime: SCHED_FLAG_DL_OVERRUN (Linux
+    /// 4.16).
     pub overrun_signal: bool,
 }
 
@@ -70,7 +71,7 @@ pub fn set_scheduling_flags(tid: i32, wanted: Scheduling, flags: SchedFlags) -> 
     if rc == 0 { Ok(()) } else { Err(Error::last("sched_setattr", format!("{wanted}"))) }
 }
 
-/// Reads policy and parameters of thread `tid` (0: the calling one), and whether its children are reset.
+/// Reads policy and parameters of thread `tid` (0: the calling one), and whether its children get SCHED_OTHER.
 ///
 /// # Errors
 /// `ESRCH`: no such thread. `EINVAL`: an unknown policy.

@@ -7,7 +7,7 @@ use std::io;
 /// Hardware of a port (TIOCGSERIAL, include/uapi/linux/serial.h).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hardware {
-    /// A PORT_… constant; 0 (PORT_UNKNOWN) if no hardware was found.
+    /// Type of the port: a PORT_… constant; 0 (PORT_UNKNOWN) if no hardware was found.
     pub kind: i32,
     /// Interrupt number; 0 if the driver polls.
     pub irq: i32,
@@ -37,7 +37,7 @@ struct SerialStruct {
     iomap_base: libc::c_ulong,
 }
 
-/// From include/uapi/asm-generic/termios.h; the same on every architecture.
+/// TIOCM_LOOP of include/uapi/asm-generic/termios.h, which has the same value on every architecture.
 static LOOP: libc::c_int = 0x8000;
 
 #[derive(Debug)]
@@ -50,7 +50,8 @@ impl AsFd for Port {
 }
 
 impl Port {
-    /// Does not check that the descriptor is a serial port; the first call does.
+    /// Wraps a descriptor without checking that it is a serial port; the first call of another method fails if it is
+    /// not.
     pub fn new(fd: OwnedFd) -> Port {
         Port(fd)
     }

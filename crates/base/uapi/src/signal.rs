@@ -18,10 +18,12 @@ pub enum Sig {
     Chld,
     /// SIGUSR1: the user requests the results so far.
     Usr1,
-    /// SIGUSR2: the same, written to shared memory.
+    /// SIGUSR2: the user requests that the results so far be written to shared memory.
     Usr2,
     /// SIGALRM: a timer expired.
     Alrm,
+    /// SIGPIPE: nobody reads what is written. Blocked, write(2) only answers EPIPE.
+    Pipe,
     /// SIGRTMIN: the first real-time signal that the C library leaves to programs; queued, with a value.
     RtMin,
 }
@@ -37,6 +39,7 @@ impl Sig {
             Sig::Usr1 => libc::SIGUSR1,
             Sig::Usr2 => libc::SIGUSR2,
             Sig::Alrm => libc::SIGALRM,
+            Sig::Pipe => libc::SIGPIPE,
             Sig::RtMin => libc::SIGRTMIN(),
         }
     }
@@ -51,12 +54,13 @@ impl Sig {
             Sig::Usr1 => "SIGUSR1",
             Sig::Usr2 => "SIGUSR2",
             Sig::Alrm => "SIGALRM",
+            Sig::Pipe => "SIGPIPE",
             Sig::RtMin => "SIGRTMIN",
         }
     }
 
     fn from_number(n: i32) -> Option<Sig> {
-        [Sig::Hup, Sig::Int, Sig::Quit, Sig::Term, Sig::Chld, Sig::Usr1, Sig::Usr2, Sig::Alrm, Sig::RtMin]
+        [Sig::Hup, Sig::Int, Sig::Quit, Sig::Term, Sig::Chld, Sig::Usr1, Sig::Usr2, Sig::Alrm, Sig::Pipe, Sig::RtMin]
             .into_iter()
             .find(|s| s.number() == n)
     }

@@ -51,7 +51,7 @@ impl PosixTimer {
         if rc == 0 { Ok(()) } else { Err(Error::last("timer_settime", format!("every {interval}"))) }
     }
 
-    /// Expiries since the one whose signal was received last.
+    /// Number of expiries since the expiry whose signal was received last.
     pub fn overrun(&self) -> u64 {
         // SAFETY: the timer exists until this is dropped.
         let count = unsafe { libc::timer_getoverrun(self.0) };

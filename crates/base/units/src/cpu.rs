@@ -25,7 +25,8 @@ pub struct CpuList(BTreeSet<CpuId>);
 /// Linux supports at most 8192 CPUs (range of CONFIG_NR_CPUS in arch/x86/Kconfig); a larger number is a typo.
 const MAX_CPUS: u32 = 8192;
 
-/// Enough to list each CPU separately; a longer list would only cost parsing time.
+/// Maximum number of parts of a CPU list: enough to list each CPU separately; a longer list would only cost parsing
+/// time.
 const MAX_PARTS: usize = MAX_CPUS as usize;
 
 impl CpuList {

@@ -71,7 +71,7 @@ pub struct Histogram {
     max: u64,
 }
 
-/// A summary: there are thousands of bins.
+/// Prints a summary, because there are thousands of bins.
 impl fmt::Debug for Histogram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = f.debug_struct("Histogram");
@@ -162,22 +162,22 @@ impl Histogram {
         self.count == 0
     }
 
-    /// Exact minimum, ns.
+    /// Exact minimum of the samples, ns; `None` without samples.
     pub fn min(&self) -> Option<u64> {
         (self.count > 0).then_some(self.min)
     }
 
-    /// Exact maximum, ns.
+    /// Exact maximum of the samples, ns; `None` without samples.
     pub fn max(&self) -> Option<u64> {
         (self.count > 0).then_some(self.max)
     }
 
-    /// Exact sum, ns.
+    /// Exact sum of the samples, ns.
     pub fn sum(&self) -> u128 {
         self.sum
     }
 
-    /// Exact mean, ns.
+    /// Exact mean of the samples, ns; `None` without samples.
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }

@@ -107,7 +107,7 @@ pub enum DurationError {
     UnknownUnit(String, String),
     #[error("`{0}` is not a duration: write a number and a unit, for example 500us or 15m")]
     NotANumber(String),
-    /// More than `i64::MAX` nanoseconds.
+    /// The duration exceeds `i64::MAX` nanoseconds.
     #[error("`{0}` is longer than 292 years, the most that can be counted in nanoseconds")]
     TooLong(String),
 }

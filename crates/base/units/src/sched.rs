@@ -23,7 +23,7 @@ impl Policy {
         matches!(self, Policy::Fifo | Policy::Rr)
     }
 
-    /// Returns true if its threads run before all threads of the fair class.
+    /// Returns true if threads with this policy run before all threads of the fair class.
     pub fn is_real_time(self) -> bool {
         matches!(self, Policy::Fifo | Policy::Rr | Policy::Deadline)
     }

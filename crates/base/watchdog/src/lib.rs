@@ -50,9 +50,9 @@ const OVERSLEPT: Duration = Duration::from_secs(1);
 const FOR_KILLED: Duration = Duration::from_secs(5);
 
 static STATE: State = State { waits: Mutex::new(Waits::new()), changed: Condvar::new() };
-/// Prints the reason and ends the program.
+/// The function that prints the reason and ends the program.
 static END: OnceLock<fn(&str)> = OnceLock::new();
-/// Prints the reason for a delay.
+/// The function that prints the reason for a delay.
 static SAY: OnceLock<fn(&str)> = OnceLock::new();
 
 struct State {
@@ -76,7 +76,7 @@ struct Wait {
     action: Action,
     /// What was found when the limit expired.
     over: Option<String>,
-    /// Number of extensions.
+    /// Number of times that the limit was extended.
     extended: u32,
 }
 
@@ -140,7 +140,7 @@ pub fn limit_child(child: &Child, what: impl Display, most: Duration) -> Limit {
 }
 
 impl Limit {
-    /// Records progress: the time starts again.
+    /// Records progress: the time limit starts anew.
     pub fn renew(&self) {
         let mut waits = state();
         if let Some(wait) = self.0.and_then(|id| waits.all.get_mut(&id)) {
@@ -313,7 +313,7 @@ fn watch() {
     }
 }
 
-/// Marks the wait for the end of a killed child.
+/// Bit in the ID of a wait: the wait is for the end of a killed child.
 const KILLED: u64 = 1 << 63;
 
 fn end(why: &str) {

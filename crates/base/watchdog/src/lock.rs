@@ -12,14 +12,14 @@ use std::os::unix::fs::MetadataExt;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Time between two attempts.
+/// Time between two attempts to take the lock.
 const TRY: Duration = Duration::from_millis(20);
 /// Time between two checks of who holds the lock.
 const LOOK: Duration = Duration::from_secs(1);
 /// Maximum number of characters of a command line that are shown.
 const SHOWN: usize = 100;
 
-/// Kind of lock.
+/// Whether a lock is shared or exclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Share {
     Shared,
@@ -75,7 +75,7 @@ fn lock_within(
 
 struct Holder {
     pid: i32,
-    /// Command line, possibly shortened.
+    /// Command line of the process, possibly shortened.
     command: String,
     is_stopped: bool,
 }

@@ -12,16 +12,16 @@ const BETWEEN: Duration = Duration::from_millis(1100);
 /// A thread with less than this share of a CPU counts as starved if a real-time thread has the rest (fair server, RT
 /// throttling).
 const STARVED: f64 = 0.3;
-/// Maximum number of items that are named.
+/// Maximum number of findings of one kind that a message lists; the others are only counted.
 const MAX: usize = 3;
 
-/// Findings, the worst first.
+/// Findings about a wait that does not end, the worst first.
 #[derive(Debug, Default)]
 pub struct Look {
     stopped: Vec<String>,
     starved: Vec<String>,
     waiting: Vec<String>,
-    /// Sleeping tasks; reported only if no other cause was found.
+    /// Descriptions of sleeping threads, which are reported only if no other cause was found.
     asleep: Vec<String>,
     computes: bool,
 }
@@ -50,7 +50,8 @@ fn ran(pid: i32, tid: i32) -> u64 {
     text.split_ascii_whitespace().next().and_then(|ns| ns.parse().ok()).unwrap_or(0)
 }
 
-/// The kernel's function that a thread sleeps in, as far as this user may know (proc_pid_wchan(5)), and what that means.
+/// The kernel's function that a thread sleeps in, as far as this user may know (proc_pid_wchan(5)), and what it means
+/// that the thread sleeps there.
 fn function(pid: i32, tid: i32) -> String {
     let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/wchan")).unwrap_or_default();
     match text.as_str() {

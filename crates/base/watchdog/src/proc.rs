@@ -14,13 +14,13 @@ pub struct Stat {
     pub cpu_ticks: u64,
     /// CPU time of children that were waited for, in clock ticks.
     pub childrens_ticks: u64,
-    /// Start time: with the pid it identifies a process uniquely.
+    /// Start time in clock ticks since boot; together with the PID it identifies a process uniquely.
     pub started: u64,
-    /// The CPU it last ran on.
+    /// CPU on which the process last ran.
     pub processor: u64,
-    /// 1 to 99 under SCHED_FIFO and SCHED_RR, otherwise 0.
+    /// Real-time priority: 1 to 99 under SCHED_FIFO and SCHED_RR, otherwise 0.
     pub rt_priority: u64,
-    /// A SCHED_* number of <linux/sched.h>.
+    /// Scheduling policy: a SCHED_* number of <linux/sched.h>.
     pub policy: u64,
 }
 

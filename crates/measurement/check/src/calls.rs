@@ -3,6 +3,9 @@
 use crate::file::{File, FileKind};
 use punctual_cycles::{Release, WaitCall};
 
+/// The operation of futex(2), without its flags (FUTEX_CMD_MASK).
+const FUTEX_COMMAND: u64 = 0x7f;
+
 /// What may be wrong at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum What {
@@ -44,7 +47,8 @@ impl Call {
         let masks = match group(self.number) {
             Some(Group::ClockNanosleep) => [u64::MAX, u64::MAX],
             // A condition variable has two words side by side and changes between them (pthread_cond_wait(3) of glibc).
-            Some(Group::Futex) => [!7, 0],
+            // The operation tells a wait from a wake of the same word.
+            Some(Group::Futex) => [!7, FUTEX_COMMAND],
             Some(Group::Nanosleep | Group::Yield | Group::Signal) => [0, 0],
             _ if first < DESCRIPTORS => [u64::MAX, 0],
             _ => [0, 0],
@@ -56,7 +60,7 @@ impl Call {
 /// Meaning of a system call for a real-time thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Meaning {
-    /// The violation that every such call is, if any.
+    /// The violation that the call constitutes even if the thread does not sleep; `None` if it constitutes none.
     pub always: Option<What>,
     /// The violation if the thread slept in the call within its cycle.
     pub if_slept: What,
@@ -74,7 +78,7 @@ pub struct Meaning {
     pub file: Option<String>,
     /// The descriptor that the call closes, whose number may be reused.
     pub closes: Option<i32>,
-    /// What the descriptor that it returns refers to.
+    /// Kind of file to which the descriptor that the call returns refers.
     pub opens: Option<FileKind>,
     /// True if the call may release a thread's cycle, even if the thread did not have to sleep in it.
     pub is_wait: bool,
@@ -84,9 +88,9 @@ pub struct Meaning {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Group {
-    /// Reads from argument 0, or waits for it.
+    /// The call reads from the descriptor in argument 0, or waits for it.
     Read,
-    /// Writes to argument 0.
+    /// The call writes to the descriptor in argument 0.
     Write,
     /// Accesses a path or file, usually on a disk.
     File,
@@ -135,7 +139,7 @@ macro_rules! table {
     };
 }
 
-/// Calls of every architecture.
+/// System calls that every architecture has.
 const COMMON: &[(i64, Group)] = table! {
     Group::Read => SYS_read SYS_readv SYS_pread64 SYS_preadv SYS_preadv2;
     Group::Write => SYS_write SYS_writev SYS_pwrite64 SYS_pwritev SYS_pwritev2;
@@ -380,16 +384,15 @@ impl Meaning {
 /// Classifies futex(2) by operation and timeout.
 fn futex(operation: u64, timeout: u64) -> Meaning {
     const FUTEX_CLOCK_REALTIME: u64 = 256;
-    const COMMAND: u64 = 0x7f;
     const WAIT: u64 = 0;
     const WAIT_BITSET: u64 = 9;
     let is_real = operation & FUTEX_CLOCK_REALTIME != 0 && timeout != 0;
     let nothing = Meaning { release: Release::Futex, ..Meaning::NOTHING };
-    match operation & COMMAND {
+    match operation & FUTEX_COMMAND {
         WAIT | WAIT_BITSET => {
             let (always, has_slack) = (is_real.then_some(What::RealtimeClock), timeout != 0);
             // The timeout of FUTEX_WAIT is relative.
-            let kind = if operation & COMMAND == WAIT { Release::RelativeSleep } else { Release::AbsoluteSleep };
+            let kind = if operation & FUTEX_COMMAND == WAIT { Release::RelativeSleep } else { Release::AbsoluteSleep };
             let timeout = Some((-i64::from(libc::ETIMEDOUT), kind));
             Meaning { always, if_slept: What::Futex, has_slack, timeout, ..nothing }
         }

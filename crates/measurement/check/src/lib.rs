@@ -39,4 +39,4 @@ pub use order::{Order, OrderError};
 pub use rules::{Rule, explain, rule, rules};
 pub use start::{START_ARG, Stopped, start_main};
 pub use subject::{Subject, program_file};
-pub use system::{descriptor, is_real_time, urgency};
+pub use system::{descriptor, descriptor_info, is_real_time, urgency};

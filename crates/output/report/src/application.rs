@@ -26,7 +26,11 @@ pub(crate) fn threads(page: &mut Page, application: &Application) {
 /// `control (FIFO 80, thread 4711): absolute sleep in clock_nanosleep(2), period 1 ms, jitter 3 µs`.
 pub(crate) fn understood(thread: &AppThread) -> String {
     let AppThread { name, tid, scheduling, release, call, .. } = thread;
-    let mut text = format!("{name} ({scheduling}, thread {tid}): released by {release} in {call}");
+    let by = match thread.released_by.as_slice() {
+        [] => release.clone(),
+        by => format!("{} through {release}", by.join(", ")),
+    };
+    let mut text = format!("{name} ({scheduling}, thread {tid}): released by {by} in {call}");
     text += &match (thread.period_ns, thread.jitter_ns) {
         (Some(period), Some(jitter)) => format!(", period {period}, jitter {jitter}"),
         (Some(period), None) => format!(", period {period}"),
@@ -97,10 +101,14 @@ pub(crate) fn html(recording: &Recording) -> String {
 
 fn chain(chain: &AppChain) -> String {
     let passes = plural(chain.passes, "pass", "passes");
-    format!(
-        "chain {} under {}: {passes}, {} cycles not released through the chain",
-        chain.chain, chain.load, chain.others
-    )
+    let mut text = format!("chain {} under {}: {passes}", chain.chain, chain.load);
+    if chain.others > 0 {
+        text += &format!(", {} not released through the chain", plural(chain.others, "cycle", "cycles"));
+    }
+    if chain.unknown > 0 {
+        text += &format!(", {} of unknown origin", plural(chain.unknown, "release", "releases"));
+    }
+    text
 }
 
 /// The longest cycle of all threads and loads, as a sentence.
@@ -120,7 +128,7 @@ pub(crate) fn worst(recording: &Recording) -> Option<String> {
     Some(format!("{thread} under {load}, its longest cycle of {}: {verdict}", Nanos(length_ns)))
 }
 
-/// The longest cycle relative to the period, or in seconds without one.
+/// The longest cycle relative to the period, or in seconds if the thread has no period.
 fn relative(application: &Application, cycles: &AppCycles) -> Option<f64> {
     let longest = cycles.worst.first()?.length_ns as f64;
     let thread = application.threads.iter().find(|thread| thread.name == cycles.thread)?;

@@ -105,7 +105,7 @@ fn grub(text: &str) -> String {
     values.join(" ")
 }
 
-/// Returns APPEND of the default label, or of the first.
+/// Returns the APPEND line of the default label, or else of the first one.
 fn extlinux(text: &str) -> String {
     let default = text.lines().find_map(|line| keyword(line, "default"));
     let mut label = None;

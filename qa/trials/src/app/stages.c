@@ -1,6 +1,7 @@
 // stages NUMBER PERIOD_US WORK_US FILE: a chain of threads stage-0 … of falling priority, each released by the one before:
-// by eventfd, futex, pipe, socket, in turn. FILE has the release of the first and the end of the last for each pass; a
-// stage that is released again before it runs takes the last one only.
+// by eventfd, futex, pipe, socket, in turn. FILE has the release of the first and the end of the last, before it waits
+// again, for each pass; a stage that reads a counter takes all passes that it was released for at once, the others one at
+// a time.
 #define _GNU_SOURCE
 #include <linux/futex.h>
 #include <pthread.h>
@@ -24,8 +25,8 @@ static volatile int number;
 static volatile sig_atomic_t stop;
 static int ends[STAGES][2];
 static volatile int words[STAGES];
-/// The pass for which a stage was woken last.
-static volatile long pass_of[STAGES];
+/// The last pass of each release of a stage, and how many releases there were.
+static volatile long last_of[STAGES][MOST], sent[STAGES];
 
 static void on(int signal) { (void)signal; stop = 1; }
 
@@ -49,7 +50,8 @@ static void urgent(int stage) {
 
 static void wake(int stage, long pass) {
     uint64_t one = 1;
-    pass_of[stage] = pass;
+    last_of[stage][sent[stage] % MOST] = pass;
+    __sync_fetch_and_add(&sent[stage], 1);
     if (stage % 4 == 2) {
         __sync_fetch_and_add(&words[stage], 1);
         syscall(SYS_futex, &words[stage], FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
@@ -58,23 +60,36 @@ static void wake(int stage, long pass) {
     }
 }
 
+/// The last stage has ended the passes up to `pass`.
+static void finish(int stage, long *done, long pass) {
+    if (stage + 1 < number) return;
+    for (long long end = now(); *done < pass;) ended[++*done] = end;
+}
+
 static void *stage(void *given) {
     int own = (int)(intptr_t)given, seen = 0;
+    long taken = 0, done = 0, pass = 0;
     sigset_t all;
     sigfillset(&all), pthread_sigmask(SIG_BLOCK, &all, 0);
     urgent(own);
     for (;;) {
         uint64_t read_words;
+        long releases = 1;
         if (own % 4 == 2) {
-            while (words[own] == seen) syscall(SYS_futex, &words[own], FUTEX_WAIT_PRIVATE, seen, 0, 0, 0);
+            while (words[own] == seen) {
+                finish(own, &done, pass);
+                syscall(SYS_futex, &words[own], FUTEX_WAIT_PRIVATE, seen, 0, 0, 0);
+            }
             seen++;
-        } else if (read(ends[own][0], &read_words, 8) != 8) {
-            exit(5);
+        } else {
+            finish(own, &done, pass);
+            if (read(ends[own][0], &read_words, 8) != 8) exit(5);
+            if (own % 4 == 1) releases = (long)read_words;
         }
-        long pass = pass_of[own];
+        taken += releases;
+        pass = last_of[own][(taken - 1) % MOST];
         busy();
         if (own + 1 < number) wake(own + 1, pass);
-        else ended[pass] = now();
     }
 }
 

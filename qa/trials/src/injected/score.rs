@@ -17,7 +17,7 @@ use std::path::Path;
 
 /// Accepted difference of shares.
 const POINTS: f64 = 0.05;
-/// A larger share must come first.
+/// A cause with a larger share of the delay must be named first.
 const MAX: f64 = 0.55;
 /// Bursts count if they have at least this part of a delay, and at least this many ns.
 const MIN_PART: f64 = 0.1;

@@ -6,8 +6,11 @@
 //! where the thread blocks and a timer wakes it next.
 
 mod calls;
+mod followed;
+mod pending;
 
-pub use calls::Closed;
+pub use calls::{Closed, Given};
+pub use pending::Released;
 
 use super::cpu::Doing;
 use super::ids::IdMap;
@@ -19,7 +22,7 @@ use super::view::View;
 use super::waits::For;
 use super::walk::Walk;
 use super::{Facts, chain, choose, sentences, victim};
-use calls::Followed;
+use followed::Followed;
 use punctual_model::{Blocked, Class, Confidence, Cycle};
 use punctual_trace::{Comm, TaskState};
 
@@ -30,24 +33,25 @@ const BLOCKS: usize = 64;
 #[derive(Debug, Default)]
 struct Open {
     release: u64,
-    /// When the wait for its release returned.
+    /// When the wait for the release returned.
     start: Option<u64>,
     /// How long the previous cycle lasted beyond this release.
     behind: u64,
-    /// True if a timer released it; otherwise `by` is the thread that did, if one did.
+    /// True if a timer released it.
     is_timed: bool,
-    /// It did not have to wait, and what released it is unknown.
+    /// True if the thread did not have to wait, so that what released it is unknown.
     is_unknown: bool,
-    by: Option<i32>,
+    /// What released it, of a followed thread.
+    releases: Vec<Released>,
     cpu: u32,
     prio: Option<i32>,
     comm: Option<Comm>,
     tally: Tally,
     ran: u64,
     blocked: Vec<Blocked>,
-    /// The time since which it runs, and its CPU.
+    /// The time since which the thread has been running, and its CPU.
     since: Option<(u64, u32)>,
-    /// The time at which it left the CPU, that CPU, and its state.
+    /// The time at which the thread left the CPU, that CPU, and the thread's state.
     out: Option<(u64, u32, TaskState)>,
 }
 
@@ -57,7 +61,7 @@ pub(super) struct Cycles {
     longest: Vec<Cycle>,
     /// Threads for which the call in which they wait for their release is known.
     followed: IdMap<i32, Followed>,
-    /// The timer whose callback runs, by CPU.
+    /// The timer whose callback is running, by CPU.
     expiring: IdMap<u32, u64>,
     closed: Vec<Closed>,
 }
@@ -66,7 +70,7 @@ impl Cycles {
     /// Drops open cycles, which are unreliable after lost events or at the start of another trace.
     pub fn forget(&mut self) {
         self.open.clear();
-        self.followed.values_mut().for_each(Followed::forget);
+        self.closed.extend(self.followed.values_mut().filter_map(Followed::forget));
     }
 
     /// Handles a chosen thread that was woken and runs; `tally` labels T0 to T3.
@@ -105,7 +109,7 @@ impl Cycles {
     }
 
     pub fn out(&mut self, machine: &Machine, tid: i32, t: u64, cpu: u32, state: TaskState) {
-        if self.waits_again(tid, state) {
+        if self.waits_again(machine, tid, state) {
             return;
         }
         let Some(open) = self.open.get_mut(&tid) else { return };
@@ -117,20 +121,25 @@ impl Cycles {
         open.out = Some((t, cpu, state));
     }
 
-    /// Handles a thread that gets the CPU without a wakeup: it was preempted.
-    pub fn back(&mut self, machine: &Machine, facts: &Facts, tid: i32, t: u64, cpu: u32) -> u64 {
+    /// True if it was preempted, by the last that is known of it.
+    pub fn is_preempted(&self, tid: i32) -> bool {
+        self.open.get(&tid).and_then(|open| open.out).is_some_and(|(.., state)| state.runnable())
+    }
+
+    /// Handles a thread that gets the CPU without a wakeup: it was preempted. `end`: whether that was recorded, or an
+    /// event of the thread shows it.
+    pub fn back(&mut self, machine: &Machine, facts: &Facts, tid: i32, t: u64, cpu: u32, end: End) -> u64 {
         if let Some(steps) = self.is_replenished(machine, facts, tid, t, cpu) {
             return steps;
         }
-        let was_early = self.was_woken_early(tid);
         let Some(open) = self.open.get_mut(&tid) else { return 0 };
-        let Some((out, on, _)) = open.out.take().filter(|out| out.2.runnable() || was_early) else {
+        let Some((out, on, _)) = open.out.take().filter(|out| out.2.runnable()) else {
             self.open.remove(&tid);
             self.broken(tid);
             return 0;
         };
         let waking = Waking::again(out, on, cpu);
-        let window = Window { tid, comm: open.comm, prio: open.prio, cpu, waking, t3: t, end: End::Switch };
+        let window = Window { tid, comm: open.comm, prio: open.prio, cpu, waking, t3: t, end };
         let mut walk = Walk::new(View { machine, window: &window, facts });
         walk.run();
         let steps = walk.steps;

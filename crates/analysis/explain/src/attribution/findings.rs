@@ -13,27 +13,54 @@ use std::fmt;
 
 const CPUS: usize = 1024;
 const NOISES: usize = 256;
-/// Minimum silence that is a finding, ns.
+/// Minimum silence that is reported as a finding, ns.
 const LEAST: u64 = 20_000;
+/// Minimum number of intervals of a storm of timers, and the longest interval in one, ns.
+const STORM: u64 = 4;
+const STORM_NS: u64 = 100_000;
 /// Maximum number of named parts of a sample.
 const PARTS: usize = 3;
 
-/// The last event of a CPU, and what began there.
+/// The last event of a CPU, and what was in progress at that time.
 #[derive(Debug, Default)]
 struct Cpu {
     last: Option<Last>,
-    /// Interrupts and preemption with the time since which they are off.
+    /// For interrupts and for preemption: since when they have been off.
     off: [Option<Off>; 2],
     /// The last sched_switch, and the first event after it.
     switch: Option<(u64, Task)>,
     after: Option<(u64, What)>,
-    /// Start, length excluding interruptions, source.
+    /// Noises of osnoise: start, length excluding interruptions, and source.
     noises: VecDeque<(u64, u64, NoiseSource)>,
     /// The end of the last interrupt, and its name.
     exit: Option<(u64, What)>,
+    expiries: Option<Expiries>,
 }
 
-/// An event, by name.
+/// Successive expiries of one hrtimer, with no other hrtimer's expiry in between.
+#[derive(Debug)]
+struct Expiries {
+    timer: u64,
+    first: u64,
+    last: u64,
+    /// Number of intervals between the expiries.
+    count: u64,
+}
+
+impl Cpu {
+    fn expired(&mut self, timer: u64, t: u64) -> &Expiries {
+        let fresh = Expiries { timer, first: t, last: t, count: 0 };
+        let expiries = self.expiries.get_or_insert(fresh);
+        match expiries.timer == timer && t.saturating_sub(expiries.last) <= STORM_NS && t >= expiries.last {
+            true if t > expiries.last => (expiries.last, expiries.count) = (t, expiries.count + 1),
+            true => {}
+            false => *expiries = Expiries { timer, first: t, last: t, count: 0 },
+        }
+        expiries
+    }
+}
+
+/// What an event is called in a sentence.
 #[derive(Clone, Debug)]
 enum What {
     Function(Symbol, Option<Symbol>),
@@ -61,7 +88,7 @@ struct Off {
     at: [Option<Symbol>; 2],
 }
 
-/// The longest of a kind, and the sentence about it.
+/// The longest delay or duration of one kind, ns, and the sentence about it.
 #[derive(Debug, Default)]
 struct Longest(Option<(u64, String)>);
 
@@ -84,8 +111,10 @@ pub(super) struct Findings {
     synthetic: Longest,
     monitor: Longest,
     silence: Longest,
-    /// The longest time between two lines of one thread.
+    /// The longest time between two successive lines of one thread.
     gap: Longest,
+    /// The largest number of expiries in a row.
+    storm: Longest,
 }
 
 impl Findings {
@@ -174,6 +203,23 @@ impl Findings {
                     self.synthetic.offer(figure, || synthetic(cpu, event, facts, name, body, figure));
                 }
             }
+            Kind::HrtimerExpireEntry { timer, function, .. } => {
+                let expired = cpu.expired(*timer, event.t_ns);
+                self.storm.offer(expired.count, || {
+                    let what = match function.as_ref().and_then(section::name) {
+                        Some(function) => format!("the hrtimer of {function}"),
+                        None => "an hrtimer".to_owned(),
+                    };
+                    let (all, each) =
+                        (expired.last - expired.first, (expired.last - expired.first) / expired.count.max(1));
+                    format!(
+                        "{what} expired {} times{on} within {}, every {}, and no other one in between",
+                        expired.count + 1,
+                        Nanos(all),
+                        Nanos(each)
+                    )
+                });
+            }
             Kind::IrqExit { irq, .. } => cpu.exit = Some((event.t_ns, What::Irq(*irq))),
             Kind::VectorExit { vector, .. } => cpu.exit = Some((event.t_ns, What::Vector(vector.clone()))),
             Kind::SchedSwitch { next, .. } => {
@@ -216,13 +262,14 @@ impl Findings {
         strong.iter().any(|longest| longest.0.is_some()) || self.spans.longest(Of::RealTime, 0).is_some()
     }
 
-    /// What the trace was recorded for.
+    /// The sentence about what the trace was recorded for.
     pub fn stated(&self) -> Option<&str> {
+        let storm = Some(&self.storm).filter(|storm| storm.0.as_ref().is_some_and(|(count, _)| *count >= STORM));
         let all = [&self.off, &self.mark, &self.sample, &self.noise, &self.synthetic, &self.monitor];
-        all.into_iter().find_map(|longest| longest.0.as_ref()).map(|(_, text)| text.as_str())
+        all.into_iter().chain(storm).find_map(|longest| longest.0.as_ref()).map(|(_, text)| text.as_str())
     }
 
-    /// The longest noise by an interrupt or thread, beside a summary of osnoise.
+    /// The sentence about the longest noise by an interrupt or thread, which supplements a summary of osnoise.
     pub fn noise(&self) -> Option<&str> {
         self.noise.0.as_ref().map(|(_, text)| text.as_str())
     }

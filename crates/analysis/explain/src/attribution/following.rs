@@ -2,19 +2,19 @@
 
 use super::Attribution;
 use super::cycle::Closed;
-use super::machine::Window;
-use punctual_cycles::WaitCall;
+use super::machine::{End, Window};
+use punctual_cycles::Awaited;
 use punctual_model::Cycle;
 use punctual_trace::{Event, Kind};
 
 impl Attribution {
-    /// Follows the cycles of this thread, which waits for its release in this call, and of no thread but those given
-    /// here. Nothing else is then explained.
-    pub fn follow(&mut self, tid: i32, wait: WaitCall) {
-        self.cycles.follow(tid, wait);
+    /// Follows the cycles of this thread, which waits for its release there, and of no thread but those given here.
+    /// Nothing else is then explained.
+    pub fn follow(&mut self, tid: i32, awaited: Awaited) {
+        self.cycles.follow(tid, awaited);
     }
 
-    /// Cycles of the followed threads that have ended since the last call, in the order of their ends.
+    /// Cycles of the followed threads that have ended since the last call; of each thread in the order of time.
     pub fn closed(&mut self) -> Vec<Closed> {
         self.cycles.closed()
     }
@@ -24,7 +24,7 @@ impl Attribution {
         self.cycles.longest(tid)
     }
 
-    /// Release of a followed thread's cycle that has not ended, ns.
+    /// Release of a followed thread's cycle that has not ended, or of which not everything is known, ns.
     pub fn open_since(&self, tid: i32) -> Option<u64> {
         self.cycles.open_since(tid)
     }
@@ -33,6 +33,11 @@ impl Attribution {
         self.cycles.before(&self.machine, event);
         let window = self.machine.apply(event);
         let is_next = |window: &Window| matches!(&event.kind, Kind::SchedSwitch { next, .. } if next.tid == window.tid);
+        if let Some(tid) = event.tid.filter(|tid| self.cycles.is_preempted(*tid)) {
+            let facts = &self.options.facts;
+            let steps = self.cycles.back(&self.machine, facts, tid, event.t_ns, event.cpu, End::Event);
+            self.work = self.work.saturating_sub(steps);
+        }
         self.cycle(event, window.as_ref().is_some_and(is_next));
         if let Some(window) = window.filter(|window| self.cycles.follows(window.tid)) {
             let tally = self.walk(&window);

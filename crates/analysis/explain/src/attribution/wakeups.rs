@@ -42,8 +42,8 @@ impl Machine {
         Some(Window { tid, comm, prio: known.prio, cpu, waking: *waking, t3, end: End::Header })
     }
 
-    /// Begins the wakeup of a wakeup tracer's header whose start is missing, at the switch to it. Times of these
-    /// tracers begin with the wakeup.
+    /// Begins the wakeup of a wakeup tracer's header whose start is missing, at the switch to the thread. Times of
+    /// these tracers begin with the wakeup.
     pub fn began(&self, event: &Event, header: &LatencyHeader) -> Option<Window> {
         let Kind::SchedSwitch { next, .. } = &event.kind else { return None };
         let latency = header.latency_us?.checked_mul(1000)?;
@@ -64,7 +64,8 @@ impl Machine {
         relative.then_some(window)
     }
 
-    /// Handles the wakeup of a thread that has the CPU: its going to sleep is not in the trace.
+    /// Handles the wakeup of a thread that is shown as running: the switch with which it went to sleep is not in the
+    /// trace.
     fn left(&mut self, event: &Event, woken: i32) {
         let most = self.most();
         let Some(tid) = event.tid.filter(|tid| *tid != woken) else { return };
@@ -99,20 +100,18 @@ impl Machine {
         // (kernel/softirq.c, `__irq_exit_rcu`).
         let by = by.filter(|_| thread_class(task.comm) != Some(Class::Softirq));
         self.left(event, task.tid);
-        if self.runs(task.tid) {
-            return;
-        }
+        let is_early = self.runs(task.tid);
         // Without flags an interrupt without events upon a thread looks like that thread, and sched_wakeup may be
         // recorded on the woken thread's CPU.
         let sure = context.is_some();
         let known = sure || self.seen.interrupts > 0 && matches!(event.kind, Kind::SchedWaking { .. });
-        let way = self.way(event, task.tid, by.filter(|_| known), sure);
+        let way = if is_early { Vec::new() } else { self.way(event, task.tid, by.filter(|_| known), sure) };
         let known = self.tasks.see(task);
         known.woken_by = by;
         // A thread cannot be late before it went to sleep.
         let due = expiring.and_then(|e| e.due).map(|due| due.max(known.last_out.unwrap_or(0)).min(t));
         let path = vec![(t, target.unwrap_or(event.cpu))];
-        known.waking = Some(Box::new(Waking {
+        let waking = Some(Box::new(Waking {
             t0: due.unwrap_or(t),
             t1: expiring.filter(|e| e.due.is_some()).map(|e| e.irq.max(due.unwrap_or(0)).min(t)),
             t2: t,
@@ -126,6 +125,10 @@ impl Machine {
             slept: known.last_out,
             due_unknown: expiring.is_some_and(|e| e.due.is_none()),
         }));
+        match is_early {
+            true => known.early = waking,
+            false => (known.waking, known.early) = (waking, None),
+        }
     }
 
     pub(super) fn wakeup(&mut self, event: &Event, task: &Task, target: Option<u32>) {

@@ -10,7 +10,7 @@ fn explained(text: &str, victims: Victims) -> Explanation {
     explain(source.as_mut(), ExplainOptions { victims, ..ExplainOptions::default() })
 }
 
-/// What the first line says.
+/// Returns the first line of the explanation of this trace.
 fn first(text: &str) -> String {
     let found = explained(text, Victims::default());
     let verdict = found.victims.first().map(|victim| victim.verdict.clone());
@@ -329,4 +329,22 @@ fn an_ordinary_thread_that_keeps_the_cpu_from_the_wakeup_on_is_not_preemptible()
                 <...>-2   0d..2  281us : __schedule <copier-995> (74 69)\n";
     let said = first(text);
     assert!(said.contains("copier (OTHER, pid 995) could not be preempted for 281 µs"), "{said}");
+}
+
+#[test]
+fn a_timer_that_expires_again_and_again_is_named() {
+    let line = |us: u64| {
+        format!(
+            "\tswapper/-1         1dn.h111 {us}us : hrtimer_expire_entry: hrtimer=00000000e0ef0f6b function=tick_sched_timer now={}000\n",
+            us - 403_096
+        )
+    };
+    let text: String = [60_818_582, 60_818_592, 60_818_601, 60_818_611, 60_818_620].map(line).concat();
+    let said = first(&text);
+    assert!(
+        said.contains("the hrtimer of tick_sched_timer expired 5 times on CPU 1 within 38.0 µs, every 9.50 µs"),
+        "{said}"
+    );
+    let calm: String = [60_818_582, 60_819_582, 60_820_582, 60_821_582, 60_822_582].map(line).concat();
+    assert!(!first(&calm).contains("expired"), "{}", first(&calm));
 }

@@ -81,15 +81,15 @@ pub struct HistoryPoint {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HistoryLevel {
-    /// Lag-one autocorrelation of the logarithms.
+    /// Lag-one autocorrelation of the logarithms of the runs' values.
     pub autocorrelation: f64,
-    /// Standard deviation of a run given the previous one, as a factor.
+    /// Standard deviation of a run's value given the previous one, as a factor.
     pub spread: f64,
     /// Smallest change, as a factor, that is detected within [`HistoryLevel::within_runs`] runs with a probability of
     /// three in four; null if there is none.
     pub least_shift: Option<f64>,
     pub within_runs: usize,
-    /// Upper 95 % bound of the next run, ns; null below 20 runs.
+    /// Upper 95 % bound of the next run, ns; null for fewer than 20 runs.
     pub next_ns: Option<f64>,
 }
 
@@ -106,9 +106,9 @@ pub struct HistoryBounds {
 pub struct HistoryShift {
     /// Index in the series of the first run after the shift.
     pub at: usize,
-    /// ID of that run.
+    /// ID of the first run after the shift.
     pub run: String,
-    /// Start of that run, CLOCK_REALTIME, ns since 1970.
+    /// Start of the first run after the shift, CLOCK_REALTIME, ns since 1970.
     pub started_ns: u64,
     /// Kernel of the run before the shift.
     pub kernel_before: Option<String>,
@@ -118,7 +118,7 @@ pub struct HistoryShift {
     pub before_ns: f64,
     /// Median of the runs until the next shift, ns.
     pub after_ns: f64,
-    /// Ratio of after to before.
+    /// Ratio of `after_ns` to `before_ns`.
     pub ratio: f64,
     /// 95 % interval of the ratio, widened for autocorrelation, given the location of the shift; null if one side has
     /// only one run.

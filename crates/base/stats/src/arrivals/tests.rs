@@ -106,7 +106,8 @@ fn independent_events_are_rarely_called_anything_else() {
     }
 }
 
-/// One of four loads, ten minutes each in rotation: the observation is periodic, but the events are not.
+/// Four loads are measured in rotation, ten minutes each. For one load, the observation is therefore periodic, but the
+/// events are not.
 #[test]
 fn looking_in_turns_is_no_period() {
     let turns: Vec<(f64, f64)> = (0..9).map(|i| (2_400.0 * f64::from(i), 2_400.0 * f64::from(i) + 600.0)).collect();
@@ -114,7 +115,7 @@ fn looking_in_turns_is_no_period() {
     assert!(periodic <= 4 && bursts <= 6, "{periodic} {bursts} of 60");
 }
 
-/// The same with enough runs to measure the error rate.
+/// Like `independent_events_are_rarely_called_anything_else`, with enough runs to measure the error rate.
 #[test]
 #[ignore = "takes a minute: cargo test -p punctual-stats --release -- --ignored"]
 fn independent_events_are_rarely_called_anything_else_in_8000_runs() {

@@ -117,7 +117,7 @@ fn split_ratios() {
     });
 }
 
-/// Values grow by 1 % per degree; b is two degrees warmer and 5 % slower besides; both warm up.
+/// Values grow by 1 % per degree; b is two degrees warmer and in addition 5 % slower; both warm up.
 #[test]
 fn adjusted_ratios() {
     for (n, rho) in [(20, 0.0), (60, 0.4), (60, 0.6), (120, 0.8), (200, 0.9), (300, 0.9)] {

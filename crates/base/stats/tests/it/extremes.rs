@@ -46,7 +46,7 @@ struct Likelihood {
     xi_profile95: (f64, f64),
 }
 
-/// Quantiles at (i − ½)/n.
+/// Quantiles of a generalised Pareto distribution at (i − ½)/n.
 fn pareto_scores(row: &Pareto) -> Vec<f64> {
     let gpd = Gpd { shape: row.xi, scale: row.s };
     (1..=row.n).map(|i| gpd.exceeded_with(1.0 - (f64::from(i) - 0.5) / f64::from(row.n)).unwrap()).collect()

@@ -52,7 +52,7 @@ fn no_extrapolation_from_a_mixture() {
     }
 }
 
-/// Seconds and CPU temperature: columns seconds, microseconds, cpu_temp.
+/// Run times in seconds, with the CPU temperature: columns seconds, microseconds, cpu_temp.
 fn times(csv: &str) -> Vec<Point> {
     let point = |line: &str| {
         let cells: Vec<f64> = line.split(',').map(|cell| cell.trim().parse().unwrap()).collect();
@@ -109,7 +109,7 @@ fn slower_by_heat() {
     assert!(split.mostly_covariate());
 }
 
-/// The limit is detected without being given, with the same result.
+/// The temperature limit is detected if it is not given, with the same result as if it is given.
 #[test]
 fn the_limit_is_found() {
     let (std, rt) = (times(STD), times(RT));

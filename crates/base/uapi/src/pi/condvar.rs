@@ -1,4 +1,4 @@
-//! A condition variable whose waiters queue by priority and lend it to the mutex owner.
+//! A condition variable whose waiters queue by priority and lend their priority to the owner of the mutex.
 
 use super::mutex::MutexGuard;
 use super::word::{Acquired, LockError, PiFutex, error, timespec};
@@ -51,7 +51,7 @@ pub enum Woke {
 pub struct Condvar {
     /// Number of notifications; changed only under the mutex.
     sequence: AtomicU32,
-    /// Threads between their decision to sleep and their return; changed only under the mutex.
+    /// Number of threads between their decision to sleep and their return; changed only under the mutex.
     waiters: AtomicU32,
 }
 
@@ -112,7 +112,7 @@ impl Condvar {
         }
     }
 
-    /// Releases the lock, sleeps, and takes it again. Fails if it could not be released.
+    /// Releases the lock, sleeps, and takes the lock again. Fails if the lock could not be released.
     fn wait_without(&self, futex: &PiFutex, until: Option<Nanos>) -> Result<End, LockError> {
         let time = until.map(timespec);
         let seen = self.sequence.load(Relaxed);

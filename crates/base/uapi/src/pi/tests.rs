@@ -147,7 +147,7 @@ fn an_assigned_futex_belongs_to_that_thread() {
     assert!(!futex.is_mine());
 }
 
-/// One ticket each: after a lost wakeup a waiter, and the test, would hang.
+/// Each waiter takes one ticket. If a wakeup were lost, a waiter would sleep for ever and the test would hang.
 #[test]
 #[cfg_attr(miri, ignore = "needs futex(2)")]
 fn no_wakeup_is_lost() {

@@ -36,7 +36,8 @@ pub enum LockError {
         "the lock's owner ended while it held it: the data that it guards may be half changed; restart the program"
     )]
     OwnerDied,
-    /// A timed wait needs FUTEX_LOCK_PI2, Linux 5.14; before it, lock timeouts are on CLOCK_REALTIME, which can jump.
+    /// A timed wait needs FUTEX_LOCK_PI2, Linux 5.14; before that version, lock timeouts are on CLOCK_REALTIME, which
+    /// can jump.
     #[error("a timed wait for a lock needs Linux 5.14 (FUTEX_LOCK_PI2): see `uname -r`, or use lock()")]
     NeedsLinux5_14,
     /// Any other errno of futex(2).
@@ -151,14 +152,14 @@ impl PiFutex {
         }
     }
 
-    /// How the kernel has just passed the lock to this thread.
+    /// Returns how this thread has just acquired the lock: from an owner that unlocked it, or because the owner ended.
     pub(super) fn acquired(&self) -> Acquired {
         fence(Acquire);
         let is_orphan = self.word.load(Relaxed) & futex::OWNER_DIED != 0;
         if is_orphan { Acquired::OwnerDied } else { Acquired::Clean }
     }
 
-    /// miri has no futex: the waiter spins, so that users of the word can be checked for data races.
+    /// The waiter spins, because miri has no futex, so that users of the word can be checked for data races.
     #[cfg(miri)]
     fn wait(&self, _until: Option<Nanos>) -> Result<Acquired, LockError> {
         loop {

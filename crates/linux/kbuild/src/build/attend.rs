@@ -132,7 +132,7 @@ fn said(is_paused: bool, hottest: Option<i64>, job: &Job) -> String {
     }
 }
 
-/// Makes make end with this process, so that only one make continues a half-built folder.
+/// Ensures that make ends with this process, so that only one make continues a half-built folder.
 fn ending_with_us(make: &Command) -> Command {
     let paths = std::env::var_os("PATH").unwrap_or_default();
     let is_there = |program: &str| std::env::split_paths(&paths).any(|folder| folder.join(program).is_file());

@@ -1,7 +1,7 @@
 //! Passes through chains of threads, in which each thread's cycle is released by the thread before it.
 
 use super::lane::{Lane, Value};
-use punctual_explain::Closed;
+use punctual_explain::{Closed, Released};
 use punctual_measure::Cell;
 use punctual_model::{AppChain, AppValue, Claim};
 use punctual_rt::Wakeup;
@@ -15,28 +15,40 @@ pub(super) struct Chain {
     /// Thread IDs, from the first to the last thread of the chain.
     tids: Vec<i32>,
     pub value: Value,
+    from: u64,
+    to: u64,
     waiting: VecDeque<Pass>,
+    /// The longest pass, ns.
+    pub longest: u64,
     totals: AppChain,
 }
 
-/// A cycle of the last thread, followed back to the release of the thread at `at`.
+/// A release of the last thread by the one before it, and the end of the cycle that took it.
 #[derive(Clone, Copy)]
 struct Pass {
-    end: u64,
-    at: usize,
-    /// Release of the cycle that the thread after the one at `at` had in this pass, ns.
     released: u64,
+    end: u64,
+}
+
+/// What a release was followed back to.
+#[derive(Default)]
+struct Found {
+    /// Releases of the first thread.
+    first: Vec<u64>,
+    /// Other threads or timers.
+    others: u64,
+    unknown: u64,
 }
 
 impl Chain {
-    /// Returns `None` if a thread with one of these names was not found.
+    /// Counts passes whose first thread was released in `from..to`. `None`: a thread of that name was not found.
     pub fn new(names: &[String], lanes: &[Lane], claims: &[Claim], keep: usize, load: &str) -> Option<Chain> {
-        let tid =
-            |name: &String| lanes.iter().find(|lane| lane.learned.thread.name == *name).map(|l| l.learned.thread.tid);
-        let tids = names.iter().map(tid).collect::<Option<Vec<i32>>>()?;
+        let of = |name: &String| lanes.iter().find(|lane| lane.learned.thread.name == *name);
+        let tids = names.iter().map(|name| Some(of(name)?.learned.thread.tid)).collect::<Option<Vec<i32>>>()?;
+        let (from, to) = lanes.first()?.phase();
         let value = Value::new(AppValue::Chain(names.to_vec()), claims, keep, None);
-        let totals = AppChain { load: load.to_owned(), chain: names.join(" > "), passes: 0, others: 0 };
-        Some(Chain { tids, value, waiting: VecDeque::new(), totals })
+        let totals = AppChain { load: load.to_owned(), chain: names.join(" > "), passes: 0, others: 0, unknown: 0 };
+        Some(Chain { tids, value, from, to, waiting: VecDeque::new(), longest: 0, totals })
     }
 
     pub fn last(&self) -> Option<i32> {
@@ -45,12 +57,16 @@ impl Chain {
 
     /// Called when a cycle of the last thread has ended.
     pub fn ended(&mut self, closed: &Closed) {
-        let before = self.tids.len().saturating_sub(2);
-        match self.tids.get(before) {
-            Some(tid) if closed.woken_by == Some(*tid) && self.waiting.len() < WAITING => {
-                self.waiting.push_back(Pass { end: closed.end_ns, at: before, released: closed.release_ns });
+        let before = self.tids.iter().rev().nth(1).copied();
+        for release in &closed.releases {
+            let counts = u64::from((self.from..self.to).contains(&release.at_ns));
+            match release.by {
+                by if by.is_some() && by == before && self.waiting.len() < WAITING => {
+                    self.waiting.push_back(Pass { released: release.at_ns, end: closed.end_ns });
+                }
+                by if by.is_none() || by == before => self.totals.unknown += counts,
+                _ => self.totals.others += counts,
             }
-            _ => self.totals.others += 1,
         }
     }
 
@@ -59,43 +75,169 @@ impl Chain {
     pub fn follow(&mut self, lanes: &[Lane], last: bool) {
         for _ in 0..self.waiting.len() {
             let Some(pass) = self.waiting.pop_front() else { return };
-            match self.back(pass, lanes) {
-                Ok(released) => self.passed(released, pass.end),
-                Err(Some(pass)) if !last => self.waiting.push_back(pass),
-                Err(_) => self.totals.others += 1,
+            let mut found = Found::default();
+            let is_known = self.back(self.tids.len().saturating_sub(2), pass.released, lanes, &mut found);
+            let counts = u64::from((self.from..self.to).contains(&pass.released));
+            match is_known {
+                true => {
+                    self.totals.others += found.others * counts;
+                    self.totals.unknown += found.unknown * counts;
+                    found.first.into_iter().for_each(|first| self.passed(first, pass.end));
+                }
+                false if last => self.totals.unknown += counts,
+                false => self.waiting.push_back(pass),
             }
         }
     }
 
-    /// Returns the release of the first thread. Otherwise the error is the pass as far as it could be followed, or
-    /// `None` if it cannot be followed at all.
-    fn back(&self, mut pass: Pass, lanes: &[Lane]) -> Result<u64, Option<Pass>> {
-        loop {
-            let tid = self.tids.get(pass.at).copied().ok_or(None)?;
-            let lane = lanes.iter().find(|lane| lane.learned.thread.tid == tid).ok_or(None)?;
-            let next = lane.recent.partition_point(|cycle| cycle.end_ns < pass.released);
-            let Some(cycle) = lane.recent.get(next) else { return Err(Some(pass)) };
-            if cycle.release_ns > pass.released {
-                return Err(None);
+    /// Follows a release by the thread at `at` back to the first; `false`: its cycle has not ended yet.
+    fn back(&self, at: usize, released: u64, lanes: &[Lane], found: &mut Found) -> bool {
+        let own = self.tids.get(at);
+        let Some(lane) = lanes.iter().find(|lane| own == Some(&lane.learned.thread.tid)) else { return true };
+        let next = lane.recent.partition_point(|cycle| cycle.end_ns < released);
+        let Some(cycle) = lane.recent.get(next) else { return false };
+        let is_within = cycle.release_ns <= released && cycle.is_known;
+        let to = self.tids.get(at + 1).copied().unwrap_or(0);
+        let Some(releases) = is_within.then(|| led(cycle, to, released)).flatten() else {
+            found.unknown += 1;
+            return true;
+        };
+        releases.iter().all(|release| match at.checked_sub(1) {
+            None => {
+                found.first.push(release.at_ns);
+                true
             }
-            let Some(before) = pass.at.checked_sub(1) else { return Ok(cycle.release_ns) };
-            if cycle.woken_by != self.tids.get(before).copied() {
-                return Err(None);
+            Some(before) if release.by == self.tids.get(before).copied() => {
+                self.back(before, release.at_ns, lanes, found)
             }
-            pass = Pass { at: before, released: cycle.release_ns, ..pass };
-        }
+            Some(_) => {
+                match release.by {
+                    Some(_) => found.others += 1,
+                    None => found.unknown += 1,
+                }
+                true
+            }
+        })
     }
 
     fn passed(&mut self, released: u64, end: u64) {
+        if !(self.from..self.to).contains(&released) {
+            return;
+        }
         let cell: &Cell = &self.value.cell;
         cell.record(
             &Wakeup { cycle: self.totals.passes, release: Nanos(released), woke: Nanos(end), skipped: 0 },
             u64::MAX,
         );
         self.totals.passes += 1;
+        self.longest = self.longest.max(end.saturating_sub(released));
     }
 
     pub fn finish(self) -> (Value, AppChain) {
         (self.value, self.totals)
+    }
+}
+
+/// Of the releases that a cycle took, those that led to its release of `to` at `at`: each to one if there are as many
+/// of both, and all to all if they were there when it began. `None`: that is not known.
+fn led(cycle: &Closed, to: i32, at: u64) -> Option<&[Released]> {
+    let all = cycle.releases.as_slice();
+    let given = || cycle.given.iter().filter(|given| given.to == to);
+    let number = given().filter(|given| given.at_ns <= at).count();
+    match all {
+        [_] => Some(all),
+        _ if given().count() == all.len() => number.checked_sub(1).and_then(|at| all.get(at..=at)),
+        _ => all.iter().all(|release| release.at_ns <= cycle.start_ns).then_some(all),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::lane::tests::{closed, lane_of};
+    use punctual_explain::Given;
+
+    const MS: u64 = 1_000_000;
+
+    fn of(tid: i32, releases: &[(u64, i32)], end: u64, given: &[(u64, i32)]) -> Closed {
+        let released = |(at_ns, by): &(u64, i32)| Released { at_ns: *at_ns, by: Some(*by) };
+        let release = releases[0].0;
+        Closed {
+            tid,
+            releases: releases.iter().map(released).collect(),
+            is_timed: releases[0].1 == 0,
+            given: given.iter().map(|(at_ns, to)| Given { at_ns: *at_ns, to: *to }).collect(),
+            ..closed(release, end - release)
+        }
+    }
+
+    /// Passes of `a` (1), `b` (2) and `c` (3): the longest, their number, others, unknown.
+    fn passes(cycles: &[Closed]) -> (u64, u64, u64, u64) {
+        let mut lanes: Vec<Lane> = [("a", 1), ("b", 2), ("c", 3)].map(|(name, tid)| lane_of(name, tid)).into();
+        let names = ["a", "b", "c"].map(String::from);
+        let mut chain = Chain::new(&names, &lanes, &[], 16, "idle").unwrap();
+        for cycle in cycles {
+            if chain.last() == Some(cycle.tid) {
+                chain.ended(cycle);
+            }
+            lanes
+                .iter_mut()
+                .filter(|lane| lane.learned.thread.tid == cycle.tid)
+                .for_each(|lane| lane.cycle(cycle.clone()));
+            chain.follow(&lanes, false);
+        }
+        chain.follow(&lanes, true);
+        let longest = chain.longest;
+        let totals = chain.finish().1;
+        (longest, totals.passes, totals.others, totals.unknown)
+    }
+
+    #[test]
+    fn a_pass_lasts_from_the_first_release_to_the_last_end() {
+        let at = 12 * MS;
+        let last = of(3, &[(at + 300_000, 2)], at + 400_000, &[]);
+        let middle = of(2, &[(at + 100_000, 1)], at + 310_000, &[(at + 299_000, 3)]);
+        let first = of(1, &[(at, 0)], at + 110_000, &[(at + 99_000, 2)]);
+        // The last may end before the one that released it does.
+        assert_eq!(passes(&[first.clone(), last.clone(), middle.clone()]), (400_000, 1, 0, 0));
+        // Without the middle's cycle it is unknown; a release by another thread is no pass.
+        assert_eq!(passes(&[first.clone(), last.clone()]), (0, 0, 0, 1));
+        let other = of(3, &[(at + 300_000, 9)], at + 400_000, &[]);
+        assert_eq!(passes(&[first, middle, other]), (0, 0, 1, 0));
+    }
+
+    /// The middle was released twice before it ran, and took both at once.
+    #[test]
+    fn releases_that_were_taken_at_once_are_passes_of_one_end() {
+        let at = 12 * MS;
+        let cycles = [
+            of(1, &[(at, 0)], at + 110_000, &[(at + 99_000, 2)]),
+            of(1, &[(at + MS, 0)], at + MS + 110_000, &[(at + MS + 99_000, 2)]),
+            Closed {
+                start_ns: at + MS + 200_000,
+                ..of(2, &[(at + 100_000, 1), (at + MS + 99_000, 1)], at + MS + 300_000, &[(at + MS + 290_000, 3)])
+            },
+            of(3, &[(at + MS + 291_000, 2)], at + MS + 400_000, &[]),
+        ];
+        assert_eq!(passes(&cycles), (MS + 400_000, 2, 0, 0));
+    }
+
+    /// The middle looked at its word again before it waited: it worked twice, and released the last twice.
+    #[test]
+    fn releases_that_were_taken_in_turn_are_passes_of_their_own() {
+        let at = 12 * MS;
+        let cycles = |given: &[(u64, i32)]| {
+            [
+                of(1, &[(at, 0)], at + 110_000, &[(at + 99_000, 2)]),
+                of(1, &[(at + MS, 0)], at + MS + 110_000, &[(at + MS + 99_000, 2)]),
+                of(2, &[(at + 100_000, 1), (at + MS + 99_000, 1)], at + MS + 300_000, given),
+                of(3, &[(at + MS + 50_000, 2)], at + MS + 140_000, &[]),
+                of(3, &[(at + MS + 290_000, 2)], at + MS + 400_000, &[]),
+            ]
+        };
+        let both = [(at + MS + 49_000, 3), (at + MS + 289_000, 3)];
+        assert_eq!(passes(&cycles(&both)), (MS + 140_000, 2, 0, 0));
+        // If it released the last thread once in between, which release led to that is unknown.
+        assert_eq!(passes(&cycles(&both[..1])), (0, 0, 0, 2));
     }
 }

@@ -119,6 +119,10 @@ impl Lane {
         (silent > OFTEN * usual).then_some(Nanos(silent))
     }
 
+    pub fn phase(&self) -> (u64, u64) {
+        (self.from, self.to)
+    }
+
     pub fn counts(&self, release: u64) -> bool {
         (self.from..self.to).contains(&release)
     }
@@ -205,7 +209,7 @@ impl Lane {
         [&mut self.response, &mut self.jitter, &mut self.cpu].into_iter().for_each(|value| value.block(cpu));
     }
 
-    /// The CPU on which most of its cycles started.
+    /// The CPU on which most of the thread's cycles started.
     pub fn home(&self) -> CpuId {
         CpuId(self.cpus.iter().max_by_key(|(_, count)| **count).map_or(0, |(cpu, _)| *cpu))
     }
@@ -241,35 +245,42 @@ impl Lane {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
-    use punctual_cycles::WaitCall;
+    use punctual_cycles::{Awaited, WaitCall};
+    use punctual_explain::Released;
     use punctual_model::AppThread;
     use punctual_units::Scheduling;
 
     const MS: u64 = 1_000_000;
 
     fn lane() -> Lane {
+        lane_of("control", 7)
+    }
+
+    /// With a period of 1 ms; the phase is from 10 to 20 ms.
+    pub(in crate::app) fn lane_of(name: &str, tid: i32) -> Lane {
         let learned = Learned {
             thread: AppThread {
-                name: "control".into(),
-                tid: 7,
+                name: name.into(),
+                tid,
                 pid: 7,
                 scheduling: Scheduling::Other { nice: 0 },
                 release: "absolute sleep".into(),
+                released_by: Vec::new(),
                 call: "clock_nanosleep(2)".into(),
                 period_ns: Some(Nanos(MS)),
                 phase_ns: None,
                 jitter_ns: None,
                 ambiguous_with: None,
             },
-            wait: WaitCall::new(230, &[], [0, 0]),
+            awaited: Awaited::only(WaitCall::new(230, &[], [0, 0])),
             grid: Some(Nanos(MS)),
         };
         Lane::new(learned, &[], 16, (Nanos(10 * MS), Nanos(20 * MS)), "idle")
     }
 
-    fn closed(release: u64, length: u64) -> Closed {
+    pub(in crate::app) fn closed(release: u64, length: u64) -> Closed {
         Closed {
             tid: 7,
             release_ns: release,
@@ -279,7 +290,8 @@ mod tests {
             is_next: true,
             is_timed: true,
             is_known: true,
-            woken_by: None,
+            releases: vec![Released { at_ns: release, by: Some(0) }],
+            given: Vec::new(),
             behind_ns: 0,
             ran_ns: length - 10_000,
             blocked_ns: 0,

@@ -1,21 +1,24 @@
 //! Determines what releases each thread, from its waits before the measurement.
 
-use super::program::Thread;
+use super::program::{self, Thread};
+use super::takes::takes;
 use punctual_check::{Call, FileKind, Meaning, What, call_name, descriptor};
-use punctual_cycles::{Cycles, Release, Wait, WaitCall};
+use punctual_cycles::{Awaited, Cycles, Release, Wait, WaitCall};
 use punctual_model::AppThread;
-use punctual_trace::{Event, Kind};
+use punctual_trace::{Context, Event, Kind};
 use punctual_units::Nanos;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum number of waits kept per thread.
 const MOST: usize = 20_000;
+/// Calls kept that have released a thread.
+const WAKERS: usize = 32;
 
 /// A thread whose cycles are known.
 #[derive(Clone, Debug)]
 pub(super) struct Learned {
     pub thread: AppThread,
-    pub wait: WaitCall,
+    pub awaited: Awaited,
     /// Period of its releases, if its own timer keeps them on a grid, so that a release without a cycle counts as
     /// skipped.
     pub grid: Option<Nanos>,
@@ -31,6 +34,8 @@ struct Open {
     is_wait: bool,
     slept: bool,
     woken: Option<u64>,
+    /// The thread that woke it, and the call in which it did.
+    by: Option<(i32, WaitCall)>,
 }
 
 #[derive(Debug, Default)]
@@ -39,48 +44,67 @@ struct Seen {
     calls: Vec<WaitCall>,
     waits: Vec<Wait>,
     timerfds: BTreeMap<i32, bool>,
+    /// What it read after poll(2), but for timerfds.
+    behind: BTreeSet<(Release, i32)>,
+    /// Who released it, by the place at which it waited.
+    wakers: BTreeSet<(u32, i32, WaitCall)>,
 }
 
 /// The waits of each thread that were observed so far.
 #[derive(Debug, Default)]
-pub(super) struct Learning(BTreeMap<i32, (Thread, Seen)>);
+pub(super) struct Learning {
+    threads: BTreeMap<i32, (Thread, Seen)>,
+    /// The call in which each recorded thread is.
+    calls: BTreeMap<i32, WaitCall>,
+}
 
 impl Learning {
     pub fn new(threads: &[Thread]) -> Learning {
-        Learning(threads.iter().map(|thread| (thread.tid, (thread.clone(), Seen::default()))).collect())
+        let threads = threads.iter().map(|thread| (thread.tid, (thread.clone(), Seen::default()))).collect();
+        Learning { threads, calls: BTreeMap::new() }
     }
 
     pub fn event(&mut self, event: &Event) {
         let t = event.t_ns;
         match &event.kind {
             Kind::SysEnter { nr: Some(number), args, .. } => {
-                let Some((thread, seen)) = event.tid.and_then(|tid| self.0.get_mut(&tid)) else { return };
+                let Some(tid) = event.tid else { return };
                 let mut arguments = [0; 6];
                 arguments.iter_mut().zip(args.iter()).for_each(|(to, from)| *to = *from);
                 let call = Call { number: *number, arguments };
+                self.calls.insert(tid, call.wait());
+                let Some((thread, seen)) = self.threads.get_mut(&tid) else { return };
                 let meaning = Meaning::of(&call, &mut |number| descriptor(thread.pid, number));
                 seen.after_poll(&meaning, thread.pid, arguments[0] as u32 as i32);
                 let is_wait = meaning.is_wait && meaning.if_slept != What::Allowed;
                 let (call, release, timeout) = (call.wait(), meaning.release, meaning.timeout);
-                seen.open = Some(Open { begin: t, call, release, timeout, is_wait, slept: false, woken: None });
+                let (begin, slept, woken, by) = (t, false, None, None);
+                seen.open = Some(Open { begin, call, release, timeout, is_wait, slept, woken, by });
             }
             Kind::SysExit { ret, .. } => {
-                let Some((_, seen)) = event.tid.and_then(|tid| self.0.get_mut(&tid)) else { return };
+                let Some(tid) = event.tid else { return };
+                self.calls.remove(&tid);
+                let Some((_, seen)) = self.threads.get_mut(&tid) else { return };
                 let Some(open) = seen.open.take().filter(|open| open.slept || open.is_wait) else { return };
                 let ran_out = open.timeout.filter(|(result, _)| result == ret).map(|(_, release)| release);
                 seen.waited(&Open { release: ran_out.unwrap_or(open.release), ..open }, t);
             }
             Kind::SchedSwitch { prev, prev_state, .. } => {
-                let open = self.0.get_mut(&prev.tid).and_then(|(_, seen)| seen.open.as_mut());
+                let open = self.threads.get_mut(&prev.tid).and_then(|(_, seen)| seen.open.as_mut());
                 // A SCHED_DEADLINE thread ends its job by sched_yield(2), and is runnable without a budget.
                 let sleeps = |open: &Open| !prev_state.runnable() || open.release == Release::Deadline;
                 open.into_iter().for_each(|open| open.slept |= sleeps(open));
             }
             Kind::SchedWaking { task, .. } => {
-                let open = self.0.get_mut(&task.tid).and_then(|(_, seen)| seen.open.as_mut());
-                open.into_iter().for_each(|open| open.woken = Some(t));
+                let is_thread = event.flags.and_then(|flags| flags.context).is_none_or(|at| at == Context::Task);
+                let by = event.tid.filter(|_| is_thread).and_then(|by| Some((by, *self.calls.get(&by)?)));
+                let open = self.threads.get_mut(&task.tid).and_then(|(_, seen)| seen.open.as_mut());
+                open.into_iter().for_each(|open| (open.woken, open.by) = (Some(t), by));
             }
-            Kind::LostEvents { .. } => self.0.values_mut().for_each(|(_, seen)| seen.open = None),
+            Kind::LostEvents { .. } => {
+                self.calls.clear();
+                self.threads.values_mut().for_each(|(_, seen)| seen.open = None);
+            }
             _ => {}
         }
     }
@@ -88,14 +112,16 @@ impl Learning {
     /// True if every thread has cycles, and enough of them to know its period.
     pub fn is_enough(&self) -> bool {
         const CYCLES: usize = 32;
-        self.0.values().all(|(_, seen)| Cycles::find(&seen.waits).is_some_and(|found| found.cycles.len() >= CYCLES))
+        self.threads
+            .values()
+            .all(|(_, seen)| Cycles::find(&seen.waits).is_some_and(|found| found.cycles.len() >= CYCLES))
     }
 
     /// Threads with cycles, and those without.
     pub fn found(&self) -> (Vec<Learned>, Vec<Thread>) {
         let (mut learned, mut without) = (Vec::new(), Vec::new());
-        for (thread, seen) in self.0.values() {
-            match seen.found(thread, self.name(thread)) {
+        for (thread, seen) in self.threads.values() {
+            match seen.found(thread, |tid| self.name_of(tid)) {
                 Some(one) => learned.push(one),
                 None => without.push(thread.clone()),
             }
@@ -103,24 +129,36 @@ impl Learning {
         (learned, without)
     }
 
+    fn name_of(&self, tid: i32) -> String {
+        match self.threads.get(&tid) {
+            Some((thread, _)) => self.name(thread),
+            None => program::comm(tid, tid).unwrap_or_else(|| format!("thread {tid}")),
+        }
+    }
+
     /// The thread's name, with its id if another has that name.
     fn name(&self, thread: &Thread) -> String {
-        let same = self.0.values().filter(|(other, _)| other.name == thread.name).count();
+        let same = self.threads.values().filter(|(other, _)| other.name == thread.name).count();
         if same > 1 { format!("{}-{}", thread.name, thread.tid) } else { thread.name.clone() }
     }
 }
 
 impl Seen {
-    /// If the thread reads a timerfd after poll(2), records that the poll waited for that timer.
+    /// poll(2), then read(2) of a timerfd or an eventfd: that was what it waited for.
     fn after_poll(&mut self, meaning: &Meaning, pid: i32, number: i32) {
-        if meaning.release != Release::Timerfd {
-            return;
-        }
-        let is_timerfd = || descriptor(pid, number).is_some_and(|file| matches!(file.kind, FileKind::Timerfd { .. }));
-        if *self.timerfds.entry(number).or_insert_with(is_timerfd)
-            && let Some(last) = self.waits.last_mut().filter(|wait| wait.release == Release::Descriptors)
-        {
-            last.release = Release::Timerfd;
+        let Some(last) = self.waits.last_mut().filter(|last| last.release == Release::Descriptors) else { return };
+        match meaning.release {
+            Release::Timerfd => {
+                let kind = || descriptor(pid, number).map(|file| file.kind);
+                let is_timerfd = || kind().is_some_and(|kind| matches!(kind, FileKind::Timerfd { .. }));
+                if *self.timerfds.entry(number).or_insert_with(is_timerfd) {
+                    last.release = Release::Timerfd;
+                }
+            }
+            release if meaning.is_wait => {
+                self.behind.insert((release, number));
+            }
+            _ => {}
         }
     }
 
@@ -130,6 +168,9 @@ impl Seen {
             self.calls.push(open.call);
             self.calls.len() - 1
         });
+        if let Some((tid, call)) = open.by.filter(|_| self.wakers.len() < WAKERS) {
+            self.wakers.insert((place as u32, tid, call));
+        }
         if self.waits.len() < MOST {
             let woken = open.slept.then_some(Nanos(open.woken.unwrap_or(end)));
             let (begin, end, due) = (Nanos(open.begin), Nanos(end), None);
@@ -137,10 +178,14 @@ impl Seen {
         }
     }
 
-    fn found(&self, thread: &Thread, name: String) -> Option<Learned> {
+    fn found(&self, thread: &Thread, name_of: impl Fn(i32) -> String) -> Option<Learned> {
         let found = Cycles::find(&self.waits)?;
         let call = |place: u32| self.calls.get(place as usize).copied();
         let wait = call(found.place)?;
+        let wakers = self.wakers.iter().filter(|(place, ..)| *place == found.place);
+        let by: Vec<(i32, WaitCall)> = wakers.map(|(_, tid, call)| (*tid, *call)).collect();
+        let mut released_by: Vec<String> = by.iter().map(|(tid, _)| name_of(*tid)).collect();
+        released_by.dedup();
         let described = |wait: WaitCall| match wait.masks {
             [0, _] => call_name(wait.number),
             _ => format!("{} of {:#x}", call_name(wait.number), wait.arguments[0]),
@@ -150,23 +195,30 @@ impl Seen {
             Some(_) => described(wait),
             None => call_name(wait.number),
         };
+        // Behind poll(2) it is known what is read if that is always the same eventfd.
+        let only = || self.behind.first().filter(|(release, _)| *release == Release::Eventfd && self.behind.len() == 1);
+        let takes = match (found.release, only()) {
+            (Release::Descriptors, Some((release, number))) => takes(*release, thread.pid, Some(*number)),
+            (release, _) => takes(release, thread.pid, (wait.masks[0] == u64::MAX).then_some(wait.arguments[0] as i32)),
+        };
         // A relative sleep drifts.
         let keeps = found.release != Release::RelativeSleep;
         let grid = found.grid;
         Some(Learned {
             thread: AppThread {
-                name,
+                name: name_of(thread.tid),
                 tid: thread.tid,
                 pid: thread.pid,
                 scheduling: thread.scheduling,
                 release: found.release.name().to_owned(),
+                released_by,
                 call: name_of_call,
                 period_ns: grid.map(|grid| grid.period),
                 phase_ns: grid.map(|grid| grid.phase),
                 jitter_ns: grid.map(|grid| grid.jitter),
                 ambiguous_with: other.map(described),
             },
-            wait,
+            awaited: Awaited { call: wait, takes, by },
             grid: grid.map(|grid| grid.period).filter(|_| keeps),
         })
     }

@@ -8,6 +8,7 @@ use super::{Shared, calls_of};
 use crate::capture::fair_server;
 use crate::error::ProofError;
 use crate::meter::{self, Collected, Meter, Part, Stop};
+use punctual_check::is_real_time;
 use punctual_explain::{Attribution, ExplainOptions};
 use punctual_measure::{Cell, Plan, cut_short};
 use punctual_model::{AppValue, Claim, Problem, ProblemKind};
@@ -66,13 +67,14 @@ struct Engine {
 pub(super) fn start(shared: &Shared, plan: &Plan, claims: &[Claim], load: &str) -> Result<Box<dyn Meter>, ProofError> {
     let state = shared.lock().unwrap_or_else(PoisonError::into_inner);
     let mut attribution = Attribution::new(ExplainOptions { most: LONGEST, ..ExplainOptions::default() });
-    state.learned.iter().for_each(|learned| attribution.follow(learned.thread.tid, learned.wait));
+    state.learned.iter().for_each(|learned| attribution.follow(learned.thread.tid, learned.awaited.clone()));
     let facts = attribution.facts();
     facts.guest = state.machine.guest;
     facts.kernel.clone_from(&state.machine.kernel);
     facts.rt_group_sched = state.machine.rt_group_sched;
     facts.fair_server = fair_server();
-    let recorder = Recorder::start(&calls_of(&state.learned))?;
+    let only_real_time = state.learned.iter().all(|learned| is_real_time(learned.thread.scheduling));
+    let recorder = Recorder::start(&calls_of(&state.learned), only_real_time)?;
     let start = monotonic() + Nanos::from_millis(2) + plan.warmup;
     let end = start + plan.duration;
     let lane = |learned: &Learned| Lane::new(learned.clone(), claims, plan.keep, (start, end), load);
@@ -108,12 +110,13 @@ impl Engine {
         // Beside loads of ordinary threads the buffers would run over. If it is refused, lost events are counted.
         let _ = uapi::set_scheduling(0, Scheduling::Other { nice: -20 }, false);
         loop {
+            // What was recorded until it is stopped counts, also if this thread got no CPU time for a while.
+            let is_stopped = flags.stop.load(Relaxed);
             self.failed = self.take().err();
             flags.failed.store(self.failed.is_some(), Relaxed);
-            let now = monotonic();
-            let is_over =
-                self.recorder.stream.until_ns >= self.end.0 && (self.open().is_empty() || now >= self.end + PATIENCE);
-            if is_over || self.failed.is_some() || flags.stop.load(Relaxed) {
+            let until = self.recorder.stream.until_ns;
+            let is_over = until >= self.end.0 && self.is_settled() || until >= (self.end + PATIENCE).0;
+            if is_over || is_stopped || self.failed.is_some() {
                 flags.done.store(true, Relaxed);
                 return self;
             }
@@ -131,10 +134,7 @@ impl Engine {
         }
         for closed in self.attribution.closed() {
             for chain in self.chains.iter_mut().filter(|chain| chain.last() == Some(closed.tid)) {
-                let counts = self.lanes.iter().any(|lane| lane.counts(closed.release_ns));
-                if counts {
-                    chain.ended(&closed);
-                }
+                chain.ended(&closed);
             }
             if let Some(lane) = self.lanes.iter_mut().find(|lane| lane.learned.thread.tid == closed.tid) {
                 lane.cycle(closed);
@@ -153,6 +153,12 @@ impl Engine {
             Some(how) => Err(format!("the application ended while it was measured: {how}")),
             None => Ok(()),
         }
+    }
+
+    /// What was released in the phase has ended, also at the ends of chains.
+    fn is_settled(&self) -> bool {
+        let longest = self.chains.iter().map(|chain| chain.longest).max().unwrap_or(0);
+        self.open().is_empty() && self.recorder.stream.until_ns >= self.end.0.saturating_add(2 * longest)
     }
 
     fn home(&self) -> CpuId {
@@ -262,10 +268,10 @@ impl Engine {
         for chain in self.chains {
             let (value, totals) = chain.finish();
             let mut part = value.part(home, None, meter::nothing(home));
-            if totals.others > 0 {
+            if totals.unknown > 0 {
                 let text = format!(
-                    "{} cycles of the last thread of {} could not be followed back to the first thread: these passes may be longer",
-                    totals.others, totals.chain
+                    "{} releases of the last thread of {} could not be followed back to the first: they may be longer",
+                    totals.unknown, totals.chain
                 );
                 part.problems.push(Problem { kind: ProblemKind::Storage, text });
             }

@@ -9,6 +9,7 @@ mod learn;
 mod meter;
 mod program;
 mod recorder;
+mod takes;
 
 use crate::capture::OfMachine;
 use crate::concluding::Done;
@@ -26,7 +27,8 @@ use punctual_model::{AppThread, AppValue, Application, Claim, Quantity, Run};
 use punctual_rt::monotonic;
 use punctual_uapi::{Sig, Waited, wait};
 use punctual_units::{Nanos, Scheduling};
-use recorder::Recorder;
+use recorder::{Calls, Recorder};
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Time limits for threads to become real-time, and for their cycles to be found.
@@ -36,7 +38,7 @@ const LEARN: Nanos = Nanos::from_secs(10);
 const LEAST: Nanos = Nanos::from_secs(1);
 const LOOK: Nanos = Nanos::from_millis(50);
 
-/// The application to measure, and which of its threads.
+/// The application, and those of its threads that are measured.
 #[derive(Clone, Debug)]
 pub struct AppOptions {
     /// Name for display: the command as given.
@@ -44,7 +46,7 @@ pub struct AppOptions {
     pub subject: punctual_check::Subject,
     /// Names of threads; empty: all real-time ones.
     pub threads: Vec<String>,
-    /// Time from its start until its real-time work begins.
+    /// Time from the application's start until its real-time work begins.
     pub after: Nanos,
 }
 
@@ -52,7 +54,7 @@ pub(crate) type Shared = Arc<Mutex<Watched>>;
 
 pub(crate) struct Watched {
     program: Program,
-    /// Names that were asked for.
+    /// Names of the threads that the user requested; empty for all real-time threads.
     asked: Vec<String>,
     learned: Vec<Learned>,
     pub(crate) application: Application,
@@ -78,19 +80,22 @@ fn is_wanted(asked: &[String], thread: &Thread) -> bool {
     if asked.is_empty() { is_real_time(thread.scheduling) } else { asked.contains(&thread.name) }
 }
 
-/// The threads, and the number of the call in which each waits.
-fn calls_of(learned: &[Learned]) -> Vec<(Thread, Option<i64>)> {
-    let thread = |one: &Learned| {
-        let (pid, tid, name, scheduling) =
-            (one.thread.pid, one.thread.tid, one.thread.name.clone(), one.thread.scheduling);
-        (Thread { pid, tid, name, scheduling }, Some(one.wait.number))
-    };
-    learned.iter().map(thread).collect()
+/// The calls in which threads wait, and those that release them.
+fn calls_of(learned: &[Learned]) -> Calls {
+    let mut calls = Calls::new();
+    for one in learned {
+        calls.entry(one.thread.tid).or_default().insert(one.awaited.call.number);
+        one.awaited.by.iter().for_each(|(tid, call)| {
+            calls.entry(*tid).or_default().insert(call.number);
+        });
+    }
+    calls
 }
 
-/// Starts recording all system calls of the threads.
-fn record(threads: &[Thread]) -> Result<Recorder, ProofError> {
-    Recorder::start(&threads.iter().map(|thread| (thread.clone(), None)).collect::<Vec<_>>())
+/// All calls of the program: of the threads that are measured, and of those that may release them.
+fn record(program: &Program, threads: &[Thread]) -> Result<Recorder, ProofError> {
+    let all = program.threads().into_iter().map(|thread| (thread.tid, BTreeSet::new())).collect();
+    Recorder::start(&all, threads.iter().all(|thread| is_real_time(thread.scheduling)))
 }
 
 /// An application that runs and whose cycles are known. Dropping it ends a program that was started.
@@ -109,7 +114,7 @@ impl App {
         let mut program = Program::start(options.name.clone(), options.subject.clone())?;
         sleep(options.after)?;
         let mut threads = wait_for_threads(&mut program, options)?;
-        let (mut recorder, mut learning) = (record(&threads)?, Learning::new(&threads));
+        let (mut recorder, mut learning) = (record(&program, &threads)?, Learning::new(&threads));
         let until = monotonic() + LEARN;
         let mut begun = monotonic();
         loop {
@@ -124,7 +129,7 @@ impl App {
             if current.iter().map(|thread| thread.tid).ne(threads.iter().map(|thread| thread.tid)) && now < until {
                 recorder.end();
                 (threads, begun) = (current, now);
-                (recorder, learning) = (record(&threads)?, Learning::new(&threads));
+                (recorder, learning) = (record(&program, &threads)?, Learning::new(&threads));
                 continue;
             }
             if now >= until || now >= begun + LEAST && learning.is_enough() {
@@ -158,7 +163,7 @@ impl App {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).application.clone()
     }
 
-    /// Claims to propose if there are none: no cycle lasts beyond the next release.
+    /// Claims to propose if the user made none: no cycle lasts beyond the next release.
     pub fn proposed(&self) -> Vec<Claim> {
         let threads = self.application().threads;
         // A relative sleep has no instants that it could miss.

@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::process::Child;
 
-/// Time to end after SIGTERM.
+/// Time allowed for the application to end after SIGTERM.
 const FOR_END: Nanos = Nanos::from_secs(2);
 
 /// A thread of the application.
@@ -20,6 +20,12 @@ pub(super) struct Thread {
     pub tid: i32,
     pub name: String,
     pub scheduling: Scheduling,
+}
+
+/// The kernel's name of a thread.
+pub(super) fn comm(pid: i32, tid: i32) -> Option<String> {
+    let name = fs::read_to_string(format!("/proc/{pid}/task/{tid}/comm")).ok()?;
+    Some(name.trim_end().to_owned())
 }
 
 pub(super) struct Program {
@@ -57,12 +63,11 @@ impl Program {
         }
     }
 
-    /// The current threads of its processes.
+    /// The current threads of the application's processes.
     pub fn threads(&self) -> Vec<Thread> {
         let thread = |pid: i32, tid: i32| {
-            let name = fs::read_to_string(format!("/proc/{pid}/task/{tid}/comm")).ok()?;
             let (scheduling, _) = uapi::scheduling(tid).ok()?;
-            Some(Thread { pid, tid, name: name.trim_end().to_owned(), scheduling })
+            Some(Thread { pid, tid, name: comm(pid, tid)?, scheduling })
         };
         self.pids()
             .into_iter()
@@ -70,7 +75,7 @@ impl Program {
             .collect()
     }
 
-    /// How it ended, if it has: `exited with code 1`.
+    /// Returns how the program ended, for example `exited with code 1`; `None` if it has not ended.
     pub fn ended(&mut self) -> Option<String> {
         if self.ended.is_none() {
             self.ended = match &mut self.child {

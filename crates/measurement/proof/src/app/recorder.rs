@@ -1,15 +1,17 @@
 //! The events of an application's threads, streamed from a private trace instance.
 
-use super::program::Thread;
 use crate::error::ProofError;
 use crate::stream::Stream;
-use punctual_check::is_real_time;
 use punctual_journal::Journal;
 use punctual_trace::Event;
 use punctual_tracefs::{CYCLES, Config, Flight, Instance, Tracefs, TracefsError};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A filter has at most a page of text (kernel/trace/trace_events_filter.c).
 const LONGEST_FILTER: usize = 4_000;
+
+/// Threads, and the numbers of their calls to record; none: all.
+pub(super) type Calls = BTreeMap<i32, BTreeSet<i64>>;
 
 pub(super) struct Recorder {
     pub stream: Stream,
@@ -19,12 +21,12 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    /// Records wakeups, switches and interrupts of all CPUs, and the system calls of these threads; of a thread with a
-    /// call number only that call, since it may make a million others in a second.
+    /// Records wakeups, switches and interrupts of all CPUs, and the system calls of these threads, since a thread may
+    /// make a million others in a second. `only_real_time`: wakeups of others do not matter.
     ///
     /// # Errors
     /// There is no tracefs, or it cannot be used. Everything is restored.
-    pub fn start(threads: &[(Thread, Option<i64>)]) -> Result<Recorder, ProofError> {
+    pub fn start(calls: &Calls, only_real_time: bool) -> Result<Recorder, ProofError> {
         let failed = |e: TracefsError| {
             ProofError::Environment(format!("{e}: kernel events are required to find the cycles of an application"))
         };
@@ -37,21 +39,14 @@ impl Recorder {
                 "this kernel has no event {name} (CONFIG_FTRACE_SYSCALLS), which delimits cycles"
             )));
         }
-        let filter = |(thread, call): &(Thread, Option<i64>)| match call {
-            None => format!("common_pid == {}", thread.tid),
-            // A call that is interrupted by SIGSTOP, say, goes on as restart_syscall(2).
-            Some(number) => {
-                format!("common_pid == {} && (id == {number} || id == {})", thread.tid, libc::SYS_restart_syscall)
-            }
-        };
-        let filter = threads.iter().map(filter).collect::<Vec<_>>().join(" || ");
+        let filter = calls.iter().map(|(tid, numbers)| of_thread(*tid, numbers)).collect::<Vec<_>>().join(" || ");
         if filter.len() <= LONGEST_FILTER {
             for name in ["sys_enter", "sys_exit"] {
                 instance.filter("raw_syscalls", name, &filter).map_err(failed)?;
             }
         }
         // Of ordinary threads only the switches matter.
-        if threads.iter().all(|(thread, _)| is_real_time(thread.scheduling)) {
+        if only_real_time {
             instance.filter("sched", "sched_waking", "prio < 100").map_err(failed)?;
         }
         let flight = Flight::new(instance).map_err(failed)?;
@@ -80,5 +75,27 @@ impl Recorder {
     /// Removes the instance; returns what could not be removed.
     pub fn end(&mut self) -> Vec<String> {
         self.flight.take().map(Flight::end).and_then(Result::err).unwrap_or_default()
+    }
+}
+
+fn of_thread(tid: i32, numbers: &BTreeSet<i64>) -> String {
+    if numbers.is_empty() {
+        return format!("common_pid == {tid}");
+    }
+    // A call that is interrupted by SIGSTOP, say, goes on as restart_syscall(2).
+    let numbers = numbers.iter().copied().chain([libc::SYS_restart_syscall]);
+    let numbers: Vec<String> = numbers.map(|number| format!("id == {number}")).collect();
+    format!("common_pid == {tid} && ({})", numbers.join(" || "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_filtered_by_thread_and_number() {
+        assert_eq!(of_thread(7, &BTreeSet::new()), "common_pid == 7");
+        let restart = libc::SYS_restart_syscall;
+        assert_eq!(of_thread(7, &[1, 0].into()), format!("common_pid == 7 && (id == 0 || id == 1 || id == {restart})"));
     }
 }

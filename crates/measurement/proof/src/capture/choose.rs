@@ -6,7 +6,7 @@ use punctual_units::{Arrange, Nanos};
 pub(crate) const MOST: usize = 8;
 /// Number of worst wakeups per CPU that are traced.
 pub(crate) const RANKS: usize = 4;
-/// Maximum number of windows extracted at once from a buffer, which holds some seconds.
+/// Maximum number of windows extracted at once from a buffer, which holds a few seconds of events.
 const AT_ONCE: usize = 4;
 /// Maximum length of a window, ns. A delay of a minute can be explained from its end alone.
 const LONGEST: u64 = 10_000_000_000;

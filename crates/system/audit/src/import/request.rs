@@ -9,9 +9,9 @@ pub(super) struct Request {
     /// Suffix of the rule's id: `sysctl-vm.swappiness`.
     pub id: String,
     pub group: &'static str,
-    /// As in the profile: `vm.swappiness = 10`.
+    /// The setting as written in the profile: `vm.swappiness = 10`.
     pub what: String,
-    /// `realtime/tuned.conf, line 12`.
+    /// Where the profile has the setting: `realtime/tuned.conf, line 12`.
     pub whence: String,
     pub reads: Value,
     pub cases: Vec<Value>,
@@ -103,7 +103,8 @@ fn unknown(said: &str) -> Value {
     json!({ "state": "UNKNOWN", "say": format!("this could not be checked: {said}") })
 }
 
-/// Braces in sentences name reads, so braces of the profile are replaced.
+/// In sentences, text in braces is a placeholder for a value that is read; so braces that come from the profile are
+/// replaced.
 fn sentence(text: &str) -> String {
     text.replace('{', "(").replace('}', ")")
 }
@@ -177,7 +178,7 @@ const LONGEST: usize = 100;
 
 const LONGEST_TITLE: usize = 120;
 
-/// Maximum length of the list of notes in a sentence; the caller gets all of them.
+/// Maximum length, in characters, of the notes listed in a rule's sentence; the caller gets all notes.
 const LONGEST_NOTE: usize = 2000;
 
 fn shorten(text: &str) -> String {

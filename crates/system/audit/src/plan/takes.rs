@@ -14,7 +14,8 @@ use punctual_machine::{BuiltIn, KernelConfig, Machine};
 /// arm64 only; efi=noruntime is older than its handler.
 const SINCE: &[(&str, Release)] = &[("efi", (3, 12)), ("iommu.strict", (5, 14))];
 
-/// An unknown flag makes kernels before 5.6 ignore all of isolcpus= (commit 11ea68f553e2).
+/// First release with the flag `managed_irq`: an unknown flag makes earlier kernels ignore all of isolcpus= (commit
+/// 11ea68f553e2).
 const MANAGED: Release = (5, 6);
 
 /// Why a parameter has no effect on a kernel, or may have none.

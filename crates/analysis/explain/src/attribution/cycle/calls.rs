@@ -1,5 +1,7 @@
 //! Follows the cycles of threads for which the system call in which they wait for their release is known.
 
+use super::followed::{Followed, Waiting};
+use super::pending::{Called, Released};
 use super::{Cycles, Open, close, keep};
 use crate::attribution::Facts;
 use crate::attribution::label::Tally;
@@ -7,7 +9,7 @@ use crate::attribution::machine::{End, Machine, Window};
 use crate::attribution::tasks::Waking;
 use crate::attribution::view::View;
 use crate::attribution::walk::Walk;
-use punctual_cycles::WaitCall;
+use punctual_cycles::Awaited;
 use punctual_model::{Class, Cycle};
 use punctual_trace::{Context, Event, Kind, TaskState};
 
@@ -18,76 +20,44 @@ const RESTARTS: std::ops::RangeInclusive<i64> = -516..=-512;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Closed {
     pub tid: i32,
-    /// When its timer was due, or it was woken; if it did not sleep and no timer is known, when it made the call.
+    /// When its timer was due, or it was woken; if it did not sleep and no timer is known, when it was released by a
+    /// call of another thread; if that is unknown, when it called.
     pub release_ns: u64,
-    /// When the call returned.
+    /// When the call in which the thread waited returned.
     pub start_ns: u64,
-    /// When it made the call again.
+    /// When the thread made the call again.
     pub end_ns: u64,
-    /// CPU on which it started to run.
+    /// CPU on which the thread started to run.
     pub cpu: u32,
     /// True if no cycle was lost between the previous one and this one.
     pub is_next: bool,
-    /// A timer released it.
+    /// True if a timer released the thread.
     pub is_timed: bool,
-    /// True if the time of its release is known; it is not if what the thread waits for was already available when it
-    /// made the call.
+    /// When it was released is known: not if what it waits for was there already when it called, and nothing shows
+    /// since when.
     pub is_known: bool,
-    /// The thread that released it.
-    pub woken_by: Option<i32>,
-    /// Time after the release during which the previous cycle had not yet ended.
+    /// All releases that it took, at least one; the first is at `release_ns`.
+    pub releases: Vec<Released>,
+    /// Threads that it released, in the order of time.
+    pub given: Vec<Given>,
+    /// Time after the release in which the cycle before had not ended.
     pub behind_ns: u64,
     pub ran_ns: u64,
     pub blocked_ns: u64,
-    /// What kept it from running, by class.
+    /// Delays that kept the thread from running, ns, by class.
     pub delays: Vec<(Class, u64)>,
 }
 
-#[derive(Debug)]
-pub(super) struct Followed {
-    wait: WaitCall,
-    waiting: Option<Waiting>,
-    /// The timer that woke it last.
-    timer: Option<u64>,
-    /// When it was woken while it still ran, on its way to sleep, and by whom.
-    early: Option<(u64, Option<i32>)>,
-    /// When the timer that woke it last was first due since the last wait, while the thread did not wait.
-    missed: Option<u64>,
-    longest: Vec<Cycle>,
-    /// Number of cycles that were only partly observed.
-    broken: u64,
-    /// True if a cycle was only partly observed since the last complete one, or none has ended yet.
-    has_gap: bool,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Waiting {
-    entered: u64,
-    /// True if it has started a timer in the call; `due` is when that timer is due.
-    has_timer: bool,
-    due: Option<u64>,
-}
-
-impl Followed {
-    pub fn forget(&mut self) {
-        self.broken += u64::from(self.waiting.take().is_some());
-        (self.missed, self.has_gap) = (None, true);
-    }
+/// A thread that was released, and the beginning of the call that did it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Given {
+    pub at_ns: u64,
+    pub to: i32,
 }
 
 impl Cycles {
-    pub fn follow(&mut self, tid: i32, wait: WaitCall) {
-        let new = Followed {
-            wait,
-            waiting: None,
-            timer: None,
-            early: None,
-            missed: None,
-            longest: Vec::new(),
-            broken: 0,
-            has_gap: true,
-        };
-        self.followed.insert(tid, new);
+    pub fn follow(&mut self, tid: i32, awaited: Awaited) {
+        self.followed.insert(tid, Followed::new(awaited));
     }
 
     pub fn is_following(&self) -> bool {
@@ -98,7 +68,7 @@ impl Cycles {
         self.followed.contains_key(&tid)
     }
 
-    /// Cycles that ended since the last call, in the order of their ends.
+    /// Cycles that ended since the last call; of each thread in the order of time.
     pub fn closed(&mut self) -> Vec<Closed> {
         std::mem::take(&mut self.closed)
     }
@@ -108,9 +78,10 @@ impl Cycles {
         self.followed.get(&tid).map_or((&[], 0), |followed| (&followed.longest, followed.broken))
     }
 
-    /// Release of the thread's cycle that has not ended.
+    /// Release of the thread's cycle that has not ended, or of which not everything is known.
     pub fn open_since(&self, tid: i32) -> Option<u64> {
-        self.open.get(&tid).map(|open| open.release)
+        let closing = self.followed.get(&tid).and_then(|followed| followed.closing.as_ref());
+        closing.map(|closed| closed.release_ns).or(self.open.get(&tid).map(|open| open.release))
     }
 
     pub(super) fn broken(&mut self, tid: i32) {
@@ -138,16 +109,7 @@ impl Cycles {
             Kind::HrtimerExpireExit { .. } => {
                 self.expiring.remove(&event.cpu);
             }
-            Kind::SchedWaking { task, .. } => {
-                let timer = self.expiring.get(&event.cpu).copied();
-                let Some(followed) = self.followed.get_mut(&task.tid) else { return };
-                followed.timer = timer.or(followed.timer);
-                if machine.runs(task.tid) {
-                    let is_thread =
-                        event.flags.and_then(|flags| flags.context).is_none_or(|context| context == Context::Task);
-                    followed.early = Some((event.t_ns, event.tid.filter(|tid| is_thread && *tid != 0)));
-                }
-            }
+            Kind::SchedWaking { task, .. } => self.waking(machine, event, task.tid),
             Kind::HrtimerStart { timer, .. } => {
                 let waiting = event.tid.and_then(|tid| self.followed.get_mut(&tid)).and_then(|f| f.waiting.as_mut());
                 // The first that it starts is its own: the scheduler's (budgets) follow, and the tick's are started in
@@ -156,19 +118,61 @@ impl Cycles {
                     (waiting.due, waiting.has_timer) = (machine.due(event.cpu, *timer), true);
                 }
             }
-            Kind::SysEnter { nr: Some(number), args, .. } => self.entered(machine, facts, most, event, *number, args),
+            Kind::SysEnter { nr: Some(number), args, .. } => {
+                self.called(event, *number, args);
+                self.entered(machine, facts, most, event, *number, args);
+            }
             Kind::SysExit { ret, .. } => self.returned(machine, event, *ret),
             _ => {}
         }
     }
 
+    fn waking(&mut self, machine: &Machine, event: &Event, tid: i32) {
+        let timer = self.expiring.get(&event.cpu).copied();
+        let by = machine.tasks.find(tid).and_then(|task| task.woken_by);
+        if let Some(by) = by {
+            self.followed.iter_mut().filter(|(other, _)| **other != tid).for_each(|(_, f)| f.pending.woke_another(by));
+        }
+        let is_open = self.open.contains_key(&tid);
+        let Some(followed) = self.followed.get_mut(&tid) else { return };
+        followed.timer = timer.or(followed.timer);
+        let Some(waiting) = followed.waiting.as_mut().filter(|_| !is_open) else { return };
+        waiting.is_asleep = false;
+        let is_unknown_call = timer.is_none() && followed.pending.woken(event.t_ns, by.unwrap_or(0));
+        if let Some(by) = by.filter(|_| is_unknown_call).and_then(|by| self.followed.get_mut(&by)) {
+            by.gives(event.t_ns, tid);
+        }
+    }
+
+    /// A call that may release others.
+    fn called(&mut self, event: &Event, number: i64, args: &[u64]) {
+        let Some(by) = event.tid else { return };
+        let mut given = Vec::new();
+        for (tid, followed) in &mut self.followed {
+            let called = followed.pending.called(by, number, args, event.t_ns);
+            if called != Called::Nothing {
+                given.push(*tid);
+            }
+            let open = self.open.get_mut(tid).filter(|_| called == Called::Began);
+            if let Some(release) = open.and_then(|open| open.releases.first_mut()) {
+                release.by = Some(by);
+            }
+        }
+        if let Some(followed) = self.followed.get_mut(&by) {
+            given.into_iter().for_each(|to| followed.gives(event.t_ns, to));
+        }
+    }
+
     fn entered(&mut self, machine: &Machine, facts: &Facts, most: usize, event: &Event, number: i64, args: &[u64]) {
         let Some(tid) = event.tid else { return };
-        let Some(followed) = self.followed.get_mut(&tid).filter(|followed| followed.wait.is(number, args)) else {
+        let Some(followed) = self.followed.get_mut(&tid).filter(|followed| followed.pending.is_wait(number, args))
+        else {
             return;
         };
-        followed.waiting = Some(Waiting { entered: event.t_ns, has_timer: false, due: None });
-        followed.early = None;
+        let entered = event.t_ns;
+        let waiting = Waiting { entered, has_timer: false, due: None, is_asleep: false, ran: entered };
+        followed.waiting = Some(waiting);
+        let given = followed.given();
         let Some(mut open) = self.open.remove(&tid) else { return };
         let start_ns = open.start.unwrap_or(open.release);
         if !open.ran_until(machine, tid, event.t_ns, event.cpu) {
@@ -177,7 +181,11 @@ impl Cycles {
             return;
         }
         let is_next = !std::mem::take(&mut followed.has_gap);
-        self.closed.push(Closed {
+        let releases = match open.releases.is_empty() {
+            true => vec![Released { at_ns: open.release, by: Some(0) }],
+            false => std::mem::take(&mut open.releases),
+        };
+        followed.closing = Some(Closed {
             tid,
             release_ns: open.release,
             start_ns,
@@ -186,7 +194,8 @@ impl Cycles {
             is_next,
             is_timed: open.is_timed,
             is_known: !open.is_unknown,
-            woken_by: open.by,
+            releases,
+            given,
             behind_ns: open.behind,
             ran_ns: open.ran,
             blocked_ns: open.blocked.iter().map(|blocked| blocked.ns).sum(),
@@ -201,58 +210,73 @@ impl Cycles {
 
     fn returned(&mut self, machine: &Machine, event: &Event, result: i64) {
         let Some(tid) = event.tid else { return };
+        let is_asleep = |followed: &Followed| followed.is_asleep();
+        self.followed.values_mut().for_each(|f| f.pending.call_returned(tid, event.t_ns, result, is_asleep(f)));
         let Some(followed) = self.followed.get_mut(&tid) else { return };
         let Some(waiting) = followed.waiting else { return };
         if RESTARTS.contains(&result) {
             self.open.remove(&tid);
+            followed.pending.interrupted();
             return;
         }
         followed.waiting = None;
         let missed = followed.missed.take();
-        if let Some(open) = self.open.get_mut(&tid) {
-            open.start = Some(event.t_ns);
-            return;
-        }
-        // It did not have to sleep, or was woken on its way to.
-        let early = followed.early.take();
+        let known = machine.tasks.find(tid);
+        let open = self.open.get_mut(&tid);
         // A timer that it starts after its release is due later: read(2) of a timerfd sets it again.
         let past = |due: &u64| *due <= event.t_ns;
-        let due = waiting.due.filter(past).or(missed.filter(past));
-        let release = due.or(early.map(|(at, _)| at)).unwrap_or(waiting.entered);
-        let known = machine.tasks.find(tid);
-        let open = Open {
-            release,
-            start: Some(event.t_ns),
-            behind: waiting.entered.saturating_sub(release),
-            is_timed: due.is_some(),
-            is_unknown: due.is_none() && early.is_none(),
-            by: early.and_then(|(_, by)| by).filter(|_| due.is_none()),
-            cpu: event.cpu,
-            prio: known.and_then(|known| known.prio),
-            comm: known.and_then(|known| known.comm).or(event.comm),
-            since: Some((release.max(waiting.entered), event.cpu)),
-            ..Open::default()
+        let due = waiting.due.filter(past).or(missed.filter(past)).filter(|_| open.is_none());
+        let is_timed = open.as_ref().map_or(due.is_some(), |open| open.is_timed);
+        let mut taken =
+            if is_timed { Default::default() } else { followed.pending.take(waiting.entered, waiting.ran, result) };
+        self.closed.extend(followed.closed(std::mem::take(&mut taken.before)));
+        let open = match open {
+            Some(open) => open,
+            None => {
+                // It did not have to sleep, or was woken on its way to.
+                let release = due.or(taken.own.first().map(|first| first.at_ns)).unwrap_or(waiting.entered);
+                let new = Open {
+                    release,
+                    behind: waiting.entered.saturating_sub(release),
+                    is_timed,
+                    is_unknown: !is_timed && !taken.is_sure,
+                    cpu: event.cpu,
+                    prio: known.and_then(|known| known.prio),
+                    comm: known.and_then(|known| known.comm).or(event.comm),
+                    since: Some((release.max(waiting.entered), event.cpu)),
+                    ..Open::default()
+                };
+                self.open.entry(tid).or_insert(new)
+            }
         };
-        self.open.insert(tid, open);
+        open.start = Some(event.t_ns);
+        if taken.own.is_empty() {
+            taken.own.push(Released { at_ns: open.release, by: is_timed.then_some(0) });
+        }
+        taken.own[0].at_ns = open.release;
+        open.releases = taken.own;
     }
 
-    /// A thread that waits for its release was woken and runs: a cycle begins.
+    /// Handles a thread that waited for its release, was woken and runs: a cycle begins.
     pub(super) fn is_released(&mut self, window: &Window, tally: &Tally) -> bool {
         let Some(followed) = self.followed.get_mut(&window.tid) else { return false };
         // In the call, but after its release: for a lock of the kernel, say.
         let is_open = self.open.contains_key(&window.tid);
-        let Some(waiting) = followed.waiting.filter(|_| !is_open) else { return false };
+        let Some(waiting) = followed.waiting.as_mut().filter(|_| !is_open) else { return false };
+        waiting.ran = window.t3;
         let waking = &window.waking;
         followed.missed = None;
         let is_timed = waking.t1.is_some();
-        let release = waiting.due.filter(|_| is_timed).map_or(waking.t0, |due| due.min(waking.t0));
+        let release = match is_timed {
+            true => waiting.due.map_or(waking.t0, |due| due.min(waking.t0)),
+            false => followed.pending.woken_at().map_or(waking.t0, |woken| woken.min(waking.t0)),
+        };
         let open = Open {
             release,
             behind: waiting.entered.saturating_sub(release),
             // From the call, or the release in it, to the sleep.
             ran: waking.t0.saturating_sub(release.max(waiting.entered)),
             is_timed,
-            by: waking.by,
             cpu: window.cpu,
             prio: window.prio,
             comm: window.comm,
@@ -264,19 +288,21 @@ impl Cycles {
         true
     }
 
-    /// It was woken while it was on its way to sleep, so that it could run all the time.
-    pub(super) fn was_woken_early(&mut self, tid: i32) -> bool {
-        self.followed.get_mut(&tid).is_some_and(|followed| followed.early.take().is_some())
+    /// A thread that waits sleeps: again, if it was woken for nothing.
+    pub(super) fn waits_again(&mut self, machine: &Machine, tid: i32, state: TaskState) -> bool {
+        let Some(followed) = self.followed.get_mut(&tid) else { return false };
+        let Some(waiting) = followed.waiting.as_mut().filter(|_| state.letter == b'S') else { return false };
+        if machine.tasks.find(tid).is_some_and(|known| known.early.is_some()) {
+            return false;
+        }
+        waiting.is_asleep = true;
+        let left = followed.pending.sleeps(waiting.entered);
+        self.closed.extend(followed.closed(left));
+        self.open.remove(&tid).is_some()
     }
 
-    /// A thread sleeps again in the same call: it was woken for nothing.
-    pub(super) fn waits_again(&mut self, tid: i32, state: TaskState) -> bool {
-        let is_waiting = self.followed.get(&tid).is_some_and(|followed| followed.waiting.is_some());
-        is_waiting && state.letter == b'S' && self.open.remove(&tid).is_some()
-    }
-
-    /// A SCHED_DEADLINE thread runs again after sched_yield(2): its cycle began when its budget was replenished.
-    /// Returns the number of pieces examined.
+    /// Handles a SCHED_DEADLINE thread that runs again after sched_yield(2): its cycle began when its budget was
+    /// replenished. Returns the number of pieces examined.
     pub(super) fn is_replenished(
         &mut self,
         machine: &Machine,

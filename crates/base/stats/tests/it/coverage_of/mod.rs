@@ -2,9 +2,9 @@
 
 use punctual_stats::{SplitMix64, normal_quantile};
 
-/// Draws per simulation.
+/// Number of draws per simulation.
 pub const RUNS: usize = 500;
-/// Minimum number of draws that hold at 95 %.
+/// Minimum number of draws whose 95 % interval must contain the true value.
 pub const BAR: usize = 461;
 /// A quarter of the draws suffices to show that an interval for 75 % does not hold in 92 %.
 const SHORT: usize = RUNS / 4;

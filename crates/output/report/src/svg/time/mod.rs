@@ -44,7 +44,7 @@ fn drawing(id: &str, form: Form, (figures, history): (&Figures, &History), picke
     let description = "Top: the worst wakeup latency of every interval, one line per CPU, with the worst wakeups of the \
                        run as circles. Below, on the same time axis: what is known of the machine.";
     let size = (form.width(WIDTH), bottom + 50.0);
-    let mut canvas = Canvas::new(id, size, "Worst wakeups and the machine over time", description);
+    let mut canvas = Canvas::new(id, size, "Worst wakeups, and the state of the machine, over time", description);
     time_axis(&mut canvas, &x, bottom);
     panels.iter().for_each(|panel| panel.grid(&mut canvas));
     canvas.open("z");

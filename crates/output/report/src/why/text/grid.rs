@@ -6,7 +6,7 @@ use punctual_model::{Class, Lane, Span, SpanKind, ThreadState, Timeline, Victim}
 use punctual_units::{Arrange, Nanos};
 
 const NAMES: usize = 9;
-/// Maximum number of CPUs, and of spans of each, that are used.
+/// Maximum number of CPUs shown; at most `SPANS` spans of each are used.
 const LANES: usize = 8;
 const SPANS: usize = 1_000;
 /// Letters for the first threads; all others share one.
@@ -94,7 +94,7 @@ impl<'a> Grid<'a> {
             .collect();
         match self.threads.len() - keys.len() {
             0 => {}
-            1 => keys.push((OTHER, "another thread, too short for a letter".to_owned())),
+            1 => keys.push((OTHER, "another thread, which ran too briefly for a letter".to_owned())),
             n => keys.push((OTHER, format!("{n} other threads, too short for letters"))),
         }
         keys.push(('*', "the late thread; above: - due, = runnable, # running".to_owned()));
@@ -160,7 +160,7 @@ impl<'a> Grid<'a> {
         row.iter().any(|cell| *cell != ' ').then(|| row.into_iter().collect())
     }
 
-    /// Returns the cells; each column shows what took most of it.
+    /// Returns the characters of a row; each column shows what took most of its time.
     fn cells(&self, spans: impl Iterator<Item = (u64, u64, char)>, blank: char) -> String {
         let mut most = vec![(0.0, blank); self.columns];
         let width = (self.relative(self.timeline.end_ns) - self.relative(self.timeline.start_ns)) / self.columns as f64;
