@@ -2,7 +2,7 @@
 
 use crate::boot_log::{is_log, logged};
 use crate::boot_script::{
-    assigned, bootargs, commands, continued, environment, filled, grub_variable, script, unquoted,
+    assigned, bootargs, commands, continued, environment, filled, grub_variable, script, unquoted, without_commands,
 };
 
 /// A file with a kernel command line.
@@ -97,7 +97,7 @@ fn grub(text: &str) -> String {
         let value = GRUB.iter().zip(values.iter()).rev().fold(value, |value, (name, before)| {
             value.replace(&format!("${{{name}}}"), before).replace(&format!("${name}"), before)
         });
-        let value = filled(&value, &others);
+        let value = filled(&without_commands(&value), &others);
         if let Some(known) = values.get_mut(at) {
             *known = if appends { format!("{known}{value}") } else { value };
         }
@@ -197,6 +197,7 @@ mod tests {
                 "C=2-3\nGRUB_CMDLINE_LINUX_DEFAULT=\"isolcpus=${C} nohz_full=$C a=$D\"\n",
                 "isolcpus=2-3 nohz_full=2-3 a=$D",
             ),
+            ("GRUB_CMDLINE_LINUX=\"ro $(cat /etc/rt) isolcpus=2\"\n", "ro ${command} isolcpus=2"),
             ("set a=\"x $b\"\nif [ 1 ]; then\n  b=c\nfi\nmenuentry 'D' {\n  linux /k ro $a $c\n}\n", "ro x $b $c"),
             (
                 "console=ttyS0\nset_args=setenv bootargs console=${console} root=${dev} isolcpus=1\nuenvcmd=run load; run set_args; bootz\nother=setenv bootargs nothing\n",

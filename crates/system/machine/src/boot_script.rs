@@ -180,6 +180,34 @@ pub(crate) fn filled(text: &str, values: &BTreeMap<String, String>) -> String {
     text
 }
 
+/// Replaces a shell's command substitutions, whose output is unknown, by a variable.
+pub(crate) fn without_commands(text: &str) -> String {
+    let mut all = String::new();
+    let mut rest = text;
+    while let Some(at) = [rest.find("$("), rest.find('`')].into_iter().flatten().min() {
+        let (before, from) = rest.split_at(at);
+        all.extend([before, "${command}"]);
+        let mut depth = 0_usize;
+        let is_end = |c: char| match c {
+            '(' => {
+                depth += 1;
+                false
+            }
+            ')' => {
+                depth = depth.saturating_sub(1);
+                depth == 0
+            }
+            _ => false,
+        };
+        let end = match from.strip_prefix('`') {
+            Some(inner) => inner.find('`').map(|end| end + 1),
+            None => from.find(is_end),
+        };
+        rest = end.and_then(|end| from.get(end + 1..)).unwrap_or_default();
+    }
+    all + rest
+}
+
 /// The name behind a `$`, with or without braces, and the rest.
 fn variable(text: &str) -> Option<(&str, &str)> {
     if let Some(inner) = text.strip_prefix('{') {
@@ -221,10 +249,22 @@ mod tests {
         assert_eq!(filled("x=${b}y $b $ab ${a}${ $", &values), "x=1 ${c}y 1 ${c} $ab 1${ $");
     }
 
+    #[test]
+    fn what_a_command_prints_is_unknown() {
+        for (text, known) in [
+            ("a $(cat $(x) b) c", "a ${command} c"),
+            ("a=`x y`,2", "a=${command},2"),
+            ("a $(x", "a ${command}"),
+            ("a $b", "a $b"),
+        ] {
+            assert_eq!(without_commands(text), known);
+        }
+    }
+
     proptest! {
         #[test]
         fn any_text_is_answered(text in "(?s)([a-c]=|\\$|\\{|\\}|[a-c]|run |setenv bootargs |uenvcmd=|;|.{0,5}|\n){0,30}") {
-            let _ = (script(&text), filled(&text, &assigned(&text)));
+            let _ = (script(&text), filled(&text, &assigned(&text)), without_commands(&text));
         }
     }
 }

@@ -166,7 +166,10 @@ impl Given {
         let built_in = self.config.as_ref().and_then(KernelConfig::built_in);
         let joined = built_in.as_ref().and_then(|built_in| built_in.with(given.as_deref()));
         let origin = format!("CONFIG_CMDLINE of {config}");
-        self.files.retain(|path, _| *path != Given::LINES && *path != CMDLINE_TXT);
+        for path in [Given::LINES, CMDLINE_TXT] {
+            self.files.remove(path);
+            self.origins.retain(|(other, _)| *other != path);
+        }
         match (joined.filter(|line| Some(line) != given.as_ref()), given) {
             (Some(line), Some(given)) if matches!(built_in, Some(BuiltIn::Instead(_))) => {
                 self.put(CMDLINE, line.as_bytes(), origin);

@@ -11,8 +11,11 @@ use std::io::Read as _;
 #[derive(Clone, Debug)]
 pub struct KernelConfig {
     path: String,
+    /// The first lines, which are a comment.
+    head: String,
+    /// The lines that set an option, as `NAME=value`, in the order of the file: half as long as the file.
     text: String,
-    /// Offsets of the lines that set an option, sorted by its name; a configuration has about ten thousand.
+    /// Offsets of these lines, sorted by name; a configuration has about ten thousand.
     lines: Box<[u32]>,
     whole: bool,
     is_defconfig: bool,
@@ -102,22 +105,27 @@ impl KernelConfig {
     /// Returns `None` if the bytes are not a kernel configuration: not text, damaged gzip (its checksum is verified),
     /// too large, or without any option.
     pub(crate) fn from_bytes(path: &str, bytes: &[u8]) -> Option<KernelConfig> {
-        let text = text_of(bytes).ok()?;
-        let mut named: Vec<(&str, u32)> = Vec::new();
-        let mut at = 0;
-        for line in text.split_inclusive('\n') {
-            let from = u32::try_from(at).ok()?;
-            named.extend(assignment(line).map(|(name, _)| (name, from)));
-            at += line.len();
+        let file = text_of(bytes).ok()?;
+        let (mut text, mut named): (String, Vec<(&str, u32)>) = Default::default();
+        for (name, value) in file.split_inclusive('\n').filter_map(assignment) {
+            named.push((name, u32::try_from(text.len()).ok()?));
+            text.extend([name, "=", value, "\n"]);
         }
+        text.shrink_to_fit();
         named.sort_unstable();
-        // Not into_iter(): the collected list would keep the memory of this one.
-        let lines: Box<[u32]> = named.iter().map(|(_, at)| *at).collect();
-        drop(named);
-        let (path, whole, version) = (path.to_owned(), is_whole(&text), version(&text));
-        let is_defconfig = text.starts_with(KernelConfig::DEFCONFIG);
+        let version = version(&file);
         let release = version.as_deref().filter(|version| is_mainline(version)).and_then(series);
-        (!lines.is_empty()).then_some(KernelConfig { path, text, lines, whole, is_defconfig, version, release })
+        (!named.is_empty()).then(|| KernelConfig {
+            path: path.to_owned(),
+            head: first_lines(&file).collect::<Vec<_>>().join("\n"),
+            text,
+            // Not into_iter(): the collected list would keep the memory of this one.
+            lines: named.iter().map(|(_, at)| *at).collect(),
+            whole: is_whole(&file),
+            is_defconfig: file.starts_with(KernelConfig::DEFCONFIG),
+            version,
+            release,
+        })
     }
 
     /// Returns the value that Kconfig keeps of what the file says.
@@ -140,10 +148,9 @@ impl KernelConfig {
 
     /// The last of several lines that set the same option counts: where it begins, and the value.
     pub(crate) fn line(&self, option: &str) -> Option<(u32, &str)> {
-        let set = |at: u32| assignment(self.text.get(usize::try_from(at).ok()?..)?.split_inclusive('\n').next()?);
-        let after = self.lines.partition_point(|at| set(*at).is_some_and(|(name, _)| name <= option));
+        let after = self.lines.partition_point(|at| option_at(&self.text, *at).is_some_and(|(name, _)| name <= option));
         let at = *self.lines.get(after.checked_sub(1)?)?;
-        let (name, value) = set(at)?;
+        let (name, value) = option_at(&self.text, at)?;
         (name == option).then_some((at, value))
     }
 
@@ -162,7 +169,7 @@ impl KernelConfig {
 
     /// Returns the first lines, which are a comment.
     pub(crate) fn head(&self) -> impl Iterator<Item = &str> {
-        self.text.lines().take(4)
+        self.head.lines()
     }
 
     /// Returns the setting of an option, given without `CONFIG_`.
@@ -212,6 +219,15 @@ impl KernelConfig {
     }
 }
 
+/// Option and value of the line of [`KernelConfig::text`] that begins at `at`.
+fn option_at(text: &str, at: u32) -> Option<(&str, &str)> {
+    text.get(usize::try_from(at).ok()?..)?.lines().next()?.split_once('=')
+}
+
+fn first_lines(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().take(4)
+}
+
 /// Option and value of a line; the value of `# CONFIG_X is not set` is `n`. A last line without a line end may be
 /// truncated: `CONFIG_HZ=2` of 250.
 fn assignment(line: &str) -> Option<(&str, &str)> {
@@ -235,7 +251,7 @@ fn unquoted(value: &str) -> &str {
 /// selected options only. The end of a menu without its beginning, and a line such as `[...]`, show that lines are
 /// missing in between.
 fn is_whole(text: &str) -> bool {
-    let head = || text.lines().take(4);
+    let head = || first_lines(text);
     // The second form ended with Linux 2.6.39.
     let is_made = head().any(|line| {
         line.contains("Automatically generated file; DO NOT EDIT.")
@@ -269,7 +285,7 @@ fn is_whole(text: &str) -> bool {
 /// main menu's title). Before 4.19 the title was `Linux Kernel Configuration` with other words around it, which is not
 /// parsed; up to 2.6.35 it is `# Linux kernel version: 2.6.23`.
 fn version(text: &str) -> Option<String> {
-    let head = || text.lines().take(4);
+    let head = || first_lines(text);
     let title = head().find_map(|line| line.strip_prefix("# Linux/")?.strip_suffix(" Kernel Configuration"));
     let of_title = title.and_then(|title| title.split_whitespace().nth(1));
     let version = of_title.or_else(|| head().find_map(|line| line.strip_prefix("# Linux kernel version: ")))?;

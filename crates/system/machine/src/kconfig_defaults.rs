@@ -2,7 +2,7 @@
 //! from their defaults.
 
 use crate::KernelConfig;
-use crate::kconfig_known::{architecture, selects};
+use crate::kconfig_known::{architecture, choice, selects};
 
 /// Options, each with one that it depends on: lib/Kconfig.debug, lib/Kconfig.kasan, kernel/trace/Kconfig (`if FTRACE`),
 /// kernel/rcu/Kconfig.
@@ -105,11 +105,21 @@ pub(crate) fn of(option: &str, config: &KernelConfig) -> Option<(String, &'stati
     if option == "RCU_BOOST" && is_rt && (config.is_whole() || config.is_defconfig()) {
         return Some(("y".to_owned(), "the default with PREEMPT_RT, as the file has no line for it"));
     }
+    if option == "IRQ_FORCED_THREADING"
+        && let Some(forced) =
+            architecture(config).zip(config.release()).and_then(|(arch, release)| selects(option, arch, release))
+    {
+        return Some((if forced { "y" } else { "n" }.to_owned(), "selected by some architectures, from a release on"));
+    }
     if config.is_whole() {
         return None;
     }
     if DEPENDS.iter().any(|(name, needs)| *name == option && off(needs)) {
         return Some(("n".to_owned(), "not set: its dependency is off"));
+    }
+    // drivers/cpufreq/Kconfig.
+    if option == "CPU_FREQ" && choice("CPU_FREQ_DEFAULT_GOV_PERFORMANCE").iter().any(|name| on(name)) {
+        return Some(("y".to_owned(), "a default governor depends on it"));
     }
     // Choice of the tick mode, kernel/time/Kconfig.
     if option == "NO_HZ_FULL" && (on("NO_HZ_IDLE") || on("HZ_PERIODIC")) {
@@ -121,12 +131,6 @@ pub(crate) fn of(option: &str, config: &KernelConfig) -> Option<(String, &'stati
         && let Some(hz) = rate()
     {
         return Some((hz.to_owned(), "by the choice of HZ_…"));
-    }
-    if option == "IRQ_FORCED_THREADING"
-        && let Some(forced) =
-            architecture(config).zip(config.release()).and_then(|(arch, release)| selects(option, arch, release))
-    {
-        return Some((if forced { "y" } else { "n" }.to_owned(), "selected by some architectures, from a release on"));
     }
     if !config.is_defconfig() {
         return None;

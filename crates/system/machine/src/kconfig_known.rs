@@ -103,7 +103,7 @@ const ARCHITECTURES: &[(&str, &[&str])] = &[
 /// The architecture of a configuration as a folder of arch/: by its options, else by its heading.
 pub(crate) fn architecture(config: &KernelConfig) -> Option<&'static str> {
     let is_on = |option: &&str| config.line(option).is_some_and(|(_, value)| value == "y");
-    let by_option = ARCHITECTURES.iter().find(|(_, options)| options.iter().any(|option| is_on(option)));
+    let by_option = ARCHITECTURES.iter().find(|(_, options)| options.iter().any(&is_on));
     let by_heading = || {
         let word = config.head().find_map(|line| line.strip_prefix("# Linux/"))?.split_whitespace().next()?;
         ARCHITECTURES
@@ -115,8 +115,12 @@ pub(crate) fn architecture(config: &KernelConfig) -> Option<&'static str> {
 
 /// The other options of the choice that `option` belongs to.
 pub(crate) fn rivals(option: &str) -> impl Iterator<Item = &'static str> {
-    let choice = CHOICES.iter().find(|choice| choice.contains(&option)).copied().unwrap_or_default();
-    choice.iter().copied().filter(move |other| *other != option)
+    choice(option).iter().copied().filter(move |other| *other != option)
+}
+
+/// The options of the choice that `option` belongs to.
+pub(crate) fn choice(option: &str) -> &'static [&'static str] {
+    CHOICES.iter().find(|choice| choice.contains(&option)).copied().unwrap_or_default()
 }
 
 /// Does an architecture (a folder of arch/) have an option of [`architectures_with`] in this release? `None` if unknown.
@@ -196,8 +200,7 @@ mod tests {
 
     #[test]
     fn tables_are_sorted() {
-        assert!(
-            ADDED.is_sorted() && REMOVED.is_sorted() && PREEMPT_DYNAMIC.is_sorted() && FORCED_THREADING.is_sorted()
-        );
+        assert!(ADDED.is_sorted() && REMOVED.is_sorted() && SELECTED.is_sorted());
+        assert!(SELECTED.iter().all(|(_, since)| since.is_sorted()));
     }
 }

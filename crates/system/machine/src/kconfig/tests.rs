@@ -77,6 +77,10 @@ fn of_a_choice_the_last_line_counts() {
     assert!(c.is_on("CPU_FREQ_DEFAULT_GOV_ONDEMAND") && c.why("CPU_FREQ_DEFAULT_GOV_PERFORMANCE").is_some());
     let off = config(&format!("{two}# CONFIG_CPU_FREQ_DEFAULT_GOV_ONDEMAND is not set\n"));
     assert!(off.is_on("CPU_FREQ_DEFAULT_GOV_PERFORMANCE"));
+    assert_eq!(
+        (c.get("CPU_FREQ"), config("CONFIG_A=y\n").get("CPU_FREQ")),
+        (Setting::Is("y".into()), Setting::Unknown)
+    );
 }
 
 #[test]
