@@ -60,15 +60,29 @@ fn folder(machine: &str) -> &str {
     }
 }
 
+fn since(key: &str) -> Option<&'static [Since]> {
+    match key {
+        "preempt" => architectures_with("PREEMPT_DYNAMIC"),
+        "threadirqs" => architectures_with("IRQ_FORCED_THREADING"),
+        name => PARAMETERS.iter().find(|(known, _)| *known == name).map(|(_, since)| *since),
+    }
+}
+
+fn names(since: &[Since]) -> String {
+    since.iter().map(|(name, ..)| *name).collect::<Vec<_>>().join(", ")
+}
+
+/// Returns the architectures with a parameter, as `NAME on …`; `None` if all have it.
+pub(crate) fn only(word: &str) -> Option<String> {
+    let key = key(word);
+    since(&key).map(|since| format!("{key} on {}", names(since)))
+}
+
 /// Explains why a kernel for this machine (`uname -m`) does not support a parameter that others do, as a sentence; `None`
 /// if it does, or that is unknown.
 pub(crate) fn lacks_on(word: &str, release: Option<Release>, machine: &str) -> Option<String> {
     let key = key(word);
-    let since = match key.as_str() {
-        "preempt" => architectures_with("PREEMPT_DYNAMIC"),
-        "threadirqs" => architectures_with("IRQ_FORCED_THREADING"),
-        name => PARAMETERS.iter().find(|(known, _)| *known == name).map(|(_, since)| *since),
-    }?;
+    let since = since(&key)?;
     let folder = folder(machine);
     match since.iter().find(|(name, ..)| *name == folder) {
         Some((_, without, with)) if release.is_some_and(|release| release <= *without) => {
@@ -76,10 +90,7 @@ pub(crate) fn lacks_on(word: &str, release: Option<Release>, machine: &str) -> O
             Some(format!("{key} is supported since Linux {} on {machine}, but this is {release}", show(*with)))
         }
         Some(_) => None,
-        None => {
-            let names: Vec<&str> = since.iter().map(|(name, ..)| *name).collect();
-            Some(format!("{key} is supported on {} only, not on {machine}", names.join(", ")))
-        }
+        None => Some(format!("{key} is supported on {} only, not on {machine}", names(since))),
     }
 }
 

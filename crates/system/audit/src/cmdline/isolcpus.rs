@@ -23,13 +23,11 @@ const FLAGS: &[(&str, Release)] = &[("nohz", (4, 15)), ("domain", (4, 15)), ("ma
 
 impl Isolcpus {
     pub fn parse(value: &str, scope: Scope) -> Isolcpus {
+        if scope.is_before((4, 15)) {
+            return Isolcpus::parse_old(value, scope);
+        }
         let mut found = Isolcpus::default();
         let mut rest = value;
-        if scope.is_before((4, 15)) && rest.starts_with(|c: char| c.is_ascii_alphabetic()) {
-            let is_flag = FLAGS.iter().any(|(name, _)| rest.split(',').next() == Some(*name));
-            let why = if is_flag { "flags are supported since Linux 4.15" } else { "the list begins with a letter" };
-            return found.ignored(value, why);
-        }
         while rest.starts_with(|c: char| c.is_ascii_alphabetic()) {
             let (flag, after) = rest.split_once(',').unwrap_or((rest, ""));
             // A flag without a comma after it is not a flag.
@@ -72,7 +70,7 @@ impl Isolcpus {
         let is_there = cpus.iter().any(|cpu| cpu.0 <= scope.last);
         let found = Isolcpus::default();
         match why {
-            Some(_) if is_flag => found.ignored(value, "flags are known since Linux 4.15"),
+            Some(_) if is_flag => found.ignored(value, "flags are supported since Linux 4.15"),
             Some(why) if !is_there => found.ignored(value, &why),
             Some(why) => {
                 let wrong = format!("isolcpus={} isolates only CPU {}: {why}", scrub(value), cpus);

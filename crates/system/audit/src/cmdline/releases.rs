@@ -126,7 +126,9 @@ pub(crate) fn has(word: &str, release: Release) -> bool {
     let has = |Parameter { first, last, .. }: &Parameter| {
         first.is_none_or(|first| first <= release) && last.is_none_or(|last| release <= last)
     };
-    is_covered && find(&key).is_some_and(has)
+    // Stable releases took it over.
+    let is_doubtful = key == "mitigations" && release < (5, 2);
+    is_covered && !is_doubtful && find(&key).is_some_and(has)
 }
 
 /// Returns the parameters that a release may have, or those of all listed ones if it is unknown.
@@ -146,6 +148,16 @@ pub(crate) fn lacks(word: &str, release: Release) -> Option<String> {
         None => find(&key)?.lacks(release),
     }?;
     Some(format!("{key} is supported {why}, but this is {}", show(release)))
+}
+
+/// Returns since which release Linux has a parameter, as `NAME since …`; `None` if every listed one has it.
+pub(crate) fn since(word: &str) -> Option<String> {
+    let key = key(word);
+    let since = match SINCE.iter().find(|(name, _)| *name == key) {
+        Some((_, since)) => format!("since Linux {}", show(*since)),
+        None => find(&key)?.lacks((0, 0))?,
+    };
+    Some(format!("{key} {since}"))
 }
 
 impl Parameter {
@@ -212,7 +224,7 @@ mod tests {
             let found = find(name).unwrap_or_else(|| panic!("{name}"));
             let before = found.first.and_then(|first| LISTED.iter().rev().find(|listed| **listed < first));
             assert!(before.is_none_or(|before| before < since), "{name}");
-            assert!(found.first.unwrap_or(LISTED[0]) >= *since, "{name}");
+            assert!(found.first.is_none_or(|first| first >= *since), "{name}");
         }
     }
 
@@ -260,6 +272,12 @@ mod tests {
     }
 
     #[test]
+    fn the_first_release_is_told() {
+        assert_eq!(since("preempt=full").as_deref(), Some("preempt since Linux 5.12"));
+        assert_eq!((since("isolcpus=2"), since("no_such_parameter")), (None, None));
+    }
+
+    #[test]
     fn a_patch_level_decides_what_stable_releases_took_over() {
         assert!(lacks_at("mitigations=off", (4, 19, 13)).is_some_and(|said| said.contains("4.19.43")));
         for (word, release) in
@@ -272,15 +290,15 @@ mod tests {
     #[test]
     fn a_listed_release_has_its_parameters() {
         assert!(has("isolcpus=2", (5, 10)) && has("sched_debug", (5, 10)) && !has("sched_debug", (5, 12)));
-        assert!(!has("isolcpus=2", (4, 19)) && !has("no_such_parameter", (5, 10)));
+        assert!(has("isolcpus=2", (4, 19)) && !has("isolcpus=2", (2, 6)) && !has("no_such_parameter", (5, 10)));
     }
 
     #[test]
     fn what_was_searched_is_said() {
         assert_eq!(searched(Some((6, 1))), "6.1");
         assert_eq!(searched(Some((6, 8))), "6.6 and 6.12");
-        assert_eq!(searched(Some((4, 19))), "5.10 to 7.2 (no list exists for 4.19)");
-        assert_eq!(searched(Some((7, 3))), "5.10 to 7.2 (no list exists for 7.3)");
-        assert_eq!(searched(None), "5.10 to 7.2");
+        assert_eq!(searched(Some((4, 20))), "4.19 and 5.4");
+        assert_eq!(searched(Some((7, 3))), "2.6 to 7.2 (no list exists for 7.3)");
+        assert_eq!(searched(None), "2.6 to 7.2");
     }
 }

@@ -3,12 +3,12 @@
 use crate::cmdline::built::Built;
 use crate::cmdline::list::Release;
 use crate::cmdline::names::key;
-use crate::cmdline::{releases, values};
+use crate::cmdline::{arches, releases, values};
 use crate::probes::cmdline::{built, unsupported};
 use crate::probes::kernel::{backports, release};
 use crate::sight::{Notes, Sight, config_gap};
 use crate::{Context, Offers, Rules};
-use punctual_machine::{BuiltIn, KernelConfig, Machine};
+use punctual_machine::{BuiltIn, KernelConfig, Machine, parameters, scrub};
 
 /// Releases since which a parameter has this effect, though earlier ones accept the name: before, iommu.strict= worked on
 /// arm64 only; efi=noruntime is older than its handler.
@@ -33,15 +33,51 @@ impl Rules {
 }
 
 pub(crate) fn misfit(sight: &Sight, word: &str) -> Option<Misfit> {
-    ignored(sight).or_else(|| lacks(sight, word)).or_else(|| without(sight, word))
+    ignored(sight).or_else(|| overruled(sight, word)).or_else(|| lacks(sight, word)).or_else(|| without(sight, word))
 }
 
-/// A kernel may ignore the boot loader's line, to which a parameter would be added.
-fn ignored(sight: &Sight) -> Option<Misfit> {
-    let built_in = sight.config().as_ref().ok().and_then(KernelConfig::built_in)?;
-    let is_ignored = matches!(built_in, BuiltIn::Instead(_));
-    let why = "no effect: this kernel uses only the command line it is built with (CONFIG_CMDLINE)".to_owned();
-    is_ignored.then_some(Misfit { is_certain: true, why })
+fn built_in(sight: &Sight) -> Option<BuiltIn> {
+    sight.config().as_ref().ok().and_then(KernelConfig::built_in)
+}
+
+/// A kernel may ignore the boot loader's line, in which a parameter would be changed.
+pub(crate) fn ignored(sight: &Sight) -> Option<Misfit> {
+    let BuiltIn::Instead(_) = built_in(sight)? else { return None };
+    let config = sight.config().as_ref().ok()?;
+    let mut options = ["CMDLINE_FORCE", "CMDLINE_OVERRIDE", "CMDLINE_OVERWRITE", "CMDLINE_BOOL"].iter();
+    let option = options.find(|option| config.is_on(option)).copied().unwrap_or_default();
+    let why = format!(
+        "no effect: this kernel uses only the command line it is built with: change CONFIG_CMDLINE, or build without CONFIG_{option}"
+    );
+    Some(Misfit { is_certain: true, why })
+}
+
+/// Lists the releases and architectures that have a parameter, where those of this kernel are unknown.
+pub(crate) fn conditions(sight: &Sight, word: &str) -> impl Iterator<Item = String> {
+    let is_arch_known = sight.text("/proc/sys/kernel/arch", &mut Notes::default()).is_ok();
+    let since = running(sight).is_none().then(|| releases::since(word)).flatten();
+    let only = (!is_arch_known).then(|| arches::only(word)).flatten();
+    since.into_iter().chain(only)
+}
+
+/// Words that are built in behind the boot loader's line overrule it.
+fn overruled(sight: &Sight, word: &str) -> Option<Misfit> {
+    let BuiltIn::Behind(line) = built_in(sight)? else { return None };
+    let other = same(&line, word)?;
+    let why = format!("no effect: CONFIG_CMDLINE ends the line with `{other}`");
+    (other != word).then_some(Misfit { is_certain: true, why })
+}
+
+/// Explains why the parameter `name` cannot be removed from the boot loader's line.
+pub(crate) fn kept(sight: &Sight, name: &str) -> Option<Misfit> {
+    let (BuiltIn::Before(line) | BuiltIn::Behind(line)) = built_in(sight)? else { return ignored(sight) };
+    let why = format!("CONFIG_CMDLINE has `{}`: change that", same(&line, name)?);
+    Some(Misfit { is_certain: true, why })
+}
+
+/// The last word of a line that sets the same parameter.
+fn same(line: &str, word: &str) -> Option<String> {
+    parameters(line).iter().rev().find(|other| key(other) == key(word)).map(|other| scrub(other))
 }
 
 fn lacks(sight: &Sight, word: &str) -> Option<Misfit> {

@@ -22,7 +22,12 @@ pub(super) const PROBES: &[Probe] = &[
     // Sentences about words that look like mistakes.
     Probe { name: "near-misses", with: &[], reads: &[&[CMDLINE, LOG], CONFIG_READS], run: near_misses },
     // Sentences about parameters that this kernel does not support, or that another one disables.
-    Probe { name: "parameters-of-others", with: &[], reads: &[&[CMDLINE, LOG, ARCH], CONFIG_READS], run: of_others },
+    Probe {
+        name: "parameters-of-others",
+        with: &[],
+        reads: &[&[CMDLINE, LOG, ARCH, POSSIBLE], CONFIG_READS],
+        run: of_others,
+    },
     // What words with variables stand for that may be any parameters.
     Probe { name: "command-line-unknown", with: &[], reads: &[&[CMDLINE]], run: variables },
     // Tuning parameters whose support neither release nor configuration determines.
@@ -171,8 +176,8 @@ pub(crate) fn unsupported(sight: &Sight, word: &str) -> Option<String> {
     let (release, arch) = (series(sight), sight.text(ARCH, &mut Notes::default()).ok());
     let at = || releases::lacks_at(word, self::release(sight, &mut Notes::default()).ok()?);
     foreign::unknown(word)
-        .or_else(|| releases::lacks(word, release?))
         .or_else(|| arches::lacks_on(word, release, arch.as_deref()?))
+        .or_else(|| releases::lacks(word, release?))
         .or_else(at)
         .or_else(|| match built(sight, word)? {
             (Built::Out, options) if !asks_nothing(word) => Some(format!(

@@ -137,7 +137,7 @@ fn preempt_parameter(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     };
     match is_built {
         Some(true) => Reading::word("known"),
-        Some(false) => Reading::word("only by kernels built with PREEMPT_DYNAMIC"),
+        Some(false) => Reading::word("preempt is supported only by kernels built with PREEMPT_DYNAMIC"),
         None => Reading::gap(Gap::new("CONFIG_PREEMPT_DYNAMIC", Cause::Missing)),
     }
 }

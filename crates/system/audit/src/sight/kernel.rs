@@ -60,7 +60,15 @@ impl Sight<'_> {
     /// If the command line is unknown, or a word with a variable may be this parameter.
     pub fn asked(&self, name: &str, notes: &mut Notes) -> Result<Option<String>, Gap> {
         let source = format!("{CMDLINE} {name}");
-        let cmdline = self.cmdline().inspect_err(|gap| notes.add(&source, gap.cause.describe()))?;
+        let cmdline = match self.cmdline() {
+            Ok(cmdline) => cmdline,
+            // Given or not, it would have no effect.
+            Err(gap) if gap.is_not_given() && unsupported(self, name).is_some() => return Ok(None),
+            Err(gap) => {
+                notes.add(&source, gap.cause.describe());
+                return Err(gap);
+            }
+        };
         let Some(value) = parameter(&cmdline, name) else {
             let shown = self.variable(name).map_or_else(|| "not given".to_owned(), |gap| gap.describe());
             notes.add(source, shown);
