@@ -3,11 +3,10 @@
 use super::cmdline::built;
 use super::kernel::{backports, release};
 use super::{CONFIG_READS, CPU_SET_READS, Probe, With};
-use crate::cmdline::built::Built;
 use crate::cmdline::isolcpus::Isolation;
 use crate::cmdline::list::{self, Release, Scope};
 use crate::cmdline::names::key;
-use crate::cmdline::values;
+use crate::cmdline::{built::Built, values};
 use crate::reading::{Cause, Gap, Many, Reading, Value};
 use crate::rule::Set;
 use crate::sight::{Notes, Sight};
