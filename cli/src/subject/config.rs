@@ -55,6 +55,7 @@ pub fn name_sources(findings: &mut [Finding], given: &Given) {
         finding.summary = given.named(&finding.summary);
         for evidence in &mut finding.evidence {
             evidence.source = given.named(&evidence.source);
+            evidence.value = given.named(&evidence.value);
         }
     }
 }
