@@ -168,7 +168,9 @@ fn guess(name: &str, text: &str, bytes: &[u8]) -> Result<Kind, &'static str> {
     let named = [("cmdline", Kind::Cmdline), ("config.txt", Kind::ConfigTxt), ("usercfg.txt", Kind::ConfigTxt)];
     let named = named.iter().find(|(part, _)| name.contains(part)).map(|(_, kind)| *kind);
     let may_be = |kind: Kind| fits(kind, text, bytes);
-    match named.filter(|kind| may_be(*kind)) {
+    // The firmware ignores lines that it does not understand.
+    let is_config_txt = || named == Some(Kind::ConfigTxt) && lines(text).any(is_firmware_line);
+    match named.filter(|kind| may_be(*kind) || is_config_txt()) {
         Some(kind) => Ok(kind),
         None if boot_file(text).is_some() && may_be(Kind::Cmdline) => Ok(Kind::Cmdline),
         None if may_be(Kind::ConfigTxt) && lines(text).any(is_firmware_line) => Ok(Kind::ConfigTxt),

@@ -36,6 +36,7 @@ fn kinds_are_told_by_content() {
 fn names_decide_where_content_fits_several() {
     assert_eq!(kind("/tmp/cmdline", "isol=1\n"), Ok(Kind::Cmdline));
     assert_eq!(kind("/boot/config.txt", "over=1\n"), Ok(Kind::ConfigTxt));
+    assert_eq!(kind("/boot/config.txt", "dtparam=spi=on\nhdmi_cvt 480 800 60 6\n"), Ok(Kind::ConfigTxt));
     // The content takes precedence over the name.
     assert_eq!(kind("cmdline.txt", CONFIG_TEXT), Ok(Kind::Kconfig));
     assert!(kind("x", "a=1\n").is_err());
