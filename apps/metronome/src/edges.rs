@@ -5,7 +5,7 @@ use punctual_wires::{EdgeAt, Place};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge {
-    /// Time of the edge on CLOCK_MONOTONIC: taken by the kernel in the hard interrupt handler or, for a wire in memory,
+    /// Time of the edge on CLOCK_MONOTONIC: taken by the kernel in the hard interrupt handler or, for a simulated line,
     /// when the wire was driven.
     pub at: Nanos,
     pub level: bool,

@@ -178,7 +178,7 @@ fn complete(reading: Reading) -> Result<Options, UsageError> {
     }
     match (&options.line, &options.listen) {
         (Place::Simulated, Some(_)) => {
-            Err(UsageError("--listen: with --line sim, the wire in memory is always listened to".into()))
+            Err(UsageError("--listen: with --line sim, the simulated line is always listened to".into()))
         }
         (line, Some(listen)) if line == listen => {
             Err(UsageError(format!("--listen {listen}: a driven line cannot be listened to; wire it to another line")))

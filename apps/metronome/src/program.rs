@@ -15,7 +15,7 @@ use punctual_wires::wire;
 use std::ffi::OsString;
 use std::io::{self, Write};
 
-/// Capacity of the queues for beats and for edges of the wire in memory: 5.9 s at 360 µs.
+/// Capacity of the queues for beats and for edges of the simulated line: 5.9 s at 360 µs.
 const WAITING: usize = 1 << 14;
 
 /// Exit code if a load did not run, so that a measurement is inconclusive.

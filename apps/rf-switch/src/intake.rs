@@ -38,7 +38,7 @@ impl Board {
 #[derive(Debug)]
 pub struct Sink {
     pub writer: OokWriter<File>,
-    /// Edges of the wire in memory; `None` for a real line, for which the times at which the program drove it are used.
+    /// Edges of the simulated line; `None` for a real line, for which the times at which the program drove it are used.
     pub wire: Option<Receiver<punctual_wires::EdgeAt>>,
 }
 

@@ -38,7 +38,7 @@ pub enum Capture {
 pub struct Options {
     pub what: What,
     pub line: Option<Place>,
-    /// The program runs without privileges, on a wire in memory.
+    /// The program runs without privileges, on a simulated line.
     pub dry_run: bool,
     pub addresses: Addresses,
     pub timing: Timing,
@@ -233,7 +233,7 @@ fn checked(mut options: Options) -> Result<Options, UsageError> {
     match &options.capture {
         Some(_) if options.ook.is_none() => together("--capture needs --ook FILE"),
         Some(_) if options.dry_run => {
-            together("--capture needs a real line; for a wire in memory, --ook records the edges anyway")
+            together("--capture needs a real line; for the simulated line, --ook records the edges anyway")
         }
         Some(Capture::Line(Place::Simulated)) => together("--capture sim: give an input, or trace"),
         _ => Ok(options),

@@ -65,7 +65,7 @@ impl Rings {
     }
 }
 
-/// Opens the line and drives it low. Also returns the edges of a wire in memory, if the line is one.
+/// Opens the line and drives it low. Also returns the edges of a simulated line, if the line is one.
 fn line(options: &Options) -> Result<(Out, Option<Receiver<punctual_wires::EdgeAt>>), Error> {
     let real = match &options.line {
         Some(place) => place.output(false).map_err(Error::Line)?,
@@ -85,7 +85,7 @@ fn writer(options: &Options) -> Result<Option<OokWriter<File>>, Error> {
     let from = match (&options.capture, options.dry_run) {
         (Some(Capture::Line(place)), _) => format!("{place}, timestamped by the kernel"),
         (Some(Capture::Trace), _) => "the tracepoint gpio:gpio_value".into(),
-        (None, true) => "a wire in memory".into(),
+        (None, true) => "a simulated line".into(),
         (None, false) => "the clock after each call that drives the line".into(),
     };
     let file = File::create(path).map_err(Error::file("create", path))?;

@@ -1,4 +1,4 @@
-//! Tests the binary with a wire in memory.
+//! Tests the binary with a simulated line.
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;

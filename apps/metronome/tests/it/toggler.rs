@@ -1,4 +1,4 @@
-//! Tests the body of the task with a wire in memory.
+//! Tests the body of the task with a simulated line.
 
 use metronome::{Beat, Edge, Matcher, Toggler};
 use punctual_rt::{Cycle, Next, Overflow, monotonic, queue};

@@ -1,4 +1,4 @@
-//! A wire in memory: one end is driven, the other is read, and every edge is recorded with its time.
+//! A simulated line: one end is driven, the other is read, and every edge is recorded with its time.
 
 use crate::{In, Out};
 use punctual_rt::{CapacityError, Nanos, Overflow, Receiver, Sender, monotonic, queue};

@@ -27,8 +27,8 @@ pub(crate) fn open(path: &Path, make: bool) -> Result<OwnedFd, Error> {
     walk(path, make, check)
 }
 
-/// Opens a directory. No user may be able to redirect the path to an entry that belongs to another user (as CHASE_SAFE
-/// of systemd): after a directory or link that belongs to a user other than root, all further components must belong to
+/// Opens a directory, and refuses a path that a user could redirect to an entry of another user (like systemd's
+/// CHASE_SAFE): after a directory or link that belongs to a user other than root, all further components must belong to
 /// the same user.
 ///
 /// # Errors

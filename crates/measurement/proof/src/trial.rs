@@ -83,8 +83,8 @@ fn child(user: Option<&str>, wanted: Scheduling) -> Result<Tried, String> {
     })
 }
 
-/// Main function of the trial process. `words` are the arguments after [`TRIAL_ARG`]. What the process is granted ends
-/// with it. Returns the exit code.
+/// Main function of the trial process. `words` are the arguments after [`TRIAL_ARG`]. The scheduling policy and the locked
+/// memory that it obtains are released when it exits. Returns the exit code.
 pub fn trial_main(mut words: impl Iterator<Item = OsString>) -> i32 {
     let wanted = words.next().and_then(|text| serde_json::from_slice::<Scheduling>(text.to_str()?.as_bytes()).ok());
     let Some(wanted) = wanted else { return 2 };

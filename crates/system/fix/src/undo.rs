@@ -136,8 +136,8 @@ fn close(journal: &mut Journal, set: u64, changes: &[Taken]) {
 /// Maximum delay of the child process that has the timer, s.
 const GRACE_S: u64 = 5;
 
-/// Waits until the time of a set is over, and undoes the set unless it was confirmed meanwhile. This is what the child
-/// process that has the timer does. It tries for ten minutes if the journal or the boot ID cannot be read, because
+/// Waits until the timer of a set expires, and undoes the set unless it was confirmed in the meantime. Runs in the child
+/// process that holds the timer. Retries for ten minutes if the journal or the boot ID cannot be read, because
 /// giving up would make the fix permanent.
 ///
 /// # Errors

@@ -44,7 +44,7 @@ impl Place {
         File::options().write(true).open(self.pipe()).unwrap().write_all(text.as_bytes()).unwrap();
     }
 
-    /// Starts a daemon on a wire in memory, with T = 20 µs unless `words` contain another value: a message takes 10 ms.
+    /// Starts a daemon on a simulated line, with T = 20 µs unless `words` contain another value: a message takes 10 ms.
     pub fn daemon(&self, words: &[&str]) -> Daemon {
         let mut command = Command::new(PROGRAM);
         command.args(["--dry-run", "--json", "--replace", "0", "--pipe"]).arg(self.pipe()).args(words);

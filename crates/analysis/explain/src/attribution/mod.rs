@@ -133,7 +133,7 @@ struct Soon {
     shown: Option<u64>,
 }
 
-/// The longest wait behind a wakeup of the chosen threads that is not part of its latency.
+/// The longest wait that led to a wakeup of a chosen thread and is not part of its latency.
 #[derive(Debug)]
 struct Behind {
     ns: u64,

@@ -419,7 +419,7 @@ pub(super) fn behind(behind: &Behind, victims: &[Victim]) -> Option<String> {
     }
     let who = Scheduled::default().thread(behind.comm.map(|comm| comm.to_string()).as_deref(), Some(behind.tid));
     let links: Vec<String> = behind.links.iter().map(Link::text).collect();
-    Some(format!("the longest wait behind a wakeup of {who}, not part of its latency: {}", links.join("; ")))
+    Some(format!("the longest wait that led to a wakeup of {who}, not part of its latency: {}", links.join("; ")))
 }
 
 /// Reports a tracer that was on while this trace was recorded.

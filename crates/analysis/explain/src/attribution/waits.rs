@@ -283,8 +283,8 @@ impl Machine {
         }
     }
 
-    /// Handles a preempted thread that has the CPU again (`taken`: when it lost the CPU, and which one). `None` if the
-    /// trace does not show why it runs.
+    /// Handles a preempted thread that runs again. `taken` is the time at which it lost the CPU, and that CPU; it is `None`
+    /// if the trace does not show the preemption.
     pub(super) fn came_back(&mut self, tid: i32, taken: Option<(u64, u32)>, t: u64, cpu: u32) {
         let known = self.tasks.get(tid);
         let Some((out, on)) = taken else {

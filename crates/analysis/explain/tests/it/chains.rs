@@ -128,8 +128,10 @@ fn the_longest_wait_behind_a_wakeup_is_told_though_others_had_more_latency() {
     let mut source = open(Cursor::new(trace.0.as_bytes()), Options::default()).unwrap();
     let found = explain(source.as_mut(), ExplainOptions { most: 1, ..ExplainOptions::default() });
     assert_eq!((found.victims[0].latency_ns, chain_of(&found.victims[0]).len()), (100_000, 0));
-    let note =
-        found.notes.iter().find(|note| note.starts_with("the longest wait behind a wakeup of cyclictest (pid 50)"));
+    let note = found
+        .notes
+        .iter()
+        .find(|note| note.starts_with("the longest wait that led to a wakeup of cyclictest (pid 50)"));
     assert!(note.is_some_and(|note| note.contains("server (RT 60, pid 80), which woke it")), "{:?}", found.notes);
     assert!(!late_server(6000).explained(Facts::default()).notes.iter().any(|note| note.contains("behind a wakeup")));
 }

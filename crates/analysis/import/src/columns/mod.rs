@@ -168,8 +168,8 @@ impl Reader {
         Taken::Yes
     }
 
-    /// Returns the number of rows that may be a result in addition to the results of a tool. A CPU list or a few
-    /// numbers in successive lines do not count.
+    /// Returns the number of rows that look like results but were not recognised as a tool's output. CPU lists and a few
+    /// numbers in successive lines are not counted.
     pub fn weigh(&self) -> u64 {
         let named = self.tables.iter().any(|table| !table.names.is_empty());
         match (self.telling, self.rows) {

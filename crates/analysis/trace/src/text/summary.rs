@@ -206,7 +206,8 @@ fn threads(head: &str) -> String {
 
 /// Parses `Max Latency: 48us`, `Samples recorded: 37`, `SMIs during run: 0` of rt-tests' hwlatdetect.
 fn hwlatdetect(head: &str) -> Option<(String, &'static str)> {
-    const NEXT: &str = "`punctual explain --hardware` distinguishes hardware, hypervisor and Linux on a machine";
+    const NEXT: &str =
+        "`punctual explain --hardware` shows on the machine whether the cause is the hardware, the hypervisor or Linux";
     let value = |key: &str| head.lines().find_map(|line| line.trim().strip_prefix(key)).map(str::trim);
     head.contains("hwlatdetect:").then_some(())?;
     let most = value("Max Latency:")?;

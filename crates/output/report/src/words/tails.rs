@@ -70,7 +70,7 @@ fn reason(reason: &TailRefusal, what: &str) -> String {
         ),
         TailRefusal::ShapeUnstable { at_most, at_least } => {
             format!(
-                "its shape changes with the threshold (ξ at most {at_most:.2} above one, at least {at_least:.2} above another)"
+                "its shape changes with the threshold (ξ at most {at_most:.2} above one threshold, at least {at_least:.2} above another)"
             )
         }
         TailRefusal::PoorFit { p: Some(p) } => {

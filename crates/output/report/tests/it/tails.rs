@@ -44,7 +44,7 @@ fn the_sentences() {
          tail of the run by 1.7 decades, and does not cover causes that did not occur in it. The worst recur every 30.0 s: 13 of the 16 worst \
          wakeups are in phase with it (p < 1e-9 if they were independent).",
         "under `cpu`: a level beyond the data is refused: the tail is a mixture: its shape changes with the threshold (ξ at most -0.10 \
-         above one, at least 0.35 above another); the worst wakeups are not distributed like the fit (p = 0.01; above 0.05 is required); \
+         above one threshold, at least 0.35 above another); the worst wakeups are not distributed like the fit (p = 0.01; above 0.05 is required); \
          the fit gives a level of at most 85.0 µs, but 93.1 µs was observed. The 16 seconds with the worst wakeups occur in bursts, closer \
          together than independent events would be (p = 2.1e-3).",
         "under `io`: a level beyond the data is refused: the problems of the run affect it;",

@@ -67,7 +67,7 @@ fn read(view: &dyn Machine) -> Result<Boot, BootError> {
     Ok(Boot { folder, config, prefix, path, line })
 }
 
-/// Returns the prefix in effect. The firmware ignores a prefix if kernel or device tree do not exist with it.
+/// Returns the prefix in effect. The firmware ignores a prefix under which the kernel or the device tree does not exist.
 fn prefix(view: &dyn Machine, folder: &str, config: &Config) -> Result<String, BootError> {
     let Some(prefix) = config.value("os_prefix")?.filter(|prefix| !prefix.is_empty()) else { return Ok(String::new()) };
     let path = format!("{folder}/config.txt");

@@ -5,7 +5,8 @@ use super::pending::{Pending, Released};
 use punctual_cycles::Awaited;
 use punctual_model::Cycle;
 
-/// Of one cycle; a thread that wakes others more often is not followed further.
+/// Maximum number of wakeups by one thread that are followed in a cycle. A thread that wakes others more often is not
+/// followed further.
 const GIVEN: usize = 256;
 
 #[derive(Debug)]

@@ -143,7 +143,7 @@ pub(super) const REPORTS: &[Report] = &[
         "runaway thread",
         None,
         Below::Nothing,
-        "Xenomai's watchdog stopped a real-time thread that left no time to Linux",
+        "Xenomai's watchdog stopped a real-time thread that left no time for Linux",
     ),
     report(
         "scheduling while atomic",
