@@ -8,7 +8,10 @@ fn what_is_no_application_is_wrong_usage() {
     for (words, said) in [
         (&["prove", "--thread", "control"][..], "--app"),
         (&["prove", "--app", " "], "empty"),
-        (&["prove", "--app", "true", "--pid", "1"], "cannot be used with"),
+        (&["prove", "--app", "true", "--via", "timerfd"], "--via is for wakeups"),
+        (&["prove", "--app", "true", "--interval", "2ms"], "--interval is for wakeups"),
+        (&["prove", "--app", "true", "--claim", "chain(a > b > a) < 1ms"], "a is twice in the chain"),
+        (&["prove", "--app", "true", "--pid", "4194999"], "no process 4194999"),
         (&["prove", "--app", "true", "--deadline", "1ms"], "response(THREAD)"),
         (&["prove", "--app", "true", "--claim", "response() < 1ms"], "name of a thread"),
         (&["prove", "--app", "true", "--claim", "chain(a) < 1ms"], "two or more threads"),

@@ -44,6 +44,11 @@ impl AppValue {
                 if names.len() < 2 || names.iter().any(String::is_empty) {
                     return Err("a chain has two or more threads: chain(A > B)".into());
                 }
+                if let Some(twice) =
+                    names.iter().enumerate().find_map(|(n, name)| names[..n].contains(name).then_some(name))
+                {
+                    return Err(format!("{twice} is twice in the chain"));
+                }
                 AppValue::Chain(names)
             }
             _ => return Err(forms.into()),
@@ -134,7 +139,17 @@ mod tests {
         for text in ["response(control)", "jitter(rx thread)", "cpu((sd-pam))", "chain(irq > driver > client)"] {
             assert_eq!(text.parse::<AppValue>().unwrap().to_string(), text);
         }
-        for bad in ["", "response", "response()", "response(a", "chain(a)", "chain(a > )", "late(a)", "cpu(a) x"] {
+        for bad in [
+            "",
+            "response",
+            "response()",
+            "response(a",
+            "chain(a)",
+            "chain(a > )",
+            "chain(a > b > a)",
+            "late(a)",
+            "cpu(a) x",
+        ] {
             assert!(bad.parse::<AppValue>().is_err(), "{bad}");
         }
     }

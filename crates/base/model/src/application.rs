@@ -24,6 +24,9 @@ pub struct Application {
 pub struct AppThread {
     /// Name in claims: that of the thread, with its ID if several threads have that name.
     pub name: String,
+    /// Its program, without a path; several are told apart by numbers.
+    #[serde(default)]
+    pub program: String,
     pub tid: i32,
     pub pid: i32,
     pub scheduling: Scheduling,

@@ -19,7 +19,16 @@ pub(crate) fn threads(page: &mut Page, application: &Application) {
     let count = plural(application.threads.len() as u64, "thread", "threads");
     page.tagged("", Tint::Strong, &format!("{}: {count} with cycles", application.program));
     for thread in &application.threads {
-        page.tagged("  ", Tint::Plain, &understood(thread));
+        page.tagged("  ", Tint::Plain, &of_program(application, thread));
+    }
+}
+
+/// What was understood of a thread, and of which program it is if there are several.
+fn of_program(application: &Application, thread: &AppThread) -> String {
+    let is_one = application.threads.iter().all(|other| other.program == thread.program);
+    match is_one || thread.name.starts_with(&format!("{}/", thread.program)) {
+        true => understood(thread),
+        false => format!("{}: {}", thread.program, understood(thread)),
     }
 }
 
@@ -59,7 +68,6 @@ pub(crate) fn shares(cycles: &AppCycles) -> String {
 pub(crate) fn section(page: &mut Page, application: &Application) {
     page.heading("Application");
     threads(page, application);
-    application.notes.iter().for_each(|note| page.tagged("! ", Tint::Warn, note));
     for cycles in &application.cycles {
         let count = plural(cycles.cycles, "cycle", "cycles");
         let overran = match (cycles.overruns, cycles.skipped) {
@@ -78,8 +86,8 @@ pub(crate) fn section(page: &mut Page, application: &Application) {
 /// Formats the section on the application in the HTML report; empty without an application.
 pub(crate) fn html(recording: &Recording) -> String {
     let Some(application) = &recording.application else { return String::new() };
-    let understood: Vec<String> = application.threads.iter().map(understood).collect();
-    let mut out = write::list("", &understood) + &write::list("warn", &application.notes);
+    let understood: Vec<String> = application.threads.iter().map(|thread| of_program(application, thread)).collect();
+    let mut out = write::list("", &understood);
     let head = ["thread", "load", "cycles", "longer than the period", "skipped", "longest", "where the time went"];
     let row = |cycles: &AppCycles| {
         let longest = cycles.worst.first().map_or_else(|| "–".to_owned(), |worst| Nanos(worst.length_ns).to_string());

@@ -51,6 +51,15 @@ impl Chain {
         Some(Chain { tids, value, from, to, waiting: VecDeque::new(), longest: 0, totals })
     }
 
+    pub fn has(&self, tid: i32) -> bool {
+        self.tids.contains(&tid)
+    }
+
+    /// Number of releases that were not followed back, if there are any, and the chain.
+    pub fn unknown(&self) -> Option<(u64, &str)> {
+        (self.totals.unknown > 0).then_some((self.totals.unknown, self.totals.chain.as_str()))
+    }
+
     pub fn last(&self) -> Option<i32> {
         self.tids.last().copied()
     }

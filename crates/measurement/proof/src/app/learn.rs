@@ -136,10 +136,16 @@ impl Learning {
         }
     }
 
-    /// The thread's name, with its id if another has that name.
+    /// The thread's name: behind that of its program if threads of other programs have it, with its id if another thread
+    /// of its program does.
     fn name(&self, thread: &Thread) -> String {
-        let same = self.threads.values().filter(|(other, _)| other.name == thread.name).count();
-        if same > 1 { format!("{}-{}", thread.name, thread.tid) } else { thread.name.clone() }
+        let same = || self.threads.values().map(|(other, _)| other).filter(|other| other.name == thread.name);
+        let (all, own) = (same().count(), same().filter(|other| other.program == thread.program).count());
+        match (all, own) {
+            (_, 2..) => format!("{}-{}", thread.name, thread.tid),
+            (2.., _) => format!("{}/{}", thread.program, thread.name),
+            _ => thread.name.clone(),
+        }
     }
 }
 
@@ -207,6 +213,7 @@ impl Seen {
         Some(Learned {
             thread: AppThread {
                 name: name_of(thread.tid),
+                program: thread.program.clone(),
                 tid: thread.tid,
                 pid: thread.pid,
                 scheduling: thread.scheduling,
@@ -221,5 +228,27 @@ impl Seen {
             awaited: Awaited { call: wait, takes, by },
             grid: grid.map(|grid| grid.period).filter(|_| keeps),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use punctual_units::Scheduling;
+
+    #[test]
+    fn threads_of_one_name_are_told_apart() {
+        let thread = |program: &str, tid: i32, name: &str| Thread {
+            program: program.into(),
+            pid: tid,
+            tid,
+            name: name.into(),
+            scheduling: Scheduling::Other { nice: 0 },
+        };
+        let all = [thread("plc", 1, "io"), thread("plc", 2, "io"), thread("ui", 3, "main"), thread("plc", 4, "main")];
+        let learning = Learning::new(&[&all[..], &[thread("plc", 5, "control")]].concat());
+        let names: Vec<String> = (1..=5).map(|tid| learning.name_of(tid)).collect();
+        assert_eq!(names, ["io-1", "io-2", "ui/main", "plc/main", "control"]);
+        assert!(all[3].is_called("main") && all[3].is_called("plc/main") && !all[3].is_called("ui/main"));
     }
 }

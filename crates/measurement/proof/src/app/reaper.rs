@@ -1,0 +1,48 @@
+//! Starts a program so that all processes it leaves behind remain its descendants: daemons, too.
+
+use punctual_check::Stopped;
+use punctual_uapi::{Sig, SignalSet, block};
+use rustix::io::Errno;
+use rustix::process::{WaitOptions, set_child_subreaper, waitpid};
+use std::ffi::OsString;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ExitStatus};
+
+/// First argument of the process that starts the program and waits for all of its processes.
+pub const REAPER_ARG: &str = "__app-reaper";
+
+/// Exit code if the program cannot be started, as in a shell.
+const CANNOT_RUN: i32 = 127;
+
+/// Starts the command below a process of its own, which ends with the last of the command's processes.
+///
+/// # Errors
+/// Those of fork(2), and of execve(2) of this program.
+pub(super) fn start(words: &[OsString]) -> std::io::Result<Child> {
+    let own = std::env::current_exe()?.into_os_string();
+    Stopped::start(&[&[own, REAPER_ARG.into()], words].concat())?.run()
+}
+
+/// Main function of that process: runs its arguments, and adopts the processes whose parents end. Returns the exit code
+/// of the command, 128 and the number of the signal that ended it.
+pub fn reaper_main(arguments: impl Iterator<Item = OsString>) -> i32 {
+    let words: Vec<OsString> = arguments.collect();
+    // What ends the program does not end this process before it.
+    let is_blocked = block(&SignalSet::new(&[Sig::Term, Sig::Int, Sig::Hup])).is_ok();
+    if !is_blocked || set_child_subreaper(Some(rustix::process::getpid())).is_err() {
+        return CANNOT_RUN;
+    }
+    let Ok(child) = Stopped::start(&words).and_then(Stopped::run) else { return CANNOT_RUN };
+    let first = rustix::process::Pid::from_child(&child);
+    let mut code = 0;
+    loop {
+        match waitpid(None, WaitOptions::empty()) {
+            Ok(Some((pid, status))) if pid == first => {
+                let status = ExitStatus::from_raw(status.as_raw());
+                code = status.code().or(status.signal().map(|number| 128 + number)).unwrap_or(CANNOT_RUN);
+            }
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(_) => return code,
+        }
+    }
+}
