@@ -320,13 +320,13 @@ fn no_group_uses_one_above_it() {
     }
 }
 
-/// Its functions panic, so programs must not use it.
+/// The functions of punctual-testing panic, so programs must not use it.
 #[test]
 fn testing_is_only_a_dev_dependency() {
     assert!(!ALLOWED.iter().any(|(_, used)| used.contains(&"testing")));
 }
 
-/// Clippy reads the nearest clippy.toml only.
+/// Clippy reads only the nearest clippy.toml, so the program's must repeat what the workspace's denies.
 #[test]
 fn the_program_denies_what_the_workspace_denies() {
     let denied = |file: &str| -> Vec<String> {
@@ -373,7 +373,7 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     files.chain(folders.iter().flat_map(|folder| sources(folder))).collect()
 }
 
-/// Returns true if it has a fenced block that rustdoc treats as Rust, or includes a page as its documentation.
+/// Returns true if the file has a fenced block that rustdoc treats as Rust, or includes a page as its documentation.
 fn has_example(path: &Path) -> bool {
     let text = fs::read_to_string(path).unwrap();
     if text.contains("doc = include_str!") {

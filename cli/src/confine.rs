@@ -27,7 +27,7 @@ pub struct Needs {
 }
 
 impl Needs {
-    /// `None` for a command that does more than read its arguments.
+    /// The files that a command needs; `None` for a command that does more than read files and write its result.
     pub fn of(command: &Command) -> Option<Needs> {
         let files = |paths: &[&Option<PathBuf>]| paths.iter().copied().flatten().cloned().collect();
         match command {

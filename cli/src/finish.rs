@@ -11,9 +11,9 @@ use std::process::ExitCode;
 #[derive(Debug, Default)]
 pub struct Answer {
     code: u8,
-    /// Further problems, for standard error.
+    /// Further problems, printed on standard error.
     notes: Vec<String>,
-    /// For standard output.
+    /// What the command prints on standard output.
     body: Body,
     /// True if failing to write standard output is an error.
     is_needed: bool,
@@ -33,7 +33,7 @@ impl Default for Body {
 }
 
 impl Answer {
-    /// A document with `--json`, nothing with `--quiet`, otherwise text.
+    /// Creates an answer that prints a document with `--json`, nothing with `--quiet`, and text with neither.
     pub fn new<R: Serialize>(
         output: OutputArgs,
         code: u8,
@@ -48,7 +48,7 @@ impl Answer {
         Answer { code, body, ..Answer::default() }
     }
 
-    /// Text that is printed unchanged.
+    /// An answer whose text is printed unchanged.
     pub fn text(code: u8, text: impl Into<Vec<u8>>) -> Answer {
         Answer { code, body: Body::Text(text.into()), ..Answer::default() }
     }
@@ -77,7 +77,7 @@ pub fn finish(command: &str, output: OutputArgs, result: Result<Answer, Refusal>
     ExitCode::from(if is_lost && is_needed { exit::ENVIRONMENT } else { code })
 }
 
-/// Exit code, and the text for standard output.
+/// Returns the exit code, and the text for standard output.
 pub fn printed(command: &str, output: OutputArgs, result: Result<Answer, Refusal>) -> (u8, Vec<u8>) {
     match result {
         Ok(Answer { code, body: Body::Text(text), .. }) => (code, text),

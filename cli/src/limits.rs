@@ -144,7 +144,7 @@ fn groups(controller: &str) -> Vec<PathBuf> {
     Path::new(&path).ancestors().map(|part| top.join(part)).collect()
 }
 
-/// `None` for `max`, which means unlimited.
+/// Reads a limit of a control group; `None` for `max`, which means unlimited.
 fn number(group: &Path, file: &str) -> Option<u64> {
     fs::read_to_string(group.join(file)).ok()?.trim().parse().ok()
 }

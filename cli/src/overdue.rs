@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-/// First argument of the process that restores what an ended one had changed.
+/// First argument of the process that restores what another process had changed before its end was forced.
 pub const RESTORE_ARG: &str = "__restore";
 /// Time limit for writing the message, in case nobody reads standard error.
 const FOR_MESSAGE: Duration = Duration::from_secs(1);

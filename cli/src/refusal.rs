@@ -10,7 +10,7 @@ pub struct Refusal {
     pub code: u8,
     /// What failed, on what, why, and what to do.
     pub message: String,
-    /// Replaces the message in the document.
+    /// Text that replaces the message in the JSON document.
     pub document: Option<String>,
 }
 
@@ -24,17 +24,17 @@ impl Refusal {
         Refusal::new(exit::USAGE, message)
     }
 
-    /// The environment does not allow it: exit code 4.
+    /// The environment does not allow what was asked: exit code 4.
     pub fn environment(message: impl Display) -> Refusal {
         Refusal::new(exit::ENVIRONMENT, message)
     }
 
-    /// Exit code 2 or 4.
+    /// Exit code 2 if `is_usage` is true, 4 if it is false.
     pub fn either(is_usage: bool, message: impl Display) -> Refusal {
         Refusal::new(if is_usage { exit::USAGE } else { exit::ENVIRONMENT }, message)
     }
 
-    /// Sets a different text for the document.
+    /// Sets a different text for the JSON document.
     pub fn documented(self, text: impl Display) -> Refusal {
         Refusal { document: Some(text.to_string()), ..self }
     }

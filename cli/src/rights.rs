@@ -35,8 +35,8 @@ fn has_rights() -> bool {
     rustix::thread::capabilities(None).is_ok_and(|sets| sets.effective.contains(wanted))
 }
 
-/// True if this process is the copy, which may lack its capabilities (in a container, or on a file system that does not
-/// store them): it must not execute itself again.
+/// True if this process is the privileged copy, which may lack its capabilities (in a container, or on a file system
+/// that does not store them): it must not execute itself again.
 fn is_copy() -> bool {
     std::env::current_exe().is_ok_and(|path| path == Path::new(WITH_RIGHTS))
 }

@@ -7,12 +7,12 @@ use std::path::PathBuf;
 /// Default directory of runs, in the current directory.
 const RUNS: &str = "punctual-runs";
 
-/// `./punctual-runs/20261121T110905Z-hostname`, with a number appended if it exists.
+/// Default path of a run: `./punctual-runs/20261121T110905Z-hostname`, with a number appended if it exists.
 pub fn default_out() -> PathBuf {
     numbered(&rustix::system::uname().nodename().to_string_lossy())
 }
 
-/// `./punctual-runs/<time>-<name>`, with a number appended if it exists.
+/// Default path of a run: `./punctual-runs/<time>-<name>`, with a number appended if it exists.
 pub fn numbered(name: &str) -> PathBuf {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     let time: String =

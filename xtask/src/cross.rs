@@ -15,7 +15,7 @@ use std::process::Command;
 use std::time::Instant;
 
 pub(crate) struct Target {
-    /// Name on the command line.
+    /// Name of the target on the command line.
     pub(crate) name: &'static str,
     pub(crate) triple: &'static str,
     /// Prefix of `gcc` and `readelf`.

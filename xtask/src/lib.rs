@@ -101,7 +101,7 @@ pub fn target_dir() -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
-/// The release build of `punctual`.
+/// Path of the release build of `punctual`.
 pub fn punctual() -> PathBuf {
     target_dir().join("release/punctual")
 }

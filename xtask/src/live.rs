@@ -36,7 +36,7 @@ pub struct Options {
 /// Time a test may take. This is not an assertion: a test that hangs must not block the others.
 const LONGEST: Duration = Duration::from_secs(600);
 
-/// Builds the tests that compare with other implementations, in addition to the live ones.
+/// Features that build the tests that compare with other implementations, in addition to the live ones.
 const FEATURES: &str =
     "punctual/reference-checks,punctual-workloads/reference-checks,punctual-rt-capi/reference-checks";
 
@@ -130,7 +130,7 @@ fn one(test: &Live, missing: &[String], counts: &mut Counts) {
     }
 }
 
-/// Returns whether it passed, its output, and what else used the machine.
+/// Runs a command; returns whether it passed, its output, and what else used the machine.
 fn finished(mut command: Command) -> (bool, String, Disturbance) {
     let before = machine::look();
     let began = Instant::now();

@@ -153,7 +153,7 @@ mod tests {
         }
     }
 
-    /// metronome and `prove` measure in their units, so there is no system call filter there.
+    /// metronome and `prove` measure in their units, so these have no system call filter.
     #[test]
     #[ignore = "live: systemd-analyze"]
     fn services_are_exposed_by_3_0_at_most() {

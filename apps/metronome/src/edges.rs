@@ -5,7 +5,8 @@ use punctual_wires::{EdgeAt, Place};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge {
-    /// Time on CLOCK_MONOTONIC: taken by the kernel in the hard interrupt or, for a wire in memory, when it was driven.
+    /// Time on CLOCK_MONOTONIC: taken by the kernel in the hard interrupt handler or, for a wire in memory, when the
+    /// wire was driven.
     pub at: Nanos,
     pub level: bool,
 }

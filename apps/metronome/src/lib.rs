@@ -2,7 +2,7 @@
 //!
 //! - [`Toggler`]: the body of the real-time task, which makes one [`Beat`] per release and toggles the line;
 //! - [`Matcher`]: matches beats with the edges seen by a second line;
-//! - [`PAPER`]: the paper's measurements; [`table`]: a table of both;
+//! - [`PAPER`]: the paper's measurements; [`table`]: a table of these and this program's;
 //! - [`run`]: the program, with one measurement per period, policy and load.
 //!
 //! Architecture invariant: [`Toggler::beat`] neither allocates, locks nor prints while the line can be driven.

@@ -3,7 +3,7 @@
 
 use punctual_units::Nanos;
 
-/// Column of the table, by load.
+/// A column of the table: the load during the measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Column {
     Idle,
@@ -27,9 +27,9 @@ impl Column {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Means {
-    /// On the line: by oscilloscope in the paper, by the timestamps of a second line's edges here.
+    /// Measured on the line: by oscilloscope in the paper, by the timestamps of a second line's edges here.
     Edges,
-    /// In the task, by reading the clock.
+    /// Measured in the task, by reading the clock.
     Task,
 }
 

@@ -26,7 +26,7 @@ pub struct Beats {
 pub struct Measured {
     pub plan: Plan,
     pub stats: TaskStats,
-    /// `None` if there is no second line.
+    /// Edges seen by the second line, and edges lost; `None` if there is no second line.
     pub edges: Option<(EdgeCounts, Lost)>,
     pub beats: Beats,
     pub load: LoadReport,

@@ -123,7 +123,8 @@ fn load_settings(options: &Options) -> Result<LoadSettings, Error> {
     Ok(settings)
 }
 
-/// Policies in the outer loop, loads in the inner one, so that the phases of a run directory are adjacent.
+/// Lists the measurements: policies in the outer loop, loads in the inner one, so that the phases of a run directory
+/// are adjacent.
 fn plans(options: &Options, scheduling: &[Scheduling]) -> Vec<Plan> {
     let mut plans = Vec::new();
     for scheduling in scheduling {

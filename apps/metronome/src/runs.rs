@@ -63,7 +63,7 @@ fn noted(measured: &Measured) -> punctual_record::TaskRun {
     run
 }
 
-/// For example `360us-fifo-99`, `35ms-other`.
+/// Name of a measurement's run directory, for example `360us-fifo-99` or `35ms-other`.
 fn name(period: Nanos, scheduling: Scheduling) -> String {
     let period = match period.0 {
         ns if ns % 1_000_000 == 0 => format!("{}ms", ns / 1_000_000),

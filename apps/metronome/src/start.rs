@@ -6,7 +6,7 @@ const MEMORY: u64 = 64 << 20;
 
 pub(crate) struct Started {
     pub(crate) rt: Rt,
-    /// One entry per requested policy if all were granted; a substitute appears only once.
+    /// Policies in force: one per requested policy if all were granted; a substitute appears only once.
     pub(crate) scheduling: Vec<Scheduling>,
     /// Requests that were not granted but could be replaced by something weaker.
     pub(crate) narrowed: Vec<String>,

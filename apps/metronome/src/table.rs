@@ -61,7 +61,7 @@ fn row(
     text.push('\n');
 }
 
-/// `None` if it was not measured.
+/// The worst latency by this method; `None` if it was not measured.
 fn worst(measured: &Measured, means: Means) -> Option<Nanos> {
     match means {
         Means::Edges => measured.edges.as_ref().and_then(|(edges, _)| edges.latency.max()),

@@ -21,7 +21,8 @@ use std::time::Duration;
 
 const LOOK: Nanos = Nanos::from_millis(50);
 const TRACEPOINT: &EventSet = &[("gpio", "gpio_value")];
-/// Buffer size per CPU: thousands of edges. It is emptied every 50 ms, which is two frames at the shortest usual T.
+/// Buffer size per CPU: thousands of edges. It is emptied every 50 ms, the duration of two frames at the shortest usual
+/// T.
 const BUFFER_KB: u64 = 256;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

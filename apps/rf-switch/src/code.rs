@@ -90,7 +90,7 @@ impl Code {
     }
 }
 
-/// The form in which a user types it: `d21`, or `d:10:1` for units of two digits.
+/// Formats the code as a user types it: `d21`, or `d:10:1` for units of two digits.
 impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (house, unit, on) = (self.house.letter().to_ascii_lowercase(), self.unit.number(), u8::from(self.on));

@@ -19,7 +19,7 @@ const LONGEST: usize = 24;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Command {
     pub code: Code,
-    /// Time at which its sender wrote it, CLOCK_MONOTONIC; `None` if not stated.
+    /// Time at which the sender wrote the command, CLOCK_MONOTONIC; `None` if the command has no time stamp.
     pub stamp: Option<Nanos>,
 }
 
@@ -54,7 +54,7 @@ impl Decoder {
         Decoder { addresses, ..Decoder::default() }
     }
 
-    /// Adds a byte; returns `None` if it completes nothing. An invalid word is reported once.
+    /// Adds a byte; returns `None` if no command ends with it. An invalid word is reported once.
     pub fn push(&mut self, byte: u8) -> Option<Result<Command, BadCommand>> {
         if byte.is_ascii_whitespace() {
             return self.blank();
@@ -93,8 +93,8 @@ impl Decoder {
         BadCommand::NotWritten(String::from_utf8_lossy(&self.word).escape_debug().collect())
     }
 
-    /// Discards the incomplete word and returns its length in bytes, which must be pushed again. Returns 0 for an
-    /// invalid word.
+    /// Discards the incomplete word and returns its length; these bytes must be pushed again. Returns 0 for an invalid
+    /// word.
     pub fn hold_back(&mut self) -> usize {
         if self.bad {
             return 0;
@@ -141,7 +141,7 @@ fn stamp(word: &[u8]) -> Option<Nanos> {
     digits.parse().ok().map(Nanos)
 }
 
-/// The form in which a user types it, with its time stamp if it has one.
+/// Formats the command as a user types it, with its time stamp if it has one.
 impl fmt::Display for Command {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(stamp) = self.stamp {

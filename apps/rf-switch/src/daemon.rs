@@ -15,7 +15,7 @@ use std::io::Write;
 
 /// Interval of the daemon's checks of its threads.
 const LOOK: Nanos = Nanos::from_millis(500);
-/// Interval at which a one-shot checks if everything is sent.
+/// Interval at which a one-shot run checks whether everything has been sent.
 const LOOK_SOON: Nanos = Nanos::from_millis(10);
 
 #[derive(Clone, Copy)]
@@ -120,7 +120,7 @@ pub fn one_shot(options: &Options, codes: &[Code], signals: &Signals) -> Result<
     }
 }
 
-/// Writes the ideal edges without sleeping, by running the same alarms for a time that has passed.
+/// Writes the ideal edges without sleeping, by running the same alarms with a start time in the past.
 fn as_meant(options: &Options, codes: &[Code]) -> Result<(), Error> {
     let Some(path) = &options.ook else { return Ok(()) };
     let failed = || Error::file("write", path);

@@ -21,7 +21,7 @@ pub struct Commands {
 #[derive(Clone, Debug, Default)]
 pub struct Figures {
     pub commands: Commands,
-    /// Complete frames.
+    /// Number of frames sent completely.
     pub frames: u64,
     /// Complete frames with an edge that was late by more than half of T.
     pub spoiled: u64,

@@ -1,4 +1,5 @@
-//! The ordinary side: reads commands from the FIFO into the ring, and turns results into figures and pulse text.
+//! The ordinary side: reads commands from the FIFO into the ring, and turns results into counts, distributions and
+//! pulse text.
 
 use crate::command::{BadCommand, Command, Decoder};
 use crate::error::Error;

@@ -21,9 +21,9 @@ const PAUSE: Nanos = Nanos::from_millis(200);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lateness {
-    /// Uniform between 0 and this, µs.
+    /// Uniformly distributed between 0 and this value, in µs.
     UniformUs(u64),
-    /// Constant, µs.
+    /// The same for every edge, in µs.
     ConstantUs(u64),
 }
 
@@ -49,7 +49,7 @@ pub enum Deadlines {
     Relative,
 }
 
-/// Result of decoding 60 commands with 4 frames each.
+/// Number of decoded frames and commands, out of 60 commands with 4 frames each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Decoded {
     /// Decoded frames, of 240.

@@ -20,7 +20,7 @@ pub struct Pending {
 /// Content left by an earlier run.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Left {
-    /// In order, without their time stamps.
+    /// The pending commands, in order, without their time stamps.
     pub commands: Vec<Command>,
     /// Text that is not a valid command, for example because the allowed addresses have changed.
     pub bad: Vec<BadCommand>,

@@ -20,7 +20,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// `None` without samples.
+    /// Summarises a histogram; `None` if it has no samples.
     pub fn of(histogram: &Histogram) -> Option<Spread> {
         Some(Spread {
             count: histogram.count(),
@@ -181,7 +181,7 @@ pub struct Report {
     pub scheduling: String,
     /// Requests that were not granted, and the consequences.
     pub narrowed: Vec<String>,
-    /// One entry per load of a trial; otherwise a single entry.
+    /// One entry per load of a trial; a single entry if there was no trial.
     pub phases: Vec<Phase>,
     /// Pulse text that was driven or captured.
     pub pulse_text: Option<Pulses>,

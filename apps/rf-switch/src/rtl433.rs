@@ -24,7 +24,7 @@ pub enum Rtl433Error {
     Failed {
         path: PathBuf,
         status: std::process::ExitStatus,
-        /// The last lines of its output.
+        /// The last lines of rtl_433's output.
         said: String,
     },
     #[error("unexpected output of rtl_433 ({what}): {line}; version 20.02 or later is supported")]

@@ -25,7 +25,7 @@ impl AsFd for Tap {
 
 impl Tap {
     /// # Errors
-    /// pipe2(2).
+    /// pipe2(2) fails.
     pub fn new(fifo: Fifo) -> Result<Tap, Error> {
         let (seen, copy) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).map_err(Error::call("pipe2"))?;
         Ok(Tap { fifo, seen, copy })
@@ -38,7 +38,7 @@ impl Tap {
     /// The next bytes of the FIFO, at most [`MAX`], without removing them.
     ///
     /// # Errors
-    /// tee(2), read(2); an empty FIFO is not an error.
+    /// tee(2) or read(2) fails; an empty FIFO is not an error.
     pub fn look<'a>(&self, bytes: &'a mut [u8; MAX]) -> Result<&'a [u8], Error> {
         match tee(&self.fifo, &self.copy, MAX, SpliceFlags::NONBLOCK) {
             Ok(0) | Err(Errno::AGAIN | Errno::INTR) => return Ok(&[]),

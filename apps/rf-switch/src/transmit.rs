@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub enum Origin {
     /// The time stamp written by the sender.
     Written(Nanos),
-    /// The time when the ordinary side read it.
+    /// The time when the ordinary side read the command.
     Read(Nanos),
     /// Not measured, because the command waited for the previous one, or was pending when the program started.
     Waited,
@@ -32,7 +32,7 @@ pub struct Done {
     pub job: Job,
     /// Time when the line had been driven for its first edge, CLOCK_MONOTONIC; `None` if that failed.
     pub first_edge: Option<Nanos>,
-    /// Complete frames.
+    /// Number of frames sent completely.
     pub frames: u32,
     /// Complete frames with an edge that was late by more than half of T.
     pub spoiled: u32,
@@ -42,7 +42,7 @@ pub struct Done {
 /// An edge as driven by this program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Emitted {
-    /// When it was due, CLOCK_MONOTONIC.
+    /// When the edge was due, CLOCK_MONOTONIC.
     pub due: Nanos,
     /// When the call that drove the line had returned, CLOCK_MONOTONIC.
     pub at: Nanos,
@@ -155,7 +155,7 @@ mod tests {
     use punctual_wires::wire;
     use rustix::event::{EventfdFlags, eventfd};
 
-    /// T of 20 µs: a message of 10 ms.
+    /// A timing with T = 20 µs, so that a message takes 10 ms.
     fn timing() -> Timing {
         Timing::new(Nanos::from_micros(20), 36).unwrap()
     }

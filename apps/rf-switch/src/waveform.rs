@@ -13,7 +13,7 @@ pub const PULSES: usize = 2 * BITS + 1;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
-    /// T, the unit of all times.
+    /// T, the unit of all times in a frame.
     pub t: Nanos,
     /// Off time after a frame, in units of T.
     pub stop_gap: u32,

@@ -14,7 +14,7 @@ pub struct Entry {
 pub enum BookError {
     #[error("`{0}` is not NUMBER=COMMAND: write for example 421=d21")]
     NoCommand(String),
-    /// No digits, other characters, or too many digits.
+    /// The number has no digits, too many digits, or other characters.
     #[error("`{0}` is not a number: write 1 to {MAX_DIGITS} digits")]
     NoNumber(String),
     /// The command does not fit in a line of the pipe.
@@ -72,7 +72,7 @@ pub enum Found<'a> {
     Begun,
     Number {
         entry: &'a Entry,
-        /// Longer numbers start with it.
+        /// True if longer numbers start with this one.
         longer: bool,
     },
 }

@@ -32,7 +32,7 @@ impl fmt::Display for Number {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Command(Number, Line),
-    /// No entry matches or starts with it. Further digits are part of it, until the caller pauses or hangs up.
+    /// No entry equals or starts with this number. Further digits are part of it, until the caller pauses or hangs up.
     Unknown(Number),
     /// A number that was started but not completed: the caller hung up or paused, or one of its digits was rejected.
     Dropped(Number),

@@ -9,26 +9,26 @@ use punctual_units::Nanos;
 /// State of a line. A line is closed while the handset is lifted and the dial rests; each pulse of the dial opens it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Open for a long time, not yet known, or closed but not settled.
+    /// The line has been open for a long time, its state is not yet known, or it is closed but has not settled.
     OnHook,
-    /// Lifted; the dial rests.
+    /// The handset is lifted and the dial is at rest.
     Ready,
-    /// Open within a digit.
+    /// The contact is open within a digit.
     Break,
-    /// Closed within a digit, between two pulses or after the last.
+    /// The contact is closed within a digit, between two pulses or after the last one.
     Make,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
     Lifted,
-    /// The dial has run back and rests: 1 to 10 pulses.
+    /// The dial has run back to rest after this many pulses, 1 to 10.
     Pulses(u8),
-    /// The dial rests, and its pulses are not a digit.
+    /// The dial is at rest, but its pulses are not a digit.
     Rejected(Reason),
     /// The handset was hung up; `cut` if within a digit, which is [`Reason::HungUp`].
     HungUp {
-        /// Pulses had been counted, or the previous digit had not ended.
+        /// True if pulses had been counted, or the previous digit had not ended.
         cut: bool,
     },
     /// The handset is lifted and the dial seemed to rest, but samples were missing for so long that a pulse may have
@@ -59,7 +59,7 @@ struct Sample {
 #[derive(Clone, Debug)]
 pub struct Decoder {
     timing: Timing,
-    /// The second to last and the last sample.
+    /// The last two samples, the older one first.
     before: (Option<Sample>, Option<Sample>),
     closed: Option<bool>,
     /// Start of the contact's current level.

@@ -22,7 +22,7 @@ pub enum What {
     /// A digit, 0 to 9, was dialled.
     Digit(u8),
     Rejected(Reason),
-    /// Samples were missing while the dial rested.
+    /// Samples were missing while the dial was at rest, so that a pulse may have been missed.
     Blind,
     /// A number with a command, which was written to the pipe.
     Command(Number, Line),

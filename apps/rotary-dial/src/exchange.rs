@@ -104,7 +104,7 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// Commands go into the pipe; events go to `events` if there is room.
+    /// Creates an exchange. Commands go into the pipe; events go to `events` if there is room.
     pub fn new(lines: Vec<ExchangeLine>, commands: RtSender<Line>, events: Sender<LineEvent>) -> Exchange {
         Exchange { lines, commands, events, failure: Arc::default() }
     }

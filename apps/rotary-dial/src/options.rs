@@ -46,7 +46,7 @@ results
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Simulation {
-    /// Name of the line; `None` for all lines in memory, or the one that is driven.
+    /// Name of the line to play on; `None` for all lines in memory, or for the line that `--play-on` drives.
     pub line: Option<String>,
     pub script: Script,
 }

@@ -40,8 +40,8 @@ pub struct Play {
 }
 
 impl Play {
-    /// A whole call: on hook for 300 ms, then lifted; after 600 ms the script, then closed for 500 ms and hung up for
-    /// 400 ms.
+    /// A whole call: on hook for 300 ms, then lifted; after 600 ms the script is dialled; then the line is closed for
+    /// 500 ms and hung up for 400 ms.
     pub fn call(script: &Script, map: DigitMap, dial: &Dial, random: &mut Random) -> Play {
         let mut play = Play { end: Nanos::from_millis(300), ..Play::default() };
         play.lift(dial, random);

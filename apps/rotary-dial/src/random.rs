@@ -16,12 +16,12 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Uniform from 0 to `most`, inclusive.
+    /// Returns a uniformly distributed number from 0 to `most`, inclusive.
     pub fn up_to(&mut self, most: u64) -> u64 {
         ((u128::from(self.bits()) * (u128::from(most) + 1)) >> 64) as u64
     }
 
-    /// Uniform from `low` to `high`.
+    /// Returns a uniformly distributed number from `low` to `high`.
     pub fn between(&mut self, low: f64, high: f64) -> f64 {
         low + (high - low) * (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }

@@ -22,7 +22,7 @@ pub(crate) struct Running {
     /// Name, place and digit map of each line.
     lines: Vec<[String; 3]>,
     narrowed: Vec<String>,
-    /// `None` once it has ended.
+    /// `None` once the task has ended.
     task: Option<Task>,
     bridge: Bridge,
     events: Receiver<LineEvent>,

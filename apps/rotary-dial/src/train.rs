@@ -92,7 +92,7 @@ impl Reason {
 #[derive(Clone, Copy, Debug)]
 struct Break {
     start: Nanos,
-    /// Start of the last part, after the last split.
+    /// Start of the part of the break that follows its last split.
     part: Nanos,
     /// A contrary sample that may split the break.
     cut: Option<Nanos>,

@@ -55,9 +55,9 @@ pub struct TargetArgs {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum AlignmentArg {
-    /// All at the same instant
+    /// Release all threads at the same instant
     Aligned,
-    /// Evenly spread over one period
+    /// Spread the releases evenly over one period
     Staggered,
 }
 
@@ -72,7 +72,7 @@ impl From<AlignmentArg> for Alignment {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum WhenArg {
-    /// If this machine allows it; otherwise the report states why not
+    /// Trace if this machine allows it; otherwise the report states why not
     Auto,
     /// Refuse to measure without a trace
     Always,
@@ -104,7 +104,7 @@ pub enum EventsArg {
 /// Formats that `import` reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ImportFormat {
-    /// Text of cyclictest, or live rows of cyclicdeadline or jitterdebugger
+    /// Text output of cyclictest, or the status lines of cyclicdeadline or jitterdebugger
     Cyclictest,
     /// JSON of rt-tests or jitterdebugger
     Json,
@@ -134,17 +134,18 @@ pub struct GivenArgs {
     /// Read the file in this format instead of detecting it
     #[arg(long = "input-format", visible_alias = "from", value_enum, value_name = "FORMAT")]
     pub input_format: Option<ImportFormat>,
-    /// Unit of its values [default: the file's own, else us, with a note]
+    /// Unit of the file's values [default: the file's own, else us, with a note]
     #[arg(long, value_enum)]
     pub unit: Option<UnitArg>,
     /// Columns of a table: bin, count, sample, min, mean, max, cpu, skip, each with :ns, :us, :ms or :s where
     /// needed; … repeats the last one. For example bin:us,count… or skip,sample:us
     #[arg(long, value_name = "COLUMNS")]
     pub columns: Option<punctual_import::Columns>,
-    /// Period of its threads, if the file does not state it: bounds the number of skipped periods
+    /// Period of the measuring threads, if the file does not state it: bounds the number of skipped periods
     #[arg(long, value_name = "TIME")]
     pub period: Option<Nanos>,
-    /// Board it was measured on, for example raspberry-pi-4b: adds the published figures of that board to the report
+    /// Board that the file was measured on, for example raspberry-pi-4b: adds the published figures of that board to
+    /// the report
     #[arg(long, value_name = "BOARD", value_parser = known_board)]
     pub board: Option<&'static punctual_references::Board>,
 }

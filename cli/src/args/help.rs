@@ -1,6 +1,6 @@
 //! The list of commands by task, and the examples below each command's help.
 
-/// A test compares it with the commands that clap knows.
+/// The commands by task, as the help lists them. A test compares them with the commands that clap knows.
 const COMMANDS: &str = "\
 Start:
   prove       Audit this machine, measure it idle and under load, explain the worst, judge, report
@@ -264,7 +264,7 @@ mod tests {
         shown(&Arguments::command())
     }
 
-    /// The command and all below it.
+    /// The command and all its subcommands, at every level.
     fn with_subcommands(command: clap::Command) -> Vec<clap::Command> {
         let below: Vec<clap::Command> = shown(&command).flat_map(with_subcommands).collect();
         [vec![command], below].concat()

@@ -159,7 +159,7 @@ impl Command {
     }
 }
 
-/// Parser of the measuring commands alone: building the whole command tree would delay the first sample.
+/// Parser for the measuring commands only: building the whole command tree would delay the first sample.
 #[derive(Parser, Debug)]
 #[command(no_binary_name = true, disable_help_flag = true)]
 pub struct Measuring {

@@ -47,7 +47,7 @@ pub struct AuditArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum AuditFormat {
-    /// For a terminal
+    /// Text for a terminal
     Text,
     /// One document with every finding, same as --json
     Json,

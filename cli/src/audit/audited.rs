@@ -4,7 +4,7 @@ use punctual_audit::Context;
 use punctual_model::Finding;
 
 pub struct Audited {
-    /// One per rule.
+    /// The findings, one per rule.
     pub findings: Vec<Finding>,
     /// Purpose and CPUs that the findings were judged for.
     pub context: Context,

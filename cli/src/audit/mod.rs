@@ -89,7 +89,7 @@ fn run(args: &AuditArgs) -> Result<Audited, Refusal> {
     Ok(Audited { findings, context, machine: name, board })
 }
 
-/// Waits for the window, and meanwhile records the application's system calls where they can be traced.
+/// Waits until the window has passed, and meanwhile records the application's system calls where they can be traced.
 fn pass(window: Nanos, pid: Option<u32>) -> Result<Option<Calls>, Refusal> {
     let until = punctual_rt::monotonic() + window;
     let calls = match pid {
@@ -112,7 +112,7 @@ fn pass(window: Nanos, pid: Option<u32>) -> Result<Option<Calls>, Refusal> {
     Ok(calls)
 }
 
-/// A failure takes precedence over an unknown; informative findings do not count.
+/// Exit code: a failure takes precedence over an unknown; informative findings do not count.
 fn code(findings: &[Finding]) -> u8 {
     let counts = |finding: &&Finding| finding.severity > Severity::Info;
     let has = |states: &[State]| findings.iter().filter(counts).any(|finding| states.contains(&finding.state));

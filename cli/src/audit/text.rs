@@ -10,7 +10,7 @@ use punctual_report::{Listing, SUMMARY_LINES, TextStyle, audit_list};
 const ORDER: [State; 7] =
     [State::Fail, State::Warn, State::Blocked, State::Unknown, State::Info, State::Pass, State::Skip];
 
-/// Screen lines reserved for everything besides the list: unknowns, blank lines, next steps and counts.
+/// Screen lines reserved for everything except the list of findings: unknowns, blank lines, next steps and counts.
 const BESIDE: usize = 11;
 
 /// Findings by state and severity, then next steps and counts.

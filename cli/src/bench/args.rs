@@ -65,10 +65,10 @@ pub struct NqueensArgs {
     /// How to count
     #[arg(short, long, value_enum, default_value_t = ModeArg::Native, conflicts_with = "resume")]
     pub mode: ModeArg,
-    /// Queens, 1 to 27
+    /// Number of queens, 1 to 27
     #[arg(short, value_name = "N", default_value_t = 12, conflicts_with = "resume")]
     pub n: u32,
-    /// Threads [default: one per CPU]
+    /// Number of threads [default: one per CPU]
     #[arg(short, long, value_name = "N", conflicts_with = "resume")]
     pub threads: Option<u32>,
     /// Count repeatedly until a repetition takes about this many seconds
@@ -80,11 +80,11 @@ pub struct NqueensArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum BesideArg {
-    /// Run nothing else
+    /// Run nothing while images are sent
     Nothing,
-    /// The published N-queens search, repeatedly
+    /// Run the published N-queens search repeatedly
     Nqueens,
-    /// Wakeup latency, one thread per CPU
+    /// Measure wakeup latency with one thread per CPU
     Measure,
 }
 
@@ -109,10 +109,10 @@ pub struct NetworkArgs {
     /// How long to send images in each repetition: 5s
     #[arg(short = 'D', long, value_name = "TIME", default_value = "5s", conflicts_with = "resume")]
     pub duration: Nanos,
-    /// What to run and measure meanwhile
+    /// What to run and measure while images are sent
     #[arg(long, value_enum, default_value_t = BesideArg::Nothing, conflicts_with = "resume")]
     pub beside: BesideArg,
-    /// Queens, with --beside nqueens
+    /// Number of queens, with --beside nqueens
     #[arg(short, value_name = "N", default_value_t = 12, conflicts_with = "resume")]
     pub n: u32,
     /// Threads that count queens [default: one per CPU]

@@ -105,7 +105,7 @@ fn measure(command: &BenchCommand, name: &str, args: &BenchArgs) -> Result<Measu
     Ok((bench, out, caught.get().copied()))
 }
 
-/// Prints repetitions as they end, and on a terminal the share that is done.
+/// Prints repetitions as they end, and, on a terminal, the percentage that is done.
 struct Progress {
     quiet: bool,
     moving: bool,

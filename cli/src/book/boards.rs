@@ -210,7 +210,7 @@ fn every_board_has_its_page() {
     }
 }
 
-/// The generic plans are for boards that have no plan.
+/// The generic plans are for boards that have no plan of their own.
 #[test]
 fn the_plans_of_a_board_are_those_that_its_model_gets() {
     for board in boards() {

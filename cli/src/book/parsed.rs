@@ -3,6 +3,7 @@
 use crate::args::Arguments;
 use clap::error::ErrorKind;
 use clap::{Command, CommandFactory, Parser};
+use punctual_starter::{Language, Project};
 use punctual_testing::book::{self, Line};
 
 /// Result of parsing a line.
@@ -70,6 +71,26 @@ fn every_line_of_the_book_is_taken_by_the_parser() {
         .collect();
     assert!(wrong.is_empty(), "{} lines of the book do not parse:\n{}", wrong.len(), wrong.join("\n"));
     assert!(count(|t| *t == Taken::Parsed) > 100, "too few lines were found in the book");
+}
+
+/// The command lines in the README and the CI jobs of the projects that `punctual new` writes.
+#[test]
+fn every_line_of_a_new_project_is_taken_by_the_parser() {
+    for language in [Language::Rust, Language::C, Language::Cpp] {
+        let files = Project { name: "my-loop".to_owned(), language, library: None }.files().unwrap();
+        let mut parsed = 0;
+        for (page, text) in files {
+            for (number, line) in (1..).zip(text.lines()) {
+                let typed = line.trim_start().trim_start_matches("- ").trim_start_matches("run: ");
+                for words in book::calls(typed) {
+                    let line = Line { page: page.clone(), number, inline: false, words };
+                    assert_eq!(take(&line), Taken::Parsed, "{}", line.shown());
+                    parsed += 1;
+                }
+            }
+        }
+        assert!(parsed >= 6, "only {parsed} lines were found");
+    }
 }
 
 #[test]

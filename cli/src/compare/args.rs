@@ -15,7 +15,7 @@ use std::path::PathBuf;
                         not judged: too few boots, problems, or no value known for both.\n\nExamples:\n  punctual compare before after\n  punctual compare --last 2\n  punctual compare stock-kernel/ rt-kernel/ --fail-if-worse"
 )]
 pub struct CompareArgs {
-    /// Groups; with --vs the runs of the first group; with --experiment two kernels
+    /// Groups to compare; with --vs, the runs of the first group; with --experiment, two kernels
     #[arg(required_unless_present_any = ["experiment", "last"], value_name = "RUN|DIR|FILE")]
     pub groups: Vec<PathBuf>,
     /// Compare the newest N runs of ./punctual-runs, the oldest of them first
@@ -43,7 +43,7 @@ pub struct CompareArgs {
     /// difference of 20 % where boots vary by 3 %
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1000), requires = "experiment", help_heading = "Experiments")]
     pub pairs: u32,
-    /// Boot both in QEMU (kernels as for `punctual lab compare`)
+    /// Boot both kernels in QEMU (kernels as for `punctual lab compare`)
     #[arg(long, requires = "experiment", hide = true)]
     pub lab: bool,
     /// After --: options of `punctual measure`, the same for each boot
@@ -66,7 +66,7 @@ pub struct CompareArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum PageFormat {
-    /// For a terminal
+    /// Text for a terminal
     Text,
     /// One self-contained page with graphs
     Html,

@@ -48,7 +48,7 @@ fn step(args: &CompareArgs, folder: &Path) -> Result<ExitCode, Refusal> {
     }
 }
 
-/// Two kernels for a new plan; none to continue an existing one.
+/// The two kernels named for a new plan; `None` if none are named, to continue an existing plan.
 fn kernels(args: &CompareArgs) -> Result<Option<[String; 2]>, Refusal> {
     let names: Vec<String> = args.groups.iter().map(|g| g.to_string_lossy().into_owned()).collect();
     match <[String; 2]>::try_from(names) {

@@ -39,14 +39,14 @@ pub struct ExplainArgs {
     /// Explain wakeups of all real-time threads
     #[arg(long, conflicts_with = "task")]
     pub all_rt: bool,
-    /// Number of wakeups, worst first; implies --full [default: 10]
+    /// Number of wakeups to explain, worst first; implies --full [default: 10]
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub most: Option<u16>,
-    /// Print the verdict of every wakeup and all that is known of the worst, instead of a summary for a terminal of
+    /// Print the verdict of every wakeup and all that is known about the worst, instead of a summary for a terminal of
     /// 80×24
     #[arg(long, conflicts_with_all = ["json", "quiet", "hardware"])]
     pub full: bool,
-    /// Ignore wakeups and gaps below this
+    /// Ignore wakeup latencies and gaps below this value
     #[arg(long, value_name = "TIME")]
     pub threshold: Option<Nanos>,
     /// Also account for the cycle, from the release to the end of the work

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 pub struct Found {
     pub explanation: Explanation,
-    /// One for each victim, in order; empty if no timeline is requested.
+    /// One timeline for each victim, in order; empty if no timeline is requested.
     pub timelines: Vec<Option<Timeline>>,
     /// Prefix of each victim's sentence: its load and time, or its time in the trace.
     pub places: Vec<String>,

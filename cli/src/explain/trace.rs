@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// `-` reads standard input.
+/// Explains the trace in this file; `-` reads standard input.
 pub fn found(args: &ExplainArgs, path: &Path) -> Result<Found, String> {
     let stdin = path.as_os_str() == "-";
     if stdin && (args.timeline || args.html.is_some() || args.perfetto.is_some() || args.bundle.is_some()) {
@@ -38,7 +38,7 @@ fn at(t_ns: u64) -> String {
     format!("{}.{:06}", t_ns / 1_000_000_000, t_ns % 1_000_000_000 / 1000)
 }
 
-/// Facts stored besides the events: in the comments of a bundle, or in the file beside a run's trace.
+/// Facts stored in addition to the events: in the comments of a bundle, or in the file beside a run's trace.
 pub fn facts(path: &Path) -> Facts {
     let mut head = Vec::new();
     if let Ok(file) = File::open(path)

@@ -7,9 +7,9 @@ use punctual_fix::{BOOT_RULE, FixOptions, How, Journal, Parameters, Plan, System
 /// What happens to kernel parameters.
 #[derive(Clone, Debug)]
 pub enum Stage {
-    /// They are set permanently if the fix is to persist, otherwise not at all.
+    /// The parameters are set permanently if the fix is to persist, and not set at all if not.
     ForGood,
-    /// They are tried in one boot. An earlier trial is removed first.
+    /// The parameters are tried in one boot. An earlier trial is removed first.
     Try { earlier: bool },
     /// This boot is the trial: its parameters are kept.
     Keep(Tried),
@@ -18,7 +18,7 @@ pub enum Stage {
 /// Derives the stage from the options and from any prepared trial.
 ///
 /// # Errors
-/// A trial is prepared but this boot is not it: it failed, or was never booted.
+/// A trial is prepared but this is not the trial boot: that boot failed, or has not taken place.
 pub fn stage(sys: &dyn System, persist: bool, trial: bool) -> Result<Stage, Refusal> {
     if !persist {
         return Ok(Stage::ForGood);

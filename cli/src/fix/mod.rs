@@ -77,7 +77,7 @@ pub fn fix(subject: &SubjectArgs, args: &FixArgs, json: bool) -> Result<(u8, Str
     }
 }
 
-/// Refuses before the trial boot's entry is removed if the fix would be refused later.
+/// If the fix would be refused later, refuses it now, before the trial boot's entry is removed.
 fn refuse_in_vain(args: &FixArgs, rules: &Rules, sys: &Real) -> Result<(), Refusal> {
     if let Some(unknown) = args.ids().into_iter().find(|id| rules.get(id).is_none()) {
         return Err(unknown_rule(&unknown, rules));

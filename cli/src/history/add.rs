@@ -12,7 +12,7 @@ use punctual_model::history::{AddResult, AddedRun, NotAdded};
 use punctual_proof::Done;
 use std::path::{Path, PathBuf};
 
-/// Result for each path.
+/// The runs that were added or already known, and the paths that failed.
 #[derive(Default)]
 struct Outcome {
     runs: Vec<(String, PathBuf, Added)>,

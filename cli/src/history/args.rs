@@ -24,13 +24,13 @@ pub struct QueryArgs {
     /// With --baseline: run to compare, as for `history gate`
     #[arg(value_name = "RUN", requires = "baseline")]
     pub run: Option<PathBuf>,
-    /// Only runs whose machine or host name contains this
+    /// Only runs whose machine or host name contains this text
     #[arg(long, value_name = "NAME")]
     pub machine: Option<String>,
-    /// Only runs on kernels whose release starts with this
+    /// Only runs on kernels whose release starts with this text
     #[arg(long, value_name = "RELEASE")]
     pub kernel: Option<String>,
-    /// Only this load
+    /// Show only this load
     #[arg(long, value_name = "LOAD")]
     pub load: Option<String>,
     /// Only runs started since this day (2026-11-01, UTC), or within this time (30d)
@@ -45,7 +45,7 @@ pub struct QueryArgs {
     /// Write a page with every value plotted over time to this new file
     #[arg(long, value_name = "FILE", conflicts_with = "run")]
     pub html: Option<PathBuf>,
-    /// Compare RUN with these, as for `history gate`
+    /// Compare RUN with these runs, as for `history gate`
     #[arg(long, value_name = "N|KERNEL|RUN-ID|NAME", value_delimiter = ',', requires = "run")]
     pub baseline: Option<Vec<String>>,
     #[command(flatten)]
@@ -93,7 +93,7 @@ pub struct AddArgs {
 
 #[derive(Args, Debug)]
 pub struct RemoveArgs {
-    /// Start of its ID
+    /// Start of the run's ID
     #[arg(value_name = "RUN-ID")]
     pub run: String,
     #[command(flatten)]
@@ -125,14 +125,14 @@ pub enum BaselineCommand {
         /// The name: a letter, then letters, digits, - and _
         #[arg(value_name = "NAME")]
         name: String,
-        /// Starts of their IDs
+        /// Starts of the runs' IDs
         #[arg(required = true, value_name = "RUN-ID")]
         runs: Vec<String>,
     },
     /// Remove a name; its runs stay
     #[command(after_help = help::HISTORY_BASELINE_REMOVE)]
     Remove {
-        /// The name
+        /// The name to remove
         #[arg(value_name = "NAME")]
         name: String,
     },

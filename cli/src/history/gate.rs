@@ -84,7 +84,7 @@ fn number(word: &str) -> Option<usize> {
     word.parse().ok().filter(|_| word.len() <= 4)
 }
 
-/// The most recent n comparable runs before it; if there are none, all others, to report how they differ.
+/// The most recent n comparable runs before `run`; if there are none, all others, to report how they differ.
 fn latest(store: &Store, run: &RunSummary, n: usize) -> Result<Vec<RunSummary>, Refusal> {
     let earlier =
         |r: &RunSummary| r.id != run.id && run.started_ns.is_none_or(|at| r.started_ns.is_some_and(|t| t < at));

@@ -1,4 +1,4 @@
-//! `kernel build`.
+//! `kernel build`: compiles a configured kernel.
 
 use super::args::building::BuildArgs;
 use super::inputs::{progress_lines, source, text_file};

@@ -1,4 +1,4 @@
-//! `kernel configure`.
+//! `kernel configure`: configures a kernel source and compares the result with the requested options.
 
 use super::args::ConfigureArgs;
 use super::inputs::{config_file, source, text_file};

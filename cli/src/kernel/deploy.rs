@@ -84,7 +84,7 @@ impl From<DeployError> for Refusal {
     }
 }
 
-/// A failed check decides the exit code, then an unknown one.
+/// Exit code of the checks: a failed check takes precedence over an unknown one.
 fn code(checks: &[Check]) -> u8 {
     match worst(checks) {
         Outcome::Fail => exit::FAILED,
@@ -114,7 +114,7 @@ fn lines(checks: &[Check]) -> String {
 /// Minimum limit, seconds: a shorter one could expire before a slow board finds its disk.
 const SHORTEST_S: u64 = 30;
 
-/// `program` is the path of this executable, which becomes the guard of the trial boot.
+/// Deploys a kernel. `program` is the path of this executable, which becomes the guard of the trial boot.
 pub fn deployed(site: &Site, args: &DeployArgs, program: &Path) -> Result<Answer, Refusal> {
     if args.limit < Nanos::from_secs(SHORTEST_S) {
         return Err(Refusal::usage(format!(
@@ -166,7 +166,7 @@ fn restarted(reboot: &punctual_model::Argv) -> Result<String, Refusal> {
     }
 }
 
-/// `latency` performs the measurement.
+/// Verifies the kernel in its trial boot; `latency` performs the measurement.
 pub fn verified(site: &Site, args: &VerifyArgs, latency: deploying::Latency) -> Result<Answer, Refusal> {
     let checks = deploying::verify(site, latency)?;
     let mut text = lines(&checks);

@@ -20,7 +20,8 @@ use tempfile::TempDir;
 
 const NEW: &str = "6.12.9-rt1";
 const RT: &str = "#1 SMP PREEMPT_RT Debian 6.12.9";
-/// Skips the processor check, and accepts a machine that cannot return automatically if a kernel hangs early.
+/// Options that skip the checks of the processor and of disk space, and accept a machine that cannot return
+/// automatically if a kernel hangs early.
 const USUAL: &[&str] = &["--manual-recovery", "--skip", "processor", "--skip", "space"];
 
 /// Parses options as the program does.

@@ -1,4 +1,4 @@
-//! `kernel package`.
+//! `kernel package`: packages a built kernel.
 
 use super::args::building::PackageArgs;
 use super::inputs::progress_lines;

@@ -1,4 +1,4 @@
-//! `kernel patch`.
+//! `kernel patch`: finds or checks a published real-time patch.
 
 use super::args::PatchArgs;
 use super::inputs::text_file;

@@ -1,4 +1,4 @@
-//! `kernel plan`.
+//! `kernel plan`: shows which kernel a board needs and the steps to build and deploy it.
 
 use super::args::PlanArgs;
 use super::inputs::{machine, text_file};

@@ -1,4 +1,4 @@
-//! `kernel preflight`.
+//! `kernel preflight`: checks what could make a build or the first boot fail.
 
 use super::args::PreflightArgs;
 use super::inputs::{config_file, machine};
@@ -68,7 +68,7 @@ fn tree(args: &PreflightArgs) -> Result<Option<Release>, Refusal> {
     args.tree.as_deref().map(patch::tree_release).transpose().map_err(Refusal::usage)
 }
 
-/// A failed check decides the exit code, then one that could not be made.
+/// Exit code of the checks: a failed check takes precedence over one that could not be made.
 fn code(checks: &[Check]) -> u8 {
     let any = |outcome| checks.iter().any(|check| check.outcome == outcome);
     if any(Outcome::Fail) {

@@ -33,7 +33,7 @@ pub struct GuestArgs {
     /// Machine: pc, virt-arm64, raspi3b, raspi4b [default: pc or virt-arm64, by the architecture of the kernel]
     #[arg(short, long, value_name = "MACHINE")]
     pub machine: Option<Machine>,
-    /// Virtual CPUs
+    /// Number of virtual CPUs
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub cpus: u32,
     /// Memory in MiB, where the machine does not fix it
@@ -124,7 +124,7 @@ pub struct ProofArgs {
     /// Claim to judge, as for prove; may be repeated [default: missed = 0]
     #[arg(short = 'c', long = "claim", value_name = "CLAIM")]
     pub claims: Vec<Claim>,
-    /// Claim 'max < TIME' and 'missed = 0'
+    /// Shorthand for the claims 'max < TIME' and 'missed = 0'
     #[arg(long, value_name = "TIME")]
     pub deadline: Option<Nanos>,
     /// Seed of the first boot: varies phase, order of the loads and memory layout
@@ -158,12 +158,12 @@ pub struct ProveArgs {
 pub struct CompareArgs {
     #[arg(value_name = "A", help = KERNEL)]
     pub a: KernelSpec,
-    /// The kernel to compare with it
+    /// The kernel to compare with the first one
     #[arg(value_name = "B")]
     pub b: KernelSpec,
     #[command(flatten)]
     pub proof: ProofArgs,
-    /// Boots of each, with the same seeds
+    /// Boots of each kernel, with the same seeds
     #[arg(short, long, value_name = "N", default_value_t = 6)]
     pub boots: usize,
     /// Directory for the run directories and comparison.html [default: ./punctual-runs/<time>-lab-<a>-<b>]
@@ -179,7 +179,7 @@ pub struct BisectArgs {
     /// A commit where the claims hold
     #[arg(long, value_name = "COMMIT")]
     pub good: String,
-    /// A later commit where one does not
+    /// A later commit where a claim does not hold
     #[arg(long, value_name = "COMMIT")]
     pub bad: String,
     /// The kernel's configuration; olddefconfig completes it for each commit

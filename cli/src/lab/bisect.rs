@@ -1,4 +1,4 @@
-//! `lab bisect`.
+//! `lab bisect`: finds the commit that broke a claim.
 
 use super::args::BisectArgs;
 use super::guests::{jobs, with_kernel};

@@ -1,4 +1,4 @@
-//! `lab boot`.
+//! `lab boot`: boots a kernel and runs a script in it.
 
 use super::args::BootArgs;
 use super::guests::{kernel, limit};
@@ -116,7 +116,7 @@ fn script(args: &BootArgs) -> Result<String, LabError> {
     read.map_err(|source| LabError::File { what: "read", path, source })
 }
 
-/// `FILE:PATH`; keeps the file's permission bits.
+/// Parses `FILE:PATH`; the file keeps its permission bits.
 fn put_in(text: &str) -> Result<FileIn, LabError> {
     use std::os::unix::fs::PermissionsExt;
     let Some((file, path)) = text.rsplit_once(':').filter(|(file, _)| !file.is_empty()) else {

@@ -1,4 +1,4 @@
-//! `lab compare`.
+//! `lab compare`: boots two kernels several times and compares their latencies.
 
 use super::args::CompareArgs;
 use super::guests::{default_out, jobs, options};

@@ -1,4 +1,4 @@
-//! Progress of the boots.
+//! Shows the progress of the boots of a `lab` command.
 
 use punctual_lab::{LabError, LabObserver, LabRun};
 use punctual_report as report;

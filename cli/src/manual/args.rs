@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 #[derive(Args, Debug)]
 pub struct CompletionsArgs {
-    /// Shell to complete in
+    /// Shell that the completions are for
     #[arg(value_enum, value_name = "SHELL")]
     pub shell: Shell,
 }

@@ -8,7 +8,7 @@ pub struct NewArgs {
     /// Name of the program and of its folder: lower-case letters, digits and -
     #[arg(value_name = "NAME")]
     pub name: String,
-    /// Language to write it in
+    /// Language of the program
     #[arg(long, value_enum, value_name = "LANG")]
     pub lang: Lang,
     /// Folder to create [default: ./NAME]

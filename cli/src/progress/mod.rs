@@ -78,11 +78,12 @@ struct Moving {
     after: Option<After>,
 }
 
-/// Shared by the thread of the run and the one that ticks. Held while the line is written, which does not block.
+/// Shared by the thread of the run and the thread that redraws the line. Its lock is held while the line is written,
+/// which does not block.
 struct Shared {
     clock: Clock,
     line: Line,
-    /// False while something else is printed.
+    /// False while something other than the status line is printed.
     wanted: bool,
 }
 
@@ -95,7 +96,7 @@ impl Shared {
 }
 
 impl Moving {
-    /// `None` if standard error cannot show a moving line.
+    /// Creates the status line; `None` if standard error cannot show a moving line.
     fn new(options: &Options) -> Option<Moving> {
         let line = Line::new()?;
         let mut shared = Shared { clock: Clock::new(options.until, monotonic()), line, wanted: true };
@@ -103,7 +104,7 @@ impl Moving {
         Some(Moving { shared: Arc::new(Mutex::new(shared)), starts: String::new(), after: None })
     }
 
-    /// Changes the state and redraws it.
+    /// Changes the state and redraws the status line.
     fn update(&self, change: impl FnOnce(&mut Clock, Nanos)) {
         let mut shared = lock(&self.shared);
         change(&mut shared.clock, monotonic());
@@ -111,7 +112,7 @@ impl Moving {
         shared.show();
     }
 
-    /// Erases the line until the next change.
+    /// Erases the status line until the next change.
     fn clear(&self) {
         let mut shared = lock(&self.shared);
         shared.wanted = false;
@@ -176,13 +177,13 @@ fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
 
 /// Redraws once a second after the measurement; during it, this would be an additional thread that wakes up.
 struct After {
-    /// Dropping it ends the thread.
+    /// Dropping the sender ends the thread.
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl After {
-    /// `None` if no thread can be started: the line is then not updated.
+    /// Starts the thread; `None` if no thread can be started: the line is then not updated.
     fn start(tick: Tick) -> Option<After> {
         let (stop, stopped) = channel::<()>();
         let builder = std::thread::Builder::new().name("progress".into()).stack_size(256 * 1024);

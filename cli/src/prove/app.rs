@@ -13,7 +13,7 @@ use punctual_report::{self as report, TextStyle};
 use punctual_units::{Nanos, WakeupSource};
 use std::ffi::OsString;
 
-/// Returns what to measure; `None`: wakeups.
+/// The applications whose cycles are measured; `None` if wakeups are measured.
 pub(super) fn asked(args: &AppArgs) -> Result<Option<AppOptions>, Refusal> {
     let mut programs = Vec::new();
     for command in &args.commands {

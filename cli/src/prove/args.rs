@@ -88,7 +88,7 @@ pub struct RunArgs {
     /// Exit with 3 instead of 0 if a claim (max, missed, hard, firm, soft) HELD but is not proved
     #[arg(long)]
     pub require_proof: bool,
-    /// Claim 'max < TIME' and 'missed = 0'
+    /// Shorthand for the claims 'max < TIME' and 'missed = 0'
     #[arg(long, value_name = "TIME")]
     pub deadline: Option<Nanos>,
     /// CPUs to measure, in the kernel's list format: 0-3,8 [default: all allowed]

@@ -8,7 +8,7 @@ use punctual_units::{CpuId, Nanos};
 /// A live view attached to a run.
 pub struct Live {
     view: View,
-    /// Late wakeups may be traced.
+    /// True if late wakeups may be traced.
     traced: bool,
 }
 

@@ -37,7 +37,7 @@ pub struct CheckArgs {
 }
 
 impl ReferencesArgs {
-    /// Files that are read.
+    /// The files that the command reads.
     pub fn files(&self) -> Vec<PathBuf> {
         self.command.iter().map(|ReferencesCommand::Check(args)| args.file.clone()).collect()
     }

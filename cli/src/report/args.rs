@@ -23,7 +23,8 @@ pub struct ReportArgs {
     /// Write to this new file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// With the text format: every section, instead of a summary for a terminal of 80×24. A file (--out) has them all
+    /// With the text format: every section, instead of a summary for a terminal of 80×24. A file (--out) has every
+    /// section
     #[arg(long, conflicts_with_all = ["json", "linuxcnc"])]
     pub full: bool,
     /// Same as --format json
@@ -35,7 +36,7 @@ pub struct ReportArgs {
     /// With cyclictest's formats: only this load [default: all together]
     #[arg(long, value_name = "LOAD")]
     pub load: Option<String>,
-    /// With kcidb: the CI system that submits
+    /// With kcidb: the CI system that submits the results
     #[arg(long, value_name = "ORIGIN", default_value = "punctual")]
     pub kcidb_origin: String,
     /// With kcidb: the tested build [default: named after the kernel's release and version]

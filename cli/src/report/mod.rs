@@ -151,7 +151,7 @@ fn shown(args: &ReportArgs, recording: &Recording, verdict: &Verdict) -> Result<
     Ok(text.into_bytes())
 }
 
-/// An event suite has no wakeups to judge; it has its own table.
+/// Text of an event suite, which has no wakeups to judge and is shown in its own table.
 fn suite_text(args: &ReportArgs, recording: &Recording, suite: &Suite) -> Result<Vec<u8>, String> {
     let text = match writer(args) {
         Writer::Html => report::suite_html(suite),

@@ -6,7 +6,7 @@ use crate::new_file;
 use crate::refusal::Refusal;
 use punctual_formats::{FORMATS, Format, Writer};
 
-/// The requested format; `--json` selects one as well.
+/// The requested format; `--json` selects JSON.
 pub fn format(args: &ReportArgs) -> &'static Format {
     let json = FORMATS.iter().find(|format| args.json && matches!(format.writer, Writer::Json));
     json.unwrap_or(args.format)

@@ -12,7 +12,7 @@ pub struct ServeArgs {
     /// File with a secret of at least 16 bytes: only clients with the same file are answered
     #[arg(long, value_name = "FILE")]
     pub secret_file: Option<PathBuf>,
-    /// Port, TCP and UDP
+    /// Port for TCP and UDP
     #[arg(long, default_value_t = punctual_loads::DEFAULT_PORT)]
     pub port: u16,
     /// Also store images of `bench network` in this directory, under generated names

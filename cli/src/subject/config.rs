@@ -5,7 +5,7 @@ use punctual_machine::{Given, Kind, READ_LIMIT};
 use punctual_model::Finding;
 use std::io::Read;
 
-/// The files as a machine; `None` if there are none.
+/// A machine that consists of the given files; `None` if there are none.
 pub fn given(words: &[String]) -> Result<Option<Given>, Refusal> {
     let mut given = Given::new();
     for word in words {

@@ -22,7 +22,7 @@ const UENV: &str = "/boot/uEnv.txt";
 pub struct Subject {
     pub machine: Box<dyn Machine>,
     pub name: String,
-    /// Purpose, CPUs and scheduling.
+    /// Purpose, CPUs and scheduling for which the machine is audited.
     pub context: Context,
     /// The single files that stand for the machine.
     pub given: Option<Given>,

@@ -20,7 +20,7 @@ pub struct TuneArgs {
     /// the search continues until nothing helps]
     #[arg(short = 'c', long = "claim", value_name = "CLAIM")]
     pub claims: Vec<Claim>,
-    /// Claim 'max < TIME' and 'missed = 0'
+    /// Shorthand for the claims 'max < TIME' and 'missed = 0'
     #[arg(long, value_name = "TIME")]
     pub deadline: Option<Nanos>,
     /// Statistic to reduce: max, or a quantile such as p99.9 [default: the one the claims are about, else max]

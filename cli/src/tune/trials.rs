@@ -26,7 +26,7 @@ pub struct Progress {
     max: Nanos,
     /// Start of the running trial.
     trial_begun: Instant,
-    /// Duration of a pair, once measured.
+    /// Duration of a pair of blocks, once measured.
     pair: Option<Duration>,
 }
 
@@ -36,7 +36,7 @@ impl Progress {
         Progress { begun: now, max, trial_begun: now, pair: None }
     }
 
-    /// Prints an update.
+    /// Prints an update on the search.
     pub fn show(&mut self, update: Update) {
         match update {
             Update::Begins { candidate, confirming, number, of, pairs } => {

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 
-/// Board size: one count takes milliseconds.
+/// Board size of the N-queens benchmark: one count takes milliseconds.
 const N: u32 = 12;
 
 /// A benchmark of about a second, planned once so that every run does the same work.

@@ -23,9 +23,9 @@ use std::sync::Mutex;
 enum Became {
     /// Exit code that is a valid answer, and the duration in milliseconds.
     Ran(i32, u128),
-    /// Only parsed; the reason.
+    /// The line was only parsed, for this reason.
     Parsed(String),
-    /// Any other exit code.
+    /// The line ended with another exit code.
     Failed(String),
 }
 

@@ -22,7 +22,7 @@ struct Place {
 }
 
 impl Place {
-    /// `None`, with a message, if the test cannot run.
+    /// Creates the directory; `None`, with a message, if the test cannot run.
     fn new() -> Option<Place> {
         let may = rustix::process::geteuid().is_root()
             && Command::new("setpriv").arg("--version").output().is_ok_and(|o| o.status.success())
@@ -48,7 +48,7 @@ impl Place {
         self.run_under("0", capabilities, words)
     }
 
-    /// Also adds this value to the nice value.
+    /// Like [`Place::run`], with this value added to the nice value.
     fn run_under(&self, nice: &str, capabilities: &str, words: &[&str]) -> Output {
         let sets = format!("-all{capabilities}");
         Command::new("nice")
@@ -203,7 +203,7 @@ fn an_ordinary_user_under_nice_measures_with_the_nice_value_that_cannot_be_lower
     assert_eq!(run["problems"][0]["kind"], "no_real_time");
 }
 
-/// Field 19 of /proc/PID/stat (proc_pid_stat(5)).
+/// Nice value of this process: field 19 of /proc/PID/stat (proc_pid_stat(5)).
 fn own_nice() -> i64 {
     let stat = fs::read_to_string("/proc/thread-self/stat").unwrap();
     stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(16)?.parse().ok()).unwrap()

@@ -80,8 +80,8 @@ fn a_signal_ends_it_with_what_was_seen() {
     assert_eq!(left_behind(pid), Vec::<String>::new());
 }
 
-/// A stopped process reads no clock; the trace shows who had the CPU meanwhile, or that it was idle, so the gap is
-/// attributed to Linux.
+/// A stopped process reads no clock; the trace shows which thread ran meanwhile, or that the CPU was idle, so the gap
+/// is attributed to Linux.
 #[test]
 #[ignore = "live: tracefs, timing"]
 fn a_gap_that_was_made_by_stopping_it_is_linuxs() {

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 const DAY: u64 = 86_400_000_000_000;
 
-/// The run of a day: 20,000 wakeups on each of two CPUs around a level, ns.
+/// A run of one day: 20,000 wakeups on each of two CPUs, with latencies around `level`, in ns.
 fn made(folder: &Path, day: u64, kernel: &str, level: u64) -> PathBuf {
     let out = folder.join(format!("{day:03}"));
     let run = described(day, kernel);
@@ -106,7 +106,7 @@ fn path(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// 24 runs around 40 µs, then 8 around 64 µs with another kernel.
+/// 24 runs with latencies around 40 µs, then 8 around 64 µs with another kernel.
 fn shifted(folder: &Path) -> Vec<PathBuf> {
     let level = |day: u64| 40_000 + 600 * (day * 7 % 11);
     let old = (0..24).map(|day| made(folder, day, "6.12.9", level(day)));

@@ -212,7 +212,7 @@ fn every_option_of_every_command_with_every_name() {
     every_command(|_| NAMES.to_vec());
 }
 
-/// Every command with a file, a name or an identifier as its argument.
+/// Tests every command that has a file, a name or an identifier as its argument.
 #[test]
 fn arguments_of_others() {
     let place = tempfile::tempdir().unwrap();

@@ -100,7 +100,7 @@ fn the_board_told_has_what_was_published() {
     assert!(code == 2 && err.contains("raspberry-pi-4b") && err.contains("punctual references --full"), "{err}");
 }
 
-/// A run packed on a board, in both forms.
+/// A run packed on a board, with its directory and as the directory's contents only.
 #[test]
 fn a_packed_run_is_unpacked_or_refused_as_a_whole() {
     let folder = tempfile::tempdir().unwrap();

@@ -224,7 +224,7 @@ fn a_configuration_is_what_the_options_are_added_to() {
     assert!(!tree.path().join("other").exists());
 }
 
-/// Read only: this machine normally has no deployment; if the state may not be read, that is reported.
+/// Only reads: this machine normally has no deployment; if the state may not be read, that is reported.
 #[test]
 fn where_a_deployment_stands_is_a_document_too() {
     let (code, document) = document(&["status"]);

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 use std::thread::{JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
-/// Files of the harmless rules, with these rules: no measurement here depends on them.
+/// Files that the harmless rules change, with these rules: no measurement in these tests depends on them.
 const FILES: &[&str] = &[
     "/proc/sys/vm/dirty_background_ratio",
     "/proc/sys/vm/dirty_ratio",

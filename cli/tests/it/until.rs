@@ -106,7 +106,7 @@ fn there_must_be_something_to_decide() {
     assert!(code == 2 && err.contains("--duration"), "{err}");
 }
 
-/// Blocks of a second instead of 5 minutes.
+/// Keeps maxima of blocks of one second instead of 5 minutes.
 #[test]
 #[ignore = "live: timing"]
 fn maxima_of_blocks_are_kept_and_shown() {

@@ -35,9 +35,37 @@ class WithoutTheProgram(unittest.TestCase):
     def test_marks_are_one_line_each(self):
         with tempfile.NamedTemporaryFile() as file:
             with punctual_rt.Marker(file.name) as marker:
-                marker.mark("cycle 1\nlate")
-            self.assertEqual(Path(file.name).read_text(), "cycle 1 late")
+                for name, value in [("setpoint", None), ("Zähler", 2**64 - 1), ("a b\nc\t", 40), ("", 1), ("x" * 63 + "ß", 0)]:
+                    self.assertTrue(marker.mark(name, value))
+            lines = ["setpoint", "Zähler 18446744073709551615", "a_b_c_ 40", "_ 1", "x" * 63 + " 0"]
+            self.assertEqual(Path(file.name).read_text(), "".join(f"punctual: {line}\n" for line in lines))
+            self.assertEqual((marker.written, marker.failed, marker.problem), (5, 0, None))
+            with self.assertRaisesRegex(ValueError, "0 to"):
+                marker.mark("x", -1)
             marker.close()
+
+    def test_marks_that_cannot_be_written_are_counted(self):
+        for path in ("/nonexistent/trace_marker", "/dev/full"):
+            with punctual_rt.Marker(path) as marker:
+                self.assertFalse(marker.mark("a") or marker.mark("b", 1))
+                self.assertEqual((marker.written, marker.failed), (0, 2))
+                self.assertIn("marks are not", marker.problem)
+
+    def test_values_of_an_application_are_kept_apart(self):
+        def phase(number, value):
+            return {"id": f"{number}-{value}", "load": "idle", "value": value, "cpus": []}
+
+        cycles = {"load": "idle", "thread": "a", "cycles": 4, "ran_ns": 9, "blocked_ns": 0, "behind_ns": 1, "delays": [{"class": "irq", "ns": 5}]}
+        explained = {"phase": "1", "cpu": 0, "latency_ns": 7, "victim": {"verdict": "CPU0 7 ns late"}}
+        result = {"phases": [phase(1, "response(a)"), phase(1, "cpu(a)")], "application": {"cycles": [cycles]}, "explained": [explained]}
+        result["verdict"] = {"headline": "late", "outcome": "fail"}
+        report = punctual_rt.Report("run", {"result": result, "exit_code": 1})
+        self.assertEqual(report.values(), ["response(a)", "cpu(a)"])
+        with self.assertRaisesRegex(ValueError, r"one of response\(a\), cpu\(a\)"):
+            punctual_rt.plot(report, Axes())
+        rows = {row["where"]: row["ns"] for row in report.cycles()}
+        self.assertEqual(rows, {"ran": 9, "blocked": 0, "behind": 1, "irq": 5})
+        self.assertEqual(report.causes(), [{"phase": "1", "cpu": 0, "latency_ns": 7, "verdict": "CPU0 7 ns late"}])
 
 
 @unittest.skipUnless(PROGRAM, "PUNCTUAL=/path/punctual is not set")
@@ -62,7 +90,8 @@ class WithTheProgram(unittest.TestCase):
 
     def test_histograms_have_every_sample(self):
         loads = self.report.loads()
-        self.assertTrue(loads and all(row["load"] == "idle" for row in loads))
+        self.assertTrue(loads and all((row["load"], row["value"]) == ("idle", "wakeup") for row in loads))
+        self.assertEqual((self.report.values(), self.report.cycles()), (["wakeup"], []))
         rows = self.report.histograms()
         for row in loads:
             bins = [b for b in rows if (b["phase"], b["cpu"]) == (row["phase"], row["cpu"])]
@@ -73,12 +102,13 @@ class WithTheProgram(unittest.TestCase):
         worst = [row["latency_ns"] for row in self.report.worst()]
         self.assertEqual(worst, sorted(worst, reverse=True))
         self.assertEqual(worst[0], max(row["max_ns"] for row in self.report.loads()))
-        self.assertIsInstance(self.report.causes(), punctual_rt.Rows)
+        self.assertEqual(len(self.report.causes()), len(self.report.result["explained"]))
 
     def test_a_plot_has_a_line_for_each(self):
         by_load, by_cpu = punctual_rt.plot(self.report, Axes()), punctual_rt.plot(self.report, Axes(), by="cpu")
         self.assertEqual([line[0] for line in by_load.lines], ["idle"])
         self.assertEqual(len(by_cpu.lines), len(self.report.loads()))
+        self.assertEqual(punctual_rt.plot(self.report, Axes(), label="new").lines[0][0], "new idle")
         self.assertIn("set_yscale", by_load.calls)
         with self.assertRaises(ValueError):
             punctual_rt.plot(self.report, Axes(), by="moon")

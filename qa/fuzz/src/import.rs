@@ -28,7 +28,7 @@ const JSON: [&str; 4] = [
 "count": 17, "min": 10, "max": 8546, "avg": 71.15}}}"#,
 ];
 
-/// Lines kept of a long sample, at its start and its end.
+/// Number of lines of a long sample that are kept, at its start and at its end.
 const KEPT: usize = 9;
 
 fn sample(name: &str) -> Vec<u8> {

@@ -19,7 +19,7 @@ const FILES: usize = 5;
 const LOOKS: u8 = 40;
 /// Number of kinds of loss; higher numbers are handled by [`other`].
 const LOST: u8 = 7;
-/// Selects a content contained in the input itself, as in seeds.
+/// Kind of change that takes the content from the input itself, as in seeds.
 const CONTENT: u8 = 64;
 /// Maximum size in bytes of a content in a seed.
 const LARGEST: usize = 2000;
@@ -302,7 +302,7 @@ fn lost(kind: u8) -> Read {
     }
 }
 
-/// Any content, or none.
+/// A result of reading a file in which anything is possible: any content, or none.
 fn other(kind: u8, read: &Read, choices: &mut Choices) -> Option<Read> {
     let bytes = read.bytes().unwrap_or(b"0-3\n");
     Some(match kind {

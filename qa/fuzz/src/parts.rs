@@ -31,7 +31,7 @@ pub struct Parts {
     rules: &'static Rules,
     machine: Recorded,
     path: &'static str,
-    /// The rules that read it; each execution judges one of them.
+    /// The rules that read the file; each execution judges one of them.
     ids: &'static [&'static str],
 }
 

@@ -15,7 +15,7 @@ pub struct Beside {
     /// Delays after the release in ns, used in turn.
     pub sizes_ns: Vec<u64>,
     pub times: u32,
-    /// Time from the start of the program to the first delay, ns: it must be measuring by then.
+    /// Time from the start of the program to the first delay, ns: the program must be measuring by then.
     pub after_ns: u64,
 }
 
@@ -27,7 +27,7 @@ pub struct Held {
     pub size_ns: u64,
     /// When the thread took the CPU.
     pub from_ns: u64,
-    /// When the thread gave it up.
+    /// When the thread gave up the CPU.
     pub to_ns: u64,
     /// Times in which the injecting thread itself did not run.
     pub gaps: Gaps,
@@ -36,7 +36,7 @@ pub struct Held {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Seen {
     pub command: Vec<String>,
-    /// `None` if a signal ended it.
+    /// Exit code of the program; `None` if a signal ended it.
     pub code: Option<i32>,
     pub stdout: String,
     pub stderr: String,

@@ -167,7 +167,7 @@ impl Running {
         Ok(running)
     }
 
-    /// Closes its standard input: an injection then starts, the victim ends.
+    /// Closes the process's standard input: an injection then starts, or the victim ends.
     pub(crate) fn go(&mut self) {
         drop(self.child.stdin.take());
     }

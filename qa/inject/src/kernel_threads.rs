@@ -23,7 +23,7 @@ pub(crate) fn of_cpu(names: &[&str], cpu: u32) -> Vec<KernelThread> {
     named.filter(|thread| wanted.contains(&thread.comm)).collect()
 }
 
-/// Raises their priority above the victim's, as advice for RT kernels recommends; undone on drop.
+/// Raises the priority of these threads above the victim's, as advice for RT kernels recommends; undone on drop.
 pub(crate) fn raise(threads: &[KernelThread]) -> Result<Vec<Raised>, InjectError> {
     threads.iter().map(|thread| Raised::thread(thread.tid, fifo(ABOVE)?)).collect()
 }

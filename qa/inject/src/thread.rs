@@ -7,7 +7,7 @@ use punctual_units::{CpuId, CpuList, Nanos, Priority, Scheduling};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::ffi::CString;
 
-/// CLOCK_MONOTONIC, ns.
+/// Current time on CLOCK_MONOTONIC, ns.
 pub(crate) fn now() -> u64 {
     monotonic().0
 }
@@ -67,7 +67,7 @@ pub(crate) fn rr(priority: u8) -> Result<Scheduling, InjectError> {
     }
 }
 
-/// SCHED_DEADLINE with times in ms.
+/// Scheduling of a SCHED_DEADLINE thread, with times in ms.
 pub(crate) const fn deadline(runtime: u64, deadline: u64, period: u64) -> Scheduling {
     let [runtime_ns, deadline_ns, period_ns] =
         [Nanos::from_millis(runtime), Nanos::from_millis(deadline), Nanos::from_millis(period)];

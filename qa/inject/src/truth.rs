@@ -15,27 +15,27 @@ pub struct Burst {
     /// Policy and priority in readable form.
     pub scheduled: String,
     pub cpu: u32,
-    /// On CLOCK_MONOTONIC, ns, like the other times.
+    /// Start of the burst, ns on CLOCK_MONOTONIC, like the other times.
     pub start_ns: u64,
     pub end_ns: u64,
     /// The burst cannot have started before this time.
     pub earliest_ns: u64,
     /// The burst cannot have ended after this time; `None` means the time when the victim ran.
     pub worst_ns: Option<u64>,
-    /// Times within it in which the thread, or the CPU that watched, could not read the clock, because an interrupt or
-    /// the host of a guest had the CPU. It is not certain that they belong to the burst.
+    /// Times within the burst in which the thread, or the CPU that watched, could not read the clock, because an
+    /// interrupt or the host of a guest had the CPU. It is not certain that they belong to the burst.
     #[serde(default)]
     pub gaps: Vec<(u64, u64)>,
-    /// Start and end determine the share of a delay; otherwise only the class is known.
+    /// True if start and end determine the share of a delay; if false, only the class is known.
     pub exact: bool,
 }
 
 /// An effect that another CPU polled for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {
-    /// Last time at which it had not occurred.
+    /// Last time at which the effect had not occurred.
     pub not_yet: u64,
-    /// First time at which it had occurred.
+    /// First time at which the effect had occurred.
     pub seen: u64,
 }
 

@@ -22,7 +22,7 @@ pub enum Manner {
     Woken,
     /// SCHED_DEADLINE, woken by its timer.
     Deadline,
-    /// SCHED_DEADLINE, woken by its timer; occasionally it works for longer than its runtime.
+    /// SCHED_DEADLINE, woken by its timer; occasionally the victim works for longer than its runtime.
     Overrun,
 }
 
@@ -53,7 +53,7 @@ impl Manner {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Late {
     pub release_ns: u64,
-    /// Time at which its own code ran again.
+    /// Time at which the victim's own code ran again.
     pub woke_ns: u64,
 }
 
@@ -64,7 +64,7 @@ pub struct Watched {
     /// Median latency in ns, the usual value on this machine.
     pub median_ns: u64,
     pub late: Vec<Late>,
-    /// Delays that it caused itself.
+    /// Delays that the victim caused itself.
     #[serde(default)]
     pub bursts: Vec<Burst>,
 }
@@ -72,7 +72,7 @@ pub struct Watched {
 /// Maximum number of latencies and late wakeups that are kept: 5 minutes at 5 ms.
 const MAX: usize = 1 << 16;
 
-/// Runs until its standard input is closed; the result is printed.
+/// Runs the victim until standard input is closed, and prints the result.
 pub(crate) fn run(config: &Config) -> Result<Watched, InjectError> {
     let stop = Arc::new(AtomicBool::new(false));
     let (sender, receiver) = mpsc::channel();
@@ -113,9 +113,9 @@ fn by_timer(mut periodic: Periodic, stop: &AtomicBool, log: &mut Log) {
     }
 }
 
-/// Works for half a millisecond more than its runtime, then sleeps. It is not enqueued at its next release, but only
-/// when its timer expires (kernel/sched/deadline.c, `enqueue_task_dl`). Each burst lasts from its sleep to its wakeup.
-/// Its CPU time is read afterwards, because reading it would throttle it immediately.
+/// The victim works for half a millisecond more than its runtime, then sleeps. It is not enqueued at its next release,
+/// but only when its timer expires (kernel/sched/deadline.c, `enqueue_task_dl`). Each burst lasts from its sleep to its
+/// wakeup. Its CPU time is read afterwards, because reading it would throttle it immediately.
 fn overrun(config: &Config, mut periodic: Periodic, stop: &AtomicBool, log: &mut Log, overruns: &mut Vec<(u64, u64)>) {
     const MORE: u64 = RUNTIME_MS * MS + MS / 2;
     let used = || {
@@ -141,7 +141,7 @@ fn overrun(config: &Config, mut periodic: Periodic, stop: &AtomicBool, log: &mut
     }
 }
 
-/// The sender never lets one message overtake another.
+/// The victim is woken by a sender, which writes the next message only after the previous one was received.
 fn woken(config: &Config, mut periodic: Periodic, stop: &AtomicBool, log: &mut Log) -> Result<(), InjectError> {
     let fd: OwnedFd = eventfd(0, EventfdFlags::empty()).map_err(InjectError::at("make an eventfd"))?;
     let sent = AtomicU64::new(0);

@@ -11,7 +11,7 @@ pub struct Line {
     pub page: String,
     /// Line number in the page, starting at 1.
     pub number: usize,
-    /// It is in running text (`punctual …`) rather than in a code block.
+    /// True if the command is in running text (`punctual …`) rather than in a code block.
     pub inline: bool,
     pub words: Vec<String>,
 }

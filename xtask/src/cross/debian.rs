@@ -47,7 +47,7 @@ impl Toolchain {
         rustc
     }
 
-    /// Returns `true` if it is new enough, runs here, and has the target.
+    /// Returns `true` if the toolchain is new enough, runs here, and has the target.
     fn is_usable(&self, target: &Target) -> bool {
         let said = self.command().arg("--version").output().ok().filter(|o| o.status.success());
         let version = said.and_then(|o| minor(String::from_utf8_lossy(&o.stdout).trim_start_matches("rustc ")));

@@ -75,7 +75,7 @@ pub fn missing(marked: &[Marked]) -> Vec<String> {
     needs
 }
 
-/// The next command to run.
+/// What the user can do to meet a need: a command, or where to run the tests.
 pub fn advice(need: &str) -> String {
     match (need, package(need)) {
         (_, Some(package)) => format!("apt-get install {package}, or cargo xtask live --install"),

@@ -10,7 +10,7 @@ use std::process::Command;
 
 const SCRIPT: &str = include_str!("check.sh");
 const SUITE: &str = "bookworm";
-/// Installed besides essential packages: what the package depends on, and man(1).
+/// Packages installed besides the essential ones: what the package depends on, and man(1).
 const INCLUDE: &str = "--include=adduser,libcap2-bin,man-db";
 
 /// Needs root and mmdebstrap, and for other architectures qemu-user-static and arch-test.

@@ -1,6 +1,6 @@
 //! `cargo xtask rt-dev`: builds the package punctual-rt-dev, for programs in C, C++ and Rust.
 //!
-//! C and C++: headers, the shared and the static library, the pkg-config file. Rust: the sources of `punctual-rt` and
+//! C and C++: what crates/realtime/capi/install.sh installs. Rust: the sources of `punctual-rt` and
 //! of the crates it needs, as a separate workspace; other crates come from crates.io.
 
 use super::{copy, make, read, remove, write};
@@ -8,18 +8,16 @@ use crate::cross::succeed;
 use crate::{root, target_dir};
 use std::env;
 use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Folder in the package, and in the repository.
+/// Crates in the package: their folder there, and in the repository.
 const CRATES: [(&str, &str); 4] = [
     ("rt", "crates/realtime/rt"),
     ("gpio", "crates/realtime/gpio"),
     ("uapi", "crates/base/uapi"),
     ("units", "crates/base/units"),
 ];
-const LIBRARY: &str = "libpunctual_rt_c";
 
 /// Builds the package for this machine and prints its path.
 pub fn run() -> Result<(), String> {
@@ -30,25 +28,15 @@ pub fn run() -> Result<(), String> {
     let (triplet, arch) = (said("cc", "-dumpmachine")?, said("dpkg", "--print-architecture")?);
     let stage = root.join("target/deb/rt-dev");
     remove(&stage)?;
-    let (include, libraries) = (stage.join("usr/include"), stage.join("usr/lib").join(&triplet));
     let (sources, about) = (stage.join("usr/share/punctual-rt/rust"), stage.join("usr/share/doc/punctual-rt-dev"));
     let control = stage.join("DEBIAN");
-    for folder in [&include, &libraries.join("pkgconfig"), &sources, &about, &control] {
+    for folder in [&sources, &about, &control] {
         make(folder)?;
     }
-    let capi = root.join("crates/realtime/capi");
-    for header in ["punctual_rt.h", "punctual.hpp"] {
-        copy(&capi.join("include").join(header), &include.join(header))?;
-    }
-    let built = target_dir().join("release");
-    copy(&built.join(format!("{LIBRARY}.a")), &libraries.join(format!("{LIBRARY}.a")))?;
-    copy(&built.join(format!("{LIBRARY}.so")), &libraries.join(format!("{LIBRARY}.so.0")))?;
-    symlink(format!("{LIBRARY}.so.0"), libraries.join(format!("{LIBRARY}.so"))).map_err(|e| format!("symlink: {e}"))?;
-    let pc = read(&capi.join("punctual-rt.pc.in"))?;
-    let pc = pc.lines().filter(|line| !line.starts_with('#')).map(|line| format!("{line}\n")).collect::<String>();
-    let pc =
-        pc.replace("@PREFIX@", "/usr").replace("@LIBDIR@", &format!("lib/{triplet}")).replace("@VERSION@", version);
-    write(&libraries.join("pkgconfig/punctual-rt.pc"), &pc)?;
+    let archive = target_dir().join("release/libpunctual_rt_c.a");
+    let mut install = Command::new("sh");
+    install.arg(root.join("crates/realtime/capi/install.sh")).arg(archive).arg("/usr").arg(format!("lib/{triplet}"));
+    succeed(install.env("DESTDIR", &stage), "install.sh")?;
     rust(root, &sources)?;
     ["LICENSE-MIT", "LICENSE-APACHE"].iter().try_for_each(|name| copy(&root.join(name), &about.join(name)))?;
     write(

@@ -17,7 +17,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// One JSON object per line.
+/// Parses the program's output: one JSON object per line.
 fn events(output: &Output) -> Vec<Value> {
     text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }

@@ -39,7 +39,7 @@ pub struct TaskRun {
     taken: Taken,
     stats: TaskStats,
     end: Option<End>,
-    /// Name and report of the load it ran under.
+    /// Name and report of the load that the task ran under.
     load: Option<(String, LoadReport)>,
     problems: Vec<Problem>,
     notes: Vec<String>,
@@ -139,7 +139,7 @@ impl TaskRun {
         self.load.as_ref().map_or_else(|| format!("task:{}", self.stats.name), |(load, _)| load.clone())
     }
 
-    /// The CPU it is pinned to, or the first CPU of its affinity mask.
+    /// The CPU that the task is pinned to, or the first CPU of its affinity mask.
     fn cpu(&self) -> CpuId {
         self.taken.affinity.iter().next().unwrap_or(CpuId(0))
     }

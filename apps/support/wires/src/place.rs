@@ -11,7 +11,7 @@ use std::str::FromStr;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     Offset {
-        /// Device, name or label.
+        /// The chip's device, name or label.
         chip: String,
         line: u32,
     },

@@ -8,10 +8,10 @@ use std::path::PathBuf;
 #[derive(Args, Debug)]
 #[command(group = clap::ArgGroup::new("origin").args(["url", "git", "debian", "tree"]).required(true))]
 pub struct FetchArgs {
-    /// Tarball as kernel.org publishes it, address or file, with its .sign and sha256sums.asc beside it
+    /// Address or path of a tarball as kernel.org publishes it, with its .sign and sha256sums.asc beside it
     #[arg(long, value_name = "URL|FILE")]
     pub url: Option<String>,
-    /// Git repository, address or path; needs --branch, and --commit, a signed tag or --unsigned
+    /// Address or path of a Git repository; needs --branch, and --commit, a signed tag or --unsigned
     #[arg(long, value_name = "URL", requires = "branch")]
     pub git: Option<String>,
     /// The distribution's package linux-source-X.Y, through apt; installs nothing
@@ -26,7 +26,7 @@ pub struct FetchArgs {
     /// Expected commit, all 40 digits
     #[arg(long, value_name = "HASH", requires = "git", conflicts_with = "release")]
     pub commit: Option<String>,
-    /// Newest commit of the branch that has this release: a patch fits only one
+    /// Newest commit of the branch that has this release: a patch fits only one release
     #[arg(long, value_name = "A.B.C", requires = "git")]
     pub release: Option<Release>,
     /// Accept a branch that is not signed; recorded in the manifest
@@ -35,7 +35,7 @@ pub struct FetchArgs {
     /// Series of the distribution's package [default: the newest]
     #[arg(long, value_name = "X.Y", requires = "debian")]
     pub series: Option<Series>,
-    /// Keys trusted to sign it, as `gpg --export KEY > FILE` writes them
+    /// Keys whose signatures are trusted, as `gpg --export KEY > FILE` writes them
     #[arg(long, value_name = "FILE")]
     pub keyring: Option<PathBuf>,
     /// Signature of the unpacked tarball [default: beside it]

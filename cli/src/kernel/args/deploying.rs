@@ -21,7 +21,7 @@ pub struct DeployArgs {
     /// Do not require a PREEMPT_RT kernel
     #[arg(long)]
     pub not_rt: bool,
-    /// Somebody is at the machine: deploy even if it cannot return automatically
+    /// Somebody is at the machine: deploy even if the machine cannot return to the old kernel automatically
     #[arg(long)]
     pub manual_recovery: bool,
     /// Word to add to the kernel's command line; may be repeated

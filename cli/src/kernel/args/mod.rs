@@ -76,13 +76,13 @@ pub struct PreflightArgs {
     /// Unpacked kernel source
     #[arg(long, value_name = "DIR")]
     pub tree: Option<PathBuf>,
-    /// Real-time patch to apply to it
+    /// Real-time patch to apply to the source
     #[arg(long, value_name = "A.B.C-rtN")]
     pub patch: Option<Patched>,
     /// Build directory, as for make's O=
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Kernel configuration, if there is one
+    /// Kernel configuration to check, if it already exists
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     #[command(flatten)]
@@ -98,22 +98,22 @@ pub struct PatchArgs {
     /// Release to find a patch for, instead of the source's
     #[arg(long, value_name = "A.B.C", conflicts_with_all = ["tree", "file"])]
     pub release: Option<Release>,
-    /// Find it in this saved page of kernel.org/pub/linux/kernel/projects/rt/X.Y/
+    /// Find the patch in this saved page of kernel.org/pub/linux/kernel/projects/rt/X.Y/
     #[arg(long, value_name = "FILE")]
     pub index: Option<PathBuf>,
-    /// Saved page of its directory older/
+    /// Saved page of the subdirectory older/ of that page
     #[arg(long, value_name = "FILE", requires = "index")]
     pub older: Option<PathBuf>,
     /// Check this patch; it must have its published name: patch-A.B.C-rtN.patch.xz or .gz
     #[arg(long, value_name = "FILE", requires = "keyring")]
     pub file: Option<PathBuf>,
-    /// Its signature, of the unpacked patch [default: the name with .sign instead of .xz or .gz]
+    /// Signature of the unpacked patch [default: the name with .sign instead of .xz or .gz]
     #[arg(long, value_name = "FILE", requires = "file")]
     pub sign: Option<PathBuf>,
     /// Signed list of checksums, sha256sums.asc
     #[arg(long, value_name = "FILE", requires = "file")]
     pub sums: Option<PathBuf>,
-    /// Keys trusted to sign it, as `gpg --export KEY > FILE` writes them
+    /// Keys whose signatures are trusted, as `gpg --export KEY > FILE` writes them
     #[arg(long, value_name = "FILE")]
     pub keyring: Option<PathBuf>,
     #[command(flatten)]
@@ -137,7 +137,8 @@ pub struct ConfigureArgs {
     /// make target to start with: defconfig, tinyconfig, bcm2711_defconfig
     #[arg(long, value_name = "TARGET", default_value = "defconfig")]
     pub defconfig: String,
-    /// Configuration to start with instead: the running kernel's, /boot/config-RELEASE or /proc/config.gz
+    /// Configuration to start with instead of a make target: the running kernel's, /boot/config-RELEASE or
+    /// /proc/config.gz
     #[arg(long, value_name = "FILE", conflicts_with = "defconfig")]
     pub config: Option<PathBuf>,
     /// File with options; may be repeated

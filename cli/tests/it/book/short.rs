@@ -4,9 +4,9 @@
 use std::path::Path;
 
 pub enum Short {
-    /// Run with these arguments.
+    /// Run the line with these arguments.
     Run(Vec<String>),
-    /// Do not run; the reason.
+    /// Do not run the line, for this reason.
     ParseOnly(String),
 }
 
@@ -41,7 +41,7 @@ pub fn short(words: &[String], place: &Path) -> Short {
     }
 }
 
-/// Commands that read recordings.
+/// Decides for a command that reads recordings.
 fn recorded(words: &[String], place: &Path) -> Short {
     let has = |word: &str| words.iter().any(|w| w == word);
     match (words[0].as_str(), words.get(1).map(String::as_str)) {

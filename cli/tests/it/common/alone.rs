@@ -30,7 +30,7 @@ impl Alone {
         Some(Alone { _turn: turn, files, before, place: tempfile::tempdir().unwrap() })
     }
 
-    /// Contents of the files.
+    /// Contents of the files that the tests change.
     pub fn values(&self) -> Vec<String> {
         read(self.files)
     }

@@ -35,9 +35,9 @@ pub struct Known {
     /// Kernel release, and whether a hypervisor runs the machine; used if the note lacks them.
     pub kernel: Option<String>,
     pub guest: Option<bool>,
-    /// True if its CPU lost time to a hypervisor around that time; `None` if steal time was not recorded.
+    /// True if the CPU of the late wakeup lost time to a hypervisor around it; `None` if steal time was not recorded.
     pub steal_rose: Option<bool>,
-    /// True if another thread woke it, not its timer.
+    /// True if another thread, not a timer, woke the late thread.
     pub sent: bool,
 }
 

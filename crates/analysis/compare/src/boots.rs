@@ -15,7 +15,7 @@ const EQUAL: f64 = 3.0;
 pub(crate) struct Boot<'a> {
     pub name: String,
     pub runs: Vec<&'a Recording>,
-    /// Start of its first run, ns since 1970.
+    /// Start of the boot's first run, ns since 1970.
     started: Option<u64>,
 }
 
@@ -74,7 +74,7 @@ impl<'a> Boots<'a> {
     }
 }
 
-/// Input of all rows.
+/// The groups of runs, by boot, from which all rows are computed.
 pub(crate) struct Groups<'a> {
     pub sides: &'a [Side<'a>],
     pub boots: Vec<Boots<'a>>,

@@ -6,7 +6,7 @@ use punctual_units::{Histogram, Nanos};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// Maximum number of sentences.
+/// Maximum number of sentences about missing facts.
 const MOST: usize = 8;
 
 /// Sentences about missing facts, one per run.

@@ -10,7 +10,7 @@ pub struct Grid {
     pub phase: Nanos,
     /// Median distance of a wakeup from the instant of its release.
     pub jitter: Nanos,
-    /// Maximum deviation.
+    /// Maximum distance of a wakeup from the instant of its release.
     pub jitter_max: Nanos,
     /// Number of instants without a release, between the first and the last release.
     pub skipped: u64,

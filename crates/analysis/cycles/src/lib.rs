@@ -83,7 +83,8 @@ pub struct Wait {
     pub release: Release,
     /// Time at which the system call began.
     pub begin: Nanos,
-    /// The time for which the timer that ended it was set; `None`: no timer ended it, or it was not seen.
+    /// The time for which the timer that ended the wait was set; `None` if no timer ended it, or the trace does not
+    /// show the timer.
     pub due: Option<Nanos>,
     /// When the thread was made runnable again; `None` if it did not sleep.
     pub woken: Option<Nanos>,
@@ -107,13 +108,13 @@ pub struct Cycle {
     /// The time for which its timer was set, which may be before the end of the previous cycle. Without a timer: when
     /// the thread was made runnable, and if it had not slept, when its wait returned.
     pub release: Nanos,
-    /// `release` is the time for which a timer was set.
+    /// True if `release` is the time for which a timer was set.
     pub is_due: bool,
     /// When the thread was made runnable; `None` if it had not slept.
     pub woken: Option<Nanos>,
-    /// When the wait returned.
+    /// When the wait for the release returned.
     pub start: Nanos,
-    /// Time of the next wait at this place.
+    /// Time of the next wait at the same place.
     pub end: Nanos,
 }
 

@@ -218,7 +218,7 @@ impl Wait {
         self.usual.map_or(0.0, |u| u.noise_over(self.length_ns))
     }
 
-    /// True if it waited, beyond the usual, for at least half of this latency.
+    /// True if the thread waited, beyond the usual, for at least half of this latency.
     fn covers(&self, latency_ns: u64) -> bool {
         self.more_than_usual().is_some_and(|more| more >= 0.5 * latency_ns as f64 && more > self.noise())
     }

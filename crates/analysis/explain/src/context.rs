@@ -14,10 +14,10 @@ pub struct Part<'a> {
 
 /// The counters of the intervals that contain a wakeup.
 pub struct Window<'a> {
-    /// The parts, at least one.
+    /// One part for each of these intervals, at least one.
     pub parts: Vec<Part<'a>>,
     pub length_ns: u64,
-    /// True if they cover the wakeup from release to end.
+    /// True if the parts cover the wakeup from release to end.
     pub whole: bool,
 }
 

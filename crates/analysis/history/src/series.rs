@@ -1,6 +1,6 @@
 use punctual_model::history::{Figure, HistoryPoint, HistorySeries, LeftOut, RunSummary};
 
-/// Maximum number of points. Older ones are dropped.
+/// Maximum number of points of a series. Older ones are dropped.
 const MOST_POINTS: usize = 20_000;
 
 /// Series of a group's runs, which are in chronological order: one per load and statistic. For the maximum, which grows

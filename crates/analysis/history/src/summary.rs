@@ -112,7 +112,7 @@ fn cell(recording: &Recording, verdict: &Verdict, phase: &Phase, result: &CpuRes
     }
 }
 
-/// `None` also if an imported file only counts the samples around the quantile.
+/// The quantile; `None` also if an imported file only counts the samples around it.
 fn quantile(known: &Known, q: f64) -> Option<u64> {
     let ns = known.quantile(q)?;
     known.blur().hidden_from_ns.is_none_or(|from| ns < from).then_some(ns)

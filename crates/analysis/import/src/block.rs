@@ -74,20 +74,20 @@ pub(crate) enum Samples {
 /// Samples beyond the last bin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Beyond {
-    /// No samples can be beyond it.
+    /// No samples can be beyond the last bin.
     None,
     /// There are `count` samples of at least `from_ns`.
     Counted { count: u64, from_ns: u64 },
-    /// Their number is the thread's number of samples minus those in bins.
+    /// The number of samples beyond the last bin is the thread's number of samples minus those in bins.
     Rest { from_ns: u64 },
-    /// The file does not record them.
+    /// The file does not record the samples beyond the last bin.
     Unknown { from_ns: u64 },
 }
 
 /// How the tool handles missed periods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Skips {
-    /// They are skipped without being counted (cyclictest, timerlat).
+    /// Missed periods are skipped without being counted (cyclictest, timerlat).
     Uncounted,
     /// Every cycle runs, even if it is late (jitterdebugger).
     Never,

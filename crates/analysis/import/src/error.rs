@@ -5,7 +5,7 @@ pub enum Error {
     #[error("{file}: {why}\n  {next}", why = nothing(begins), next = likely.unwrap_or(NEXT))]
     Unknown {
         file: String,
-        /// First non-empty line.
+        /// First non-empty line of the file.
         begins: String,
         /// The likely type of the file, and the next command.
         likely: Option<&'static str>,

@@ -1,7 +1,7 @@
 /// Format of a file. Formats are detected automatically; if one is given, the readers of all others are excluded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// Text of cyclictest, cyclicdeadline or jitterdebugger: histogram, live rows, `-v`.
+    /// Text of cyclictest, cyclicdeadline or jitterdebugger: histogram, status rows, `-v`.
     Cyclictest,
     /// JSON of rt-tests, jitterdebugger, performance_test; XML of rteval.
     Json,

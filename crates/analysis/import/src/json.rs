@@ -10,7 +10,7 @@ use crate::{Options, Unit, date, repair};
 use punctual_model::{LostKind, MachineFacts};
 use serde_json::Value;
 
-/// Size limit. Documents of these tools are not larger.
+/// Size limit of a document, bytes. Those of these tools are not larger.
 const MOST_BYTES: usize = 32 << 20;
 
 /// Finds documents in a text, each from a line that begins with a brace to the one that closes it, or the whole text.

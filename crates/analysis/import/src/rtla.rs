@@ -172,7 +172,7 @@ fn micros(text: &str) -> Option<f64> {
     (words.next() == Some("us")).then_some(us)
 }
 
-/// Start of a table.
+/// Where a table starts in the text.
 #[derive(Clone, Default)]
 struct Place {
     line: u64,
@@ -185,7 +185,7 @@ impl Place {
     }
 }
 
-/// Replaces the last element if `one` continues it, otherwise appends it.
+/// Replaces the last element with `one` if `one` continues it, otherwise appends `one`.
 fn put<T>(all: &mut Vec<(T, Place)>, one: T, place: Place, continues: fn(&T, &T) -> bool) -> u64 {
     // Different text before two tables indicates different runs.
     let earlier = all.pop_if(|(last, before)| before.before == place.before && continues(&one, last));

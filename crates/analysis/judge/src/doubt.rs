@@ -10,11 +10,11 @@ use punctual_units::{Bin, CpuId, CpuList, Histogram, Nanos};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) struct Doubt {
-    /// Phase concerned; `None` for the whole run.
+    /// Phase that the doubt concerns; `None` for the whole run.
     pub phase: Option<String>,
-    /// CPU concerned; `None` for every CPU.
+    /// CPU that the doubt concerns; `None` for every CPU.
     cpu: Option<CpuId>,
-    /// True if it affects samples that were taken, not only missing ones.
+    /// True if the doubt affects samples that were taken, not only missing ones.
     about_samples: bool,
     pub problem: Problem,
 }

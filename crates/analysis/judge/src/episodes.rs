@@ -60,7 +60,7 @@ impl Late {
         ln_e_below(events, times * odds(share))
     }
 
-    /// Upper bound of the share under the same condition.
+    /// Upper bound of the share under the condition of [`Late::ln_e_below`].
     pub fn upper(&self, over: Exposure, confidence: f64) -> f64 {
         let (events, times) = self.below(over);
         from_odds(expected_upper(events, confidence) / times)

@@ -7,7 +7,7 @@ use punctual_stats::{
 };
 use punctual_units::Nanos;
 
-/// Stall lengths for which a share is bounded, besides one period and the declared length.
+/// Stall lengths for which a share is bounded, in addition to one period and the declared length.
 const STALLS: [Nanos; 2] = [Nanos::from_millis(10), Nanos::from_millis(50)];
 
 /// Minimum number of late releases for estimating their variance from the data.

@@ -168,7 +168,7 @@ impl Writer {
         self.json(&format!("machine/{name}.json"), facts)
     }
 
-    /// A write error is stored in [`Writer::failure`]; measuring continues.
+    /// Saves the start of a phase. A write error is stored in [`Writer::failure`]; measuring continues.
     pub fn phase_started(&mut self, phase: &Phase) {
         let result = self.append(&Record::Phase(Box::new(phase.clone()))).map(|line| self.phase_line = line);
         self.note(result);

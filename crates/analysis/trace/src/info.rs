@@ -2,7 +2,7 @@
 
 use crate::words::{Comm, Name};
 
-/// Filled while the trace is read; complete after the last event.
+/// Facts about a trace, filled in while it is read; complete after the last event.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TraceInfo {
     pub format: Format,
@@ -36,7 +36,7 @@ pub struct TraceInfo {
     /// What is missing, damaged or doubtful, in the order found; at most [`MAX_NOTES`].
     pub notes: Vec<Note>,
     pub notes_dropped: u64,
-    /// The lines of a text have no CPU: all events are of CPU 0.
+    /// True if the lines of a text state no CPU: all events are then of CPU 0.
     pub without_cpu: bool,
     /// Lines of function_graph without absolute times, which are not read.
     pub untimed: u64,
@@ -185,10 +185,10 @@ impl LatencyHeader {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
     pub cpu: u32,
-    /// Task, with funcgraph-proc.
+    /// Task, recorded with the option funcgraph-proc.
     pub comm: Option<Comm>,
     pub tid: Option<i32>,
-    /// True if a reschedule was requested at its end; with the option latency-format.
+    /// True if a reschedule was requested at the end of the call; recorded with the option latency-format.
     pub need_resched: Option<bool>,
     pub function: String,
     pub ns: u64,
@@ -200,7 +200,7 @@ pub struct Call {
 /// Auto-analysis of `rtla timerlat -a` for one CPU that hit the threshold (tools/tracing/rtla/src/timerlat_aa.c).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RtlaAnalysis {
-    /// CPU; `None` without the line `## CPU 2 hit stop tracing`.
+    /// The CPU; `None` if the line `## CPU 2 hit stop tracing` is missing.
     pub cpu: Option<u32>,
     pub irq_handler_delay_us: Option<f64>,
     pub irq_latency_us: Option<f64>,
@@ -213,9 +213,9 @@ pub struct RtlaAnalysis {
     pub stack: Vec<String>,
     /// "IRQ interference", "Softirq interference", "Thread interference", "Hardware latency or noise": class, µs.
     pub interference: Vec<(String, f64)>,
-    /// The individual sources below them: name, number (vector, tid), µs.
+    /// The individual sources listed below these classes: name, number (vector, tid), µs.
     pub sources: Vec<(String, i32, f64)>,
-    /// "Thread latency" or "IRQ latency".
+    /// Value of "Thread latency" or "IRQ latency", µs.
     pub total_us: Option<f64>,
     /// True for "Max timerlat IRQ latency from idle": the CPU was leaving idle.
     pub exit_from_idle: bool,

@@ -87,7 +87,7 @@ fn open_boxed<'a>(mut input: Box<dyn ReadSeek + 'a>, options: Options) -> Result
     Ok(Box::new(text::TextSource::new(&head, input, options)?))
 }
 
-/// Bytes of a text that are searched.
+/// Number of bytes of a text that are searched for lines of a known format.
 const HEAD: u64 = 64 << 10;
 
 /// Reads, as [`open`] does, a text trace from a stream that cannot seek, such as a pipe.

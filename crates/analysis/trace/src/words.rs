@@ -63,7 +63,7 @@ pub struct TaskState {
     /// The kernel's letter: `R` runnable, `S` sleeping, `D` blocked, `T` stopped, `t` traced, `X` dead, `Z` zombie, `P`
     /// parked, `I` idle kernel thread; before 4.14 also `x`, `K`, `W`, `N`; `?` if not recorded.
     pub letter: u8,
-    /// `+`: preempted, as is any task that is still runnable and did not yield.
+    /// True for a state with `+`: the task was preempted, as is any task that is still runnable and did not yield.
     pub preempted: bool,
 }
 

@@ -1,21 +1,21 @@
-//! One entry of an archive, validated before anything is extracted.
+//! An entry of an archive, which is validated before it is extracted.
 
 use crate::{Error, Limits};
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 use tar::{Entries, EntryType, PaxExtensions};
 
-/// Maximum length of one path component in bytes (NAME_MAX).
+/// Maximum length in bytes of a path component (NAME_MAX).
 const PART: usize = 255;
 /// Maximum size in bytes of the pax records that precede an entry (name, times, size).
 const RECORDS: usize = 16 << 10;
 
 pub(crate) struct Entry<'a, R: Read> {
-    /// The name exactly as the archive stores it.
+    /// Name of the entry, exactly as the archive stores it.
     pub name: String,
     /// The parsed name; every component is a plain file name.
     pub path: PathBuf,
-    /// `None` for a directory.
+    /// Content of a file; `None` for a directory.
     pub content: Option<Content<'a, R>>,
 }
 
@@ -25,8 +25,8 @@ pub(crate) struct Content<'a, R: Read> {
 }
 
 impl<'a, R: Read> Entry<'a, R> {
-    /// Returns the next file or directory, with a preceding long-name record applied, or `None` at the end of the
-    /// archive.
+    /// Returns the next file or directory, or `None` at the end of the archive. The name comes from a preceding
+    /// long-name record, if there is one.
     pub fn next(entries: &mut Entries<'a, R>, limits: &Limits) -> Result<Option<Entry<'a, R>>, Error> {
         let mut long: Option<Vec<u8>> = None;
         loop {
@@ -76,8 +76,8 @@ impl<'a, R: Read> Entry<'a, R> {
     }
 }
 
-/// Returns the name from pax(1) records, if there is one. Times and similar records are ignored; records that change
-/// where the content ends are refused.
+/// Returns the name in pax(1) records, if there is one. Records for times and the like are ignored. Records that change
+/// the size of the content or set a link are refused.
 fn name_of_pax(records: &[u8]) -> Result<Option<Vec<u8>>, String> {
     let mut name = None;
     for record in PaxExtensions::new(records) {

@@ -1,8 +1,8 @@
 //! Unpacks untrusted archives (tar(5), plain or gzip-compressed) beneath a directory.
 //!
 //! Only names and contents are taken from an archive: regular files and directories are created with the default mode
-//! and owner. Anything else (a link, a device, a name that leads outside, a name with terminal escapes) causes the
-//! whole archive to be refused. Memory use is bounded by one name and one block.
+//! and owner. An archive that contains anything else (a link, a device, a name that leads outside the directory, a name
+//! with terminal escapes) is refused as a whole. Memory use is limited to one name and one block.
 
 #![forbid(unsafe_code)]
 
@@ -15,9 +15,10 @@ use std::collections::BTreeSet;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-/// The first bytes of gzip (RFC 1952).
+/// The first bytes of a gzip file (RFC 1952).
 const GZIP: [u8; 2] = [0x1f, 0x8b];
-/// Maximum padding after the two empty blocks that end an archive: tar(1) fills its last record, 20 blocks by default.
+/// Maximum padding in bytes after the two empty blocks that end an archive. tar(1) fills its last record, 20 blocks by
+/// default.
 const PADDING: u64 = 1 << 20;
 /// Maximum overhead per entry in bytes: its header, the long-name header with the name, and the padding of the last
 /// content block.
@@ -27,27 +28,27 @@ const BLOCK: usize = 64 << 10;
 /// Upper bounds on what an archive may contain.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Total size of all files.
+    /// Maximum total size of all files in bytes.
     pub bytes: u64,
-    /// Files and directories together.
+    /// Maximum number of files and directories.
     pub entries: u64,
-    /// Nesting depth of directories.
+    /// Maximum nesting depth of directories.
     pub depth: usize,
-    /// Length of a full path in bytes.
+    /// Maximum length of a full path in bytes.
     pub name: usize,
 }
 
 impl Limits {
-    /// Limits for a run directory with weeks of windows and traces.
+    /// Limits for a run directory that holds weeks of events and traces.
     pub const RUN: Limits = Limits { bytes: 2 << 30, entries: 100_000, depth: 8, name: 512 };
 
-    /// Maximum size in bytes of an archive within these limits, after gzip decompression.
+    /// Returns the maximum size in bytes of an archive within these limits, after gzip decompression.
     pub const fn packed(&self) -> u64 {
         self.bytes.saturating_add(self.entries.saturating_mul(AROUND)).saturating_add(PADDING)
     }
 }
 
-/// Why an archive is refused.
+/// Reason why an archive is refused or cannot be unpacked.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The archive contains an entry that is not accepted.
@@ -55,13 +56,13 @@ pub enum Error {
     Refused {
         /// Name of the entry in the archive.
         name: String,
-        /// Completes a sentence about the entry, as in `is a link`.
+        /// Predicate of a sentence whose subject is the entry, for example `is a link`.
         why: String,
     },
     /// The archive is damaged, truncated, or not an archive at all.
     #[error("the archive cannot be read: {}", punctual_clean::line(&.0.to_string()))]
     Damaged(io::Error),
-    /// An entry cannot be written on this machine.
+    /// A directory or file cannot be created on this machine.
     #[error(transparent)]
     Here(#[from] punctual_directory::Error),
     #[error("cannot write {}: {source}", path.display())]
@@ -69,19 +70,20 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns true if this machine, not the archive, is at fault.
+    /// Returns true if the cause is this machine and not the archive.
     pub fn is_environment(&self) -> bool {
         matches!(self, Error::Here(_) | Error::Write { .. })
     }
 }
 
-/// Returns true if a file that begins with `head` (its first 512 bytes, or the whole of a shorter file) is an archive.
+/// Returns true if the file that begins with `head` is an archive. `head` holds the first 512 bytes, or the whole file
+/// if it is shorter.
 pub fn is_archive(head: &[u8]) -> bool {
     head.starts_with(&GZIP) || head.get(257..262) == Some(b"ustar")
 }
 
-/// Unpacks a whole archive into an empty directory. After an error the directory holds part of it; the caller removes
-/// it.
+/// Unpacks a whole archive into an empty directory. After an error the directory contains part of the archive, and the
+/// caller must remove it.
 ///
 /// # Errors
 /// See [`Error`].
@@ -136,7 +138,7 @@ fn unpack_plain(archive: impl Read, into: &Dir, limits: Limits) -> Result<(), Er
     }
 }
 
-/// Attributes a failed mkdir to the archive if one of its files has that name.
+/// Converts an error of mkdir(2). The archive is the cause if one of its files has the name of the directory.
 fn beneath_a_file(error: punctual_directory::Error, name: &str) -> Error {
     match error.kind() {
         Some(io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists) => {

@@ -8,7 +8,7 @@ use tar::{Builder, EntryType, Header};
 
 const FEW: Limits = Limits { bytes: 1 << 20, entries: 20, depth: 3, name: 100 };
 
-/// Adds a raw entry, which may be invalid: [`Builder`] would refuse to write it.
+/// Adds an entry that may be invalid, so that [`Builder`] would refuse to write it.
 fn add(out: &mut Vec<u8>, name: &[u8], kind: EntryType, size: u64, content: &[u8]) {
     let mut header = Header::new_gnu();
     header.as_old_mut().name[..name.len()].copy_from_slice(name);
@@ -46,7 +46,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     gz.finish().unwrap()
 }
 
-/// A staging directory with a secret beside it.
+/// Creates an empty directory to unpack into, and next to it a file that no archive may change.
 fn staging() -> (tempfile::TempDir, Dir) {
     let folder = tempfile::tempdir().unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();

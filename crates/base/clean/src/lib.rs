@@ -1,17 +1,18 @@
-//! Makes untrusted text harmless for terminals, browsers and test harnesses.
+//! Makes untrusted text safe to show in terminals, browsers and the logs of test harnesses.
 //!
-//! Control characters (C0, DEL, C1), line separators, and characters that reverse or hide text (Unicode TR 36) become
-//! visible escapes. So does the first character of a command that a CI harness would execute: `<LAVA_`, `##[`, `##vso[`
-//! and `##teamcity[` anywhere in a line, `::name` at the start of a word.
+//! Control characters (C0, DEL, C1), line separators, and characters that reverse or hide text (Unicode Technical
+//! Report 36) are replaced by visible escapes. The same applies to the first character of a command that a CI harness
+//! would execute: `<LAVA_`, `##[`, `##vso[` and `##teamcity[` anywhere in a line, and `::name` at the start of a word.
 
 #![forbid(unsafe_code)]
 
 use std::fmt::Write;
 
-/// Maximum length in characters, so that a very long command line does not fill a report.
+/// Maximum length of a line in characters, so that a very long command line does not fill a report.
 pub const LONGEST: usize = 2_000;
 
-/// Returns the text as one line that no terminal, browser or test harness interprets.
+/// Returns the text as a single line, truncated to [`LONGEST`] characters, without anything that a terminal or test
+/// harness would interpret.
 pub fn line(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for (n, c) in text.chars().enumerate() {
@@ -29,7 +30,7 @@ pub fn line(text: &str) -> String {
     without_commands(out)
 }
 
-/// Like [`line`] for text with several lines, which end in `\n` or `\r\n`; nothing is truncated.
+/// Like [`line`], for text with several lines that end in `\n` or `\r\n`. Nothing is truncated.
 pub fn lines(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.replace("\r\n", "\n").chars() {
@@ -43,8 +44,8 @@ pub fn lines(text: &str) -> String {
     without_commands(out)
 }
 
-/// LAVA's dispatcher looks for the first one anywhere in a console line; the runners of Azure, GitHub and TeamCity look
-/// for the others. Some of them ignore case.
+/// Beginnings of commands to test harnesses. The dispatcher of LAVA looks for the first anywhere in a console line. The
+/// runners of Azure, GitHub and TeamCity look for the others. Some of them ignore case.
 const COMMANDS: [&str; 4] = ["<LAVA_", "##[", "##vso[", "##teamcity["];
 
 fn without_commands(text: String) -> String {
@@ -61,12 +62,12 @@ fn without_commands(text: String) -> String {
     if text.contains("::") { without_workflow_commands(&text) } else { text }
 }
 
-/// Compares ASCII letters without regard to case.
+/// Returns true if `text` starts with `command`, ignoring the case of ASCII letters.
 fn starts_with(text: &str, command: &str) -> bool {
     text.as_bytes().get(..command.len()).is_some_and(|first| first.eq_ignore_ascii_case(command.as_bytes()))
 }
 
-/// Names that GitHub's runner executes as `::name` at the start of a line.
+/// Beginnings of the names that GitHub's runner executes as `::name` at the start of a line.
 const WORKFLOW: [&str; 13] = [
     "add-mask",
     "add-matcher",
@@ -83,8 +84,8 @@ const WORKFLOW: [&str; 13] = [
     "warning",
 ];
 
-/// Escapes any `::name` at the start of a word, because wrapping may put it at the start of a line. A long word may be
-/// cut at any place, so names inside it are escaped everywhere.
+/// Escapes any `::name` at the start of a word, because line wrapping may put it at the start of a line. A long word
+/// may be broken at any position, so the names in [`WORKFLOW`] are also escaped inside words.
 fn without_workflow_commands(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     let mut begins = true;
@@ -107,14 +108,14 @@ fn escape(out: &mut String, c: char) {
     };
 }
 
-/// Returns true for a character that a terminal or browser interprets instead of displaying.
+/// Returns true for a character that a terminal or browser interprets or hides instead of displaying it.
 pub fn is_obeyed(c: char) -> bool {
     c.is_control() || hides(c)
 }
 
-/// Line separators (U+2028, U+2029), interlinear annotation marks (U+FFF9 to U+FFFB), the blank Braille pattern, and
-/// invisible characters (Default_Ignorable_Code_Point of Unicode 16, DerivedCoreProperties.txt: direction marks and
-/// overrides, zero-width characters, fillers, variation selectors, the byte order mark, tags).
+/// Returns true for line separators (U+2028, U+2029), interlinear annotation marks (U+FFF9 to U+FFFB), the blank
+/// Braille pattern, and invisible characters (Default_Ignorable_Code_Point of Unicode 16, DerivedCoreProperties.txt:
+/// direction marks and overrides, zero-width characters, fillers, variation selectors, the byte order mark, tags).
 fn hides(c: char) -> bool {
     matches!(
         u32::from(c),
@@ -124,7 +125,7 @@ fn hides(c: char) -> bool {
     )
 }
 
-/// Like [`line`], and escaped for use inside an HTML element or a quoted attribute.
+/// Like [`line`], but also escapes the text for use in an HTML element or a quoted attribute.
 pub fn html(text: &str) -> String {
     let clean = line(text);
     let mut out = String::with_capacity(clean.len());
@@ -141,7 +142,7 @@ pub fn html(text: &str) -> String {
     out
 }
 
-/// The first `most` characters, followed by `…` if the text was truncated.
+/// Returns the text if it has at most `most` characters, otherwise its first `most` − 1 characters followed by `…`.
 pub fn clip(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();

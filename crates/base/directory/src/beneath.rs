@@ -1,4 +1,4 @@
-//! Resolves names beneath a directory without following links.
+//! Resolves paths beneath a directory without following links.
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat, openat2};
@@ -6,11 +6,11 @@ use rustix::io::Errno;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
 
-/// Opens `path` relative to `dir` with openat2(2), or component by component where openat2 is missing (before Linux
-/// 5.6) or blocked by a seccomp filter.
+/// Opens `path` relative to `dir` with openat2(2). If openat2 is missing (before Linux 5.6) or blocked by a seccomp
+/// filter, opens it component by component.
 ///
 /// # Errors
-/// `ELOOP` for a symbolic link anywhere in the path, `EXDEV` for a path that is absolute or contains `..`; errors of
+/// `ELOOP`: a component of the path is a symbolic link. `EXDEV`: the path is absolute or contains `..`. Otherwise see
 /// open(2).
 pub(crate) fn open(dir: BorrowedFd<'_>, path: &Path, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
     if !path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir)) {
@@ -66,8 +66,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// For paths over a small tree with links in and out of it, both methods open the same file or both fail, and
-        /// none leaves the tree.
+        /// For paths in a small tree with links that point into and out of it, both methods open the same file or both
+        /// fail, and neither leaves the tree.
         #[test]
         fn both_ways_agree_and_none_leads_out(parts in prop::collection::vec(
             prop::sample::select(vec!["a", "b", "file", "in", "out", "up", ".", "..", "none", "/"]), 1..6

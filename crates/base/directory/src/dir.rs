@@ -15,20 +15,20 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Readable by everyone, subject to the umask.
+/// Mode of new files: readable by everyone, subject to the umask.
 pub(crate) const FILE_MODE: Mode = Mode::from_raw_mode(0o644);
 pub(crate) const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-/// Maximum nesting depth of directories that are walked.
+/// Maximum nesting depth of a recursive walk.
 const DEEPEST: usize = 128;
 
-/// A directory held open. Clones refer to the same directory.
+/// A directory held open as a descriptor. Clones refer to the same directory.
 #[derive(Clone, Debug)]
 pub struct Dir {
     fd: Arc<OwnedFd>,
-    /// The path it was opened with, for messages only.
+    /// Path with which the directory was opened; used only in messages.
     path: PathBuf,
-    /// The identity that accesses what is beneath it; `None` for the caller's.
+    /// Identity with which the entries of the directory are accessed; `None` for the identity of the caller.
     acts_as: Option<Arc<Identity>>,
 }
 
@@ -46,12 +46,12 @@ impl Dir {
         Dir { fd: Arc::new(fd), path: path.into(), acts_as }
     }
 
-    /// Assumes the identity of the directory's owner for the calling thread until the guard is dropped, if that is not
-    /// the caller: for a library that opens its files by path (SQLite). It gains access to nothing that the owner could
-    /// not change anyway.
+    /// Makes the calling thread assume the identity of the directory's owner, if that is another user, until the
+    /// returned guard is dropped. Meant for libraries that open files by path (SQLite). The thread then has access only
+    /// to files that the owner could change anyway.
     ///
     /// # Errors
-    /// setfsuid(2), setgroups(2).
+    /// See setfsuid(2) and setgroups(2).
     pub fn as_owner(&self) -> Result<Option<Assumed>, Error> {
         self.assume(&self.path)
     }
@@ -60,12 +60,12 @@ impl Dir {
         assume(self.acts_as.as_deref(), path)
     }
 
-    /// The path as given when the directory was opened. By now it may name another directory.
+    /// Returns the path with which the directory was opened. Meanwhile this path may refer to another directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The parent directory, for operations on this directory's own name.
+    /// Opens the parent directory, for operations on the name of this directory.
     pub(crate) fn above(&self) -> Result<Dir, Error> {
         let path = self.path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -76,7 +76,7 @@ impl Dir {
     /// Opens an existing subdirectory.
     ///
     /// # Errors
-    /// `ELOOP` or `ENOTDIR` for a link; open(2).
+    /// `ELOOP` or `ENOTDIR` for a link; otherwise see open(2).
     pub fn dir(&self, name: impl AsRef<Path>) -> Result<Dir, Error> {
         let (name, path) = self.named(&name);
         let _as = self.assume(&path)?;
@@ -87,7 +87,7 @@ impl Dir {
     /// Opens a subdirectory and creates it if it is missing.
     ///
     /// # Errors
-    /// mkdir(2); see [`Dir::dir`].
+    /// See mkdir(2) and [`Dir::dir`].
     pub fn make_dir(&self, name: impl AsRef<Path>) -> Result<Dir, Error> {
         let (name, path) = self.named(&name);
         {
@@ -105,10 +105,10 @@ impl Dir {
         self.dir(name)
     }
 
-    /// Opens a regular file for reading. A FIFO or a device is refused without blocking.
+    /// Opens a regular file for reading. Does not block if the entry is a FIFO or a device, but returns an error.
     ///
     /// # Errors
-    /// [`Error::Unfit`] for anything but a regular file; open(2).
+    /// [`Error::Unfit`] if it is not a regular file; otherwise see open(2).
     pub fn file(&self, name: impl AsRef<Path>) -> Result<File, Error> {
         let (name, path) = self.named(&name);
         let _as = self.assume(&path)?;
@@ -121,7 +121,7 @@ impl Dir {
     /// Reads a regular file of at most `limit` bytes.
     ///
     /// # Errors
-    /// [`Error::Unfit`] if the file is larger; see [`Dir::file`].
+    /// [`Error::Unfit`] if the file is larger; otherwise see [`Dir::file`].
     pub fn read(&self, name: impl AsRef<Path>, limit: u64) -> Result<Vec<u8>, Error> {
         let path = self.path.join(&name);
         let file = self.file(&name)?;
@@ -131,16 +131,16 @@ impl Dir {
         if content.len() as u64 > limit {
             return Err(Error::Unfit {
                 path,
-                why: format!("it is larger than {limit} bytes, the limit for such a file"),
+                why: format!("it is larger than {limit} bytes, the limit for this kind of file"),
             });
         }
         Ok(content)
     }
 
-    /// Creates a file for writing. No entry of that name may exist, not even a link.
+    /// Creates a file for writing. Fails if an entry with that name exists, even if it is a link.
     ///
     /// # Errors
-    /// open(2), including `EEXIST`.
+    /// See open(2); `EEXIST` if the entry exists.
     pub fn create_new(&self, name: impl AsRef<Path>) -> Result<File, Error> {
         let (name, path) = self.named(&name);
         let _as = self.assume(&path)?;
@@ -152,13 +152,13 @@ impl Dir {
     /// Opens a file for appending and creates it if it is missing.
     ///
     /// # Errors
-    /// [`Error::Unfit`] if it is not a regular file, has a second name (a hard link), or belongs to another user;
-    /// open(2).
+    /// [`Error::Unfit`] if it is not a regular file, has more than one name (hard links), or belongs to another user;
+    /// otherwise see open(2).
     pub fn append(&self, name: impl AsRef<Path>) -> Result<File, Error> {
         self.existing(name.as_ref(), OFlags::WRONLY | OFlags::APPEND)
     }
 
-    /// Opens a file to be changed in place (a lock, a database) and creates it if it is missing.
+    /// Opens a file that is changed in place (a lock file or a database), and creates it if it is missing.
     ///
     /// # Errors
     /// See [`Dir::append`].
@@ -192,10 +192,10 @@ impl Dir {
         Ok(File::from(fd))
     }
 
-    /// Makes a FIFO.
+    /// Creates a FIFO.
     ///
     /// # Errors
-    /// mknod(2), including `EEXIST`.
+    /// See mknod(2); `EEXIST` if the entry exists.
     pub fn make_fifo(&self, name: impl AsRef<Path>) -> Result<(), Error> {
         let (name, path) = self.named(&name);
         let _as = self.assume(&path)?;
@@ -203,13 +203,13 @@ impl Dir {
         mknodat(&parent, last.as_bytes(), FileType::Fifo, FILE_MODE, 0).map_err(Error::io("create", &path))
     }
 
-    /// Opens a FIFO, a terminal or another file that is written to and never replaced (`/dev/stdout`). Without `wait`,
-    /// a FIFO without a reader is an error. A link is followed only if nobody but root or the owner of the directory
-    /// can have made it.
+    /// Opens a file that is written to and never replaced: a FIFO, a terminal or, for example, `/dev/stdout`. Without
+    /// `wait`, it is an error if no process has opened a FIFO for reading. A link is followed only if it belongs to
+    /// root or to the owner of the directory.
     ///
     /// # Errors
-    /// [`Error::Unfit`] for a regular file (unless a link leads to one that is standard input, output or error), for a
-    /// block device, and for a link made by another user; open(2).
+    /// [`Error::Unfit`] for a block device, for a link made by another user, and for a regular file, unless it is
+    /// standard input, output or error and was reached through a link; otherwise see open(2).
     pub fn special(&self, name: impl AsRef<Path>, wait: bool) -> Result<File, Error> {
         let (name, path) = self.named(&name);
         let _as = self.assume(&path)?;
@@ -238,8 +238,10 @@ impl Dir {
         }
     }
 
+    /// Removes a file or a link, which is not followed.
+    ///
     /// # Errors
-    /// unlink(2).
+    /// See unlink(2).
     pub fn remove_file(&self, name: impl AsRef<Path>) -> Result<(), Error> {
         self.unlink(name.as_ref(), AtFlags::empty())
     }
@@ -247,16 +249,16 @@ impl Dir {
     /// Removes an empty directory.
     ///
     /// # Errors
-    /// rmdir(2).
+    /// See rmdir(2).
     pub fn remove_dir(&self, name: impl AsRef<Path>) -> Result<(), Error> {
         self.unlink(name.as_ref(), AtFlags::REMOVEDIR)
     }
 
-    /// Removes a file, or a directory with everything beneath it. Links are removed, not followed. A missing entry is
-    /// not an error.
+    /// Removes a file, or a directory with everything beneath it. Links are removed, not followed. It is not an error
+    /// if the entry does not exist.
     ///
     /// # Errors
-    /// The first failure of unlink(2), rmdir(2) or getdents(2); `ELOOP` beyond a depth of 128 directories.
+    /// The first error of unlink(2), rmdir(2) or getdents(2); `ELOOP` if directories are nested more than 128 deep.
     pub fn remove_all(&self, name: impl AsRef<Path>) -> Result<(), Error> {
         self.remove_beneath(name.as_ref(), DEEPEST)
     }
@@ -282,10 +284,10 @@ impl Dir {
         unlinkat(&parent, last.as_bytes(), flags).map_err(Error::io("remove", &path))
     }
 
-    /// Renames an entry within this directory; an existing entry of the new name is replaced.
+    /// Renames an entry beneath this directory. An existing entry with the new name is replaced.
     ///
     /// # Errors
-    /// rename(2).
+    /// See rename(2).
     pub fn rename(&self, from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<(), Error> {
         let ((from, path), (to, _)) = (self.named(&from), self.named(&to));
         let _as = self.assume(&path)?;
@@ -294,10 +296,10 @@ impl Dir {
         renameat(&one, a.as_bytes(), &two, b.as_bytes()).map_err(failed())
     }
 
-    /// Type of the entry, without following links; `None` if there is none.
+    /// Returns the type of an entry, without following links; `None` if there is no such entry.
     ///
     /// # Errors
-    /// stat(2), except `ENOENT` and `ENOTDIR`.
+    /// See stat(2); `ENOENT` and `ENOTDIR` are not errors.
     pub fn kind(&self, name: impl AsRef<Path>) -> Result<Option<Kind>, Error> {
         let (name, path) = self.named(&name);
         let _as = self.assume(&path)?;
@@ -310,63 +312,64 @@ impl Dir {
         }
     }
 
-    /// User ID of an entry's owner, without following links.
+    /// Returns the user ID of the owner of an entry, without following links.
     pub(crate) fn owner_of(&self, name: &Path) -> Result<u32, Error> {
         let _as = self.assume(&self.path)?;
         let stat = statat(&*self.fd, name, AtFlags::SYMLINK_NOFOLLOW);
         Ok(stat.map_err(Error::io("examine", self.path.join(name)))?.st_uid)
     }
 
-    /// User ID that owns what is created here.
+    /// Returns the ID of the user who will own entries that are created in this directory.
     pub(crate) fn uid(&self) -> u32 {
         uid(self.acts_as.as_deref())
     }
 
-    /// Names and types of the entries, sorted by name.
+    /// Returns the names and types of the entries, sorted by name.
     ///
     /// # Errors
-    /// getdents(2), stat(2).
+    /// See getdents(2) and stat(2).
     pub fn entries(&self) -> Result<Vec<(PathBuf, Kind)>, Error> {
         let _as = self.assume(&self.path)?;
         let listed = list(&*self.fd).map_err(Error::io("list", &self.path))?;
         Ok(listed.into_iter().map(|(name, stat)| (PathBuf::from(name), kind(&stat))).collect())
     }
 
-    /// Total size of all regular files beneath. Files that disappear during the walk, cannot be read or are more than
-    /// 128 directories deep are not counted.
+    /// Returns the total size in bytes of all regular files beneath this directory. Files that disappear during the
+    /// walk, cannot be examined, or are more than 128 directories deep are not counted.
     pub fn bytes(&self) -> u64 {
         let _as = self.assume(&self.path);
         bytes(&*self.fd, DEEPEST)
     }
 
-    /// Makes names that were created or changed here survive a power failure (fsync(2) of the directory).
+    /// Calls fsync(2) on the directory, so that names created or changed in it survive a power failure.
     ///
     /// # Errors
-    /// fsync(2).
+    /// See fsync(2).
     pub fn sync(&self) -> Result<(), Error> {
         rustix::fs::fsync(&*self.fd).map_err(Error::io("sync", &self.path))
     }
 
-    /// Makes the content of a file survive a power failure (fsync(2)).
+    /// Calls fsync(2) on a file, so that its content survives a power failure.
     ///
     /// # Errors
-    /// See [`Dir::file`]; fsync(2).
+    /// See [`Dir::file`] and fsync(2).
     pub fn sync_file(&self, name: impl AsRef<Path>) -> Result<(), Error> {
         rustix::fs::fsync(self.file(&name)?).map_err(Error::io("sync", self.path.join(&name)))
     }
 
-    /// Makes this directory's own name survive a power failure, if its parent may be read.
+    /// Calls fsync(2) on the parent directory, if it may be read, so that the name of this directory survives a power
+    /// failure. Errors are ignored.
     pub fn sync_above(&self) {
         let above = openat(&*self.fd, c"..", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
         // The directory exists; only its name could still be lost, which the caller accepts.
         let _ = above.and_then(rustix::fs::fsync);
     }
 
-    /// Locks the directory (flock(2)) without waiting, until every clone is dropped. Returns `false` if another process
-    /// holds the lock.
+    /// Locks the directory (flock(2)) without waiting. The lock is released when all clones have been dropped. Returns
+    /// false if another process holds a conflicting lock.
     ///
     /// # Errors
-    /// flock(2).
+    /// See flock(2).
     pub fn lock(&self, exclusive: bool) -> Result<bool, Error> {
         let how =
             if exclusive { FlockOperation::NonBlockingLockExclusive } else { FlockOperation::NonBlockingLockShared };
@@ -385,7 +388,7 @@ impl Dir {
         beneath::open(self.fd.as_fd(), name, flags, Mode::empty())
     }
 
-    /// Opens the parent directory of a path and returns the last component.
+    /// Opens the parent directory of a path. Returns it and the last component of the path.
     pub(crate) fn parent<'a>(&self, path: &'a Path) -> Result<(OwnedFd, &'a OsStr), Errno> {
         let last = path.file_name().ok_or(Errno::XDEV)?;
         let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -407,7 +410,7 @@ pub(crate) fn assume(identity: Option<&Identity>, path: &Path) -> Result<Option<
     identity.map(Identity::assume).transpose().map_err(failed)
 }
 
-/// User ID that owns what this identity creates.
+/// Returns the ID of the user who owns files created with this identity.
 pub(crate) fn uid(acts_as: Option<&Identity>) -> u32 {
     acts_as.map_or_else(|| rustix::process::geteuid().as_raw(), |identity| identity.uid)
 }
@@ -426,8 +429,8 @@ fn kind(stat: &Stat) -> Kind {
     }
 }
 
-/// Names with their stat(2), without following links, sorted by name; entries that disappear during the walk are left
-/// out.
+/// Returns the names of the entries with their stat(2), without following links, sorted by name. Entries that disappear
+/// during the walk are omitted.
 fn list(dir: impl AsFd) -> Result<Vec<(OsString, Stat)>, Errno> {
     let mut found = Vec::new();
     // Reopened, so that it has its own offset.

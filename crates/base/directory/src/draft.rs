@@ -1,4 +1,4 @@
-//! Files that appear complete or not at all.
+//! Files that other processes see either complete or not at all.
 
 use crate::dir::{DIRECTORY, FILE_MODE};
 use crate::{Dir, Error};
@@ -12,8 +12,7 @@ use std::io::{Seek, SeekFrom, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// A file under a temporary name that no reader looks for. It is removed on drop unless it was published with
-/// [`Draft::publish`].
+/// A file with a temporary name. It is removed on drop unless it was published with [`Draft::publish`].
 #[derive(Debug)]
 pub struct Draft {
     dir: Dir,
@@ -25,10 +24,10 @@ pub struct Draft {
 }
 
 impl Dir {
-    /// Creates a file that gets its name only once it is complete; see [`Draft::publish`].
+    /// Creates a file with a temporary name. It gets its final name when it is complete, see [`Draft::publish`].
     ///
     /// # Errors
-    /// open(2).
+    /// See open(2).
     pub fn draft(&self, name: impl AsRef<Path>) -> Result<Draft, Error> {
         let (name, path) = self.named(&name);
         let _as = self.assume(&path)?;
@@ -52,11 +51,11 @@ impl Dir {
         Err(Error::io("create", &path)(Errno::EXIST))
     }
 
-    /// Replaces a file atomically: a reader sees either the old or the new content, complete. A link of that name is
-    /// replaced, not followed. With `sync`, content and name survive a power failure.
+    /// Replaces a file atomically: readers see either the complete old content or the complete new content. A link with
+    /// that name is replaced, not followed. With `sync`, content and name survive a power failure.
     ///
     /// # Errors
-    /// See [`Dir::draft`]; write(2), rename(2). On failure the old file is kept.
+    /// See [`Dir::draft`], write(2) and rename(2). After an error the old file still exists.
     pub fn replace(&self, name: impl AsRef<Path>, content: &[u8], sync: bool) -> Result<(), Error> {
         let path = self.path().join(&name);
         let mut draft = self.draft(&name)?;
@@ -67,10 +66,11 @@ impl Dir {
 }
 
 impl Draft {
-    /// Renames the file to its final name and replaces an existing file of that name.
+    /// Renames the file to its final name and replaces an existing file with that name. With `sync`, content and name
+    /// survive a power failure.
     ///
     /// # Errors
-    /// fsync(2), rename(2); the draft is removed.
+    /// See fsync(2) and rename(2). The draft is then removed.
     pub fn publish(self, sync: bool) -> Result<(), Error> {
         self.finish(sync, false)
     }
@@ -78,7 +78,7 @@ impl Draft {
     /// Like [`Draft::publish`], but fails if the name exists.
     ///
     /// # Errors
-    /// `EEXIST`; see [`Draft::publish`].
+    /// `EEXIST` if the name exists; otherwise see [`Draft::publish`].
     pub fn publish_new(self, sync: bool) -> Result<(), Error> {
         self.finish(sync, true)
     }

@@ -9,24 +9,24 @@ pub enum Error {
     /// A system call failed.
     #[error("cannot {doing} {}: {source}", path.display())]
     Io {
-        /// The failed operation, as in `cannot create …`.
+        /// The failed operation as a verb that follows `cannot`, for example `create`.
         doing: &'static str,
         path: PathBuf,
         source: io::Error,
     },
-    /// The entry is not of the requested type, or must not be used.
+    /// The entry has the wrong type, or must not be used for another reason.
     #[error("{}: {why}", path.display())]
     Unfit { path: PathBuf, why: String },
-    /// Root would write to a place that another user controls.
+    /// The process runs as root and would write to a directory that another user controls.
     #[error(
         "{}: {why}; root does not write there, because other users control that directory: choose another directory{}",
         path.display(), .owner.map(|uid| format!(", or give --owner {uid} to write as that user")).unwrap_or_default()
     )]
     Exposed {
-        /// The directory at fault: the requested one or one above it.
+        /// Directory that other users control: the requested directory or one of its parents.
         path: PathBuf,
         why: String,
-        /// A user who can safely write there.
+        /// ID of a user who can safely write to the directory.
         owner: Option<u32>,
     },
 }
@@ -37,13 +37,13 @@ impl Error {
         move |errno| Error::Io { doing, path, source: errno.into() }
     }
 
-    /// Returns true if the failure may be due to missing permissions that another user could have.
+    /// Returns true if the cause may be a lack of permissions, so that another user may succeed.
     pub(crate) fn is_for_want_of_rights(&self) -> bool {
         matches!(self, Error::Unfit { .. }) || self.kind() == Some(io::ErrorKind::PermissionDenied)
     }
 
-    /// The error of the system call alone, for a caller that names the operation itself; other variants are returned
-    /// unchanged.
+    /// Returns only the error of the system call, without the operation and the path, for callers that describe the
+    /// operation themselves. Other variants are returned unchanged.
     pub fn cause(self) -> io::Error {
         match self {
             Error::Io { source, .. } => source,
@@ -51,7 +51,7 @@ impl Error {
         }
     }
 
-    /// The kind of the system call's error; `None` if no system call failed.
+    /// Returns the kind of the error of the system call; `None` if no system call failed.
     pub fn kind(&self) -> Option<io::ErrorKind> {
         match self {
             Error::Io { source, .. } => Some(source.kind()),

@@ -1,4 +1,4 @@
-//! Opens directories, with checks of the owner and of the path that leads there.
+//! Opens directories, and checks the owner and the path.
 
 use crate::dir::{DIRECTORY, assume, uid};
 use crate::{Dir, Error, Whose, safe, whose};
@@ -9,20 +9,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 impl Dir {
-    /// Opens a directory for reading, and for writing with the caller's permissions. Links on the path are followed,
-    /// because the path is the caller's choice.
+    /// Opens a directory for reading, and for writing with the caller's permissions. Symbolic links in the path are
+    /// followed, because the caller chose the path.
     ///
     /// # Errors
-    /// open(2).
+    /// See open(2).
     pub fn open(path: &Path) -> Result<Dir, Error> {
         let fd = openat(CWD, path, DIRECTORY, Mode::empty());
         Ok(Dir::new(fd.map_err(Error::io("open", path))?, path, None))
     }
 
-    /// Wraps a directory that another process opened. As root, its contents are accessed as the user who owns it.
+    /// Wraps the descriptor of a directory that another process opened. If this process is root, it accesses the
+    /// contents as the user who owns the directory.
     ///
     /// # Errors
-    /// fstat(2); [`Error::Unfit`] for anything but a directory.
+    /// See fstat(2); [`Error::Unfit`] if it is not a directory.
     pub fn inherited(fd: OwnedFd, path: &Path) -> Result<Dir, Error> {
         let stat = fstat(&fd).map_err(Error::io("examine", path))?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
@@ -31,12 +32,12 @@ impl Dir {
         Ok(Dir::new(fd, path, whose::of_owner(stat.st_uid)))
     }
 
-    /// Returns the directory that a single file is written to, and the file's name. Root writes to another user's
-    /// directory as that user.
+    /// Returns the directory of a file to be written, and the name of the file. Root writes to a directory of another
+    /// user as that user.
     ///
     /// # Errors
-    /// [`Error::Exposed`] for root if another user can redirect the path to a directory that belongs to someone else;
-    /// [`Error::Unfit`] for a path without a file name; open(2).
+    /// [`Error::Exposed`] if the process is root and another user can redirect the path to a directory that belongs to
+    /// someone else; [`Error::Unfit`] for a path without a file name; otherwise see open(2).
     pub fn of_file(path: &Path) -> Result<(Dir, PathBuf), Error> {
         let name =
             path.file_name().ok_or_else(|| Error::Unfit { path: path.into(), why: "it has no file name".into() })?;
@@ -55,8 +56,8 @@ impl Dir {
     /// Opens a directory for writing, and creates it and its missing parents.
     ///
     /// # Errors
-    /// [`Error::Exposed`] for root if another user can change the directory or one above it; [`Error::Unfit`] if it
-    /// belongs to another user; mkdir(2), open(2).
+    /// [`Error::Exposed`] if the process is root and another user can change the directory or one of its parents;
+    /// [`Error::Unfit`] if it belongs to another user; otherwise see mkdir(2) and open(2).
     pub fn create(path: &Path, whose: Whose) -> Result<Dir, Error> {
         Dir::writable(path, whose, true)
     }
@@ -91,7 +92,8 @@ impl Dir {
         }
     }
 
-    /// With this user's permissions nothing is reachable that the user could not change anyway.
+    /// Opens a directory with the permissions of `user`, so that only files that this user could change anyway can be
+    /// reached.
     fn of_user(path: &Path, user: Option<Arc<Identity>>, make: bool) -> Result<Dir, Error> {
         let _as = assume(user.as_deref(), path)?;
         if make {
@@ -102,7 +104,7 @@ impl Dir {
         let wanted = uid(user.as_deref());
         // An ordinary user has no more permissions than the owner; some file systems (vfat, NFS) report another owner.
         if user.is_some() && owner != wanted {
-            let why = format!("it belongs to user {owner}, not to {wanted}: name another directory, or a new one");
+            let why = format!("it belongs to user {owner}, not to {wanted}: choose another directory, or a new one");
             return Err(Error::Unfit { path: path.into(), why });
         }
         Ok(Dir::new(fd, path, user))

@@ -1,7 +1,7 @@
-//! Checks for root that no other user can change a path.
+//! Checks whether other users can change a path, for processes of root.
 //!
-//! The rules are those of safe_path in OpenSSH (auth2-pubkeyfile.c) and CHASE_SAFE in systemd (src/basic/chase.c): each
-//! directory on the path belongs to root, and no other user can rename its entries.
+//! The rules are the same as in safe_path of OpenSSH (auth2-pubkeyfile.c) and in CHASE_SAFE of systemd
+//! (src/basic/chase.c): each directory on the path belongs to root, and no other user can rename its entries.
 
 use crate::Error;
 use rustix::fd::{AsFd, OwnedFd};
@@ -15,23 +15,24 @@ use std::sync::OnceLock;
 
 /// Maximum number of links followed before a path counts as a loop (MAXSYMLINKS, include/linux/namei.h).
 const MAX_LINKS: usize = 40;
-/// Readable by everyone, subject to the umask.
+/// Mode of new directories: readable by everyone, subject to the umask.
 pub(crate) const DIRECTORY_MODE: Mode = Mode::from_raw_mode(0o755);
 
-/// Opens a directory whose whole path only root (or the caller) can change, and which belongs to the caller and is
-/// writable by nobody else. Missing directories are created if `make` is set.
+/// Opens a directory. It must belong to the caller and be writable by nobody else, and only root or the caller may be
+/// able to change its path. Missing directories are created if `make` is set.
 ///
 /// # Errors
-/// [`Error::Exposed`] names the offending directory and who can change it.
+/// [`Error::Exposed`] names the directory that violates this, and who can change it.
 pub(crate) fn open(path: &Path, make: bool) -> Result<OwnedFd, Error> {
     walk(path, make, check)
 }
 
-/// Opens a directory. No user on the path may redirect it to something that belongs to another user (CHASE_SAFE): after
-/// a directory or link of some user, everything that follows must belong to the same user.
+/// Opens a directory. No user may be able to redirect the path to an entry that belongs to another user (as CHASE_SAFE
+/// of systemd): after a directory or link that belongs to a user other than root, all further components must belong to
+/// the same user.
 ///
 /// # Errors
-/// [`Error::Exposed`] names the place where the owner changes.
+/// [`Error::Exposed`] names the component at which the owner changes.
 pub(crate) fn follow(path: &Path) -> Result<OwnedFd, Error> {
     let mut before = 0;
     walk(path, false, |stat, shown, last| {
@@ -46,8 +47,8 @@ pub(crate) fn follow(path: &Path) -> Result<OwnedFd, Error> {
     })
 }
 
-/// Opens a directory component by component. `judge` is called for each component, links included, with `true` for the
-/// last one.
+/// Opens a directory component by component. `judge` is called for each component, including links, with its path and
+/// with `true` if it is the last component.
 fn walk(
     path: &Path,
     make: bool,
@@ -116,7 +117,7 @@ fn walk(
         .map_err(Error::io("open", absolute))
 }
 
-/// Fails if other users can change a directory on the path, or, with `last`, the directory that is written to.
+/// Fails if other users can change a directory on the path or, if `last` is set, create entries in it.
 fn check(stat: &Stat, shown: &Path, last: bool) -> Result<(), Error> {
     trusted_owner(stat, shown)?;
     // Only its owner can have chosen a link's target: links are replaced, never modified. The mode of a link has no
@@ -127,7 +128,8 @@ fn check(stat: &Stat, shown: &Path, last: bool) -> Result<(), Error> {
     writable_by_others(stat, shown, last)
 }
 
-/// Write permission of any group counts, because the group bits are also the mask of an access control list (acl(5)).
+/// Fails if other users can write to a directory. Write permission for the group counts as well, because the group bits
+/// are also the mask of an access control list (acl(5)).
 fn writable_by_others(stat: &Stat, shown: &Path, last: bool) -> Result<(), Error> {
     let mode = Mode::from_raw_mode(stat.st_mode);
     // In a sticky directory (/tmp) nobody can rename or remove another user's entries, but others could still add
@@ -147,8 +149,8 @@ fn trusted_owner(stat: &Stat, shown: &Path) -> Result<(), Error> {
     Err(Error::Exposed { path: shown.into(), why: format!("it belongs to user {uid}"), owner: Some(uid) })
 }
 
-/// Returns true if the owner lies outside this user namespace and has no ID in it (user_namespaces(7)). In a container,
-/// such a file belongs to the host; its real owner cannot be determined here.
+/// Returns true if `uid` stands for a user outside this user namespace, who has no ID in it (user_namespaces(7)). In a
+/// container, a file with this owner belongs to the host, and its real owner cannot be determined.
 pub(crate) fn is_unmapped(uid: u32) -> bool {
     static OVERFLOW: OnceLock<Option<u32>> = OnceLock::new();
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
@@ -156,8 +158,8 @@ pub(crate) fn is_unmapped(uid: u32) -> bool {
     *OVERFLOW.get_or_init(overflow) == Some(uid)
 }
 
-/// The ID that represents users outside the namespace; `None` if a user inside also has that ID, or if there are no
-/// users outside.
+/// Returns the ID that represents users outside the namespace; `None` if a user inside also has that ID, or if there
+/// are no users outside. The arguments are the contents of /proc/self/uid_map and /proc/sys/kernel/overflowuid.
 fn unmapped(map: &str, overflow: &str) -> Option<u32> {
     let overflow: u32 = overflow.trim().parse().ok()?;
     let inside = map.lines().any(|line| {
@@ -168,7 +170,7 @@ fn unmapped(map: &str, overflow: &str) -> Option<u32> {
     (!map.trim().is_empty() && !inside).then_some(overflow)
 }
 
-/// Pushes the components of a path, the next one last.
+/// Adds the components of a path to `left` in reverse order, so that the next component to open is the last element.
 fn push(left: &mut Vec<(OsString, bool)>, path: &Path, make: bool) {
     let names = path.components().rev().filter_map(|part| match part {
         std::path::Component::Normal(name) => Some(name.to_owned()),

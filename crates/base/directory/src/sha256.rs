@@ -1,4 +1,4 @@
-//! SHA-256 (FIPS 180-4) in hexadecimal digits, as sha256sum(1) prints it.
+//! SHA-256 (FIPS 180-4) digests in hexadecimal digits, as printed by sha256sum(1).
 
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
@@ -8,10 +8,10 @@ pub fn of_bytes(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
-/// Digest of the remaining bytes of `source`.
+/// Returns the digest of the remaining bytes of `source`.
 ///
 /// # Errors
-/// Errors of `source`.
+/// Reading from `source` failed.
 pub fn of(mut source: impl Read) -> io::Result<String> {
     let (mut sum, mut block) = (Sha256::new(), vec![0_u8; 1 << 16]);
     loop {

@@ -1,12 +1,12 @@
-//! A directory that appears complete or not at all.
+//! A directory that other processes see either complete or not at all.
 
 use crate::{Dir, Error, Whose, stale};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// A temporary directory next to the requested one, renamed once it is complete. It is removed on drop; after a kill,
-/// the next one for the same name removes it.
+/// A temporary directory next to the requested directory. When its contents are complete, they are renamed to the
+/// requested name. It is removed on drop. If the process was killed, the next `Staging` for the same name removes it.
 #[derive(Debug)]
 pub struct Staging {
     dir: Dir,
@@ -16,11 +16,10 @@ pub struct Staging {
 }
 
 impl Staging {
-    /// Creates an empty directory next to `path`, with its missing parents.
+    /// Creates an empty temporary directory next to `path`, and missing parents.
     ///
     /// # Errors
-    /// [`Error::Unfit`] if `path` has no last component; see [`Dir::create`], except that others may write to the
-    /// parent if it is sticky, like /tmp.
+    /// [`Error::Unfit`] if `path` has no last component; otherwise see [`Dir::create`].
     pub fn create(path: &Path, whose: Whose) -> Result<Staging, Error> {
         let no_name = || Error::Unfit { path: path.into(), why: "it is not a valid name for a new directory".into() };
         let name = path.file_name().ok_or_else(no_name)?.to_owned();
@@ -33,10 +32,11 @@ impl Staging {
         &self.dir
     }
 
-    /// Renames the entry `inner` to the requested name. An empty directory of that name is replaced.
+    /// Renames the entry `inner` of the temporary directory to the requested name. An empty directory with that name is
+    /// replaced.
     ///
     /// # Errors
-    /// rename(2), including `ENOTEMPTY` and `ENOTDIR`.
+    /// See rename(2); `ENOTEMPTY` or `ENOTDIR` if the name is in use.
     pub fn publish(self, inner: impl AsRef<Path>) -> Result<(), Error> {
         self.parent.rename(Path::new(&self.temporary).join(inner), &self.name)
     }

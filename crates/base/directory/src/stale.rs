@@ -1,8 +1,8 @@
-//! Removes what a killed process left behind.
+//! Removes temporary files and directories that a killed process left behind.
 //!
-//! Temporary names contain 16 random hexadecimal digits, and their creator holds a lock on them (flock(2)) that ends
-//! with the process. An entry that has such a name, belongs to the same user and can be locked is therefore no longer
-//! in use.
+//! A temporary name contains 16 random hexadecimal digits. The process that created the file or directory holds a lock
+//! on it (flock(2)), which ends with the process. An entry that has a temporary name, belongs to the same user and can
+//! be locked is therefore no longer in use.
 
 use crate::dir::Kind;
 use crate::draft::random;
@@ -12,10 +12,12 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
-/// Maximum number of attempts to create a directory, in case another process takes it for stale before it is locked.
+/// Maximum number of attempts to create a directory. An attempt fails if another process removes the directory as stale
+/// before it is locked.
 const TRIES: usize = 8;
 
-/// A directory for temporary files. It is removed on drop, or, after a kill, by the next [`Scratch::create`].
+/// A directory for temporary files. It is removed on drop or, if the process was killed, by the next
+/// [`Scratch::create`].
 #[derive(Debug)]
 pub struct Scratch {
     dir: Dir,
@@ -24,7 +26,7 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Creates `punctual-WHAT-…` in the directory for temporary files ($TMPDIR, or /tmp).
+    /// Creates the directory `punctual-WHAT-…` in $TMPDIR or /tmp.
     ///
     /// # Errors
     /// See [`Dir::create`].
@@ -53,7 +55,8 @@ impl Drop for Scratch {
     }
 }
 
-/// Creates and locks a new temporary directory with this prefix, and removes stale ones.
+/// Creates and locks a new temporary directory in `folder` whose name starts with `prefix`, and removes stale
+/// directories with the same prefix. Returns the directory, its parent and its name.
 pub(crate) fn make(folder: &Path, prefix: &[u8], whose: Whose) -> Result<(Dir, Dir, OsString), Error> {
     let mut made = None;
     for _ in 0..TRIES {
@@ -75,12 +78,12 @@ pub(crate) fn make(folder: &Path, prefix: &[u8], whose: Whose) -> Result<(Dir, D
 }
 
 impl Dir {
-    /// Removes drafts ([`Dir::draft`]) that killed processes left here.
+    /// Removes drafts ([`Dir::draft`]) that killed processes left in this directory.
     pub fn remove_stale_drafts(&self) {
         self.remove_stale(b".", b".new");
     }
 
-    /// Removes entries that have a temporary name, belong to the owner of this process's files and are not locked.
+    /// Removes entries that have a temporary name, belong to the user as whom this process writes, and are not locked.
     fn remove_stale(&self, prefix: &[u8], suffix: &[u8]) {
         let is_temporary = |name: &OsStr| {
             let random = name.as_bytes().strip_prefix(prefix).and_then(|rest| rest.strip_suffix(suffix));

@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-/// Returns a directory of the caller, and its parent.
+/// Returns a temporary directory and a directory in it; both belong to the caller.
 fn own() -> (tempfile::TempDir, Dir) {
     let folder = tempfile::tempdir().unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
@@ -115,7 +115,7 @@ fn what_is_no_regular_file_is_refused_at_once() {
     }
 }
 
-/// Uses the path walk for root, which accepts directories of the caller, whether or not the caller is root.
+/// Tests the path walk that root uses. It also accepts directories of the caller, so the test does not need root.
 #[test]
 fn a_path_that_others_can_change_is_not_safe() {
     let (folder, dir) = own();
@@ -163,7 +163,7 @@ fn what_is_never_replaced_is_written_in_place() {
     assert_eq!(secret(&folder), "secret");
 }
 
-/// Tests the path walk to the directory of a single file; in this test, one user owns everything.
+/// Tests the path walk to the directory of a single file. One user owns all directories here.
 #[test]
 fn a_single_file_is_written_beneath_its_directory() {
     let (folder, dir) = own();
@@ -186,7 +186,7 @@ fn a_directory_is_handed_on_as_a_descriptor() {
     assert!(Dir::inherited(dir.file("x").unwrap().into(), dir.path()).is_err());
 }
 
-/// Another user swaps directories on the path: root follows no user's path to what belongs to someone else.
+/// Root does not follow the path of another user to a directory that belongs to someone else.
 #[test]
 #[ignore = "live: root"]
 fn root_writes_in_a_users_directory_as_that_user_and_nowhere_else() {

@@ -1,4 +1,4 @@
-//! The identity (user and groups) with which a directory's files are written.
+//! The identity (user and groups) with which the files of a directory are written.
 
 use crate::safe;
 use punctual_uapi::Identity;
@@ -6,35 +6,35 @@ use std::fs;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, OnceLock};
 
-/// The kind of files a directory holds, which decides who owns them.
+/// Kind of the files in a directory, which determines who owns them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {
-    /// Results for the person running the program: owned by the user given to [`set_owner`], or by the caller.
+    /// Results for the user who runs the program. They belong to the user given to [`set_owner`], otherwise to the
+    /// caller.
     Results,
-    /// Files of the system (journals, caches, drop-in files): always owned by the caller.
+    /// Files of the system (journals, caches, drop-in files). They always belong to the caller.
     System,
 }
 
 static OWNER: OnceLock<Owner> = OnceLock::new();
 
-/// The identity that results are written as.
+/// Identity with which results are written.
 #[derive(Debug)]
 pub(crate) struct Owner {
     pub identity: Arc<Identity>,
-    /// True if the owner was given by name. Otherwise the owner is the user who called sudo, and root still writes to
-    /// places that only root can change.
+    /// True if the user chose the owner. Otherwise the owner is the user who called sudo, and root still writes to
+    /// directories that only root can change.
     pub named: bool,
 }
 
-/// Makes results belong to this user. Only root can write as someone else. The first call takes effect;
-/// later ones are ignored.
+/// Selects the user to whom results belong. Only root can write as another user. Only the first call has an effect.
 ///
-/// `named` is the user's choice, a name or a number. Without it, `sudo` gives the IDs of the user who called sudo(8)
-/// and of that user's group (`SUDO_UID`, `SUDO_GID`). A user missing from /etc/passwd is looked up with getent(1)
-/// (nsswitch.conf(5)).
+/// `named` is the owner that the user chose, a name or a number. If it is `None`, `sudo` holds the ID of the user who
+/// called sudo(8) and the ID of the group (`SUDO_UID`, `SUDO_GID`). A user who is not in /etc/passwd is looked up with
+/// getent(1) (see nsswitch.conf(5)).
 ///
 /// # Errors
-/// A message for the user: the user does not exist, or someone other than root gave a name.
+/// Returns a message for the user if the named user does not exist, or if `named` is given but the process is not root.
 pub fn set_owner(named: Option<&str>, sudo: Option<(&str, Option<&str>)>) -> Result<(), String> {
     let root = rustix::process::geteuid().is_root();
     if root {
@@ -62,7 +62,7 @@ pub fn set_owner(named: Option<&str>, sudo: Option<(&str, Option<&str>)>) -> Res
     Ok(())
 }
 
-/// For root: the identity of the owner `uid`, if that is another user.
+/// Returns the identity of the user `uid` if this process is root and `uid` is another user; otherwise `None`.
 pub(crate) fn of_owner(uid: u32) -> Option<Arc<Identity>> {
     let root = rustix::process::geteuid().is_root();
     (root && uid != 0 && !safe::is_unmapped(uid)).then(|| known(&uid.to_string()).map(Arc::new)).flatten()
@@ -73,7 +73,8 @@ fn known(user: &str) -> Option<Identity> {
     identity(user, None, passwd, groups)
 }
 
-/// Looks the user up in the system's other sources (LDAP, SSSD, systemd-homed).
+/// Looks a user up with getent(1), which knows other sources as well (LDAP, SSSD, systemd-homed). Returns a line in the
+/// format of passwd(5).
 fn entry_elsewhere(user: &str) -> Option<String> {
     let mut getent = Command::new("/usr/bin/getent");
     let asked = getent.args(["passwd", "--", user]).stdin(Stdio::null());
@@ -81,7 +82,7 @@ fn entry_elsewhere(user: &str) -> Option<String> {
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Contents of /etc/passwd and /etc/group.
+/// Returns the contents of /etc/passwd and /etc/group.
 fn users() -> &'static (String, String) {
     static USERS: OnceLock<(String, String)> = OnceLock::new();
     // A name in another encoding must not hide the other users.
@@ -89,14 +90,14 @@ fn users() -> &'static (String, String) {
     USERS.get_or_init(|| (read("/etc/passwd"), read("/etc/group")))
 }
 
-/// Fields of a user's line in passwd(5), found by name or number.
+/// Returns the fields of the user's line in passwd(5) format, found by name or number.
 fn entry<'a>(user: &str, passwd: &'a str) -> Option<Vec<&'a str>> {
     let entries = passwd.lines().map(|line| line.split(':').collect::<Vec<_>>()).filter(|fields| fields.len() >= 4);
     entries.into_iter().find(|fields| fields[0] == user || fields[2] == user)
 }
 
-/// Resolves a user by name or number. A number without an entry gets this group, or else the group of the same number,
-/// as is usual in containers.
+/// Returns the identity of a user given by name or number. A number without an entry gets the group `group` or, if that
+/// is `None`, the group with the same number, as is usual in containers.
 fn identity(user: &str, group: Option<u32>, passwd: &str, groups: &str) -> Option<Identity> {
     // u32::MAX is neither a user nor a group: it means "unchanged" (setfsuid(2)).
     let valid = |id: u32| (id != u32::MAX).then_some(id);
@@ -113,7 +114,7 @@ fn identity(user: &str, group: Option<u32>, passwd: &str, groups: &str) -> Optio
 }
 
 impl Whose {
-    /// The identity with which the files are accessed; `None` for that of the caller.
+    /// Returns the identity with which the files are accessed; `None` for the identity of the caller.
     pub(crate) fn owner(self) -> Option<&'static Owner> {
         match self {
             Whose::Results => OWNER.get(),

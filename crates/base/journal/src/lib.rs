@@ -1,15 +1,15 @@
-//! Changes to a system that must not outlive this process. The steps that undo a change are written to disk before it
-//! is made.
+//! Journal of temporary changes to a system. The steps that undo a change are written to disk before it is made, so
+//! that the change does not outlive this process.
 //!
-//! A [`Lease`] represents such a change, for example a trace instance or a tracer. It is undone when the lease is given
-//! back or dropped, or else, after kill -9, by [`Journal::recover`] at the next start of any process that uses the same
-//! journal.
+//! A [`Lease`] represents a change, for example a trace instance or the setting of a tracer. The change is undone when
+//! the lease is returned or dropped. If the process was killed with SIGKILL, [`Journal::recover`] undoes it at the next
+//! start of any process that uses the same journal.
 //!
-//! Leases are kept under /run: neither they nor the changes they undo survive a reboot. Fixes do; `fix` has its own
-//! journal.
+//! Leases are stored under /run. Neither they nor the changes survive a reboot. The changes that `fix` makes survive
+//! it; `fix` has its own journal.
 //!
-//! Architecture invariant: nothing here decides what to change; an entry is undone only when its owner is known to be
-//! dead.
+//! Architecture invariant: nothing here decides what to change. An entry is undone by another process only if its owner
+//! is known to be dead.
 
 #![forbid(unsafe_code)]
 
@@ -29,9 +29,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// The undo entry could not be written, so the change must not be made.
+/// The entry could not be written, so the change must not be made.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot write down how to undo a change in {path}: {source}")]
+#[error("cannot record in {path} how to undo a change: {source}")]
 pub struct JournalError {
     pub path: PathBuf,
     pub source: io::Error,
@@ -40,7 +40,7 @@ pub struct JournalError {
 #[derive(Clone, Debug)]
 pub struct Journal {
     folder: PathBuf,
-    /// How long to wait for the journal's lock.
+    /// Time limit of the wait for the lock of the journal.
     patience: Duration,
 }
 
@@ -52,25 +52,27 @@ struct Entry {
 }
 
 const SCHEMA: &str = "punctual.lease/1";
-/// File name extension of an entry while it is being written, under a shared lock on the folder.
+/// File name extension of a journal entry while it is being written. Meanwhile the writer holds a shared lock on the
+/// directory.
 const ASIDE: &str = "new";
-/// Limit of the wait for the lock: a process holds it while undoing the changes of a killed one, and on a busy machine
-/// removing a trace instance takes seconds.
+/// Default time limit of the wait for the lock. A process holds the lock while it undoes the changes of a killed
+/// process, and on a busy machine it takes seconds to remove a trace instance.
 const PATIENCE: Duration = Duration::from_secs(8);
 /// Maximum size of a journal entry in bytes.
 const MAX: u64 = 1 << 20;
 
-/// The entry of a process that died without returning its lease.
+/// Result of undoing the entry of a process that died without returning its lease.
 #[derive(Debug)]
 pub struct Recovered {
-    /// `None` if unknown, because the journal is locked or the name of the entry has no PID.
+    /// PID of the process; `None` if unknown, because the journal is locked or the name of the entry has no PID.
     pub pid: Option<u32>,
     pub undone: Vec<String>,
-    /// Descriptions of the steps that failed, and why. The entry stays for the next attempt.
+    /// Descriptions of the steps that failed, with the reasons. The entry is kept for the next attempt.
     pub failed: Vec<String>,
 }
 
-/// A change that is undone when the lease is given back or dropped, or, after kill -9, at the next start.
+/// A temporary change. It is undone when the lease is returned or dropped or, if the process was killed with SIGKILL,
+/// at the next start.
 #[derive(Debug)]
 pub struct Lease {
     path: PathBuf,
@@ -79,8 +81,8 @@ pub struct Lease {
 }
 
 impl Journal {
-    /// The journal of this user: /run/punctual for root; for others $XDG_RUNTIME_DIR/punctual, or /tmp/punctual-UID if
-    /// that variable is not set.
+    /// Returns the journal of this user: /run/punctual for root; for others $XDG_RUNTIME_DIR/punctual, or punctual-UID
+    /// in $TMPDIR or /tmp if XDG_RUNTIME_DIR is not set.
     pub fn of_user() -> Journal {
         let root = rustix::process::geteuid().is_root();
         let own = std::env::var_os("XDG_RUNTIME_DIR").filter(|_| !root).map(PathBuf::from);
@@ -93,17 +95,17 @@ impl Journal {
         Journal::at(folder)
     }
 
-    /// Uses the given folder, which is created when the first entry is written.
+    /// Returns the journal in the given directory, which is created when the first entry is written.
     pub fn at(folder: impl Into<PathBuf>) -> Journal {
         Journal { folder: folder.into(), patience: PATIENCE }
     }
 
-    /// Records how to undo a change that is about to be made. The steps of `undo` are carried out from last to first. A
-    /// path through this process's private mount of tracefs is stored relative to tracefs, because the mount ends with
-    /// the process.
+    /// Records how to undo a change. Call it before making the change. The steps of `undo` are carried out from last to
+    /// first. A path through this process's private mount of tracefs is stored relative to tracefs, because the mount
+    /// ends with the process.
     ///
     /// # Errors
-    /// [`JournalError`]; the change must not be made then.
+    /// [`JournalError`]: the entry could not be written. The change must then not be made.
     pub fn lease(&self, undo: Vec<Undo>) -> Result<Lease, JournalError> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let failed = |path: &Path| {
@@ -127,9 +129,9 @@ impl Journal {
         Ok(Lease { path, undo: entry.undo, done: false })
     }
 
-    /// Undoes the changes of dead processes. Skips entries of living processes, entries of other PID namespaces, and
-    /// files that are not entries. An unreadable entry counts as a failure. Returns nothing if the journal does not
-    /// exist.
+    /// Undoes the changes of dead processes and returns the results. Skips entries of living processes, entries of
+    /// other PID namespaces, and files that are not entries. An entry that cannot be parsed counts as a failure.
+    /// Returns an empty list if the journal does not exist.
     pub fn recover(&self) -> Vec<Recovered> {
         let Ok(folder) = File::open(&self.folder) else { return Vec::new() };
         // A folder of another user in /tmp could hold any undo step.
@@ -161,7 +163,7 @@ impl Lease {
     /// Undoes the change now.
     ///
     /// # Errors
-    /// Descriptions of the steps that failed; the entry stays in the journal.
+    /// Descriptions of the steps that failed. The entry is kept in the journal.
     pub fn give_back(mut self) -> Result<(), Vec<String>> {
         self.undo()
     }
@@ -222,7 +224,8 @@ fn recover_one(path: &Path) -> Option<Recovered> {
     (!undone.is_empty() || !failed.is_empty()).then_some(Recovered { pid: Some(entry.owner.pid), undone, failed })
 }
 
-/// Creates the folder with mode 0700, since its entries are executed. Refuses a folder that others can write to.
+/// Creates the directory with mode 0700, because its entries are executed. Fails if the directory belongs to another
+/// user or if other users can write to it.
 fn make_private(folder: &Path) -> io::Result<()> {
     use std::os::unix::fs::{DirBuilderExt, MetadataExt};
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
@@ -230,7 +233,7 @@ fn make_private(folder: &Path) -> io::Result<()> {
     let mine = meta.uid() == rustix::process::geteuid().as_raw() && meta.mode() & 0o022 == 0;
     match meta.is_dir() && mine {
         true => Ok(()),
-        false => Err(io::Error::new(io::ErrorKind::PermissionDenied, "other users have access to the folder")),
+        false => Err(io::Error::new(io::ErrorKind::PermissionDenied, "other users can write to the directory")),
     }
 }
 

@@ -1,10 +1,10 @@
-//! The process that made a change, distinguishable from a later process with the same PID.
+//! Identifies the process that made a change, even if another process later gets the same PID.
 
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::Path;
 
-/// Stands for the only PID namespace of a kernel without CONFIG_PID_NS.
+/// Recorded instead of the PID namespace if the kernel has no CONFIG_PID_NS.
 const NO_NAMESPACES: &str = "none";
 
 /// A process, identified by boot, PID namespace, PID and start time.
@@ -12,15 +12,16 @@ const NO_NAMESPACES: &str = "none";
 pub struct Owner {
     /// Content of /proc/sys/kernel/random/boot_id.
     pub boot_id: String,
-    /// Target of /proc/self/ns/pid, or `none` on a kernel without CONFIG_PID_NS; a PID means nothing in another
-    /// namespace.
+    /// PID namespace in which `pid` is valid: target of /proc/self/ns/pid, or `none` on a kernel without CONFIG_PID_NS.
     pub pid_namespace: String,
     pub pid: u32,
-    /// Clock ticks since boot: field 22 of /proc/PID/stat (proc_pid_stat(5)).
+    /// Start time of the process in clock ticks since boot: field 22 of /proc/PID/stat (proc_pid_stat(5)).
     pub start_ticks: u64,
 }
 
 impl Owner {
+    /// Returns the identity of this process.
+    ///
     /// # Errors
     /// /proc cannot be read.
     pub fn this_process() -> io::Result<Owner> {
@@ -29,7 +30,7 @@ impl Owner {
         Ok(Owner { boot_id: boot_id()?, pid_namespace: pid_namespace()?, pid, start_ticks })
     }
 
-    /// Returns true if the process is known to be dead, false if it is alive or if this cannot be determined.
+    /// Returns true if the process is known to be dead; false if it is alive or its state cannot be determined.
     pub fn is_dead(&self) -> bool {
         if !self.is_of_this_boot() {
             return boot_id().is_ok();
@@ -52,7 +53,7 @@ fn boot_id() -> io::Result<String> {
     Ok(std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
 }
 
-/// A kernel without CONFIG_PID_NS has no ns/pid link.
+/// Returns the PID namespace of this process; `none` on a kernel without CONFIG_PID_NS, which has no link ns/pid.
 fn pid_namespace() -> io::Result<String> {
     namespace_of(Path::new("/proc/self"))
 }
@@ -65,7 +66,8 @@ fn namespace_of(process: &Path) -> io::Result<String> {
     }
 }
 
-/// The command name may contain spaces and parentheses, so fields are counted from the last parenthesis.
+/// Returns the start time of a process in clock ticks; `None` if the file is invalid. Fields are counted from the last
+/// parenthesis, because the command name may contain spaces and parentheses.
 fn start_of(pid: u32) -> io::Result<Option<u64>> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
     Ok(stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(19)?.parse().ok()))
@@ -75,7 +77,7 @@ fn start_of(pid: u32) -> io::Result<Option<u64>> {
 mod tests {
     use super::*;
 
-    /// Small kernels for boards lack CONFIG_PID_NS; without /proc the namespace is unknown.
+    /// Small kernels for boards may lack CONFIG_PID_NS. Without /proc the namespace is unknown.
     #[test]
     fn a_kernel_without_namespaces_has_one() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,9 +1,9 @@
 //! Makes processes that measure on this machine and processes that change it visible to each other.
 //!
-//! Each such process has a file in a directory shared by all users, and by all containers that share /run. The file's
-//! name identifies the process and its CPUs; the lock on it (flock(2)) shows that the process is alive, whatever its
-//! PID namespace. The directory is watched with inotify(7), so that a process that started and ended in between is not
-//! missed.
+//! Each of these processes has a file in a directory shared by all users, and by all containers that share /run. The
+//! name of the file identifies the process and its CPUs. A lock on it (flock(2)) shows that the process is alive, even
+//! if it is in another PID namespace. The directory is watched with inotify(7), so that processes that start and end
+//! between two readings are not missed.
 
 use crate::Journal;
 use punctual_units::CpuList;
@@ -16,31 +16,31 @@ use std::mem::MaybeUninit;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// On Debian all users may write to /run/lock; elsewhere root creates the directory.
+/// The shared directory. On Debian all users may write to /run/lock; on other systems root must create the directory.
 const SHARED: &str = "/run/lock/punctual";
-/// Maximum length in bytes of the command in a file name.
+/// Maximum length in bytes of the command line in a file name.
 const LONGEST: usize = 150;
-/// Stands for `/` in a file name.
+/// Character that replaces `/` in a file name.
 const SLASH: char = '\u{2215}';
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Does {
-    /// Measures on these CPUs.
+    /// The process measures on these CPUs.
     Measures(CpuList),
-    /// Changes settings of the machine.
+    /// The process changes settings of the machine.
     Changes,
-    /// Like [`Does::Changes`], but only if nobody is measuring.
+    /// The process will change settings of the machine if no process is measuring.
     WouldChange,
 }
 
-/// Another process of this program.
+/// Another process that runs this program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Other {
-    /// PID in its own PID namespace.
+    /// PID of the process in its own PID namespace.
     pub pid: u32,
     pub is_in_other_namespace: bool,
     pub does: Does,
-    /// Its command line, truncated.
+    /// Command line of the process, truncated.
     pub command: String,
 }
 
@@ -52,20 +52,20 @@ impl fmt::Display for Other {
     }
 }
 
-/// Registration of this process; it ends when this value is dropped or the process dies.
+/// Registration of this process. It ends when this value is dropped or the process dies.
 #[derive(Debug)]
 pub struct Register {
     folder: OwnedFd,
     watch: OwnedFd,
     name: String,
-    /// Holds the lock that shows this process is alive.
+    /// Descriptor that holds the lock, which shows that this process is alive.
     _file: OwnedFd,
     limited: Option<String>,
 }
 
 impl Register {
-    /// Registers this process. If the shared directory cannot be used, processes see only those of the same user (see
-    /// [`Register::limited`]).
+    /// Registers this process. If the shared directory cannot be used, uses a directory of this user, and only
+    /// processes of the same user see each other (see [`Register::limited`]).
     ///
     /// # Errors
     /// Neither directory can be used.
@@ -78,10 +78,10 @@ impl Register {
         })
     }
 
-    /// Like [`Register::enter`], in this directory, which is created if missing.
+    /// Like [`Register::enter`], in the given directory, which is created if it is missing.
     ///
     /// # Errors
-    /// Errors of the system calls.
+    /// One of the system calls failed.
     pub fn enter_at(folder: &Path, does: &Does) -> io::Result<Register> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let folder = open(folder, true)?;
@@ -101,10 +101,10 @@ impl Register {
         Ok(Register { folder, watch, name, _file: file, limited: None })
     }
 
-    /// Announces that this process now changes the machine, so that measuring processes notice it.
+    /// Announces that this process now changes the machine, so that processes that measure notice it.
     ///
     /// # Errors
-    /// Errors of the system calls.
+    /// One of the system calls failed.
     pub fn changes(&mut self) -> io::Result<()> {
         let name = self.name.replacen(" ? ", " - ", 1);
         rustix::fs::renameat(&self.folder, &self.name, &self.folder, &name)?;
@@ -112,20 +112,21 @@ impl Register {
         Ok(())
     }
 
-    /// Why some measuring or changing processes may be invisible; `None` if all are visible.
+    /// Returns the reason why some processes may be invisible; `None` if all are visible.
     pub fn limited(&self) -> Option<&str> {
         self.limited.as_deref()
     }
 
-    /// The other registered processes that are alive.
+    /// Returns the other registered processes that are alive.
     pub fn others(&self) -> Vec<Other> {
         alive(&self.folder).into_iter().filter(|name| *name != self.name).filter_map(|name| other(&name)).collect()
     }
 
-    /// Processes that registered since the last call, or since this process registered; some may have ended already.
+    /// Returns the processes that registered since the last call or, at the first call, since this process registered.
+    /// Some of them may already have ended.
     ///
     /// # Errors
-    /// The kernel's event queue overflowed.
+    /// The kernel's event queue overflowed, or reading it failed.
     pub fn came(&mut self) -> io::Result<Vec<Other>> {
         let mut came = Vec::new();
         let mut buffer = [MaybeUninit::<u8>::uninit(); 4096];
@@ -156,7 +157,7 @@ impl Drop for Register {
     }
 }
 
-/// The processes that measure or change the machine now, as far as they are visible. Does not register this process.
+/// Returns the visible processes that currently measure or change the machine. Does not register this process.
 pub fn at_work() -> Vec<Other> {
     let folders = [PathBuf::from(SHARED), own()];
     let names = folders.iter().filter_map(|folder| open(folder, false).ok()).flat_map(|folder| alive(&folder));
@@ -167,7 +168,8 @@ fn own() -> PathBuf {
     Journal::of_user().folder.join("at-work")
 }
 
-/// Opens a directory to which all users may add files, and where nobody can remove another user's file (sticky bit).
+/// Opens a directory in which all users may create files but nobody can remove the files of another user (sticky bit).
+/// Creates it if `makes` is set.
 fn open(path: &Path, makes: bool) -> io::Result<OwnedFd> {
     if makes {
         let above = path.parent().unwrap_or(path);
@@ -199,7 +201,7 @@ fn open(path: &Path, makes: bool) -> io::Result<OwnedFd> {
     Ok(folder)
 }
 
-/// Names of the live processes; files of dead ones are removed where this user may do so.
+/// Returns the file names of living processes. Removes the files of dead processes if this user may do so.
 fn alive(folder: &OwnedFd) -> Vec<String> {
     let Ok(entries) = rustix::fs::Dir::read_from(folder) else { return Vec::new() };
     let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
@@ -215,7 +217,8 @@ fn alive(folder: &OwnedFd) -> Vec<String> {
     names.filter(|name| !name.starts_with('.') && lives(name)).collect()
 }
 
-/// `PID NAMESPACE TIME CPUS COMMAND`; CPUS is `-` for [`Does::Changes`] and `?` for [`Does::WouldChange`].
+/// Returns the file name of this process, `PID NAMESPACE TIME CPUS COMMAND`. CPUS is `-` for [`Does::Changes`] and `?`
+/// for [`Does::WouldChange`].
 fn name(does: &Does, time: &str) -> String {
     let mut words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
     let program = words.next().unwrap_or_default();
@@ -274,7 +277,7 @@ mod tests {
         Does::Measures(cpus.parse().unwrap())
     }
 
-    /// Registers this entry again under another process's PID.
+    /// Renames the file of a registration as if a process with another PID had registered.
     fn as_other(register: &mut Register, folder: &Path, pid: u32) {
         let (_, rest) = register.name.split_once(' ').unwrap();
         let name = format!("{pid} {rest}");

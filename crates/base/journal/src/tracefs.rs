@@ -1,8 +1,8 @@
-//! Locates tracefs: its mount point, or else a detached mount that is private to this process.
+//! Locates tracefs: its mount point or, if there is none, a detached mount that is private to this process.
 //!
-//! It is in this crate because undoing needs it: a path through a private mount becomes invalid when the process ends,
-//! so an undo step stores the path relative to tracefs. All mounts of tracefs show the same files (get_tree_single(),
-//! in older kernels mount_single(), in fs/tracefs/inode.c).
+//! It is in this crate because undo steps need it: a path through a private mount becomes invalid when the process
+//! ends, so the steps store paths relative to tracefs. All mounts of tracefs show the same files (get_tree_single(), in
+//! older kernels mount_single(), in fs/tracefs/inode.c).
 
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
@@ -11,31 +11,32 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// A mount held by its descriptor; the kernel unmounts it when that is closed (fsmount(2)).
+/// A mount that exists until its descriptor is closed (fsmount(2)).
 struct Own {
     _mount: OwnedFd,
     root: PathBuf,
 }
 
-/// Created at most once, and held until the process ends, so that paths through it stay valid.
+/// The private mount. It is created at most once and kept until the process ends, so that paths through it stay valid.
 static OWN: OnceLock<Own> = OnceLock::new();
 
-/// The first readable mount point in /proc/self/mounts; `None` if there is none.
+/// Returns the first readable mount point of tracefs in /proc/self/mounts; `None` if there is none.
 pub fn mounted() -> Option<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
     mount_points(&mounts).into_iter().map(PathBuf::from).find(|path| path.join("trace_clock").exists())
 }
 
-/// Returns the root of this process's private mount, a detached one created at the first call (fsopen(2), fsmount(2);
-/// Linux 5.2 and later). No mount table changes. The path is /proc/PID/fd/N, which children may use while this process
-/// lives.
+/// Returns the root of this process's private mount. It is a detached mount that the first call creates (fsopen(2),
+/// fsmount(2); Linux 5.2 and later), so no mount table changes. The path is /proc/PID/fd/N, which children may use
+/// while this process lives.
 ///
-/// tracefs has a single superblock. If it is mounted only in another mount namespace, the mount options shown there are
-/// reset, as by every mount(2) of tracefs. Modes and groups are kept since Linux 6.18; kernels without "tracefs: Only
-/// clobber mode/uid/gid on remount if asked" reset them too.
+/// tracefs has a single superblock. If tracefs is mounted only in another mount namespace, the options of that mount
+/// are reset, as by every mount(2) of tracefs. Since Linux 6.18, modes and groups are kept; kernels without the commit
+/// "tracefs: Only clobber mode/uid/gid on remount if asked" reset them too.
 ///
 /// # Errors
-/// EPERM without CAP_SYS_ADMIN, ENOSYS on older kernels, ENODEV without tracefs, or an error if /proc is not mounted.
+/// `EPERM`: the process lacks CAP_SYS_ADMIN. `ENOSYS`: the kernel is older than 5.2. `ENODEV`: the kernel has no
+/// tracefs. Also if /proc is not mounted.
 pub fn own() -> io::Result<&'static Path> {
     if OWN.get().is_none() {
         // If two threads race here, the loser's mount is closed again.
@@ -57,12 +58,13 @@ fn mount() -> io::Result<Own> {
     Ok(Own { _mount: mount, root })
 }
 
-/// The root of this process's private mount; `None` if there is none yet.
+/// Returns the root of this process's private mount; `None` if there is none yet.
 pub(crate) fn own_root() -> Option<&'static Path> {
     OWN.get().map(|own| own.root.as_path())
 }
 
-/// Returns the process's private mount if there is one, otherwise the mount point of tracefs, otherwise a new private mount.
+/// Returns the root of this process's private mount if there is one, otherwise the mount point of tracefs, otherwise
+/// the root of a new private mount.
 ///
 /// # Errors
 /// See [`own`].
@@ -73,7 +75,8 @@ pub(crate) fn root() -> io::Result<PathBuf> {
     }
 }
 
-/// Spaces in a mount point are escaped as octal (proc_pid_mounts(5)).
+/// Returns the mount points of tracefs in the contents of /proc/PID/mounts, in which spaces are escaped as `\040`
+/// (proc_pid_mounts(5)).
 fn mount_points(mounts: &str) -> Vec<String> {
     let fields = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
     fields.filter(|f| f.get(2) == Some(&"tracefs")).filter_map(|f| Some(f.get(1)?.replace("\\040", " "))).collect()

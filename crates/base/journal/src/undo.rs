@@ -7,38 +7,40 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// How long to retry: a trace instance is busy while anyone reads one of its files, as an audit does
-/// (`__remove_instance` in kernel/trace/trace.c). No reader takes longer than this.
+/// Maximum time for retries. A trace instance is busy while a process reads one of its files, for example an audit
+/// (`__remove_instance` in kernel/trace/trace.c), which takes less time than this.
 const BUSY: Duration = Duration::from_secs(2);
 
-/// One undo step. Idempotent.
+/// One undo step. It may be carried out more than once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "undo", rename_all = "snake_case")]
 pub enum Undo {
-    /// Removes an empty folder, or a trace instance with its files. No error if it does not exist.
+    /// Removes an empty directory, or a trace instance with its files. It is not an error if it does not exist.
     RemoveFolder { path: PathBuf },
-    /// Removes a file or symbolic link. No error if it does not exist.
+    /// Removes a file or symbolic link. It is not an error if it does not exist.
     RemoveFile { path: PathBuf },
     /// Writes the old content back to an existing file.
     Write { path: PathBuf, text: String },
-    /// Like [`Undo::RemoveFolder`], in tracefs, wherever it is mounted when the step is carried out.
+    /// Like [`Undo::RemoveFolder`], for a path in tracefs, which is located when the step is carried out.
     RemoveInTracefs {
-        /// Relative to tracefs.
+        /// Path relative to the root of tracefs.
         path: PathBuf,
     },
-    /// Like [`Undo::Write`], in tracefs, wherever it is mounted when the step is carried out.
+    /// Like [`Undo::Write`], for a path in tracefs, which is located when the step is carried out.
     WriteInTracefs {
-        /// Relative to tracefs.
+        /// Path relative to the root of tracefs.
         path: PathBuf,
         text: String,
     },
-    /// Removes the definition of a uprobe, `GROUP/EVENT`, from tracefs. No error if it does not exist.
+    /// Removes the definition of the uprobe `GROUP/EVENT` from tracefs. It is not an error if it does not exist.
     RemoveUprobe { name: String },
 }
 
 impl Undo {
+    /// Carries out the step.
+    ///
     /// # Errors
-    /// The error of the system call, after retrying while a trace instance is busy.
+    /// The error of the system call. If a trace instance is busy, the call is retried for up to 2 s.
     pub fn carry_out(&self) -> io::Result<()> {
         match self {
             Undo::RemoveFolder { path } => gone(remove_folder(path)),
@@ -50,8 +52,8 @@ impl Undo {
         }
     }
 
-    /// Makes the step independent of this process: a path below `own`, the root of its own tracefs mount, becomes
-    /// relative to tracefs.
+    /// Makes the step usable by other processes: paths beneath `own`, the root of this process's private tracefs mount,
+    /// become relative to tracefs.
     pub(crate) fn for_all(self, own: Option<&Path>) -> Undo {
         let inside = |path: &Path| Some(path.strip_prefix(own?).ok()?.to_owned());
         match self {
@@ -68,7 +70,7 @@ impl Undo {
     }
 }
 
-/// Treats a missing file as success.
+/// Returns success if the file does not exist.
 fn gone(result: io::Result<()>) -> io::Result<()> {
     match result {
         Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
@@ -76,13 +78,13 @@ fn gone(result: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// Does not create the file: if it no longer exists, there is nothing to undo.
+/// Writes `text` to an existing file. It is an error if the file is missing; it is not created.
 fn write(path: &Path, text: &str) -> io::Result<()> {
     File::options().write(true).truncate(true).open(path)?.write_all(text.as_bytes())
 }
 
-/// Documentation/trace/uprobetracer.rst: a line `-:GROUP/EVENT` removes one uprobe; truncating the file would remove
-/// all. A uprobe is busy while its event is open.
+/// Removes one uprobe by appending the line `-:GROUP/EVENT` to uprobe_events (Documentation/trace/uprobetracer.rst);
+/// truncating the file would remove all uprobes. A uprobe is busy while its event is open.
 fn remove_uprobe(root: &Path, name: &str) -> io::Result<()> {
     if !root.join("events").join(name).exists() {
         return Ok(());

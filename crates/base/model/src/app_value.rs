@@ -4,21 +4,22 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
 
-/// A quantity measured once per cycle of a thread, or once per pass through a chain of threads.
+/// A quantity measured once per cycle of a thread or, for a chain, once per release of its first thread.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AppValue {
-    /// From the release of a cycle to its end.
+    /// Response time: from the release of the thread to the end of its cycle.
     Response(String),
-    /// Deviation of the time between two starts from a whole number of periods.
+    /// Deviation of the time between two consecutive cycle starts from a whole number of periods.
     Jitter(String),
     /// CPU time of a cycle.
     Cpu(String),
-    /// From the release of the first thread's cycle to the end of the last one's.
+    /// Time from the release of the first thread to the end of the resulting cycle of the last thread.
     Chain(Vec<String>),
 }
 
 impl AppValue {
-    /// Reads `response(control)` at the beginning of a text; also returns what follows.
+    /// Parses a value such as `response(control)` at the beginning of `text`. Returns the value and the rest of the
+    /// text.
     ///
     /// # Errors
     /// The text does not begin with a value, or the thread's name is missing; the message says what was expected.
@@ -56,12 +57,12 @@ impl AppValue {
         Ok((value, rest))
     }
 
-    /// True if the quantity has one value for each release of a thread, including skipped releases.
+    /// Returns true if the quantity has one value for each release of a thread, including skipped releases.
     pub fn is_of_releases(&self) -> bool {
         matches!(self, AppValue::Response(_))
     }
 
-    /// The threads in whose cycles the quantity is measured.
+    /// Returns the names of the threads in whose cycles the quantity is measured.
     pub fn threads(&self) -> &[String] {
         match self {
             AppValue::Response(name) | AppValue::Jitter(name) | AppValue::Cpu(name) => std::slice::from_ref(name),
@@ -78,7 +79,7 @@ impl AppValue {
         }
     }
 
-    /// Label shown to users, for example `response of control`.
+    /// Returns the label shown to users, for example `response of control`.
     pub fn label(&self) -> String {
         match self {
             AppValue::Response(name) => format!("response of {name}"),
@@ -101,7 +102,7 @@ impl FromStr for AppValue {
     fn from_str(text: &str) -> Result<AppValue, String> {
         match AppValue::split(text)? {
             (value, rest) if rest.trim().is_empty() => Ok(value),
-            (_, rest) => Err(format!("`{}` follows it", rest.trim())),
+            (_, rest) => Err(format!("unexpected text `{}` after the value", rest.trim())),
         }
     }
 }

@@ -1,28 +1,28 @@
-//! `application.json`: the threads of an application, and where the time of their cycles went.
+//! `application.json`: the threads of an application, and how the time of their cycles was spent.
 
 use crate::{Class, Cycle};
 use punctual_units::{Nanos, Scheduling};
 use serde::{Deserialize, Serialize};
 
-/// An application that was measured by `prove --app`. Its histograms are those of the run's phases.
+/// An application measured by `prove --app`. Its histograms are stored with the phases of the run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Application {
-    /// The command line, or the process or unit it was attached to.
+    /// The command line, or the process or unit to which the measurement was attached.
     pub program: String,
     pub threads: Vec<AppThread>,
-    /// One per load and thread.
+    /// One entry per load and thread.
     pub cycles: Vec<AppCycles>,
-    /// One per load and claimed chain.
+    /// One entry per load and claimed chain.
     pub chains: Vec<AppChain>,
     pub notes: Vec<String>,
 }
 
-/// A thread and its cycle structure, as determined before the measurement.
+/// A thread and the structure of its cycles, as determined before the measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AppThread {
-    /// Name in claims: that of the thread, with its ID if several threads have that name.
+    /// Name used in claims: the name of the thread, followed by its ID if several threads have the same name.
     pub name: String,
     /// Its program, without a path; several are told apart by numbers.
     #[serde(default)]
@@ -30,44 +30,44 @@ pub struct AppThread {
     pub tid: i32,
     pub pid: i32,
     pub scheduling: Scheduling,
-    /// What releases it: `absolute sleep`, `futex`, …
+    /// Event that releases the thread: `absolute sleep`, `futex`, …
     pub release: String,
-    /// Threads that release it.
+    /// Names of the threads that release this thread.
     #[serde(default)]
     pub released_by: Vec<String>,
-    /// The system call in which it waits: `clock_nanosleep(2)`.
+    /// System call in which the thread waits, for example `clock_nanosleep(2)`.
     pub call: String,
-    /// Period of its releases; null if they are not periodic.
+    /// Period of the releases; null if they are not periodic.
     pub period_ns: Option<Nanos>,
-    /// CLOCK_MONOTONIC of a release, modulo the period.
+    /// CLOCK_MONOTONIC time of a release modulo the period; null if the releases are not periodic.
     pub phase_ns: Option<Nanos>,
-    /// Median deviation of a release from its nominal time, a whole number of periods from `phase_ns`.
+    /// Median deviation of the releases from their nominal times, which are `phase_ns` plus multiples of the period.
     pub jitter_ns: Option<Nanos>,
-    /// Another call that may be its release as well.
+    /// Another system call in which the thread may wait for its release.
     pub ambiguous_with: Option<String>,
 }
 
-/// All cycles of a thread under a load.
+/// Summary of all cycles of a thread under a load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AppCycles {
     pub load: String,
-    /// [`AppThread::name`].
+    /// Name of the thread, as in [`AppThread::name`].
     pub thread: String,
-    /// Cycles released in the phase that ended.
+    /// Number of cycles that were released in the phase and ended.
     pub cycles: u64,
     /// Number of nominal release times at which no cycle was released.
     pub skipped: u64,
-    /// Cycles that lasted beyond the next release.
+    /// Number of cycles that had not ended at the next release.
     pub overruns: u64,
-    /// Sum of all response times; equals `behind_ns`, `ran_ns`, `blocked_ns` and all `delays` added up.
+    /// Sum of all response times; equals `behind_ns` + `ran_ns` + `blocked_ns` + the sum of `delays`.
     pub response_ns: u64,
-    /// Time after releases during which the previous cycle had not ended.
+    /// Time from a release until the end of the previous cycle, summed over all releases that occurred before that end.
     pub behind_ns: u64,
     pub ran_ns: u64,
-    /// Time asleep within cycles.
+    /// Time for which the thread slept during its cycles.
     pub blocked_ns: u64,
-    /// What kept it from running, largest first.
+    /// Time for which each cause kept the runnable thread from running, largest first.
     pub delays: Vec<AppDelay>,
     /// The longest cycles, longest first.
     pub worst: Vec<Cycle>,
@@ -80,18 +80,18 @@ pub struct AppDelay {
     pub ns: u64,
 }
 
-/// Passes through a chain of threads under a load.
+/// Counts for a chain of threads under a load. Each thread of a chain releases the next one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AppChain {
     pub load: String,
     /// `A > B > C`.
     pub chain: String,
-    /// Releases of the first thread that were followed to the end of the last.
+    /// Number of releases of the first thread that could be followed to the end of the last thread's cycle.
     pub passes: u64,
-    /// Releases of the last thread that came from elsewhere: another thread, a timer.
+    /// Number of releases of the last thread by something outside the chain, such as another thread or a timer.
     pub others: u64,
-    /// Releases of the last thread of which it is not known where they came from.
+    /// Number of releases of the last thread with an unknown origin.
     #[serde(default)]
     pub unknown: u64,
 }

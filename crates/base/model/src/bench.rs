@@ -1,7 +1,7 @@
 //! Results of `punctual bench`.
 //!
-//! A benchmark repeats one task and records the conditions of each repetition. [`BenchRecord`]s are appended while it
-//! runs. [`Bench`] is built from them, so that killed, resumed and complete runs are all read the same way.
+//! A benchmark repeats one task and records the conditions of each repetition. It appends [`BenchRecord`]s to a log
+//! while it runs. [`Bench`] is built from this log in the same way for killed, resumed and complete runs.
 
 use crate::{ContextSample, Event, Reading, Series};
 use punctual_units::{CpuId, Histogram, Nanos};
@@ -19,7 +19,8 @@ pub struct Bench {
     pub plan: BenchPlan,
     /// Completed repetitions, in the order in which they ended.
     pub repetitions: Vec<BenchRepetition>,
-    /// Measured values of the repetitions that ran without interruption, one point each, followed by the temperatures.
+    /// One series per measured quantity, with one point for each repetition that ran without interruption, followed by
+    /// series of the temperatures.
     pub series: Vec<Series>,
     /// Distributions of the time per step, over all repetitions.
     pub distributions: Vec<BenchDistribution>,
@@ -27,7 +28,7 @@ pub struct Bench {
     pub interrupted: bool,
 }
 
-/// The plan of a benchmark, the first record of its log.
+/// Plan of a benchmark; the first record of its log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BenchPlan {
@@ -39,30 +40,30 @@ pub struct BenchPlan {
     pub notes: Vec<String>,
 }
 
-/// What the benchmark measures (its axis), and its settings with every default filled in.
+/// Subject of a benchmark (`axis`), and its settings, including those left at their defaults.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "axis", rename_all = "snake_case")]
 pub enum BenchSettings {
     Nqueens(NqueensSettings),
-    /// Sending images by HTTP POST to a server that stores them.
+    /// Images are sent by HTTP POST to a server that stores them.
     Network(NetworkSettings),
     Memory {
-        /// Number of concurrent threads, each on its own CPU.
+        /// Number of concurrent threads, each on a separate CPU.
         threads: u32,
-        /// Bytes that each thread reads or writes per pass.
+        /// Number of bytes that each thread reads or writes per pass.
         bytes: u64,
     },
     /// Latency of synchronous writes: time until written data is on the disk.
     Disk {
         folder: PathBuf,
         bytes: u64,
-        /// Writes of each kind per repetition.
+        /// Number of writes of each kind per repetition.
         writes: u32,
     },
     /// Cost of waking a thread and of switching between threads.
     Switch {
-        /// Round trips of each kind per repetition.
+        /// Number of round trips of each kind per repetition.
         rounds: u32,
         /// CPU shared by both threads; in the two-CPU case, the CPU of the first thread.
         cpu: CpuId,
@@ -75,10 +76,10 @@ pub enum BenchSettings {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NqueensSettings {
     pub mode: NqueensMode,
-    /// Number of queens and board size.
+    /// Number of queens; the board has `n` × `n` squares.
     pub n: u32,
     pub threads: u32,
-    /// Number of consecutive counts per repetition; determined once, so that all repetitions do the same work.
+    /// Number of times a repetition counts all solutions; determined once, so that all repetitions do the same work.
     pub batch: u64,
     /// Instruction set used for counting, for example `avx2`; absent for the published search, which uses no special
     /// instructions.
@@ -90,26 +91,27 @@ pub struct NqueensSettings {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum NqueensMode {
-    /// The backtracking search of the published benchmark, as native code.
+    /// The backtracking algorithm of the published benchmark, compiled to machine code.
     Compat,
-    /// The fastest search.
+    /// The fastest search available.
     Native,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NetworkSettings {
-    /// HOST:PORT of a `punctual serve --store`; null for a server in this process, over loopback.
+    /// HOST:PORT of a `punctual serve --store` process; null if the server runs in this process and is reached over
+    /// loopback.
     pub to: Option<String>,
-    /// The file with the secret that the server requires.
+    /// File that contains the secret required by the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_file: Option<PathBuf>,
     /// Directory in which the server in this process stores the images; null if it does not store them.
     pub folder: Option<PathBuf>,
     pub bytes: u64,
-    /// Time for which images are sent per repetition.
+    /// Time for which each repetition sends images.
     pub duration_ns: Nanos,
-    /// Task that runs, and is measured, at the same time.
+    /// Task that runs, and is measured, while the images are sent.
     pub beside: Beside,
 }
 
@@ -131,16 +133,16 @@ pub enum Beside {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BenchRepetition {
     pub number: u64,
-    /// CLOCK_MONOTONIC at the end of the repetition. A resumed benchmark may span boots; the value then belongs to the
-    /// boot in which the repetition ended.
+    /// CLOCK_MONOTONIC time at the end of the repetition. A resumed benchmark may span boots; the value then belongs to
+    /// the boot in which the repetition ended.
     pub ended_mono_ns: u64,
-    /// CLOCK_REALTIME at the end of the repetition, ns since 1970.
+    /// CLOCK_REALTIME time at the end of the repetition, ns since 1970.
     pub ended_real_ns: u64,
     /// Elapsed time, ns; the sum over all runs if the repetition was resumed.
     pub elapsed_ns: u64,
     /// CPU time of all threads of this program, ns; null if unknown.
     pub cpu_ns: Option<u64>,
-    /// Number of times the repetition was interrupted and resumed. If not 0, its times are left out of the series.
+    /// Number of times the repetition was interrupted and resumed. If not 0, the series do not include its times.
     pub resumed: u32,
     pub figures: Vec<BenchFigure>,
     /// Computed results, with their correct values where known.
@@ -168,7 +170,7 @@ pub struct Conditions {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BenchFigure {
-    /// What the value was measured for, for example `N-queens, N = 12, 4 threads, compat`.
+    /// Conditions of the measurement, for example `N-queens, N = 12, 4 threads, compat`.
     pub of: String,
     /// Name of the measured quantity, for example `time of a count`.
     pub name: String,
@@ -181,7 +183,7 @@ pub struct BenchFigure {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BenchCheck {
-    /// What was computed, for example `solutions, N = 12`.
+    /// Name of the computed quantity, for example `solutions, N = 12`.
     pub what: String,
     pub got: u64,
     /// Correct value; null if unknown.
@@ -195,7 +197,7 @@ impl BenchCheck {
     }
 }
 
-/// Times of one kind of step.
+/// Distribution of the times of one kind of step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BenchDistribution {
@@ -217,7 +219,7 @@ pub struct BenchParts {
     pub elapsed_ns: u64,
     /// CPU time of the repetition so far, ns; null if unknown.
     pub cpu_ns: Option<u64>,
-    /// Number of times the repetition had been resumed by then.
+    /// Number of times the repetition has been resumed so far.
     pub resumed: u32,
 }
 
@@ -232,7 +234,7 @@ pub enum BenchRecord {
     Repetition(Box<BenchRepetition>),
 }
 
-/// A benchmark log as read back.
+/// Contents of a benchmark log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BenchLog {
     pub plan: BenchPlan,
@@ -242,7 +244,7 @@ pub struct BenchLog {
 }
 
 impl BenchLog {
-    /// Builds the log from its records; `None` if the first one is not a plan.
+    /// Builds the log from its records. Returns `None` if the first record is not a plan.
     pub fn of(records: impl IntoIterator<Item = BenchRecord>) -> Option<BenchLog> {
         let mut records = records.into_iter();
         let Some(BenchRecord::Plan(plan)) = records.next() else { return None };
@@ -286,13 +288,13 @@ impl Bench {
         }
     }
 
-    /// All wrong results, each with the number of its repetition.
+    /// Returns all wrong results, each with the number of its repetition.
     pub fn wrong(&self) -> impl Iterator<Item = (u64, &BenchCheck)> {
         let of = |r: &'_ BenchRepetition| r.number;
         self.repetitions.iter().flat_map(move |r| r.checks.iter().filter(|c| c.is_wrong()).map(move |c| (of(r), c)))
     }
 
-    /// The conditions of each repetition as events of a run.
+    /// Returns the conditions of each repetition in the form of run events.
     pub fn events(&self) -> Vec<Event> {
         let mut events = Vec::new();
         for one in &self.repetitions {
@@ -313,7 +315,8 @@ impl Bench {
 }
 
 impl Conditions {
-    /// Temperature of the CPU in °C: from the sensor named after it, or from the first one that is not the GPU's.
+    /// Returns the CPU temperature in °C: the reading of a sensor whose name contains `cpu`, `x86_pkg` or `soc`,
+    /// otherwise of the first sensor that does not belong to the GPU.
     pub fn cpu_celsius(&self) -> Option<f64> {
         let names_cpu = |r: &&Reading| ["cpu", "x86_pkg", "soc"].iter().any(|n| r.name.to_lowercase().contains(n));
         let known = self.temperatures.iter().filter(|r| !r.name.starts_with("GPU"));
@@ -326,8 +329,8 @@ impl Conditions {
     }
 }
 
-/// Each measured quantity, and each temperature, as a [`Series`] with one point per repetition. Resumed repetitions are
-/// left out, because caches were cold and CPU frequencies may have been low when they were resumed.
+/// Returns each measured quantity, and each temperature, as a [`Series`] with one point per repetition. Resumed
+/// repetitions are omitted, because caches were cold and CPU frequencies may have been low when they were resumed.
 fn series(repetitions: &[BenchRepetition]) -> Vec<Series> {
     let mut all: Vec<Series> = Vec::new();
     let mut push = |of: &str, name: &str, unit: &str, value: f64| match all

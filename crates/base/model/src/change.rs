@@ -1,5 +1,5 @@
-//! Changes to a system as plain data: file edits, and commands with the way to revert them. Code that knows the system
-//! (audit rules, boot chains) creates them; another crate applies, journals and undoes them.
+//! Changes to a system as plain data: file edits, and commands with the way to revert them. Audit rules and boot loader
+//! code create them. Another crate applies them, records them in the journal and undoes them.
 
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -12,10 +12,10 @@ pub struct Edit {
     pub path: PathBuf,
     /// The whole new content; `None` removes the file.
     pub new: Option<Vec<u8>>,
-    /// Permission bits; `None` keeps the current ones, or uses 0644 for a new file. Ignored by file systems without
-    /// modes (vfat).
+    /// Permission bits; `None` keeps the current bits, or uses 0644 for a new file. Ignored by file systems without
+    /// permission bits (vfat).
     pub mode: Option<u32>,
-    /// User and group ID; `None` keeps the current ones, or uses the process's own for a new file.
+    /// User and group ID; `None` keeps the current IDs, or uses the IDs of the process for a new file.
     pub owner: Option<(u32, u32)>,
 }
 
@@ -34,7 +34,7 @@ impl Edit {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Argv(
-    /// The program, looked up in the system's folders if it has no slash, followed by its arguments.
+    /// The program, looked up in the system's program directories if its name has no slash, followed by its arguments.
     pub Vec<String>,
 );
 
@@ -43,7 +43,7 @@ impl Argv {
         Argv(words.into_iter().map(Into::into).collect())
     }
 
-    /// The command as typed in a shell; words with special characters are quoted.
+    /// Returns the command as typed in a shell; words with special characters are quoted.
     pub fn line(&self) -> String {
         self.0.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
     }
@@ -63,11 +63,11 @@ fn quoted(word: &str) -> String {
 pub enum Back {
     /// Run this command when the step is undone (steps are undone from last to first).
     By(Argv),
-    /// Run the same command again after every edit of the change is undone, for example update-grub or
+    /// Run the same command again after all edits of the change are undone, for example update-grub or
     /// `systemctl daemon-reload`.
     Again,
     Nothing,
-    /// The tool cannot revert the step; the text describes how a person can.
+    /// This program cannot revert the step. The text describes how the user can.
     Manual(String),
 }
 
@@ -79,38 +79,38 @@ pub struct Command {
     /// Files that the command writes (`/boot/grub/grub.cfg`, boot loader entries). They are saved before the command
     /// runs; an undo runs `back` and then restores them byte for byte.
     pub rewrites: Vec<PathBuf>,
-    /// How the command generates one of these files under another name, if it can.
+    /// How the command generates one of these files under another name; `None` if it cannot.
     pub draft: Option<Draft>,
 }
 
 /// A file that a command generates under another name next to the old one. The finished file is checked, synced and
 /// renamed over the old one, so that a power failure leaves either the old file or the new one. grub-mkconfig(8) itself
 /// ends with `cat grub.cfg.new > grub.cfg` without fsync, and a power failure during that copy leaves an incomplete
-/// menu (GRUB
-/// 2.06, util/grub-mkconfig.in).
+/// menu (GRUB 2.06, util/grub-mkconfig.in).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Draft {
     pub path: PathBuf,
-    /// Path to which the command writes. Any file at this path is removed before the command runs and after its use.
+    /// Path to which the command writes. Any file at this path is removed before the command runs, and again at the
+    /// end.
     pub draft: PathBuf,
     /// Other files that the command leaves behind if it is interrupted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub leftovers: Vec<PathBuf>,
-    /// Text that the new file must contain if the old one does.
+    /// Text that the new file must contain if the old file contains it; empty if there is none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub needs: String,
-    /// A command that must exit with 0 before the file is replaced; skipped if the program is not installed.
+    /// A command that must exit with 0 before the file is replaced; skipped if its program is not installed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<Argv>,
 }
 
-/// One step of a change; applied in order, undone from last to first.
+/// One step of a change. Steps are applied in order and undone from last to first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     Edit(Edit),
     Run(Command),
-    /// A step that only a person can do: instructions and the reason.
+    /// A step that only the user can take. The text gives instructions and the reason.
     Manual(String),
 }
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct Check {
     /// `pass`: all event sources could be observed, and nothing was found.
     pub outcome: Outcome,
-    /// Command line of the program, or the process that was attached to.
+    /// Command line of the program, or the process to which the check was attached.
     pub program: String,
     /// Duration of the observation.
     pub duration_ns: Nanos,
@@ -24,37 +24,38 @@ pub struct Check {
     pub threads: Vec<CheckThread>,
     /// Event sources, and whether each could be observed.
     pub sources: Vec<CheckSource>,
-    /// Number of records that the kernel could not write. If not 0, the findings are incomplete.
+    /// Number of event records that the kernel dropped because the buffer was full. If not 0, the findings are
+    /// incomplete.
     pub lost: u64,
-    /// Number of records read.
+    /// Number of event records read.
     pub events: u64,
     /// CPU time used by this program, ns.
     pub own_cpu_ns: Nanos,
     pub notes: Vec<String>,
 }
 
-/// One kind of fault at one place, in one thread or in several threads of the same name.
+/// One kind of fault at one place in the program, in one thread or in several threads with the same name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CheckFinding {
     #[serde(flatten)]
     pub finding: Finding,
-    /// Name of the thread.
+    /// Name of the threads in `tids`.
     pub thread: String,
     pub tids: Vec<i32>,
     /// Number of occurrences after the start of real-time work.
     pub count: u64,
-    /// Occurrences per cycle; null if the thread has no cycles.
+    /// Mean number of occurrences per cycle; null if the thread has no cycles.
     pub per_cycle: Option<f64>,
-    /// Longest duration of an occurrence; null if this kind has no duration.
+    /// Longest duration of an occurrence; null if faults of this kind have no duration.
     pub worst_ns: Option<Nanos>,
-    /// True if it occurred within the thread's cycles.
+    /// True if the fault occurred within the thread's cycles.
     pub is_in_cycle: bool,
-    /// Innermost function that belongs to the program itself.
+    /// Innermost function on the stack that belongs to the program itself.
     pub place: Option<CheckFrame>,
     /// User stack, innermost function first.
     pub stack: Vec<CheckFrame>,
-    /// True if the stack is deeper than the part that was copied.
+    /// True if the stack was larger than the part that the kernel copied, so that outer functions are missing.
     pub is_stack_cut: bool,
     /// True if the baseline file lists the finding, so that it does not fail the check.
     pub is_known: bool,
@@ -82,30 +83,30 @@ pub struct CheckThread {
     /// Policy and priority as last read; null if the thread ended before they were read.
     pub scheduling: Option<Scheduling>,
     pub is_real_time: bool,
-    /// Cycles of the thread; null if it does not wait repeatedly at any place, or is not real-time.
+    /// Cycles of the thread; null if it is not real-time or does not wait repeatedly at the same place.
     pub cycles: Option<CheckCycles>,
 }
 
-/// The cycles of a thread, which waits, works, and waits again.
+/// Cycles of a thread that repeatedly waits and works.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CheckCycles {
     /// Event that releases the thread: `absolute sleep`, `futex`, …
     pub release: String,
-    /// Place in the program at which it waits.
+    /// Place in the program at which the thread waits.
     pub place: Option<CheckFrame>,
     pub count: u64,
     /// Period; null if the releases are not periodic.
     pub period_ns: Option<Nanos>,
-    /// CLOCK_MONOTONIC of a release, modulo the period. If a timer releases the thread, this is the time at which the
-    /// timer was due.
+    /// CLOCK_MONOTONIC time of a release modulo the period. If a timer releases the thread, this is the time at which
+    /// the timer was due.
     pub phase_ns: Option<Nanos>,
     /// Median deviation of a wakeup from its nominal release time.
     pub jitter_ns: Option<Nanos>,
     pub jitter_max_ns: Option<Nanos>,
     /// Number of nominal release times without a release.
     pub skipped: Option<u64>,
-    /// Another place at which the thread may be released.
+    /// Another place at which the thread may wait for its release.
     pub ambiguous_with: Option<CheckFrame>,
 }
 

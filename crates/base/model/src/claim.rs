@@ -6,42 +6,44 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
 
-/// A statement about a run that can be judged.
+/// A statement about a run that the run can confirm, refute or leave undecided.
 ///
-/// Written `max < 100us`, `p99.99 < 50us`, `P(>100us) < 1e-6 @stall 50ms @95%`, `episodes(>100us) < 1 per day`, `missed = 0`, `missed <=
-/// 3 per 1e6`, or by name: `hard` (none missed), `firm` (at most 3 in 1e6), `soft` (at most 1 in 1000).
+/// Text forms: `max < 100us`, `p99.99 < 50us`, `P(>100us) < 1e-6 @stall 50ms @95%`, `episodes(>100us) < 1 per day`,
+/// `missed = 0`, `missed <= 3 per 1e6`, or a name: `hard` (none missed), `firm` (at most 3 in 1e6), `soft` (at most 1
+/// in 1000).
 ///
-/// Of an application: `response(control) < 800us`, `late(control) = 0` (no response longer than the period, none
-/// skipped), `p99.9 jitter(control) < 50us`, `P(response(control) > 800us) < 1e-6`, `chain(driver > control) < 2ms`.
+/// Text forms for an application: `response(control) < 800us`, `late(control) = 0` (no response longer than the period,
+/// none skipped), `p99.9 jitter(control) < 50us`, `P(response(control) > 800us) < 1e-6`,
+/// `chain(driver > control) < 2ms`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Claim {
     pub quantity: Quantity,
-    /// The application value that the claim is about; `None` if it is about wakeup latency, or about whatever the run
-    /// measured.
+    /// The application value to which the claim applies; `None` if it applies to wakeup latency, or to all values of
+    /// the run.
     pub of: Option<AppValue>,
     /// Confidence required for a pass or fail, 0–1.
     pub confidence: f64,
-    /// Longest time for which one disturbance makes releases late, as declared in the claim. Applies to shares of
-    /// releases and to quantiles.
+    /// Longest time for which one disturbance makes releases late, as declared in the claim; `None` if not declared.
+    /// Applies to shares of releases and to quantiles.
     pub stall: Option<Nanos>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Quantity {
-    /// The largest observed corrected latency is below this.
+    /// The largest observed corrected latency is below this limit.
     Max(Nanos),
     /// The quantile `q` (0–1) of the corrected latency is below `limit`.
     Quantile {
-        /// For example 0.9999 for p99.99.
+        /// Quantile, 0–1; for example 0.9999 for p99.99.
         q: f64,
         limit: Nanos,
     },
-    /// The probability that a release is served later than `limit` is below `p`.
+    /// The probability that the latency of a release exceeds `limit` is below `p`.
     Exceedance {
         limit: Nanos,
         p: f64,
     },
-    /// Episodes of releases later than `limit` occur less often than this many times per second.
+    /// Fewer than `per_second` episodes of latencies above `limit` occur per second.
     Episodes {
         limit: Nanos,
         per_second: f64,
@@ -56,7 +58,7 @@ const USUAL_CONFIDENCE: f64 = 0.95;
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error(
     "`{text}` is not a claim ({why}): write for example `max < 100us`, `p99.99 < 50us`, `P(>100us) < 1e-6 @stall 50ms @95%`, \
-     `episodes(>100us) < 1 per day`, `missed = 0` or `missed <= 3 per 1e6`; of an application `response(THREAD) < 800us`, \
+     `episodes(>100us) < 1 per day`, `missed = 0` or `missed <= 3 per 1e6`; for an application `response(THREAD) < 800us`, \
      `late(THREAD) = 0`, `jitter(THREAD) < 50us`, `cpu(THREAD) < 300us` or `chain(A > B) < 2ms`"
 )]
 pub struct ClaimError {
@@ -102,7 +104,7 @@ impl FromStr for Claim {
 }
 
 impl Claim {
-    /// Compares the claims, ignoring differences beyond twelve significant digits.
+    /// Returns true if the claims are equal, apart from relative differences of numbers below 1e-6.
     fn is_nearly(&self, other: &Claim) -> bool {
         let near = |a: f64, b: f64| (a - b).abs() <= 1e-6 * a.abs().min(b.abs());
         let quantity = match (self.quantity, other.quantity) {
@@ -150,14 +152,15 @@ impl Claim {
             matches!(quantity, Quantity::Exceedance { .. } | Quantity::MissedShare(_) | Quantity::Quantile { .. });
         if stall.is_some() && !has_stall {
             return Err(fail(
-                "a longest stall belongs to a share or a quantile: `P(>100us) < 1e-6 @stall 50ms`".into(),
+                "`@stall` applies only to a share or a quantile, for example `P(>100us) < 1e-6 @stall 50ms`".into(),
             ));
         }
         Ok(Claim { quantity, of, confidence: sure.unwrap_or(USUAL_CONFIDENCE), stall })
     }
 }
 
-/// Takes the value of an application out of a claim: `p99 response(x) < 1ms` becomes `response(x)` and `p99 < 1ms`.
+/// Splits a claim into its application value and the rest: `p99 response(x) < 1ms` becomes `response(x)` and
+/// `p99 < 1ms`.
 fn without_value(text: &str) -> Result<(Option<AppValue>, String), String> {
     let words = ["response(", "jitter(", "cpu(", "chain(", "late("];
     let Some((at, word)) = words.iter().filter_map(|word| Some((text.find(word)?, *word))).min() else {
@@ -239,7 +242,7 @@ fn missed(right: &str, equal: bool) -> Result<Quantity, String> {
     }
 }
 
-/// Units of a rate in seconds, longest first.
+/// Names of the units of a rate and their lengths in seconds, longest first.
 const RATES: [(&str, f64); 5] =
     [("week", 604_800.0), ("day", 86_400.0), ("hour", 3_600.0), ("minute", 60.0), ("second", 1.0)];
 
@@ -330,7 +333,7 @@ impl schemars::JsonSchema for Claim {
     }
 
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({"type": "string", "description": "What must hold: max < 100us, p99.99 < 50us @95%, P(>100us) < 1e-6 @stall 50ms @95%, episodes(>100us) < 1 per day @95%, missed = 0; of an application response(THREAD) < 800us, late(THREAD) = 0, jitter(THREAD) < 50us, cpu(THREAD) < 300us, chain(A > B) < 2ms"})
+        schemars::json_schema!({"type": "string", "description": "What must hold: max < 100us, p99.99 < 50us @95%, P(>100us) < 1e-6 @stall 50ms @95%, episodes(>100us) < 1 per day @95%, missed = 0; for an application response(THREAD) < 800us, late(THREAD) = 0, jitter(THREAD) < 50us, cpu(THREAD) < 300us, chain(A > B) < 2ms"})
     }
 }
 

@@ -1,13 +1,13 @@
 use serde::{Deserialize, Serialize};
 
-/// What delayed a thread between the time it should have run and the time it did.
+/// Cause of a delay between the time at which a thread should have run and the time at which it ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Class {
     /// A thread of higher priority ran.
     HigherPriority,
-    /// A thread of the same priority ran (FIFO order, or its SCHED_RR slice).
+    /// A thread of the same priority ran: it was first in SCHED_FIFO order, or had a SCHED_RR time slice.
     SamePriority,
     /// The fair server (Linux 6.12 and later) ran a fair task although a real-time task was runnable.
     FairServer,
@@ -15,29 +15,29 @@ pub enum Class {
     RtThrottling,
     /// The thread had used up its own SCHED_DEADLINE budget and waited for the next period.
     DeadlineBudget,
-    /// An interrupt handler ran, or on PREEMPT_RT its thread.
+    /// An interrupt handler ran or, on PREEMPT_RT, an interrupt thread.
     Irq,
-    /// A softirq ran, or on PREEMPT_RT its thread.
+    /// A softirq ran or, on PREEMPT_RT, the thread that handles softirqs.
     Softirq,
-    /// The interrupt was delayed because interrupts were disabled on this CPU.
+    /// The interrupt that starts the wakeup was delayed because interrupts were disabled on this CPU.
     IrqsDisabled,
     /// A thread of lower priority had preemption disabled.
     PreemptionDisabled,
     /// The hypervisor ran something else on this CPU.
     Steal,
-    /// All CPUs stalled: firmware (SMI), or the host of a guest.
+    /// All CPUs stalled, because of firmware (SMI) or, in a guest, because of the host.
     MachineStall,
     /// The CPU had to leave an idle state.
     IdleExit,
     /// The thread was migrated to another CPU, or the inter-processor interrupt to the other CPU was late.
     Migration,
-    /// A thread of lower priority ran with boosted priority because it holds a lock that another waits for.
+    /// A thread of lower priority ran with boosted priority because it held a lock for which another thread waited.
     PriorityInversion,
-    /// The thread had been switched to but had not returned to user space.
+    /// The scheduler had switched to the thread, but the thread had not yet returned to user space.
     ReturnToUser,
     /// The wakeup was still in progress: the waking thread was in its system call, or a message was in transit.
     Waker,
-    /// A thread ran before the waking thread, which has a lower priority.
+    /// Another thread ran instead of the waking thread, which has a lower priority.
     BeforeWaker,
     /// No cause was found.
     Unaccounted,
@@ -84,9 +84,9 @@ impl Confidence {
 pub enum Confidence {
     /// The cause fits, but the trace lacks an event that would prove it.
     Suspected,
-    /// Inferred from the trace.
+    /// The cause was inferred from events of the trace.
     Medium,
-    /// Shown by the trace.
+    /// The trace shows the cause directly.
     High,
 }
 

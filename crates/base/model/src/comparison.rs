@@ -8,23 +8,23 @@ use serde::{Deserialize, Serialize};
 pub struct Comparison {
     /// Compared groups in the order given, at least two.
     pub groups: Vec<Group>,
-    /// Number of boots per group needed to detect a difference, for each spread between boots.
+    /// Numbers of boots per group needed to detect a difference, with one entry per standard deviation between boots.
     pub recipes: Vec<BootsRecipe>,
     /// Runs that may share a boot with other runs. If there are any, no conclusion is drawn.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unknown_boots: Vec<String>,
-    /// For each group after the first: true if it and the first group were booted alternately (A B B A …) and their
-    /// runs started equally warm.
+    /// For each group after the first: true if it was booted alternately with the first group (A B B A …) and the runs
+    /// of both started at similar temperatures.
     pub began_alike: Vec<bool>,
     /// Clock model if all runs share one, in which case all values are in virtual time; null otherwise.
     pub virtual_time: Option<crate::VirtualTime>,
     /// One row per compared quantity. The first is the worst latency over all loads.
     pub rows: Vec<ComparisonRow>,
-    /// Differences between the groups other than the one under test.
+    /// Differences between the groups, except the difference under test.
     pub unlike: Vec<Unlike>,
-    /// Causes of the worst wakeups in traces, for each group; empty if nothing was explained.
+    /// Causes of the worst wakeups of each group, found in traces; empty if no wakeup was explained.
     pub causes: Vec<Vec<CauseShare>>,
-    /// Loads that some groups lack, and that are therefore not compared.
+    /// Loads that are not compared because some groups lack them.
     pub left_out: Vec<String>,
     /// Reasons why the comparison supports no conclusion.
     pub problems: Vec<String>,
@@ -43,13 +43,13 @@ pub struct Group {
     pub boots: Vec<String>,
     /// Number of runs in the group.
     pub runs: u64,
-    /// Directory of the runs; null if they are files, or in several directories.
+    /// Directory of the runs; null if they are single files or are in several directories.
     pub folder: Option<String>,
-    /// Scored periods, over all runs and CPUs.
+    /// Number of scored periods, which are the periods with a latency, over all runs and CPUs.
     pub scored: u64,
 }
 
-/// The unit of observation behind each value of a row.
+/// Unit of observation: what each value of a row represents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -97,7 +97,7 @@ pub struct Sampled {
     /// For a quantile of a single run: lower 95 % confidence bound by order statistics; absent otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lower: Option<f64>,
-    /// Upper bound, likewise; absent also if this run does not bound it.
+    /// Upper 95 % confidence bound for a quantile of a single run; also absent if the run does not bound the quantile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upper: Option<f64>,
 }
@@ -107,7 +107,7 @@ pub struct Sampled {
 pub struct Against {
     /// Ratio of this group to the first; null if it cannot be computed.
     pub ratio: Option<Ratio>,
-    /// Two-sided p-value of "no difference"; null if not tested.
+    /// Two-sided p-value under the hypothesis of no difference; null if not tested.
     pub p: Option<f64>,
     /// The p-value adjusted for all rows of the comparison (Benjamini and Hochberg); null if not tested.
     pub q: Option<f64>,
@@ -119,7 +119,7 @@ pub struct Against {
     /// Ratio at equal temperature, by analysis of covariance over the boots; absent if temperatures are unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub equal_temperature: Option<Ratio>,
-    /// Share of the difference that temperature explains; absent if it was not tested or has no effect.
+    /// Effect of temperature on the difference; absent if it was not tested or has no effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub covariate: Option<Covariate>,
 }
@@ -159,13 +159,13 @@ pub struct Ratio {
 pub struct Covariate {
     /// Threshold temperature above which values differ in both groups, °C.
     pub at: f64,
-    /// Ratio of the values at and above the threshold to those below, common to both groups.
+    /// Ratio of the values at and above the threshold to the values below it, common to both groups.
     pub step: f64,
     /// p-value of the threshold effect.
     pub p: f64,
-    /// Ratio of all values, treated as independent.
+    /// Ratio of the second group to the first over all values, which are treated as independent.
     pub all: Ratio,
-    /// Ratio of the values below the threshold.
+    /// Ratio of the second group to the first over the values below the threshold.
     pub below: Ratio,
     /// Number of values below the threshold in the first and the second group.
     pub n_below: (u64, u64),
@@ -185,7 +185,7 @@ pub struct BootsRecipe {
     pub spread: f64,
     /// True if the spread was estimated from these boots, false if it is assumed.
     pub is_seen: bool,
-    /// Number of comparisons for which p is corrected.
+    /// Number of comparisons for which the p-values are corrected.
     pub tests: u64,
     pub needed: Vec<BootsNeeded>,
 }
@@ -198,7 +198,7 @@ pub struct BootsNeeded {
     pub boots: u64,
 }
 
-/// A difference between the groups other than the one under test.
+/// A difference between the groups that is not the difference under test.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Unlike {
@@ -218,7 +218,7 @@ pub enum UnlikeKind {
     Way,
     /// How the releases on different CPUs are aligned.
     Alignment,
-    /// CPU exit-latency limit held in /dev/cpu_dma_latency while measuring.
+    /// CPU exit-latency limit set through /dev/cpu_dma_latency while measuring.
     DmaLatency,
     Tool,
     /// Resolution of the reported values.
@@ -245,7 +245,7 @@ pub struct CauseShare {
     pub who: Option<String>,
     /// Number of worst wakeups with this main cause.
     pub wakeups: u64,
-    /// Number of worst wakeups that were explained.
+    /// Number of worst wakeups of the group that were explained.
     pub of: u64,
     /// Longest delay by this cause, ns.
     pub longest_ns: u64,
@@ -253,7 +253,7 @@ pub struct CauseShare {
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ComparisonDrawings {
-    /// For each load: its name, and the corrected latencies of each group as far as they are known.
+    /// For each load, its name and what is known about the corrected latencies of each group.
     pub histograms: Vec<(String, Vec<crate::Known<'static>>)>,
     pub scatters: Vec<Scatter>,
 }

@@ -1,4 +1,4 @@
-//! Late episodes: the releases that one disturbance makes late.
+//! Late episodes. An episode is a sequence of releases that one disturbance makes late.
 
 use punctual_units::Nanos;
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ pub struct Episodes {
     pub limit_ns: Nanos,
     /// Number of episodes, including one that was still open at the end of the recording.
     pub count: u64,
-    /// Late releases in all episodes: late wakeups, and periods skipped because of them.
+    /// Number of late releases in all episodes: late wakeups, and periods skipped because of them.
     pub late: u64,
     /// Sum of the lateness beyond the limit over all late releases (saturating), ns.
     pub area_ns: u64,
@@ -27,7 +27,7 @@ pub struct Episodes {
     pub longest: u64,
     /// Sum of the lengths of all episodes, in periods.
     pub length: u64,
-    /// Late releases of the episode that was still open at the end of the recording; 0 if there was none.
+    /// Number of late releases in the episode that was still open at the end of the recording; 0 if none was open.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub open: u64,
     /// The episodes with the largest area, in chronological order.
@@ -38,14 +38,14 @@ pub struct Episodes {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Episode {
-    /// CLOCK_MONOTONIC of the first late release.
+    /// CLOCK_MONOTONIC time of the first late release.
     pub start_mono_ns: u64,
-    /// Number of that release in the phase, from 0.
+    /// Number of the first late release in the phase, from 0.
     pub cycle: u64,
-    /// Periods from the first late release to the last, inclusive.
+    /// Number of periods from the first late release to the last, inclusive.
     pub length: u64,
     pub late: u64,
-    /// Sum of the lateness of its releases beyond the limit (saturating), ns.
+    /// Sum of the lateness beyond the limit over the episode's releases (saturating), ns.
     pub area_ns: u64,
 }
 
@@ -54,11 +54,12 @@ fn is_zero(n: &u64) -> bool {
 }
 
 impl Episodes {
-    /// Maximum number of episodes that are stored individually.
+    /// Maximum number of episodes that are stored individually per phase, CPU and limit.
     pub const KEPT: usize = 64;
 
-    /// Merges a later recording of the same CPU with the same limit; `released` is the number of periods in the first
-    /// one. An episode still open at the end of the first recording counts as ended.
+    /// Merges the episodes with the episodes of a later recording of the same CPU with the same limit, and returns the
+    /// result. `released` is the number of periods in the first recording. An episode still open at the end of the
+    /// first recording counts as ended.
     pub fn and(mut self, later: &Episodes, released: u64) -> Episodes {
         self.count = self.count.saturating_add(later.count);
         self.late = self.late.saturating_add(later.late);
@@ -80,16 +81,16 @@ impl Episodes {
     }
 }
 
-/// Number of periods in a block, and the minimum and maximum number of them later than the limit. The two differ if the
-/// limit lies within a histogram bin.
+/// Number of periods in a block, and the minimum and maximum number of periods with a latency above the limit. Minimum
+/// and maximum differ if the limit lies within a histogram bin.
 pub type BlockCount = (u64, u64, u64);
 
-/// Releases in blocks of time, with the number of late ones in each. Claims about quantiles are judged by blocks
-/// because neighbouring releases are correlated (docs/guide/statistics.md).
+/// Counts of releases and late releases in blocks of time. Claims about quantiles are judged by blocks because
+/// neighbouring releases are correlated (docs/guide/statistics.md).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Blocks {
-    /// The limit of the quantile.
+    /// Latency limit of the claimed quantile.
     pub limit_ns: Nanos,
     /// Counts of each block, in chronological order.
     pub counts: Vec<BlockCount>,

@@ -11,9 +11,9 @@ pub enum Event {
     Context(ContextSample),
     /// The worst wakeup of each CPU over the last interval.
     Window(WindowMax),
-    /// Heartbeats of a load so far.
+    /// Number of heartbeats that a load has sent so far.
     Load {
-        /// CLOCK_MONOTONIC of the sample.
+        /// CLOCK_MONOTONIC time of the sample.
         mono_ns: u64,
         load: String,
         /// Number of heartbeats since the load started.
@@ -42,7 +42,7 @@ pub enum Event {
         /// Time spent suspended, ns.
         asleep_ns: u64,
     },
-    /// A measured CPU went offline, or its measuring thread was migrated.
+    /// A measured CPU went offline, or the measuring thread on it was migrated.
     CpuLost {
         /// Time of the event, CLOCK_MONOTONIC.
         mono_ns: u64,
@@ -72,7 +72,7 @@ pub enum Event {
     Mark {
         /// Time of the mark, CLOCK_MONOTONIC.
         mono_ns: u64,
-        /// Number of the mark, from 1 for each run.
+        /// Number of the mark in the run, counted from 1.
         number: u64,
     },
     /// The user ended a phase early to continue with the next load. Its recording is valid, but its length was chosen
@@ -85,7 +85,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// Time of the event, CLOCK_MONOTONIC.
+    /// Returns the time of the event, CLOCK_MONOTONIC in ns.
     pub fn mono_ns(&self) -> u64 {
         match self {
             Event::Context(c) => c.mono_ns,
@@ -109,20 +109,20 @@ impl Event {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ContextSample {
-    /// CLOCK_MONOTONIC at the end of the interval.
+    /// CLOCK_MONOTONIC time at the end of the interval.
     pub mono_ns: u64,
     pub interval_ns: u64,
     /// Temperatures at the end of the interval, m°C.
     pub temperatures: Vec<Reading>,
     /// Throttling and under-voltage events in the interval. Empty if they cannot be read.
     pub throttling: Vec<Reading>,
-    /// Frequency transitions in the interval, all policies.
+    /// Number of frequency transitions in the interval, all policies together.
     pub frequency_transitions: Option<u64>,
-    /// Context switches in the interval, all CPUs.
+    /// Number of context switches in the interval, all CPUs together.
     pub context_switches: Option<u64>,
-    /// Page faults in the interval, all processes.
+    /// Number of page faults in the interval, all processes together.
     pub page_faults: Option<u64>,
-    /// Page faults that read from disk.
+    /// Number of page faults in the interval that read from disk.
     pub major_faults: Option<u64>,
     /// One entry per measured CPU.
     pub cpus: Vec<CpuContext>,
@@ -144,7 +144,7 @@ pub struct CpuContext {
     pub cpu: CpuId,
     /// Number of interrupts handled, from all sources.
     pub irqs: Option<u64>,
-    /// The up to 4 most frequent interrupt sources with their counts, largest first, without zeros.
+    /// The most frequent interrupt sources (at most 4) with their counts, largest first, without zeros.
     pub top_irqs: Vec<Reading>,
     /// Softirq counts by name, without zeros.
     pub softirqs: Vec<Reading>,
@@ -152,13 +152,13 @@ pub struct CpuContext {
     pub steal_ns: Option<u64>,
     /// Time for which the measuring thread was runnable but not running, ns.
     pub run_delay_ns: Option<u64>,
-    /// Involuntary context switches of the measuring thread.
+    /// Number of involuntary context switches of the measuring thread.
     pub involuntary_switches: Option<u64>,
-    /// Page faults of the measuring thread.
+    /// Number of page faults of the measuring thread.
     pub page_faults: Option<u64>,
-    /// Throttling events of this CPU.
+    /// Number of throttling events of this CPU.
     pub throttle_events: Option<u64>,
-    /// Migrations of the measuring thread to another CPU.
+    /// Number of migrations of the measuring thread to another CPU.
     pub migrations: Option<u64>,
     /// Other real-time tasks that ran on this CPU in the interval, for example `rogue99 (FIFO 99, pid 144)`, with their
     /// run time in ns, longest first.
@@ -169,10 +169,10 @@ pub struct CpuContext {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WindowMax {
-    /// CLOCK_MONOTONIC at the end of the interval.
+    /// CLOCK_MONOTONIC time at the end of the interval.
     pub mono_ns: u64,
     pub interval_ns: u64,
     pub phase: String,
-    /// CPU and its largest latency, ns; 0 if it had no wakeup in the interval.
+    /// Each CPU with its largest latency, ns; 0 if the CPU had no wakeup in the interval.
     pub max_ns: Vec<(CpuId, u64)>,
 }

@@ -5,12 +5,12 @@ use serde::{Deserialize, Serialize};
 
 pub const EXPERIMENT_SCHEMA: &str = "punctual.sched/1";
 
-/// Maximum share of a thread's elapsed time not covered by run, wait, sleep and steal time, for the time to count as
-/// accounted for.
+/// Maximum share of a thread's elapsed time that may be missing from the sum of its run, wait, sleep and steal time.
 pub const ACCOUNTED: f64 = 0.005;
 /// Maximum share of a thread's elapsed time that the prediction may leave unexplained.
 pub const EXPLAINED: f64 = 0.03;
-/// An unexplained time below this (1 ms) is always accepted: a wakeup latency or a clock read can take as long.
+/// Unexplained times below this value, in ns, are always accepted, because a wakeup latency or a clock read can take as
+/// long.
 const TOO_SHORT: u64 = 1_000_000;
 
 /// `experiment.json`: plan, prediction and measurement of an experiment.
@@ -30,7 +30,7 @@ pub struct Experiment {
     pub free: CpuList,
     /// Settings of the kernel's scheduler.
     pub system: SchedSettings,
-    /// Threads; those with the same release time are released in this order.
+    /// The threads; threads with the same release time are released in this order.
     pub threads: Vec<PlannedThread>,
     /// Repetitions in the order in which they ran.
     pub repetitions: Vec<Repetition>,
@@ -57,10 +57,10 @@ pub struct SchedSettings {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RtLimit {
-    /// CPU time per period.
+    /// CPU time that real-time threads may use per `period_ns`.
     pub runtime_ns: Nanos,
     pub period_ns: Nanos,
-    /// Mechanism that imposes the limit, and the file it was read from.
+    /// Mechanism that imposes the limit, and the file from which the limit was read.
     pub by: String,
     /// True if the limit also applies when no fair thread is runnable, as for RT throttling; false for the fair server.
     #[serde(default)]
@@ -81,23 +81,23 @@ pub struct PlannedThread {
     pub offset_ns: Nanos,
     /// Number of steps; null to run until the experiment ends.
     pub steps: Option<u64>,
-    /// CPU time of the work, as calibrated without other threads (C); null if not calibrated.
+    /// CPU time of the work, calibrated without other threads (C in scheduling theory); null if not calibrated.
     pub alone_ns: Option<Nanos>,
     /// Prediction from the calibrated time.
     pub predicted: Prediction,
-    /// Upper bound on the response time of each period, by response-time analysis. It uses the mean calibrated work, so
-    /// longer jobs may exceed it. Absent if the thread is not periodic or no bound exists.
+    /// Upper bound on the response time in each period, from response-time analysis. It is computed from the mean
+    /// calibrated work, so longer jobs may exceed it. Absent if the thread is not periodic or no bound exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound_ns: Option<Nanos>,
 }
 
-/// When a thread begins and ends, relative to its release.
+/// Predicted times at which a thread begins and ends, relative to its release.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Prediction {
-    /// Time from its release until it first gets a CPU.
+    /// Time from the thread's release until it first gets a CPU.
     pub begins_ns: Nanos,
-    /// Time from its release to its end; null if it does not end within the simulated time.
+    /// Time from the thread's release to its end; null if it does not end within the simulated time.
     pub ends_ns: Option<Nanos>,
     /// Earliest end of a SCHED_DEADLINE thread. The kernel enforces the runtime at ticks, so a job may exceed it by one
     /// tick. Absent for other threads, and if equal to `ends_ns`.
@@ -108,7 +108,7 @@ pub struct Prediction {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Repetition {
-    /// CLOCK_MONOTONIC at the start of the repetition.
+    /// CLOCK_MONOTONIC time at the start of the repetition.
     pub start_mono_ns: u64,
     /// Results of the threads, in the order of [`Experiment::threads`].
     pub threads: Vec<RanThread>,
@@ -126,31 +126,32 @@ pub struct Repetition {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RanThread {
     pub tid: i32,
-    /// True if the thread completed all its work.
+    /// True if the thread completed all of its work.
     pub whole: bool,
-    /// Time from the start of the experiment to its release.
+    /// Time from the start of the experiment to the thread's release.
     pub released_ns: Nanos,
-    /// Time from its release to its first step.
+    /// Time from the thread's release to its first step.
     pub begins_ns: Nanos,
-    /// Time from its first step to its last ("Workload time" of the original experiment).
+    /// Time from the thread's first step to its last ("Workload time" of the original experiment).
     pub workload_ns: Nanos,
-    /// Time from its release to its end ("Elapsed" of the original experiment).
+    /// Time from the thread's release to its end ("Elapsed" of the original experiment).
     pub elapsed_ns: Nanos,
     /// CPU time charged to the thread (CLOCK_THREAD_CPUTIME_ID).
     pub charged_ns: Nanos,
-    /// Page faults during its work; null if unknown.
+    /// Number of page faults during the thread's work; null if unknown.
     pub page_faults: Option<u64>,
     pub account: TimeAccount,
     /// Prediction computed from the CPU time charged in this run, not from the calibrated time.
     pub as_charged: Prediction,
-    /// Steal time and CPU time of other tasks that delayed its end; null if unknown.
+    /// Steal time and CPU time of other tasks that delayed the thread's end; null if unknown.
     pub taken: Option<Taken>,
-    /// Difference between its actual end and its end if every runnable fair thread had moved immediately to the least
-    /// loaded CPU, as the prediction assumes; negative if it ended earlier. Absent if the thread is pinned to one CPU
-    /// or is a real-time thread, or if the value is unknown.
+    /// Time by which the thread ended later than it would have if every runnable fair thread had always moved
+    /// immediately to the least loaded CPU, as the prediction assumes; negative if it ended earlier. Absent if the
+    /// thread is pinned to one CPU or is a real-time thread, or if the value is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub balance_ns: Option<i64>,
-    /// Longest response time of a periodic thread, from the start of a period to the end of its work; absent otherwise.
+    /// Longest response time of a periodic thread, from the start of a period to the end of its work; absent if the
+    /// thread is not periodic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worst_response_ns: Option<Nanos>,
 }
@@ -169,15 +170,15 @@ pub struct TimeAccount {
     pub steal_ns: Option<Nanos>,
     /// Wait time according to /proc/thread-self/schedstat.
     pub schedstat_wait_ns: Option<Nanos>,
-    /// Steal time of all CPUs the thread may run on (/proc/stat, in steps of 10 ms).
+    /// Steal time of all CPUs on which the thread may run, from /proc/stat, in steps of 10 ms.
     pub machine_steal_ns: Option<Nanos>,
 }
 
-/// Delays of a thread's end that are not part of the experiment.
+/// Times by which causes outside the experiment delayed the end of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Taken {
-    /// Steal time.
+    /// Steal time that delayed the thread's end.
     pub steal_ns: Nanos,
     /// CPU time of tasks outside the experiment, which the prediction ignores.
     pub others_ns: Nanos,
@@ -186,14 +187,14 @@ pub struct Taken {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GanttSpan {
-    /// Index in [`Experiment::threads`].
+    /// Index of the thread in [`Experiment::threads`].
     pub thread: usize,
     /// CPU on which the thread ran or for which it waits; null if unknown.
     pub cpu: Option<CpuId>,
     pub doing: Doing,
-    /// Time since the start of the experiment.
+    /// Start of the interval, measured from the start of the experiment.
     pub from_ns: Nanos,
-    /// Time since the start of the experiment.
+    /// End of the interval, measured from the start of the experiment.
     pub to_ns: Nanos,
 }
 
@@ -202,7 +203,7 @@ pub struct GanttSpan {
 #[serde(rename_all = "lowercase")]
 pub enum Doing {
     Runs,
-    /// The thread has the CPU in intervals too short to draw.
+    /// The thread runs in intervals that are too short to draw separately.
     Shares,
     Waits,
     Sleeps,
@@ -212,7 +213,7 @@ pub enum Doing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Held {
-    /// Time since the start of the experiment.
+    /// Start of the interval, measured from the start of the experiment.
     pub from_ns: Nanos,
     pub lasted_ns: Nanos,
     pub cpu: CpuId,
@@ -228,7 +229,7 @@ pub struct OtherTask {
 }
 
 impl TimeAccount {
-    /// Sum of run, wait, sleep and steal time; `None` if one is unknown.
+    /// Returns the sum of run, wait, sleep and steal time; `None` if one of them is unknown.
     pub fn sum(&self) -> Option<Nanos> {
         let parts = [self.run_ns, self.wait_ns?, self.blocked_ns?, self.steal_ns?];
         Some(parts.into_iter().fold(Nanos::ZERO, |sum, part| Nanos(sum.0.saturating_add(part.0))))
@@ -236,14 +237,15 @@ impl TimeAccount {
 }
 
 impl RanThread {
-    /// Share of the elapsed time that is neither run, wait, sleep nor steal.
+    /// Returns the share of the elapsed time that is neither run, wait, sleep nor steal time; `None` if one is unknown.
     pub fn unaccounted(&self) -> Option<f64> {
         let sum = self.account.sum()?;
         Some((self.elapsed_ns.0 as f64 - sum.0 as f64).abs() / self.elapsed_ns.0.max(1) as f64)
     }
 
-    /// Elapsed time minus the part explained by the charged time, steal, other tasks and load balancing, ns. 0 if the
-    /// thread ended between its earliest and latest predicted end.
+    /// Returns the elapsed time minus the part explained by the charged time, steal, other tasks and load balancing,
+    /// ns; 0 if the thread ended between its earliest and latest predicted end, `None` if one of these times is
+    /// unknown.
     pub fn rest_ns(&self) -> Option<i64> {
         let (ends, taken) = (self.as_charged.ends_ns?, self.taken?);
         let left = |ends: Nanos| {
@@ -255,18 +257,19 @@ impl RanThread {
         Some(if rest < 0 { early.min(0) } else { rest })
     }
 
-    /// The unexplained time as a share of the elapsed time, with its sign.
+    /// Returns the unexplained time as a share of the elapsed time; negative if the thread ended earlier than
+    /// explained.
     pub fn rest(&self) -> Option<f64> {
         Some(self.rest_ns()? as f64 / self.elapsed_ns.0.max(1) as f64)
     }
 
-    /// True if run, wait, sleep and steal time add up to the elapsed time; `None` if one of them is unknown.
+    /// Returns true if run, wait, sleep and steal time add up to the elapsed time; `None` if one of them is unknown.
     pub fn is_accounted(&self) -> Option<bool> {
         Some(self.unaccounted()? <= ACCOUNTED)
     }
 
-    /// True if the prediction, with charged time, steal and other tasks, explains the end; `None` if one of them is
-    /// unknown.
+    /// Returns true if the predicted end, steal time and other tasks explain when the thread ended; `None` if one of
+    /// these times is unknown.
     pub fn is_explained(&self) -> Option<bool> {
         Some(self.rest()?.abs() <= EXPLAINED || self.rest_ns()?.unsigned_abs() < TOO_SHORT)
     }

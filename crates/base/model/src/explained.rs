@@ -15,7 +15,7 @@ pub struct Scheduled {
 }
 
 impl Scheduled {
-    /// Describes a thread: `multipathd (RR 99, pid 144)`. A thread with no name, or a blank one, becomes `a thread`.
+    /// Returns a description of a thread: `multipathd (RR 99, pid 144)`. A missing or blank name becomes `a thread`.
     pub fn thread(&self, comm: Option<&str>, tid: Option<i32>) -> String {
         let name = comm.filter(|name| !name.trim().is_empty()).unwrap_or("a thread");
         let prio = match (self.policy.as_deref(), self.prio) {
@@ -37,15 +37,15 @@ pub struct Cause {
     pub class: Class,
     /// The responsible thread, or the thread whose code ran; null if the cause is not a thread.
     pub tid: Option<i32>,
-    /// Name of that thread; null if unknown.
+    /// Name of the thread in `tid`; null if unknown.
     pub comm: Option<String>,
     #[serde(flatten)]
     pub scheduled: Scheduled,
     /// Name of a cause that is not a thread: `local_timer`, `irq 24 eth0`, `NET_RX`; null otherwise.
     pub what: Option<String>,
-    /// Location in the kernel of a section with interrupts or preemption disabled (`in foo_write ← vfs_write`, `last
-    /// traced in …`), or the source of a thread or interrupt (`sent by rsync (pid 9), CPU 0`, `queued by …`); absent if
-    /// unknown.
+    /// Kernel function in which interrupts or preemption were disabled (`in foo_write ← vfs_write`,
+    /// `last traced in …`), or origin of a thread's or interrupt's activity (`sent by rsync (pid 9), CPU 0`,
+    /// `queued by …`); absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
     /// Delay due to this cause, ns.
@@ -68,16 +68,16 @@ pub struct Link {
     pub comm: Option<String>,
     #[serde(flatten)]
     pub scheduled: Scheduled,
-    /// When the wait began, on the trace's clock.
+    /// Time at which the wait began, on the trace's clock.
     pub from_ns: u64,
     pub ns: u64,
     pub confidence: Confidence,
-    /// The wait in one sentence.
+    /// One sentence that describes the wait.
     pub sentence: String,
 }
 
 impl Link {
-    /// The sentence, marked if the wait is only suspected.
+    /// Returns the sentence about the wait, preceded by `suspected: ` if the wait is only suspected.
     pub fn text(&self) -> String {
         let guess = if self.confidence == Confidence::Suspected { "suspected: " } else { "" };
         format!("{guess}{}", self.sentence)
@@ -110,7 +110,7 @@ pub struct Victim {
     pub comm: Option<String>,
     #[serde(flatten)]
     pub scheduled: Scheduled,
-    /// CPU on which it started to run; null only if the trace is a summary that does not report it.
+    /// CPU on which the thread started to run; null only if the trace is a summary that does not report it.
     pub cpu: Option<u32>,
     /// Time from `t0` to `t3`, ns; the sum of all causes.
     pub latency_ns: u64,
@@ -118,7 +118,7 @@ pub struct Victim {
     pub moments: Option<Moments>,
     /// Causes, largest first. Their `ns` add up to `latency_ns`. Includes `unaccounted` if that is not 0.
     pub causes: Vec<Cause>,
-    /// Waits of the thread and of the threads that it depended on, most recent first. Waits before `moments.t0_ns` are
+    /// Waits of the thread and of the threads on which it depended, most recent first. Waits before `moments.t0_ns` are
     /// not part of `latency_ns`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chain: Vec<Link>,
@@ -128,12 +128,12 @@ pub struct Victim {
     pub coverage: f64,
     /// The explanation as one sentence.
     pub verdict: String,
-    /// Facts that lower the confidence, and what would raise it.
+    /// Reasons for a lower confidence, and measures that would raise it.
     pub doubts: Vec<String>,
 }
 
 impl Victim {
-    /// `CPU 2`, or `an unknown CPU`.
+    /// Returns the name of the CPU: `CPU 2`, or `an unknown CPU`.
     pub fn place(&self) -> String {
         self.cpu.map_or_else(|| "an unknown CPU".to_owned(), |cpu| format!("CPU {cpu}"))
     }
@@ -145,17 +145,17 @@ impl Victim {
 pub struct CulpritGroup {
     /// Class of the main cause.
     pub class: Class,
-    /// Thread of the main cause; null if it is not a thread.
+    /// ID of the thread that is the main cause; null if the main cause is not a thread.
     pub tid: Option<i32>,
-    /// Name of that thread; null if unknown.
+    /// Name of the thread in `tid`; null if unknown.
     pub comm: Option<String>,
-    /// The main cause if it is not a thread; null otherwise.
+    /// Name of the main cause if it is not a thread, for example `local_timer`; null otherwise.
     pub what: Option<String>,
     pub wakeups: u64,
     pub worst_ns: u64,
     /// Typical interval between the wakeups, ns; null if they are not periodic.
     pub every_ns: Option<u64>,
-    /// The group in one sentence.
+    /// One sentence that describes the group.
     pub sentence: String,
 }
 
@@ -163,19 +163,20 @@ pub struct CulpritGroup {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Blocked {
-    /// Time until the thread was woken, ns.
+    /// Length of the interval, which ends when the thread is woken, ns.
     pub ns: u64,
     /// Task state in the kernel's notation: `S` sleeping, `D` uninterruptible (device, page fault).
     pub state: String,
-    /// Thread that woke it, which is the owner in the case of a lock; null if an interrupt woke it.
+    /// ID of the thread that woke the blocked thread (the owner, if it waited for a lock); null if an interrupt woke
+    /// it.
     pub woken_by: Option<i32>,
     /// Name of the waking thread; null if unknown.
     pub comm: Option<String>,
     /// True if the waking thread has a lower base priority, which is a priority inversion if it held a lock. Null if
     /// unknown.
     pub inverted: Option<bool>,
-    /// Lock that the thread waited for: `the rtmutex at 0x…, held by logger (nice 0, pid 9)`; null if it was not a
-    /// lock.
+    /// Lock for which the thread waited: `the rtmutex at 0x…, held by logger (nice 0, pid 9)`; null if it did not wait
+    /// for a lock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lock: Option<String>,
 }
@@ -191,15 +192,16 @@ pub struct Cycle {
     pub scheduled: Scheduled,
     /// CPU on which the thread started to run.
     pub cpu: u32,
-    /// When its timer was due, or it was woken, ns on the trace's clock.
+    /// Time at which the thread's timer was due, or at which the thread was woken, ns on the trace's clock.
     pub release_ns: u64,
-    /// From the release to the end of its work, ns; the sum of `behind_ns`, `ran_ns`, `delays` and `blocked`.
+    /// Time from the release to the end of the cycle's work, ns; the sum of `behind_ns`, `ran_ns`, `delays` and
+    /// `blocked`.
     pub length_ns: u64,
     /// Time after the release during which the previous cycle had not ended, ns; absent if 0.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub behind_ns: u64,
     pub ran_ns: u64,
-    /// Delays in which the thread was runnable but did not run.
+    /// Delays during which the thread was runnable but did not run, by cause.
     pub delays: Vec<Cause>,
     /// Intervals in which the thread was not runnable.
     pub blocked: Vec<Blocked>,
@@ -222,7 +224,7 @@ pub struct Explanation {
     pub groups: Vec<CulpritGroup>,
     /// The longest cycles, longest first; empty if not requested.
     pub cycles: Vec<Cycle>,
-    /// Number of wakeups of the selected threads that were followed from waking to running.
+    /// Number of wakeups of the selected threads for which the trace shows both the waking and the start of running.
     pub wakeups: u64,
     /// How the wakeups were selected.
     pub chosen: String,
@@ -255,7 +257,7 @@ pub struct ExplainResult<'a> {
 pub struct Explained {
     pub phase: String,
     pub cpu: CpuId,
-    /// CLOCK_MONOTONIC of the release; with `phase` and `cpu` it identifies the wakeup in `worst.jsonl`.
+    /// CLOCK_MONOTONIC time of the release; with `phase` and `cpu` it identifies the wakeup in `worst.jsonl`.
     pub release_mono_ns: u64,
     /// Latency measured by the thread itself. In the trace a wakeup ends at sched_switch, so [`Victim::latency_ns`] is
     /// slightly smaller.
@@ -274,9 +276,10 @@ pub struct Explained {
 pub struct Timeline {
     pub start_ns: u64,
     pub end_ns: u64,
-    /// Times of the wakeup itself.
+    /// Times of the wakeup, which the drawing marks.
     pub moments: Moments,
-    /// The relevant CPUs: first that of the late thread, then those it migrated from or waited for, then the busiest.
+    /// The relevant CPUs: first the late thread's CPU, then the CPUs from which it migrated or for which it waited,
+    /// then the busiest CPUs.
     pub lanes: Vec<Lane>,
     /// States of the late thread, ordered by time and without gaps.
     pub states: Vec<StateSpan>,
@@ -303,7 +306,7 @@ pub struct Span {
     pub start_ns: u64,
     pub end_ns: u64,
     pub kind: SpanKind,
-    /// Name in the trace: comm of a task, `irq 24 eth0`, `local_timer`, `NET_RX`; empty if it has none.
+    /// Name of the activity in the trace: comm of a task, `irq 24 eth0`, `local_timer`, `NET_RX`; empty if it has none.
     pub label: String,
     /// Thread id of the task; null if it is not a task, or unknown.
     pub tid: Option<i32>,
@@ -334,18 +337,18 @@ pub struct StateSpan {
     pub state: ThreadState,
 }
 
-/// States of a thread on its way to the CPU.
+/// States of a thread between its sleep and its run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ThreadState {
-    /// Waiting for its timer.
+    /// The thread sleeps until its timer expires.
     Sleeping,
     /// The timer is due (T0), but the thread has not been woken.
     Due,
-    /// Woken (T2), but not running.
+    /// The thread has been woken (T2), but does not run yet.
     Runnable,
-    /// Running (T3).
+    /// The thread runs (from T3 on).
     Running,
 }
 

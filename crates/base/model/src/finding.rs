@@ -17,11 +17,11 @@ pub struct Finding {
     pub evidence: Vec<Evidence>,
     /// Why the setting matters, with a number if one is known.
     pub why: String,
-    /// Command to fix it; null if there is none.
+    /// Command that corrects the setting; null if there is none.
     pub fix: Option<String>,
 }
 
-/// Severity of a failure, in the terms of the kernel's real-time guide, extended by two levels.
+/// Severity of a failure, in the terms of the kernel's real-time guide and two additional terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -30,17 +30,17 @@ pub enum Severity {
     Off,
     /// Informative; no cost is known.
     Info,
-    /// Costs microseconds.
+    /// A failure costs microseconds of latency.
     Low,
-    /// Costs tens of microseconds, or is rare.
+    /// A failure costs tens of microseconds of latency, or its effect is rare.
     Medium,
-    /// Costs hundreds of microseconds or more.
+    /// A failure costs hundreds of microseconds of latency or more.
     High,
-    /// Rules out real-time operation.
+    /// A failure rules out real-time operation.
     Fatal,
 }
 
-/// Result of a rule. Only `Pass` is a pass.
+/// Result of a rule. Only `Pass` means that the rule passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "UPPERCASE")]

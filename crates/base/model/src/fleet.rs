@@ -3,8 +3,8 @@
 use punctual_units::CpuId;
 use serde::{Deserialize, Serialize};
 
-/// One phase on one CPU of one run, as a flat JSONL line for DuckDB. Latencies are corrected: they include skipped
-/// periods. Null values are unknown.
+/// Result of one phase on one CPU of one run, as a flat JSON line that DuckDB can read. Latencies are corrected: they
+/// include skipped periods. Null values are unknown.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FleetLine {
@@ -50,9 +50,9 @@ pub struct FleetLine {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Fleet {
     pub runs: u64,
-    /// All boards, the one with the worst wakeup first.
+    /// All boards, sorted by worst wakeup, largest first.
     pub boards: Vec<FleetBoard>,
-    /// Boards whose worst wakeup is larger than chance explains, compared with all boards with the same load and
+    /// Boards whose worst wakeup is too large to be due to chance, compared with all boards with the same load and
     /// settings. The most certain outlier comes first.
     pub outliers: Vec<FleetOutlier>,
     /// Number of tests (boards × loads) made to find outliers.
@@ -79,9 +79,9 @@ pub struct FleetBoard {
     /// Number of runs that did not end as planned.
     pub incomplete: u64,
     pub failed: u64,
-    /// Number of runs with an undecided claim and no failed one.
+    /// Number of runs with an undecided claim and without a failed claim.
     pub inconclusive: u64,
-    /// Median of the worst wakeups of its runs, ns; null if unknown.
+    /// Median of the worst wakeups of the board's runs, ns; null if unknown.
     pub typical_ns: Option<u64>,
     /// Worst wakeup of the board; null if unknown.
     pub worst: Option<FleetWorst>,
@@ -94,7 +94,7 @@ pub struct FleetWorst {
     pub load: String,
     pub cpu: CpuId,
     pub run: String,
-    /// Main cause if a trace shows it; null otherwise.
+    /// Main cause of this wakeup, if a trace shows it; null otherwise.
     pub cause: Option<String>,
 }
 
@@ -107,7 +107,7 @@ pub struct FleetTooFew {
     pub boards: u64,
 }
 
-/// A board whose worst wakeups are larger than those of the others.
+/// A board whose worst wakeups are larger than on the other boards.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FleetOutlier {
@@ -118,13 +118,13 @@ pub struct FleetOutlier {
     pub kernel: Option<String>,
     pub load: String,
     pub settings: String,
-    /// Median of the worst wakeups of its runs, ns.
+    /// Median of the worst wakeups of the board's runs, ns.
     pub ns: u64,
-    /// Median over all boards, ns.
+    /// Median of the boards' values, ns.
     pub median_ns: f64,
     /// Distance from the median on a logarithmic scale, in robust standard deviations.
     pub score: f64,
-    /// Probability that such a score occurs by chance among all these boards, adjusted for all boards and loads
+    /// Probability that a score this high occurs by chance among all these boards, adjusted for all boards and loads
     /// (Benjamini–Hochberg).
     pub p: f64,
     /// Number of boards compared, including the outlier.
@@ -141,7 +141,8 @@ pub enum FleetFactor {
     Settings,
 }
 
-/// Boards with one kernel (or one setting) compared with all other boards that are otherwise alike.
+/// Comparison of the boards with one kernel (or one combination of settings) with all other boards that are otherwise
+/// alike.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FleetContrast {
@@ -153,9 +154,9 @@ pub struct FleetContrast {
     pub load: String,
     /// Number of boards with this kernel or these settings.
     pub boards: u64,
-    /// Number of boards with any other value.
+    /// Number of boards with another kernel or other settings.
     pub others: u64,
-    /// Ratio of the worst wakeups of these boards to those of the others (Hodges–Lehmann).
+    /// Ratio of the worst wakeups of these boards to the worst wakeups of the other boards (Hodges–Lehmann estimate).
     pub ratio: f64,
     /// 95 % interval of the ratio; null if there are too few boards.
     pub interval: Option<(f64, f64)>,

@@ -1,4 +1,4 @@
-//! Causes of gaps in the execution of threads that never sleep: the result of `punctual explain --hardware`.
+//! Result of `punctual explain --hardware`: causes of gaps in the execution of threads that never sleep.
 
 use crate::{Confidence, Reading, SpanKind};
 use punctual_units::{CpuId, CpuList, Scheduling};
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Gap {
     pub cpu: CpuId,
-    /// CLOCK_MONOTONIC of the last reading before the gap.
+    /// CLOCK_MONOTONIC time of the last reading before the gap.
     pub start_ns: u64,
     /// Time until the next reading.
     pub length_ns: u64,
@@ -19,14 +19,14 @@ pub struct Gap {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum GapClass {
-    /// Linux, as shown by its trace: interrupts, softirqs, NMI handlers, other threads.
+    /// An activity of Linux that the trace shows: an interrupt, a softirq, an NMI handler or another thread.
     Linux,
     Hypervisor,
     /// Firmware: a system management interrupt (SMI).
     Firmware,
     /// Hardware or firmware; the machine has no hypervisor.
     Hardware,
-    /// Not Linux. Hardware and hypervisor cannot be distinguished.
+    /// Hardware or hypervisor, which cannot be distinguished, but not Linux.
     BeyondLinux,
     /// It is unknown whether Linux caused the gap.
     Unknown,
@@ -40,9 +40,9 @@ pub struct GapPart {
     pub what: String,
     pub kind: SpanKind,
     pub gaps: u64,
-    /// Largest contribution to a single gap, ns.
+    /// Largest contribution of this cause to a single gap, ns.
     pub worst_ns: u64,
-    /// Sum of its contributions to all gaps, ns.
+    /// Sum of the contributions of this cause to all gaps, ns.
     pub total_ns: u64,
 }
 
@@ -51,12 +51,12 @@ pub struct GapPart {
 pub struct GapFinding {
     pub class: GapClass,
     pub gaps: u64,
-    /// Number of gaps that occurred on all reading CPUs at the same time.
+    /// Number of gaps that occurred at the same time on all CPUs that read the clock.
     pub at_once: u64,
-    /// Largest contribution to one gap, ns.
+    /// Longest time within one gap that this class caused, ns.
     pub worst_ns: u64,
     pub worst_cpu: CpuId,
-    /// Sum of the contributions to all gaps, ns.
+    /// Time that this class caused, summed over all gaps, ns.
     pub total_ns: u64,
     pub confidence: Confidence,
     /// Linux activities by name, largest total first.
@@ -69,23 +69,25 @@ pub struct GapFinding {
     pub advice: Option<String>,
 }
 
-/// One gap, compared with the trace. Its length is the sum `linux_ns + beyond_ns + edge_ns + unknown_ns`.
+/// A gap, divided according to the trace. Its length is `linux_ns + beyond_ns + edge_ns + unknown_ns`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ExplainedGap {
     #[serde(flatten)]
     pub gap: Gap,
-    /// Time in which the trace shows activity of Linux, ns.
+    /// Time during which the trace shows an activity of Linux, ns.
     pub linux_ns: u64,
-    /// Time in intervals of at least the threshold in which the trace shows only the reading thread, ns.
+    /// Time during which the trace shows only the thread that reads the clock, in intervals of at least the threshold,
+    /// ns.
     pub beyond_ns: u64,
-    /// Time in shorter intervals of this kind, which are entries to and returns from activities of Linux, ns.
+    /// Time during which the trace shows only the thread that reads the clock, in intervals shorter than the threshold,
+    /// ns. These intervals are entries to and returns from activities of Linux.
     pub edge_ns: u64,
     /// Time that the trace does not cover, ns.
     pub unknown_ns: u64,
-    /// Activities of Linux, longest first: name, ns.
+    /// Names of the activities of Linux with their durations in ns, longest first.
     pub did: Vec<(String, u64)>,
-    /// True if every reading CPU stalled at that time; null if there was no other CPU to compare with.
+    /// True if every CPU that read the clock had a gap at that time; null if there was no other CPU to compare with.
     pub at_once: Option<bool>,
 }
 
@@ -94,31 +96,31 @@ pub struct ExplainedGap {
 pub struct GapCpu {
     pub cpu: CpuId,
     pub scheduling: Scheduling,
-    /// Planned reading time, ns.
+    /// Time for which the clock should have been read, ns.
     pub due_ns: u64,
-    /// Actual reading time, ns.
+    /// Time for which the clock was actually read, ns.
     pub looked_ns: u64,
     pub readings: u64,
     pub gaps: u64,
     /// Longest gap, ns; null if none occurred.
     pub worst_ns: Option<u64>,
-    /// Histogram of gap lengths. An entry is the smallest length, the largest length (both in ns) and the number of
+    /// Histogram of gap lengths. Each entry holds the smallest length (ns), the largest length (ns) and the number of
     /// gaps.
     pub histogram: Vec<(u64, u64, u64)>,
     /// Steal time, ns, in steps of 10 ms; null if not counted.
     pub steal_ns: Option<u64>,
-    /// System management interrupts; null if they cannot be counted.
+    /// Number of system management interrupts; null if they cannot be counted.
     pub smi: Option<u64>,
     /// Time for which the thread was runnable but not running (schedstat), ns; null if unknown.
     pub run_delay_ns: Option<u64>,
-    /// Number of times another thread preempted it; null if unknown.
+    /// Number of times that another thread preempted the thread that reads the clock; null if unknown.
     pub preempted: Option<u64>,
     /// Interrupts by name and count, largest first; null if unknown.
     pub interrupts: Option<Vec<(String, u64)>>,
 }
 
-/// Result of the kernel's hwlat detector. It runs with interrupts disabled, so Linux does not cause the gaps it
-/// reports, except through NMIs.
+/// Result of the kernel's hwlat detector. The detector runs with interrupts disabled, so Linux does not cause the gaps
+/// that it reports, except through NMIs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Hwlat {
@@ -135,7 +137,7 @@ pub struct Hwlat {
     pub verdict: String,
 }
 
-/// Gaps attributed to hardware, hypervisor and Linux.
+/// Result of `explain --hardware`: gaps attributed to hardware, hypervisor or Linux.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Hardware {
@@ -151,19 +153,19 @@ pub struct Hardware {
     pub throttled: Vec<Reading>,
     /// Hottest sensor at the end of the measurement, m°C.
     pub hottest: Option<Reading>,
-    /// Examined CPUs.
+    /// CPUs on which gaps were searched for.
     pub on: CpuList,
     pub took_ns: u64,
     /// Minimum time between two clock readings that counts as a gap, ns.
     pub threshold_ns: u64,
-    /// Reading time per cycle on each CPU, ns.
+    /// Time per cycle for which the clock is read on each CPU, ns.
     pub window_ns: u64,
     /// Length of a cycle, ns.
     pub cycle_ns: u64,
     /// Number of trace events compared with the gaps; null if nothing was traced.
     pub events: Option<u64>,
-    /// Parts of the examination that were left out or reduced. Unless this is empty, the absence of gaps proves nothing
-    /// about those parts.
+    /// Parts of the measurement that were left out or reduced. Unless the list is empty, the absence of gaps proves
+    /// nothing about those parts.
     pub narrowed: Vec<String>,
     pub notes: Vec<String>,
 }

@@ -1,7 +1,7 @@
-//! Contents of another tool's file, and the information it lacks.
+//! Contents of a file written by another tool, and the information that the file lacks.
 //!
-//! An imported run keeps every count, minimum and maximum of the file. A [`Blur`] gives the judge numeric bounds on how
-//! far samples can differ from the file. [`Import::lost`] describes the losses for readers.
+//! An imported run keeps every count, minimum and maximum of the file. A [`Blur`] bounds how far samples can differ
+//! from the values in the file. [`Import::lost`] describes the missing information in words.
 
 use punctual_units::CpuId;
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ pub struct Import {
     /// End as stated in the file, ns since 1970; absent if not stated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_real_ns: Option<u64>,
-    /// All losses of information.
+    /// Information that the files lack.
     pub lost: Vec<Lost>,
     /// Values that are not latencies of a thread, for example benchmark times or temperatures.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -46,7 +46,7 @@ pub struct ImportedFile {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Lost {
     pub kind: LostKind,
-    /// Phase to which the loss applies; absent if it applies to all.
+    /// Phase to which the loss applies; absent if it applies to all phases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
     /// CPU to which the loss applies; absent if it applies to all CPUs of the phase.
@@ -72,7 +72,7 @@ pub enum LostKind {
     SkippedPeriods,
     /// Values are rounded to a resolution.
     Resolution,
-    /// Samples have no order in time, so clusters cannot be detected.
+    /// The order of the samples in time is unknown, so clusters cannot be detected.
     Order,
     /// Threads are numbered, but their CPUs are unknown.
     Affinity,
@@ -88,24 +88,24 @@ pub enum LostKind {
     Disagreement,
     /// Lines could not be read.
     Unreadable,
-    /// Another loss that affects the interpretation, or a kind from a later version.
+    /// Other missing information that affects the interpretation, or a kind from a later version.
     #[serde(other)]
     Other,
 }
 
-/// How far the latencies of one thread can differ from the file: a value `v` in the file was a latency of
-/// `v − below_ns` to `v + above_ns`.
+/// Bounds on the difference between the latencies of one thread and the values in a file: a value `v` stands for a
+/// latency from `v − below_ns` to `v + above_ns`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Blur {
-    /// Largest amount by which a latency can be smaller, ns.
+    /// Largest amount by which a latency can be smaller than its value, ns.
     pub below_ns: u64,
-    /// Largest amount by which it can be larger, ns: 999 if the file truncates to whole microseconds.
+    /// Largest amount by which a latency can be larger than its value, ns; 999 if the file rounds down to microseconds.
     pub above_ns: u64,
     /// Samples without a value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unplaced: Option<Unplaced>,
-    /// Smallest value (ns) of which the file may leave samples uncounted; absent if it counts all samples.
+    /// Value in ns at and above which the file may leave samples uncounted; absent if it counts all samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hidden_from_ns: Option<u64>,
     /// Upper bound on the number of skipped periods; absent if unknown.
@@ -117,7 +117,8 @@ pub struct Blur {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Unplaced {
-    /// Number of samples. The largest sample, if known, is not among them: the histogram has it at its value.
+    /// Number of samples. Does not include the largest sample if its value is known; the histogram holds it in the bin
+    /// of that value.
     pub count: u64,
     /// Lower bound on each value, ns.
     pub from_ns: u64,
@@ -130,9 +131,9 @@ pub struct Unplaced {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Series {
-    /// What the values were measured for, for example `N-queens, N = 12, 4 threads`.
+    /// Conditions of the measurement, for example `N-queens, N = 12, 4 threads`.
     pub of: String,
-    /// The meaning of each value, for example `time of a batch` or `CPU temperature`.
+    /// Name of the measured quantity, for example `time of a batch` or `CPU temperature`.
     pub name: String,
     /// Unit of the values, for example `s`, `°C`, `µs` or `%`.
     pub unit: String,

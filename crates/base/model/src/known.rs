@@ -1,4 +1,4 @@
-//! Known values of samples that a file describes only in part. Only this module decides which values, quantiles and
+//! What is known about samples that a file describes only in part. Only this module decides which values, quantiles and
 //! bins of a [`Histogram`] with a [`Blur`] are known.
 
 use crate::{Blur, CpuResult, Unplaced};
@@ -8,7 +8,7 @@ use std::borrow::Cow;
 const MICRO: u64 = 1_000;
 
 impl Blur {
-    /// The blur of measured samples, whose values are exactly known.
+    /// The blur of samples measured by this program, whose values are exact.
     pub const EXACT: Blur =
         Blur { below_ns: 0, above_ns: 0, unplaced: None, hidden_from_ns: None, skipped_at_most: Some(0) };
 
@@ -16,7 +16,7 @@ impl Blur {
         result.blur.unwrap_or(Blur::EXACT)
     }
 
-    /// The blur of the union of two sets of samples.
+    /// Returns the blur of the union of two sets of samples.
     pub fn and(self, other: Blur) -> Blur {
         let unplaced = match (self.unplaced, other.unplaced) {
             (Some(a), Some(b)) => Some(Unplaced {
@@ -40,7 +40,7 @@ impl Blur {
         (self.below_ns, self.above_ns) == (0, MICRO - 1)
     }
 
-    /// The largest value that a sample in this bin can have, ns.
+    /// Returns the largest value that a sample in this bin can have, ns. `max` is the maximum of all samples.
     pub fn most_of(&self, bin: &Bin, max: Option<u64>) -> u64 {
         value(bin, max, self).saturating_add(self.above_ns)
     }
@@ -55,7 +55,7 @@ impl Blur {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Known<'a> {
     all: Cow<'a, Histogram>,
-    /// The samples with a value; `None` if all have one.
+    /// The samples with a value; `None` if all samples have a value.
     placed: Option<Histogram>,
     blur: Blur,
 }
@@ -89,40 +89,40 @@ impl<'a> Known<'a> {
         &self.blur
     }
 
-    /// All counted samples; those without a value are placed at their lower bound. Only the extremes and the count may
-    /// be shown. For bins, use [`Known::values`].
+    /// Returns all counted samples; samples without a value are placed at their lower bound. Only the extremes and the
+    /// count may be shown. For bins, use [`Known::values`].
     pub fn all(&self) -> &Histogram {
         &self.all
     }
 
-    /// Number of all samples; `None` if the file does not count all of them.
+    /// Returns the number of all samples; `None` if the file does not count all of them.
     pub fn count(&self) -> Option<u64> {
         self.blur.is_counted().then(|| self.all.count())
     }
 
-    /// The smallest value; `None` if an uncounted sample could be smaller.
+    /// Returns the smallest value; `None` if an uncounted sample could be smaller.
     pub fn min(&self) -> Option<u64> {
         self.all.min().filter(|min| self.blur.hidden_from_ns.is_none_or(|from| *min < from))
     }
 
-    /// The largest value; `None` if another sample could be larger.
+    /// Returns the largest value; `None` if another sample could be larger.
     pub fn max(&self) -> Option<u64> {
         let is_known = self.blur.unplaced.is_none_or(|unplaced| unplaced.to_ns.is_some());
         self.all.max().filter(|_| is_known && self.blur.is_counted())
     }
 
-    /// The samples with a value, whose bins may be shown. Their extremes equal those of `all` only if [`Known::beyond`]
-    /// is 0.
+    /// Returns the samples with a value, whose bins may be shown. Their extremes equal the extremes of [`Known::all`]
+    /// only if [`Known::beyond`] is 0.
     pub fn values(&self) -> &Histogram {
         self.placed.as_ref().unwrap_or(&self.all)
     }
 
-    /// Number of samples that are counted but not in [`Known::values`].
+    /// Returns the number of samples that are counted but not in [`Known::values`].
     pub fn beyond(&self) -> u64 {
         self.all.count() - self.values().count()
     }
 
-    /// Returns true if only the count and the extremes are known for some samples.
+    /// Returns true if only the count and the extremes of the samples are known.
     pub fn is_summary(&self) -> bool {
         self.beyond() > 0 && self.values().is_empty()
     }
@@ -132,22 +132,22 @@ impl<'a> Known<'a> {
         self.beyond() == 0 && self.blur.is_counted()
     }
 
-    /// The `q` quantile of the counted samples by nearest rank; `None` if there are too few samples for it
-    /// ([`held_rank`]), or if the sample of this rank has no value.
+    /// Returns the `q` quantile (0–1) of the counted samples by nearest rank; `None` if there are too few samples for
+    /// it ([`held_rank`]), or if the sample of this rank has no value.
     pub fn quantile(&self, q: f64) -> Option<u64> {
         self.at_rank(held_rank(q, self.all.count())?)
     }
 
-    /// The value of the sample with this rank (1 = smallest), like [`Histogram::value_at_rank`]; in whole microseconds
-    /// if the file has that resolution. `None` if it has no value.
+    /// Returns the value of the sample with this rank (1 = smallest), like [`Histogram::value_at_rank`], in whole
+    /// microseconds if the file has that resolution; `None` if the sample has no value.
     pub fn at_rank(&self, rank: u64) -> Option<u64> {
         // Samples without a value are not smaller than the others.
         let bin = bin_at(self.values(), rank)?;
         Some(value(&bin, self.values().max(), &self.blur))
     }
 
-    /// Lower bound on the sample with this rank. `None` if the number of skipped periods, which count as samples, is
-    /// unknown.
+    /// Returns a lower bound on the sample with this rank; `None` if the number of skipped periods, which count as
+    /// samples, is unknown or not 0.
     pub fn at_least(&self, rank: u64) -> Option<u64> {
         let bin = bin_at(&self.all, rank).filter(|_| self.blur.skipped_at_most == Some(0))?;
         let low = bin.low.max(self.all.min()?);
@@ -156,7 +156,7 @@ impl<'a> Known<'a> {
         Some(low.saturating_sub(self.blur.below_ns))
     }
 
-    /// Upper bound on the sample with this rank; `None` if there is none.
+    /// Returns an upper bound on the sample with this rank; `None` if there is none.
     pub fn at_most(&self, rank: u64) -> Option<u64> {
         let is_closed = self.blur.is_counted() && self.blur.skipped_at_most == Some(0);
         if !is_closed || rank == 0 || rank > self.all.count() {
@@ -175,15 +175,16 @@ fn bin_at(histogram: &Histogram, rank: u64) -> Option<Bin> {
     })
 }
 
-/// The largest value that a sample of this bin can have: the end of the bin, limited to the maximum; with microsecond
-/// resolution, the last whole microsecond in it.
+/// Returns the largest value that a sample in this bin can have: the upper end of the bin or `max`, whichever is
+/// smaller; with a resolution of 1 µs, the last whole microsecond up to it.
 fn value(bin: &Bin, max: Option<u64>, blur: &Blur) -> u64 {
     let high = max.map_or(bin.high, |max| bin.high.min(max));
     let whole = high / MICRO * MICRO;
     if blur.is_whole_micros() && whole >= bin.low { whole } else { high }
 }
 
-/// The samples below `unplaced.from_ns`. The bin around that value holds samples with and without a value.
+/// Returns the samples below `unplaced.from_ns`. The bin that contains this value holds samples with and without a
+/// value.
 fn placed(all: &Histogram, unplaced: &Unplaced, blur: &Blur) -> Histogram {
     let mut known = Histogram::new();
     let (from, max) = (unplaced.from_ns, all.max());
@@ -221,7 +222,7 @@ mod tests {
         Known::new(Cow::Owned(all), Blur { unplaced, ..WHOLE })
     }
 
-    /// 100,000 samples summarised as `Min: 5 Avg: 40 Max: 900`.
+    /// Returns 100,000 samples of which only the number and `Min: 5 Avg: 40 Max: 900` are known.
     fn summary() -> Known<'static> {
         known_of(&[(5, 1)], Some((99_998, 5, Some(900))))
     }
@@ -281,7 +282,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the values of the samples beyond the last bin, known values are true and bounds hold.
+        /// Known values are correct and bounds hold for any values of the samples beyond the last bin.
         #[test]
         fn what_is_known_is_true(
             mut values in prop::collection::vec(1u64..3_000, 1..60), last in 1u64..3_000, q in 0.0..1.0f64

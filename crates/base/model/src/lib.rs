@@ -1,10 +1,10 @@
-//! The data model of a run: plain types without input, output or clock.
+//! The data model of a run: plain types. Nothing here does I/O or reads a clock.
 //!
 //! [`Run`] is `run.json`; a [`Recording`] is a whole run directory in memory. Judging, explaining and reporting work on
-//! recordings, so live, recorded and imported runs share the same code. All durations and points in time are in
-//! nanoseconds; `mono_ns` is CLOCK_MONOTONIC of the measured machine.
+//! recordings, so measured and imported runs share the same code. All durations and points in time are in nanoseconds;
+//! `mono_ns` is CLOCK_MONOTONIC of the measured machine.
 //!
-//! Architecture invariant: nothing here reads or writes a file, and no type has a default that could pass for a
+//! Architecture invariant: nothing here reads or writes a file. No type has a default that could be mistaken for a
 //! measured value: unknown values are `None`.
 
 #![forbid(unsafe_code)]

@@ -10,7 +10,7 @@ pub struct LoadReport {
     pub load: String,
     /// True if the load provably ran from start to end.
     pub ran: bool,
-    /// The reason why it did not run, with advice; null if it ran.
+    /// The reason why the load did not run, with advice; null if it ran.
     pub why_not: Option<String>,
     pub workers: u32,
     /// Number of heartbeats during the recording.
@@ -20,7 +20,7 @@ pub struct LoadReport {
     pub rates: Vec<Rate>,
     /// Kernel counters that prove that the load ran.
     pub proofs: Vec<Proof>,
-    /// Bytes written to disk; 0 if it does not write.
+    /// Bytes that the load wrote to disk; 0 if it does not write.
     pub written_bytes: u64,
     /// Restrictions, for example less memory than requested, no IPv6, or running as root.
     pub notes: Vec<String>,
@@ -32,7 +32,7 @@ pub struct LoadReport {
 pub struct Rate {
     /// The counted quantity: `written`, `page faults`, `round trips`.
     pub what: String,
-    /// Amount per second, in `unit`.
+    /// The rate in `unit`.
     pub value: f64,
     /// Unit, for example `MiB/s` or `1/s`.
     pub unit: String,

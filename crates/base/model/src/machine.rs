@@ -37,7 +37,7 @@ pub struct MachineFacts {
     pub rt_throttling: Option<String>,
     /// Cost of one clock read, ns.
     pub clock_read_ns: Option<f64>,
-    /// Name of the distribution.
+    /// Name of the Linux distribution.
     pub os: Option<String>,
 }
 
@@ -50,7 +50,7 @@ pub struct OwnCost {
     pub context_wakeups: u64,
     /// CPU time of the context thread, ns.
     pub context_cpu_ns: Option<u64>,
-    /// CPUs of the context thread: `housekeeping CPU 3`, or `shared with the measured CPUs`.
+    /// CPUs on which the context thread ran: `housekeeping CPU 3`, or `shared with the measured CPUs`.
     pub context_cpus: String,
     pub rss_bytes: Option<u64>,
     pub locked_bytes: Option<u64>,

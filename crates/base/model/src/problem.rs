@@ -26,7 +26,7 @@ pub enum ProblemKind {
     /// The machine was throttled, or its supply voltage was too low.
     Throttled,
     Suspended,
-    /// The phase ended early because of a signal, kill or error.
+    /// The phase ended early because of a signal or an error, or because the process was killed.
     Interrupted,
     /// The user ended the phase early after seeing its results. Bounds that hold for a fixed number of samples do not
     /// apply.

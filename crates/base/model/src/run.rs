@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 /// Value of [`Run::schema`]; the number after the slash is the major version.
 pub const RUN_SCHEMA: &str = "punctual.run/1";
-/// Major and minor version. A new minor version only adds fields.
+/// Value of [`Run::schema_version`]: major and minor version. A new minor version only adds fields.
 pub const RUN_SCHEMA_VERSION: &str = "1.9";
 
 /// `run.json`: everything about a run except its samples.
@@ -53,7 +53,7 @@ pub struct Run {
     /// Each check of the claims that decided whether to continue measuring; empty if the length was fixed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub looks: Vec<Look>,
-    /// Problems that make every phase inconclusive; those of a single phase are in the phase.
+    /// Problems that make every phase inconclusive. Problems of a single phase are in [`Phase::problems`].
     pub problems: Vec<Problem>,
     /// Remarks that do not affect the verdict, for example about a fallback or a setting that was not changed.
     pub notes: Vec<String>,
@@ -62,7 +62,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// An incomplete run without settings, phases or machine facts.
+    /// Creates an incomplete run without settings, phases or machine facts.
     pub fn new(tool: Tool, kind: Kind) -> Run {
         Run {
             schema: RUN_SCHEMA.into(),
@@ -100,13 +100,13 @@ pub struct Tool {
 }
 
 impl Tool {
-    /// This program and its version.
+    /// Returns the name and version of this program.
     pub fn punctual() -> Tool {
         Tool { name: "punctual".into(), version: Some(env!("CARGO_PKG_VERSION").into()) }
     }
 }
 
-/// What a run contains.
+/// Kind of the results in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -142,7 +142,7 @@ pub struct Stamp {
 #[serde(tag = "how", rename_all = "snake_case")]
 pub enum EndedBy {
     Duration,
-    /// A signal ended the run. The results up to then are complete.
+    /// A signal ended the run. The results up to this time are complete.
     Signal {
         number: i32,
         /// Name of the signal, for example `SIGINT`.
@@ -166,13 +166,14 @@ pub struct Settings {
     /// Clock and system call, for example `CLOCK_MONOTONIC, clock_nanosleep absolute`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<String>,
-    /// Wakeup source of the measuring threads; if absent, [`Settings::clock`] describes it as far as known.
+    /// Wakeup source of the measuring threads; if absent, [`Settings::clock`] contains what is known about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<WakeupSource>,
     /// Requested policy and priority.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduling: Option<Scheduling>,
-    /// True if the user chose policy or priority. A refusal is then an error; otherwise there is a fallback.
+    /// True if the user chose the policy or priority. The run then ends with an error if the kernel refuses it;
+    /// otherwise a fallback is used.
     pub scheduling_explicit: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub period_ns: Option<Nanos>,
@@ -184,12 +185,12 @@ pub struct Settings {
     /// Total measurement time over all phases, without warm-up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ns: Option<Nanos>,
-    /// Time at the start of each phase that is not recorded.
+    /// Warm-up time at the start of each phase, which is not recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warmup_ns: Option<Nanos>,
     /// The load of each phase, in order.
     pub loads: Vec<String>,
-    /// Exit-latency limit held in /dev/cpu_dma_latency while measuring, µs; null if not set or not stated.
+    /// Exit-latency limit set through /dev/cpu_dma_latency while measuring, µs; null if not set or not stated.
     pub cpu_dma_latency_us: Option<i32>,
     /// True if the machine's counters were sampled.
     pub context: bool,
@@ -202,7 +203,7 @@ pub struct Settings {
     /// first check, otherwise the total time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_decided: Option<UntilDecided>,
-    /// Length of the blocks whose maxima were kept; absent if none were.
+    /// Length of the blocks whose maxima were kept; absent if no maxima were kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub maxima_block_ns: Option<Nanos>,
 }
@@ -232,7 +233,7 @@ pub struct VirtualTime {
 pub enum Alignment {
     /// All CPUs are released at the same instant.
     Aligned,
-    /// Releases are spread evenly over one period.
+    /// The releases of the CPUs are spread evenly over one period.
     Staggered,
 }
 
@@ -247,16 +248,17 @@ pub struct Phase {
     /// latency under the load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// What was measured of an application; absent for wakeup latency.
+    /// Quantity measured on an application's threads; absent for wakeup latency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<AppValue>,
     /// Period of the phase's values; absent if it is the period of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub period_ns: Option<Nanos>,
-    /// CLOCK_MONOTONIC of the first recorded release; absent if an imported file does not state it.
+    /// CLOCK_MONOTONIC time of the first recorded release; absent if an imported file does not state it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_mono_ns: Option<u64>,
-    /// CLOCK_MONOTONIC of the end of recording; null while it runs, or if an imported file does not state it.
+    /// CLOCK_MONOTONIC time of the end of recording; null while the phase runs, or if an imported file does not state
+    /// it.
     pub end_mono_ns: Option<u64>,
     /// Planned recording time; absent if an imported file does not state it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -276,13 +278,13 @@ pub struct Phase {
 }
 
 impl Phase {
-    /// True if each sample belongs to a release: wakeup latencies, or responses of an application.
+    /// Returns true if each sample belongs to a release: wakeup latencies, or response times of an application.
     pub fn is_of_releases(&self) -> bool {
         self.value.as_ref().is_none_or(AppValue::is_of_releases)
     }
 
-    /// Intervals in which the phase was measured: start, and end if known; empty if an imported file does not state
-    /// them.
+    /// Returns the intervals in which the phase was measured: start, and end if known; empty if an imported file does
+    /// not state them.
     pub fn stretches(&self) -> Vec<(u64, Option<u64>)> {
         match self.rounds.as_slice() {
             [] => self.start_mono_ns.map(|start| (start, self.end_mono_ns)).into_iter().collect(),
@@ -299,7 +301,7 @@ pub struct CpuResult {
     /// Thread ID; absent if an imported file does not state it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tid: Option<i32>,
-    /// Policy and priority read back from the kernel; absent if an imported file does not state it.
+    /// Policy and priority read back from the kernel; absent if an imported file does not state them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub got: Option<Scheduling>,
     /// Number of releases, always `ran + skipped`; absent if an imported file does not state it.
@@ -307,7 +309,8 @@ pub struct CpuResult {
     pub released: Option<u64>,
     /// Number of periods in which the thread woke.
     pub ran: u64,
-    /// Number of periods that passed before the late thread woke; absent if an imported file does not state it.
+    /// Number of periods that passed without a wakeup because the thread was late; absent if an imported file does not
+    /// state it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skipped: Option<u64>,
     /// Exact smallest wakeup latency of the periods in which the thread woke; null if it never woke.
@@ -325,34 +328,34 @@ pub struct CpuResult {
     /// How far the samples can differ from the recorded values; absent if they are exact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blur: Option<Blur>,
-    /// Late episodes above each claimed limit and a fixed grid of limits, ascending; empty if the order of the samples
-    /// was not recorded.
+    /// Late episodes for each claimed limit and for a fixed grid of limits, in ascending order of the limit; empty if
+    /// the order of the samples was not recorded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub episodes: Vec<Episodes>,
-    /// Counts per block of time above the limit of each claimed quantile; empty if not recorded.
+    /// For each claimed quantile, the number of latencies above its limit in each block of time; empty if not recorded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocks: Vec<Blocks>,
 }
 
 impl CpuResult {
-    /// Number of periods with a latency: all periods with a release, or, if their number is unknown, those in which the
-    /// thread woke.
+    /// Returns the number of periods with a latency: all periods with a release or, if their number is unknown, the
+    /// periods in which the thread woke.
     pub fn scored(&self) -> u64 {
         self.released.unwrap_or(self.ran)
     }
 }
 
-/// Latencies of wakeups, with those of skipped periods recorded separately.
+/// Latencies of wakeups and, recorded separately, of skipped periods.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Distribution {
     /// Latencies of the periods in which the thread woke.
     pub raw: Histogram,
-    /// Lateness of the skipped periods at the time the thread woke.
+    /// For each skipped period, the time from its release until the thread woke.
     pub skipped: Histogram,
 }
 
 impl Distribution {
-    /// Latencies of all releases: raw plus skipped. Corrects for coordinated omission.
+    /// Returns the latencies of all releases, including skipped periods, which corrects for coordinated omission.
     pub fn corrected(&self) -> Histogram {
         let mut all = self.raw.clone();
         all.merge(&self.skipped);
@@ -377,22 +380,22 @@ pub struct Recording {
     pub maxima: Vec<BlockMaximum>,
     /// Findings of the audit; empty if no audit was made.
     pub findings: Vec<crate::Finding>,
-    /// Result of `tune` on this machine before the run.
+    /// Result of `tune` on this machine before the run; `None` if `tune` was not run.
     pub tuned: Option<crate::Tuned>,
     /// Results of the event suite; only for runs of [`Kind::Events`].
     pub suite: Option<crate::Suite>,
-    /// From `application.json`; `None` without an application.
+    /// Results of the measured application (`application.json`); `None` if no application was measured.
     pub application: Option<crate::Application>,
-    /// Only for runs of [`Kind::Sched`].
+    /// The scheduling experiment (`experiment.json`); only for runs of [`Kind::Sched`].
     pub experiment: Option<crate::Experiment>,
     /// Results of the benchmark; only for runs of [`Kind::Bench`]. [`Recording::events`] has its conditions as well.
     pub bench: Option<crate::Bench>,
-    /// Damage to the files, for example a partial last line that was dropped, or a checksum mismatch.
+    /// Descriptions of damage to the files, for example a partial last line that was dropped, or a checksum mismatch.
     pub damage: Vec<String>,
 }
 
 impl Recording {
-    /// A recording that holds only the run's description.
+    /// Creates a recording that holds only the contents of `run.json`.
     pub fn new(run: Run) -> Recording {
         Recording {
             run,
@@ -416,7 +419,8 @@ impl Recording {
         self.distributions.get(&(phase.to_owned(), cpu))
     }
 
-    /// Reasons why the results may be wrong: damaged files, and contradictions or truncation in another tool's file.
+    /// Returns reasons why the results may be wrong: damaged files, and contradictions or truncation in another tool's
+    /// file.
     pub fn damaged(&self) -> Vec<&str> {
         let imported = self.run.import.iter().flat_map(|_| {
             let of_phases = self.run.phases.iter().flat_map(|phase| &phase.problems);
@@ -425,13 +429,13 @@ impl Recording {
         self.damage.iter().map(String::as_str).chain(imported).collect()
     }
 
-    /// The explanation of one of the worst wakeups, if a trace explains it.
+    /// Returns the explanation of one of the worst wakeups; `None` if no trace explains it.
     pub fn explained_of(&self, worst: &Worst) -> Option<&crate::Explained> {
         let same = |e: &&crate::Explained| e.cpu == worst.cpu && e.release_mono_ns == worst.release_mono_ns;
         self.explained.iter().filter(|e| e.phase == worst.phase).find(same)
     }
 
-    /// The worst wakeups kept for one phase and CPU, worst first.
+    /// Returns the worst wakeups kept for one phase and CPU, worst first.
     pub fn worst_of<'a>(&'a self, phase: &'a str, cpu: CpuId) -> impl Iterator<Item = &'a Worst> {
         self.worst.iter().filter(move |w| w.phase == phase && w.cpu == cpu)
     }

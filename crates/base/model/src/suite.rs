@@ -5,10 +5,10 @@ use punctual_units::{CpuId, Histogram, Nanos};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Value of [`Suite::schema`].
+/// Value of [`Suite::schema`]; the number after the slash is the major version.
 pub const SUITE_SCHEMA: &str = "punctual.events/1";
 
-/// `suite.json`: one pass of the event suite over one backend.
+/// `suite.json`: results of one execution of the event suite on one backend.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Suite {
@@ -20,7 +20,7 @@ pub struct Suite {
     /// CPU to which receivers are pinned; absent if they are not pinned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu: Option<CpuId>,
-    /// Requested time, divided equally among the tests without a fixed length.
+    /// Requested total time, divided equally among the tests without a fixed length.
     pub duration_ns: Nanos,
     /// Loads that ran during all tests, with proof that they ran.
     pub under: Vec<LoadReport>,
@@ -28,7 +28,7 @@ pub struct Suite {
     pub results: Vec<SuiteResult>,
     /// True if tests are missing because the suite was ended early, was killed, or is still running.
     pub interrupted: bool,
-    /// The signal that ended it early, for example `SIGTERM`; absent if unknown.
+    /// The signal that ended the suite early, for example `SIGTERM`; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<String>,
     /// Requested tests that were not started.
@@ -37,8 +37,8 @@ pub struct Suite {
 }
 
 impl Suite {
-    /// Fail if a promise was broken. Pass if every test ran and its promise was kept, under every requested load.
-    /// Inconclusive otherwise.
+    /// Returns fail if a promise was broken; pass if every test ran and its promise was kept, under every requested
+    /// load; inconclusive otherwise.
     pub fn outcome(&self) -> Outcome {
         let ran = |result: &SuiteResult| match &result.ended {
             SuiteEnd::Ran(ran) => Some((ran.broken.is_empty(), ran.inconclusive.is_empty())),
@@ -56,7 +56,7 @@ impl Suite {
         }
     }
 
-    /// Reason why tests are missing, and their names; `None` if no test is missing.
+    /// Returns the reason why tests are missing, and their names; `None` if no test is missing.
     pub fn missing(&self) -> Option<String> {
         let ended = match (&self.signal, self.interrupted) {
             (Some(signal), _) => format!("ended early by {signal}"),
@@ -131,7 +131,7 @@ pub struct SuiteRan {
     pub page_faults: Option<u64>,
     /// Unintended switches from a co-kernel to Linux; null without a co-kernel.
     pub mode_switches: Option<u64>,
-    /// Class by timing and loss; null if the test sent nothing, or could not have failed.
+    /// Class according to late and lost events; null if the test sent nothing, or could not have failed.
     pub class: Option<SuiteClass>,
     /// Broken promises; empty if all were kept.
     pub broken: Vec<String>,
@@ -145,27 +145,27 @@ pub struct SuiteRan {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EventCounts {
-    /// Number of events sent, including those refused with an error to the sender.
+    /// Number of events sent, including events that were refused with an error to the sender.
     pub sent: u64,
-    /// Number of events received separately, or as the first of several received together.
+    /// Number of events received separately, or as the first of several events received together.
     pub received: u64,
-    /// Number of events received together with an earlier one and counted by the source.
+    /// Number of events received together with an earlier event and counted by the source.
     pub coalesced: u64,
     /// Number of events that the source reports as refused or dropped.
     pub overflowed: u64,
     /// Number of events lost for an unknown reason.
     pub lost: u64,
-    /// Number of repeated arrivals of an event.
+    /// Number of duplicate arrivals of events.
     pub doubled: u64,
     /// Number of events received after the deadline.
     pub late: u64,
-    /// Number of events received after one that was sent later.
+    /// Number of events received after an event that was sent later.
     pub reordered: u64,
-    /// Number of arrivals of events that were never sent.
+    /// Number of received events that were never sent.
     pub strays: u64,
 }
 
-/// The three kinds of real time (Laplante and Ovaska, see docs/backends.md), decided from counted events.
+/// Class of real-time behaviour (Laplante and Ovaska, see docs/backends.md), determined from the event counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -185,12 +185,12 @@ pub enum SuiteClass {
 pub enum Promise {
     /// Every event is delivered once, separately, in order.
     Each,
-    /// Every event is delivered once and in order, up to a bound. Beyond it, the sender gets an error or a counter
-    /// rises.
+    /// Every event is delivered once and in order, up to a limit on the number of pending events. Above it, the sender
+    /// gets an error or a counter rises.
     Bounded,
     /// Every event is counted; several may arrive as one.
     Counted,
-    /// At least one event arrives after the last one was sent; the number of events is lost.
+    /// After the last event was sent, at least one event arrives. The number of sent events is lost.
     Merged,
     /// No promise: events may be dropped, duplicated or reordered.
     Nothing,

@@ -1,4 +1,4 @@
-//! The tail of a load's latencies: extrapolation, and the arrival pattern of the worst wakeups.
+//! The tail of the latencies under a load: extrapolation, and the arrival pattern of the worst wakeups.
 
 use crate::ClusterNote;
 use punctual_units::{CpuId, Nanos};
@@ -18,9 +18,9 @@ pub struct Tail {
     pub clustering: ClusterNote,
     /// Series tested for stationarity; null if none could be tested.
     pub series: Option<TailSeries>,
-    /// KPSS statistic of the logarithms of that series; null if none could be computed.
+    /// KPSS statistic of the logarithms of the tested series; null if none could be computed.
     pub kpss: Option<f64>,
-    /// Generalised Pareto fits above thresholds with decreasing numbers of exceedances. The first one determines the
+    /// Generalised Pareto fits above thresholds with decreasing numbers of exceedances. The first fit determines the
     /// level.
     pub thresholds: Vec<TailThreshold>,
     /// The extrapolated level, or the reason why there is none.
@@ -34,9 +34,9 @@ pub struct Tail {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TailSeries {
-    /// Maxima of each second.
+    /// The maximum of each second.
     Seconds,
-    /// Maxima of blocks that last several minutes each.
+    /// The maximum of each block of several minutes.
     Blocks,
 }
 
@@ -46,7 +46,7 @@ pub struct TailThreshold {
     pub threshold_ns: f64,
     /// Number of samples above the threshold.
     pub exceedances: u64,
-    /// Shape ξ: the tail is heavy above 0 and bounded below 0.
+    /// Shape ξ: the tail is heavy if positive, and bounded if negative.
     pub shape: f64,
     /// Ends of the 95 % profile likelihood interval of the shape; null if it could not be computed.
     pub shape_interval: Option<(f64, f64)>,
@@ -55,32 +55,33 @@ pub struct TailThreshold {
     pub modified_scale_ns: f64,
 }
 
-/// A level beyond the data, or the reason for its absence.
+/// An extrapolated latency level, or the reasons why there is none.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum TailOutcome {
     /// All checks passed. The level extrapolates the distribution of this run; it does not bound the latency.
     Level {
-        /// The level is exceeded once in this many wakeups.
+        /// Number of wakeups in which the level is exceeded once on average.
         once_in: f64,
-        /// The mean time between such wakeups, computed from the period of the run; null if that is unknown.
+        /// Mean time between exceedances, computed from the period of the run; null if the period is unknown.
         once_in_ns: Option<Nanos>,
         level_ns: f64,
         /// Lower end of the level's profile likelihood interval.
         lower_ns: f64,
-        /// Upper end of that interval.
+        /// Upper end of the level's profile likelihood interval.
         upper_ns: f64,
         /// Confidence of the interval, 0–1.
         confidence: f64,
         /// p-value of the goodness-of-fit test.
         fit_p: f64,
-        /// Number of decades by which the level is rarer than once in the effective number of samples.
+        /// Distance of the extrapolation: number of decades by which the level is rarer than once in the effective
+        /// number of samples.
         decades: f64,
     },
     /// At least one check failed.
     Refused {
-        /// Number of wakeups in which the requested level would be exceeded once.
+        /// Number of wakeups in which the requested level would be exceeded once on average.
         once_in: f64,
         reasons: Vec<TailRefusal>,
     },
@@ -107,7 +108,7 @@ pub enum TailRefusal {
         /// Number of usable thresholds; 5 are needed.
         thresholds: u64,
     },
-    /// No single shape lies within all intervals.
+    /// No single shape lies within the confidence intervals of all thresholds.
     ShapeUnstable {
         /// Smallest upper end of the intervals.
         at_most: f64,
@@ -119,7 +120,7 @@ pub enum TailRefusal {
         /// p-value, at most .05; null if it could not be tested.
         p: Option<f64>,
     },
-    /// The largest latency lies above the interval of the level.
+    /// The largest observed latency lies above the confidence interval of the level.
     BelowObserved {
         /// Upper end of the interval.
         upper_ns: f64,
@@ -129,7 +130,7 @@ pub enum TailRefusal {
     TooFar { decades: f64 },
     /// The interval of the level is unbounded.
     Unbounded,
-    /// No tail: the histogram has no samples, or the level lies within the data.
+    /// There is nothing to extrapolate: the histogram has no samples, or the level lies within the data.
     NotPossible,
 }
 
@@ -148,7 +149,7 @@ pub struct Arrivals {
 pub enum ArrivalSource {
     /// Single wakeups, whose exact times are known.
     Wakeups,
-    /// Seconds that contain the worst wakeups.
+    /// The seconds in which the worst wakeups occurred.
     Seconds,
 }
 
@@ -159,14 +160,14 @@ pub enum ArrivalPattern {
     /// The events are in phase with a period.
     Periodic {
         period_ns: Nanos,
-        /// p-value of the hypothesis that the events are independent, adjusted for all periods tried.
+        /// p-value under the hypothesis that the events are independent, adjusted for all periods tried.
         p: f64,
         /// Number of events in phase.
         in_step: u64,
     },
-    /// The events are closer together than independent ones.
+    /// The events are closer together than independent events would be.
     Bursts {
-        /// p-value of the hypothesis that the events are independent.
+        /// p-value under the hypothesis that the events are independent.
         p: f64,
     },
     /// No evidence against independent, rare events.

@@ -26,7 +26,8 @@ pub struct Tracing {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PhaseTrace {
-    /// Number of events recorded on all CPUs. Most were overwritten, as intended.
+    /// Number of events recorded on all CPUs. Most of them were overwritten, because only windows around late wakeups
+    /// are saved.
     pub events: u64,
     /// Number of windows saved to files.
     pub captures: u64,
@@ -68,8 +69,8 @@ pub struct Capture {
     /// True if the kernel schedules real-time threads by group; null if its configuration is not readable.
     #[serde(default)]
     pub rt_group_sched: Option<bool>,
-    /// CLOCK_MONOTONIC of timer interrupts that arrived right after an instruction that enables interrupts, which shows
-    /// that a section with interrupts disabled had just ended.
+    /// CLOCK_MONOTONIC time of timer interrupts that arrived right after an instruction that enables interrupts, which
+    /// shows that a section with interrupts disabled had just ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub released: Vec<u64>,
 }
@@ -79,7 +80,7 @@ pub struct Capture {
 pub struct LateWakeup {
     pub cpu: CpuId,
     pub tid: i32,
-    /// CLOCK_MONOTONIC of the release.
+    /// CLOCK_MONOTONIC time of the release.
     pub release_mono_ns: u64,
     pub latency_ns: u64,
 }

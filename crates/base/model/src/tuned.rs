@@ -12,7 +12,7 @@ pub struct Tuned {
     pub objective: String,
     /// Measurement time of a block, summed over all loads.
     pub block_ns: Nanos,
-    /// Probability of keeping any change if none helps.
+    /// Probability that at least one change is kept although no change helps.
     pub alpha: f64,
     /// Seed of the order in which blocks were measured.
     #[serde(default)]
@@ -40,7 +40,7 @@ pub struct Trial {
     pub rule: String,
     /// What the rule changes.
     pub what: String,
-    /// Number of changes kept before this trial.
+    /// Number of changes that had been kept before this trial.
     pub round: usize,
     /// Values of the objective without and with the change, ns, pair by pair.
     pub pairs: Vec<(f64, f64)>,
@@ -59,13 +59,13 @@ pub struct Trial {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TrialCost {
-    /// `power` or `throughput`.
+    /// Name of the quantity: `power` or `throughput`.
     pub what: String,
-    /// `W` or `1/s`.
+    /// Unit of the quantity: `W` or `1/s`.
     pub unit: String,
     /// Quantity without and with the change, pair by pair.
     pub pairs: Vec<(f64, f64)>,
-    /// Ratio of with to without (Hodges–Lehmann estimate for pairs).
+    /// Ratio of the quantity with the change to the quantity without it (Hodges–Lehmann estimate for pairs).
     pub ratio: f64,
     /// 95 % interval of the ratio; null if there are too few pairs.
     pub interval: Option<(f64, f64)>,
@@ -75,13 +75,13 @@ pub struct TrialCost {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum TrialKind {
-    /// Search for changes that are worth confirming.
+    /// A short trial to find out whether the change is worth confirming.
     Screening,
     /// Confirmation of a change with independent data.
     Confirmation {
-        /// p-value of the pairs under the hypothesis that the change does not help.
+        /// p-value of the pairs, under the hypothesis that the change does not help.
         p: f64,
-        /// Significance level.
+        /// Significance level that the p-value must not exceed.
         alpha: f64,
         kept: bool,
     },

@@ -4,7 +4,7 @@ use crate::Claim;
 use punctual_units::{CpuId, Nanos};
 use serde::{Deserialize, Serialize};
 
-/// Measurement in rounds over all loads until every claim is decided.
+/// Settings of a run that measures all loads in rounds until every claim is decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UntilDecided {
@@ -12,8 +12,8 @@ pub struct UntilDecided {
     pub max_ns: Nanos,
 }
 
-/// A check of the claims of a run that is measured until they are decided. Checks are numbered from 1 by their position
-/// in the run's list. The judge decides how the number affects the confidence.
+/// A check of whether the claims of a run are decided. Checks are numbered from 1 by their position in the run's list.
+/// The judge takes this number into account when it computes the confidence.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Look {
@@ -29,9 +29,9 @@ pub struct Look {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Round {
-    /// CLOCK_MONOTONIC of the first recorded release.
+    /// CLOCK_MONOTONIC time of the first recorded release.
     pub start_mono_ns: u64,
-    /// CLOCK_MONOTONIC of the end of recording; null while it runs.
+    /// CLOCK_MONOTONIC time of the end of recording; null while the interval is being recorded.
     pub end_mono_ns: Option<u64>,
 }
 
@@ -41,12 +41,12 @@ pub struct Round {
 pub struct BlockMaximum {
     pub phase: String,
     pub cpu: CpuId,
-    /// Start of the block, CLOCK_MONOTONIC. A block is as long as requested or up to a second longer; the last one of a
-    /// phase may be shorter.
+    /// Start of the block, CLOCK_MONOTONIC. A block has the requested length or is up to a second longer; the last
+    /// block of a phase may be shorter.
     pub from_mono_ns: u64,
     /// End of the block, CLOCK_MONOTONIC.
     pub to_mono_ns: u64,
-    /// Exact largest latency of its wakeups, ns; null if the thread never woke.
+    /// Exact largest latency of the wakeups in the block, ns; null if the thread never woke.
     pub max_ns: Option<u64>,
 }
 

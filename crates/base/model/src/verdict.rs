@@ -1,10 +1,10 @@
-//! Judgement of a run's claims, as data without text.
+//! Judgement of a run's claims, as plain data.
 
 use crate::{Claim, Problem, Tail};
 use punctual_units::{CpuId, Nanos};
 use serde::{Deserialize, Serialize};
 
-/// Verdict on a claim or a run. Missing data is never a pass.
+/// Verdict on a claim or a run. It is never a pass if data is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -30,7 +30,7 @@ pub struct Verdict {
     pub problems: Vec<(Option<String>, Problem)>,
     /// Probabilities that a run of this length includes a rare event.
     pub coverage: Vec<Coverage>,
-    /// For each load, the longest period up to which every periodic event was observed; empty if the times are unknown.
+    /// For each load, the longest period for which every periodic event was observed; empty if the times are unknown.
     pub periods: Vec<PeriodSeen>,
     /// Location of the run's largest corrected latency; null without samples.
     pub worst: Option<CellId>,
@@ -39,30 +39,30 @@ pub struct Verdict {
     pub ran: u64,
     /// Number of skipped periods; null if an imported file does not state it.
     pub skipped: Option<u64>,
-    /// Result of the control, for virtual time with several CPUs.
+    /// Result of the control measurement, for virtual time with several CPUs; null otherwise.
     pub virtual_control: Option<VirtualControl>,
     /// Tail of each load; empty if not requested.
     pub tails: Vec<Tail>,
 }
 
 impl Verdict {
-    /// Number of periods with a latency: all periods with a release, or, if their number is unknown, those in which the
-    /// thread woke.
+    /// Returns the number of periods with a latency: all periods with a release or, if their number is unknown, the
+    /// periods in which the thread woke.
     pub fn scored(&self) -> u64 {
         self.released.unwrap_or(self.ran)
     }
 }
 
-/// Result of the control for virtual time: worst wakeups of one virtual CPU while idle and while other threads spin,
-/// for the CPU where they differ most.
+/// Result of the control measurement for virtual time: worst wakeups of one virtual CPU while idle and while other
+/// threads spin, for the CPU on which they differ most.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VirtualControl {
     pub cpu: CpuId,
     pub control: String,
-    /// Worst latency while idle.
+    /// Worst latency while the machine is idle, ns.
     pub idle_ns: u64,
-    /// Worst latency while other threads spin.
+    /// Worst latency while other threads spin, ns.
     pub beside_spinner_ns: u64,
 }
 
@@ -70,7 +70,7 @@ impl VirtualControl {
     /// Ratio at or above which the control fails.
     pub const LIMIT: f64 = 2.0;
 
-    /// Ratio of the worst latency while other threads spin to the worst latency while idle.
+    /// Returns the ratio of the worst latency while other threads spin to the worst latency while idle.
     pub fn ratio(&self) -> f64 {
         self.beside_spinner_ns as f64 / (self.idle_ns as f64).max(1.0)
     }
@@ -86,7 +86,7 @@ pub struct Judged {
     pub claim: Claim,
     /// The worst outcome over all phases and CPUs.
     pub outcome: Outcome,
-    /// Judgement of every phase and CPU, the deciding one first.
+    /// Judgement for each phase and CPU; the one that determines the outcome comes first.
     pub cells: Vec<CellJudgement>,
 }
 
@@ -99,7 +99,7 @@ pub struct CellId {
     pub max_ns: u64,
 }
 
-/// One claim on one phase and CPU.
+/// Judgement of one claim for one phase and CPU.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CellJudgement {
@@ -108,14 +108,14 @@ pub struct CellJudgement {
     pub outcome: Outcome,
     /// Number of corrected samples, one per release.
     pub samples: u64,
-    /// Number of independent samples with equal information: samples times extremal index.
+    /// Number of independent samples that would contain the same information: samples times extremal index.
     pub effective_samples: f64,
     /// How the clustering was determined.
     pub clustering: ClusterNote,
     /// Largest corrected latency; null without samples.
     pub max_ns: Option<u64>,
-    /// Bounds on the number of samples that are beyond the limit of the claim, or missed. They differ by the samples in
-    /// the bin that contains the limit.
+    /// Lower and upper bound on the number of samples that are beyond the limit of the claim, or missed. They differ by
+    /// the samples in the histogram bin that contains the limit.
     pub beyond: (u64, u64),
     /// Estimated quantile in ns, or estimated probability; null if there is no estimate.
     pub estimate: Option<f64>,
@@ -125,15 +125,16 @@ pub struct CellJudgement {
     pub upper: Option<f64>,
     /// Upper bound on P(> max) at the claim's confidence, assuming that each disturbance makes only one release late.
     pub p_beyond_max: Option<f64>,
-    /// True if an episode has more late releases than the longest stall allowed by the claim. A longer run cannot change
-    /// that.
+    /// True if an episode has more late releases than fit into the longest stall that the claim allows. A longer run
+    /// cannot change this.
     pub stall_exceeded: bool,
     /// Late episodes beyond the limit; null for a quantile, or if the order of the samples is unknown.
     pub episodes: Option<EpisodeCounts>,
     /// Upper bounds on the share beyond the limit, for several assumed stall lengths: one period, 10 ms, 50 ms, and the
     /// length declared in the claim. Empty for a quantile, or if the period is unknown.
     pub bounds: Vec<StallBound>,
-    /// Measurement time needed to decide the claim or, if it passed, to support a ten times stronger one.
+    /// Measurement needed to decide the claim or, if it passed, to prove a claim that is ten times stronger; null if
+    /// unknown.
     pub needed: Option<Needed>,
 }
 
@@ -152,7 +153,8 @@ pub struct EpisodeCounts {
     pub length: u64,
 }
 
-/// Upper bound on a share. It holds if no disturbance makes releases late for longer than stated.
+/// Upper bound on the share of releases beyond the limit. It holds if no disturbance makes releases late for longer
+/// than `stall_ns`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StallBound {
@@ -160,11 +162,11 @@ pub struct StallBound {
     pub upper: f64,
 }
 
-/// Additional measurement needed for a statement.
+/// Measurement needed for a statement about the claim's limit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Needed {
-    /// Limit on the probability of exceeding the limit of the claim.
+    /// Bound on the probability of exceeding the claim's limit.
     pub p: f64,
     /// Number of independent samples needed, if none exceeds the limit.
     pub samples: f64,
@@ -172,12 +174,13 @@ pub struct Needed {
     pub duration_ns: Nanos,
 }
 
-/// How strongly late wakeups cluster.
+/// Clustering of late wakeups, and how it was determined.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "how", rename_all = "snake_case")]
 pub enum ClusterNote {
-    /// Extremal index by the intervals estimator (Ferro and Segers 2003).
+    /// The extremal index was estimated by the intervals estimator (C. A. T. Ferro and J. Segers, J. R. Statist. Soc. B
+    /// 65, 2003).
     Estimated {
         /// Extremal index, from 0 (all in one cluster) to 1 (independent).
         theta: f64,
@@ -188,8 +191,8 @@ pub enum ClusterNote {
     TooFew { from: u64 },
 }
 
-/// Events that recur with any period up to this one fall into the measurement time of a load with a probability of 95 %
-/// (averaged uniformly over their phase).
+/// The longest period for which a periodic event falls into the measurement time of a load with a probability of 95 %
+/// (averaged uniformly over the phase of the event).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PeriodSeen {

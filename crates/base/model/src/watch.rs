@@ -1,4 +1,5 @@
-//! Results of `watch`, which measures a machine for weeks, without the results in the run directories.
+//! Results of `watch`, which measures a machine for weeks. The results of the individual runs are in their run
+//! directories.
 
 use crate::{EndedBy, Stamp, Tool};
 use punctual_units::{CpuId, CpuList, Nanos, Scheduling};
@@ -17,16 +18,16 @@ pub struct Watch {
     pub tool: Tool,
     pub host: Option<String>,
     pub kernel: Option<String>,
-    /// Boot ID of the stamps, needed because CLOCK_MONOTONIC restarts with each boot; null if the kernel does not
-    /// report it.
+    /// ID of the boot in which the times of this file were taken, needed because CLOCK_MONOTONIC restarts with each
+    /// boot; null if the kernel does not report it.
     pub boot_id: Option<String>,
-    /// CLOCK_REALTIME at the start of the series, ns since 1970.
+    /// CLOCK_REALTIME time at the start of the series, ns since 1970.
     pub series_started_real_ns: u64,
     /// Time at which this process started.
     pub started: Stamp,
     /// Time of this update.
     pub updated: Stamp,
-    /// How the process ended; null while it runs, or if it was killed.
+    /// How the process ended; null while the process runs, or if it was killed.
     pub ended_by: Option<EndedBy>,
     /// ID of the measuring process.
     pub pid: u32,
@@ -37,7 +38,7 @@ pub struct Watch {
     pub block: Option<WatchBlock>,
     /// Results of each CPU over the whole series.
     pub cpus: Vec<WatchCpu>,
-    /// Number of new maxima and of their traces since this process started.
+    /// Counts of new maxima and of their traces since this process started.
     pub maxima: WatchMaxima,
     /// The reason why nothing is traced; null if tracing works.
     pub untraced: Option<String>,
@@ -55,7 +56,7 @@ pub struct WatchSettings {
     pub period_ns: Nanos,
     pub scheduling: Scheduling,
     pub cpus: CpuList,
-    /// Duration of one run directory.
+    /// Measurement time per run directory.
     pub segment_ns: Nanos,
     /// Length of the blocks whose maxima are kept.
     pub block_ns: Nanos,
@@ -69,7 +70,7 @@ pub struct WatchSettings {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WatchBlock {
-    /// CLOCK_REALTIME at its start, ns since 1970.
+    /// CLOCK_REALTIME time at the start of the block, ns since 1970.
     pub from_real_ns: u64,
     /// Length of the block on CLOCK_MONOTONIC.
     pub lasts_ns: u64,
@@ -82,7 +83,7 @@ pub struct WatchBlock {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WatchCpu {
     pub cpu: CpuId,
-    /// Worst wakeup of the series; null before the first.
+    /// Worst wakeup of the series; null before the first wakeup.
     pub ever: Option<WatchMaximum>,
     /// Largest latency since this process started, ns; null before the first wakeup.
     pub since_start_ns: Option<u64>,
@@ -91,8 +92,8 @@ pub struct WatchCpu {
     pub ran: u64,
     /// Number of periods skipped because the thread was late.
     pub skipped: u64,
-    /// CLOCK_MONOTONIC of one release in the current segment. All other releases differ from it by a multiple of the
-    /// period. Null before the first late wakeup.
+    /// CLOCK_MONOTONIC time of one release in the current segment. All other releases differ from it by a multiple of
+    /// the period. Null before the first late wakeup.
     pub release_mono_ns: Option<u64>,
 }
 
@@ -101,13 +102,14 @@ pub struct WatchCpu {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WatchMaximum {
     pub cpu: CpuId,
-    /// CLOCK_REALTIME of the release, ns since 1970.
+    /// CLOCK_REALTIME time of the release, ns since 1970.
     pub real_ns: u64,
-    /// CLOCK_MONOTONIC of the release.
+    /// CLOCK_MONOTONIC time of the release.
     pub mono_ns: u64,
     pub latency_ns: u64,
-    /// Run directory of the maximum, relative to the watch directory. In files this is the name at that time, and the
-    /// directory may have been deleted since. In documents it is absent if the directory was deleted.
+    /// Run directory of the maximum, relative to the watch directory. In `series.jsonl` this is the name at that time,
+    /// and the directory may have been deleted since. In the output of commands it is absent if the directory was
+    /// deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub segment: Option<String>,
     /// Cause in one sentence; absent if not explained.
@@ -116,8 +118,8 @@ pub struct WatchMaximum {
     /// The reason for a missing verdict or trace; absent if both exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why_not: Option<String>,
-    /// Trace file, relative to the run directory; absent if there is none. Used only in documents; on disk, the notes
-    /// in the traces directory name the wakeups.
+    /// Trace file, relative to the run directory; absent if there is none. Set only in the output of commands, not on
+    /// disk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
 }
@@ -129,9 +131,10 @@ pub struct WatchMaxima {
     /// Number of new maxima above the threshold.
     pub seen: u64,
     pub explained: u64,
-    /// Number of maxima not traced because too many others occurred shortly before.
+    /// Number of maxima that were not traced because too many others had occurred shortly before.
     pub too_many: u64,
-    /// Number of maxima not explained: no trace was available, it was overwritten, or it could not be written or read.
+    /// Number of maxima that were not explained: no trace was available, it was overwritten, or it could not be written
+    /// or read.
     pub failed: u64,
     /// Number of traces deleted to stay within the size limit. Their verdicts are kept.
     pub traces_deleted: u64,
@@ -140,13 +143,13 @@ pub struct WatchMaxima {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WatchDisk {
-    /// Number of checkpoints with a failure.
+    /// Number of checkpoints at which writing failed.
     pub failures: u64,
     /// The current failure; null if there is none.
     pub failing: Option<String>,
-    /// Number of lines of the series dropped because too many were waiting for disk space.
+    /// Number of lines of the series that were dropped because too many lines waited for disk space.
     pub lines_lost: u64,
-    /// Number of run directories deleted to make space for newer ones.
+    /// Number of run directories that were deleted to make space for newer runs.
     pub segments_deleted: u64,
 }
 
@@ -154,7 +157,7 @@ pub struct WatchDisk {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WatchCost {
-    /// CPU time of the process and of the children it waited for, in steps of a tick (usually 10 ms).
+    /// CPU time of the process and of the children for which it waited, in steps of a tick (usually 10 ms).
     pub cpu_ns: Option<u64>,
     pub rss_bytes: Option<u64>,
 }
@@ -180,9 +183,9 @@ pub enum WatchLine {
     Maximum(WatchMaximum),
     /// Nothing was measured during this interval.
     Gap {
-        /// Last recorded moment, CLOCK_REALTIME, ns since 1970.
+        /// Time at which recording ended, CLOCK_REALTIME, ns since 1970.
         from_real_ns: u64,
-        /// First moment recorded again, CLOCK_REALTIME, ns since 1970.
+        /// Time at which recording resumed, CLOCK_REALTIME, ns since 1970.
         to_real_ns: u64,
         why: String,
     },
@@ -194,18 +197,18 @@ pub enum WatchLine {
     },
 }
 
-/// Contents of a `watch` directory; the result of `watch`, `watch --status` and `report` of the directory.
+/// Contents of a `watch` directory: the output of `watch` and `watch --status`, and of `report` for the directory.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Watched {
     pub watch: Watch,
-    /// Remaining lines of the series, in the order written. Blocks are not serialized.
+    /// Lines of the series that are still stored, in the order written. Blocks are not serialized.
     #[serde(serialize_with = "without_blocks")]
     #[cfg_attr(feature = "schema", schemars(with = "Vec<WatchLine>"))]
     pub lines: Vec<WatchLine>,
     /// Existing run directories, oldest first, relative to the watch directory.
     pub segments: Vec<String>,
-    /// Total size of all files.
+    /// Total size of all files in the directory, in bytes.
     pub bytes: u64,
     /// True if a process writes to the directory.
     pub running: bool,
@@ -217,8 +220,8 @@ fn without_blocks<S: Serializer>(lines: &[WatchLine], to: S) -> Result<S::Ok, S:
 }
 
 impl Watched {
-    /// Largest latency of a CPU in the time `within` before the last update. A block counts if it ends in that time.
-    /// `None` if no latency is known.
+    /// Returns the largest latency of a CPU within the given time before the last update; `None` if no latency is
+    /// known. A block counts if it ends in that time.
     ///
     /// Time is counted by the lengths of blocks and gaps, so that setting the wall clock has no effect.
     pub fn max_within(&self, cpu: CpuId, within: Nanos) -> Option<u64> {

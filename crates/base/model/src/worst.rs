@@ -9,16 +9,16 @@ use serde::{Deserialize, Serialize};
 pub struct Worst {
     pub phase: String,
     pub cpu: CpuId,
-    /// CLOCK_MONOTONIC of the release.
+    /// CLOCK_MONOTONIC time of the release.
     pub release_mono_ns: u64,
     pub latency_ns: u64,
     /// Number of the period in the phase, counted from 0.
     pub cycle: u64,
-    /// Number of periods skipped because of this wakeup.
+    /// Number of periods skipped because this wakeup was late.
     pub skipped: u64,
-    /// Byte offset in the trace that covers it; null if none was recorded.
+    /// Offset in bytes into the trace that contains the wakeup; null if no trace was recorded.
     pub trace_offset: Option<u64>,
-    /// Likely causes from counters, most likely first.
+    /// Possible causes derived from counters, most likely first.
     pub suspicions: Vec<Suspicion>,
 }
 
@@ -41,7 +41,7 @@ pub enum SuspicionClass {
     OtherTask,
     /// The hypervisor ran something else on the CPU.
     Steal,
-    /// One interrupt occurred unusually often.
+    /// An interrupt occurred unusually often.
     Irq,
     /// A burst of softirq work occurred.
     Softirq,

@@ -1,36 +1,38 @@
 //! Temporal pattern of rare events: periodic, bursty, or independent.
 //!
-//! Events are tested against a homogeneous Poisson process. A period is searched for in two steps: Rayleigh's
-//! periodogram |Σ exp(2πift)|²/n gives candidates, and the test statistic is the number of cycles in which every event
-//! falls into one arc of the phase. Rayleigh's own p-value assumes a normal distribution: twelve spikes 14 minutes
-//! apart reach only e⁻¹² before the correction for the periods tried, and a single burst looks periodic with every
-//! period longer than itself.
+//! Events are tested against a homogeneous Poisson process. A period is searched for in two steps. The periodogram |Σ
+//! exp(2πift)|²/n gives candidates. The test statistic is then the number of cycles in which all events fall into one
+//! arc of the phase. The p-value that belongs to the periodogram itself is not used, because it assumes a normal
+//! distribution: twelve events 14 minutes apart reach only e⁻¹² before the correction for the number of periods tried,
+//! and a single burst looks periodic with every period longer than itself.
 
 use crate::beta::{Tail, ln_beta_tails};
 use crate::gamma::chi_square_sf;
 use std::f64::consts::TAU;
 
-/// Fewer events than this are not tested.
+/// Minimum number of events for a test.
 pub const MIN_ARRIVALS: usize = 8;
-/// A period must fit this many times into the observed time.
+/// Minimum number of cycles of a period in the observed time.
 const MIN_CYCLES: f64 = 5.0;
-/// The shortest period tried is the mean interval between events divided by this, so most cycles may be empty.
+/// Mean interval between events divided by the shortest period tried. Because it is larger than 1, most cycles of a
+/// period may be empty.
 const SHORTEST: f64 = 16.0;
-/// Frequencies tried per resolvable frequency.
+/// Number of frequencies tried per frequency that the observed time can resolve.
 const OVERSAMPLED: f64 = 4.0;
-/// Limit on periodogram steps times events: some tens of milliseconds.
+/// Maximum number of periodogram steps times number of events, which takes some tens of milliseconds.
 const MAX_WORK: f64 = 3e7;
 /// Number of periodogram peaks that are examined.
 const PEAKS: usize = 48;
-/// A multiple of the found period is the true one if it keeps at least this share of the events in phase; twice the
-/// true period keeps only half.
+/// A multiple of the found period is taken for the true period if it keeps at least this share of the events in phase.
+/// Twice the true period keeps only half of them.
 const SAME: f64 = 0.8;
 /// Widths of the phase arcs, in cycles.
 const ARCS: [f64; 3] = [0.25, 1.0 / 16.0, 1.0 / 64.0];
-/// A p-value below this is required for any answer other than "independent".
+/// Largest p-value at which events are reported as periodic or bursty.
 const SURE: f64 = 0.01;
 
-/// The observed time as ascending, disjoint intervals, and the resolution of times, in any unit.
+/// The observed time as ascending, disjoint intervals, and the resolution of the times. All have the same, arbitrary
+/// unit.
 #[derive(Clone, Copy, Debug)]
 pub struct Observed<'a> {
     /// Start and end of each interval.
@@ -43,9 +45,9 @@ pub struct Observed<'a> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Period {
     pub period: f64,
-    /// Probability that independent events are this well in phase with any period tried.
+    /// Probability that independent events are at least as well in phase with any of the periods tried.
     pub p: f64,
-    /// Number of events within one arc of the phase.
+    /// Number of events within the best arc of the phase.
     pub in_step: usize,
 }
 
@@ -53,9 +55,9 @@ pub struct Period {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pattern {
     Periodic(Period),
-    /// Closer together than independent events, with this p-value.
+    /// The events are closer together than independent events would be. The value is the p-value.
     Bursts(f64),
-    /// No evidence against independence, with the p-value for bursts.
+    /// There is no evidence against independence. The value is the p-value of the test for bursts.
     Independent(f64),
 }
 
@@ -63,14 +65,15 @@ pub enum Pattern {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Arrivals {
     pub pattern: Pattern,
-    /// Number of events, from the most severe, that show the pattern.
+    /// Number of events that show the pattern, counted from the most severe event.
     pub of: usize,
 }
 
-/// The temporal pattern of events; `times` starts with the most severe event. A period is searched for among the 8, 16,
-/// 32 … most severe events and among all of them (the p-value is corrected for that), bursts among all.
+/// Returns the temporal pattern of events; `times` starts with the most severe event. A period is searched for among
+/// the 8, 16, 32 … most severe events and among all events (the p-value is corrected for these choices); bursts are
+/// searched for among all events.
 ///
-/// `None` for fewer than [`MIN_ARRIVALS`] events, or if a time is not finite or was not observed.
+/// Returns `None` for fewer than [`MIN_ARRIVALS`] events, or if a time is not finite or not in the observed time.
 pub fn arrivals(times: &[f64], observed: &Observed) -> Option<Arrivals> {
     let bursts = burst_p(times, observed)?;
     let mut sizes: Vec<usize> = (3..).map(|e| 1 << e).take_while(|n| *n < times.len()).collect();
@@ -86,11 +89,13 @@ pub fn arrivals(times: &[f64], observed: &Observed) -> Option<Arrivals> {
     Some(periodic.unwrap_or(Arrivals { pattern, of: times.len() }))
 }
 
-/// The p-value of "independent events with a constant rate" against clustering: the smaller of two p-values, doubled.
+/// Returns the p-value of a test for bursts, under the hypothesis of independent events with a constant rate: twice the
+/// smaller of two p-values.
 ///
-/// The first is from the dispersion of counts over equal parts of the observed time with four events each on average
-/// (R. A. Fisher's index, χ²), the second from the number of gaps below a twentieth of the mean gap (binomial), which
-/// detects pairs. If times are too coarse for such gaps, only the first is used.
+/// The first p-value comes from the dispersion of the counts in equal parts of the observed time, with four events each
+/// on average (R. A. Fisher's index of dispersion, χ²). The second comes from the number of gaps shorter than a
+/// twentieth of the mean gap (binomial), which detects pairs. If the resolution is too coarse for such gaps, only the
+/// first is used.
 ///
 /// `None` as for [`arrivals`].
 pub fn burst_p(times: &[f64], observed: &Observed) -> Option<f64> {
@@ -115,21 +120,21 @@ pub fn burst_p(times: &[f64], observed: &Observed) -> Option<f64> {
     Some((2.0 * by_counts.min(binomial_at_least(close, at.len() - 1, each))).min(1.0))
 }
 
-/// The period with which events are best in phase, whatever its p-value.
+/// Returns the period with which the events are best in phase, whatever its p-value.
 ///
-/// Periods from a fifth of the observed time down to a sixteenth of the mean interval are tried. A cycle is in phase if
-/// all its events lie in one arc of a quarter, a 16th or a 64th of the phase. If k of N non-empty cycles are in phase,
-/// p = N·P(Bin(N−1, w) ≥ k−1) bounds the probability that any arc of share w holds k of N independent events. It is
-/// multiplied by the number of arcs and of frequencies that they can resolve. w is the largest share of the observed
-/// time that an arc can have, which matters if the observation itself was periodic.
+/// The periods tried range from a fifth of the observed time down to a sixteenth of the mean interval. A cycle is in
+/// phase if all its events lie in one arc of a quarter, a 16th or a 64th of the phase. If k of N non-empty cycles are
+/// in phase, p = N·P(Bin(N−1, w) ≥ k−1) bounds the probability that any arc of share w contains k of N independent
+/// events. This p is multiplied by the number of arcs and of frequencies that they can resolve. w is the largest share
+/// of the observed time that an arc can have, which matters if the observation itself was periodic.
 ///
-/// Since harmonics keep events in phase as well, the result is the longest multiple of the found period that keeps
+/// Because harmonics keep events in phase as well, the result is the longest multiple of the found period that keeps
 /// nearly all its events in phase.
 ///
-/// `None` as for [`arrivals`], if no period can be tried, and if no period has two cycles in phase.
+/// Returns `None` as for [`arrivals`], and if no period can be tried or no period has two cycles in phase.
 ///
-/// Source: the periodogram, Lord Rayleigh, Phil. Mag. 10 (1880); N. I. Fisher, Statistical Analysis of Circular Data
-/// (1993), 4.3.
+/// Source of the periodogram: Lord Rayleigh, Phil. Mag. 10 (1880); N. I. Fisher, Statistical Analysis of Circular Data
+/// (1993), section 4.3.
 pub fn period(times: &[f64], observed: &Observed) -> Option<Period> {
     let (_, total) = in_observed_time(times, observed)?;
     let first = observed.stretches.first()?.0;
@@ -156,7 +161,7 @@ pub fn period(times: &[f64], observed: &Observed) -> Option<Period> {
     Some(Period { period, in_step, ..best })
 }
 
-/// Times on a clock that runs only during observation, and the total observed time.
+/// Returns the times on a clock that runs only during the observed time, and the total observed time.
 fn in_observed_time(times: &[f64], observed: &Observed) -> Option<(Vec<f64>, f64)> {
     let within = |t: &f64| {
         let before: f64 = observed.stretches.iter().map(|(from, to)| (t.min(*to) - from).max(0.0)).sum();
@@ -169,7 +174,7 @@ fn in_observed_time(times: &[f64], observed: &Observed) -> Option<(Vec<f64>, f64
     possible.then_some(at?).map(|at| (at, total))
 }
 
-/// Frequencies of the highest peaks of the periodogram, highest first.
+/// Returns the frequencies of the highest peaks of the periodogram, highest peak first.
 fn peaks(at: &[f64], low: f64, step: f64, steps: usize) -> Vec<f64> {
     let turn = |f: f64, t: f64| (TAU * f * t).sin_cos();
     let mut phasors: Vec<[f64; 4]> = at
@@ -201,12 +206,12 @@ fn peaks(at: &[f64], low: f64, step: f64, steps: usize) -> Vec<f64> {
     peaks.into_iter().take(PEAKS).map(|(_, f)| f).collect()
 }
 
-/// Σ exp(2πift).
+/// Returns the real and imaginary part of Σ exp(2πift) over the times t in `at`.
 fn phasor(at: &[f64], f: f64) -> (f64, f64) {
     at.iter().map(|t| (TAU * f * t).sin_cos()).fold((0.0, 0.0), |(re, im), (s, c)| (re + c, im + s))
 }
 
-/// Refines the frequency of a peak.
+/// Returns the frequency of a peak, refined to the maximum of the periodogram.
 fn sharpened(at: &[f64], peak: f64, step: f64) -> f64 {
     let height = |f: f64| {
         let (re, im) = phasor(at, f);
@@ -215,7 +220,7 @@ fn sharpened(at: &[f64], peak: f64, step: f64) -> f64 {
     crate::minimise::golden(peak - step, peak + step, crate::minimise::ROUGH, height).0
 }
 
-/// The arc that holds most events: the phase of its middle, and the number of events.
+/// Returns the phase of the middle of the arc that contains most events, and the number of events in it.
 fn densest(at: &[f64], f: f64, arc: f64) -> (f64, usize) {
     let mut phases: Vec<f64> = at.iter().map(|t| (f * t).rem_euclid(1.0)).collect();
     phases.sort_by(f64::total_cmp);
@@ -227,7 +232,8 @@ fn densest(at: &[f64], f: f64, arc: f64) -> (f64, usize) {
     (ends.map_or(0.0, |(a, b)| 0.5 * (a + b)), most)
 }
 
-/// How well ascending times are in phase with one frequency, and the best arc; `None` if no two cycles are.
+/// Tests how well ascending times are in phase with one frequency. Returns the best arc, and the period with its
+/// p-value; `None` if fewer than two cycles are in phase.
 fn in_step(at: &[f64], f: f64, tried: f64, (observed, first): (&Observed, f64)) -> Option<(f64, Period)> {
     let test = |&arc: &f64| {
         let (middle, most) = densest(at, f, arc);
@@ -247,7 +253,7 @@ fn in_step(at: &[f64], f: f64, tried: f64, (observed, first): (&Observed, f64)) 
     ARCS.iter().filter_map(test).min_by(|a, b| a.1.p.total_cmp(&b.1.p))
 }
 
-/// The largest share of the observed time that an arc of the phase has, over 32 positions of the arc.
+/// Returns the largest share of the observed time that falls into an arc of the phase, over 32 positions of the arc.
 fn largest_share(observed: &Observed, first: f64, f: f64, arc: f64) -> f64 {
     // Time spent in the phase [0, arc), in cycles.
     let spent = |cycles: f64| cycles.floor() * arc + (cycles - cycles.floor()).min(arc);
@@ -259,7 +265,7 @@ fn largest_share(observed: &Observed, first: f64, f: f64, arc: f64) -> f64 {
     (0..32).map(|i| at(f64::from(i) / 32.0) / total).fold(arc, f64::max).min(1.0)
 }
 
-/// P(Bin(n, share) ≥ k).
+/// Returns the binomial probability P(Bin(n, share) ≥ k).
 fn binomial_at_least(k: usize, n: usize, share: f64) -> f64 {
     match k {
         0 => 1.0,

@@ -1,13 +1,13 @@
-//! Exceedances known only as bin counts, as in every latency histogram.
+//! Exceedances of which only the counts in histogram bins are known.
 //!
-//! The likelihood of a bin is the probability of the whole bin. Using its midpoint as the value is wrong if bins are
-//! about as wide as the tail: it gives −.154 for a true −.1 (see the vectors).
+//! The likelihood of a bin is the probability of the whole bin. Treating all samples of a bin as its midpoint gives
+//! wrong results if bins are about as wide as the tail: a shape of −.154 instead of −.1 in the test vectors.
 
 use crate::gpd::Gpd;
 use crate::gpd_fit::{Exceedances, GpdFit};
 use crate::minimise::{one_simplex, simplex};
 
-/// A bin [low, high) of a histogram; high is infinite for an overflow bin.
+/// A bin `[low, high)` of a histogram; `high` is infinite for an overflow bin.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bin {
     pub low: f64,
@@ -24,10 +24,10 @@ pub struct Binned {
 }
 
 impl Binned {
-    /// The non-empty bins at or above `threshold`, with the threshold subtracted. The threshold should be a bin edge: a
-    /// bin that contains it is ignored.
+    /// Keeps the non-empty bins at or above `threshold`, and subtracts the threshold from their edges. The threshold
+    /// should be a bin edge; a bin that contains it is ignored.
     ///
-    /// `None` if fewer than 3 bins are non-empty, an edge is not a number, a bin has no width, or bins overlap.
+    /// Returns `None` if fewer than 3 bins remain, an edge is not a number, a bin has no width, or bins overlap.
     pub fn above(bins: &[Bin], threshold: f64) -> Option<Binned> {
         let kept = bins.iter().filter(|b| b.count > 0 && (b.low >= threshold || b.low.is_nan()));
         let less = |b: &Bin| Bin { low: b.low - threshold, high: b.high - threshold, ..*b };
@@ -40,50 +40,51 @@ impl Binned {
         (kept.len() >= 3 && kept.iter().all(possible) && apart).then_some(Binned { bins: kept, count, reach })
     }
 
-    /// The non-empty bins relative to the threshold, in ascending order.
+    /// Returns the non-empty bins relative to the threshold, in ascending order.
     pub fn bins(&self) -> &[Bin] {
         &self.bins
     }
 
-    /// Maximum likelihood fit of the interval-censored sample, by a simplex over ξ and ln σ starting at the exponential
-    /// fit.
+    /// Fits the generalised Pareto distribution to the interval-censored sample by maximum likelihood, with a simplex
+    /// search over ξ and ln σ that starts at the exponential fit.
     ///
-    /// `None` if there is no maximum with ξ > −1.
+    /// Returns `None` if there is no maximum with ξ > −1.
     ///
-    /// Source: Coles (2001), 2.6; interval censoring as in D. R. Cox and D. Oakes, Analysis of Survival Data, 1.
+    /// Source: S. Coles, An Introduction to Statistical Modeling of Extreme Values (2001), section 2.6; interval
+    /// censoring as in D. R. Cox and D. Oakes, Analysis of Survival Data (1984), chapter 1.
     pub fn fit(&self) -> Option<GpdFit> {
         let mean = self.bins.iter().map(|b| b.count as f64 * middle(b)).sum::<f64>() / self.count;
         let ([shape, ln_scale], least) = simplex([0.05, mean.ln()], 0.2, |p| self.nll_at(p))?;
         (shape > -0.99).then(|| GpdFit { gpd: Gpd { shape, scale: ln_scale.exp() }, nll: least, n: self.count })
     }
 
-    /// Like [`Binned::fit`], to 1e-3 in ξ and ln σ, starting at a nearby distribution. That is precise enough for a
-    /// sample drawn from that distribution if only the height of the likelihood matters: the sampling error is about
-    /// 1/√n, 7e-3 for 20 000 exceedances.
+    /// Like [`Binned::fit`], but starts at the distribution `near` and is precise to 1e-3 in ξ and ln σ. For a sample
+    /// drawn from `near` that is precise enough if only the value of the likelihood matters, because the sampling error
+    /// is about 1/√n: 7e-3 for 20 000 exceedances.
     pub(crate) fn fit_near(&self, near: Gpd) -> Option<Gpd> {
         let step = 1.0 / self.count.sqrt();
         let ([shape, ln_scale], _) = one_simplex([near.shape, near.scale.ln()], step, 1e-3, &|p| self.nll_at(p))?;
         (shape > -0.99).then(|| Gpd { shape, scale: ln_scale.exp() })
     }
 
-    /// −ln likelihood at (ξ, ln σ).
+    /// Returns the negative log-likelihood at (ξ, ln σ).
     fn nll_at(&self, &[shape, ln_scale]: &[f64; 2]) -> f64 {
         if shape > -1.0 { self.nll(Gpd { shape, scale: ln_scale.exp() }) } else { f64::INFINITY }
     }
 }
 
-/// Starting value for a bin: its middle, or its lower edge if it has no upper edge.
+/// Returns the middle of a bin, or its lower edge if it has no upper edge.
 pub(crate) fn middle(bin: &Bin) -> f64 {
     if bin.high.is_finite() { 0.5 * (bin.low + bin.high) } else { bin.low }
 }
 
-/// ln P(low ≤ X < high), precise for narrow and for distant bins.
+/// Returns ln P(low ≤ X < high), which is precise for narrow bins and for bins far in the tail as well.
 pub(crate) fn ln_probability(gpd: Gpd, bin: &Bin) -> f64 {
     let high = if bin.high == f64::INFINITY { f64::NEG_INFINITY } else { gpd.ln_survival(bin.high) };
     between(gpd.ln_survival(bin.low), high)
 }
 
-/// ln of the difference of two survival probabilities given as logarithms.
+/// Returns the logarithm of the difference of two survival probabilities, given their logarithms.
 fn between(low: f64, high: f64) -> f64 {
     if high == f64::NEG_INFINITY { low } else { low + (-(high - low).exp_m1()).ln() }
 }

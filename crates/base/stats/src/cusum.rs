@@ -1,64 +1,70 @@
-//! Detects shifts in the level of a series that is checked after each value, at a chosen rate of false alarms.
+//! Detects shifts in the level of a series with a chosen rate of false alarms. The series is checked after each value.
 
 use crate::normal::normal_quantile;
 use crate::order::median;
 use crate::outliers::location;
 use crate::random::SplitMix64;
 
-/// Number of values from which a level is learnt before it is watched.
+/// Number of values from which a level is estimated before alarms are possible.
 pub const LEARNT: usize = 16;
-/// Reference value of the CUSUM: the smallest drift of the standardised residuals that accumulates.
+/// Reference value k of the CUSUM: the mean of the standardised residuals above which the sum grows.
 const REFERENCE: f64 = 0.5;
-/// Factor on the requested run length. Learnt levels are less precise than known ones and raise no alarm while they are
-/// learnt after an alarm, so known levels may alarm this much sooner (`cargo trials decide`).
+/// Factor applied to the requested run length. An estimated level is less precise than a known level, and no alarm is
+/// raised while a new level is estimated, so a series with a known level may raise alarms sooner by this factor
+/// (`cargo trials decide`).
 const SHARPNESS: f64 = 0.9;
-/// Number of standard errors by which the estimated autocorrelation is raised, because an estimate that is too low
-/// costs more.
+/// Number of standard errors by which the estimated autocorrelation is raised, because an estimate that is too low does
+/// more harm.
 const CAUTION: f64 = 0.1;
-/// Number of values before the start of the alarm's sum at which the search for the location of a shift begins.
+/// Number of values before the start of the cumulative sum at which the search for the location of a shift begins.
 const BEFORE: usize = 20;
 const MAX_PHI: f64 = 0.95;
 /// Number of most recent values of a level that are used.
 const LATEST: usize = 500;
 const CONFIDENCE: f64 = 0.95;
-/// Probability with which [`least_shift`] is to be detected.
+/// Probability with which a shift of the size [`least_shift`] must be detected.
 const POWER: f64 = 0.8;
 
-/// A shift of level that raised an alarm.
+/// A shift of the level that raised an alarm.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LevelShift {
-    /// Index of the first value after the shift: the best cut by the sum of distances from the medians of both parts.
+    /// Index of the first value after the shift. It minimises the sum of the distances of the values from the medians
+    /// of both parts.
     pub at: usize,
     /// Index of the value that raised the alarm.
     pub seen: usize,
 }
 
-/// The result of watching a series.
+/// Result of [`watch`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Watched {
-    /// In chronological order.
+    /// Detected shifts, in chronological order.
     pub shifts: Vec<LevelShift>,
-    /// Lag-one autocorrelation of the present level; `None` while it is learnt.
+    /// Lag-one autocorrelation at the current level; `None` while there are too few values for an estimate.
     pub phi: Option<f64>,
-    /// Standard deviation of a value given the previous one, from the median absolute deviation; `None` as for `phi`.
+    /// Standard deviation of a value given the previous value, from the median absolute deviation; `None` as for `phi`.
     pub spread: Option<f64>,
-    /// Upper 95 % bound of the next value, given all values of the current level; `None` below 20 values.
+    /// Upper 95 % bound on the next value, given all values of the current level; `None` for fewer than 20 values.
     pub next: Option<f64>,
-    /// How many values lay within a bound computed before each, and how many such bounds there were.
+    /// Number of values that lay within the bound computed from the values before them, and number of values with a
+    /// bound.
     pub inside: (usize, usize),
 }
 
-/// Watches a series of values by a two-sided CUSUM, as if it were checked after each value: later values never change
-/// the result for earlier ones. If nothing shifts, an alarm is raised once in `values_per_alarm` on average, whatever
-/// the distribution, if each value depends on the previous one (AR(1), tested for φ up to 0.5).
+/// Searches a series for shifts of its level by a two-sided CUSUM, as if it were checked after each value: later values
+/// never change the result for earlier values. If the level does not shift, there is one alarm per `values_per_alarm`
+/// values on average, whatever the distribution, also if each value depends on the previous value (AR(1), tested for φ
+/// up to 0.5).
 ///
-/// Each value is compared with all earlier ones of its level: its residual x − m − φ(x′ − m), with the mean m and the
-/// autocorrelation φ of the earlier ones, has a rank among their residuals, and Φ⁻¹ of the rank is summed (a
-/// self-starting CUSUM). After an alarm the new level is learnt, starting with [`LEARNT`] values.
+/// Each value is compared with all earlier values of its level. Its residual x − m − φ(x′ − m), with the mean m and the
+/// autocorrelation φ of the earlier values, has a rank among their residuals, and Φ⁻¹ of the rank is added to the sum
+/// (a self-starting CUSUM). After an alarm the new level is estimated from at least [`LEARNT`] values.
 ///
-/// Source: D. M. Hawkins, "Self-starting CUSUM charts for location and scale", The Statistician 36 (1987); E. S. Page,
-/// "Continuous inspection schemes", Biometrika 41 (1954); the bias of φ: F. H. C. Marriott and J. A. Pope, Biometrika
-/// 41 (1954). The result is empty for values that are not finite, or a rate that is not positive.
+/// The result is empty if a value is not finite or the rate is not positive.
+///
+/// Sources: D. M. Hawkins, "Self-starting CUSUM charts for location and scale", The Statistician 36 (1987); E. S. Page,
+/// "Continuous inspection schemes", Biometrika 41 (1954); for the bias of φ, F. H. C. Marriott and J. A. Pope,
+/// Biometrika 41 (1954).
 pub fn watch(x: &[f64], values_per_alarm: f64) -> Watched {
     let mut found = Watched::default();
     let Some(limit) = limit(values_per_alarm).filter(|_| x.iter().all(|v| v.is_finite())) else { return found };
@@ -86,9 +92,10 @@ pub fn watch(x: &[f64], values_per_alarm: f64) -> Watched {
     found
 }
 
-/// The smallest shift, in units of `spread`, that is detected within this many values with a probability of 80 %, by
-/// simulating normal residuals of a level with `known` known values. The simulation requires 85 %, because φ and spread
-/// are estimates. `None` if the rate is not positive, or no shift is detected that soon.
+/// Returns the smallest shift that is detected within `within` values with a probability of 80 %. It is found by
+/// simulating normal residuals with the standard deviation `spread` and the autocorrelation `phi`, at a level with
+/// `known` earlier values. The simulation requires 85 %, because `phi` and `spread` are estimates. `None` if the rate
+/// is not positive, or no shift is detected that soon.
 pub fn least_shift(
     values_per_alarm: f64,
     (phi, spread): (f64, f64),
@@ -124,11 +131,11 @@ pub fn least_shift(
     Some(high * spread)
 }
 
-/// The decision interval h for a two-sided average run length: Siegmund's approximation, (e^(2kb) − 2kb − 1)/(2k²) for
-/// one side, b = h + 1.166. It is computed for a shorter run length, to make up for what a level that is still being
-/// learnt misses.
+/// Returns the decision interval h for a two-sided average run length. Siegmund's approximation for one side is
+/// (e^(2kb) − 2kb − 1)/(2k²) with b = h + 1.166. h is computed for a shorter run length, because no alarm is raised
+/// while a level is still being estimated.
 ///
-/// Source: D. Siegmund, Sequential Analysis, 1985, 2.6.
+/// Source: D. Siegmund, Sequential Analysis (1985), section 2.6.
 fn limit(values_per_alarm: f64) -> Option<f64> {
     let wanted = (SHARPNESS * values_per_alarm - LEARNT as f64).max(SHARPNESS * LEARNT as f64).min(values_per_alarm);
     let length = |b: f64| ((2.0 * REFERENCE * b).exp() - 2.0 * REFERENCE * b - 1.0) / (4.0 * REFERENCE * REFERENCE);
@@ -143,7 +150,7 @@ fn limit(values_per_alarm: f64) -> Option<f64> {
     Some((high - 1.166).max(REFERENCE))
 }
 
-/// A one-sided sum, and the index at which it last left 0.
+/// A one-sided cumulative sum, and the index at which it last left 0.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
     value: f64,
@@ -160,7 +167,7 @@ impl Sum {
     }
 }
 
-/// Properties of a level, estimated from its values so far.
+/// Properties of the series at its current level, estimated from the values since the last shift.
 struct Level {
     mean: f64,
     phi: f64,
@@ -169,7 +176,7 @@ struct Level {
 }
 
 impl Level {
-    /// `None` for fewer than [`LEARNT`] values.
+    /// Estimates the properties from these values; `None` for fewer than [`LEARNT`] values.
     fn of(x: &[f64]) -> Option<Level> {
         let (n, last) = (x.len() as f64, *x.last()?);
         if x.len() < LEARNT {
@@ -197,15 +204,15 @@ impl Level {
         now - self.expected()
     }
 
-    /// Φ⁻¹ of the rank among the residuals; ties get the middle rank.
+    /// Returns Φ⁻¹ of the rank of `residual` among the residuals so far; ties get the middle rank.
     fn score(&self, residual: f64) -> f64 {
         let below = self.residuals.iter().filter(|r| **r < residual).count() as f64;
         let equal = self.residuals.iter().filter(|r| **r == residual).count() as f64;
         normal_quantile((below + 0.5 * equal + 0.5) / (self.residuals.len() as f64 + 1.0)).unwrap_or(0.0)
     }
 
-    /// The bound that the next residual does not exceed with 95 % probability, if it is exchangeable with the others;
-    /// `None` for fewer than 19.
+    /// Returns the bound that the next residual does not exceed with a probability of 95 % if it is exchangeable with
+    /// the residuals so far; `None` for fewer than 19 residuals.
     fn bound(&self) -> Option<f64> {
         let mut residuals = self.residuals.clone();
         let rank = (CONFIDENCE * (residuals.len() as f64 + 1.0)).ceil() as usize;
@@ -214,7 +221,8 @@ impl Level {
     }
 }
 
-/// The split (number of values before it, 1…n−1) with the smallest sum of distances from the medians of both parts.
+/// Returns the number of values before the best split (1…n−1), which has the smallest sum of distances from the medians
+/// of both parts.
 fn best_cut(x: &[f64]) -> usize {
     let distances = |part: &[f64]| median(part).map_or(0.0, |m| part.iter().map(|v| (v - m).abs()).sum());
     let cost = |cut: &usize| x.split_at_checked(*cut).map_or(f64::INFINITY, |(a, b)| distances(a) + distances(b));
@@ -247,8 +255,8 @@ mod tests {
         assert_eq!(least_shift(365.0, (0.0, 1.0), 60, 1, 1), None, "one value cannot be enough");
     }
 
-    /// The limits of Siegmund's approximation for average run lengths, one-sided 2·ARL (Montgomery, Introduction to
-    /// Statistical Quality Control, 9.1.3: h = 5, k = 1/2 has 465).
+    /// Checks the limit against the published average run length of 465 for h = 5 and k = 1/2 (Montgomery, Introduction
+    /// to Statistical Quality Control, 9.1.3).
     #[test]
     fn the_limit_is_that_of_the_rate() {
         assert!((limit((465.0 + LEARNT as f64) / SHARPNESS).unwrap() - 5.0).abs() < 0.03);

@@ -5,7 +5,7 @@
 pub struct Interval {
     pub low: f64,
     pub high: f64,
-    /// Actual confidence, 0–1; since rank intervals are discrete, it may exceed the requested one.
+    /// Actual confidence, 0–1. It may exceed the requested confidence, because intervals by rank are discrete.
     pub confidence: f64,
 }
 
@@ -15,17 +15,17 @@ impl Interval {
         self.low <= value && value <= self.high
     }
 
-    /// Maps both ends by an increasing function.
+    /// Applies an increasing function to both ends.
     pub(crate) fn map(self, rising: impl Fn(f64) -> f64) -> Interval {
         Interval { low: rising(self.low), high: rising(self.high), ..self }
     }
 }
 
-/// An estimate, with an interval if the sample is large enough.
+/// An estimate, and its confidence interval if the sample is large enough.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     pub value: f64,
-    /// `None` if the sample is too small for an interval at this confidence: it is unbounded.
+    /// Confidence interval; `None` if the sample is too small for a bounded interval at the requested confidence.
     pub interval: Option<Interval>,
     /// Minimum number of samples (boots) in each of two groups, or of pairs, for an interval.
     pub least_n: u64,
@@ -37,7 +37,7 @@ impl Estimate {
     }
 }
 
-/// Natural logarithms; `None` if a value is not positive or not finite.
+/// Returns the natural logarithms of the values; `None` if a value is not positive or not finite.
 pub(crate) fn logarithms(values: &[f64]) -> Option<Vec<f64>> {
     values.iter().map(|&v| (v > 0.0 && v.is_finite()).then(|| v.ln())).collect()
 }

@@ -1,19 +1,19 @@
-//! Anytime-valid evidence about the rate of rare events.
+//! Evidence about the rate of rare events that is valid whenever it is checked (anytime-valid).
 //!
-//! An e-process against "events come at least (or at most) at this rate" has an expectation of at most 1 at any time
-//! while that is true, so it reaches 1/α with a probability of at most α (Ville's inequality), however often it is
-//! checked and for whatever reason one stops. Here it is a mixture of likelihood ratios of Poisson processes against
-//! the rate at the limit (H. Robbins, "Statistical methods related to the law of the iterated logarithm", Ann. Math.
-//! Stat. 41, 1970; S. Howard et al., "Time-uniform, nonparametric, nonasymptotic confidence sequences", Ann. Stat. 49,
-//! 2021). It requires neither a constant rate nor independence, only that at each moment the rate given the past lies
-//! on the wrong side of the limit.
+//! An e-process against the hypothesis "events occur at least (or at most) at this rate" has an expected value of at
+//! most 1 at any time if the hypothesis is true. It therefore reaches 1/α with a probability of at most α (Ville's
+//! inequality), however often it is checked and whatever the reason for stopping. Here it is a mixture of likelihood
+//! ratios of Poisson processes against the rate at the limit (H. Robbins, "Statistical methods related to the law of
+//! the iterated logarithm", Ann. Math. Stat. 41, 1970; S. Howard et al., "Time-uniform, nonparametric, nonasymptotic
+//! confidence sequences", Ann. Stat. 49, 2021). The rate need not be constant and the events need not be independent.
+//! It is enough that at each moment the rate given the past satisfies the hypothesis.
 //!
-//! Events may have weights between 0 and 1: a sum of weights instead of a count is valid too, since q^w ≤ 1 − w·(1 − q)
-//! for 0 ≤ w ≤ 1.
+//! Events may have weights between 0 and 1. A sum of weights instead of a count is valid too, because q^w ≤ 1 − w·(1 −
+//! q) for 0 ≤ w ≤ 1.
 
-/// Ratios to the rate at the limit, and their weights. Half of the weight is on the ratio 0: if no event occurs, a
-/// decision needs at most ln 40 expected events. If the true rate is half the limit, the other ratios decide after 21
-/// expected events (medians).
+/// Rates below the limit as ratios to the rate at the limit, each with its weight. Half of the weight is on the ratio
+/// 0: if no event occurs, a decision needs at most ln 40 expected events. If the true rate is half the limit, the other
+/// ratios decide after 21 expected events (median).
 const BELOW: [(f64, f64); 7] =
     [(0.0, 0.5), (0.1, 0.1), (0.2, 0.1), (0.35, 0.1), (0.5, 0.09), (0.65, 0.07), (0.85, 0.04)];
 const ABOVE: [(f64, f64); 9] = [
@@ -28,13 +28,13 @@ const ABOVE: [(f64, f64); 9] = [
     (1000.0, 0.05),
 ];
 
-/// Natural logarithm of the e-value against "the rate is at least that of the limit", after `events` were observed
-/// where `expected` come at the limit. Minus infinity for invalid input.
+/// Returns the natural logarithm of the e-value against the hypothesis "the rate is at least the limit", after `events`
+/// were observed and `expected` events would be expected at the limit. Minus infinity for invalid input.
 pub fn ln_e_below(events: f64, expected: f64) -> f64 {
     ln_e(&BELOW, events, expected)
 }
 
-/// Like [`ln_e_below`], against "the rate is at most that of the limit".
+/// Like [`ln_e_below`], against the hypothesis "the rate is at most the limit".
 pub fn ln_e_above(events: f64, expected: f64) -> f64 {
     ln_e(&ABOVE, events, expected)
 }
@@ -50,7 +50,7 @@ fn ln_e(mixture: &[(f64, f64)], events: f64, expected: f64) -> f64 {
     ln_sum(mixture.iter().map(of))
 }
 
-/// ln Σ exp(x).
+/// Returns the logarithm of a sum of terms that are given by their logarithms: ln Σ exp(x).
 fn ln_sum(terms: impl Iterator<Item = f64> + Clone) -> f64 {
     let largest = terms.clone().fold(f64::NEG_INFINITY, f64::max);
     match largest.is_finite() {
@@ -59,21 +59,22 @@ fn ln_sum(terms: impl Iterator<Item = f64> + Clone) -> f64 {
     }
 }
 
-/// Natural logarithm of the mean of e-values given by their logarithms. The mean is itself an e-value, whatever their
-/// dependence (V. Vovk, R. Wang, "E-values: calibration, combination and applications", Ann. Stat. 49, 2021). Minus
-/// infinity if there are none.
+/// Returns the natural logarithm of the mean of e-values that are given by their logarithms. The mean is itself an
+/// e-value, whatever the dependence between them (V. Vovk, R. Wang, "E-values: calibration, combination and
+/// applications", Ann. Stat. 49, 2021). Minus infinity if there are none.
 pub fn ln_mean_e(ln_e: &[f64]) -> f64 {
     ln_sum(ln_e.iter().copied()) - (ln_e.len().max(1) as f64).ln()
 }
 
-/// The value that the logarithm of an e-value must reach for a decision at this confidence: −ln(1 − confidence).
+/// Returns the value that the logarithm of an e-value must reach for a decision at this confidence: −ln(1 −
+/// confidence).
 pub fn ln_e_needed(confidence: f64) -> f64 {
     -(-confidence).ln_1p()
 }
 
-/// Upper bound at `confidence` on the expected number of events if `events` were observed, valid at any time: the
-/// smallest expected number that [`ln_e_below`] rejects. 3.38 at 95 % for no events (3.00 at a time fixed beforehand).
-/// Infinite for invalid input.
+/// Returns an upper bound at `confidence` on the expected number of events if `events` were observed. It is valid at
+/// any time. It is the smallest expected number that [`ln_e_below`] rejects: 3.38 at 95 % if no event occurred (3.00
+/// for a time that was fixed beforehand). Infinite for invalid input.
 pub fn expected_upper(events: f64, confidence: f64) -> f64 {
     let needed = ln_e_needed(confidence);
     if !(events >= 0.0 && events.is_finite() && needed.is_finite() && needed > 0.0) {
@@ -84,7 +85,8 @@ pub fn expected_upper(events: f64, confidence: f64) -> f64 {
     bisected(events, 2.0 * events + 16.0 * needed + 64.0, rejected).unwrap_or(f64::INFINITY)
 }
 
-/// Lower bound, like [`expected_upper`]: the largest expected number that [`ln_e_above`] rejects. 0 for invalid input.
+/// Returns a lower bound like [`expected_upper`]: the largest expected number that [`ln_e_above`] rejects. 0 for
+/// invalid input.
 pub fn expected_lower(events: f64, confidence: f64) -> f64 {
     let needed = ln_e_needed(confidence);
     if !(events > 0.0 && events.is_finite() && needed.is_finite() && needed > 0.0) {
@@ -94,8 +96,8 @@ pub fn expected_lower(events: f64, confidence: f64) -> f64 {
     bisected(0.0, events, |expected| ln_e_above(events, expected) < needed).unwrap_or(0.0)
 }
 
-/// The smallest value in the range for which the predicate holds, provided that it holds for all above it; `None` if it
-/// does not hold at `high`, `low` if it holds everywhere.
+/// Returns the smallest value from `low` to `high` for which the predicate holds, provided that it also holds for all
+/// larger values; `None` if it does not hold at `high`.
 fn bisected(low: f64, high: f64, is_so: impl Fn(f64) -> bool) -> Option<f64> {
     if !is_so(high) {
         return None;
@@ -136,8 +138,8 @@ mod tests {
         assert!((ln_mean_e(&[0.0, 3f64.ln()]) - 2f64.ln()).abs() < 1e-12);
     }
 
-    /// Poisson processes at the limit, checked after every event and just before the next one: 4,000 of each, up to 60
-    /// expected events.
+    /// Simulates 4,000 Poisson processes at the limit, up to 60 expected events each, and checks them after every event
+    /// and just before the next event.
     #[test]
     fn at_the_limit_it_rejects_at_most_one_in_twenty_whenever_one_looks() {
         let (mut random, needed, runs) = (SplitMix64::new(11), ln_e_needed(0.95), 4_000);

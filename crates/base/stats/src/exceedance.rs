@@ -2,10 +2,12 @@
 
 use crate::beta::{Tail, beta_quantile};
 
-/// Upper bound, at `confidence`, on the probability that a sample is beyond a limit, given that `k` of `n` were.
+/// Returns an upper bound, at `confidence`, on the probability that a sample is beyond a limit, given that `k` of `n`
+/// were.
 ///
-/// Clopper and Pearson (1934): the p at which k or fewer in n have probability 1 − confidence, that is
-/// Beta⁻¹(confidence; k+1, n−k). For k = 0, p = 1 − (1 − confidence)^(1/n) ≈ 3/n at 95 %.
+/// This is the bound of C. J. Clopper and E. S. Pearson, Biometrika 26 (1934): the p at which k or fewer of n samples
+/// are beyond with a probability of 1 − confidence, which is Beta⁻¹(confidence; k+1, n−k). For k = 0, p = 1 − (1 −
+/// confidence)^(1/n) ≈ 3/n at 95 %.
 ///
 /// `k` and `n` may be non-integers after a correction for clustering. Returns 1 for invalid input.
 pub fn exceedance_upper(k: f64, n: f64, confidence: f64) -> f64 {
@@ -18,10 +20,11 @@ pub fn exceedance_upper(k: f64, n: f64, confidence: f64) -> f64 {
     beta_quantile(k + 1.0, n - k, Tail::Upper, 1.0 - confidence).unwrap_or(1.0)
 }
 
-/// Lower bound, at `confidence`, on the probability that a sample is beyond a limit, given that `k` of `n` were.
+/// Returns a lower bound, at `confidence`, on the probability that a sample is beyond a limit, given that `k` of `n`
+/// were.
 ///
-/// Clopper and Pearson (1934): the p at which k or more in n have probability 1 − confidence, that is Beta⁻¹(1 −
-/// confidence; k, n−k+1). Returns 0 for invalid input.
+/// This is the bound of Clopper and Pearson: the p at which k or more of n samples are beyond with a probability of 1 −
+/// confidence, which is Beta⁻¹(1 − confidence; k, n−k+1). Returns 0 for invalid input.
 pub fn exceedance_lower(k: f64, n: f64, confidence: f64) -> f64 {
     if !possible(k, n, confidence) || k == 0.0 {
         return 0.0;
@@ -32,16 +35,17 @@ pub fn exceedance_lower(k: f64, n: f64, confidence: f64) -> f64 {
     beta_quantile(k, n - k + 1.0, Tail::Lower, 1.0 - confidence).unwrap_or(0.0)
 }
 
-/// Both bounds: the probability lies between them with `confidence`, with half of the error on either side.
+/// Returns both bounds, between which the probability lies with `confidence`. Each bound has half of the error
+/// probability.
 pub fn exceedance_interval(k: f64, n: f64, confidence: f64) -> (f64, f64) {
     let one_sided = 1.0 - 0.5 * (1.0 - confidence);
     (exceedance_lower(k, n, one_sided), exceedance_upper(k, n, one_sided))
 }
 
-/// Number of independent samples, none of them beyond, needed to claim P(beyond) < `p` at `confidence`: ⌈ln(1 −
-/// confidence) / ln(1 − p)⌉, for example 2 995 732 273 for 1e-9 at 95 %.
+/// Returns the number of independent samples, none of them beyond, that are needed to claim P(beyond) < `p` at
+/// `confidence`: ⌈ln(1 − confidence) / ln(1 − p)⌉, for example 2 995 732 273 for 1e-9 at 95 %.
 ///
-/// `None` if p or confidence is not strictly between 0 and 1.
+/// Returns `None` if p or confidence is not strictly between 0 and 1.
 pub fn samples_required(p: f64, confidence: f64) -> Option<f64> {
     let inside = |v: f64| v > 0.0 && v < 1.0;
     (inside(p) && inside(confidence)).then(|| ((-confidence).ln_1p() / (-p).ln_1p()).ceil())

@@ -1,10 +1,10 @@
 //! Clustering of late samples: the extremal index θ, from 0 (all in one cluster) to 1 (independent).
 //!
-//! The extremes of n samples with extremal index θ carry as much information as those of n·θ independent samples. Both
-//! estimators use the gaps between late samples, which may be grouped: a stall that makes thousands of samples late is
-//! one entry.
+//! The extremes of n samples with the extremal index θ carry as much information as the extremes of n·θ independent
+//! samples. Both estimators use the gaps between late samples. Gaps of equal size may be grouped, so that a stall that
+//! makes thousands of samples late needs one entry.
 
-/// A distance between successive late samples, with its number of occurrences.
+/// A distance between successive late samples, and how often it occurs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
     /// Number of samples from one late sample to the next; 1 if adjacent.
@@ -12,19 +12,20 @@ pub struct Gap {
     pub times: u64,
 }
 
-/// The gaps between late samples at the given positions (cycle numbers), which must ascend; equal neighbours count
-/// once.
+/// Returns the gaps between late samples at the given positions (cycle numbers), which must be in ascending order.
+/// Equal positions count once.
 pub fn gaps(positions: &[u64]) -> impl Iterator<Item = Gap> + '_ {
     positions.windows(2).map(|w| w[1].saturating_sub(w[0])).filter(|&size| size > 0).map(|size| Gap { size, times: 1 })
 }
 
-/// The intervals estimator of the extremal index, which needs no run length. Between 0 and 1; `None` without a gap.
+/// Returns the intervals estimate of the extremal index, 0–1, which needs no run length; `None` if there is no gap, or
+/// if the gaps give no finite estimate.
 ///
 /// With the N−1 gaps Tᵢ between N late samples: θ̂ = 2(ΣT)² / ((N−1)ΣT²) if the largest gap is at most 2, otherwise
 /// 2(Σ(T−1))² / ((N−1)Σ(T−1)(T−2)); at most 1.
 ///
-/// It compares gaps with each other, so late samples that are all adjacent, which form a single cluster, give 1:
-/// combine it with [`runs_estimator`].
+/// The estimator compares gaps with each other. Late samples that are all adjacent form a single cluster, but give 1.
+/// Therefore combine it with [`runs_estimator`].
 ///
 /// Source: C. A. T. Ferro and J. Segers, "Inference for clusters of extreme values", J. R. Statist. Soc. B 65 (2003).
 pub fn intervals_estimator(gaps: impl IntoIterator<Item = Gap>) -> Option<f64> {
@@ -43,8 +44,8 @@ pub fn intervals_estimator(gaps: impl IntoIterator<Item = Gap>) -> Option<f64> {
     (count > 0.0 && second > 0.0).then(|| (2.0 * first * first / (count * second)).min(1.0))
 }
 
-/// The runs estimator of the extremal index: number of clusters / number of late samples, where late samples at most
-/// `run_length` apart belong to one cluster. Between 0 and 1; 1 for a single late sample (no gap).
+/// Returns the runs estimate of the extremal index: the number of clusters divided by the number of late samples. Late
+/// samples at most `run_length` apart belong to one cluster. Above 0 and up to 1; 1 for a single late sample (no gap).
 ///
 /// Source: R. L. Smith and I. Weissman, "Estimating the extremal index", J. R. Statist. Soc. B 56 (1994).
 pub fn runs_estimator(gaps: impl IntoIterator<Item = Gap>, run_length: u64) -> f64 {

@@ -1,4 +1,4 @@
-//! Goodness of fit of exceedances.
+//! Tests how well a generalised Pareto distribution fits exceedances.
 
 use crate::binned::{Bin, Binned, ln_probability};
 use crate::gamma::chi_square_sf;
@@ -7,12 +7,13 @@ use crate::gpd_fit::{Exceedances, Values};
 use crate::order::sorted;
 use crate::random::SplitMix64;
 
-/// A binned fit with up to this many exceedances is tested by simulation, where each replicate is a fit of as many
-/// draws.
+/// Largest number of binned exceedances for which the fit is tested by simulation. Each replicate draws and fits as
+/// many values.
 const SIMULATED: f64 = 20_000.0;
-/// For a χ² p-value below this, simulation would not change the result.
+/// χ² p-value below which there is no simulation, because it would not change the result.
 const CLEARLY: f64 = 1e-6;
-/// After this many replicates as far away as the sample, more would not change the result.
+/// Number of replicates at least as far from their fit as the sample after which the simulation stops, because more
+/// replicates would not change the result.
 const ENOUGH: u32 = 10;
 
 /// Distances between a sample and a distribution.
@@ -24,9 +25,10 @@ pub struct Distances {
     pub cramer_von_mises: f64,
 }
 
-/// The distances of exceedances from a distribution; A² is infinite if one is impossible.
+/// Returns the distances of exceedances from a distribution. A² is infinite if the distribution cannot produce one of
+/// the exceedances.
 ///
-/// `None` if there is no exceedance or one is not finite.
+/// Returns `None` if there is no exceedance or one of them is not finite.
 ///
 /// Source: V. Choulakian and M. A. Stephens, "Goodness-of-fit tests for the generalized Pareto distribution",
 /// Technometrics 43 (2001).
@@ -43,10 +45,11 @@ pub fn distances(exceedances: &[f64], gpd: Gpd) -> Option<Distances> {
     Some(Distances { anderson_darling: -n - a / n, cramer_von_mises: w })
 }
 
-/// The p-value of "exceedances come from such a distribution": the share of `replicates` samples, drawn from the fit
-/// and fitted again, with at least the same A². Critical values for known parameters do not apply.
+/// Returns the p-value of the hypothesis that the exceedances come from a generalised Pareto distribution: the share of
+/// `replicates` samples with at least the same A². Each of them is drawn from the fit and fitted again, because
+/// critical values for known parameters do not apply.
 ///
-/// `None` if the fit fails, or there are no replicates or more than 100 000.
+/// Returns `None` if the fit fails, or if `replicates` is 0 or above 100 000.
 ///
 /// Source: W. Stute, W. González Manteiga and M. Presedo Quindimil, "Bootstrap based goodness-of-fit-tests", Metrika 40
 /// (1993).
@@ -62,12 +65,13 @@ pub fn fit_p(exceedances: &[f64], replicates: u32, seed: u64) -> Option<f64> {
     })
 }
 
-/// Like [`fit_p`] for bins, by G² = 2 Σ O ln(O/E) over bins merged until 5 are expected in each: by simulation for up to
-/// 20 000 exceedances, beyond against χ² with two degrees fewer than bins minus one. `None` also if fewer than 4 bins
-/// remain.
+/// Like [`fit_p`], for bins. The statistic is G² = 2 Σ O ln(O/E) over bins that are merged until at least 5 exceedances
+/// are expected in each. Up to 20 000 exceedances, the p-value comes from simulation; above, from χ² with three degrees
+/// of freedom fewer than there are merged bins. Returns `None` also if fewer than 4 merged bins remain.
 ///
-/// Simulation stops when the result is clear: if χ² gives less than 1e-6, and after 10 replicates at least as far away,
-/// when p is 10 over all draws (J. Besag and P. Clifford, "Sequential Monte Carlo p-values", Biometrika 78 (1991)).
+/// There is no simulation if χ² gives a p-value below 1e-6. The simulation stops after 10 replicates at least as far
+/// from their fit; p is then 10 divided by the number of draws (J. Besag and P. Clifford, "Sequential Monte Carlo
+/// p-values", Biometrika 78 (1991)).
 pub fn binned_fit_p(data: &Binned, replicates: u32, seed: u64) -> Option<f64> {
     let gpd = data.fit()?.gpd;
     let (seen, bins) = deviance(data.bins(), data.count(), gpd)?;
@@ -89,8 +93,9 @@ pub fn binned_fit_p(data: &Binned, replicates: u32, seed: u64) -> Option<f64> {
     })
 }
 
-/// (1 + count as large) / (1 + all), or, if `enough` are as large before the last, `enough` / drawn; samples that
-/// cannot be fitted count as large.
+/// Returns the simulated p-value: (1 + number of draws at least as large as `seen`) / (1 + `replicates`). If `enough`
+/// draws are as large before all are drawn, it is `enough` / number of draws. Draws that cannot be fitted count as
+/// large.
 fn simulated(replicates: u32, enough: u32, seen: f64, mut draw: impl FnMut() -> Option<f64>) -> Option<f64> {
     if replicates == 0 || replicates > 100_000 || seen.is_nan() {
         return None;
@@ -105,7 +110,7 @@ fn simulated(replicates: u32, enough: u32, seen: f64, mut draw: impl FnMut() -> 
     Some((f64::from(as_far) + 1.0) / (f64::from(replicates) + 1.0))
 }
 
-/// Bins covering 0 to ∞ without gaps: the non-empty ones and those between them.
+/// Returns bins that cover 0 to ∞ without gaps: the non-empty bins and the bins between them.
 fn grid(occupied: &[Bin]) -> Vec<Bin> {
     let (mut bins, mut end) = (vec![], 0.0);
     for bin in occupied {
@@ -121,7 +126,7 @@ fn grid(occupied: &[Bin]) -> Vec<Bin> {
     bins
 }
 
-/// G² and the number of bins it is summed over.
+/// Returns G² and the number of bins over which it is summed.
 fn deviance(occupied: &[Bin], count: f64, gpd: Gpd) -> Option<(f64, usize)> {
     let mut counts = occupied.iter().map(|b| (b.low, b.count as f64)).peekable();
     // (observed, expected) of each merged bin.

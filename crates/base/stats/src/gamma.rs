@@ -2,10 +2,11 @@
 
 use crate::beta::{Tail, beta_quantile, ln_beta_tails};
 
-/// P(X ≥ `x`) for X ~ χ² with `degrees` of freedom: Q(degrees/2, x/2), precise in the far tail. NaN if `degrees` is not
+/// Returns P(X ≥ `x`) for X ~ χ² with `degrees` of freedom, which is Q(degrees/2, x/2). NaN if `degrees` is not
 /// positive or `x` is negative or NaN.
 ///
-/// Source: Abramowitz and Stegun 26.4.4; 6.5.29 (series) and 6.5.31 (continued fraction, by Lentz's method).
+/// Source: Abramowitz and Stegun, Handbook of Mathematical Functions, 26.4.4, 6.5.29 (series) and 6.5.31 (continued
+/// fraction, by Lentz's method).
 pub fn chi_square_sf(x: f64, degrees: f64) -> f64 {
     let (a, x) = (0.5 * degrees, 0.5 * x);
     if !(a > 0.0 && a.is_finite() && x >= 0.0) {
@@ -18,7 +19,7 @@ pub fn chi_square_sf(x: f64, degrees: f64) -> f64 {
     if x < a + 1.0 { 1.0 - ln_power.exp() * series(a, x) } else { ln_power.exp() * fraction(a, x) }
 }
 
-/// Enough for `a` up to about 1e7, which needs √a steps.
+/// Maximum number of steps. It is enough for `a` up to about 1e7, because about √a steps are needed.
 const MAX_STEPS: u32 = 20_000;
 
 fn series(a: f64, x: f64) -> f64 {
@@ -51,17 +52,18 @@ fn fraction(a: f64, x: f64) -> f64 {
     value
 }
 
-/// The t with P(|T| ≤ t) = `confidence` for Student's T with `degrees` of freedom (real-valued); `None` if the
-/// confidence is not strictly between 0 and 1 or `degrees` is not positive.
+/// Returns the t with P(|T| ≤ t) = `confidence` for Student's T with `degrees` of freedom (not necessarily an integer);
+/// `None` if the confidence is not strictly between 0 and 1 or `degrees` is not positive.
 ///
-/// T²/(degrees + T²) has the distribution Beta(½, degrees/2) (Abramowitz and Stegun 26.7.1).
+/// T²/(degrees + T²) has the distribution Beta(½, degrees/2) (Abramowitz and Stegun, Handbook of Mathematical
+/// Functions, 26.7.1).
 pub fn student_two_sided(confidence: f64, degrees: f64) -> Option<f64> {
     let share = beta_quantile(0.5, 0.5 * degrees, Tail::Lower, confidence)?;
     Some((degrees * share / (1.0 - share)).sqrt()).filter(|t| t.is_finite())
 }
 
-/// P(|T| ≥ |t|) for Student's T with `degrees` of freedom; `None` as for [`student_two_sided`], or if `t` is not
-/// finite.
+/// Returns P(|T| ≥ |t|) for Student's T with `degrees` of freedom; `None` as for [`student_two_sided`], or if `t` is
+/// not finite.
 pub fn student_p(t: f64, degrees: f64) -> Option<f64> {
     if !(t.is_finite() && degrees > 0.0 && degrees.is_finite()) {
         return None;

@@ -1,8 +1,8 @@
 //! Extrapolated levels, and the conditions that must hold before one is reported.
 //!
-//! A fit with a few parameters always gives a number. On the published Raspberry Pi 4 histograms, the levels for one in
-//! 10⁹ range from 85 µs, below the observed maximum, to 17 618 µs, depending on the threshold: the tail is a mixture of
-//! causes, and extrapolating it is meaningless.
+//! A fit with a few parameters always gives a number. On published Raspberry Pi 4 histograms, the levels exceeded once
+//! in 10⁹ samples range from 85 µs, which is below the observed maximum, to 17 618 µs, depending on the threshold. The
+//! tail is a mixture of causes, and extrapolating it is meaningless.
 
 use crate::binned::{Bin, Binned};
 use crate::estimate::{Interval, possible_confidence};
@@ -15,9 +15,9 @@ use crate::stationarity::KPSS_CRITICAL_5;
 const MIN_EXCEEDANCES: u64 = 100;
 /// Number of thresholds over which the shape must be stable.
 const MIN_THRESHOLDS: usize = 5;
-/// How many decades rarer than the rarest observation a level may be.
+/// Maximum number of decades by which a level may be rarer than once in the effective number of samples.
 const MAX_DECADES: f64 = 2.0;
-/// Replicates for the goodness-of-fit test.
+/// Number of replicates for the goodness-of-fit test.
 const REPLICATES: u32 = 99;
 
 /// Known properties of a run.
@@ -25,64 +25,69 @@ const REPLICATES: u32 = 99;
 pub struct Evidence<'a> {
     /// Histogram of all samples, in any unit.
     pub bins: &'a [Bin],
-    /// KPSS statistic of the run over time; `None` if the order of the samples is unknown.
+    /// KPSS statistic of the samples in chronological order; `None` if their order is unknown.
     pub kpss: Option<f64>,
     /// Extremal index of the tail; `None` if unknown.
     pub theta: Option<f64>,
 }
 
-/// Why a level is refused.
+/// Reason why a level is refused.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Refusal {
     /// The probability or the confidence is not strictly between 0 and 1, or the histogram is invalid.
     NotPossible,
     /// The order of the samples is unknown, so stationarity cannot be tested.
     StationarityUnknown,
-    /// Not stationary: this KPSS statistic is not below .463.
+    /// The samples are not stationary: the KPSS statistic, given here, is not below .463.
     NotStationary(f64),
     /// The clustering of late samples is unknown.
     ClusteringUnknown,
-    /// The level is a quantile within the data, where rank bounds apply.
+    /// The level is a quantile within the data. Use rank bounds instead.
     InsideData,
-    /// The level is this many decades, more than 2, rarer than once in the effective number of samples.
+    /// The level is too far beyond the data. The value, above 2, is the number of decades by which it is rarer than
+    /// once in the effective number of samples.
     TooFar(f64),
-    /// Only this many thresholds have 100 exceedances and a fit; 5 are needed.
+    /// Too few thresholds have 100 exceedances and a shape interval: this many, where 5 are needed.
     FewThresholds(usize),
-    /// No single shape lies within the intervals at all thresholds: the tail is a mixture.
+    /// No single shape lies within the confidence intervals of all thresholds, so the tail is a mixture.
     ShapeUnstable {
         /// Smallest upper end of the shape intervals.
         at_most: f64,
-        /// Largest lower end, above the smallest upper end.
+        /// Largest lower end of the shape intervals, above the smallest upper end.
         at_least: f64,
     },
-    /// p-value of the goodness of fit at the lowest threshold, at most .05; `None` if it could not be tested.
+    /// The exceedances of the lowest threshold do not follow the fit. The value is the p-value, at most .05; `None` if
+    /// it could not be computed.
     PoorFit(Option<f64>),
-    /// The level's whole interval is below an observed value, although the level should not have been reached.
+    /// The whole interval of the level is below an observed value, although a level this rare should not have been
+    /// exceeded.
     BelowObserved {
         /// Upper end of the interval.
         level: f64,
         /// Lower edge of the highest non-empty bin.
         observed: f64,
     },
-    /// No end of the interval can be found.
+    /// The interval of the level is unbounded.
     Unbounded,
 }
 
 /// The fit above one threshold, as shown in a threshold stability plot.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ThresholdFit {
-    /// A bin's lower edge.
+    /// The threshold, which is the lower edge of a bin.
     pub threshold: f64,
-    /// Number of samples above it.
+    /// Number of samples above the threshold.
     pub exceedances: u64,
     pub fit: GpdFit,
-    /// Profile likelihood interval of the shape; `None` if it has no end, or clustering leaves too few exceedances.
+    /// Profile likelihood interval of the shape; `None` if it is unbounded, or clustering leaves too few exceedances.
     pub shape: Option<Interval>,
-    /// σ* = σ − ξ·threshold, which is constant over thresholds in a Pareto tail (Coles 4.3.4).
+    /// σ* = σ − ξ·threshold, which is the same for all thresholds in a Pareto tail (S. Coles, An Introduction to
+    /// Statistical Modeling of Extreme Values (2001), section 4.3.4).
     pub modified_scale: f64,
 }
 
-/// A level that passed all conditions. It extrapolates the distribution of this run and does not bound what can happen.
+/// A level that passed all conditions. It extrapolates the distribution of this run and does not bound the values that
+/// can occur.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Extrapolation {
     /// Level exceeded with the requested probability.
@@ -91,16 +96,17 @@ pub struct Extrapolation {
     pub interval: Interval,
     /// p-value of the goodness of fit.
     pub fit_p: f64,
-    /// Decades beyond the effective number of samples; negative if within it.
+    /// Number of decades by which the level is rarer than once in the effective number of samples; negative if it is
+    /// more frequent.
     pub decades: f64,
-    /// Fits over all thresholds, starting with the one used.
+    /// Fits above all thresholds, starting with the fit on which the level is based.
     pub thresholds: Vec<ThresholdFit>,
 }
 
-/// Fits above thresholds that leave about 10 %, 5 %, 2 %, 1 % … of the samples, down to 100 samples. Clustering widens
-/// the intervals of the shape by √(1/`theta`).
+/// Returns the fits above thresholds that leave about 10 %, 5 %, 2 %, 1 % … of the samples, down to 100 samples. The
+/// intervals of the shape are wider by √(1/`theta`) to allow for clustering.
 ///
-/// Empty if the histogram has too few samples, overlapping bins or invalid edges.
+/// The result is empty if the histogram has too few samples, overlapping bins or invalid edges.
 pub fn threshold_fits(bins: &[Bin], theta: f64, confidence: f64) -> Vec<ThresholdFit> {
     let mut sorted: Vec<Bin> = bins.iter().filter(|b| b.count > 0).copied().collect();
     sorted.sort_unstable_by(|a, b| a.low.total_cmp(&b.low));
@@ -133,19 +139,19 @@ fn threshold_fit(bins: &[Bin], threshold: f64, exceedances: u64, theta: f64, con
     Some(ThresholdFit { threshold, exceedances, fit, shape, modified_scale: scale - xi * threshold })
 }
 
-/// Assessment of a tail: the fits, and the level or why there is none.
+/// Assessment of a tail: the fits, and the level or the reasons why there is none.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assessment {
-    /// Fits over all thresholds, starting with the one that the level is based on; also if the level is refused.
+    /// Fits above all thresholds, also if the level is refused; the level is based on the first.
     pub thresholds: Vec<ThresholdFit>,
     /// The level, or every failed condition; the list is never empty.
     pub level: Result<Extrapolation, Vec<Refusal>>,
 }
 
-/// The level that a sample exceeds with `probability`, if the evidence supports it.
+/// Returns the level that a sample exceeds with `probability`, if the evidence supports it.
 ///
-/// The level comes from the fit above the lowest threshold, its interval is the union over all accepted thresholds;
-/// `seed` determines the samples drawn to test it.
+/// The level comes from the fit above the lowest threshold; its interval is the union of the intervals of all accepted
+/// thresholds. `seed` determines the samples drawn for the goodness-of-fit test.
 ///
 /// # Errors
 /// Every failed condition; never empty.
@@ -158,8 +164,8 @@ pub fn extrapolate(
     assess(evidence, probability, confidence, seed).level
 }
 
-/// Like [`extrapolate`], with the fits over all thresholds even if the level is refused: a threshold stability plot shows
-/// why.
+/// Like [`extrapolate`], but also returns the fits above all thresholds, even if the level is refused. A threshold
+/// stability plot of these fits shows the reason.
 pub fn assess(evidence: &Evidence, probability: f64, confidence: f64, seed: u64) -> Assessment {
     let all: f64 = evidence.bins.iter().map(|b| b.count as f64).sum();
     if !(probability > 0.0 && probability < 1.0 && possible_confidence(confidence)) || all == 0.0 {
@@ -207,8 +213,8 @@ fn gated(
     }
 }
 
-/// Any of the accepted thresholds may be the right one, so the interval is the union of their intervals. `None` if the
-/// interval of the lowest threshold is unbounded.
+/// Returns the union of the intervals of all accepted thresholds, because any of them may be the right one; `None` if
+/// the interval of the lowest threshold is unbounded.
 fn union_of_levels(
     bins: &[Bin],
     thresholds: &[ThresholdFit],
@@ -246,7 +252,8 @@ fn unstable(thresholds: &[ThresholdFit]) -> Option<Refusal> {
     (at_least > at_most).then_some(Refusal::ShapeUnstable { at_most, at_least })
 }
 
-/// A level rarer than one in all effective samples should not be exceeded by more than its own interval.
+/// Returns a refusal if a sample exceeds the whole interval of a level that is rarer than once in the effective number
+/// of samples.
 fn below_observed(bins: &[Bin], level: f64, decades: f64) -> Option<Refusal> {
     let observed = bins.iter().filter(|b| b.count > 0).map(|b| b.low).fold(f64::NEG_INFINITY, f64::max);
     (decades >= 0.0 && level < observed).then_some(Refusal::BelowObserved { level, observed })
@@ -257,7 +264,7 @@ mod tests {
     use super::*;
     use crate::random::SplitMix64;
 
-    /// Exceedances above 5 µs in bins of 1 µs.
+    /// Returns a histogram of `n` drawn values plus 5 µs, in bins of 1 µs.
     fn histogram(mut draw: impl FnMut() -> f64, n: usize) -> Vec<Bin> {
         let mut counts = vec![0u64; 4_000];
         (0..n).for_each(|_| {
@@ -289,7 +296,7 @@ mod tests {
         assert_eq!(known_beforehand(&changing), [Refusal::NotStationary(0.9), Refusal::ClusteringUnknown]);
     }
 
-    /// One in 200 samples has another cause, at around 60 µs.
+    /// One in 200 samples has another cause, with values of 60 to 68 µs.
     #[test]
     fn a_mixture_is_refused() {
         let mut random = SplitMix64::new(92);

@@ -1,6 +1,8 @@
-//! The generalised extreme value distribution of block maxima (for example of each minute or run), and its fits.
+//! The generalised extreme value distribution of block maxima (for example the maxima of each minute or run), and its
+//! fits.
 //!
-//! Source: S. Coles, An Introduction to Statistical Modeling of Extreme Values (2001), 3; the tail is heavy for ξ > 0.
+//! The tail is heavy for ξ > 0. Source: S. Coles, An Introduction to Statistical Modeling of Extreme Values (2001),
+//! chapter 3.
 
 use crate::gpd::{LMoments, l_moments};
 use crate::minimise::simplex;
@@ -8,16 +10,16 @@ use crate::minimise::simplex;
 /// A generalised extreme value distribution, P(X ≤ x) = exp(−(1 + ξ(x−μ)/σ)^(−1/ξ)).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gev {
-    /// μ, in the unit of the maxima.
+    /// Location μ, in the unit of the maxima.
     pub location: f64,
-    /// σ > 0, in the unit of the maxima.
+    /// Scale σ > 0, in the unit of the maxima.
     pub scale: f64,
-    /// The shape ξ.
+    /// Shape ξ.
     pub shape: f64,
 }
 
 impl Gev {
-    /// The level that one block in `m` exceeds; `None` if `m` is not above 1.
+    /// Returns the level that one block in `m` exceeds; `None` if `m` is not above 1.
     pub fn return_level(&self, m: f64) -> Option<f64> {
         if m.is_nan() || m <= 1.0 {
             return None;
@@ -27,7 +29,7 @@ impl Gev {
         Some(self.location + self.scale * x).filter(|x| x.is_finite())
     }
 
-    /// −ln likelihood of these maxima; infinite if one is impossible.
+    /// Returns the negative log-likelihood of these maxima; infinite if the distribution cannot produce one of them.
     pub fn nll(&self, maxima: &[f64]) -> f64 {
         if self.scale.is_nan() || self.scale <= 0.0 {
             return f64::INFINITY;
@@ -43,11 +45,11 @@ impl Gev {
     }
 }
 
-/// The fit by L-moments: ξ = −7.8590c − 2.9554c² with c = 2/(3+t₃) − ln 2/ln 3 for 0 ≤ t₃ ≤ ½ (accurate to 9·10⁻⁴),
-/// otherwise from t₃ = 2(1−3^ξ)/(1−2^ξ) − 3 by bisection; σ = −l₂ξ / (Γ(1−ξ)(1−2^ξ)) and μ = l₁ − σ(Γ(1−ξ)−1)/ξ. Needs
-/// ξ < 1.
+/// Fits the distribution by L-moments: ξ = −7.8590c − 2.9554c² with c = 2/(3+t₃) − ln 2/ln 3 for 0 ≤ t₃ ≤ ½ (accurate
+/// to 9·10⁻⁴), otherwise ξ from t₃ = 2(1−3^ξ)/(1−2^ξ) − 3 by bisection; σ = −l₂ξ / (Γ(1−ξ)(1−2^ξ)) and μ = l₁ −
+/// σ(Γ(1−ξ)−1)/ξ. Requires ξ < 1.
 ///
-/// `None` for fewer than 3 values, values that are not finite or all equal, or an L-skewness without solution.
+/// Returns `None` for fewer than 3 values, values that are not finite or all equal, or an L-skewness that no ξ < 1 has.
 ///
 /// Source: J. R. M. Hosking, J. R. Wallis and E. F. Wood, "Estimation of the generalized extreme-value distribution by
 /// the method of probability-weighted moments", Technometrics 27 (1985).
@@ -87,7 +89,7 @@ fn far_shape(t3: f64) -> Option<f64> {
     Some(0.5 * (low + high))
 }
 
-/// t₃ of a shape, an increasing function.
+/// Returns the L-skewness t₃ of a distribution with this shape. It increases with the shape.
 fn skewness(shape: f64) -> f64 {
     if shape.abs() < 1e-9 {
         return 2.0 * 3f64.ln() / std::f64::consts::LN_2 - 3.0;
@@ -95,9 +97,9 @@ fn skewness(shape: f64) -> f64 {
     2.0 * (shape * 3f64.ln()).exp_m1() / (shape * std::f64::consts::LN_2).exp_m1() - 3.0
 }
 
-/// The maximum likelihood fit, starting at [`gev_moments`], and its −ln likelihood.
+/// Returns the maximum likelihood fit and its negative log-likelihood. The search starts at [`gev_moments`].
 ///
-/// `None` as for [`gev_moments`], and if the likelihood has no maximum with ξ > −1.
+/// Returns `None` as for [`gev_moments`], and if the likelihood has no maximum with ξ > −1.
 pub fn gev_fit(maxima: &[f64]) -> Option<(Gev, f64)> {
     let start = gev_moments(maxima)?;
     // In units of the first fit, so that one step size suits all three parameters.

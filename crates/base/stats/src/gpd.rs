@@ -1,26 +1,27 @@
 //! The generalised Pareto distribution of exceedances of a high threshold, and its fit by L-moments.
 //!
-//! The shape ξ has the sign of extreme value theory: the tail is heavy above 0 and ends at −σ/ξ below 0.
+//! The shape ξ has the sign that is usual in extreme value theory: for ξ > 0 the tail is heavy, for ξ < 0 it ends at
+//! −σ/ξ.
 //!
 //! Source: J. Pickands, "Statistical inference using extreme order statistics", Ann. Statist. 3 (1975); S. Coles, An
-//! Introduction to Statistical Modeling of Extreme Values (2001), 4.
+//! Introduction to Statistical Modeling of Extreme Values (2001), chapter 4.
 
 use crate::order::sorted;
 
-/// Shapes closer to 0 are exponential to full precision.
+/// Absolute value of the shape below which the distribution equals the exponential distribution to full precision.
 const EXPONENTIAL: f64 = 1e-12;
 
 /// A generalised Pareto distribution, P(X > x) = (1 + ξx/σ)^(−1/ξ) for x ≥ 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gpd {
-    /// The shape ξ.
+    /// Shape ξ.
     pub shape: f64,
-    /// σ > 0, in the unit of the exceedances.
+    /// Scale σ > 0, in the unit of the exceedances.
     pub scale: f64,
 }
 
 impl Gpd {
-    /// ln P(X > `x`); 0 for x ≤ 0, −∞ beyond the upper end.
+    /// Returns ln P(X > `x`), which is 0 for x ≤ 0 and −∞ beyond the upper end.
     pub fn ln_survival(&self, x: f64) -> f64 {
         let y = (x / self.scale).max(0.0);
         if self.shape.abs() < EXPONENTIAL {
@@ -30,12 +31,12 @@ impl Gpd {
         if grown <= -1.0 { f64::NEG_INFINITY } else { -grown.ln_1p() / self.shape }
     }
 
-    /// P(X > `x`).
+    /// Returns P(X > `x`).
     pub fn survival(&self, x: f64) -> f64 {
         self.ln_survival(x).exp()
     }
 
-    /// The x with P(X > x) = `p`: σ(p^(−ξ) − 1)/ξ. `None` unless 0 < p ≤ 1.
+    /// Returns the x with P(X > x) = `p`, which is σ(p^(−ξ) − 1)/ξ; `None` unless 0 < p ≤ 1.
     pub fn exceeded_with(&self, p: f64) -> Option<f64> {
         if !(p > 0.0 && p <= 1.0) {
             return None;
@@ -45,12 +46,12 @@ impl Gpd {
         Some(self.scale * x).filter(|x| x.is_finite())
     }
 
-    /// The level that one in `m` exceedances exceeds; `None` if m is below 1.
+    /// Returns the level that one in `m` exceedances exceeds; `None` if `m` is below 1.
     pub fn return_level(&self, m: f64) -> Option<f64> {
         self.exceeded_with(1.0 / m)
     }
 
-    /// The upper bound of values; `None` if the tail has no end (ξ ≥ 0).
+    /// Returns the upper end of the distribution; `None` if there is none (ξ ≥ 0).
     pub fn upper_end(&self) -> Option<f64> {
         (self.shape < 0.0).then(|| -self.scale / self.shape)
     }
@@ -58,17 +59,18 @@ impl Gpd {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LMoments {
-    /// The mean, l₁.
+    /// Mean, l₁.
     pub l1: f64,
-    /// Half the mean difference of two values.
+    /// Half the mean absolute difference of two values, l₂.
     pub l2: f64,
     /// L-skewness l₃/l₂, −1 to 1.
     pub t3: f64,
 }
 
-/// Unbiased sample L-moments from bᵣ = Σ C(i−1, r) x₍ᵢ₎ / (n C(n−1, r)): l₁ = b₀, l₂ = 2b₁ − b₀, l₃ = 6b₂ − 6b₁ + b₀.
+/// Returns the unbiased sample L-moments l₁ = b₀, l₂ = 2b₁ − b₀ and l₃ = 6b₂ − 6b₁ + b₀, with bᵣ = Σ C(i−1, r) x₍ᵢ₎ /
+/// (n C(n−1, r)).
 ///
-/// `None` for fewer than 3 values, or values that are not finite or all equal.
+/// Returns `None` for fewer than 3 values, or values that are not finite or all equal.
 ///
 /// Source: J. R. M. Hosking, "L-moments", J. R. Statist. Soc. B 52 (1990).
 pub fn l_moments(x: &[f64]) -> Option<LMoments> {
@@ -86,10 +88,10 @@ pub fn l_moments(x: &[f64]) -> Option<LMoments> {
     (x.len() >= 3 && x.first() != x.last() && l2 > 0.0 && moments.t3.is_finite()).then_some(moments)
 }
 
-/// The fit by probability-weighted moments to exceedances (values minus their threshold): ξ = 2 − l₁/l₂, σ = l₁(l₁/l₂ −
-/// 1). Good for small samples; needs ξ < 1.
+/// Fits the distribution to exceedances (values minus their threshold) by probability-weighted moments: ξ = 2 − l₁/l₂,
+/// σ = l₁(l₁/l₂ − 1). Suitable for small samples; requires ξ < 1.
 ///
-/// `None` as for [`l_moments`], and if a value is negative.
+/// Returns `None` as for [`l_moments`], and if a value is negative.
 ///
 /// Source: J. R. M. Hosking and J. R. Wallis, "Parameter and quantile estimation for the generalized Pareto
 /// distribution", Technometrics 29 (1987).

@@ -1,8 +1,10 @@
-//! Tails of the beta distribution by integrating its density, for parameters so large that series converge slowly.
+//! Tails of the beta distribution by numerical integration of its density, for parameters so large that the continued
+//! fraction converges slowly.
 
 use crate::special::ln_power_term;
 
-/// Ten-point Gauss–Legendre on −1…1: positive nodes and their weights (Abramowitz and Stegun 25.4.30).
+/// Positive nodes and weights of the ten-point Gauss–Legendre quadrature on −1…1 (Abramowitz and Stegun, Handbook of
+/// Mathematical Functions, 25.4.30).
 const NODES: [(f64, f64); 5] = [
     (0.148_874_338_981_631_2, 0.295_524_224_714_752_87),
     (0.433_395_394_129_247_2, 0.269_266_719_309_996_36),
@@ -11,7 +13,7 @@ const NODES: [(f64, f64); 5] = [
     (0.973_906_528_517_171_7, 0.066_671_344_308_688_14),
 ];
 
-/// ln I_x(a, b) for `x` up to, or slightly above, the mean, with both parameters above 1000.
+/// Returns ln I_x(a, b) for `x` up to, or slightly above, the mean. Both parameters must be above 1000; `y` is 1 − x.
 pub(crate) fn ln_lower_tail(a: f64, b: f64, x: f64, y: f64) -> f64 {
     let n = a + b;
     let deviation = (a / n * b / n / n).sqrt();

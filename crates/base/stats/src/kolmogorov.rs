@@ -2,26 +2,29 @@
 
 use crate::order::sorted;
 
-/// Limit on the steps of the exact distribution; beyond, the asymptotic one is accurate to two digits.
+/// Maximum number of steps for the exact distribution. For larger samples the asymptotic distribution is accurate to
+/// two digits.
 const MAX_STEPS: u128 = 4_000_000;
 
-/// Result of the two-sample Kolmogorov–Smirnov test of "both come from one distribution".
+/// Result of the two-sample Kolmogorov–Smirnov test of the hypothesis that both samples come from the same
+/// distribution.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct KolmogorovSmirnov {
     /// D, the largest distance between the two empirical distribution functions, 0–1.
     pub distance: f64,
     /// The value at which the distance is largest.
     pub at: f64,
-    /// P(D this large or larger); conservative with ties.
+    /// Probability of at least this distance under the hypothesis; conservative with ties.
     pub p: f64,
 }
 
-/// The two-sample Kolmogorov–Smirnov test; p is exact if the product of the sample sizes is at most four million.
+/// Performs the two-sample Kolmogorov–Smirnov test. p is exact if the product of the sample sizes is at most four
+/// million.
 ///
-/// `None` if a sample is empty or a value is not finite.
+/// Returns `None` if a sample is empty or a value is not finite.
 ///
-/// Source: exact by J. L. Hodges, "The significance probability of the Smirnov two-sample test", Arkiv för Matematik 3
-/// (1957); otherwise Kolmogorov's limit, see [`kolmogorov_p`].
+/// Source: for the exact distribution, J. L. Hodges, "The significance probability of the Smirnov two-sample test",
+/// Arkiv för Matematik 3 (1957); otherwise Kolmogorov's limit, see [`kolmogorov_p`].
 pub fn kolmogorov_smirnov(a: &[f64], b: &[f64]) -> Option<KolmogorovSmirnov> {
     let (a, b) = (sorted(a)?, sorted(b)?);
     let (distance, at) = largest_distance(&a, &b)?;
@@ -31,11 +34,11 @@ pub fn kolmogorov_smirnov(a: &[f64], b: &[f64]) -> Option<KolmogorovSmirnov> {
     Some(KolmogorovSmirnov { distance, at, p })
 }
 
-/// P(D ≥ `distance`) for two large samples: 2 Σ (−1)^(k−1) e^(−2k²λ²) with λ = (√m + .12 + .11/√m)·D, m =
+/// Returns P(D ≥ `distance`) for two large samples: 2 Σ (−1)^(k−1) e^(−2k²λ²) with λ = (√m + .12 + .11/√m)·D and m =
 /// n_a·n_b/(n_a+n_b). Returns 1 for an empty sample.
 ///
-/// Source: M. A. Stephens, "Use of the Kolmogorov–Smirnov … statistics without extensive tables", J. R. Statist. Soc. B
-/// 32 (1970), for the correction terms.
+/// Source of the correction terms: M. A. Stephens, "Use of the Kolmogorov–Smirnov, Cramér–von Mises and related
+/// statistics without extensive tables", J. R. Statist. Soc. B 32 (1970).
 pub fn kolmogorov_p(distance: f64, n_a: usize, n_b: usize) -> f64 {
     let (a, b) = (n_a as f64, n_b as f64);
     let root = (a * b / (a + b)).sqrt();
@@ -71,8 +74,8 @@ fn largest_distance(a: &[f64], b: &[f64]) -> Option<(f64, f64)> {
     Some((largest, at))
 }
 
-/// Computes the probability that a path of ranks leaves the band of width D, normalised at each step so that no number
-/// exceeds 1.
+/// Returns P(D ≥ `distance`) for sample sizes m and n: the share of rank orders, seen as paths through a grid, that
+/// leave the band of width D. Shares instead of counts of paths are used, so that no number exceeds 1.
 fn exact(m: usize, n: usize, distance: f64) -> f64 {
     let (rows, columns) = (m as f64, n as f64);
     // Distances are multiples of 1/mn: half a multiple less means "smaller than D" without rounding errors.

@@ -1,26 +1,29 @@
-//! Statistics of latency samples: what one sample supports, and comparisons of samples.
+//! Statistics of latency samples: conclusions from one sample, and comparisons of samples.
 //!
-//! One sample: bounds on exceedance probabilities and quantiles, clustering, rare events, tails (generalised Pareto and
-//! extreme value) with the conditions for extrapolating a level ([`extrapolate`]). Two samples: ranks, ratios with
-//! intervals, the number of boots needed to detect a difference ([`boots_for_difference`]), and whether temperature
-//! explains one ([`split_ratio`]). Series: effective sample size, stationarity, shifts at a given rate of false alarms
-//! ([`watch`]). Many samples: which one is too large to be the largest by chance ([`GumbelScores`]). Rare events:
-//! periodic, bursty or independent ([`arrivals`]).
+//! - One sample: bounds on exceedance probabilities and quantiles, clustering, and tails (generalised Pareto and
+//!   extreme value distributions) with the conditions for extrapolating a level ([`extrapolate`]).
+//! - Two samples: rank tests, ratios with intervals, the number of boots needed to detect a difference
+//!   ([`boots_for_difference`]), and whether temperature explains a difference ([`split_ratio`]).
+//! - Series: effective sample size, stationarity, and shifts at a given rate of false alarms ([`watch`]).
+//! - Many samples: which of them is too large to be the largest by chance ([`GumbelScores`]).
+//! - Rare events: the probability of observing them, bounds on their rate, and whether they are periodic, bursty or
+//!   independent ([`arrivals`]).
 //!
-//! Pure mathematics on numbers. Probabilities and confidences are plain `f64` in 0–1 (`0.95`, not `95`); counts that
-//! may be corrected for clustering are real-valued.
+//! Probabilities and confidences are `f64` from 0 to 1 (`0.95`, not `95`). Counts that may be corrected for clustering
+//! are `f64` as well.
 //!
-//! A sample unit must be independent: to compare two kernels, use one value per boot. Within one boot, [`effective_n`]
-//! gives the effective sample size.
+//! The values of a sample must be independent. To compare two kernels, use one value per boot. Within one boot,
+//! [`effective_n`] gives the effective sample size.
 //!
-//! No function panics. For invalid input (NaN, an empty sample, a confidence outside 0–1) the result claims nothing:
-//! the bounds 0 and 1, or `None`.
+//! No function panics. For invalid input (NaN, an empty sample, a confidence outside 0–1), bounds are the trivial
+//! bounds 0 and 1, and other results are `None` or NaN.
 //!
-//! This crate has its own incomplete beta function ([`ln_beta_tails`]): statrs 0.19 subtracts logarithms of gamma
-//! functions and stops its continued fraction after 140 steps, so at 1e12 samples its fourth digit is wrong and its far
-//! tails are zero, as a test shows. Where statrs is accurate, tests use it as a reference. erfc and Γ come from libm.
+//! This crate has its own incomplete beta function ([`ln_beta_tails`]). The function of statrs 0.19 subtracts
+//! logarithms of gamma functions and stops its continued fraction after 140 steps, so that at 1e12 samples its fourth
+//! digit is wrong and its far tails are zero, as a test shows. Where statrs is accurate, tests use it as a reference.
+//! erfc and Γ come from libm.
 //!
-//! Architecture invariant: this crate uses no other crate of this workspace, no clock, no input and no output.
+//! Architecture invariant: this crate uses no other crate of this workspace, does no I/O, and reads no clock.
 
 #![forbid(unsafe_code)]
 

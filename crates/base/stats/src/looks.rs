@@ -1,13 +1,14 @@
-//! Repeated tests on growing data.
+//! Correction for repeated tests of growing data.
 
 use std::f64::consts::PI;
 
-/// The confidence to use at the `look`-th test (from 1) of growing data, so that all decisions together hold with
-/// `confidence`, however many tests there are: 1 − α·6/(π²k²) with α = 1 − confidence, because Σ 1/k² = π²/6 (union
-/// bound; H. Robbins, "Statistical methods related to the law of the iterated logarithm", 1970, spends α the same way).
+/// Returns the confidence to use at the `look`-th test (from 1) of growing data, so that all decisions together hold
+/// with `confidence`, however many tests there are: 1 − α·6/(π²k²) with α = 1 − confidence and k = `look`. By the union
+/// bound this is valid because Σ 1/k² = π²/6. H. Robbins divides α in the same way ("Statistical methods related to the
+/// law of the iterated logarithm", Ann. Math. Stat. 41, 1970).
 ///
-/// The times of the tests must not depend on the data. Look 0 stands for a single test at the end and returns
-/// `confidence`. An invalid confidence is returned unchanged.
+/// The times of the tests must not depend on the data. `look` = 0 means that there is a single test at the end; the
+/// function then returns `confidence`. An invalid confidence is returned unchanged.
 pub fn confidence_at_look(confidence: f64, look: u64) -> f64 {
     if look == 0 || !(confidence > 0.0 && confidence < 1.0) {
         return confidence;
@@ -35,8 +36,8 @@ mod tests {
         assert!((confidence_at_look(0.95, 10) - 0.999_696_0).abs() < 1e-6);
     }
 
-    /// The share of runs in which a claim at the boundary is decided at one of eight looks, each with twice the data of
-    /// the last.
+    /// Returns the share of runs in which a claim exactly at the limit is decided at one of eight tests, each with
+    /// twice the data of the previous test.
     fn decided(correct: bool, pass: bool) -> f64 {
         const RUNS: u64 = 1_500;
         let p = 0.05;
@@ -59,7 +60,7 @@ mod tests {
         wrong as f64 / RUNS as f64
     }
 
-    /// The guarantee itself: 1500 simulated runs, 8 looks each.
+    /// Tests the guarantee with 1500 simulated runs of 8 tests each.
     #[test]
     fn repeated_looks_err_no_more_than_promised() {
         for pass in [true, false] {

@@ -1,6 +1,6 @@
-//! Two independent samples: whether one tends to be larger, and by how much.
+//! Comparison of two independent samples: whether one tends to be larger, and by how much.
 //!
-//! The sample unit must be independent; for kernels that is the boot, not the cycle.
+//! The values must be independent. To compare kernels, use one value per boot, not per cycle.
 
 use crate::estimate::{Estimate, Interval, logarithms, possible_confidence};
 use crate::normal::{normal_quantile, normal_two_sided};
@@ -8,55 +8,57 @@ use crate::order::{double_ranks, sorted};
 use crate::pairwise::{middle, nth_difference};
 use crate::subset;
 
-/// Up to this total number of values the rank of the interval is exact; above it, the normal approximation is at most
-/// one rank off.
+/// Largest total number of values for which the rank of the interval is exact. Above it, the normal approximation is at
+/// most one rank off.
 const EXACT_INTERVAL: usize = 60;
 
-/// Method that computed a p-value.
+/// Method by which a p-value was computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// From the exact permutation distribution, including ties.
+    /// The exact permutation distribution, including ties.
     Exact,
-    /// From the normal approximation, corrected for ties and continuity.
+    /// The normal approximation, corrected for ties and continuity.
     Normal,
 }
 
-/// Result of the Mann–Whitney U test of "neither sample tends to be larger".
+/// Result of the Mann–Whitney U test of the hypothesis that neither sample tends to be larger.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MannWhitney {
     /// Number of pairs in which the value of b is larger; ties count half.
     pub u: f64,
-    /// Number of all pairs.
+    /// Number of all pairs of a value of a and a value of b.
     pub pairs: f64,
     pub p: f64,
     pub method: Method,
 }
 
 impl MannWhitney {
-    /// P(b > a) + ½ P(b = a) for random values of both; 0.5 if neither tends to be larger.
+    /// Returns P(b > a) + ½ P(b = a) for a random value of each sample; 0.5 if neither tends to be larger.
     pub fn probability_greater(&self) -> f64 {
         self.u / self.pairs
     }
 
-    /// Cliff's δ = P(b > a) − P(b < a), −1 to 1.
+    /// Returns Cliff's δ = P(b > a) − P(b < a), from −1 to 1.
     pub fn cliffs_delta(&self) -> f64 {
         2.0 * self.u / self.pairs - 1.0
     }
 }
 
-/// The Mann–Whitney U test, exact for small samples (also with ties), normal otherwise.
+/// Performs the Mann–Whitney U test: exact for small samples (also with ties), otherwise by the normal approximation.
 ///
-/// `None` if a sample is empty or a value is not finite.
+/// Returns `None` if a sample is empty or a value is not finite.
 ///
-/// Source: H. B. Mann and D. R. Whitney, Ann. Math. Stat. 18 (1947); exact with ties by Streitberg and Röhmel (1986).
+/// Source: H. B. Mann and D. R. Whitney, Ann. Math. Stat. 18 (1947); for the exact distribution with ties, B.
+/// Streitberg and J. Röhmel, "Exact distributions for permutation and rank tests", Statistical Software Newsletter 12
+/// (1986).
 pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<MannWhitney> {
     let ranked = Ranked::of(a, b)?;
     Some(ranked.exact().unwrap_or_else(|| ranked.normal()))
 }
 
-/// Like [`mann_whitney`], by the normal approximation for any sample size: z = (|U − mn/2| − ½)/s with s² = mn/12·((N+1)
-/// − Σ(t³−t)/(N(N−1))) over the groups of t ties (Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, 3rd
-/// ed., 4.1).
+/// Like [`mann_whitney`], but always by the normal approximation: z = (|U − mn/2| − ½)/s with s² = mn/12·((N+1) −
+/// Σ(t³−t)/(N(N−1))), summed over groups of t equal values (Hollander, Wolfe and Chicken, Nonparametric Statistical
+/// Methods, 3rd ed., section 4.1).
 pub fn mann_whitney_normal(a: &[f64], b: &[f64]) -> Option<MannWhitney> {
     Some(Ranked::of(a, b)?.normal())
 }
@@ -108,16 +110,17 @@ impl Ranked {
     }
 }
 
-/// How much larger `b` is than `a`: the Hodges–Lehmann estimate, the median of all differences b − a, with its rank
-/// interval [D₍c₎, D₍mn+1−c₎], where c is the largest with 2·P(U < c) ≤ 1 − confidence.
+/// Returns how much larger `b` is than `a`: the Hodges–Lehmann estimate, which is the median of all differences b − a,
+/// with the rank interval [D₍c₎, D₍mn+1−c₎], where c is the largest rank with 2·P(U < c) ≤ 1 − confidence.
 ///
-/// Distribution-free for independent samples that differ by a shift; exact for up to 60 values in total, normal (c =
-/// ⌊mn/2 − z·√(mn(m+n+1)/12)⌋, never a larger rank than the exact one) beyond. Conservative with ties.
+/// It assumes no particular distribution, only independent samples that differ by a shift. c is exact for up to 60
+/// values in total; above, c = ⌊mn/2 − z·√(mn(m+n+1)/12)⌋, which is never larger than the exact rank. The interval is
+/// conservative with ties.
 ///
-/// `None` if a sample is empty, a value is not finite, or the confidence is not strictly between 0 and 1.
+/// Returns `None` if a sample is empty, a value is not finite, or the confidence is not strictly between 0 and 1.
 ///
-/// Source: J. L. Hodges and E. L. Lehmann, "Estimates of location based on rank tests", Ann. Math. Stat. 34 (1963);
-/// interval: Hollander, Wolfe and Chicken, 4.3.
+/// Source: J. L. Hodges and E. L. Lehmann, "Estimates of location based on rank tests", Ann. Math. Stat. 34 (1963); for
+/// the interval, Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, 3rd ed., section 4.3.
 pub fn shift(a: &[f64], b: &[f64], confidence: f64) -> Option<Estimate> {
     let (a, b) = (sorted(a)?, sorted(b)?);
     if !possible_confidence(confidence) {
@@ -133,15 +136,15 @@ pub fn shift(a: &[f64], b: &[f64], confidence: f64) -> Option<Estimate> {
     Some(Estimate { value, interval, least_n: samples_for_interval(confidence)? })
 }
 
-/// The ratio b / a: [`shift`] of the logarithms, transformed back. 1 means no difference.
+/// Returns the ratio b / a, which is [`shift`] applied to the logarithms and transformed back. 1 means no difference.
 ///
-/// `None` as for [`shift`], and if a value is not positive.
+/// Returns `None` as for [`shift`], and if a value is not positive.
 pub fn ratio(a: &[f64], b: &[f64], confidence: f64) -> Option<Estimate> {
     Some(shift(&logarithms(a)?, &logarithms(b)?, confidence)?.map(f64::exp))
 }
 
-/// The minimum size of each of two equal samples for [`shift`] to have an interval: 2/C(2n, n) ≤ 1 − confidence, 4 for
-/// 95 %. `None` if the confidence is not strictly between 0 and 1.
+/// Returns the minimum size n of each of two samples for [`shift`] to have an interval: 2/C(2n, n) ≤ 1 − confidence; 4
+/// for 95 %. `None` if the confidence is not strictly between 0 and 1.
 pub fn samples_for_interval(confidence: f64) -> Option<u64> {
     if !possible_confidence(confidence) {
         return None;
@@ -155,7 +158,7 @@ pub fn samples_for_interval(confidence: f64) -> Option<u64> {
     Some(n)
 }
 
-/// The rank c and its actual confidence.
+/// Returns the rank c for the interval of [`shift`], and the actual confidence of that interval.
 fn critical(m: usize, n: usize, confidence: f64) -> Option<(u64, f64)> {
     let fewer = m.min(n);
     let ranks = (m + n <= EXACT_INTERVAL).then(|| (1..=(m + n) as u64).collect::<Vec<u64>>());
@@ -188,7 +191,8 @@ mod tests {
         }
     }
 
-    /// Three against three cannot reach 95 %, four against four can: the smallest p-values are 2/20 and 2/70.
+    /// Two samples of three values have no 95 % interval, but two of four values do: the smallest p-values are 2/20 and
+    /// 2/70.
     #[test]
     fn too_few_have_no_interval() {
         let (a, b) = ([1.0, 2.0, 3.0, 4.0], [11.0, 12.0, 13.0, 14.0]);

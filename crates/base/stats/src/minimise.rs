@@ -1,12 +1,13 @@
-//! Minimisation of functions; a value of infinity marks a point as infeasible.
+//! Minimisation of functions. A function returns infinity for an infeasible point.
 
-/// Golden section steps that shrink the bracket to 1e-10.
+/// Number of golden section steps that shrink the bracket by a factor of 1e-10.
 pub(crate) const FINE: u32 = 48;
-/// Steps that shrink it to 4e-6: enough if only the function value matters.
+/// Number of golden section steps that shrink the bracket by a factor of 4e-6, which is enough if only the function
+/// value matters.
 pub(crate) const ROUGH: u32 = 26;
 
-/// The minimum of a unimodal `f` between `low` and `high`, and its value, by golden section with the given number of
-/// steps.
+/// Returns the position and the value of the minimum of a unimodal `f` between `low` and `high`, by golden section
+/// search with the given number of steps.
 ///
 /// Source: J. Kiefer, "Sequential minimax search for a maximum", Proc. AMS 4 (1953).
 pub(crate) fn golden(low: f64, high: f64, steps: u32, f: impl Fn(f64) -> f64) -> (f64, f64) {
@@ -28,10 +29,10 @@ pub(crate) fn golden(low: f64, high: f64, steps: u32, f: impl Fn(f64) -> f64) ->
     if at_left < at_right { (left, at_left) } else { (right, at_right) }
 }
 
-/// A local minimum of `f` near `start`, and its value: Nelder–Mead simplex with initial size `step`, restarted once in
-/// case the simplex collapses early.
+/// Returns the position and the value of a local minimum of `f` near `start`, by a Nelder–Mead simplex of initial size
+/// `step`. The search is restarted once, in case the simplex collapses early.
 ///
-/// `None` if `f` is not finite at the start or the simplex does not converge within 2000 steps.
+/// Returns `None` if `f` is not finite at the start or the simplex does not converge within 2000 steps.
 ///
 /// Source: J. A. Nelder and R. Mead, "A simplex method for function minimization", Computer Journal 7 (1965).
 pub(crate) fn simplex<const N: usize>(
@@ -43,7 +44,7 @@ pub(crate) fn simplex<const N: usize>(
     one_simplex(first, 0.1 * step, 1e-8, &f)
 }
 
-/// Like [`simplex`] without the restart; ends when all corners are within `width` of the best.
+/// Like [`simplex`], but without the restart. Ends when all corners are within `width` of the best corner.
 pub(crate) fn one_simplex<const N: usize>(
     start: [f64; N],
     step: f64,
@@ -87,7 +88,8 @@ pub(crate) fn one_simplex<const N: usize>(
     None
 }
 
-/// Reflects the worst corner, then expands or contracts depending on the value there.
+/// Returns the new position and value of the worst corner: it is reflected, then expanded or contracted depending on
+/// the value there.
 fn replacement<C>(best: f64, second: f64, worst: f64, along: impl Fn(f64) -> (C, f64)) -> (C, f64) {
     let reflected = along(-1.0);
     if reflected.1 < best {

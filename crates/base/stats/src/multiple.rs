@@ -1,9 +1,10 @@
 //! Correction for multiple comparisons (CPUs, quantiles, workloads).
 
-/// Adjusted p-value of each test: rejecting those ≤ q keeps the expected share of false rejections below q. The i-th
-/// smallest of m becomes the smallest m·p₍ⱼ₎/j for j ≥ i, at most 1. For independent or positively dependent tests.
+/// Returns the adjusted p-value of each test. If all tests with an adjusted p-value of at most q are rejected, the
+/// expected share of false rejections is at most q. The i-th smallest of m p-values becomes the smallest m·p₍ⱼ₎/j for j
+/// ≥ i, at most 1. Valid for independent or positively dependent tests.
 ///
-/// The result has the order of the input; `None` if an input is not a probability.
+/// The result has the order of the input. Returns `None` if a value is not a probability.
 ///
 /// Source: Y. Benjamini and Y. Hochberg, "Controlling the false discovery rate", J. R. Statist. Soc. B 57 (1995).
 pub fn benjamini_hochberg(p: &[f64]) -> Option<Vec<f64>> {

@@ -2,19 +2,20 @@
 
 use std::f64::consts::{FRAC_1_SQRT_2, TAU};
 
-/// P(Z ≤ `z`) of the standard normal distribution; NaN for NaN. Precise in both tails.
+/// Returns P(Z ≤ `z`) for the standard normal distribution, precise in both tails. NaN for NaN.
 pub fn normal_cdf(z: f64) -> f64 {
     0.5 * libm::erfc(-z * FRAC_1_SQRT_2)
 }
 
-/// P(|Z| ≥ |`z`|), the two-sided p-value of a score.
+/// Returns P(|Z| ≥ |`z`|), the two-sided p-value of a score.
 pub fn normal_two_sided(z: f64) -> f64 {
     libm::erfc(z.abs() * FRAC_1_SQRT_2)
 }
 
-/// The z with P(Z ≤ z) = `p`; `None` if `p` is not strictly between 0 and 1.
+/// Returns the z with P(Z ≤ z) = `p`, for example 1.959963984540054 for 0.975; `None` if `p` is not strictly between 0
+/// and 1.
 ///
-/// Newton's method on ln P over z, which is concave, in the lower tail; 1.959963984540054 for 0.975.
+/// Uses Newton's method in the lower tail, for ln P as a function of z, which is concave.
 pub fn normal_quantile(p: f64) -> Option<f64> {
     if !(p > 0.0 && p < 1.0) {
         return None;

@@ -1,6 +1,6 @@
 //! Sorting, ranks and sample quantiles.
 
-/// A sorted copy; `None` if it is empty or a value is not finite.
+/// Returns a sorted copy; `None` if there are no values or one is not finite.
 pub(crate) fn sorted(values: &[f64]) -> Option<Vec<f64>> {
     if values.is_empty() || values.iter().any(|v| !v.is_finite()) {
         return None;
@@ -10,10 +10,10 @@ pub(crate) fn sorted(values: &[f64]) -> Option<Vec<f64>> {
     Some(copy)
 }
 
-/// The `q` quantile (0–1) of ascending values by linear interpolation: type 7 of R. J. Hyndman and Y. Fan, "Sample
-/// Quantiles in Statistical Packages", Am. Stat. 50 (1996), as in R and numpy.
+/// Returns the `q` quantile (0–1) of values in ascending order, by linear interpolation as in R and numpy (type 7 of R.
+/// J. Hyndman and Y. Fan, "Sample Quantiles in Statistical Packages", Am. Stat. 50 (1996)).
 ///
-/// `None` if there are no values or `q` is outside 0–1.
+/// Returns `None` if there are no values or `q` is outside 0–1.
 pub fn quantile_of_sorted(sorted: &[f64], q: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
     if !(0.0..=1.0).contains(&q) {
@@ -28,7 +28,7 @@ pub fn quantile_of_sorted(sorted: &[f64], q: f64) -> Option<f64> {
     Some(if part < 0.5 { low + (high - low) * part } else { high - (high - low) * (1.0 - part) })
 }
 
-/// Like [`quantile_of_sorted`] for values in any order; `None` also if one is not finite.
+/// Like [`quantile_of_sorted`], for values in any order. Returns `None` also if a value is not finite.
 pub fn quantile(values: &[f64], q: f64) -> Option<f64> {
     quantile_of_sorted(&sorted(values)?, q)
 }
@@ -37,8 +37,8 @@ pub fn median(values: &[f64]) -> Option<f64> {
     quantile(values, 0.5)
 }
 
-/// Twice the rank of every value in the given order (1 = smallest; ties share the mean rank, hence twice), and Σ(t³ −
-/// t) over the groups of t ties.
+/// Returns twice the rank (1 = smallest) of each value, in the order of the values, and Σ(t³ − t) over groups of t
+/// equal values. Equal values share their mean rank, which may be a half; twice the rank is always an integer.
 pub(crate) fn double_ranks(values: &[f64]) -> (Vec<u64>, f64) {
     let mut order: Vec<usize> = (0..values.len()).collect();
     let value = |i: usize| values.get(i).copied().unwrap_or(f64::NAN);

@@ -1,4 +1,4 @@
-//! Finds values that are too large to be the largest by chance.
+//! Test for values that are too large to be the largest by chance.
 
 use crate::order::median;
 use crate::random::SplitMix64;
@@ -6,11 +6,12 @@ use crate::random::SplitMix64;
 /// Ratio of standard deviation to median absolute deviation for a normal distribution.
 const OF_MAD: f64 = 1.482_602_218_505_602;
 
-/// Random distances from the median, in scaled median absolute deviations, for values with a Gumbel distribution.
+/// Simulated scores of values with a Gumbel distribution. A score is the distance from the median of its sample,
+/// divided by the scaled median absolute deviation (see [`location`]).
 ///
-/// The largest of many latencies has a tail like c·x^−α (Fréchet's distribution) or a lighter one. Its logarithm then
-/// has a Gumbel distribution, whatever α is, or a lighter tail, so the distribution of the scores depends only on the
-/// number of values and can be simulated.
+/// The largest of many latencies has a tail like c·x^−α (Fréchet distribution) or a lighter tail. Its logarithm then
+/// has a Gumbel distribution or a lighter tail, whatever the value of α. The distribution of the scores therefore
+/// depends only on the number of values and can be simulated.
 ///
 /// Source: E. J. Gumbel, Statistics of Extremes, 1958.
 #[derive(Clone, Debug)]
@@ -19,7 +20,7 @@ pub struct GumbelScores {
 }
 
 impl GumbelScores {
-    /// Draws at least `draws` scores, in samples of `n` values. `None` for fewer than 3 values or no draws.
+    /// Simulates at least `draws` scores in samples of `n` values. Returns `None` if `n` is below 3 or `draws` is 0.
     pub fn draw(n: usize, draws: usize, seed: u64) -> Option<GumbelScores> {
         if n < 3 || draws == 0 {
             return None;
@@ -35,16 +36,18 @@ impl GumbelScores {
         Some(GumbelScores { sorted })
     }
 
-    /// The probability of a score this high by chance; at least 1/(draws + 1), so that it is never understated.
+    /// Returns the probability that chance gives a score at least this high. It is at least 1/(number of scores + 1),
+    /// so that it is never understated.
     pub fn p(&self, score: f64) -> f64 {
         let below = self.sorted.partition_point(|drawn| *drawn < score);
         (1.0 + (self.sorted.len() - below) as f64) / (1.0 + self.sorted.len() as f64)
     }
 }
 
-/// The median, and the median absolute deviation scaled to estimate the standard deviation of a normal distribution.
+/// Returns the median, and the median absolute deviation, scaled so that it estimates the standard deviation of a
+/// normal distribution.
 ///
-/// `None` without values, or if one is not finite.
+/// Returns `None` if there are no values or one is not finite.
 pub fn location(x: &[f64]) -> Option<(f64, f64)> {
     let middle = median(x)?;
     let away: Vec<f64> = x.iter().map(|value| (value - middle).abs()).collect();

@@ -1,10 +1,11 @@
-//! The k-th smallest of all pairwise differences or means, without enumerating them.
+//! The k-th smallest of all pairwise differences or means, found without enumerating them.
 //!
-//! The number of pairs at or below a value is counted with two pointers over the sorted samples. The value is found by
-//! bisection over the representable numbers, so the result is exactly one of the pairs' values after at most 64 counts.
-//! Rounding is monotone, so sorted samples give sorted pairs in floating point too.
+//! The number of pairs at or below a value is counted with two pointers into the sorted samples. The k-th smallest
+//! value is found by bisection over the representable numbers, so the result is exactly the value of one of the pairs
+//! after at most 64 counts. Rounding is monotonic, so sorted samples give sorted pairs in floating point too.
 
-/// The `k`-th smallest (from 1) of y − x over all x in `xs`, y in `ys`, both ascending; `None` if there are fewer.
+/// Returns the `k`-th smallest (from 1) of the differences y − x over all x in `xs` and y in `ys`, both in ascending
+/// order; `None` if there are fewer.
 pub(crate) fn nth_difference(xs: &[f64], ys: &[f64], k: u128) -> Option<f64> {
     let pairs = xs.len() as u128 * ys.len() as u128;
     smallest(k, pairs, |v| {
@@ -19,7 +20,7 @@ pub(crate) fn nth_difference(xs: &[f64], ys: &[f64], k: u128) -> Option<f64> {
     })
 }
 
-/// The `k`-th smallest (from 1) of the Walsh averages (xᵢ + xⱼ)/2, i ≤ j, of an ascending sample.
+/// Returns the `k`-th smallest (from 1) of the Walsh averages (xᵢ + xⱼ)/2, i ≤ j, of a sample in ascending order.
 pub(crate) fn nth_walsh(xs: &[f64], k: u128) -> Option<f64> {
     let n = xs.len() as u128;
     smallest(k, n * (n + 1) / 2, |v| {
@@ -34,7 +35,8 @@ pub(crate) fn nth_walsh(xs: &[f64], k: u128) -> Option<f64> {
     })
 }
 
-/// The median of `count` values accessed by `nth`: the middle one, or the mean of the middle two.
+/// Returns the median of `count` values, where `nth` returns the k-th smallest: the middle value, or the mean of the
+/// two middle values.
 pub(crate) fn middle(count: u128, nth: impl Fn(u128) -> Option<f64>) -> Option<f64> {
     let low = nth(count.div_ceil(2))?;
     if count % 2 == 1 {
@@ -60,7 +62,7 @@ fn smallest(k: u128, of: u128, at_or_below: impl Fn(f64) -> u128) -> Option<f64>
     Some(value(low) + 0.0).filter(|v| v.is_finite())
 }
 
-/// Maps numbers to unsigned integers in the same order.
+/// Maps a number to an unsigned integer, preserving the order.
 fn key(v: f64) -> u64 {
     let bits = v.to_bits();
     if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }

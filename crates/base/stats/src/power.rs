@@ -1,23 +1,23 @@
-//! The number of boots that a comparison needs.
+//! Number of boots that a comparison needs.
 
 use crate::estimate::possible_confidence;
 use crate::normal::normal_quantile;
 use crate::signed_rank::signed_rank_least_p;
 
-/// Probability with which the difference is to be detected.
+/// Probability with which the difference must be detected.
 const POWER: f64 = 0.8;
 const MAX: u64 = 100_000;
 
-/// Number of boots in each of two groups, or of pairs, with which the rank test at two-sided level `alpha` detects a
-/// `shift` between normal values with standard deviation `spread` in 80 % of cases: 2(z + z′)²·spread²/shift²·π/3, plus
-/// z²/4 because there are few values to rank, and at least as many as the smallest possible p requires. The factor π/3
-/// is the loss of efficiency of ranks against means for the normal distribution.
+/// Returns the number of boots in each of two groups, or of pairs, with which the rank test at the two-sided level
+/// `alpha` detects a `shift` between normal values with standard deviation `spread` in 80 % of cases. It is 2(z +
+/// z′)²·spread²/shift²·π/3 + z²/4, or more if the smallest possible p-value requires it. The factor π/3 is the loss of
+/// efficiency of ranks against means for a normal distribution. The term z²/4 corrects for small samples.
 ///
-/// `None` if alpha is not strictly between 0 and 1, spread or shift is not positive and finite, or more than 100 000
-/// would be needed.
+/// Returns `None` if `alpha` is not strictly between 0 and 1, `spread` or `shift` is not positive and finite, or more
+/// than 100 000 boots are needed.
 ///
-/// Source: E. L. Lehmann, Nonparametrics, 2.4; W. C. Guenther, "Sample size formulas for normal theory t tests", The
-/// American Statistician 35 (1981).
+/// Sources: E. L. Lehmann, Nonparametrics (1975), section 2.4; W. C. Guenther, "Sample size formulas for normal theory
+/// t tests", The American Statistician 35 (1981).
 pub fn boots_for_difference(spread: f64, shift: f64, alpha: f64, in_pairs: bool) -> Option<u64> {
     let z = normal_quantile(1.0 - 0.5 * alpha).filter(|z| z.is_finite())?;
     let signal = shift / spread;

@@ -22,17 +22,18 @@ impl SplitMix64 {
         z ^ (z >> 31)
     }
 
-    /// A number below `n`, by multiplication (Lemire); the bias is at most n/2⁶⁴. 0 for `n` = 0.
+    /// Returns a random number below `n`, by Lemire's multiplication method with a bias of at most n/2⁶⁴; 0 if `n` is
+    /// 0.
     pub fn below(&mut self, n: usize) -> usize {
         ((u128::from(self.next_u64()) * n as u128) >> 64) as usize
     }
 
-    /// A number strictly between 0 and 1: the middle of one of 2⁵² equal parts.
+    /// Returns a random number strictly between 0 and 1: the middle of one of 2⁵² equal parts.
     pub fn uniform(&mut self) -> f64 {
         ((self.next_u64() >> 12) as f64 + 0.5) / (1u64 << 52) as f64
     }
 
-    /// Shuffles uniformly (Fisher and Yates).
+    /// Shuffles the items so that all orders are equally likely (Fisher–Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for i in (1..items.len()).rev() {
             let j = self.below(i + 1);

@@ -1,23 +1,23 @@
-//! Bounds on a quantile by order statistics: the ranks of the samples that bound it.
+//! Confidence bounds on a quantile by order statistics, given as the ranks of samples.
 
 use crate::beta::{Tail, ln_beta_tails};
 
-/// Ranks (1 = smallest sample) whose values bound a quantile; `None` if no sample does.
+/// Ranks (1 = smallest sample) of the samples that bound a quantile; `None` if no sample does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RankBounds {
-    /// Rank of a sample at or below the quantile.
+    /// Rank of the sample that is the lower bound.
     pub lower: Option<u64>,
-    /// Rank of a sample at or above the quantile.
+    /// Rank of the sample that is the upper bound.
     pub upper: Option<u64>,
 }
 
 const UNBOUNDED: RankBounds = RankBounds { lower: None, upper: None };
 
-/// Bounds of the `q` quantile (0–1) from `n` independent samples, with joint `confidence`.
+/// Returns the bounds of the `q` quantile (0–1) of `n` independent samples; both hold together with `confidence`.
 ///
-/// l = max{r : F(r−1) ≤ α/2}, u = min{r ≤ n : F(r−1) ≥ 1 − α/2} with α = 1 − confidence and F the distribution function
-/// of Binomial(n, q). Distribution-free and conservative (David and Nagaraja, Order Statistics, 3rd ed., 7.1). Takes
-/// about 2·log₂ n evaluations of the incomplete beta function.
+/// The ranks are l = max{r : F(r−1) ≤ α/2} and u = min{r ≤ n : F(r−1) ≥ 1 − α/2}, with α = 1 − confidence and F the
+/// distribution function of Binomial(n, q). They are valid for any distribution and conservative (H. A. David and H. N.
+/// Nagaraja, Order Statistics, 3rd ed., section 7.1). Takes about 2·log₂ n evaluations of the incomplete beta function.
 pub fn quantile_rank_bounds(n: u64, q: f64, confidence: f64) -> RankBounds {
     if !(q > 0.0 && q < 1.0 && confidence > 0.0 && confidence < 1.0) {
         return UNBOUNDED;
@@ -26,17 +26,17 @@ pub fn quantile_rank_bounds(n: u64, q: f64, confidence: f64) -> RankBounds {
     RankBounds { lower: lower_rank(n, q, ln_half_alpha), upper: upper_rank(n, q, ln_half_alpha) }
 }
 
-/// The upper bound alone, at `confidence`: min{r ≤ n : F(r−1) ≥ confidence}.
+/// Returns only the rank of the upper bound, which holds with `confidence`: min{r ≤ n : F(r−1) ≥ confidence}.
 pub fn quantile_rank_upper(n: u64, q: f64, confidence: f64) -> Option<u64> {
     let possible = q > 0.0 && q < 1.0 && confidence > 0.0 && confidence < 1.0;
     possible.then(|| upper_rank(n, q, (1.0 - confidence).ln())).flatten()
 }
 
-/// Like [`quantile_rank_bounds`] for `n` samples in clusters with extremal index `theta` (0–1).
+/// Like [`quantile_rank_bounds`], for `n` samples in clusters with extremal index `theta` (0–1).
 ///
-/// Late samples then come in groups of 1/θ, so n of them carry as much information as n·θ independent ones. The ranks
-/// are computed for ⌊n·θ⌋ samples and transferred by the share of samples above them: each step above counts as 1/θ
-/// samples. The result is never narrower than for independent samples, and the same for θ = 1.
+/// Late samples then come in groups of 1/θ on average, so n samples carry as much information as n·θ independent
+/// samples. The ranks are computed for ⌊n·θ⌋ samples and converted to n samples so that the share of samples above them
+/// stays the same. The result is never narrower than for independent samples, and equal to it for θ = 1.
 pub fn quantile_rank_bounds_clustered(n: u64, theta: f64, q: f64, confidence: f64) -> RankBounds {
     let independent = quantile_rank_bounds(n, q, confidence);
     if theta >= 1.0 {
@@ -57,20 +57,20 @@ pub fn quantile_rank_bounds_clustered(n: u64, theta: f64, q: f64, confidence: f6
     }
 }
 
-/// The smallest r ≤ n with P(X ≥ r) ≤ e^`ln_alpha` for X ~ Binomial(n, q).
+/// Returns the smallest r ≤ n with P(X ≥ r) ≤ e^`ln_alpha` for X ~ Binomial(n, q).
 fn upper_rank(n: u64, q: f64, ln_alpha: f64) -> Option<u64> {
     let enough = |r: u64| ln_at_least(r, n, q) <= ln_alpha;
     (n > 0 && enough(n)).then(|| partition(n, |r| !enough(r)) + 1)
 }
 
-/// The largest r ≥ 1 with P(X ≤ r − 1) ≤ e^`ln_alpha` for X ~ Binomial(n, q).
+/// Returns the largest r ≥ 1 with P(X ≤ r − 1) ≤ e^`ln_alpha` for X ~ Binomial(n, q).
 fn lower_rank(n: u64, q: f64, ln_alpha: f64) -> Option<u64> {
     let rank = partition(n, |r| ln_below(r, n, q) <= ln_alpha);
     (rank > 0).then_some(rank)
 }
 
-/// The largest r in 1..=n for which `holds`, assuming that it holds up to some r and not beyond; 0 if it does not hold
-/// for 1.
+/// Returns the largest r in 1..=n for which `holds` is true, assuming that it is true up to some r and false above; 0
+/// if it is false for 1.
 fn partition(n: u64, holds: impl Fn(u64) -> bool) -> u64 {
     let (mut low, mut high) = (0, n);
     while low < high {
@@ -84,12 +84,13 @@ fn partition(n: u64, holds: impl Fn(u64) -> bool) -> u64 {
     low
 }
 
-/// ln P(X ≥ r) = ln I_q(r, n−r+1) for 1 ≤ r ≤ n (Abramowitz and Stegun 26.5.24).
+/// Returns ln P(X ≥ r) = ln I_q(r, n−r+1) for 1 ≤ r ≤ n (Abramowitz and Stegun, Handbook of Mathematical Functions,
+/// 26.5.24).
 fn ln_at_least(r: u64, n: u64, q: f64) -> f64 {
     ln_beta_tails(r as f64, (n - r) as f64 + 1.0, q, 1.0 - q).ln(Tail::Lower)
 }
 
-/// ln P(X < r), the complement.
+/// Returns ln P(X < r), the complement of [`ln_at_least`].
 fn ln_below(r: u64, n: u64, q: f64) -> f64 {
     ln_beta_tails(r as f64, (n - r) as f64 + 1.0, q, 1.0 - q).ln(Tail::Upper)
 }
@@ -99,7 +100,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Sums the binomial probabilities one by one, following the definition.
+    /// Computes the bounds from the definition, by summing binomial probabilities.
     fn slow(n: u64, q: f64, confidence: f64) -> RankBounds {
         let alpha = 1.0 - confidence;
         let (mut ln_p, mut sum, mut cdf) = (n as f64 * (1.0 - q).ln(), 0.0, vec![]);

@@ -1,9 +1,9 @@
-//! How likely a run of a given length includes a rare event.
+//! Probability that a run of a given length includes a rare event.
 
-/// Probability of at least one event within `observed` if events occur at random once in `every` on average (a Poisson
-/// process): 1 − exp(−observed/every). Both in the same unit of time.
+/// Returns the probability of at least one event within the time `observed` if events occur at random once in `every`
+/// on average (a Poisson process): 1 − exp(−observed/every). Both times have the same unit.
 ///
-/// For an event every 14 minutes and an observation of 10 minutes it is 51 %. Returns 0 if nothing was observed or
+/// For one event in 14 minutes and an observation of 10 minutes it is 51 %. Returns 0 if nothing was observed or
 /// `every` is not positive.
 pub fn probability_seen(observed: f64, every: f64) -> f64 {
     if observed > 0.0 && every > 0.0 { -(-observed / every).exp_m1() } else { 0.0 }

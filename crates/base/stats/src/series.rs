@@ -1,30 +1,31 @@
-//! Autocorrelation of values ordered by time.
+//! Autocorrelation of values in chronological order.
 
 use crate::gamma::chi_square_sf;
 
-/// Limit on the products of an estimate: about 0.2 s.
+/// Maximum number of products that are summed for an estimate. This many take about 0.2 s.
 const MAX_WORK: usize = 200_000_000;
-/// Correlations below this count as zero.
+/// Smallest correlation that does not count as zero.
 const NEGLIGIBLE: f64 = 0.05;
 
-/// The autocorrelation at `lag`, Σ(xₜ − x̄)(xₜ₊ₗ − x̄) / Σ(xₜ − x̄)², between −1 and 1.
+/// Returns the autocorrelation at `lag`, Σ(xₜ − x̄)(xₜ₊ₗ − x̄) / Σ(xₜ − x̄)², which lies between −1 and 1.
 ///
-/// `None` if no two values are that far apart, all are equal, or one is not finite.
+/// Returns `None` if no two values are that far apart, all values are equal, or one is not finite.
 ///
-/// Source: G. E. P. Box and G. M. Jenkins, Time Series Analysis, 2.1.
+/// Source: G. E. P. Box and G. M. Jenkins, Time Series Analysis, section 2.1.
 pub fn autocorrelation(x: &[f64], lag: usize) -> Option<f64> {
     let centred = Centred::of(x)?;
     (lag < x.len()).then(|| centred.at(lag))
 }
 
-/// Pearson's correlation of each value with the next, with each half centred on its own mean, as most published "lag-1"
-/// values are. `None` for fewer than 3 values, or values that are all equal or not finite.
+/// Returns Pearson's correlation of each value with the next value. The mean is subtracted separately for the first n −
+/// 1 and the last n − 1 values, as in most published "lag-1" correlations. `None` for fewer than 3 values, or values
+/// that are all equal or not finite.
 pub fn lag_one(x: &[f64]) -> Option<f64> {
     pearson(x.get(..x.len().checked_sub(1)?)?, x.get(1..)?)
 }
 
-/// Pearson's correlation of two series of equal length; `None` for fewer than 2 values, different lengths, or values
-/// that are not finite or all equal.
+/// Returns Pearson's correlation of two series of equal length; `None` for fewer than 2 values, different lengths, or
+/// values that are not finite or all equal.
 pub fn pearson(x: &[f64], y: &[f64]) -> Option<f64> {
     if x.len() != y.len() || x.len() < 2 {
         return None;
@@ -34,11 +35,11 @@ pub fn pearson(x: &[f64], y: &[f64]) -> Option<f64> {
     Some((product / (x.squares.sqrt() * y.squares.sqrt())).clamp(-1.0, 1.0))
 }
 
-/// The number of independent values that determine the mean as precisely as these: n / (1 + 2 Σ ρ̂ₖ), k from 1 up to
-/// the first ρ̂ₖ < 0.05; between about 1 and n.
+/// Returns the number of independent values that would determine the mean as precisely as these values: n / (1 + 2 Σ
+/// ρ̂ₖ), with k from 1 up to the first ρ̂ₖ < 0.05. It lies between about 1 and n.
 ///
-/// `None` for fewer than 3 values, values that are all equal or not finite, and a series so long and so slow that the
-/// correlations do not decay within 2·10⁸ steps: average it into longer blocks first.
+/// Returns `None` for fewer than 3 values, for values that are all equal or not finite, and for a long series whose
+/// correlations do not decay within 2·10⁸ products. Average such a series into longer blocks first.
 ///
 /// Source: G. V. Bayley and J. M. Hammersley, "The effective number of independent observations in an autocorrelated
 /// time series", J. R. Statist. Soc. 8 (1946); the cutoff excludes the noise of distant lags.
@@ -62,9 +63,9 @@ pub fn effective_n(x: &[f64]) -> Option<f64> {
     Some(n as f64 / (1.0 + 2.0 * sum))
 }
 
-/// n / n_eff (see [`effective_n`]) without most of its bias: the correlations of n values around their own mean are too
-/// small by about (n/n_eff)/n each (M. H. Quenouille, Biometrika 36 (1949)). At least 1; `None` also if they extend
-/// over a fifth of the series.
+/// Returns n / n_eff (see [`effective_n`]) with most of its bias removed: correlations of n values around their own
+/// mean are too small by about (n/n_eff)/n each (M. H. Quenouille, Biometrika 36 (1949)). At least 1; `None` also if
+/// the correlations extend over a fifth of the series.
 pub(crate) fn inflation(x: &[f64]) -> Option<f64> {
     let n = x.len() as f64;
     let plain = (n / effective_n(x)?).max(1.0);
@@ -72,27 +73,30 @@ pub(crate) fn inflation(x: &[f64]) -> Option<f64> {
     (kept > 0.4 || plain == 1.0).then(|| 1.0 + (plain - 1.0) / kept)
 }
 
-/// n / n_eff from the first correlation alone, (1 + ρ)/(1 − ρ), as for correlations that decay as ρᵏ; ρ is corrected
-/// for its bias of −(1 + 3ρ)/n (F. H. C. Marriott and J. A. Pope, Biometrika 41 (1954)). It varies less than
-/// [`inflation`], which sums many correlations. At least 1; `None` if ρ reaches 1, and as for [`autocorrelation`].
+/// Returns n / n_eff from the lag-one autocorrelation ρ alone: (1 + ρ)/(1 − ρ), which is correct if correlations decay
+/// as ρᵏ. ρ is corrected for its bias of −(1 + 3ρ)/n (F. H. C. Marriott and J. A. Pope, Biometrika 41 (1954)). The
+/// result varies less than [`inflation`], which sums many correlations. At least 1; `None` if ρ reaches 1, and as for
+/// [`autocorrelation`].
 pub(crate) fn inflation_by_first(x: &[f64]) -> Option<f64> {
     let seen = autocorrelation(x, 1)?;
     let rho = (seen + (1.0 + 3.0 * seen) / x.len() as f64).max(0.0);
     (rho < 1.0).then(|| (1.0 + rho) / (1.0 - rho))
 }
 
-/// Result of a test of "no autocorrelation".
+/// Result of a test of the hypothesis that there is no autocorrelation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LjungBox {
     /// Q = n(n+2) Σ ρ̂ₖ²/(n−k), k = 1…lags.
     pub q: f64,
-    /// P(χ² with `lags` degrees ≥ Q).
+    /// Probability that χ² with `lags` degrees of freedom is at least Q.
     pub p: f64,
 }
 
-/// The test of G. M. Ljung and G. E. P. Box, "On a measure of lack of fit in time series models", Biometrika 65 (1978).
+/// Performs the test of G. M. Ljung and G. E. P. Box, "On a measure of lack of fit in time series models", Biometrika
+/// 65 (1978).
 ///
-/// `None` if there are no lags, no more values than lags, or values that are all equal or not finite.
+/// Returns `None` if `lags` is 0, there are no more values than lags, the computation would be too long (2·10⁸
+/// products), or the values are all equal or not finite.
 pub fn ljung_box(x: &[f64], lags: usize) -> Option<LjungBox> {
     let centred = Centred::of(x)?;
     if lags == 0 || lags >= x.len() || lags.checked_mul(x.len())? > MAX_WORK {
@@ -147,7 +151,7 @@ mod tests {
         assert_eq!(ljung_box(&[1.0, 2.0, 4.0], 0), None);
     }
 
-    /// AR(1) with ρ has n(1−ρ)/(1+ρ) effective values: 1000 of 9000 for 0.8.
+    /// An AR(1) series with ρ has n(1−ρ)/(1+ρ) effective values: 1000 of 9000 for ρ = 0.8.
     #[test]
     fn an_autoregressive_series() {
         let (mut random, mut x) = (SplitMix64::new(5), vec![0.0]);

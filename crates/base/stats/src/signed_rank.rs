@@ -1,5 +1,5 @@
-//! Paired samples (one boot of each kernel, or two runs with the same seed): whether the second tends to be larger, and
-//! by how much.
+//! Comparison of paired samples (one boot of each kernel, or two runs with the same seed): whether the second value of
+//! a pair tends to be larger, and by how much.
 
 use crate::estimate::{Estimate, Interval, logarithms, possible_confidence};
 use crate::mann_whitney::Method;
@@ -8,24 +8,24 @@ use crate::order::{double_ranks, sorted};
 use crate::pairwise::{middle, nth_walsh};
 use crate::subset;
 
-/// Result of the Wilcoxon signed-rank test of "the differences are symmetric about 0".
+/// Result of the Wilcoxon signed-rank test of the hypothesis that the differences are symmetric about 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SignedRank {
     /// W⁺, the sum of the ranks of the positive differences.
     pub w: f64,
-    /// Number of non-zero differences; zeros are left out, as by Wilcoxon.
+    /// Number of non-zero differences. Zeros are omitted, as Wilcoxon proposed.
     pub n: usize,
     pub p: f64,
     pub method: Method,
 }
 
-/// The signed-rank test of `differences`, exact up to about 150 of them (also with ties), normal beyond with
-/// corrections for ties and continuity. p is 1 if all are 0.
+/// Performs the signed-rank test. It is exact for up to about 150 differences (also with ties), and otherwise uses the
+/// normal approximation with corrections for ties and continuity. p is 1 if all differences are 0.
 ///
-/// `None` if there is no difference or one is not finite.
+/// Returns `None` if there is no difference or one is not finite.
 ///
 /// Source: F. Wilcoxon, "Individual comparisons by ranking methods", Biometrics Bulletin 1 (1945); Hollander, Wolfe and
-/// Chicken, Nonparametric Statistical Methods, 3rd ed., 3.1.
+/// Chicken, Nonparametric Statistical Methods, 3rd ed., section 3.1.
 pub fn signed_rank(differences: &[f64]) -> Option<SignedRank> {
     if differences.is_empty() || differences.iter().any(|d| !d.is_finite()) {
         return None;
@@ -47,36 +47,41 @@ pub fn signed_rank(differences: &[f64]) -> Option<SignedRank> {
     Some(SignedRank { w, n, p: normal_two_sided(off / variance.sqrt()), method: Method::Normal })
 }
 
-/// The smallest two-sided p-value possible with `pairs` pairs: 2^(1−n). Below .05 needs at least six.
+/// Returns the smallest two-sided p-value that is possible with `pairs` pairs: 2^(1−`pairs`). A p-value below .05 needs
+/// at least six pairs.
 pub fn signed_rank_least_p(pairs: u64) -> f64 {
     2f64.powi(1 - i32::try_from(pairs).unwrap_or(i32::MAX)).min(1.0)
 }
 
-/// The minimum number of pairs for [`paired_shift`] to have an interval: 2^(1−n) ≤ 1 − confidence, 6 for 95 %.
+/// Returns the minimum number n of pairs for [`paired_shift`] to have an interval: 2^(1−n) ≤ 1 − confidence; 6 for 95
+/// %.
 ///
-/// `None` if the confidence is not strictly between 0 and 1.
+/// Returns `None` if the confidence is not strictly between 0 and 1.
 pub fn pairs_for_interval(confidence: f64) -> Option<u64> {
     let enough = |n: &u64| signed_rank_least_p(*n) <= (1.0 - confidence) * (1.0 + 1e-12);
     possible_confidence(confidence).then(|| (1..1_100).find(enough)).flatten()
 }
 
-/// How much larger the second of each pair is: the Hodges–Lehmann estimate for pairs, the median of the Walsh averages
-/// (dᵢ + dⱼ)/2, i ≤ j, with its rank interval [A₍c₎, A₍M+1−c₎], M = n(n+1)/2, where c is the largest with 2·P(W⁺ < c) ≤
-/// 1 − confidence.
+/// Returns how much larger the second value of each pair is: the Hodges–Lehmann estimate for pairs, which is the median
+/// of the Walsh averages (dᵢ + dⱼ)/2, i ≤ j, with the rank interval [A₍c₎, A₍M+1−c₎], where M = n(n+1)/2 and c is the
+/// largest rank with 2·P(W⁺ < c) ≤ 1 − confidence.
 ///
-/// For independent pairs whose differences are symmetric about the shift; exact up to about 250 pairs, normal beyond.
+/// It assumes independent pairs whose differences are symmetric about the shift. c is exact for up to about 250 pairs;
+/// above, it comes from the normal approximation.
 ///
-/// `None` if there is no pair, a value is not finite, or the confidence is not strictly between 0 and 1.
+/// Returns `None` if there is no pair, a value is not finite, or the confidence is not strictly between 0 and 1.
 ///
-/// Source: Hodges and Lehmann (1963); J. W. Tukey; Hollander, Wolfe and Chicken, 3.2 and 3.3.
+/// Source: J. L. Hodges and E. L. Lehmann, "Estimates of location based on rank tests", Ann. Math. Stat. 34 (1963); for
+/// the interval, Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, 3rd ed., sections 3.2 and 3.3.
 pub fn paired_shift(pairs: &[(f64, f64)], confidence: f64) -> Option<Estimate> {
     let differences: Vec<f64> = pairs.iter().map(|(a, b)| b - a).collect();
     center(&differences, confidence)
 }
 
-/// The ratio second / first: [`paired_shift`] of the logarithms, transformed back. 1 means no difference.
+/// Returns the ratio second / first, which is [`paired_shift`] applied to the logarithms and transformed back. 1 means
+/// no difference.
 ///
-/// `None` as for [`paired_shift`], and if a value is not positive.
+/// Returns `None` as for [`paired_shift`], and if a value is not positive.
 pub fn paired_ratio(pairs: &[(f64, f64)], confidence: f64) -> Option<Estimate> {
     let (first, second): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
     let (first, second) = (logarithms(&first)?, logarithms(&second)?);
@@ -100,7 +105,7 @@ fn center(differences: &[f64], confidence: f64) -> Option<Estimate> {
     Some(Estimate { value, interval, least_n: pairs_for_interval(confidence)? })
 }
 
-/// The rank c and its actual confidence.
+/// Returns the rank c for the interval of [`paired_shift`], and the actual confidence of that interval.
 fn critical(n: usize, confidence: f64) -> Option<(u64, f64)> {
     let ranks = (n <= 250).then(|| (1..=n as u64).collect::<Vec<u64>>());
     if let Some(distribution) = ranks.and_then(|ranks| subset::of_signs(&ranks)) {
@@ -151,7 +156,8 @@ mod tests {
         assert_eq!(pairs_for_interval(0.99), Some(8));
     }
 
-    /// scipy.stats.wilcoxon of the depression data of Hollander, Wolfe and Chicken, example 3.1, gives the same p.
+    /// The p-value of the depression data in Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, 3rd ed.,
+    /// example 3.1, is the same as computed by scipy.stats.wilcoxon.
     #[test]
     #[expect(clippy::approx_constant, reason = "3.14 is a measurement")]
     fn the_depression_data() {

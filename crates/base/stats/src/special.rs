@@ -1,8 +1,9 @@
-//! The common factor of incomplete beta functions, without the cancellation of ln Γ(a+b) − ln Γ(a) − ln Γ(b).
+//! The factor xᵃ yᵇ / B(a, b) of incomplete beta functions, computed without the cancellation in ln Γ(a+b) − ln Γ(a) −
+//! ln Γ(b).
 
-/// The error of Stirling's formula, δ(z) = ln Γ(z) − (z − ½) ln z + z − ½ ln 2π, for `z` > 0.
+/// Returns the error of Stirling's formula, δ(z) = ln Γ(z) − (z − ½) ln z + z − ½ ln 2π, for `z` > 0.
 ///
-/// Source: Abramowitz and Stegun 6.1.41; for small `z` by recurrence from z + 1.
+/// Source: Abramowitz and Stegun, Handbook of Mathematical Functions, 6.1.41; for small `z`, by recurrence from z + 1.
 pub(crate) fn stirling_error(z: f64) -> f64 {
     let (mut z, mut carried) = (z, 0.0);
     while z < 16.0 {
@@ -14,7 +15,8 @@ pub(crate) fn stirling_error(z: f64) -> f64 {
     carried + series / z
 }
 
-/// ln(1 + u) − u without cancellation near 0. `one_plus_u` is passed as well because near −1 it is more precise.
+/// Returns ln(1 + u) − u without cancellation near 0. The caller also passes 1 + u, which is more precise than `u` if
+/// `u` is near −1.
 fn ln_1p_minus(u: f64, one_plus_u: f64) -> f64 {
     if !(-0.5..=0.5).contains(&u) {
         return one_plus_u.ln() - u;
@@ -33,16 +35,17 @@ fn ln_1p_minus(u: f64, one_plus_u: f64) -> f64 {
     }
 }
 
-/// (a+b)x − a, computed from the more precise of x and y = 1 − x; positive if x is above the mean.
+/// Returns (a+b)x − a, which is positive if x is above the mean. It is computed from x or y = 1 − x, whichever is
+/// smaller and therefore more precise.
 pub(crate) fn distance(a: f64, b: f64, x: f64, y: f64) -> f64 {
     let n = a + b;
     if x <= y { n.mul_add(x, -a) } else { -n.mul_add(y, -b) }
 }
 
-/// ln[xᵃ yᵇ / B(a, b)] with y = 1 − x, precise for `a` and `b` up to 1e15.
+/// Returns ln[xᵃ yᵇ / B(a, b)] with y = 1 − x. Precise for `a` and `b` up to 1e15.
 ///
-/// Source: C. Loader, "Fast and Accurate Computation of Binomial Probabilities" (2000): Stirling's formula cancels the
-/// large terms algebraically, leaving deviances of second order.
+/// Source: C. Loader, "Fast and Accurate Computation of Binomial Probabilities" (2000). With Stirling's formula the
+/// large terms cancel algebraically, and only deviances of second order remain.
 pub(crate) fn ln_power_term(a: f64, b: f64, x: f64, y: f64) -> f64 {
     let (n, d) = (a + b, distance(a, b, x, y));
     let deviance = a * ln_1p_minus(d / a, n * x / a) + b * ln_1p_minus(-d / b, n * y / b);

@@ -1,17 +1,21 @@
-//! Test for stationarity of a run.
+//! KPSS test for stationarity of a series.
 
-/// The 5 % critical value of [`kpss`]; a larger statistic means "not stationary". Source: table 1 of the paper.
+/// The 5 % critical value of [`kpss`]. A series with a larger statistic is not stationary. Source: table 1 of the paper
+/// cited there.
 pub const KPSS_CRITICAL_5: f64 = 0.463;
 
-/// The usual number of lags for `n` values: ⌊12·(n/100)^¼⌋ (Schwert 1989), 21 for a thousand.
+/// Returns the usual number of lags for `n` values, ⌊12·(n/100)^¼⌋: 21 for a thousand values (G. W. Schwert, "Tests for
+/// unit roots: a Monte Carlo investigation", J. Business & Economic Statistics 7 (1989)).
 pub fn kpss_lags(n: usize) -> usize {
     (12.0 * (n as f64 / 100.0).powf(0.25)) as usize
 }
 
-/// The KPSS statistic of "stationary around a constant level": Σ Sₜ² / (n² s²), with S the partial sums of the
-/// residuals and s² their long-run variance with Bartlett weights 1 − k/(lags+1).
+/// Returns the KPSS statistic for the hypothesis that the series is stationary around a constant level: Σ Sₜ² / (n²
+/// s²), where Sₜ are the partial sums of the residuals and s² is their long-run variance with Bartlett weights 1 −
+/// k/(lags+1).
 ///
-/// `None` for fewer than 2 values, too many lags, or values that are not finite or all equal. O(n·lags).
+/// Returns `None` for fewer than 2 values, at least as many lags as values, or values that are not finite or all equal.
+/// Takes O(n·lags) time.
 ///
 /// Source: D. Kwiatkowski, P. C. B. Phillips, P. Schmidt and Y. Shin, "Testing the null hypothesis of stationarity
 /// against the alternative of a unit root", J. Econometrics 54 (1992).
@@ -53,7 +57,8 @@ mod tests {
         assert_eq!(kpss_lags(1_000), 21);
     }
 
-    /// About 95 of 100 stationary series pass, and almost none with a shift by its own spread.
+    /// About 95 % of stationary series pass, but almost no series whose level shifts by more than its standard
+    /// deviation.
     #[test]
     fn noise_passes_and_a_shift_does_not() {
         let (mut random, mut passed, mut shifted) = (SplitMix64::new(8), 0, 0);

@@ -1,16 +1,16 @@
-//! Null distributions of rank sums, exact also with ties.
+//! Exact distributions of rank sums under the null hypothesis, also with ties.
 //!
-//! The shift algorithm of B. Streitberg and J. Röhmel, "Exact distributions for permutation and rank tests",
-//! Statistical Software Newsletter 12 (1986). Counts are `f64` sums of positive numbers, so 14 digits are correct
-//! whatever their size.
+//! They are computed by the shift algorithm of B. Streitberg and J. Röhmel, "Exact distributions for permutation and
+//! rank tests", Statistical Software Newsletter 12 (1986). Counts are `f64` sums of positive numbers, so 14 digits are
+//! correct whatever their size.
 
-/// Limit on the additions of an exact distribution: about 20 ms. Beyond, the normal approximation is accurate to three
-/// digits.
+/// Maximum number of additions for an exact distribution. This many take about 20 ms. Above this limit, the normal
+/// approximation is accurate to three digits.
 const MAX_WORK: u64 = 20_000_000;
 
-/// P(sum = s), s from 0, over all equally likely choices of `chosen` of these weights.
+/// Returns P(sum = s) for each s from 0, where all choices of `chosen` of these weights are equally likely.
 ///
-/// `None` if that would exceed [`MAX_WORK`] or nothing can be chosen.
+/// Returns `None` if that would exceed [`MAX_WORK`] or nothing can be chosen.
 pub(crate) fn of_choices(weights: &[u64], chosen: usize) -> Option<Vec<f64>> {
     let most = largest_sum(weights, chosen)?;
     let cells = (chosen as u64).checked_add(1)?.checked_mul(most + 1)?;
@@ -33,9 +33,9 @@ pub(crate) fn of_choices(weights: &[u64], chosen: usize) -> Option<Vec<f64>> {
     normalised(ways.pop()?)
 }
 
-/// P(sum = s), s from 0, where each weight is included with probability ½.
+/// Returns P(sum = s) for each s from 0, where each weight is included with probability ½.
 ///
-/// `None` if that would exceed [`MAX_WORK`] or there are more than 1000 weights.
+/// Returns `None` if that would exceed [`MAX_WORK`], or if there are no weights or more than 1000.
 pub(crate) fn of_signs(weights: &[u64]) -> Option<Vec<f64>> {
     let most = largest_sum(weights, weights.len())?;
     if weights.is_empty() || weights.len() > 1_000 || (most + 1).checked_mul(weights.len() as u64)? > MAX_WORK {
@@ -54,7 +54,7 @@ pub(crate) fn of_signs(weights: &[u64]) -> Option<Vec<f64>> {
     normalised(ways)
 }
 
-/// Two-sided p-value of `sum`: twice the smaller tail, at most 1.
+/// Returns the two-sided p-value of `sum`: twice the probability of the smaller tail, at most 1.
 pub(crate) fn two_sided(distribution: &[f64], sum: u64) -> f64 {
     let at = sum as usize;
     let low: f64 = distribution.iter().take(at + 1).sum();
@@ -62,8 +62,8 @@ pub(crate) fn two_sided(distribution: &[f64], sum: u64) -> f64 {
     (2.0 * low.min(high)).min(1.0)
 }
 
-/// The largest c ≥ 1 with 2·P(sum < c) ≤ 1 − `confidence`, and 1 − 2·P(sum < c), for a distribution whose sums start at
-/// `from`; c counts from there. `None` if there is none.
+/// Returns the largest c ≥ 1 with 2·P(sum < c) ≤ 1 − `confidence`, and 1 − 2·P(sum < c). c is counted from `from`, the
+/// smallest possible sum. `None` if no c ≥ 1 satisfies this.
 pub(crate) fn critical(distribution: &[f64], from: usize, confidence: f64) -> Option<(u64, f64)> {
     let (mut below, mut found) = (0.0, None);
     for (c, p) in (1u64..).zip(distribution.iter().skip(from)) {
@@ -77,7 +77,8 @@ pub(crate) fn critical(distribution: &[f64], from: usize, confidence: f64) -> Op
     found
 }
 
-/// The sum of the `chosen` largest weights, in any order, as an upper bound.
+/// Returns the sum of the `chosen` largest weights, which is the largest possible sum; `None` if it reaches
+/// [`MAX_WORK`].
 fn largest_sum(weights: &[u64], chosen: usize) -> Option<u64> {
     let mut sorted = weights.to_vec();
     sorted.sort_unstable_by(|a, b| b.cmp(a));

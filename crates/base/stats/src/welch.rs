@@ -1,23 +1,24 @@
-//! Comparison of means, given alongside the rank tests because published comparisons often use it.
+//! Comparison of means. It is reported in addition to the rank tests, because published comparisons often use it.
 
 use crate::beta::ln_beta_tails;
 
-/// Result of Welch's test of "both means are equal".
+/// Result of Welch's test of the hypothesis that both means are equal.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Welch {
     /// (mean of b − mean of a) / standard error.
     pub t: f64,
-    /// Degrees of freedom by Satterthwaite.
+    /// Degrees of freedom, approximated by Satterthwaite's formula.
     pub degrees: f64,
     pub p: f64,
 }
 
-/// The t-test for samples of unequal variance. Latencies are not normally distributed: prefer [`crate::mann_whitney`].
+/// Performs the t-test for samples with unequal variances. Latencies are not normally distributed, so prefer
+/// [`crate::mann_whitney`].
 ///
-/// `None` if a sample has fewer than 2 values, a value is not finite, or neither sample varies.
+/// Returns `None` if a sample has fewer than 2 values, a value is not finite, or neither sample varies.
 ///
 /// Source: B. L. Welch, "The generalization of Student's problem when several different population variances are
-/// involved", Biometrika 34 (1947); p by Abramowitz and Stegun 26.7.1.
+/// involved", Biometrika 34 (1947); for p, Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.1.
 pub fn welch(a: &[f64], b: &[f64]) -> Option<Welch> {
     let (mean_a, part_a) = mean_and_error(a)?;
     let (mean_b, part_b) = mean_and_error(b)?;

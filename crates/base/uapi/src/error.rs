@@ -1,4 +1,4 @@
-//! The error type: which call failed, on what, and why.
+//! The error type of this crate.
 
 use std::io;
 
@@ -21,7 +21,7 @@ impl Error {
         Error { call, on: on.into(), source: errno.into() }
     }
 
-    /// `None` if the error did not come from the kernel.
+    /// Returns the error number; `None` if the error did not come from the kernel.
     pub fn errno(&self) -> Option<i32> {
         self.source.raw_os_error()
     }

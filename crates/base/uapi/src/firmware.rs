@@ -1,8 +1,8 @@
 //! The Raspberry Pi's firmware mailbox: /dev/vcio.
 //!
-//! Property interface, <https://github.com/raspberrypi/firmware/wiki/Mailbox-property-interface>, tag 0x00030006 "Get
-//! temperature", id 0: the SoC, in m°C. The kernel forwards the buffer (drivers/char/broadcom/vcio.c of the Raspberry
-//! Pi tree).
+//! It uses the property interface, <https://github.com/raspberrypi/firmware/wiki/Mailbox-property-interface>, tag
+//! 0x00030006 "Get temperature". Its id 0 is the SoC temperature in m°C. The kernel forwards the buffer to the firmware
+//! (drivers/char/broadcom/vcio.c of the Raspberry Pi kernel tree).
 
 use crate::Error;
 use std::fs::File;
@@ -11,12 +11,12 @@ use std::os::fd::AsRawFd;
 const GET_TEMPERATURE: u32 = 0x0003_0006;
 const ANSWERED: u32 = 0x8000_0000;
 
-/// The request: size, code, tag, size of the value buffer, value length, id, value, end tag.
+/// Returns the request: size, code, tag, size of the value buffer, value length, id, value, end tag.
 pub fn temperature_request() -> [u32; 8] {
     [32, 0, GET_TEMPERATURE, 8, 0, 0, 0, 0]
 }
 
-/// The temperature in a response, m°C; `None` if the firmware did not answer this tag.
+/// Returns the temperature in a response, m°C; `None` if the firmware did not answer this tag.
 pub fn parse_temperature(answer: &[u32; 8]) -> Option<i64> {
     let answered = answer[1] == ANSWERED && answer[2] == GET_TEMPERATURE && answer[4] & ANSWERED != 0;
     answered.then(|| i64::from(answer[6]))
@@ -25,7 +25,7 @@ pub fn parse_temperature(answer: &[u32; 8]) -> Option<i64> {
 /// Reads the temperature of the GPU, m°C. `vcio` is the opened /dev/vcio.
 ///
 /// # Errors
-/// `ENOTTY`: not the mailbox. `EIO`: it did not answer.
+/// `ENOTTY`: the file is not the mailbox. `EIO`: the firmware did not answer.
 pub fn gpu_temperature(vcio: &File) -> Result<i64, Error> {
     // _IOWR(100, 0, char *): direction 3, the size of a pointer, type 100, number 0.
     let request = (3u64 << 30 | (size_of::<usize>() as u64) << 16 | 100 << 8) as libc::c_ulong;

@@ -1,13 +1,14 @@
-//! Forks a short-lived copy of the process, which makes the original take copy-on-write faults.
+//! Forks a short-lived copy of the process, which causes copy-on-write faults in the process.
 
 use crate::Error;
 use punctual_units::Nanos;
 
-/// Forks this process for a while: fork(2), a child that only sleeps and exits, waitpid(2). Meanwhile every private
-/// page is shared, so each write takes a page fault (copy on write), even if the page is locked.
+/// Forks this process with fork(2) and waits with waitpid(2) for the child, which only sleeps for this time and exits.
+/// Meanwhile all private pages are shared with the child, so the first write to each page causes a copy-on-write fault,
+/// even if the page is locked.
 ///
 /// # Errors
-/// `EAGAIN` (RLIMIT_NPROC), `ENOMEM`.
+/// `EAGAIN`: RLIMIT_NPROC is reached. `ENOMEM`: not enough memory.
 pub fn copy_process(for_so_long: Nanos) -> Result<(), Error> {
     let time = libc::timespec {
         tv_sec: libc::time_t::try_from(for_so_long.0 / 1_000_000_000).unwrap_or(libc::time_t::MAX),

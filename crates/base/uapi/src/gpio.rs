@@ -1,4 +1,4 @@
-//! The GPIO character device, uAPI v2 (include/uapi/linux/gpio.h, Linux 5.10 and later), with one line per request.
+//! The GPIO character device, uAPI v2 (include/uapi/linux/gpio.h, Linux 5.10 and later). Each request covers one line.
 
 use crate::Error;
 use rustix::fd::{AsFd, FromRawFd, OwnedFd};
@@ -12,9 +12,9 @@ pub const USED: u64 = 1 << 0;
 pub const ACTIVE_LOW: u64 = 1 << 1;
 pub const INPUT: u64 = 1 << 2;
 pub const OUTPUT: u64 = 1 << 3;
-/// Events on rising edges (GPIO_V2_LINE_FLAG_EDGE_RISING).
+/// Rising edges generate events (GPIO_V2_LINE_FLAG_EDGE_RISING).
 pub const EDGE_RISING: u64 = 1 << 4;
-/// Events on falling edges (GPIO_V2_LINE_FLAG_EDGE_FALLING).
+/// Falling edges generate events (GPIO_V2_LINE_FLAG_EDGE_FALLING).
 pub const EDGE_FALLING: u64 = 1 << 5;
 /// Enables the pull-up resistor (GPIO_V2_LINE_FLAG_BIAS_PULL_UP).
 pub const BIAS_PULL_UP: u64 = 1 << 8;
@@ -29,13 +29,13 @@ pub const EVENT_CLOCK_REALTIME: u64 = 1 << 11;
 /// Size of struct gpio_v2_line_event, as returned by read(2).
 pub const EVENT_BYTES: usize = 48;
 
-/// GPIO_MAX_NAME_SIZE.
+/// Size of a name field in bytes (GPIO_MAX_NAME_SIZE).
 const NAME_BYTES: usize = 32;
-/// GPIO_V2_LINES_MAX.
+/// Maximum number of lines per request (GPIO_V2_LINES_MAX).
 const LINES: usize = 64;
-/// GPIO_V2_LINE_NUM_ATTRS_MAX.
+/// Maximum number of attributes per request (GPIO_V2_LINE_NUM_ATTRS_MAX).
 const ATTRIBUTES: usize = 10;
-/// GPIO_V2_LINE_ATTR_ID_OUTPUT_VALUES.
+/// ID of the attribute that sets output values (GPIO_V2_LINE_ATTR_ID_OUTPUT_VALUES).
 const OUTPUT_VALUES: u32 = 2;
 
 /// Information on a chip (struct gpiochip_info).
@@ -43,7 +43,7 @@ const OUTPUT_VALUES: u32 = 2;
 pub struct ChipInfo {
     /// Name in the kernel, for example `gpiochip0`.
     pub name: String,
-    /// Name given by the driver.
+    /// Name given to the chip by its driver.
     pub label: String,
     pub lines: u32,
 }
@@ -51,26 +51,26 @@ pub struct ChipInfo {
 /// Information on a line (struct gpio_v2_line_info).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineInfo {
-    /// Offset on its chip.
+    /// Offset of the line on its chip.
     pub offset: u32,
-    /// From the device tree or ACPI; empty if it has none.
+    /// Name of the line from the device tree or ACPI; empty if it has none.
     pub name: String,
-    /// Current user of the line; empty if there is none, or it gave no name.
+    /// Name of the consumer that holds the line; empty if the line is free or the consumer gave no name.
     pub consumer: String,
-    /// A combination of [`USED`], [`INPUT`], …
+    /// Flags of the line: a combination of [`USED`], [`INPUT`], …
     pub flags: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineRequest<'a> {
-    /// Offset on its chip.
+    /// Offset of the line on its chip.
     pub offset: u32,
-    /// Name shown to others; truncated to 31 bytes.
+    /// Name that other programs see as the consumer of the line; truncated to 31 bytes.
     pub consumer: &'a str,
-    /// A combination of [`INPUT`], [`EDGE_RISING`], …
+    /// Requested flags: a combination of [`INPUT`], [`EDGE_RISING`], …
     pub flags: u64,
-    /// Number of events the kernel buffers; 0 means 16. The kernel rounds up to a power of two (kfifo_alloc),
-    /// at most 1024.
+    /// Number of events that the kernel buffers; 0 means 16. The kernel rounds it up to a power of two (kfifo_alloc),
+    /// and limits it to 1024.
     pub event_buffer_size: u32,
     pub value: bool,
 }
@@ -82,7 +82,7 @@ struct RawChip {
     lines: u32,
 }
 
-/// struct gpio_v2_line_attribute; the union has the size of its u64.
+/// struct gpio_v2_line_attribute. `value` stands for the union, whose largest member is a u64.
 #[repr(C, align(8))]
 #[derive(Clone, Copy, Default)]
 struct RawAttribute {
@@ -172,13 +172,13 @@ pub fn line_info(chip: impl AsFd, offset: u32) -> Result<LineInfo, Error> {
     Ok(LineInfo { offset: raw.offset, name: text(&raw.name), consumer: text(&raw.consumer), flags: raw.flags })
 }
 
-/// Requests a line (GPIO_V2_GET_LINE_IOCTL). It is held until the descriptor is closed. Events are read from the
-/// descriptor, [`EVENT_BYTES`] each. The descriptor is blocking and close-on-exec (linereq_create,
-/// drivers/gpio/gpiolib-cdev.c).
+/// Requests a line (GPIO_V2_GET_LINE_IOCTL) and returns its descriptor. The line is held until the descriptor is
+/// closed. Events are read from the descriptor, [`EVENT_BYTES`] each. The descriptor is blocking and close-on-exec
+/// (linereq_create, drivers/gpio/gpiolib-cdev.c).
 ///
 /// # Errors
-/// `EBUSY`: the line is in use. `EINVAL`: no such line, or incompatible flags. `EPERM`: its level cannot be driven.
-/// `ENXIO`, `EOPNOTSUPP`: it has no interrupt.
+/// `EBUSY`: the line is in use. `EINVAL`: the chip has no such line, or the flags are incompatible. `EPERM`: the line
+/// cannot be driven. `ENXIO`, `EOPNOTSUPP`: the line has no interrupt.
 pub fn request(chip: impl AsFd, wanted: &LineRequest<'_>) -> Result<OwnedFd, Error> {
     let mut raw = raw_request(wanted);
     update::<GET_LINE, _>(chip, &mut raw).map_err(failed("GPIO_V2_GET_LINE"))?;
@@ -205,17 +205,17 @@ fn raw_request(wanted: &LineRequest<'_>) -> RawRequest {
     RawRequest { offsets, consumer, config, line_count: 1, event_buffer_size, padding: [0; 5], fd: -1 }
 }
 
-/// Reads the logical value of a requested line (GPIO_V2_LINE_GET_VALUES_IOCTL).
+/// Returns the logical value of a requested line (GPIO_V2_LINE_GET_VALUES_IOCTL).
 ///
 /// # Errors
-/// `ENODEV`: the chip was removed. Also any error of the driver.
+/// `ENODEV`: the chip was removed. The driver may return other errors.
 pub fn value(line: impl AsFd) -> Result<bool, Error> {
     let mut raw = RawValues { bits: 0, mask: 1 };
     update::<GET_VALUES, _>(line, &mut raw).map_err(failed("GPIO_V2_LINE_GET_VALUES"))?;
     Ok(raw.bits & 1 == 1)
 }
 
-/// Drives a requested output (GPIO_V2_LINE_SET_VALUES_IOCTL).
+/// Sets the logical value of a line requested as an output (GPIO_V2_LINE_SET_VALUES_IOCTL).
 ///
 /// # Errors
 /// `EPERM`: the line was not requested as an output. `ENODEV`: the chip was removed.
@@ -224,7 +224,7 @@ pub fn set_value(line: impl AsFd, value: bool) -> Result<(), Error> {
     update::<SET_VALUES, _>(line, &mut raw).map(drop).map_err(failed("GPIO_V2_LINE_SET_VALUES"))
 }
 
-/// An ioctl(2) that reads and writes `value`; private, because the request number must match the type.
+/// Calls ioctl(2) with a request that reads and writes `value`. `NUMBER` must be the request number for type `T`.
 fn update<const NUMBER: Opcode, T>(fd: impl AsFd, value: &mut T) -> Result<(), Errno> {
     // SAFETY: the request number is made from T (above), so the kernel reads and writes one live T; each T here holds
     // integers only, so every bit pattern is valid.

@@ -1,7 +1,7 @@
 use rustix::process::Pid;
 
-/// The process group of this process. `None` if its number is 0 because the group belongs to an outer PID namespace
-/// (pid_namespaces(7)): rustix's `getpgrp` considers that impossible, and panics or has undefined behaviour.
+/// Returns the process group of this process; `None` if its number is 0 because the group belongs to an outer PID
+/// namespace (pid_namespaces(7)). In that case `getpgrp` of rustix panics or has undefined behaviour.
 pub fn process_group() -> Option<Pid> {
     // SAFETY: getpgrp(2) takes no arguments and always succeeds.
     Pid::from_raw(unsafe { libc::getpgrp() })

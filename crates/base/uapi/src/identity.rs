@@ -15,19 +15,19 @@ pub struct Identity {
     pub groups: Vec<u32>,
 }
 
-/// A changed identity of the calling thread for file access, restored on drop.
+/// Guard that restores the previous file-system identity of the calling thread when it is dropped.
 ///
-/// Not `Send`: the kernel keeps a file-system identity per thread.
+/// Not `Send`, because the kernel keeps one file-system identity per thread.
 pub struct Assumed {
     before: Identity,
     _not_send: std::marker::PhantomData<*const ()>,
 }
 
 impl Identity {
-    /// The identity of the calling thread.
+    /// Returns the identity of the calling thread.
     ///
     /// # Errors
-    /// getgroups(2).
+    /// See getgroups(2).
     pub fn current() -> Result<Identity, Error> {
         // An invalid ID changes nothing and returns the current one (setfsuid(2), NOTES).
         // SAFETY: neither call takes a pointer.
@@ -35,12 +35,12 @@ impl Identity {
         Ok(Identity { uid: uid.cast_unsigned(), gid: gid.cast_unsigned(), groups: groups()? })
     }
 
-    /// Makes the calling thread access files as this user until the result is dropped. Other threads keep their
-    /// identity. Effective capabilities over files are dropped meanwhile (capabilities(7), "Effect of user ID changes
-    /// on capabilities").
+    /// Makes the calling thread access files with this identity until the returned guard is dropped. Other threads keep
+    /// their identity. A change away from user 0 also clears the thread's effective capabilities for files until then
+    /// (capabilities(7), "Effect of user ID changes on capabilities").
     ///
     /// # Errors
-    /// `EPERM` without `CAP_SETUID` and `CAP_SETGID`; the identity is unchanged then.
+    /// `EPERM`: the thread lacks `CAP_SETUID` or `CAP_SETGID`. The identity is then unchanged.
     pub fn assume(&self) -> Result<Assumed, Error> {
         let assumed = Assumed { before: Identity::current()?, _not_send: std::marker::PhantomData };
         let ends_with = death_signal();
@@ -69,7 +69,7 @@ impl Identity {
         if self.uid != 0 && held.intersects(over_files) {
             return Err(Error::from_errno(
                 "setfsuid",
-                format!("{}: the capabilities over files are still set", on()),
+                format!("{}: the capabilities for files are still set", on()),
                 Errno::PERM,
             ));
         }
@@ -93,7 +93,8 @@ impl Drop for Assumed {
     }
 }
 
-/// A change of identity clears the signal sent when the parent dies (PR_SET_PDEATHSIG(2const), CAVEATS); 0 means none.
+/// Returns the signal that this process gets when its parent dies; 0 if none. A change of identity clears it
+/// (PR_SET_PDEATHSIG(2const), CAVEATS).
 fn death_signal() -> libc::c_int {
     let mut signal = 0;
     // SAFETY: one number is written.
@@ -108,7 +109,7 @@ fn set_death_signal(signal: libc::c_int) {
     }
 }
 
-/// Supplementary groups of the calling thread.
+/// Returns the supplementary groups of the calling thread.
 fn groups() -> Result<Vec<u32>, Error> {
     // SAFETY: with 0 nothing is written.
     let count = unsafe { libc::getgroups(0, std::ptr::null_mut()) };

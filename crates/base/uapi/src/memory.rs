@@ -1,7 +1,8 @@
-//! Locking memory: mlock(2), mlockall(2), and the settings of glibc's heap that matter for it.
+//! Memory locking (mlock(2), mlockall(2)), and settings of glibc's heap that affect it.
 //!
-//! `mlockall(MCL_CURRENT)` faults in the whole binary and, with glibc's arenas, 64 MiB of address space per thread: 141
-//! MB locked where 0.2 MB are used. A measuring program therefore locks ranges.
+//! `mlockall(MCL_CURRENT)` faults in the whole binary and, with glibc's arenas, 64 MiB of address space per thread. In
+//! one measurement it locked 141 MB although 0.2 MB were used. Measuring threads therefore lock only the ranges they
+//! need.
 
 use crate::Error;
 use std::hint::black_box;
@@ -10,12 +11,12 @@ pub fn page_size() -> usize {
     rustix::param::page_size()
 }
 
-/// Makes the pages of `value` resident and keeps them so.
+/// Locks the pages of `value`, so that they become and stay resident: mlock(2).
 ///
-/// Locks do not nest and apply to whole pages: `value` should not share pages with other data.
+/// Locks apply to whole pages and do not nest, so `value` should not share pages with other data.
 ///
 /// # Errors
-/// `ENOMEM`, `EPERM`: RLIMIT_MEMLOCK.
+/// `ENOMEM`, `EPERM`: RLIMIT_MEMLOCK is too low.
 pub fn lock<T: ?Sized>(value: &T) -> Result<(), Error> {
     lock_addresses((&raw const *value).addr(), size_of_val(value))
 }
@@ -34,15 +35,15 @@ pub fn unlock<T: ?Sized>(value: &T) -> Result<(), Error> {
 /// Locks the pages of an address range, for example of code.
 ///
 /// # Errors
-/// `ENOMEM`: not mapped, or RLIMIT_MEMLOCK. `EPERM`: RLIMIT_MEMLOCK is 0.
+/// `ENOMEM`: the range is not mapped, or RLIMIT_MEMLOCK is too low. `EPERM`: RLIMIT_MEMLOCK is 0.
 pub fn lock_addresses(start: usize, bytes: usize) -> Result<(), Error> {
     // SAFETY: mlock changes no memory; a range that is not mapped is an error, not undefined.
     let rc = unsafe { libc::mlock(start as *const libc::c_void, bytes) };
     if rc == 0 { Ok(()) } else { Err(Error::last("mlock", format!("{bytes} bytes"))) }
 }
 
-/// Makes glibc use one heap for all threads; no effect with other C libraries. Otherwise each thread that allocates
-/// reserves 64 MiB of address space and touches several hundred KiB: mallopt(3), M_ARENA_MAX.
+/// Makes glibc use one heap for all threads (mallopt(3), M_ARENA_MAX). Otherwise each thread that allocates reserves 64
+/// MiB of address space and touches several hundred KiB. No effect with other C libraries.
 pub fn one_heap() {
     #[cfg(target_env = "gnu")]
     // SAFETY: changes a setting of the allocator; a refusal leaves the default.
@@ -51,8 +52,8 @@ pub fn one_heap() {
     }
 }
 
-/// Stops glibc's heap from returning memory to the kernel and from mapping large blocks separately, so that memory once
-/// used stays resident: mallopt(3), M_TRIM_THRESHOLD and M_MMAP_MAX. No effect with other C libraries.
+/// Stops glibc's heap from returning memory to the kernel and from mapping large blocks separately, so that memory
+/// stays resident after its first use (mallopt(3), M_TRIM_THRESHOLD and M_MMAP_MAX). No effect with other C libraries.
 pub fn keep_heap() {
     #[cfg(target_env = "gnu")]
     // SAFETY: changes settings of the allocator; a refusal leaves the defaults.
@@ -62,11 +63,11 @@ pub fn keep_heap() {
     }
 }
 
-/// Locks all current and future pages of the process: mlockall(2), MCL_CURRENT and MCL_FUTURE. Stacks of future threads
-/// become fully resident. For programs that are entirely real-time; call [`one_heap`] before.
+/// Locks all current and future pages of the process (mlockall(2), MCL_CURRENT and MCL_FUTURE). Stacks of future
+/// threads become fully resident. Meant for programs that are entirely real-time. Call [`one_heap`] first.
 ///
 /// # Errors
-/// `ENOMEM`, `EPERM`: RLIMIT_MEMLOCK without CAP_IPC_LOCK.
+/// `ENOMEM`, `EPERM`: RLIMIT_MEMLOCK is too low and the process lacks CAP_IPC_LOCK.
 pub fn lock_all() -> Result<(), Error> {
     // SAFETY: changes what the kernel may page out, no memory.
     let rc = unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) };
@@ -85,17 +86,17 @@ pub fn lock_stack() -> Result<(), Error> {
     lock(black_box(&room))
 }
 
-/// Touches the 32 KiB of stack below the caller so that they become resident, for a process that may not lock memory.
+/// Touches the 32 KiB of stack below the caller so that they become resident. For processes that may not lock memory.
 #[inline(never)]
 pub fn touch_stack() {
     black_box(&[1u8; STACK]);
 }
 
-/// Locks the program's own writable data (`.data`, `.bss`), which may be used by system call wrappers or hold the vDSO
-/// pointer. Returns the number of bytes.
+/// Locks the writable data of the executable (`.data`, `.bss`) and returns its size in bytes. System call wrappers may
+/// use this data, and it may hold the vDSO pointer.
 ///
 /// # Errors
-/// See [`lock`]; also errors reading /proc/self/maps.
+/// See [`lock`]; also if /proc/self/maps cannot be read.
 pub fn lock_program_data() -> Result<usize, Error> {
     let fail = |source| Error { call: "read", on: "/proc/self/maps".into(), source };
     let maps = std::fs::read_to_string("/proc/self/maps").map_err(fail)?;
@@ -108,7 +109,8 @@ pub fn lock_program_data() -> Result<usize, Error> {
     Ok(locked)
 }
 
-/// Parses a line of /proc/self/maps; returns the range if it is a private writable mapping of `exe`.
+/// Parses a line of /proc/self/maps. Returns the start and end address if the line is a private writable mapping of
+/// `exe`.
 fn data_range(line: &str, exe: &str) -> Option<(usize, usize)> {
     let (range, rest) = line.split_once(' ')?;
     if !rest.starts_with("rw-p") || !rest.ends_with(exe) {

@@ -1,4 +1,4 @@
-//! Counts overruns of SCHED_DEADLINE runtimes per thread: SCHED_FLAG_DL_OVERRUN, SIGXCPU.
+//! Counts per thread how often it overruns its SCHED_DEADLINE runtime (SCHED_FLAG_DL_OVERRUN, SIGXCPU).
 
 use crate::Error;
 use std::sync::Once;
@@ -18,9 +18,9 @@ static FLAGS: AtomicI32 = AtomicI32::new(0);
 static WATCHERS: AtomicI32 = AtomicI32::new(0);
 static WATCHER: AtomicI32 = AtomicI32::new(0);
 
-/// Blocks SIGXCPU in the calling thread, and so in threads that it starts: then only threads that count overruns
-/// ([`watch_overruns`], which unblocks it) get the signal, which the kernel sends to the process. The soft limits of
-/// RLIMIT_CPU and RLIMIT_RTTIME have no effect on threads that block the signal.
+/// Blocks SIGXCPU in the calling thread and in the threads that it starts later. The kernel sends the signal to the
+/// process, so it is then delivered only to threads that count overruns ([`watch_overruns`] unblocks it). The soft
+/// limits of RLIMIT_CPU and RLIMIT_RTTIME have no effect on threads that block the signal.
 ///
 /// # Errors
 /// Cannot fail for a valid signal.
@@ -28,17 +28,18 @@ pub fn leave_overruns() -> Result<(), Error> {
     mask(libc::SIG_BLOCK)
 }
 
-/// Counts overruns of the calling thread until this value is dropped, which must happen in the same thread.
+/// Guard that keeps counting overruns of the calling thread until it is dropped, which must happen in the same thread.
 #[derive(Debug)]
 #[must_use = "nothing is counted after it is dropped"]
 pub struct Overruns(std::marker::PhantomData<*const ()>);
 
 /// Starts counting the SIGXCPU signals of the calling thread. The kernel sends the signal to the process, preferably to
-/// the thread that overran, at a tick while that thread runs (check_dl_overrun() in kernel/time/posix-cpu-timers.c):
-/// several overruns before such a tick count as one.
+/// the thread that overran, at a tick while that thread runs (check_dl_overrun() in kernel/time/posix-cpu-timers.c).
+/// Several overruns before this tick therefore count as one.
 ///
-/// A thread that takes the signal without counting ([`leave_overruns`]) passes it on to the counting thread; if several
-/// threads count, it is lost. If the process has used up its RLIMIT_CPU, the signal has its previous effect.
+/// If the signal is delivered to a thread that does not count overruns and does not block it ([`leave_overruns`]), the
+/// handler passes it on to the counting thread. If several threads count, the signal is lost. If the process has used
+/// up its RLIMIT_CPU, the signal has its previous effect.
 ///
 /// # Errors
 /// Cannot fail for a valid handler and signal.
@@ -64,7 +65,7 @@ impl Drop for Overruns {
     }
 }
 
-/// Overruns of the calling thread so far. No system call.
+/// Returns the number of overruns of the calling thread so far. Makes no system call.
 pub fn overruns() -> u64 {
     COUNT.with(|count| count.load(Relaxed))
 }
@@ -83,7 +84,8 @@ fn mask(how: libc::c_int) -> Result<(), Error> {
     Err(Error { call: "pthread_sigmask", on: "SIGXCPU".into(), source: std::io::Error::from_raw_os_error(rc) })
 }
 
-/// Returns true if the process has used up its soft RLIMIT_CPU, which sends the same signal. Async-signal-safe.
+/// Returns true if the process has used up its soft RLIMIT_CPU, for which the kernel sends SIGXCPU as well.
+/// Async-signal-safe.
 fn is_over_limit() -> bool {
     // SAFETY: both calls write live structs.
     unsafe {

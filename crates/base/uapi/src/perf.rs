@@ -1,4 +1,4 @@
-//! Kernel events of other threads, and the ring buffers they are written to: perf_event_open(2).
+//! Kernel events of other threads, and the ring buffers to which the kernel writes them: perf_event_open(2).
 
 use crate::Error;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -8,12 +8,12 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 /// struct perf_event_attr of include/uapi/linux/perf_event.h as of Linux 4.8 (PERF_ATTR_SIZE_VER5, 112 bytes).
 ///
-/// `flags` is the bit field that follows `read_format`, from its lowest bit: disabled, inherit, …
+/// `flags` contains the bit field that follows `read_format`, from its lowest bit: disabled, inherit, …
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PerfAttr {
     pub kind: u32,
-    /// Set by [`PerfEvent::open`].
+    /// Size of this structure in bytes; set by [`PerfEvent::open`].
     pub size: u32,
     pub config: u64,
     pub sample_period: u64,
@@ -23,9 +23,9 @@ pub struct PerfAttr {
     /// Number of events until a wakeup; with the flag `watermark`, the number of bytes instead.
     pub wakeup: u32,
     pub bp_type: u32,
-    /// Also `bp_addr`.
+    /// Extension of `config`; for a breakpoint, its address (`bp_addr`).
     pub config1: u64,
-    /// Also `bp_len`.
+    /// Extension of `config1`; for a breakpoint, its length (`bp_len`).
     pub config2: u64,
     pub branch_sample_type: u64,
     pub sample_regs_user: u64,
@@ -43,16 +43,17 @@ const DISABLE: libc::Ioctl = 0x2401u32 as libc::Ioctl;
 const SET_OUTPUT: libc::Ioctl = 0x2405u32 as libc::Ioctl;
 const FD_CLOEXEC: u64 = 8;
 
-/// An event of one thread or CPU. Closing it ends the observation, and so does the end of this process.
+/// An event of one thread or CPU. The observation ends when the value is dropped or this process ends.
 #[derive(Debug)]
 pub struct PerfEvent(OwnedFd);
 
 impl PerfEvent {
-    /// Opens an event of thread `tid` (−1: of all), while it runs on `cpu` (−1: on any).
+    /// Opens an event of the thread `tid` (−1: all threads) while it runs on `cpu` (−1: any CPU).
     ///
     /// # Errors
-    /// `EACCES`, `EPERM`: no CAP_PERFMON and kernel.perf_event_paranoid too high. `ESRCH`: no such thread. `ENOENT`,
-    /// `EINVAL`, `EOPNOTSUPP`: not known to this kernel. `EMFILE`. `ENOSPC`: no free breakpoint.
+    /// `EACCES`, `EPERM`: the process lacks CAP_PERFMON and kernel.perf_event_paranoid is too high. `ESRCH`: there is
+    /// no such thread. `ENOENT`, `EINVAL`, `EOPNOTSUPP`: this kernel does not support the event. `EMFILE`: too many
+    /// open files. `ENOSPC`: no breakpoint is free.
     pub fn open(attr: &PerfAttr, tid: i32, cpu: i32) -> Result<PerfEvent, Error> {
         let attr = PerfAttr { size: size_of::<PerfAttr>() as u32, ..*attr };
         // SAFETY: the kernel reads `size` bytes of a live, initialised struct of that size. Of the kinds of events only
@@ -74,10 +75,10 @@ impl PerfEvent {
         self.ioctl("PERF_EVENT_IOC_ENABLE", if is_on { ENABLE } else { DISABLE }, 0)
     }
 
-    /// Writes to the ring buffer of `other`, an event on the same CPU.
+    /// Makes this event write its records to the ring buffer of `other`, an event on the same CPU.
     ///
     /// # Errors
-    /// `EINVAL`: other CPU, or other clock.
+    /// `EINVAL`: `other` is on another CPU or uses another clock.
     pub fn write_to(&self, other: &PerfEvent) -> Result<(), Error> {
         self.ioctl("PERF_EVENT_IOC_SET_OUTPUT", SET_OUTPUT, other.0.as_raw_fd() as usize)
     }
@@ -88,10 +89,10 @@ impl PerfEvent {
         if rc == 0 { Ok(()) } else { Err(Error::last(name, "perf event")) }
     }
 
-    /// The values selected by `read_format`.
+    /// Reads the values that `read_format` selects.
     ///
     /// # Errors
-    /// read(2).
+    /// See read(2); `EINVAL` if the kernel returned fewer than `N` values.
     pub fn read<const N: usize>(&self) -> Result<[u64; N], Error> {
         let mut bytes = [[0u8; 8]; N];
         let got = rustix::io::read(&self.0, bytes.as_flattened_mut())
@@ -112,15 +113,15 @@ impl AsFd for PerfEvent {
 /// Offsets of `data_head` and `data_tail` in struct perf_event_mmap_page.
 const HEAD: usize = 1024;
 const TAIL: usize = 1032;
-/// struct perf_event_header: type, misc, size.
+/// Size in bytes of struct perf_event_header (type, misc, size).
 const HEADER: usize = 8;
 
-/// The ring buffer of an event and of those that write to it.
+/// Ring buffer of an event, and of other events that write to it.
 #[derive(Debug)]
 pub struct PerfRing {
     start: NonNull<u8>,
     page: usize,
-    /// A power of two.
+    /// Size of the data area in bytes, a power of two.
     size: usize,
     record: Vec<u8>,
 }
@@ -132,7 +133,8 @@ impl PerfRing {
     /// Maps a buffer of `size` bytes, rounded up to a power of two of pages.
     ///
     /// # Errors
-    /// `EPERM`: more than kernel.perf_event_mlock_kb and RLIMIT_MEMLOCK. `EINVAL`: an inherited event of any CPU.
+    /// `EPERM`: the size exceeds kernel.perf_event_mlock_kb and RLIMIT_MEMLOCK. `EINVAL`: the event is inherited and
+    /// not limited to one CPU.
     pub fn map(event: &PerfEvent, size: usize) -> Result<PerfRing, Error> {
         use rustix::mm::{MapFlags, ProtFlags, mmap};
         let page = crate::page_size();
@@ -151,7 +153,7 @@ impl PerfRing {
         unsafe { &*self.start.as_ptr().add(offset).cast::<AtomicU64>() }
     }
 
-    /// Passes each unread record to `each`, and frees its space. Returns how full the buffer was, 0 to 1.
+    /// Passes each unread record to `each` and frees its space. Returns the share of the buffer that was filled, 0–1.
     pub fn drain(&mut self, mut each: impl FnMut(&[u8])) -> f64 {
         let head = self.word(HEAD).load(Acquire);
         let mut tail = self.word(TAIL).load(Relaxed);
@@ -177,7 +179,7 @@ impl PerfRing {
         filled
     }
 
-    /// Copies the bytes at a position, which may continue at the start of the buffer.
+    /// Copies the bytes at position `at` to `to`; they may wrap around the end of the buffer.
     fn copy(&self, at: u64, to: &mut [u8]) {
         let at = (at as usize) & (self.size - 1);
         let first = to.len().min(self.size - at);

@@ -1,4 +1,4 @@
-//! A pool of blocks of one size.
+//! A pool of memory blocks of one size.
 
 use crate::Error;
 use std::cell::UnsafeCell;
@@ -12,20 +12,21 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 /// Usage counters of a [`Pool`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolCounts {
-    /// Blocks in use now.
+    /// Number of blocks in use now.
     pub used: u32,
     /// Largest number of blocks in use at once.
     pub peak: u32,
-    /// Number of failed allocations.
+    /// Number of allocations that failed because no block was free.
     pub exhausted: u64,
 }
 
-/// A pool of `N` blocks for values of `T`. Allocating and freeing take a few instructions without lock, system call or
-/// heap allocation, from any thread. An operation retries only if another thread succeeded at that instant (lock-free).
+/// A pool of `N` blocks for values of `T`. Any thread can allocate and free blocks. Both take a few instructions and
+/// need no lock, system call or heap allocation. An operation is retried only if another thread succeeded at the same
+/// instant (lock-free).
 ///
-/// The free blocks are a stack of indices (R. K. Treiber, "Coping with Parallelism", IBM RJ 5118, 1986). A change
-/// counter next to the head prevents a head that was removed and returned from being mistaken for an unchanged one
-/// (ABA; the counter wraps after 2^32 changes).
+/// The free blocks form a stack of indices (R. K. Treiber, "Coping with Parallelism", IBM RJ 5118, 1986). A change
+/// counter next to the head prevents a head that was removed and put back from being mistaken for an unchanged head
+/// (the ABA problem; the counter wraps after 2^32 changes).
 ///
 /// ```
 /// use punctual_uapi::Pool;
@@ -36,12 +37,12 @@ pub struct PoolCounts {
 /// assert_eq!(SAMPLES.counts().used, 0);
 /// ```
 pub struct Pool<T, const N: usize> {
-    /// Low half: first free index + 1, or 0. High half: change counter.
+    /// Low 32 bits: index of the first free block + 1, or 0 if none is free. High 32 bits: change counter.
     head: AtomicU64,
     used: AtomicU32,
     peak: AtomicU32,
     exhausted: AtomicU64,
-    /// For a free block: the next free index + 1, or 0.
+    /// For each free block, the index of the next free block + 1, or 0 if it is the last.
     next: [AtomicU32; N],
     blocks: [UnsafeCell<MaybeUninit<T>>; N],
 }
@@ -56,9 +57,9 @@ impl<T, const N: usize> Default for Pool<T, N> {
 }
 
 impl<T, const N: usize> Pool<T, N> {
-    /// All blocks are free. `N` must fit in 32 bits, which is checked at compile time.
+    /// Creates a pool in which all blocks are free. `N` must fit in 32 bits, which is checked at compile time.
     pub const fn new() -> Pool<T, N> {
-        const { assert!(N < u32::MAX as usize, "a pool has fewer than 2^32 blocks") };
+        const { assert!(N < u32::MAX as usize, "a pool must have fewer than 2^32 - 1 blocks") };
         let mut next = [const { AtomicU32::new(0) }; N];
         let mut i = 0;
         while i + 1 < N {
@@ -75,7 +76,7 @@ impl<T, const N: usize> Pool<T, N> {
         }
     }
 
-    /// Takes a block and moves `value` into it. Never blocks.
+    /// Allocates a block and moves `value` into it. Never sleeps.
     ///
     /// # Errors
     /// No block is free: returns `value` and counts the failure.
@@ -119,7 +120,8 @@ impl<T, const N: usize> Pool<T, N> {
         }
     }
 
-    /// Usage counters. If other threads use the pool meanwhile, each counter is correct only on its own.
+    /// Returns the usage counters. If other threads use the pool at the same time, the counters may not match each
+    /// other.
     pub fn counts(&self) -> PoolCounts {
         PoolCounts {
             used: self.used.load(Relaxed),
@@ -128,11 +130,11 @@ impl<T, const N: usize> Pool<T, N> {
         }
     }
 
-    /// Makes the whole pool resident and keeps it so, so that no use of a block faults: mlock(2). Never undone, since
-    /// locks apply to whole pages, which may be shared. Call it before the real-time part.
+    /// Locks the memory of the whole pool (mlock(2)), so that no access to a block causes a page fault. There is no way
+    /// to unlock it, because locks apply to whole pages, which may be shared. Call it before real-time work starts.
     ///
     /// # Errors
-    /// `ENOMEM`, `EPERM`: RLIMIT_MEMLOCK.
+    /// `ENOMEM`, `EPERM`: RLIMIT_MEMLOCK is too low.
     pub fn lock_memory(&self) -> Result<(), Error> {
         crate::lock(self)
     }
@@ -144,8 +146,9 @@ impl<T, const N: usize> fmt::Debug for Pool<T, N> {
     }
 }
 
-/// A block of a [`Pool`], freed on drop. A `Block<'static, …>`, of a pool in a `static`, can pass through any queue.
-#[must_use = "the block is freed at once"]
+/// A block of a [`Pool`], freed on drop. A block of a pool in a `static` has the lifetime `'static` and can be sent
+/// through any queue.
+#[must_use = "the block is freed immediately"]
 pub struct Block<'p, T, const N: usize> {
     pool: &'p Pool<T, N>,
     index: usize,
@@ -161,8 +164,8 @@ impl<T, const N: usize> Block<'_, T, N> {
     pub fn into_inner(self) -> T {
         let (pool, index) = (self.pool, self.index);
         std::mem::forget(self);
-        // SAFETY: the cell holds a value and belongs to this block; the value is moved out once, as the block is consumed
-        // and its Drop does not run.
+        // SAFETY: the cell holds a value and belongs to this block; the value is moved out once, because the block is
+        // consumed and its Drop does not run.
         let value = unsafe { (*pool.blocks[index].get()).assume_init_read() };
         pool.used.fetch_sub(1, Relaxed);
         pool.push(index);
@@ -206,8 +209,8 @@ impl<T, const N: usize> Drop for Block<'_, T, N> {
 mod tests {
     use super::*;
 
-    /// Threads allocate, check and free; a block allocated twice at once would contain another thread's mark. Also runs
-    /// under miri.
+    /// Several threads allocate, check and free blocks. A block allocated to two threads at once would contain the mark
+    /// of the other thread. Also runs under miri.
     #[test]
     fn no_block_is_in_two_hands() {
         static POOL: Pool<[u64; 2], 3> = Pool::new();

@@ -7,9 +7,9 @@ use std::mem::MaybeUninit;
 /// Origin of a signal (sigaction(2), si_code).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// A POSIX timer (SI_TIMER).
+    /// The signal comes from a POSIX timer (SI_TIMER).
     Timer,
-    /// [`queue`] or sigqueue(3) (SI_QUEUE).
+    /// The signal comes from [`queue`] or sigqueue(3) (SI_QUEUE).
     Queue,
     Other,
 }
@@ -18,14 +18,15 @@ pub enum Origin {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taken {
     pub origin: Origin,
-    /// For a timer, expiries after the one that queued the signal until it was received (timer_getoverrun(2)), otherwise 0.
+    /// For a timer, the number of further expiries between the one that queued the signal and the receipt of the signal
+    /// (timer_getoverrun(2)); otherwise 0.
     pub overrun: u64,
-    /// For [`queue`], the value passed there, otherwise 0.
+    /// For a signal from [`queue`], the value that was passed to it; otherwise 0.
     pub value: u32,
 }
 
-/// The fields of siginfo_t for timers and queued signals (include/uapi/asm-generic/siginfo.h; MIPS swaps two of the
-/// first fields).
+/// Prefix of siginfo_t with the fields for timers and queued signals (include/uapi/asm-generic/siginfo.h). On MIPS,
+/// errno and code are in the opposite order.
 #[repr(C)]
 struct Info {
     signal: libc::c_int,
@@ -37,23 +38,24 @@ struct Info {
     fields: Fields,
 }
 
-/// The union has the alignment of a pointer.
+/// The union within siginfo_t, which has the alignment of a pointer.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Fields {
     /// Timer id, or process id of the sender.
     first: libc::c_int,
-    /// Overrun, or user id of the sender.
+    /// Overrun count, or user id of the sender.
     second: libc::c_int,
     value: libc::sigval,
 }
 
 const _: () = assert!(size_of::<Info>() <= size_of::<libc::siginfo_t>());
 
-/// Sleeps until one of the (blocked) signals is pending for the calling thread, and receives it. One system call.
+/// Sleeps until one of the signals is pending for the calling thread, and receives it with a single system call. The
+/// signals must be blocked.
 ///
 /// # Errors
-/// `INTR`: another signal was handled meanwhile.
+/// `EINTR`: another signal was handled meanwhile.
 #[inline]
 pub fn take(set: &SignalSet) -> Result<Taken, Errno> {
     let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
@@ -63,8 +65,8 @@ pub fn take(set: &SignalSet) -> Result<Taken, Errno> {
         let errno = std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EINTR);
         return Err(Errno::from_raw_os_error(errno));
     }
-    // SAFETY: zeroed before and filled by the kernel; `Info` is a prefix of siginfo_t, whose fields are plain numbers for every
-    // origin.
+    // SAFETY: zeroed before and filled by the kernel; `Info` is a prefix of siginfo_t, whose fields are
+    // numbers for every origin.
     let info = unsafe { &*info.as_ptr().cast::<Info>() };
     let origin = match info.code {
         libc::SI_TIMER => Origin::Timer,
@@ -76,7 +78,7 @@ pub fn take(set: &SignalSet) -> Result<Taken, Errno> {
     Ok(Taken { origin, overrun, value })
 }
 
-/// Queues `signal` with a value for thread `tid` of this process; no signal is lost while the queue has room.
+/// Queues `signal` with a value for the thread `tid` of this process. No signal is lost unless the queue is full.
 ///
 /// # Errors
 /// `EAGAIN`: RLIMIT_SIGPENDING is used up. `ESRCH`: the thread has ended.

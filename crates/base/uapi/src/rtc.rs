@@ -4,16 +4,17 @@ use crate::Error;
 use rustix::fd::AsFd;
 use rustix::ioctl::{NoArg, Opcode, ioctl, opcode};
 
-/// `_IO('p', 0x03)`.
+/// Request number that enables update interrupts, `_IO('p', 0x03)`.
 const RTC_UIE_ON: Opcode = opcode::none(b'p', 3);
-/// `_IO('p', 0x04)`.
+/// Request number that disables update interrupts, `_IO('p', 0x04)`.
 const RTC_UIE_OFF: Opcode = opcode::none(b'p', 4);
 
-/// Enables or disables the update interrupt, which occurs at each second of the clock; read(2) then blocks until it
-/// occurs. The kernel disables it when the device is closed.
+/// Enables or disables the update interrupt, which occurs once per second of the clock. While it is enabled, read(2)
+/// blocks until the next interrupt. The kernel disables it when the device is closed.
 ///
 /// # Errors
-/// `EINVAL`, `ENOTTY`: the clock has no such interrupt (Linux emulates it if built with CONFIG_RTC_INTF_DEV_UIE_EMUL).
+/// `EINVAL`, `ENOTTY`: the clock has no update interrupt, and the kernel does not emulate it
+/// (CONFIG_RTC_INTF_DEV_UIE_EMUL).
 pub fn set_update_interrupts(clock: impl AsFd, on: bool) -> Result<(), Error> {
     let done = if on {
         // SAFETY: this request takes no argument and writes no memory of ours.

@@ -4,7 +4,7 @@ use crate::Error;
 use punctual_units::{CpuId, CpuList, Nanos, Policy, Priority, Scheduling};
 use std::io;
 
-/// struct sched_attr of include/uapi/linux/sched/types.h, its first version (48 bytes, Linux 3.14).
+/// First version of struct sched_attr (48 bytes, Linux 3.14; include/uapi/linux/sched/types.h).
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 struct SchedAttr {
@@ -27,15 +27,17 @@ const SCHED_DEADLINE: u32 = 6;
 /// Flags of sched_setattr(2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SchedFlags {
-    /// Children get SCHED_OTHER: SCHED_FLAG_RESET_ON_FORK.
+    /// True if children start with SCHED_OTHER (SCHED_FLAG_RESET_ON_FORK).
     pub reset_on_fork: bool,
-    /// A SCHED_DEADLINE thread may use bandwidth that others leave unused: SCHED_FLAG_RECLAIM (Linux 4.13).
+    /// True if a SCHED_DEADLINE thread may use bandwidth that other threads leave unused (SCHED_FLAG_RECLAIM, Linux
+    /// 4.13).
     pub reclaim: bool,
-    /// A SCHED_DEADLINE thread gets SIGXCPU when it has used up its runtime: SCHED_FLAG_DL_OVERRUN (Linux 4.16).
+    /// True if a SCHED_DEADLINE thread gets SIGXCPU when it exceeds its runtime (SCHED_FLAG_DL_OVERRUN, Linux 4.16).
     pub overrun_signal: bool,
 }
 
-/// Sets policy and parameters of thread `tid` (0: the calling one). With `reset_on_fork` its children get SCHED_OTHER.
+/// Sets the policy and parameters of the thread `tid` (0: the calling thread). With `reset_on_fork`, its children start
+/// with SCHED_OTHER.
 ///
 /// # Errors
 /// See [`set_scheduling_flags`].
@@ -43,12 +45,12 @@ pub fn set_scheduling(tid: i32, wanted: Scheduling, reset_on_fork: bool) -> Resu
     set_scheduling_flags(tid, wanted, SchedFlags { reset_on_fork, ..SchedFlags::default() })
 }
 
-/// Sets policy, parameters and flags of thread `tid` (0: the calling one).
+/// Sets the policy, parameters and flags of the thread `tid` (0: the calling thread).
 ///
 /// # Errors
-/// `EPERM`: no CAP_SYS_NICE and RLIMIT_RTPRIO too low; or CONFIG_RT_GROUP_SCHED and the cgroup has no RT runtime; or
-/// SCHED_DEADLINE with an affinity that does not span the root domain. `EBUSY`: deadline admission control. `EINVAL`:
-/// parameters out of range.
+/// `EPERM`: the process lacks CAP_SYS_NICE and RLIMIT_RTPRIO is too low; or the kernel has CONFIG_RT_GROUP_SCHED and
+/// the cgroup has no real-time runtime; or a SCHED_DEADLINE thread would have an affinity that does not span the root
+/// domain. `EBUSY`: deadline admission control refused the parameters. `EINVAL`: a parameter is out of range.
 pub fn set_scheduling_flags(tid: i32, wanted: Scheduling, flags: SchedFlags) -> Result<(), Error> {
     let mut attr = SchedAttr { size: SIZE, sched_policy: number(wanted.policy()), ..SchedAttr::default() };
     let flag = |set: bool, bit: u64| if set { bit } else { 0 };
@@ -70,10 +72,11 @@ pub fn set_scheduling_flags(tid: i32, wanted: Scheduling, flags: SchedFlags) -> 
     if rc == 0 { Ok(()) } else { Err(Error::last("sched_setattr", format!("{wanted}"))) }
 }
 
-/// Reads policy and parameters of thread `tid` (0: the calling one), and whether its children are reset.
+/// Returns the policy and parameters of the thread `tid` (0: the calling thread), and true if its children start with
+/// SCHED_OTHER.
 ///
 /// # Errors
-/// `ESRCH`: no such thread. `EINVAL`: an unknown policy.
+/// `ESRCH`: there is no such thread. `EINVAL`: its policy is unknown.
 pub fn scheduling(tid: i32) -> Result<(Scheduling, bool), Error> {
     let mut attr = SchedAttr::default();
     // SAFETY: the kernel writes at most SIZE bytes into a live struct of that size.
@@ -115,13 +118,13 @@ fn number(policy: Policy) -> u32 {
 }
 
 const BITS: usize = usize::BITS as usize;
-/// Linux supports at most 8192 CPUs.
+/// Number of words in a CPU mask; Linux supports at most 8192 CPUs.
 const MASK_WORDS: usize = 8192 / BITS;
 
-/// CPUs that thread `tid` (0: the calling one) may run on.
+/// Returns the CPUs on which the thread `tid` (0: the calling thread) may run.
 ///
 /// # Errors
-/// `ESRCH`: no such thread.
+/// `ESRCH`: there is no such thread.
 pub fn affinity(tid: i32) -> Result<CpuList, Error> {
     let mut mask = [0usize; MASK_WORDS];
     // SAFETY: the kernel writes at most the given number of bytes into a live array.
@@ -133,10 +136,10 @@ pub fn affinity(tid: i32) -> Result<CpuList, Error> {
     Ok((0..MASK_WORDS * BITS).filter(set).map(|cpu| CpuId(cpu as u32)).collect())
 }
 
-/// Restricts thread `tid` (0: the calling one) to these CPUs.
+/// Restricts the thread `tid` (0: the calling thread) to these CPUs.
 ///
 /// # Errors
-/// `EINVAL`: none of them is online and allowed by the cpuset. `EPERM`: a thread of another user.
+/// `EINVAL`: none of the CPUs is online and allowed by the cpuset. `EPERM`: the thread belongs to another user.
 pub fn set_affinity(tid: i32, cpus: &CpuList) -> Result<(), Error> {
     let mut mask = [0usize; MASK_WORDS];
     for cpu in cpus.iter() {

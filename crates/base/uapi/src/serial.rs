@@ -4,10 +4,10 @@ use crate::Error;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::io;
 
-/// Hardware of a port (TIOCGSERIAL, include/uapi/linux/serial.h).
+/// Hardware of a serial port, as reported by TIOCGSERIAL (include/uapi/linux/serial.h).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hardware {
-    /// A PORT_… constant; 0 (PORT_UNKNOWN) if no hardware was found.
+    /// Type of the port, one of the constants PORT_…; 0 (PORT_UNKNOWN) if no hardware was found.
     pub kind: i32,
     /// Interrupt number; 0 if the driver polls.
     pub irq: i32,
@@ -37,7 +37,7 @@ struct SerialStruct {
     iomap_base: libc::c_ulong,
 }
 
-/// From include/uapi/asm-generic/termios.h; the same on every architecture.
+/// TIOCM_LOOP (include/uapi/asm-generic/termios.h). The value is the same on every architecture.
 static LOOP: libc::c_int = 0x8000;
 
 #[derive(Debug)]
@@ -50,7 +50,7 @@ impl AsFd for Port {
 }
 
 impl Port {
-    /// Does not check that the descriptor is a serial port; the first call does.
+    /// Wraps a descriptor without checking that it is a serial port. If it is not, the other methods fail.
     pub fn new(fd: OwnedFd) -> Port {
         Port(fd)
     }
@@ -58,7 +58,7 @@ impl Port {
     /// Reads the hardware information.
     ///
     /// # Errors
-    /// `ENOTTY`, `EINVAL`: not a serial port.
+    /// `ENOTTY`, `EINVAL`: the descriptor is not a serial port.
     pub fn hardware(&self) -> Result<Hardware, Error> {
         // SAFETY: all zeroes are a valid serial_struct.
         let mut info: SerialStruct = unsafe { std::mem::zeroed() };
@@ -84,7 +84,7 @@ impl Port {
     /// Turns loopback on or off (UART_MCR_LOOP of a 16550).
     ///
     /// # Errors
-    /// `ENOTTY`: the port has no modem lines. `EIO`: the terminal hung up.
+    /// `ENOTTY`: the port has no modem lines. `EIO`: the terminal was hung up.
     pub fn set_loop(&self, on: bool) -> Result<(), Error> {
         let request = if on { libc::TIOCMBIS } else { libc::TIOCMBIC };
         // SAFETY: the kernel reads one int from a live one.
@@ -92,12 +92,12 @@ impl Port {
         if rc == 0 { Ok(()) } else { Err(Error::last("ioctl", if on { "TIOCMBIS" } else { "TIOCMBIC" })) }
     }
 
-    /// Starts a process that waits for the end of this one, for whatever reason, and then restores the port: loopback
-    /// off, and the present settings (termios(3)). Call it before changing anything. The process ends when the result
-    /// is dropped.
+    /// Starts a process that waits until this process ends for any reason, and then restores the port: it turns
+    /// loopback off and restores the current settings (termios(3)). Call it before changing anything. Dropping the
+    /// returned guard restores the port and ends the process.
     ///
     /// # Errors
-    /// `EAGAIN`, `ENOMEM`: the process cannot be created. `ENOTTY`: not a terminal.
+    /// `EAGAIN`, `ENOMEM`: the process cannot be created. `ENOTTY`: the port is not a terminal.
     pub fn guard(&self) -> Result<Guard, Error> {
         let fd = self.0.as_raw_fd();
         // SAFETY: all zeroes are a valid termios; the kernel fills it.
@@ -126,10 +126,11 @@ impl Port {
     }
 }
 
-/// Runs in the child: waits for the end of the pipe, whose only writer is the parent.
+/// Runs in the child process. Waits until the parent, which is the only writer of the pipe, closes it or ends; then
+/// restores the port.
 ///
 /// # Safety
-/// Call only in a child of fork(2).
+/// Call it only in the child after fork(2).
 unsafe fn guard_until(end: libc::c_int, port: libc::c_int, before: &libc::termios) -> ! {
     // SAFETY: plain descriptors and a live termios; all calls are async-signal-safe except ioctl, which on Linux is a
     // plain system call too.

@@ -6,9 +6,10 @@ use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 
 /// An array of 64-bit counters in a shared mapping of a memfd. Pass the descriptor to another process (for example as
-/// its standard input) and map it there with [`SharedWords::from_fd`]; both see every store.
+/// its standard input) and map it there with [`SharedWords::from_fd`]. Each process sees the stores of the other.
 ///
-/// memfd_create(2), mmap(2). The descriptor is sealed against shrinking, so neither side can make the other fault.
+/// See memfd_create(2) and mmap(2). The memfd is sealed against shrinking, so that neither process can make the other
+/// fault.
 #[derive(Debug)]
 pub struct SharedWords {
     words: NonNull<AtomicU64>,
@@ -24,7 +25,7 @@ impl SharedWords {
     /// Creates `count` zeroed words. The descriptor is close-on-exec unless it is passed on explicitly.
     ///
     /// # Errors
-    /// memfd_create(2), ftruncate(2), fcntl(2), mmap(2).
+    /// See memfd_create(2), ftruncate(2), fcntl(2) and mmap(2).
     pub fn create(name: &str, count: usize) -> Result<(SharedWords, OwnedFd), Error> {
         use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
@@ -41,7 +42,7 @@ impl SharedWords {
     /// Maps `count` words created by [`SharedWords::create`] in another process.
     ///
     /// # Errors
-    /// fstat(2), mmap(2); `EINVAL` if the descriptor holds fewer words or is not sealed against shrinking.
+    /// See fstat(2), fcntl(2) and mmap(2); `EINVAL` if the memfd holds fewer words or is not sealed against shrinking.
     pub fn from_fd(fd: impl AsFd, count: usize) -> Result<SharedWords, Error> {
         use rustix::fs::{SealFlags, fcntl_get_seals, fstat};
         let on = "shared words";

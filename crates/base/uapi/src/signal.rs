@@ -1,10 +1,10 @@
-//! Signals that are waited for instead of handled: pthread_sigmask(3), sigtimedwait(2), tgkill(2).
+//! Signals for which programs wait instead of installing a handler: pthread_sigmask(3), sigtimedwait(2), tgkill(2).
 
 use crate::Error;
 use punctual_units::Nanos;
 use std::mem::MaybeUninit;
 
-/// The signals that programs of this workspace wait for.
+/// The signals for which the programs of this workspace wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sig {
     /// SIGHUP: the terminal or ssh connection closed.
@@ -18,11 +18,13 @@ pub enum Sig {
     Chld,
     /// SIGUSR1: the user requests the results so far.
     Usr1,
-    /// SIGUSR2: the same, written to shared memory.
+    /// SIGUSR2: the user requests that the results so far be written to shared memory.
     Usr2,
     /// SIGALRM: a timer expired.
     Alrm,
-    /// SIGRTMIN: the first real-time signal that the C library leaves to programs; queued, with a value.
+    /// SIGPIPE: a pipe without a reader was written to. If the signal is blocked, write(2) only fails with EPIPE.
+    Pipe,
+    /// SIGRTMIN: the first real-time signal that the C library does not reserve. It is queued and carries a value.
     RtMin,
 }
 
@@ -37,6 +39,7 @@ impl Sig {
             Sig::Usr1 => libc::SIGUSR1,
             Sig::Usr2 => libc::SIGUSR2,
             Sig::Alrm => libc::SIGALRM,
+            Sig::Pipe => libc::SIGPIPE,
             Sig::RtMin => libc::SIGRTMIN(),
         }
     }
@@ -51,12 +54,13 @@ impl Sig {
             Sig::Usr1 => "SIGUSR1",
             Sig::Usr2 => "SIGUSR2",
             Sig::Alrm => "SIGALRM",
+            Sig::Pipe => "SIGPIPE",
             Sig::RtMin => "SIGRTMIN",
         }
     }
 
     fn from_number(n: i32) -> Option<Sig> {
-        [Sig::Hup, Sig::Int, Sig::Quit, Sig::Term, Sig::Chld, Sig::Usr1, Sig::Usr2, Sig::Alrm, Sig::RtMin]
+        [Sig::Hup, Sig::Int, Sig::Quit, Sig::Term, Sig::Chld, Sig::Usr1, Sig::Usr2, Sig::Alrm, Sig::Pipe, Sig::RtMin]
             .into_iter()
             .find(|s| s.number() == n)
     }
@@ -92,7 +96,7 @@ pub fn block(set: &SignalSet) -> Result<(), Error> {
     Err(Error { call: "pthread_sigmask", on: "SIG_BLOCK".into(), source: std::io::Error::from_raw_os_error(rc) })
 }
 
-/// Unblocks all signals in the calling thread, before starting a program that expects the default.
+/// Unblocks all signals in the calling thread. Call it before starting a program, which inherits the mask.
 ///
 /// # Errors
 /// Cannot fail for an empty set.
@@ -112,8 +116,8 @@ pub enum Waited {
     TimedOut,
 }
 
-/// Sleeps until one of the (blocked) signals is pending or `timeout` has passed; `None` waits for ever. Does not wake
-/// up in between.
+/// Sleeps until one of the signals, which must be blocked, is pending, or until `timeout` has passed; `None` means no
+/// timeout. Does not wake up periodically.
 pub fn wait(set: &SignalSet, timeout: Option<Nanos>) -> Waited {
     let give_up = timeout.map(|t| std::time::Instant::now() + t.into());
     loop {
@@ -130,15 +134,15 @@ pub fn wait(set: &SignalSet, timeout: Option<Nanos>) -> Waited {
     }
 }
 
-/// Clamps to the range of time_t, which is 68 years if it has 32 bits: a truncated value would be negative, refused,
-/// and retried at once. The caller waits again for the rest.
+/// Converts a duration, clamped to the range of time_t (68 years if it has 32 bits). A truncated value would be
+/// negative, so the kernel would refuse it and the caller would retry immediately. The caller waits again for the rest.
 fn timespec(left: std::time::Duration) -> libc::timespec {
     let tv_sec = libc::time_t::try_from(left.as_secs()).unwrap_or(libc::time_t::MAX);
     libc::timespec { tv_sec, tv_nsec: left.subsec_nanos() as _ }
 }
 
-/// Installs a handler without SA_RESTART for SIGURG (ignored by default, and not used otherwise), so that [`wake`]
-/// interrupts system calls.
+/// Installs a handler without SA_RESTART for SIGURG, so that [`wake`] interrupts system calls. SIGURG is ignored by
+/// default, and nothing else here uses it.
 ///
 /// # Errors
 /// Cannot fail for a valid handler.
@@ -154,8 +158,8 @@ pub fn install_wakeup() -> Result<(), Error> {
     if rc == 0 { Ok(()) } else { Err(Error::last("sigaction", "SIGURG")) }
 }
 
-/// Interrupts the system call in which thread `tid` of this process sleeps: it returns `EINTR`. A thread that is only
-/// about to sleep is missed, so repeat until it has reacted.
+/// Interrupts the system call in which the thread `tid` of this process sleeps, so that it returns `EINTR`. It has no
+/// effect on a thread that is just about to sleep, so repeat it until the thread reacts.
 ///
 /// # Errors
 /// `ESRCH`: the thread has ended.

@@ -1,5 +1,5 @@
-//! POSIX timers that signal one thread: timer_create(2), SIGEV_THREAD_ID; and the interval timer of the process:
-//! setitimer(2).
+//! POSIX timers that signal one thread (timer_create(2), SIGEV_THREAD_ID), and the interval timer of the process
+//! (setitimer(2)).
 
 use crate::{Error, Sig};
 use punctual_units::Nanos;
@@ -15,11 +15,10 @@ pub struct PosixTimer(libc::timer_t);
 unsafe impl Send for PosixTimer {}
 
 impl PosixTimer {
-    /// Creates a timer on CLOCK_REALTIME or CLOCK_MONOTONIC; `signal` should be blocked and waited for
-    /// ([`crate::wait`]).
+    /// Creates a timer on CLOCK_REALTIME or CLOCK_MONOTONIC. Block `signal` first, and receive it with [`crate::wait`].
     ///
     /// # Errors
-    /// `EAGAIN`: no memory, or no more queued signals (RLIMIT_SIGPENDING).
+    /// `EAGAIN`: there is no memory, or the limit of queued signals (RLIMIT_SIGPENDING) is reached.
     pub fn new(is_realtime: bool, signal: Sig) -> Result<PosixTimer, Error> {
         let clock = if is_realtime { libc::CLOCK_REALTIME } else { libc::CLOCK_MONOTONIC };
         let mut timer = MaybeUninit::<libc::timer_t>::uninit();
@@ -39,7 +38,8 @@ impl PosixTimer {
         Ok(PosixTimer(unsafe { timer.assume_init() }))
     }
 
-    /// Arms the timer: expires at `first` (or, if not absolute, after it), then every `interval`; zero disarms.
+    /// Arms the timer. It expires at the time `first` if `is_absolute`, otherwise after that time, and then every
+    /// `interval`. `first` = 0 disarms it.
     ///
     /// # Errors
     /// Cannot fail for valid times.
@@ -51,7 +51,8 @@ impl PosixTimer {
         if rc == 0 { Ok(()) } else { Err(Error::last("timer_settime", format!("every {interval}"))) }
     }
 
-    /// Expiries since the one whose signal was received last.
+    /// Returns the overrun count of the last received signal: how often the timer expired between queuing and receipt
+    /// of the signal (timer_getoverrun(2)).
     pub fn overrun(&self) -> u64 {
         // SAFETY: the timer exists until this is dropped.
         let count = unsafe { libc::timer_getoverrun(self.0) };
@@ -71,7 +72,8 @@ fn timespec(time: Nanos) -> libc::timespec {
     libc::timespec { tv_sec, tv_nsec: (time.0 % SECOND) as _ }
 }
 
-/// Sets the process's real-time interval timer, which sends SIGALRM; zero disarms.
+/// Sets the real-time interval timer of the process, which sends SIGALRM after `first` and then every `interval`.
+/// `first` = 0 disarms it.
 ///
 /// # Errors
 /// Cannot fail for valid times.

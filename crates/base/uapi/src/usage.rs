@@ -6,13 +6,13 @@ use std::mem::MaybeUninit;
 /// Counters of one thread since it started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Minor and major page faults.
+    /// Number of minor and major page faults.
     pub page_faults: u64,
     pub voluntary_switches: u64,
     pub involuntary_switches: u64,
 }
 
-/// The calling thread's counters.
+/// Returns the counters of the calling thread.
 ///
 /// # Errors
 /// Cannot fail since Linux 2.6.26.
@@ -31,8 +31,8 @@ pub fn thread_usage() -> Result<Usage, Error> {
     })
 }
 
-/// The kernel counts in an unsigned long, which the C library declares as a long: with 32 bits the value is negative
-/// from 2^31 on.
+/// Converts a counter. The kernel counts in an unsigned long, but the C library declares the field as a long, so that
+/// on 32-bit systems values from 2^31 up appear negative.
 fn count(field: libc::c_long) -> u64 {
     // On Linux both have the size of an address.
     field as usize as u64

@@ -17,15 +17,16 @@ impl fmt::Display for CpuId {
     }
 }
 
-/// A set of CPUs. Parsed and printed in the kernel's cpulist format (`0-3,8`, also `0-15:2/4`): see
-/// Documentation/admin-guide/kernel-parameters.rst, "cpu lists".
+/// A set of CPUs. It is parsed and printed in the kernel's cpulist format (`0-3,8`, also `0-15:2/4`), see "cpu lists"
+/// in Documentation/admin-guide/kernel-parameters.rst.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CpuList(BTreeSet<CpuId>);
 
-/// Linux supports at most 8192 CPUs (range of CONFIG_NR_CPUS in arch/x86/Kconfig); a larger number is a typo.
+/// Maximum number of CPUs that Linux supports (range of CONFIG_NR_CPUS in arch/x86/Kconfig). A larger number is a typo.
 const MAX_CPUS: u32 = 8192;
 
-/// Enough to list each CPU separately; a longer list would only cost parsing time.
+/// Maximum number of comma-separated parts of a CPU list. It is enough to list each CPU separately; a longer list would
+/// only take time to parse.
 const MAX_PARTS: usize = MAX_CPUS as usize;
 
 impl CpuList {
@@ -37,7 +38,7 @@ impl CpuList {
         self.0.contains(&cpu)
     }
 
-    /// The CPUs in ascending order.
+    /// Returns the CPUs in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = CpuId> + '_ {
         self.0.iter().copied()
     }
@@ -54,7 +55,7 @@ impl CpuList {
         self.0.insert(cpu);
     }
 
-    /// The CPUs in `self` that are not in `other`.
+    /// Returns the CPUs in `self` that are not in `other`.
     pub fn minus(&self, other: &CpuList) -> CpuList {
         CpuList(self.0.difference(&other.0).copied().collect())
     }
@@ -103,11 +104,11 @@ impl FromStr for CpuList {
         let mut cpus = Vec::new();
         for (at, part) in text.trim().split(',').enumerate() {
             if at == MAX_PARTS {
-                return Err(fail("it has more parts than there can be CPUs"));
+                return Err(fail("it has more than 8192 parts"));
             }
             let (range, stride) = part.split_once(':').map_or((part, None), |(r, s)| (r, Some(s)));
             let (first, last) = range.split_once('-').unwrap_or((range, range));
-            let number = |s: &str| s.trim().parse::<u32>().map_err(|_| fail("not a number"));
+            let number = |s: &str| s.trim().parse::<u32>().map_err(|_| fail("a CPU is not a number"));
             let (first, last) = (number(first)?, number(last)?);
             let (used, group) = match stride {
                 None => (1, 1),
@@ -117,7 +118,7 @@ impl FromStr for CpuList {
                 }
             };
             if last < first {
-                return Err(fail("the range runs backwards"));
+                return Err(fail("a range ends before it begins"));
             }
             if last >= MAX_CPUS {
                 return Err(fail("no Linux machine has more than 8192 CPUs"));
@@ -143,7 +144,7 @@ impl schemars::JsonSchema for CpuList {
     }
 
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({"type": "string", "description": "CPUs as the kernel writes them: 0-3,8"})
+        schemars::json_schema!({"type": "string", "description": "CPUs in the kernel's list format, for example 0-3,8"})
     }
 }
 
@@ -177,7 +178,7 @@ mod tests {
         }
     }
 
-    /// Parsing 700,000 repetitions of all CPUs used to take minutes.
+    /// Without the limit, parsing 600,000 repetitions of all CPUs would take minutes.
     #[test]
     fn a_long_list_is_refused_at_once() {
         assert!("0-8191,".repeat(600_000).parse::<CpuList>().is_err());

@@ -1,8 +1,8 @@
 //! A fixed-size log-linear histogram of nanoseconds over the whole 64-bit range.
 //!
-//! Each value below 256 ns has its own bin; above, every octave is divided into 128 equal bins, so a bin is at most
-//! 1/128 = 0.78 % wide. 7,424 bins (58 KiB) cover 0 ns to 584 years: nothing overflows. The idea is Gil Tene's
-//! HdrHistogram.
+//! Each value below 256 ns has its own bin. Above, every octave is divided into 128 equal bins, so a bin is at most
+//! 1/128 = 0.78 % wide. 7,424 bins (58 KiB) cover 0 ns to 584 years, so that no value is out of range. The scheme is
+//! similar to Gil Tene's HdrHistogram.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
@@ -12,7 +12,7 @@ const LINEAR: u64 = 1 << (SUB_BITS + 1);
 
 pub const BINS: usize = LINEAR as usize + (64 - SUB_BITS as usize - 1) * (1 << SUB_BITS);
 
-/// The bin that holds `ns`; always below [`BINS`].
+/// Returns the index of the bin that contains `ns`; always below [`BINS`].
 #[inline(always)]
 pub const fn bin_index(ns: u64) -> usize {
     // For ns < 256 the shift is 0 and the index is the value itself; above, each octave adds 128. The low 8 bits are
@@ -29,14 +29,14 @@ pub const fn bin_low(index: usize) -> u64 {
     ((index & ((1 << SUB_BITS) - 1)) as u64 + (1 << SUB_BITS)) << shift
 }
 
-/// The largest value of bin `index`, inclusive.
+/// Returns the largest value of the bin `index`, ns (inclusive).
 pub const fn bin_high(index: usize) -> u64 {
     if index + 1 >= BINS { u64::MAX } else { bin_low(index + 1) - 1 }
 }
 
-/// The bins of `count` values `largest`, `largest − step`, …, each clamped at 0. Calls `each` with a bin, the number of
-/// values in it, and their sum. The work is bounded by the number of bins, not of values: a long stall skips thousands
-/// of releases.
+/// Sorts the `count` values `largest`, `largest − step`, …, each at least 0, into bins. Calls `each` with the index of
+/// a bin, the number of values in it, and their sum. The number of calls is limited by the number of bins, not of
+/// values, because a long stall skips thousands of releases.
 pub fn bins_of_steps(largest: u64, step: u64, count: u64, mut each: impl FnMut(usize, u64, u64)) {
     let step = step.max(1);
     let value = |j: u64| largest.saturating_sub(j.saturating_mul(step));
@@ -61,7 +61,7 @@ pub struct Bin {
     pub count: u64,
 }
 
-/// Counts by bin, with exact count, minimum, maximum and sum. Allocates only up to the bin of the largest sample.
+/// A histogram with exact count, minimum, maximum and sum. Allocates memory only up to the bin of the largest sample.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Histogram {
     bins: Vec<u64>,
@@ -71,7 +71,7 @@ pub struct Histogram {
     max: u64,
 }
 
-/// A summary: there are thousands of bins.
+/// Prints a summary, because there are thousands of bins.
 impl fmt::Debug for Histogram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = f.debug_struct("Histogram");
@@ -89,8 +89,8 @@ impl Default for Histogram {
     }
 }
 
-/// The nearest rank ⌈q·n⌉ (from 1) of the `q` quantile (0–1) of `n` samples. `None` for a quantile above the median
-/// that no sample exceeds: p99.99 needs more than 10 000 samples.
+/// Returns the nearest rank ⌈q·n⌉ (from 1) of the `q` quantile (0–1) of `n` samples; `None` for a quantile above the
+/// median that no sample exceeds. For example, p99.99 needs more than 10 000 samples.
 pub fn held_rank(q: f64, n: u64) -> Option<u64> {
     let rank = ((q * n as f64).ceil() as u64).clamp(1, n.max(1));
     (n > 0 && (rank < n || q <= 0.5)).then_some(rank)
@@ -101,10 +101,10 @@ impl Histogram {
         Histogram { bins: Vec::new(), count: 0, sum: 0, min: u64::MAX, max: 0 }
     }
 
-    /// Builds a histogram from the sampling loop's counts by bin and its exact extremes.
+    /// Creates a histogram from the counts per bin and the exact minimum, maximum and sum.
     ///
-    /// `min` and `max` are clamped to the outermost non-empty bins if they contradict them: a concurrent reader may see
-    /// a count before the extreme that belongs to it.
+    /// `min` and `max` are clamped to the outermost non-empty bins. They can lie outside, because a reader that runs
+    /// concurrently with the sampling loop may see a count before the minimum or maximum that belongs to it.
     pub fn from_bins(bins: Vec<u64>, min: u64, max: u64, sum: u128) -> Histogram {
         let mut bins = bins;
         bins.truncate(bins.iter().rposition(|&c| c > 0).map_or(0, |last| last + 1).min(BINS));
@@ -162,27 +162,27 @@ impl Histogram {
         self.count == 0
     }
 
-    /// Exact minimum, ns.
+    /// Returns the exact minimum of the samples, ns; `None` without samples.
     pub fn min(&self) -> Option<u64> {
         (self.count > 0).then_some(self.min)
     }
 
-    /// Exact maximum, ns.
+    /// Returns the exact maximum of the samples, ns; `None` without samples.
     pub fn max(&self) -> Option<u64> {
         (self.count > 0).then_some(self.max)
     }
 
-    /// Exact sum, ns.
+    /// Returns the exact sum of the samples, ns.
     pub fn sum(&self) -> u128 {
         self.sum
     }
 
-    /// Exact mean, ns.
+    /// Returns the exact mean of the samples, ns; `None` without samples.
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 
-    /// The non-empty bins, in ascending order.
+    /// Returns the non-empty bins, in ascending order.
     pub fn bins(&self) -> impl DoubleEndedIterator<Item = Bin> + '_ {
         self.bins.iter().enumerate().filter(|&(_, &count)| count > 0).map(|(i, &count)| Bin {
             low: bin_low(i),
@@ -191,8 +191,8 @@ impl Histogram {
         })
     }
 
-    /// The value of the sample with this rank (1 = smallest): the upper edge of its bin, but never above the exact
-    /// maximum. `None` if the rank is 0 or exceeds the number of samples.
+    /// Returns the value of the sample with this rank (1 = smallest), ns: the upper edge of its bin or the exact
+    /// maximum, whichever is smaller. `None` if the rank is 0 or exceeds the number of samples.
     pub fn value_at_rank(&self, rank: u64) -> Option<u64> {
         if rank == 0 || rank > self.count {
             return None;
@@ -207,13 +207,14 @@ impl Histogram {
         None
     }
 
-    /// The `q` quantile (0–1) by nearest rank ⌈q·n⌉, without interpolation. `None` for a quantile above the median that
-    /// no sample exceeds, because it would equal the maximum; see [`held_rank`].
+    /// Returns the `q` quantile (0–1) by nearest rank ⌈q·n⌉, without interpolation, ns; `None` for a quantile above the
+    /// median that no sample exceeds, because it would equal the maximum (see [`held_rank`]).
     pub fn quantile(&self, q: f64) -> Option<u64> {
         self.value_at_rank(held_rank(q, self.count)?)
     }
 
-    /// Lower and upper bound of the number of samples above `limit`. They differ only by the bin that contains `limit`.
+    /// Returns a lower and an upper bound on the number of samples above `limit`. They differ at most by the samples in
+    /// the bin that contains `limit`.
     pub fn above(&self, limit: u64) -> (u64, u64) {
         let cut = bin_index(limit);
         if self.count == 0 || self.max <= limit {
@@ -230,7 +231,8 @@ impl Histogram {
     }
 }
 
-/// Serialized as `{count, min_ns, max_ns, sum_ns, bins: [[low_ns, width_ns, count], …]}`, without empty bins.
+/// Serialized form of a histogram: `{count, min_ns, max_ns, sum_ns, bins: [[low_ns, width_ns, count], …]}`, without
+/// empty bins.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct OnDisk {
@@ -239,7 +241,7 @@ struct OnDisk {
     min_ns: Option<u64>,
     /// Exact maximum; null without samples.
     max_ns: Option<u64>,
-    /// Sum of all samples, saturated at the largest 64-bit number.
+    /// Sum of all samples, at most the largest 64-bit number.
     sum_ns: u64,
     /// Smallest value (ns), width (ns) and sample count of each non-empty bin.
     bins: Vec<(u64, u64, u64)>,

@@ -1,12 +1,12 @@
-//! Basic types used by every other crate: [`Nanos`], [`CpuId`] and [`CpuList`], [`Policy`] and [`Priority`], the
+//! Basic types used by the other crates: [`Nanos`], [`CpuId`] and [`CpuList`], [`Policy`] and [`Priority`], the
 //! log-linear [`Histogram`], and [`Arrange`], a sort with small code size.
 //!
-//! Architecture invariant: this crate uses no system call, no clock and no other crate of this workspace.
+//! Architecture invariant: this crate makes no system calls, reads no clock, and uses no other crate of this workspace.
 
 #![forbid(unsafe_code)]
 
-/// Implements `Debug` as `Display`, so that `fn main() -> Result<(), Box<dyn Error>>`, `unwrap()` and `{:?}` print a
-/// sentence.
+/// Implements `Debug` like `Display`, so that error messages are readable when `unwrap()`, `{:?}` or a `main` that
+/// returns `Result<(), Box<dyn Error>>` prints them.
 #[macro_export]
 macro_rules! debug_as_display {
     ($($type:ident),+) => { $(

@@ -5,9 +5,9 @@ use std::fmt;
 use std::ops::{Add, Sub};
 use std::str::FromStr;
 
-/// A length of time, or a point on a clock named by its context, in nanoseconds.
+/// A duration, or a point in time on a clock that the context determines, in nanoseconds.
 ///
-/// The 64 bits reach 584 years. Serialized as a plain number under a key that ends in `_ns`.
+/// The range is 584 years. Serialized as a plain number under a key that ends in `_ns`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
@@ -36,7 +36,7 @@ impl Nanos {
         self.0 as f64 / 1e3
     }
 
-    /// The difference, or zero if `other` is larger.
+    /// Returns the difference, or zero if `other` is larger.
     pub fn saturating_sub(self, other: Nanos) -> Nanos {
         Nanos(self.0.saturating_sub(other.0))
     }
@@ -62,8 +62,8 @@ impl From<Nanos> for std::time::Duration {
     }
 }
 
-/// Three significant digits in a readable unit: `850 ns`, `9.34 µs`, `331 µs`, `4.16 ms`, `1.50 s`, `2 min 5 s`,
-/// `34.7 days`.
+/// Prints three significant digits with a suitable unit: `850 ns`, `9.34 µs`, `331 µs`, `4.16 ms`, `1.50 s`,
+/// `2 min 5 s`, `34.7 days`.
 impl fmt::Display for Nanos {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let s = self.as_secs_f64();
@@ -107,13 +107,13 @@ pub enum DurationError {
     UnknownUnit(String, String),
     #[error("`{0}` is not a duration: write a number and a unit, for example 500us or 15m")]
     NotANumber(String),
-    /// More than `i64::MAX` nanoseconds.
-    #[error("`{0}` is longer than 292 years, the most that can be counted in nanoseconds")]
+    /// The duration exceeds `i64::MAX` nanoseconds.
+    #[error("`{0}` is longer than 292 years, the longest duration that is supported")]
     TooLong(String),
 }
 
-/// Parses `500us`, `2s`, `1.5ms`, `15m`, `24h`, `7d`. A unit is required, except for `0`, because `1000` would be
-/// ambiguous.
+/// Parses durations such as `500us`, `1.5ms`, `2s`, `15m`, `24h` and `7d`. A unit is required, except for `0`, because
+/// a number such as `1000` would be ambiguous.
 impl FromStr for Nanos {
     type Err = DurationError;
 
@@ -142,7 +142,8 @@ impl FromStr for Nanos {
     }
 }
 
-/// `number × scale` without floating point; fractions of a nanosecond are truncated.
+/// Returns `number × scale`, computed without floating point. Fractions of a nanosecond are truncated. `None` if the
+/// result exceeds `i64::MAX`.
 fn decimal_times(number: &str, scale: u64) -> Option<Nanos> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().ok()? };

@@ -2,16 +2,17 @@
 
 use core::cmp::Ordering;
 
-/// A stable sort that is compiled once.
+/// A stable sort of which only one copy is compiled.
 ///
-/// `slice::sort_by_key` and its relatives are instantiated for every closure, 4 to 5 KB each on x86-64, and a report
-/// sorts in a hundred places. Here one function sorts indices, and only the comparison is instantiated. It allocates,
-/// and compares through a pointer, so do not use it in a loop over events.
+/// The compiler instantiates `slice::sort_by_key` and similar functions for every closure, with 4 to 5 KB each on
+/// x86-64, and a report sorts in a hundred places. Here one function sorts indices, and only the comparison is
+/// instantiated. It allocates memory and calls the comparison through a pointer, so do not use it in a loop over
+/// events.
 pub trait Arrange<T> {
-    /// Like `slice::sort_by`. Allocates at most two machine words per item.
+    /// Sorts like `slice::sort_by`. Allocates at most two machine words per item.
     fn arrange_by(&mut self, order: impl FnMut(&T, &T) -> Ordering);
 
-    /// Like `slice::sort_by_key`. Allocates at most two machine words per item.
+    /// Sorts like `slice::sort_by_key`. Allocates at most two machine words per item.
     fn arrange_by_key<K: Ord>(&mut self, key: impl FnMut(&T) -> K);
 }
 
@@ -29,14 +30,15 @@ impl<T> Arrange<T> for [T] {
     }
 }
 
-/// Indices in sorted order: element n is the index of the n-th smallest item.
+/// Returns the indices in sorted order: element n is the index of the n-th smallest item.
 fn sorted(length: usize, order: &mut dyn FnMut(usize, usize) -> Ordering) -> Vec<usize> {
     let mut places: Vec<usize> = (0..length).collect();
     places.sort_by(|a, b| order(*a, *b));
     places
 }
 
-/// Swaps every item to its position, one cycle of the permutation after the other; consumes `from`.
+/// Moves all items to their sorted positions by swaps, one cycle of the permutation after the other. `from` holds the
+/// index of the item that belongs at each position; it is overwritten.
 fn follow(from: &mut [usize], swap: &mut dyn FnMut(usize, usize)) {
     for start in 0..from.len() {
         let mut to = start;

@@ -23,7 +23,7 @@ impl Policy {
         matches!(self, Policy::Fifo | Policy::Rr)
     }
 
-    /// Returns true if its threads run before all threads of the fair class.
+    /// Returns true if threads with this policy run before all threads of the fair class.
     pub fn is_real_time(self) -> bool {
         matches!(self, Policy::Fifo | Policy::Rr | Policy::Deadline)
     }
@@ -63,14 +63,14 @@ impl FromStr for Policy {
     }
 }
 
-/// A real-time priority, 1 (lowest) to 99 (highest), as in user space.
+/// A real-time priority from 1 (lowest) to 99 (highest), as used in user space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "u8", into = "u8")]
 pub struct Priority(u8);
 
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
-#[error("priority {0} is out of range: real-time priorities go from 1 to 99")]
+#[error("priority {0} is out of range: real-time priorities range from 1 to 99")]
 pub struct PriorityError(String);
 
 impl Priority {
@@ -127,7 +127,7 @@ pub enum Scheduling {
         /// Real-time priority, 1–99.
         priority: Priority,
     },
-    /// SCHED_DEADLINE: `runtime_ns` of CPU time within `deadline_ns` of each `period_ns`.
+    /// SCHED_DEADLINE: up to `runtime_ns` of CPU time per `period_ns`, to be received within `deadline_ns`.
     Deadline {
         runtime_ns: Nanos,
         /// Deadline relative to the release.
@@ -156,7 +156,7 @@ impl Scheduling {
     }
 }
 
-/// `FIFO 90`, `RR 50`, `OTHER`, `OTHER nice 5`, `DEADLINE 200 µs / 1.00 ms`.
+/// Prints for example `FIFO 90`, `RR 50`, `OTHER`, `OTHER nice 5` or `DEADLINE 200 µs / 1.00 ms`.
 impl fmt::Display for Scheduling {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

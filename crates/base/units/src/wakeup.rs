@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// What wakes a measuring thread. The first four wakeup sources set their own timer. In the others a partner thread
-/// sends at the release, and latency is counted from the partner's clock reading before the sending call.
+/// Source of the wakeups of a measuring thread. With the first four sources the thread sets its own timer. With the
+/// others, a partner thread wakes it at each release, and latency is measured from the time that the partner reads
+/// before it makes the system call.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "String", into = "String")]
@@ -13,26 +14,26 @@ pub enum WakeupSource {
     /// Absolute clock_nanosleep(2).
     #[default]
     Nanosleep,
-    /// Relative clock_nanosleep(2): each release is one period after the call.
+    /// Relative clock_nanosleep(2): each release is one period after the call to it.
     Relative,
-    /// A periodic timerfd_create(2) timer with TFD_TIMER_ABSTIME, and read(2).
+    /// A periodic timer of timerfd_create(2), set with TFD_TIMER_ABSTIME; the thread waits in read(2).
     Timerfd,
-    /// A periodic timer_create(2) timer with SIGEV_THREAD_ID, and sigwaitinfo(2).
+    /// A periodic timer of timer_create(2) with SIGEV_THREAD_ID; the thread waits in sigwaitinfo(2).
     PosixTimer,
-    /// A futex(2) FUTEX_WAKE by the partner thread.
+    /// FUTEX_WAKE of futex(2) by the partner thread.
     Futex,
-    /// A queued real-time signal: rt_tgsigqueueinfo(2), and sigwaitinfo(2).
+    /// A queued real-time signal from rt_tgsigqueueinfo(2); the thread waits in sigwaitinfo(2).
     Signal,
-    /// write(2) to an eventfd(2), and read(2).
+    /// write(2) to an eventfd(2) by the partner thread; the measuring thread waits in read(2).
     Eventfd,
-    /// A datagram over loopback: send(2), and recv(2).
+    /// A datagram that the partner thread sends over loopback; the measuring thread waits in recv(2).
     Udp,
-    /// A byte that a UART sends to itself (TIOCM_LOOP): write(2), the receive interrupt, and read(2). Holds the
-    /// device's path.
+    /// A byte that the partner thread writes to a UART in loopback mode (TIOCM_LOOP); the measuring thread waits in
+    /// read(2) and is woken by the receive interrupt. Holds the path of the device.
     Serial(String),
 }
 
-/// The wakeup sources that need no device, in the order in which they are listed to users.
+/// Names of the wakeup sources that need no device, in the order in which users see them.
 const NAMED: [(&str, WakeupSource); 8] = [
     ("nanosleep", WakeupSource::Nanosleep),
     ("relative", WakeupSource::Relative),
@@ -45,7 +46,7 @@ const NAMED: [(&str, WakeupSource); 8] = [
 ];
 
 impl WakeupSource {
-    /// All wakeup sources that need no device.
+    /// Returns all wakeup sources that need no device.
     pub fn without_device() -> impl Iterator<Item = WakeupSource> {
         NAMED.into_iter().map(|(_, source)| source)
     }
@@ -62,7 +63,7 @@ impl WakeupSource {
         )
     }
 
-    /// Clock and system call, as recorded in a run: `CLOCK_MONOTONIC, timerfd absolute`.
+    /// Returns the clock and system call as recorded in a run, for example `CLOCK_MONOTONIC, timerfd absolute`.
     pub fn clock_and_call(&self) -> String {
         let call = match self {
             WakeupSource::Nanosleep => "clock_nanosleep TIMER_ABSTIME",

@@ -1,16 +1,16 @@
-//! The time limit of a measuring command: in addition to the measurement time it has [`SHORT`] to start and [`SHORT`]
-//! to end, [`GRACE`](crate::GRACE) together.
+//! The time limit of a command that measures. In addition to the measurement time it has [`SHORT`] to start and
+//! [`SHORT`] to end, together [`GRACE`](crate::GRACE).
 //!
-//! Before and after a measurement a command computes. It may compute for longer if it competes with other ordinary
-//! threads, but is ended if a thread is found stopped, starved or asleep when the limit expires. The limit starts anew
-//! with each further measurement, since the command has made progress.
+//! Before and after a measurement, a command computes. It may exceed the limit if it competes with other ordinary
+//! threads, but it is ended if one of its threads is stopped, starved or asleep when the limit expires. The limit
+//! starts anew with each further measurement, because the command has made progress.
 
 use crate::{Action, END, SHORT, Wait, Waits, state};
 use std::fmt::Display;
 use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
 
-/// Key of the command's limit among the waits.
+/// Key of the command's limit in [`Waits`].
 const COMMAND: u64 = 1 << 62;
 const START: &str = "the start of the command";
 
@@ -18,15 +18,15 @@ fn limited() -> Option<MutexGuard<'static, Waits>> {
     END.get().map(|_| state())
 }
 
-/// Starts the limit on the start-up of a command, unless the command has a limit already.
+/// Starts the time limit on the start-up of a command, unless the command already has a limit.
 pub fn command() {
     if let Some(mut waits) = limited().filter(|waits| !waits.all.contains_key(&COMMAND)) {
         waits.insert(COMMAND, Wait::new(START.into(), SHORT, Action::EndIdle));
     }
 }
 
-/// Extends the limit on the start-up of a command by time that the user allowed; after a measurement, starts the limit
-/// on the start-up of the next one.
+/// Extends the time limit on the start-up of a command by `more`, a time that the user allowed. After a measurement,
+/// starts the limit on the start-up of the next measurement.
 pub fn starting(what: impl Display, more: Duration) {
     let Some(mut waits) = limited() else { return };
     let wait = match waits.all.remove(&COMMAND) {
@@ -38,14 +38,14 @@ pub fn starting(what: impl Display, more: Duration) {
     waits.insert(COMMAND, wait);
 }
 
-/// Records that a measurement that takes `lasts` begins.
+/// Records that a measurement of length `lasts` begins.
 pub fn measuring(what: impl Display, lasts: Duration) {
     if let Some(mut waits) = limited() {
         waits.insert(COMMAND, Wait::new(what.to_string(), lasts.saturating_add(SHORT), Action::EndProgram));
     }
 }
 
-/// Records that the measurement is over, or ends early.
+/// Records that the measurement has ended, perhaps early.
 pub fn ending() {
     if let Some(mut waits) = limited()
         && let Some(mut wait) = waits.all.remove(&COMMAND)
@@ -59,7 +59,7 @@ pub fn ending() {
     }
 }
 
-/// Records that the measurement is over and that `what` processes its results.
+/// Records that the measurement has ended and that the step `what` processes its results.
 pub fn concluding(what: impl Display) {
     ending();
     if let Some(mut waits) = limited()
@@ -69,7 +69,7 @@ pub fn concluding(what: impl Display) {
     }
 }
 
-/// Removes the command's limit; what follows has limits of its own, or none.
+/// Removes the command's time limit. Later steps have their own limits, or none.
 pub fn unlimited() {
     state().all.remove(&COMMAND);
 }

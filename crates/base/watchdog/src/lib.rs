@@ -1,14 +1,14 @@
-//! Bounded waits.
+//! Time limits for waits.
 //!
-//! Code that waits for a child, a thread, a peer or a device holds a [`Limit`] meanwhile; [`lock`] waits for locks. One
-//! thread sleeps until the first limit expires. It then examines in /proc what did not end (stopped, without CPU time,
-//! blocked in the kernel), and either kills the awaited child, so that the wait returns, or ends the program, because a
-//! thread that gets no CPU time can be neither joined nor abandoned.
+//! Code that waits for a child, a thread, a peer or a device holds a [`Limit`] while it waits; [`lock`] waits for file
+//! locks. One thread sleeps until the first limit expires. It then examines in /proc what did not end (stopped, without
+//! CPU time, or blocked in the kernel). It either kills the child, so that the wait returns, or ends the program,
+//! because a thread that gets no CPU time can be neither joined nor abandoned.
 //!
-//! Limits have no effect in a program that has not called [`end_with`], or while no thread can be started.
+//! Limits have no effect in a program that has not called [`end_with`], or if the thread cannot be started.
 //!
-//! Architecture invariant: the thread is an ordinary one and wakes only for limits that expire, and for a new one that
-//! expires earlier.
+//! Architecture invariant: the thread has the policy SCHED_OTHER. It wakes up only when a limit expires, or when a new
+//! limit expires earlier than all others.
 
 #![forbid(unsafe_code)]
 
@@ -33,26 +33,26 @@ use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Extra time for a program beyond the duration that its user gave.
+/// Extra time for a program beyond the duration that the user gave.
 pub const GRACE: Duration = Duration::from_secs(10);
-/// Extra time if everything that did not end is waiting for a disk or a driver, which may be slow.
+/// Extra time if threads wait for a disk or a driver, which may be slow, and no other cause is found.
 const FOR_DISKS: Duration = Duration::from_secs(60);
-/// Number of times that a program gets [`GRACE`] more if it computes in competition with ordinary threads and none of
-/// its threads is stopped or starved.
+/// Number of times that the limit is extended by [`GRACE`] for a program that competes with ordinary threads for CPU
+/// time and has no stopped or starved thread.
 const EXTENSIONS: u32 = 6;
-/// Time limit for operations that are immediate unless something is wrong.
+/// Time limit for operations that take hardly any time unless something is wrong.
 pub const SHORT: Duration = Duration::from_secs(5);
-/// Time limit for system programs that build, pack or install.
+/// Time limit for system programs that build, pack or install software.
 pub const PROGRAMS: Duration = Duration::from_secs(3600);
-/// If the thread wakes up later than this, the whole program or its machine was stopped.
+/// Delay of the thread's wakeup above which the whole program or the machine must have been stopped.
 const OVERSLEPT: Duration = Duration::from_secs(1);
-/// Time for a killed child to disappear.
+/// Time limit for the end of a killed child.
 const FOR_KILLED: Duration = Duration::from_secs(5);
 
 static STATE: State = State { waits: Mutex::new(Waits::new()), changed: Condvar::new() };
-/// Prints the reason and ends the program.
+/// Function that prints the reason and ends the program.
 static END: OnceLock<fn(&str)> = OnceLock::new();
-/// Prints the reason for a delay.
+/// Function that prints the reason for a delay.
 static SAY: OnceLock<fn(&str)> = OnceLock::new();
 
 struct State {
@@ -69,14 +69,14 @@ struct Waits {
 
 struct Wait {
     what: String,
-    /// The stage that `what` has reached, if that stage has a name of its own.
+    /// Name of the stage that `what` has reached; `None` for the first stage.
     part: Option<String>,
     most: Duration,
     end: Instant,
     action: Action,
-    /// What was found when the limit expired.
+    /// Message with what was found when the limit expired; `None` before.
     over: Option<String>,
-    /// Number of extensions.
+    /// Number of times that the limit was extended.
     extended: u32,
 }
 
@@ -89,13 +89,13 @@ impl Wait {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Action {
     EndProgram,
-    /// Ends the program unless it is computing.
+    /// Ends the program unless it uses CPU time or competes for it.
     EndIdle,
     KillChild(i32),
 }
 
 impl Waits {
-    /// Returns false if the thread could not be started.
+    /// Adds a limit. Returns false if the thread could not be started.
     fn insert(&mut self, id: u64, wait: Wait) -> bool {
         match self.asleep_until {
             None => {
@@ -117,30 +117,31 @@ impl Waits {
     }
 }
 
-/// Sets the function that ends the program when a limit expires and nothing less drastic helps. It gets the reason, and
-/// must not return. By then all children of this process have been killed, and its threads may run on any CPU. `say`
-/// gets the reason for a delay that nothing can end: threads that the kernel has blocked.
+/// Sets the functions that are called when a limit expires. `end` is called with the reason if the program must be
+/// ended, and must not return. Before the call, all children of this process are killed, and its threads may run on any
+/// CPU. `say` is called with the reason for a delay that nothing can end: threads that are blocked in the kernel.
 pub fn end_with(end: fn(&str), say: fn(&str)) {
     let _ = (END.set(end), SAY.set(say));
 }
 
-/// A time limit on a wait. Dropping it marks the wait as finished.
-#[must_use = "it limits what happens while it is held"]
+/// A time limit on a wait. Drop it when the wait has ended.
+#[must_use = "the limit ends when it is dropped"]
 #[derive(Debug)]
 pub struct Limit(Option<u64>);
 
-/// Limits a wait for `what` (`the …`) to `most`. If the result has not been dropped by then, the program is ended.
+/// Limits a wait for `what` (a noun with its article, for messages) to `most`. If the returned limit still exists after
+/// this time, the program is ended.
 pub fn limit(what: impl Display, most: Duration) -> Limit {
     begin(&what, most, Action::EndProgram)
 }
 
-/// Limits the run time of a child to `most`. If the result has not been dropped by then, the child is killed.
+/// Limits the run time of a child to `most`. If the returned limit still exists after this time, the child is killed.
 pub fn limit_child(child: &Child, what: impl Display, most: Duration) -> Limit {
     begin(&what, most, Action::KillChild(child.id().cast_signed()))
 }
 
 impl Limit {
-    /// Records progress: the time starts again.
+    /// Starts the time limit anew. Call it when there was progress.
     pub fn renew(&self) {
         let mut waits = state();
         if let Some(wait) = self.0.and_then(|id| waits.all.get_mut(&id)) {
@@ -148,10 +149,10 @@ impl Limit {
         }
     }
 
-    /// Marks the wait for a child as finished.
+    /// Ends the time limit after the child has ended.
     ///
     /// # Errors
-    /// `TimedOut`: the child was killed; the text says what it was doing.
+    /// `TimedOut`: the child was killed. The text says what it was doing.
     pub fn ended(mut self) -> io::Result<()> {
         let over = self.0.take().and_then(|id| state().all.remove(&id)).and_then(|wait| wait.over);
         over.map_or(Ok(()), |why| Err(io::Error::new(io::ErrorKind::TimedOut, why)))
@@ -169,7 +170,7 @@ impl Drop for Limit {
 /// Like [`Child::wait_with_output`], with a time limit.
 ///
 /// # Errors
-/// Errors of that call, and `TimedOut`: the child was killed; the text says what it was doing.
+/// See that function; `TimedOut` if the child was killed. The text says what it was doing.
 pub fn output_of(child: Child, what: impl Display, most: Duration) -> io::Result<Output> {
     let limit = limit_child(&child, what, most);
     let output = child.wait_with_output();
@@ -177,11 +178,11 @@ pub fn output_of(child: Child, what: impl Display, most: Duration) -> io::Result
     output
 }
 
-/// Like [`Command::output`], with a time limit, and with the standard input configured by the caller. Messages use the
-/// name of the program.
+/// Like [`Command::output`], with a time limit. The caller chooses the standard input. Messages contain the name of the
+/// program.
 ///
 /// # Errors
-/// Errors of spawning, and those of [`output_of`].
+/// See [`Command::spawn`] and [`output_of`].
 pub fn output(command: &mut Command, most: Duration) -> io::Result<Output> {
     use std::process::Stdio;
     let name = command.get_program().to_string_lossy().into_owned();
@@ -208,10 +209,10 @@ pub fn wait(child: &mut Child, what: impl Display, most: Duration) -> io::Result
     status
 }
 
-/// Runs `work` in a separate thread, so that changes to that thread (policy, CPUs, memory) end with it.
+/// Runs `work` in a separate thread and returns its result. Changes to that thread (policy, CPUs, memory) end with it.
 ///
 /// # Errors
-/// No thread could be started, or it panicked.
+/// The thread could not be started, or it panicked.
 pub fn in_thread<T: Send>(name: &str, work: impl FnOnce() -> T + Send) -> io::Result<T> {
     thread::scope(|scope| {
         let started = thread::Builder::new().name(name.into()).spawn_scoped(scope, work)?;
@@ -238,9 +239,10 @@ fn state() -> MutexGuard<'static, Waits> {
     STATE.waits.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Main function of the thread that waits for limits to expire.
+/// Main loop of the thread: waits for limits to expire, then kills the child or ends the program.
 fn watch() {
-    // The thread may be started before its program blocks the signals that it waits for: unblocked here, they would end it.
+    // The thread may be started before the program blocks the signals for which it waits. If they were not blocked
+    // here, they would end the program.
     let blocked = punctual_uapi::block(&SignalSet::new(&[Sig::Hup, Sig::Int, Sig::Quit, Sig::Term]));
     debug_assert!(blocked.is_ok(), "pthread_sigmask(3) fails for no valid set");
     // The thread inherits the affinity of its creator, which may be a busy CPU.
@@ -313,7 +315,7 @@ fn watch() {
     }
 }
 
-/// Marks the wait for the end of a killed child.
+/// Bit in the ID of a wait that marks a wait for the end of a killed child.
 const KILLED: u64 = 1 << 63;
 
 fn end(why: &str) {
@@ -326,7 +328,7 @@ fn end(why: &str) {
     }
 }
 
-/// Kills a process if permitted, and lets its threads die on any CPU.
+/// Kills a process if permitted, and lets its threads run on any CPU, so that they can end.
 fn kill(pid: i32) {
     if let Some(process) = Pid::from_raw(pid) {
         let _ = kill_process(process, Signal::KILL);

@@ -12,14 +12,14 @@ use std::os::unix::fs::MetadataExt;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Time between two attempts.
+/// Time between two attempts to lock.
 const TRY: Duration = Duration::from_millis(20);
-/// Time between two checks of who holds the lock.
+/// Time between two searches for the processes that hold the lock.
 const LOOK: Duration = Duration::from_secs(1);
-/// Maximum number of characters of a command line that are shown.
+/// Maximum length in characters of the command lines in messages.
 const SHOWN: usize = 100;
 
-/// Kind of lock.
+/// Type of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Share {
     Shared,
@@ -27,15 +27,17 @@ pub enum Share {
 }
 
 /// Locks a file or a directory until its last descriptor is closed. Waits at most `most` for the processes that hold
-/// the lock, and at most [`GRACE`] while all of them are stopped. After 1 s, `waits` is called once with the holders.
+/// the lock, and at most [`GRACE`] while all of them are stopped. After 1 s, `waits` is called once with a description
+/// of these processes.
 ///
 /// # Errors
-/// `TimedOut` with the holders, or an error of the system.
+/// `TimedOut` with a description of the processes that hold the lock; otherwise see flock(2).
 pub fn lock(file: impl AsFd, share: Share, most: Duration, waits: &mut dyn FnMut(&str)) -> io::Result<()> {
     lock_within(file, share, (most, GRACE), waits)
 }
 
-/// Like [`lock`], with two limits: one for the whole wait, and one for the time during which all holders are stopped.
+/// Like [`lock`], with two time limits: one for the whole wait, and one for the time during which all processes that
+/// hold the lock are stopped.
 fn lock_within(
     file: impl AsFd,
     share: Share,
@@ -75,12 +77,12 @@ fn lock_within(
 
 struct Holder {
     pid: i32,
-    /// Command line, possibly shortened.
+    /// Command line of the process, possibly shortened.
     command: String,
     is_stopped: bool,
 }
 
-/// The processes that are known to have a descriptor of the lock, which may be inherited.
+/// The processes that are known to have a descriptor of the locked file. They may have inherited it.
 struct Holders(Vec<Holder>);
 
 impl Holders {
@@ -108,7 +110,8 @@ impl Holder {
     }
 }
 
-/// Reads /proc/PID/fdinfo (Linux 4.1), which has the inode of each lock. Calls stat(2) only for files with this inode.
+/// Returns true if the process holds a lock on the file with this device and inode. Reads /proc/PID/fdinfo (Linux 4.1),
+/// which contains the inode of each lock, and calls stat(2) only for files with this inode.
 fn holds(pid: i32, wanted: (u64, u64)) -> bool {
     let inode = format!(":{}", wanted.1);
     let of_lock = |line: &str| {
@@ -128,7 +131,7 @@ fn holds(pid: i32, wanted: (u64, u64)) -> bool {
 impl Display for Holders {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         if self.0.is_empty() {
-            return f.write_str("a process that cannot be seen from here (of another user, or of another container)");
+            return f.write_str("a process that is not visible (it belongs to another user or another container)");
         }
         for (n, Holder { pid, command, is_stopped }) in self.0.iter().enumerate() {
             let between = if n > 0 { "; " } else { "" };

@@ -1,4 +1,4 @@
-//! Examines what a wait is waiting for: stopped processes, threads that get no CPU time, threads blocked in the kernel.
+//! Finds out why a wait does not end: stopped processes, threads that get no CPU time, threads blocked in the kernel.
 
 use crate::proc::{Stat, descendants, everyone, threads};
 use std::fmt::{Display, Formatter, Result};
@@ -6,27 +6,26 @@ use std::fs;
 use std::thread;
 use std::time::Duration;
 
-/// Time between two readings of the CPU time of runnable threads: longer than the period of RT throttling and of the
-/// fair server (1 s), in which an ordinary thread may get all of its time at once.
+/// Time between two readings of the CPU time of runnable threads. It is longer than the period of RT throttling and of
+/// the fair server (1 s), in which an ordinary thread may get all of its CPU time at once.
 const BETWEEN: Duration = Duration::from_millis(1100);
-/// A thread with less than this share of a CPU counts as starved if a real-time thread has the rest (fair server, RT
-/// throttling).
+/// Share of a CPU below which a thread counts as starved if a real-time thread gets the rest.
 const STARVED: f64 = 0.3;
-/// Maximum number of items that are named.
+/// Maximum number of findings that a message lists. The others are only counted.
 const MAX: usize = 3;
 
-/// Findings, the worst first.
+/// Reasons why a wait does not end, by kind; the worst kind comes first.
 #[derive(Debug, Default)]
 pub struct Look {
     stopped: Vec<String>,
     starved: Vec<String>,
     waiting: Vec<String>,
-    /// Sleeping tasks; reported only if no other cause was found.
+    /// Descriptions of sleeping threads, which are reported only if no other cause was found.
     asleep: Vec<String>,
     computes: bool,
 }
 
-/// A thread of this program or of its children.
+/// A thread and its state in /proc.
 #[derive(Clone, Debug)]
 struct Thread {
     pid: i32,
@@ -44,13 +43,15 @@ impl Thread {
     }
 }
 
-/// Time spent on a CPU (Documentation/scheduler/sched-stats.rst); 0 without CONFIG_SCHED_INFO.
+/// Returns the time that a thread has spent on CPUs, ns (Documentation/scheduler/sched-stats.rst); 0 without
+/// CONFIG_SCHED_INFO.
 fn ran(pid: i32, tid: i32) -> u64 {
     let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/schedstat")).unwrap_or_default();
     text.split_ascii_whitespace().next().and_then(|ns| ns.parse().ok()).unwrap_or(0)
 }
 
-/// The kernel's function that a thread sleeps in, as far as this user may know (proc_pid_wchan(5)), and what that means.
+/// Returns the kernel function in which a thread sleeps (proc_pid_wchan(5)) and, for a full pipe, its meaning;
+/// `the kernel` if this user may not read it.
 fn function(pid: i32, tid: i32) -> String {
     let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/wchan")).unwrap_or_default();
     match text.as_str() {
@@ -67,13 +68,13 @@ fn all(pids: &[i32]) -> Vec<Thread> {
 }
 
 impl Look {
-    /// Examines this program and everything it has started.
+    /// Examines this program and all its descendants.
     pub fn at_all() -> Look {
         let own = std::process::id().cast_signed();
         Look::at(&[vec![own], descendants(own)].concat())
     }
 
-    /// Examines one child and everything it has started.
+    /// Examines one child and all its descendants.
     pub fn at_child(pid: i32) -> Look {
         Look::at(&[vec![pid], descendants(pid)].concat())
     }
@@ -116,12 +117,13 @@ impl Look {
         look
     }
 
-    /// Returns true if a thread uses CPU time, or competes for it with ordinary threads only, or has ended meanwhile.
+    /// Returns true if no thread is stopped or starved, and a thread uses CPU time, competes for it with ordinary
+    /// threads only, or has ended during the examination.
     pub fn computes(&self) -> bool {
         self.computes && self.stopped.is_empty() && self.starved.is_empty()
     }
 
-    /// Returns true if all threads are blocked in the kernel.
+    /// Returns true if a thread is blocked in the kernel, and none is stopped or starved.
     pub fn is_disk(&self) -> bool {
         self.stopped.is_empty() && self.starved.is_empty() && !self.waiting.is_empty()
     }
@@ -136,7 +138,8 @@ fn starved(thread: &Thread, share: f64, holder: &str) -> String {
     )
 }
 
-/// The real-time thread that has run longest on a CPU since the first reading.
+/// Returns a description of the real-time thread that has run longest on a CPU since the first reading; `None` if it
+/// ran for less than half of the time.
 fn holder(before: &[Thread], cpu: u64, besides: i32) -> Option<String> {
     let there = before.iter().filter(|thread| thread.stat.processor == cpu && thread.tid != besides);
     let ran = there.filter_map(|old| {

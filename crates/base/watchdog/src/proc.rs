@@ -1,4 +1,4 @@
-//! Processes, from /proc: proc_pid_stat(5).
+//! Information about processes, read from /proc (proc_pid_stat(5)).
 
 use std::collections::HashMap;
 use std::fs;
@@ -14,18 +14,19 @@ pub struct Stat {
     pub cpu_ticks: u64,
     /// CPU time of children that were waited for, in clock ticks.
     pub childrens_ticks: u64,
-    /// Start time: with the pid it identifies a process uniquely.
+    /// Start time in clock ticks since boot. Together with the PID it identifies a process.
     pub started: u64,
-    /// The CPU it last ran on.
+    /// CPU on which the process last ran.
     pub processor: u64,
-    /// 1 to 99 under SCHED_FIFO and SCHED_RR, otherwise 0.
+    /// Real-time priority: 1 to 99 under SCHED_FIFO and SCHED_RR, otherwise 0.
     pub rt_priority: u64,
-    /// A SCHED_* number of <linux/sched.h>.
+    /// Scheduling policy, one of the SCHED_* constants in <linux/sched.h>.
     pub policy: u64,
 }
 
 impl Stat {
-    /// The name in parentheses may itself contain parentheses, so the last one ends it.
+    /// Parses the contents of /proc/PID/stat; `None` if they are invalid. The name in parentheses may itself contain
+    /// parentheses, so it ends at the last one.
     pub fn parse(text: &str) -> Option<Stat> {
         let (pid, rest) = text.split_once(" (")?;
         let fields: Vec<&str> = rest.rsplit_once(") ")?.1.split_ascii_whitespace().collect();
@@ -58,26 +59,26 @@ impl Stat {
     }
 }
 
-/// The numeric names in a folder of /proc.
+/// Returns the numeric names in a directory of /proc.
 fn numbers(folder: &str) -> Vec<i32> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.filter_map(|e| e.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// IDs of all processes.
+/// Returns the IDs of all processes.
 pub fn everyone() -> Vec<i32> {
     numbers("/proc")
 }
 
-/// Thread IDs of a process; empty if it has ended.
+/// Returns the thread IDs of a process; empty if it has ended.
 pub fn threads(pid: i32) -> Vec<i32> {
     numbers(&format!("/proc/{pid}/task"))
 }
 
-/// All living descendants of `root`, including zombies.
+/// Returns the IDs of all descendants of the process `root`, including zombies.
 ///
-/// From /proc/PID/task/TID/children if the kernel has it (CONFIG_PROC_CHILDREN, Linux 3.5), otherwise from the parents of
-/// all processes.
+/// They are read from /proc/PID/task/TID/children if the kernel has it (CONFIG_PROC_CHILDREN, Linux 3.5), otherwise
+/// found through the parents of all processes.
 pub fn descendants(root: i32) -> Vec<i32> {
     let by_children = fs::exists(format!("/proc/{root}/task/{root}/children")).unwrap_or(false);
     let table = if by_children { HashMap::new() } else { everyones_children() };

@@ -10,7 +10,7 @@ fn sh(script: &str) -> Command {
     command
 }
 
-/// A single test, because an expired limit kills everything that this process has started.
+/// This is a single test, because an expired limit kills all processes that this process has started.
 #[test]
 fn what_does_not_end_is_named_and_ended() {
     let long = Duration::from_secs(600);

@@ -24,7 +24,7 @@ pub trait Axis {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ended {
     Done(Measured),
-    /// Stopped early. Only the parts in the log count.
+    /// The repetition was stopped early. Only the parts in the log are kept.
     Stopped,
 }
 

@@ -1,6 +1,6 @@
 use rustix::time::{ClockId, clock_gettime};
 
-/// CLOCK_MONOTONIC in nanoseconds.
+/// Current time of CLOCK_MONOTONIC in nanoseconds.
 pub(crate) fn now() -> u64 {
     read(ClockId::Monotonic)
 }

@@ -36,7 +36,7 @@ pub enum Update<'a> {
         of: u64,
         /// Completed fraction of all repetitions, 0 to 1.
         done: f64,
-        /// Estimated remaining time. `None` until a part is completed.
+        /// Estimated remaining time. `None` until a part has been completed.
         left: Option<Duration>,
     },
 }

@@ -16,7 +16,7 @@ const MIB: u64 = 1 << 20;
 /// Passes over the memory per measurement. A single pass would be too short for the clock resolution and for
 /// scheduling.
 const PASSES: u64 = 4;
-/// Number of words summed in parallel, so that additions do not wait for each other.
+/// Number of sums that are computed in parallel, so that additions do not wait for each other.
 const LANES: usize = 16;
 
 /// Plans the benchmark. If `bytes` is `None`, uses four times the largest cache, between 64 MiB and 512 MiB, and at

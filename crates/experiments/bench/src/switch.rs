@@ -15,7 +15,7 @@ use std::thread;
 
 /// Number of rounds that are not counted, because caches are cold and the first wakeups of a new thread are slow.
 const WARM_UP: u32 = 50;
-/// If a smaller fraction of rounds than this had a switch, the times include other cases than wakeups.
+/// If a context switch occurred in a smaller fraction of the rounds than this, the times are not only those of wakeups.
 const MOST_SLEPT: f64 = 0.9;
 
 /// Plans the benchmark on the given two CPUs, or on the first two that the process may use.
@@ -57,7 +57,7 @@ pub(crate) struct Switch {
     other: Option<CpuId>,
 }
 
-/// One direction of the ping-pong.
+/// A channel for one direction of the ping-pong.
 trait Direction: Send + Sync {
     fn wake(&self) -> io::Result<()>;
     /// Waits to be woken. Returns `false` if the other end is closed.
@@ -165,7 +165,8 @@ impl Switch {
         })
     }
 
-    /// The measuring end: makes the round trips, and returns the fraction of them that had a switch.
+    /// The measuring thread: makes the round trips, and returns the fraction of them in which a context switch
+    /// occurred.
     fn lead(
         &self,
         directions: [&dyn Direction; 2],
@@ -198,7 +199,7 @@ impl Switch {
     }
 }
 
-/// The answering end: answers until the other end is closed, and measures each wakeup.
+/// The answering thread: answers until the other end is closed, and measures each wakeup.
 fn answer(directions: [&dyn Direction; 2], stamp: &AtomicU64) -> io::Result<Histogram> {
     let mut times = Histogram::new();
     let mut round = 0;

@@ -26,19 +26,19 @@ pub enum Source {
     Timer,
     /// eventfd(2), or the environment's native counting object.
     Eventfd,
-    /// pipe(7).
+    /// A pipe: pipe(7).
     Pipe,
-    /// pty(7).
+    /// A pseudo-terminal: pty(7).
     Pty,
     /// A queued real-time signal, signal(7).
     RtSignal,
     /// A standard signal, signal(7).
     Signal,
-    /// udp(7) over loopback.
+    /// A UDP socket over loopback: udp(7).
     Udp,
     /// Two GPIO lines joined by a wire, or gpio-sim.
     Gpio,
-    /// rtc(4).
+    /// A real-time clock: rtc(4).
     Rtc,
     /// A serial port in loopback mode.
     Serial,

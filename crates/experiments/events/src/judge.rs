@@ -4,8 +4,8 @@ use crate::backend::Observed;
 use crate::test::{Test, What};
 use punctual_model::{EventCounts, Promise, SuiteClass, SuiteRan};
 
-/// A firm system may miss "a few" deadlines (after Laplante and Ovaska, docs/backends.md): at most one in this many
-/// events.
+/// A firm system may miss "a few" deadlines (after Laplante and Ovaska, docs/backends.md): here, at most one in this
+/// many events.
 pub const FEW: u64 = 1000;
 
 /// Hard if no event was late or lost, firm if at most one in [`FEW`] was, otherwise soft. `None` if nothing was sent.

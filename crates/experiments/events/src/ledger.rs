@@ -16,7 +16,7 @@ pub struct Ledger {
     merged: Vec<u64>,
     capacity: u64,
     deadline: u64,
-    /// One past the highest number that has arrived.
+    /// One more than the highest event number that has arrived.
     next: u64,
     overflowed: u64,
     doubled: u64,

@@ -53,7 +53,7 @@ pub struct Mock {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Well,
-    /// The next event arrives together with this one.
+    /// The next event arrives together with this event.
     Leads,
     Drop,
     Double,
@@ -176,7 +176,7 @@ impl Backend for Mock {
     }
 }
 
-/// Returns a few correct rounds: the order tests have no events to drop.
+/// Returns a few correct rounds, for the order tests, which have no events to drop.
 fn well(plan: &Plan<'_>) -> Answer {
     let mut ledger = plan.ledger();
     (0..plan.events).for_each(|number| ledger.arrived(number, Nanos(plan.deadline.0 / 2)));

@@ -15,11 +15,11 @@ pub(crate) struct Found {
 
 #[derive(Debug)]
 pub(crate) struct Scratch<T> {
-    /// South-western placements as the east sees them.
+    /// Diagonals on which each south-western placement meets the eastern half.
     probes: Vec<T>,
     /// The probes that fit one north-western placement.
     fitting: Vec<T>,
-    /// Remaining pairs, as bits.
+    /// Pairs that remain with one north-western placement, as bits.
     bits: Box<Bits>,
     /// Words of the pairs that remain with one north-western placement.
     left: Box<[T; ROOM]>,

@@ -76,7 +76,8 @@ impl FromStr for Kernel {
     }
 }
 
-/// All CPUs with AVX2 so far have these instructions. They are checked nevertheless, because the kernels use them.
+/// Checks for the bit manipulation instructions, which all CPUs with AVX2 so far have. They are checked nevertheless,
+/// because the kernels use them.
 #[cfg(target_arch = "x86_64")]
 fn has_bit_manipulation() -> bool {
     std::arch::is_x86_feature_detected!("bmi1")

@@ -144,7 +144,7 @@ impl Placements {
         self.starts[column] as usize..self.starts[column + 1] as usize
     }
 
-    /// Size on the heap.
+    /// Size on the heap in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.starts.capacity() * size_of::<u32>() + self.words.capacity() * size_of::<u64>()
     }

@@ -35,7 +35,7 @@ impl Class {
     }
 }
 
-/// Time of one thread in ns.
+/// Times of one thread by kind, ns.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Spent {
     /// Time on a CPU, including stolen time.

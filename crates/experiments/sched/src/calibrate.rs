@@ -14,8 +14,8 @@ use punctual_workloads::{FRAMES_PER_WRITE, Image, Kind, Work};
 use std::fs::File;
 use std::path::Path;
 
-/// Time limit of a calibration. It has rounds of a quarter of the scale, each at most a few seconds of CPU time, on a
-/// CPU that may be shared.
+/// Time limit of a calibration. A calibration has rounds of a quarter of the scale, each at most a few seconds of CPU
+/// time, on a CPU that may be shared.
 const CALIBRATED_WITHIN: std::time::Duration = std::time::Duration::from_secs(60);
 
 /// Number of rounds; the median is used.
@@ -28,7 +28,7 @@ pub(crate) struct Rate {
     unit: u64,
     /// CPU time per unit in ns.
     unit_ns: f64,
-    /// Sleep per write, if the workload writes.
+    /// Mean time that a write sleeps; `None` if the workload does not write.
     write: Option<Nanos>,
 }
 

@@ -39,7 +39,7 @@ pub struct Bounds<'a> {
 pub struct Done {
     /// CLOCK_MONOTONIC at the first step.
     pub first: Nanos,
-    /// CLOCK_MONOTONIC at the end.
+    /// CLOCK_MONOTONIC at the end of the job.
     pub end: Nanos,
     /// CPU time charged between the first step and the end.
     pub charged: Nanos,
@@ -111,7 +111,7 @@ fn timer(grid: &mut Nanos, period: Nanos, worst: &mut Nanos, bounds: &Bounds<'_>
     Ok(now < bounds.until)
 }
 
-/// CPU time of the calling thread up to this call.
+/// CPU time that the calling thread has used so far.
 pub(crate) fn charged() -> Nanos {
     let t = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Nanos(t.tv_sec.unsigned_abs() * 1_000_000_000 + t.tv_nsec.unsigned_abs())

@@ -23,7 +23,7 @@ use std::thread::Thread;
 
 /// Time between the end of preparation and the first release.
 const LEAD: Nanos = Nanos::from_millis(20);
-/// Sampling interval without a trace.
+/// Interval at which threads are sampled if there is no trace.
 const LOOKS: Nanos = Nanos::from_millis(10);
 
 pub(crate) struct Pass<'a> {

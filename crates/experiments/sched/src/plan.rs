@@ -18,7 +18,7 @@ pub struct Plan {
     pub free: CpuList,
     pub system: SchedSettings,
     pub threads: Vec<PlanThread>,
-    /// Time at which all threads end.
+    /// Time limit at which all threads end; `None` if the experiment states none.
     pub at_most: Option<Nanos>,
     /// Tick of the kernel (1 / CONFIG_HZ); 0 if runtimes are assumed to be exact.
     pub tick: Nanos,

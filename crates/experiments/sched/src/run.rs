@@ -30,7 +30,7 @@ pub struct Options<'a> {
     pub scale: Nanos,
     /// CPU of the pinned threads. `None` means the last one.
     pub cpu: Option<CpuId>,
-    /// Number of repetitions. `None` means the experiment's default.
+    /// Number of repetitions. `None` means the number that the experiment states.
     pub repeat: Option<u32>,
     /// Run directory to create.
     pub out: &'a Path,

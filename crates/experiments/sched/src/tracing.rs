@@ -5,7 +5,7 @@ use punctual_trace::{Damage, Options};
 use punctual_tracefs::{Config, Cut, EventSet, Flight, Instance, Tracefs};
 
 const EVENTS: &EventSet = &[("sched", "sched_switch"), ("sched", "sched_waking"), ("sched", "sched_migrate_task")];
-/// Buffer size. Switches of a few threads use some kilobytes per second.
+/// Size of the trace buffer in KiB. Switches of a few threads use some kilobytes per second.
 const BUFFER_KB: u64 = 4096;
 
 pub(crate) struct Tracing {

@@ -8,9 +8,9 @@
 use crate::image::Image;
 use std::f32::consts::PI;
 
-/// Gradient strength that continues an edge.
+/// Minimum gradient strength of a pixel that continues an edge.
 pub const LOW: f32 = 50.0;
-/// Gradient strength that begins an edge.
+/// Minimum gradient strength of a pixel that begins an edge.
 pub const HIGH: f32 = 100.0;
 /// Standard deviation of the blur in pixels.
 const SIGMA: f32 = 1.4;

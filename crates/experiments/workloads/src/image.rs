@@ -1,4 +1,4 @@
-//! Generated grey images, and writing them as PGM.
+//! Generates grey images, and writes them as PGM.
 
 use std::fmt::Write;
 

@@ -1,5 +1,5 @@
 pub const SIZES: std::ops::RangeInclusive<u32> = 4..=16;
-/// Positions tried per step, which takes about 20 to 60 µs.
+/// Number of positions tried per step; a step takes about 20 to 60 µs.
 const TRIED: u32 = 10_000;
 /// Number of rows of the largest board, plus one.
 const ROWS: usize = 17;

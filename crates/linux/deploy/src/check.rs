@@ -5,7 +5,7 @@ use serde::Serialize;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Check {
     pub id: &'static str,
-    /// Only `Pass` counts as a pass.
+    /// Outcome of the check; only `Pass` counts as a pass.
     pub outcome: Outcome,
     pub found: String,
     /// The command to run; empty if nothing has to be done.

@@ -20,9 +20,9 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub struct Deployed {
     pub checks: Vec<Check>,
-    /// `None` if a check failed and nothing was written.
+    /// Record of the deployment; `None` if a check failed and nothing was written.
     pub record: Option<Record>,
-    /// Leftovers that were removed first.
+    /// Notes about leftovers of an earlier deployment, which were removed first.
     pub notes: Vec<String>,
 }
 

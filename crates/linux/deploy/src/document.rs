@@ -1,5 +1,5 @@
-//! Results of `kernel deploy`, `verify` and `commit`. That of `rollback` is [`Back`](crate::Back), that of `status`
-//! [`Status`](crate::Status).
+//! Results of `kernel deploy`, `verify` and `commit`. The result of `rollback` is [`Back`](crate::Back), that of
+//! `status` [`Status`](crate::Status).
 
 use crate::{Check, Deployed};
 use serde::Serialize;
@@ -13,7 +13,7 @@ pub struct DeployResult<'a> {
     notes: &'a [String],
     /// Output of `uname -r` for the installed kernel; null if nothing was changed.
     release: Option<&'a str>,
-    /// The deployment; null if nothing was changed.
+    /// ID of the deployment; null if nothing was changed.
     id: Option<&'a str>,
 }
 

@@ -17,8 +17,8 @@ const WANTS: &str = "/etc/systemd/system/sysinit.target.d/60-punctual-trial.conf
 /// Timeout in seconds of the watchdog's driver from the initramfs to the start of the guard.
 const HEARTBEAT_S: u32 = 120;
 
-/// The systemd files; empty without systemd. The unit has no dependencies, because it has to run even if half of the
-/// other units fail.
+/// The systemd unit of the guard, and the drop-in file that starts it; empty without systemd. The unit has no
+/// dependencies, because it has to run even if half of the other units fail.
 pub(crate) fn units(site: &Site) -> Vec<Edit> {
     let has_systemd = ["/run/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"];
     if !has_systemd.iter().any(|path| site.at(path).is_dir()) {

@@ -1,4 +1,4 @@
-//! The devices that a kernel finds: the new kernel has to find all devices of the old one.
+//! Lists the devices that a kernel finds: the new kernel has to find all devices that the old one found.
 
 use punctual_machine::{Listing, Machine, Read};
 use serde::{Deserialize, Serialize};
@@ -10,16 +10,17 @@ pub struct Inventory(pub BTreeMap<String, Option<Vec<String>>>);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lost {
-    /// For example `spi: spi0.0 spidev`.
+    /// Missing devices, for example `spi: spi0.0 spidev`.
     pub devices: Vec<String>,
     /// Kinds that could be read in only one of the two kernels.
     pub unknown: Vec<String>,
 }
 
-/// Name, folder, and the function that names an entry, or skips it.
+/// Name of a kind of device, its folder in sysfs, and the function that names an entry of the folder or skips it.
 type Kind = (&'static str, &'static str, fn(&dyn Machine, &str, &str) -> Option<String>);
 
-/// Sources: Documentation/ABI/testing/sysfs-bus-usb, -bus-i2c-devices-…, sysfs-class-net; drivers/{spi,gpio,hid}.
+/// The kinds of devices that are compared. Sources: Documentation/ABI/testing/sysfs-bus-usb, -bus-i2c-devices-…,
+/// sysfs-class-net; drivers/{spi,gpio,hid}.
 const KINDS: [Kind; 8] = [
     ("usb", "/sys/bus/usb/devices", usb),
     ("hid", "/sys/bus/hid/devices", hid),
@@ -100,7 +101,7 @@ fn usb(view: &dyn Machine, folder: &str, entry: &str) -> Option<String> {
     Some(format!("{}:{}", of("idVendor")?, of("idProduct")?))
 }
 
-/// `0003:046D:C31C.0001`: the last part is a counter.
+/// Removes the last part of `0003:046D:C31C.0001`, which is a counter.
 fn hid(_: &dyn Machine, _: &str, entry: &str) -> Option<String> {
     Some(entry.split('.').next().unwrap_or(entry).to_owned())
 }
@@ -110,7 +111,7 @@ fn spi(view: &dyn Machine, folder: &str, entry: &str) -> Option<String> {
     Some(format!("{entry} {}", modalias.trim_start_matches("spi:")).trim_end().to_owned())
 }
 
-/// Identified by the adapter's name, because numbers follow the order of probing.
+/// Identifies an adapter by its name, because numbers follow the order of probing.
 fn named(view: &dyn Machine, folder: &str, entry: &str) -> Option<String> {
     text(view, &format!("{folder}/{entry}/name")).or_else(|| Some(entry.to_owned()))
 }
@@ -126,7 +127,7 @@ fn chip(_: &dyn Machine, _: &str, entry: &str) -> Option<String> {
     entry.starts_with("gpiochip").then(|| "gpiochip".to_owned())
 }
 
-/// Only interfaces with a device: bridges and tunnels are created by programs.
+/// Returns only interfaces with a device, because bridges and tunnels are created by programs.
 fn interface(view: &dyn Machine, folder: &str, entry: &str) -> Option<String> {
     let has_device = matches!(view.list(&format!("{folder}/{entry}/device")), Listing::Known(_));
     has_device.then(|| entry.to_owned())

@@ -7,7 +7,7 @@ use punctual_machine::Listing;
 /// Name of the 64-bit kernel, the same on every model.
 pub(crate) const KERNEL8: &str = "kernel8.img";
 
-/// The entries of this model, one for 32 and one for 64 bits.
+/// Returns the board entries of this model, one for 32-bit and one for 64-bit kernels.
 fn entries(site: &Site) -> Vec<&'static Board> {
     let read = site.view.read("/proc/device-tree/model");
     let Some(model) = read.text() else { return Vec::new() };

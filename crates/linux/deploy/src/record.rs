@@ -9,7 +9,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Relative to the machine's root.
+/// Folder of the record, relative to the machine's root.
 pub const FOLDER: &str = "var/lib/punctual/deploy";
 const SCHEMA: &str = "punctual.deploy/1";
 
@@ -17,7 +17,7 @@ const SCHEMA: &str = "punctual.deploy/1";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stage {
-    /// Some files may exist.
+    /// The kernel's files are being copied; some of them may exist.
     Placing,
     /// All files exist, but no boot entry refers to them.
     Placed,
@@ -47,7 +47,7 @@ pub struct Record {
     pub old_release: String,
     /// Seconds after the start of the trial boot after which the guard returns to the old kernel, unless committed.
     pub limit_s: u64,
-    /// The folder of its boot files: `/boot/punctual/RELEASE`.
+    /// The folder of the kernel's boot files: `/boot/punctual/RELEASE`.
     pub boot_folder: PathBuf,
     /// The folder of the boot files as the loader names it, relative to the boot folder.
     pub folder: String,
@@ -72,7 +72,7 @@ pub struct Record {
     pub route: Option<String>,
     /// The command that boots the trial.
     pub reboot: Vec<String>,
-    /// A failed boot returns to the old kernel without anyone at the machine.
+    /// True if a failed boot returns to the old kernel without anyone at the machine.
     pub unattended: bool,
     /// The watchdog driver armed in the trial.
     pub watchdog: Option<String>,

@@ -3,7 +3,7 @@ pub struct Request {
     pub is_rt: bool,
     /// Seconds after the start of the trial boot after which the guard returns to the old kernel, unless committed.
     pub limit_s: u64,
-    /// Someone is at the machine, so that a trial without automatic fallback is accepted.
+    /// True if someone is at the machine, so that a trial without automatic fallback is accepted.
     pub manual_recovery: bool,
     /// Kernel parameters for every boot of the deployed kernel.
     pub add: Vec<String>,

@@ -14,8 +14,8 @@ use std::fs;
 
 const RETURN: &str = "do nothing: the guard returns to the old kernel; to return at once: reboot";
 
-/// A short measurement. Returns whether the worst latency is good enough (`None` if no limit was given) and a
-/// description; `Err` if it could not be made.
+/// The function that makes a short measurement. Returns whether the worst latency is good enough (`None` if no limit
+/// was given) and a description; `Err` if it could not be made.
 pub type Latency<'l> = &'l dyn Fn() -> Result<(Option<bool>, String), String>;
 
 /// Runs every check on the kernel on trial; the outcome is recorded for [`crate::commit()`].

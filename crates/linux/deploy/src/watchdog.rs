@@ -19,7 +19,7 @@ pub enum Early {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hardware {
-    /// Identity, for example `i6300ESB timer`.
+    /// Identity of the watchdog, for example `i6300ESB timer`.
     pub identity: String,
     /// The module of the driver; `None` if it is built in.
     pub driver: Option<String>,
@@ -61,7 +61,7 @@ pub fn early(site: &Site, kind: Kind) -> (Early, Vec<String>) {
     }
 }
 
-/// The registers of the i6300ESB (PCI 8086:25ab): its first memory range.
+/// Address of the registers of the i6300ESB (PCI 8086:25ab), which are in its first memory range.
 fn i6300esb(site: &Site) -> Option<u64> {
     let folder = "/sys/bus/pci/devices";
     let Listing::Known(names) = site.view.list(folder) else { return None };

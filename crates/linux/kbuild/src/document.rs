@@ -1,4 +1,4 @@
-//! Results of `kernel build` and `kernel package`. That of `kernel fetch` is a
+//! Results of `kernel build` and `kernel package`. The result of `kernel fetch` is a
 //! [`SourceManifest`](crate::fetch::SourceManifest).
 
 use crate::build::Built;
@@ -23,7 +23,7 @@ pub struct BuildResult<'a> {
     arch: Arch,
     /// Time in seconds, including pauses.
     lasted_s: f64,
-    /// Time in seconds for which it was paused because the temperature was too high.
+    /// Time in seconds for which the build was paused because the temperature was too high.
     paused_s: f64,
 }
 

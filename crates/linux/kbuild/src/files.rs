@@ -73,7 +73,7 @@ pub(crate) fn remove_folder(path: &Path) -> Result<(), KbuildError> {
     }
 }
 
-/// All files and links below a folder, sorted, as relative paths.
+/// Returns all files and links below a folder as relative paths, sorted.
 pub(crate) fn below(root: &Path) -> Result<Vec<PathBuf>, KbuildError> {
     let mut found = Vec::new();
     let mut open = vec![root.to_owned()];

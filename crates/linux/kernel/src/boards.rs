@@ -82,9 +82,9 @@ impl Arch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BootWay {
-    /// Through config.txt and tryboot.txt.
+    /// The board boots through config.txt and tryboot.txt.
     RaspberryPi,
-    /// Through EFI, GRUB or U-Boot, which is detected on the machine.
+    /// The board boots through EFI, GRUB or U-Boot; which of them is detected on the machine.
     Firmware,
 }
 
@@ -152,7 +152,7 @@ pub struct Board {
     pub traps: Vec<String>,
     pub sources: Vec<String>,
     pub pi: Option<PiNames>,
-    /// `None` if mainline has no complete device tree for it.
+    /// Configuration of mainline kernels for the board; `None` if mainline has no complete device tree for it.
     pub mainline: Option<Mainline>,
 }
 

@@ -1,4 +1,4 @@
-//! Results of `kernel preflight`, `patch` and `configure`. That of `kernel plan` is a [`Plan`](crate::Plan).
+//! Results of `kernel preflight`, `patch` and `configure`. The result of `kernel plan` is a [`Plan`](crate::Plan).
 
 use crate::config::Dropped;
 use crate::patch::index::Found;
@@ -21,24 +21,24 @@ pub struct PreflightResult<'a> {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum PatchResult<'a> {
-    /// A patch of an index that fits.
+    /// A patch of an index that fits the release.
     Found {
         release: Release,
         found: &'a Found,
-        /// URL of the folder.
+        /// URL of the folder that contains the patch.
         base: &'a str,
     },
     /// A file checked against its signature and a tree.
     Checked {
         patch: Patched,
         release: Release,
-        /// Fingerprint of the key.
+        /// Fingerprint of the key that signed the file.
         signed_by: &'a str,
-        /// Fingerprint of the key of the list of checksums; null without a list.
+        /// Fingerprint of the key that signed the list of checksums; null if there is no such list.
         sums_signed_by: Option<&'a str>,
-        /// Number of files that it changes.
+        /// Number of files that the patch changes.
         files: usize,
-        /// Number of hunks that apply at lines other than stated.
+        /// Number of hunks that apply at lines other than those stated in the patch.
         hunks_moved: usize,
     },
 }

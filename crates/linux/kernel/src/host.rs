@@ -107,7 +107,7 @@ pub(crate) fn install(distribution: Option<&str>, packages: &[&str]) -> String {
     format!("{command} {}", names.into_iter().collect::<Vec<_>>().join(" "))
 }
 
-/// The name of a package on Debian, Fedora, Arch and openSUSE.
+/// The package's name on the distribution of `column`: Debian, Fedora, Arch or openSUSE.
 fn named(package: &str, column: usize) -> &str {
     let other = [
         ("openssl-dev", ["libssl-dev", "openssl-devel", "openssl", "libopenssl-devel"]),

@@ -34,7 +34,7 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// Standard output followed by standard error.
+    /// Returns standard output followed by standard error.
     pub fn said(&self) -> String {
         format!("{}{}", String::from_utf8_lossy(&self.stdout), self.stderr)
     }

@@ -26,7 +26,7 @@ pub struct SeriesEntry {
     /// A patched release that the Raspberry Pi's branch of the series is known to have passed through.
     pub pi_rt: Option<Patched>,
     pub archs: Vec<Arch>,
-    /// Year and month in which its maintenance ended; `None` if it is maintained.
+    /// Year and month in which maintenance of the series ended; `None` if it is still maintained.
     pub over: Option<String>,
     pub verified: Verified,
     pub source: String,
@@ -74,7 +74,7 @@ pub struct SourcePackage {
 pub struct SystemEntry {
     /// IDs as in [`Package::os`]; also matched against ID_LIKE of an unlisted system.
     pub os: Vec<String>,
-    /// The boot loader that its installer sets up.
+    /// The boot loader that the system's installer sets up, by architecture.
     #[serde(default)]
     pub loader: BTreeMap<Arch, UsualLoader>,
     /// Steps that remain after the installation of a package; `{package}` stands for its name.

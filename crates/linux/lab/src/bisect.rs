@@ -114,7 +114,7 @@ impl Bisection<'_> {
         Ok(())
     }
 
-    /// Steps until git reports the commit; returns its last output.
+    /// Tries commits until git reports the one sought; returns git's last output.
     fn search(&mut self, good: &str, bad: &str) -> Result<String, LabError> {
         let mut said = match self.git.is_bisecting() {
             true => self.git.run(&["bisect", "log"])?,

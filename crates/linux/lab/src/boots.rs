@@ -22,7 +22,7 @@ pub struct Proven {
 }
 
 impl Proven {
-    /// The worst outcome: one failing boot makes the whole a failure.
+    /// Returns the worst outcome of all boots: a single failing boot makes the whole proof fail.
     pub fn outcome(&self) -> Outcome {
         self.runs.iter().map(|r| r.verdict.outcome).max().unwrap_or(Outcome::Inconclusive)
     }

@@ -21,9 +21,9 @@ pub struct LabBootResult<'a> {
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Guest<'a> {
-    /// Exit code of its script.
+    /// Exit code of the guest's script.
     exit_code: i32,
-    /// Output on its console.
+    /// Output on the guest's console.
     console: &'a str,
     /// Run time of the emulator.
     lasted_s: f64,
@@ -46,7 +46,7 @@ struct LabRunPart<'a> {
     /// The run as printed by `report`.
     #[serde(flatten)]
     run: RunResult<'a>,
-    /// Seed of its loads and addresses.
+    /// Seed that determines the order of the run's loads and its memory addresses.
     seed: u64,
     run_directory: String,
 }
@@ -58,7 +58,7 @@ pub struct LabCompareResult<'a> {
     /// The comparison as printed by `compare`.
     #[serde(flatten)]
     comparison: ComparisonResult<'a>,
-    /// Directory of the run directories and the page.
+    /// Directory that contains the run directories and the comparison's page.
     out: String,
 }
 

@@ -4,7 +4,7 @@ use punctual_vm::{Clock, Kernel, Machine, Qemu, VmError};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Everything about a proof except its seed.
+/// All parameters of a proof except its seed.
 #[derive(Clone, Debug)]
 pub struct LabOptions {
     pub kernel: Kernel,

@@ -69,7 +69,7 @@ fn guest(options: &LabOptions, script: String) -> Guest {
     guest
 }
 
-/// With several virtual CPUs, the controls are part of every run.
+/// Adds the control loads if the guest has several virtual CPUs.
 fn with_control(options: &LabOptions) -> LabOptions {
     let mut options = options.clone();
     if options.cpus > 1 {

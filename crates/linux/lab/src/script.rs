@@ -21,7 +21,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// `limit` is small, so the bias does not matter.
+    /// Returns a random number below `limit`, which is so small that the bias of the remainder does not matter.
     fn below(&mut self, limit: u64) -> u64 {
         self.next() % limit.max(1)
     }

@@ -77,8 +77,8 @@ impl Apt {
         deb.ok_or_else(|| VmError::NoKernel(format!("apt-get download {package} left no file")))
     }
 
-    /// The files, with versions in their names, of a system with these packages: the essential ones and all
-    /// dependencies. A name followed by `-` is excluded.
+    /// The package files (their names include the versions) of a system with these packages, the essential packages and
+    /// all dependencies. A name followed by `-` is excluded.
     pub fn closure(&self, packages: &[&str]) -> Result<Vec<String>, VmError> {
         let mut command = self.command("apt-get");
         let out = tools::output(command.args(SYSTEM).arg("--print-uris").args(packages), REMEDY)?;

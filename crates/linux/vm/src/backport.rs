@@ -12,7 +12,7 @@ const SUITE: &str = "-backports";
 /// Packages with the emulator's keymaps and ROMs.
 const WITH: [&str; 2] = ["qemu-system-common", "qemu-system-data"];
 
-/// Downloads about 13 MB, once for each version.
+/// Returns the path of the emulator. Downloads about 13 MB, once for each version.
 pub fn emulator(machine: Machine, cache: &Cache) -> Result<PathBuf, VmError> {
     let facts = machine.facts();
     let arch = Arch::host().unwrap_or(Arch::Amd64);

@@ -22,7 +22,7 @@ pub struct Booted {
     pub exit_code: i32,
     pub console: String,
     pub fetched_bytes: usize,
-    /// From the start of QEMU to its end.
+    /// Time from the start of QEMU to its end.
     pub lasted: Duration,
 }
 

@@ -45,7 +45,7 @@ pub struct CardBoot {
 }
 
 impl Card {
-    /// Boots until the line appears.
+    /// Boots until the line `until` appears on the console.
     ///
     /// # Errors
     /// The line does not appear within the limit; QEMU is missing, too old, or ended; or fdtput is missing.

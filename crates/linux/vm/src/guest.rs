@@ -11,7 +11,7 @@ pub enum Clock {
     /// One instruction takes 2^shift ns, and idle time passes immediately (QEMU's `-icount shift=N,sleep=off`): the
     /// same boot gives the same bytes. This model has neither caches nor firmware interrupts.
     Virtual {
-        /// A value from 0 to 10.
+        /// Exponent of the duration of an instruction, 0 to 10.
         shift: u8,
     },
 }

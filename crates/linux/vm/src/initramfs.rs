@@ -21,11 +21,11 @@ const FOLDERS: [&str; 16] = [
 const PASSWD: &str = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n";
 const GROUP: &str = "root:x:0:\nnogroup:x:65534:\n";
 
-/// Checksums and libraries come first, because the others request them by name.
+/// Modules for the disk. Checksums and libraries come first, because the other modules request them by name.
 const DISK_MODULES: [&str; 5] = ["crc32c_generic", "crc32c_intel", "libcrc32c", "ext4", "null_blk"];
 const NETWORK_MODULES: [&str; 2] = ["virtio_pci", "virtio_net"];
 
-/// Builds the initramfs; `network` is the guest's network and its number there.
+/// Builds the initramfs; `network` is the guest's network, and the guest's number in it.
 pub(crate) fn build(guest: &Guest, network: Option<(&Network, u32)>, cache: &Cache) -> Result<Vec<u8>, VmError> {
     let busybox = match &guest.busybox {
         Some(path) => path.clone(),

@@ -19,7 +19,7 @@ pub(crate) struct Facts {
     pub emulator: &'static str,
     /// Debian package of the emulator.
     pub package: &'static str,
-    /// Oldest sufficient version (major, minor).
+    /// Oldest QEMU version (major, minor) that emulates the machine well enough.
     pub since: (u32, u32),
     pub arguments: &'static [&'static str],
     pub append: &'static [&'static str],

@@ -32,7 +32,7 @@ pub struct Qemu {
 
 impl Qemu {
     /// # Errors
-    /// It is not installed or too old; the error says what to install.
+    /// QEMU is not installed or is too old; the error says what to install.
     pub fn find(machine: Machine) -> Result<Qemu, VmError> {
         Qemu::at(machine, Path::new(machine.facts().emulator))
     }
@@ -185,7 +185,7 @@ fn logged(id: &str, image: &Path, log: &Path) -> [String; 2] {
     ["-drive".into(), format!("if=none,id={id},driver=blklogwrites,cache=writeback,{image},{log}")]
 }
 
-/// A comma in a path is doubled (qemu(1)).
+/// Doubles each comma in a path, as QEMU's option syntax requires (qemu(1)).
 fn doubled(path: &Path) -> String {
     path.display().to_string().replace(',', ",,")
 }

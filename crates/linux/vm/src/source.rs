@@ -22,7 +22,7 @@ pub struct KernelSource {
 }
 
 impl KernelSource {
-    /// The newest one, or that of one series (`6.12`). Package lists older than a day are fetched again.
+    /// The newest source package, or that of one series (`6.12`). Package lists older than a day are fetched again.
     ///
     /// # Errors
     /// The distribution has none, or there is no network or no apt.

@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 /// Runs a program to completion and returns its standard output.
 ///
 /// # Errors
-/// It is not installed (`remedy` says what to do) or exits with a code other than 0.
+/// The program is not installed (`remedy` says what to do) or exits with a code other than 0.
 pub(crate) fn output(command: &mut Command, remedy: &str) -> Result<Vec<u8>, VmError> {
     let done = finished(command, remedy)?;
     succeeded(command, done)

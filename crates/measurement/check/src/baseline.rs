@@ -11,12 +11,12 @@ pub struct BaselineError(#[from] serde_json::Error);
 
 /// The findings of an earlier check: the line and count of each. Line numbers change, so for each function as many
 /// findings are known as the earlier check had, starting with those on the same line. An event near the first cycle may
-/// be found before it or within it: it is also known if the earlier check found it in the other position at least as
-/// often.
+/// be found before or within that cycle, so a finding is also known if the earlier check had it in the other position
+/// at least as often.
 #[derive(Clone, Debug, Default)]
 pub struct Baseline(BTreeMap<Identity, Vec<(Option<u32>, u64)>>);
 
-/// Rule, thread, file, function, and true if it was in a cycle.
+/// Rule, thread, file and function of a finding, and true if it occurred within a cycle.
 type Identity = (String, String, Option<String>, Option<String>, bool);
 
 #[derive(Deserialize)]

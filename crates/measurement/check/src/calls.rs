@@ -60,7 +60,7 @@ impl Call {
 /// Meaning of a system call for a real-time thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Meaning {
-    /// The violation that every such call is, if any.
+    /// The violation that the call constitutes even if the thread does not sleep; `None` if it constitutes none.
     pub always: Option<What>,
     /// The violation if the thread slept in the call within its cycle.
     pub if_slept: What,
@@ -78,7 +78,7 @@ pub struct Meaning {
     pub file: Option<String>,
     /// The descriptor that the call closes, whose number may be reused.
     pub closes: Option<i32>,
-    /// What the descriptor that it returns refers to.
+    /// Kind of file to which the descriptor that the call returns refers.
     pub opens: Option<FileKind>,
     /// True if the call may release a thread's cycle, even if the thread did not have to sleep in it.
     pub is_wait: bool,
@@ -88,9 +88,9 @@ pub struct Meaning {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Group {
-    /// Reads from argument 0, or waits for it.
+    /// The call reads from the descriptor in argument 0, or waits for it.
     Read,
-    /// Writes to argument 0.
+    /// The call writes to the descriptor in argument 0.
     Write,
     /// Accesses a path or file, usually on a disk.
     File,
@@ -139,7 +139,7 @@ macro_rules! table {
     };
 }
 
-/// Calls of every architecture.
+/// System calls that every architecture has.
 const COMMON: &[(i64, Group)] = table! {
     Group::Read => SYS_read SYS_readv SYS_pread64 SYS_preadv SYS_preadv2;
     Group::Write => SYS_write SYS_writev SYS_pwrite64 SYS_pwritev SYS_pwritev2;

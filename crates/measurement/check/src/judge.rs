@@ -11,12 +11,12 @@ use punctual_model::{CheckCycles, CheckFinding, CheckThread};
 use punctual_units::{Nanos, Scheduling};
 use std::collections::BTreeMap;
 
-/// The start of real-time work.
+/// When real-time work starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Begin {
-    /// The first cycle of each thread.
+    /// Real-time work of each thread starts with its first cycle.
     Found,
-    /// This time, for all threads: CLOCK_MONOTONIC, ns.
+    /// Real-time work of all threads starts at this time: CLOCK_MONOTONIC, ns.
     At(u64),
 }
 
@@ -49,7 +49,7 @@ const RARE: f64 = 0.03;
 pub(crate) struct Looked<'a> {
     pub thread: &'a Thread,
     pub cycles: Option<Cycles>,
-    /// The waits after it became real-time.
+    /// The thread's waits after it became real-time.
     waits: &'a [Waited],
 }
 
@@ -181,7 +181,7 @@ fn occurred(findings: &mut Findings, one: &Looked, occurrence: &Occurrence, sett
     findings.occurred(id, one, occurrence, moment == Moment::InCycle, setting.begin);
 }
 
-/// Returns the violated rule.
+/// Returns the ID of the rule that is violated; `None` if nothing is.
 fn rule_of(what: What, place: &Place, waker: Option<Waker>, own: u8) -> Option<&'static str> {
     let is_by_less = matches!(waker, Some(Waker::Thread { urgency, is_kernel: false, .. }) if urgency < own);
     Some(match what {

@@ -3,8 +3,10 @@
 mod attach;
 mod deep;
 mod end;
+mod ring;
 
 pub use end::outcome;
+use ring::ring_bytes;
 
 use crate::locks::Locks;
 use crate::order::Order;
@@ -29,22 +31,17 @@ use std::process::{Child, ExitStatus};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Maximum size of the buffer of a CPU, bytes.
-const RING: usize = 16 << 20;
-const SMALLEST_RING: usize = 512 << 10;
-/// The buffers, two per CPU, use at most one part in this many of the memory.
-const SHARE: usize = 16;
 /// Interval at which the buffers are read.
 const TICK: Nanos = Nanos(20_000_000);
-/// The same interval until the program has started and its allocators are probed.
+/// Interval at which the buffers are read until the program has started and its allocators are probed.
 const FIRST_TICK: Nanos = Nanos(2_000_000);
 const START: Nanos = Nanos(500_000_000);
 /// Interval at which policies and settings are read again.
 const LOOK: Nanos = Nanos(100_000_000);
 const LAST_SECOND: u32 = (1 << 10) - 1;
-/// A program that was busy at this many looks of the last second may still be starting.
+/// A program that was busy in at least this many of the checks during the last second may still be starting.
 const STARTING: u32 = 5;
-/// Number of consecutive looks after which probes that slow an ordinary thread are withdrawn.
+/// Number of consecutive checks in which probes must slow an ordinary thread before they are withdrawn.
 const BUSY: u32 = 3;
 /// Time allowed for the program to end after SIGTERM.
 const FOR_END: Nanos = Nanos(2_000_000_000);
@@ -156,7 +153,7 @@ fn runnable(words: &[std::ffi::OsString]) -> Result<PathBuf, CheckError> {
 struct Ended {
     said: String,
     code: Option<i32>,
-    /// True if ended by a signal or with an error, but not by the check.
+    /// True if the program ended by a signal or with an error, and was not ended by the check.
     is_failure: bool,
 }
 
@@ -166,10 +163,10 @@ struct Session {
     specs: Vec<Spec>,
     probes: Probes,
     locks: Locks,
-    /// Allocators that were probed after they were mapped, and when.
+    /// Allocators that were probed only after they had been mapped, each with the time at which it was probed.
     late: Vec<(Probeable, u64)>,
     begun: u64,
-    /// The end of the observation.
+    /// Time at which the observation ends, CLOCK_MONOTONIC, ns.
     until: u64,
     last_look: u64,
     sources: Vec<CheckSource>,
@@ -183,9 +180,9 @@ struct Session {
     marked: Option<u64>,
     /// Number of consecutive reads in which a thread without real-time policy hit too many probes.
     busy: u32,
-    /// A bit for each look of the last second: a thread was running or new, and none was real-time.
+    /// A bit for each check during the last second: a thread was running or new, and none was real-time.
     starting: u32,
-    /// Number of threads at the last look.
+    /// Number of threads at the last check.
     seen: usize,
     deep: Option<(Vec<Handle>, u64)>,
     bursts: u32,
@@ -433,20 +430,6 @@ fn name_of(tag: u32) -> &'static str {
     }
 }
 
-fn ring_bytes(cpus: usize) -> usize {
-    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let total =
-        text.lines().find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB")?.parse::<usize>().ok());
-    ring_of(total.unwrap_or(0).saturating_mul(1024), cpus)
-}
-
-/// Returns the size of a buffer, a power of two.
-fn ring_of(memory: usize, cpus: usize) -> usize {
-    let each = memory / SHARE / (2 * cpus.max(1));
-    let floor = each.checked_ilog2().map_or(0, |log| 1usize << log);
-    floor.clamp(SMALLEST_RING, RING)
-}
-
 fn refused(error: &punctual_uapi::Error) -> String {
     let paranoid = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
     format!(
@@ -490,17 +473,4 @@ fn said(status: ExitStatus) -> String {
 fn monotonic() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn buffers_take_a_share_of_the_memory() {
-        assert_eq!(ring_of(512 << 20, 4), 4 << 20);
-        assert_eq!(ring_of(16 << 30, 2), RING);
-        assert_eq!(ring_of(16 << 30, 256), 2 << 20);
-        assert_eq!(ring_of(0, 0), SMALLEST_RING);
-    }
 }

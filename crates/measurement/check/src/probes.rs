@@ -51,7 +51,7 @@ impl Probes {
         !self.all.is_empty()
     }
 
-    /// Probes the functions of a file, once: false if it is probed already.
+    /// Probes the functions of a file once; returns false if the file is already probed.
     pub fn add<S: System>(
         &mut self,
         observer: &mut Observer,
@@ -107,7 +107,7 @@ impl Probes {
         self.all.iter_mut().filter_map(|probe| probe.handle.take()).for_each(|handle| observer.close(handle));
     }
 
-    /// Sets breakpoints in real-time threads without any, if the probes were removed.
+    /// Sets breakpoints in the real-time threads that have none, if the probes were removed.
     pub fn break_in<S: System>(&mut self, observer: &mut Observer, recorder: &Recorder<S>, threads: &[(i32, i32)]) {
         if !self.is_withdrawn {
             return;

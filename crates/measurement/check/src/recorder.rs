@@ -36,7 +36,7 @@ struct Open {
     meaning: Meaning,
     slept: bool,
     cpu: u64,
-    /// When its own timeout is due.
+    /// Time at which the call's own timeout expires.
     due: Option<u64>,
     /// When another timer that ended the call was due, and its kind.
     timer: Option<(u64, Release)>,
@@ -45,7 +45,7 @@ struct Open {
 /// A thread with its current state.
 struct Running {
     thread: Thread,
-    /// True while it has a real-time policy.
+    /// True while the thread has a real-time policy.
     is_urgent: bool,
     open: Option<Open>,
     fault_since: Option<u64>,
@@ -106,7 +106,7 @@ pub struct Recorder<S> {
     probeable: Vec<Probeable>,
     /// C libraries that were mapped, with the function that locks a mutex, until they are probed.
     pub lockable: Vec<Probeable>,
-    /// Number of calls of the function that locks a mutex since the last look.
+    /// Number of calls of the function that locks a mutex since the last check.
     pub lock_hits: u64,
     locks: HashMap<(i32, u64), Vec<Taker>>,
     probed_places: Vec<(FileId, u64)>,
@@ -196,7 +196,7 @@ impl<S: System> Recorder<S> {
         self.probed_pages.extend(pages);
     }
 
-    /// Where a position of a file is mapped in a process.
+    /// Returns the address at which a position of a file is mapped in a process.
     pub fn address_of(&self, pid: i32, file: FileId, offset: u64) -> Option<u64> {
         self.processes.get(&pid)?.address_of(file, offset)
     }
@@ -260,7 +260,7 @@ impl<S: System> Recorder<S> {
         }
     }
 
-    /// Reads the settings of real-time threads again, and the policy of all.
+    /// Reads again the settings of real-time threads, and the policies of all threads.
     pub fn look(&mut self, now: u64) {
         let tids: Vec<i32> = self.threads.keys().copied().collect();
         for tid in tids {

@@ -33,7 +33,7 @@ pub enum Waker {
 pub struct Waited {
     pub wait: Wait,
     pub waker: Option<Waker>,
-    /// True if its timeout may be late by the timer slack.
+    /// True if the timeout of the wait may be late by the timer slack.
     pub has_slack: bool,
     /// CPU time of the thread before and after the wait, ns.
     pub cpu_before: u64,
@@ -47,7 +47,7 @@ pub enum Asked {
     Unknown,
     /// Set by a system call at this place.
     At(u32),
-    /// Inherited from the thread that created it, at this place.
+    /// Inherited from `parent`, which created the thread at this place.
     Inherited { parent: i32, place: Option<u32> },
 }
 
@@ -57,16 +57,16 @@ pub struct Thread {
     pub pid: i32,
     pub name: String,
     pub scheduling: Option<Scheduling>,
-    /// Time at which it became real-time, CLOCK_MONOTONIC, ns.
+    /// Time at which the thread became real-time, CLOCK_MONOTONIC, ns.
     pub real_time_since: Option<u64>,
     pub asked: Asked,
     pub facts: Facts,
     pub waits: Vec<Waited>,
     pub occurrences: Vec<Occurrence>,
-    /// Times at which it continued on another CPU.
+    /// Times at which the thread continued on another CPU.
     pub migrations: Vec<u64>,
     pub ended: Option<u64>,
-    /// True if some of its events were dropped because there were too many.
+    /// True if some of the thread's events were dropped because there were too many.
     pub is_cut: bool,
 }
 
@@ -87,7 +87,7 @@ pub struct Place {
 pub struct Taker {
     pub tid: i32,
     pub urgency: u8,
-    /// `None` for ordinary threads.
+    /// Place at which the thread took the mutex; `None` for ordinary threads.
     pub place: Option<u32>,
     /// Times at which the thread took the mutex; only for real-time threads.
     pub times: Vec<u64>,

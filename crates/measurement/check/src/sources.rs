@@ -72,7 +72,8 @@ pub enum TimerKind {
     Signal,
 }
 
-/// The functions that such timers call, by their names in kernel/time, fs/timerfd.c and io_uring.
+/// The functions that these kinds of timers call when they expire, by their names in kernel/time, fs/timerfd.c and
+/// io_uring.
 const TIMER_FUNCTIONS: [(&str, TimerKind); 5] = [
     ("hrtimer_wakeup", TimerKind::Sleep),
     ("io_timeout_fn", TimerKind::Uring),
@@ -203,7 +204,7 @@ fn timer_functions() -> Vec<(u64, TimerKind)> {
     found
 }
 
-/// The value of a `long`.
+/// Converts the bits of a recorded `long` to its signed value.
 fn signed(value: u64) -> i64 {
     match size_of::<usize>() {
         8 => value as i64,

@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
-/// First argument with which this program executes itself to become the observed one.
+/// First argument with which this program executes itself to become the observed program.
 pub const START_ARG: &str = "__check-start";
 
 /// Exit code of the helper if the program cannot be executed, as in a shell.

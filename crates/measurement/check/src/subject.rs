@@ -27,7 +27,7 @@ impl Subject {
         }
     }
 
-    /// Returns its current processes; none for a program that has not been started.
+    /// Returns the IDs of the subject's current processes; empty for a program that has not been started.
     ///
     /// # Errors
     ///

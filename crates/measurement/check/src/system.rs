@@ -1,4 +1,4 @@
-//! Reads the settings of threads besides their events: /proc and sched_getattr(2).
+//! Reads the settings of threads, which their events do not contain, from /proc and with sched_getattr(2).
 
 use crate::file::File;
 use punctual_units::{CpuList, Scheduling};
@@ -11,7 +11,7 @@ pub struct Facts {
     pub cpus: Option<CpuList>,
     /// Timer slack: prctl(2), PR_SET_TIMERSLACK.
     pub timer_slack_ns: Option<u64>,
-    /// Locked memory of its process (VmLck), KiB.
+    /// Locked memory of the thread's process (VmLck), KiB.
     pub locked_kib: Option<u64>,
 }
 
@@ -109,7 +109,7 @@ pub fn descriptor_info(pid: i32, number: i32) -> Option<(File, String)> {
     Some((File::of(&name.to_string_lossy(), &info), info))
 }
 
-/// SCHED_FIFO, SCHED_RR and SCHED_DEADLINE.
+/// True for SCHED_FIFO, SCHED_RR and SCHED_DEADLINE.
 pub fn is_real_time(scheduling: Scheduling) -> bool {
     matches!(scheduling, Scheduling::Fifo { .. } | Scheduling::Rr { .. } | Scheduling::Deadline { .. })
 }

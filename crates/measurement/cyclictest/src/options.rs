@@ -23,7 +23,7 @@ pub struct Options {
     pub secaligned: Option<Nanos>,
     /// `-b USEC`: ends the run at the first latency above this.
     pub breaktrace: Option<Nanos>,
-    /// `--tracemark`: writes a mark to the kernel's trace and stops it at that latency.
+    /// `--tracemark`: at the latency that ends the run, writes a mark to the kernel's trace and stops the trace.
     pub tracemark: bool,
     /// `-c 1`: uses CLOCK_REALTIME, not CLOCK_MONOTONIC.
     pub realtime_clock: bool,
@@ -31,7 +31,7 @@ pub struct Options {
     pub deepest_idle_state: Option<i32>,
     /// Value to hold in /dev/cpu_dma_latency, µs; `None`: it is not held.
     pub dma_latency: Option<i32>,
-    /// The option that prevents holding it: `--laptop`, `--default-system`.
+    /// The option because of which /dev/cpu_dma_latency is not held: `--laptop`, `--default-system`.
     pub not_held: Option<&'static str>,
     /// `-d`: difference between the intervals of consecutive threads.
     pub distance: Nanos,
@@ -91,7 +91,7 @@ pub struct Options {
     pub posix_timers: bool,
     /// `--format-version`: version of rt-tests whose text format is used.
     pub format: FormatVersion,
-    /// Arguments, for the JSON file.
+    /// Arguments of the command line, which the JSON file repeats.
     pub words: Vec<String>,
     /// Warnings printed before the run.
     pub warnings: Vec<String>,

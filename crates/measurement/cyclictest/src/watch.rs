@@ -20,7 +20,7 @@ use std::sync::atomic::Ordering::Relaxed;
 const EVERY: Nanos = Nanos::from_millis(10);
 /// Interval at which a latency above the limit is checked for. By then the thread itself has stopped the trace.
 const LOOK: Nanos = Nanos::from_millis(50);
-/// Minimum wait for a last cycle.
+/// Minimum time to wait before checking whether a thread has reached its last cycle.
 const SOON: Nanos = Nanos::from_millis(1);
 
 pub(crate) struct Watch<'a> {

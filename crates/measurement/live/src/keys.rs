@@ -31,7 +31,7 @@ enum State {
     Escape,
     /// Within ESC [ …, before the final byte.
     Csi,
-    /// After ESC O, before its single byte.
+    /// After ESC O, before the single byte that completes the sequence.
     Ss3,
 }
 

@@ -71,7 +71,7 @@ pub struct CpuView {
 /// Values of the latest context sample.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Machine {
-    /// The hottest sensor, in m°C.
+    /// Name of the hottest sensor, and its temperature in m°C.
     pub hottest: Option<(String, i64)>,
     /// Throttling and under-voltage events in the interval; `None` if no counter is readable.
     pub throttled: Option<i64>,

@@ -114,7 +114,7 @@ fn words(slots: usize) -> usize {
     (slots + 1) * STRIDE
 }
 
-/// CLOCK_MONOTONIC, ns.
+/// Returns the current time on CLOCK_MONOTONIC, ns.
 pub(crate) fn now() -> u64 {
     let t = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64

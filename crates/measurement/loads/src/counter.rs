@@ -148,7 +148,7 @@ fn snmp(text: &str, protocol: &str, key: &str) -> Option<u64> {
 }
 
 /// Sum over all CPUs and over all lines that `wanted` selects by number or name, and description; `None` if it selects
-/// none.
+/// no line.
 fn interrupts(text: &str, wanted: impl Fn(&str, &str) -> bool) -> Option<u64> {
     let mut lines = text.lines();
     let cpus = lines.next()?.split_ascii_whitespace().count();

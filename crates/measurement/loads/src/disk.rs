@@ -33,7 +33,7 @@ pub(crate) fn scratch_size(folder: &Path, free: u64, total: u64) -> Result<u64, 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Disk {
     Device(u32, u32),
-    /// On an unidentified block device, described by the text.
+    /// The directory is on an unidentified block device, which the text describes.
     Unclear(String),
     Elsewhere(String),
 }

@@ -6,9 +6,9 @@ use std::path::Path;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Card {
     pub numbers: Vec<u32>,
-    /// Names that identify its lines in /proc/interrupts.
+    /// Names that identify the card's lines in /proc/interrupts.
     pub names: Vec<String>,
-    /// True if it has no device: a tunnel, or one end of a pair into another network namespace.
+    /// True if the interface has no device: a tunnel, or one end of a pair into another network namespace.
     pub is_virtual: bool,
 }
 

@@ -169,7 +169,7 @@ impl Part {
         }
     }
 
-    /// The reason why the load ended early, or is about to.
+    /// The reason why the load ended early or is about to end.
     fn failure(&mut self) -> Option<String> {
         let ended = self.has_ended();
         self.listen(Duration::ZERO);

@@ -177,7 +177,7 @@ fn silent(part: &Ended, number: usize, worker: &Worked, recorded: u64, allowed: 
     }
 }
 
-/// Combines the reports of all processes. Each must have run.
+/// Combines the reports of all processes. The load ran only if every process ran.
 pub(crate) fn of_load(name: &str, mut parts: Vec<LoadReport>) -> LoadReport {
     if parts.len() == 1 {
         return LoadReport { load: name.into(), ..parts.remove(0) };

@@ -54,7 +54,7 @@ fn request(address: IpAddr) -> Vec<u8> {
     message
 }
 
-/// Interface index in an answer, or the reason why it has none.
+/// Interface index in the kernel's answer, or the reason why the answer contains no index.
 fn parse(answer: &[u8]) -> Result<u32, String> {
     let short = || "a short answer".to_string();
     let kind = u16_at(answer, 4).ok_or_else(short)?;

@@ -14,7 +14,7 @@ use std::path::Path;
 /// Minimum size. A shorter secret could be guessed from one recorded answer.
 const SHORTEST: usize = 16;
 const LONGEST: u64 = 4096;
-/// Command that creates the file.
+/// Command that creates a file with a secret.
 const MAKE: &str =
     "make one with: (umask 077; head -c 32 /dev/urandom | base64 > FILE), and copy it to the other machine";
 

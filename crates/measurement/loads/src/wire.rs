@@ -15,7 +15,7 @@ use std::io::{self, Read, Write};
 use std::time::Duration;
 
 pub(crate) const HELLO: &str = "PUNCTUAL-LOAD/1 hello\n";
-/// Handshake for posting images.
+/// First line that a client sends in order to post images.
 pub(crate) const STORE: &str = "PUNCTUAL-LOAD/1 store\n";
 pub(crate) const REFUSED: &str = "PUNCTUAL-LOAD/1 refused\n";
 pub(crate) const BUSY: &str = "PUNCTUAL-LOAD/1 busy\n";

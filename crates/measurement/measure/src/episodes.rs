@@ -84,8 +84,8 @@ impl Track {
         .chain(self.kept.iter().flatten())
     }
 
-    /// Records a wakeup later than the limit, and the releases it skipped. The j-th release after it was `latency −
-    /// j·period` late.
+    /// Records a wakeup later than the limit, and the releases it skipped. The j-th release after that wakeup's was
+    /// `latency − j·period` late.
     pub fn record(&self, wakeup: &Wakeup, latency: u64, period: u64) {
         let over = latency.saturating_sub(self.limit());
         let more = over.saturating_sub(1).checked_div(period).unwrap_or(0).min(wakeup.skipped);
@@ -204,7 +204,7 @@ mod tests {
     }
 
     proptest! {
-        /// Recording one release at a time gives the same result.
+        /// Recording wakeup by wakeup gives the same result as recording one release at a time.
         #[test]
         fn counted_by_wakeups_as_by_releases(
             wakeups in proptest::collection::vec((0u64..25, 0u64..9_000), 1..200), limit in 1u64..3_000

@@ -40,7 +40,7 @@ pub struct GapResult {
     pub tid: i32,
     /// Policy reported by the kernel.
     pub scheduling: Scheduling,
-    /// Planned total length of its windows until the thread ended.
+    /// Planned total length of the windows in which the thread reads, up to its end.
     pub due_ns: u64,
     /// Time between the first and the last reading of each window, summed over all windows.
     pub looked_ns: u64,
@@ -55,7 +55,7 @@ pub struct GapResult {
     pub run_delay_ns: Option<u64>,
     /// Number of involuntary context switches.
     pub preempted: Option<u64>,
-    /// The reason why its memory is not locked; `None` if it is locked.
+    /// The reason why the thread's memory is not locked; `None` if it is locked.
     pub not_locked: Option<String>,
     /// True if the thread got no CPU time and did not end on request.
     pub stuck: bool,

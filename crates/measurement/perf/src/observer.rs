@@ -51,7 +51,7 @@ pub struct Spec {
     pub source: Source,
     /// Bytes of user stack to copy with each record; 0 copies neither stack nor registers.
     pub stack: u32,
-    /// Returned with each record of the event.
+    /// Tag that is returned with each record of the event.
     pub tag: u32,
 }
 

@@ -97,7 +97,7 @@ pub(crate) struct Measurement<'a> {
     cost: OwnCost,
     trace: State,
     schedule: Schedule,
-    /// The reason why measuring longer cannot decide anything.
+    /// The reason why measuring longer cannot decide any claim.
     hopeless: Option<String>,
     /// Scheduling and CPUs to audit for, and processes that are measured; `None` once the audit is done.
     audit: Option<(Scheduling, CpuList, Vec<i32>)>,
@@ -468,8 +468,8 @@ fn own_claims(claims: &[Claim]) -> Vec<Claim> {
     claims.iter().filter(|claim| claim.of.is_none()).cloned().collect()
 }
 
-/// Fetches the audit's result if that has not been done. Not before the first sample, since starting a process would
-/// delay it.
+/// Fetches the audit's result if that has not been done, but not before the first sample, because starting a process
+/// would delay that sample.
 fn fetch(
     audit: &mut Option<(Scheduling, CpuList, Vec<i32>)>,
     recorder: &Mutex<ToDisk>,

@@ -4,7 +4,7 @@ use punctual_model::{Alignment, Claim, Explained, Look, Phase, Recording, Virtua
 use punctual_units::{CpuList, Nanos, Policy, Priority, WakeupSource};
 use std::path::PathBuf;
 
-/// Options of a run.
+/// Options of a run of `prove` or `measure`.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The run directory to create.
@@ -22,7 +22,7 @@ pub struct Options {
     /// How the releases of several CPUs are aligned.
     pub alignment: Alignment,
     pub duration: Nanos,
-    /// Continue past `duration` until every claim is decided, up to this total.
+    /// If set, the run continues past `duration` until every claim is decided, up to this total measurement time.
     pub until: Option<Nanos>,
     /// Length of the blocks whose maxima are kept.
     pub maxima_block: Nanos,
@@ -41,7 +41,7 @@ pub struct Options {
     pub peer: Option<String>,
     /// File with the secret of the peer.
     pub secret_file: Option<PathBuf>,
-    /// Directory for the file of the io load; `None`: that of the run.
+    /// Directory for the file of the io load; `None`: the run directory.
     pub scratch: Option<PathBuf>,
     /// Maximum number of bytes that the io load writes in total.
     pub write_cap: u64,

@@ -38,7 +38,7 @@ pub(crate) fn add(distribution: &mut Distribution, worst: &mut Vec<Worst>, earli
     worst.truncate(keep);
 }
 
-/// [`add`] for all CPUs of a round.
+/// Calls [`add`] for all CPUs of a round.
 pub(crate) fn add_all(
     mut distributions: Vec<(CpuId, Distribution)>,
     worst: Vec<Worst>,

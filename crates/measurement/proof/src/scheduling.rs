@@ -66,7 +66,7 @@ fn wanted(policy: Option<Policy>, named: Option<Priority>, period: Nanos) -> Res
     })
 }
 
-/// The inner error is the refusal as text.
+/// Checks whether this thread may use the scheduling. The inner error is the refusal as text.
 fn granted(wanted: Scheduling) -> Result<Result<(), String>, ProofError> {
     match try_scheduling(wanted) {
         Ok(()) => Ok(Ok(())),

@@ -14,7 +14,7 @@ use punctual_units::Nanos;
 pub(crate) struct Schedule {
     /// Measurement time of one load in the first round.
     first: Nanos,
-    /// Measurement time of one load in all rounds.
+    /// Maximum measurement time of one load over all rounds.
     max: Nanos,
     /// Minimum length of a round: one period.
     least: Nanos,

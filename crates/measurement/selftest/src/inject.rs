@@ -22,7 +22,7 @@ pub struct Injected {
     pub kind: Kind,
     pub cpu: CpuId,
     pub wanted: Nanos,
-    /// CLOCK_MONOTONIC of the start.
+    /// CLOCK_MONOTONIC at which the delay started.
     pub from: Nanos,
     pub to: Nanos,
 }

@@ -1,4 +1,4 @@
-//! Demangling.
+//! Demangles the names of Rust and C++ functions.
 
 /// Returns a name as in the source, without the hash of Rust and without the parameter types of C++.
 pub(crate) fn demangled(name: &str) -> String {

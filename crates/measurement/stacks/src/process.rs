@@ -32,7 +32,7 @@ pub struct Frame {
     pub line: Option<u32>,
     /// File that contains the code.
     pub module: Option<String>,
-    /// Address in the image of that file, as used by nm(1) and addr2line(1).
+    /// Address in the image of `module`, as used by nm(1) and addr2line(1).
     pub address: Option<u64>,
 }
 

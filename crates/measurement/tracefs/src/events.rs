@@ -1,4 +1,4 @@
-/// Pairs of system and name.
+/// A set of trace events, as pairs of system and name.
 pub type EventSet = [(&'static str, &'static str)];
 
 /// Context switches, wakeups, their timers, and events that show what threads wait for.

@@ -22,7 +22,7 @@ pub struct Cut {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
-    /// Number of pages of all CPUs.
+    /// Number of pages saved for the window, over all CPUs.
     pub pages: u64,
     /// CPUs on which the start of the window had been overwritten.
     pub overwritten: Vec<u32>,

@@ -59,7 +59,7 @@ impl Uprobe {
         self.id
     }
 
-    /// Its name in [`UPROBE_GROUP`].
+    /// The uprobe's name in [`UPROBE_GROUP`].
     pub fn event(&self) -> &str {
         &self.event
     }

@@ -24,7 +24,7 @@ pub(crate) struct Machine<'a> {
     /// Total duration of the last block.
     pub lasted: Duration,
     pub signal: Option<Sig>,
-    /// Set of the journal that is on trial.
+    /// Number of the journal's set of changes that is on trial.
     pub on_trial: Option<u64>,
 }
 

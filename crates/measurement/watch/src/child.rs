@@ -51,8 +51,8 @@ enum Answer {
     Failed(String),
 }
 
-/// Main function of that process. Explains a trace in the directory on standard input, and prints the causes. `words`
-/// are the arguments after [`EXPLAIN_ARG`]. Returns the exit code.
+/// Main function of the child process. Explains a trace in the directory on standard input, and prints the causes.
+/// `words` are the arguments after [`EXPLAIN_ARG`]. Returns the exit code.
 pub fn explain_main(mut words: impl Iterator<Item = OsString>) -> i32 {
     // Runs at low priority, so that neither the measurement nor the application is delayed.
     let _ = rustix::process::nice(10);

@@ -43,7 +43,7 @@ pub(crate) struct Ledger {
     pub blocks: Blocks,
     /// Total size of the files when this process started, bytes.
     pub bytes_at_start: u64,
-    /// Size of the traces among these files.
+    /// Total size of the traces among the files when this process started, bytes.
     pub traces_at_start: u64,
     pub textfile: Textfile,
     /// Histograms of all released periods in the segments that this process has ended.
@@ -61,7 +61,7 @@ pub(crate) struct Ledger {
 pub(crate) struct Textfile {
     pub path: Option<PathBuf>,
     pub every: Nanos,
-    /// CLOCK_MONOTONIC at which the file is next written.
+    /// CLOCK_MONOTONIC at which the textfile is next written.
     pub next: Nanos,
 }
 
@@ -247,7 +247,7 @@ impl Ledger {
         }
     }
 
-    /// Writes everything. A failure is reported when it begins and when it ends.
+    /// Writes all files. A failure to write is reported when it begins and when it ends.
     pub fn checkpoint(&mut self) {
         self.watch.updated = clocks();
         self.watch.cost = own::cost();

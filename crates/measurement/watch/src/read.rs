@@ -9,7 +9,7 @@ use punctual_directory::Dir;
 use punctual_model::{WatchLine, WatchMaximum, Watched};
 use std::path::Path;
 
-/// Read limit, bytes, larger than any such file that `watch` writes.
+/// Maximum size of a file that is read, bytes; the files that `watch` writes are smaller.
 const LARGEST: u64 = 16 << 20;
 
 pub fn is_watch(folder: &Path) -> bool {

@@ -169,7 +169,7 @@ impl Worker {
         }
     }
 
-    /// Makes the next wakeup of each CPU that is later than all before signal this thread.
+    /// Arranges that, on each CPU, the next wakeup that is later than all previous ones signals this thread.
     fn arm(&self) {
         let floor = self.ledger().watch.settings.trace_above_ns.0;
         for (cpu, _, cell) in self.watched.iter().flat_map(|watched| &watched.cells) {

@@ -72,7 +72,7 @@ pub struct Group {
     pub title: String,
     /// Measurement time in seconds, if known.
     pub seconds: Option<f64>,
-    /// Slugs of its CPUs in measurement order; they are the second segment of paths.
+    /// Slugs of the group's CPUs in measurement order; they are the second segment of paths.
     pub places: Vec<String>,
     pub cases: Vec<Case>,
     pub figures: Vec<Figure>,
@@ -89,7 +89,8 @@ pub struct Case {
     pub sentence: String,
 }
 
-/// Only `Pass` and `Held` count as passed. A format without a separate outcome for `Held` mentions it in its text.
+/// Outcome of a case. Only `Pass` and `Held` count as passed. A format without a separate outcome for `Held` mentions
+/// it in its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CaseOutcome {
     /// The condition holds, with the required evidence.

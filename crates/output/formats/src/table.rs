@@ -14,25 +14,25 @@ pub struct Format {
     pub alias: Option<&'static str>,
     /// Description for `--help`.
     pub help: &'static str,
-    /// The code that writes it.
+    /// The code that writes this format.
     pub writer: Writer,
 }
 
 /// The code that writes a format, and its input.
 #[derive(Clone, Copy, Debug)]
 pub enum Writer {
-    /// [`punctual_report`], with a separate writer for each kind of recording.
+    /// Written by [`punctual_report`], with a separate writer for each kind of recording.
     Html,
     Text,
     Json,
     Csv,
     /// JSON lines from many runs (`fleet`).
     Jsonl,
-    /// From named outcomes and figures, which event suites and benchmarks also have.
+    /// Written from named outcomes and figures, which event suites and benchmarks also have.
     Cases(fn(&Cases) -> String),
     /// [`kcidb`](crate::kcidb), from the same input as `Cases`.
     Kcidb,
-    /// From wakeup latencies, of one load or of all loads.
+    /// Written from wakeup latencies, of one load or of all loads.
     Cyclictest(fn(&Recording, Option<&str>) -> Result<String, CyclictestError>),
     /// [`prometheus`](crate::prometheus), from wakeup latencies.
     Prometheus,

@@ -5,9 +5,9 @@ use crate::{Board, Flavour, Published, Quantity, board, boards};
 /// The reason why figures are comparable.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scope {
-    /// They are from the same board.
+    /// The figures are from the same board.
     Board(&'static Board),
-    /// The board has none; they are from boards with the same processor core.
+    /// The board has no figures; those compared are from boards with the same processor core.
     Core(&'static str),
 }
 

@@ -22,7 +22,7 @@ pub struct Field {
     pub name: &'static str,
     pub kind: Kind,
     pub is_required: bool,
-    /// Text that follows "it is missing:".
+    /// What a required field contains; in the error message, this text follows "is missing:".
     pub what: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! Types of a file in `boards/`.
+//! Types for the contents of a file in `boards/`.
 
 use serde::{Deserialize, Serialize};
 

@@ -136,7 +136,7 @@ pub(crate) fn worst(recording: &Recording) -> Option<String> {
     Some(format!("{thread} under {load}, its longest cycle of {}: {verdict}", Nanos(length_ns)))
 }
 
-/// The longest cycle relative to the period, or in seconds without one.
+/// The longest cycle relative to the period, or in seconds if the thread has no period.
 fn relative(application: &Application, cycles: &AppCycles) -> Option<f64> {
     let longest = cycles.worst.first()?.length_ns as f64;
     let thread = application.threads.iter().find(|thread| thread.name == cycles.thread)?;

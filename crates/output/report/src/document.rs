@@ -40,7 +40,7 @@ struct Writer {
 #[serde(untagged)]
 pub enum ResultOrError<T> {
     Error {
-        /// What failed, on what, why, and the next step.
+        /// Error message: what failed and why, and the next step.
         error: String,
     },
     Result(T),

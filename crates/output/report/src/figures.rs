@@ -6,7 +6,8 @@ use std::borrow::Cow;
 pub const QUANTILES: [(f64, &str); 6] =
     [(0.5, "p50"), (0.9, "p90"), (0.99, "p99"), (0.999, "p99.9"), (0.9999, "p99.99"), (0.99999, "p99.999")];
 
-/// Maximum number of CPUs that charts and tables show individually; of more, they show the relevant ones.
+/// Maximum number of CPUs that charts and tables show individually; if there are more, they show only the relevant
+/// ones.
 pub const MOST_APART: usize = 8;
 
 /// Returns the recorded time of a phase, ns: its periods, without start and stop; without periods, from start to end.
@@ -60,7 +61,7 @@ impl<'a> Cell<'a> {
         cell
     }
 
-    /// Returns all counted periods; those without a value have the least value possible.
+    /// Returns all counted periods; those without a value are given the least possible value.
     pub fn corrected(&self) -> Option<&Histogram> {
         self.known.as_ref().map(Known::all)
     }
@@ -130,7 +131,7 @@ pub struct Row<'a> {
     /// The CPU, for example `1`, or `64 CPUs` if each figure is the largest of them.
     pub cpu: String,
     pub released: u64,
-    /// `None` if an imported file does not contain it.
+    /// Number of skipped periods; `None` if an imported file does not state it.
     pub skipped: Option<u64>,
     /// Corrected quantiles in the order of [`QUANTILES`].
     pub quantiles: Vec<Quantile>,

@@ -133,7 +133,7 @@ fn state(undone: &Undone, all: bool) -> String {
     out
 }
 
-/// Formats the notes on the boot chain, besides the steps.
+/// Formats the notes on the boot chain that accompany the steps.
 fn notes(boot: &BootNotes) -> String {
     let mut out = String::new();
     if let Some((name, evidence)) = &boot.chain {
@@ -161,7 +161,7 @@ fn next(fixed: &Fixed, boot: &BootNotes) -> String {
     }
 }
 
-/// Formats `undo --accept-loss`.
+/// Formats the result of `undo --accept-loss`.
 pub fn accepted(lost: &[String]) -> String {
     match lost {
         [] => "nothing is lost from the journal\n".to_owned(),
@@ -169,7 +169,7 @@ pub fn accepted(lost: &[String]) -> String {
     }
 }
 
-/// Returns what an undo leaves to a reboot.
+/// Describes the part of an undo that takes effect only at the next reboot.
 fn after_undo(undone: &Undone) -> Option<&'static str> {
     let is =
         |taken: &Taken| taken.rule == BOOT_RULE && matches!(taken.outcome, Outcome::Restored(_) | Outcome::Gone(_));

@@ -1,4 +1,4 @@
-//! Formats the separation of hardware, hypervisor and Linux for a terminal.
+//! Formats, for a terminal, whether hardware, a hypervisor or Linux caused gaps.
 
 use crate::clean;
 use punctual_model::{ExplainedGap, GapCpu, GapFinding, Hardware, SpanKind};

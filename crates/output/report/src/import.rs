@@ -11,7 +11,7 @@ use std::path::Path;
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ImportResult<'a> {
-    /// The new run directory.
+    /// Path of the run directory that was created.
     run: String,
     /// What the files contain, and what they do not.
     import: &'a Option<Import>,
@@ -30,14 +30,14 @@ pub struct ImportResult<'a> {
 struct ImportedPhase<'a> {
     /// Identifier, unique in the run.
     id: &'a str,
-    /// Kind of its figures.
+    /// Kind of the phase's figures, for example `thread latency`.
     label: &'a Option<String>,
-    /// Sum over all CPUs.
+    /// Number of samples, summed over all CPUs.
     samples: u64,
-    /// Maximum over all CPUs.
+    /// Largest latency on any CPU, ns.
     max_ns: Option<u64>,
     cpus: Vec<ImportedCpu<'a>>,
-    /// Problems that make it inconclusive.
+    /// Problems that make the phase inconclusive.
     problems: &'a [Problem],
 }
 

@@ -95,7 +95,7 @@ struct VerdictPart<'a> {
 struct JudgedPart<'a> {
     #[serde(flatten)]
     judged: &'a Judged,
-    /// The outcome and what it is based on.
+    /// Sentence that states the outcome and what it is based on.
     sentence: String,
 }
 
@@ -124,7 +124,7 @@ struct TailPart<'a> {
     clustering: ClusterNote,
     /// Series tested for stationarity; null if no series could be tested.
     series: Option<TailSeries>,
-    /// KPSS statistic of the logarithms of that series; null if not computed.
+    /// KPSS statistic of the logarithms of the tested series; null if not computed.
     kpss: Option<f64>,
     /// Generalised Pareto fits above thresholds with decreasing numbers of exceedances, beginning with the one that the
     /// level is based on.
@@ -133,7 +133,7 @@ struct TailPart<'a> {
     outcome: &'a TailOutcome,
     /// Arrival pattern of the worst wakeups.
     arrivals: ArrivalsPart,
-    /// What the figures show, and what they do not.
+    /// Sentence on what the figures show, and what they do not show.
     sentence: String,
 }
 
@@ -152,7 +152,7 @@ struct ArrivalsPart {
 struct RunPart<'a> {
     /// Schema of the run directory, `punctual.run/1`.
     schema: &'a str,
-    /// Version of that schema, `major.minor`.
+    /// Version of the run directory's schema, `major.minor`.
     schema_version: &'a str,
     /// The program that measured.
     tool: &'a Tool,
@@ -164,16 +164,16 @@ struct RunPart<'a> {
     ended: Option<StampPart>,
     /// Origin of an imported run.
     import: &'a Option<Import>,
-    /// Host name.
+    /// Host name of the measured machine; null if unknown.
     host: &'a Option<String>,
-    /// Command line.
+    /// Command line with which the run was started.
     command: &'a [String],
     settings: &'a Settings,
     /// Either `real` or `virtual`.
     clock: &'static str,
     /// Clock model; null for real time.
     virtual_time: &'a Option<VirtualTime>,
-    /// Interim looks at the claims.
+    /// Interim checks of the claims during the run.
     looks: &'a [Look],
 }
 
@@ -199,20 +199,20 @@ struct PhasePart<'a> {
     /// What was measured of an application; absent for wakeup latency.
     #[serde(skip_serializing_if = "Option::is_none")]
     value: &'a Option<AppValue>,
-    /// Period of its values, if it is not that of the run.
+    /// Period of the phase's values, if it differs from the run's period.
     #[serde(skip_serializing_if = "Option::is_none")]
     period_ns: Option<Nanos>,
-    /// Start in CLOCK_MONOTONIC.
+    /// Start of the phase on CLOCK_MONOTONIC.
     start_mono_ns: Option<u64>,
-    /// Start in ISO 8601.
+    /// Start of the phase in ISO 8601.
     start_utc: Option<String>,
-    /// End in CLOCK_MONOTONIC.
+    /// End of the phase on CLOCK_MONOTONIC.
     end_mono_ns: Option<u64>,
     /// Planned recording time.
     planned_ns: Option<Nanos>,
     /// Rounds in which the phase was measured.
     rounds: &'a [Round],
-    /// Problems that make it inconclusive.
+    /// Problems that make the phase inconclusive.
     problems: &'a [Problem],
     /// Report of the load on its work.
     load_report: &'a Option<LoadReport>,
@@ -227,7 +227,7 @@ struct CellPart<'a> {
     /// The figures as in run.json.
     #[serde(flatten)]
     result: &'a CpuResult,
-    /// Number of independent samples with the same information.
+    /// Number of independent samples that would contain the same information.
     effective_samples: f64,
     /// Latencies of wakeups.
     raw: Option<DistributionPart>,
@@ -267,7 +267,7 @@ struct WorstPart<'a> {
     /// The wakeup as in worst.jsonl.
     #[serde(flatten)]
     worst: &'a Worst,
-    /// Release in ISO 8601.
+    /// Time of the release in ISO 8601.
     release_utc: String,
 }
 

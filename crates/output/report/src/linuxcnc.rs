@@ -39,8 +39,8 @@ fn jitter(period: u64, (min, max): (u64, u64), worst: &[&Worst], rest_below: Opt
     all
 }
 
-/// Computes the jitter of a thread that skipped periods: it ran before the worst wakeup was due, and at most one period
-/// after it was the next release.
+/// Computes the jitter of a thread that skipped periods: the thread ran before the worst wakeup was due, and the next
+/// release was at most one period after that wakeup.
 fn jitter_with_skips(period: u64, max: u64) -> Jitter {
     Jitter { least: max.saturating_sub(period), most: max.max(period) }
 }
@@ -251,7 +251,7 @@ mod tests {
             prop_assert!(blind.least <= truth && truth <= blind.most);
         }
 
-        /// The same with wakeups so late that periods are skipped.
+        /// Like the test above, with wakeups so late that periods are skipped.
         #[test]
         fn the_bounds_hold_with_skips(latencies in proptest::collection::vec(1u64..5 * PERIOD, 2..120)) {
             let (mut release, mut woke) = (0, Vec::new());

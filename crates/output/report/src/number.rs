@@ -1,6 +1,6 @@
 use punctual_units::Nanos;
 
-/// Formats with separators: `1,800,000`.
+/// Formats a number with thousands separators: `1,800,000`.
 pub fn count(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
@@ -40,7 +40,7 @@ fn bound(p: f64, flatters: impl Fn(f64) -> bool, step: f64) -> String {
     }
 }
 
-/// Formats two digits: `1.7e-6`, `0.42`.
+/// Formats a probability with two significant digits: `1.7e-6`, `0.42`.
 pub fn probability(p: f64) -> String {
     if p >= 0.01 || p == 0.0 { format!("{p:.2}") } else { plain_exponent(format!("{p:.1e}")) }
 }

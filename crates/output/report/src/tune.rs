@@ -22,10 +22,10 @@ pub enum TuneResult<'a> {
         objective: &'a str,
         /// Measurement time of a block.
         block_ns: Nanos,
-        /// Duration if no fix helps.
+        /// Duration of the search if no fix helps.
         least_ns: Nanos,
     },
-    /// The result without a final run.
+    /// The result of a search without a final run.
     Found {
         tuned: &'a Tuned,
     },
@@ -74,7 +74,7 @@ pub fn plan_json<'a>(plan: &'a TunePlan<'a>) -> TuneResult<'a> {
     }
 }
 
-/// Formats `tune --dry-run`.
+/// Formats the plan that `tune --dry-run` prints.
 pub fn plan(plan: &TunePlan) -> String {
     let mut out = String::from("what tune would try; nothing is changed or measured\n\n");
     for (rule, what) in &plan.candidates {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
  *
- * punctual-rt for C and C++: periodic real-time tasks on Linux that account for every release, alarms, a mutex with priority
- * inheritance, a queue, pipes to the shell, statistics. Guide: docs/c-interface.md.
+ * punctual-rt for C and C++: real-time tasks on Linux that account for every release and event, alarms, locks with priority
+ * inheritance, queues, pipes to the shell, a log, marks in the kernel's trace, statistics. Guide: docs/c-interface.md.
  *
  * - Functions that return int answer one of enum prt_status, 0 for success; prt_last_error() has the text.
  * - A pointer that is NULL where a value is needed is an error. Any other must be what the function asks for.
@@ -24,6 +24,9 @@
 // Maximum number of alarms in a set.
 #define PRT_ALARMS_MOST 64
 
+// Maximum number of numbers in a record.
+#define PRT_ARGS_MOST 4
+
 // Maximum length of a line in a pipe, in bytes without its newline.
 #define PRT_LINE_LONGEST 62
 
@@ -33,7 +36,7 @@
 // Maximum size of a value, bytes; pass a pointer or an index for larger ones.
 #define PRT_QUEUE_LARGEST 4096
 
-// Return value of a function.
+// Return value of the library's functions.
 enum prt_status {
   // Success.
   PRT_STATUS_OK = 0,
@@ -51,7 +54,7 @@ enum prt_status {
   PRT_STATUS_FULL = 6,
   // The time limit passed.
   PRT_STATUS_TIMED_OUT = 7,
-  // It is in use by another thread, for example a mutex that is held.
+  // The object is in use by another thread, for example a mutex that is held.
   PRT_STATUS_BUSY = 8,
   // Waiting would never end: the thread already holds the mutex, or a task waits for its own end.
   PRT_STATUS_DEADLOCK = 9,
@@ -69,7 +72,7 @@ enum prt_policy {
   PRT_POLICY_FIFO = 1,
   // SCHED_RR; the priority is 1 to 99.
   PRT_POLICY_RR = 2,
-  // SCHED_DEADLINE; `runtime_ns` of each period, by `deadline_ns`.
+  // SCHED_DEADLINE; `runtime_ns` of CPU time in each period, before `deadline_ns` has passed.
   PRT_POLICY_DEADLINE = 3,
 };
 
@@ -77,7 +80,7 @@ enum prt_policy {
 enum prt_check {
   // The kernel is PREEMPT_RT: CONFIG_PREEMPT_RT. No argument.
   PRT_CHECK_PREEMPT_RT = 0,
-  // This SCHED_FIFO priority is granted; it is tried and restored.
+  // This SCHED_FIFO priority is granted; it is set for the check, and the previous scheduling is restored.
   PRT_CHECK_PRIORITY = 1,
   // This many bytes may be locked: RLIMIT_MEMLOCK, or CAP_IPC_LOCK.
   PRT_CHECK_LOCKED_MEMORY = 2,
@@ -100,7 +103,7 @@ enum prt_check {
   PRT_CHECK_FIXED_FREQUENCY = 9,
 };
 
-// Weight of a check.
+// Whether the program starts if a check fails.
 enum prt_severity {
   // The program starts even if the check fails; prt_start() prints a warning on standard error, and the report
   // contains the failure.
@@ -119,10 +122,10 @@ enum prt_next {
 
 // What happens to releases that pass before the task wakes. Always released == ran + skipped + pending.
 enum prt_miss {
-  // They are given up and counted; the next release is the first in the future, on the same grid.
+  // Missed releases are counted but not run; the next release is the first in the future, on the same grid.
   PRT_MISS_SKIP = 0,
-  // They run at once, one after the other; at most `catch_up_at_most` are pending, older ones are given up and
-  // counted.
+  // Missed releases run at once, one after the other; at most `catch_up_at_most` are pending, older ones are counted
+  // but not run.
   PRT_MISS_CATCH_UP = 1,
   // The task ends without running the late release.
   PRT_MISS_STOP = 2,
@@ -143,17 +146,19 @@ enum prt_end {
   PRT_END_MISSED = 3,
   // It failed inside the library, which is a bug in it.
   PRT_END_FAILED = 4,
+  // Its source of events failed: prt_interrupt_get_counts() has the error.
+  PRT_END_SOURCE_FAILED = 5,
 };
 
 // Times that are measured for a task.
 enum prt_measure {
-  // Lateness of its wakeup.
+  // Lateness of the task's wakeup.
   PRT_MEASURE_LATENESS = 0,
-  // From waking to the body's return.
+  // Time from the task's wakeup to the body's return.
   PRT_MEASURE_EXECUTION = 1,
 };
 
-// What happens to a value for which there is no room. Each is counted.
+// What happens to a value for which there is no room. Each such value is counted.
 enum prt_overflow {
   // Returns PRT_STATUS_FULL to the sender.
   PRT_OVERFLOW_REFUSE = 0,
@@ -165,10 +170,32 @@ enum prt_overflow {
 
 // Number of requested flags that must be set.
 enum prt_match {
-  // At least one of them.
+  // At least one of the requested flags.
   PRT_MATCH_ANY = 0,
-  // All of them.
+  // All of the requested flags.
   PRT_MATCH_ALL = 1,
+};
+
+// Severity of a record.
+enum prt_level {
+  // Something failed.
+  PRT_LEVEL_ERROR = 0,
+  // Something is not as it should be.
+  PRT_LEVEL_WARNING = 1,
+  // Normal operation.
+  PRT_LEVEL_INFO = 2,
+  // Details for troubleshooting.
+  PRT_LEVEL_DEBUG = 3,
+};
+
+// Edges of a GPIO line.
+enum prt_edges {
+  // From inactive to active.
+  PRT_EDGES_RISING = 0,
+  // From active to inactive.
+  PRT_EDGES_FALLING = 1,
+  // Both.
+  PRT_EDGES_BOTH = 2,
 };
 
 // A started real-time program: creates tasks, and stops them together.
@@ -187,14 +214,28 @@ struct prt_builder;
 // spuriously: wait in a loop. For threads of one process.
 struct prt_cond;
 
+// A counter that other threads and processes increment: eventfd(2).
+struct prt_eventfd;
+
 // A group of 32 event flags. Threads set and clear them; others wait until some or all flags of a mask are set. Flags
 // are states, not counts: a flag set twice before it is cleared was set once. They have no owner, so there is no
 // priority inheritance. For threads of one process.
 struct prt_flags;
 
+// Interrupt threads with changed priority. Their old priorities are restored when it is freed.
+struct prt_irq_threads;
+
+// A log with a prt_recorder for each real-time thread. An ordinary thread polls every 20 ms, sorts by time, formats and
+// writes, and reports how many records were dropped.
+struct prt_log;
+
 // A bounded mailbox in order of arrival, from any threads to one that sleeps. Writers enter through a mutex with
 // priority inheritance, which they hold while they copy one value. For threads of one process.
 struct prt_mailbox;
+
+// Marks of a program in the kernel's trace, beside its scheduler events: lines `punctual: NAME` or `punctual: NAME
+// VALUE` in trace_marker (Documentation/trace/ftrace.rst). Where they cannot be written they are only counted.
+struct prt_marks;
 
 // A mutex with priority inheritance. While a thread waits, the owner runs at least at that thread's priority, so
 // threads of intermediate priority do not delay the waiter: FUTEX_LOCK_PI2, futex(2). Waiters are served by priority.
@@ -210,6 +251,9 @@ struct prt_pipe_out;
 // The reading end of a queue.
 struct prt_receiver;
 
+// A real-time thread's end of a log.
+struct prt_recorder;
+
 // A counting semaphore: prt_semaphore_post() raises the count, prt_semaphore_wait() lowers it, sleeping while it is 0.
 // Waiters wake by real-time priority; a thread that arrives meanwhile may take the count first. It has no owner, so
 // there is no priority inheritance: protect data with a prt_mutex. For threads of one process.
@@ -218,16 +262,23 @@ struct prt_semaphore;
 // The writing end of a queue.
 struct prt_sender;
 
-// A started task.
+// A source of events. prt_interrupt_start() takes it.
+struct prt_source;
+
+// A started task: prt_task_start(), prt_interrupt_start().
 struct prt_task;
+
+// A timer on CLOCK_MONOTONIC that other threads set. It expires in hard interrupt context if its task is real-time;
+// a timerfd does not on PREEMPT_RT.
+struct prt_timer;
 
 // An alarm that is due. Times are on CLOCK_MONOTONIC.
 struct prt_rung {
-  // The number it was added with.
+  // The number with which the alarm was added.
   int64_t action;
-  // When it was due.
+  // Time at which the alarm was due, ns.
   uint64_t due_ns;
-  // When the thread woke for it.
+  // Time at which the thread woke for the alarm, ns.
   uint64_t woke_ns;
 };
 
@@ -235,9 +286,74 @@ struct prt_rung {
 // return value.
 typedef int (*prt_alarm_action)(const struct prt_rung *rung, void *data);
 
+// Options of an interrupt task. Initialise them with prt_interrupt_options_init(), then change what should differ.
+struct prt_interrupt_options {
+  // Name of the task and (the first 15 bytes) of its thread. Copied.
+  const char *name;
+  // One of enum prt_policy, but not PRT_POLICY_DEADLINE.
+  int policy;
+  // 1 to 99 with PRT_POLICY_FIFO and PRT_POLICY_RR; a nice value with PRT_POLICY_OTHER.
+  int priority;
+  // CPU to pin the task to; −1 for any.
+  int cpu;
+  // For later versions; must be 0.
+  uint64_t reserved[4];
+};
+
+// An event as passed to the body of an interrupt task. Times are on CLOCK_MONOTONIC.
+struct prt_interrupt {
+  // Number of the event, from 0, including those coalesced or lost before it.
+  uint64_t sequence;
+  // When the kernel saw it; 0 if its source has no time stamps.
+  uint64_t at_ns;
+  // When the thread woke for it.
+  uint64_t woke_ns;
+  // Further events that this wakeup stands for, because they arrived before it was received.
+  uint64_t coalesced;
+  // Events before it that the source lost.
+  uint64_t lost;
+  // Value of the event: the edge of a GPIO line (1 rising, 0 falling), what a source of one's own says, otherwise 0.
+  uint64_t value;
+};
+
+// The body of an interrupt task. The rules of a prt_body apply, also to the return value.
+typedef int (*prt_interrupt_body)(const struct prt_interrupt *interrupt, void *data);
+
+// Counters of an interrupt task: events == handled + coalesced + lost.
+struct prt_interrupt_counts {
+  // Total number of events.
+  uint64_t events;
+  // Wakeups for which the body ran.
+  uint64_t handled;
+  // Events that arrived together with a handled one.
+  uint64_t coalesced;
+  // Events that the source lost.
+  uint64_t lost;
+  // The errno of its source, if that ended the task; otherwise 0.
+  int source_error;
+};
+
+// A number in a record: made by prt_arg_unsigned(), prt_arg_signed(), prt_arg_double() or prt_arg_time().
+struct prt_arg {
+  // Its bits.
+  uint64_t bits;
+  // Its type: 0 unsigned, 1 signed, 2 double, 3 time.
+  uint64_t kind;
+};
+
+// Counters of a log.
+struct prt_log_counts {
+  // Records written.
+  uint64_t written;
+  // Records dropped because a recorder was full.
+  uint64_t dropped;
+  // Records that the output refused.
+  uint64_t failed;
+};
+
 // Counters of a mailbox: sent == received + dropped_oldest + waiting values.
 struct prt_mailbox_counts {
-  // Values put in.
+  // Values put into the mailbox.
   uint64_t sent;
   // Values taken out by a reader.
   uint64_t received;
@@ -247,6 +363,14 @@ struct prt_mailbox_counts {
   uint64_t dropped_oldest;
   // Values returned to the sender because the mailbox was full (PRT_OVERFLOW_REFUSE).
   uint64_t refused;
+};
+
+// Counters of marks.
+struct prt_mark_counts {
+  // Marks in the trace.
+  uint64_t written;
+  // Marks that could not be written.
+  uint64_t failed;
 };
 
 // Counters of a pipe.
@@ -265,15 +389,32 @@ struct prt_pipe_counts {
 
 // Counters of a queue: sent == received + waiting + values never received.
 struct prt_queue_counts {
-  // Values put in.
+  // Values put into the queue.
   uint64_t sent;
-  // Values taken out.
+  // Values taken out of the queue.
   uint64_t received;
   // Values dropped because the queue was full.
   uint64_t dropped;
   // Values returned to the sender because the queue was full.
   uint64_t refused;
 };
+
+// An event, as reported by a source of one's own.
+struct prt_arrival {
+  // When it happened, ns on CLOCK_MONOTONIC; 0 if that is not known.
+  uint64_t at_ns;
+  // Number of events that this wakeup stands for, more than one if several arrived before it; 0 to be called again.
+  uint64_t events;
+  // Events before this one that were lost.
+  uint64_t lost;
+  // Passed to the body.
+  uint64_t value;
+};
+
+// Waits for the next event and describes it in `*arrival`, which is {0, 1, 0, 0} before. Returns 0, or an errno: EINTR
+// if a signal ended the wait (prt_task_stop() sends SIGURG), so that it is called again unless the task was stopped;
+// any other ends the task with PRT_END_SOURCE_FAILED. The rules of a prt_body apply, but it blocks.
+typedef int (*prt_wait)(struct prt_arrival *arrival, void *data);
 
 // Summary of a distribution of times, exact. For quantiles see prt_task_quantile().
 struct prt_distribution {
@@ -287,37 +428,39 @@ struct prt_distribution {
   double mean_ns;
 };
 
-// Statistics of a task at some time.
+// Statistics of a task at some time. For an interrupt task a release is an event: released == all events, ran == those
+// its body ran for, skipped == coalesced and lost ones, which prt_interrupt_get_counts() tells apart.
 struct prt_stats {
-  // When they were read, ns on CLOCK_MONOTONIC.
+  // When the statistics were read, ns on CLOCK_MONOTONIC.
   uint64_t at_ns;
-  // Releases accounted for: ran + skipped + pending.
+  // Number of releases so far: ran + skipped + pending.
   uint64_t released;
-  // Releases whose body ran, including at most one that is still running.
+  // Releases for which the body ran, including at most one that is still running.
   uint64_t ran;
-  // Releases given up.
+  // Number of skipped releases.
   uint64_t skipped;
   // Releases that are due and will still run.
   uint64_t pending;
-  // Bodies that returned after the deadline of their release.
+  // Number of times the body returned after the deadline of its release.
   uint64_t deadline_misses;
   // Number of times the kernel throttled the task because its runtime was used up: PRT_POLICY_DEADLINE only.
   uint64_t overruns;
-  // Lateness of the task's wakeup, one sample per release that ran.
+  // Lateness of the task's wakeup, one sample per release that ran. Of an interrupt task: from the time stamp of the
+  // event; empty if its source has none.
   struct prt_distribution lateness;
-  // From waking to the body's return, including preemption; empty with `without_execution`.
+  // Time from the task's wakeup to the body's return, including preemption; empty if `without_execution` is set.
   struct prt_distribution execution;
   // Release number of the worst wakeup; 0 if none was late.
   uint64_t worst_index;
-  // When it should have run, ns on CLOCK_MONOTONIC; 0 if none was late.
+  // When that release should have run, ns on CLOCK_MONOTONIC; 0 if none was late.
   uint64_t worst_scheduled_ns;
-  // Minor and major page faults of its thread since the first release; −1 if the kernel does not report them.
+  // Minor and major page faults of the task's thread since the first release; −1 if the kernel does not report them.
   int64_t page_faults;
-  // Voluntary context switches, about one per release; or −1.
+  // Voluntary context switches, about one per release; −1 if the kernel does not report them.
   int64_t voluntary_switches;
-  // Involuntary context switches; or −1.
+  // Involuntary context switches; −1 if the kernel does not report them.
   int64_t involuntary_switches;
-  // Migrations to another CPU; or −1.
+  // Migrations to another CPU; −1 if the kernel does not report them.
   int64_t migrations;
 };
 
@@ -325,11 +468,11 @@ struct prt_stats {
 struct prt_cycle {
   // Number of the release, from 0, including skipped ones.
   uint64_t index;
-  // When it should have run: first release + index × period, whatever happened before.
+  // When the release was due: first release + index × period, however late earlier cycles were.
   uint64_t scheduled_ns;
-  // When the thread woke for it.
+  // When the thread woke for this release.
   uint64_t woke_ns;
-  // Releases given up between this one and the next that will run.
+  // Missed releases, for which the body will not run, between this one and the next that will run.
   uint64_t skipped;
   // Releases that are due and will still run: PRT_MISS_CATCH_UP only.
   uint64_t pending;
@@ -349,7 +492,7 @@ struct prt_task_options {
   const char *name;
   // Period, ns; 1 or more.
   uint64_t period_ns;
-  // One of enum prt_policy. Its children always get SCHED_OTHER.
+  // One of enum prt_policy. Threads and processes that the task creates always get SCHED_OTHER.
   int policy;
   // 1 to 99 with PRT_POLICY_FIFO and PRT_POLICY_RR; a nice value with PRT_POLICY_OTHER.
   int priority;
@@ -370,11 +513,11 @@ struct prt_task_options {
   uint64_t deadline_ns;
   // Releases are at prt_epoch_ns() + offset + a multiple of the period, ns.
   uint64_t offset_ns;
-  // Ends after this many releases have run or were given up; 0 for no end.
+  // The task ends after this many releases, whether its body ran for them or they were skipped; 0 for no end.
   uint64_t cycles;
-  // For PRT_POLICY_DEADLINE with a deadline before the end of the period: an activation later than this, ns, gives
-  // up the next release; otherwise every later one would be equally late. 0 for an eighth of the time from the
-  // runtime to the deadline.
+  // For PRT_POLICY_DEADLINE with a deadline before the end of the period: an activation later than this, ns, skips
+  // the next release; otherwise every later one would be equally late. 0 for an eighth of the time from the runtime
+  // to the deadline.
   uint64_t late_activation_ns;
   // Disables execution times and deadline misses, which saves one clock read per cycle.
   bool without_execution;
@@ -383,7 +526,7 @@ struct prt_task_options {
   // For PRT_POLICY_DEADLINE: ends each job by sched_yield(2). The grid of the releases then moves with late
   // activations.
   bool end_jobs_by_yield;
-  // For later versions; must be 0.
+  // Reserved for later versions; must be 0.
   uint64_t reserved[4];
 };
 
@@ -391,7 +534,8 @@ struct prt_task_options {
 extern "C" {
 #endif // __cplusplus
 
-// Creates an empty set. Never NULL. Installs an empty handler for SIGURG, with which prt_alarms_stop() wakes.
+// Creates an empty set. Never NULL. Installs an empty handler for SIGURG, with which prt_alarms_stop() wakes the
+// thread that runs the set.
 //
 // Threads: any ordinary one.
 // Ownership: the caller's until prt_alarms_free().
@@ -468,8 +612,8 @@ int prt_cond_free(struct prt_cond *cond);
 int prt_cond_wait(const struct prt_cond *cond,
                   const struct prt_mutex *mutex);
 
-// Like prt_cond_wait(), but at most until `until_ns` on CLOCK_MONOTONIC. The mutex is taken again in any case, which may
-// take longer.
+// Like prt_cond_wait(), but waits at most until `until_ns` on CLOCK_MONOTONIC. The mutex is taken again in any case,
+// which may take longer.
 //
 // Threads: the one that holds the mutex. Real-time; blocks.
 // Errors: as for prt_cond_wait(); PRT_STATUS_TIMED_OUT, with the mutex held.
@@ -532,7 +676,7 @@ int prt_flags_try_wait(const struct prt_flags *flags,
                        int how,
                        uint32_t *set);
 
-// Like prt_flags_try_wait(), and clears them in the same step, so that only one thread takes an event.
+// Like prt_flags_try_wait(), but also clears these flags in the same step, so that only one thread takes an event.
 //
 // Threads: any. Real-time.
 // Errors: as for prt_flags_try_wait(); nothing is cleared then.
@@ -551,14 +695,17 @@ int prt_flags_wait(const struct prt_flags *flags,
                    int how,
                    uint32_t *set);
 
-// Like prt_flags_wait(), and clears them in the same step, so that only one thread takes an event.
+// Like prt_flags_wait(), but also clears these flags in the same step, so that only one thread takes an event.
 //
 // Threads: any. Real-time: futex(2) if it has to sleep; blocks.
 // Errors: as for prt_flags_wait().
-int prt_flags_take(const struct prt_flags *flags, uint32_t mask, int how, uint32_t *set);
+int prt_flags_take(const struct prt_flags *flags,
+                   uint32_t mask,
+                   int how,
+                   uint32_t *set);
 
-// Like prt_flags_wait(), but at most until `until_ns` on CLOCK_MONOTONIC. Flags that are already set are found even
-// after that time.
+// Like prt_flags_wait(), but waits at most until `until_ns` on CLOCK_MONOTONIC. Flags that are already set are found
+// even after that time.
 //
 // Threads: any. Real-time; blocks.
 // Errors: as for prt_flags_wait(); PRT_STATUS_TIMED_OUT.
@@ -568,8 +715,8 @@ int prt_flags_wait_until(const struct prt_flags *flags,
                          uint64_t until_ns,
                          uint32_t *set);
 
-// Like prt_flags_take(), but at most until `until_ns` on CLOCK_MONOTONIC. Flags that are already set are taken even
-// after that time.
+// Like prt_flags_take(), but waits at most until `until_ns` on CLOCK_MONOTONIC. Flags that are already set are taken
+// even after that time.
 //
 // Threads: any. Real-time; blocks.
 // Errors: as for prt_flags_take(); PRT_STATUS_TIMED_OUT: nothing is cleared.
@@ -578,6 +725,152 @@ int prt_flags_take_until(const struct prt_flags *flags,
                          int how,
                          uint64_t until_ns,
                          uint32_t *set);
+
+// Why the task's memory is not locked; empty if it is; NULL if `task` is NULL.
+//
+// Threads: any.
+// Ownership: the task's; valid until prt_task_free().
+const char *prt_task_not_resident(const struct prt_task *task);
+
+// Asks the task to end and waits until it has: a running body is not interrupted, a sleeping task is woken. If it has
+// already ended, returns the same end again.
+//
+// Threads: any ordinary one, not a task's. Blocks.
+// Errors: PRT_STATUS_NULL; PRT_STATUS_DEADLOCK from a task's body. `*end` receives one of enum prt_end; `end` may be
+// NULL.
+int prt_task_stop(const struct prt_task *task,
+                  int *end);
+
+// Waits until the task ends on its own. Other threads may read its statistics meanwhile.
+//
+// Threads: any ordinary one, not a task's. Blocks; polls at least every 10 ms.
+// Errors: as for prt_task_stop().
+int prt_task_join(const struct prt_task *task, int *end);
+
+// Stops the task like prt_task_stop() if it still runs, and frees its handle. NULL is ignored.
+//
+// Threads: any ordinary one, not a task's. Blocks.
+// Errors: PRT_STATUS_DEADLOCK from a task's body; nothing is freed then.
+int prt_task_free(struct prt_task *task);
+
+// Sets `*options` to a task `name` with `policy` and `priority` on any CPU.
+//
+// Threads: any. Real-time.
+// Errors: PRT_STATUS_NULL. Values out of range are detected by prt_interrupt_start().
+// Ownership: `name` is only referenced, until prt_interrupt_start() copies it.
+int prt_interrupt_options_init(struct prt_interrupt_options *options,
+                               const char *name,
+                               int policy,
+                               int priority);
+
+// Starts a task whose body runs at every event of `source`. prt_task_stats(), prt_task_stop(), prt_task_join() and
+// prt_task_free() are for it, too.
+//
+// Threads: any ordinary one. `body` runs in its own thread, and may be called there with `data` until the task has
+// ended.
+// Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID for options out of range; PRT_STATUS_REFUSED if the system refuses
+// policy, CPU or thread. Nothing is started then.
+// Ownership: `source` is freed in any case. `*out` is the caller's until prt_task_free(); `data` and what `options`
+// points to remain the caller's, and `data` is used until the task has ended.
+int prt_interrupt_start(const struct prt *rt,
+                        const struct prt_interrupt_options *options,
+                        struct prt_source *source,
+                        prt_interrupt_body body,
+                        void *data,
+                        struct prt_task **out);
+
+// Reads the counters of an interrupt task. Also works after its end.
+//
+// Threads: any ordinary one; not real-time. Waits while another thread stops this task.
+// Errors: PRT_STATUS_INVALID for a periodic task; PRT_STATUS_NULL.
+int prt_interrupt_get_counts(const struct prt_task *task, struct prt_interrupt_counts *out);
+
+// Gives every thread of interrupt `irq` (irq/NN-name) this SCHED_FIFO priority: above the tasks that must not delay the
+// interrupt, and not below those that wait for it. A killed program does not restore the priority.
+//
+// Threads: any ordinary one.
+// Errors: PRT_STATUS_INVALID for a priority outside 1 to 99, or a negative interrupt; PRT_STATUS_REFUSED if the
+// interrupt has no thread or the kernel refuses (CAP_SYS_NICE): nothing is changed then. PRT_STATUS_NULL.
+// Ownership: `*out` is the caller's until prt_irq_threads_free().
+int prt_irq_threads_set(int irq,
+                        int priority,
+                        struct prt_irq_threads **out);
+
+// Restores the priorities. NULL is ignored.
+//
+// Threads: any ordinary one.
+void prt_irq_threads_free(struct prt_irq_threads *threads);
+
+// An unsigned number for prt_record().
+//
+// Threads: any. Real-time.
+struct prt_arg prt_arg_unsigned(uint64_t value);
+
+// A signed number for prt_record().
+//
+// Threads: any. Real-time.
+struct prt_arg prt_arg_signed(int64_t value);
+
+// A floating-point number for prt_record().
+//
+// Threads: any. Real-time.
+struct prt_arg prt_arg_double(double value);
+
+// A duration for prt_record(), ns; written with its unit.
+//
+// Threads: any. Real-time.
+struct prt_arg prt_arg_time(uint64_t ns);
+
+// Starts a log that writes lines `SECONDS LEVEL NAME: TEXT` to the file descriptor `fd`, with the time of the record on
+// CLOCK_MONOTONIC. The descriptor is duplicated.
+//
+// Threads: any ordinary one.
+// Errors: PRT_STATUS_INVALID for a negative descriptor; PRT_STATUS_REFUSED if it is not open, or its thread cannot be
+// started; PRT_STATUS_NULL.
+// Ownership: `fd` remains the caller's; `*out` is the caller's until prt_log_free().
+int prt_log_start(int fd,
+                  struct prt_log **out);
+
+// Creates a recorder with space for `capacity` records; `name` appears in its lines. Its memory is locked if
+// RLIMIT_MEMLOCK or CAP_IPC_LOCK allow that.
+//
+// Threads: any ordinary one, before the real-time part.
+// Errors: PRT_STATUS_INVALID for a capacity of 0 or of more than a million; PRT_STATUS_NULL.
+// Ownership: `*out` is the caller's until prt_recorder_free(), before or after the log is freed.
+int prt_log_recorder(const struct prt_log *log,
+                     const char *name,
+                     size_t capacity,
+                     struct prt_recorder **out);
+
+// Records the time, `text`, and `count` numbers for the `{}` in it, in order. If there is no space, the record is
+// dropped and counted. `level` is one of enum prt_level.
+//
+// Threads: one, the recorder's. Real-time: wait-free, one read of the clock, no system call.
+// Errors: PRT_STATUS_INVALID for an unknown level or kind of a number, more than PRT_ARGS_MOST numbers, or a text that
+// is not UTF-8; PRT_STATUS_NULL.
+// Ownership: `text` is only referenced: it must not change until the log is freed, as a string literal; `args` are
+// copied.
+int prt_record(struct prt_recorder *recorder,
+               int level,
+               const char *text,
+               const struct prt_arg *args,
+               size_t count);
+
+// Reads the counters of a log.
+//
+// Threads: any ordinary one: takes a lock that the writing thread holds while it formats.
+// Errors: PRT_STATUS_NULL.
+int prt_log_get_counts(const struct prt_log *log, struct prt_log_counts *out);
+
+// Frees a recorder; its records are still written. NULL is ignored.
+//
+// Threads: any ordinary one, after the recorder's thread has ended.
+void prt_recorder_free(struct prt_recorder *recorder);
+
+// Writes the remaining records and ends the log. NULL is ignored.
+//
+// Threads: any ordinary one. Waits for the writing thread.
+void prt_log_free(struct prt_log *log);
 
 // Creates a mailbox for `capacity` values of `size` bytes. `overflow` is one of enum prt_overflow. Its memory is locked
 // if RLIMIT_MEMLOCK or CAP_IPC_LOCK allow that.
@@ -616,7 +909,7 @@ int prt_mailbox_receive(const struct prt_mailbox *mailbox,
                         void *value,
                         size_t size);
 
-// Like prt_mailbox_receive(), but at most until `until_ns` on CLOCK_MONOTONIC.
+// Like prt_mailbox_receive(), but waits at most until `until_ns` on CLOCK_MONOTONIC.
 //
 // Threads: any. Real-time: futex(2); blocks.
 // Errors: PRT_STATUS_TIMED_OUT; those of prt_mailbox_receive(). Nothing is taken then.
@@ -636,6 +929,46 @@ int prt_mailbox_try_receive(const struct prt_mailbox *mailbox, void *value, size
 // Threads: any. Real-time.
 // Errors: PRT_STATUS_OWNER_DIED; PRT_STATUS_NULL.
 int prt_mailbox_get_counts(const struct prt_mailbox *mailbox, struct prt_mailbox_counts *out);
+
+// Opens the kernel's trace_marker. Needs a mounted tracefs and permission to write it, which only root has by default.
+//
+// Threads: an ordinary one, before the real-time part.
+// Errors: PRT_STATUS_REFUSED with the reason if it cannot be opened: `*out` is set all the same, and its marks are only
+// counted. PRT_STATUS_NULL.
+// Ownership: `*out` is the caller's until prt_marks_free().
+int prt_marks_open(struct prt_marks **out);
+
+// Writes `punctual: NAME` into the trace. Spaces and control characters in the name become `_`, and it is cut after 64
+// bytes.
+//
+// Threads: any. Real-time: one write(2), none if trace_marker is not open.
+// Errors: PRT_STATUS_REFUSED if it was not written, which is counted; PRT_STATUS_INVALID if the name is not UTF-8;
+// PRT_STATUS_NULL.
+int prt_mark(const struct prt_marks *marks,
+             const char *name);
+
+// Writes `punctual: NAME VALUE` into the trace; otherwise as prt_mark().
+//
+// Threads: any. Real-time: one write(2), none if trace_marker is not open.
+// Errors: as for prt_mark().
+int prt_mark_value(const struct prt_marks *marks, const char *name, uint64_t value);
+
+// Answers PRT_STATUS_REFUSED, with the reason and what to do as the text, if a mark is not in the trace.
+//
+// Threads: any ordinary one.
+// Errors: PRT_STATUS_REFUSED, PRT_STATUS_NULL.
+int prt_marks_check(const struct prt_marks *marks);
+
+// Reads the counters.
+//
+// Threads: any. Real-time.
+// Errors: PRT_STATUS_NULL.
+int prt_marks_counts(const struct prt_marks *marks, struct prt_mark_counts *out);
+
+// Closes trace_marker. NULL is ignored.
+//
+// Threads: any ordinary one, after the last mark.
+void prt_marks_free(struct prt_marks *marks);
 
 // Creates a free mutex. Never NULL.
 //
@@ -658,7 +991,8 @@ int prt_mutex_free(struct prt_mutex *mutex);
 // otherwise the mutex is lost. PRT_STATUS_NULL, PRT_STATUS_REFUSED.
 int prt_mutex_lock(const struct prt_mutex *mutex);
 
-// Like prt_mutex_lock(), but at most until `until_ns` on CLOCK_MONOTONIC. A free mutex is locked even after that time.
+// Like prt_mutex_lock(), but waits at most until `until_ns` on CLOCK_MONOTONIC. A free mutex is locked even after that
+// time.
 //
 // Threads: any. Real-time; blocks.
 // Errors: as for prt_mutex_lock(); PRT_STATUS_TIMED_OUT; PRT_STATUS_REFUSED before Linux 5.14.
@@ -714,7 +1048,7 @@ int prt_pipe_in_receive(const struct prt_pipe_in *pipe,
                         size_t size,
                         size_t *length);
 
-// Like prt_pipe_in_receive(), but sleeps until there is a line, at most until `until_ns` on CLOCK_MONOTONIC.
+// Like prt_pipe_in_receive(), but sleeps until there is a line, and at most until `until_ns` on CLOCK_MONOTONIC.
 //
 // Threads: one, the receiver. Real-time: poll(2) and read(2) on an eventfd; blocks.
 // Errors: as for prt_pipe_in_receive(), with PRT_STATUS_TIMED_OUT instead of PRT_STATUS_EMPTY.
@@ -864,8 +1198,8 @@ int prt_semaphore_post(const struct prt_semaphore *semaphore);
 // Errors: PRT_STATUS_NULL.
 int prt_semaphore_wait(const struct prt_semaphore *semaphore);
 
-// Like prt_semaphore_wait(), but at most until `until_ns` on CLOCK_MONOTONIC. If the count is not 0, it is lowered even
-// after that time.
+// Like prt_semaphore_wait(), but waits at most until `until_ns` on CLOCK_MONOTONIC. If the count is not 0, it is
+// lowered even after that time.
 //
 // Threads: any. Real-time; blocks.
 // Errors: PRT_STATUS_TIMED_OUT: the count is not lowered. PRT_STATUS_NULL.
@@ -883,6 +1217,102 @@ int prt_semaphore_try_wait(const struct prt_semaphore *semaphore);
 // Threads: any. Real-time.
 // Errors: PRT_STATUS_NULL.
 int prt_semaphore_count(const struct prt_semaphore *semaphore, uint32_t *count);
+
+// Frees a source that was not taken by prt_interrupt_start(). NULL is ignored.
+//
+// Threads: any ordinary one.
+void prt_source_free(struct prt_source *source);
+
+// Creates a counter at 0: eventfd(2).
+//
+// Threads: any ordinary one.
+// Errors: PRT_STATUS_REFUSED: no more descriptors or memory. PRT_STATUS_NULL.
+// Ownership: `*out` is the caller's until prt_eventfd_free().
+int prt_eventfd_new(struct prt_eventfd **out);
+
+// Adds `events`, and wakes the task. Blocks only if 2^64 − 2 of them were not received.
+//
+// Threads: any. Real-time: write(2).
+// Errors: PRT_STATUS_INVALID for 2^64 − 1; PRT_STATUS_NULL.
+int prt_eventfd_raise(const struct prt_eventfd *eventfd, uint64_t events);
+
+// Frees a counter; a source of it remains. NULL is ignored.
+//
+// Threads: any ordinary one.
+void prt_eventfd_free(struct prt_eventfd *eventfd);
+
+// The increments of a counter as source: several before a wakeup are one arrival with several events. They have no
+// time stamps.
+//
+// Threads: any ordinary one.
+// Errors: PRT_STATUS_NULL.
+// Ownership: `*out` is the caller's until prt_interrupt_start() or prt_source_free().
+int prt_source_eventfd(const struct prt_eventfd *eventfd,
+                       struct prt_source **out);
+
+// Creates a timer that is not set. Never NULL.
+//
+// Threads: any ordinary one.
+// Ownership: the caller's until prt_timer_free().
+struct prt_timer *prt_timer_new(void);
+
+// Expires at `first_ns`, or at once if that has passed, and then every `interval_ns`; 0: only once. Replaces the
+// previous setting; expirations that the task has not received are lost.
+//
+// Threads: any. Real-time: futex(2) if the task sleeps or is just receiving an expiration.
+// Errors: PRT_STATUS_OWNER_DIED if a thread ended while it set the timer; PRT_STATUS_NULL.
+int prt_timer_set(const struct prt_timer *timer,
+                  uint64_t first_ns,
+                  uint64_t interval_ns);
+
+// Disarms the timer.
+//
+// Threads: any. Real-time: as for prt_timer_set().
+// Errors: as for prt_timer_set().
+int prt_timer_cancel(const struct prt_timer *timer);
+
+// Frees a timer; a task of it is not woken any more. NULL is ignored.
+//
+// Threads: any ordinary one.
+void prt_timer_free(struct prt_timer *timer);
+
+// The expirations of a timer as source, with the time when each was due.
+//
+// Threads: any ordinary one.
+// Errors: PRT_STATUS_BUSY for a second source of a timer; PRT_STATUS_NULL.
+// Ownership: `*out` is the caller's until prt_interrupt_start() or prt_source_free().
+int prt_source_timer(const struct prt_timer *timer, struct prt_source **out);
+
+// The interrupts of a UIO device, for example "/dev/uio0", as source: the kernel masks an interrupt until the body has
+// returned (Documentation/driver-api/uio-howto.rst). They have no time stamps.
+//
+// Threads: any ordinary one.
+// Errors: PRT_STATUS_REFUSED if it cannot be opened; PRT_STATUS_INVALID if the path is not UTF-8; PRT_STATUS_NULL.
+// Ownership: `*out` is the caller's until prt_interrupt_start() or prt_source_free().
+int prt_source_uio(const char *path,
+                   struct prt_source **out);
+
+// The edges of line `offset` of a GPIO chip (device, name or label) as source; `edges` is one of enum prt_edges. The
+// kernel takes their time stamps in the hard interrupt. The value of an event is 1 for a rising edge, 0 for a falling one.
+//
+// Threads: any ordinary one.
+// Errors: PRT_STATUS_REFUSED if there is no such line, or it is in use; PRT_STATUS_INVALID for unknown edges, or a name
+// that is not UTF-8; PRT_STATUS_NULL.
+// Ownership: `*out` is the caller's until prt_interrupt_start() or prt_source_free().
+int prt_source_gpio(const char *chip,
+                    uint32_t offset,
+                    int edges,
+                    struct prt_source **out);
+
+// A source of one's own: `wait` is called in the task's thread with `data`.
+//
+// Threads: any ordinary one.
+// Errors: PRT_STATUS_NULL.
+// Ownership: `*out` is the caller's until prt_interrupt_start() or prt_source_free(); `data` is used until the task has
+// ended.
+int prt_source_custom(prt_wait wait,
+                      void *data,
+                      struct prt_source **out);
 
 // Creates a builder without checks or memory locking. Never NULL.
 //
@@ -919,7 +1349,8 @@ int prt_builder_check(struct prt_builder *builder,
                       uint64_t argument,
                       int severity);
 
-// Requests a check that this SCHED_DEADLINE reservation is granted; it is tried and restored.
+// Requests a check that this SCHED_DEADLINE reservation is granted; it is set for the check, and the previous
+// scheduling is restored.
 //
 // Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID for a severity that does not exist.
 int prt_builder_check_deadline(struct prt_builder *builder,
@@ -1028,8 +1459,8 @@ int prt_task_options_init(struct prt_task_options *options,
                           int priority,
                           uint64_t period_ns);
 
-// Starts a task: its thread sets memory, CPU and policy first, and the first release is at least a millisecond after
-// that.
+// Starts a task: its thread first locks its memory and sets its CPU affinity and policy, and the first release is at
+// least a millisecond after that.
 //
 // Threads: any ordinary one. `body` runs in its own thread, and may be called there with `data` until the task has
 // ended.
@@ -1042,33 +1473,6 @@ int prt_task_start(const struct prt *rt,
                    prt_body body,
                    void *data,
                    struct prt_task **out);
-
-// Why the task's memory is not locked; empty if it is; NULL if `task` is NULL.
-//
-// Threads: any.
-// Ownership: the task's; valid until prt_task_free().
-const char *prt_task_not_resident(const struct prt_task *task);
-
-// Asks the task to end and waits until it has: a running body is not interrupted, a sleeping task is woken. If it has
-// already ended, returns the same end again.
-//
-// Threads: any ordinary one, not a task's. Blocks.
-// Errors: PRT_STATUS_NULL; PRT_STATUS_DEADLOCK from a task's body. `*end` receives one of enum prt_end; `end` may be
-// NULL.
-int prt_task_stop(const struct prt_task *task,
-                  int *end);
-
-// Waits until the task ends on its own. Other threads may read its statistics meanwhile.
-//
-// Threads: any ordinary one, not a task's. Blocks; polls at least every 10 ms.
-// Errors: as for prt_task_stop().
-int prt_task_join(const struct prt_task *task, int *end);
-
-// Stops the task like prt_task_stop() if it still runs, and frees its handle. NULL is ignored.
-//
-// Threads: any ordinary one, not a task's. Blocks.
-// Errors: PRT_STATUS_DEADLOCK from a task's body; nothing is freed then.
-int prt_task_free(struct prt_task *task);
 
 #ifdef __cplusplus
 }  // extern "C"

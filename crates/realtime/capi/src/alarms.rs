@@ -19,7 +19,7 @@ pub struct prt_alarms {
     set: UnsafeCell<AlarmSet<i64, PRT_ALARMS_MOST>>,
     /// Set by prt_alarms_stop(); also applies to later runs.
     asked: AtomicBool,
-    /// Ends the current run.
+    /// True if the current run is to end.
     stop: AtomicBool,
     /// The thread that runs the set, or 0.
     runner: AtomicI32,
@@ -29,11 +29,11 @@ pub struct prt_alarms {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct prt_rung {
-    /// The number it was added with.
+    /// The number with which the alarm was added.
     pub action: i64,
-    /// When it was due.
+    /// Time at which the alarm was due, ns.
     pub due_ns: u64,
-    /// When the thread woke for it.
+    /// Time at which the thread woke for the alarm, ns.
     pub woke_ns: u64,
 }
 

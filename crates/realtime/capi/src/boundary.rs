@@ -89,7 +89,7 @@ pub(crate) unsafe fn text<'a>(pointer: *const c_char, name: &'static CStr) -> Re
     })
 }
 
-/// Bytes of the caller.
+/// The caller's bytes as a slice.
 ///
 /// # Safety
 /// NULL, or `size` bytes are readable while the slice is used.

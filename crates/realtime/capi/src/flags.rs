@@ -9,9 +9,9 @@ use std::ffi::c_int;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum prt_match {
-    /// At least one of them.
+    /// At least one of the requested flags.
     Any = 0,
-    /// All of them.
+    /// All of the requested flags.
     All = 1,
 }
 

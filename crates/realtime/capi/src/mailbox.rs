@@ -14,7 +14,7 @@ const MAX: usize = 1 << 30;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct prt_mailbox_counts {
-    /// Values put in.
+    /// Values put into the mailbox.
     pub sent: u64,
     /// Values taken out by a reader.
     pub received: u64,
@@ -33,7 +33,7 @@ enum Wait {
     Never,
 }
 
-/// A mailbox for any value size.
+/// Operations of a mailbox, whatever the size of its values.
 trait Values {
     fn send(&self, value: &[u8]) -> Result<(), Failure>;
     fn receive(&self, wait: Wait, take: &mut dyn FnMut(&[u8])) -> Result<bool, LockError>;

@@ -16,16 +16,16 @@ pub const PRT_PIPE_MOST: usize = 4096;
 
 /// Lines from the shell to a real-time thread: `echo d21 > /run/NAME`.
 pub struct prt_pipe_in {
-    /// Used only by the real-time thread.
+    /// The real-time end of the pipe, used only by the real-time thread.
     end: UnsafeCell<RtReceiver<Line>>,
-    /// Its eventfd.
+    /// Eventfd that is readable when lines have arrived.
     fd: c_int,
     bridge: Bridge,
 }
 
 /// Lines from a real-time thread to the shell: `cat /run/NAME`.
 pub struct prt_pipe_out {
-    /// Used only by the real-time thread.
+    /// The real-time end of the pipe, used only by the real-time thread.
     end: UnsafeCell<RtSender<Line>>,
     bridge: Bridge,
 }

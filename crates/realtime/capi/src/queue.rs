@@ -5,7 +5,7 @@ use crate::status::{Failure, prt_status};
 use punctual_rt::{Overflow, QueueCounts, Receiver, Sender, queue};
 use std::ffi::{c_int, c_void};
 
-/// What happens to a value for which there is no room. Each is counted.
+/// What happens to a value for which there is no room. Each such value is counted.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum prt_overflow {
@@ -39,9 +39,9 @@ const MAX: usize = 1 << 30;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct prt_queue_counts {
-    /// Values put in.
+    /// Values put into the queue.
     pub sent: u64,
-    /// Values taken out.
+    /// Values taken out of the queue.
     pub received: u64,
     /// Values dropped because the queue was full.
     pub dropped: u64,
@@ -54,14 +54,14 @@ fn counts(counts: QueueCounts) -> prt_queue_counts {
     prt_queue_counts { sent, received, dropped, refused }
 }
 
-/// The writing end for any value size.
+/// Operations of a queue's writing end, whatever the size of the values.
 trait Sends {
     fn send(&mut self, value: &[u8]) -> bool;
     fn counts(&self) -> QueueCounts;
     fn lock_memory(&mut self) -> Result<usize, punctual_uapi::Error>;
 }
 
-/// The reading end for any value size.
+/// Operations of a queue's reading end, whatever the size of the values.
 trait Receives {
     fn receive(&mut self, take: &mut dyn FnMut(&[u8])) -> bool;
     fn waiting(&self) -> usize;

@@ -2,7 +2,7 @@
 
 use crate::boundary::guard;
 use crate::status::{Failure, prt_status};
-use punctual_rt::{Nanos, Priority, Refused, Scheduling, try_scheduling};
+use punctual_rt::{CpuId, Nanos, Priority, Refused, Scheduling, try_scheduling};
 use std::ffi::c_int;
 
 /// A scheduling policy: sched(7).
@@ -15,7 +15,7 @@ pub enum prt_policy {
     Fifo = 1,
     /// SCHED_RR; the priority is 1 to 99.
     Rr = 2,
-    /// SCHED_DEADLINE; `runtime_ns` of each period, by `deadline_ns`.
+    /// SCHED_DEADLINE; `runtime_ns` of CPU time in each period, before `deadline_ns` has passed.
     Deadline = 3,
 }
 
@@ -39,6 +39,15 @@ pub(crate) fn scheduling(policy: c_int, priority: c_int, times: [u64; 3]) -> Res
             Ok(Scheduling::Deadline { runtime_ns, deadline_ns, period_ns })
         }
         other => Err(invalid(format!("policy {other} is unknown: use one of enum prt_policy"))),
+    }
+}
+
+/// The CPU of a task's options; `None` for −1, any.
+pub(crate) fn cpu(cpu: c_int) -> Result<Option<CpuId>, Failure> {
+    match u32::try_from(cpu) {
+        Ok(cpu) => Ok(Some(CpuId(cpu))),
+        Err(_) if cpu == -1 => Ok(None),
+        Err(_) => Err(Failure::written(prt_status::Invalid, format!("CPU {cpu} does not exist"))),
     }
 }
 

@@ -279,7 +279,7 @@ pub unsafe extern "C" fn prt_until_signal(rt: *const prt) -> c_int {
     guard(|| {
         // SAFETY: NULL or a live handle, only read.
         let rt = unsafe { shared(rt, c"rt is NULL") }?;
-        crate::task::not_in_a_task()?;
+        crate::handle::not_in_a_task()?;
         rt.rt.until_signal();
         Ok(())
     })
@@ -294,7 +294,7 @@ pub unsafe extern "C" fn prt_stop(rt: *const prt) -> c_int {
     guard(|| {
         // SAFETY: NULL or a live handle, only read.
         let rt = unsafe { shared(rt, c"rt is NULL") }?;
-        crate::task::not_in_a_task()?;
+        crate::handle::not_in_a_task()?;
         rt.rt.stop();
         Ok(())
     })
@@ -307,7 +307,7 @@ pub unsafe extern "C" fn prt_stop(rt: *const prt) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_free(rt: *mut prt) -> c_int {
     guard(|| {
-        crate::task::not_in_a_task()?;
+        crate::handle::not_in_a_task()?;
         // SAFETY: NULL or the caller's handle, not used any more.
         if let Some(rt) = unsafe { take(rt) } {
             rt.rt.stop();

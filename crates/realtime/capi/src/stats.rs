@@ -1,11 +1,10 @@
 //! Statistics of a task, readable while it runs.
 
 use crate::boundary::{guard, put, shared, wanted};
+use crate::handle::{Figures, prt_task};
 use crate::status::{Failure, prt_status};
-use crate::task::{State, prt_task};
-use punctual_rt::{Histogram, TaskStats};
+use punctual_rt::{Counted, Histogram, InterruptStats, TaskStats};
 use std::ffi::c_int;
-use std::sync::PoisonError;
 
 /// Summary of a distribution of times, exact. For quantiles see prt_task_quantile().
 #[repr(C)]
@@ -21,39 +20,41 @@ pub struct prt_distribution {
     pub mean_ns: f64,
 }
 
-/// Statistics of a task at some time.
+/// Statistics of a task at some time. For an interrupt task a release is an event: released == all events, ran == those
+/// its body ran for, skipped == coalesced and lost ones, which prt_interrupt_get_counts() tells apart.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct prt_stats {
-    /// When they were read, ns on CLOCK_MONOTONIC.
+    /// When the statistics were read, ns on CLOCK_MONOTONIC.
     pub at_ns: u64,
-    /// Releases accounted for: ran + skipped + pending.
+    /// Number of releases so far: ran + skipped + pending.
     pub released: u64,
-    /// Releases whose body ran, including at most one that is still running.
+    /// Releases for which the body ran, including at most one that is still running.
     pub ran: u64,
     /// Number of skipped releases.
     pub skipped: u64,
     /// Releases that are due and will still run.
     pub pending: u64,
-    /// Bodies that returned after the deadline of their release.
+    /// Number of times the body returned after the deadline of its release.
     pub deadline_misses: u64,
     /// Number of times the kernel throttled the task because its runtime was used up: PRT_POLICY_DEADLINE only.
     pub overruns: u64,
-    /// Lateness of the task's wakeup, one sample per release that ran.
+    /// Lateness of the task's wakeup, one sample per release that ran. Of an interrupt task: from the time stamp of the
+    /// event; empty if its source has none.
     pub lateness: prt_distribution,
-    /// From waking to the body's return, including preemption; empty with `without_execution`.
+    /// Time from the task's wakeup to the body's return, including preemption; empty if `without_execution` is set.
     pub execution: prt_distribution,
     /// Release number of the worst wakeup; 0 if none was late.
     pub worst_index: u64,
-    /// When it should have run, ns on CLOCK_MONOTONIC; 0 if none was late.
+    /// When that release should have run, ns on CLOCK_MONOTONIC; 0 if none was late.
     pub worst_scheduled_ns: u64,
-    /// Minor and major page faults of its thread since the first release; −1 if the kernel does not report them.
+    /// Minor and major page faults of the task's thread since the first release; −1 if the kernel does not report them.
     pub page_faults: i64,
-    /// Voluntary context switches, about one per release; or −1.
+    /// Voluntary context switches, about one per release; −1 if the kernel does not report them.
     pub voluntary_switches: i64,
-    /// Involuntary context switches; or −1.
+    /// Involuntary context switches; −1 if the kernel does not report them.
     pub involuntary_switches: i64,
-    /// Migrations to another CPU; or −1.
+    /// Migrations to another CPU; −1 if the kernel does not report them.
     pub migrations: i64,
 }
 
@@ -61,9 +62,9 @@ pub struct prt_stats {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum prt_measure {
-    /// Lateness of its wakeup.
+    /// Lateness of the task's wakeup.
     Lateness = 0,
-    /// From waking to the body's return.
+    /// Time from the task's wakeup to the body's return.
     Execution = 1,
 }
 
@@ -80,11 +81,32 @@ fn known(count: Option<u64>) -> i64 {
     count.and_then(|count| i64::try_from(count).ok()).unwrap_or(-1)
 }
 
-fn read(task: &prt_task) -> Result<TaskStats, Failure> {
-    match &*task.state.lock().unwrap_or_else(PoisonError::into_inner) {
-        State::Running(running) => Ok(running.stats()),
-        State::Ended(finished) => Ok(finished.stats.clone()),
-        State::Between => Err(Failure::fixed(prt_status::Panic, c"the statistics were lost in a panic of the library")),
+fn stats(figures: Figures) -> prt_stats {
+    let (at, counted, usage) = match figures {
+        Figures::Periodic(TaskStats { at, counted, usage, .. }) => (at, counted, usage),
+        Figures::Interrupt(stats) => {
+            let InterruptStats { at, events, handled, coalesced, lost, latency, execution, worst, usage, .. } = stats;
+            let (released, ran, skipped) = (events, handled, coalesced + lost);
+            let counted = Counted { released, ran, skipped, lateness: latency, execution, worst, ..Counted::default() };
+            (at, counted, usage)
+        }
+    };
+    prt_stats {
+        at_ns: at.0,
+        released: counted.released,
+        ran: counted.ran,
+        skipped: counted.skipped,
+        pending: counted.pending,
+        deadline_misses: counted.deadline_misses,
+        overruns: counted.overruns,
+        lateness: distribution(&counted.lateness),
+        execution: distribution(&counted.execution),
+        worst_index: counted.worst.map_or(0, |worst| worst.index),
+        worst_scheduled_ns: counted.worst.map_or(0, |worst| worst.scheduled.0),
+        page_faults: known(usage.page_faults),
+        voluntary_switches: known(usage.voluntary_switches),
+        involuntary_switches: known(usage.involuntary_switches),
+        migrations: known(usage.migrations),
     }
 }
 
@@ -99,26 +121,8 @@ pub unsafe extern "C" fn prt_task_stats(task: *const prt_task, out: *mut prt_sta
         // SAFETY: NULL or a live handle, only read.
         let task = unsafe { shared(task, c"task is NULL") }?;
         wanted(out, c"out is NULL")?;
-        let TaskStats { at, counted, usage, .. } = read(task)?;
-        let stats = prt_stats {
-            at_ns: at.0,
-            released: counted.released,
-            ran: counted.ran,
-            skipped: counted.skipped,
-            pending: counted.pending,
-            deadline_misses: counted.deadline_misses,
-            overruns: counted.overruns,
-            lateness: distribution(&counted.lateness),
-            execution: distribution(&counted.execution),
-            worst_index: counted.worst.map_or(0, |worst| worst.index),
-            worst_scheduled_ns: counted.worst.map_or(0, |worst| worst.scheduled.0),
-            page_faults: known(usage.page_faults),
-            voluntary_switches: known(usage.voluntary_switches),
-            involuntary_switches: known(usage.involuntary_switches),
-            migrations: known(usage.migrations),
-        };
         // SAFETY: not NULL, and a place for the statistics.
-        unsafe { put(out, stats, c"out is NULL") }
+        unsafe { put(out, stats(task.figures()?), c"out is NULL") }
     })
 }
 
@@ -136,10 +140,13 @@ pub unsafe extern "C" fn prt_task_quantile(task: *const prt_task, measure: c_int
         if !(0.0..=1.0).contains(&q) {
             return Err(Failure::written(prt_status::Invalid, format!("quantile {q}: give 0 to 1, such as 0.999")));
         }
-        let counted = read(task)?.counted;
+        let (lateness, execution) = match task.figures()? {
+            Figures::Periodic(stats) => (stats.counted.lateness, stats.counted.execution),
+            Figures::Interrupt(stats) => (stats.latency, stats.execution),
+        };
         let histogram = match measure {
-            m if m == prt_measure::Lateness as c_int => counted.lateness,
-            m if m == prt_measure::Execution as c_int => counted.execution,
+            m if m == prt_measure::Lateness as c_int => lateness,
+            m if m == prt_measure::Execution as c_int => execution,
             other => {
                 let text = format!("measure {other} is unknown: use one of enum prt_measure");
                 return Err(Failure::written(prt_status::Invalid, text));

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, CString, c_char};
 
-/// Return value of a function.
+/// Return value of the library's functions.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum prt_status {
@@ -23,7 +23,7 @@ pub enum prt_status {
     Full = 6,
     /// The time limit passed.
     TimedOut = 7,
-    /// It is in use by another thread, for example a mutex that is held.
+    /// The object is in use by another thread, for example a mutex that is held.
     Busy = 8,
     /// Waiting would never end: the thread already holds the mutex, or a task waits for its own end.
     Deadlock = 9,

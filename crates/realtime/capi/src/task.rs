@@ -1,14 +1,13 @@
-//! Periodic tasks: their options, start and end.
+//! Periodic tasks: their options and start.
 
-use crate::boundary::{Data, guard, put, shared, take, text, wanted};
-use crate::scheduling::scheduling;
+use crate::boundary::{Data, guard, put, shared, text, wanted};
+use crate::handle::{Started, enter_task, prt_task};
+use crate::scheduling::{cpu, scheduling};
 use crate::start::prt;
 use crate::status::{Failure, prt_status, touch};
-use punctual_rt::{CpuId, Cycle, End, Finished, Miss, Nanos, Next, PeriodicTask, Task};
+use punctual_rt::{Cycle, Miss, Nanos, Next, PeriodicTask};
 use std::cell::Cell;
-use std::ffi::{CString, c_char, c_int, c_void};
-use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::ffi::{c_char, c_int, c_void};
 
 /// One release of a task, as passed to its body. Times are on CLOCK_MONOTONIC.
 #[repr(C)]
@@ -16,11 +15,11 @@ use std::time::Duration;
 pub struct prt_cycle {
     /// Number of the release, from 0, including skipped ones.
     pub index: u64,
-    /// When it should have run: first release + index × period, whatever happened before.
+    /// When the release was due: first release + index × period, however late earlier cycles were.
     pub scheduled_ns: u64,
-    /// When the thread woke for it.
+    /// When the thread woke for this release.
     pub woke_ns: u64,
-    /// Releases given up between this one and the next that will run.
+    /// Missed releases, for which the body will not run, between this one and the next that will run.
     pub skipped: u64,
     /// Releases that are due and will still run: PRT_MISS_CATCH_UP only.
     pub pending: u64,
@@ -39,36 +38,28 @@ pub enum prt_next {
     Stop = 1,
 }
 
+impl prt_next {
+    /// The meaning of a body's return value.
+    #[inline(always)]
+    pub(crate) fn of(answer: c_int) -> Next {
+        if answer == prt_next::Continue as c_int { Next::Continue } else { Next::Stop }
+    }
+}
+
 /// What happens to releases that pass before the task wakes. Always released == ran + skipped + pending.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum prt_miss {
-    /// They are given up and counted; the next release is the first in the future, on the same grid.
+    /// Missed releases are counted but not run; the next release is the first in the future, on the same grid.
     Skip = 0,
-    /// They run at once, one after the other; at most `catch_up_at_most` are pending, older ones are given up and
-    /// counted.
+    /// Missed releases run at once, one after the other; at most `catch_up_at_most` are pending, older ones are counted
+    /// but not run.
     CatchUp = 1,
     /// The task ends without running the late release.
     Stop = 2,
     /// `safe_state` runs in place of the body for the late release; all missed releases, including the late one, count
     /// as skipped.
     SafeState = 3,
-}
-
-/// Outcome of a task.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum prt_end {
-    /// Its body, or its safe state, returned PRT_NEXT_STOP.
-    Returned = 0,
-    /// It was stopped.
-    Stopped = 1,
-    /// It has completed its number of cycles.
-    Cycles = 2,
-    /// It was a period late, and its policy is PRT_MISS_STOP.
-    Missed = 3,
-    /// It failed inside the library, which is a bug in it.
-    Failed = 4,
 }
 
 /// The body of a task. It runs in the task's thread at every release. It must not allocate, lock what ordinary threads
@@ -104,11 +95,11 @@ pub struct prt_task_options {
     pub deadline_ns: u64,
     /// Releases are at prt_epoch_ns() + offset + a multiple of the period, ns.
     pub offset_ns: u64,
-    /// The task ends after this many releases, whether its body ran for them or they were given up; 0 for no end.
+    /// The task ends after this many releases, whether its body ran for them or they were skipped; 0 for no end.
     pub cycles: u64,
-    /// For PRT_POLICY_DEADLINE with a deadline before the end of the period: an activation later than this, ns, gives
-    /// up the next release; otherwise every later one would be equally late. 0 for an eighth of the time from the
-    /// runtime to the deadline.
+    /// For PRT_POLICY_DEADLINE with a deadline before the end of the period: an activation later than this, ns, skips
+    /// the next release; otherwise every later one would be equally late. 0 for an eighth of the time from the runtime
+    /// to the deadline.
     pub late_activation_ns: u64,
     /// Disables execution times and deadline misses, which saves one clock read per cycle.
     pub without_execution: bool,
@@ -117,22 +108,8 @@ pub struct prt_task_options {
     /// For PRT_POLICY_DEADLINE: ends each job by sched_yield(2). The grid of the releases then moves with late
     /// activations.
     pub end_jobs_by_yield: bool,
-    /// For later versions; must be 0.
+    /// Reserved for later versions; must be 0.
     pub reserved: [u64; 4],
-}
-
-/// A started task.
-pub struct prt_task {
-    pub(crate) state: Mutex<State>,
-    not_resident: CString,
-}
-
-#[expect(clippy::large_enum_variant, reason = "one per task; it is moved only when the task ends")]
-pub(crate) enum State {
-    Running(Task),
-    Ended(Finished),
-    /// Between the two states; permanent only after a panic.
-    Between,
 }
 
 #[derive(Clone, Copy)]
@@ -149,24 +126,12 @@ impl Callback {
         // SAFETY: the caller of prt_task_start guarantees a function that may be called in this thread with this
         // pointer while the task runs; the cycle lives through the call.
         let answer = unsafe { (self.function)(&raw const cycle, self.data.get()) };
-        if answer == prt_next::Continue as c_int { Next::Continue } else { Next::Stop }
+        prt_next::of(answer)
     }
 }
 
 thread_local! {
-    static IN_A_TASK: Cell<bool> = const { Cell::new(false) };
     static SAFE_STATE: Cell<Option<Callback>> = const { Cell::new(None) };
-}
-
-/// Refuses to wait for tasks in the body of one, which might wait for itself.
-pub(crate) fn not_in_a_task() -> Result<(), Failure> {
-    match IN_A_TASK.get() {
-        false => Ok(()),
-        true => Err(Failure::fixed(
-            prt_status::Deadlock,
-            c"a task's body may not wait for tasks: return PRT_NEXT_STOP to end its own task, or stop the task from another thread",
-        )),
-    }
 }
 
 /// Called by [`Miss::SafeState`], a function without data, so the data are thread-local.
@@ -232,7 +197,7 @@ fn miss(options: &prt_task_options) -> Result<(Miss, Option<Callback>), Failure>
     }
 }
 
-/// 31 years, so that sums of times never overflow.
+/// Longest permitted time, 31 years, so that sums of times never overflow.
 const LONGEST_NS: u64 = 1_000_000_000_000_000_000;
 
 fn checked(options: &prt_task_options) -> Result<(), Failure> {
@@ -258,9 +223,8 @@ fn described<'a>(rt: &'a prt, name: &str, options: &prt_task_options) -> Result<
     let (miss, safe) = miss(options)?;
     let mut task = rt.rt.periodic(name, scheduling, Nanos(options.period_ns)).on_miss(miss).deadline(Nanos(deadline));
     task = task.offset(Nanos(options.offset_ns));
-    if options.cpu != -1 {
-        let cpu = u32::try_from(options.cpu).map_err(|_| invalid(format!("CPU {} does not exist", options.cpu)))?;
-        task = task.cpu(CpuId(cpu));
+    if let Some(cpu) = cpu(options.cpu)? {
+        task = task.cpu(cpu);
     }
     if options.cycles != 0 {
         task = task.cycles(options.cycles);
@@ -279,7 +243,7 @@ fn described<'a>(rt: &'a prt, name: &str, options: &prt_task_options) -> Result<
     }
     Ok(task.prepare(move || {
         touch();
-        IN_A_TASK.set(true);
+        enter_task();
         SAFE_STATE.set(safe);
     }))
 }
@@ -313,116 +277,7 @@ pub unsafe extern "C" fn prt_task_start(
         let body = Callback { function, data: Data::new(data) };
         let task = described(rt, name, options)?.spawn(move |cycle| body.call(cycle));
         let task = task.map_err(|error| Failure::written(prt_status::Refused, error))?;
-        let not_resident = CString::new(task.not_resident().unwrap_or_default()).unwrap_or_default();
-        let task = prt_task { state: Mutex::new(State::Running(task)), not_resident };
         // SAFETY: not NULL, and a place for a pointer.
-        unsafe { put(out, Box::into_raw(Box::new(task)), c"out is NULL") }
+        unsafe { put(out, prt_task::of(Started::Periodic(task)), c"out is NULL") }
     })
 }
-
-/// Why the task's memory is not locked; empty if it is; NULL if `task` is NULL.
-///
-/// Threads: any.
-/// Ownership: the task's; valid until prt_task_free().
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn prt_task_not_resident(task: *const prt_task) -> *const c_char {
-    // SAFETY: NULL or a live handle, only read.
-    match unsafe { shared(task, c"task is NULL") } {
-        Ok(task) => task.not_resident.as_ptr(),
-        Err(failure) => {
-            crate::status::remember(failure);
-            std::ptr::null()
-        }
-    }
-}
-
-/// Ends the task if `stop` is set, or if it has ended on its own.
-fn finish(task: &prt_task, stop: bool) -> Option<c_int> {
-    let mut state = task.state.lock().unwrap_or_else(PoisonError::into_inner);
-    if let State::Running(running) = &*state
-        && !stop
-        && !running.is_finished()
-    {
-        return None;
-    }
-    *state = match std::mem::replace(&mut *state, State::Between) {
-        State::Running(running) => State::Ended(if stop { running.stop() } else { running.join() }),
-        other => other,
-    };
-    Some(match &*state {
-        State::Ended(finished) => number(&finished.end),
-        _ => prt_end::Failed as c_int,
-    })
-}
-
-fn number(end: &End) -> c_int {
-    (match end {
-        End::Returned => prt_end::Returned,
-        End::Stopped => prt_end::Stopped,
-        End::Cycles => prt_end::Cycles,
-        End::Missed => prt_end::Missed,
-        End::Failed | End::Panicked(_) => prt_end::Failed,
-    }) as c_int
-}
-
-/// Asks the task to end and waits until it has: a running body is not interrupted, a sleeping task is woken. If it has
-/// already ended, returns the same end again.
-///
-/// Threads: any ordinary one, not a task's. Blocks.
-/// Errors: PRT_STATUS_NULL; PRT_STATUS_DEADLOCK from a task's body. `*end` receives one of enum prt_end; `end` may be
-/// NULL.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn prt_task_stop(task: *const prt_task, end: *mut c_int) -> c_int {
-    // SAFETY: as this function's caller promises.
-    guard(|| unsafe { wait(task, end, true) })
-}
-
-/// Waits until the task ends on its own. Other threads may read its statistics meanwhile.
-///
-/// Threads: any ordinary one, not a task's. Blocks; polls at least every 10 ms.
-/// Errors: as for prt_task_stop().
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn prt_task_join(task: *const prt_task, end: *mut c_int) -> c_int {
-    // SAFETY: as this function's caller promises.
-    guard(|| unsafe { wait(task, end, false) })
-}
-
-/// # Safety
-/// `task` is NULL or a live handle, `end` NULL or a place for a number.
-unsafe fn wait(task: *const prt_task, end: *mut c_int, stop: bool) -> Result<(), Failure> {
-    // SAFETY: as the caller promises.
-    let task = unsafe { shared(task, c"task is NULL") }?;
-    not_in_a_task()?;
-    let mut pause = Duration::from_micros(200);
-    let ended = loop {
-        if let Some(ended) = finish(task, stop) {
-            break ended;
-        }
-        std::thread::sleep(pause);
-        pause = (pause * 2).min(Duration::from_millis(10));
-    };
-    if end.is_null() {
-        return Ok(());
-    }
-    // SAFETY: not NULL, and the caller promises the rest.
-    unsafe { put(end, ended, c"end is NULL") }
-}
-
-/// Stops the task like prt_task_stop() if it still runs, and frees its handle. NULL is ignored.
-///
-/// Threads: any ordinary one, not a task's. Blocks.
-/// Errors: PRT_STATUS_DEADLOCK from a task's body; nothing is freed then.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn prt_task_free(task: *mut prt_task) -> c_int {
-    guard(|| {
-        not_in_a_task()?;
-        // SAFETY: NULL or the caller's handle, not used any more.
-        if let Some(task) = unsafe { take(task) } {
-            finish(&task, true);
-        }
-        Ok(())
-    })
-}
-
-#[cfg(test)]
-mod tests;

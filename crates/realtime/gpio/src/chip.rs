@@ -29,7 +29,7 @@ impl Chip {
     /// Opens the device of a chip, for example `/dev/gpiochip0`.
     ///
     /// # Errors
-    /// It does not exist, may not be opened, or is not a chip.
+    /// The device does not exist, may not be opened, or is not a chip.
     pub fn open(path: &Path) -> Result<Chip, GpioError> {
         let failed = |errno: Errno| GpioError::Open { path: path.to_owned(), source: errno.into() };
         // Without O_NONBLOCK, opening a FIFO at this path would block.
@@ -64,7 +64,7 @@ impl Chip {
         &self.info
     }
 
-    /// Path of its device.
+    /// Path of the chip's device.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -1,4 +1,4 @@
-//! Errors, with what to do.
+//! Errors of this crate; each message says what to do.
 
 use punctual_uapi::Error as CallError;
 use rustix::io::Errno;
@@ -11,7 +11,7 @@ pub enum GpioError {
     /// A chip cannot be opened.
     #[error("cannot open the GPIO chip {}: {source}; {}", path.display(), remedy(source))]
     Open {
-        /// Path of its device.
+        /// Path of the chip's device.
         path: PathBuf,
         /// Error of the system call.
         source: io::Error,
@@ -82,7 +82,7 @@ pub enum GpioError {
         path: PathBuf,
         /// Error of the system call.
         source: io::Error,
-        /// What to do.
+        /// What the user can do about it.
         hint: &'static str,
     },
 }

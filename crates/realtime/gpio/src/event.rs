@@ -37,7 +37,7 @@ pub enum Edge {
 /// An edge event (struct gpio_v2_line_event).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Event {
-    /// Time of the hard interrupt, ns of the [`EventClock`]. For coalesced events, that of the last.
+    /// Time of the hard interrupt, ns of the [`EventClock`]. For coalesced events, the time of the last one.
     pub timestamp_ns: u64,
     /// Direction of the edge.
     pub edge: Edge,

@@ -1,4 +1,4 @@
-//! Sampled lines.
+//! Lines requested as inputs and read by polling, without events.
 
 use crate::chip::Chip;
 use crate::error::GpioError;
@@ -54,7 +54,7 @@ impl Input {
         Ok(Input { fd: chip.request(&wanted)?, offset })
     }
 
-    /// Reads its logical value, with one ioctl(2).
+    /// Reads the line's logical value, with one ioctl(2).
     ///
     /// # Errors
     /// The chip was removed, or its driver returned an error.

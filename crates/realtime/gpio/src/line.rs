@@ -14,7 +14,7 @@ use rustix::time::{ClockId, clock_gettime};
 pub const USUAL_BUFFER: u32 = 16;
 /// Maximum number of events the kernel buffers (GPIO_V2_LINES_MAX × 16).
 pub const MAX_BUFFERED: u32 = 1024;
-/// Events fetched by one read(2).
+/// Maximum number of events fetched by one read(2).
 const CHUNK: usize = 64;
 
 fn monotonic() -> Nanos {
@@ -68,7 +68,7 @@ impl Line {
         self.offset
     }
 
-    /// Reads its logical value.
+    /// Reads the line's logical value.
     ///
     /// # Errors
     /// The chip was removed, or its driver returned an error.

@@ -1,4 +1,4 @@
-//! Driven lines.
+//! Lines requested as outputs, whose level the program sets.
 
 use crate::chip::Chip;
 use crate::error::GpioError;
@@ -36,7 +36,7 @@ impl Output {
         gpio::set_value(&self.fd, value).map_err(|e| GpioError::of_call(self.offset, e))
     }
 
-    /// Reads its logical value, as reported by the driver.
+    /// Reads the line's logical value, as reported by the driver.
     ///
     /// # Errors
     /// The chip was removed, or its driver returned an error.

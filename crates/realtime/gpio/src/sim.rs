@@ -29,7 +29,8 @@ impl SimChip {
     /// in configfs.
     ///
     /// # Errors
-    /// No gpio-sim, no configfs, no root, or a chip of this name exists. What was created is removed again.
+    /// gpio-sim or configfs is missing, the caller is not root, or a chip of this name exists. What was created is
+    /// removed again.
     pub fn new(name: &str, names: &[&str]) -> Result<SimChip, GpioError> {
         let device = Path::new(CONFIGFS).join("gpio-sim").join(name);
         make(&device)?;
@@ -68,12 +69,12 @@ impl SimChip {
         self.device.join("bank0")
     }
 
-    /// Path of its device.
+    /// Path of the chip's device.
     pub fn node(&self) -> &Path {
         &self.node
     }
 
-    /// Opens its device.
+    /// Opens the chip's device.
     ///
     /// # Errors
     /// The device is missing in /dev, which needs devtmpfs or udev.
@@ -95,7 +96,7 @@ impl SimChip {
         file.write_all_at(word, 0).map_err(|e| failed("write", &path())(e))
     }
 
-    /// The level of a line: the driven value, or otherwise its pull.
+    /// The level of a line: the value to which a program drives it, or, if none does, its simulated pull.
     ///
     /// # Errors
     /// No such line.

@@ -1,8 +1,8 @@
 //! Measures the cost of passing a value on: our queue compared with rtrb's ring, our mailbox with crossbeam-channel.
 //!
 //! `cargo run --release -p punctual-rt --example handover [COUNT]`. A handover is one send and one receive in one
-//! thread (without scheduling), in batches of 64, in ns each; p50 and p99.9 over the batches. Then a wakeup: a thread
-//! that sleeps in receive, from the send until its answer.
+//! thread (without scheduling), in batches of 64, in ns each; p50 and p99.9 over the batches. It then measures a
+//! wakeup: the time from a send to a thread that sleeps in receive until that thread's answer.
 
 use punctual_rt::{Mailbox, Overflow, monotonic, queue};
 

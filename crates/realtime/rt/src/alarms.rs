@@ -34,9 +34,9 @@ pub struct AlarmsFull(usize);
 /// An alarm that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rung {
-    /// When it was due, CLOCK_MONOTONIC.
+    /// When the alarm was due, CLOCK_MONOTONIC.
     pub due: Nanos,
-    /// When the thread woke for it, CLOCK_MONOTONIC.
+    /// When the thread woke for the alarm, CLOCK_MONOTONIC.
     pub woke: Nanos,
 }
 

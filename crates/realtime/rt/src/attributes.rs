@@ -10,7 +10,7 @@ pub struct Attributes {
     pub scheduling: Scheduling,
     /// The CPU to pin the thread to; with `None`, its affinity is not changed.
     pub cpu: Option<CpuId>,
-    /// Lock the thread's stack (32 KiB below the caller).
+    /// Whether to lock the thread's stack (32 KiB below the caller).
     pub lock_stack: bool,
 }
 
@@ -19,9 +19,9 @@ pub struct Attributes {
 pub struct Applied {
     /// Policy and priority.
     pub scheduling: Scheduling,
-    /// CPUs it may run on.
+    /// CPUs that the thread may run on.
     pub affinity: CpuList,
-    /// Why its stack is not locked, if that was requested and failed.
+    /// Why the thread's stack is not locked, if locking was requested and failed.
     pub not_locked: Option<String>,
 }
 
@@ -43,8 +43,8 @@ pub enum Refused {
         wanted: Scheduling,
         /// Error of the system call.
         source: uapi::Error,
-        /// What to do about it; for SCHED_DEADLINE, computed at the refusal: what is reserved, by whom, and what would
-        /// fit.
+        /// What to do about the refusal; for SCHED_DEADLINE, computed when it occurs: what is reserved, by whom, and
+        /// what would fit.
         advice: Option<String>,
     },
     /// Reading the attributes back failed.
@@ -109,13 +109,13 @@ pub fn granted_nice(wanted: Scheduling) -> Scheduling {
 }
 
 impl Refused {
-    /// Also gathers the advice, which is not for a real-time thread.
+    /// Creates the error and gathers its advice, which a real-time thread must not do.
     fn scheduling(wanted: Scheduling, source: uapi::Error) -> Refused {
         let advice = refusal_advice(wanted, source.errno());
         Refused::Scheduling { wanted, source, advice }
     }
 
-    /// What to do about it; `None` if nothing is known.
+    /// What to do about the refusal; `None` if nothing is known.
     pub fn advice(&self) -> Option<&str> {
         match self {
             Refused::Scheduling { advice, .. } => advice.as_deref(),

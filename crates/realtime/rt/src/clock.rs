@@ -18,7 +18,7 @@ pub fn monotonic() -> Nanos {
 /// SCHED_FIFO, SCHED_RR or SCHED_DEADLINE; that of another thread expires in softirq context.
 ///
 /// # Errors
-/// `INTR`: a signal came first. Others cannot happen with this clock.
+/// `INTR`: a signal came first. Other errors cannot happen with this clock.
 pub fn sleep_until(at: Nanos) -> Result<(), Errno> {
     clock_nanosleep_absolute(ClockId::Monotonic, &timespec(at))
 }

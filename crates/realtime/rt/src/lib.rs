@@ -47,6 +47,7 @@
 //! | a writer | readers that want the newest value | [`Shared`], also between processes |
 //! | any | any | [`Mutex`] and [`Condvar`] with priority inheritance; [`Semaphore`], [`EventFlags`] |
 //! | a task | a file, the shell | [`Log`], [`pipe_out`], [`pipe`] |
+//! | a task | the kernel's trace, beside the scheduler's events | [`Marks`] |
 //!
 //! ```
 //! use punctual_rt::{Nanos, Next, Overflow, Rt, Scheduling, queue};
@@ -118,6 +119,7 @@ mod clock;
 mod expiries;
 mod interrupt;
 mod ipc;
+mod marks;
 mod periodic;
 mod posix;
 mod relative;
@@ -136,6 +138,7 @@ pub use interrupt::{
     Arrival, Eventfd, Gpio, Interrupt, InterruptHandle, InterruptStats, InterruptTask, IrqThreadError, IrqThreads,
     Source, Timer, TimerHandle, Uio,
 };
+pub use marks::{MarkCounts, Marks};
 pub use periodic::{Periodic, Wakeup};
 pub use posix::Signalled;
 pub use punctual_units::{CpuId, CpuList, Histogram, Nanos, Policy, Priority, Scheduling};

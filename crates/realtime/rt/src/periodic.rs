@@ -26,10 +26,10 @@ pub struct Periodic {
     step: Timespec,
 }
 
-/// One wakeup.
+/// One wakeup of a periodic loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wakeup {
-    /// Number of its release, from 0, including skipped ones.
+    /// Number of the release, from 0, including skipped ones.
     pub cycle: u64,
     /// When the thread should have woken, CLOCK_MONOTONIC.
     pub release: Nanos,

@@ -58,7 +58,7 @@ impl Relative {
         Relative { begin: None, book, step: timespec(period) }
     }
 
-    /// Waits for the start.
+    /// Sleeps until the loop's start, or until `stop` is set.
     #[cold]
     fn sleep_until(at: u64, stop: &AtomicBool) {
         while !stop.load(Relaxed) && sleep_until(Nanos(at)).is_err() {}

@@ -1,4 +1,4 @@
-//! Statistics as a few lines.
+//! Formats statistics as a few lines of text.
 
 use crate::{Counted, End, Finished, InterruptStats, TaskStats, TaskUsage};
 use punctual_units::{Histogram, Nanos, debug_as_display};
@@ -71,7 +71,7 @@ impl fmt::Display for Finished {
     }
 }
 
-/// A sentence without a full stop.
+/// How the task ended, as a sentence without a full stop.
 impl fmt::Display for End {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

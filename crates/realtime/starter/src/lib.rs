@@ -1,5 +1,5 @@
 //! Generates a real-time program to start from: a 1 kHz loop with a bounded queue to a logger, statistics, start-up
-//! checks, a systemd unit, a CI job and a README.
+//! checks, a systemd unit, CI jobs and a README.
 //!
 //! The library is that of the package punctual-rt-dev, or [`Project::library`].
 
@@ -62,8 +62,11 @@ impl Project {
                     .to_owned()
             }
         };
+        // The kernel keeps 15 bytes of a thread's name: prctl(2), PR_SET_NAME.
+        let thread = &name[..name.len().min(15)];
         let fill = |text: &str| {
-            text.replace("LIBRARY", &about).replace("PROGRAM", &program).replace("BUILD", build).replace("NAME", name)
+            let text = text.replace("LIBRARY", &about).replace("PROGRAM", &program).replace("BUILD", build);
+            text.replace("THREAD", thread).replace("NAME", name)
         };
         let mut files = match self.language {
             Language::Rust => vec![

@@ -1,6 +1,6 @@
 /* NAME: a control step every millisecond, and a log of it that cannot delay it.
  *
- *   NAME [SECONDS]      without SECONDS until Ctrl-C */
+ *   NAME [SECONDS [CPU]]      SECONDS 0, or without it: until Ctrl-C; without CPU on any */
 
 #include <punctual_rt.h>
 
@@ -75,6 +75,7 @@ int main(int argc, char **argv)
     if (prt_queue_new(sizeof(struct sample), 4096, PRT_OVERFLOW_DROP_NEWEST, &to, &from) || prt_sender_lock_memory(to))
         return failed("queue");
     prt_task_options_init(&options, "NAME", PRT_POLICY_FIFO, PRIORITY, PERIOD_NS);
+    options.cpu = argc > 2 ? atoi(argv[2]) : -1;
     options.cycles = (uint64_t)seconds * (1000000000 / PERIOD_NS);
     if (prt_task_start(rt, &options, step, to, &task))
         return failed("task");

@@ -1,6 +1,6 @@
 // NAME: a control step every millisecond, and a log of it that cannot delay it.
 //
-//   NAME [SECONDS]      without SECONDS until Ctrl-C
+//   NAME [SECONDS [CPU]]      SECONDS 0, or without it: until Ctrl-C; without CPU on any
 
 #include <punctual.hpp>
 
@@ -44,6 +44,7 @@ int main(int argc, char **argv) try {
     auto [to, from] = rt::queue<sample>(4096, rt::overflow::drop_newest);
     to.lock_memory();
     auto options = rt::options("NAME", rt::policy::fifo, priority, period).cycles(seconds * (1s / period));
+    options.on_cpu(argc > 2 ? std::atoi(argv[2]) : -1);
     // In the loop nothing is allocated, locked or printed.
     auto loop = program.start(options, [&to = to](const rt::cycle &cycle) noexcept {
         (void)to.send({cycle.index(), cycle.lateness()});

@@ -1,8 +1,8 @@
 //! NAME: a control step every millisecond, with a log that cannot delay it.
 //!
-//! `NAME [SECONDS]`; without SECONDS it runs until Ctrl-C.
+//! `NAME [SECONDS [CPU]]`; with SECONDS 0, or without it, it runs until Ctrl-C, and without CPU on any.
 
-use punctual_rt::{Check, Nanos, Next, Overflow, Receiver, Rt, Scheduling, monotonic, queue};
+use punctual_rt::{Check, CpuId, Nanos, Next, Overflow, Receiver, Rt, Scheduling, monotonic, queue};
 use std::error::Error;
 use std::thread::sleep;
 use std::time::Duration;
@@ -35,6 +35,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     if seconds > 0 {
         task = task.cycles(seconds * 1_000_000_000 / PERIOD.0);
     }
+    if let Some(cpu) = std::env::args().nth(2) {
+        task = task.cpu(CpuId(cpu.parse()?));
+    }
     // Nothing in the loop allocates, locks or prints.
     let task = task.spawn(move |cycle| {
         let _ = to.send(Sample { late: cycle.lateness() });
@@ -51,6 +54,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let finished = task.join();
     let counted = &finished.stats.counted;
-    println!("{} releases: {} ran, {} skipped", counted.released, counted.ran, counted.skipped);
+    let [median, most] = [counted.lateness.quantile(0.5), counted.lateness.max()].map(|ns| Nanos(ns.unwrap_or(0)));
+    println!(
+        "{} releases: {} ran, {} skipped; late by {median} at the median, {most} at most",
+        counted.released, counted.ran, counted.skipped
+    );
     Ok(())
 }

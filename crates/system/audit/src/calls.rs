@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Clone, Debug)]
 pub struct Calls {
-    /// Column of [`NUMBERS`].
+    /// Column of [`NUMBERS`] for the machine's architecture; `None` if it is not listed.
     arch: Option<usize>,
     seconds: f64,
     /// Number of events lost because the buffer overflowed.
@@ -22,12 +22,12 @@ struct Lock {
     wakes: BTreeSet<u32>,
 }
 
-/// As in `uname -m`; the second represents all architectures with the generic table
+/// Architectures, named as by `uname -m`; the second represents all architectures with the generic table
 /// (include/uapi/asm-generic/unistd.h).
 const ARCHITECTURES: [&str; 2] = ["x86_64", "aarch64"];
 
-/// From arch/x86/entry/syscalls/syscall_64.tbl and include/uapi/asm-generic/unistd.h; -1 if the architecture lacks the
-/// call.
+/// Names and numbers of system calls, from arch/x86/entry/syscalls/syscall_64.tbl and
+/// include/uapi/asm-generic/unistd.h; -1 if the architecture lacks the call.
 const NUMBERS: &[(&str, [i64; 2])] = &[
     ("read", [0, 63]),
     ("write", [1, 64]),
@@ -76,7 +76,7 @@ const NUMBERS: &[(&str, [i64; 2])] = &[
     ("clone3", [435, 435]),
 ];
 
-/// include/uapi/linux/futex.h.
+/// Operation of futex(2), from include/uapi/linux/futex.h.
 const FUTEX_WAIT: u64 = 0;
 const FUTEX_WAKE: u64 = 1;
 const FUTEX_LOCK_PI: u64 = 6;

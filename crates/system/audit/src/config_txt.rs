@@ -133,7 +133,7 @@ impl Filters {
     }
 }
 
-/// Matches against /proc/device-tree/model; `None` for unknown filters.
+/// Returns true if the filter matches /proc/device-tree/model; `None` for unknown filters.
 fn is_model(filter: &str, model: &str) -> Option<bool> {
     let is = |names: &[&str]| names.iter().any(|name| model.contains(name));
     Some(match filter {

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 #[derive(Clone, Debug)]
 pub struct Context {
-    /// As requested, not as granted: a fallback would hide the reason it was needed.
+    /// The requested policy and priority, not the granted ones: checking a fallback would hide why it was needed.
     pub scheduling: Scheduling,
     /// Rules about single CPUs check only these.
     pub cpus: CpuList,

@@ -15,7 +15,7 @@ pub enum AuditResult<'a> {
         profile: String,
         /// The application's CPUs.
         cpus: String,
-        /// Its policy and priority.
+        /// The application's policy and priority.
         scheduling: String,
         /// One finding per rule, whatever its state.
         findings: &'a [Finding],
@@ -34,15 +34,15 @@ pub enum AuditResult<'a> {
 #[serde(untagged)]
 pub enum SnapshotResult {
     Machine {
-        /// The new file.
+        /// Path of the snapshot that was written.
         file: String,
-        /// Number of files in it.
+        /// Number of files in the snapshot.
         files: usize,
     },
     Contribution {
-        /// The new file.
+        /// Path of the snapshot that was written.
         file: String,
-        /// Number of measurements in it.
+        /// Number of measurements in the snapshot.
         measurements: usize,
         /// Parts of the run that the file omits.
         left_out: Vec<String>,
@@ -50,7 +50,7 @@ pub enum SnapshotResult {
 }
 
 impl<'a> AuditResult<'a> {
-    /// `machine` is the name of the machine.
+    /// Creates the result of an audit; `machine` is the name of the machine.
     pub fn findings(machine: &'a str, context: &Context, findings: &'a [Finding]) -> AuditResult<'a> {
         AuditResult::Findings {
             machine,

@@ -14,7 +14,7 @@ pub struct RtThread {
     pub tid: u32,
     pub name: String,
     pub policy: Policy,
-    /// 1 to 99; 0 for DEADLINE.
+    /// Real-time priority, 1 to 99; 0 for SCHED_DEADLINE.
     pub priority: i64,
 }
 

@@ -9,7 +9,7 @@ pub(crate) const INTERRUPTS: &str = "/proc/interrupts";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Row {
-    /// Such as `24` or `LOC`.
+    /// Name of the interrupt, such as `24` or `LOC`.
     pub id: String,
     /// Counts since boot, one per CPU of the header.
     pub counts: Vec<i64>,
@@ -70,13 +70,13 @@ impl Row {
         }
     }
 
-    /// Returns true if it belongs to a device, not to a CPU (its timer, its counters).
+    /// Returns true if the interrupt belongs to a device, not to a CPU (its timer, its counters).
     pub fn is_device(&self) -> bool {
         let own = ["timer", "arm-pmu", "rtc0", "IPI"];
         self.id.parse::<u32>().is_ok() && !own.iter().any(|word| self.what.contains(word))
     }
 
-    /// The device's name, after chip, number and trigger type.
+    /// The device's name: the text after chip, number and trigger type.
     pub fn device(&self) -> &str {
         let words: Vec<&str> = self.what.split(' ').collect();
         let behind = words.iter().position(|word| {

@@ -150,7 +150,7 @@ fn common(one: &str, other: &str) -> usize {
     one.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count()
 }
 
-/// Most lists are shorter; some have several megabytes.
+/// Number of bytes of a package's list that are read at once. Most lists are shorter; some have several megabytes.
 const CHUNK: usize = 16 << 10;
 
 fn has_line(machine: &dyn Machine, path: &str, lines: [&[u8]; 2]) -> bool {
@@ -172,7 +172,8 @@ fn has_line(machine: &dyn Machine, path: &str, lines: [&[u8]; 2]) -> bool {
     }
 }
 
-/// CPU time during the window if there is one, else since the task started (Documentation/scheduler/sched-stats.rst).
+/// The task's CPU time during the window if there is one, else since the task started
+/// (Documentation/scheduler/sched-stats.rst).
 fn time(sight: &Sight, task: &Task) -> Option<String> {
     let path = format!("/proc/{}/task/{}/schedstat", task.pid, task.tid);
     let ran = |machine: &dyn Machine| machine.read(&path).text()?.split_whitespace().next()?.parse::<u64>().ok();

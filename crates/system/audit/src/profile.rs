@@ -99,7 +99,7 @@ impl Adjustments {
 pub struct ProfileFileError {
     pub file: String,
     pub line: usize,
-    /// Line and column count from 1, the column in characters.
+    /// Column of the error, in characters; line and column count from 1.
     pub column: usize,
     pub message: String,
 }

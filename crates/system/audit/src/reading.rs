@@ -35,12 +35,12 @@ pub(crate) enum Cause {
     /// The file does not exist; for some rules that is an answer.
     Absent,
     Denied,
-    /// Withheld without an error: by a namespace, by a mount option.
+    /// The content is withheld without an error, for example by a namespace or a mount option.
     Hidden(String),
     Failed(i32),
-    /// Missing although it must exist, so nothing follows from its absence.
+    /// The file is missing although it must exist, so nothing follows from its absence.
     Missing,
-    /// Not in the expected form.
+    /// The content is not in the expected form.
     Garbled(&'static str),
     NotGiven,
 }
@@ -82,7 +82,7 @@ impl Cause {
         }
     }
 
-    /// `None` if the file was read.
+    /// Why the file was not read; `None` if it was.
     pub fn of(read: &Read) -> Option<Cause> {
         match read {
             Read::Known(_) => None,
@@ -98,7 +98,7 @@ pub(crate) type Known = Result<Value, Gap>;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Item {
-    /// The element it belongs to, if worth showing: `policy0`.
+    /// The element that the value belongs to, if worth showing: `policy0`.
     pub label: String,
     pub value: Known,
 }
@@ -106,7 +106,7 @@ pub(crate) struct Item {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Many {
     pub items: Vec<Item>,
-    /// Set if more items may exist.
+    /// Why more items may exist; `None` if the list is complete.
     pub missing: Option<Gap>,
 }
 

@@ -29,7 +29,7 @@ pub struct Rules {
     pub(crate) profiles: BTreeMap<Profile, Adjustments>,
     #[serde(skip)]
     pub(crate) own: Option<(Adjustments, Today)>,
-    /// Rules of a user's profile.
+    /// Ids of the rules from a user's profile.
     #[serde(skip)]
     pub(crate) own_ids: BTreeSet<String>,
 }

@@ -10,15 +10,15 @@ pub(crate) struct Task {
     pub pid: u32,
     pub tid: u32,
     pub policy: Policy,
-    /// 1–99, or 0 for SCHED_DEADLINE.
+    /// Real-time priority, 1–99, or 0 for SCHED_DEADLINE.
     pub priority: i64,
     pub is_kernel: bool,
-    /// Bound to its CPUs by the kernel (PF_NO_SETAFFINITY).
+    /// True if the kernel has bound the task to its CPUs (PF_NO_SETAFFINITY).
     pub is_bound: bool,
 }
 
 impl Task {
-    /// Formats as `multipathd (RR 99, pid 144)`.
+    /// Formats the task as `multipathd (RR 99, pid 144)`.
     pub fn show(&self) -> String {
         let policy = match self.policy {
             Policy::Deadline => "DEADLINE".to_owned(),
@@ -33,9 +33,9 @@ impl Task {
 
 #[derive(Debug, Default)]
 pub(crate) struct Tasks {
-    /// Excludes the tasks of this program.
+    /// All tasks except those of this program.
     pub all: Vec<Task>,
-    /// User tasks first, by priority; excludes the tasks of this program.
+    /// All real-time tasks except those of this program: user tasks first, by priority.
     pub real_time: Vec<Task>,
     /// Name and id of every process except this program.
     pub processes: Vec<(String, u32)>,
@@ -45,10 +45,10 @@ pub(crate) struct Tasks {
 
 pub(crate) const READS: &[&str] = &["/proc", "/proc/self/stat", "/proc/*/task", "/proc/*/task/*/stat", "/proc/*/stat"];
 
-/// PF_KTHREAD of include/linux/sched.h.
+/// Flag of kernel threads: PF_KTHREAD of include/linux/sched.h.
 const IS_KERNEL: u64 = 0x0020_0000;
 
-/// PF_NO_SETAFFINITY of the same file.
+/// Flag of threads bound to their CPUs: PF_NO_SETAFFINITY of include/linux/sched.h.
 const IS_BOUND: u64 = 0x0400_0000;
 
 /// kthreadd, the parent of all kernel threads; visible only to readers who see all processes.
@@ -146,7 +146,8 @@ struct Stat {
 }
 
 impl Stat {
-    /// The name is in parentheses and may contain any character, so fields are counted from the last parenthesis.
+    /// Parses a line of stat. The name is in parentheses and may contain any character, so fields are counted from the
+    /// last parenthesis.
     fn parse(line: &str) -> Option<Stat> {
         let (id, rest) = line.split_once(" (")?;
         let (name, rest) = rest.rsplit_once(") ")?;

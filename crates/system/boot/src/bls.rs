@@ -46,7 +46,7 @@ pub(crate) fn entries(view: &dyn Machine) -> Result<Vec<Entry>, BootError> {
     Ok(found)
 }
 
-/// `name+3-1` counts boot attempts.
+/// Removes the boot counter of a file's name: `name+3-1` counts boot attempts.
 fn without_counter(stem: &str) -> &str {
     let is_counter = |tail: &str| {
         let (left, done) = tail.split_once('-').unwrap_or((tail, "0"));

@@ -1,19 +1,19 @@
 use crate::words::{is_cumulative, is_pages, is_same, key, ranges};
 
-/// Without one of these a machine may be unable to find its root file system.
+/// Parameters without one of which a machine may be unable to find its root file system.
 const NEEDED: &[&str] =
     &["root", "rootfstype", "rootflags", "ostree", "init", "cryptdevice", "snapd_recovery_mode", "BOOT_IMAGE"];
 
-/// Maximum length in bytes: the largest COMMAND_LINE_SIZE, that of s390.
+/// Maximum length of a word in bytes: the largest COMMAND_LINE_SIZE, that of s390.
 const LONGEST: usize = 4096;
 
 /// Parameters to add and to remove. Adding a parameter replaces its earlier value, unless several values count
 /// (`console=`, `earlycon=`, `rd.*`, …).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Change {
-    /// Whole words, as written on a command line: `isolcpus=2-3`, `x="a b"`.
+    /// Words to add, as written on a command line: `isolcpus=2-3`, `x="a b"`.
     pub add: Vec<String>,
-    /// `name` removes every value, `name=value` only this one.
+    /// Parameters to remove: `name` removes every value, `name=value` only this one.
     pub remove: Vec<String>,
 }
 
@@ -25,7 +25,7 @@ pub struct BadWord {
 }
 
 impl Change {
-    /// Duplicate words are merged.
+    /// Creates a change; duplicate words are merged.
     ///
     /// # Errors
     /// If a word is invalid, if two words set the same parameter to different values, or if one removes a parameter

@@ -15,11 +15,14 @@ pub struct Configured {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Drift {
-    /// Configured, but not on the running kernel's command line; effective after a reboot or a run of the generator.
+    /// Parameters that are configured but not on the running kernel's command line; effective after a reboot or a run
+    /// of the generator.
     pub waiting: Vec<String>,
-    /// On the running kernel's command line with a value other than the configured one; lost at the next boot.
+    /// Parameters that are on the running kernel's command line with a value other than the configured one; lost at the
+    /// next boot.
     pub going: Vec<String>,
-    /// On the running kernel's command line but not configured: added by firmware or loader, or by a trial boot.
+    /// Parameters that are on the running kernel's command line but not configured: added by firmware or loader, or by
+    /// a trial boot.
     pub foreign: Vec<String>,
 }
 

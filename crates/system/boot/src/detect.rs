@@ -11,12 +11,12 @@ pub enum Kind {
     GrubBls,
     /// systemd-boot, or unified kernel images without a boot loader.
     SystemdBoot,
-    /// rpm-ostree, bootc.
+    /// Deployed trees of rpm-ostree or bootc.
     Ostree,
     /// extlinux.conf, read by U-Boot or syslinux.
     Extlinux,
     Armbian,
-    /// snapd owns the command line.
+    /// Ubuntu Core, where snapd owns the command line.
     UbuntuCore,
 }
 

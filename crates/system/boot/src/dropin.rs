@@ -10,7 +10,7 @@ pub(crate) struct Spec {
     pub path: &'static str,
     /// Words are removed from all of these; new ones go to the last.
     pub variables: &'static [&'static str],
-    /// The generator's value of the last variable if that is empty.
+    /// The value that the generator uses for the last variable if that is empty.
     pub default: &'static str,
     pub refresh: &'static str,
 }
@@ -18,7 +18,7 @@ pub(crate) struct Spec {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DropIn {
     pub add: Vec<String>,
-    /// Patterns: names, or names with a value.
+    /// Patterns of words to remove: names, or names with a value.
     pub remove: Vec<String>,
 }
 

@@ -79,7 +79,7 @@ impl<'s> Generated<'s> {
         self.files.iter().map(|(path, _)| path.clone()).chain(own).collect()
     }
 
-    /// Empty if nothing changes.
+    /// Plans a change; the plan is empty if nothing changes.
     pub fn change(&self, view: &dyn Machine, change: &Change) -> Result<Plan, Stop> {
         let old = self.own.clone().unwrap_or_default();
         let (base, now) = (self.shell(None)?, self.shell(self.own.as_ref())?);

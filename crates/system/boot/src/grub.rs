@@ -143,7 +143,7 @@ fn menu(view: &dyn Machine) -> Run {
     Run::new(what, Argv::new(["grub-mkconfig", "-o", DRAFT]), Back::Again, &[MENU]).drafted(draft)
 }
 
-/// Only Debian's grub-mkconfig sources the folder.
+/// Returns true if grub-mkconfig sources the folder of drop-ins, as only Debian's does.
 fn has_parts(view: &dyn Machine) -> bool {
     let script = hint(view, "/usr/sbin/grub-mkconfig");
     script.map_or_else(

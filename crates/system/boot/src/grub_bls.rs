@@ -18,7 +18,7 @@ const VARIABLE: &str = "$kernelopts";
 
 struct Boot {
     entries: Vec<Entry>,
-    /// Index of the default entry, and true if it is certain.
+    /// Index of the default entry; `is_sure` is true if it is certain.
     default: usize,
     is_sure: bool,
     kernelopts: Option<String>,

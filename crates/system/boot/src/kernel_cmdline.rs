@@ -9,7 +9,7 @@ use punctual_model::Edit;
 
 pub(crate) const PATH: &str = "/etc/kernel/cmdline";
 
-/// Fails on comments: kernel-install joins lines, but not every reader does.
+/// Returns the file's parameters. Fails on comments: kernel-install joins lines, but not every reader does.
 pub(crate) fn read(view: &dyn Machine) -> Result<Option<String>, BootError> {
     let Some(line) = text(view, PATH)? else { return Ok(None) };
     if line.lines().any(|line| line.trim_start().starts_with('#')) {
@@ -20,7 +20,7 @@ pub(crate) fn read(view: &dyn Machine) -> Result<Option<String>, BootError> {
 
 pub(crate) const ABSENT: &str = "no /etc/kernel/cmdline: kernels installed later get the parameters of the running kernel, so reboot before installing one";
 
-/// `None` if the file is absent or does not change.
+/// Plans the edit of the file; `None` if it is absent or does not change.
 pub(crate) fn edit(view: &dyn Machine, change: &Change) -> Result<Option<Edit>, Stop> {
     let Some(old) = read(view)? else { return Ok(None) };
     let new = rewrite(&old, change)?;

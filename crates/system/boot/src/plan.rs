@@ -62,11 +62,11 @@ pub struct Trial {
 pub struct Plan {
     pub before: Vec<String>,
     pub after: Vec<String>,
-    /// Written first.
+    /// Files that are written first.
     pub edits: Vec<Edit>,
-    /// Make the change, after the edits.
+    /// Commands that make the change, after the edits.
     pub commands: Vec<Run>,
-    /// Regenerate what the loader reads, last.
+    /// Commands that regenerate what the loader reads, run last.
     pub refresh: Vec<Run>,
     pub trial: Option<Trial>,
     pub notes: Vec<String>,

@@ -52,7 +52,7 @@ pub(crate) fn hint(view: &dyn Machine, path: &str) -> Option<String> {
     view.read(path).bytes().map(|bytes| String::from_utf8_lossy(bytes).trim_matches(['\0', '\n', ' ']).to_owned())
 }
 
-/// Also true for a file that cannot be read.
+/// Returns true if the path exists, or may exist because it cannot be read.
 pub(crate) fn exists(view: &dyn Machine, path: &str) -> bool {
     match view.read_part(path, 0, 1) {
         Read::Known(_) | Read::Denied => true,
@@ -62,7 +62,7 @@ pub(crate) fn exists(view: &dyn Machine, path: &str) -> bool {
     }
 }
 
-/// Empty if the folder cannot be read.
+/// Names in a folder; empty if it cannot be read.
 pub(crate) fn names(view: &dyn Machine, folder: &str) -> Vec<String> {
     match view.list(folder) {
         Listing::Known(names) => names,
@@ -70,7 +70,7 @@ pub(crate) fn names(view: &dyn Machine, folder: &str) -> Vec<String> {
     }
 }
 
-/// Empty if the folder is absent.
+/// Names in a folder; empty if it is absent.
 pub(crate) fn listed(view: &dyn Machine, folder: &str) -> Result<Vec<String>, BootError> {
     match view.list(folder) {
         Listing::Known(names) => Ok(names),
@@ -130,7 +130,7 @@ pub(crate) fn mounted(view: &dyn Machine, path: &str) -> Option<(String, String)
     found.map(|(_, kind, device)| (kind, device))
 }
 
-/// `36 35 98:0 /root /point opts shared:1 - ext4 /dev/sda1 rw` (proc(5)).
+/// Parses a mount as in `36 35 98:0 /root /point opts shared:1 - ext4 /dev/sda1 rw` (proc(5)).
 fn mountinfo(line: &str) -> Option<(String, String, String)> {
     let (before, after) = line.split_once(" - ")?;
     let mut after = after.split(' ');

@@ -15,7 +15,7 @@ pub(crate) struct Shell<'w> {
 }
 
 impl<'w> Shell<'w> {
-    /// The wanted variables start empty.
+    /// Creates an evaluation in which the wanted variables are empty.
     pub fn new(wanted: &'w [&'w str]) -> Shell<'w> {
         let values = wanted.iter().map(|name| ((*name).to_owned(), Some(String::new()))).collect();
         Shell { wanted, values, places: BTreeMap::new() }

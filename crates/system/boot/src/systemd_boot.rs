@@ -13,7 +13,7 @@ use punctual_model::{Argv, Back, Edit};
 struct Boot {
     /// Entries with a kernel.
     entries: Vec<Entry>,
-    /// Index of the default entry, and true if it is certain.
+    /// Index of the default entry; `is_sure` is true if it is certain.
     default: Option<usize>,
     is_sure: bool,
     images: Vec<String>,
@@ -39,7 +39,7 @@ fn read(view: &dyn Machine) -> Result<Boot, BootError> {
     Ok(Boot { entries, default, is_sure, images, cmdline: kernel_cmdline::read(view)? })
 }
 
-/// Returns the entry that booted, else that of loader.conf, without `.conf`.
+/// Returns the entry that booted, else the default of loader.conf, without `.conf`.
 fn default(view: &dyn Machine) -> Option<String> {
     let selected = efi_text(view, "LoaderEntrySelected").or_else(|| efi_text(view, "LoaderEntryDefault"));
     let conf = || {

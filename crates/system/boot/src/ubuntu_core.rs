@@ -12,7 +12,8 @@ use punctual_model::{Argv, Back};
 
 const STATE: &str = "/var/lib/snapd/state.json";
 const MODEL: &str = "/run/mnt/ubuntu-boot/device/model";
-/// The first accepts the parameters that the gadget allows, the second any, on models of grade `dangerous`.
+/// Options of snapd: the first accepts the parameters that the gadget allows, the second any, on models of grade
+/// `dangerous`.
 const OPTIONS: [&str; 2] = ["cmdline-append", "dangerous-cmdline-append"];
 
 fn read(view: &dyn Machine) -> Result<[Option<String>; 2], BootError> {

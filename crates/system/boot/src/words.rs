@@ -7,7 +7,7 @@
 use crate::Change;
 use std::ops::Range;
 
-/// The order of these matters: a page size applies to the counts after it (mm/hugetlb.c).
+/// Parameters whose order matters: a page size applies to the counts after it (mm/hugetlb.c).
 const PAGES: &[&str] = &["hugepages", "hugepagesz", "default_hugepagesz"];
 
 /// The kernel's ASCII white space: includes the vertical tab, unlike Rust's (lib/ctype.c).

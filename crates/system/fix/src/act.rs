@@ -9,7 +9,7 @@ pub(crate) fn text(sys: &dyn System, path: &Path) -> io::Result<String> {
     String::from_utf8(sys.read(path)?).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not text"))
 }
 
-/// Any exit code other than 0 is a failure.
+/// Runs a command; any exit code other than 0 is a failure.
 pub(crate) fn execute(sys: &dyn System, argv: &Argv) -> Result<(), String> {
     let ran = sys.run(argv).map_err(|e| format!("{}: {e}", argv.line()))?;
     match ran.code {

@@ -36,13 +36,13 @@ pub enum Doing {
     },
     Run {
         command: Command,
-        /// The effect persists across a reboot.
+        /// True if the effect persists across a reboot.
         lasting: bool,
     },
 }
 
 impl Doing {
-    /// The command line for a shell.
+    /// The step as a command line for a shell.
     pub fn line(&self) -> String {
         match self {
             Doing::Value { path, new } => format!("echo {new} > {}", path.display()),
@@ -64,7 +64,7 @@ pub enum Carried {
     Already,
     /// The change was made; number of its journal entry.
     Done(u64),
-    /// Not made; only what its journal entry states, if any, may remain.
+    /// The change was not made; only what its journal entry states, if there is one, may remain.
     Refused(String),
 }
 
@@ -98,7 +98,7 @@ pub(crate) fn carry(journal: &mut Journal, place: &Place, doing: &Doing) -> Resu
     Ok(Carried::Done(entry))
 }
 
-/// A failed write may have had an effect, which the result of undoing it shows.
+/// Undoes a failed write, which may have had an effect; returns the reason, and what remains if undoing failed.
 fn give_up(journal: &mut Journal, entry: u64, why: &str) -> String {
     match back::give_up(journal, entry) {
         Outcome::Unchanged(_) | Outcome::Restored(_) => {
@@ -193,7 +193,7 @@ fn run(sys: &dyn System, command: &Command, lasting: bool) -> Result<Change, Str
     Ok(Change::Command { argv: argv.clone(), back: back.clone(), kept, draft: draft.clone(), lasting })
 }
 
-/// Current contents; unreadable files are omitted.
+/// Current contents of the files; unreadable ones are omitted.
 pub(crate) fn now<'p>(sys: &dyn System, paths: impl Iterator<Item = &'p PathBuf>) -> Vec<(PathBuf, Option<Kept>)> {
     paths.filter_map(|path| Some((path.clone(), files::kept(sys, path).ok()?))).collect()
 }

@@ -22,12 +22,12 @@ impl Kept {
         Kept { content: STANDARD.encode(content), attributes }
     }
 
-    /// `None` if the content is not valid base64.
+    /// The decoded content; `None` if it is not valid base64.
     pub fn bytes(&self) -> Option<Vec<u8>> {
         STANDARD.decode(&self.content).ok()
     }
 
-    /// Compares the content only.
+    /// Returns true if the contents are equal, whatever the attributes.
     pub fn is_same_as(&self, other: &Kept) -> bool {
         self.content == other.content
     }
@@ -38,7 +38,7 @@ impl Kept {
 pub struct Thread {
     pub pid: u32,
     pub tid: u32,
-    /// Clock ticks since boot: field 22 of /proc/PID/task/TID/stat.
+    /// Start time of the thread in clock ticks since boot: field 22 of /proc/PID/task/TID/stat.
     pub start_ticks: u64,
     pub name: String,
 }
@@ -54,15 +54,15 @@ pub enum Change {
         new: String,
         /// How `old` and `new` are compared.
         form: Form,
-        /// Values that the kernel changes together with it, as read before.
+        /// Values that the kernel changes together with this one, as read before the change.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         beside: Vec<(PathBuf, String)>,
     },
     File {
         path: PathBuf,
-        /// `None` if it did not exist.
+        /// The file before the change; `None` if it did not exist.
         old: Option<Kept>,
-        /// `None` to remove it.
+        /// The file to write; `None` to remove it.
         new: Option<Kept>,
     },
     Folder {
@@ -86,16 +86,16 @@ pub enum Change {
         /// Files that the command writes, with their old contents.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         kept: Vec<(PathBuf, Option<Kept>)>,
-        /// One of these files, if the command first writes it under another name.
+        /// The file that the command first writes under another name, if there is one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         draft: Option<Draft>,
-        /// The effect persists across a reboot.
+        /// True if the effect persists across a reboot.
         lasting: bool,
     },
 }
 
 impl Change {
-    /// Returns true if a reboot undoes it.
+    /// Returns true if a reboot undoes the change.
     pub fn is_of_one_boot(&self) -> bool {
         match self {
             Change::Value { .. } | Change::Scheduling { .. } | Change::Affinity { .. } => true,
@@ -105,7 +105,7 @@ impl Change {
         }
     }
 
-    /// The path, thread or command.
+    /// The path, thread or command that the change concerns.
     pub fn subject(&self) -> String {
         match self {
             Change::Value { path, .. } | Change::File { path, .. } | Change::Folder { path } => {

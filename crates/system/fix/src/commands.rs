@@ -14,7 +14,7 @@ use std::path::PathBuf;
 pub(crate) enum Whose {
     /// The files were as the command left them when this undo, or an interrupted one, began: restored byte for byte.
     Ours,
-    /// Other programs also wrote to them: only what the inverse removes is undone.
+    /// Other programs also wrote to the files: only what the inverse removes is undone.
     Shared,
     /// The value written by the command was replaced: the inverse would remove another program's value.
     Theirs(PathBuf, String),
@@ -63,7 +63,7 @@ fn replaced(old: &str, after: &str, now: &str) -> Option<String> {
     })
 }
 
-/// Runs the command's inverse, then restores the files that both wrote.
+/// Runs the command's inverse, then restores the files that the command and its inverse wrote.
 pub(crate) fn back_by_command(
     sys: &dyn System,
     entry: u64,

@@ -9,7 +9,7 @@ use std::path::Path;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Restored(String),
-    /// It already had its old value.
+    /// The subject already had its old value.
     Unchanged(String),
     /// Nothing remains to undo, because of a reboot, or because the thread or file no longer exists.
     Gone(String),
@@ -18,7 +18,7 @@ pub enum Outcome {
         /// Lines that differ between the written and the current content.
         diff: String,
     },
-    /// A later undo retries.
+    /// Undoing failed; a later undo retries.
     Failed(String),
 }
 

@@ -59,11 +59,11 @@ struct Copy {
     last: u64,
     /// Damaged lines, and data after the last line.
     damage: Vec<String>,
-    /// There is damage after the last readable record.
+    /// True if there is damage after the last readable record.
     has_bad_end: bool,
-    /// That damage is less than a line.
+    /// True if the damage after the last readable record is less than a line.
     is_torn: bool,
-    /// All records are numbered, in order.
+    /// True if all records are numbered, in order.
     is_numbered: bool,
 }
 

@@ -14,7 +14,7 @@ use std::path::Path;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum FixResult<'a> {
-    /// `--dry-run`.
+    /// The result of `--dry-run`.
     Planned {
         /// Always `true`.
         dry_run: bool,
@@ -23,7 +23,7 @@ pub enum FixResult<'a> {
         /// Kernel parameters; null if none are requested.
         boot: Option<BootPart<'a>>,
     },
-    /// `--fix`.
+    /// The result of `--fix`.
     Done {
         /// Always `false`.
         dry_run: bool,
@@ -32,7 +32,7 @@ pub enum FixResult<'a> {
         rules: &'a [RuleDone],
         /// Changes that another program reverted.
         reverted: &'a [String],
-        /// Why it stopped early; null if it did not.
+        /// Why the fix stopped early; null if it did not.
         failed: &'a Option<String>,
         /// Steps left to the user.
         manual: Vec<ManualPart<'a>>,
@@ -98,13 +98,13 @@ pub struct BootPart<'a> {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum UndoResult<'a> {
-    /// `--confirm`.
+    /// The result of `--confirm`.
     Kept {
         /// Number of sets that no longer wait for confirmation.
         kept: usize,
     },
     Undone {
-        /// True if the machine is as before.
+        /// True if everything has been undone.
         complete: bool,
         /// Changes, last one first.
         changes: Vec<UndonePart<'a>>,
@@ -131,7 +131,7 @@ pub enum UndoResult<'a> {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UndonePart<'a> {
     id: &'a str,
-    /// Number in the journal.
+    /// Number of the change's journal entry.
     entry: u64,
     /// `restored`, `unchanged` (it already had its old value), `gone`, `left` (changed by another program) or `failed`.
     #[cfg_attr(feature = "schema", schemars(regex(pattern = r"^(restored|unchanged|gone|left|failed)$")))]
@@ -145,7 +145,7 @@ pub struct UndonePart<'a> {
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OpenPart<'a> {
-    /// Number in the journal.
+    /// Number of the change's journal entry.
     entry: u64,
     id: &'a str,
     /// The change on one line.
@@ -154,7 +154,7 @@ pub struct OpenPart<'a> {
 }
 
 impl<'a> FixResult<'a> {
-    /// `machine` is the name of the machine.
+    /// Creates the result of a plan; `machine` is the name of the machine.
     pub fn planned(plan: &'a Plan, sys: &dyn System, machine: &'a str, boot: &'a BootNotes) -> FixResult<'a> {
         let rule = |rule: &'a RulePlan| PlannedPart {
             id: &rule.rule,
@@ -248,7 +248,7 @@ impl RulePlan {
         }
     }
 
-    /// The files that an earlier step creates cannot be read yet.
+    /// Returns true if the step's file is in a folder that an earlier step creates, so that it cannot be read yet.
     fn is_below_new_folder(&self, doing: &Doing) -> bool {
         let Doing::Value { path, .. } = doing else { return false };
         let is_above = |folder: &Path| path.starts_with(folder);

@@ -17,7 +17,7 @@ pub struct FixOptions {
     pub confirm_within_s: Option<u64>,
     /// Time in seconds after which written values are read again; 0 for never.
     pub look_again_s: u64,
-    /// RT throttling and the fair server may be disabled without a watchdog.
+    /// True if RT throttling and the fair server may be disabled without a watchdog.
     pub i_know: bool,
 }
 
@@ -28,7 +28,7 @@ pub struct RuleDone {
     #[serde(rename = "id")]
     pub rule: String,
     pub before: State,
-    /// `None` if nothing was tried, or the rule is not one of the audit's.
+    /// State of the rule after its changes; `None` if nothing was tried, or the rule is not one of the audit's.
     pub after: Option<State>,
     pub summary: String,
     pub changes: Vec<String>,
@@ -44,7 +44,7 @@ pub struct Fixed {
     pub rules: Vec<RuleDone>,
     /// Values that another program reverted at once, and programs known to do so.
     pub reverted: Vec<String>,
-    /// The journal failed: the changes of the current rule are rolled back as far as possible.
+    /// Error of the journal, if it failed: the changes of the current rule are rolled back as far as possible.
     pub failed: Option<String>,
     /// Damage to the journal that caused no loss, as sentences.
     pub covered: Vec<String>,

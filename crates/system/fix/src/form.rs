@@ -92,7 +92,7 @@ fn marked(text: &str) -> Option<&str> {
     })
 }
 
-/// lib/bitmap-str.c, bitmap_parse: groups of 32 bits, the highest first.
+/// Parses a mask as bitmap_parse() of lib/bitmap-str.c does: groups of 32 bits, the highest first.
 fn mask_cpus(text: &str) -> Option<CpuList> {
     let mut cpus = CpuList::new();
     for (at, group) in text.rsplit(',').enumerate() {

@@ -37,13 +37,13 @@ pub struct JournalError {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
-    /// Recorded; possibly already made.
+    /// The change is recorded, and possibly already made.
     Planned,
     Written,
-    /// Made, and reads back as intended.
+    /// The change was made, and reads back as intended.
     Verified,
     Undoing,
-    /// Restored, or undone by a reboot.
+    /// The change was undone, by restoring the old state or by a reboot.
     Undone,
     GaveUp,
 }
@@ -90,7 +90,7 @@ pub struct Journal<'s> {
     length: u64,
     /// Content from which the copies are rewritten before the next record.
     renewal: Option<Merged>,
-    /// A record may have been appended only in part.
+    /// True if a record may have been appended only in part.
     is_torn: bool,
     covered: Vec<String>,
     lost: Vec<String>,
@@ -220,7 +220,7 @@ impl<'s> Journal<'s> {
         self.renewal = merged.length.is_none().then_some(merged);
     }
 
-    /// A record that was already applied changes nothing.
+    /// Applies a record; one that was already applied changes nothing.
     fn apply(&mut self, record: Record) {
         let find = |sets: &mut Vec<Set>, id| sets.iter().position(|set: &Set| set.id == id);
         match record {

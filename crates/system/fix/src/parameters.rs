@@ -19,9 +19,9 @@ pub const TRIAL_FILE: &str = "/var/lib/punctual/trial";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
-    /// In the configuration of every boot.
+    /// The parameters go into the configuration of every boot.
     ForGood,
-    /// In a separate entry, booted once; the default entry is unchanged.
+    /// The parameters go into a separate entry, booted once; the default entry is unchanged.
     Trial,
 }
 
@@ -29,20 +29,20 @@ pub enum How {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OneBoot {
-    /// Command that boots it.
+    /// Command that boots the trial.
     #[serde(serialize_with = "line")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub reboot: Argv,
-    /// It needs nobody at the machine.
+    /// True if the machine returns to the old parameters without anybody's help.
     pub unattended: bool,
     /// What restores the old parameters, and what does not.
     pub fallback: String,
-    /// How it visibly differs from an ordinary boot.
+    /// How the trial boot visibly differs from an ordinary boot.
     pub visible: String,
     pub words: Vec<String>,
 }
 
-/// The command line for a shell.
+/// Formats a command as a line for a shell.
 fn line<S: Serializer>(argv: &Argv, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(&argv.line())
 }
@@ -158,7 +158,7 @@ impl<'a> Parameters<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tried {
     pub request: BootWish,
-    /// This boot is the trial.
+    /// True if the running kernel was started by the trial.
     pub is_running: bool,
 }
 

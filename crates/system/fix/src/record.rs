@@ -48,7 +48,7 @@ pub(crate) enum Record {
     /// Records missing from both copies.
     Lost {
         what: Vec<String>,
-        /// Numbers of these records, as far as known.
+        /// Numbers of the lost records, as far as known.
         gaps: Vec<(u64, u64)>,
     },
     /// The loss of records was accepted.

@@ -20,7 +20,7 @@ pub struct Attributes {
     pub extended: Vec<(String, String)>,
 }
 
-/// Type of a path's target, without following a symbolic link.
+/// Type of the file at a path; a symbolic link is not followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A regular file, with its number of hard links.
@@ -32,7 +32,7 @@ pub enum Kind {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ran {
-    /// `None` if a signal ended it.
+    /// Exit code of the command; `None` if a signal ended it.
     pub code: Option<i32>,
     /// Standard output, truncated.
     pub output: String,
@@ -73,7 +73,7 @@ pub trait System {
     fn append(&self, path: &Path, content: &[u8]) -> io::Result<()>;
     /// Truncates a file and syncs it.
     fn cut(&self, path: &Path, length: u64) -> io::Result<()>;
-    /// Policy and parameters of a thread, and whether its children are reset.
+    /// Policy and parameters of a thread, and whether its children get SCHED_OTHER.
     fn scheduling(&self, tid: u32) -> io::Result<(Scheduling, bool)>;
     fn set_scheduling(&self, tid: u32, wanted: Scheduling, reset_on_fork: bool) -> io::Result<()>;
     fn affinity(&self, tid: u32) -> io::Result<CpuList>;

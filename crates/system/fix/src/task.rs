@@ -20,7 +20,8 @@ pub(crate) fn thread(sys: &dyn System, pid: u32, tid: u32) -> io::Result<Option<
     Ok(Some(Thread { pid, tid, start_ticks, name }))
 }
 
-/// The name may contain blanks and parentheses, so fields are counted from the last one. The start time is field 22.
+/// Parses a line of stat. The name may contain blanks and parentheses, so fields are counted from the last parenthesis.
+/// The start time is field 22.
 fn parse(stat: &str) -> Option<(String, u64)> {
     let (_, rest) = stat.split_once('(')?;
     let (name, rest) = rest.rsplit_once(')')?;

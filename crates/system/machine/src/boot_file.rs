@@ -68,7 +68,8 @@ fn keyword<'l>(line: &'l str, word: &str) -> Option<&'l str> {
     first.eq_ignore_ascii_case(word).then_some(rest.trim())
 }
 
-/// From init/main.c, start_kernel; arch/x86/kernel/setup.c prints `Command line:` earlier.
+/// Texts before the command line in a log: init/main.c, start_kernel; arch/x86/kernel/setup.c prints `Command line:`
+/// earlier.
 const LOGGED: &[&str] = &["Kernel command line: ", "] Command line: ", "kernel: Command line: "];
 
 /// Returns the command line of the last boot in the log.
@@ -179,7 +180,7 @@ fn grub(text: &str) -> String {
     values.join(" ")
 }
 
-/// Returns APPEND of the default label, or of the first.
+/// Returns the APPEND line of the default label, or else of the first one.
 fn extlinux(text: &str) -> String {
     let default = text.lines().find_map(|line| keyword(line, "default"));
     let mut label = None;

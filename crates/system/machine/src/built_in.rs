@@ -5,22 +5,23 @@ use crate::{KernelConfig, Setting};
 /// The built-in words, and their effect on the boot loader's command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BuiltIn {
-    /// The boot loader's line is ignored.
+    /// The built-in words replace the boot loader's line.
     Instead(String),
-    /// The boot loader's line follows.
+    /// The built-in words come before the boot loader's line.
     Before(String),
-    /// The boot loader's line comes first.
+    /// The built-in words come after the boot loader's line.
     Behind(String),
-    /// Used only if the boot loader's line is empty.
+    /// The built-in words are used only if the boot loader's line is empty.
     Default(String),
 }
 
 impl KernelConfig {
-    /// CONFIG_CMDLINE. `None`: empty, not known, or of an architecture whose kernels have none. x86: setup_arch() of
-    /// arch/x86/kernel/setup.c. MIPS: bootcmdline_init() of arch/mips/kernel/setup.c. SuperH: setup_arch() of arch/sh/kernel/setup.c.
-    /// 64-bit SPARC: prom_getbootargs() of arch/sparc/prom/bootstr_64.c. The others, with a device tree:
-    /// early_init_dt_scan_chosen() of drivers/of/fdt.c, and bootcmdline_init() of arch/loongarch/kernel/setup.c without one; 32-bit Arm
-    /// without one has the built-in words first (arch/arm/kernel/atags_parse.c).
+    /// The words of CONFIG_CMDLINE; `None` if they are empty or unknown, or if kernels of this architecture have none.
+    /// x86: setup_arch() of arch/x86/kernel/setup.c. MIPS: bootcmdline_init() of arch/mips/kernel/setup.c. SuperH:
+    /// setup_arch() of arch/sh/kernel/setup.c. 64-bit SPARC: prom_getbootargs() of arch/sparc/prom/bootstr_64.c. The
+    /// others, with a device tree: early_init_dt_scan_chosen() of drivers/of/fdt.c, and bootcmdline_init() of
+    /// arch/loongarch/kernel/setup.c without one; 32-bit Arm without one has the built-in words first
+    /// (arch/arm/kernel/atags_parse.c).
     pub fn built_in(&self) -> Option<BuiltIn> {
         let Setting::Is(line) = self.get("CMDLINE") else { return None };
         let line = unescaped(&line);
@@ -86,7 +87,7 @@ impl BuiltIn {
     }
 }
 
-/// scripts/kconfig/confdata.c writes a backslash before `"` and `\`.
+/// Removes the backslash that scripts/kconfig/confdata.c writes before `"` and `\`.
 fn unescaped(text: &str) -> String {
     let mut escaped = false;
     text.chars()

@@ -242,7 +242,8 @@ fn is_hex(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-/// 8-4-4-4-12 hexadecimal digits, also inside a longer name (`luks-…`, `machine-id-…`).
+/// Returns true if the text contains a UUID: 8-4-4-4-12 hexadecimal digits, also inside a longer name (`luks-…`,
+/// `machine-id-…`).
 fn is_uuid(text: &str) -> bool {
     let groups: Vec<&str> = text.split('-').collect();
     groups.windows(5).any(|g| {

@@ -37,16 +37,16 @@ pub struct Given {
 pub enum GivenError {
     #[error("{0} is empty: give {EXPECTED}")]
     Empty(String),
-    /// Larger than [`READ_LIMIT`] bytes, compressed or not.
+    /// The file is larger than [`READ_LIMIT`] bytes, compressed or not.
     #[error("{0} is larger than 4 MiB, more than any supported file: give {EXPECTED}")]
     Large(String),
-    /// Compressed in an unsupported format; the second field is the program that decompresses it.
+    /// The file is compressed in an unsupported format; the second field is the program that decompresses it.
     #[error("{0} is packed: unpack it first, `{1} -dc {0} > config`, and give that")]
     Packed(String, &'static str),
-    /// Not UTF-8, or with NUL bytes.
+    /// The file is not UTF-8, or contains NUL bytes.
     #[error("{0} is not a text file: give {EXPECTED}")]
     Binary(String),
-    /// Text of an unknown or ambiguous kind.
+    /// The file is text of an unknown or ambiguous kind.
     #[error(
         "{0} {1}: give {EXPECTED}; or name its kind, as in `--config cmdline:{0}` (kconfig:, cmdline:, config.txt:, model:)"
     )]

@@ -19,11 +19,11 @@ pub struct KernelConfig {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Setting {
-    /// `y`, `m`, a number, or a string without quotes.
+    /// The option's value: `y`, `m`, a number, or a string without quotes.
     Is(String),
-    /// Explicitly off, or not mentioned in a complete configuration.
+    /// The option is explicitly off, or not mentioned in a complete configuration.
     Off,
-    /// Not mentioned in a configuration that may be truncated.
+    /// The option is not mentioned in a configuration that may be truncated.
     Unknown,
 }
 
@@ -45,7 +45,7 @@ fn describe(tried: &[(String, Read)]) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// NAME_MAX of limits.h; a release has at most 64 characters (__NEW_UTS_LEN).
+/// Maximum length of a release in a path, NAME_MAX of limits.h; a release has at most 64 characters (__NEW_UTS_LEN).
 const LONGEST_NAME: usize = 255;
 
 const EINVAL: i32 = 22;
@@ -111,7 +111,7 @@ impl KernelConfig {
         (!lines.is_empty()).then_some(KernelConfig { path, text, lines, whole, is_defconfig, version })
     }
 
-    /// The last of several lines that set the same option counts.
+    /// Returns the value of an option; the last of several lines that set it counts.
     fn value(&self, option: &str) -> Option<&str> {
         let set = |at: u32| assignment(self.text.get(usize::try_from(at).ok()?..)?.split_inclusive('\n').next()?);
         let after = self.lines.partition_point(|at| set(*at).is_some_and(|(name, _)| name <= option));
@@ -128,7 +128,7 @@ impl KernelConfig {
         &self.path
     }
 
-    /// `option` is given without `CONFIG_`.
+    /// Returns the setting of an option, given without `CONFIG_`.
     pub fn get(&self, option: &str) -> Setting {
         match self.value(option) {
             Some("n") => Setting::Off,
@@ -153,7 +153,7 @@ impl KernelConfig {
         if is_said { None } else { self.derived(option).map(|(_, why)| why) }
     }
 
-    /// True for `y`, not for `m`.
+    /// Returns true if the option is `y`, but not if it is `m`.
     pub fn is_on(&self, option: &str) -> bool {
         self.value(option) == Some("y")
     }
@@ -212,9 +212,9 @@ fn is_whole(text: &str) -> bool {
     if ended.is_empty() { is_old() } else { ended.contains(last) }
 }
 
-/// From `# Linux/x86 6.12.9 Kernel Configuration` (scripts/kconfig/confdata.c: the main menu's title). Before 4.19 the
-/// title was `Linux Kernel Configuration` with other words around it, which is not parsed; up to 2.6.35 it is `# Linux kernel
-/// version: 2.6.23`.
+/// Parses the version in a header such as `# Linux/x86 6.12.9 Kernel Configuration` (scripts/kconfig/confdata.c: the
+/// main menu's title). Before 4.19 the title was `Linux Kernel Configuration` with other words around it, which is not
+/// parsed; up to 2.6.35 it is `# Linux kernel version: 2.6.23`.
 fn version(text: &str) -> Option<String> {
     let head = || text.lines().take(4);
     let title = head().find_map(|line| line.strip_prefix("# Linux/")?.strip_suffix(" Kernel Configuration"));

@@ -30,7 +30,7 @@ const DEPENDS: &[(&str, &str)] = &[
     ("TIMERLAT_TRACER", "FTRACE"),
 ];
 
-/// Off by default, unless one of [`SELECTING`] is on.
+/// Options that are off by default, unless one of [`SELECTING`] is on.
 const OFF: &[&str] = &[
     "DEBUG_ENTRY",
     "DEBUG_HARD_LOCKS",

@@ -9,14 +9,14 @@ pub const KERNEL_TYPES: &str = "/sys/kernel/btf/vmlinux";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TypeName {
     Present,
-    /// All names were read; this one is not among them.
+    /// All names were read, and the one looked up is not among them.
     Absent,
     /// The result of reading the file: `Absent` if the kernel was built without type information, `Failed(EINVAL)` if
     /// the file has another format.
     Unknown(Read),
 }
 
-/// The file has 5–10 MB and its names 1–3 MB; small steps keep memory use flat.
+/// Number of bytes read at once. The file has 5–10 MB and its names 1–3 MB; small steps keep memory use flat.
 const STEP: usize = 64 << 10;
 
 const EINVAL: i32 = 22;

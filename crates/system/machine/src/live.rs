@@ -13,13 +13,14 @@ const MAX_ENTRIES: usize = 1 << 16;
 /// limit" (kernel/power/qos.c, cpu_latency_qos_open).
 const READABLE_DEVICES: &[&str] = &["/dev/cpu_dma_latency"];
 
-/// Each read returns one record and removes none (Documentation/ABI/testing/dev-kmsg).
+/// The kernel's log: each read returns one record and removes none (Documentation/ABI/testing/dev-kmsg).
 const KERNEL_LOG: &str = "/dev/kmsg";
 
 /// Maximum length of a record in bytes (kernel/printk/printk.c, PRINTK_MESSAGE_MAX and its prefix).
 const LONGEST_RECORD: usize = 8192;
 
-/// Contains the output of `uname -m` since Linux 6.1 (commit bfca3dd3d068); older kernels are asked with uname(2).
+/// File that contains the output of `uname -m` since Linux 6.1 (commit bfca3dd3d068); older kernels are asked with
+/// uname(2).
 const ARCHITECTURE: &str = "/proc/sys/kernel/arch";
 
 /// Returns true for a process's link to its program; opening it would read the program.
@@ -31,7 +32,7 @@ fn is_program(path: &str) -> bool {
 /// `/proc/PID/exe` reads as the path of the program.
 #[derive(Debug)]
 pub struct Live {
-    /// `None` is the real root.
+    /// Folder used as `/`; `None` for the real root.
     root: Option<PathBuf>,
 }
 

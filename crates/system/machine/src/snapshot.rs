@@ -10,7 +10,7 @@ use std::io::{self, Write};
 
 pub struct Snapshot;
 
-/// Limits: a server with 20 000 threads has 40 000 files with a total size of 30 MB.
+/// Maximum number of files in a snapshot: a server with 20 000 threads has 40 000 files with a total size of 30 MB.
 const MAX_FILES: usize = 100_000;
 const MAX_BYTES: u64 = 128 << 20;
 

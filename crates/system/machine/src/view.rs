@@ -35,7 +35,7 @@ impl Read {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Listing {
-    /// Sorted bytewise, without `.` and `..`.
+    /// Names in the folder, sorted bytewise, without `.` and `..`.
     Known(Vec<String>),
     Absent,
     Denied,

@@ -121,7 +121,7 @@ mod tests {
     }
 
     proptest! {
-        /// Needs a kernel with openat2(2).
+        /// Needs a kernel with openat2(2), with whose results the walk is compared.
         #[test]
         fn names_lead_where_the_kernel_leads(
             names in prop::collection::vec(

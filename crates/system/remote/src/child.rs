@@ -31,7 +31,7 @@ pub(crate) struct Done {
 #[derive(Debug)]
 pub(crate) enum Failed {
     Start(io::Error),
-    /// More output than this many bytes.
+    /// The command wrote more than this many bytes.
     Much(u64),
     /// The process did not end within this time.
     Long(Duration),
@@ -134,7 +134,7 @@ fn some<'b>(pipe: &mut dyn Read, block: &'b mut [u8]) -> Result<&'b [u8], Failed
 
 /// Input that is still being written to the process.
 struct Feed<'i> {
-    /// `None` once closed.
+    /// Standard input of the process; `None` once closed.
     pipe: Option<ChildStdin>,
     input: Option<&'i mut dyn Read>,
     block: Vec<u8>,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 pub enum RemoteError {
     #[error("cannot {what} {}: {source}{}", path.display(), hint(source))]
     File {
-        /// `read`, `make`, `rename`, …
+        /// The operation: `read`, `make`, `rename`, …
         what: &'static str,
         path: PathBuf,
         source: io::Error,

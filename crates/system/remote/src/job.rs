@@ -26,7 +26,7 @@ pub struct Ended {
 }
 
 impl Job {
-    /// `name` must be unique.
+    /// Creates a job; `name` must be unique on the target.
     pub fn new(name: &str) -> Job {
         Job { folder: format!("{FOLDER}/jobs/{name}") }
     }
@@ -51,7 +51,7 @@ impl Job {
         link.output(&script).map(drop)
     }
 
-    /// The home folder is known only to the remote shell.
+    /// Quotes a word for the remote shell, which alone knows the home folder.
     fn word(&self, word: &str) -> String {
         match word.split_once("{job}") {
             Some((before, after)) => format!("{}\"$PWD\"{}", plain(before), plain(after)),

@@ -25,7 +25,7 @@ pub use program::Remote;
 pub use target::{Target, TargetError};
 pub use upload::upload;
 
-/// Relative to the user's home folder on the target.
+/// Folder of this crate's files, relative to the user's home folder on the target.
 const FOLDER: &str = ".cache/punctual/remote";
 /// Size of separately verified parts, bytes.
 const PART: u64 = 4 << 20;

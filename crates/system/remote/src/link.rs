@@ -21,7 +21,7 @@ const SSH_FAILED: i32 = 255;
 #[derive(Clone, Debug)]
 pub struct Link {
     pub target: Target,
-    /// `-F`: replaces the user's ssh_config.
+    /// Configuration file passed to ssh with `-F`, in place of the user's ssh_config.
     pub config: Option<PathBuf>,
 }
 

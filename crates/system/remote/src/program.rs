@@ -79,7 +79,7 @@ impl<'l> Remote<'l> {
     }
 }
 
-/// e_machine of elf(5).
+/// Values of e_machine (elf(5)), with the architecture as in `uname -m`.
 const MACHINES: [(u16, &str); 4] = [(62, "x86_64"), (183, "aarch64"), (40, "armv7l"), (243, "riscv64")];
 
 /// Returns the architecture as in `uname -m`; `None` if the file is not a program for a known one.

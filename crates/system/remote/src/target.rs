@@ -7,9 +7,9 @@ use std::str::FromStr;
 pub struct Target {
     /// Name or address, or a host of the user's ssh_config.
     pub host: String,
-    /// `None` leaves the choice to ssh.
+    /// User to log in as; `None` leaves the choice to ssh.
     pub user: Option<String>,
-    /// `None` leaves the choice to ssh.
+    /// Port of the SSH server; `None` leaves the choice to ssh.
     pub port: Option<u16>,
 }
 

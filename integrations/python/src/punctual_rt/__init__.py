@@ -85,11 +85,20 @@ class Report:
     def headline(self) -> str:
         return self.result["verdict"]["headline"]
 
+    def values(self) -> "list[str]":
+        """What was measured: ``wakeup``, or for an application ``response(THREAD)``, ``jitter(THREAD)``, ``cpu(THREAD)``, ``chain(A > B)``."""
+        return list(dict.fromkeys(self._values().values()))
+
+    def _values(self) -> "dict[str, str]":
+        """The value of each phase."""
+        return {phase["id"]: phase.get("value") or "wakeup" for phase in self.result["phases"]}
+
     def loads(self) -> Rows:
-        """One row for each load and CPU: counts, and latencies in ns.
+        """One row for each load, value and CPU: counts, and latencies (of an application: the value) in ns.
 
         ``p99`` and ``p99.9`` are ``None`` where there are too few samples.
         """
+        values = self._values()
         rows = Rows()
         for phase in self.result["phases"]:
             for cpu in phase["cpus"]:
@@ -98,6 +107,7 @@ class Report:
                     {
                         "phase": phase["id"],
                         "load": phase["load"],
+                        "value": values[phase["id"]],
                         "cpu": cpu["cpu"],
                         "released": cpu["released"],
                         "ran": cpu["ran"],
@@ -117,22 +127,32 @@ class Report:
         return Rows({key: one[key] for key in keys} for one in self.result["worst"])
 
     def causes(self) -> Rows:
-        """Verdicts of the late wakeups that were traced: phase, CPU, latency in ns, and the explanation of each."""
+        """Verdicts of the late wakeups that were traced: phase, CPU, latency in ns, and the explanation of each. Of an application's cycles
+        see :meth:`cycles`."""
+        return Rows(
+            {
+                "phase": explained["phase"],
+                "cpu": explained["cpu"],
+                "latency_ns": explained["latency_ns"],
+                "verdict": explained["victim"]["verdict"],
+            }
+            for explained in self.result["explained"]
+        )
+
+    def cycles(self) -> Rows:
+        """Of an application: where the time of its cycles went, a row for each load, thread and place: ``ran``, ``blocked``, ``behind`` (the
+        cycle before), or what ran instead. ``ns`` of a load and thread add up to its responses. Empty for other runs."""
         rows = Rows()
-        for explained in self.result["explained"]:
-            for victim in explained.get("victims", []):
-                rows.append(
-                    {
-                        "phase": explained.get("phase"),
-                        "cpu": victim.get("cpu"),
-                        "latency_ns": victim["latency_ns"],
-                        "verdict": victim["verdict"],
-                    }
-                )
+        for one in (self.result.get("application") or {}).get("cycles", []):
+            spent = [(name, one[f"{name}_ns"]) for name in ("ran", "blocked", "behind")]
+            spent += [(delay["class"], delay["ns"]) for delay in one["delays"]]
+            for where, ns in spent:
+                rows.append({"load": one["load"], "thread": one["thread"], "cycles": one["cycles"], "where": where, "ns": ns})
         return rows
 
     def histograms(self) -> Rows:
-        """One row for each bin: phase, load, cpu, low_ns, width_ns, count. As measured, without corrections."""
+        """One row for each bin: phase, load, value, cpu, low_ns, width_ns, count. As measured, without corrections."""
+        values = self._values()
         text = _call(self._program, ["report", os.fspath(self.run), "--format", "csv"])[1]
         rows = Rows()
         for row in csv.DictReader(io.StringIO(text)):
@@ -142,6 +162,7 @@ class Report:
                 {
                     "phase": row["phase"],
                     "load": row["load"],
+                    "value": values[row["phase"]],
                     "cpu": int(row["cpu"]),
                     "low_ns": int(row["low_ns"]),
                     "width_ns": int(row["width_ns"]),
@@ -177,19 +198,28 @@ def measure(*options: str, out: Optional[_PathLike] = None, program: str = "punc
     return _measured("measure", options, out, program)
 
 
-def plot(report: Report, axes: Any = None, by: str = "load") -> Any:
+def plot(report: Report, axes: Any = None, by: str = "load", value: Optional[str] = None, label: str = "") -> Any:
     """Histograms as this field draws them: latency against the number of wakeups, both ends visible on a logarithmic axis.
 
-    ``by`` is ``load`` or ``cpu``: a line for each. Returns matplotlib's axes; needs matplotlib.
+    ``by`` is ``load`` or ``cpu``: a line for each, with ``label`` before its name, for several reports in one picture; without a label the
+    report's headline is the title. ``value`` is one of ``report.values()``, needed if there
+    are several. Returns matplotlib's axes; needs matplotlib unless ``axes`` is given.
     """
     if by not in ("load", "cpu"):
         raise ValueError(f"by={by!r}: load or cpu")
+    values = report.values()
+    if value is None and len(values) == 1:
+        value = values[0]
+    if value not in values:
+        raise ValueError(f"value={value!r}: one of {', '.join(values)}")
     if axes is None:
         import matplotlib.pyplot
 
         axes = matplotlib.pyplot.subplots()[1]
     lines: dict = {}
     for row in report.histograms():
+        if row["value"] != value:
+            continue
         bins = lines.setdefault(row[by], {})
         edges = (row["low_ns"], row["low_ns"] + row["width_ns"])
         bins[edges] = bins.get(edges, 0) + row["count"]
@@ -203,28 +233,57 @@ def plot(report: Report, axes: Any = None, by: str = "load") -> Any:
             x += [low / 1000, high / 1000]
             y += [count, count]
             end = high
-        axes.plot(x, y, marker=".", markersize=2, linewidth=1, label=f"CPU {name}" if by == "cpu" else name)
+        axes.plot(x, y, marker=".", markersize=2, linewidth=1, label=f"{label} {f'CPU {name}' if by == 'cpu' else name}".strip())
     axes.set_yscale("log")
-    axes.set_xlabel("latency, µs")
-    axes.set_ylabel("wakeups")
-    axes.set_title("\n".join(textwrap.wrap(report.headline, 90)), fontsize="small")
+    axes.set_xlabel("latency, µs" if value == "wakeup" else f"{value}, µs")
+    axes.set_ylabel("wakeups" if value == "wakeup" else "cycles")
+    if not label:
+        axes.set_title("\n".join(textwrap.wrap(report.headline, 90)), fontsize="small")
     if lines:
         axes.legend()
     return axes
 
 
 class Marker:
-    """Writes marks into the kernel's trace: `trace_marker`, one write(2) each.
+    """Writes marks into the kernel's trace, ``punctual: NAME`` or ``punctual: NAME VALUE``, by one write(2) to trace_marker each.
 
-    For programs whose marks `punctual` and others read beside scheduler events. Needs the right to write tracefs (root).
+    They are what `Marks` of punctual-rt writes; traces show them beside the scheduler's events. Where they cannot be written (no tracefs, no
+    permission, tracing is off) they are counted in ``failed``, and ``problem`` has the reason.
     """
 
-    def __init__(self, path: _PathLike = "/sys/kernel/tracing/trace_marker") -> None:
-        self._fd = os.open(path, os.O_WRONLY)
+    PLACES = ("/sys/kernel/tracing/trace_marker", "/sys/kernel/debug/tracing/trace_marker")
 
-    def mark(self, text: str) -> None:
-        """Text of at most 1,000 bytes, in one line; longer text is cut."""
-        os.write(self._fd, text.replace("\n", " ").encode("utf-8", "replace")[:1000])
+    def __init__(self, path: Optional[_PathLike] = None) -> None:
+        #: Marks in the trace, and marks that could not be written.
+        self.written, self.failed = 0, 0
+        #: Why a mark is not in the trace; ``None`` if all are.
+        self.problem: Optional[str] = None
+        self._fd = -1
+        for place in [path] if path is not None else self.PLACES:
+            try:
+                self._fd = os.open(place, os.O_WRONLY | os.O_CLOEXEC)
+            except OSError as error:
+                self.problem = self.problem or f"marks are not written, only counted: {error}"
+            else:
+                self.problem = None
+                break
+
+    def mark(self, name: str, value: Optional[int] = None) -> bool:
+        """False if it was not written. Spaces and control characters in the name become ``_``, and it is cut after 64 bytes; ``value`` is
+        from 0 to 2**64 - 1."""
+        if value is not None and not 0 <= value < 1 << 64:
+            raise ValueError(f"value={value}: 0 to 2**64 - 1")
+        word = "".join("_" if c == " " or ord(c) < 0x20 or ord(c) == 0x7F else c for c in name or "_")
+        word = word.encode("utf-8", "replace")[:64].decode("utf-8", "ignore")
+        line = f"punctual: {word}" + ("" if value is None else f" {value}") + "\n"
+        try:
+            os.write(self._fd, line.encode("utf-8"))
+        except OSError as error:
+            self.failed += 1
+            self.problem = self.problem or f"marks are not in the trace: write: {error}"
+            return False
+        self.written += 1
+        return True
 
     def close(self) -> None:
         if self._fd >= 0:

@@ -20,7 +20,7 @@ use std::process::exit;
 type Anything = Result<(), Box<dyn std::error::Error>>;
 
 const MILLISECOND_NS: i64 = 1_000_000;
-/// A day; below this limit nothing overflows.
+/// Maximum of a time, one day: below this limit nothing overflows.
 const LONGEST_MS: i64 = 86_400_000;
 /// Bytes allocated per period: four pages.
 const PIECE: usize = 1 << 14;

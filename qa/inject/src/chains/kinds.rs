@@ -182,7 +182,7 @@ fn module() -> Result<File, InjectError> {
     }
 }
 
-/// Writes once; returns the times before and after.
+/// Writes a line to the module; returns the times before and after.
 fn asked(mut module: &File, line: &str) -> Result<(u64, u64), InjectError> {
     let before = now();
     module.write_all(line.as_bytes()).map_err(InjectError::at(format!("write {line} to /dev/hold")))?;

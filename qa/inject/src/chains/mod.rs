@@ -21,9 +21,9 @@ pub struct Chain {
     pub tid: i32,
     /// Earliest time of the wakeup, ns on CLOCK_MONOTONIC, like the other times.
     pub after_ns: u64,
-    /// Time by which the thread ran.
+    /// Latest time of the wakeup: the thread was running by then.
     pub until_ns: u64,
-    /// In reverse order of time.
+    /// The waits that led to the wakeup, in reverse order of time.
     pub waits: Vec<Waited>,
 }
 
@@ -45,9 +45,9 @@ pub enum Awaited {
     /// The thread was preempted.
     CpuAgain,
     Lock,
-    /// An interrupt sent by another CPU occupied its CPU.
+    /// An interrupt sent by another CPU occupied the thread's CPU.
     Ipi,
-    /// The stopper of its CPU ran.
+    /// The stopper thread of the thread's CPU ran.
     Stopper,
 }
 

@@ -17,8 +17,8 @@ pub(super) fn hog(config: &Config) -> Result<Vec<Burst>, InjectError> {
     Ok(bursts)
 }
 
-/// Its deadline is 18 ms after it wakes. The victim's deadline is 20 ms after its release, and therefore later if the
-/// release comes while this thread runs.
+/// A thread whose deadline is 18 ms after it wakes. The victim's deadline is 20 ms after its release, and therefore
+/// later if the release comes while this thread runs.
 pub(super) fn peer(config: &Config) -> Result<Vec<Burst>, InjectError> {
     let config = Config { length_ns: 12_000_000, ..config.clone() };
     hog::spin(&config, "same_priority", "peer", deadline(17, 18, 40))

@@ -11,7 +11,7 @@ use std::fs;
 use std::io::Write;
 
 const NAME: &str = "prints";
-/// Length just below LOG_LINE_MAX; level 1 is printed even with `quiet`.
+/// Length of the log line, just below LOG_LINE_MAX; its level, 1, is printed even with `quiet`.
 const LENGTH: usize = 900;
 /// Printing must take at least this long, ns; shorter lines delay too little.
 const MIN_NS: u64 = 4_000_000;

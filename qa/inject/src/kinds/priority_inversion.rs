@@ -46,7 +46,7 @@ fn hold(config: &Config, slots: &[Slot], lock: &AtomicU32) -> Result<Vec<Burst>,
     Ok(bursts)
 }
 
-/// Returns the times at which it requested and acquired the lock.
+/// Returns the times at which the thread requested and acquired the lock.
 fn wait(config: &Config, slots: &[Slot], lock: &AtomicU32) -> Result<Vec<(u64, u64)>, InjectError> {
     become_thread("lock waiter", config.other_cpu, fifo(90)?)?;
     let mut waits = Vec::with_capacity(slots.len());

@@ -18,7 +18,7 @@ use std::sync::mpsc;
 
 const FEW: usize = 200;
 const MAX: usize = 20_000;
-/// How long before their expiry they are armed, because arming takes time too, ns.
+/// How long before their expiry the timers are armed, because arming takes time too, ns.
 const AHEAD: u64 = 400_000_000;
 
 pub(super) fn irq(config: &Config) -> Result<Vec<Burst>, InjectError> {

@@ -27,17 +27,17 @@ pub struct Kernel {
     pub units: RefCell<BTreeMap<String, (bool, bool)>>,
     /// Files for which every write fails with this errno.
     pub refusing: RefCell<BTreeMap<PathBuf, i32>>,
-    /// Interrupts every command halfway.
+    /// True to interrupt every command halfway.
     pub cuts: Cell<bool>,
-    /// grub-mkconfig finds no kernel to boot; it exits with 0 nevertheless.
+    /// True if grub-mkconfig finds no kernel to boot; it exits with 0 nevertheless.
     pub finds_none: Cell<bool>,
-    /// grub-script-check rejects every menu.
+    /// True if grub-script-check rejects every menu.
     pub is_wrong: Cell<bool>,
     /// Behaviour of the lockup detectors before 6.5: the stored value of soft_watchdog.
     pub detectors: Option<Cell<bool>>,
     /// Programs that are not installed.
     pub missing: RefCell<BTreeSet<String>>,
-    /// Number of the next reads of the boot ID that fail.
+    /// Number of further reads of the boot ID that fail.
     pub bootless: Cell<u32>,
 }
 

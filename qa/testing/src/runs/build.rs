@@ -26,7 +26,7 @@ impl Rng {
 #[derive(Clone, Copy)]
 pub struct Shape {
     pub base: u64,
-    /// Width of the body, ns.
+    /// Width of the body of the distribution, ns.
     pub body: u64,
     /// Unit of the tail in ns: the number of samples halves with every step of this size.
     pub tail: u64,

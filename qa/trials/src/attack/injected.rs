@@ -1,4 +1,4 @@
-//! Symbolic and hard links at the names of results: before the results are created, while, and after.
+//! Symbolic and hard links at the names of results: before, while and after the results are created.
 
 use super::{Field, TARGETS, attacker};
 use std::fs;

@@ -1,4 +1,4 @@
-//! `cargo trials attack`: another user redirects root's writes, or tries to.
+//! `cargo trials attack`: tests whether another user can redirect root's writes.
 
 mod injected;
 mod picture;

@@ -1,9 +1,10 @@
 //! `bench cycle`: counts user instructions and system calls per cycle of a `punctual-rt` task, compared with bare loops
-//! in C.
+//! in C, and of a task in C++, compared with the same one in C.
 //!
 //! A thread is single-stepped (ptrace(2)) from one clock_nanosleep(2) to the next: this needs no hardware counters, and
 //! other activity on the machine is not counted.
 
+use crate::built::program;
 use nix::sys::ptrace;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
@@ -38,6 +39,8 @@ int main(void) {
     }
 }
 "#;
+/// Maximum ratio of a cycle's instructions in C++ to those in C.
+const MAX_CPP: f64 = 1.05;
 const CYCLES: usize = 100;
 const NANOSLEEP: u64 = 230;
 /// Opcode of `syscall` on x86-64.
@@ -48,33 +51,55 @@ pub fn run() -> Result<(), String> {
         return Err("bench cycle supports only the system call instruction of x86-64".into());
     }
     let folder = tempfile::tempdir().map_err(|e| format!("a temporary folder: {e}"))?;
-    let bare = compiled(folder.path(), "bare", &[])?;
-    let timed = compiled(folder.path(), "timed", &["-DEXECUTION"])?;
-    let ours = example()?;
+    let bare = |flags: &[&str]| compiled(folder.path(), "bare.c", BARE, flags);
+    let (plain, timed, ours) = (bare(&[])?, bare(&["-DEXECUTION"])?, example()?);
+    let in_c = linked(folder.path(), "task.c", include_str!("cycle-task.c"))?;
+    let in_cpp = linked(folder.path(), "task.cpp", include_str!("cycle-task.cpp"))?;
+    let task = Some("stepped");
+    // Each with the number of the row that it is compared with.
     let rows = [
-        ("bare loop in C, one reading of the clock", measure(&bare, &[], None)?),
-        ("bare loop in C, also reads the clock after its work", measure(&timed, &[], None)?),
-        ("task without execution times", measure(&ours, &["lean"], Some("stepped"))?),
-        ("task", measure(&ours, &[], Some("stepped"))?),
+        ("bare loop in C, one reading of the clock", measure(&plain, &[], None)?, 0),
+        ("bare loop in C, also reads the clock after its work", measure(&timed, &[], None)?, 1),
+        ("task without execution times", measure(&ours, &["lean"], task)?, 0),
+        ("task", measure(&ours, &[], task)?, 1),
+        ("task in C that sends a sample through a queue", measure(&in_c, &[], task)?, 1),
+        ("the same in C++", measure(&in_cpp, &[], task)?, 4),
     ];
     println!(
-        "cycles of 20 ms, minimum of {CYCLES}               user instructions   system calls   ratio to its bare loop"
+        "cycles of 20 ms, minimum of {CYCLES}               user instructions   system calls   ratio       to row"
     );
-    for (n, (name, (instructions, calls))) in rows.iter().enumerate() {
-        let rival = rows[n % 2].1.0;
-        println!("{name:50} {instructions:14} {calls:14} {:12.2}", *instructions as f64 / rival as f64);
+    for (n, (name, (instructions, calls), rival)) in rows.iter().enumerate() {
+        let ratio = *instructions as f64 / rows[*rival].1.0 as f64;
+        println!("{}: {name:50} {instructions:14} {calls:14} {ratio:12.3} {:8}", n + 1, rival + 1);
+    }
+    let (c, cpp) = (rows[4].1, rows[5].1);
+    if cpp.0 as f64 > c.0 as f64 * MAX_CPP || cpp.1 != c.1 {
+        return Err(format!(
+            "a cycle in C++ takes more than {MAX_CPP} times the instructions of C, or other system calls"
+        ));
     }
     Ok(())
 }
 
-fn compiled(folder: &Path, name: &str, flags: &[&str]) -> Result<PathBuf, String> {
-    let (source, program) = (folder.join("bare.c"), folder.join(name));
-    fs::write(&source, BARE).map_err(|e| format!("{}: {e}", source.display()))?;
-    let done = Command::new("cc").arg("-O2").args(flags).arg(&source).arg("-o").arg(&program).status();
+/// Compiles a source in C or, by its name, C++.
+fn compiled(folder: &Path, name: &str, text: &str, flags: &[&str]) -> Result<PathBuf, String> {
+    let (source, output) = (folder.join(name), folder.join(format!("{name}-{}", flags.len())));
+    fs::write(&source, text).map_err(|e| format!("{}: {e}", source.display()))?;
+    let compiler = if name.ends_with(".cpp") { ["g++", "-std=c++17"] } else { ["cc", "-std=gnu11"] };
+    let mut command = Command::new(compiler[0]);
+    let done = command.arg(compiler[1]).arg("-O2").arg(&source).args(flags).arg("-o").arg(&output).status();
     match done {
-        Ok(status) if status.success() => Ok(program),
-        other => Err(format!("cc: {other:?}; install a C compiler (gcc)")),
+        Ok(status) if status.success() => Ok(output),
+        other => Err(format!("{}: {other:?}; install a compiler (gcc, g++)", compiler[0])),
     }
+}
+
+/// Compiles a source with the C interface, statically.
+fn linked(folder: &Path, name: &str, text: &str) -> Result<PathBuf, String> {
+    let include = xtask::root().join("crates/realtime/capi/include").display().to_string();
+    let archive =
+        program("release/libpunctual_rt_c.a", "cargo build --release -p punctual-rt-capi")?.display().to_string();
+    compiled(folder, name, text, &["-I", &include, &archive, "-lgcc_s", "-lpthread", "-lm", "-ldl"])
 }
 
 fn example() -> Result<PathBuf, String> {
@@ -95,9 +120,9 @@ fn example() -> Result<PathBuf, String> {
 /// Instructions and system calls of the shortest cycle of the thread with that name, or of the only thread. Longer
 /// cycles read the clock while the kernel updated it, and so read it again (28 instructions): with a stop at each
 /// instruction a cycle takes milliseconds.
-fn measure(program: &Path, words: &[&str], thread: Option<&str>) -> Result<(u64, u64), String> {
-    let child = Command::new(program).args(words).stdout(Stdio::null()).spawn();
-    let mut child = child.map_err(|e| format!("{}: {e}", program.display()))?;
+fn measure(file: &Path, words: &[&str], thread: Option<&str>) -> Result<(u64, u64), String> {
+    let child = Command::new(file).args(words).stdout(Stdio::null()).spawn();
+    let mut child = child.map_err(|e| format!("{}: {e}", file.display()))?;
     std::thread::sleep(Duration::from_millis(300));
     let counted = find(&child, thread).and_then(stepped);
     let _ = child.kill();

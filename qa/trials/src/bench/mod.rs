@@ -14,7 +14,8 @@ pub enum Wanted {
     Overhead(overhead::Wanted),
     Explain(explain::Wanted),
     Tracing(tracing::Wanted),
-    /// Count user instructions and system calls per cycle of a punctual-rt task, compared with bare loops in C
+    /// Count user instructions and system calls per cycle of a punctual-rt task, compared with bare loops in C, and in C++
+    /// compared with C
     Cycle,
     #[command(hide = true)]
     Bare(bare::Wanted),

@@ -17,12 +17,12 @@ const SECONDS: u32 = 5;
 #[derive(Clone, Copy, PartialEq)]
 enum Program {
     Ours,
-    /// Its main thread wakes every 10 ms on the measured CPU.
+    /// cyclictest, whose main thread wakes every 10 ms on the measured CPU.
     Cyclictest,
-    /// With `-M` its main thread sleeps until a new maximum, and so is as quiet as ours.
+    /// cyclictest with `-M`: its main thread sleeps until a new maximum, and so is as quiet as ours.
     CyclictestQuiet,
     Bare,
-    /// With a main thread that wakes every 10 ms, like that of cyclictest.
+    /// The bare loop, with a main thread that wakes every 10 ms, like that of cyclictest.
     BareTicking,
 }
 

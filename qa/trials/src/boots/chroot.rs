@@ -29,7 +29,7 @@ struct Tried<'a> {
 struct Met {
     /// Kills that hit a running process.
     within: u32,
-    /// Kills that also killed its children.
+    /// Kills that also killed the process's children.
     family: u32,
     /// Kills that found something changed below /etc or /boot.
     changed: u32,

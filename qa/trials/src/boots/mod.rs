@@ -40,7 +40,7 @@ pub struct Wanted {
     /// Program to test instead of a shell stand-in
     #[arg(long, value_name = "FILE", requires_all = ["rule", "word"])]
     punctual: Option<PathBuf>,
-    /// Rule to fix with it
+    /// Rule to fix with the program given by --punctual
     #[arg(long, value_name = "ID", requires = "punctual")]
     rule: Option<String>,
     /// Kernel parameter that the fix adds

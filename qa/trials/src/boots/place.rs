@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 const SETUP: &str = include_str!("chroot.sh");
-/// Larger files are compared by inode, size and mtime. In bytes.
+/// Size in bytes above which files are compared by inode, size and mtime.
 const LARGE: u64 = 1 << 20;
 
 /// A mount namespace with the copy; removed on drop.

@@ -19,7 +19,7 @@ struct Case {
     /// Commands after arming, in the same boot.
     then: &'static str,
     boots: &'static [&'static str],
-    /// The trial ends in a panic before any of the steps.
+    /// True if the trial ends in a panic before any of the steps.
     breaks: bool,
 }
 

@@ -6,9 +6,9 @@ use std::time::Instant;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Comes {
-    /// It boots: its step sees the parameter, and the next boot is without it.
+    /// The trial boots: its step sees the parameter, and the next boot is without it.
     Up,
-    /// It fails, and the machine returns automatically.
+    /// The trial fails, and the machine returns to the old boot automatically.
     Back,
 }
 

@@ -12,7 +12,7 @@ use std::collections::btree_map::{BTreeMap, Entry};
 use std::fs::{self, File};
 use std::path::Path;
 
-/// Two durations of one wait differ by no more than this, ns, or a tenth.
+/// Two durations of the same wait may differ by this many ns, or by a tenth.
 const SAME_NS: u64 = 100_000;
 
 #[derive(Default)]

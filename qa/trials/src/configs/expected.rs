@@ -8,7 +8,7 @@ pub enum With {
     Nothing,
     /// Parameters that affect no rule here.
     Plain,
-    /// With nohz_full= and rcu_nocbs=.
+    /// Parameters with nohz_full= and rcu_nocbs=.
     Tickless,
 }
 

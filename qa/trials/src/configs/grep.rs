@@ -9,7 +9,7 @@ impl<'t> Grep<'t> {
         Grep { lines: text.split('\n').collect() }
     }
 
-    /// The text after `^CONFIG_X=`, without quotes.
+    /// The value in a line that matches `^CONFIG_X=`, without quotes.
     pub fn value(&self, option: &str) -> Option<&'t str> {
         let begin = format!("CONFIG_{option}=");
         self.lines.iter().find_map(|line| line.strip_prefix(begin.as_str())).map(|value| value.trim_matches('"'))

@@ -51,7 +51,7 @@ struct Simulated<'a> {
     on: BTreeSet<String>,
     random: SplitMix64,
     blocks: usize,
-    /// Number of blocks between disturbances, 0 for none; and the position of the first.
+    /// Number of blocks between disturbances, 0 for none; `phase` is the position of the first.
     period: usize,
     phase: usize,
     scale: f64,

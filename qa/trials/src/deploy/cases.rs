@@ -4,7 +4,7 @@ use punctual_vm::{DiskRun, Ending};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comes {
-    /// It is verified and committed, and is the default from then on.
+    /// The kernel is verified and committed, and is the default from then on.
     Kept,
     /// The old kernel returns automatically, and a rollback restores every byte.
     Returned,
@@ -13,7 +13,7 @@ pub enum Comes {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Injection {
     None,
-    /// Without the modules whose path contains this.
+    /// The package lacks the modules whose path contains this text.
     Without(&'static str),
     Loops,
 }

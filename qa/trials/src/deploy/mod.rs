@@ -20,9 +20,10 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 const SCRIPT: &str = include_str!("script.sh");
-/// Over ssh, with the controller killed at random moments; selected only by name, as root.
+/// Name of the trial over ssh with the controller killed at random moments; selected only by name, as root.
 const LINK: &str = "link";
-/// Over ssh to a guest, with the link cut at random points and the guest restarted each time; selected only by name.
+/// Name of the trial over ssh to a guest, with the link cut at random points and the guest restarted each time;
+/// selected only by name.
 const CUT: &str = "cut";
 /// Time limit of a boot: firmware, and a hang that a watchdog ends after 180 s, on a busy host.
 const LIMIT: Duration = Duration::from_secs(900);

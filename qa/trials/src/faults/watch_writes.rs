@@ -19,7 +19,7 @@ const LASTS: Duration = Duration::from_secs(4);
 const ERRORS: [&str; 2] = ["EIO", "EROFS"];
 /// Calls tried per thread, evenly spread, because those of one checkpoint are like those of the next.
 const TRIED: u32 = 6;
-/// A watch that has not ended by then hangs.
+/// Time after which a watch that has not ended counts as hung.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Number of watches in parallel; they sleep most of the time.
 const AT_ONCE: usize = 6;
@@ -28,16 +28,16 @@ struct Injected {
     call: &'static str,
     error: &'static str,
     nth: u32,
-    /// Every later call fails too.
+    /// True if every later call fails too.
     for_good: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Taken {
     Refused,
-    /// It measured to its end, and reported with exit code 4 what could not be written.
+    /// The watch measured to its end, and reported with exit code 4 what could not be written.
     Reported,
-    /// Exit code 0, and everything was written.
+    /// The watch ended with exit code 0, and everything was written.
     Whole,
 }
 

@@ -17,12 +17,12 @@ const LATEST_NS: u64 = 100_000_000;
 pub(super) struct Series {
     pub watch: Value,
     pub lines: Vec<Value>,
-    /// In chronological order.
+    /// The run directories in chronological order.
     pub runs: Vec<PathBuf>,
 }
 
 impl Series {
-    /// Reads it; every line and every run directory must be readable.
+    /// Reads the series; every line and every run directory must be readable.
     pub fn read(folder: &Path) -> Result<Series, String> {
         let text = |name: &str| {
             let path = folder.join(name);
@@ -58,7 +58,7 @@ impl Series {
         Ok((least, latest))
     }
 
-    /// The CPUs measured by each run directory; checks that it is complete.
+    /// The CPUs measured by each run directory; checks that each is complete.
     pub fn measured(&self) -> Result<Vec<Vec<u64>>, String> {
         self.runs.iter().map(|run| whole(run)).collect()
     }

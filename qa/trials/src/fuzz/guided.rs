@@ -47,7 +47,7 @@ pub struct Wanted {
     /// File that records the progress
     #[arg(long, value_name = "FILE", default_value = "target/fuzz/state.json")]
     state: PathBuf,
-    /// Program that was built before
+    /// Program to run, built before, instead of building it
     #[arg(long, value_name = "FILE", conflicts_with = "no_trace_compares")]
     program: Option<PathBuf>,
     /// Build without the tracing of comparisons: faster, but finds less

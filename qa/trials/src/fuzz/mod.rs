@@ -257,7 +257,7 @@ fn watch(name: &str, seeds: Arc<Seeds>, seed: u64) -> Watch {
     Watch { current, _ends: ends }
 }
 
-/// The input without the pieces that are not needed for the panic.
+/// Returns the input without the pieces that are not needed for the panic.
 fn smaller(executor: &Executor, mut input: Vec<u8>) -> Vec<u8> {
     let fails = |bytes: &[u8]| catch_unwind(AssertUnwindSafe(|| executor.run(bytes))).is_err();
     let mut size = input.len() / 2;

@@ -22,7 +22,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Executions per second; `None` before the first.
+    /// Executions per second; `None` before the first execution.
     pub fn rate(&self) -> Option<f64> {
         (self.executions > 0 && self.seconds > 0.0).then(|| self.executions as f64 / self.seconds)
     }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 const PRINT_EVERY: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(500);
-/// Written last, so that a folder that contains it is complete.
+/// File that is written last, so that a folder that contains it is complete.
 const STAMP: &str = ".built";
 /// Number of objects in the PREEMPT_RT configuration of 6.12, for the progress display.
 const OBJECTS: usize = 1140;

@@ -268,7 +268,7 @@ pub fn ended_within(child: &mut Child, limit: Duration) -> Result<Option<ExitSta
     }
 }
 
-/// The PID of its child with this number, as soon as there are that many; `None` after the time limit.
+/// The PID of the command's child with this number, as soon as there are that many; `None` after the time limit.
 fn child_number(run: &Run, number: usize, most: Duration) -> Option<i32> {
     while run.began.elapsed() < most.max(Duration::from_secs(1)) {
         let mut all = punctual_watchdog::proc::descendants(run.child.id() as i32);

@@ -13,7 +13,7 @@ use std::process::Command;
 
 /// The kernels of docs/injected.md.
 const KERNELS: [&str; 5] = ["rt@6.1", "rt@6.12", "stock@6.1", "stock@6.12", "arm64:rt@6.12"];
-/// Runs in a separate boot, because the kernel patches all its functions.
+/// The kind of delay that runs in a separate boot, because the kernel patches all its functions.
 const TRACER: &str = "tracer-left-on";
 
 /// Inject delays in guests, or on this machine, and score whether `explain` finds their causes (docs/injected.md)

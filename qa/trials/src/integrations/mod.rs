@@ -82,7 +82,7 @@ fn more(name: &str, tools: &Path) -> Result<Vec<OsString>, String> {
         let busybox = busybox(Arch::Amd64, &cache).map_err(|e| e.to_string())?;
         words.extend([kernel.image.into(), busybox.into()]);
     }
-    if ["labgrid", "systemd", "github", "new"].contains(&name) {
+    if ["labgrid", "systemd", "github", "new", "python"].contains(&name) {
         words.push(tools.into());
     }
     if name == "systemd" {

@@ -1,5 +1,5 @@
 # `punctual new` in a bare Debian root with one language's compiler, punctual and punctual-rt-dev: from nothing to a loop that prints its
-# statistics. $1: the program, $2: the integrations, $3: an empty folder, $4: the folder of tools. 77: not here.
+# statistics; then what its CI runs, `punctual check`, which has to pass, and `prove --app`, which has to find the loop's cycles. $1: the program, $2: the integrations, $3: an empty folder, $4: the folder of tools. 77: not here.
 set -euo pipefail
 punctual=$1 root=$2/.. work=$3 tools=$4
 suite=bookworm
@@ -13,7 +13,7 @@ image() { # name, packages: a root that is kept
   local file=$tools/new/$suite-$1.tar
   if [ ! -e "$file" ]; then
     mkdir -p "$tools/new"
-    mmdebstrap --quiet --variant=minbase --include="$2" --aptopt='Apt::Install-Recommends "false"' --dpkgopt='path-exclude=/usr/share/doc/*' \
+    mmdebstrap --quiet --format=tar --variant=minbase --include="$2" --aptopt='Apt::Install-Recommends "false"' --dpkgopt='path-exclude=/usr/share/doc/*' \
       --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' $suite "$file.new" >"$work/log" 2>&1 ||
       { tail -5 "$work/log"; exit 1; }
     mv "$file.new" "$file"
@@ -27,7 +27,7 @@ try() { # language, image, where the loop is, how it is built
   tar -xf "$2" -C "$system" --exclude='./dev/*'
   install -m 755 "$punctual" "$system/usr/bin/punctual"
   cp "$deb" "$system/tmp/dev.deb"
-  local mounts="mount --make-rprivate / && mount -t proc proc \$0/proc && mount --rbind --make-rslave /dev \$0/dev"
+  local mounts="mount --make-rprivate / && mount -t proc proc \$0/proc && mount -t sysfs sysfs \$0/sys && mount --rbind --make-rslave /dev \$0/dev"
   if [ "$1" = rust ]; then
     # Debian's Rust is too old for the library: that of this machine, and what cargo has of crates.io.
     local home=${CARGO_HOME:-$HOME/.cargo} sysroot
@@ -36,13 +36,25 @@ try() { # language, image, where the loop is, how it is built
     mounts="$mounts && mount --bind $sysroot \$0/opt/rust && mount --bind $home/registry \$0/root/.cargo/registry"
   fi
   begun=$(date +%s%N)
-  unshare --mount --pid --fork sh -c "$mounts && exec chroot \$0 /usr/bin/env -i HOME=/root PATH=/opt/rust/bin:/usr/bin:/bin:/usr/sbin:/sbin \
-    CARGO_NET_OFFLINE=true sh -ec 'dpkg --install /tmp/dev.deb >/dev/null && cd /tmp && punctual new my-loop --lang $1 && cd my-loop && $4 && $3 2'" \
-    "$system" >"$work/said" 2>&1 || { echo "$1:"; tail -20 "$work/said"; exit 1; }
-  local took=$((($(date +%s%N) - begun) / 1000000000))
-  grep -q '^second 2: ' "$work/said" && grep -q '^2000 releases: ' "$work/said" || { echo "$1 prints no statistics:"; tail -20 "$work/said"; exit 1; }
+  inside "dpkg --install /tmp/dev.deb >/dev/null && cd /tmp && punctual new my-loop --lang $1 && cd my-loop && $4 && $3 2" ||
+    { echo "$1:"; tail -20 "$work/said"; exit 1; }
+  local took=$((($(date +%s%N) - begun) / 1000000000)) figures
+  grep -q '^second 2: ' "$work/said" && figures=$(grep '^2000 releases: ' "$work/said") || { echo "$1 prints no statistics:"; tail -20 "$work/said"; exit 1; }
   [ $took -le 60 ] || { echo "$1 took $took s, more than 60"; exit 1; }
-  echo "$1: $took s from nothing to $(grep '^2000 releases' "$work/said")"
+  echo "$1: $took s from nothing to $figures"
+  inside "cd /tmp/my-loop && punctual check --duration 5s -- $3 10 1" || { echo "$1 does not pass the check:"; cat "$work/said"; exit 1; }
+  echo "   $(grep -m1 '^PASS' "$work/said")"
+  # Whether it is late is the machine's.
+  inside "cd /tmp/my-loop && punctual prove --app '$3 0 1' --claim 'late(my-loop) = 0' --load idle --duration 3s --out run || [ \$? -ne 2 -a \$? -ne 4 ]" ||
+    { echo "$1: no proof:"; cat "$work/said"; exit 1; }
+  grep -q 'idle, my-loop' "$work/said" || { echo "$1: prove --app does not find the loop:"; cat "$work/said"; exit 1; }
+  echo "   $(grep -m1 'idle, my-loop' "$work/said")"
+}
+
+# Commands for the root of $system, with its $mounts. Not in a PID namespace of its own: a trace has the numbers of the first one.
+inside() {
+  unshare --mount sh -c "$mounts && exec chroot \$0 /usr/bin/env -i HOME=/root PATH=/opt/rust/bin:/usr/bin:/bin:/usr/sbin:/sbin \
+    CARGO_NET_OFFLINE=true sh -ec \"\$1\"" "$system" "$1" >"$work/said" 2>&1
 }
 
 try c "$(image c gcc,libc6-dev)" ./my-loop "sh build.sh"

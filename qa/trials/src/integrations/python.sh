@@ -1,6 +1,15 @@
-# The Python package's own tests with the program. $1: the program, $2: the integrations, $3: an empty folder. 77: not here.
+# The Python package's own tests with the program, and the examples of docs/python.md, which need pandas, polars and matplotlib: of this
+# system, or of an environment that is kept. $1: the program, $2: the integrations, $3: an empty folder, $4: the folder of tools. 77: not here.
 set -euo pipefail
 command -v python3 >/dev/null || { echo "apt-get install python3"; exit 77; }
+python=python3
+if ! $python -c 'import pandas, polars, matplotlib' 2>/dev/null; then
+  python=$4/python/bin/python3
+  [ -x "$python" ] || { mkdir -p "$4" && python3 -m venv "$4/python"; } || { echo "apt-get install python3-venv"; exit 77; }
+  "$python" -c 'import pandas, polars, matplotlib' 2>/dev/null || "$python" -m pip install -q pandas polars matplotlib >"$3/log" 2>&1 ||
+    { tail -3 "$3/log"; echo "pip install pandas polars matplotlib"; exit 77; }
+fi
 cd "$3"
-PUNCTUAL=$1 PYTHONPATH=$2/python/src PYTHONDONTWRITEBYTECODE=1 python3 -m unittest discover -s "$2/python/tests" >said 2>&1 || { cat said; exit 1; }
+PUNCTUAL=$1 PYTHONPATH=$2/python/src PYTHONDONTWRITEBYTECODE=1 $python -m unittest discover -s "$2/python/tests" >said 2>&1 || { cat said; exit 1; }
+grep -q '^OK$' said || { tail -3 said; echo "tests were skipped"; exit 1; }
 sed -n 's/^Ran/python: ran/p' said

@@ -20,14 +20,14 @@ const LOOK: Duration = Duration::from_micros(300);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
-    /// The run directory exists: it is auditing, then setting up the trace.
+    /// The run directory exists: the run is auditing, then setting up the trace.
     Folder,
     Trace,
     /// The first window of the trace exists.
     Window,
     /// The last load's histograms exist: the end of measuring.
     Measured,
-    /// The checkpoints have been removed: it is explaining, judging, reporting.
+    /// The checkpoints have been removed: the run is explaining, judging, reporting.
     Closed,
     Report,
 }
@@ -40,7 +40,7 @@ pub enum Aim {
     After(Mark, u64),
 }
 
-/// Used in turn: 6 of 20 are long.
+/// Aims used in turn: 6 of 20 are long runs.
 const AIMS: [Aim; 20] = [
     Aim::Long,
     Aim::Short,

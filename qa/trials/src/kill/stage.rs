@@ -14,7 +14,7 @@ pub enum Stage {
     Folder,
     /// The folder exists, the audit does not.
     Audit,
-    /// Audited; loads or traces are being started.
+    /// The audit is done; loads or traces are being started.
     SettingUp,
     Warmup,
     FirstLoad,
@@ -22,7 +22,7 @@ pub enum Stage {
     LastLoad,
     /// Measured; the trace is being removed, the run is being closed.
     Ending,
-    /// Closed: causes, verdict, report.
+    /// The run is closed; causes, verdict and report are being written.
     Explaining,
     /// The report exists, and the process has not ended yet.
     Reported,

@@ -7,9 +7,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// All codes, under each load; the kernel's tracepoint records the edges.
+/// Script that sends all codes under each load; the kernel's tracepoint records the edges.
 const CODES: &str = include_str!("../../../../apps/rf-switch/tests/guest.sh");
-/// Dial and metronome on simulated lines.
+/// Script that runs dial and metronome on simulated lines.
 const LINES: &str = include_str!("../../../../docs/apps/gpio-sim.sh");
 const CHAIN: &str = include_str!("chain.sh");
 const PROGRAMS: [&str; 3] = ["rf-switch", "rotary-dial", "metronome"];
@@ -25,7 +25,7 @@ pub fn apps(place: &Path) -> Result<String, String> {
     Ok(format!("\n        {chain}\n        {lines}\n        {codes}"))
 }
 
-/// Dialling `421` switches on, `420` off.
+/// Checks that dialling `421` switches on, and `420` off.
 fn chain(kernel: &Path, place: &Path) -> Result<String, String> {
     let out = in_guest(kernel, place, "120s", CHAIN, "/tmp/run")?;
     for (number, state) in [("421", "on"), ("420", "off")] {

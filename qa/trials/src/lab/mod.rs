@@ -16,7 +16,7 @@ use std::process::{Command, Output};
 
 type Test = fn(&Path) -> Result<String, String>;
 
-/// Name, what it shows, function.
+/// Name of each test, what it shows, and its function.
 const TESTS: [(&str, &str, Test); 17] = [
     ("boot", "a script runs in PREEMPT_RT, files go in and out, the exit code is the script's", boot),
     ("panic", "a kernel panic is reported", panics),
@@ -131,9 +131,9 @@ pub fn in_lab(words: &[&str]) -> Result<Output, String> {
     punctual(&words)
 }
 
-/// Part of the output of `punctual lab`.
+/// Part of the error of `punctual lab` for a guest that panics before the script runs.
 const EARLY: &str = ", before the script started: ";
-/// Part of the kernel's output.
+/// Part of the kernel's message about an unexpected breakpoint.
 const BREAKPOINT: &str = "Oops: int3: ";
 
 /// Runs `punctual lab` and checks the exit code and the output on either stream.

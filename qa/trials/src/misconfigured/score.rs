@@ -43,7 +43,8 @@ impl Score {
 }
 
 impl Score {
-    /// Reads the recordings of the ground's boot `home` and, if the injection has its own boot, of that.
+    /// Reads the recordings of the ground's boot `home` and, if the injection has its own boot, also those of that
+    /// boot.
     fn compare(&mut self, folder: &Path, home: &str, injection: &Injection, stayed: &[String]) -> Result<(), String> {
         let expected = self.expected.clone();
         let counts = |rule: &String| expected.contains_key(rule) || !OF_HOST.contains(&rule.as_str());

@@ -116,7 +116,7 @@ impl Injection {
     }
 }
 
-/// `rt`, `@6.12` and `rt@6.12` match `rt@6.12`.
+/// Returns true if the word selects the kernel: `rt`, `@6.12` and `rt@6.12` match `rt@6.12`.
 fn fits(word: &str, kernel: &str) -> bool {
     word == kernel || kernel.strip_prefix(word).is_some_and(|rest| rest.starts_with('@')) || {
         word.starts_with('@') && kernel.ends_with(word)

@@ -10,7 +10,7 @@ use std::fs;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Doing {
     Fixing,
-    /// Idle, with the fixes in force.
+    /// The guest was idle, with the fixes in force.
     Fixed,
     Measuring,
     Measured,
@@ -114,7 +114,7 @@ impl Facts {
         })
     }
 
-    /// `NAME CODE`, `etc SUM`, `after SUM`, `run ROUND CODE SUM WORDS`.
+    /// Parses lines `NAME CODE`, `etc SUM`, `after SUM` and `run ROUND CODE SUM WORDS`.
     fn parse(text: &str) -> Facts {
         let mut facts = Facts::default();
         for line in text.lines() {

@@ -133,7 +133,7 @@ impl Image {
         Ok(Image(blocks.map(|(number, block)| (number as u64, Box::new(*block))).collect()))
     }
 
-    /// Writes it as a sparse file.
+    /// Writes the image as a sparse file.
     pub fn write(&self, path: &Path, length: u64) -> io::Result<()> {
         use std::os::unix::fs::FileExt;
         let file = fs::File::create(path)?;

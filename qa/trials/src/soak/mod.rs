@@ -13,7 +13,7 @@ const LOGS: &str = "target/soak";
 struct Job {
     name: &'static str,
     shows: &'static str,
-    /// Duration on a machine with two cores of 2023.
+    /// Duration in minutes on a machine with two cores of 2023.
     minutes: u32,
     /// Arguments of `cargo` for each command.
     commands: &'static [&'static [&'static str]],

@@ -73,7 +73,7 @@ const LIMIT: Duration = Duration::from_secs(2_400);
 /// Rules whose settings have no effect on what is measured.
 const HARMLESS: &[&str] = &["timer-migration", "mem-compaction", "watchdog-hung-task", "mem-dirty-limits"];
 
-/// Their values, compared before and after, followed by those the faults change.
+/// Files with the values of the harmless settings, compared before and after, followed by those that the faults change.
 const VALUES: &str = "/proc/sys/kernel/timer_migration /proc/sys/vm/compaction_proactiveness \
                       /proc/sys/kernel/hung_task_timeout_secs /proc/sys/vm/dirty_background_ratio \
                       /proc/sys/kernel/sched_rt_runtime_us /proc/sys/kernel/stack_tracer_enabled \

@@ -10,7 +10,7 @@ use punctual_units::Nanos;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// The run is judged every minute up to this one.
+/// Last minute at which a run is judged; it is judged every minute until then.
 const HORIZON: u64 = 12 * 60;
 /// Multiple of the shortest time in which the claim can pass. Runs are this long where the horizon is too short, since
 /// nothing can pass earlier.

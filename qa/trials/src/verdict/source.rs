@@ -67,9 +67,9 @@ impl Sizes {
 
 #[derive(Clone, Copy, Debug)]
 pub enum Arrivals {
-    /// With the same probability at each release outside of an event.
+    /// An event begins with the same probability at each release outside of an event.
     Random,
-    /// Every this many releases, from a random phase. One late release may be missing.
+    /// An event begins every this many releases, from a random phase. One late release may be missing.
     Every(u64),
 }
 

@@ -24,7 +24,7 @@ const INJECT_EVERY: (f64, f64) = (150.0, 300.0);
 const LOAD_RUNS: (f64, f64) = (5.0, 20.0);
 const LOAD_RESTS: (f64, f64) = (30.0, 120.0);
 const LOADS: [&str; 5] = ["cpu", "memory", "io", "scheduler", "timers"];
-/// With longer delays, the throttling of real-time threads would interfere.
+/// Longest injected delay, ns: with longer ones, the throttling of real-time threads would interfere.
 const LONGEST: u64 = 400_000_000;
 
 /// Files in the directory of the soak.
@@ -37,11 +37,11 @@ pub(crate) struct Sample {
     /// Time since the soak began.
     pub seconds: f64,
     pub rss_bytes: u64,
-    /// CPU time including children, in ticks.
+    /// CPU time of the watch and its children, in ticks.
     pub cpu_ticks: u64,
-    /// Total size of its files in bytes.
+    /// Total size of the watch's files in bytes.
     pub file_bytes: u64,
-    /// Disk space the files take in bytes.
+    /// Disk space that the watch's files take, in bytes.
     pub disk_bytes: u64,
 }
 

@@ -37,7 +37,7 @@ pub(super) fn rule(view: &View, piece: &Piece, place: Place) -> Option<Ruling> {
     })
 }
 
-/// True if this thread does the waking, or is the sender before it.
+/// True if this thread does the waking, or is the sender that causes it.
 fn delivers(view: &View, task: Running) -> bool {
     carrier(view).is_some_and(|carrier| carrier.tid == task.tid) || view.sends(task)
 }

@@ -8,11 +8,11 @@ const LEAST: u64 = 1_000_000;
 /// Minimum number of events for a judgement of the clock.
 const EVENTS: u64 = 6;
 
-/// The steps of a clock.
+/// The step size of a trace clock, from the times of its events.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Clock {
     last: Option<u64>,
-    /// Greatest common divisor of all differences.
+    /// Greatest common divisor of all differences between times of events.
     step: u64,
     events: u64,
     ticks: u64,
@@ -33,8 +33,8 @@ impl Clock {
         }
     }
 
-    /// Returns its step, ns, if at least three consecutive events have the same time, and all differ by a multiple of a
-    /// millisecond.
+    /// Returns the clock's step, ns, if at least three consecutive events have the same time, and all differ by a
+    /// multiple of a millisecond.
     pub fn step(&self) -> Option<u64> {
         let coarse = self.step >= LEAST && self.events >= EVENTS && self.ticks * 3 <= self.events;
         coarse.then_some(self.step)

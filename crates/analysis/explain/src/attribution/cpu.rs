@@ -10,15 +10,15 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Running {
     pub tid: i32,
-    /// Raw kernel priority at that time.
+    /// Raw kernel priority of the thread while it ran.
     pub prio: Option<i32>,
     pub comm: Option<Comm>,
     /// True under priority inheritance: the priority is that of a waiter.
     pub boosted: bool,
-    /// True if it was current before and after missing events; that it was current in between is a guess.
+    /// True if the thread was current before and after missing events; that it was current in between is a guess.
     pub around: bool,
-    /// True if its priority changed at an unknown time while it was current. `prio` is then the more urgent of the two:
-    /// with the other one it would not have kept the CPU.
+    /// True if the thread's priority changed at an unknown time while it was current. `prio` is then the more urgent of
+    /// the two: with the other one it would not have kept the CPU.
     pub changed: bool,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Segment {
     /// True if a reschedule was requested at any time before the next segment.
     pub wanted: bool,
     pub switched: bool,
-    /// True if preemption and interrupts are off, by their own events.
+    /// True if preemption and interrupts are off, according to the events that record this.
     pub preempt_off: bool,
     pub irqs_off: bool,
     pub idle: IdleState,
@@ -56,12 +56,12 @@ pub(super) enum IdleState {
     /// The trace has no cpu_idle event of this CPU yet.
     #[default]
     Unknown,
-    /// It has left its idle state.
+    /// The CPU has left its idle state.
     Awake,
     In(u32),
 }
 
-/// An interrupt sent by another CPU: time, sending CPU, the thread there, purpose.
+/// An interrupt sent by another CPU: time, sending CPU, the thread running on that CPU, purpose.
 #[derive(Clone, Debug)]
 pub(super) struct Sent {
     pub t: u64,
@@ -99,15 +99,15 @@ pub(super) struct Doubtful {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Odd {
     Lost,
-    /// Another thread was current.
+    /// An event shows another thread as current than the events before it.
     Current,
     /// An interrupt ended before one nested in it, or too many are nested.
     Nested,
     /// An interrupt ended that had not begun.
     Exit,
-    /// A thread ran, by flags or a switch, in an interrupt that had not ended.
+    /// According to flags or a switch, a thread ran although an interrupt had not ended.
     Entry,
-    /// A switch in an interrupt, by its flags.
+    /// A switch whose flags show that it occurred in an interrupt.
     Switch,
     /// According to the flags, no reschedule was requested, and neither interrupts nor preemption were off, but a more
     /// urgent thread had been woken.
@@ -125,7 +125,7 @@ const ODD: usize = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Frame {
-    /// Index of its name, the key that its exit matches, and its start.
+    /// A hard interrupt: index of its name, the key that its exit matches, and its start.
     Hard {
         name: u16,
         key: u64,
@@ -148,7 +148,7 @@ pub(super) struct Cpu {
     pub current: Option<Running>,
     pub frames: Vec<Frame>,
     pub last: Option<u64>,
-    /// Line number of its last event, if the trace is text.
+    /// Line number of the CPU's last event, if the trace is text.
     pub line: Option<u64>,
     pub history: VecDeque<Segment>,
     /// True if older activity has been removed from `history`.
@@ -164,10 +164,10 @@ pub(super) struct Cpu {
     pub preempt_off: bool,
     pub irqs_off: bool,
     pub idle: IdleState,
-    /// Time in interrupts and in softirqs, by the flags, ns.
+    /// Time in interrupts and in softirqs, according to the flags of events, ns.
     pub in_hard: u64,
     pub in_soft: u64,
-    /// The interrupt that contains its events, by their flags.
+    /// The interrupt in which the CPU's events were recorded, according to their flags.
     pub inside: Inside,
     /// Lines of a function trace.
     pub traced: VecDeque<Traced>,
@@ -177,7 +177,7 @@ pub(super) struct Cpu {
     pub stacks: VecDeque<(u64, u64)>,
     /// What ran when events were lost, and since when nothing is known.
     pub lost: Option<(u64, Running)>,
-    /// True if an interrupt began here, by an event.
+    /// True if an event shows that an interrupt began on this CPU.
     pub entered: bool,
     /// Times at which events were lost or inconsistent, most recent last.
     pub doubtful: VecDeque<Doubtful>,
@@ -189,7 +189,7 @@ pub(super) struct Cpu {
     pub ipis: VecDeque<(Sent, u64)>,
     /// Arrival times of interrupts of other CPUs, whoever sent them.
     pub arrivals: VecDeque<u64>,
-    /// Locks of its interrupts and softirqs.
+    /// Locks taken by the CPU's interrupts and softirqs.
     pub locks: Locks,
     pub spins: VecDeque<Spin>,
 }
@@ -205,7 +205,7 @@ impl Cpu {
         }
     }
 
-    /// Returns the index of its activity at `t`. Searches from the end, where late wakeups are.
+    /// Returns the index of the CPU's activity at `t`. Searches from the end, where late wakeups are.
     pub fn since(&self, t: u64) -> usize {
         let later = |at: usize| self.history.get(at).is_some_and(|segment| segment.t > t);
         let (mut high, mut step) = (self.history.len(), 1);

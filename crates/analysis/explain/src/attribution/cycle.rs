@@ -34,13 +34,13 @@ const BLOCKS: usize = 64;
 #[derive(Debug, Default)]
 struct Open {
     release: u64,
-    /// When the wait for its release returned.
+    /// When the wait for the release returned.
     start: Option<u64>,
     /// How long the previous cycle lasted beyond this release.
     behind: u64,
     /// True if a timer released it.
     is_timed: bool,
-    /// It did not have to wait, and what released it is unknown.
+    /// True if the thread did not have to wait, so that what released it is unknown.
     is_unknown: bool,
     /// What released it, of a followed thread.
     releases: Vec<Released>,
@@ -50,9 +50,9 @@ struct Open {
     tally: Tally,
     ran: u64,
     blocked: Vec<Blocked>,
-    /// The time since which it runs, and its CPU.
+    /// The time since which the thread has been running, and its CPU.
     since: Option<(u64, u32)>,
-    /// The time at which it left the CPU, that CPU, and its state.
+    /// The time at which the thread left the CPU, that CPU, and the thread's state.
     out: Option<(u64, u32, TaskState)>,
 }
 
@@ -62,7 +62,7 @@ pub(super) struct Cycles {
     longest: Vec<Cycle>,
     /// Threads for which the call in which they wait for their release is known.
     followed: IdMap<i32, Followed>,
-    /// The timer whose callback runs, by CPU.
+    /// The timer whose callback is running, by CPU.
     expiring: IdMap<u32, u64>,
     closed: Vec<Closed>,
 }

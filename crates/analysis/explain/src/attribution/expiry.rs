@@ -80,7 +80,7 @@ impl Machine {
         cpu.timers.convert(self.timers.expires(timer)?)
     }
 
-    /// Returns the thread that started it.
+    /// Handles the expiry of a timer; returns the thread that started the timer.
     fn expire(&mut self, event: &Event, timer: u64, now: Option<i64>, tick: bool) -> Option<i32> {
         let t = event.t_ns;
         let armed = self.timers.expire(timer, event.cpu, t);

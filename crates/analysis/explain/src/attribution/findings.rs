@@ -13,7 +13,7 @@ use std::fmt;
 
 const CPUS: usize = 1024;
 const NOISES: usize = 256;
-/// Minimum silence that is a finding, ns.
+/// Minimum silence that is reported as a finding, ns.
 const LEAST: u64 = 20_000;
 /// Minimum number of intervals of a storm of timers, and the longest interval in one, ns.
 const STORM: u64 = 4;
@@ -21,29 +21,29 @@ const STORM_NS: u64 = 100_000;
 /// Maximum number of named parts of a sample.
 const PARTS: usize = 3;
 
-/// The last event of a CPU, and what began there.
+/// The last event of a CPU, and what was in progress at that time.
 #[derive(Debug, Default)]
 struct Cpu {
     last: Option<Last>,
-    /// Interrupts and preemption with the time since which they are off.
+    /// For interrupts and for preemption: since when they have been off.
     off: [Option<Off>; 2],
     /// The last sched_switch, and the first event after it.
     switch: Option<(u64, Task)>,
     after: Option<(u64, What)>,
-    /// Start, length excluding interruptions, source.
+    /// Noises of osnoise: start, length excluding interruptions, and source.
     noises: VecDeque<(u64, u64, NoiseSource)>,
     /// The end of the last interrupt, and its name.
     exit: Option<(u64, What)>,
     expiries: Option<Expiries>,
 }
 
-/// Expiries of one hrtimer without another one's between them.
+/// Successive expiries of one hrtimer, with no other hrtimer's expiry in between.
 #[derive(Debug)]
 struct Expiries {
     timer: u64,
     first: u64,
     last: u64,
-    /// Number of intervals.
+    /// Number of intervals between the expiries.
     count: u64,
 }
 
@@ -60,7 +60,7 @@ impl Cpu {
     }
 }
 
-/// An event, by name.
+/// What an event is called in a sentence.
 #[derive(Clone, Debug)]
 enum What {
     Function(Symbol, Option<Symbol>),
@@ -88,7 +88,7 @@ struct Off {
     at: [Option<Symbol>; 2],
 }
 
-/// The longest of a kind, and the sentence about it.
+/// The longest delay or duration of one kind, ns, and the sentence about it.
 #[derive(Debug, Default)]
 struct Longest(Option<(u64, String)>);
 
@@ -111,7 +111,7 @@ pub(super) struct Findings {
     synthetic: Longest,
     monitor: Longest,
     silence: Longest,
-    /// The longest time between two lines of one thread.
+    /// The longest time between two successive lines of one thread.
     gap: Longest,
     /// The largest number of expiries in a row.
     storm: Longest,
@@ -262,14 +262,14 @@ impl Findings {
         strong.iter().any(|longest| longest.0.is_some()) || self.spans.longest(Of::RealTime, 0).is_some()
     }
 
-    /// What the trace was recorded for.
+    /// The sentence about what the trace was recorded for.
     pub fn stated(&self) -> Option<&str> {
         let storm = Some(&self.storm).filter(|storm| storm.0.as_ref().is_some_and(|(count, _)| *count >= STORM));
         let all = [&self.off, &self.mark, &self.sample, &self.noise, &self.synthetic, &self.monitor];
         all.into_iter().chain(storm).find_map(|longest| longest.0.as_ref()).map(|(_, text)| text.as_str())
     }
 
-    /// The longest noise by an interrupt or thread, beside a summary of osnoise.
+    /// The sentence about the longest noise by an interrupt or thread, which supplements a summary of osnoise.
     pub fn noise(&self) -> Option<&str> {
         self.noise.0.as_ref().map(|(_, text)| text.as_str())
     }

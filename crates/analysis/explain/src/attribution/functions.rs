@@ -15,7 +15,7 @@ const FEWEST: usize = 3;
 pub(super) enum Whose {
     Thread(i32),
     Softirq,
-    /// All lines.
+    /// All lines, whatever thread or softirq they belong to.
     All,
 }
 
@@ -95,7 +95,7 @@ pub(super) struct Most {
     pub shown: bool,
 }
 
-/// Minimum time after a line that is worth a name, ns.
+/// Minimum time after a line for which its function is named, ns.
 const WORTH_A_NAME: u64 = 100_000;
 
 /// Returns the line after which more than half of `latency` passed until the next one, and that one, if no lines are
@@ -106,7 +106,7 @@ pub(super) fn longest(cpu: &Cpu, latency: u64) -> Option<(&Traced, &Traced)> {
     pairs.rfind(|(line, next)| !line.last && next.t.saturating_sub(line.t) > least)
 }
 
-/// True if interrupts are off on both lines, by their flags.
+/// True if interrupts are off on both lines, according to their flags.
 pub(super) fn both_off((line, next): (&Traced, &Traced)) -> bool {
     [line, next].iter().all(|line| line.flags.and_then(|flags| flags.irqs_off) == Some(true))
 }
@@ -116,7 +116,7 @@ pub(super) fn is_idle(line: &Traced) -> bool {
     name(&line.function).is_some_and(|name| name.contains("idle"))
 }
 
-/// True for the way into an interrupt.
+/// True for functions on the way into an interrupt.
 pub(super) fn is_entry(line: &Traced) -> bool {
     const ENTRIES: [&str; 9] = [
         "el1_irq",

@@ -92,7 +92,8 @@ fn early(view: &View, piece: &Piece, place: Place, task: Option<Running>) -> Lab
     }
 }
 
-/// True if the CPU stalled for at least half as long: an interrupt arrived late, while user code ran.
+/// True if a CPU stalled elsewhere in the trace for at least half as long as this piece: an interrupt arrived late,
+/// while user code ran.
 fn stood_before(machine: &Machine, piece: &Piece) -> bool {
     let stood = |section: &Section| section.off == Off::User && section.to - section.from >= piece.ns() / 2;
     machine.cpus().any(|(_, cpu)| cpu.sections.iter().any(stood))
@@ -215,7 +216,7 @@ fn leaving_idle(view: &View, piece: &Piece, place: Place) -> Label {
     }
 }
 
-/// True if another CPU had events meanwhile.
+/// True if another CPU had events during the piece.
 fn others_ran(machine: &Machine, cpu: u32, piece: &Piece) -> bool {
     let covers = |gap: &Gap| gap.from <= piece.from && gap.to >= piece.to;
     machine.cpus().filter(|(n, _)| *n != cpu).any(|(_, other)| {

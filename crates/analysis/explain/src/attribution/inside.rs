@@ -14,7 +14,7 @@ pub(super) const UNNAMED: &str = "not named";
 const TIMER: &str = "timer";
 /// Bit that marks the keys of interrupts known by flags only.
 const BY_FLAGS: u64 = 1 << 62;
-/// Maximum distance of two events in the same interrupt, unless a handler spans them, ns.
+/// Maximum time between two events in the same interrupt, unless a handler spans them, ns.
 const ONE: u64 = 50_000;
 
 /// The interrupt that contains the last events of a CPU.
@@ -31,7 +31,7 @@ pub(super) struct Inside {
     /// True if the last event is that of a wakeup tracer, whose next lines follow in the same call
     /// (kernel/trace/trace_sched_wakeup.c, probe_wakeup).
     probe: bool,
-    /// Start of the CPU's trace, until an event shows that no interrupt was in progress there.
+    /// Start of the CPU's trace, kept until an event shows that no interrupt was in progress at that time.
     cut: Cut,
 }
 
@@ -177,7 +177,7 @@ impl Inside {
     }
 }
 
-/// True if an interrupt is in progress, by its entry event.
+/// True if an interrupt is in progress according to its entry event.
 fn in_frame(cpu: &Cpu) -> bool {
     cpu.frames.iter().any(|frame| matches!(frame, Frame::Hard { .. }))
 }
@@ -231,7 +231,7 @@ fn hash(name: &str) -> u64 {
     hasher.finish() >> 4
 }
 
-/// True if it is known by flags only.
+/// True if the interrupt with this key is known by flags only.
 pub(super) fn by_flags(key: u64) -> bool {
     key & BY_FLAGS != 0
 }

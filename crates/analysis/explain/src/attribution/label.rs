@@ -63,7 +63,7 @@ pub(super) enum What {
     Nmi,
 }
 
-/// Class, the thread or interrupt it names, confidence, evidence.
+/// A label: class, the thread or interrupt that it names, confidence, and evidence.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Label {
     pub class: Class,
@@ -111,7 +111,7 @@ pub(super) struct Ruling {
 pub(super) struct Part {
     pub label: Label,
     pub ns: u64,
-    /// Time by confidence, ns.
+    /// Time of the labels by confidence, ns.
     sure: [u64; 3],
     /// Longest piece, whose evidence is reported.
     longest: u64,
@@ -160,7 +160,7 @@ impl Tally {
 }
 
 impl Part {
-    /// Returns the confidence that applies to at least half of it.
+    /// Returns the confidence that applies to at least half of the part's time.
     pub fn confidence(&self) -> Confidence {
         let [suspected, medium, _] = self.sure;
         match self.ns / 2 {

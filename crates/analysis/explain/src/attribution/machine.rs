@@ -21,7 +21,7 @@ pub(super) struct Window {
     pub prio: Option<i32>,
     pub cpu: u32,
     pub waking: Waking,
-    /// Time of the sched_switch to it.
+    /// Time of the sched_switch to the woken thread.
     pub t3: u64,
     pub end: End,
 }
@@ -35,7 +35,7 @@ pub(super) enum End {
     Event,
     /// The header of a wakeup tracer whose lines end before the switch.
     Header,
-    /// It had not run when the trace ended.
+    /// The thread had not run when the trace ended.
     Open,
 }
 
@@ -51,15 +51,15 @@ pub(super) struct Seen {
     /// Number of nmi_handler events.
     pub nmis: u64,
     pub switches: u64,
-    /// The period timer of RT throttling, removed in 6.12 (without RT groups).
+    /// True if the trace shows the period timer of RT throttling, which 6.12 removed (except with RT groups).
     pub rt_period_timer: bool,
-    /// The tick's callback: its name until 6.8, and from 6.9.
+    /// True if the trace shows the tick's callback under its name up to Linux 6.8; `new_tick`: from 6.9 on.
     pub old_tick: bool,
     pub new_tick: bool,
-    /// A timer of SCHED_DEADLINE entities; the fair server is one.
+    /// True if the trace shows a timer of SCHED_DEADLINE entities, of which the fair server is one.
     pub deadline_timer: bool,
     pub stacks: u64,
-    /// Number of interrupts to other CPUs.
+    /// Number of interrupts sent to other CPUs.
     pub sends: u64,
     /// Number of irq_enable and preempt_enable events.
     pub on_again: u64,

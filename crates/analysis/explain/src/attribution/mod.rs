@@ -94,7 +94,7 @@ pub struct Attribution {
     awaited: Vec<Window>,
     /// A thread that was woken and not seen to run before a trace ended.
     waits: Option<Waits>,
-    /// Of the threads that were not requested: tid, name and the longest wait.
+    /// The thread with the longest wait among those that were not requested: tid, name and wait, ns.
     other: Option<(i32, Option<Comm>, u64)>,
     behind: Option<Behind>,
 }
@@ -125,7 +125,7 @@ impl Waits {
 /// How a thread got the CPU long before the latency of its header was over.
 #[derive(Clone, Copy, Debug)]
 struct Soon {
-    /// Time from its wakeup to the CPU, ns.
+    /// Time from the thread's wakeup until it got the CPU, ns.
     waited: u64,
     /// True if most of the latency preceded the wakeup, which is therefore not what the header measures.
     is_after: bool,
@@ -175,7 +175,8 @@ impl Attribution {
         self.ranks.iter().take(2).find(|rank| rank.wakeups > 0)?.worst_ns()
     }
 
-    /// Processes an event; `info` as known so far (the kernel release decides between fair server and throttling).
+    /// Processes an event; `info` is what is known about the trace so far (the kernel release decides between fair
+    /// server and throttling).
     pub fn event(&mut self, event: &Event, info: &TraceInfo) {
         self.work = self.work.saturating_add(WORK_PER_EVENT);
         self.tracers.event(event);
@@ -360,7 +361,7 @@ impl Attribution {
         walk.tally
     }
 
-    /// Returns the result; `info`: the trace's, after its last event.
+    /// Returns the result; `info` describes the trace after its last event.
     pub fn finish(mut self, info: &TraceInfo) -> Explanation {
         self.measured_until(u64::MAX);
         self.conclude(info);

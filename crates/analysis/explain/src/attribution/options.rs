@@ -11,12 +11,12 @@ pub enum Victims {
     Comm(String),
 }
 
-/// Facts known besides the trace; more facts give more certain results.
+/// Facts known in addition to the trace; more facts give more certain results.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// Policies of threads when the trace was taken: a trace does not distinguish FIFO from RR.
     pub policies: HashMap<i32, Policy>,
-    /// Kernel release; `None`: that of the trace, if present.
+    /// Kernel release; `None` means that of the trace, if the trace states it.
     pub kernel: Option<String>,
     /// True if the fair server is on (debugfs sched/fair_server), or is known to have run.
     pub fair_server: Option<bool>,
@@ -41,7 +41,7 @@ pub struct Facts {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExplainOptions {
     pub victims: Victims,
-    /// Number of wakeups, worst first.
+    /// Maximum number of wakeups to explain, the worst ones.
     pub most: usize,
     /// Minimum latency of a late wakeup; `None`: the worst are shown in any case, and groups contain those of at least
     /// a quarter of the worst.
@@ -57,9 +57,9 @@ pub struct ExplainOptions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Measured {
     pub tid: i32,
-    /// Time at which it was due, ns.
+    /// Time at which the wakeup was due, ns.
     pub due_ns: u64,
-    /// Time at which it read its clock, ns.
+    /// Time at which the thread read its clock, ns.
     pub woke_ns: u64,
 }
 

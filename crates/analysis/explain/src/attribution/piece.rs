@@ -3,7 +3,7 @@
 use super::cpu::{Cpu, Doing, IdleState, Segment};
 use super::label::Label;
 
-/// Maximum duration of an interrupt that wakes a thread, with the switch, ns.
+/// Maximum duration of an interrupt that wakes a thread, including the switch to the thread, ns.
 const BRIEF: u64 = 50_000;
 
 #[derive(Clone, Copy, Debug)]
@@ -12,15 +12,15 @@ pub(super) struct Piece {
     pub to: u64,
     pub doing: Doing,
     pub switched: bool,
-    /// True if a reschedule was requested at its start, and at its end if an interrupt ended it.
+    /// True if a reschedule was requested at the start of the piece, and also at its end if an interrupt ended it.
     pub resched: Option<bool>,
     pub resched_after: Option<bool>,
-    /// Set if it begins in an interrupt that no event ends: the duration of that interrupt so far, ns.
+    /// Set if the piece begins in an interrupt that no event ends: the duration of that interrupt so far, ns.
     pub in_hard: Option<u64>,
     /// True if events of an interrupt precede the piece; `before_interrupt` is true if they follow it.
     pub after_interrupt: bool,
     pub before_interrupt: bool,
-    /// True if a reschedule was requested at any time in it, according to the flags of any event.
+    /// True if a reschedule was requested at any time in the piece, according to the flags of any event.
     pub wanted: bool,
     pub preempt_off: bool,
     pub irqs_off: bool,
@@ -122,7 +122,7 @@ fn same_task(one: Doing, other: Doing) -> bool {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub cpu: u32,
-    /// Before sched_waking.
+    /// True before sched_waking.
     pub early: bool,
     /// True if the waking is in progress: a sender was in its call, or an interrupt had arrived.
     pub released: bool,

@@ -14,7 +14,7 @@ pub(super) const OWN: &str = "timerlat's own timer";
 /// Evidence of a blocking thread whose line is missing.
 pub(super) const UNNAMED: &str = "rtla: Blocking thread; the line that names it is missing";
 
-/// Converts an analysis; `None` without a total.
+/// Converts an analysis; `None` if it has no total.
 pub(super) fn victim(analysis: &RtlaAnalysis, facts: &Facts) -> Option<Victim> {
     let parts = [analysis.irq_latency_us, analysis.irq_duration_us, analysis.blocking_thread_us];
     let cut = analysis.total_us.is_none() && analysis.blocking_thread_us.is_some();
@@ -171,7 +171,7 @@ impl Upon<'_> {
 /// The information in timerlat's stack about the interrupted thread: its place, and therefore whether it could be
 /// preempted.
 pub(super) struct Blocked {
-    /// True if it is a real-time thread.
+    /// True if the interrupted thread is a real-time thread.
     policy: bool,
     user: bool,
     place: Option<String>,

@@ -3,7 +3,7 @@
 use super::cpu::{Cpu, push};
 use punctual_trace::{Context, Event, Flags, Kind, RETURN, Symbol, is_interrupt_entry};
 
-/// Minimum time between two functions that names a section, ns.
+/// Minimum time between two functions for which a section is named, ns.
 const LEAST: u64 = 20_000;
 /// Number of frames named, innermost first.
 const FRAMES: usize = 4;
@@ -23,20 +23,21 @@ pub(super) struct Section {
 /// Which of interrupts and preemption are disabled in a section, and the evidence for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Off {
-    /// Interrupts, by the flags of functions at its beginning and its end.
+    /// Interrupts are disabled, according to the flags of the functions at the beginning and at the end of the section.
     Irqs,
-    /// Interrupts, if the interrupt recorded at this time arrived right after an instruction that enables interrupts.
+    /// Interrupts are disabled, if the interrupt recorded at this time arrived right after an instruction that enables
+    /// interrupts.
     IrqsReleased {
         at: u64,
         sure: bool,
     },
-    /// Nothing: the interrupt arrived while user code ran.
+    /// Nothing is disabled: the interrupt arrived while user code ran.
     User,
     /// Unknown: this thread was interrupted in time, and remained current.
     Woken {
         tid: i32,
     },
-    /// Preemption: the next thread took the CPU when preemption was enabled again.
+    /// Preemption is disabled: the next thread took the CPU when it was enabled again.
     Preemption,
     Unknown,
 }
@@ -49,9 +50,9 @@ pub(super) struct Traced {
     pub function: Symbol,
     pub parent: Option<Symbol>,
     pub flags: Option<Flags>,
-    /// True if lines after it are omitted.
+    /// True if lines after this one are omitted.
     pub last: bool,
-    /// True if an event other than a function followed it.
+    /// True if an event other than a function followed this line.
     ended: bool,
     /// Time at which the surrounding system call or interrupt returned.
     pub returned: Option<u64>,
@@ -151,7 +152,7 @@ pub(super) enum Before {
     Switch { woken: u64 },
 }
 
-/// Returns the section that a stack ends.
+/// Returns the section at whose end a stack was recorded.
 pub(super) fn ended(before: Before, event: &Event, frames: &[Symbol]) -> Option<Section> {
     let t_ns = event.t_ns;
     let names = || frames.iter().filter_map(name);

@@ -1,8 +1,11 @@
+mod advice;
+
 use super::cpu::{Doubtful, Odd};
 use super::inside::UNNAMED;
 use super::label::{What, Why};
 use super::machine::Machine;
 use super::rtla::OWN;
+use advice::advice;
 use punctual_model::{Cause, Class, Confidence, CulpritGroup as Group, Cycle, Scheduled, Victim};
 use punctual_units::Nanos;
 
@@ -11,7 +14,7 @@ const SWITCH: u64 = 10_000;
 /// Maximum duration of the end of an interrupt and the way out of the idle loop, ns.
 const BRIEF: u64 = 20_000;
 
-/// For kernels with preempt=none or voluntary.
+/// Evidence for kernels with preempt=none or voluntary.
 pub(super) const UNPREEMPTED: &str = "the kernel preempts none of its own code (M:";
 const MONO: &str = "record with another clock (echo mono > /sys/kernel/tracing/trace_clock)";
 
@@ -255,94 +258,6 @@ pub(super) fn is_stopper(comm: &str) -> bool {
 pub(super) fn is_ipi(what: &str) -> bool {
     let names = ["call_function", "reschedule", "Function call", "Rescheduling", "IPI"];
     names.iter().any(|name| what.contains(name))
-}
-
-fn advice(cause: &Cause, cpu: Option<u32>) -> String {
-    match cause.class {
-        Class::HigherPriority if cause.comm.as_deref().is_some_and(is_stopper) && cause.place.is_some() => {
-            "it is the stopper of its CPU and works for the one that queued it (a change of affinity, text patching, hotplug)".into()
-        }
-        Class::HigherPriority if cause.comm.as_deref().is_some_and(is_stopper) => {
-            "it is the stopper of its CPU, which runs work queued by others (changes of affinity, text patching, hotplug): find the origin".into()
-        }
-        Class::HigherPriority if cause.scheduled.policy.is_none() => {
-            "record sched_switch, which contains its priority; where preemption was off, a stack at the end names the place".into()
-        }
-        Class::HigherPriority => "lower its priority or stop it".into(),
-        Class::SamePriority if cause.scheduled.policy.as_deref() == Some("DEADLINE") => {
-            "shorten its runtime, give the late thread a shorter relative deadline, or move one of the two to another CPU".into()
-        }
-        Class::SamePriority if cause.scheduled.prio.is_some_and(|_| cause.scheduled.policy.as_deref() == Some("OTHER")) => {
-            "ordinary threads share the CPU by their weights: a real-time policy (chrt) or a CPU of its own for the one that has to be on time"
-                .into()
-        }
-        Class::SamePriority => "give one of the two another priority".into(),
-        Class::FairServer if cause.confidence == Confidence::Suspected && cause.tid.is_some() => {
-            "find the real-time thread that never sleeps (rules sched-rt-throttle, sched-fair-server)".into()
-        }
-        Class::FairServer => format!(
-            "find the real-time thread that starves it, or `echo 0 > /sys/kernel/debug/sched/fair_server/cpu{}/runtime` (rule \
-             sched-fair-server)",
-            cpu.map_or_else(|| "N".to_owned(), |cpu| cpu.to_string())
-        ),
-        Class::RtThrottling => {
-            "find the real-time thread that never sleeps, or `sysctl kernel.sched_rt_runtime_us=-1` (rule sched-rt-throttle)"
-                .into()
-        }
-        Class::DeadlineBudget => {
-            "raise its sched_runtime or shorten its work; SCHED_FLAG_DL_OVERRUN sends it SIGXCPU where it overruns".into()
-        }
-        Class::Irq if cause.what.as_deref() == Some(OWN) => {
-            "a timer interrupt that wakes a thread takes this long on this CPU, with what is traced in it".into()
-        }
-        Class::Irq if cause.what.as_deref().is_some_and(is_timer) => {
-            "the timer interrupt stays where it is: have fewer timers on this CPU (isolcpus, nohz_full); in a guest, look at steal".into()
-        }
-        Class::Irq if cause.what.as_deref().is_some_and(is_ipi) && cause.place.is_some() => {
-            "keep what sends it from doing so while this CPU has real-time work (isolcpus, nohz_full; look at what it was sent for)".into()
-        }
-        Class::Irq if cause.what.as_deref().is_some_and(is_ipi) => {
-            "another CPU sent it: ipi:ipi_send_cpu with its callback tells which and for what".into()
-        }
-        Class::Irq if cause.what.as_deref().is_some_and(|what| what.contains("irq_work") || what.contains("IRQ work")) => {
-            "the kernel queued work for this CPU from a context in which it could not run it (perf, BPF, RCU, printk): find the origin".into()
-        }
-        Class::Irq if cause.what.as_deref() == Some("NMI") => {
-            "it cannot be moved: perf, the watchdog (kernel.nmi_watchdog) and firmware raise it".into()
-        }
-        Class::Irq if cause.what.as_deref().is_some_and(|what| what.starts_with("irq ")) || cause.tid.is_some() => {
-            "move that interrupt to another CPU (/proc/irq/*/smp_affinity_list)".into()
-        }
-        Class::Irq if cause.evidence == evidence(Why::ByFlags) && cause.what.as_deref() != Some(UNNAMED) => {
-            "move that interrupt to another CPU (/proc/irq/*/smp_affinity_list)".into()
-        }
-        Class::Irq => "record irq:* and irq_vectors:* to know which one; a device's can be moved to another CPU".into(),
-        Class::Softirq if cause.what.as_deref() == Some(UNNAMED) => "record irq:softirq_entry and softirq_exit to know which one".into(),
-        Class::Softirq => "move the device or timers that raise it to another CPU".into(),
-        Class::PreemptionDisabled if cause.evidence.contains(UNPREEMPTED) => {
-            "this kernel preempts none of its own code: boot with preempt=full, or use a PREEMPT_RT kernel; or keep such work off this CPU".into()
-        }
-        Class::IrqsDisabled | Class::PreemptionDisabled if cause.place.as_deref().is_some_and(|p| p.starts_with("in ")) => {
-            "shorten that section, or keep what calls it off this CPU".into()
-        }
-        Class::IrqsDisabled if cause.tid.is_none() => "`punctual explain --hardware` tells the two apart, and so does sched_stat_runtime if it was not recorded".into(),
-        Class::IrqsDisabled | Class::PreemptionDisabled => {
-            "`punctual explain --live` or `--trace-events stacks` names the function, where the kernel can (docs/sections.md)".into()
-        }
-        Class::Steal => "give the guest CPUs of its own (rule virt-guest)".into(),
-        Class::MachineStall => "firmware (SMI) or the host of a guest: run the hwlat tracer, look at the host".into(),
-        Class::IdleExit if cause.confidence == Confidence::Suspected => {
-            "hold /dev/cpu_dma_latency at 0 (rule cpu-idle-latency); in a guest, the host may not have run it".into()
-        }
-        Class::IdleExit => "hold /dev/cpu_dma_latency at 0, or limit idle states (rule cpu-idle-latency)".into(),
-        Class::Migration if cause.evidence == evidence(Why::Ipi) => "wake it from a CPU that shares its cache, or from its own".into(),
-        Class::Migration => "pin the thread to one CPU".into(),
-        Class::PriorityInversion => "shorten what it does with the lock held".into(),
-        Class::ReturnToUser => "look for page faults, signals and other work on the way out of the kernel".into(),
-        Class::Waker => "that is part of this kind of wakeup: shorten the work of the waking thread, or wait in another way".into(),
-        Class::BeforeWaker => "lower its priority, or give the thread that does the waking a higher one (chrt)".into(),
-        Class::Unaccounted => "record more events".into(),
-    }
 }
 
 /// Reports why events of a CPU are doubtful, and where.

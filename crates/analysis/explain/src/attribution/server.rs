@@ -9,7 +9,7 @@ use super::view::View;
 use Confidence::{High, Medium, Suspected};
 use punctual_model::{Class, Confidence};
 
-/// Minimum duration, ns; shorter ones occur on the way through the scheduler.
+/// Minimum time for which a thread is passed over, ns; shorter times occur on the way through the scheduler.
 const LEAST: u64 = 500_000;
 /// Minimum run of a lower-priority task, through an interrupt, if the trace has no flags, ns.
 const LEAST_WITHOUT_FLAGS: u64 = 3_000_000;

@@ -9,30 +9,30 @@ pub(super) const MOVES: usize = 8;
 
 #[derive(Clone, Debug)]
 pub(super) struct Waking {
-    /// Time at which it was due.
+    /// Time at which the wakeup was due.
     pub t0: u64,
-    /// Start of the timer's interrupt; `None` if no timer woke it.
+    /// Start of the timer's interrupt; `None` if no timer woke the thread.
     pub t1: Option<u64>,
     /// Time of sched_waking.
     pub t2: u64,
-    /// Time of sched_wakeup: it is on its CPU's runqueue.
+    /// Time of sched_wakeup, when the thread is on its CPU's runqueue.
     pub queued: Option<u64>,
     /// CPU of the timer, or of the waker.
     pub from_cpu: u32,
-    /// CPUs it waits on, each with the start of the wait.
+    /// CPUs on which the thread waits, each with the start of the wait.
     pub path: Vec<(u64, u32)>,
-    /// Time at which it was moved after it was queued, or due.
+    /// Time at which the thread was moved to another CPU after it was queued, or due.
     pub moved: Option<u64>,
-    /// True if a timer with unknown due time woke it.
+    /// True if a timer with unknown due time woke the thread.
     pub due_unknown: bool,
-    /// The thread that woke it, unless an interrupt did.
+    /// The thread that woke this one, unless an interrupt did.
     pub by: Option<i32>,
-    /// The thread in whose context it was woken, by the thread itself or by a softirq in it or on top of it; none in a
-    /// hard interrupt.
+    /// The thread in whose context the wakeup took place, by the thread itself or by a softirq in it or on top of it;
+    /// `None` in a hard interrupt.
     pub waker: Option<Running>,
-    /// What it and its wakers waited for before, most recent first.
+    /// What the thread and its wakers waited for before, most recent first.
     pub way: Vec<Step>,
-    /// Time at which it had left the CPU.
+    /// Time at which the thread had left the CPU.
     pub slept: Option<u64>,
 }
 
@@ -79,11 +79,11 @@ impl Waking {
 pub(super) struct Known {
     pub comm: Option<Comm>,
     pub prio: Option<i32>,
-    /// Its own priority while it is boosted.
+    /// The thread's own priority while it is boosted.
     pub base: Option<i32>,
     pub on_cpu: Option<u32>,
     pub last_out: Option<u64>,
-    /// The CPU that it lost by preemption, if it did.
+    /// The CPU that the thread lost by preemption, if it did.
     pub preempted: Option<u32>,
     pub waking: Option<Box<Waking>>,
     /// It was woken while it had the CPU: on its way to sleep, or after it had decided not to.
@@ -93,9 +93,9 @@ pub(super) struct Known {
     pub boosted_by: Option<i32>,
     /// Time of the last expiry of the timer of its SCHED_DEADLINE budget (dl_task_timer), which it starts itself.
     pub replenished: Option<u64>,
-    /// The softirq in which it was preempted (RT).
+    /// The softirq in which the thread was preempted (PREEMPT_RT).
     pub soft: Option<u32>,
-    /// What it and its wakers waited for before its current work, most recent first.
+    /// What the thread and its wakers waited for before its current work, most recent first.
     pub way: Vec<Step>,
     pub locks: Option<Box<Locks>>,
 }
@@ -151,14 +151,14 @@ impl Tasks {
 pub(super) struct Timer {
     /// Expiry on the timer's own clock.
     pub expires: Option<i64>,
-    /// Time and CPU of its removal from the queue: by a cancellation, or because it expires (`__run_hrtimer` reports
-    /// hrtimer_cancel first).
+    /// Time and CPU of the timer's removal from the queue: by a cancellation, or because it expires (`__run_hrtimer`
+    /// reports hrtimer_cancel first).
     pub dequeued: Option<(u64, u32)>,
-    /// Time of its start on the trace's clock.
+    /// Time at which the timer was started, on the trace's clock.
     pub started: u64,
-    /// CPU of its last expiry.
+    /// CPU of the timer's last expiry.
     pub home: Option<u32>,
-    /// The thread that was current when it was started.
+    /// The thread that was current when the timer was started.
     pub by: Option<i32>,
 }
 
@@ -173,7 +173,7 @@ impl Timers {
         home
     }
 
-    /// When it is due on its own clock.
+    /// When the timer is due, on its own clock.
     pub fn expires(&self, timer: u64) -> Option<i64> {
         self.0.get(&timer)?.expires
     }
@@ -196,7 +196,7 @@ impl Timers {
         was
     }
 
-    /// Handles its removal from its queue on `by`; returns the CPU on which it would have expired.
+    /// Handles the timer's removal from its queue on CPU `by`; returns the CPU on which it would have expired.
     pub fn cancel(&mut self, timer: u64, by: u32, now: u64) -> Option<u32> {
         let entry = self.entry(timer);
         entry.dequeued = Some((now, by));

@@ -1,7 +1,7 @@
 //! Combines lines of the timerlat tracer with the noise events of osnoise: the worst wakeup of timerlat's thread.
 //!
 //! A noise event is recorded when it ends, with its length net of what interrupted it (kernel/trace/trace_osnoise.c).
-//! It has no priorities.
+//! Noise events state no priorities.
 
 use super::{Facts, rtla, section, sentences};
 use punctual_model::{Cause, Class, Confidence, Victim};
@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, VecDeque};
 const CPUS: usize = 1024;
 const NOISES: usize = 1024;
 
-/// Start, end, net length, source.
+/// A noise event: start, end, net length and source.
 type Noise = (u64, u64, u64, NoiseSource);
 
 #[derive(Debug, Default)]
@@ -31,7 +31,7 @@ struct Worst {
     t0: u64,
     t3: u64,
     noises: Vec<Noise>,
-    /// The stack that its interrupt interrupted (print_stack).
+    /// The stack of the code that timerlat's interrupt interrupted (print_stack).
     stack: Vec<String>,
 }
 
@@ -111,7 +111,7 @@ impl Timerlats {
         Some(format!("timerlat: worst thread latency {} on CPU {cpu} (#{count}){irq}", Nanos(*latency_ns)))
     }
 
-    /// Returns the worst as a victim. `step`: the resolution of the clock of the noise events, ns.
+    /// Returns timerlat's worst wakeup as a victim. `step` is the resolution of the clock of the noise events, ns.
     pub fn victim(&self, facts: &Facts, step: Option<u64>) -> Option<Victim> {
         let worst = self.worst.as_ref()?;
         let mut causes: Vec<Cause> = match step {
@@ -149,7 +149,7 @@ impl Timerlats {
         Some(rtla::assemble(Some(worst.cpu), worst.latency_ns, merged(causes), &doubt))
     }
 
-    /// True if only timerlat's own lines report the worst.
+    /// True if only timerlat's own lines report the worst wakeup.
     pub fn is_bare(&self) -> bool {
         self.worst.as_ref().is_some_and(|worst| worst.noises.is_empty())
     }

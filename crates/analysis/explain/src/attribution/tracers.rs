@@ -1,15 +1,17 @@
 //! Summarises latency tracers, and reports what is missing or doubtful about the whole trace.
 
+mod hwlat;
+
 use super::cpu::Cpu;
 use super::functions::{self, Whose};
 use super::machine::{Machine, Window};
 use super::timerlat::Timerlats;
 use super::waits::LockedOut;
 use super::{Behind, Facts, Soon, Victims, chain, choose, rtla, section};
+use hwlat::Gaps;
 use punctual_model::{Link, Scheduled, Victim};
 use punctual_trace::{Call, Comm, Damage, Event, Kind, LatencyHeader, Symbol, TimeBase, TraceInfo};
 use punctual_units::{Arrange, Nanos};
-use std::collections::BTreeMap;
 
 /// Summary of the lines of the timerlat, osnoise and hwlat tracers.
 #[derive(Debug, Default)]
@@ -18,9 +20,9 @@ pub(super) struct Tracers {
     hwlat: Gaps,
     /// Flags of the first event of the last trace: interrupts off, preemption off.
     first: Option<(bool, bool)>,
-    /// The last stack.
+    /// The last stack in the trace.
     stack: Box<[Symbol]>,
-    /// Periods, the longest single noise in µs, its CPU, noise by hardware.
+    /// Number of periods, the longest single noise in µs, its CPU, and noise by hardware.
     osnoise: Option<(u64, u64, u32, u64)>,
 }
 
@@ -115,52 +117,17 @@ impl Tracers {
     }
 }
 
-/// The sentences of the tracers, and the first one that answers without a wakeup.
+/// The sentences of the tracers, and the first one that can be the answer for a trace without a wakeup.
 #[derive(Debug, Default)]
 pub(super) struct Said {
     pub said: Vec<String>,
     pub answer: Option<String>,
-    /// The wakeup of a wakeup tracer's header that is incomplete in the trace.
+    /// Sentence about the wakeup of a wakeup tracer's header, if the trace contains only part of it.
     pub cut: Option<String>,
-    /// timerlat's worst, if reported by its own lines only.
+    /// timerlat's worst wakeup, if only its own lines report it.
     pub bare: Option<Victim>,
     /// True if the traced span lies between two marks of a program.
     pub marks: bool,
-}
-
-/// Gaps by CPU: number, longest in µs, number of NMIs in them.
-#[derive(Debug, Default)]
-struct Gaps(BTreeMap<u32, (u64, u64, u64)>);
-
-impl Gaps {
-    fn add(&mut self, cpu: u32, us: u64, nmis: u32) {
-        const CPUS: usize = 8192;
-        if self.0.len() < CPUS || self.0.contains_key(&cpu) {
-            let (gaps, longest, all) = self.0.entry(cpu).or_default();
-            (*gaps, *longest, *all) = (*gaps + 1, us.max(*longest), *all + u64::from(nmis));
-        }
-    }
-
-    fn said(&self) -> Option<String> {
-        const NAMED: usize = 8;
-        let (cpu, (_, longest, _)) =
-            self.0.iter().max_by_key(|(cpu, (_, longest, _))| (*longest, std::cmp::Reverse(**cpu)))?;
-        let gaps: u64 = self.0.values().map(|(gaps, ..)| gaps).sum();
-        let nmis: u64 = self.0.values().map(|(.., nmis)| nmis).sum();
-        let nmis = if nmis > 0 { format!(", with {nmis} NMIs in them") } else { String::new() };
-        let cpus: Vec<String> = self.0.keys().map(u32::to_string).collect();
-        let cpus = match cpus.len() {
-            1 => String::new(),
-            2..=NAMED => format!(" (of CPUs {})", cpus.join(", ")),
-            n => format!(" (of {n} CPUs)"),
-        };
-        let longest = Nanos(longest.saturating_mul(1000));
-        let plural = if gaps == 1 { "gap" } else { "gaps" };
-        Some(format!(
-            "hwlat: {gaps} {plural} in which the hardware stopped a CPU with interrupts off{cpus}, no task is responsible: the longest {longest} on CPU \
-             {cpu}{nmis}; the cause is not in the trace (firmware (SMI), the host of a guest, a bus or memory that stalls)"
-        ))
-    }
 }
 
 /// Formats the task of a header: the late thread, or the one with the section.
@@ -198,6 +165,8 @@ fn wakeup(header: &LatencyHeader) -> Option<String> {
     ))
 }
 
+/// Number of lines that a section has if nothing but its ends was traced.
+const FEW: usize = 4;
 /// Maximum plausible latency without lines, ns; a longer one is an error of the tracer.
 const IMPLAUSIBLE: u64 = 1_000_000_000;
 
@@ -292,7 +261,8 @@ fn off(header: &LatencyHeader, seen: Option<(&Machine, &Tracers)>, woken_at_end:
             "{tracer}: {what} for {length}{cpu} in an interrupt that came in the idle loop{ends}; which one is not recorded (events irq and \
              irq_vectors)"
         ),
-        _ if in_idle => format!(
+        // Functions in between are the way into or out of an idle state, not the wait in it.
+        _ if in_idle && (waits || cpus.clone().all(|(_, cpu)| cpu.traced.len() <= FEW)) => format!(
             "{tracer}: {what} for {length}{cpu} in the idle loop{ends}: the CPU waits there for an interrupt, which wakes it, so this is most likely idle time and delayed nobody"
         ),
         _ => format!(
@@ -361,7 +331,7 @@ fn graph(call: &Call) -> String {
     text + "; a duration includes what interrupted the function, and the time for which it slept"
 }
 
-/// Describes the selected threads; `rank`: that of the followed ones ([`super::choose::rank`]).
+/// Describes the selected threads; `rank` is that of the followed threads ([`super::choose::rank`]).
 pub(super) fn chosen(victims: &Victims, rank: usize) -> String {
     match victims {
         Victims::Measuring if rank > 1 => {
@@ -452,7 +422,7 @@ pub(super) fn behind(behind: &Behind, victims: &[Victim]) -> Option<String> {
     Some(format!("the longest wait behind a wakeup of {who}, not part of its latency: {}", links.join("; ")))
 }
 
-/// Reports a tracer that was on besides this trace.
+/// Reports a tracer that was on while this trace was recorded.
 pub(super) fn left_on(facts: &Facts) -> Option<String> {
     let tracer = facts.tracer.as_deref().filter(|tracer| *tracer != "nop")?;
     Some(format!(

@@ -133,7 +133,8 @@ fn place(machine: &Machine, label: Label) -> Option<String> {
     }
 }
 
-/// Handles lines that end in a softirq, before the thread ran: the remaining time is most likely the rest of it.
+/// Handles lines that end in a softirq, before the thread ran: the remaining time is most likely the rest of the
+/// softirq.
 fn cut(machine: &Machine, window: &Window, causes: &mut [Cause]) {
     let last = machine.cpu(window.cpu).and_then(|cpu| cpu.traced.back());
     let Some(last) = last.filter(|last| last.t == machine.now && last.context() == Some(Context::Softirq)) else {
@@ -144,7 +145,7 @@ fn cut(machine: &Machine, window: &Window, causes: &mut [Cause]) {
     cause.place = functions::last(last);
 }
 
-/// Handles omitted lines with a softirq on both sides of them: it most likely ran in between, too.
+/// Handles omitted lines with a softirq on both sides of them: the softirq most likely ran in between, too.
 fn around(machine: &Machine, window: &Window, causes: &mut [Cause]) {
     let Some(cause) = causes.first_mut().filter(|cause| cause.class == Class::Unaccounted) else { return };
     let Some(cpu) = machine.cpu(window.cpu) else { return };
@@ -193,7 +194,8 @@ fn preemptible(machine: &Machine, window: &Window, causes: &mut [Cause]) {
     }
 }
 
-/// A thread is said to have kept the CPU with preemption or interrupts off, and had entered the scheduler in the first half of that time.
+/// Handles a thread that is said to have kept the CPU with preemption or interrupts off, but had entered the scheduler
+/// in the first half of that time.
 fn entered(machine: &Machine, window: &Window, causes: &mut [Cause]) {
     let off = [Class::PreemptionDisabled, Class::IrqsDisabled];
     const SCHEDULERS: [&str; 2] = ["schedule", "__schedule"];
@@ -216,7 +218,7 @@ fn entered(machine: &Machine, window: &Window, causes: &mut [Cause]) {
         Some(format!("it entered schedule() {after} after the wakeup, and the switch came {then} later{stack}"));
 }
 
-/// Nothing explains most of the time, and the tracer was recording a stack in half of it.
+/// Handles a latency most of which nothing explains, if the tracer was recording a stack in half of it.
 fn tracer(machine: &Machine, window: &Window, causes: &mut [Cause], latency_ns: u64) {
     let unknown = |cause: &&mut Cause| cause.class == Class::Unaccounted && cause.tid.is_none();
     let Some(cause) = causes.first_mut().filter(unknown) else { return };
@@ -231,7 +233,7 @@ fn tracer(machine: &Machine, window: &Window, causes: &mut [Cause], latency_ns: 
     cause.place = Some(format!("CPU {cpu} was recording a stack, {} at most", Nanos(ns)));
 }
 
-/// Nothing shows what ran, and the switch shows which thread had the CPU at the end.
+/// Handles a wakeup for which no event shows what ran, if the switch shows which thread was running at the end.
 fn at_end(machine: &Machine, facts: &Facts, window: &Window, causes: &mut [Cause]) {
     let unknown = sentences::evidence(Why::NotTraced);
     let Some(cause) = causes.first_mut().filter(|cause| cause.evidence == unknown && window.end == End::Switch) else {

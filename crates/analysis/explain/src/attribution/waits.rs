@@ -33,7 +33,7 @@ pub(super) enum For {
         lock: Option<Lock>,
         /// The owner, by sched_pi_setprio: only owners inherit a priority.
         owner: Option<i32>,
-        /// The thread that woke it.
+        /// The thread that woke the waiting one.
         by: Option<i32>,
     },
 }
@@ -66,7 +66,7 @@ impl Lock {
         self.flags.is_some_and(|flags| flags & bits != 0)
     }
 
-    /// True if threads never sleep for it.
+    /// True if threads spin for this lock and never sleep for it.
     fn is_spun_for(self) -> bool {
         self.has(SPIN) && !self.has(MUTEX)
     }
@@ -98,18 +98,18 @@ pub(super) struct LockedOut {
     pub owner: Option<i32>,
 }
 
-/// contention_begin without its end.
+/// A contention_begin event whose contention_end has not been seen.
 #[derive(Clone, Copy, Debug)]
 struct Begun {
     lock: Lock,
     since: u64,
-    /// True if it went to sleep since.
+    /// True if the thread has gone to sleep since.
     slept: bool,
-    /// As in [`For::Lock`].
+    /// The owner of the lock, as in [`For::Lock`].
     owner: Option<i32>,
 }
 
-/// Spinning: current, but waiting.
+/// A thread, interrupt or softirq that spins for a lock: it is current, but waits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spin {
     pub lock: Lock,
@@ -124,9 +124,9 @@ pub(super) struct Spin {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Locks {
     begun: Vec<Begun>,
-    /// Threads that inherit its priority since it last had the CPU, in the order of the chain.
+    /// Threads that have inherited this thread's priority since it last had a CPU, in the order of the chain.
     boosted: Vec<i32>,
-    /// Set while it is asleep for a lock: since when, which lock, and its owner.
+    /// Set while the thread sleeps for a lock: since when, which lock, and its owner.
     asleep: Option<(u64, Option<Lock>, Option<i32>)>,
 }
 
@@ -139,7 +139,7 @@ impl Locks {
         self.asleep = (lock.is_some() || owner.is_some()).then_some((t, lock, owner));
     }
 
-    /// Returns the lock it is asleep for, if any, and the owner as far as known.
+    /// Returns the lock that the thread sleeps for, if any, and the owner as far as known.
     pub fn asleep(&self) -> Option<(Option<Lock>, Option<i32>)> {
         self.asleep.map(|(_, lock, owner)| (lock, owner))
     }
@@ -283,8 +283,8 @@ impl Machine {
         }
     }
 
-    /// Handles a preempted thread that has the CPU again (`taken`: when, which one). `None` if the trace does not show
-    /// why it runs.
+    /// Handles a preempted thread that has the CPU again (`taken`: when it lost the CPU, and which one). `None` if the
+    /// trace does not show why it runs.
     pub(super) fn came_back(&mut self, tid: i32, taken: Option<(u64, u32)>, t: u64, cpu: u32) {
         let known = self.tasks.get(tid);
         let Some((out, on)) = taken else {

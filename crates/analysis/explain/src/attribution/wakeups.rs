@@ -42,8 +42,8 @@ impl Machine {
         Some(Window { tid, comm, prio: known.prio, cpu, waking: *waking, t3, end: End::Header })
     }
 
-    /// Begins the wakeup of a wakeup tracer's header whose start is missing, at the switch to it. Times of these
-    /// tracers begin with the wakeup.
+    /// Begins the wakeup of a wakeup tracer's header whose start is missing, at the switch to the thread. Times of
+    /// these tracers begin with the wakeup.
     pub fn began(&self, event: &Event, header: &LatencyHeader) -> Option<Window> {
         let Kind::SchedSwitch { next, .. } = &event.kind else { return None };
         let latency = header.latency_us?.checked_mul(1000)?;

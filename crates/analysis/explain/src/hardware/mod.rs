@@ -19,18 +19,20 @@ use std::collections::HashMap;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GapEvidence {
-    /// Activity of its CPU meanwhile, from [`crate::Activity::between`]; empty if nothing was traced.
+    /// Activity of the CPU during the gap, from [`crate::Activity::between`]; empty if nothing was traced.
     pub spans: Vec<Span>,
     pub tid: i32,
-    /// True if every other reading CPU was stalled then, false if another CPU continued; `None` if there was no other.
+    /// True if every other reading CPU was stalled during the gap, false if another CPU continued; `None` if there was
+    /// no other.
     pub at_once: Option<bool>,
-    /// In a guest: CPU time that was not charged around it, from [`crate::Activity::uncharged`].
+    /// In a guest: CPU time that was not charged around the gap, from [`crate::Activity::uncharged`].
     pub uncharged_ns: Option<u64>,
-    /// True if steal time of its CPU increased in the fraction of a second that contains it; `None` if not counted.
+    /// True if steal time of the CPU increased in the fraction of a second that contains the gap; `None` if not
+    /// counted.
     pub steal_rose: Option<bool>,
 }
 
-/// Facts about the machine at the end.
+/// Facts about the machine at the end of the measurement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Surroundings {
     /// The hypervisor's name, `none`, or unknown.
@@ -49,7 +51,7 @@ impl Surroundings {
     }
 }
 
-/// Maximum number of distinct names.
+/// Maximum number of distinct names of activities.
 const NAMES: usize = 256;
 /// Maximum number of gaps recorded, the longest ones.
 const WORST: usize = 16;

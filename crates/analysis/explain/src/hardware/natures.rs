@@ -38,7 +38,7 @@ impl Steal {
     }
 }
 
-/// Gaps with the same evidence.
+/// The CPU and the evidence by which gaps are grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     cpu: CpuId,

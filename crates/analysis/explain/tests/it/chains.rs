@@ -171,7 +171,7 @@ fn an_interrupt_upon_a_late_thread_is_no_waker_of_that_thread() {
     }
 }
 
-/// An interrupt wakes it at its end, where the flags show the interrupted thread.
+/// An interrupt wakes ksoftirqd at its end, where the flags show the interrupted thread.
 #[test]
 fn a_thread_below_an_interrupt_does_not_wake_ksoftirqd() {
     let softirqd = ("ksoftirqd/0", 21, 120);
@@ -280,7 +280,7 @@ fn the_owner_of_the_owners_lock() {
     );
 }
 
-/// While it runs with an inherited priority, others wait for it: the waiter and its lock are reported.
+/// While a thread runs with an inherited priority, others wait for it: the waiter and its lock are reported.
 #[test]
 fn who_waits_for_the_lock_of_a_boosted_thread_and_who_for_that_one() {
     let boosted = ("writer", 71, 9);

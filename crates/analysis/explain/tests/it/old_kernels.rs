@@ -149,7 +149,7 @@ fn what_ran_before_the_first_line_is_not_known() {
     assert!(said.contains("lines are missing here"), "{said}");
 }
 
-/// The switch was early and the tracer's figure is large: the time came after it.
+/// The switch was early and the tracer's latency is large: most of it passed after the switch.
 #[test]
 fn a_latency_after_the_switch_is_not_called_an_ordinary_switch() {
     let trace = header(1594, 5, "IRQ 8-775 (uid:0 nice:0 policy:1 rt_prio:99")

@@ -1,4 +1,4 @@
-//! Excerpts as people paste them: what the first line says.
+//! Tests the first line of the result for excerpts of traces as people paste them.
 
 use punctual_explain::{Attribution, ExplainOptions, Explanation};
 use punctual_trace::{Options, open_text};
@@ -301,6 +301,11 @@ fn a_section_of_the_idle_loop_is_idle_time() {
     let taken = lines.replace("arch_cpu_idle <-do_idle", "el1_irq <-arch_cpu_idle");
     let said = first(&section("irqsoff", "arch_cpu_idle", "swapper/2-0", &taken));
     assert!(said.contains("in an interrupt that came in the idle loop") && !said.contains("idle time"), "{said}");
+    // What is traced in between is work on the way out of the idle state.
+    let work = "  <idle>-0  2d..1    0us : enter_sleep <-arch_cpu_idle\n  <idle>-0  2d..1    1us : notify_all <-enter_sleep\n  <idle>-0  2d..1    2us!: \
+                restore_state <-notify_all\n  <idle>-0  2d..1  190us : done <-notify_all\n  <idle>-0  2d..1  213us : arch_cpu_idle <-do_idle\n";
+    let said = first(&section("irqsoff", "arch_cpu_idle", "swapper/2-0", work));
+    assert!(said.contains("restore_state") && !said.contains("idle time"), "{said}");
     let said = first(&section("irqsoff", "copy_page", "swapper/2-0", lines));
     assert!(said.contains("while swapper/2 (pid 0) was current"), "{said}");
 }

@@ -319,7 +319,8 @@ fn a_thread_that_changed_its_priority_and_name_while_it_ran() {
     assert_eq!((cause.comm.as_deref(), cause.scheduled.prio), (Some("rogue99"), Some(99)));
 }
 
-/// It kept the CPU with the more urgent of the two: with the other one the victim would have taken it.
+/// The thread kept the CPU with the more urgent of its two priorities: with the other one the victim would have
+/// preempted it.
 #[test]
 fn a_thread_that_lowered_its_priority_before_it_left() {
     let (came, left) = (("hog", 70, -1), ("hog", 70, 120));

@@ -1,6 +1,6 @@
 //! Roles of the columns of a table, from their names or as given by the user.
 
-/// Role of a column.
+/// What the numbers in a column of a table mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Role {
     /// Lower edge of a bin.

@@ -1,5 +1,5 @@
-//! Live rows such as `T: 0 (22445) P:95 I:200 C:   9878 Min:     10 Act:   52 Avg:   35 Max:    4952`. A log has many
-//! per thread.
+//! Status rows, printed while a tool runs, such as
+//! `T: 0 (22445) P:95 I:200 C:   9878 Min:     10 Act:   52 Avg:   35 Max:    4952`. A log has many per thread.
 
 use super::run::Facts;
 use crate::block::{Beyond, Block, Loss, MOST_THREADS, Samples, Skips, Thread};
@@ -37,7 +37,7 @@ impl Tool {
     }
 }
 
-/// A live row. Latencies are in the units of the text.
+/// A status row. Latencies are in the units of the text.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Row {
     pub thread: u32,

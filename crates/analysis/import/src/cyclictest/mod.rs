@@ -1,5 +1,5 @@
-//! Reads the text output of cyclictest (histograms, live rows, `-v` rows, spikes, break values), and the similar live
-//! rows of cyclicdeadline and jitterdebugger.
+//! Reads the text output of cyclictest (histograms, status rows, `-v` rows, spikes, break values), and the similar
+//! status rows of cyclicdeadline and jitterdebugger.
 //!
 //! Formats (rt-tests 0.4 to 2.10, cyclictest.c `print_hist` and `print_stat`): see docs/import.md.
 
@@ -25,7 +25,7 @@ pub(crate) struct Reader {
     runs: Vec<Run>,
     /// The next run, if its start has been read but none of its figures.
     next: Option<Next>,
-    /// A live row that a mail client wrapped, and the number of its last line.
+    /// A status row that a mail client wrapped, and the number of its last line.
     open: Option<(String, u64)>,
     /// Number of filled bins in all tables.
     filled: usize,
@@ -99,7 +99,7 @@ impl Reader {
         text.starts_with("policy: ") && text.contains("loadavg:") && live::rows(text).is_empty()
     }
 
-    /// Reads live rows. A line may contain several.
+    /// Reads status rows. A line may contain several.
     fn live(&mut self, line: &Line) -> Taken {
         let text = line.text.trim_start();
         if let Some((open, at)) = self.open.take() {

@@ -83,7 +83,7 @@ pub(super) struct Table {
     wide: usize,
     ragged: u64,
     last_bin: Option<u64>,
-    /// Number of rows.
+    /// Number of rows of the table.
     rows: u64,
     empty: u64,
     jumps: u64,

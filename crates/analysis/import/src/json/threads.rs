@@ -97,7 +97,7 @@ pub(super) fn cyclic(
     thread
 }
 
-/// Threads of jitterdebugger. It has bins up to 1000, drops larger samples, and skips no period.
+/// Threads of jitterdebugger. The tool has bins up to 1000, drops larger samples, and skips no period.
 pub(super) fn jitterdebugger(number: u32, one: &Value, unit_ns: u64, options: &Options) -> Thread {
     let (bins, bad) = whole_bins(one, unit_ns);
     let end = bins.range().map_or(0, |(_, last)| last.saturating_add(unit_ns));

@@ -33,7 +33,7 @@ pub(crate) struct Reader {
 struct Run {
     line: u64,
     before: Option<String>,
-    /// Text before its last row.
+    /// Text before the run's last row.
     after: Option<String>,
     command: Vec<String>,
     rows: BTreeMap<u32, Row>,

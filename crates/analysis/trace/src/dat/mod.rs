@@ -135,7 +135,7 @@ fn start<'a, R: Read + Seek + 'a>(
     Ok(Box::new(source))
 }
 
-/// Selects the main buffer, or the first instance with data if the main one is empty. Notes the others.
+/// Selects the main buffer, or the first instance with data if the main one is empty. Adds a note about the others.
 fn choose(meta: &mut Meta) -> Option<Buffer> {
     let mut buffers = std::mem::take(&mut meta.buffers);
     let holds = |b: &Buffer| b.cpus.iter().any(|(_, _, size)| *size > 0);

@@ -36,7 +36,7 @@ pub(super) struct Attr {
     read_format: u64,
     /// True if records other than samples also end with time, CPU etc.
     id_all: bool,
-    /// clock_gettime(2) clock of the times; `None` for perf's own.
+    /// clock_gettime(2) clock of the times; `None` for perf's own clock.
     pub(super) clock: Option<i32>,
 }
 

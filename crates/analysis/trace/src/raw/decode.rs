@@ -23,7 +23,7 @@ pub struct Decoder {
     names: Names,
     symbols: Symbols,
     comms: HashMap<i32, Comm>,
-    /// For each CPU: the task that sched_switch started there last.
+    /// For each CPU: the task to which its last sched_switch switched.
     current: Vec<Option<(i32, Comm)>>,
 }
 

@@ -5,9 +5,9 @@ const LONG: u32 = 0;
 const PADDING: u32 = 29;
 const TIME_EXTEND: u32 = 30;
 const TIME_STAMP: u32 = 31;
-/// The bits that an absolute timestamp lacks.
+/// The high bits of the time, which an absolute timestamp does not contain.
 const STAMP_MISSING: u64 = 0xf8 << 56;
-/// Mask of the data length in the commit word; below, two of its flags.
+/// Mask of the data length in the commit word. The next two constants are flags in the same word.
 const COMMIT: u64 = (1 << 27) - 1;
 const MISSED: u64 = 1 << 31;
 const MISSED_STORED: u64 = 1 << 30;
@@ -30,7 +30,7 @@ impl Layout {
         Layout { big_endian, long, data: 8 + long, page }
     }
 
-    /// Applies the plausible values of `events/header_page`.
+    /// Takes the layout from the text of `events/header_page`; implausible values are ignored.
     pub fn with_header_page(mut self, text: &[u8]) -> Layout {
         for line in text.split(|b| *b == b'\n') {
             let value = |key: &[u8]| {

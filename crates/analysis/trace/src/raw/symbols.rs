@@ -4,7 +4,8 @@ use crate::words::{Name, Symbol};
 use std::collections::HashMap;
 use std::io::Read;
 
-/// Maximum number of symbols, and bytes of their names. A kernel with many modules has 250,000 and 6 MiB.
+/// Maximum number of symbols; `NAMES` limits the total size of their names in bytes. A kernel with many modules has
+/// 250,000 symbols with 6 MiB of names.
 const SYMBOLS: usize = 1 << 20;
 const NAMES: usize = 16 << 20;
 const TEXT: u64 = 64 << 20;
@@ -14,7 +15,7 @@ const LINE: usize = 1024;
 const FUNCTION: u64 = 1 << 20;
 const KEPT: usize = 1 << 14;
 
-/// Functions by address. Empty until they are loaded.
+/// Kernel functions by address; empty until the symbols are loaded.
 #[derive(Default)]
 pub struct Symbols {
     /// Address and offset into `names`, sorted.
@@ -124,8 +125,8 @@ pub fn functions_at(kallsyms: impl Read, addresses: &[u64]) -> Vec<Option<(u64, 
     }
 }
 
-/// Parses `ffffffff81000000 T _stext`, followed by a tab and the module if any. Functions only; hidden addresses are
-/// all zeros.
+/// Parses `ffffffff81000000 T _stext`, followed by a tab and the module if any. `None` if the symbol is not a function,
+/// or if its address is hidden (all zeros).
 fn function(line: &[u8]) -> Option<(u64, &[u8])> {
     let space = memchr::memchr(b' ', line.get(..17.min(line.len()))?)?;
     let mut address = 0;

@@ -9,7 +9,7 @@ use crate::words::Name;
 #[derive(Debug, PartialEq)]
 pub(crate) enum Body {
     Kind(Kind),
-    /// A known event with missing fields: wrapped or truncated.
+    /// A known event with missing fields, because its line was wrapped or truncated.
     Incomplete(Name),
     /// `<stack trace>`: the frames follow on separate lines.
     Stack,
@@ -77,7 +77,8 @@ impl Bodies {
         }
     }
 
-    /// `irq_handler_entry   irq=343 name=dwc3`: an event that is known, with all of its fields.
+    /// `irq_handler_entry   irq=343 name=dwc3`, an event line without a colon; accepted only for a known event with all
+    /// of its fields.
     fn without_colon(&mut self, body: &[u8]) -> Option<Body> {
         const FIRST: [&[u8]; 5] = [b"comm=", b"prev_comm=", b"irq=", b"vec=", b"vector="];
         let (name, rest) = word(body);
@@ -126,7 +127,7 @@ impl Bodies {
     }
 }
 
-/// Splits `name: rest`; perf's `system:name: rest` keeps the system.
+/// Splits `name: rest` into name and rest. In perf's `system:name: rest`, the system remains part of the name.
 fn event_name(body: &[u8]) -> Option<(&[u8], &[u8])> {
     if !body.first()?.is_ascii_alphabetic() && body.first() != Some(&b'_') {
         return None;
@@ -174,7 +175,7 @@ fn is_print(name: &[u8]) -> bool {
     matches!(name, b"console" | b"tracing_mark_write" | b"print" | b"bprint" | b"bputs" | b"tracing_mark_raw_write")
 }
 
-/// Removes the writing function, which trace-cmd prints before the text.
+/// Removes the name of the function that wrote the text, which trace-cmd prints before the text.
 fn print_text(rest: &[u8]) -> &[u8] {
     match find(rest, b"tracing_mark_write: ") {
         Some(0) => rest.get(20..).unwrap_or(rest),

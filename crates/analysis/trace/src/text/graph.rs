@@ -10,15 +10,15 @@ use std::collections::BTreeMap;
 #[derive(Debug, PartialEq)]
 pub(crate) struct Graph<'a> {
     pub cpu: u32,
-    /// Time with funcgraph-abstime, ns.
+    /// Time of the line, ns; printed with the option funcgraph-abstime.
     pub time: Option<u64>,
-    /// Task with funcgraph-proc.
+    /// Name and ID of the thread; printed with the option funcgraph-proc.
     pub task: Option<(Option<Comm>, i32)>,
     pub flags: Option<Flags>,
     pub duration_ns: Option<u64>,
-    /// An event, which is printed as a comment; `None` for a function or a mark of a switch.
+    /// An event, which is printed as a comment; `None` if the line shows a function or marks a context switch.
     pub event: Option<&'a [u8]>,
-    /// The text and its indentation.
+    /// Indentation of the function's text, and the text itself.
     pub function: (usize, &'a [u8]),
 }
 
@@ -84,7 +84,7 @@ pub(crate) fn of_event<'a>(body: &'a [u8], prefix: &super::prefix::Prefix) -> Op
     })
 }
 
-/// `! 153.437 us`: the mark classifies it.
+/// Parses `! 153.437 us`; skips the mark, which classifies the duration.
 fn duration(column: &[u8]) -> Option<u64> {
     let figure = trim(column.strip_suffix(b"us")?);
     let figure = figure.strip_prefix(b"+").or_else(|| figure.strip_prefix(b"!")).unwrap_or(figure);
@@ -106,7 +106,7 @@ impl Graph<'_> {
 const DEPTH: usize = 128;
 const CPUS: usize = 1024;
 
-/// A function that has begun.
+/// A function that has been entered and has not returned yet.
 #[derive(Debug)]
 struct Open {
     indent: usize,
@@ -117,16 +117,17 @@ struct Open {
     sum_ns: u64,
 }
 
-/// The calls of a function_graph, put together.
+/// Assembles function calls from the lines of a function_graph trace.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     open: BTreeMap<u32, Vec<Open>>,
-    /// For each CPU: calls that ended, and whose caller's start is not in the text, by indentation.
+    /// For each CPU: indentation and duration of calls that ended and whose caller's start is not in the text.
     ended: BTreeMap<u32, Vec<(usize, u64)>>,
 }
 
 impl Calls {
-    /// Handles omitted lines.
+    /// Handles omitted lines: from then on, all time in the open functions is attributed to the functions that they
+    /// called.
     pub fn omitted(&mut self) {
         self.open.values_mut().flatten().for_each(|open| open.sum_ns = u64::MAX);
     }

@@ -6,14 +6,14 @@ use crate::words::Comm;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Header {
-    /// `# tracer:`, which begins a trace.
+    /// The line `# tracer:`, which begins a trace.
     Begins,
     Latency,
     Known,
     No,
 }
 
-/// Reads a line that begins with `#`, or one of an old header without it.
+/// Reads a line that begins with `#`, or a line of an old header without `#`.
 pub(crate) fn read(line: &[u8], info: &mut TraceInfo) -> Header {
     let hashed = line.trim_ascii_start().strip_prefix(b"#");
     let line = trim(hashed.unwrap_or(line));

@@ -77,7 +77,8 @@ pub(crate) fn vector_of(name: &[u8], names: &mut Names) -> Vector {
     }
 }
 
-/// Parses Arm's reason in parentheses (arch/arm64/kernel/smp.c, `ipi_types`).
+/// Parses the reason of an inter-processor interrupt, which Arm kernels print in parentheses (arch/arm64/kernel/smp.c,
+/// `ipi_types`).
 fn reason(s: &[u8], names: &mut Names) -> Vector {
     reason_of(trim(s).strip_prefix(b"(").and_then(|s| s.strip_suffix(b")")).unwrap_or(s), names)
 }

@@ -1,18 +1,20 @@
-//! Reads the kernel's log: determines which of its reports of lateness is the most decisive, and whose stack follows
-//! it.
+//! Reads the kernel's log: finds the most decisive report of lateness in it, and determines whose stack follows the
+//! report.
 
 use super::scan::text;
 
-/// What follows a report.
+/// What follows the first line of a report in the kernel's log.
 #[derive(Clone, Copy, PartialEq)]
 enum Below {
     Nothing,
-    /// The stack of the thread or CPU that it names.
+    /// The stack of the thread or CPU that the report names.
     Stack,
     /// The stacks of RCU's own kthread and of the stalled CPUs (kernel/rcu/tree_stall.h).
     Rcu,
     /// The busy workers of all pools (kernel/workqueue.c, show_all_workqueues).
     Pools,
+    /// None; the line itself has the pending softirqs as a hexadecimal number.
+    Softirqs,
 }
 
 struct Report {
@@ -27,8 +29,8 @@ const fn report(mark: &'static str, figure: Option<&'static str>, below: Below, 
     Report { mark, figure, means, below }
 }
 
-/// The most decisive first.
-const REPORTS: [Report; 18] = [
+/// Reports of lateness, the most decisive first.
+const REPORTS: [Report; 20] = [
     report("hard LOCKUP", None, Below::Stack, "no timer interrupt ran on that CPU for seconds"),
     report(
         "soft lockup - CPU#",
@@ -81,6 +83,19 @@ const REPORTS: [Report; 18] = [
         Below::Nothing,
         "a SCHED_DEADLINE thread, or the fair server since Linux 6.8, was late by more than its period; the line does not say which",
     ),
+    // kernel/time/tick-sched.c, report_idle_softirq.
+    report(
+        "tick-stop error: ",
+        None,
+        Below::Softirqs,
+        "an idle CPU was to stop its tick while softirqs were pending; which CPU and who raised them is not in the line",
+    ),
+    report(
+        "local_softirq_pending ",
+        None,
+        Below::Softirqs,
+        "an idle CPU was to stop its tick while softirqs were pending; which CPU and who raised them is not in the line",
+    ),
     // kernel/sched/ext.c, check_rq_for_timeouts.
     report(
         "runnable task stall (",
@@ -123,7 +138,7 @@ const REPORTS: [Report; 18] = [
     ),
 ];
 
-/// Lines of a report whose first line is missing.
+/// Lines by which a report is recognised if its first line is missing.
 const REMAINS: [Report; 2] = [
     report("ticks this GP)", None, Below::Rcu, "that CPU passed no quiescent state in RCU's grace period"),
     report(
@@ -137,14 +152,14 @@ const REMAINS: [Report; 2] = [
 const LINE: usize = 512;
 const SHOWN: usize = 160;
 
-/// A line of the kernel's log about lateness, and what it means.
+/// Returns a line of the kernel's log that reports lateness, with its meaning; `None` for other lines.
 pub(super) fn line(line: &[u8]) -> Option<String> {
     let line = std::str::from_utf8(line).ok()?.trim();
     let report = REPORTS.iter().find(|report| line.len() <= LINE && line.contains(report.mark))?;
     Some(format!("\"{}\": {}", text(line.as_bytes(), SHOWN), report.means))
 }
 
-/// The most decisive report of a log, what it means, where it was, and which other ones there are.
+/// Returns the most decisive report of a log, its meaning, the place in the code that it shows, and the other reports.
 pub(super) fn said(head: &str) -> Option<String> {
     const OTHERS: usize = 2;
     let lines = unwrapped(head);
@@ -159,9 +174,16 @@ pub(super) fn said(head: &str) -> Option<String> {
         Below::Stack => {
             let own = of_cpu(&own, number_after(&shown, "CPU#").or_else(|| number_after(&shown, "on cpu ")));
             let place = place(&own).map_or("; its stack is not in this text".to_owned(), |place| format!(", {place}"));
-            format!("{}{place}{}", report.means, work(&own).unwrap_or_default())
+            let busy = utilization(&own).unwrap_or_default();
+            format!(
+                "{}{place}{}{}{busy}",
+                report.means,
+                work(&own).unwrap_or_default(),
+                owner(below).unwrap_or_default()
+            )
         }
         Below::Rcu => rcu(report.means, &own),
+        Below::Softirqs => report.means.to_owned() + &pending(&shown).unwrap_or_default(),
         Below::Pools => report.means.to_owned() + &in_flight(&shown, &lines),
     };
     let others: Vec<String> = found
@@ -171,6 +193,42 @@ pub(super) fn said(head: &str) -> Option<String> {
         .collect();
     let others = if others.is_empty() { String::new() } else { format!("; also in the log: {}", others.join(", ")) };
     Some(format!("\"{}\": {means}{others}", text(shown.as_bytes(), SHOWN)))
+}
+
+/// `handler #08!!!`, `local_softirq_pending 08`: the names of the bits (include/linux/interrupt.h).
+fn pending(line: &str) -> Option<String> {
+    const NAMES: [&str; 10] =
+        ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
+    let rest = line.split_once("handler #").or_else(|| line.split_once("local_softirq_pending "))?.1;
+    let digits = rest.split(|c: char| !c.is_ascii_hexdigit()).next()?;
+    let bits = u32::from_str_radix(digits, 16).ok()?;
+    let names = NAMES.iter().enumerate().filter(|(n, _)| bits >> n & 1 == 1).map(|(_, name)| *name);
+    Some(format!(": {}", names.collect::<Vec<_>>().join(", ")))
+}
+
+/// `is blocked on a mutex likely owned by task worker:120.` below a hung task (kernel/hung_task.c, since Linux 6.16).
+fn owner(below: &[String]) -> Option<String> {
+    const NEAR: usize = 60;
+    let line = below.iter().take(NEAR).find(|line| line.contains("is blocked on a "))?;
+    let (what, owner) = line.split_once("is blocked on a ")?.1.split_once(" likely owned by task ")?;
+    let (what, owner) = (text(what.as_bytes(), 20), text(owner.trim_end_matches('.').as_bytes(), 40));
+    Some(format!("; the {what} is likely owned by {owner}"))
+}
+
+/// `#1: 0% system, 0% softirq, 100% hardirq, 0% idle` below a soft lockup (kernel/watchdog.c, print_cpustat).
+fn utilization(lines: &[&str]) -> Option<String> {
+    const MOST: u32 = 90;
+    let rows: Vec<&&str> =
+        lines.iter().filter(|line| line.contains("% system,") && line.contains("% hardirq")).collect();
+    let of = |row: &str, kind: &str| {
+        let before = row.split_once(&format!("% {kind}"))?.0;
+        before.rsplit(|c: char| !c.is_ascii_digit()).next()?.parse::<u32>().ok()
+    };
+    let kinds = [("system", "the kernel"), ("softirq", "softirqs"), ("hardirq", "interrupts")];
+    let (_, name) = kinds
+        .into_iter()
+        .find(|(kind, _)| !rows.is_empty() && rows.iter().all(|row| of(row, kind).is_some_and(|n| n >= MOST)))?;
+    Some(format!("; the CPU spent that time in {name}"))
 }
 
 /// Undoes quoted-printable: `=3D`, `=0D`, and `=` where a line was broken.
@@ -191,7 +249,8 @@ fn unwrapped(head: &str) -> Vec<String> {
     lines
 }
 
-/// The line of a report, with the next one where a mail client broke it; the one with the largest value.
+/// Returns the line of a report, joined with the next line if a mail client broke it; of several such lines, the one
+/// with the largest value.
 fn worst(report: &Report, lines: &[String]) -> Option<(usize, String)> {
     // A line is broken at a blank.
     let first = report.mark.split(' ').next().unwrap_or_default();
@@ -218,7 +277,7 @@ fn number_after(line: &str, key: &str) -> Option<f64> {
     rest.get(..end)?.trim_end_matches('.').parse().ok()
 }
 
-/// The lines about a CPU: others may report at the same time.
+/// Returns the lines about one CPU, because other CPUs may print reports at the same time.
 fn of_cpu<'a>(lines: &[&'a str], cpu: Option<f64>) -> Vec<&'a str> {
     let mut mine = true;
     let is_mine = |line: &&&str| {
@@ -230,7 +289,8 @@ fn of_cpu<'a>(lines: &[&'a str], cpu: Option<f64>) -> Vec<&'a str> {
     lines.iter().filter(is_mine).copied().collect()
 }
 
-/// What an RCU stall means, and what ran: the kthread's own stack only shows that it waited.
+/// Describes what an RCU stall means, and what ran during it. The stack of RCU's kthread is skipped, because it only
+/// shows that the kthread waited.
 fn rcu(means: &str, lines: &[&str]) -> String {
     let mut mine = true;
     let is_mine = |line: &&&str| {
@@ -253,7 +313,7 @@ fn rcu(means: &str, lines: &[&str]) -> String {
         }
         Some(jiffies) => {
             let timer = match lines.iter().find_map(|line| number_after(line, "timer handling issue on cpu=")) {
-                Some(cpu) => format!(": its timer on CPU {cpu} did not wake it"),
+                Some(cpu) => format!(": the kernel suspects the timers of CPU {cpu}"),
                 None => String::new(),
             };
             format!("{means}, and RCU's grace-period kthread did not run for {jiffies} jiffies{timer}")
@@ -269,7 +329,8 @@ fn rcu(means: &str, lines: &[&str]) -> String {
     }
 }
 
-/// `CPU: 1 PID: 484 Comm: job`, or the line below `Task dump for CPU 0:`, and the work that it did.
+/// Returns the task that ran, from `CPU: 1 PID: 484 Comm: job` or the line below `Task dump for CPU 0:`, and the work
+/// item that it executed.
 fn running(lines: &[&str]) -> Option<String> {
     let (at, who) = lines.iter().enumerate().find_map(|(n, line)| {
         if let Some((_, rest)) = line.split_once(" Comm: ") {
@@ -284,7 +345,7 @@ fn running(lines: &[&str]) -> Option<String> {
     Some(text(who.as_bytes(), 40) + &work(lines.get(at + 1..)?).unwrap_or_default())
 }
 
-/// `Workqueue: events poll_values [hwmon]` near the start of a report.
+/// Returns the work item from `Workqueue: events poll_values [hwmon]` near the start of a report.
 fn work(lines: &[&str]) -> Option<String> {
     const NEAR: usize = 6;
     lines.iter().take(NEAR).find_map(|line| {
@@ -293,7 +354,8 @@ fn work(lines: &[&str]) -> Option<String> {
     })
 }
 
-/// `in-flight: 361:free_obj_work` below the `pwq 40: cpus=20 node=1 …` of the pool that is stuck.
+/// Finds the work items in progress: `in-flight: 361:free_obj_work` below the `pwq 40: cpus=20 node=1 …` of the pool
+/// that is stuck.
 fn in_flight(shown: &str, lines: &[String]) -> String {
     let pool = shown.split_once("pool ").and_then(|(_, rest)| rest.split_once(" stuck")).map(|(pool, _)| pool.trim());
     let mut mine = false;
@@ -309,12 +371,14 @@ fn in_flight(shown: &str, lines: &[String]) -> String {
     }
 }
 
-/// `RIP: 0010:foo+0x12/0x34`, `pc : foo+0x12/0x34`, or the first frames of a call trace outside of the scheduler and of
-/// the interrupt that printed it.
+/// Returns the place in the code: `RIP: 0010:foo+0x12/0x34`, `pc : foo+0x12/0x34`, or the first frames of a call trace
+/// outside of the scheduler and of the interrupt that printed it.
 fn place(lines: &[&str]) -> Option<String> {
     const FRAMES: usize = 4;
     let at = lines.iter().find_map(|line| {
-        let (_, rest) = line.split_once("RIP: ").or_else(|| line.split_once("pc : "))?;
+        // PowerPC: `NIP [c000000000561f34] copy_page+0x74/0x90`.
+        let powerpc = || line.split_once("NIP [").and_then(|(_, rest)| rest.split_once("] "));
+        let (_, rest) = line.split_once("RIP: ").or_else(|| line.split_once("pc : ")).or_else(powerpc)?;
         function(rest)
     });
     // Who called says more than the name of a lock.
@@ -332,7 +396,8 @@ fn place(lines: &[&str]) -> Option<String> {
     let frames = frames.skip_while(|line| !is_arm(line) && is_start(line));
     // A frame with a question mark was only found on the stack; a module's name may stand in the next line.
     let is_module = |line: &str| line.starts_with('[') && line.ends_with(']') && !line.contains("+0x");
-    let frames = frames.filter(|line| !line.contains(" ? ") && !is_module(line.trim()));
+    let is_guess = |line: &str| line.contains(" ? ") || line.contains("(unreliable)") && !line.contains("+0x");
+    let frames = frames.filter(|line| !is_guess(line) && !is_module(line.trim()));
     let frames = frames.map_while(|line| {
         let is_mark = ["<TASK>", "<IRQ>", "</IRQ>", "<NMI>", "</NMI>"].iter().any(|mark| line.trim().ends_with(mark));
         if is_mark { Some(None) } else { function(line).map(Some) }
@@ -351,7 +416,8 @@ fn place(lines: &[&str]) -> Option<String> {
     (!named.is_empty()).then(|| format!("in {}", named.join(" ← ")))
 }
 
-/// If an interrupt printed the stack, the frames below its entry; none if the stack was cut before that entry.
+/// If an interrupt printed the stack, returns the frames below the entry of the interrupt; `None` if the stack was cut
+/// before that entry.
 fn interrupted(mut frames: Vec<String>) -> Option<Vec<String>> {
     const ENTRIES: [&str; 14] = [
         "el1_irq",

@@ -1,6 +1,6 @@
 //! Reads text traces: the kernel's, trace-cmd's, perf script's, rtla's analysis, and pasted excerpts.
 //!
-//! Each line is interpreted on its own; headers only add what lines do not contain.
+//! Each line is interpreted on its own; headers only add information that lines do not contain.
 
 mod body;
 mod graph;
@@ -36,15 +36,15 @@ use std::io::Read;
 
 /// Bytes searched before a text without a trace line is rejected.
 const SEARCH: u64 = 16 << 20;
-/// Maximum number of lines by which a wrapped event continues.
+/// Maximum number of further lines that a wrapped event may occupy.
 const WRAPS: usize = 3;
-/// Maximum number of lines by which an event continues after the soft line breaks of quoted-printable mail, which are
-/// unambiguous.
+/// Maximum number of further lines that an event may occupy because of the soft line breaks of quoted-printable mail,
+/// which are unambiguous.
 const SOFT_WRAPS: usize = 64;
 
 pub(crate) struct TextSource<R> {
     lines: Lines<R>,
-    /// Numbers of the lines of a text that was put in order.
+    /// Original line numbers of a text whose lines were sorted by time; empty if they were not.
     numbers: Vec<u64>,
     reader: Reader,
     queue: VecDeque<Event>,
@@ -217,7 +217,7 @@ fn has_events(head: &[u8]) -> bool {
     })
 }
 
-/// Detects `34533 [017]: sched_wakeup: pid=34512 …`: perf of 2.6.31 and 2.6.32 without its column of times.
+/// Detects `34533 [017]: sched_wakeup: pid=34512 …`, the output of perf 2.6.31 or 2.6.32 without its time column.
 fn untimed(head: &[u8]) -> Option<TraceError> {
     const EVENTS: [&[u8]; 4] = [b"sched_wakeup:", b"sched_waking:", b"sched_switch:", b"sched_migrate_task:"];
     let is_event = |line: &[u8]| {

@@ -21,9 +21,9 @@ pub(super) enum Line<'a> {
         comm: Option<Comm>,
         values: [&'a [u8]; 2],
     },
-    /// `< (0)`: the end of a system call or of an interrupt; what ran then is not traced.
+    /// `< (0)`: the end of a system call or of an interrupt; the code that runs afterwards is not traced.
     Return,
-    /// Truncated or wrapped after this function.
+    /// The line is truncated or wrapped after this function.
     Cut(&'a [u8]),
 }
 
@@ -43,7 +43,7 @@ pub(super) fn line(body: &[u8]) -> Option<Line<'_>> {
     }
 }
 
-/// Parses `foo`, and in verbose lines `foo+0x8e/0xc0 <c013623e>`; returns the text after a blank too.
+/// Parses `foo`, and in verbose lines `foo+0x8e/0xc0 <c013623e>`; also returns the text that follows after a blank.
 fn symbol(s: &[u8]) -> Option<(&[u8], &[u8])> {
     let end = s.iter().position(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.'))).unwrap_or(s.len());
     let (function, mut rest) = s.split_at_checked(end).filter(|(function, _)| !function.is_empty())?;
@@ -179,7 +179,7 @@ fn converted(value: &[u8]) -> Option<i32> {
 
 const STARTS: &[u8] = b"trace_start_sched_wakeup";
 
-/// State kept from line to line.
+/// State of the parser of old latency traces that is kept from line to line.
 #[derive(Debug, Default)]
 pub(super) struct Old {
     pub(super) prios: Prios,

@@ -7,8 +7,9 @@ use std::collections::BTreeSet;
 /// A larger step back in time, ns, means that another trace begins.
 const MOST: u64 = 10_000_000;
 
-/// The lines in order of time, and their numbers in `text`, from 1; each with those that follow it up to the next
-/// event. `None` if they already are in order, or there is more than one trace, or a part was left out.
+/// Returns the lines sorted by time, and their original numbers in `text`, from 1. Lines without an event stay below
+/// the event that they follow. `None` if the lines are already in order, if there is more than one trace, or if a part
+/// was left out.
 pub(super) fn sorted(text: &[u8]) -> Option<(Vec<u8>, Vec<u64>)> {
     let lines: Vec<&[u8]> = text.split(|b| *b == b'\n').collect();
     // Where each event begins, and when it was; what stands before the first one is the heading.

@@ -7,12 +7,12 @@ use crate::words::Comm;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Prefix {
     pub comm: Option<Comm>,
-    /// −1 in a line without its thread.
+    /// Thread ID; −1 if the line does not contain it.
     pub tid: i32,
-    /// 0 in a line without its CPU.
+    /// CPU number; 0 if the line does not contain it.
     pub cpu: u32,
     pub flags: Option<Flags>,
-    /// Nanoseconds, or ticks if `decimals` is `None`.
+    /// Time in nanoseconds, or in ticks if `decimals` is `None`.
     pub time: u64,
     /// Number of decimals of the seconds; `None` for a plain number.
     pub decimals: Option<u32>,
@@ -21,16 +21,16 @@ pub(crate) struct Prefix {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {
-    /// `comm-pid [cpu] flags time:`; trace-cmd's as well.
+    /// `comm-pid [cpu] flags time:`; trace-cmd uses this layout as well.
     Normal,
-    /// `comm-pid cpuflags 12us+:`
+    /// `comm-pid cpuflags 12us+:` of the latency format.
     Latency,
     /// `comm pid [cpu] time:` of perf script.
     Perf,
 }
 
 pub(crate) enum Front<'a> {
-    /// An event: its prefix and its body.
+    /// A line with an event, as the parsed prefix and the text of the body.
     Event(Prefix, &'a [u8]),
     /// An event line wrapped or truncated before its body.
     Cut,
@@ -94,7 +94,7 @@ pub(crate) fn partial(line: &[u8]) -> Option<(Prefix, bool, &[u8])> {
     Some((prefix, cpu.is_some(), line.get(end + 1..)?))
 }
 
-/// Flag columns, time, number of its decimals, rest.
+/// Flag columns, time, number of its decimals, rest of the line.
 type FlagsAndTime<'a> = (Option<Flags>, u64, Option<u32>, &'a [u8]);
 
 fn flags_and_time(rest: &[u8]) -> Option<FlagsAndTime<'_>> {
@@ -114,8 +114,8 @@ fn time(s: &[u8]) -> Option<(u64, Option<u32>, &[u8])> {
     Some((time, decimals, rest.strip_prefix(b":")?))
 }
 
-/// Parses `comm-pid`, `comm-pid (tgid)`, or perf's `comm pid` and `comm pid/tid` at the end of `s`. `true`: perf's
-/// layout.
+/// Parses `comm-pid`, `comm-pid (tgid)`, or perf's `comm pid` and `comm pid/tid` at the end of `s`. The last value is
+/// true for perf's layout.
 fn task(s: &[u8]) -> Option<(Option<Comm>, i32, bool)> {
     let mut s = s.trim_ascii_end();
     if s.ends_with(b")") {

@@ -1,4 +1,4 @@
-//! The state between lines; converts lines to ordered events.
+//! Converts the lines of a text trace to ordered events, and holds the state that is kept between lines.
 
 use super::body::{self, Bodies, Body};
 use super::graph::{self, Calls, Graph};
@@ -31,10 +31,10 @@ pub(super) struct Reader {
     /// CPU and thread of the last line in latency format.
     last_task: Option<(u32, i32, Option<Comm>)>,
     cpus: BTreeSet<u32>,
-    /// CPU of the last event; among `cpus`, if there is room.
+    /// CPU of the last event; `cpus` contains it too, unless that set was full.
     last_cpu: Option<u32>,
     repaired: BTreeSet<&'static str>,
-    /// Layout of the current line, and of the last event's.
+    /// Layout of the current line; `last_style` is the layout of the last event's line.
     style: Option<Style>,
     last_style: Option<Style>,
     events: u64,
@@ -49,7 +49,7 @@ pub(super) struct Reader {
 
 pub(super) enum Read1 {
     Event(Event),
-    /// Wrapped or truncated: the event as far as it is known, if its prefix is complete.
+    /// A wrapped or truncated line: the event as far as it is known, if its prefix is complete.
     Partial(Option<Event>, Name),
     Lost(u32, Option<u64>),
     Omitted,
@@ -228,7 +228,7 @@ impl Reader {
         }
     }
 
-    /// A scheduler or interrupt event without its thread or CPU, in a text that has no other ones.
+    /// Reads a scheduler or interrupt event without its thread or CPU, in a text that has no complete events.
     fn partial(&mut self, line: &[u8]) -> Option<Read1> {
         let (prefix, has_cpu, body) =
             prefix::partial(line).filter(|(_, has_cpu, _)| *has_cpu || self.may_be_partial)?;
@@ -281,7 +281,7 @@ impl Reader {
         Read1::Known
     }
 
-    /// Returns an event that waited for following lines: a stack, or a switch.
+    /// Returns the event that was held back until its following lines were read: one with a stack, or a switch.
     pub(super) fn take_held(&mut self) -> Option<Event> {
         if let Some(switch) = self.old.switch.take() {
             return Some(switch);
@@ -342,7 +342,7 @@ impl Reader {
         self.last_cpu = None;
     }
 
-    /// Detects a truncated trace: it has fewer events than the only header states.
+    /// Detects a truncated trace: its only header states more events than the trace contains.
     pub(super) fn compare_with_header(&mut self) {
         let Some(expected) = self.info.entries_in_buffer.filter(|n| *n > self.events) else { return };
         if !std::mem::replace(&mut self.compared, true) {

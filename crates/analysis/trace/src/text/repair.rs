@@ -133,7 +133,7 @@ fn is_quoted_printable(line: &[u8]) -> bool {
         })
 }
 
-/// Detects Markdown: `\_` occurs in no trace, nor does a line of one begin with `**`.
+/// Detects Markdown: no trace contains `\_` or a line that begins with `**`.
 fn is_markdown(line: &[u8]) -> bool {
     memchr::memmem::find(line, b"\\_").is_some() || line.starts_with(b"**")
 }

@@ -1,4 +1,4 @@
-//! Reads the auto-analysis of `rtla timerlat` (tools/tracing/rtla/src/timerlat_aa.c): its figures as printed.
+//! Reads the auto-analysis of `rtla timerlat` (tools/tracing/rtla/src/timerlat_aa.c); values are kept as printed.
 
 use super::header::micros;
 use super::scan::{find, number, split, text, trim, whole_i32};
@@ -52,7 +52,7 @@ impl Rtla {
         true
     }
 
-    /// Handles the first value of an analysis whose line with the CPU is missing.
+    /// Begins a section at the first value of an analysis, if the preceding line, which names the CPU, is missing.
     fn begin_without(&mut self, line: &[u8], sections: &mut Vec<RtlaAnalysis>) -> bool {
         const FIRST: [&[u8]; 3] = [b"IRQ handler delay", b"IRQ latency", b"Timerlat IRQ duration"];
         if sections.len() >= MOST || !FIRST.iter().any(|first| line.starts_with(first)) || labelled(line).is_none() {

@@ -109,7 +109,7 @@ fn state_of(s: &[u8]) -> Option<TaskState> {
     Some(TaskState { letter: if known { letter } else { b'?' }, preempted: s.contains(&b'+') })
 }
 
-/// Decodes the bits of prev_state (include/trace/events/sched.h): none is running, 0x100 preempted.
+/// Decodes the bits of prev_state (include/trace/events/sched.h): no bit means running, 0x100 means preempted.
 fn state_of_bits(bits: u64) -> TaskState {
     const LETTERS: &[u8; 8] = b"SDTtXZPI";
     let preempted = bits & 0x100 != 0;

@@ -1,9 +1,11 @@
 //! Recognises texts that are not traces but are mistaken for them: tables of other tools, and the kernel's log.
 
+mod bpf;
+
 use super::scan::text;
 use super::{log, repair};
 use crate::info::TraceError;
-use std::collections::BTreeMap;
+use bpf::{criticalstat, histograms, offcpu, runqslower, softirqslower, totals};
 
 const LATENCIES: &str = "`punctual import FILE --out DIR` reads its figures";
 const RECORD: &str = "`perf script` prints the underlying events";
@@ -46,7 +48,9 @@ pub(super) fn summary(head: &[u8]) -> Option<TraceError> {
         return table(threads(&head), LATENCIES);
     }
     if let Some((what, next)) =
-        [hwlatdetect, runqslower, trace_irqoff, offcpu, contention, totals].iter().find_map(|read| read(&head))
+        [hwlatdetect, runqslower, trace_irqoff, offcpu, contention, totals, softirqslower, criticalstat]
+            .iter()
+            .find_map(|read| read(&head))
     {
         return table(what, next);
     }
@@ -56,8 +60,9 @@ pub(super) fn summary(head: &[u8]) -> Option<TraceError> {
     Some(TraceError::Log { said: log::said(&head)?, next: EVENTS })
 }
 
-/// Rows of rtla's top: `0 #5823 | 24 0 1 24 | 1035 3 7 1035` of timerlat (the interrupt's and the thread's latency: current, min, avg, max), and
-/// of osnoise `0 #59 59000000 9432 99.98 2078 58 0 0 …` (runtime, noise, share, its most in a period, the longest single one, hardware).
+/// Parses rows of rtla's top display: `0 #5823 | 24 0 1 24 | 1035 3 7 1035` of timerlat (the interrupt's and the
+/// thread's latency: current, min, avg, max), and of osnoise `0 #59 59000000 9432 99.98 2078 58 0 0 …` (runtime, noise,
+/// share of CPU time available, maximum noise in a period, longest single noise, hardware noise).
 fn rtla(head: &str) -> Option<String> {
     let rows = head.lines().filter_map(|line| {
         let (cpu, rest) = line.trim().split_once(" #")?;
@@ -191,29 +196,6 @@ fn hwlatdetect(head: &str) -> Option<(String, &'static str)> {
     ))
 }
 
-/// Parses `04:30:27 kworker/0:1      18446            7500` of bcc's runqslower, below a line that ends in `LAT(us)`.
-fn runqslower(head: &str) -> Option<(String, &'static str)> {
-    let rows = head.lines().skip_while(|line| !line.contains("COMM") || !line.contains("LAT(us)")).skip(1);
-    let row = |row: &str| {
-        // The name may have blanks; with -P the previous thread and its ID follow.
-        let words: Vec<&str> = row.split_whitespace().collect();
-        let number = |n: usize| words.get(n)?.parse::<u64>().ok();
-        let (at, tid, us) = (2..words.len()).find_map(|n| Some((n, number(n)?, number(n + 1)?)))?;
-        let name = words.get(1..at)?.join(" ");
-        let before = match words.get(at + 2..).and_then(<[&str]>::split_last) {
-            Some((&"0", _)) => ", switched to from the idle task".to_owned(),
-            Some((tid, name)) if !name.is_empty() && tid.parse::<u64>().is_ok() => {
-                format!(", switched to from {} ({tid})", text(name.join(" ").as_bytes(), 32))
-            }
-            _ => String::new(),
-        };
-        let name = text(name.as_bytes(), 32);
-        Some((us, format!("runqslower (the longest wait for a CPU is {us} µs, of {name} ({tid}){before})")))
-    };
-    let (_, what) = rows.filter_map(row).max_by_key(|(us, _)| *us)?;
-    Some((what, EVENTS))
-}
-
 /// Parses `COMMAND: swapper/3 PID: 0 LATENCY: 9ms start_time: …` below `hardirq:` or `softirq:` of the module
 /// trace-irqoff.
 fn trace_irqoff(head: &str) -> Option<(String, &'static str)> {
@@ -281,215 +263,5 @@ fn contention(head: &str) -> Option<(String, &'static str)> {
     Some((format!("perf lock contention {worst}"), EVENTS))
 }
 
-/// Parses `IPI-2  1421603` below `HARDIRQ  TOTAL_usecs` of bcc's hardirqs and softirqs.
-fn totals(head: &str) -> Option<(String, &'static str)> {
-    let is_head = |line: &&str| line.contains("IRQ") && (line.contains("TOTAL_") || line.contains("TOTAL ("));
-    let heading = head.lines().find(is_head)?;
-    let unit = if heading.contains("nsecs") { "ns" } else { "µs" };
-    let rows = head.lines().skip_while(|line| !is_head(line)).filter_map(|line| {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        Some((words.get(1)?.parse::<u64>().ok()?, *words.first()?))
-    });
-    let (sum, name) = rows.max()?;
-    let name = text(name.as_bytes(), 40);
-    Some((
-        format!(
-            "a table of hardirqs or softirqs (the largest sum is {sum} {unit}, of {name}); sums hold no single delay"
-        ),
-        EVENTS,
-    ))
-}
-
-/// Parses the stacks of bcc's offcputime: frames, `-  name (tid)` and the sum of µs in a line each.
-fn offcpu(head: &str) -> Option<(String, &'static str)> {
-    const FRAMES: usize = 3;
-    let mut frames: Vec<&str> = Vec::new();
-    let mut who = None;
-    let mut worst: Option<(u64, String)> = None;
-    for line in head.lines() {
-        let word = line.trim();
-        if word.is_empty() {
-            (frames, who) = (Vec::new(), None);
-        } else if let Some(named) = word.strip_prefix("- ").filter(|name| name.ends_with(')')) {
-            who = Some(named.trim());
-        } else if let (Some(who), Ok(us)) = (who, word.parse::<u64>()) {
-            let own = frames.iter().filter(|frame| !frame.contains("schedule") && !frame.starts_with("finish_task"));
-            let own: Vec<String> = own.take(FRAMES).map(|frame| text(frame.as_bytes(), 64)).collect();
-            if worst.as_ref().is_none_or(|(most, _)| us > *most) && !own.is_empty() {
-                let (who, own) = (text(who.as_bytes(), 40), own.join(" ← "));
-                worst = Some((
-                    us,
-                    format!(
-                        "offcputime (the largest sum is {us} µs, of {who}, in {own}; time in which a thread waits for work counts too)"
-                    ),
-                ));
-            }
-        } else {
-            frames.push(word);
-        }
-    }
-    worst.map(|(_, what)| (what, EVENTS))
-}
-
-/// Returns the last nonzero bucket of each histogram of bcc (`640 -> 1279 : 1 |***|`) or bpftrace (`[1K, 2K) 7 |@@|`).
-fn histograms(head: &str) -> Option<String> {
-    const MOST: usize = 3;
-    let mut unit = "";
-    let mut label = String::new();
-    let mut worst: BTreeMap<usize, (String, String)> = BTreeMap::new();
-    let mut number = 0;
-    for line in head.lines().map(str::trim) {
-        if let Some((of, _)) =
-            line.split_once(':').filter(|(_, rest)| rest.contains("count") && rest.contains("distribution"))
-        {
-            unit = of.trim();
-            number += 1;
-        } else if let Some((from, to, count)) = bucket(line) {
-            if count > 0 {
-                let times = if count == 1 { "once".to_owned() } else { format!("{count} times") };
-                let bucket = format!("{from} to {to}{}{unit}, {times}", if unit.is_empty() { "" } else { " " });
-                worst.insert(number, (label.clone(), bucket));
-            }
-        } else if line.ends_with(':') || line.contains('=') {
-            label = line.trim_end_matches(':').to_owned();
-            number += 1;
-        }
-    }
-    let said = worst.into_values().take(MOST).map(|(label, bucket)| match label.as_str() {
-        "" => bucket,
-        label => format!("{}: {bucket}", text(label.as_bytes(), 40)),
-    });
-    let said: Vec<String> = said.collect();
-    (!said.is_empty()).then(|| said.join("; "))
-}
-
-fn bucket(line: &str) -> Option<(&str, &str, u64)> {
-    let (range, rest) = match line.strip_prefix('[') {
-        Some(rest) => {
-            let (range, rest) = rest.split_once(')')?;
-            (range.split_once(", ")?, rest)
-        }
-        None => {
-            let (range, rest) = line.split_once(" : ")?;
-            (range.split_once(" -> ")?, rest)
-        }
-    };
-    let (count, bar) = rest.trim().split_once('|')?;
-    bar.trim_end().ends_with('|').then_some(())?;
-    Some((range.0.trim(), range.1.trim(), count.trim().parse().ok()?))
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn said(text: &str) -> String {
-        summary(text.as_bytes()).map(|error| error.to_string()).unwrap_or_default()
-    }
-
-    #[test]
-    fn tables_are_told_by_their_worst() {
-        let bcc = "irq-off:\n     msecs           : count     distribution\n        10 -> 19         : 0        |      |\n       640 -> 1279       \
-                   : 1        |******|\nsoft-off:\n     msecs           : count     distribution\n        10 -> 19         : 477      |******|\n";
-        assert!(said(bcc).starts_with("a histogram of a BPF tool, whose worst buckets are irq-off: 640 to 1279 msecs, once; soft-off: 10 to 19 msecs, 477 times"));
-        let bpftrace = "@usecs:\n[4, 8)                12 |@@@@   |\n[1K, 2K)               7 |@@     |\n";
-        assert!(said(bpftrace).contains("@usecs: 1K to 2K, 7 times"), "{}", said(bpftrace));
-        let latency = "  Task  |   Runtime ms  | Switches | Avg delay ms | Max delay ms | Max delay start |\n  a:(2) |  12.0 ms |  4 | avg:   0.100 ms | max:   \
-                       0.300 ms | max start:  1.5 s |\n  b:77 |  12.0 ms |  4 | avg:   1.100 ms | max:  12.300 ms | max start:  2.5 s |\n";
-        assert!(
-            said(latency).starts_with("perf sched latency (the longest wait is 12.3 ms, of b:77 at 2.5 s)"),
-            "{}",
-            said(latency)
-        );
-        let timehist = "           time    cpu  task name     wait time  sch delay   run time\n   95.123456 [0001]  app[1234/1230]   0.000  0.015  \
-                        0.030\n   95.200000 [0003]  my app[1240]   0.000  2.015  0.030\n";
-        assert!(said(timehist).contains("is 2.015 ms, of my app[1240] on CPU 3 at 95.200000"), "{}", said(timehist));
-        let pre = "time cpu task name wait time sch delay run time pre-mig time\n 103.721020 [0000]  <idle>  0.000  0.000  15.405  0.000\n 103.721034 [0008]  \
-                   s  app[38/37]  1.000  3.448  0.013  0.000\n";
-        assert!(said(pre).contains("is 3.448 ms, of app[38/37] on CPU 8 at 103.721034"), "{}", said(pre));
-        assert!(!said(pre).contains("another CPU"), "{}", said(pre));
-        let moved = pre.replace("0.013  0.000", "0.013  3.440");
-        assert!(said(&moved).contains("at 103.721034, 3.44 ms of it on another CPU before"), "{}", said(&moved));
-        let broken = latency.replace("|   Switches", "|\n Switches").replace("| max:", "|\n max:");
-        assert!(said(&broken).contains("(the longest wait is 12.3 ms, of b:77 at 2.5 s)"), "{}", said(&broken));
-        let off = "    finish_task_switch\n    schedule\n    read_events\n    do_io_getevents\n    -   my sql (29896)\n        3500863\n\n    \
-                   schedule\n    futex_wait\n    -   app (3)\n        12\n";
-        assert!(
-            said(off)
-                .starts_with("offcputime (the largest sum is 3500863 µs, of my sql (29896), in read_events ← do_io"),
-            "{}",
-            said(off)
-        );
-        let shown = ">  time cpu task name  prio  wait time sch delay run time\n>  90.765421 [0002]  job[12]  129  0.000  0.062  0.029\n";
-        assert!(said(shown).contains("is 0.062 ms, of job[12] on CPU 2"), "{}", said(shown));
-        let bare = "  95.123456 [0001]  app[1234/1230]   0.000  0.015  0.030\n  95.123476 [0001]  kcompactd0[37]   0.000  880.478  0.030\n";
-        assert!(said(bare).contains("is 880.478 ms, of kcompactd0[37]"), "{}", said(bare));
-        let deadline = "DEBUG: deadline thread 163\nT: 0 (163) I:1000 C: 36 Min: 1 Act: 11 Avg: 6 Max:      33\nT: 1 (164) I:1500 C: 24 Min: 1 Act: 4 Avg: 3 Max: 13\n\
-                        # Break value: 51\n";
-        assert!(
-            said(deadline).starts_with("the lines of cyclicdeadline (worst 33, of thread 0; stopped at 51)"),
-            "{}",
-            said(deadline)
-        );
-        let coarse = "WARN: High resolution timers not available\nT: 0 ( 24) P:99 I:1000 C: 12 Min: 9 Act: 6 Avg: 7 Max:\n  351\n";
-        assert!(
-            said(coarse)
-                .starts_with("the lines of cyclictest (worst 351, of thread 0), without high resolution timers"),
-            "{}",
-            said(coarse)
-        );
-        let hwlat = "hwlatdetect:  test duration 900 seconds\nMax Latency: 48us\nSamples recorded: 37\nSMIs during run: 0\nts: 1646837340.3, inner:5, outer:9\n";
-        assert!(
-            said(hwlat).starts_with("hwlatdetect (gaps of at most 48us with interrupts off in 37 samples, 0 SMIs"),
-            "{}",
-            said(hwlat)
-        );
-        assert!(said(&hwlat.replace("48us", "Below threshold")).starts_with("hwlatdetect, which found no gap"));
-        let queue = "TIME     COMM             PID           LAT(us)\n04:30:25 kworker/20:2     6023             2264\n04:30:27 my app:1 18446  7500\n";
-        assert!(
-            said(queue).starts_with("runqslower (the longest wait for a CPU is 7500 µs, of my app:1 (18446))"),
-            "{}",
-            said(queue)
-        );
-        let queue = "TIME     COMM             TID           LAT(us) PREV COMM        PREV TID\n04:16:32 cc1 12924 12739 swapper/1 0\n";
-        assert!(said(queue).contains("of cc1 (12924), switched to from the idle task)"), "{}", said(queue));
-        let other = queue.replace("swapper/1 0", "my app 77");
-        assert!(said(&other).contains("of cc1 (12924), switched to from my app (77))"), "{}", said(&other));
-        let off = "trace_irqoff_latency: 8ms\n\n hardirq:\n\n softirq:\n cpu: 3\n     COMMAND: swapper/3 PID: 0 LATENCY: 9ms start_time: 53.8s\n";
-        assert!(
-            said(off)
-                .starts_with("trace-irqoff (softirqs late by 9 ms on CPU 3, interrupting swapper/3 (0), the idle task"),
-            "{}",
-            said(off)
-        );
-        assert_eq!(said("nothing of it\n"), "");
-    }
-
-    #[test]
-    fn tables_of_rtla_and_latmus_have_their_worst() {
-        let top = "   Timer Latency\nCPU COUNT | cur min avg max | cur min avg max\n 0 #823 | 24 0 1 24 | 1035 3 7 1035\n 1 #824 | 1 0 1 40 | 6 2 6 11\n";
-        let worst = "the table of rtla timerlat top (the worst thread latency is 1035 us on CPU 0, where the interrupt's was 24 us at most)";
-        assert!(said(top).starts_with(worst), "{}", said(top));
-        let noise =
-            "RTLA osnoise\nCPU Period Runtime Noise % CPU Aval\n 0 #59 59000000 9432 99.98401 2078 58 3 0 10 20 30\n";
-        assert!(said(noise).contains("single noise is 58 us on CPU 0, where 3 noises"), "{}", said(noise));
-        let noise = noise.replace("RTLA osnoise", "     Operating System Noise\nduration: 0 00:10:00");
-        assert!(said(&noise).ends_with("from hardware or a hypervisor, 0 from NMIs, 10 from interrupts, 20 from softirqs, 30 from threads): a summary \
-            without events, which contains no causes; `punctual import FILE --out DIR` reads its figures"), "{}", said(&noise));
-        let lock = " contended   total wait     max wait     avg wait         type   caller\n\n  6  6.03 s  6.03 s  1.00 s  spinlock   broadcast_control+0xc0\n\
-                    19  811.74 ms  621.76 ms  42.72 ms  spinlock   rcu_core+0xec\n";
-        assert!(
-            said(lock).contains("(the longest wait is 6.03 s, for a spinlock in broadcast_control+0xc0, 6 waits)"),
-            "{}",
-            said(lock)
-        );
-        let lock = " contended   total wait     max wait     avg wait          pid   comm\n  1  740.66 ms  740.66 ms  740.66 ms  1950   nv_queue\n";
-        assert!(said(lock).contains("is 740.66 ms, of nv_queue (1950), 1 waits)"), "{}", said(lock));
-        let sums = "HARDIRQ                    TOTAL_usecs\nenv2    816\nIPI-2   1421603  << fewer\n";
-        assert!(said(sums).contains("the largest sum is 1421603 µs, of IPI-2"), "{}", said(sums));
-        let hist = "# RTLA timerlat histogram\nIndex IRQ-000 Thr-000\n0 591157 0\nover: 0 0\nmax: 11 17\n";
-        assert!(said(hist).contains("(the worst latency is 17 us)"), "{}", said(hist));
-        let latmus = "RTT|  00:00:01  (user, 1000 us period)\nRTD| 26.675| 26.951| 27.826| 0| 0| 26.675| 31.204\n";
-        assert!(said(latmus).contains("(the worst is 31.204 us)"), "{}", said(latmus));
-    }
-}
+mod tests;

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use punctual_trace::{Damage, Event, Kind, Options, TraceError, open};
 use std::io::Cursor;
 
-/// Reads everything readable; `None` if the head is unreadable.
+/// Reads as many events of a damaged file as possible; `None` if the file's header is unreadable.
 fn survive(bytes: &[u8]) -> Option<Vec<Event>> {
     let mut source = open(Cursor::new(bytes), Options { bodies: true }).ok()?;
     let events: Vec<Event> = source.by_ref().take(100_000).collect();

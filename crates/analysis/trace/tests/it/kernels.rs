@@ -78,7 +78,7 @@ fn rt_kernels_with_a_field_for_migration() {
     assert_eq!((flags.need_resched_lazy, flags.bh_off), (Some(true), None));
 }
 
-/// A format with the common fields followed by the given ones.
+/// The text of an event format with the common fields, followed by the given fields.
 fn simple(name: &str, id: u16, fields: &[(&str, usize)]) -> String {
     let mut text = format!(
         "name: {name}\nID: {id}\nformat:\n\
@@ -151,8 +151,8 @@ fn lost_events_stand_before_the_page_they_precede() {
     assert_eq!((events[3].kind.clone(), info.lost_events), (Kind::LostEvents { count: None }, Some(10)));
 }
 
-/// Version 6: an instance is read if the main buffer is empty, and noted otherwise; callbacks get names from the file's
-/// symbols.
+/// In version 6 of trace.dat, an instance is read if the main buffer is empty, and otherwise only noted; timer
+/// callbacks are named by the symbols in the file.
 #[test]
 fn instances_and_symbols_of_version_6() {
     let formats = formats(&String::from_utf8(fixture("g612.formats.txt")).unwrap());

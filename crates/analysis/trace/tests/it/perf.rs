@@ -1,4 +1,5 @@
-//! perf.data: recorded files compared with the counts of `perf script`, and synthetic ones of the other byte order.
+//! Tests perf.data: event counts of recorded files are compared with those of `perf script`; synthetic files cover the
+//! other byte order.
 
 use crate::common;
 use crate::common::build;
@@ -9,7 +10,8 @@ use proptest::prelude::*;
 use punctual_trace::{Comm, Damage, Event, Format, Kind, Options, TraceInfo, open};
 use std::io::Cursor;
 
-/// Counts of `perf script -i FILE`: softirqs, switches, wakings, cancels, expiries, starts, timer interrupts.
+/// Number of events of each type that `perf script -i FILE` prints: softirqs, context switches, sched_waking, hrtimer
+/// cancels, expiries and starts, timer interrupts.
 const FILES: [(&str, [usize; 7]); 3] = [
     ("h618.perf.data", [70, 177, 91, 7, 145, 152, 144]),
     ("h618.pipe.perf.data", [69, 176, 92, 7, 145, 152, 145]),
@@ -87,7 +89,8 @@ struct Pipe {
 }
 
 impl Pipe {
-    /// Two events with IDENTIFIER, IP, TID, TIME, CPU, RAW, and sample_id_all.
+    /// Starts a pipe-mode file with two events, whose samples have IDENTIFIER, IP, TID, TIME, CPU, RAW, and
+    /// sample_id_all.
     fn new(big: bool) -> Pipe {
         let formats = formats(&String::from_utf8(fixture("g612.formats.txt")).unwrap());
         let mut pipe = Pipe { b: Builder::new(big, 8), formats };
@@ -137,7 +140,7 @@ impl Pipe {
         self.record(9, &body.bytes);
     }
 
-    /// Words and a text, then the sample_id: task, time, CPU, event.
+    /// Adds a record that is not a sample: the words and the text, then the sample_id: task, time, CPU, event.
     fn other(&mut self, kind: u32, words: &[u32], text: &[u8], t: u64, cpu: u32) {
         let mut body = Builder::new(self.b.big, 8);
         words.iter().for_each(|v| body.u32(*v));

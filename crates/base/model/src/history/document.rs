@@ -60,6 +60,6 @@ pub enum BaselineResult {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Baseline {
     pub name: String,
-    /// IDs of its runs.
+    /// IDs of the runs in the baseline.
     pub runs: Vec<String>,
 }

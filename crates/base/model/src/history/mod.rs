@@ -1,4 +1,4 @@
-//! Runs as stored in a history, and results computed from them, as plain data without text.
+//! Runs stored in a history database, and results computed from them.
 
 mod document;
 mod report;
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Summary of one run as stored. Values that the run does not report are null.
+/// Summary of one run, as stored in the database. Values that the run does not report are null.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunSummary {
@@ -37,7 +37,7 @@ pub struct RunSummary {
     pub settings: RunSettings,
     /// Highest temperature during the run, m°C.
     pub temperature_max_mc: Option<i64>,
-    /// Outcome; null if nothing was claimed.
+    /// Outcome of all claims together; null if nothing was claimed.
     pub outcome: Option<Outcome>,
     pub claims: Vec<ClaimOutcome>,
     /// Results of every phase and CPU, in the order measured.
@@ -81,9 +81,9 @@ pub struct RunSettings {
     pub loads: Vec<String>,
     /// Wakeup source of the threads.
     pub via: Option<String>,
-    /// How the releases on different CPUs are aligned.
+    /// Alignment of the releases on different CPUs; null if not reported.
     pub alignment: Option<String>,
-    /// Exit-latency limit held in /dev/cpu_dma_latency, µs; null if it was not set, or not reported.
+    /// Exit-latency limit set through /dev/cpu_dma_latency, µs; null if it was not set, or not reported.
     pub cpu_dma_latency_us: Option<i32>,
     /// True if the kernel was traced, which adds latency.
     pub traced: bool,
@@ -98,7 +98,7 @@ pub struct ClaimOutcome {
     pub outcome: Outcome,
 }
 
-/// One phase on one CPU. Latencies are corrected: they include skipped periods.
+/// Results of one phase on one CPU. Latencies are corrected: they include skipped periods.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SummaryCell {
@@ -108,9 +108,10 @@ pub struct SummaryCell {
     pub cpu: CpuId,
     /// Number of periods with a latency.
     pub samples: u64,
-    /// Skipped periods; null if unknown.
+    /// Number of skipped periods; null if unknown.
     pub skipped: Option<u64>,
-    /// Median. Like every quantile here it is null if no sample lies above it, since it would then equal the maximum.
+    /// Median, ns. Like all quantiles in this struct, it is null if no sample is larger, because it would then equal
+    /// the maximum.
     pub p50_ns: Option<u64>,
     pub p99_ns: Option<u64>,
     pub p999_ns: Option<u64>,
@@ -126,7 +127,7 @@ pub struct SummaryCell {
     pub doubt: Option<String>,
 }
 
-/// A statistic of a run's latencies under one load, for the CPU where it is largest.
+/// A statistic of a run's latencies under one load, on the CPU on which it is largest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Figure {
@@ -145,7 +146,7 @@ pub enum Figure {
 impl Figure {
     pub const ALL: [Figure; 5] = [Figure::Max, Figure::P50, Figure::P99, Figure::P999, Figure::P9999];
 
-    /// The name of the statistic on the command line.
+    /// Returns the name of the statistic on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Figure::Max => "max",
@@ -185,7 +186,7 @@ impl FromStr for Figure {
 const UNKNOWN: &str = "unknown";
 
 impl MachineId {
-    /// A short description, for example `Raspberry Pi 4 Model B, CPUs 0-3`.
+    /// Returns a short description, for example `Raspberry Pi 4 Model B, CPUs 0-3`.
     pub fn name(&self) -> String {
         let model = self.board.as_ref().or(self.cpu_model.as_ref()).or(self.architecture.as_ref());
         let Some(model) = model else { return "unnamed machine".into() };
@@ -197,7 +198,8 @@ impl MachineId {
 }
 
 impl RunSettings {
-    /// The settings that must be equal for a comparison, with their names. An unreported setting counts as a value.
+    /// Returns the names and values of the settings that must be equal for a comparison. Unreported settings have the
+    /// value `unknown`.
     pub fn named(&self) -> Vec<(&'static str, String)> {
         let or_unknown = |text: Option<String>| text.unwrap_or_else(|| UNKNOWN.into());
         vec![
@@ -215,7 +217,8 @@ impl RunSettings {
 }
 
 impl RunSummary {
-    /// Machine, clock model and settings. Runs are comparable if all of these are equal.
+    /// Returns the names and values of the machine properties, clock model and settings. Runs are comparable if all of
+    /// them are equal.
     pub fn comparable(&self) -> Vec<(&'static str, String)> {
         let clock = self.virtual_time.clone().unwrap_or_else(|| "real".into());
         let or_unknown = |text: &Option<String>| text.clone().unwrap_or_else(|| UNKNOWN.into());
@@ -229,7 +232,7 @@ impl RunSummary {
         machine.into_iter().chain(self.settings.named()).collect()
     }
 
-    /// Loads of the phases in measurement order, without duplicates.
+    /// Returns the loads of the phases in measurement order, without duplicates.
     pub fn loads(&self) -> Vec<&str> {
         let mut loads: Vec<&str> = Vec::new();
         for cell in &self.cells {
@@ -240,21 +243,21 @@ impl RunSummary {
         loads
     }
 
-    /// The statistic under a load, in ns, on the CPU where it is largest. `None` if it is unknown on any CPU, since
-    /// that CPU could have the largest value.
+    /// Returns the statistic under a load, in ns, on the CPU on which it is largest; `None` if it is unknown on any
+    /// CPU, because that CPU could have the largest value.
     pub fn figure(&self, load: &str, figure: Figure) -> Option<u64> {
         let mut cells = self.cells.iter().filter(|c| c.load == load).peekable();
         cells.peek()?;
         cells.try_fold(0, |largest: u64, cell| Some(largest.max(figure.of(cell)?)))
     }
 
-    /// Reason why the results under a load do not represent the machine; `None` if they do.
+    /// Returns the reason why the results under a load do not represent the machine; `None` if they do.
     pub fn doubt(&self, load: &str) -> Option<&str> {
         self.cells.iter().filter(|c| c.load == load).find_map(|c| c.doubt.as_deref())
     }
 
-    /// Length of the measurement under a load, for statistics that grow with it: `60.0 s in all`, or, if the length was
-    /// not fixed, the number of samples rounded to two digits.
+    /// Returns the length of the measurement under a load, for statistics that grow with it: `60.0 s in all` or, if the
+    /// length was not fixed, the largest number of samples on a CPU, rounded to two digits.
     pub fn length(&self, load: &str) -> String {
         if let Some(ns) = self.settings.duration_ns {
             return format!("{} in all", punctual_units::Nanos(ns));

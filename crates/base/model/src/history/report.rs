@@ -1,4 +1,4 @@
-//! Results from a history: shifts, and the comparison of a run with its baseline.
+//! Results computed from a history: shifts, and the comparison of a run with its baseline.
 
 use super::{Figure, RunSummary};
 use serde::Serialize;
@@ -6,11 +6,11 @@ use serde::Serialize;
 #[derive(Clone, Debug, PartialEq)]
 pub struct History {
     pub figures: Vec<Figure>,
-    /// Accepted number of false alarms per year, over all series.
+    /// Accepted number of false alarms per year, all series together.
     pub alarms_per_year: f64,
     /// Number of series with enough runs for shift detection.
     pub watched: usize,
-    /// Runs by machine and settings, the group with the most recent run first.
+    /// Runs grouped by machine and settings; the group with the most recent run comes first.
     pub groups: Vec<HistoryGroup>,
 }
 
@@ -21,11 +21,12 @@ pub struct HistoryGroup {
     /// Clock model of the runs; null for real time.
     pub virtual_time: Option<String>,
     pub settings: Vec<(&'static str, String)>,
-    /// Runs in chronological order, followed by those without a time.
+    /// Runs in chronological order, followed by runs without a start time.
     pub runs: Vec<RunSummary>,
     /// Distinct hosts of the runs.
     pub hosts: Vec<String>,
-    /// One series per load and statistic, and per length if the statistic grows with the length.
+    /// One series per load and statistic; a statistic that grows with the length of the measurement has one series per
+    /// length.
     pub series: Vec<HistorySeries>,
 }
 
@@ -46,15 +47,15 @@ pub struct HistorySeries {
     pub shifts: Vec<HistoryShift>,
     /// Current level; null if there are too few runs since the last shift.
     pub level: Option<HistoryLevel>,
-    /// How often runs lay within their predicted bounds; null if no bound was computed.
+    /// Number of runs that lay within their predicted bounds; null if no bound was computed.
     pub bounds: Option<HistoryBounds>,
 }
 
-/// Number of runs that a series leaves out, by reason.
+/// Numbers of runs that a series does not include, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LeftOut {
-    /// Number of runs without a time.
+    /// Number of runs without a start time.
     pub undated: usize,
     /// Number of runs that did not complete.
     pub incomplete: usize,
@@ -62,7 +63,7 @@ pub struct LeftOut {
     pub doubtful: usize,
     /// Number of runs too short to yield the statistic.
     pub unknown: usize,
-    /// Number of runs older than the most recent 20,000.
+    /// Number of runs that are not among the most recent 20,000.
     pub older: usize,
 }
 
@@ -81,15 +82,15 @@ pub struct HistoryPoint {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HistoryLevel {
-    /// Lag-one autocorrelation of the logarithms.
+    /// Lag-one autocorrelation of the logarithms of the runs' values.
     pub autocorrelation: f64,
-    /// Standard deviation of a run given the previous one, as a factor.
+    /// Standard deviation of a run's value given the value of the previous run, as a factor.
     pub spread: f64,
     /// Smallest change, as a factor, that is detected within [`HistoryLevel::within_runs`] runs with a probability of
-    /// three in four; null if there is none.
+    /// 75 %; null if there is none.
     pub least_shift: Option<f64>,
     pub within_runs: usize,
-    /// Upper 95 % bound of the next run, ns; null below 20 runs.
+    /// Upper 95 % bound on the value of the next run, ns; null if there are fewer than 20 runs.
     pub next_ns: Option<f64>,
 }
 
@@ -106,9 +107,9 @@ pub struct HistoryBounds {
 pub struct HistoryShift {
     /// Index in the series of the first run after the shift.
     pub at: usize,
-    /// ID of that run.
+    /// ID of the first run after the shift.
     pub run: String,
-    /// Start of that run, CLOCK_REALTIME, ns since 1970.
+    /// Start of the first run after the shift, CLOCK_REALTIME, ns since 1970.
     pub started_ns: u64,
     /// Kernel of the run before the shift.
     pub kernel_before: Option<String>,
@@ -118,16 +119,16 @@ pub struct HistoryShift {
     pub before_ns: f64,
     /// Median of the runs until the next shift, ns.
     pub after_ns: f64,
-    /// Ratio of after to before.
+    /// Ratio of `after_ns` to `before_ns`.
     pub ratio: f64,
-    /// 95 % interval of the ratio, widened for autocorrelation, given the location of the shift; null if one side has
-    /// only one run.
+    /// 95 % interval of the ratio, widened for autocorrelation, on the assumption that the location of the shift is
+    /// right; null if one side has only one run.
     pub interval: Option<(f64, f64)>,
     /// ID of the run that raised the alarm.
     pub seen: String,
     /// Number of runs from the shift to the alarm.
     pub runs_to_see: usize,
-    /// Other differences between the run before the shift and the first one after it.
+    /// Other differences between the last run before the shift and the first run after it.
     pub differs: Vec<Difference>,
 }
 
@@ -151,20 +152,20 @@ pub struct Gate {
     /// Runs of the baseline that were used, in chronological order.
     pub baseline_runs: Vec<String>,
     pub outcome: GateOutcome,
-    /// Method of the decision; null if nothing was decided.
+    /// Method used for the decision; null if nothing was decided.
     pub method: Option<GateMethod>,
-    /// Number of additional baseline runs needed for a decision, or, if a model already decides, for a decision without
-    /// the model.
+    /// Number of additional baseline runs needed for a decision or, if the log-normal model already decides, for a
+    /// decision by rank.
     pub runs_needed: usize,
     /// Accepted increase, for example 0.1 for 10 %.
     pub tolerance: f64,
-    /// Upper bound on the probability that a run that is not worse is reported as worse.
+    /// Upper bound on the probability that a run is reported as worse although it is not.
     pub alpha: f64,
     /// One test per load and statistic.
     pub tests: Vec<GateTest>,
     /// Statistics that could not be tested, with the reason.
     pub left_out: Vec<String>,
-    /// Differences from the most similar run of the baseline; set only if no run was comparable.
+    /// Differences from the most similar run of the baseline; empty unless no run was comparable.
     pub differs: Vec<Difference>,
 }
 
@@ -180,7 +181,7 @@ pub enum GateOutcome {
     NotComparable,
 }
 
-/// Method of a gate's decision.
+/// Method by which a run is compared with its baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -205,8 +206,8 @@ pub struct GateTest {
     pub baseline_max_ns: u64,
     /// Approximate limit above which the run counts as worse, ns; null if there is none.
     pub limit_ns: Option<f64>,
-    /// p-value of a value this large, after subtracting the tolerance, corrected for all tests of the gate; null if not
-    /// computed.
+    /// Probability of a value this large by chance, after subtraction of the tolerance, corrected for all tests of this
+    /// comparison; null if not computed.
     pub p: Option<f64>,
     pub worse: bool,
 }

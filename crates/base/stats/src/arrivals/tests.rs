@@ -12,7 +12,7 @@ fn uniform(random: &mut SplitMix64, n: usize, to: f64) -> Vec<f64> {
     (0..n).map(|_| random.uniform() * to).collect()
 }
 
-/// Periodic spikes with jitter, in random order, followed by independent events.
+/// Returns the times of periodic events with jitter, in random order, followed by `others` independent events.
 fn spikes(random: &mut SplitMix64, (period, wobble): (f64, f64), to: f64, others: usize) -> Vec<f64> {
     let from = random.uniform() * period;
     let mut at: Vec<f64> = (0..).map(|i| from + period * f64::from(i)).take_while(|t| *t < to).collect();
@@ -45,7 +45,7 @@ fn impossible_input_is_none() {
     assert!(matches!(found(&[50.0; 20], &whole(100.0), 1e-3), Pattern::Bursts(_)));
 }
 
-/// Like firmware events: every 14 minutes for 3 hours, first alone, then among as many or more events of lower
+/// Simulates firmware events every 14 minutes for 3 hours, first alone, then among as many or more events of lower
 /// severity.
 #[test]
 fn an_injected_period_is_found() {
@@ -97,7 +97,7 @@ fn wrong(n: usize, runs: u64, seed: u64, stretches: &[(f64, f64)], resolution: f
     wrong
 }
 
-/// At an error rate of 1 %, more than 5 errors in 100 runs occur with a probability of about 1 in 2000.
+/// If the error rate is 1 %, the probability of more than 5 errors in 100 runs is about 1 in 2000.
 #[test]
 fn independent_events_are_rarely_called_anything_else() {
     for (n, resolution) in [(8, 1e-3), (13, 1e-3), (40, 1e-3), (40, 1.0)] {
@@ -106,7 +106,8 @@ fn independent_events_are_rarely_called_anything_else() {
     }
 }
 
-/// One of four loads, ten minutes each in rotation: the observation is periodic, but the events are not.
+/// Four loads are measured in rotation, ten minutes each. For one load, the observation is therefore periodic, but the
+/// events are not.
 #[test]
 fn looking_in_turns_is_no_period() {
     let turns: Vec<(f64, f64)> = (0..9).map(|i| (2_400.0 * f64::from(i), 2_400.0 * f64::from(i) + 600.0)).collect();
@@ -114,7 +115,7 @@ fn looking_in_turns_is_no_period() {
     assert!(periodic <= 4 && bursts <= 6, "{periodic} {bursts} of 60");
 }
 
-/// The same with enough runs to measure the error rate.
+/// Like `independent_events_are_rarely_called_anything_else`, with enough runs to measure the error rate.
 #[test]
 #[ignore = "takes a minute: cargo test -p punctual-stats --release -- --ignored"]
 fn independent_events_are_rarely_called_anything_else_in_8000_runs() {

@@ -1,12 +1,12 @@
-//! Coverage of the crate's 95 % intervals under the documented conditions.
+//! Tests the coverage of the crate's 95 % intervals under the documented conditions.
 //!
-//! Every simulation is seeded and has [`RUNS`] draws, of which at least 461 must hold. An interval with a true
-//! coverage of 95 % fails with the probability that [`the_bar_is_fair`] computes from the binomial distribution. Each
-//! interval is also computed for 75 %, where it must fail: that exposes intervals that always hold, and simulations
-//! that cannot fail.
+//! Every simulation has a fixed seed and [`RUNS`] draws. The interval must contain the true value in at least 461 of
+//! them. [`the_bar_is_fair`] computes the probability that an interval with a true coverage of 95 % fails. Each
+//! interval is also computed for 75 %, where it must fail: this exposes intervals that always contain the true value,
+//! and simulations that cannot fail.
 //!
-//! Tested elsewhere: `confidence_at_look` in looks.rs (eight looks at one run). The interval of `extrapolate` is
-//! `level_interval`'s.
+//! Two functions are not tested here: `confidence_at_look`, which looks.rs tests, and `extrapolate`, whose intervals
+//! come from `level_interval`.
 
 use crate::coverage_of;
 
@@ -42,7 +42,7 @@ fn exceedances() {
     });
 }
 
-/// The values at the ranks enclose the quantile; a missing rank does not bound it.
+/// Returns true if the values at the ranks enclose the quantile; a missing rank does not bound it.
 fn ranks_hold(sorted: &[f64], bounds: RankBounds, truth: f64) -> bool {
     let at = |rank: u64| sorted[rank as usize - 1];
     bounds.lower.is_none_or(|r| at(r) <= truth) && bounds.upper.is_none_or(|r| at(r) >= truth)
@@ -117,7 +117,7 @@ fn split_ratios() {
     });
 }
 
-/// Values grow by 1 % per degree; b is two degrees warmer and 5 % slower besides; both warm up.
+/// Values grow by 1 % per degree. b is two degrees warmer and in addition 5 % slower, and both samples warm up.
 #[test]
 fn adjusted_ratios() {
     for (n, rho) in [(20, 0.0), (60, 0.4), (60, 0.6), (120, 0.8), (200, 0.9), (300, 0.9)] {
@@ -140,7 +140,8 @@ fn adjusted_ratios() {
 
 const SHAPES: [f64; 3] = [-0.2, 0.0, 0.2];
 
-/// Both intervals of one fit: for the shape, and for the one-in-1000 level.
+/// Returns true if the interval of the shape (`is_shape`) or of the one-in-1000 level contains the true value; `None`
+/// without an interval.
 fn of_tail(data: &impl Exceedances, fit: Option<GpdFit>, gpd: Gpd, theta: f64, c: f64, is_shape: bool) -> Option<bool> {
     let fit = fit?;
     match is_shape {
@@ -165,7 +166,7 @@ fn shapes_and_levels_of_values() {
     }
 }
 
-/// A hundred exceedances that occur twice each: θ = 1/2.
+/// Tests with a hundred exceedances that each occur twice, so that θ = 1/2.
 #[test]
 fn shapes_and_levels_of_clusters() {
     for is_shape in [true, false] {

@@ -1,4 +1,4 @@
-//! Tails against published vectors (scipy).
+//! Tests tail fits against published vectors (computed with scipy).
 
 use crate::common;
 
@@ -46,7 +46,7 @@ struct Likelihood {
     xi_profile95: (f64, f64),
 }
 
-/// Quantiles at (i − ½)/n.
+/// Returns the quantiles of a generalised Pareto distribution at (i − ½)/n, for i from 1 to n.
 fn pareto_scores(row: &Pareto) -> Vec<f64> {
     let gpd = Gpd { shape: row.xi, scale: row.s };
     (1..=row.n).map(|i| gpd.exceeded_with(1.0 - (f64::from(i) - 0.5) / f64::from(row.n)).unwrap()).collect()
@@ -149,7 +149,7 @@ struct BinnedRow {
     naive_left_edge_mle: Option<Parameters>,
 }
 
-/// Expected counts in 400 bins of 1 µs.
+/// Returns the expected counts in 400 bins of 1 µs.
 fn expected_bins(gpd: Gpd, n: f64) -> Vec<Bin> {
     let bin = |k: u32| {
         let (low, high) = (f64::from(k), f64::from(k) + 1.0);

@@ -1,4 +1,4 @@
-//! The published Raspberry Pi 4B measurements (lemariva/rPI-Tests, Apache-2.0) against known results.
+//! Tests with published Raspberry Pi 4B measurements (lemariva/rPI-Tests on GitHub, Apache-2.0) and known results.
 
 use crate::common;
 
@@ -12,7 +12,7 @@ const RT: &str = include_str!("../fixtures/raspberry-pi-4b-2019/rt_kernel_4B_mul
 const STD_HISTOGRAM: &str = include_str!("../fixtures/raspberry-pi-4b-2019/histogram_stdkernel_4.19.57-v7l+.csv");
 const RT_HISTOGRAM: &str = include_str!("../fixtures/raspberry-pi-4b-2019/histogram_rtkernel_4.19.59-rt23-v7l+.csv");
 
-/// cyclictest's histogram of each core in bins of 1 µs.
+/// Returns the cyclictest histogram of each core, in bins of 1 µs.
 fn histograms(csv: &str) -> [Vec<Bin>; 4] {
     let mut cores = [const { vec![] }; 4];
     for line in csv.lines().skip(1).filter(|l| !l.trim().is_empty()) {
@@ -41,8 +41,8 @@ fn cyclictest_on_every_core() {
     }
 }
 
-/// The tails are mixtures: they are refused even if all properties that a histogram does not show are assumed to be
-/// ideal.
+/// The tails are mixtures. No level is extrapolated even if all properties that a histogram does not show are assumed
+/// to be ideal.
 #[test]
 fn no_extrapolation_from_a_mixture() {
     for core in histograms(RT_HISTOGRAM).iter().chain(&histograms(STD_HISTOGRAM)) {
@@ -52,7 +52,7 @@ fn no_extrapolation_from_a_mixture() {
     }
 }
 
-/// Seconds and CPU temperature: columns seconds, microseconds, cpu_temp.
+/// Returns the run times in seconds with the CPU temperatures, from the columns seconds, microseconds and cpu_temp.
 fn times(csv: &str) -> Vec<Point> {
     let point = |line: &str| {
         let cells: Vec<f64> = line.split(',').map(|cell| cell.trim().parse().unwrap()).collect();
@@ -84,7 +84,7 @@ struct Blog {
     n_below78: (usize, usize),
 }
 
-/// The values of the vector are rounded to the digits shown.
+/// Returns true if the estimate and its interval equal `want` up to the rounding of the published values.
 fn shows(estimate: &Estimate, want: [f64; 3]) -> bool {
     let interval = estimate.interval.unwrap();
     let got = [estimate.value, interval.low, interval.high];
@@ -109,7 +109,7 @@ fn slower_by_heat() {
     assert!(split.mostly_covariate());
 }
 
-/// The limit is detected without being given, with the same result.
+/// If the temperature limit is not given, it is detected, and the result is the same.
 #[test]
 fn the_limit_is_found() {
     let (std, rt) = (times(STD), times(RT));

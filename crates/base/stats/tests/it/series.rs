@@ -1,4 +1,4 @@
-//! Time series: published vectors (scipy).
+//! Tests of time series against published vectors (computed with scipy).
 
 use crate::common;
 

@@ -1,4 +1,5 @@
-//! Two-sample comparisons: published vectors (scipy), and coverage of the intervals in simulation.
+//! Tests two-sample comparisons against published vectors (computed with scipy), and the coverage of the intervals by
+//! simulation.
 
 use crate::common;
 
@@ -74,12 +75,13 @@ fn wilcoxon_signed_rank_least_p() {
     }
 }
 
-/// Distributed like run times: exp(0.05·z).
+/// Returns exp(0.05·z) with a standard normal z, which is distributed like run times.
 fn lognormal(random: &mut SplitMix64) -> f64 {
     (0.05 * normal_quantile(random.uniform()).unwrap()).exp()
 }
 
-/// At least 93 % of 1000 for a requested 95 %: three binomial standard deviations below.
+/// At least 93 % of 1000 intervals must contain the true value if 95 % is requested: three binomial standard deviations
+/// below 95 %.
 #[test]
 fn rank_intervals_cover_the_truth() {
     let (mut random, mut held, mut held_paired) = (SplitMix64::new(11), 0, 0);

@@ -1,4 +1,5 @@
-//! Published vectors (scipy) and vectors computed at high precision (mpmath); each file documents its origin.
+//! Tests against published vectors (computed with scipy) and vectors computed at high precision (mpmath). Each file
+//! documents its origin.
 
 use crate::common;
 
@@ -56,7 +57,7 @@ struct TailRow {
     ln_upper: f64,
 }
 
-/// A difference of logarithms is the relative error of the tail.
+/// The difference between two logarithms is the relative error of the tail.
 #[test]
 fn tails_of_the_beta_distribution() {
     let rows: Vec<TailRow> = read("beta-mpmath", "tails");
@@ -102,7 +103,7 @@ fn quantile_ranks() {
     }
 }
 
-/// A trillion samples take no longer than a thousand; the ranks match the normal approximation.
+/// With up to a trillion samples, the ranks match the normal approximation.
 #[test]
 fn quantile_ranks_of_a_trillion_samples() {
     for (n, q) in [(1e10, 0.5), (1e12, 0.5), (1e12, 0.9999), (1e12, 0.999_999)] {

@@ -1,4 +1,4 @@
-//! A condition variable whose waiters queue by priority and lend it to the mutex owner.
+//! A condition variable whose waiters are woken by priority and lend their priority to the owner of the mutex.
 
 use super::mutex::MutexGuard;
 use super::word::{Acquired, LockError, PiFutex, error, timespec};
@@ -10,24 +10,24 @@ use std::sync::atomic::Ordering::Relaxed;
 
 const ALL: u32 = i32::MAX as u32;
 
-/// Why a wait ended.
+/// Reason why a wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Woke {
-    /// Notified, or a spurious wakeup: check the condition again.
+    /// The thread was notified or woke spuriously; check the condition again.
     Notified,
     TimedOut,
 }
 
-/// Waits until another thread has changed what a [`Mutex`] protects.
+/// Condition variable, used to wait until another thread has changed data that a [`Mutex`] protects.
 ///
-/// Uses FUTEX_WAIT_REQUEUE_PI and FUTEX_CMP_REQUEUE_PI: the kernel moves a notified thread from this queue to that of
-/// the mutex; it wakes only once, as the owner, and meanwhile lends its priority. glibc's condition variable does not
-/// (its bug 11588).
+/// It uses FUTEX_WAIT_REQUEUE_PI and FUTEX_CMP_REQUEUE_PI: the kernel moves a notified thread from the queue of the
+/// condition variable to the queue of the mutex. The thread wakes only once, as the owner of the mutex, and until then
+/// lends its priority to the current owner. Condition variables of glibc do not do this (glibc bug 11588).
 ///
 /// Notifying requires the guard, so a notification cannot come between another thread's check of the condition and its
-/// sleep, and none is lost. A wait can end spuriously (because of a signal, or a notification while another thread was
-/// about to sleep), so wait in a loop. Notifying without waiters makes no system call. All waiters of one condition
-/// variable must use the same mutex.
+/// sleep, and no notification is lost. A wait can end spuriously (because of a signal, or a notification while another
+/// thread was about to sleep), so wait in a loop. A notification makes no system call if no thread waits. All waiters
+/// of one condition variable must use the same mutex.
 ///
 /// ```
 /// use punctual_uapi::{Condvar, LockError, Mutex};
@@ -51,7 +51,7 @@ pub enum Woke {
 pub struct Condvar {
     /// Number of notifications; changed only under the mutex.
     sequence: AtomicU32,
-    /// Threads between their decision to sleep and their return; changed only under the mutex.
+    /// Number of threads in a wait; increased only under the mutex.
     waiters: AtomicU32,
 }
 
@@ -60,16 +60,16 @@ impl Condvar {
         Condvar { sequence: AtomicU32::new(0), waiters: AtomicU32::new(0) }
     }
 
-    /// Releases the mutex, sleeps until notified (or a spurious wakeup), and takes the mutex again. Blocks.
+    /// Releases the mutex, sleeps until notified or woken spuriously, and locks the mutex again.
     ///
     /// # Errors
-    /// [`LockError::Poisoned`], [`LockError::OwnerDied`], [`LockError::Kernel`]; the mutex is not held then.
+    /// [`LockError::Poisoned`], [`LockError::OwnerDied`], [`LockError::Kernel`]. The mutex is then not held.
     pub fn wait<'a, T: ?Sized>(&self, guard: MutexGuard<'a, T>) -> Result<MutexGuard<'a, T>, LockError> {
         Ok(self.sleep(guard, None)?.0)
     }
 
-    /// Like [`Condvar::wait`], but waits at most until the time `until` on CLOCK_MONOTONIC. The mutex is taken again in
-    /// any case, which may take longer.
+    /// Like [`Condvar::wait`], but waits for a notification at most until the time `until` on CLOCK_MONOTONIC. The
+    /// mutex is always locked again, which may take longer.
     ///
     /// # Errors
     /// See [`Condvar::wait`].
@@ -95,12 +95,12 @@ impl Condvar {
         }
     }
 
-    /// Like [`Condvar::wait_until`] for a lock that the caller holds without a guard; `None` means no time limit. On
-    /// success the caller holds the lock again; [`Acquired`] says how.
+    /// Like [`Condvar::wait_until`], for a lock that the caller holds without a guard; `None` means no time limit. On
+    /// success the caller holds the lock again, and [`Acquired`] says whether the previous owner ended.
     ///
     /// # Errors
-    /// [`LockError::Kernel`] with `EPERM` if the caller does not own `futex`; nothing has changed then. Otherwise the
-    /// lock is not held: [`LockError::OwnerDied`], [`LockError::Kernel`].
+    /// [`LockError::Kernel`] with `EPERM` if the caller does not own `futex`; nothing is then changed. After other
+    /// errors ([`LockError::OwnerDied`], [`LockError::Kernel`]), the caller does not hold the lock.
     pub fn wait_on(&self, futex: &PiFutex, until: Option<Nanos>) -> Result<(Acquired, Woke), LockError> {
         if !futex.is_mine() {
             return Err(error(Errno::PERM));
@@ -112,7 +112,7 @@ impl Condvar {
         }
     }
 
-    /// Releases the lock, sleeps, and takes it again. Fails if it could not be released.
+    /// Releases the lock, sleeps, and locks it again. Fails if the lock could not be released.
     fn wait_without(&self, futex: &PiFutex, until: Option<Nanos>) -> Result<End, LockError> {
         let time = until.map(timespec);
         let seen = self.sequence.load(Relaxed);
@@ -135,13 +135,14 @@ impl Condvar {
         Ok(End { lock, woke })
     }
 
-    /// Number of threads between their decision to sleep and their return. Exact if the caller holds the mutex.
+    /// Returns the number of threads in a wait, including threads that have been notified but have not yet returned.
+    /// May be out of date unless the caller holds the mutex.
     pub fn waiters(&self) -> u32 {
         self.waiters.load(Relaxed)
     }
 
     /// Wakes the waiter with the highest priority, which becomes the owner of the mutex when `guard` is dropped. Does
-    /// not block. Returns whether there was a waiter.
+    /// not block. Returns true if there was a waiter.
     ///
     /// # Errors
     /// [`LockError::Kernel`] with `EINVAL`: the waiters use another mutex.
@@ -149,7 +150,8 @@ impl Condvar {
         self.notify(guard.mutex().futex(), 0)
     }
 
-    /// Wakes all waiters, which take the mutex one after the other by priority. Otherwise as [`Condvar::notify_one`].
+    /// Wakes all waiters, which get the mutex one after the other in order of priority. Otherwise like
+    /// [`Condvar::notify_one`].
     ///
     /// # Errors
     /// See [`Condvar::notify_one`].
@@ -157,7 +159,7 @@ impl Condvar {
         self.notify(guard.mutex().futex(), ALL)
     }
 
-    /// Like [`Condvar::notify_one`] for a lock that the caller holds without a guard.
+    /// Like [`Condvar::notify_one`], for a lock that the caller holds without a guard.
     ///
     /// # Errors
     /// [`LockError::Kernel`] with `EPERM` if the caller does not own `futex`; otherwise as [`Condvar::notify_one`].
@@ -165,7 +167,7 @@ impl Condvar {
         if futex.is_mine() { self.notify(futex, 0) } else { Err(error(Errno::PERM)) }
     }
 
-    /// Like [`Condvar::notify_all`] for a lock that the caller holds without a guard.
+    /// Like [`Condvar::notify_all`], for a lock that the caller holds without a guard.
     ///
     /// # Errors
     /// See [`Condvar::notify_one_on`].
@@ -191,7 +193,7 @@ impl Condvar {
     }
 }
 
-/// Result of a wait: the lock, and why the sleep ended.
+/// Result of a wait: the result of locking the mutex again, and the reason why the sleep ended.
 struct End {
     lock: Result<Acquired, LockError>,
     woke: Result<Woke, LockError>,

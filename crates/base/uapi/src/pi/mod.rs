@@ -1,7 +1,7 @@
-//! Locks with priority inheritance: the futex word, a mutex, and its condition variable.
+//! Locks with priority inheritance: a futex word, a mutex, and a condition variable.
 //!
-//! futex(2), futex(7); Documentation/locking/rt-mutex-design.rst and Documentation/locking/futex-requeue-pi.rst of the
-//! kernel.
+//! See futex(2), futex(7), and Documentation/locking/rt-mutex-design.rst and Documentation/locking/futex-requeue-pi.rst
+//! in the kernel source.
 
 mod condvar;
 mod mutex;

@@ -12,18 +12,20 @@ const SOUND: u8 = 0;
 const PANICKED: u8 = 1;
 const OWNER_DIED: u8 = 2;
 
-/// A mutex with priority inheritance. While a thread waits, the owner runs at least at that thread's priority, so
-/// threads of intermediate priority do not delay the waiter (priority inversion): FUTEX_LOCK_PI2, rt_mutex.
+/// A mutex with priority inheritance (FUTEX_LOCK_PI2, rt_mutex in the kernel). While a thread waits, the owner runs at
+/// least at that thread's priority, so that threads of intermediate priority do not delay the waiter (priority
+/// inversion).
 ///
-/// Locking a free mutex, and unlocking one without waiters, is a single atomic operation without a system call. Waiters
-/// are served by priority. `const`, 8 bytes in addition to the data, no allocation. For threads of one process; not for
-/// signal handlers, nor the child of fork(2).
+/// Locking a free mutex and unlocking a mutex without waiters are single atomic operations without a system call.
+/// Waiters get the mutex in order of priority. A mutex can be created in a `const` context, adds 8 bytes to the data,
+/// and needs no allocation. It works between threads of one process, but not in signal handlers or in the child after
+/// fork(2).
 ///
 /// A thread that panics while it holds the mutex poisons it. A thread can *end* while it holds the mutex only if it has
-/// forgotten the guard (`std::mem::forget`). Threads that are already waiting then get [`LockError::OwnerDied`] (the
-/// kernel passes the lock on, which poisons it). So do later ones (`ESRCH`), unless the kernel has reused its thread id
-/// meanwhile. A robust list would close that gap, but it has one head per thread, which glibc owns
-/// (set_robust_list(2)).
+/// forgotten the guard (`std::mem::forget`). The kernel then passes the lock to a waiting thread, which poisons the
+/// mutex and gets [`LockError::OwnerDied`]. Threads that lock it later also get this error (`ESRCH`), unless the kernel
+/// has reused the thread id of the owner. A robust list would avoid this exception, but each thread has only one, which
+/// glibc uses (set_robust_list(2)).
 ///
 /// ```
 /// use punctual_uapi::{LockError, Mutex};
@@ -35,7 +37,7 @@ const OWNER_DIED: u8 = 2;
 /// # Ok::<(), LockError>(())
 /// ```
 ///
-/// The guard cannot leave its thread, since only the owner may unlock:
+/// The guard cannot be sent to another thread, because only the owner may unlock:
 ///
 /// ```compile_fail,E0277
 /// let mutex = punctual_uapi::Mutex::new(0);
@@ -76,7 +78,8 @@ impl<T: ?Sized> Mutex<T> {
         self.guard(acquired)
     }
 
-    /// Locks the mutex, or gives up at `until` on CLOCK_MONOTONIC. A free mutex is locked even if that has passed.
+    /// Locks the mutex, but waits at most until the time `until` on CLOCK_MONOTONIC. A free mutex is locked even if
+    /// that time has passed.
     ///
     /// # Errors
     /// See [`Mutex::lock`]; also [`LockError::TimedOut`], [`LockError::NeedsLinux5_14`].
@@ -86,7 +89,7 @@ impl<T: ?Sized> Mutex<T> {
         self.guard(acquired)
     }
 
-    /// Locks the mutex if it is free. Never blocks, makes no system call.
+    /// Locks the mutex if it is free. Never blocks and makes no system call.
     ///
     /// # Errors
     /// [`LockError::WouldBlock`]; otherwise as [`Mutex::lock`].
@@ -96,7 +99,7 @@ impl<T: ?Sized> Mutex<T> {
         self.guard(Acquired::Clean)
     }
 
-    /// Access without locking: the exclusive borrow proves that no other thread holds the mutex.
+    /// Returns the data without locking: the exclusive borrow proves that no other thread holds the mutex.
     pub fn get_mut(&mut self) -> &mut T {
         self.data.get_mut()
     }
@@ -106,7 +109,8 @@ impl<T: ?Sized> Mutex<T> {
         self.poison.load(Relaxed) != SOUND
     }
 
-    /// Declares the data valid again. If the owner ended without a waiter, the lock itself stays lost.
+    /// Removes the poison, which declares the data valid again. If the owner ended while no thread waited, the mutex
+    /// stays locked for ever.
     pub fn clear_poison(&self) {
         self.poison.store(SOUND, Relaxed);
     }
@@ -145,11 +149,11 @@ impl<T: Default> Default for Mutex<T> {
     }
 }
 
-/// A held [`Mutex`], unlocked on drop. Not `Send`: the kernel lets only the owner unlock.
-#[must_use = "the mutex is released at once"]
+/// Guard of a locked [`Mutex`], which is unlocked on drop. Not `Send`, because the kernel lets only the owner unlock.
+#[must_use = "the mutex is unlocked immediately"]
 pub struct MutexGuard<'a, T: ?Sized> {
     mutex: &'a Mutex<T>,
-    /// The thread was already panicking when it took the mutex; that panic does not poison it.
+    /// True if the thread was already panicking when it locked the mutex; that panic does not poison the mutex.
     panicking: bool,
     stays: PhantomData<*const ()>,
 }
@@ -158,8 +162,8 @@ pub struct MutexGuard<'a, T: ?Sized> {
 unsafe impl<T: ?Sized + Sync> Sync for MutexGuard<'_, T> {}
 
 impl<'a, T: ?Sized> MutexGuard<'a, T> {
-    /// The mutex, still held, without its guard: for the condition variable, which lets the kernel release and retake
-    /// it.
+    /// Drops the guard without unlocking and returns the mutex. Used by the condition variable, which has the kernel
+    /// release and lock it again.
     pub(super) fn forget(self) -> &'a Mutex<T> {
         let mutex = self.mutex;
         std::mem::forget(self);

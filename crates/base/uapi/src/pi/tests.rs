@@ -147,7 +147,7 @@ fn an_assigned_futex_belongs_to_that_thread() {
     assert!(!futex.is_mine());
 }
 
-/// One ticket each: after a lost wakeup a waiter, and the test, would hang.
+/// Threads take turns in a fixed order. If a wakeup were lost, a thread would sleep for ever and the test would hang.
 #[test]
 #[cfg_attr(miri, ignore = "needs futex(2)")]
 fn no_wakeup_is_lost() {
@@ -175,7 +175,7 @@ fn no_wakeup_is_lost() {
     assert_eq!(*TURN.lock().unwrap(), ROUNDS * WAITERS as u32);
 }
 
-/// One notification per message, any number of consumers: each message is taken exactly once.
+/// Several consumers and one notification per message: each message is taken exactly once.
 #[test]
 #[cfg_attr(miri, ignore = "needs futex(2)")]
 fn one_notification_wakes_one() {

@@ -12,13 +12,14 @@ const SECOND: u64 = 1_000_000_000;
 const TID_MASK: u32 = 0x3fff_ffff;
 const PRIVATE: futex::Flags = futex::Flags::PRIVATE;
 
-/// Why a lock was not acquired.
+/// Reason why a lock was not acquired.
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LockError {
-    /// The calling thread already holds the lock, or holds a lock that the owner of this one waits for (`EDEADLK`).
+    /// The calling thread already holds the lock, or holds another lock for which the owner of this lock waits
+    /// (`EDEADLK`).
     #[error(
-        "waiting for this lock would never end: the calling thread holds it, or holds one its owner waits for (EDEADLK); \
-         take locks in one order, each once"
+        "waiting for this lock would never end: the calling thread holds it, or holds a lock for which its owner waits (EDEADLK); \
+         take locks always in the same order, and each only once"
     )]
     Deadlock,
     /// The lock is held by another thread; returned only by [`PiFutex::try_lock`] and
@@ -26,17 +27,19 @@ pub enum LockError {
     #[error("the lock is held by another thread; wait for it with lock() or lock_until()")]
     WouldBlock,
     /// The time limit passed before the lock was free (`ETIMEDOUT`).
-    #[error("the lock was not free in time (ETIMEDOUT): allow more, or do less while holding it")]
+    #[error("the lock was not free in time (ETIMEDOUT): allow more time, or hold the lock for a shorter time")]
     TimedOut,
     /// A thread panicked while it held the lock; the data may be inconsistent.
-    #[error("a thread panicked while it held the lock: repair the data that it guards, then call clear_poison()")]
+    #[error("a thread panicked while it held the lock: repair the protected data, then call clear_poison()")]
     Poisoned,
-    /// The owner ended without unlocking: the lock is lost (`ESRCH`), or the kernel passed it on (FUTEX_OWNER_DIED).
+    /// The owner ended without unlocking. Either the lock stays locked (`ESRCH`), or the kernel passed it on
+    /// (FUTEX_OWNER_DIED).
     #[error(
-        "the lock's owner ended while it held it: the data that it guards may be half changed; restart the program"
+        "the owner of the lock ended without unlocking it: the protected data may be half changed; restart the program"
     )]
     OwnerDied,
-    /// A timed wait needs FUTEX_LOCK_PI2, Linux 5.14; before it, lock timeouts are on CLOCK_REALTIME, which can jump.
+    /// A lock with a time limit needs FUTEX_LOCK_PI2, Linux 5.14. Before that version, the time limit is on
+    /// CLOCK_REALTIME, which can be set.
     #[error("a timed wait for a lock needs Linux 5.14 (FUTEX_LOCK_PI2): see `uname -r`, or use lock()")]
     NeedsLinux5_14,
     /// Any other errno of futex(2).
@@ -53,10 +56,10 @@ thread_local! {
 }
 
 impl ThreadId {
-    /// The calling thread. Makes a system call on first use in each thread and reads a thread-local variable
-    /// afterwards.
+    /// Returns the ID of the calling thread. Makes a system call on first use in each thread, and reads a thread-local
+    /// variable afterwards.
     ///
-    /// The child of fork(2) inherits its parent's value: do not use locks there before exec(2).
+    /// The child after fork(2) inherits its parent's value. Do not use locks in it before exec(2).
     #[inline]
     pub fn current() -> ThreadId {
         CURRENT.with(|current| match current.get() {
@@ -90,7 +93,7 @@ pub enum Acquired {
     OwnerDied,
 }
 
-/// A futex word with priority inheritance that protects no data. Private to the process.
+/// A lock with priority inheritance that contains no data. It works only between threads of one process.
 ///
 /// While a thread waits in [`PiFutex::lock`], the owner runs at least at that thread's priority (rt_mutex). Use
 /// [`Mutex`](crate::Mutex) to protect data.
@@ -118,8 +121,8 @@ impl PiFutex {
         }
     }
 
-    /// Locks the futex, waiting in the kernel in order of priority until it is free, or until `until` on
-    /// CLOCK_MONOTONIC. Makes no system call if it is free. A signal does not end the wait.
+    /// Locks the futex. If it is not free, waits until it is, or until the time `until` on CLOCK_MONOTONIC. Waiters get
+    /// it in order of priority. Makes no system call if it is free. A signal does not end the wait.
     ///
     /// # Errors
     /// [`LockError::Deadlock`], [`LockError::TimedOut`], [`LockError::OwnerDied`], [`LockError::NeedsLinux5_14`] (only
@@ -151,14 +154,15 @@ impl PiFutex {
         }
     }
 
-    /// How the kernel has just passed the lock to this thread.
+    /// Returns how the calling thread has just acquired the lock from the kernel: because the owner unlocked it, or
+    /// because the owner ended.
     pub(super) fn acquired(&self) -> Acquired {
         fence(Acquire);
         let is_orphan = self.word.load(Relaxed) & futex::OWNER_DIED != 0;
         if is_orphan { Acquired::OwnerDied } else { Acquired::Clean }
     }
 
-    /// miri has no futex: the waiter spins, so that users of the word can be checked for data races.
+    /// Waits by spinning, because miri has no FUTEX_LOCK_PI. With it, miri can check users of the lock for data races.
     #[cfg(miri)]
     fn wait(&self, _until: Option<Nanos>) -> Result<Acquired, LockError> {
         loop {
@@ -169,10 +173,11 @@ impl PiFutex {
         }
     }
 
-    /// Unlocks the futex; the waiter with the highest priority becomes the owner. Makes no system call without waiters.
+    /// Unlocks the futex. The waiter with the highest priority becomes the owner. Makes no system call if no thread
+    /// waits.
     ///
     /// # Errors
-    /// [`LockError::Kernel`] with `EPERM` if the caller is not the owner; nothing has changed then.
+    /// [`LockError::Kernel`] with `EPERM` if the caller is not the owner; nothing is then changed.
     #[inline]
     pub fn unlock(&self) -> Result<(), LockError> {
         let me = ThreadId::current();
@@ -194,15 +199,15 @@ impl PiFutex {
         }
     }
 
-    /// Makes `owner` the owner of a free lock: threads that wait for it lend `owner` their priority until that thread
-    /// calls [`PiFutex::unlock`]. Returns `false` if the lock is not free. This is how a sender lends its priority to
-    /// the thread that must answer.
+    /// Makes `owner` the owner of a free lock. Threads that wait for the lock then lend `owner` their priority until it
+    /// calls [`PiFutex::unlock`]. In this way a sender lends its priority to the thread that must answer. Returns false
+    /// if the lock is not free.
     pub fn assign(&self, owner: ThreadId) -> bool {
         self.word.compare_exchange(0, owner.0, Release, Relaxed).is_ok()
     }
 
-    /// Frees the lock regardless of its owner, after the only thread that ever waited has given up: the kernel leaves
-    /// the waiters bit set then. Do not call it if a thread may be waiting, because that thread would sleep until its
+    /// Frees the lock regardless of its owner. Use it after the only waiter has given up, because the kernel then
+    /// leaves the waiters bit set. Do not call it if a thread may be waiting, because that thread would sleep until its
     /// time limit.
     pub fn reset(&self) {
         self.word.store(0, Release);

@@ -1,5 +1,5 @@
-//! Communication between threads allocates nothing after set-up. The test is in this crate because a counting allocator
-//! needs `unsafe`; most of the tested code is in `punctual-rt`.
+//! Tests that communication between threads allocates nothing after set-up. They are in this crate because a counting
+//! allocator needs `unsafe`; most of the tested code is in `punctual-rt`.
 
 use punctual_rt::{
     Condvar, EventFlags, Level, Line, Log, Mailbox, Match, Mutex, Overflow, Pool, Rendezvous, Semaphore, Shared,
@@ -46,7 +46,7 @@ static ALLOCATOR: Counting = Counting;
 
 const ROUNDS: u64 = 2_000;
 
-/// Runs `body` with the thread's allocations counted.
+/// Runs `body` [`ROUNDS`] times and counts the allocations of the calling thread.
 fn watched(mut body: impl FnMut(u64)) {
     WATCHED.set(true);
     (0..ROUNDS).for_each(&mut body);

@@ -23,7 +23,7 @@ const PATIENCE_NS: u64 = 1_000_000_000;
 
 pub(super) enum Company {
     Nothing,
-    /// Counts N queens repeatedly.
+    /// Counts the solutions of the N-queens problem repeatedly.
     Nqueens(Box<Nqueens>, u32),
     Measure(CpuList),
 }

@@ -79,7 +79,8 @@ impl Client {
     }
 }
 
-/// A read or write that timed out (SO_RCVTIMEO, socket(7)) returns EAGAIN.
+/// Replaces EAGAIN, which a read or write returns after its timeout (SO_RCVTIMEO, socket(7)), by an error that states
+/// the timeout.
 fn named(error: io::Error) -> io::Error {
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {

@@ -3,7 +3,7 @@
 use crate::axis::Measured;
 use std::fs;
 
-/// /proc/stat (proc_stat(5)) at one point in time.
+/// Counters of /proc/stat (proc_stat(5)), read at one point in time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counters {
     /// Ticks summed over all CPUs: user, nice, system, idle, iowait, irq, softirq, steal.

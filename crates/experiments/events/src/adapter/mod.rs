@@ -150,7 +150,7 @@ impl Adapter {
     }
 }
 
-/// Each event after the first is one interval less late.
+/// Records events that arrived together. Each of them after the first is one interval less late than the one before.
 fn together(ledger: &mut Ledger, interval: Nanos, number: u64, count: u64, lateness: u64) {
     ledger.arrived_together(number, count, |n| Nanos(lateness.saturating_sub((n - number).saturating_mul(interval.0))));
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Number of alarms per set.
+/// Number of alarms in each alarm set.
 const TOGETHER: usize = 64;
 
 impl Posix {

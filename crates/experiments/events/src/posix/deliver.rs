@@ -87,7 +87,8 @@ pub(super) trait Taker: Send + 'static {
     fn take(&mut self, came: &mut dyn FnMut(Came)) -> Result<(), Errno>;
 }
 
-/// The ledger belongs to the real-time thread. No other thread locks it until that thread has ended.
+/// A source whose arrivals are recorded in a ledger. The ledger belongs to the real-time thread. No other thread locks
+/// it until that thread has ended.
 struct Taking<T> {
     taker: T,
     ledger: Arc<Mutex<Ledger>>,

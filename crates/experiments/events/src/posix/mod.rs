@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 
 pub struct Posix {
     rt: Rt,
-    /// The reason why real-time priority is not available, if it is not.
+    /// The reason why real-time priority is not available; `None` if it is available.
     refused: Option<String>,
     wires: Wires,
 }
@@ -68,7 +68,7 @@ impl Posix {
         }
     }
 
-    /// The plan's CPU, or the last permitted one.
+    /// Returns the plan's CPU, or the last CPU that this process may use.
     fn one_cpu(plan: &Plan<'_>) -> Result<CpuId, NotRun> {
         let allowed = punctual_uapi::affinity(0).map_err(|e| NotRun::Failed(e.to_string()))?;
         let none = || NotRun::Failed("this process is not allowed to run on any CPU (taskset -cp $$)".into());
@@ -76,7 +76,7 @@ impl Posix {
     }
 }
 
-/// The priority plus `above`, clamped to 1 to 99.
+/// Returns the priority plus `above`, clamped to the range 1 to 99.
 fn near(priority: Priority, above: i8) -> Priority {
     let wanted = (i16::from(priority.get()) + i16::from(above)).clamp(1, 99);
     u8::try_from(wanted).ok().and_then(|n| Priority::try_from(n).ok()).unwrap_or(priority)

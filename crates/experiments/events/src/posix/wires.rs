@@ -23,7 +23,7 @@ pub struct Wires {
     pub serial: Option<String>,
 }
 
-/// A GPIO line that drives another.
+/// A GPIO line that drives another GPIO line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GpioWire {
     /// A simulated wire (gpio-sim).

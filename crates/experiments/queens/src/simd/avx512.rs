@@ -97,7 +97,7 @@ impl Simd for Avx512 {
     }
 }
 
-/// Counts R registers of words.
+/// Counts the pairs of a word in `R` registers and a probe that have no bit in common.
 #[inline(always)]
 unsafe fn tiles_32<const R: usize>(words: &[u32], probes: &[u32]) -> u64 {
     // SAFETY: the caller ensures AVX-512F and passes R * TILE words.

@@ -69,8 +69,8 @@ impl Cpu {
 }
 
 /// The end of each of the `ordinary` threads, relative to the start of the experiment, if every runnable thread always
-/// moves to the least loaded CPU. `spans` are those of all threads. After the last of them, every CPU is free. `None`
-/// if a thread has no CPU to run on.
+/// moves to the least loaded CPU. `spans` are those of all threads. After the last span, every CPU is free. `None` if a
+/// thread has no CPU to run on.
 pub fn replay(ordinary: &[Ran], spans: &[GanttSpan], available: Available<'_>) -> Vec<Option<Nanos>> {
     let mut ids: Vec<CpuId> = ordinary.iter().flat_map(|ran| ran.cpus.iter()).collect();
     ids.sort_unstable();

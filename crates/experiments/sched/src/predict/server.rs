@@ -7,9 +7,9 @@ pub(super) struct Server {
     runtime: f64,
     deadline: u64,
     period: u64,
-    /// Remaining runtime; negative after an overrun.
+    /// Remaining runtime of the server; negative after an overrun.
     budget: f64,
-    /// Absolute deadline; 0 before the first activation.
+    /// Absolute deadline of the server; 0 before the first activation.
     until: u64,
     /// Time until which the thread is throttled.
     wait: Option<u64>,
@@ -70,12 +70,12 @@ impl Server {
         }
     }
 
-    /// Absolute deadline if the thread may run.
+    /// Absolute deadline if the thread may run; `None` if it is throttled.
     pub fn runnable(&self) -> Option<u64> {
         self.wait.is_none().then_some(self.until)
     }
 
-    /// Remaining runtime.
+    /// Remaining runtime of the server; negative after an overrun.
     pub fn left(&self) -> f64 {
         self.budget
     }

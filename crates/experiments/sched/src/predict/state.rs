@@ -18,11 +18,11 @@ pub(super) struct State<'a> {
     pub at: At,
     /// Position in the queue of its priority. Lower values run earlier.
     pub place: u64,
-    /// Remaining part of its time slice.
+    /// Remaining part of the thread's time slice.
     pub slice: f64,
     /// Server of a SCHED_DEADLINE thread.
     pub server: Option<Server>,
-    /// The CPU on which it runs or last ran.
+    /// The CPU on which the thread runs or last ran.
     pub cpu: Option<CpuId>,
     begun: Option<u64>,
     ended: Option<u64>,

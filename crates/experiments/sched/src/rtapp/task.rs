@@ -174,7 +174,7 @@ fn loops(value: &Json, at: &str) -> Result<Option<u64>, Unknown> {
     }
 }
 
-/// A duration in microseconds, up to an hour.
+/// Parses a duration in microseconds, up to an hour.
 fn micros(value: &Json, at: &str) -> Result<Nanos, Unknown> {
     match value.integer(at)? {
         n @ 0..=3_600_000_000 => Ok(Nanos::from_micros(n.unsigned_abs())),

@@ -27,7 +27,7 @@ pub struct Manifest {
 pub struct Listed {
     /// Path relative to the root of the package.
     pub path: String,
-    /// In hexadecimal, 64 digits.
+    /// SHA-256 checksum of the file in 64 hexadecimal digits.
     pub sha256: String,
     #[serde(default)]
     pub size: Option<u64>,

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 /// Files are taken from these folders of a package; others (documentation) are ignored.
 const MODULES: [&str; 2] = ["lib/modules", "usr/lib/modules"];
-/// Image names in boot/, followed by `-RELEASE`, or alone.
+/// Names of kernel images in boot/; `-RELEASE` may follow.
 const IMAGES: [&str; 6] = ["vmlinuz", "vmlinux", "Image", "zImage", "kernel8.img", "kernel"];
 
 #[derive(Debug)]

@@ -1,5 +1,5 @@
-//! Deploys, tries, keeps or abandons, and removes kernels without a trace, on folders that represent machines, with
-//! failures at every step.
+//! Deploys, tries, keeps or abandons, and completely removes kernels, on folders that represent machines, with failures
+//! at every step.
 
 use punctual_deploy::{Back, Deployed, Request, Site, Status, commit, deploy, rollback, status, verify, worst};
 use punctual_fix::{Fault, Faulty, System};

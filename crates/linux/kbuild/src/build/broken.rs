@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 pub struct Broken {
     pub status: String,
     pub target: Option<String>,
-    /// The first file and line for which a compiler reports an error, with the message.
+    /// The first file and line for which a compiler reports an error, with the error message.
     pub place: Option<Place>,
     pub tail: String,
     pub log: PathBuf,

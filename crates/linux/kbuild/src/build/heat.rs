@@ -41,7 +41,7 @@ impl Heat {
         zones.filter_map(|zone| fs::read_to_string(zone.path().join("temp")).ok()?.trim().parse().ok()).max()
     }
 
-    /// An unreadable temperature changes nothing.
+    /// Returns true if the build must be paused now. If the temperature cannot be read, the state does not change.
     pub(super) fn pauses(&self, is_paused: bool, hottest: Option<i64>) -> bool {
         match hottest {
             None => is_paused,

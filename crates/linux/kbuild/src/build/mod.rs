@@ -47,7 +47,7 @@ pub struct Job {
     pub epoch: u64,
     /// Temperature limit at which the build pauses; `None` to never pause.
     pub heat: Option<Heat>,
-    /// Add the options of [`punctual_kernel::diagnostic`] and a distinct name to the configuration.
+    /// True to add the options of [`punctual_kernel::diagnostic`] and a distinct name to the configuration.
     pub diagnostic: bool,
 }
 

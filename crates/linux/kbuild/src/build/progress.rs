@@ -5,7 +5,7 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Progress {
     pub objects: usize,
-    /// Total from a dry run, which may miss some; `None` if unknown.
+    /// Total number of objects according to a dry run, which may miss some; `None` if unknown.
     pub of: Option<usize>,
     /// Time spent building, excluding pauses.
     pub worked: Duration,
@@ -14,7 +14,8 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Returns true if more was compiled than the dry run counted: it misses what make discovers only while building.
+    /// Returns true if more was compiled than the dry run counted: the dry run misses what make discovers only while
+    /// building.
     fn is_beyond(&self) -> bool {
         self.of.is_some_and(|of| self.objects > of)
     }

@@ -1,4 +1,4 @@
-//! Checks that the kernel has drivers for the parts of the board. They and their drivers are data: `needs` in
+//! Checks that the kernel has drivers for the parts of the board. The parts and their drivers are listed in `needs` of
 //! `boards/*.toml`.
 
 use super::{Check, Module, Outcome};

@@ -23,7 +23,7 @@ struct Wanted<'r> {
     reference: &'r str,
     commit: Option<&'r str>,
     release: Option<Release>,
-    /// Accept only a release for which a patch is available.
+    /// If set, only a release to which this patch can be applied is accepted.
     patch: Option<&'r Patch<'r>>,
 }
 
@@ -134,8 +134,8 @@ fn chosen(wanted: &Wanted, making: &Path, report: &mut dyn FnMut(&str)) -> Resul
     Err(KbuildError::Usage(said))
 }
 
-/// The newest commit of the branch with this release in its Makefile; commits after the merge of the release are
-/// included.
+/// Returns the newest commit of the branch with this release in its Makefile; commits after the merge of the release
+/// are included.
 fn of_release(making: &Path, wanted: &Wanted) -> Result<Option<String>, KbuildError> {
     let is_release = |commit: &str| -> Result<bool, KbuildError> {
         let text = git(making, &["show", &format!("{commit}:Makefile")])?;

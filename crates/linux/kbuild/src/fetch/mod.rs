@@ -26,11 +26,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::UNIX_EPOCH;
 
-/// Its existence means that the fetch has finished.
+/// Name of the manifest. The existence of this file means that the fetch has finished.
 pub const MANIFEST: &str = "manifest.json";
 const TREE: &str = "tree";
 
-/// Does nothing if the source exists. `report` receives a line for each step.
+/// Fetches a source, unless it already exists. `report` receives a line for each step.
 ///
 /// # Errors
 /// There is no network or space; a signature or checksum is missing or invalid; the folder contains another source; a
@@ -85,7 +85,8 @@ fn taken(
     }
 }
 
-/// apt verifies the chain from the distribution's key to the package's checksum (apt-secure(8)).
+/// Fetches the source package with apt, which verifies the chain from the distribution's key to the package's checksum
+/// (apt-secure(8)).
 fn debian(series: Option<&str>, out: &Path, cache: &Cache, report: &mut dyn FnMut(&str)) -> Result<Taken, KbuildError> {
     let source = KernelSource::newest(series, cache)?;
     report(&format!("fetching {} {} with apt, 150 MB unless it is cached", source.package, source.version));

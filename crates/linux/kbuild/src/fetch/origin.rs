@@ -9,17 +9,17 @@ use std::path::PathBuf;
 pub enum Origin {
     /// A tarball, its signature, and a signed list of checksums, as published by kernel.org.
     Tarball {
-        /// URL or path.
+        /// URL or path of the tarball.
         url: String,
     },
     Git {
-        /// URL or path.
+        /// URL or path of the repository.
         url: String,
         reference: String,
-        /// A full commit hash.
+        /// Full hash of the commit to fetch.
         commit: Option<String>,
-        /// Take the newest commit of the branch with this release in its Makefile, because a patch fits only one
-        /// release.
+        /// If set, take the newest commit of the branch with this release in its Makefile, because a patch fits only
+        /// one release.
         release: Option<Release>,
     },
     /// The distribution's package linux-source-X.Y; the newest one unless a series is given.
@@ -52,12 +52,12 @@ pub struct Request {
     pub sign: Option<String>,
     /// URL or path of `sha256sums.asc`, if it is not next to the tarball.
     pub sums: Option<String>,
-    /// Accept an unsigned branch; the manifest records this.
+    /// True to accept an unsigned branch; the manifest records this.
     pub unsigned: bool,
     /// A published real-time patch to apply: the address or path of its file (`patch-A.B.C-rtN.patch.xz`), or with a
     /// trailing slash the folder of the series' patches, of which the one for exactly the source's release is taken.
     pub patch: Option<String>,
-    /// The signature of the patch, if it is not next to it.
+    /// URL or path of the patch's signature, if it is not next to the patch.
     pub patch_sign: Option<String>,
     pub out: PathBuf,
 }
@@ -75,7 +75,7 @@ impl Request {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Proof {
-    /// Verified with gpgv(1): the signature of the tree and of the list that contains its checksum.
+    /// Verified with gpgv(1): the signatures of the tarball and of the list that contains its checksum.
     Signed {
         tree_key: String,
         sums_key: String,

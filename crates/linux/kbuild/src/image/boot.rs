@@ -24,7 +24,7 @@ const MAINLINE: [(&str, &str); 9] = [
     ("pi5", "bcm2712-rpi-5-b.dtb"),
     ("pi2", "bcm2836-rpi-2-b.dtb"),
 ];
-/// Files of the firmware needed before the Raspberry Pi 5.
+/// Firmware files that boards before the Raspberry Pi 5 need on the card.
 const FIRMWARE: [&str; 6] = ["bootcode.bin", "start.elf", "fixup.dat", "start4.elf", "fixup4.dat", "overlays/README"];
 
 /// Contents by file name, and messages for the user.

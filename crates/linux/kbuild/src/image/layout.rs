@@ -12,7 +12,7 @@ const LINUX: u8 = 0x83;
 /// Disk signature; the root partition's name is PARTUUID=70756e63-02.
 const IDENTITY: u32 = 0x7075_6e63;
 
-/// Byte offsets on the disk.
+/// Layout of the disk, as byte offsets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// Size of the disk: a power of two, as QEMU requires of SD cards.

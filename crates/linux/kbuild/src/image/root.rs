@@ -106,7 +106,7 @@ fn owned_by_root(job: &Job, layout: &Layout, disk: &Path, root: &Path) -> Result
     done(debugfs.env("E2FSPROGS_FAKE_TIME", job.epoch.to_string()), words.as_bytes(), disk)
 }
 
-/// A program that may be missing from the path of an ordinary user.
+/// Returns a command for a program whose folder may be missing from the search path of an ordinary user.
 fn system(name: &str) -> Command {
     let places = ["/usr/sbin", "/sbin"].map(|folder| Path::new(folder).join(name));
     Command::new(places.into_iter().find(|path| path.is_file()).unwrap_or_else(|| name.into()))

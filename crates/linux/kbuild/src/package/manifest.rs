@@ -13,7 +13,7 @@ use std::path::Path;
 pub struct File {
     pub path: String,
     pub bytes: u64,
-    /// Checksum of the file; `None` for a link.
+    /// SHA-256 checksum of the file; `None` for a link.
     pub sha256: Option<String>,
 }
 

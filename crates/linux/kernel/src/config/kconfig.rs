@@ -10,9 +10,9 @@ const DEEPEST: usize = 32;
 
 #[derive(Clone, Debug, Default)]
 struct Definition {
-    /// Expressions that must all hold.
+    /// Expressions that must all hold for the option to be available.
     depends: Vec<String>,
-    /// The condition under which the user can set it; `None` if the user cannot.
+    /// The condition under which the user can set the option; `None` if the user cannot.
     prompt: Option<String>,
     has_prompt: bool,
 }
@@ -222,7 +222,7 @@ impl<'r> Reader<'r> {
     }
 }
 
-/// A help text ends at a line that is indented less than its first one.
+/// Skips a help text, which ends at a line that is indented less than its first one.
 fn skip_help<'t>(lines: &mut std::iter::Peekable<impl Iterator<Item = &'t str>>) {
     let indent = |line: &str| {
         line.chars()

@@ -19,7 +19,7 @@ pub struct Job {
     pub base: Base,
     /// Name and text of each fragment; later ones override earlier ones.
     pub fragments: Vec<(String, String)>,
-    /// Run `make menuconfig` on this terminal before the result is compared.
+    /// True to run `make menuconfig` on this terminal before the result is compared.
     pub menu: bool,
 }
 
@@ -145,7 +145,7 @@ fn made(job: &Job, out: &Path, path: &Path, wanted: &Options) -> Result<String, 
     Ok(fs::read_to_string(path).map_err(ProgramError::file("read", path))?)
 }
 
-/// `make menuconfig` uses the terminal.
+/// Runs `make menuconfig` on this terminal.
 fn menu(job: &Job, out: &Path) -> Result<(), ConfigureError> {
     let mut make = command(job, out, "menuconfig");
     let status = make.status().map_err(|source| ProgramError::Failed { program: "make".to_owned(), source })?;

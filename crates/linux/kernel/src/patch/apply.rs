@@ -8,8 +8,8 @@ use std::process::Command;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fits {
     pub files: usize,
-    /// Number of hunks that apply at lines other than stated: their context matches exactly, but the patch was made for
-    /// another tree.
+    /// Number of hunks that apply at lines other than those stated in the patch: their context matches exactly, but the
+    /// patch was made for another tree.
     pub moved: usize,
 }
 

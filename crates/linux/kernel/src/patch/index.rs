@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Packing {
-    /// Preferred, because it is smaller.
+    /// The xz-compressed patch, which is preferred because it is smaller.
     Xz,
     Gz,
 }
@@ -97,7 +97,7 @@ impl Index {
     }
 }
 
-/// Finds the patch for exactly this release: on the series' page, otherwise on that of older ones.
+/// Finds the patch for exactly this release: on the series' page, otherwise on the page of the older patches.
 ///
 /// # Errors
 /// There is none (the nearest ones are named), the older page is missing, or the patch is not signed.

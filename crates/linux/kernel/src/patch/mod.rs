@@ -57,7 +57,7 @@ pub fn tree_release(tree: &Path) -> Result<Release, PatchError> {
     makefile_release(&text).ok_or_else(|| PatchError::NoTree(tree.display().to_string()))
 }
 
-/// Reads VERSION, PATCHLEVEL and SUBLEVEL.
+/// Reads VERSION, PATCHLEVEL and SUBLEVEL from the text of a kernel Makefile.
 pub fn makefile_release(makefile: &str) -> Option<Release> {
     let value = |name: &str| {
         let mut lines = makefile.lines().take(10);

@@ -20,7 +20,7 @@ pub fn detached(name: &str, content: &[u8], sign: &Path, keyring: &Path) -> Resu
     fingerprint(name, &ran)
 }
 
-/// Like [`detached`] for a pipe, because an uncompressed source is too large for memory.
+/// Like [`detached`], but reads the content from a pipe, because an uncompressed source is too large for memory.
 pub fn detached_piped(name: &str, content: Stdio, sign: &Path, keyring: &Path) -> Result<String, PatchError> {
     let mut gpgv = gpgv(keyring);
     let ran = run_piped(gpgv.arg(sign).arg("-"), content, REMEDY)?;

@@ -6,7 +6,7 @@ use crate::{Arch, Board, Series};
 const NINETEEN: Series = Series { major: 4, minor: 19 };
 const FIVE_FOUR: Series = Series { major: 5, minor: 4 };
 
-/// Warnings about such a kernel; empty for every other source.
+/// Warnings about a kernel before 6.12 on a Raspberry Pi; empty for every other source.
 pub fn warnings(at: &Situation, request: &Request, source: &Source) -> Vec<String> {
     let Source::PiTreePatched { series, patched, branch } = source else { return Vec::new() };
     let mut all = vec![

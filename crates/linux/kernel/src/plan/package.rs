@@ -92,7 +92,7 @@ fn older(at: &Situation, package: &Package) -> Option<String> {
     Some(format!("; {running} is running: devices that {series} does not yet support have no driver in it"))
 }
 
-/// The systems with a package that run on the board.
+/// Names the packages for the systems that run on the board, for an error about an unknown system.
 fn unknown_system(at: &Situation) -> String {
     let mut all: Vec<String> = Vec::new();
     let is_pi = at.board.pi.is_some();

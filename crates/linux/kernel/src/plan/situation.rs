@@ -8,7 +8,7 @@ use punctual_machine::{KernelConfig, Machine, Read, Setting, co_kernel, facts};
 #[derive(Clone, Debug)]
 pub struct Situation {
     pub board: &'static Board,
-    /// `None` if unknown, or if the plan is for another machine.
+    /// The machine's operating system; `None` if unknown, or if the plan is for another machine.
     pub system: Option<System>,
     /// Output of `uname -r`.
     pub release: Option<String>,

@@ -5,14 +5,14 @@ use crate::{Arch, SystemEntry, UsualLoader, systems};
 use punctual_machine::{Machine, Read};
 use std::fmt;
 
-/// From os-release(5) and the running kernel.
+/// The operating system, as determined from os-release(5) and the running kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct System {
     /// Identifier: `debian`, `raspberry-pi-os`, `armbian`, `jetson-linux`, …
     pub id: String,
-    /// ID_LIKE: the systems from which it is derived, nearest first.
+    /// ID_LIKE: the systems from which this system is derived, nearest first.
     pub like: Vec<String>,
-    /// VERSION_ID; for Jetson Linux its own version, not that of its Ubuntu.
+    /// VERSION_ID; for Jetson Linux, the version of Jetson Linux and not of the Ubuntu that it is based on.
     pub version: Option<String>,
 }
 
@@ -51,7 +51,7 @@ impl fmt::Display for System {
 }
 
 impl System {
-    /// Arch Linux has no VERSION_ID (os-release(5)).
+    /// Returns true for Arch Linux and derived systems, which have no VERSION_ID (os-release(5)).
     fn is_rolling(&self) -> bool {
         self.is_like("arch")
     }
@@ -79,7 +79,7 @@ pub(super) fn system(view: &dyn Machine, release: Option<&str>) -> Option<System
     Some(System { id, like, version })
 }
 
-/// Systems that use the os-release of the system they are derived from.
+/// Recognises systems that use the os-release of the system they are derived from.
 fn derived(view: &dyn Machine, release: &str, id: &str, version: Option<&String>) -> Option<System> {
     let has = |path: &str| !matches!(view.read(path), Read::Absent | Read::NotGiven);
     if release.contains("-tegra") || has("/etc/nv_tegra_release") {

@@ -12,16 +12,16 @@ use punctual_machine::Machine;
 use serde::Serialize;
 use std::path::Path;
 
-/// Only `Pass` counts as a pass.
+/// Outcome of a check. Only `Pass` counts as success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
     Pass,
     Fail,
-    /// It may go wrong, or it has a cost.
+    /// The item may cause a failure, or has a cost.
     Warn,
-    /// It could not be checked; the fix names the requirement.
+    /// The item could not be checked; `fix` names what the check needs.
     Unknown,
     /// Not applicable to this board or source.
     Skip,

@@ -1,4 +1,4 @@
-//! A guest with its own layer over an image and its own firmware variables.
+//! A guest with its own layer over a disk image and its own firmware variables.
 
 use super::host::Firmware;
 use super::image::DiskImage;

@@ -67,7 +67,7 @@ pub struct DiskImage {
     disk: PathBuf,
     /// Packages of the kernels, PREEMPT_RT first.
     pub kernels: [String; 2],
-    /// Build time; `None` if it existed.
+    /// Time that building the image took; `None` if the image was in the cache.
     pub made_in: Option<Duration>,
 }
 
@@ -99,7 +99,7 @@ impl DiskImage {
         &self.disk
     }
 
-    /// Allocated bytes; the file is sparse.
+    /// Returns the number of bytes allocated for the image file, which is sparse.
     pub fn bytes(&self) -> Result<u64, VmError> {
         self.disk.metadata().map(|meta| meta.blocks() * 512).map_err(VmError::file("read", &self.disk))
     }
@@ -143,7 +143,7 @@ fn make(folder: &Path, apt: &Apt, packages: &[&str], cache: &Cache) -> Result<()
     Ok(())
 }
 
-/// The merged folders as links (hier(7); Debian 12 and later).
+/// Creates the root's folders; those that are merged into /usr are links (hier(7); Debian 12 and later).
 pub(super) fn skeleton(root: &Path) -> Result<(), VmError> {
     for name in ["bin", "sbin", "lib", "lib64"] {
         let folder = root.join("usr").join(name);

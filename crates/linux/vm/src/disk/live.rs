@@ -46,7 +46,7 @@ impl LiveBoot {
         DiskBoot::of(self.log.text())
     }
 
-    /// Returns true if it has ended. [`DiskBoot::ended`] distinguishes an end from a restart.
+    /// Returns true if the boot has ended. [`DiskBoot::ended`] distinguishes an end from a restart.
     ///
     /// # Errors
     /// The emulator failed.

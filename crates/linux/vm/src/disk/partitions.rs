@@ -20,7 +20,7 @@ const LINUX: [u8; 16] =
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
     pub disk: u64,
-    /// Start of the second partition; the first one lies between 1 MiB and here.
+    /// Start of the second partition in bytes; the first one lies between 1 MiB and this position.
     pub root: u64,
 }
 

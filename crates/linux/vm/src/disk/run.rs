@@ -22,15 +22,15 @@ pub struct Kill {
 pub enum Ending {
     /// The guest powered off after its last step.
     Off,
-    /// It was killed at the requested moment.
+    /// The guest was killed at the requested moment.
     Killed,
     /// A boot exceeded its limit; the emulator was killed.
     Hung,
-    /// It kept restarting without reaching its next step.
+    /// The guest kept restarting without reaching its next step.
     Looping,
 }
 
-/// Waits for the end of one boot; `None` if it has reset the machine.
+/// Waits for the end of one boot; `None` if the guest has reset the machine.
 pub(super) fn watch(
     child: &mut Running,
     log: &Log,

@@ -10,7 +10,7 @@ pub struct DiskBoot {
     pub command_line: Option<String>,
     /// Output of `uname -r`.
     pub release: Option<String>,
-    /// The step that ran, counting from 1; one beyond the last if all had run.
+    /// The step that ran, counting from 1; one more than the number of steps if all had run before.
     pub step: Option<usize>,
     /// Exit code of the step; `None` if it did not finish.
     pub exit_code: Option<i32>,

@@ -172,7 +172,8 @@ impl Session {
     }
 }
 
-/// Returns the outcome. A finding fails the check; without one, a pass requires every source.
+/// Returns the outcome. A finding fails the check; without findings, the check passes only if every source was
+/// available.
 pub fn outcome(check: &Check) -> Outcome {
     let is_open = |one: &&punctual_model::CheckFinding| one.finding.state == State::Fail && !one.is_known;
     if check.findings.iter().any(|one| is_open(&one)) {

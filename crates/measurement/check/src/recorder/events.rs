@@ -1,4 +1,4 @@
-//! Interprets single records.
+//! Interprets the individual records of the observed threads' events.
 
 use super::{KEY_FRAMES, Key, MOST, MOST_FRAMES, Open, Recorder, Running, Seen};
 use crate::calls::{Meaning, What, name};
@@ -13,7 +13,7 @@ use punctual_stacks::{Process, Registers};
 use punctual_units::{Nanos, Scheduling};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// Kernel priorities from here on are ordinary: MAX_RT_PRIO.
+/// Kernel priorities from this value (MAX_RT_PRIO) on are those of ordinary threads.
 const ORDINARY: i32 = 100;
 
 impl<S: System> Recorder<S> {

@@ -1,4 +1,5 @@
-//! When timers that release threads were due: the expiry with which they were set (timer:hrtimer_start).
+//! Determines when timers that release threads were due, from the expiry with which they were set
+//! (timer:hrtimer_start).
 
 use super::{Recorder, Running};
 use crate::calls::What;
@@ -9,11 +10,12 @@ use punctual_perf::Sample;
 use punctual_units::Nanos;
 use std::collections::HashMap;
 
-/// Clocks with timers of their own, beside CLOCK_MONOTONIC.
+/// Clocks with timers of their own, in addition to CLOCK_MONOTONIC.
 const CLOCKS: [i32; 3] = [libc::CLOCK_REALTIME, libc::CLOCK_TAI, libc::CLOCK_BOOTTIME];
-/// Expiry times from here on (the year 2001) are on CLOCK_REALTIME.
+/// Expiry times from this value (the year 2001) on are taken to be on CLOCK_REALTIME.
 const IS_REAL: u64 = 1_000_000_000_000_000_000;
-/// A clock that moves by more than this relative to CLOCK_MONOTONIC between two looks was set.
+/// A clock that moves by more than this (ns) relative to CLOCK_MONOTONIC between two checks is assumed to have been
+/// set.
 const STEP: u64 = 1_000_000;
 /// Number of most recent waits that are searched for the one that a timer ended.
 const BACK: usize = 16;

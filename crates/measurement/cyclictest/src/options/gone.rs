@@ -5,7 +5,7 @@
 const TRACER: &str = "cyclictest has not set a tracer since 2.0: `punctual explain --live` finds the cause of a late wakeup; or set one \
                       with trace-cmd(1), and stop it with -b USEC --tracemark";
 
-/// Letter, name, and replacement.
+/// Letter, name and replacement of each removed option.
 const GONE: [(Option<char>, &str, &str); 17] = [
     (Some('B'), "preemptirqs", TRACER),
     (Some('C'), "context", TRACER),

@@ -105,7 +105,7 @@ fn unknown(option: &str, instead: Option<&str>) -> UsageError {
     })
 }
 
-/// cyclictest ignores unknown words, and then measures something other than intended.
+/// Rejects an unknown word, whereas cyclictest ignores it and then measures something other than intended.
 fn stray(word: &str, options: &Options) -> UsageError {
     let advice = match options.words.iter().find(|w| w.starts_with("-s") && w.contains('p') && !w.starts_with("--")) {
         Some(bundle) => format!("{bundle} is parsed as single letters: did you mean --smp (-S), with -m -p N?"),

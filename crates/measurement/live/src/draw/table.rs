@@ -2,7 +2,8 @@ use super::canvas::{BOLD, Canvas, DIM, Look, PLAIN, WARN};
 use super::text::{count, latency, share};
 use crate::snapshot::{CpuView, Snapshot};
 
-/// Title, width, and priority for dropping the column if space is short (a higher value is dropped earlier).
+/// A column of the table: its title, its width, and the priority for dropping the column if space is short (a higher
+/// value is dropped earlier).
 struct Column {
     title: &'static str,
     width: usize,

@@ -30,7 +30,7 @@ pub(super) fn seconds(ns: Nanos) -> String {
     }
 }
 
-/// Remaining time, rounded up so that it adds up with the elapsed time.
+/// Remaining time, rounded up so that it and the displayed elapsed time add up to the total.
 pub(super) fn rest(ns: Nanos) -> String {
     seconds(if ns.0 >= 10_000_000_000 { Nanos(ns.0.saturating_add(999_999_999)) } else { ns })
 }

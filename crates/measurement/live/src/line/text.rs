@@ -18,7 +18,7 @@ pub enum Left {
     #[default]
     Unknown,
     About(Nanos),
-    /// Until the claims are decided, but at most this long.
+    /// The phase ends when the claims are decided, at the latest after this time.
     AtMost(Nanos),
 }
 

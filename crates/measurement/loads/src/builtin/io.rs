@@ -29,8 +29,8 @@ pub(super) const LOAD: Builtin = Builtin {
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// Size of the scratch file in `all`, small enough to be completely written early. File systems leave the first write
-/// of a block to kernel threads, which then wait a long time for a CPU.
+/// Size of the scratch file in the load `all`, small enough to be completely written early. File systems leave the
+/// first write of a block to kernel threads, which then wait a long time for a CPU.
 const SMALL: u64 = 8 * MIB;
 
 /// Number of workers. Disks are slower than CPUs, so two workers keep one busy.

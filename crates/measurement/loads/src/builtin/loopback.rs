@@ -20,7 +20,7 @@ pub(super) const LOAD: Builtin = Builtin {
 
 /// Bytes per bulk transfer between the round trips.
 const BULK: usize = 256 << 10;
-/// In `all`, transfers are smaller and the rate per worker is limited.
+/// In the load `all`, transfers are smaller and the rate per worker is limited.
 const SMALL_BULK: usize = 32 << 10;
 const TOGETHER_BYTES_PER_S: u64 = 16_000_000;
 
@@ -56,7 +56,7 @@ fn bind(notes: &mut Vec<String>) -> Result<Server, LoadError> {
     })
 }
 
-/// Runs until the process ends.
+/// Answers clients until the process ends.
 fn serve(server: Server) -> Result<(), LoadError> {
     let (stop, _keep) = std::io::pipe().map_err(LoadError::on("pipe", "loopback"))?;
     server.run(stop, &|_| {}).map(drop)

@@ -55,7 +55,7 @@ pub(crate) struct Builtin {
     /// Process name shown in ps and traces, of which the kernel keeps 15 bytes.
     pub comm: &'static str,
     pub runs_as: RunsAs,
-    /// True if the load is a part of `all`.
+    /// True if the load is a part of the load `all`.
     pub in_all: bool,
     /// Examines the machine. Returns the plan of the load, or the reason why it cannot run.
     pub prepare: fn(&ChildConfig) -> Result<Plan, LoadError>,
@@ -73,7 +73,7 @@ pub(crate) enum RunsAs {
 }
 
 impl Builtin {
-    /// True for parts of `all`. `network` is included only with a peer.
+    /// True for a load that is part of the load `all`. `network` is included only with a peer.
     pub fn is_in_all(&self, has_peer: bool) -> bool {
         self.in_all && (has_peer || self.name != network::LOAD.name)
     }

@@ -26,12 +26,13 @@ pub(super) const LOAD: Builtin = Builtin {
 const HOPS: usize = 0;
 const PROGRAMS: usize = 1;
 
-/// Threads per ring.
+/// Maximum number of threads per ring.
 const RING: usize = 8;
 const SMALLEST_RING: usize = 2;
 const MESSAGES: usize = 3;
 const MESSAGE: usize = 100;
-/// In `all`, the pause between two programs, and that of the first thread of a ring between two messages.
+/// Pause between two programs in the load `all`; `MESSAGE_REST` is the pause of a ring's first thread between two
+/// messages.
 const PROGRAM_REST: Duration = Duration::from_millis(2);
 const MESSAGE_REST: Duration = Duration::from_micros(500);
 const MOST_THREADS: usize = 2048;
@@ -60,7 +61,7 @@ fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
     Ok(plan)
 }
 
-/// Threads per ring for `workers` rings, using at most a quarter of the limit.
+/// Threads per ring for `workers` rings, using at most a quarter of the limit on processes.
 fn ring_size(workers: usize, limit: Option<u64>) -> usize {
     let limit = limit.map_or(MOST_THREADS, |n| (n / 4).min(MOST_THREADS as u64) as usize);
     (limit / workers.max(1)).clamp(SMALLEST_RING, RING)
@@ -88,7 +89,8 @@ fn start(program: &str) -> std::io::Result<()> {
     }
 }
 
-/// Time for which a limit may be reached before this counts as a failure.
+/// Time in ns for which programs may fail to start, for example because a limit is reached, before the load counts as
+/// failed.
 const PATIENCE: u64 = 1_500_000_000;
 
 fn start_programs(beat: &mut Beat, program: &str, rest: Duration) -> Result<(), LoadError> {
@@ -107,7 +109,8 @@ fn start_programs(beat: &mut Beat, program: &str, rest: Duration) -> Result<(), 
     }
 }
 
-/// The first member of a ring beats. If it receives no message, none circulates.
+/// Adds a ring of threads. Its first thread publishes progress: if that thread receives no message, no message
+/// circulates.
 fn add_ring(
     plan: &mut Plan,
     size: usize,

@@ -56,7 +56,7 @@ fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
     Ok(plan)
 }
 
-/// Limit on open files without privileges.
+/// Raises the limit on open files as far as possible without privileges, and returns it.
 fn files_allowed() -> usize {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum.or(Some(1 << 20)), maximum: limit.maximum };

@@ -26,7 +26,7 @@ pub(crate) struct Thermal {
 struct Zone {
     name: String,
     source: Source,
-    /// True if reading it disturbs no measured CPU.
+    /// True if reading the sensor disturbs no measured CPU.
     is_quiet: bool,
 }
 

@@ -36,7 +36,7 @@ pub(crate) enum AnyLink {
 pub enum SourceRefused {
     #[error(transparent)]
     Serial(#[from] SerialError),
-    /// A serial port has a single reader.
+    /// Several CPUs are to be measured, but a serial port has a single reader.
     #[error("{port} wakes one thread, but {cpus} CPUs are to be measured: choose one with --cpus")]
     OneThread { port: String, cpus: usize },
     #[error("cannot measure --via {via}: {why}")]

@@ -52,7 +52,7 @@ pub(crate) fn place(measured: Scheduling, index: usize, cpu: CpuId, housekeeping
 
 /// Time a sender waits for the receiver to take its last message.
 const GRACE: Nanos = Nanos::from_millis(200);
-/// Polling interval during that wait.
+/// Polling interval while a sender waits for its last message to be taken.
 const LOOK: Nanos = Nanos::from_millis(1);
 
 pub(crate) struct Sender<'a> {

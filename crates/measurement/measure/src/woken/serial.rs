@@ -92,7 +92,7 @@ impl Serial {
         Ok(serial)
     }
 
-    /// Checks that a byte returns in time.
+    /// Checks that a byte that is sent comes back in time.
     fn try_byte(&self) -> Result<(), String> {
         let fail = |e: Errno| e.to_string();
         write(&self.port, &[0x55]).map_err(fail)?;

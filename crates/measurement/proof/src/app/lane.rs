@@ -238,7 +238,7 @@ impl Lane {
         [&mut self.response, &mut self.jitter, &mut self.cpu].into_iter().for_each(|value| value.block(cpu));
     }
 
-    /// The CPU on which most of its cycles started.
+    /// The CPU on which most of the thread's cycles started.
     pub fn home(&self) -> CpuId {
         CpuId(self.cpus.iter().max_by_key(|(_, count)| **count).map_or(0, |(cpu, _)| *cpu))
     }

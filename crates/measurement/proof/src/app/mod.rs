@@ -35,14 +35,14 @@ use punctual_units::{Nanos, Scheduling};
 use recorder::Calls;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The programs to measure, and which of their threads.
+/// The applications, and those of their threads that are measured.
 #[derive(Clone, Debug)]
 pub struct AppOptions {
     /// Each with its name for display: the command as given.
     pub programs: Vec<(String, punctual_check::Subject)>,
     /// Names of threads; empty: all real-time ones.
     pub threads: Vec<String>,
-    /// Time from its start until its real-time work begins.
+    /// Time from the application's start until its real-time work begins.
     pub after: Nanos,
 }
 
@@ -50,7 +50,7 @@ pub(crate) type Shared = Arc<Mutex<Watched>>;
 
 pub(crate) struct Watched {
     programs: Vec<Program>,
-    /// Names that were asked for.
+    /// Names of the threads that the user requested; empty for all real-time threads.
     asked: Vec<String>,
     learned: Vec<Learned>,
     pub(crate) application: Application,
@@ -116,7 +116,7 @@ impl App {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).application.clone()
     }
 
-    /// Claims to propose if there are none: no cycle lasts beyond the next release.
+    /// Claims to propose if the user made none: no cycle lasts beyond the next release.
     pub fn proposed(&self) -> Vec<Claim> {
         let threads = self.application().threads;
         // A relative sleep has no instants that it could miss.

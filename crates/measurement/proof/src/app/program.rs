@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::process::Child;
 
-/// Time limit for ending after SIGTERM.
+/// Time allowed for the application to end after SIGTERM.
 const FOR_END: Nanos = Nanos::from_secs(2);
 
 /// A thread of the application.
@@ -89,7 +89,7 @@ impl Program {
         }
     }
 
-    /// Returns its current threads.
+    /// The current threads of the application's processes.
     pub fn threads(&self) -> Vec<Thread> {
         let thread = |pid: i32, tid: i32| {
             let (scheduling, _) = uapi::scheduling(tid).ok()?;
@@ -101,7 +101,7 @@ impl Program {
             .collect()
     }
 
-    /// Returns how it ended, for example `exited with code 1`; `None` if it has not ended.
+    /// Returns how the program ended, for example `exited with code 1`; `None` if it has not ended.
     pub fn ended(&mut self) -> Option<String> {
         if self.ended.is_none() {
             self.ended = match &mut self.child {

@@ -32,7 +32,7 @@ pub(super) fn policies(dir: &Dir, trace: &str) -> BTreeMap<i32, Policy> {
     policies
 }
 
-/// Facts that do not change between boots.
+/// Facts about the machine that do not change until it is rebooted.
 pub(crate) struct OfMachine {
     pub kernel: Option<String>,
     pub guest: Option<bool>,

@@ -47,7 +47,7 @@ pub(super) fn cpus(
         ))),
         (false, false) => {
             let shared = topology.siblings.iter().any(|core| !core.and(&left).is_empty());
-            let sibling = if shared { "; it shares a core with a measured one and disturbs that CPU CPU" } else { "" };
+            let sibling = if shared { "; it shares a core with a measured one and disturbs that CPU" } else { "" };
             Ok((rest, Some(format!("CPU {left} was left free for everything else and not measured: {why}{sibling}"))))
         }
     }
@@ -65,9 +65,9 @@ pub(super) fn notes(scheduling: Scheduling, fair_server: Option<bool>) -> Vec<St
     takers(limit, fair_server, punctual_machine::rt_group_sched(&Live::new()))
 }
 
-/// Describes these mechanisms. `limit`: kernel.sched_rt_runtime_us and kernel.sched_rt_period_us. `groups`:
-/// CONFIG_RT_GROUP_SCHED, with which RT throttling remained when Linux 6.12 added the fair server (commit
-/// 5f6bd380c7bd).
+/// Describes the mechanisms that interrupt a real-time thread that never sleeps. `limit`: kernel.sched_rt_runtime_us
+/// and kernel.sched_rt_period_us. `groups`: CONFIG_RT_GROUP_SCHED, with which RT throttling remained when Linux 6.12
+/// added the fair server (commit 5f6bd380c7bd).
 fn takers(limit: Option<(i64, i64)>, fair_server: Option<bool>, groups: Option<bool>) -> Vec<String> {
     let throttles = limit.map(|(runtime, period)| runtime >= 0 && runtime < period);
     let mut notes = Vec::new();

@@ -20,7 +20,7 @@ fn now() -> u64 {
     t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
 }
 
-/// Every file below, with its content if it can be read without blocking, except those that change constantly.
+/// Every file below `folder`, with its content if it can be read without blocking, except those that change constantly.
 fn picture(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let changing =
         ["trace", "trace_pipe", "stats", "saved_cmdlines", "saved_tgids", "enabled_functions", "touched_functions"];

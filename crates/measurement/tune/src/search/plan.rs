@@ -20,7 +20,7 @@ pub(crate) fn pairs_for(alpha: f64) -> usize {
 pub(crate) struct Judgement {
     /// Value with the change minus value without it, ns; negative if the change is an improvement.
     pub shift: Estimate,
-    /// Probability of such pairs under the hypothesis that the change does not help.
+    /// Probability of pairs at least this favourable if the change does not help.
     pub p: f64,
 }
 

@@ -7,7 +7,7 @@ use crate::text::page::{Page, TextStyle, Tint};
 use crate::words;
 use punctual_model::{Check, CheckFinding, Outcome, Severity, State};
 
-/// Selects how much is shown.
+/// Selects how much of the result of a check is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CheckListing {
     /// As much as fits on a terminal of 80×24.
@@ -18,7 +18,7 @@ pub enum CheckListing {
     Cycles,
 }
 
-/// Number of lines besides the findings: the verdict, what is missing, the next command.
+/// Number of lines printed in addition to the findings: the verdict, what is missing, the next command.
 const BESIDE: usize = 7;
 
 /// Formats the result for a terminal. The text ends in a newline.

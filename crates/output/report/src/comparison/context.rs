@@ -7,7 +7,7 @@ use crate::words::and;
 use punctual_model::{CauseShare, Comparison, Conclusion, Unlike, UnlikeKind};
 use punctual_units::Nanos;
 
-/// Returns one sentence per difference besides the compared one.
+/// Returns one sentence for each difference between the groups other than the compared one.
 pub fn unlike(comparison: &Comparison) -> Vec<String> {
     let mut all: Vec<String> = comparison.unlike.iter().map(|u| one(comparison, u)).collect();
     if !comparison.left_out.is_empty() {

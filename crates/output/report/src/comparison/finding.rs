@@ -59,7 +59,7 @@ fn of_each(fewest: u64) -> String {
     }
 }
 
-/// Returns how many boots are required to show which difference, one sentence for each spread.
+/// Returns how many boots are required to show a difference of a given size, one sentence for each spread.
 pub fn recipes(comparison: &Comparison) -> Vec<String> {
     comparison.recipes.iter().filter_map(|recipe| self::recipe(comparison, recipe)).collect()
 }

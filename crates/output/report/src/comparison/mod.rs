@@ -29,11 +29,11 @@ pub struct ComparisonResult<'a> {
     headline: String,
     /// One sentence per finding.
     sentences: Vec<String>,
-    /// Differences between the groups besides the requested one.
+    /// Differences between the groups other than the requested one.
     unlike_sentences: Vec<String>,
     /// What these runs cannot show.
     cannot_say: Vec<String>,
-    /// Sentences on how many boots are required to show which difference.
+    /// Sentences on how many boots are required to show a difference of a given size.
     boots_sentences: Vec<String>,
 }
 
@@ -63,7 +63,7 @@ fn middle(row: &ComparisonRow, group: usize) -> Option<f64> {
     if row.sample == SampleUnit::Batch { sampled.mean } else { sampled.median }
 }
 
-/// Returns the boots of the values; they are unnamed if some boots have no value.
+/// Returns the names of the boots to which the values belong; empty names if some boots have no value.
 fn names(sampled: &Sampled, group: &Group) -> Vec<String> {
     match sampled.values.len() == group.boots.len() {
         true => group.boots.clone(),

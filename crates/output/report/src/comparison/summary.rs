@@ -17,7 +17,7 @@ pub enum Decision {
     /// Some figure of a later group is worse than that of the first.
     Worse,
     NotWorse,
-    /// Too few boots, problems in the runs, or no value known for both.
+    /// Too few boots, problems in the runs, or no value known for both groups.
     NotJudged,
 }
 

@@ -57,7 +57,8 @@ pub fn oriented(ratio: &Ratio, inverse: bool) -> String {
     format!("{} [{}, {} at {}]", three(flip(ratio.value)), three(low), three(high), sure(ratio.confidence))
 }
 
-/// Formats how a value with this ratio compares to the first, with the interval: `25 % lower`, `3.2 times as long`.
+/// Formats how a value with this ratio compares to the first value, with the interval: `25 % lower`,
+/// `3.2 times as long`.
 pub fn changed(ratio: &Ratio, times: &str) -> Changed {
     let ends = ratio.interval.map(|(low, high)| (low, high, sure(ratio.confidence)));
     if ratio.value >= 2.0 {

@@ -58,8 +58,8 @@ fn share(share: Option<f64>) -> String {
     share.map_or_else(|| "–".into(), |share| format!("{:+.1} %", share * 100.0))
 }
 
-/// Returns measured minus predicted (from the work as calibrated alone), as a share of the prediction; 0 if the thread
-/// ended between the earliest and the latest predicted end.
+/// Returns the measured minus the predicted time, as a share of the predicted time, which follows from the work
+/// calibrated with each thread running alone; 0 if the thread ended between the earliest and the latest predicted end.
 fn alone_misses(predicted: Prediction, ran: &RanThread) -> Option<f64> {
     let ends = predicted.ends_ns?;
     let nearest = ran.elapsed_ns.clamp(predicted.earliest_ns.unwrap_or(ends).min(ends), ends);

@@ -18,7 +18,7 @@ pub use text::history_text;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HistoryResult<'a> {
     figures: &'a [Figure],
-    /// Requested false alarms per year, over all series.
+    /// Requested rate of false alarms per year, over all series.
     alarms_per_year: f64,
     /// Number of series with enough runs to be watched.
     watched: usize,
@@ -42,7 +42,7 @@ struct HistoryGroupPart<'a> {
     runs: &'a [RunSummary],
     /// Distinct hosts of the runs.
     hosts: &'a [String],
-    /// One series per load and figure, and per length if the figure grows with it.
+    /// One series per load and figure, and per run length if the figure grows with the length.
     series: Vec<HistorySeriesPart<'a>>,
 }
 

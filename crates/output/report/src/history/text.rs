@@ -10,7 +10,7 @@ use punctual_units::Nanos;
 /// Maximum number of runs listed per group, the most recent ones.
 const MOST_RUNS: usize = 40;
 const COLUMN: usize = 11;
-/// Width of time, ID and kernel before the figures.
+/// Width in columns of the fields before the figures: time, ID and kernel.
 const FIXED: usize = 2 + 17 + 11 + 22;
 
 /// Formats a history for a terminal: findings, then runs and sparklines for each machine and settings. The text ends in

@@ -28,7 +28,7 @@ pub fn findings(all: &[Finding]) -> String {
     )
 }
 
-/// Ranks failures first, and unreadable before passed.
+/// Ranks the states of findings: failures first, and unreadable data before passed rules.
 fn rank(state: State) -> u8 {
     match state {
         State::Fail => 0,

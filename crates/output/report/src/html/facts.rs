@@ -16,7 +16,7 @@ fn words(recording: &Recording) -> String {
     format!("<dl class=\"words\">{first}{WORDS}")
 }
 
-/// Returns the time from which a latency is measured.
+/// Describes the instant from which a latency is measured, which depends on the wakeup source.
 fn due(via: Option<&WakeupSource>) -> &'static str {
     match via {
         Some(via) if via.is_woken() => "the sender's clock reading just before the call that wakes a thread",
@@ -85,7 +85,8 @@ pub fn method(recording: &Recording) -> String {
     .concat()
 }
 
-/// Returns the assumption of the verdicts that are valid at any time.
+/// Returns the basis and the assumption of the verdicts that are valid whenever the run ends; `None` if it has no such
+/// claims.
 fn claims_rest_on(recording: &Recording) -> Option<String> {
     let claims = &recording.run.settings.claims;
     let is_quantile = |claim: &Claim| matches!(claim.quantity, Quantity::Quantile { .. });
@@ -134,7 +135,7 @@ fn settings(recording: &Recording) -> String {
     ])
 }
 
-/// Returns the start as measured, or as in the imported file.
+/// Returns the start of the run, as measured or as stated in the imported file.
 pub fn began(recording: &Recording) -> Option<String> {
     let run = &recording.run;
     run.started.map(|s| s.real_ns).or_else(|| run.import.as_ref()?.started_real_ns).map(date::utc)

@@ -9,7 +9,7 @@ use crate::number::{count, latency};
 use crate::{svg, words};
 use punctual_model::Outcome;
 
-/// Indices into [`QUANTILES`] of those shown; the others are below the charts.
+/// Indices into [`QUANTILES`] of the quantiles shown in the table; the others are below the charts.
 const SHOWN: [usize; 3] = [0, 2, 3];
 const MOST_ROWS: usize = 10;
 
@@ -110,7 +110,7 @@ fn bounds(quantile: &Quantile, whole: bool) -> String {
     }
 }
 
-/// Returns the worst outcome of claims on this row's CPUs; none if all hold.
+/// Returns the worst outcome of claims on this row's CPUs; `None` if all of them hold.
 fn outcome(page: &Page, row: &Row) -> Option<Outcome> {
     let cells = page.figures.verdict.claims.iter().flat_map(|c| &c.cells);
     let mine = cells.filter(|c| c.phase == row.phase.id && (row.max_cpu.is_some() || c.cpu.to_string() == row.cpu));

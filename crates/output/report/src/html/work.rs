@@ -9,7 +9,7 @@ use punctual_model::{LoadReport, Phase, Recording, Suspicion, SuspicionClass, Wo
 use punctual_units::Nanos;
 
 const MOST_SHOWN: usize = 20;
-/// Number of worst wakeups shown without a trace that explains them.
+/// Number of worst wakeups shown if no trace explains them.
 const SHOWN: usize = 4;
 
 /// Formats the worst wakeups; they are in a collapsed part if traces explain some.

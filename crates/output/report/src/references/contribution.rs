@@ -40,7 +40,7 @@ const QUANTILES: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 0.9999];
 /// Minimum number of wakeups of a CPU that count as a measurement, as in the file format.
 const FEWEST: u64 = 100;
 
-/// Parts of a run that are not in the file.
+/// Parts of a run that are not written to the contributed file.
 const LEFT_OUT: &str = "host name, command lines, paths, times of day, names of tasks and devices, texts of the audit, \
                         other kernel parameters, worst wakeups, traces, histograms";
 
@@ -48,13 +48,13 @@ const LEFT_OUT: &str = "host name, command lines, paths, times of day, names of 
 pub struct Contribution {
     /// The contribution as TOML in the format of `crates/output/references/boards`.
     pub text: String,
-    /// Number of entries.
+    /// Number of entries in the contribution.
     pub measurements: usize,
-    /// What was omitted.
+    /// Descriptions of what was omitted from the contribution.
     pub left_out: Vec<String>,
 }
 
-/// Fails if nothing can be contributed.
+/// Formats a run as a contribution. Fails if nothing can be contributed.
 ///
 /// # Errors
 ///

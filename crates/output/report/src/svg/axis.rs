@@ -18,7 +18,7 @@ impl Scale {
         Scale { log: true, lo, hi: if hi > lo { hi } else { lo * 10.0 }, px }
     }
 
-    /// Returns the position of a value; values outside are clamped to the edge.
+    /// Returns the position of a value; values outside the scale are clamped to the edge.
     pub fn at(&self, value: f64) -> f64 {
         let share = match self.log {
             true => (value.max(1e-300) / self.lo).ln() / (self.hi / self.lo).ln(),

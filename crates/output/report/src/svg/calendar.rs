@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 
 const SECOND: u64 = 1_000_000_000;
 const DAY: u64 = 86_400;
-/// Steps below a month, seconds.
+/// Tick intervals shorter than a month, in seconds.
 const STEPS: [u64; 19] = [
     1,
     2,
@@ -28,7 +28,7 @@ const STEPS: [u64; 19] = [
     DAY,
     2 * DAY,
 ];
-/// Steps of a month and more, months.
+/// Tick intervals of a month or more, in months.
 const MONTHS: [i16; 7] = [1, 3, 6, 12, 24, 60, 120];
 
 /// Returns at most about `wanted` ticks between two instants of UTC, ns, with their labels.

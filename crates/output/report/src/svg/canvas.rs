@@ -47,7 +47,7 @@ impl Canvas {
     }
 
     /// Describes the horizontal axis for the page's script: its kind, its ends, their pixels, and the unit of a value
-    /// (`ns`, `wall` for UTC in ns, or the suffix of a number). Charts without it cannot be zoomed.
+    /// (`ns`, `wall` for UTC in ns, or the suffix of a number). Charts without this description cannot be zoomed.
     pub fn axis_x(&mut self, x: &Scale, unit: &str) {
         let (lo, hi) = x.ends();
         let (left, right) = x.pixels();

@@ -28,7 +28,7 @@ impl Form {
         if self == Form::Broad { broad } else { 440.0 }
     }
 
-    /// Returns the size and the plot area of such a chart with a frame.
+    /// Returns the size and the plot area of a chart that has a frame and is `broad` on wide pages.
     pub fn framed(self, broad: f64) -> ((f64, f64), Area) {
         let size = (self.width(broad), AREA.bottom + 52.0);
         (size, Area { right: size.0 - 22.0, ..AREA })

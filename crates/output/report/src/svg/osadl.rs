@@ -18,7 +18,8 @@ use std::collections::BTreeMap;
 const MOST_STEPS: u64 = 400;
 const STEP_NS: u64 = 1_000;
 
-/// Draws the chart; `None` without wakeups. If there are many CPUs, draws those that all charts pick.
+/// Draws the chart; `None` without wakeups. If there are many CPUs, draws only those that all charts of the run draw
+/// individually.
 pub fn chart(id: &str, all: &BTreeMap<CpuId, Known>, picked: &[CpuId], limits: &[f64]) -> Option<Chart> {
     let most = all.values().filter_map(|known| known.all().max()).max()?;
     let steps_shown = (most / STEP_NS + 1).clamp(10, MOST_STEPS);

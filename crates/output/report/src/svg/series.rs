@@ -8,7 +8,7 @@ use punctual_units::{Arrange, CpuId, Histogram};
 
 /// The range of latencies shared by all charts of a run.
 pub struct Span {
-    /// True if logarithmic; otherwise linear from zero.
+    /// True if the axis is logarithmic; otherwise it is linear from zero.
     pub log: bool,
     pub edges: Vec<f64>,
     pub seen: (f64, f64),

@@ -21,7 +21,7 @@ const BINS_EACH_WAY: i64 = 200;
 const BIN_NS: f64 = 100.0;
 const END: f64 = 9.0;
 
-/// The deviations of a CPU: within the chart, and off it on either side.
+/// Deviations of a CPU's latencies from their median: those within the chart, and those beyond it on either side.
 struct Deviations {
     median: u64,
     within: Vec<u64>,

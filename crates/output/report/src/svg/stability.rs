@@ -9,8 +9,8 @@ use crate::number::count;
 use punctual_model::{Tail, TailThreshold};
 use punctual_units::Nanos;
 
-/// Range of the axis; shapes beyond it are drawn at the edge. So heavy a tail has no mean, and so short a tail ends at
-/// once.
+/// Range of the axis; shapes beyond it are drawn at the edge. A shape above this range means a tail so heavy that it
+/// has no mean; a shape below it, a tail so short that it ends abruptly.
 const REACH: (f64, f64) = (-1.0, 2.0);
 
 /// Minimum number of fits for a trend.

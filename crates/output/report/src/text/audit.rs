@@ -9,7 +9,7 @@ use punctual_units::Arrange;
 /// Maximum number of findings in the report of a run.
 const SHOWN: usize = 5;
 
-/// The order of states.
+/// Order in which the states of findings are listed.
 const ORDER: [State; 7] =
     [State::Fail, State::Warn, State::Blocked, State::Unknown, State::Info, State::Pass, State::Skip];
 

@@ -30,9 +30,9 @@ enum Part {
 /// The location of a run, as a user types it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Place<'a> {
-    /// Its directory, or its file.
+    /// The run's directory, or the imported file.
     pub run: &'a str,
-    /// Its report as a page, if written.
+    /// The run's HTML report, if it was written.
     pub page: Option<&'a str>,
 }
 
@@ -88,7 +88,7 @@ fn headline(recording: &Recording, verdict: &Verdict, style: TextStyle) -> Vec<S
     cut(&tagged(style, &format!("{}  ", headline.word), tint(headline.outcome), &headline.sentence), 4)
 }
 
-/// Returns what must be known before any figure, one or two lines each, and the number of further warnings.
+/// Returns what a reader must know before any figure, one or two lines each, and the number of further warnings.
 fn warnings(recording: &Recording, verdict: &Verdict, style: TextStyle) -> Vec<String> {
     const SHOWN: usize = 2;
     let mut all = words::warnings(recording, verdict);
@@ -130,7 +130,7 @@ fn loads(figures: &Figures, most: usize, style: TextStyle) -> Vec<String> {
     page.lines()
 }
 
-/// Returns the bounds and the audit, one line each.
+/// Returns one line on the bounds and one on the audit.
 fn facts(recording: &Recording, verdict: &Verdict, style: TextStyle) -> Vec<String> {
     let mut lines = Vec::new();
     let bound = words::evidence::worst_cell(verdict).and_then(|(sure, cell)| {
@@ -165,7 +165,7 @@ fn audit(findings: &[Finding], style: TextStyle) -> Option<String> {
     cut(&tagged(style, "Audit  ", Tint::Strong, &text), 1).pop()
 }
 
-/// Returns numbered steps with the command to type.
+/// Returns the next steps, numbered, each with the command to type.
 fn next(recording: &Recording, verdict: &Verdict, place: Place, style: TextStyle) -> Vec<String> {
     let run = place.run;
     let page = if place.page.is_some() { "the full report" } else { "the full report; --format html for a page" };

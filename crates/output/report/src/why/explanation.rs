@@ -93,7 +93,7 @@ pub(super) fn none(explanation: &Explanation) -> String {
     explanation.notes.first().map_or_else(|| format!("{NONE}."), |missing| format!("{NONE}: {missing}"))
 }
 
-/// Counts the notes that the first line contains.
+/// Returns the number of notes that the first line already contains.
 fn leading(explanation: &Explanation) -> usize {
     usize::from(explanation.victims.is_empty() && explanation.answer.is_none())
 }

@@ -11,7 +11,7 @@ const SENTENCES: usize = 1;
 const CULPRITS: usize = 3;
 /// Maximum number of sentences of a culprit; `punctual explain` prints all.
 const MOST_SENTENCES: usize = 8;
-/// Number of timelines shown, and their maximum number.
+/// Number of timelines shown; with those in the collapsed part, there are at most `MOST_PICTURES`.
 const PICTURES: usize = 3;
 const MOST_PICTURES: usize = 5;
 

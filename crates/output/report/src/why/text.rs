@@ -11,8 +11,8 @@ use punctual_units::Nanos;
 /// Number of culprits and parts of a delay shown; the page has all.
 const MOST: usize = 5;
 
-/// Prints the part "Why" of a run's text report: the worst sentence of each culprit, and the composition of each load's
-/// delay.
+/// Prints the part "Why" of a run's text report: the sentence of the worst wakeup of each culprit, and the composition
+/// of each load's delay.
 pub fn section(page: &mut Page, recording: &Recording) {
     let all = of_run(recording);
     if all.is_empty() {

@@ -219,7 +219,7 @@ fn would_pass(claim: &Claim, cell: &CellJudgement) -> bool {
     }
 }
 
-/// Reports the bounds that the imported file gives nevertheless.
+/// Reports the bounds that follow from the imported file even though it lacks some values.
 fn bounds_reported(claim: &Claim, cell: &CellJudgement) -> String {
     match (claim.quantity, cell.lower, cell.upper) {
         (Quantity::Quantile { q, .. }, None, Some(_)) => format!("; {} is at most {}", name(q), ns(cell.upper)),
@@ -242,7 +242,7 @@ fn needed(cell: &CellJudgement) -> String {
     }
 }
 
-/// Formats a number: `75`, or `75 to 77` if the bin of the limit leaves it open.
+/// Formats the number of samples beyond the limit: `75`, or `75 to 77` if the limit lies within a bin.
 fn beyond(cell: &CellJudgement) -> String {
     match cell.beyond {
         (least, most) if least == most => count(least),

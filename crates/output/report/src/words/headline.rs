@@ -79,7 +79,7 @@ fn is_share(judged: &Judged) -> bool {
     matches!(judged.claim.quantity, Quantity::Exceedance { .. } | Quantity::MissedShare(_))
 }
 
-/// Explains HELD: the probability that the next wakeup violates the first such claim.
+/// Explains HELD: the probability that the next wakeup violates the first claim that was held.
 fn not_refuted(verdict: &Verdict) -> String {
     let held = verdict.claims.iter().find(|judged| judged.outcome == Outcome::Held);
     let bound = held.and_then(|judged| judged.cells.first()?.bounds.first());

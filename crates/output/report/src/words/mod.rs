@@ -92,8 +92,8 @@ fn of_application(recording: &Recording, application: &Application, verdict: &Ve
     )
 }
 
-/// As [`measured`] for a run whose phases are named after their figures (`measure --via timerlat`): their samples are
-/// not wakeups, and may have no period.
+/// Like [`measured`], for a run whose phases are named after their figures (`measure --via timerlat`): their samples
+/// are not wakeups, and may have no period.
 fn other_way(recording: &Recording, verdict: &Verdict) -> Option<String> {
     let run = &recording.run;
     let labels: Vec<String> =
@@ -126,7 +126,7 @@ pub(crate) fn noun(recording: &Recording) -> &'static str {
     }
 }
 
-/// Names the quantity that the run has a sample of for each release.
+/// Names the quantity of which the run has one sample per release.
 pub(crate) fn quantity(recording: &Recording) -> &'static str {
     if recording.application.is_some() { "response" } else { "wakeup latency" }
 }

@@ -47,7 +47,7 @@ fn summary(tuned: &Tuned) -> String {
     format!("{kept}; {ended}.{gain}")
 }
 
-/// Reports a change that was decided with its own pairs, and its cost.
+/// Reports the effect and the cost of a change, which was decided by its own pairs of blocks.
 fn decided(tuned: &Tuned, trial: &Trial) -> String {
     let TrialKind::Confirmation { p, alpha, kept } = trial.kind else { return String::new() };
     let (verb, word) = if trial.shift_ns <= 0.0 { ("reduced", "gain") } else { ("increased", "cost") };

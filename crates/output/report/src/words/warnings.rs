@@ -1,4 +1,4 @@
-//! Reports what must be known before any figure.
+//! Reports what a reader must know before any figure.
 
 use super::headline::{distinct, gravest, problem_sentence};
 use super::{capital, imported, stopped};

@@ -40,7 +40,7 @@ fn group(name: &str) -> Group {
     Group { name: name.into(), boots, runs: 3, folder: Some(format!("out/{name}")), scored: 300_000 }
 }
 
-/// 100 batches each that correlate with their neighbours, and temperatures below and above 78 °C.
+/// A row with 100 batches per group that correlate with their neighbours, and temperatures below and above 78 °C.
 fn batches() -> ComparisonRow {
     let of = |mean: f64, effective: f64| Sampled {
         values: vec![mean; 2],

@@ -58,7 +58,7 @@ fn htmls() {
     }
 }
 
-/// Case 3, measured on a machine with two CPUs (Linux 6.18).
+/// Compares the reports on experiment case 3, measured on a machine with two CPUs (Linux 6.18).
 #[test]
 fn experiments() {
     let experiment: Experiment = serde_json::from_str(include_str!("../fixtures/experiment.json")).unwrap();

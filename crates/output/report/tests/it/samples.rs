@@ -17,7 +17,7 @@ const DAY_NS: u64 = 86_400_000_000_000;
 /// 2 March 2026.
 const START_NS: u64 = 1_772_409_600_000_000_000;
 
-/// Name and page.
+/// Name and HTML of each sample page.
 pub fn all() -> Vec<(&'static str, String)> {
     let run =
         |(recording, verdict): (Recording, Verdict)| html(&recording, &verdict, "punctual-runs/2026-03-02T03-04-05Z");

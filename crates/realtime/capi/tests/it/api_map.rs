@@ -5,19 +5,25 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-fn root() -> PathBuf {
+pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..")
 }
 
-fn page() -> String {
+pub fn page() -> String {
     fs::read_to_string(root().join("docs/api-map.md")).unwrap()
 }
 
-/// Words in backquotes in the last column of the tables, which lists our names.
+/// Words in backquotes in the last column of the tables of co-kernels, which lists our names.
 fn ours(page: &str) -> BTreeSet<String> {
-    let rows = page.lines().filter(|line| line.starts_with('|') && !line.starts_with("|---"));
+    let (_, tables) = page.split_once("## RTAI and Xenomai").unwrap();
+    let rows = tables.lines().filter(|line| line.starts_with('|') && !line.starts_with("|---"));
     let cells = rows.filter_map(|row| row.trim_end_matches('|').rsplit_once(" | "));
-    cells.flat_map(|(_, cell)| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>()).collect()
+    cells.flat_map(|(_, cell)| quoted(cell)).map(str::to_owned).collect()
+}
+
+/// The text in backquotes.
+pub fn quoted(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2)
 }
 
 fn is_word(byte: u8) -> bool {
@@ -25,7 +31,7 @@ fn is_word(byte: u8) -> bool {
 }
 
 /// Returns true if the text contains this word as a whole word.
-fn has_word(text: &str, word: &str) -> bool {
+pub fn has_word(text: &str, word: &str) -> bool {
     text.match_indices(word).any(|(at, _)| {
         let bytes = text.as_bytes();
         let before = at.checked_sub(1).map(|at| bytes[at]);
@@ -35,7 +41,7 @@ fn has_word(text: &str, word: &str) -> bool {
 }
 
 /// All names that the library exports.
-fn exported() -> String {
+pub fn exported() -> String {
     let text = fs::read_to_string(root().join("crates/realtime/rt/src/lib.rs")).unwrap();
     let uses = text.split("pub use ").skip(1).map(|part| part.split(';').next().unwrap());
     uses.collect::<Vec<_>>().join(" ")
@@ -58,39 +64,53 @@ fn files(folder: &Path, into: &mut Vec<String>) {
     }
 }
 
-/// Describes what is wrong with a name; `None` if it is valid.
-fn fault(name: &str, exported: &str, all: &[String], header: &str) -> Option<String> {
-    if name.starts_with("prt_") {
-        return (!has_word(header, name)).then(|| format!("{name} is not in the header"));
-    }
-    let (of, member) = name.split_once("::").map_or((name, None), |(of, member)| (of, Some(member)));
-    if !has_word(exported, of) {
-        return Some(format!("punctual_rt::{of} does not exist"));
-    }
-    member.filter(|member| !has_member(all, of, member)).map(|_| format!("{name} does not exist"))
+/// What names are looked up in.
+pub struct Source {
+    exported: String,
+    rust: Vec<String>,
+    /// The C header.
+    pub header: String,
 }
 
-/// Words in backquotes in that column that are not names of this workspace.
+impl Source {
+    pub fn read() -> Source {
+        let mut rust = Vec::new();
+        files(&root().join("crates/realtime/rt/src"), &mut rust);
+        files(&root().join("crates/base/uapi/src"), &mut rust);
+        let header = fs::read_to_string(root().join("crates/realtime/capi/include/punctual_rt.h")).unwrap();
+        Source { exported: exported(), rust, header }
+    }
+
+    /// Describes what is wrong with a name; `None` if it is valid.
+    pub fn fault(&self, name: &str) -> Option<String> {
+        if name.starts_with("prt_") {
+            return (!has_word(&self.header, name)).then(|| format!("{name} is not in the header"));
+        }
+        let (of, member) = name.split_once("::").map_or((name, None), |(of, member)| (of, Some(member)));
+        if !has_word(&self.exported, of) {
+            return Some(format!("punctual_rt::{of} does not exist"));
+        }
+        member.filter(|member| !has_member(&self.rust, of, member)).map(|_| format!("{name} does not exist"))
+    }
+}
+
+/// Words in backquotes in the last column of the tables that are not names of this workspace.
 const OTHERS: [&str; 7] =
     ["data", "thread_local!", "punctual-gpio", "rt_task_suspend", "resume", "rt_task_send", "rt_sem_broadcast"];
 
 #[test]
 fn every_name_of_ours_exists() {
-    let (exported, header) =
-        (exported(), fs::read_to_string(root().join("crates/realtime/capi/include/punctual_rt.h")).unwrap());
-    let mut all = Vec::new();
-    files(&root().join("crates/realtime/rt/src"), &mut all);
-    files(&root().join("crates/base/uapi/src"), &mut all);
+    let source = Source::read();
     let names = ours(&page());
     let theirs = |name: &str| {
         OTHERS.contains(&name) || ["rt_", "evl_", "oob_", "receive", "reply"].iter().any(|p| name.starts_with(p))
     };
     let checked: Vec<&String> = names.iter().filter(|name| !theirs(name)).collect();
-    let faults: Vec<String> = checked.iter().filter_map(|name| fault(name, &exported, &all, &header)).collect();
+    let faults: Vec<String> = checked.iter().filter_map(|name| source.fault(name)).collect();
     assert!(faults.is_empty(), "docs/api-map.md: {faults:#?}");
     assert!(checked.len() > 50, "only {} names found", checked.len());
     for wrong in ["Rt::nothing", "Nothing", "prt_nothing", "Mutex::wait_until"] {
-        assert!(fault(wrong, &exported, &all, &header).is_some(), "{wrong} was found");
+        assert!(source.fault(wrong).is_some(), "{wrong} was found");
     }
 }
 

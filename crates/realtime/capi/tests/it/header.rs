@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 const PREAMBLE: &str = "\
 /* SPDX-License-Identifier: MIT OR Apache-2.0
  *
- * punctual-rt for C and C++: periodic real-time tasks on Linux that account for every release, alarms, a mutex with priority
- * inheritance, a queue, pipes to the shell, statistics. Guide: docs/c-interface.md.
+ * punctual-rt for C and C++: real-time tasks on Linux that account for every release and event, alarms, locks with priority
+ * inheritance, queues, pipes to the shell, a log, marks in the kernel's trace, statistics. Guide: docs/c-interface.md.
  *
  * - Functions that return int answer one of enum prt_status, 0 for success; prt_last_error() has the text.
  * - A pointer that is NULL where a value is needed is an error. Any other must be what the function asks for.
@@ -49,7 +49,10 @@ fn config() -> Config {
     };
     config.enumeration.rename_variants = RenameRule::QualifiedScreamingSnakeCase;
     // Functions take them as plain integers, so that any value a caller passes can be refused.
-    let enums = ["status", "policy", "check", "severity", "next", "miss", "end", "measure", "overflow", "match"];
+    let enums = [
+        "status", "policy", "check", "severity", "next", "miss", "end", "measure", "overflow", "match", "level",
+        "edges",
+    ];
     config.export.include = enums.map(|name| format!("prt_{name}")).to_vec();
     config
 }

@@ -1,5 +1,6 @@
 //! C programs with the static library: compiled without warnings as C99 and as C++, and run.
 
+use crate::archive;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -11,15 +12,6 @@ const SYSTEM: [&str; 5] = ["-lgcc_s", "-lpthread", "-lm", "-ldl", "-lc"];
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-}
-
-/// Cargo puts the static library next to this test's program, or, for `cargo build`, one folder above.
-fn library() -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    let beside = test.parent().unwrap();
-    let found = [beside, beside.parent().unwrap()].map(|folder| folder.join("libpunctual_rt_c.a"));
-    let known = found.iter().find(|path| path.exists());
-    known.unwrap_or_else(|| panic!("no libpunctual_rt_c.a at {found:?}")).clone()
 }
 
 /// A compiler for the architecture of this test: the machine's own, or Debian's cross compiler.
@@ -73,7 +65,7 @@ fn build(language: &Language, source: &str, into: &Path) -> PathBuf {
         .arg(&program)
         .arg(folder().join(source))
         .args(["-x", "none"])
-        .arg(library())
+        .arg(archive())
         .args(SYSTEM.map(unwinder))
         .args(is_foreign.then_some("-static"))
         .output()
@@ -94,7 +86,7 @@ fn with(language: &Language, source: &str, check: impl Fn(&Path, &Path)) {
     check(&build(language, source, scratch.path()), scratch.path());
 }
 
-/// Runs the check as C and as C++.
+/// Builds the source as C and as C++, and runs the check on each program.
 fn everywhere(source: &str, check: impl Fn(&Path, &Path)) {
     [C, CPP].iter().for_each(|language| with(language, source, &check));
 }
@@ -118,31 +110,71 @@ fn the_periodic_example(language: &Language) {
 #[ignore = "live: g++, timing"]
 fn every_part_of_the_cpp_header_works() {
     with(&CPP17, "examples/parts.cpp", |program, _| {
-        let text = succeeded("parts.cpp", &Command::new(program).output().unwrap());
+        let output = Command::new(program).output().unwrap();
+        let text = succeeded("parts.cpp", &output);
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "its warnings are silenced");
         let expected = "mutex state 1, locked twice is a deadlock 1, free 1\n\
                         semaphore 1 0 count 1 timed out 1; flags 3 then 0\n\
                         alarms 3 order 123 ok 1\n\
+                        mailbox 1: 1 2, empty 1, timed out 1, dropped 1\n\
+                        log 1; marks 1, 2\n\
                         refused 1, with a text 1\n\
+                        no such interrupt 1\n\
+                        events 20, early 0, own 6 with error 1\n\
                         loop ended 1, ran all 1, received all 1, in order 1\n\
                         brief ended 1\n";
         assert_eq!(text, expected);
     });
 }
 
-/// A body that may throw, or is called with something else, is refused when it is compiled.
+#[test]
+#[ignore = "live: g++, timing"]
+fn the_executor_calls_back_for_what_the_loop_publishes() {
+    with(&CPP17, "examples/executor.cpp", |program, _| {
+        let text = succeeded("executor", &Command::new(program).arg("1000").output().unwrap());
+        let numbers: Vec<u64> = text.split([' ', ',', ';', '\n']).filter_map(|word| word.parse().ok()).collect();
+        let [states, taken, dropped, faults, called, lost, timers, 0] = numbers[..] else { panic!("{text}") };
+        assert!((1..=101).contains(&states) && states == taken + dropped, "{text}");
+        assert!(faults == called + lost && timers > 0, "{text}");
+        assert!(text.ends_with("the last position is between 0 and the target\n"), "{text}");
+    });
+}
+
+/// What may throw in a real-time thread, or does not fit, is refused when it is compiled.
 #[test]
 #[ignore = "live: g++"]
-fn a_body_that_may_throw_does_not_compile() {
+fn what_may_throw_does_not_compile() {
     let scratch = tempfile::tempdir().unwrap();
     let source = scratch.path().join("throws.cpp");
-    let program = "#include <punctual.hpp>\nint main() { using namespace std::chrono_literals; auto rt = punctual::builder().start();\n\
-                   rt.start(punctual::options(\"a\", punctual::policy::other, 0, 1ms), [](const punctual::cycle &) {}); }\n";
-    fs::write(&source, program).unwrap();
-    let Compiler { name, .. } = compiler(&CPP17);
-    let include = folder().join("include");
-    let output = Command::new(name).arg("-std=c++17").arg("-fsyntax-only").arg("-I").arg(include).arg(&source).output();
-    let output = output.unwrap();
-    assert!(!output.status.success() && String::from_utf8_lossy(&output.stderr).contains("has to be noexcept"));
+    let refused = |line: &str| {
+        let program = format!(
+            "#include <punctual.hpp>\n#include <string>\nusing namespace punctual;\nusing namespace std::chrono_literals;\n\
+             void part(runtime &rt, recorder &log) {{ const options o(\"a\", policy::other, 0, 1ms); (void)o; (void)rt; (void)log;\n{line}\n}}\n"
+        );
+        fs::write(&source, program).unwrap();
+        let Compiler { name, .. } = compiler(&CPP17);
+        let mut command = Command::new(name);
+        command.args(["-std=c++17", "-fsyntax-only", "-I"]).arg(folder().join("include")).arg(&source);
+        let output = command.output().unwrap();
+        (!output.status.success()).then(|| String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    for (line, said) in [
+        ("rt.start(o, [](const cycle &) {});", "has to be noexcept"),
+        ("rt.start(o, [](const cycle &) noexcept {}, [](const cycle &) {});", "has to be noexcept"),
+        (
+            "rt.start(interrupt_options(\"a\", policy::other, 0), eventfd().events(), [](const interrupt &) {});",
+            "has to be noexcept",
+        ),
+        ("source::custom([](prt_arrival &) { return 0; });", "has to be noexcept"),
+        ("alarms().run(clock::now(), [](const alarms::rung &) {});", "has to be noexcept"),
+        ("log.record(level::info, \"\", 1, 2, 3, 4, 5);", "more than PRT_ARGS_MOST"),
+        ("mailbox<std::string>(1);", "are copied byte by byte"),
+        ("queue<std::string>(1);", "are copied byte by byte"),
+    ] {
+        let output = refused(line).unwrap_or_else(|| panic!("{line} compiles"));
+        assert!(output.contains(said), "{line}\n{output}");
+    }
+    assert_eq!(refused("rt.start(o, [](const cycle &) noexcept {});"), None);
 }
 
 #[test]
@@ -187,6 +219,31 @@ fn threads(language: &Language) {
     });
 }
 
+fn events(language: &Language) {
+    with(language, "tests/c/events.c", |program, _| {
+        assert_eq!(succeeded("events", &Command::new(program).output().unwrap()), "events ok\n");
+    });
+}
+
+fn the_events_example(language: &Language) {
+    with(language, "examples/events.c", |program, _| {
+        let output = Command::new(program).output().unwrap();
+        let text = succeeded("events", &output);
+        let numbers: Vec<u64> = text.split([' ', ',', '\n']).filter_map(|word| word.parse().ok()).collect();
+        let [events, handled, coalesced, 0, _] = numbers[..5] else { panic!("{text}") };
+        assert!(events >= 10 && events == handled + coalesced && text.contains("; end 0\n"), "{text}");
+        assert!(text.ends_with(&format!("marks {handled}, dropped records 0\n")), "{text}");
+        let log = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(log.lines().filter(|line| line.contains(" info counter: event ")).count() as u64, handled, "{log}");
+    });
+}
+
+#[test]
+fn tasks_run_at_events_and_note_what_they_see() {
+    events(&C);
+    the_events_example(&C);
+}
+
 #[test]
 fn the_periodic_example_accounts_for_every_release() {
     the_periodic_example(&C);
@@ -202,11 +259,11 @@ fn threads_wait_for_each_other() {
     threads(&C);
 }
 
-/// Cargo needs a C compiler, but no C++ compiler.
+/// Ignored by default, since cargo needs a C compiler but no C++ compiler.
 #[test]
 #[ignore = "live: g++"]
 fn all_of_this_is_cpp_too() {
-    [the_periodic_example, misuse, threads].iter().for_each(|check| check(&CPP));
+    [the_periodic_example, the_events_example, misuse, threads, events].iter().for_each(|check| check(&CPP));
 }
 
 /// The program in docs/c-interface.md.
@@ -214,6 +271,30 @@ fn documented(language: &str) -> String {
     let text = fs::read_to_string(folder().join("../../../docs/c-interface.md")).unwrap();
     let (_, rest) = text.split_once(&format!("```{language}\n")).unwrap();
     rest.split_once("```").unwrap().0.to_owned()
+}
+
+/// The parts of programs in docs/c-interface.md, as the body of a function with the variables that they name.
+#[test]
+fn the_documented_parts_of_programs_compile() {
+    let text = fs::read_to_string(folder().join("../../../docs/c-interface.md")).unwrap();
+    let blocks = text.split("```c\n").skip(1).map(|rest| rest.split_once("```").unwrap().0);
+    let parts: Vec<&str> = blocks.filter(|block| !block.contains("main(")).collect();
+    assert!(parts.len() >= 2, "{parts:?}");
+    let scratch = tempfile::tempdir().unwrap();
+    let source = scratch.path().join("part.c");
+    for part in parts {
+        let program = format!(
+            "#include <punctual_rt.h>\n#include <stdio.h>\nvoid part(struct prt_recorder *recorder, uint64_t digit, uint64_t ns);\n\
+             void part(struct prt_recorder *recorder, uint64_t digit, uint64_t ns)\n{{\n{part}}}\n"
+        );
+        fs::write(&source, program).unwrap();
+        let mut command = Command::new(compiler(&C).name);
+        command
+            .args(["-std=c99", "-Wall", "-Werror", "-fsyntax-only", "-I"])
+            .arg(folder().join("include"))
+            .arg(&source);
+        succeeded(part, &command.output().unwrap());
+    }
 }
 
 #[test]

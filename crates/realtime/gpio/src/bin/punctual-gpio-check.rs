@@ -22,7 +22,7 @@ type Check = fn(&SimChip) -> Outcome;
 const PACED: u32 = 1000;
 /// Number of toggles without a reader.
 const STALLED: u32 = 40;
-/// Priority above the interrupt threads (50, sched(7)).
+/// Priority above that of the interrupt threads (50, sched(7)).
 const ABOVE: u8 = 90;
 /// Time limit for one event, long enough for a guest on a busy machine.
 const PATIENCE: Nanos = Nanos(10_000_000_000);
@@ -227,7 +227,7 @@ fn output(sim: &SimChip) -> Outcome {
     Ok("100 values set, 100 read back; no longer driven afterwards".into())
 }
 
-/// The chip is removed while a reader waits, and leaves nothing behind.
+/// The chip is removed while a reader waits, and leaves neither a device nor a configfs folder.
 fn removed(sim: SimChip) -> Outcome {
     let mut line = line(&sim, 0, Edges::Both, USUAL_BUFFER)?;
     let node = sim.node().to_owned();

@@ -51,7 +51,7 @@ impl Source for Gpio {
     }
 }
 
-/// Converts an edge, with what was lost or coalesced before it.
+/// Converts an edge to an arrival, with the events lost or coalesced before it.
 fn account(tally: &mut Tally, event: &Event, both: bool) -> Arrival {
     let before = *tally;
     tally.add(event);

@@ -18,7 +18,7 @@ pub enum IrqThreadError {
     List {
         /// Interrupt number.
         irq: u32,
-        /// Error of the system.
+        /// Error of reading /proc.
         source: std::io::Error,
     },
     /// The kernel refuses the priority.
@@ -56,7 +56,7 @@ impl IrqThreads {
         if changed.0.is_empty() { Err(IrqThreadError::None(irq)) } else { Ok(changed) }
     }
 
-    /// Thread ids.
+    /// IDs of the threads whose priority was changed.
     pub fn pids(&self) -> Vec<i32> {
         self.0.iter().map(|(pid, ..)| *pid).collect()
     }

@@ -37,3 +37,9 @@ pub trait Source: Send {
     /// task.
     fn wait(&mut self) -> Result<Arrival, Errno>;
 }
+
+impl<S: Source + ?Sized> Source for Box<S> {
+    fn wait(&mut self) -> Result<Arrival, Errno> {
+        (**self).wait()
+    }
+}

@@ -51,7 +51,7 @@ fn read_count(fd: &OwnedFd) -> Result<u64, Errno> {
 pub struct Uio {
     file: File,
     seen: Option<u32>,
-    /// The driver accepts a write to unmask the interrupt.
+    /// True if the driver accepts a write that unmasks the interrupt.
     unmask: bool,
 }
 

@@ -1,7 +1,7 @@
 //! A thread that runs a body on every event and accounts for each.
 
 use crate::interrupt::Source;
-use crate::task::{Cycle, End, Finished, Next, RESET, Shared, SpawnError, Task, TaskUsage, launch};
+use crate::task::{Cycle, End, Finished, Next, RESET, Shared, SpawnError, Task, TaskUsage, WorstCycle, launch};
 use crate::{Attributes, Rt, monotonic};
 use punctual_units::{CpuId, Histogram, Nanos, Scheduling};
 use rustix::io::Errno;
@@ -13,13 +13,13 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 pub struct Interrupt {
     /// Number of the event, from 0, including those coalesced or lost before it.
     pub sequence: u64,
-    /// When the kernel saw it, CLOCK_MONOTONIC; `None` if its source has no time stamps.
+    /// When the kernel saw the event, CLOCK_MONOTONIC; `None` if its source has no time stamps.
     pub at: Option<Nanos>,
-    /// When the thread woke for it, CLOCK_MONOTONIC.
+    /// When the thread woke for the event, CLOCK_MONOTONIC.
     pub woke: Nanos,
     /// Further events that this wakeup stands for, because they arrived before it was received.
     pub coalesced: u64,
-    /// Events before it that the source dropped.
+    /// Events before this one that the source dropped.
     pub lost: u64,
     /// Value of the event: the edge of a GPIO line (1 rising, 0 falling), otherwise 0.
     pub value: u64,
@@ -33,13 +33,16 @@ pub struct InterruptTask<'a, S> {
     scheduling: Scheduling,
     source: S,
     cpu: Option<CpuId>,
+    prepare: Option<Box<dyn FnOnce() + Send>>,
 }
 
-/// Events by outcome.
+/// Numbers of events by outcome.
 #[derive(Debug, Default)]
 struct Events {
     coalesced: AtomicU64,
     lost: AtomicU64,
+    /// Events with a time stamp.
+    stamped: AtomicU64,
     /// The errno that ended the task, or 0.
     failed: AtomicU64,
 }
@@ -55,6 +58,8 @@ pub struct InterruptHandle {
 pub struct InterruptStats {
     /// Name of the task.
     pub name: String,
+    /// When the statistics were read, CLOCK_MONOTONIC.
+    pub at: Nanos,
     /// Total number of events.
     pub events: u64,
     /// Wakeups for which the body ran.
@@ -63,25 +68,33 @@ pub struct InterruptStats {
     pub coalesced: u64,
     /// Events that the source dropped.
     pub lost: u64,
-    /// From the kernel's time stamp to the wakeup, ns; all zero if the source has no time stamps, see
-    /// [`Interrupt::at`].
+    /// From the kernel's time stamp to the wakeup, ns; empty if the source has no time stamps, see [`Interrupt::at`].
     pub latency: Histogram,
-    /// From the wakeup to the body's return, ns.
+    /// Time from the wakeup to the body's return, ns.
     pub execution: Histogram,
+    /// The event with the largest latency: its number, and when the kernel saw it. `None` if all latencies are zero or
+    /// there are none.
+    pub worst: Option<WorstCycle>,
     /// The kernel's counters of its thread.
     pub usage: TaskUsage,
-    /// The error of its source, if one ended it.
+    /// The error of the task's event source, if one ended the task.
     pub failed: Option<Errno>,
 }
 
 impl<'a, S: Source + 'static> InterruptTask<'a, S> {
     pub(crate) fn new(rt: &'a Rt, name: &str, scheduling: Scheduling, source: S) -> InterruptTask<'a, S> {
-        InterruptTask { rt, name: name.into(), scheduling, source, cpu: None }
+        InterruptTask { rt, name: name.into(), scheduling, source, cpu: None, prepare: None }
     }
 
-    /// Pins it to this CPU.
+    /// Pins the task to this CPU.
     pub fn cpu(mut self, cpu: CpuId) -> Self {
         self.cpu = Some(cpu);
+        self
+    }
+
+    /// Runs `prepare` once in the task's thread before its first event, like [`crate::PeriodicTask::prepare`].
+    pub fn prepare(mut self, prepare: impl FnOnce() + Send + 'static) -> Self {
+        self.prepare = Some(Box::new(prepare));
         self
     }
 
@@ -96,9 +109,10 @@ impl<'a, S: Source + 'static> InterruptTask<'a, S> {
         let shared = Arc::new(Shared::new(&self.name, Nanos::ZERO));
         let events = Arc::new(Events::default());
         let attributes = Attributes { scheduling: self.scheduling, cpu: self.cpu, lock_stack: true };
-        let (source, theirs) = (self.source, events.clone());
+        let (source, theirs, prepare) = (self.source, events.clone(), self.prepare);
+        let prepare = || prepare.into_iter().for_each(|prepare| prepare());
         let work = move |shared: &Shared, _, ()| run(shared, &theirs, source, body);
-        let task = launch(self.rt, (attributes, RESET), shared, || (), monotonic, work)?;
+        let task = launch(self.rt, (attributes, RESET), shared, prepare, monotonic, work)?;
         Ok(InterruptHandle { task, events })
     }
 }
@@ -128,6 +142,7 @@ where
         let interrupt = Interrupt { sequence, at: arrival.at, woke, coalesced, lost, value: arrival.value };
         count(&events.coalesced, coalesced);
         count(&events.lost, lost);
+        count(&events.stamped, u64::from(arrival.at.is_some()));
         let scheduled = arrival.at.unwrap_or(woke);
         let cycle = Cycle { index: sequence, scheduled, woke, skipped: coalesced + lost, pending: 0, overruns: 0 };
         if cycle.skipped == 0 {
@@ -143,7 +158,7 @@ where
     }
 }
 
-/// Requires that the caller is the only writer.
+/// Adds `n` to a counter of which the caller must be the only writer.
 fn count(word: &AtomicU64, n: u64) {
     if n > 0 {
         word.store(word.load(Relaxed) + n, Relaxed);
@@ -185,14 +200,17 @@ fn finished(finished: Finished, events: &Events) -> (End, InterruptStats) {
 fn with(stats: crate::TaskStats, events: &Events) -> InterruptStats {
     let failed = events.failed.load(Relaxed) as i32;
     let counted = stats.counted;
+    let is_stamped = events.stamped.load(Relaxed) > 0;
     InterruptStats {
         name: stats.name,
+        at: stats.at,
         events: counted.released,
         handled: counted.ran,
         coalesced: counted.skipped - events.lost.load(Relaxed).min(counted.skipped),
         lost: events.lost.load(Relaxed).min(counted.skipped),
-        latency: counted.lateness,
+        latency: if is_stamped { counted.lateness } else { Histogram::new() },
         execution: counted.execution,
+        worst: counted.worst.filter(|_| is_stamped),
         usage: stats.usage,
         failed: (failed != 0).then(|| Errno::from_raw_os_error(failed)),
     }

@@ -50,7 +50,7 @@ macro_rules! arg {
 }
 arg!(u64 => U as u64, u32 => U as u64, i64 => I as i64, i32 => I as i64, f64 => F as f64, Nanos => T as Nanos);
 
-/// Numbers per record; more are ignored.
+/// Maximum number of arguments per record; further ones are ignored.
 const MAX_ARGS: usize = 4;
 
 #[derive(Clone, Copy, Debug)]
@@ -166,12 +166,12 @@ impl Recorder {
         let _ = self.0.send(Record { at: monotonic(), level, text, args: kept, count: args.len().min(MAX_ARGS) as u8 });
     }
 
-    /// Records dropped so far.
+    /// Number of records dropped so far because the recorder was full.
     pub fn dropped(&self) -> u64 {
         self.0.counts().dropped
     }
 
-    /// Makes its buffer resident and keeps it so: mlock(2). Call it before the first use.
+    /// Makes the recorder's buffer resident and keeps it so: mlock(2). Call it before the first use.
     ///
     /// # Errors
     /// `ENOMEM`, `EPERM`: RLIMIT_MEMLOCK.

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 /// Counters of a [`Mailbox`]. `sent == received + dropped_oldest + waiting`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MailboxCounts {
-    /// Values put in.
+    /// Values put into the mailbox.
     pub sent: u64,
     /// Values taken out by a reader.
     pub received: u64,
@@ -28,7 +28,7 @@ pub enum NotSent<T> {
     /// The mailbox is full ([`Overflow::Refuse`]).
     #[error("the mailbox is full: its reader is slower than its writers")]
     Full(T),
-    /// Its lock could not be taken.
+    /// The mailbox's lock could not be taken.
     #[error("the mailbox cannot be entered: {1}")]
     Lock(T, LockError),
 }
@@ -66,7 +66,7 @@ struct Inside<T> {
 }
 
 impl<T> Mailbox<T> {
-    /// A mailbox for `capacity` values. The only place that allocates.
+    /// A mailbox for `capacity` values. Only this call allocates.
     ///
     /// # Errors
     /// [`CapacityError::Zero`].
@@ -118,7 +118,7 @@ impl<T> Mailbox<T> {
     /// Takes the oldest value, if there is one. Waits at most for a writer's copy.
     ///
     /// # Errors
-    /// [`LockError`]: its lock could not be taken.
+    /// [`LockError`]: the mailbox's lock could not be taken.
     pub fn try_receive(&self) -> Result<Option<T>, LockError> {
         let mut inside = self.inside.lock()?;
         let value = inside.values.pop_front();
@@ -129,7 +129,7 @@ impl<T> Mailbox<T> {
     /// Takes the oldest value; sleeps until there is one.
     ///
     /// # Errors
-    /// [`LockError`]: its lock could not be taken.
+    /// [`LockError`]: the mailbox's lock could not be taken.
     pub fn receive(&self) -> Result<T, LockError> {
         self.sleep(None)
     }
@@ -137,7 +137,7 @@ impl<T> Mailbox<T> {
     /// Like [`Mailbox::receive`], but waits at most until `until` on CLOCK_MONOTONIC.
     ///
     /// # Errors
-    /// [`LockError::TimedOut`]; any other: its lock could not be taken.
+    /// [`LockError::TimedOut`]; any other: the mailbox's lock could not be taken.
     pub fn receive_until(&self, until: Nanos) -> Result<T, LockError> {
         self.sleep(Some(until))
     }
@@ -157,12 +157,12 @@ impl<T> Mailbox<T> {
     /// Current counters.
     ///
     /// # Errors
-    /// [`LockError`]: its lock could not be taken.
+    /// [`LockError`]: the mailbox's lock could not be taken.
     pub fn counts(&self) -> Result<MailboxCounts, LockError> {
         Ok(self.inside.lock()?.counts)
     }
 
-    /// Makes its buffer resident and keeps it so: mlock(2). Call it before the first use.
+    /// Makes the mailbox's buffer resident and keeps it so: mlock(2). Call it before the first use.
     ///
     /// # Errors
     /// `ENOMEM`, `EPERM`: RLIMIT_MEMLOCK.

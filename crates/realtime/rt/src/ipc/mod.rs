@@ -15,12 +15,12 @@ pub use queue::{CapacityError, Full, QueueCounts, Receiver, Sender, queue};
 pub use rendezvous::{Received, Rendezvous, Request, SendError, ServeError, Server};
 pub use shared::{Shared, SharedWriter, Unsteady, Words};
 
-/// What happens to a value for which there is no room. Each is counted.
+/// What happens to a value for which there is no room. Every such value is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overflow {
-    /// It is returned to the sender.
+    /// The value is returned to the sender.
     Refuse,
-    /// It is dropped, and the sender is not notified.
+    /// The value is dropped, and the sender is not notified.
     DropNewest,
     /// The oldest waiting value is dropped to make room. [`Mailbox`] only: in a ring with one writer and one reader,
     /// only the reader may take values.

@@ -1,6 +1,6 @@
 //! Helper threads without the real-time priority of their creator.
 
-use punctual_uapi as uapi;
+use punctual_uapi::{self as uapi, Sig, SignalSet};
 use punctual_units::Scheduling;
 use std::io;
 use std::thread::JoinHandle;
@@ -12,6 +12,9 @@ pub(super) fn spawn<R: Send + 'static>(
     body: impl FnOnce() -> R + Send + 'static,
 ) -> io::Result<JoinHandle<R>> {
     std::thread::Builder::new().name(name.into()).spawn(move || {
+        // A reader that went away is an error of write(2), not the end of the program: C programs do not ignore SIGPIPE.
+        // Cannot fail for a valid signal.
+        let _ = uapi::block(&SignalSet::new(&[Sig::Pipe]));
         // Lowering the priority is always allowed. If the affinity cannot be widened, the thread stays on its creator's
         // CPUs.
         let _ = uapi::set_scheduling(0, Scheduling::Other { nice: 0 }, true);

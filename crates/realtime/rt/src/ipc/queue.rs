@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Counters of a [`queue`]. `sent == received + waiting + dropped with the queue`.
+/// Counters of a [`queue`]. `sent` is the sum of `received`, the waiting values, and those dropped together with the
+/// queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueCounts {
-    /// Values put in.
+    /// Values put into the queue.
     pub sent: u64,
-    /// Values taken out.
+    /// Values taken out of the queue.
     pub received: u64,
     /// Values dropped because the queue was full ([`Overflow::DropNewest`]).
     pub dropped: u64,
@@ -120,7 +121,7 @@ pub struct Sender<T> {
 }
 
 impl<T> Sender<T> {
-    /// Puts `value` in. Wait-free.
+    /// Puts `value` into the queue. Wait-free.
     ///
     /// # Errors
     /// [`Full`], with [`Overflow::Refuse`] only.

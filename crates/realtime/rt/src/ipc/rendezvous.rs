@@ -44,10 +44,10 @@ impl From<LockError> for SendError {
 /// Why a thread cannot serve.
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ServeError {
-    /// Another thread already serves it.
+    /// Another thread already serves the rendezvous.
     #[error("another thread serves this rendezvous already: one rendezvous has one receiver")]
     Taken,
-    /// Its lock could not be taken, or the time limit passed.
+    /// The rendezvous's lock could not be taken, or the time limit passed.
     #[error(transparent)]
     Lock(#[from] LockError),
 }
@@ -90,13 +90,13 @@ enum Place<M, R> {
     Free,
     Waiting(M),
     Received,
-    /// Received, but its sender has given up.
+    /// The message was received, but its sender has given up.
     Abandoned,
     Answered(Option<R>),
 }
 
 impl<M, R> Rendezvous<M, R> {
-    /// A rendezvous for `places` concurrent senders. The only place that allocates.
+    /// A rendezvous for `places` concurrent senders. Only this call allocates.
     pub fn new(places: usize) -> Rendezvous<M, R> {
         let state = State {
             server: None,
@@ -163,7 +163,7 @@ impl<M, R> Rendezvous<M, R> {
         Ok(place)
     }
 
-    /// The caller owns the gate: the receiver has unlocked it, or its thread has ended.
+    /// Takes the answer at a place. The caller owns the gate: the receiver has unlocked it, or its thread has ended.
     fn answer(&self, place: usize) -> Result<R, SendError> {
         let state = self.state.lock();
         let unlocked = self.gates[place].unlock();
@@ -176,7 +176,7 @@ impl<M, R> Rendezvous<M, R> {
         }
     }
 
-    /// The caller never got the gate, and leaves.
+    /// Withdraws a message whose wait failed or timed out, so that the caller never got the gate.
     fn give_up(&self, place: usize) -> Result<(), SendError> {
         let mut state = self.state.lock()?;
         if matches!(state.places[place], Place::Received) {
@@ -206,7 +206,7 @@ impl<M, R> Server<'_, M, R> {
     /// Takes the oldest message, if one is waiting. Waits at most for the copy of another message.
     ///
     /// # Errors
-    /// [`LockError`]: its lock could not be taken.
+    /// [`LockError`]: the rendezvous's lock could not be taken.
     pub fn try_receive(&self) -> Result<Option<Received<'_, M, R>>, LockError> {
         let mut state = self.rendezvous.state.lock()?;
         let Some(place) = state.waiting.pop_front() else { return Ok(None) };
@@ -222,7 +222,7 @@ impl<M, R> Server<'_, M, R> {
     /// Takes the oldest message; sleeps until there is one.
     ///
     /// # Errors
-    /// [`LockError`]: its lock could not be taken.
+    /// [`LockError`]: the rendezvous's lock could not be taken.
     pub fn receive(&self) -> Result<Received<'_, M, R>, LockError> {
         self.sleep(None)
     }
@@ -230,7 +230,7 @@ impl<M, R> Server<'_, M, R> {
     /// Like [`Server::receive`], but waits at most until `until` on CLOCK_MONOTONIC.
     ///
     /// # Errors
-    /// [`LockError::TimedOut`]; any other: its lock could not be taken.
+    /// [`LockError::TimedOut`]; any other: the rendezvous's lock could not be taken.
     pub fn receive_until(&self, until: Nanos) -> Result<Received<'_, M, R>, LockError> {
         self.sleep(Some(until))
     }

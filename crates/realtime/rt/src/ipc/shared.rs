@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, fence};
 ///
 /// Both sides must interpret the words alike: for a struct, convert its fields as a tuple or array.
 pub trait Words: Sized {
-    /// Number of words.
+    /// Number of 64-bit words that the value takes.
     const COUNT: usize;
     /// Writes the value into `words`, which has length [`Words::COUNT`].
     fn to_words(&self, words: &mut [u64]);
@@ -86,7 +86,7 @@ tuple!(A B);
 tuple!(A B C);
 tuple!(A B C D);
 
-/// Maximum size of a value.
+/// Maximum size of a value in 64-bit words.
 const MAX_WORDS: usize = 64;
 const SEQUENCE: usize = 0;
 const CLAIMED: usize = 1;

@@ -19,7 +19,7 @@ pub struct Reservation {
     pub pid: u32,
     /// CPU time per period.
     pub runtime: Nanos,
-    /// Period.
+    /// Period of the reservation.
     pub period: Nanos,
 }
 
@@ -31,7 +31,7 @@ pub struct Reservation {
 pub struct Admission {
     /// CPUs that the calling thread may run on: its root domain, if a deadline task can be admitted at all.
     pub cpus: CpuList,
-    /// The CPUs' capacity; the fastest CPU of a machine has 1.
+    /// Sum of the capacities of these CPUs; the fastest CPU of a machine has 1.
     pub capacity: f64,
     /// Part of the capacity that may be reserved; `None`: all of it, without a check (−1).
     pub limit: Option<f64>,
@@ -40,7 +40,7 @@ pub struct Admission {
     /// Bandwidth of the fair servers, in CPUs; their default from Linux 6.12 on if it cannot be read. The kernel counts
     /// it as reserved, but 6.12 forgets it when cpusets change.
     pub servers: f64,
-    /// The kernel's own sum in CPUs, which only root can read.
+    /// The kernel's own sum of reserved bandwidth, in CPUs, which only root can read.
     pub sum: Option<f64>,
 }
 
@@ -57,7 +57,7 @@ impl Admission {
         })
     }
 
-    /// `asked` returns the policy and CPUs of a thread.
+    /// Computes the admission; `asked` returns the policy and CPUs of a thread.
     pub(crate) fn of(
         machine: &Machine,
         cpus: CpuList,
@@ -108,7 +108,7 @@ impl Admission {
 /// `CPU 0-1: 1.90 CPUs may be reserved, 1.60 are (6.00 ms of 10.0 ms by control (pid 12), fair servers 0.10); 0.30 free`.
 impl fmt::Display for Admission {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        /// Maximum number of threads to name.
+        /// Maximum number of threads to name in a message.
         const NAMED: usize = 5;
         let Some((limit, free)) = self.limit.zip(self.free()) else {
             return write!(f, "CPU {}: reservations are not checked (kernel.sched_rt_runtime_us is -1)", self.cpus);

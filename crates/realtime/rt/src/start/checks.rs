@@ -21,7 +21,7 @@ pub enum Check {
         runtime: Nanos,
         /// Deadline relative to the release.
         deadline: Nanos,
-        /// Period.
+        /// Period of the reservation.
         period: Nanos,
     },
     /// This many bytes may be locked: RLIMIT_MEMLOCK, or CAP_IPC_LOCK.
@@ -151,7 +151,7 @@ fn fast_clock(machine: &Machine) -> Result<Outcome, String> {
     /// and timer-riscv.c, drivers/clocksource/hyperv_timer.c.
     const FAST: [&str; 5] =
         ["tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page", "riscv_clocksource"];
-    /// Clocksources without one; `timer` is the bcm2835's.
+    /// Clocksources without a vDSO reader; `timer` is the bcm2835's.
     const SLOW: [&str; 6] = ["hpet", "acpi_pm", "jiffies", "refined-jiffies", "hyperv_clocksource_msr", "timer"];
     let clock = machine.read("/sys/devices/system/clocksource/clocksource0/current_clocksource")?;
     let fix = "see the reason in `dmesg | grep -i clocksource`; boot with tsc=reliable only where the TSC is sound";
@@ -163,7 +163,7 @@ fn fast_clock(machine: &Machine) -> Result<Outcome, String> {
 }
 
 fn foreign(machine: &Machine, priority: u8) -> Result<Outcome, String> {
-    /// Maximum number of threads to name.
+    /// Maximum number of threads to name in a message.
     const NAMED: usize = 5;
     let (found, unseen) = machine.real_time_from(priority)?;
     if found.is_empty() {

@@ -4,7 +4,7 @@ use crate::start::probe::Machine;
 use punctual_units::CpuList;
 
 const AT_BOOT: &str = "/sys/devices/system/cpu/isolated";
-/// Mount points of cgroup v2: alone, and beside version 1.
+/// Mount points of cgroup v2: as the only hierarchy, and beside cgroup v1.
 const GROUPS: [&str; 2] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
 /// Maximum nesting depth of partitions that are examined.
 const DEPTH: usize = 8;

@@ -59,7 +59,7 @@ impl Machine {
         text.parse().map_err(|_| format!("{path}: `{text}` is not a number"))
     }
 
-    /// The soft limit; `Ok(None)` if unlimited.
+    /// The soft limit of a resource; `Ok(None)` if unlimited.
     pub(crate) fn limit(&self, resource: Resource) -> Result<Option<u64>, String> {
         if self.live { Ok(getrlimit(resource).current) } else { Err("limits of a recorded machine".into()) }
     }

@@ -6,9 +6,9 @@ use std::fmt;
 /// Whether the program starts if a check fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
-    /// The program does not start if it fails.
+    /// The program does not start if the check fails.
     Required,
-    /// The program starts, and reports the failure.
+    /// The program starts even if the check fails, and reports the failure.
     Wanted,
 }
 
@@ -33,7 +33,7 @@ pub enum Outcome {
 pub struct Checked {
     /// The check that was made.
     pub check: Check,
-    /// How much the check matters.
+    /// Whether the program starts if the check fails.
     pub severity: Severity,
     /// What the check found.
     pub outcome: Outcome,

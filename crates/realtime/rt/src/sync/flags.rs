@@ -8,9 +8,9 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
 /// Number of requested flags that must be set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Match {
-    /// At least one.
+    /// At least one of the requested flags.
     Any,
-    /// Every one.
+    /// Every requested flag.
     All,
 }
 

@@ -38,7 +38,7 @@ fn wake(word: &AtomicU32, count: u32) {
     let _ = futex::wake(word, futex::Flags::PRIVATE, count);
 }
 
-/// Wakes all sleepers.
+/// Passed to [`wake`] to wake all sleepers.
 const ALL: u32 = i32::MAX as u32;
 
 punctual_units::debug_as_display!(TimedOut);

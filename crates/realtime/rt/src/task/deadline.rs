@@ -20,10 +20,10 @@ use std::sync::atomic::Ordering::Relaxed;
 /// The way the jobs of a task end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Jobs {
-    /// An absolute sleep until the next release. With a tolerance, an activation that is later than that gives up
-    /// releases; no tolerance is needed if the deadline is the end of the period.
+    /// Jobs end by an absolute sleep until the next release. With a tolerance, an activation that is later than that
+    /// gives up releases; no tolerance is needed if the deadline is the end of the period.
     Sleep(Option<Nanos>),
-    /// sched_yield(2).
+    /// Jobs end by sched_yield(2).
     Yield,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    /// Call it in the task's thread.
+    /// Opens the resources for `jobs`. Call it in the task's thread.
     pub(crate) fn new(jobs: Jobs) -> Prepared {
         Prepared {
             delay: if matches!(jobs, Jobs::Sleep(Some(_))) { RunDelay::open() } else { None },
@@ -52,8 +52,8 @@ pub(crate) struct Job<'a> {
     pub(crate) period: Nanos,
 }
 
-/// The loop makes one system call per release, and neither allocates, locks nor faults. From the first late wakeup on, a
-/// task with a deadline before the end of its period makes a second one: [`Activations`].
+/// The loop makes one system call per release, and neither allocates, locks nor faults. From the first late wakeup on,
+/// a task with a deadline before the end of its period makes a second call: [`Activations`].
 pub(crate) fn run<F>(job: &Job<'_>, releases: &mut Releases, jobs: Jobs, mut prepared: Prepared, body: F) -> End
 where
     F: FnMut(&crate::Cycle) -> Next,
@@ -69,7 +69,7 @@ where
     }
 }
 
-/// `sleep` returns false if a signal interrupted it.
+/// The loop of jobs that end by a sleep. `sleep` returns false if a signal interrupted it.
 fn sleeping<F>(
     job: &Job<'_>,
     releases: &mut Releases,
@@ -218,7 +218,7 @@ impl RunDelay {
         this.read().map(|_| this)
     }
 
-    /// Reads it in ns, with one system call and without allocation.
+    /// Reads the run delay in ns, with one system call and without allocation.
     fn read(&mut self) -> Option<u64> {
         let mut text = [0; 64];
         let length = self.0.read_at(&mut text, 0).ok()?;

@@ -14,17 +14,17 @@ use std::time::Duration;
 /// Outcome of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
-    /// Its body, or its safe state, returned [`crate::Next::Stop`].
+    /// The task's body, or its safe state, returned [`crate::Next::Stop`].
     Returned,
-    /// It was stopped: [`Task::stop`], [`crate::Rt::stop`].
+    /// The task was stopped: [`Task::stop`], [`crate::Rt::stop`].
     Stopped,
-    /// It has completed its number of cycles.
+    /// The task has completed its number of cycles.
     Cycles,
-    /// It was a period late, and its policy is [`crate::Miss::Stop`].
+    /// The task was a period late, and its [`crate::Miss`] policy is [`crate::Miss::Stop`].
     Missed,
-    /// Its source of events failed; [`crate::InterruptStats::failed`] has the error.
+    /// The task's source of events failed; [`crate::InterruptStats::failed`] has the error.
     Failed,
-    /// Its body panicked with this message. Other tasks continue.
+    /// The task's body panicked with this message. Other tasks continue.
     Panicked(String),
 }
 
@@ -98,16 +98,16 @@ pub struct TaskStats {
     pub at: Nanos,
     /// Releases, lateness and execution times.
     pub counted: Counted,
-    /// The kernel's counters of its thread since the first release.
+    /// The kernel's counters of the task's thread since the first release.
     pub usage: TaskUsage,
 }
 
 /// A task that has ended.
 #[derive(Clone)]
 pub struct Finished {
-    /// The outcome.
+    /// How the task ended.
     pub end: End,
-    /// Its final statistics.
+    /// The task's final statistics.
     pub stats: TaskStats,
 }
 
@@ -122,17 +122,17 @@ impl Task {
         &self.applied
     }
 
-    /// Why its memory is not locked; `None` if it is.
+    /// Why the task's memory is not locked; `None` if it is.
     pub fn not_resident(&self) -> Option<&str> {
         self.not_resident.as_deref().or(self.applied.not_locked.as_deref())
     }
 
-    /// Time of its first release, CLOCK_MONOTONIC.
+    /// Time of the task's first release, CLOCK_MONOTONIC.
     pub fn first(&self) -> Nanos {
         self.first
     }
 
-    /// Returns true if it has ended.
+    /// Returns true if the task has ended.
     pub fn is_finished(&self) -> bool {
         self.shared.ended.load(Relaxed)
     }

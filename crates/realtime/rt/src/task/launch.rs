@@ -25,7 +25,7 @@ pub enum SpawnError {
     Thread {
         /// Name of the task.
         name: String,
-        /// Error of the system.
+        /// Error of creating the thread.
         source: std::io::Error,
     },
     /// The thread ended before it was ready.

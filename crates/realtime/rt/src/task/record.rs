@@ -60,13 +60,13 @@ impl Counts {
 #[cfg_attr(not(target_arch = "aarch64"), repr(align(4096)))]
 pub(crate) struct Record {
     ran: AtomicU64,
-    /// Odd while the counters of a miss change.
+    /// Odd while the counters of a miss are being changed, so that a reader tries again.
     sequence: AtomicU64,
     skipped: AtomicU64,
     pending: AtomicU64,
     deadline_misses: AtomicU64,
     overruns: AtomicU64,
-    /// Release and number of the worst wakeup.
+    /// Scheduled time and number of the release with the worst wakeup.
     worst: [AtomicU64; 2],
     lateness: Counts,
     execution: Counts,
@@ -79,26 +79,26 @@ pub(crate) struct Record {
 /// The worst wakeup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorstCycle {
-    /// Number of its release.
+    /// Number of the release.
     pub index: u64,
-    /// When it should have run, CLOCK_MONOTONIC.
+    /// When that release should have run, CLOCK_MONOTONIC.
     pub scheduled: Nanos,
-    /// Lateness of its wakeup.
+    /// Lateness of the wakeup.
     pub lateness: Nanos,
 }
 
 /// Release statistics of a task.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Counted {
-    /// Releases accounted for: `ran + skipped + pending`.
+    /// Number of releases so far: `ran + skipped + pending`.
     pub released: u64,
-    /// Releases whose body ran, including at most one that is still running.
+    /// Releases for which the body ran, including at most one that is still running.
     pub ran: u64,
     /// Number of skipped releases.
     pub skipped: u64,
     /// Releases that are due and will still run.
     pub pending: u64,
-    /// Bodies that returned after the deadline of their release.
+    /// Number of times the body returned after the deadline of its release.
     pub deadline_misses: u64,
     /// Number of times the kernel throttled the task because its runtime was used up ([`Cycle::overruns`]):
     /// SCHED_DEADLINE only.
@@ -108,14 +108,14 @@ pub struct Counted {
     /// Lateness of skipped releases when the task woke, ns, one sample each: together with `lateness`, every release
     /// of a task has one. Empty for events, whose times are unknown.
     pub given_up: Histogram,
-    /// From waking to the body's return, ns, including preemption; empty if not requested.
+    /// Time from the task's wakeup to the body's return, ns, including preemption; empty if not requested.
     pub execution: Histogram,
     /// The worst wakeup; `None` before the first late one.
     pub worst: Option<WorstCycle>,
 }
 
 impl Record {
-    /// `period` of the releases; zero if they have none.
+    /// Creates empty counters. `period` is that of the releases; zero if they are not periodic.
     pub(crate) fn new(period: Nanos) -> Record {
         let zero = || AtomicU64::new(0);
         Record {
@@ -133,7 +133,7 @@ impl Record {
         }
     }
 
-    /// Writes every page and locks them; the error says why they are not locked.
+    /// Writes every page of the counters and locks the pages in memory; the error says why they are not locked.
     pub(crate) fn make_resident(&self) -> Result<(), uapi::Error> {
         for word in self.lateness.bins.iter().chain(&self.execution.bins).chain(&self.given_up.bins) {
             word.store(word.load(Relaxed), Relaxed);
@@ -294,7 +294,7 @@ mod tests {
         assert_eq!((record.counted().ran, record.counted().skipped), (3, 5));
     }
 
-    /// A reader never sees half of a miss: each makes one ran and three skipped.
+    /// A reader never sees a partially counted miss: each miss counts one release as ran and three as skipped.
     #[test]
     fn counts_belong_together_at_any_time() {
         let record = std::sync::Arc::new(Record::new(Nanos(1_000_000)));

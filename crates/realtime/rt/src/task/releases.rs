@@ -11,11 +11,11 @@ const SECOND: Nsecs = 1_000_000_000;
 pub struct Cycle {
     /// Number of the release, from 0, including skipped ones.
     pub index: u64,
-    /// When it should have run: `first + index × period` on CLOCK_MONOTONIC, whatever happened before.
+    /// When the release was due: `first + index × period` on CLOCK_MONOTONIC, however late earlier cycles were.
     pub scheduled: Nanos,
-    /// When the thread woke for it, CLOCK_MONOTONIC.
+    /// When the thread woke for this release, CLOCK_MONOTONIC.
     pub woke: Nanos,
-    /// Releases given up between this one and the next that will run.
+    /// Missed releases, for which the body will not run, between this one and the next that will run.
     pub skipped: u64,
     /// Releases that are due and will still run: [`Miss::CatchUp`] only.
     pub pending: u64,
@@ -45,11 +45,11 @@ pub enum Next {
 /// late.
 #[derive(Clone, Copy, Debug)]
 pub enum Miss {
-    /// They are given up and counted; the next release is the first in the future, on the same grid. For control loops
-    /// and samplers.
+    /// Missed releases are counted but not run; the next release is the first in the future, on the same grid. For
+    /// control loops and samplers.
     Skip,
-    /// They run at once, one after the other, with their own index and scheduled time. At most `at_most` are pending;
-    /// older ones are given up and counted. For a task that must do each step, such as a player.
+    /// Missed releases run at once, one after the other, with their own index and scheduled time. At most `at_most` are
+    /// pending; older ones are counted but not run. For a task that must do each step, such as a player.
     CatchUp {
         /// Maximum number of pending releases.
         at_most: u64,
@@ -188,7 +188,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The cycle and whether it runs.
+    /// Accounts for the wakeup at `now`; returns the cycle, and whether it runs.
     fn book(releases: &mut Releases, now: Nanos) -> (Cycle, bool) {
         match releases.on_time(now) {
             Some(cycle) => (cycle, true),

@@ -52,8 +52,8 @@ impl<'a> PeriodicTask<'a> {
         }
     }
 
-    /// Pins it to this CPU. SCHED_DEADLINE requires all CPUs of the root domain, so this must be its only one: run the
-    /// program in a cpuset partition of one CPU.
+    /// Pins the task to this CPU. SCHED_DEADLINE requires all CPUs of the root domain, so this must be the domain's
+    /// only CPU: run the program in a cpuset partition of one CPU.
     pub fn cpu(mut self, cpu: CpuId) -> Self {
         self.cpu = Some(cpu);
         self
@@ -78,8 +78,8 @@ impl<'a> PeriodicTask<'a> {
         self
     }
 
-    /// The task ends after this many releases, whether its body ran for them or they were given up; after more if the
-    /// last wakeup was late.
+    /// The task ends after this many releases, whether its body ran for them or they were skipped; after more releases
+    /// if the last wakeup was late.
     pub fn cycles(mut self, cycles: u64) -> Self {
         self.cycles = cycles;
         self

@@ -40,7 +40,7 @@ impl TaskUsage {
         }
     }
 
-    /// The difference to `before`.
+    /// The increase of each counter since `before`.
     pub(crate) fn since(&self, before: &TaskUsage) -> TaskUsage {
         let used = |now: Option<u64>, then: Option<u64>| now?.checked_sub(then?);
         TaskUsage {

@@ -13,7 +13,7 @@ fn fifo(priority: u8) -> Scheduling {
     Scheduling::Fifo { priority: Priority::try_from(priority).unwrap() }
 }
 
-/// `None`, with the reason printed, if this machine grants no real-time priority.
+/// A CPU for the test; `None`, with the reason printed, if this machine grants no real-time priority.
 fn a_cpu() -> Option<CpuId> {
     if let Err(error) = try_scheduling(fifo(30)) {
         println!("not tested: no real-time priority here, so none to inherit ({error}); run as root");

@@ -2,6 +2,7 @@ mod between_threads;
 mod deadline;
 mod documented;
 mod inversion;
+mod marks;
 mod models;
 mod pipe;
 mod steady;

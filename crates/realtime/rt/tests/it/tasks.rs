@@ -216,7 +216,10 @@ fn events_are_accounted_for() {
     let (rt, source) = (rt(), Eventfd::new().unwrap());
     let seen: Arc<Mutex<Vec<Interrupt>>> = Arc::default();
     let theirs = seen.clone();
-    let task = rt.interrupt("events", ORDINARY, source.clone()).spawn(move |interrupt| {
+    let prepared: Arc<AtomicU64> = Arc::default();
+    let counter = prepared.clone();
+    let task = rt.interrupt("events", ORDINARY, source.clone()).prepare(move || counter.store(1, Relaxed));
+    let task = task.spawn(move |interrupt| {
         theirs.lock().unwrap().push(*interrupt);
         Next::Continue
     });
@@ -233,6 +236,11 @@ fn events_are_accounted_for() {
     let (end, stats) = task.stop();
     assert_eq!(end, End::Stopped);
     assert_eq!((stats.events, stats.handled + stats.coalesced, stats.lost), (raised, raised, 0));
+    assert_eq!(
+        (stats.latency.count(), stats.worst, prepared.load(Relaxed)),
+        (0, None, 1),
+        "an eventfd has no time stamps"
+    );
     let seen = seen.lock().unwrap();
     assert_eq!(seen.len() as u64, stats.handled);
     for pair in seen.windows(2) {

@@ -15,8 +15,9 @@ fn the_loop_in_rust_prints_its_statistics() {
     let library = Path::new(env!("CARGO_MANIFEST_DIR")).join("../rt").canonicalize().unwrap();
     let project = Project { name: "my-loop".to_owned(), language: Language::Rust, library: Some(library) };
     project.write(&folder).unwrap();
-    let built =
-        Command::new(env!("CARGO")).args(["build", "--release", "--offline"]).current_dir(&folder).output().unwrap();
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--release", "--offline"]).current_dir(&folder).env("CARGO_TARGET_DIR", folder.join("target"));
+    let built = cargo.output().unwrap();
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
     let output = Command::new(folder.join("target/release/my-loop")).arg("2").output().unwrap();
     let (text, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));

@@ -16,7 +16,7 @@ fn every_file_is_written_and_none_has_a_place_to_fill_in() {
         assert!(written.len() >= 6, "{written:?}");
         for name in &written {
             let text = fs::read_to_string(folder.join(name)).unwrap();
-            for place in ["NAME", "PROGRAM", "BUILD", "LIBRARY", "SOURCE", "COMPILER"] {
+            for place in ["NAME", "PROGRAM", "BUILD", "LIBRARY", "SOURCE", "COMPILER", "THREAD"] {
                 assert!(!text.contains(place), "{place} in {name}:\n{text}");
             }
         }
@@ -26,6 +26,16 @@ fn every_file_is_written_and_none_has_a_place_to_fill_in() {
         assert!(fs::read_to_string(folder.join("README.md")).unwrap().lines().count() <= 45);
         let beside: Vec<_> = fs::read_dir(scratch.path()).unwrap().flatten().map(|entry| entry.file_name()).collect();
         assert_eq!(beside, ["my-loop"]);
+    }
+}
+
+/// A claim names a thread as the kernel does, with 15 bytes.
+#[test]
+fn a_long_name_is_a_claim_s_as_the_kernel_cuts_it() {
+    let files = project("conveyor-belt-left", Language::C).files().unwrap();
+    let text = |name: &str| files.iter().find(|(file, _)| file == name).unwrap().1.clone();
+    for file in ["README.md", ".github/workflows/real-time.yml"] {
+        assert!(text(file).contains("--claim 'late(conveyor-belt-l) = 0'"), "{}", text(file));
     }
 }
 

@@ -56,7 +56,7 @@ pub(crate) enum Built {
     In,
     /// All options that build the handler are off.
     Out,
-    /// The configuration does not determine it.
+    /// The configuration does not determine whether the handler is built.
     Open,
 }
 

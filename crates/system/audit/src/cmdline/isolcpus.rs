@@ -14,7 +14,7 @@ pub(crate) struct Isolcpus {
     pub skipped: Vec<String>,
     /// Why the kernel ignores the parameter, as a sentence.
     pub wrong: Option<String>,
-    /// `None` if the kernel ignores the parameter.
+    /// CPUs of the list; `None` if the kernel ignores the parameter.
     pub cpus: Option<CpuList>,
 }
 
@@ -69,7 +69,7 @@ impl Isolcpus {
         Isolcpus { cpus: None, wrong: Some(wrong), ..self }
     }
 
-    /// Without known flags the domain is isolated.
+    /// Types that the known flags select; only the domain if there are none.
     fn types(&self) -> Vec<Type> {
         let known = [("nohz", Type::Noise), ("domain", Type::Domain), ("managed_irq", Type::ManagedIrq)];
         let given = known.iter().filter(|(name, _)| self.flags.iter().any(|flag| flag == name));
@@ -95,7 +95,7 @@ pub(crate) struct Isolation {
     pub wrong: Vec<String>,
     /// Names of parameters that the kernel ignores because of another one, each with a sentence.
     pub overruled: Vec<(String, String)>,
-    /// Words in the place of flags that are not flags.
+    /// Words that stand where flags belong, but are not flags.
     pub skipped: Vec<String>,
 }
 
@@ -215,7 +215,7 @@ mod tests {
         assert_eq!(cpus("domain,2-3", Some((4, 14))), None);
     }
 
-    /// Domain, managed interrupts, tickless.
+    /// Lists the CPUs that a line isolates: from the domain, from managed interrupts, and from the tick.
     fn all(line: &str, release: Release) -> [String; 3] {
         let found = Isolation::of(line, Scope { last: 7, release: Some(release), bits: None }, None, true);
         [found.domain(), found.managed(), found.tickless()]

@@ -2,7 +2,7 @@
 
 use punctual_units::{CpuId, CpuList};
 
-/// Major and minor number.
+/// A kernel release: major and minor number.
 pub(crate) type Release = (u32, u32);
 
 /// Maximum number of CPUs of a Linux kernel (CONFIG_NR_CPUS of arch/x86/Kconfig).
@@ -10,9 +10,9 @@ const MAX: u32 = 8192;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scope {
-    /// The value of `N`.
+    /// The last CPU, for which lists may use `N`.
     pub last: u32,
-    /// `None` assumes a recent release.
+    /// The kernel's release; `None` assumes a recent one.
     pub release: Option<Release>,
     /// Number of CPUs a list can name (nr_cpumask_bits of include/linux/cpumask.h): a list with a larger number is
     /// rejected as a whole. `None` if unknown.

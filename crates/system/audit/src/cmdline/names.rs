@@ -50,7 +50,7 @@ pub(crate) const TUNING: &[&str] = &[
     "kfence.sample_interval",
 ];
 
-/// In names `-` and `_` are equal (kernel/params.c, parameq).
+/// Normalises the name of a parameter: `-` and `_` are equal (kernel/params.c, parameq).
 pub(crate) fn key(word: &str) -> String {
     word.split_once('=').map_or(word, |(key, _)| key).replace('-', "_")
 }
@@ -91,7 +91,7 @@ pub(crate) fn meant(word: &str, release: Option<Release>) -> Option<&'static str
     near.map(|(_, name)| name).or_else(|| if key.contains('.') { same_end() } else { None }).or_else(any)
 }
 
-/// Detects `intel.max_cstate` for `intel_idle.max_cstate`.
+/// Detects a misspelt module name, such as `intel.max_cstate` for `intel_idle.max_cstate`.
 fn differs_in_module(key: &str, name: &str) -> bool {
     let (Some((module, end)), Some((other, wanted))) = (key.split_once('.'), name.split_once('.')) else {
         return false;

@@ -72,13 +72,13 @@ pub(crate) fn lacks_on(word: &str, release: Release, arch: &str) -> Option<Strin
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Parameter {
     name: &'static str,
-    /// `None` for the first listed release or an earlier one.
+    /// First release that has the parameter; `None` for the first listed release or an earlier one.
     first: Option<Release>,
-    /// `None` for the last listed release or a later one.
+    /// Last release that has the parameter; `None` for the last listed release or a later one.
     last: Option<Release>,
 }
 
-/// Sorted by name.
+/// All listed parameters, sorted by name.
 fn parameters() -> &'static [Parameter] {
     static LIST: LazyLock<Vec<Parameter>> = LazyLock::new(|| {
         let parameters = PARAMETERS.lines().map(|line| {
@@ -151,8 +151,8 @@ impl Parameter {
     }
 }
 
-/// Names the lists in which a parameter was looked up: those of the release or of its neighbours, or all if it is
-/// outside.
+/// Names the lists in which a parameter was looked up: those of the release or of its neighbours, or all lists if the
+/// release is outside their range.
 pub(crate) fn searched(release: Option<Release>) -> String {
     let (first, last) = (LISTED[0], LISTED[LISTED.len() - 1]);
     let all = format!("{} to {}", show(first), show(last));

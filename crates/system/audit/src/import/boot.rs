@@ -48,7 +48,7 @@ pub(super) fn requests(words: &[(String, String)]) -> Vec<Request> {
 
 const SEVERAL: &[&str] = &["console", "hugepagesz", "hugepages", "module_blacklist", "initcall_blacklist", "earlycon"];
 
-/// `-` and `_` are equal (kernel/params.c, parameq).
+/// Compares names of kernel parameters, in which `-` and `_` are equal (kernel/params.c, parameq).
 fn is_same(one: &str, other: &str) -> bool {
     one.replace('-', "_") == other.replace('-', "_")
 }

@@ -9,9 +9,9 @@ pub(super) struct Request {
     /// Suffix of the rule's id: `sysctl-vm.swappiness`.
     pub id: String,
     pub group: &'static str,
-    /// As in the profile: `vm.swappiness = 10`.
+    /// The setting as written in the profile: `vm.swappiness = 10`.
     pub what: String,
-    /// `realtime/tuned.conf, line 12`.
+    /// Where the profile has the setting: `realtime/tuned.conf, line 12`.
     pub whence: String,
     pub reads: Value,
     pub cases: Vec<Value>,
@@ -178,7 +178,7 @@ const LONGEST: usize = 100;
 
 const LONGEST_TITLE: usize = 120;
 
-/// Maximum length of the list of notes in a sentence; the caller gets all of them.
+/// Maximum length, in characters, of the notes listed in a rule's sentence; the caller gets all notes.
 const LONGEST_NOTE: usize = 2000;
 
 fn shorten(text: &str) -> String {

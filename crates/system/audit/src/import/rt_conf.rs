@@ -120,7 +120,7 @@ impl<'n> Reader<'_> {
         labelled.into_iter().filter(|one| one.node.value != Value::Null).try_for_each(|one| read(self, one))
     }
 
-    /// `None` for lists that only the machine can complete.
+    /// Parses a CPU list; `None` if it depends on the number of the machine's last CPU.
     fn cpus(&mut self, node: &'n Node) -> Result<Option<CpuList>, ProfileFileError> {
         let text = self.word(node, "cpus")?;
         if text == "all" || text.contains('N') {

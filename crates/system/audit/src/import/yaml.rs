@@ -13,11 +13,11 @@ pub(super) struct Node {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Value {
-    /// Empty, `~` or `null`.
+    /// An empty value, `~` or `null`.
     Null,
     Word(String),
     List(Vec<Node>),
-    /// In file order, with unique keys.
+    /// The pairs of a mapping in file order, with unique keys.
     Map(Vec<(Node, Node)>),
 }
 

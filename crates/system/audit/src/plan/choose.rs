@@ -12,7 +12,7 @@ pub(super) struct Choice {
     pub doubts: Vec<String>,
 }
 
-/// Lower is better; the most important criterion first.
+/// Cost of choosing a core: lower is better, and the most important criterion comes first.
 type Cost = (bool, bool, bool, bool, bool, bool, Reverse<Option<CpuId>>);
 
 pub(super) fn choose(topology: &Topology, request: &PlanWish) -> Result<Choice, PlanError> {

@@ -8,9 +8,9 @@ use serde::Serialize;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Movable {
-    /// Through its smp_affinity_list.
+    /// The interrupt can be moved, through its smp_affinity_list.
     Yes,
-    /// The kernel manages its affinity (IRQD_AFFINITY_MANAGED): only `isolcpus=managed_irq` moves it.
+    /// The kernel manages the interrupt's affinity (IRQD_AFFINITY_MANAGED): only `isolcpus=managed_irq` moves it.
     Managed,
     /// Probably managed, judging by the kind of device; only debugfs shows it reliably.
     LikelyManaged,
@@ -22,7 +22,7 @@ pub struct IrqPlan {
     pub irq: String,
     pub device: String,
     pub cpus: CpuList,
-    /// Number of times the chosen CPUs have served it since boot.
+    /// Number of times the chosen CPUs have served the interrupt since boot.
     pub count: i64,
     pub movable: Movable,
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 pub struct BootParameter {
     /// Parameter as written on the command line, such as `isolcpus=managed_irq,domain,3`.
     pub text: String,
-    /// Why it has or may have no effect on this kernel.
+    /// Why the parameter has or may have no effect on this kernel.
     pub doubt: Option<String>,
 }
 
@@ -50,7 +50,7 @@ pub fn proposes(profile: Profile, name: &str) -> bool {
     }
 }
 
-/// Assumes a recent kernel if the release is unknown.
+/// Returns true if the kernel's release is `wanted` or later, as is assumed if it is unknown.
 fn is_since(sight: &Sight, wanted: (u32, u32)) -> bool {
     running(sight).is_none_or(|release| release >= wanted)
 }
@@ -91,7 +91,8 @@ pub(super) fn no_partition(sight: &Sight) -> Option<String> {
     punctual_machine::partition_unpins(release.ok().as_deref())
 }
 
-/// Groups of 32 bits, highest first, as the kernel parses masks (lib/bitmap-str.c, bitmap_parse).
+/// Formats CPUs as a mask: groups of 32 bits, highest first, as the kernel parses masks (lib/bitmap-str.c,
+/// bitmap_parse).
 fn mask(cpus: &CpuList) -> String {
     let last = cpus.iter().last().map_or(0, |CpuId(cpu)| cpu);
     let group =

@@ -25,7 +25,8 @@ const SINCE: &[(&str, Release)] = &[
     ("zswap.enabled", (3, 11)),
 ];
 
-/// An unknown flag makes kernels before 5.6 ignore all of isolcpus= (commit 11ea68f553e2).
+/// First release with the flag `managed_irq`: an unknown flag makes earlier kernels ignore all of isolcpus= (commit
+/// 11ea68f553e2).
 const MANAGED: Release = (5, 6);
 
 /// Why a parameter has no effect on a kernel, or may have none.

@@ -17,7 +17,7 @@ const CACHES: u32 = 5;
 pub(super) struct Core {
     pub cpus: CpuList,
     pub node: Option<u32>,
-    /// See [`SLOW_PERCENT`].
+    /// True if the core's capacity is below [`SLOW_PERCENT`] of the fastest core's.
     pub is_slow: bool,
     /// CPUs that share the second-level cache; empty if unknown.
     pub l2: CpuList,

@@ -47,7 +47,7 @@ pub(super) const PROBES: &[Probe] = &[
 struct Persisted {
     file: String,
     words: BTreeSet<String>,
-    /// Words below the first line, if only that is read.
+    /// Words below the first line of a file, if the boot loader reads only the first line.
     below: Vec<String>,
     /// True if a boot script adds further words.
     is_part: bool,

@@ -126,14 +126,15 @@ fn near_misses(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     reading
 }
 
-/// The second byte of U+00A0 in UTF-8 is white space to the kernel, the first is not (lib/ctype.c).
+/// Finds a no-break space. The second byte of U+00A0 in UTF-8 is white space to the kernel, the first is not
+/// (lib/ctype.c).
 fn no_break_space(line: &str) -> Option<String> {
     let (before, _) = line.split_once('\u{a0}')?;
     let word = before.split_whitespace().next_back().unwrap_or_default();
     Some(format!("a no-break space follows `{}`: the kernel treats half of it as a letter", scrub(word)))
 }
 
-/// Words after `--` go to init (init/main.c, start_kernel).
+/// Returns the words after `--`, which go to init (init/main.c, start_kernel).
 fn behind_dashes(line: &str) -> Vec<String> {
     let behind = line.split_whitespace().skip_while(|word| *word != "--").filter(|word| names::is_tuning(word));
     behind.map(|word| format!("`{}` is after `--` and goes to init", scrub(word))).collect()
@@ -264,8 +265,8 @@ fn limit(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     Reading::One(known)
 }
 
-/// hugepages= applies to the hugepagesz= before it; a second one for the same size is ignored (hugepages_setup of
-/// mm/hugetlb.c).
+/// Finds hugepages= words of which all but the first are ignored. hugepages= applies to the hugepagesz= before it; a
+/// second one for the same size is ignored (hugepages_setup of mm/hugetlb.c).
 fn huge_pages_twice(words: &[String]) -> impl Iterator<Item = String> {
     let sizes = words.split(|word| names::key(word) == "hugepagesz");
     let counts = sizes.map(|of| of.iter().filter(|word| names::key(word) == "hugepages").map(|word| scrub(word)));

@@ -8,7 +8,8 @@ use crate::reading::{Cause, Gap, Many, Reading, Value};
 use crate::sight::{Notes, Sight};
 
 const MODEL: &str = "/proc/device-tree/model";
-/// The firmware reads the first since Raspberry Pi OS 12 and on Ubuntu, the second in earlier releases.
+/// Paths of config.txt: the firmware reads the first since Raspberry Pi OS 12 and on Ubuntu, the second in earlier
+/// releases.
 const CONFIGS: &[&str] = &["/boot/firmware/config.txt", "/boot/config.txt"];
 /// Files that config.txt includes are in the same folder.
 const READS: &[&[&str]] = &[CONFIGS, &[MODEL, "/boot/firmware/*.txt", "/boot/*.txt"]];
@@ -123,7 +124,7 @@ const STOCK: &[(&str, [u32; 5])] = &[
     ("Raspberry Pi Zero", [1000, 400, 300, 300, 450]),
 ];
 
-/// Clocks of the slowest model, the first one.
+/// Clocks in MHz of the slowest model, the first Raspberry Pi.
 const SLOWEST: [u32; 5] = [700, 250, 250, 250, 400];
 
 fn stock_of(clocks: [u32; 5], key: &str) -> Option<u32> {
@@ -167,8 +168,8 @@ fn clocks(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     }
 }
 
-/// Names are case-sensitive, and blanks around `=` are not ignored (Ubuntu's documentation of boards); the documented
-/// values are 0 and 1.
+/// Recognises a force_turbo that has no effect. Names are case-sensitive, and blanks around `=` are not ignored
+/// (Ubuntu's documentation of boards); the documented values are 0 and 1.
 fn is_misspelt_turbo(line: &Line) -> bool {
     if line.key() == "force_turbo" {
         return !matches!(line.value(), "0" | "1");
@@ -193,7 +194,7 @@ fn constant(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     }
 }
 
-/// From raspberrypi/documentation, config_txt/overclocking.adoc.
+/// Returns true for settings of clocks and voltages, from raspberrypi/documentation, config_txt/overclocking.adoc.
 fn is_clock(line: &Line) -> bool {
     const CLOCKS: &[&str] =
         &["arm_freq", "gpu_freq", "core_freq", "h264_freq", "isp_freq", "v3d_freq", "hevc_freq", "sdram_freq"];

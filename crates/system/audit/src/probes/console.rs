@@ -9,7 +9,7 @@ use punctual_machine::parameters;
 const CONSOLES: &str = "/proc/consoles";
 const CMDLINE: &str = "/proc/cmdline";
 const PRINTK: &str = "/proc/sys/kernel/printk";
-/// kernel/printk/printk.c, module_param(ignore_loglevel).
+/// File of the parameter ignore_loglevel: kernel/printk/printk.c, module_param(ignore_loglevel).
 const IGNORED: &str = "/sys/module/printk/parameters/ignore_loglevel";
 const ARCH: &str = "/proc/sys/kernel/arch";
 
@@ -174,7 +174,7 @@ fn asked_level(word: &str, built: &dyn Fn(&str) -> Option<i64>) -> Option<i64> {
     }
 }
 
-/// Read from the parameter's file if the machine has it, else from the command line.
+/// Returns whether ignore_loglevel is on: from the parameter's file if the machine has it, else from the command line.
 fn ignored(sight: &Sight) -> Result<bool, Gap> {
     match sight.text(IGNORED, &mut Notes::default()) {
         Ok(value) => Ok(value == "Y"),

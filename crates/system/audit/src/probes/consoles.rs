@@ -11,7 +11,7 @@ pub(super) const PROBES: &[Probe] = &[
     Probe { name: "legacy-consoles", with: &[], reads: &[&[CONSOLES]], run: legacy },
 ];
 
-/// `tty0`, `tty1`: virtual terminals of the screen.
+/// Returns true for a virtual terminal of the screen: `tty0`, `tty1`.
 fn is_screen(name: &str) -> bool {
     name.strip_prefix("tty").is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit()))
 }

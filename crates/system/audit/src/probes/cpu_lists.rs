@@ -41,7 +41,7 @@ pub(super) const PROBES: &[Probe] = &[
 
 const ISOLCPUS: &[&[&str]] = &[CMDLINE, &[POSSIBLE], CONFIG_READS];
 
-/// Lists parsed by the kernel, and one by systemd.
+/// Parameters whose lists the kernel parses, and one whose list systemd parses.
 const NAMES: &[&str] = &["isolcpus", "nohz_full", "rcu_nocbs", "irqaffinity", "workqueue.unbound_cpus", SYSTEMD];
 const SYSTEMD: &str = "systemd.cpu_affinity";
 

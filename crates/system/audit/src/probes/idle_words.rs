@@ -24,9 +24,9 @@ const MAX: i64 = 9;
 struct Words {
     idle: Option<String>,
     is_off: bool,
-    /// intel_idle.max_cstate=; 0 disables intel_idle (intel_idle_init of drivers/idle/intel_idle.c).
+    /// Value of intel_idle.max_cstate=; 0 disables intel_idle (intel_idle_init of drivers/idle/intel_idle.c).
     intel: Option<i64>,
-    /// processor.max_cstate=, used by acpi_idle only; 0 means 1 (drivers/acpi/processor_idle.c).
+    /// Value of processor.max_cstate=, used by acpi_idle only; 0 means 1 (drivers/acpi/processor_idle.c).
     acpi: Option<i64>,
 }
 
@@ -74,7 +74,7 @@ impl Words {
     }
 }
 
-/// Determined by the current driver, else by the processor's vendor.
+/// Returns true if intel_idle is used by default, judging by the current driver, else by the processor's vendor.
 fn is_intel(sight: &Sight) -> Option<bool> {
     let mut unnoted = Notes::default();
     match sight.text(DRIVER, &mut unnoted).as_deref() {

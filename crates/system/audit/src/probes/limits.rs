@@ -11,7 +11,7 @@ const STATUS: &str = "/proc/self/status";
 const UID_MAP: &str = "/proc/self/uid_map";
 const READS: &[&str] = &[LIMITS, STATUS, UID_MAP];
 
-/// Bits of include/uapi/linux/capability.h.
+/// Numbers of capabilities, from include/uapi/linux/capability.h.
 const CAP_IPC_LOCK: u32 = 14;
 const CAP_SYS_NICE: u32 = 23;
 
@@ -24,7 +24,7 @@ pub(super) const PROBES: &[Probe] = &[
     Probe { name: "memlock-limit", with: &[], reads: &[&[LIMITS]], run: memlock_limit },
 ];
 
-/// A hard limit; this program raises its soft limit to it.
+/// A hard limit, to which this program raises its soft limit.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Limit {
     At(u64),

@@ -40,9 +40,9 @@ pub(crate) type With = BTreeMap<String, i64>;
 
 pub(crate) struct Probe {
     pub name: &'static str,
-    /// Names of its numeric arguments, sorted.
+    /// Names of the probe's numeric arguments, sorted.
     pub with: &'static [&'static str],
-    /// All paths that it may read, with `*` for variable parts.
+    /// All paths that the probe may read, with `*` for variable parts.
     pub reads: &'static [&'static [&'static str]],
     pub run: fn(&Sight, &With, &mut Notes) -> Reading,
 }

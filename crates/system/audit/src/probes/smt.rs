@@ -57,7 +57,7 @@ fn cores(sight: &Sight, notes: &mut Notes, counts: impl Fn(CpuId, &CpuList) -> b
     many
 }
 
-/// A CPU is its own sibling, so a list without it is invalid.
+/// Returns a CPU's siblings. A CPU is its own sibling, so a list without it is invalid.
 fn siblings(sight: &Sight, path: &str, cpu: CpuId, notes: &mut Notes) -> Result<CpuList, Gap> {
     let text = sight.text(path, notes).map_err(Gap::expected)?;
     let list: Option<CpuList> = text.parse().ok();

@@ -24,7 +24,7 @@ pub(super) const PROBES: &[Probe] = &[
     Probe { name: "skew-tick", with: &[], reads: &[&[CMDLINE], CONFIG_READS], run: skew_tick },
 ];
 
-/// A name that ends in a dot is a prefix.
+/// Parameters that enable debugging; a name that ends in a dot is a prefix.
 const DEBUGGING: &[&str] = &[
     "debug",
     "ignore_loglevel",
@@ -61,10 +61,11 @@ const DEBUGGING: &[&str] = &[
 
 const ACCOUNTING: &[&str] = &["kmemleak", "schedstats", "psi"];
 
-/// Parameters of user space: systemd(1), systemd-udevd.service(8).
+/// User-space parameters that enable debug messages: systemd(1), systemd-udevd.service(8).
 const CHATTY: &[&str] = &["systemd.log_level=debug", "udev.log_level=debug", "udev.log_priority=debug"];
 
-/// From Documentation/admin-guide/kernel-parameters.txt and Documentation/admin-guide/hw-vuln.
+/// Parameters that disable mitigations, from Documentation/admin-guide/kernel-parameters.txt and
+/// Documentation/admin-guide/hw-vuln.
 const OFF: &[&str] = &[
     "gather_data_sampling=off",
     "indirect_target_selection=off",

@@ -3,17 +3,17 @@ use serde::Deserialize;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fix {
-    /// Why no fix exists; then the rest is empty.
+    /// Why no fix exists; all other fields are then empty.
     pub none: Option<String>,
-    /// Takes effect immediately and is lost on reboot.
+    /// Actions that take effect immediately and are lost on reboot.
     #[serde(default)]
     pub now: Vec<Action>,
-    /// Takes effect at the next boot.
+    /// Actions that take effect at the next boot.
     #[serde(default)]
     pub persist: Vec<Action>,
     pub undo: Option<String>,
     pub risk: Option<String>,
-    /// True if it disturbs running programs: a link reset, CPUs going offline.
+    /// True if the fix disturbs running programs: a link reset, CPUs going offline.
     #[serde(default)]
     pub disruptive: bool,
 }
@@ -41,7 +41,7 @@ pub enum Action {
     },
     /// Set a parameter of sysctl(8); permanent in /etc/sysctl.d.
     Sysctl {
-        /// For example `vm.swappiness`.
+        /// Name of the parameter, for example `vm.swappiness`.
         key: String,
         value: String,
     },
@@ -67,7 +67,7 @@ pub(crate) const NOT_HERE: &str = " (not here: ";
 pub(crate) const ON_THE_HOST: &str = "on the host: ";
 
 impl Action {
-    /// Returns the kernel parameters that it adds.
+    /// Returns the kernel parameters that the fix adds.
     pub(crate) fn added(&self) -> impl Iterator<Item = &str> {
         let Action::Boot { add, .. } = self else { return "".split_whitespace() };
         add.split_whitespace()

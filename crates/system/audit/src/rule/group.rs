@@ -23,7 +23,7 @@ pub enum Group {
 }
 
 impl Group {
-    /// Returns true if its rules are about the kernel and the machine, not about processes.
+    /// Returns true if the group's rules are about the kernel and the machine, not about processes.
     pub(crate) fn is_kernels(self) -> bool {
         use Group::*;
         matches!(self, Kernel | Cmdline | Cpu | Isolation | Watchdog | Firmware | Power | Rpi)

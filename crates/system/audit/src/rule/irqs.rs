@@ -17,7 +17,7 @@ pub(crate) struct IrqFilter {
 }
 
 impl IrqFilter {
-    /// All paths that it may read.
+    /// All paths that the filter may read.
     pub const READS: &[&str] = &[
         "/proc/irq",
         "/proc/irq/*/smp_affinity_list",
@@ -32,7 +32,7 @@ impl IrqFilter {
         self.expressions().map(drop)
     }
 
-    /// `outside`, or its text if it is not a list.
+    /// The CPUs of `outside`; the error is its text if that is not a list.
     pub fn cpus(&self) -> Result<CpuList, &str> {
         self.outside.parse().map_err(|_| self.outside.as_str())
     }

@@ -12,7 +12,7 @@ pub(crate) type Sources = BTreeMap<String, String>;
 #[error("{file}:{line}: {message}")]
 pub struct RuleError {
     pub file: String,
-    /// Counts from 1.
+    /// Line number, counting from 1.
     pub line: usize,
     pub message: String,
 }

@@ -109,9 +109,9 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
-    /// Unique, and the name of the file; users identify rules by it.
+    /// The rule's id, which is unique and the name of its file; users identify rules by it.
     pub id: String,
-    /// A few words for tables.
+    /// The rule's title, a few words for tables.
     pub title: String,
     pub group: Group,
     /// Severity of a FAIL, unless a profile overrides it.
@@ -120,7 +120,7 @@ pub struct Rule {
     pub(crate) severity_for: BTreeMap<Profile, Severity>,
     /// What a FAIL costs, with a value if one is known.
     pub why: String,
-    /// Keys of [`crate::Rules::source`].
+    /// Keys of the rule's sources, for [`crate::Rules::source`].
     pub sources: Vec<String>,
     #[serde(default, rename = "opinion")]
     pub(crate) opinions: Vec<Opinion>,
@@ -135,7 +135,7 @@ pub struct Rule {
     #[serde(rename = "case")]
     pub(crate) cases: Box<[Case]>,
     pub fix: Fix,
-    /// Read by tests only.
+    /// The rule's `[[test]]` tables, which only tests read.
     #[serde(default, rename = "test")]
     _tests: IgnoredAny,
 }
@@ -143,7 +143,7 @@ pub struct Rule {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Need {
-    /// Two readings of the machine.
+    /// A window: the machine is read at its beginning and at its end.
     Window,
     Pid,
     /// Permission to run behaviour tests.
@@ -210,15 +210,15 @@ impl Rule {
 pub(crate) struct Opinion {
     pub says: String,
     pub sources: Vec<String>,
-    /// Profiles that follow it.
+    /// Profiles that follow this opinion.
     #[serde(default)]
     pub followed_by: Vec<Profile>,
 }
 
-/// All tests must hold.
+/// Tests of named reads, all of which must hold.
 pub(crate) type When = Named<Test>;
 
-/// The rule is SKIP unless this is true.
+/// A condition without which the rule is SKIP.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Gate {
@@ -236,7 +236,7 @@ pub(crate) struct Case {
     pub profiles: Vec<Profile>,
     pub state: State,
     pub say: String,
-    /// Replaces the rule's fix.
+    /// The fix of this case, in place of the rule's.
     pub fix: Option<Fix>,
 }
 

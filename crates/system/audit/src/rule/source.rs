@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 #[serde(try_from = "Written")]
 pub(crate) struct Read {
     pub source: Source,
-    /// If unreadable, conditions on it are false instead of undecided.
+    /// True if conditions on this read are false instead of undecided when it fails.
     pub optional: bool,
-    /// Returns the increase over the window instead of the number.
+    /// True if the read gives the increase over the window instead of the number.
     pub change: bool,
     /// Drops elements of a list that do not pass this test.
     pub only: Option<Test>,
@@ -57,7 +57,7 @@ pub(crate) enum Part {
     All,
     /// The value after a name: `name: value`, `name=value`, `name value`.
     Key(String),
-    /// A word, counting from 1.
+    /// The word at this position, counting from 1.
     Field(usize),
     Lines(Vec<String>),
 }

@@ -38,7 +38,7 @@ impl Test {
     }
 }
 
-/// Numbers and booleans are compared as written.
+/// A word to compare with; numbers and booleans are compared as written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Word(pub String);
 

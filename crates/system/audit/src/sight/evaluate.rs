@@ -105,7 +105,7 @@ impl Sight<'_> {
         }
     }
 
-    /// Lists the parent folder: reading a device or a folder would prove nothing.
+    /// Returns whether a path exists, by listing its parent folder: reading a device or a folder would prove nothing.
     fn exists(&self, path: &str, notes: &mut Notes) -> Known {
         let folder = folder_of(path);
         let name = path.rsplit('/').next().unwrap_or_default();

@@ -15,7 +15,7 @@ pub(super) struct Pattern<'p> {
     pub pattern: &'p str,
     /// The CPUs that `@` represents, instead of the measured ones.
     pub on: Option<&'p CpuList>,
-    /// Ignore missing files.
+    /// True if missing files are ignored.
     pub sparse: bool,
 }
 
@@ -40,7 +40,7 @@ impl Sight<'_> {
         self.formed(path, &text, part, form)
     }
 
-    /// A part that the file does not contain is absent.
+    /// Selects a part of a file; one that the file does not contain is absent.
     fn part(
         &self,
         path: &str,
@@ -209,7 +209,7 @@ fn behind(text: &str, key: &str) -> Option<String> {
     text.lines().filter(|line| !is_comment(line)).filter_map(value).next_back()
 }
 
-/// Enough for 8192 CPUs, the limit of Linux.
+/// Maximum number of 32-bit groups in a mask: enough for 8192 CPUs, the limit of Linux.
 const MAX_GROUPS: usize = 256;
 
 /// Parses groups of 32 bits, highest first (lib/bitmap, %*pb).

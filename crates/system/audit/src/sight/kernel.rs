@@ -6,7 +6,7 @@ use punctual_machine::{Read, Setting, has_variable, parameter, parameters, scrub
 const CMDLINE: &str = "/proc/cmdline";
 
 impl Sight<'_> {
-    /// `y`, `m`, `n` or the option's value.
+    /// Returns `y`, `m`, `n` or the option's value.
     pub fn option(&self, option: &str, notes: &mut Notes) -> Known {
         let config = self.config().as_ref().map_err(|error| {
             notes.add("kernel configuration", error.to_string());

@@ -65,7 +65,7 @@ impl Notes {
     }
 }
 
-/// Returns one line, without control characters, truncated.
+/// Shortens a text to one line without control characters.
 fn shorten(text: &str) -> String {
     // A file may have megabytes, be a single word, and be evidence for a hundred rules: only the shown part is
     // processed.
@@ -156,7 +156,7 @@ impl<'m> Sight<'m> {
         known
     }
 
-    /// Reads a file with one number; noted as evidence.
+    /// Reads a file that contains one number, and notes its content as evidence.
     pub fn number(&self, path: &str, notes: &mut Notes) -> Result<i64, Gap> {
         self.text(path, notes)?.parse().map_err(|_| Gap::new(path, Cause::Garbled("number")))
     }
@@ -171,7 +171,7 @@ impl<'m> Sight<'m> {
         }
     }
 
-    /// Returns the numbers of names `prefix0`, `prefix1`, … in a folder, ascending; not noted.
+    /// Returns the numbers of names `prefix0`, `prefix1`, … in a folder, ascending; they are not noted as evidence.
     pub fn numbered(&self, folder: &str, prefix: &str) -> Result<Vec<u32>, Gap> {
         let names = self.names(folder)?;
         let mut numbers: Vec<u32> = names.iter().filter_map(|name| numbered_name(name, prefix)).collect();

@@ -43,7 +43,7 @@ impl Sight<'_> {
         }
     }
 
-    /// At least one CPU is always online.
+    /// Returns the online CPUs: there is always at least one.
     fn online(&self, notes: &mut Notes) -> Result<CpuList, Gap> {
         let online = self.cpu_list(ONLINE, notes).map_err(Gap::expected)?;
         if online.is_empty() { Err(Gap::new(ONLINE, Cause::Garbled("CPU"))) } else { Ok(online) }
@@ -71,7 +71,7 @@ impl Sight<'_> {
         known.clone()
     }
 
-    /// Linux 6.1 to 6.6 have isolated partitions but no list of them.
+    /// Finds isolated partitions one by one: Linux 6.1 to 6.6 have them, but no list of them.
     fn isolated_partitions(&self) -> Result<CpuList, Gap> {
         let names = |folder: &str| match self.names(folder) {
             Err(gap) if matches!(gap.cause, Cause::Absent | Cause::Failed(20)) => Ok(Vec::new()),

@@ -103,7 +103,7 @@ fn config(case: &Case) -> Option<String> {
     Some(format!("{head}{lines}{}", if case.cut { "" } else { "# Kernel hacking\n# end of Kernel hacking\n" }))
 }
 
-/// `700 name 90 fifo user 0-3`.
+/// Adds a task, given as `700 name 90 fifo user 0-3`.
 fn add_task(machine: &mut Recorded, task: &str) {
     let words: Vec<&str> = task.split(' ').collect();
     let [id, name, priority, policy, owner, cpus] = words[..] else { panic!("{task}") };

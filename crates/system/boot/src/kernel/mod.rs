@@ -16,9 +16,10 @@ use punctual_model::Edit;
 /// A kernel whose files are already installed in a separate folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NewKernel {
-    /// `uname -r`.
+    /// The kernel's release, as `uname -r` will print it.
     pub release: String,
-    /// Relative to the boot folder: `punctual/6.12.9-rt1`; without `..` and leading slash.
+    /// Folder of the kernel's files, relative to the boot folder: `punctual/6.12.9-rt1`; without `..` and leading
+    /// slash.
     pub folder: String,
     pub image: String,
     /// File in `folder`; `None` boots without an initrd.
@@ -36,8 +37,8 @@ pub struct NewKernel {
 /// documentation, config.txt, `kernel_watchdog_timeout`.
 pub const PI_WATCHDOG_S: u32 = 60;
 
-/// Make a failing kernel reset the machine: Documentation/admin-guide/kernel-parameters.txt. The user's values take
-/// precedence.
+/// Parameters that make a failing kernel reset the machine: Documentation/admin-guide/kernel-parameters.txt. The user's
+/// values take precedence.
 const ENDINGS: [&str; 5] = ["panic=10", "oops=panic", "softlockup_panic=1", "hung_task_panic=1", "nmi_watchdog=panic"];
 
 impl NewKernel {

@@ -14,7 +14,7 @@ const MAX_INCLUDES: usize = 64;
 enum Holds {
     Yes,
     No,
-    /// Depends on a pin, a display, a serial number, or something unknown.
+    /// Whether the section applies depends on a pin, a display, a serial number, or something unknown.
     Unsure,
 }
 

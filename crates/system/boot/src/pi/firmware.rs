@@ -16,7 +16,7 @@ use punctual_machine::Machine;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PiBoot {
-    /// Any other boot, including the one after a trial.
+    /// Any boot other than a trial, including the one after a trial.
     Ordinary,
     /// The boot after `reboot '0 tryboot'`.
     Trial,
@@ -26,7 +26,7 @@ pub enum PiBoot {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PiStart {
     pub settings: &'static str,
-    /// May be missing: see [`PiStart::has_kernel`].
+    /// Path of the kernel, which may be missing: see [`PiStart::has_kernel`].
     pub kernel: String,
     pub has_kernel: bool,
     /// The prefix in effect; empty if none is set or it is ignored.

@@ -18,7 +18,7 @@ fn asked(add: &[&str]) -> Change {
     Change { add: add.iter().map(|word| (*word).to_owned()).collect(), remove: Vec::new() }
 }
 
-/// Applies a change; the same change again plans nothing.
+/// Applies a change, and checks that the same change again plans nothing.
 fn once(mut tree: Tree, add: &[&str]) -> Vec<String> {
     let plan = planned(&tree, add);
     assert!(plan.refused.is_empty() && !plan.edits.is_empty(), "{plan:?}");

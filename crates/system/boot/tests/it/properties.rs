@@ -48,7 +48,7 @@ fn request() -> impl Strategy<Value = Change> {
     (add, subsequence(REMOVE, 0..4)).prop_filter_map("two values", |(add, remove)| Change::new(add, remove).ok())
 }
 
-/// `None` if the plan is refused; then it has no steps.
+/// Plans and applies a change; `None` if the plan is refused, in which case it has no steps.
 fn applied(before: &Tree, change_: &Change) -> Option<(Tree, punctual_boot::Plan)> {
     let chain = detect(before).unwrap();
     let plan = change(before, &chain, change_);

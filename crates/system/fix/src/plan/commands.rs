@@ -52,8 +52,8 @@ fn run(argv: Argv, back: Argv, lasting: bool) -> Doing {
     Doing::Run { command: Command { argv, back: Back::By(back), rewrites: Vec::new(), draft: None }, lasting }
 }
 
-/// `disable`, `mask`, `stop`, with `--now`; changes only units that are not in that state yet, so that undo restores
-/// only those.
+/// Plans systemctl's `disable`, `mask` and `stop`, with `--now`; changes only units that are not in that state yet, so
+/// that undo restores only those.
 fn units(request: &Request, rule: &str, words: &[&str]) -> Result<Vec<Doing>, String> {
     let Some((verb @ ("disable" | "mask" | "stop"), rest)) = words.split_first().map(|(verb, rest)| (*verb, rest))
     else {

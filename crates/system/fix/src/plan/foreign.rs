@@ -18,7 +18,7 @@ pub(super) fn refusal(fix: &Fix, known: &[String]) -> Option<String> {
     (!missing.is_empty()).then(|| format!("{what}: review it, then {}", options.join(" ")))
 }
 
-/// Kernel parameters by name, files and sysctls by path, commands verbatim.
+/// What an action changes: kernel parameters by name, files and sysctls by path, commands verbatim.
 fn targets(action: &Action) -> Vec<String> {
     let name = |word: &str| word.split('=').next().unwrap_or_default().to_owned();
     match action {
@@ -45,7 +45,8 @@ fn is_allowed(target: &str) -> bool {
     }
 }
 
-/// `-` and `_` are equivalent in parameter names (kernel/params.c, parameq), and a sysctl has a name as well as a path.
+/// Compares an acknowledged name with what an action changes: `-` and `_` are equivalent in parameter names
+/// (kernel/params.c, parameq), and a sysctl has a name as well as a path.
 fn is_same(said: &str, target: &str) -> bool {
     match target.starts_with('/') {
         true => said == target || sysctl_path(said) == target,

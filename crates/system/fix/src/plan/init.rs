@@ -13,7 +13,7 @@ pub(super) enum Init {
 }
 
 impl Init {
-    /// Determines it by sd_booted(3), otherwise by the name of process 1.
+    /// Determines the init system by sd_booted(3), otherwise by the name of process 1.
     pub fn of(sys: &dyn System) -> Init {
         if sys.look(Path::new("/run/systemd/system")).is_ok() {
             return Init::Systemd;
@@ -25,7 +25,7 @@ impl Init {
         }
     }
 
-    /// Why systemd's files and commands have no effect here; `None` if they have one, or that is unknown.
+    /// Why systemd's files and commands have no effect here; `None` if they have an effect, or if that is unknown.
     pub fn without_systemd(&self) -> Option<String> {
         match self {
             Init::Other(name) => Some(format!("this machine is not run by systemd: process 1 is `{name}`")),

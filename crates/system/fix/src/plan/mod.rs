@@ -19,7 +19,7 @@ use punctual_model::{Finding, Severity, State, Step};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BootWish {
-    /// Words as on the command line.
+    /// Words to add, as on the command line.
     pub add: Vec<String>,
     pub remove: Vec<String>,
 }
@@ -60,13 +60,13 @@ pub struct Request<'a> {
     /// Purpose for which the audit was made.
     pub context: &'a Context,
     pub pid: Option<u32>,
-    /// Named rules; if empty, every FAIL and WARN whose fix disturbs nothing.
+    /// Rules that the user named; if empty, every FAIL and WARN whose fix disturbs nothing.
     pub ids: &'a [String],
     pub persist: bool,
     /// What a profile that is not built in may change besides latency settings: kernel parameters, sysctls, paths and
     /// commands.
     pub i_know: &'a [String],
-    /// If `None`, kernel parameters are only advice.
+    /// Plans changes of kernel parameters; without it, they are only advice.
     pub boot: Option<BootChain<'a>>,
 }
 
@@ -81,7 +81,7 @@ pub struct RulePlan {
     pub manual: Vec<String>,
     pub interrupts: Option<String>,
     pub risk: Option<String>,
-    /// The finding must change at once; false if all steps are for the next boot or the next interrupt.
+    /// True if the finding must change at once; false if all steps are for the next boot or the next interrupt.
     pub is_judged: bool,
 }
 

@@ -80,7 +80,7 @@ const ASKED_ONLY: &[(&str, &str)] = &[
     ("iso-present", "other programs lose these CPUs"),
 ];
 
-/// Returns false if the rule has no special planner.
+/// Plans the fix of a rule that has a special planner; returns false if it has none.
 pub(super) fn plan(request: &Request, places: &Places, plan: &mut RulePlan) -> bool {
     let found = PLANNERS.iter().find(|(rule, _)| *rule == plan.rule);
     found.iter().for_each(|(_, planner)| planner(request, places, plan));
@@ -139,7 +139,7 @@ fn unbound_work(request: &Request, places: &Places, plan: &mut RulePlan) {
     masks(places, plan, there);
 }
 
-/// Just below the measured task if there is room; otherwise an ordinary policy.
+/// A priority just below the measured task's if there is room; otherwise an ordinary policy.
 fn below(measured: Scheduling, policy: Policy) -> Scheduling {
     let priority = match measured {
         Scheduling::Fifo { priority } | Scheduling::Rr { priority } => priority.get() - 1,
@@ -180,7 +180,8 @@ fn rogue_threads(request: &Request, _: &Places, plan: &mut RulePlan) {
     }
 }
 
-/// Drop-ins for threads of systemd units; advice for others, and on other machines.
+/// Lowers priorities where threads start: drop-ins for systemd units; advice for other threads, and on machines without
+/// systemd.
 fn lower_at_start(request: &Request, plan: &mut RulePlan, units: &[(String, Scheduling)], others: &[String]) {
     let no_program = || request.sys.lacks("systemctl").then(|| "the program `systemctl` is not installed".to_owned());
     let hindrance = Init::of(request.sys).without_systemd().or_else(no_program);
@@ -193,7 +194,8 @@ fn lower_at_start(request: &Request, plan: &mut RulePlan, units: &[(String, Sche
     plan.manual.extend(others.iter().map(|name| advice(name, why)));
 }
 
-/// chrt(1) in front of the program, or an option of OpenRC's command, runit's run, cron, or a desktop's autostart.
+/// Advice for threads that no systemd unit starts: chrt(1) in front of the program, or an option of OpenRC's command,
+/// runit's run, cron, or a desktop's autostart.
 const WHERE_IT_STARTS: &str = "lower its priority where it is started, with chrt(1)";
 
 /// Plans a drop-in (systemd.exec(5)). It has no effect on a program that sets its own priority.
@@ -250,7 +252,7 @@ fn kernel_threads_above(request: &Request, places: &Places, plan: &mut RulePlan)
     }
 }
 
-/// Puts the threads of the awaited devices above the loop, the others below it.
+/// Gives the threads of devices that the loop waits for a priority above the loop's, and all others a lower one.
 fn interrupt_threads(request: &Request, _: &Places, plan: &mut RulePlan) {
     threads_by_device(request, plan, false);
 }
@@ -275,7 +277,7 @@ fn callback_threads(request: &Request, places: &Places, plan: &mut RulePlan) {
     }
 }
 
-/// Limit of the rule, µs.
+/// The rule's limit of exit latencies, µs.
 const EXIT_LATENCY_US: u64 = 10;
 
 fn idle_states(request: &Request, places: &Places, plan: &mut RulePlan) {
@@ -307,7 +309,8 @@ fn one_frequency(request: &Request, _: &Places, plan: &mut RulePlan) {
 
 const PARTITION: &str = "/sys/fs/cgroup/punctual-rt";
 
-/// An isolated partition (Documentation/admin-guide/cgroup-v2.rst, cpuset.cpus.partition; isolated since Linux 6.1).
+/// Plans an isolated partition (Documentation/admin-guide/cgroup-v2.rst, cpuset.cpus.partition; isolated since Linux
+/// 6.1).
 fn partition(request: &Request, places: &Places, plan: &mut RulePlan) {
     if let Some(why) = groups::hindrance(request.sys) {
         return plan.manual.push(why);

@@ -76,7 +76,7 @@ fn memory(machine: &dyn Machine) -> Option<u64> {
     kilobytes.checked_mul(1024)
 }
 
-/// `950000/1000000 µs`, or `off` when the runtime is −1 (proc_sys_kernel: sched_rt_runtime_us).
+/// RT throttling, such as `950000/1000000 µs`, or `off` when the runtime is −1 (proc_sys_kernel: sched_rt_runtime_us).
 fn rt_throttling(machine: &dyn Machine) -> Option<String> {
     let number = |name: &str| text(machine, &format!("/proc/sys/kernel/{name}"))?.parse::<i64>().ok();
     match (number("sched_rt_runtime_us")?, number("sched_rt_period_us")) {

@@ -18,7 +18,7 @@ pub(super) fn preempt_rt(machine: &dyn Machine, version: Option<&str>) -> Option
     version.map(is_preempt_rt)
 }
 
-/// `rt`, `full`, `lazy`, `voluntary`, `none`, or `None` when it cannot be determined.
+/// The kernel's preemption mode: `rt`, `full`, `lazy`, `voluntary` or `none`; `None` when it cannot be determined.
 pub fn preemption_mode(machine: &dyn Machine, config: Option<&KernelConfig>) -> Option<String> {
     mode(machine, text(machine, "/proc/sys/kernel/version").as_deref(), config)
 }

@@ -9,12 +9,12 @@ pub enum Virtualisation {
     None,
     /// The hypervisor's name; `unknown hypervisor` when only the processor's flag shows it.
     Guest(String),
-    /// It could not be determined, because these files could not be read.
+    /// Whether a hypervisor is present could not be determined, because these files could not be read.
     Unknown(Vec<String>),
 }
 
 impl Virtualisation {
-    /// `none`, the hypervisor's name, or `None` when it cannot be determined.
+    /// `none` without a hypervisor, else the hypervisor's name; `None` when it cannot be determined.
     pub fn name(&self) -> Option<String> {
         match self {
             Virtualisation::None => Some("none".to_owned()),
@@ -127,7 +127,7 @@ fn has_device_tree(machine: &dyn Machine) -> bool {
     text(machine, &format!("{TREE}/compatible")).or_else(|| text(machine, &format!("{TREE}/model"))).is_some()
 }
 
-/// CPUID leaf 1, ECX bit 31, which the kernel shows as `hypervisor`. `None` if /proc/cpuinfo has no x86 flags.
+/// Whether the kernel shows the flag `hypervisor`: CPUID leaf 1, ECX bit 31. `None` if /proc/cpuinfo has no x86 flags.
 fn hypervisor_flag(cpuinfo: &str) -> Option<bool> {
     let flags = field_values(cpuinfo, "flags").next()?;
     let is_x86 = flags.split_whitespace().any(|f| f == "fpu");

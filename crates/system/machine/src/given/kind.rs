@@ -17,7 +17,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// With the prefix by which users select them: `kconfig:FILE`.
+    /// All kinds, each with the prefix by which users select them: `kconfig:FILE`.
     pub const ALL: [(Kind, &'static str); 4] = [
         (Kind::Kconfig, "kconfig"),
         (Kind::Cmdline, "cmdline"),
@@ -114,7 +114,7 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
     text.lines().map(str::trim).filter(|line| !line.is_empty())
 }
 
-/// A comment, a section, `name=value`, or one of the firmware's two commands
+/// Returns true for a comment, a section, `name=value`, or one of the firmware's two commands
 /// (https://www.raspberrypi.com/documentation/computers/config_txt.html).
 fn is_config_txt_line(line: &str) -> bool {
     let line = line.trim();

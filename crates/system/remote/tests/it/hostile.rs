@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tar::{EntryType, Header};
 
-/// The board's folder; set for the process that talks to it.
+/// Environment variable with the board's folder, set for the process that talks to the board.
 const BOARD: &str = "PUNCTUAL_TEST_BOARD";
 /// Maximum memory of the whole process, KiB.
 const MEMORY: u64 = 64 << 10;

@@ -127,7 +127,7 @@ impl Machine {
         self.live = None;
     }
 
-    /// Restarts through its own kernel; returns when it is down.
+    /// Restarts the machine through its own kernel; returns when the machine is down.
     pub fn restart(&mut self) -> Result<(), String> {
         self.shell("setsid /run/lab/tools/restart > /dev/null 2>&1 < /dev/null &")?;
         let begun = Instant::now();

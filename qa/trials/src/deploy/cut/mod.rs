@@ -197,7 +197,7 @@ fn whole(bench: &Bench, machine: &Machine) -> Result<Duration, String> {
         .ok_or_else(|| "the machine never reported that it is installing".to_owned())
 }
 
-/// Returns true if the command is running there, according to the machine's report.
+/// Returns true if the command is running on the machine, according to the machine's report.
 fn is_installing(at: &str) -> bool {
     !["nothing", "program", "program-there", "package", "sent"].contains(&at)
 }

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum At {
-    /// After this share of the bytes has been sent to the machine.
+    /// The link is cut after this share of the bytes has been sent to the machine.
     Sending(f64),
-    /// After this share of the running time of the command on the machine.
+    /// The link is cut after this share of the running time of the command on the machine.
     Installing(f64),
 }
 

@@ -13,16 +13,16 @@ const LOOK: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 struct Gate {
     sent: AtomicU64,
-    /// Number of the byte before which it goes dead.
+    /// Number of the byte before which the relay goes dead.
     limit: u64,
     dead: AtomicBool,
     over: AtomicBool,
 }
 
-/// Closes its connections on drop.
+/// A running relay; its connections are closed on drop.
 #[derive(Debug)]
 pub struct Relay {
-    /// The port on which it listens, at 127.0.0.1.
+    /// The port on which the relay listens, at 127.0.0.1.
     pub port: u16,
     gate: Arc<Gate>,
 }

@@ -23,15 +23,15 @@ pub struct Closed {
     /// When its timer was due, or it was woken; if it did not sleep and no timer is known, when it was released by a
     /// call of another thread; if that is unknown, when it called.
     pub release_ns: u64,
-    /// When the call returned.
+    /// When the call in which the thread waited returned.
     pub start_ns: u64,
-    /// When it made the call again.
+    /// When the thread made the call again.
     pub end_ns: u64,
-    /// CPU on which it started to run.
+    /// CPU on which the thread started to run.
     pub cpu: u32,
     /// True if no cycle was lost between the previous one and this one.
     pub is_next: bool,
-    /// A timer released it.
+    /// True if a timer released the thread.
     pub is_timed: bool,
     /// When it was released is known: not if what it waits for was there already when it called, and nothing shows
     /// since when.
@@ -44,7 +44,7 @@ pub struct Closed {
     pub behind_ns: u64,
     pub ran_ns: u64,
     pub blocked_ns: u64,
-    /// What kept it from running, by class.
+    /// Delays that kept the thread from running, ns, by class.
     pub delays: Vec<(Class, u64)>,
 }
 
@@ -257,7 +257,7 @@ impl Cycles {
         open.releases = taken.own;
     }
 
-    /// A thread that waits for its release was woken and runs: a cycle begins.
+    /// Handles a thread that waited for its release, was woken and runs: a cycle begins.
     pub(super) fn is_released(&mut self, window: &Window, tally: &Tally) -> bool {
         let Some(followed) = self.followed.get_mut(&window.tid) else { return false };
         // In the call, but after its release: for a lock of the kernel, say.
@@ -301,8 +301,8 @@ impl Cycles {
         self.open.remove(&tid).is_some()
     }
 
-    /// A SCHED_DEADLINE thread runs again after sched_yield(2): its cycle began when its budget was replenished.
-    /// Returns the number of pieces examined.
+    /// Handles a SCHED_DEADLINE thread that runs again after sched_yield(2): its cycle began when its budget was
+    /// replenished. Returns the number of pieces examined.
     pub(super) fn is_replenished(
         &mut self,
         machine: &Machine,

@@ -110,7 +110,7 @@ pub(super) struct Spans {
     work: HashMap<u64, (u64, u32, Who)>,
     started: HashMap<u64, (u64, String)>,
     longest: BTreeMap<Of, (u64, String)>,
-    /// Time, CPUs and threads of the lines.
+    /// Times, CPUs and threads that occur in the lines.
     covered: Option<(u64, u64)>,
     only: Option<(u32, Who)>,
     many: bool,
@@ -306,7 +306,7 @@ impl Spans {
         self.offer(of, ns, 1, || preempted(&out, event, next, &meanwhile, options, on));
     }
 
-    /// What ran on the CPU that a thread lost, if the thread has the same CPU again: threads by time.
+    /// What ran on the CPU that a thread lost, if the thread has the same CPU again: each thread with its time.
     fn meanwhile(&self, out: &Out, event: &Event) -> Vec<(Task, u64)> {
         let Some(cpu) = self.cpus.get(&event.cpu).filter(|_| out.cpu == event.cpu) else { return Vec::new() };
         let mut ran: Vec<(Task, u64)> = Vec::new();
@@ -377,7 +377,7 @@ impl Spans {
         }
     }
 
-    /// The longest of a kind, if longer than this, ns.
+    /// The longest delay or duration of this kind in ns, if longer than `than`, and its description.
     pub fn longest(&self, of: Of, than: u64) -> Option<(u64, &str)> {
         self.longest.get(&of).filter(|(ns, _)| *ns > than).map(|(ns, text)| (*ns, text.as_str()))
     }
@@ -396,8 +396,8 @@ impl Spans {
         all
     }
 
-    /// Describes what the lines cover, if nothing in them is known to have taken long. `gap`: where most of the time
-    /// passed.
+    /// Describes what the lines cover, if nothing in them is known to have taken long. `gap` says where most of the
+    /// time passed.
     pub fn covered(&self, options: &ExplainOptions, has_cpu: bool, gap: Option<&str>) -> Option<String> {
         const LONG: u64 = 1_000_000_000;
         let (first, last) = self.covered.filter(|(first, last)| last > first && last - first < LONG)?;

@@ -73,7 +73,7 @@ impl Labels {
         }
     }
 
-    /// Returns the contribution of an interrupt to the delay; one that began before it may contribute.
+    /// Returns the contribution of an interrupt to the delay; an interrupt that began before the delay may contribute.
     fn on_top(&self, piece: &Piece) -> Option<Class> {
         let first = |list: &[Drawn]| {
             let after = list.partition_point(|d| d.to <= piece.from);
@@ -207,7 +207,7 @@ fn blank(start_ns: u64, end_ns: u64) -> Span {
     }
 }
 
-/// True if both continue the same activity.
+/// True if both spans show the same activity.
 fn same(a: &Span, b: &Span) -> bool {
     same_thread(a, b) && a.cause == b.cause
 }

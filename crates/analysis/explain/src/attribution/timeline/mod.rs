@@ -32,7 +32,7 @@ pub struct Timelines {
     facts: Facts,
     /// Victims of a wakeup by thread, CPU and T2.
     wanted: HashMap<(i32, u32, u64), Vec<(Moments, usize)>>,
-    /// Wakeups that are complete except for what follows.
+    /// Wakeups that are complete except for the margin after them.
     pending: Vec<Pending>,
     found: Vec<Option<Timeline>>,
     first: Option<u64>,
@@ -47,7 +47,7 @@ struct Pending {
     /// Time at which the thread read its clock, if known.
     t4: Option<u64>,
     drawn: Vec<Drawn>,
-    /// Times at which it left a CPU since then, and true if it was still runnable.
+    /// Times at which the thread left a CPU since its switch, each with true if it was still runnable.
     outs: Vec<(u64, bool)>,
     end: u64,
 }

@@ -29,13 +29,13 @@ pub(super) fn of(machine: &Machine, pending: &Pending, (start, end): (u64, u64))
     states
 }
 
-/// Returns its state before `at`, when it did not run, from how it last left the CPU.
+/// Returns the thread's state before `at`, when it did not run, from how it last left the CPU.
 fn out(pending: &Pending, at: u64) -> ThreadState {
     let last = pending.outs.iter().rev().find(|(t, _)| *t < at);
     if last.is_some_and(|(_, runnable)| *runnable) { ThreadState::Runnable } else { ThreadState::Sleeping }
 }
 
-/// Fills the gap up to `to`.
+/// Fills the gap up to `to` with this state.
 fn gap(states: &mut Vec<StateSpan>, start: u64, to: u64, state: ThreadState) {
     let from = states.last().map_or(start, |last| last.end_ns);
     push(states, from, to, state);

@@ -170,3 +170,29 @@ fn what_ran_in_an_interrupt_is_not_dropped_with_it() {
                 chain_walk+0xbd/0x200\n irq_work_run+0x18/0x40\n sysvec_irq_work+0x9b/0xc0\n </IRQ>\n";
     assert!(of(hard).contains(", in lock_release ← chain_walk ← irq_work_run"), "{}", of(hard));
 }
+
+#[test]
+fn stacks_of_powerpc_are_read_beyond_a_guess() {
+    let hung = "[1.0][  T1] INFO: task job:4365 blocked for more than 122 seconds.\nCall Trace:\n[c0] [01] 0x1 (unreliable)\n\
+                [c1] [c2] __switch_to+0x318/0x4e0\n[c1] [c2] schedule+0x68/0x210\n[c1] [c2] __mutex_lock+0x730/0x10f0\n[c1] [c2] nic_open+0x3/0x6\n";
+    assert!(of(hung).contains(", in __mutex_lock ← nic_open"), "{}", of(hung));
+    let hard = "watchdog: CPU 3 self-detected hard LOCKUP @ free_slow+0x74/0x90\nNIP: c000000000561f34 LR: c00000000056b108\n\
+                NIP [c000000000561f34] free_slow+0x74/0x90\n";
+    assert!(of(hard).contains(", in free_slow"), "{}", of(hard));
+}
+
+#[test]
+fn the_owner_of_a_mutex_and_where_the_time_went_are_said() {
+    let hung = "INFO: task kworker/2:3:117 blocked for more than 121 seconds.\nCall trace:\n schedule+0x1/0x2\n __mutex_lock+0x1/0x2\n\
+                INFO: task kworker/2:3:117 is blocked on a mutex likely owned by task kworker/u16:5:120.\n";
+    assert!(of(hung).contains("__mutex_lock; the mutex is likely owned by kworker/u16:5:120"), "{}", of(hung));
+    let soft = "watchdog: BUG: soft lockup - CPU#28 stuck for 23s! [fio:83921]\nCPU#28 Utilization every 4s during lockup:\n\
+                #1: 0% system, 0% softirq, 100% hardirq, 0% idle\n#2: 1% system, 0% softirq, 99% hardirq, 0% idle\n";
+    assert!(of(soft).contains("; the CPU spent that time in interrupts"), "{}", of(soft));
+}
+
+#[test]
+fn pending_softirqs_are_named() {
+    let text = of("NOHZ tick-stop error: local softirq work is pending, handler #208!!!\n");
+    assert!(text.contains("is not in the line: NET_RX, RCU"), "{text}");
+}

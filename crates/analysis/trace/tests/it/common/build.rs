@@ -2,7 +2,7 @@ pub struct Builder {
     pub big: bool,
     pub long: usize,
     pub bytes: Vec<u8>,
-    /// For version 6: /proc/kallsyms, and the data of an instance.
+    /// For version 6 of trace.dat: the content of /proc/kallsyms. `instance` is the data of a trace instance.
     pub symbols: String,
     pub instance: Vec<u8>,
 }
@@ -38,7 +38,7 @@ impl Builder {
         self.bytes[at..at + size].copy_from_slice(part);
     }
 
-    /// A ring-buffer page. Each record is given as the time since the preceding one, and data.
+    /// A ring-buffer page. Each record is a pair: the time since the preceding record, and the data.
     pub fn page(&self, t: u64, flags: u64, size: usize, records: &[(u32, Vec<u8>)]) -> Vec<u8> {
         let mut data = Builder::new(self.big, self.long);
         for (delta, record) in records {

@@ -1,18 +1,19 @@
-//! Counts how often an interval holds, and draws samples.
+//! Counts how often an interval contains the true value, and draws samples.
 
 use punctual_stats::{SplitMix64, normal_quantile};
 
-/// Draws per simulation.
+/// Number of draws per simulation.
 pub const RUNS: usize = 500;
-/// Minimum number of draws that hold at 95 %.
+/// Minimum number of draws whose 95 % interval must contain the true value.
 pub const BAR: usize = 461;
-/// A quarter of the draws suffices to show that an interval for 75 % does not hold in 92 %.
+/// Number of draws at 75 %. They suffice to show that the interval contains the true value in less than 92 % of the
+/// draws.
 const SHORT: usize = RUNS / 4;
-/// Maximum number of draws without an interval; more means an undocumented condition.
+/// Maximum number of draws without an interval. More would mean that the function has an undocumented condition.
 const MAX_REFUSED: usize = RUNS / 100;
 
-/// Runs the simulation at 95 % and at 75 %. `simulate` returns true if the interval covers the value, `None` without an
-/// interval.
+/// Runs the simulation at 95 % and at 75 %, and fails if the coverage is wrong. `simulate` returns true if the interval
+/// contains the true value, `None` if there is no interval.
 pub fn covers(what: &str, mut simulate: impl FnMut(f64, &mut SplitMix64) -> Option<bool>) {
     let mut counted = |confidence: f64, runs: usize| {
         let mut random = SplitMix64::new(20_260);
@@ -42,7 +43,7 @@ pub fn normal(random: &mut SplitMix64) -> f64 {
     normal_quantile(random.uniform()).unwrap()
 }
 
-/// Distributed like run times: exp(0.05·z).
+/// Returns exp(0.05·z) with a standard normal z, which is distributed like run times.
 pub fn lognormal(random: &mut SplitMix64) -> f64 {
     (0.05 * normal(random)).exp()
 }
@@ -51,7 +52,7 @@ pub fn exponential(random: &mut SplitMix64) -> f64 {
     -random.uniform().ln()
 }
 
-/// Autocorrelated log-normal values around `centre`, with correlation `rho`.
+/// Returns log-normal values around `centre` whose logarithms have the lag-one autocorrelation `rho`.
 pub fn autoregressive(random: &mut SplitMix64, n: usize, rho: f64, centre: f64) -> Vec<f64> {
     let mut x = 0.0;
     let mut next = || {

@@ -1,11 +1,11 @@
-//! Steps from a source to a package, with this program's own commands.
+//! Steps that build a package from a kernel source with this program's own commands.
 
 use super::{line, small};
 use crate::plan::{Estimate, Request, Situation, Source, Step};
 use crate::{Patched, Series};
 
 const MEASURED: &str = "on 2 CPUs of a PC, Debian's linux-source-6.12";
-/// Folders, in the order in which they are created.
+/// Names of the build's folders, in the order in which they are created.
 pub const SOURCE: &str = "source";
 pub const BUILD: &str = "build";
 const PACKAGES: &str = "packages";
@@ -68,7 +68,7 @@ fn pi_tree(branch: &str) -> Step {
     }
 }
 
-/// A step that is left to the user, who decides whom to trust.
+/// The step that imports the signers' keys. It is left to the user, who decides whom to trust.
 fn keys(of: &[&str]) -> Step {
     let mut commands = Vec::new();
     if of.contains(&TREE_KEYS) {

@@ -192,7 +192,7 @@ fn pi_os(at: &Situation, setting: &str) -> Vec<Step> {
     vec![trial, verify(at), commit]
 }
 
-/// Debian's package raspi-firmware rewrites config.txt when a kernel is installed (its hook
+/// Steps for Debian's package raspi-firmware, which rewrites config.txt when a kernel is installed (its hook
 /// /etc/kernel/postinst.d/z50-raspi-firmware).
 fn raspi_firmware(at: &Situation) -> Vec<Step> {
     let folder = at.boot_folder.unwrap_or("/boot/firmware");
@@ -223,7 +223,7 @@ fn raspi_firmware(at: &Situation) -> Vec<Step> {
     vec![boot, verify(at), kept]
 }
 
-/// Ubuntu's flash-kernel copies the newest kernel over the one that the firmware starts.
+/// Steps for Ubuntu's flash-kernel, which copies the newest kernel over the one that the firmware starts.
 fn flash_kernel(at: &Situation) -> Vec<Step> {
     let folder = at.boot_folder.unwrap_or("/boot/firmware");
     let boot = small(

@@ -10,9 +10,9 @@ use table::{CONSOLES, NETWORK, option_of};
 
 /// A driver that the machine uses.
 pub(super) struct Needed {
-    /// Name used by the machine.
+    /// Name of the driver or console, as the machine shows it.
     pub name: String,
-    /// Options of which one is enough; `None` if they are unknown.
+    /// Kernel options, any one of which builds the driver; `None` if they are unknown.
     pub any: Option<Vec<&'static str>>,
 }
 
@@ -107,7 +107,7 @@ fn best<'n>(needed: &'n Needed, options: &Options) -> Option<(&'n str, &'n [&'st
     Some((&needed.name, any, found))
 }
 
-/// The drivers whose option has this value, with option and name.
+/// Lists the drivers whose option has the value `value` in the configuration, as `CONFIG_OPTION (driver)`.
 fn named(needed: &[Needed], options: &Options, value: &str) -> Vec<String> {
     let all = needed.iter().filter_map(|n| best(n, options)).filter(|(.., found)| *found == value);
     all.map(|(name, any, _)| format!("CONFIG_{} ({name})", any.join(" or CONFIG_"))).collect()
@@ -117,13 +117,13 @@ fn named_unknown(needed: &[Needed]) -> Vec<String> {
     needed.iter().filter(|n| n.any.is_none()).map(|n| n.name.clone()).collect()
 }
 
-/// DRIVER in the device's uevent (drivers/base/core.c, dev_uevent).
+/// Reads DRIVER from the device's uevent (drivers/base/core.c, dev_uevent).
 fn driver(view: &dyn Machine, device: &str) -> Option<String> {
     let read = view.read(&format!("{device}/uevent"));
     read.text()?.lines().find_map(|line| line.strip_prefix("DRIVER=")).map(str::to_owned)
 }
 
-/// Drivers of the interfaces that have a device.
+/// Drivers of the network interfaces that have a device.
 fn cards(view: &dyn Machine) -> Result<Vec<Needed>, String> {
     const NETS: &str = "/sys/class/net";
     let names = match view.list(NETS) {
@@ -141,7 +141,7 @@ fn cards(view: &dyn Machine) -> Result<Vec<Needed>, String> {
     Ok(all)
 }
 
-/// The consoles in use (/proc/consoles), otherwise those on the command line.
+/// Drivers of the consoles in use (/proc/consoles) or, if that file cannot be read, of those on the command line.
 fn consoles(view: &dyn Machine) -> Result<Vec<Needed>, String> {
     let registered = view.read("/proc/consoles");
     let names: Vec<String> = match registered.text() {
@@ -161,7 +161,7 @@ fn consoles(view: &dyn Machine) -> Result<Vec<Needed>, String> {
     Ok(names.into_iter().filter(|name| !matches!(name.as_str(), "null" | "ttynull")).map(needed).collect())
 }
 
-/// The options of which one makes a console.
+/// The options of all console drivers in the table, any one of which provides a console.
 pub(super) fn console_options() -> impl Iterator<Item = &'static str> {
     CONSOLES.iter().flat_map(|(_, any)| any.iter().copied())
 }

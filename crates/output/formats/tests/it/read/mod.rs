@@ -7,7 +7,7 @@ pub fn plain(text: &str) {
     unhidden(text, "");
 }
 
-/// The same check for a format that allows some control characters.
+/// Like [`plain`], for a format that allows some control characters.
 fn unhidden(text: &str, allowed: &str) {
     for c in text.chars() {
         let hides = matches!(u32::from(c), 0x061c | 0x200b..=0x200f | 0x2028..=0x202e | 0x2060..=0x206f | 0xfeff | 0xe0000..=0xe007f);
@@ -64,7 +64,7 @@ fn fields(line: &str) -> Vec<String> {
     all
 }
 
-/// Checks for rows of a microsecond and counts, and for comments.
+/// Checks that every line is a row of a microsecond and counts, or a comment.
 pub fn cyclictest(text: &str) {
     unhidden(text, "\t");
     for line in text.lines().filter(|line| !line.starts_with('#') && !line.is_empty()) {

@@ -22,7 +22,7 @@ pub struct History {
     pub temperature: Vec<(String, Series)>,
     /// Index of the picked CPU's colour, and its frequency in GHz.
     pub frequency: Vec<(usize, Series)>,
-    /// Steal of the CPU with the most steal, percent.
+    /// Steal time of the CPU with the most steal time, percent.
     pub steal: Series,
     pub throttled: Vec<(u64, u64)>,
 }

@@ -20,7 +20,7 @@ pub struct Bars<'a> {
     top: f64,
 }
 
-/// Spans with the same name in a row.
+/// Spans with the same name, drawn in one row.
 struct Row {
     class: String,
     name: String,
@@ -66,7 +66,7 @@ impl<'a> Bars<'a> {
         self.top += BAR + GAP;
     }
 
-    /// Draws a CPU: thin rows of interrupts and softirqs, if any, and below what they interrupt.
+    /// Draws the lane of a CPU: thin rows of interrupts and softirqs, if any, and below them what they interrupt.
     pub fn lane(&mut self, lane: &Lane) {
         let rows: [&[SpanKind]; 2] = [&[SpanKind::Irq, SpanKind::Nmi], &[SpanKind::Softirq]];
         for kinds in rows {

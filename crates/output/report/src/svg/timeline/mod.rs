@@ -80,7 +80,7 @@ impl<'a> View<'a> {
             .is_some_and(|main| span.cause == Some(main.class) && main.tid.is_none_or(|tid| span.tid == Some(tid)))
     }
 
-    /// True if the cause names this span's thread, rather than the thread merely being there.
+    /// True if a cause of the delay names this span's thread, or if the span has no cause.
     fn blames(&self, span: &Span) -> bool {
         let causes = &self.victim.causes;
         span.cause.is_none_or(|class| causes.iter().any(|c| c.class == class && c.tid.is_some() && c.tid == span.tid))

@@ -7,7 +7,7 @@ use punctual_units::{Arrange, Nanos};
 /// Maximum number of rows: the causes, then the longest of the other spans.
 const ROWS: usize = 20;
 
-/// Lists what ran between T0 and T3, by start.
+/// Lists what ran between T0 and T3, ordered by start time.
 pub fn of(view: &View) -> Table {
     let (t0, t3) = (view.timeline.moments.t0_ns, view.timeline.moments.t4_ns.unwrap_or(view.timeline.moments.t3_ns));
     let length = |span: &Span| span.end_ns.min(t3).saturating_sub(span.start_ns.max(t0));

@@ -6,7 +6,7 @@ use punctual_model::{Class, Lane, Span, SpanKind, ThreadState, Timeline, Victim}
 use punctual_units::{Arrange, Nanos};
 
 const NAMES: usize = 9;
-/// Maximum number of CPUs, and of spans of each, that are used.
+/// Maximum number of CPUs shown; at most `SPANS` spans of each are used.
 const LANES: usize = 8;
 const SPANS: usize = 1_000;
 /// Letters for the first threads; all others share one.
@@ -160,7 +160,7 @@ impl<'a> Grid<'a> {
         row.iter().any(|cell| *cell != ' ').then(|| row.into_iter().collect())
     }
 
-    /// Returns the cells; each column shows what took most of it.
+    /// Returns the characters of a row; each column shows what took most of its time.
     fn cells(&self, spans: impl Iterator<Item = (u64, u64, char)>, blank: char) -> String {
         let mut most = vec![(0.0, blank); self.columns];
         let width = (self.relative(self.timeline.end_ns) - self.relative(self.timeline.start_ns)) / self.columns as f64;

@@ -1,4 +1,4 @@
-//! The ordinary thread between ring and FIFO.
+//! The ordinary thread that moves frames between the ring and the FIFO of a pipe.
 
 use super::PipeCounts;
 use super::frame::{Decoder, Frame, MAX_INPUT};
@@ -18,7 +18,7 @@ const LOOK_AGAIN: Nanos = Nanos::from_millis(1);
 /// State shared by both ends.
 #[derive(Debug)]
 pub(super) struct Common {
-    /// For input: frames have arrived. For output: wakes the sleeping bridge.
+    /// An eventfd. For input it signals that frames have arrived; for output it wakes the sleeping bridge.
     pub(super) event: OwnedFd,
     pub(super) stop: OwnedFd,
     pub(super) asleep: AtomicBool,

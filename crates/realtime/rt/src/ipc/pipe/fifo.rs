@@ -52,15 +52,15 @@ pub enum NotOpened {
     /// The path exists and is not a FIFO.
     #[error("{} is {what}, not a FIFO; see `ls -l {}`, then remove it or give another name", path.display(), path.display())]
     NotAFifo {
-        /// Path.
+        /// The path that exists.
         path: PathBuf,
-        /// File type.
+        /// Type of the file at that path.
         what: &'static str,
     },
     /// Another program is using the FIFO.
     #[error("{} belongs to another running program; see `fuser -v {}`, then end it or give another name", path.display(), path.display())]
     InUse {
-        /// Path.
+        /// Path of the FIFO.
         path: PathBuf,
     },
     /// A system call failed.
@@ -69,7 +69,7 @@ pub enum NotOpened {
     Refused {
         /// Name of the system call.
         call: &'static str,
-        /// Path.
+        /// Path of the FIFO.
         path: PathBuf,
         /// Error of the system call.
         source: Errno,
@@ -77,7 +77,7 @@ pub enum NotOpened {
     /// eventfd(2) failed.
     #[error("eventfd(): {0}; see `ulimit -n`")]
     Event(Errno),
-    /// The thread cannot be created.
+    /// The bridge's thread cannot be created.
     #[error("cannot start the bridge's thread: {0}; see `ulimit -u`")]
     Thread(io::Error),
 }
@@ -118,7 +118,7 @@ impl Fifo {
         Err(NotOpened::InUse { path })
     }
 
-    /// `None` if the FIFO was removed meanwhile.
+    /// Opens an existing FIFO; `None` if it was removed meanwhile.
     fn try_open(path: &Path) -> Result<Option<Fifo>, NotOpened> {
         let refused = |call| move |source| NotOpened::Refused { call, path: path.into(), source };
         let made = match mknodat(CWD, path, FileType::Fifo, Mode::from_raw_mode(0o660), 0) {
@@ -161,7 +161,7 @@ impl Fifo {
         &self.path
     }
 
-    /// Returns true if it was created, and will be removed on drop.
+    /// Returns true if this program created the FIFO, and will be removed on drop.
     pub fn made(&self) -> bool {
         self.made
     }

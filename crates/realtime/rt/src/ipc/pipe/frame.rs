@@ -53,7 +53,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// `None` if it is longer than 62 bytes, or more than one line. Does not allocate.
+    /// Creates a line; `None` if `text` is longer than 62 bytes, or more than one line. Does not allocate.
     pub fn new(text: impl AsRef<[u8]>) -> Option<Line> {
         let text = text.as_ref();
         let mut bytes = [0; LONGEST];
@@ -89,7 +89,7 @@ impl Frame for Line {
     }
 }
 
-/// Limit on input that does not form a frame yet.
+/// Maximum number of bytes of input that do not form a frame yet.
 pub(super) const MAX_INPUT: usize = 4096;
 
 /// Splits input into frames.
@@ -100,7 +100,7 @@ pub(super) struct Decoder {
 }
 
 impl Decoder {
-    /// Number of further bytes that fit.
+    /// Number of bytes that can still be added.
     pub(super) fn room(&self) -> usize {
         MAX_INPUT - self.input.len()
     }
@@ -209,7 +209,7 @@ mod tests {
             prop_assert_eq!(decode::<Pair>(&pieces), whole);
         }
 
-        /// Written frames are read back.
+        /// Lines that were written are parsed back unchanged.
         #[test]
         fn lines_read_back(texts in proptest::collection::vec("[ -~]{0,62}", 0..20)) {
             let lines: Vec<Line> = texts.iter().filter_map(Line::new).collect();

@@ -179,7 +179,8 @@ impl<T> RtSender<T> {
     }
 }
 
-/// Adds one to an eventfd. It is non-blocking: at its maximum it is readable anyway.
+/// Adds one to a non-blocking eventfd. At its maximum the write fails, which is harmless: the eventfd is readable
+/// anyway.
 fn wake(event: &OwnedFd) {
     let _ = write(event, &1u64.to_ne_bytes());
 }

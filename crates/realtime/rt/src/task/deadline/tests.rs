@@ -29,7 +29,7 @@ fn activations() -> Activations {
     Activations { tolerance: TOLERANCE, delay: None, before: None, watching: false }
 }
 
-/// Lateness of each job that ran, and the number of skipped releases, for activations late by these delays.
+/// Lateness of each job that ran, and the number of skipped releases, if the activations are late by `delays`.
 fn served(delays: &[u64], mut activations: Option<Activations>) -> (Vec<u64>, u64) {
     let mut releases = Releases::new(Nanos(100 * MS), PERIOD, Miss::Skip);
     let mut server = Server { deadline: 0, activation: 0 };

@@ -80,7 +80,7 @@ pub(super) fn import(file: &str, text: &str, lookup: &Lookup) -> Result<Imported
     Ok(Imported { base, description: format!("TuneD's {file}"), requests: found.requests, notes: found.notes })
 }
 
-/// `None` for disabled units and sections that are not units.
+/// Converts a section to a unit; `None` for disabled units and sections that are not units.
 fn unit(section: Section) -> Option<Unit> {
     let Section { name, entries } = section;
     let value = |key: &str| entries.iter().find(|entry| entry.key == key).map(|entry| entry.value.clone());

@@ -80,7 +80,7 @@ impl Context<'_> {
         Origin { id, group, what, whence: self.entry.whence.clone() }
     }
 
-    /// Parses TuneD's `>N` and `<N`: set only if that raises or lowers the value.
+    /// Parses TuneD's `>N` and `<N`, which set a value only if that raises or lowers it.
     fn want(&self) -> Result<Want, &'static str> {
         let number = |text: &str| text.trim().parse::<i64>().map_err(|_| "the limit is not a number");
         let value = self.value.as_str();
@@ -213,13 +213,13 @@ impl Context<'_> {
     }
 }
 
-/// The kernel separates several words by a tab or a blank.
+/// Returns the ways to write several words: the kernel separates them by a tab or a blank.
 fn spaced(value: &str) -> Vec<String> {
     let words: Vec<&str> = value.split_whitespace().collect();
     if words.len() > 1 { vec![words.join("\t"), words.join(" ")] } else { vec![value.to_owned()] }
 }
 
-/// The names of arch/x86/kernel/cpu/intel_epb.c, which prints numbers.
+/// Accepts a preference by its name in arch/x86/kernel/cpu/intel_epb.c, or by the number that the kernel prints.
 fn bias(value: &str) -> Want {
     let names = [
         ("performance", "0"),

@@ -119,7 +119,7 @@ fn function(call: &str, online: Option<&CpuList>) -> Option<String> {
     }
 }
 
-/// Groups of 32 bits, highest first, as TuneD writes them.
+/// Formats a mask as TuneD writes it: groups of 32 bits, highest first.
 fn mask(cpus: &CpuList) -> String {
     let highest = cpus.iter().last().map_or(0, |CpuId(cpu)| cpu / 32);
     let group =

@@ -1,0 +1,171 @@
+//! Tables and histograms of the tools of bcc and bpftrace.
+
+use super::EVENTS;
+use crate::text::scan::text;
+use std::collections::BTreeMap;
+
+/// Parses `04:30:27 kworker/0:1      18446            7500` of bcc's runqslower, below a line that ends in `LAT(us)`.
+pub(super) fn runqslower(head: &str) -> Option<(String, &'static str)> {
+    let is_head = |line: &str| line.find("COMM").zip(line.find("LAT(us)")).is_some_and(|(comm, lat)| comm < lat);
+    let rows = head.lines().skip_while(|line| !is_head(line)).skip(1);
+    let row = |row: &str| {
+        // The name may have blanks; with -P the previous thread and its ID follow.
+        let words: Vec<&str> = row.split_whitespace().collect();
+        let number = |n: usize| words.get(n)?.parse::<u64>().ok();
+        let (at, tid, us) = (2..words.len()).find_map(|n| Some((n, number(n)?, number(n + 1)?)))?;
+        let name = words.get(1..at)?.join(" ");
+        let before = match words.get(at + 2..).and_then(<[&str]>::split_last) {
+            Some((&"0", _)) => ", switched to from the idle task".to_owned(),
+            Some((tid, name)) if !name.is_empty() && tid.parse::<u64>().is_ok() => {
+                format!(", switched to from {} ({tid})", text(name.join(" ").as_bytes(), 32))
+            }
+            _ => String::new(),
+        };
+        let name = text(name.as_bytes(), 32);
+        Some((us, format!("runqslower (the longest wait for a CPU is {us} µs, of {name} ({tid}){before})")))
+    };
+    let (_, what) = rows.filter_map(row).max_by_key(|(us, _)| *us)?;
+    Some((what, EVENTS))
+}
+
+/// Parses `14:41:43 irq(hard) to softirq net_rx   50223  0  cat` of bcc's softirqslower.
+pub(super) fn softirqslower(head: &str) -> Option<(String, &'static str)> {
+    let rows = head.lines().skip_while(|line| !(line.contains("SOFTIRQ") && line.contains("LAT(us)"))).skip(1);
+    let row = |row: &str| {
+        let words: Vec<&str> = row.split_whitespace().collect();
+        let at = words.iter().skip(1).position(|word| word.parse::<u64>().is_ok())? + 1;
+        let (us, stage) = (words.get(at)?.parse::<u64>().ok()?, words.get(1..at)?.join(" "));
+        let (cpu, who) = (words.get(at + 1)?.parse::<u32>().ok()?, words.get(at + 2..)?.join(" "));
+        let (stage, who) = (text(stage.as_bytes(), 60), text(who.as_bytes(), 32));
+        Some((us, format!("softirqslower (the longest is {us} µs, of {stage} on CPU {cpu}, while {who} was current)")))
+    };
+    let (_, what) = rows.filter_map(row).max_by_key(|(us, _)| *us)?;
+    Some((what, EVENTS))
+}
+
+/// Parses `TASK: app (pid 246 tid 246) Total Time: 580.730 us` and the lines with the section's ends of bcc's
+/// criticalstat.
+pub(super) fn criticalstat(head: &str) -> Option<(String, &'static str)> {
+    let what = if head.contains("preempt") && !head.contains("IRQ disabled") { "preemption" } else { "interrupts" };
+    let mut worst: Option<(f64, String)> = None;
+    let mut lines = head.lines().map(str::trim).peekable();
+    while let Some(line) = lines.next() {
+        let Some((who, time)) = line.strip_prefix("TASK: ").and_then(|line| line.split_once(" Total Time: ")) else {
+            continue;
+        };
+        let Some(us) = time.split_whitespace().next().and_then(|us| us.parse::<f64>().ok()) else { continue };
+        let end = |line: Option<&str>, key: &str| {
+            let (function, caller) = line?.strip_prefix(key)?.trim().split_once(" -> ")?;
+            Some(format!("{} ← {}", text(function.as_bytes(), 64), text(caller.as_bytes(), 64)))
+        };
+        lines.next_if(|line| line.is_empty());
+        let from = end(lines.peek().copied(), "Section start:");
+        lines.next_if(|_| from.is_some());
+        let to = end(lines.peek().copied(), "Section end:");
+        let place = from.zip(to).map(|(from, to)| format!(", from {from} to {to}")).unwrap_or_default();
+        if worst.as_ref().is_none_or(|(most, _)| us > *most) {
+            let who: Vec<&str> = who.split_whitespace().collect();
+            let who = text(who.join(" ").as_bytes(), 64);
+            worst = Some((us, format!("criticalstat ({what} off for {us} µs in {who}{place})")));
+        }
+    }
+    worst.map(|(_, what)| (what, EVENTS))
+}
+
+/// Parses `IPI-2  1421603` below `HARDIRQ  TOTAL_usecs` of bcc's hardirqs and softirqs.
+pub(super) fn totals(head: &str) -> Option<(String, &'static str)> {
+    let is_head = |line: &&str| line.contains("IRQ") && (line.contains("TOTAL_") || line.contains("TOTAL ("));
+    let heading = head.lines().find(is_head)?;
+    let unit = if heading.contains("nsecs") { "ns" } else { "µs" };
+    let rows = head.lines().skip_while(|line| !is_head(line)).filter_map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        Some((words.get(1)?.parse::<u64>().ok()?, *words.first()?))
+    });
+    let (sum, name) = rows.max()?;
+    let name = text(name.as_bytes(), 40);
+    Some((
+        format!(
+            "a table of hardirqs or softirqs (the largest sum is {sum} {unit}, of {name}); sums hold no single delay"
+        ),
+        EVENTS,
+    ))
+}
+
+/// Parses the stacks of bcc's offcputime: frames, `-  name (tid)` and the sum of µs in a line each.
+pub(super) fn offcpu(head: &str) -> Option<(String, &'static str)> {
+    const FRAMES: usize = 3;
+    let mut frames: Vec<&str> = Vec::new();
+    let mut who = None;
+    let mut worst: Option<(u64, String)> = None;
+    for line in head.lines() {
+        let word = line.trim();
+        if word.is_empty() {
+            (frames, who) = (Vec::new(), None);
+        } else if let Some(named) = word.strip_prefix("- ").filter(|name| name.ends_with(')')) {
+            who = Some(named.trim());
+        } else if let (Some(who), Ok(us)) = (who, word.parse::<u64>()) {
+            let own = frames.iter().filter(|frame| !frame.contains("schedule") && !frame.starts_with("finish_task"));
+            let own: Vec<String> = own.take(FRAMES).map(|frame| text(frame.as_bytes(), 64)).collect();
+            if worst.as_ref().is_none_or(|(most, _)| us > *most) && !own.is_empty() {
+                let (who, own) = (text(who.as_bytes(), 40), own.join(" ← "));
+                worst = Some((
+                    us,
+                    format!(
+                        "offcputime (the largest sum is {us} µs, of {who}, in {own}; time in which a thread waits for work counts too)"
+                    ),
+                ));
+            }
+        } else {
+            frames.push(word);
+        }
+    }
+    worst.map(|(_, what)| (what, EVENTS))
+}
+
+/// Returns the last nonzero bucket of each histogram of bcc (`640 -> 1279 : 1 |***|`) or bpftrace (`[1K, 2K) 7 |@@|`).
+pub(super) fn histograms(head: &str) -> Option<String> {
+    const MOST: usize = 3;
+    let mut unit = "";
+    let mut label = String::new();
+    let mut worst: BTreeMap<usize, (String, String)> = BTreeMap::new();
+    let mut number = 0;
+    for line in head.lines().map(str::trim) {
+        if let Some((of, _)) =
+            line.split_once(':').filter(|(_, rest)| rest.contains("count") && rest.contains("distribution"))
+        {
+            unit = of.trim();
+            number += 1;
+        } else if let Some((from, to, count)) = bucket(line) {
+            if count > 0 {
+                let times = if count == 1 { "once".to_owned() } else { format!("{count} times") };
+                let bucket = format!("{from} to {to}{}{unit}, {times}", if unit.is_empty() { "" } else { " " });
+                worst.insert(number, (label.clone(), bucket));
+            }
+        } else if line.ends_with(':') || line.contains('=') {
+            label = line.trim_end_matches(':').to_owned();
+            number += 1;
+        }
+    }
+    let said = worst.into_values().take(MOST).map(|(label, bucket)| match label.as_str() {
+        "" => bucket,
+        label => format!("{}: {bucket}", text(label.as_bytes(), 40)),
+    });
+    let said: Vec<String> = said.collect();
+    (!said.is_empty()).then(|| said.join("; "))
+}
+
+fn bucket(line: &str) -> Option<(&str, &str, u64)> {
+    let (range, rest) = match line.strip_prefix('[') {
+        Some(rest) => {
+            let (range, rest) = rest.split_once(')')?;
+            (range.split_once(", ")?, rest)
+        }
+        None => {
+            let (range, rest) = line.split_once(" : ")?;
+            (range.split_once(" -> ")?, rest)
+        }
+    };
+    let (count, bar) = rest.trim().split_once('|')?;
+    bar.trim_end().ends_with('|').then_some(())?;
+    Some((range.0.trim(), range.1.trim(), count.trim().parse().ok()?))
+}

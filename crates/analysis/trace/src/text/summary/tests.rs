@@ -1,0 +1,126 @@
+use super::*;
+
+fn said(text: &str) -> String {
+    summary(text.as_bytes()).map(|error| error.to_string()).unwrap_or_default()
+}
+
+#[test]
+fn tables_are_told_by_their_worst() {
+    let bcc = "irq-off:\n     msecs           : count     distribution\n        10 -> 19         : 0        |      |\n       640 -> 1279       \
+               : 1        |******|\nsoft-off:\n     msecs           : count     distribution\n        10 -> 19         : 477      |******|\n";
+    assert!(said(bcc).starts_with("a histogram of a BPF tool, whose worst buckets are irq-off: 640 to 1279 msecs, once; soft-off: 10 to 19 msecs, 477 times"));
+    let bpftrace = "@usecs:\n[4, 8)                12 |@@@@   |\n[1K, 2K)               7 |@@     |\n";
+    assert!(said(bpftrace).contains("@usecs: 1K to 2K, 7 times"), "{}", said(bpftrace));
+    let latency = "  Task  |   Runtime ms  | Switches | Avg delay ms | Max delay ms | Max delay start |\n  a:(2) |  12.0 ms |  4 | avg:   0.100 ms | max:   \
+                   0.300 ms | max start:  1.5 s |\n  b:77 |  12.0 ms |  4 | avg:   1.100 ms | max:  12.300 ms | max start:  2.5 s |\n";
+    assert!(
+        said(latency).starts_with("perf sched latency (the longest wait is 12.3 ms, of b:77 at 2.5 s)"),
+        "{}",
+        said(latency)
+    );
+    let timehist = "           time    cpu  task name     wait time  sch delay   run time\n   95.123456 [0001]  app[1234/1230]   0.000  0.015  \
+                    0.030\n   95.200000 [0003]  my app[1240]   0.000  2.015  0.030\n";
+    assert!(said(timehist).contains("is 2.015 ms, of my app[1240] on CPU 3 at 95.200000"), "{}", said(timehist));
+    let pre = "time cpu task name wait time sch delay run time pre-mig time\n 103.721020 [0000]  <idle>  0.000  0.000  15.405  0.000\n 103.721034 [0008]  \
+               s  app[38/37]  1.000  3.448  0.013  0.000\n";
+    assert!(said(pre).contains("is 3.448 ms, of app[38/37] on CPU 8 at 103.721034"), "{}", said(pre));
+    assert!(!said(pre).contains("another CPU"), "{}", said(pre));
+    let moved = pre.replace("0.013  0.000", "0.013  3.440");
+    assert!(said(&moved).contains("at 103.721034, 3.44 ms of it on another CPU before"), "{}", said(&moved));
+    let broken = latency.replace("|   Switches", "|\n Switches").replace("| max:", "|\n max:");
+    assert!(said(&broken).contains("(the longest wait is 12.3 ms, of b:77 at 2.5 s)"), "{}", said(&broken));
+    let off = "    finish_task_switch\n    schedule\n    read_events\n    do_io_getevents\n    -   my sql (29896)\n        3500863\n\n    \
+               schedule\n    futex_wait\n    -   app (3)\n        12\n";
+    assert!(
+        said(off).starts_with("offcputime (the largest sum is 3500863 µs, of my sql (29896), in read_events ← do_io"),
+        "{}",
+        said(off)
+    );
+    let shown = ">  time cpu task name  prio  wait time sch delay run time\n>  90.765421 [0002]  job[12]  129  0.000  0.062  0.029\n";
+    assert!(said(shown).contains("is 0.062 ms, of job[12] on CPU 2"), "{}", said(shown));
+    let bare = "  95.123456 [0001]  app[1234/1230]   0.000  0.015  0.030\n  95.123476 [0001]  kcompactd0[37]   0.000  880.478  0.030\n";
+    assert!(said(bare).contains("is 880.478 ms, of kcompactd0[37]"), "{}", said(bare));
+    let deadline = "DEBUG: deadline thread 163\nT: 0 (163) I:1000 C: 36 Min: 1 Act: 11 Avg: 6 Max:      33\nT: 1 (164) I:1500 C: 24 Min: 1 Act: 4 Avg: 3 Max: 13\n\
+                    # Break value: 51\n";
+    assert!(
+        said(deadline).starts_with("the lines of cyclicdeadline (worst 33, of thread 0; stopped at 51)"),
+        "{}",
+        said(deadline)
+    );
+    let coarse =
+        "WARN: High resolution timers not available\nT: 0 ( 24) P:99 I:1000 C: 12 Min: 9 Act: 6 Avg: 7 Max:\n  351\n";
+    assert!(
+        said(coarse).starts_with("the lines of cyclictest (worst 351, of thread 0), without high resolution timers"),
+        "{}",
+        said(coarse)
+    );
+    let hwlat = "hwlatdetect:  test duration 900 seconds\nMax Latency: 48us\nSamples recorded: 37\nSMIs during run: 0\nts: 1646837340.3, inner:5, outer:9\n";
+    assert!(
+        said(hwlat).starts_with("hwlatdetect (gaps of at most 48us with interrupts off in 37 samples, 0 SMIs"),
+        "{}",
+        said(hwlat)
+    );
+    assert!(said(&hwlat.replace("48us", "Below threshold")).starts_with("hwlatdetect, which found no gap"));
+    let queue = "TIME     COMM             PID           LAT(us)\n04:30:25 kworker/20:2     6023             2264\n04:30:27 my app:1 18446  7500\n";
+    assert!(
+        said(queue).starts_with("runqslower (the longest wait for a CPU is 7500 µs, of my app:1 (18446))"),
+        "{}",
+        said(queue)
+    );
+    let queue = "TIME     COMM             TID           LAT(us) PREV COMM        PREV TID\n04:16:32 cc1 12924 12739 swapper/1 0\n";
+    assert!(said(queue).contains("of cc1 (12924), switched to from the idle task)"), "{}", said(queue));
+    let other = queue.replace("swapper/1 0", "my app 77");
+    assert!(said(&other).contains("of cc1 (12924), switched to from my app (77))"), "{}", said(&other));
+    let off = "trace_irqoff_latency: 8ms\n\n hardirq:\n\n softirq:\n cpu: 3\n     COMMAND: swapper/3 PID: 0 LATENCY: 9ms start_time: 53.8s\n";
+    assert!(
+        said(off)
+            .starts_with("trace-irqoff (softirqs late by 9 ms on CPU 3, interrupting swapper/3 (0), the idle task"),
+        "{}",
+        said(off)
+    );
+    assert_eq!(said("nothing of it\n"), "");
+}
+
+#[test]
+fn tables_of_rtla_and_latmus_have_their_worst() {
+    let top = "   Timer Latency\nCPU COUNT | cur min avg max | cur min avg max\n 0 #823 | 24 0 1 24 | 1035 3 7 1035\n 1 #824 | 1 0 1 40 | 6 2 6 11\n";
+    let worst = "the table of rtla timerlat top (the worst thread latency is 1035 us on CPU 0, where the interrupt's was 24 us at most)";
+    assert!(said(top).starts_with(worst), "{}", said(top));
+    let noise =
+        "RTLA osnoise\nCPU Period Runtime Noise % CPU Aval\n 0 #59 59000000 9432 99.98401 2078 58 3 0 10 20 30\n";
+    assert!(said(noise).contains("single noise is 58 us on CPU 0, where 3 noises"), "{}", said(noise));
+    let noise = noise.replace("RTLA osnoise", "     Operating System Noise\nduration: 0 00:10:00");
+    assert!(said(&noise).ends_with("from hardware or a hypervisor, 0 from NMIs, 10 from interrupts, 20 from softirqs, 30 from threads): a summary \
+        without events, which contains no causes; `punctual import FILE --out DIR` reads its figures"), "{}", said(&noise));
+    let lock = " contended   total wait     max wait     avg wait         type   caller\n\n  6  6.03 s  6.03 s  1.00 s  spinlock   broadcast_control+0xc0\n\
+                19  811.74 ms  621.76 ms  42.72 ms  spinlock   rcu_core+0xec\n";
+    assert!(
+        said(lock).contains("(the longest wait is 6.03 s, for a spinlock in broadcast_control+0xc0, 6 waits)"),
+        "{}",
+        said(lock)
+    );
+    let lock = " contended   total wait     max wait     avg wait          pid   comm\n  1  740.66 ms  740.66 ms  740.66 ms  1950   nv_queue\n";
+    assert!(said(lock).contains("is 740.66 ms, of nv_queue (1950), 1 waits)"), "{}", said(lock));
+    let sums = "HARDIRQ                    TOTAL_usecs\nenv2    816\nIPI-2   1421603  << fewer\n";
+    assert!(said(sums).contains("the largest sum is 1421603 µs, of IPI-2"), "{}", said(sums));
+    let slow = "TIME     STAGE                SOFTIRQ  LAT(us)        CPU    COMM\n14:41:43 irq(hard) to softirq net_rx   50223          0      cat\n\
+                14:41:43 irq(hard) to softirq tasklet  95280          1      my cat\n";
+    assert!(
+        said(slow).starts_with(
+            "softirqslower (the longest is 95280 µs, of irq(hard) to softirq tasklet on CPU 1, while my cat was"
+        ),
+        "{}",
+        said(slow)
+    );
+    let off = "Finding critical section with IRQ disabled for > 500us\n=====\nTASK: commit:111 (pid   246 tid   246) Total Time: 580.730  us\n\n\
+               Section start: clk_lock -> clk_enable\nSection end:   _raw_spin_unlock -> clk_enable\n  clk_enable+0x80\n";
+    assert!(
+        said(off).starts_with("criticalstat (interrupts off for 580.73 µs in commit:111 (pid 246 tid 246), from clk_lock ← clk_enable to _raw"),
+        "{}",
+        said(off)
+    );
+    let hist = "# RTLA timerlat histogram\nIndex IRQ-000 Thr-000\n0 591157 0\nover: 0 0\nmax: 11 17\n";
+    assert!(said(hist).contains("(the worst latency is 17 us)"), "{}", said(hist));
+    let latmus = "RTT|  00:00:01  (user, 1000 us period)\nRTD| 26.675| 26.951| 27.826| 0| 0| 26.675| 31.204\n";
+    assert!(said(latmus).contains("(the worst is 31.204 us)"), "{}", said(latmus));
+}
