@@ -2,7 +2,7 @@
 
 use super::learn::{Learned, Learning};
 use super::program::{Program, Thread};
-use super::recorder::Recorder;
+use super::recorder::{self, Recorder};
 use super::{AppOptions, is_wanted};
 use crate::error::ProofError;
 use crate::measuring::signals;
@@ -28,6 +28,7 @@ pub(super) struct Found {
 /// # Errors
 /// As for [`super::App::start`].
 pub(super) fn find(options: &AppOptions) -> Result<Found, ProofError> {
+    recorder::tracefs()?;
     let most = options.after + START + LEARN;
     punctual_watchdog::starting("finding the cycles of the application", std::time::Duration::from_nanos(most.0));
     let mut programs = options

@@ -20,6 +20,18 @@ pub(super) struct Recorder {
     pub missing: Vec<String>,
 }
 
+/// Tracefs, if the IDs of threads in its events are those that this process sees.
+///
+/// # Errors
+/// There is none, or the IDs are others.
+pub(super) fn tracefs() -> Result<Tracefs, ProofError> {
+    Tracefs::of_threads().map_err(failed)
+}
+
+fn failed(error: TracefsError) -> ProofError {
+    ProofError::Environment(format!("the cycles of an application are found by kernel events: {error}"))
+}
+
 impl Recorder {
     /// Records wakeups, switches and interrupts of all CPUs, and the system calls of these threads, since a thread may
     /// make a million others in a second. `only_real_time`: wakeups of others do not matter.
@@ -27,10 +39,7 @@ impl Recorder {
     /// # Errors
     /// There is no tracefs, or it cannot be used. Everything is restored.
     pub fn start(calls: &Calls, only_real_time: bool) -> Result<Recorder, ProofError> {
-        let failed = |e: TracefsError| {
-            ProofError::Environment(format!("{e}: kernel events are required to find the cycles of an application"))
-        };
-        let tracefs = Tracefs::find().map_err(failed)?;
+        let tracefs = tracefs()?;
         let config = Config { events: CYCLES, buffer_kb: None, tracer: None, stacks: None };
         let instance = Instance::create(&tracefs, &Journal::of_user(), &config).map_err(failed)?;
         let missing: Vec<String> = instance.missing().to_vec();
