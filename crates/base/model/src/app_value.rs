@@ -13,7 +13,8 @@ pub enum AppValue {
     Jitter(String),
     /// CPU time of a cycle.
     Cpu(String),
-    /// Time from the release of the first thread to the end of the resulting cycle of the last thread.
+    /// Time from the release of the first thread to the end of the resulting cycle of the last thread, or from one mark
+    /// of the application to another.
     Chain(Vec<String>),
 }
 
@@ -62,7 +63,7 @@ impl AppValue {
         matches!(self, AppValue::Response(_))
     }
 
-    /// Returns the names of the threads in whose cycles the quantity is measured.
+    /// Returns the names of the threads in whose cycles the quantity is measured; of a chain, its threads or marks.
     pub fn threads(&self) -> &[String] {
         match self {
             AppValue::Response(name) | AppValue::Jitter(name) | AppValue::Cpu(name) => std::slice::from_ref(name),

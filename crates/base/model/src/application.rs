@@ -11,6 +11,9 @@ pub struct Application {
     /// The command line, or the process or unit to which the measurement was attached.
     pub program: String,
     pub threads: Vec<AppThread>,
+    /// Marks that its threads wrote to trace_marker before the measurement; null if this kernel does not show them.
+    #[serde(default)]
+    pub marks: Option<Vec<AppMark>>,
     /// One entry per load and thread.
     pub cycles: Vec<AppCycles>,
     /// One entry per load and claimed chain.
@@ -47,6 +50,17 @@ pub struct AppThread {
     pub ambiguous_with: Option<String>,
 }
 
+/// A mark that the application writes to trace_marker (Documentation/trace/ftrace.rst), which a chain may have as a point.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AppMark {
+    pub name: String,
+    /// Names of the threads that write it.
+    pub threads: Vec<String>,
+    /// True if it has a value, by which passes are told apart.
+    pub has_values: bool,
+}
+
 /// Summary of all cycles of a thread under a load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -80,18 +94,23 @@ pub struct AppDelay {
     pub ns: u64,
 }
 
-/// Counts for a chain of threads under a load. Each thread of a chain releases the next one.
+/// Counts for a chain under a load: of threads, each of which releases the next one, or of marks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AppChain {
     pub load: String,
     /// `A > B > C`.
     pub chain: String,
-    /// Number of releases of the first thread that could be followed to the end of the last thread's cycle.
+    /// Number of releases of the first thread that could be followed to the end of the last thread's cycle; for marks, of
+    /// first marks that were followed to a last one.
     pub passes: u64,
-    /// Number of releases of the last thread by something outside the chain, such as another thread or a timer.
+    /// Number of releases of the last thread by something outside the chain, such as another thread or a timer; for marks,
+    /// of last marks that no first one led to.
     pub others: u64,
     /// Number of releases of the last thread with an unknown origin.
     #[serde(default)]
     pub unknown: u64,
+    /// Number of first marks that no last mark followed.
+    #[serde(default)]
+    pub unanswered: u64,
 }

@@ -4,7 +4,7 @@ use crate::html::write;
 use crate::number::{count, plural};
 use crate::svg::Table;
 use crate::text::page::{Page, TextStyle, Tint};
-use punctual_model::{AppChain, AppCycles, AppThread, Application, Cycle, Recording};
+use punctual_model::{AppChain, AppCycles, AppMark, AppThread, Application, Cycle, Recording};
 use punctual_units::Nanos;
 
 /// Formats the threads and what releases them, for a terminal. The text ends in a newline.
@@ -21,6 +21,17 @@ pub(crate) fn threads(page: &mut Page, application: &Application) {
     for thread in &application.threads {
         page.tagged("  ", Tint::Plain, &of_program(application, thread));
     }
+    marks(application).iter().for_each(|marks| page.tagged("  ", Tint::Plain, marks));
+}
+
+/// `marks: sampled (control), frame with a value (camera, display)`.
+fn marks(application: &Application) -> Option<String> {
+    let mark = |mark: &AppMark| {
+        let value = if mark.has_values { " with a value" } else { "" };
+        format!("{}{value} ({})", mark.name, mark.threads.join(", "))
+    };
+    let marks: Vec<String> = application.marks.iter().flatten().map(mark).collect();
+    (!marks.is_empty()).then(|| format!("marks: {}", marks.join(", ")))
 }
 
 /// What was understood of a thread, and of which program it is if there are several.
@@ -86,7 +97,9 @@ pub(crate) fn section(page: &mut Page, application: &Application) {
 /// Formats the section on the application in the HTML report; empty without an application.
 pub(crate) fn html(recording: &Recording) -> String {
     let Some(application) = &recording.application else { return String::new() };
-    let understood: Vec<String> = application.threads.iter().map(|thread| of_program(application, thread)).collect();
+    let mut understood: Vec<String> =
+        application.threads.iter().map(|thread| of_program(application, thread)).collect();
+    understood.extend(marks(application));
     let mut out = write::list("", &understood);
     let head = ["thread", "load", "cycles", "longer than the period", "skipped", "longest", "where the time went"];
     let row = |cycles: &AppCycles| {
@@ -111,10 +124,13 @@ fn chain(chain: &AppChain) -> String {
     let passes = plural(chain.passes, "pass", "passes");
     let mut text = format!("chain {} under {}: {passes}", chain.chain, chain.load);
     if chain.others > 0 {
-        text += &format!(", {} not released through the chain", plural(chain.others, "cycle", "cycles"));
+        text += &format!(", {} that the chain did not lead to", plural(chain.others, "end", "ends"));
     }
     if chain.unknown > 0 {
         text += &format!(", {} of unknown origin", plural(chain.unknown, "release", "releases"));
+    }
+    if chain.unanswered > 0 {
+        text += &format!(", {} without a last mark", count(chain.unanswered));
     }
     text
 }

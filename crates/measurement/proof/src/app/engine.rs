@@ -3,6 +3,8 @@
 use super::chain::Chain;
 use super::lane::Lane;
 use super::learn::Learned;
+use super::marks::{Mark, MarkChain};
+use super::program::Program;
 use super::recorder::Recorder;
 use super::{Shared, calls_of};
 use crate::capture::fair_server;
@@ -12,8 +14,10 @@ use punctual_explain::{Attribution, ExplainOptions};
 use punctual_measure::Plan;
 use punctual_model::{AppValue, Claim};
 use punctual_rt::monotonic;
+use punctual_trace::{Event, Kind};
 use punctual_uapi as uapi;
 use punctual_units::{CpuId, Nanos, Scheduling};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -43,6 +47,9 @@ pub(super) struct Engine {
     pub attribution: Attribution,
     pub lanes: Vec<Lane>,
     pub chains: Vec<Chain>,
+    pub marks: Vec<MarkChain>,
+    /// Whether a thread that wrote a mark is one of the application.
+    writers: HashMap<i32, bool>,
     next_block: Nanos,
     pub failed: Option<String>,
 }
@@ -61,13 +68,6 @@ impl Engine {
         facts.kernel.clone_from(&state.machine.kernel);
         facts.rt_group_sched = state.machine.rt_group_sched;
         facts.fair_server = fair_server();
-        let only_real_time = state.learned.iter().all(|learned| is_real_time(learned.thread.scheduling));
-        let recorder = Recorder::start(&calls_of(&state.learned), only_real_time)?;
-        let start = monotonic() + Nanos::from_millis(2) + plan.warmup;
-        let end = start + plan.duration;
-        let lane = |learned: &Learned| Lane::new(learned.clone(), claims, plan.keep, (start, end), load);
-        let lanes: Vec<Lane> = state.learned.iter().map(lane).collect();
-        drop(state);
         let mut names: Vec<&Vec<String>> = claims
             .iter()
             .filter_map(|claim| match &claim.of {
@@ -77,9 +77,34 @@ impl Engine {
             .collect();
         names.sort();
         names.dedup();
-        let chains = names.into_iter().filter_map(|names| Chain::new(names, &lanes, claims, plan.keep, load)).collect();
+        let is_thread = |name: &String| state.learned.iter().any(|learned| learned.thread.name == *name);
+        let (threads, marks): (Vec<&Vec<String>>, Vec<&Vec<String>>) =
+            names.into_iter().partition(|names| names.iter().all(is_thread));
+        let only_real_time = state.learned.iter().all(|learned| is_real_time(learned.thread.scheduling));
+        let recorder = Recorder::start(&calls_of(&state.learned), only_real_time, !marks.is_empty())?;
+        let start = monotonic() + Nanos::from_millis(2) + plan.warmup;
+        let end = start + plan.duration;
+        let lane = |learned: &Learned| Lane::new(learned.clone(), claims, plan.keep, (start, end), load);
+        let lanes: Vec<Lane> = state.learned.iter().map(lane).collect();
+        drop(state);
+        let chains =
+            threads.into_iter().filter_map(|names| Chain::new(names, &lanes, claims, plan.keep, load)).collect();
+        let marks =
+            marks.into_iter().map(|names| MarkChain::new(names, (start.0, end.0), claims, plan.keep, load)).collect();
         let (shared, next_block) = (Arc::clone(shared), start + BLOCK);
-        Ok(Engine { shared, start, end, recorder, attribution, lanes, chains, next_block, failed: None })
+        Ok(Engine {
+            shared,
+            start,
+            end,
+            recorder,
+            attribution,
+            lanes,
+            chains,
+            marks,
+            writers: HashMap::new(),
+            next_block,
+            failed: None,
+        })
     }
 
     /// Runs until the phase is over and its cycles have ended, or until it is stopped.
@@ -108,6 +133,7 @@ impl Engine {
                 self.attribution.facts().policies.insert(tid, policy);
             }
             self.attribution.event(event, self.recorder.stream.info());
+            self.mark(event);
         }
         for closed in self.attribution.closed() {
             for chain in self.chains.iter_mut().filter(|chain| chain.last() == Some(closed.tid)) {
@@ -122,7 +148,8 @@ impl Engine {
         if now >= self.next_block {
             self.lanes.iter_mut().for_each(Lane::blocks);
             let home = self.home();
-            self.chains.iter_mut().for_each(|chain| chain.value.block(home));
+            self.chains.iter_mut().for_each(|chain| chain.passes.value.block(home));
+            self.marks.iter_mut().for_each(|chain| chain.passes.value.block(home));
             self.next_block = now + BLOCK;
         }
         let mut state = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
@@ -133,10 +160,27 @@ impl Engine {
         }
     }
 
+    /// Passes a mark of the application to the chains that have it as a point.
+    fn mark(&mut self, event: &Event) {
+        if matches!(event.kind, Kind::LostEvents { .. }) {
+            self.marks.iter_mut().for_each(MarkChain::forget);
+        }
+        let Some((tid, mark)) = Mark::of(event).filter(|_| !self.marks.is_empty()) else { return };
+        let shared = &self.shared;
+        let is_own = self.writers.entry(tid).or_insert_with(|| {
+            let state = shared.lock().unwrap_or_else(PoisonError::into_inner);
+            state.programs.iter().flat_map(Program::threads).any(|thread| thread.tid == tid)
+        });
+        if *is_own {
+            self.marks.iter_mut().for_each(|chain| chain.mark(&mark, event.t_ns));
+        }
+    }
+
     /// What was released in the phase has ended, also at the ends of chains.
     fn is_settled(&self) -> bool {
-        let longest = self.chains.iter().map(|chain| chain.longest).max().unwrap_or(0);
-        self.open().is_empty() && self.recorder.stream.until_ns >= self.end.0.saturating_add(2 * longest)
+        let longest = self.chains.iter().map(|chain| chain.passes.longest).max().unwrap_or(0);
+        let is_answered = self.marks.iter().all(|chain| chain.open() == 0);
+        is_answered && self.open().is_empty() && self.recorder.stream.until_ns >= self.end.0.saturating_add(2 * longest)
     }
 
     pub fn home(&self) -> CpuId {

@@ -1,16 +1,18 @@
 //! Starts the programs and observes their threads until their cycles are known.
 
 use super::learn::{Learned, Learning};
+use super::marks::Seen;
 use super::program::{Program, Thread};
 use super::recorder::{self, Recorder};
 use super::{AppOptions, is_wanted};
 use crate::error::ProofError;
 use crate::measuring::signals;
 use punctual_check::is_real_time;
+use punctual_model::AppMark;
 use punctual_rt::monotonic;
 use punctual_uapi::{Sig, Waited, wait};
 use punctual_units::Nanos;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Time limits for threads to become real-time, and for their cycles to be found.
 const START: Nanos = Nanos::from_secs(10);
@@ -22,6 +24,8 @@ const LOOK: Nanos = Nanos::from_millis(50);
 pub(super) struct Found {
     pub programs: Vec<Program>,
     pub learned: Vec<Learned>,
+    /// `None`: this kernel does not show them.
+    pub marks: Option<Vec<AppMark>>,
     pub notes: Vec<String>,
 }
 
@@ -59,6 +63,7 @@ pub(super) fn find(options: &AppOptions) -> Result<Found, ProofError> {
             break;
         }
     }
+    let marks = recorder.has_marks.then(|| marks(&programs, &learning));
     let mut notes = recorder.end();
     let (learned, without) = learning.found();
     if learned.is_empty() {
@@ -71,13 +76,26 @@ pub(super) fn find(options: &AppOptions) -> Result<Found, ProofError> {
     notes.extend(without.iter().map(|thread| {
         format!("{} (thread {}) showed no cycles in {LEARN} and is not measured", thread.name, thread.tid)
     }));
-    Ok(Found { programs, learned, notes })
+    Ok(Found { programs, learned, marks, notes })
+}
+
+/// Marks of the programs' threads; others write to trace_marker as well.
+fn marks(programs: &[Program], learning: &Learning) -> Vec<AppMark> {
+    let threads: BTreeMap<i32, String> =
+        programs.iter().flat_map(Program::threads).map(|thread| (thread.tid, thread.name)).collect();
+    let of = |(name, seen): (&String, &Seen)| {
+        let mut threads: Vec<String> = seen.tids.iter().filter_map(|tid| threads.get(tid).cloned()).collect();
+        threads.dedup();
+        let mark = AppMark { name: name.clone(), threads, has_values: seen.has_values };
+        (!mark.threads.is_empty()).then_some(mark)
+    };
+    learning.marks.0.iter().filter_map(of).collect()
 }
 
 /// Records all calls of the programs: those of the threads that are measured, and of those that may release them.
 fn record(programs: &[Program], threads: &[Thread]) -> Result<Recorder, ProofError> {
     let all = programs.iter().flat_map(Program::threads).map(|thread| (thread.tid, BTreeSet::new())).collect();
-    Recorder::start(&all, threads.iter().all(|thread| is_real_time(thread.scheduling)))
+    Recorder::start(&all, threads.iter().all(|thread| is_real_time(thread.scheduling)), true)
 }
 
 fn wanted(programs: &[Program], options: &AppOptions) -> Vec<Thread> {

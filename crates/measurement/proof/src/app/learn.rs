@@ -1,5 +1,6 @@
 //! Determines what releases each thread, from its waits before the measurement.
 
+use super::marks::SeenMarks;
 use super::program::{self, Thread};
 use super::takes::takes;
 use punctual_check::{Call, FileKind, Meaning, What, call_name, descriptor};
@@ -56,12 +57,13 @@ pub(super) struct Learning {
     threads: BTreeMap<i32, (Thread, Seen)>,
     /// The call in which each recorded thread is.
     calls: BTreeMap<i32, WaitCall>,
+    pub marks: SeenMarks,
 }
 
 impl Learning {
     pub fn new(threads: &[Thread]) -> Learning {
         let threads = threads.iter().map(|thread| (thread.tid, (thread.clone(), Seen::default()))).collect();
-        Learning { threads, calls: BTreeMap::new() }
+        Learning { threads, calls: BTreeMap::new(), marks: SeenMarks::default() }
     }
 
     pub fn event(&mut self, event: &Event) {
@@ -101,6 +103,7 @@ impl Learning {
                 let open = self.threads.get_mut(&task.tid).and_then(|(_, seen)| seen.open.as_mut());
                 open.into_iter().for_each(|open| (open.woken, open.by) = (Some(t), by));
             }
+            Kind::Print { .. } => self.marks.event(event),
             Kind::LostEvents { .. } => {
                 self.calls.clear();
                 self.threads.values_mut().for_each(|(_, seen)| seen.open = None);

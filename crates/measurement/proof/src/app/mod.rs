@@ -8,6 +8,7 @@ mod engine;
 mod finding;
 mod lane;
 mod learn;
+mod marks;
 mod meter;
 mod problems;
 mod program;
@@ -99,11 +100,12 @@ impl App {
     /// There is no such program, none of its threads is real-time, the threads show no cycles, the kernel's events
     /// cannot be recorded, or a signal arrived.
     pub fn start(options: &AppOptions) -> Result<App, ProofError> {
-        let Found { programs, learned, notes } = finding::find(options)?;
+        let Found { programs, learned, marks, notes } = finding::find(options)?;
         let names: Vec<&str> = programs.iter().map(|program| program.name.as_str()).collect();
         let application = Application {
             program: names.join(" and "),
             threads: learned.iter().map(|one| one.thread.clone()).collect(),
+            marks,
             notes,
             ..Application::default()
         };
@@ -146,7 +148,8 @@ impl App {
     }
 
     fn check(&self, claims: &[Claim]) -> Result<(), ProofError> {
-        let threads = self.application().threads;
+        let application = self.application();
+        let threads = &application.threads;
         let names: Vec<&str> = threads.iter().map(|thread| thread.name.as_str()).collect();
         for claim in claims {
             let usage = |text: String| Err(ProofError::Usage(format!("`{claim}`: {text}")));
@@ -156,6 +159,9 @@ impl App {
                     names.first().unwrap_or(&"control")
                 ));
             };
+            if matches!(of, AppValue::Chain(_)) && is_of_marks(of, &application)? {
+                continue;
+            }
             for name in of.threads() {
                 let Some(thread) = threads.iter().find(|thread| thread.name == *name) else {
                     return usage(format!(
@@ -184,6 +190,37 @@ impl App {
     }
 }
 
+/// True if the points of a chain are marks, false if they are threads.
+///
+/// # Errors
+/// They are neither, or some are threads and some are marks.
+fn is_of_marks(chain: &AppValue, application: &Application) -> Result<bool, ProofError> {
+    let usage = |text: String| Err(ProofError::Usage(format!("`{chain}`: {text}")));
+    let is_thread = |name: &&String| application.threads.iter().any(|thread| thread.name == **name);
+    let Some(other) = chain.threads().iter().find(|name| !is_thread(name)) else { return Ok(false) };
+    let Some(marks) = &application.marks else {
+        return usage(format!(
+            "no thread {other} has cycles, and this kernel does not show marks: that takes Linux 7.0, 6.19.11 or 6.18.21 \
+             (options/copy_trace_marker, and its repair)"
+        ));
+    };
+    let is_mark = |name: &&String| marks.iter().any(|mark| mark.name == **name);
+    let names = |names: Vec<&str>| if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+    if let Some(unknown) = chain.threads().iter().find(|name| !is_thread(name) && !is_mark(name)) {
+        return usage(format!(
+            "no thread {unknown} has cycles, and no mark of that name was written before the measurement; threads: {}; marks: {}",
+            names(application.threads.iter().map(|thread| thread.name.as_str()).collect()),
+            names(marks.iter().map(|mark| mark.name.as_str()).collect())
+        ));
+    }
+    match chain.threads().iter().find(|name| !is_mark(name)) {
+        Some(thread) => {
+            usage(format!("{thread} is a thread and {other} a mark: the points of a chain are threads or marks"))
+        }
+        None => Ok(true),
+    }
+}
+
 /// The processes of the application, and the scheduling of its least urgent thread.
 pub(crate) fn audited(shared: &Shared) -> (Vec<i32>, Option<Scheduling>) {
     let state = shared.lock().unwrap_or_else(PoisonError::into_inner);
@@ -209,4 +246,29 @@ pub(crate) fn note(run: &mut Run) {
     (settings.via, settings.scheduling, settings.period_ns, settings.alignment) = (None, None, None, None);
     settings.scheduling_explicit = false;
     settings.maxima_block_ns = None;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use punctual_model::AppMark;
+
+    #[test]
+    fn a_chain_is_of_threads_or_of_marks() {
+        let thread = |name: &str| lane::tests::lane_of(name, 7).learned.thread;
+        let mark = |name: &str| AppMark { name: name.into(), threads: vec!["a".into()], has_values: false };
+        let threads = vec![thread("a"), thread("b")];
+        let with = Application { threads, marks: Some(vec![mark("in"), mark("out")]), ..Application::default() };
+        let of = |application: &Application, chain: &str| {
+            is_of_marks(&chain.parse().unwrap(), application).map_err(|e| e.to_string())
+        };
+        assert_eq!(of(&with, "chain(a > b)"), Ok(false));
+        assert_eq!(of(&with, "chain(in > out)"), Ok(true));
+        let said = |application: &Application, chain: &str| of(application, chain).unwrap_err();
+        assert!(said(&with, "chain(a > out)").contains("a is a thread and out a mark"));
+        assert!(said(&with, "chain(a > c)").contains("no thread c has cycles, and no mark of that name"));
+        let without = Application { marks: None, ..with };
+        assert_eq!(of(&without, "chain(a > b)"), Ok(false));
+        assert!(said(&without, "chain(in > out)").contains("this kernel does not show marks"));
+    }
 }

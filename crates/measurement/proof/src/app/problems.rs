@@ -5,7 +5,7 @@ use super::engine::Engine;
 use super::lane::Lane;
 use crate::meter::{self, Collected, Part, Stop};
 use punctual_measure::cut_short;
-use punctual_model::{Problem, ProblemKind};
+use punctual_model::{AppChain, Problem, ProblemKind};
 use punctual_rt::monotonic;
 use punctual_units::Nanos;
 use std::sync::PoisonError;
@@ -65,6 +65,14 @@ impl Engine {
             let (value, totals) = chain.finish();
             let mut part = value.part(home, None, meter::nothing(home));
             part.problems.extend(untraced.into_iter().chain(problems));
+            parts.push(part);
+            state.application.chains.push(totals);
+        }
+        for chain in self.marks {
+            let (value, totals) = chain.finish();
+            let mut part = value.part(home, None, meter::nothing(home));
+            part.problems.extend(unanswered(&totals));
+            part.problems.extend(doubts.iter().filter(|doubt| doubt.of == Of::All).map(|doubt| doubt.problem.clone()));
             parts.push(part);
             state.application.chains.push(totals);
         }
@@ -159,6 +167,15 @@ fn untraced(chain: &Chain) -> Option<Problem> {
          longer"
     );
     Some(Problem { kind: ProblemKind::Storage, text })
+}
+
+/// The latencies of passes that were not seen to end are unknown.
+fn unanswered(totals: &AppChain) -> Option<Problem> {
+    let AppChain { unanswered, chain, .. } = totals;
+    let (first, last) = (chain.split(" > ").next()?, chain.rsplit(" > ").next()?);
+    let text =
+        format!("{unanswered} marks {first} of {chain} did not lead to a mark {last}: these passes may be longer");
+    (*unanswered > 0).then_some(Problem { kind: ProblemKind::Storage, text })
 }
 
 fn is_alive(lane: &Lane) -> bool {
