@@ -2,6 +2,10 @@
 
 use crate::common::run;
 use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
 
 #[test]
 fn what_is_no_application_is_wrong_usage() {
@@ -21,6 +25,26 @@ fn what_is_no_application_is_wrong_usage() {
         let (code, _, errors) = run(words);
         assert!(code == 2 && errors.contains(said), "{words:?}: {code} {errors}");
     }
+}
+
+/// The process that starts a program adopts what its children leave behind, and ends it on SIGTERM, which the kernel
+/// sends if the measuring process is killed.
+#[test]
+fn what_a_program_leaves_behind_ends_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pid");
+    let script = format!("sleep 300 & echo $! > {0}.new; mv {0}.new {0}", file.display());
+    let words = ["__app-reaper", "/bin/sh", "-c", &script];
+    let mut starter = Command::new(env!("CARGO_BIN_EXE_punctual")).args(words).spawn().unwrap();
+    while !file.exists() {
+        assert!(starter.try_wait().unwrap().is_none(), "it ended before the program");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let left = Path::new("/proc").join(fs::read_to_string(&file).unwrap().trim());
+    assert!(left.exists() && starter.try_wait().unwrap().is_none());
+    let ended = Command::new("kill").arg(starter.id().to_string()).status().unwrap();
+    assert!(ended.success() && starter.wait().unwrap().success());
+    assert!(!left.exists());
 }
 
 #[test]
