@@ -33,7 +33,7 @@ fn what_is_no_application_is_wrong_usage() {
 fn what_a_program_leaves_behind_ends_with_it() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("pid");
-    let script = format!("sleep 300 & echo $! > {0}.new; mv {0}.new {0}", file.display());
+    let script = format!("setsid sh -c 'echo $$ > {0}.new; mv {0}.new {0}; exec sleep 300' &", file.display());
     let words = ["__app-reaper", "/bin/sh", "-c", &script];
     let mut starter = Command::new(env!("CARGO_BIN_EXE_punctual")).args(words).spawn().unwrap();
     while !file.exists() {
@@ -41,6 +41,8 @@ fn what_a_program_leaves_behind_ends_with_it() {
         std::thread::sleep(Duration::from_millis(5));
     }
     let left = Path::new("/proc").join(fs::read_to_string(&file).unwrap().trim());
+    // The command has ended by then; its daemon has not.
+    std::thread::sleep(Duration::from_millis(100));
     assert!(left.exists() && starter.try_wait().unwrap().is_none());
     let ended = Command::new("kill").arg(starter.id().to_string()).status().unwrap();
     assert!(ended.success() && starter.wait().unwrap().success());

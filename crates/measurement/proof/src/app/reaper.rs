@@ -5,7 +5,7 @@ use punctual_uapi::{Sig, SignalSet, Waited, block, wait};
 use punctual_watchdog::proc;
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, set_parent_process_death_signal, waitpid,
+    Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, set_parent_process_death_signal,
 };
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
@@ -40,7 +40,8 @@ pub fn reaper_main(arguments: impl Iterator<Item = OsString>) -> i32 {
     let Ok(child) = Stopped::start(&words).and_then(Stopped::run) else { return CANNOT_RUN };
     let (first, mut code, mut is_over) = (Pid::from_child(&child), 0, false);
     loop {
-        match waitpid(None, WaitOptions::NOHANG) {
+        // Any child: waitpid() without a process is about those of the process group only.
+        match rustix::process::wait(WaitOptions::NOHANG) {
             Ok(Some((pid, status))) if pid == first => {
                 let status = ExitStatus::from_raw(status.as_raw());
                 code = status.code().or(status.signal().map(|number| 128 + number)).unwrap_or(CANNOT_RUN);
