@@ -1,12 +1,13 @@
-//! Links `punctual` statically against the C library where its archive is installed, so that the binary copied to a
-//! board runs there.
+//! Links `punctual` statically with the C library if its archive is installed, so that the binary runs on a board to
+//! which it is copied.
 //!
 //! `-C target-feature=+crt-static` in the workspace would do the same, but cargo then refuses to build procedural
-//! macros unless a target is named, and the binary would not be at target/release/punctual. So: `-static-pie`, and
-//! linker scripts that resolve `-lc` and similar, which rustc links dynamically, to the archives.
+//! macros unless a target is named, and the binary would not be at target/release/punctual. Therefore the program is
+//! linked with `-static-pie`, and linker scripts resolve `-lc` and the other libraries that rustc links dynamically to
+//! the static archives.
 //!
-//! A release is also linked for size: without unwind tables, since panics abort and stripped frames have no names, and
-//! with identical code folded where the toolchain ships LLVM's linker.
+//! A release is also linked for size: without unwind tables, which it does not need because panics abort and stripped
+//! frames have no names; and, if the toolchain has LLVM's linker, with identical code merged.
 
 // clippy.toml denies printing in the program; cargo reads what a build script prints.
 #![allow(clippy::disallowed_macros)]
@@ -33,7 +34,7 @@ fn main() {
     }
 }
 
-/// Adds the link arguments; false if the archives are missing or the scripts cannot be written.
+/// Adds the link arguments. Returns false if the archives are missing or the scripts cannot be written.
 fn link_static(out: &str) -> bool {
     if !archives_exist() {
         println!(
@@ -58,21 +59,22 @@ fn link_static(out: &str) -> bool {
     true
 }
 
-/// True for the profile `release` and profiles that do not change its panic strategy and opt-level. Cargo does not pass
-/// the panic strategy to build scripts; the profile `fuzz` unwinds and is built for speed.
+/// Returns true for the profile `release`, and for profiles with the same panic strategy and opt-level. Cargo does not
+/// pass the panic strategy to build scripts; the profile `fuzz`, which unwinds, has another opt-level.
 fn is_small_release() -> bool {
     env::var("PROFILE").is_ok_and(|p| p == "release") && env::var("OPT_LEVEL").is_ok_and(|level| level == "z")
 }
 
-/// Discards the unwind tables. The C library's start files keep theirs: crtbegin and crtend mark their ends. Saves 1.2
-/// MB on x86-64.
+/// Linker script that discards the unwind tables, except those of the C library's start files: crtbegin and crtend mark
+/// their ends. Saves 1.2 MB on x86-64.
 const NO_UNWINDING: &str = "SECTIONS { /DISCARD/ : {
   *(EXCLUDE_FILE(*crt1.o *crti.o *crtbegin*.o *crtend*.o *crtn.o) .eh_frame)
   *(.gcc_except_table .gcc_except_table.*)
 } } INSERT AFTER .text;
 ";
 
-/// A failure here makes the program larger and is only a warning.
+/// Adds the link arguments that make the program small. If that fails, the program is larger, so it only causes a
+/// warning.
 fn link_small(out: &str) {
     let script = Path::new(out).join("no-unwinding.ld");
     match fs::write(&script, NO_UNWINDING) {
@@ -89,7 +91,7 @@ fn link_small(out: &str) {
     }
 }
 
-/// Directory of LLVM's linker in the toolchain; Debian's toolchains do not have one.
+/// Returns the directory of LLVM's linker in the toolchain; `None` if there is none, as in Debian's toolchains.
 fn lld() -> Option<String> {
     let rustc = env::var_os("RUSTC")?;
     let asked = Command::new(rustc).args(["--print", "sysroot"]).output().ok().filter(|o| o.status.success())?;
@@ -102,7 +104,8 @@ fn archives_exist() -> bool {
     LIBRARIES.iter().all(|(_, archive)| path_of(archive).is_some())
 }
 
-/// Path of an archive as the C compiler finds it. The compiler prints the bare name if there is none.
+/// Returns the path of an archive as the C compiler finds it; `None` if the compiler prints the bare name, which means
+/// that it found none.
 fn path_of(archive: &str) -> Option<String> {
     let file = format!("lib{archive}.a");
     let found = Command::new("cc").arg(format!("-print-file-name={file}")).output().ok()?;
@@ -110,8 +113,8 @@ fn path_of(archive: &str) -> Option<String> {
     (found.status.success() && path != file).then_some(path)
 }
 
-/// glibc 2.36 and later process packed relocations (DT_RELR) in a static PIE; a program linked with an earlier one
-/// would crash.
+/// Returns true if the C library's start code processes packed relocations (DT_RELR) in a static PIE, as glibc 2.36 and
+/// later does. A program linked with an earlier glibc would crash.
 fn unpacks_relocations() -> bool {
     let Some(archive) = path_of("c").and_then(|path| fs::read(path).ok()) else { return false };
     let said = b"stable release version 2.";

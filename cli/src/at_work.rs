@@ -1,4 +1,4 @@
-//! Registers processes that measure on or change this machine
+//! Registers processes that measure on this machine or change it
 //! (docs/adr/0034-nobody-changes-the-machine-under-a-proof.md).
 
 use crate::args::Command;
@@ -7,8 +7,8 @@ use punctual_journal::register::{Does, Register, at_work};
 use punctual_machine::{Live, Machine};
 use punctual_units::CpuList;
 
-/// Registers a measuring command until the returned value is dropped. `prove`, `measure` and `tune` register
-/// themselves.
+/// Registers a measuring command until the returned value is dropped. Returns `None` for other commands, and for
+/// `prove`, `measure` and `tune`, which register themselves.
 pub fn measuring(command: &Command) -> Option<Register> {
     let cpus = match command {
         Command::Watch(args) if args.shown().is_none() => args.cpus.clone(),

@@ -1,4 +1,5 @@
-//! Commands that only read untrusted input first drop all other file access, with landlock(7).
+//! Uses landlock(7) to give up all other file access before a command reads untrusted input. Only for commands that do
+//! nothing else.
 
 use crate::args::Command;
 use crate::refusal::Refusal;
@@ -9,25 +10,26 @@ use landlock::{
 use punctual_audit::Profile;
 use std::path::{Path, PathBuf};
 
-/// Landlock ABI of Linux 6.12: files, TCP ports, devices, signals and abstract sockets. On older kernels the supported
-/// subset applies (`CompatLevel::BestEffort`).
+/// Landlock ABI of Linux 6.12: files, TCP ports, devices, signals and abstract sockets. Older kernels enforce the
+/// subset that they support (`CompatLevel::BestEffort`).
 const RIGHTS: ABI = ABI::V6;
 
 /// Files that a command reads and creates.
 #[derive(Debug, Default)]
 pub struct Needs {
-    /// Files, and directories with everything below them.
+    /// Files to read, and directories to read with everything below them.
     pub reads: Vec<PathBuf>,
     /// Files to create.
     pub files: Vec<PathBuf>,
-    /// Directories to create, which are read back.
+    /// Directories to create and to read back.
     pub directories: Vec<PathBuf>,
-    /// Databases, written together with their journals.
+    /// Databases to read and write, together with their journals.
     pub databases: Vec<PathBuf>,
 }
 
 impl Needs {
-    /// The files that a command needs; `None` for a command that does more than read files and write its result.
+    /// Returns the files that a command needs; `None` for a command that does more than read files and write its
+    /// result.
     pub fn of(command: &Command) -> Option<Needs> {
         let files = |paths: &[&Option<PathBuf>]| paths.iter().copied().flatten().cloned().collect();
         match command {
@@ -61,10 +63,10 @@ impl Needs {
     }
 
     /// Confines this process and its children: they can open only what the command reads, and the directories in which
-    /// it creates files. Has no effect on a kernel without landlock (before 5.13, or not listed in `lsm=`).
+    /// it creates files. Has no effect on a kernel without landlock (before 5.13, or if `lsm=` does not list it).
     ///
     /// # Errors
-    /// landlock_restrict_self(2) failed on a kernel that has landlock; the command must not continue.
+    /// landlock_restrict_self(2) failed on a kernel that has landlock. The command must not continue.
     pub fn confine(&self) -> Result<(), Refusal> {
         self.restrict()
             .map_err(|e| Refusal::environment(format!("cannot confine the command to its files: landlock(7): {e}")))
@@ -96,7 +98,7 @@ fn folders(paths: &[PathBuf]) -> impl Iterator<Item = &Path> {
     paths.iter().filter_map(|path| there(path))
 }
 
-/// The directory in which a path is to be created, or its nearest existing ancestor.
+/// Returns the directory in which a path is to be created, or its nearest existing ancestor.
 fn there(path: &Path) -> Option<&Path> {
     let named = |folder: &'_ Path| folder.as_os_str().is_empty();
     path.ancestors().skip(1).map(|folder| if named(folder) { Path::new(".") } else { folder }).find(|f| f.is_dir())

@@ -13,11 +13,11 @@ pub const FAILED: u8 = 1;
 /// Wrong usage or unreadable input.
 pub const USAGE: u8 = 2;
 pub const INCONCLUSIVE: u8 = 3;
-/// The environment does not allow what was asked.
+/// The environment does not allow what the command needs.
 pub const ENVIRONMENT: u8 = 4;
 
-/// Exit code of a measuring run: a signal takes precedence, then errors during the run, then the verdict; with
-/// `require_proof`, HELD counts as inconclusive.
+/// Returns the exit code of a measuring run: a signal takes precedence, then errors during the run, then the verdict.
+/// With `require_proof`, HELD counts as inconclusive.
 pub fn of_done(done: &Done, require_proof: bool) -> u8 {
     match (&done.signal, &done.error) {
         (Some(signal), _) => of_signal(*signal),
@@ -44,7 +44,7 @@ pub fn of_number(code: i32) -> u8 {
     u8::try_from(code).unwrap_or(ENVIRONMENT)
 }
 
-/// Prints clap's own message; help and version are not errors.
+/// Prints clap's own message and returns its exit code; help and version are not errors.
 pub fn of_clap(error: &clap::Error) -> ExitCode {
     if error.use_stderr() {
         // The values in it come from the user or a script; none of their lines may look like one of ours.

@@ -11,18 +11,18 @@ use std::process::ExitCode;
 #[derive(Debug, Default)]
 pub struct Answer {
     code: u8,
-    /// Further problems, printed on standard error.
+    /// Further problems, to be printed on standard error.
     notes: Vec<String>,
     /// What the command prints on standard output.
     body: Body,
-    /// True if failing to write standard output is an error.
+    /// True if the command fails when standard output cannot be written.
     is_needed: bool,
 }
 
 #[derive(Debug)]
 enum Body {
     Text(Vec<u8>),
-    /// Result part of the command's document.
+    /// The result part of the command's document.
     Result(Value),
 }
 
@@ -48,24 +48,25 @@ impl Answer {
         Answer { code, body, ..Answer::default() }
     }
 
-    /// An answer whose text is printed unchanged.
+    /// Creates an answer whose text is printed unchanged.
     pub fn text(code: u8, text: impl Into<Vec<u8>>) -> Answer {
         Answer { code, body: Body::Text(text.into()), ..Answer::default() }
     }
 
-    /// Lines for standard error, printed first.
+    /// Adds lines for standard error, which are printed first.
     pub fn with_notes(mut self, notes: impl IntoIterator<Item = String>) -> Answer {
         self.notes.extend(notes);
         self
     }
 
-    /// The output is the purpose of the command: exits 4 if it cannot be written.
+    /// Declares that the output is the purpose of the command: it exits 4 if the output cannot be written.
     pub fn needed(self) -> Answer {
         Answer { is_needed: true, ..self }
     }
 }
 
-/// Ends a command: prints its answer or error; with `--json` an error is a document as well.
+/// Ends a command: prints its answer or its error, and returns the exit code. With `--json` the error is a document,
+/// too.
 pub fn finish(command: &str, output: OutputArgs, result: Result<Answer, Refusal>) -> ExitCode {
     match &result {
         Ok(answer) => answer.notes.iter().for_each(|note| message!("{note}")),

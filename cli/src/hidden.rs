@@ -1,11 +1,11 @@
-//! Arguments with which the program runs itself as a helper process. Not shown in any help.
+//! Runs helper processes: their first argument, which no help mentions, selects what this program does.
 
 use crate::{exit, fix, overdue};
 use std::env::{ArgsOs, args_os};
 use std::iter::Skip;
 use std::process::ExitCode;
 
-/// Main function of a helper: takes the remaining arguments, returns the exit code.
+/// Main function of a helper process: takes the remaining arguments, returns the exit code.
 type Main = fn(Skip<ArgsOs>) -> i32;
 
 const WORDS: [(&str, Main); 9] = [
@@ -27,7 +27,7 @@ const WORDS: [(&str, Main); 9] = [
     (overdue::RESTORE_ARG, overdue::restore_main),
 ];
 
-/// Runs the helper if this process is one; returns its exit code.
+/// Runs the helper if the first argument selects one, and returns its exit code; otherwise returns `None`.
 pub fn run() -> Option<ExitCode> {
     let first = args_os().nth(1)?;
     let (_, main) = WORDS.iter().find(|(word, _)| first == *word)?;

@@ -1,5 +1,5 @@
-//! Checks that a measuring command has the file descriptors, processes and memory it needs before it starts, since
-//! running out in the middle loses the run.
+//! Checks that a measuring command has enough file descriptors, processes and memory before it starts. A command that
+//! runs out of them in the middle loses its run.
 
 use crate::args::Command;
 use crate::prove::args::ProveArgs;
@@ -10,17 +10,18 @@ use std::path::{Path, PathBuf};
 
 const MIB: u64 = 1 << 20;
 
-/// Maximum resources of a command with default options, measured with two CPUs on Linux 6.18 (docs/reliability.md).
+/// Maximum resources that a command uses with default options, measured with two CPUs on Linux 6.18
+/// (docs/reliability.md).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Need {
     descriptors: u64,
-    /// Threads of this process and its children.
+    /// Number of threads of this process and its children.
     tasks: u64,
     memory: u64,
 }
 
 impl Need {
-    /// Needs on this number of CPUs; `None` if the command is not limited.
+    /// Returns what the command needs on this number of CPUs; `None` if it is not checked.
     fn of(command: &Command, cpus: u64) -> Option<Need> {
         // The measuring threads, the main thread, and those that sample the machine, the trace and the clock.
         let engine = Need { descriptors: 24 + 6 * cpus, tasks: cpus + 4, memory: 6 * MIB };
@@ -60,7 +61,7 @@ impl Need {
     }
 }
 
-/// Available resources; `None` if unlimited or unknown.
+/// Available resources; `None` for one that is unlimited or unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Has {
     descriptors: Option<u64>,
@@ -85,8 +86,8 @@ impl Has {
     }
 }
 
-/// Refuses a command that has too little of a resource, with the amount needed and the remedy. Raises the soft limit of
-/// descriptors if that is enough.
+/// Returns an error, with the amount needed and the remedy, if the command has too little of a resource. Raises the
+/// soft limit of descriptors if that is enough.
 ///
 /// # Errors
 /// A resource is too small.
@@ -129,7 +130,7 @@ fn is_v2() -> bool {
     Path::new("/sys/fs/cgroup/cgroup.controllers").exists()
 }
 
-/// The control groups of this process that have the controller, from its own up to the root (cgroups(7)).
+/// Returns the control groups of this process that have the controller, from its own up to the root (cgroups(7)).
 fn groups(controller: &str) -> Vec<PathBuf> {
     let root = Path::new("/sys/fs/cgroup");
     let text = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
@@ -144,7 +145,7 @@ fn groups(controller: &str) -> Vec<PathBuf> {
     Path::new(&path).ancestors().map(|part| top.join(part)).collect()
 }
 
-/// Reads a limit of a control group; `None` for `max`, which means unlimited.
+/// Reads a limit of a control group. Returns `None` for `max`, which means unlimited.
 fn number(group: &Path, file: &str) -> Option<u64> {
     fs::read_to_string(group.join(file)).ok()?.trim().parse().ok()
 }

@@ -1,4 +1,4 @@
-//! `punctual`: the command line, with a directory for each command (`args.rs` has its options, `mod.rs` runs it).
+//! `punctual`: the command line. Each command has a directory (`args.rs` has its options, `mod.rs` runs it).
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]

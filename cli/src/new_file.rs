@@ -1,13 +1,13 @@
-//! Creates files atomically and without replacing existing ones.
+//! Creates files atomically, without replacing existing files.
 
 use punctual_directory::{Dir, Draft, Error};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// Writes a new file through a temporary one beside it, which is renamed when complete.
+/// Writes a new file: a temporary one next to it, which is renamed when complete.
 ///
 /// # Errors
-/// A sentence with the cause and the remedy. Nothing is left behind.
+/// A sentence with the cause and the remedy. No temporary file is left.
 pub fn write<T>(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<T>) -> Result<T, String> {
     let exists = || format!("{} exists; name a new file", path.display());
     let (dir, name) = Dir::of_file(path).map_err(|e| failed(path, e))?;

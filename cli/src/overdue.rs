@@ -1,18 +1,18 @@
-//! Ends a program that exceeded a time limit.
+//! Ends a program that has exceeded a time limit.
 
 use crate::exit;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-/// First argument of the process that restores what another process had changed before its end was forced.
+/// First argument of the helper process that restores what its parent had changed, after the parent was ended.
 pub const RESTORE_ARG: &str = "__restore";
-/// Time limit for writing the message, in case nobody reads standard error.
+/// Time limit for writing the message, in case no process reads standard error.
 const FOR_MESSAGE: Duration = Duration::from_secs(1);
-/// Time for the parent to exit.
+/// Time that the parent has to exit.
 const FOR_PARENT: Duration = Duration::from_secs(10);
 
-/// Installs the handler of exceeded time limits ([`punctual_watchdog`]).
+/// Installs the handler for exceeded time limits ([`punctual_watchdog`]).
 pub fn end_in_time() {
     punctual_watchdog::end_with(end, |why| message!("{why}"));
 }

@@ -4,13 +4,13 @@ use crate::exit;
 use punctual_proof::ProofError;
 use std::fmt::Display;
 
-/// Exit code and message. Each command converts the errors of the crates it calls.
+/// The error of a command: exit code and message. Each command converts the errors of the crates that it calls.
 #[derive(Debug)]
 pub struct Refusal {
     pub code: u8,
-    /// What failed, on what, why, and what to do.
+    /// States what failed, on what, why, and what to do.
     pub message: String,
-    /// Text that replaces the message in the JSON document.
+    /// Text for the JSON document, if it differs from the message.
     pub document: Option<String>,
 }
 
@@ -19,17 +19,17 @@ impl Refusal {
         Refusal { code, message: message.to_string(), document: None }
     }
 
-    /// Wrong usage or unreadable input: exit code 2.
+    /// Creates an error for wrong usage or unreadable input: exit code 2.
     pub fn usage(message: impl Display) -> Refusal {
         Refusal::new(exit::USAGE, message)
     }
 
-    /// The environment does not allow what was asked: exit code 4.
+    /// Creates an error for an environment that does not allow what the command needs: exit code 4.
     pub fn environment(message: impl Display) -> Refusal {
         Refusal::new(exit::ENVIRONMENT, message)
     }
 
-    /// Exit code 2 if `is_usage` is true, 4 if it is false.
+    /// Creates an error with exit code 2 if `is_usage` is true, 4 if it is false.
     pub fn either(is_usage: bool, message: impl Display) -> Refusal {
         Refusal::new(if is_usage { exit::USAGE } else { exit::ENVIRONMENT }, message)
     }

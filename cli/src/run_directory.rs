@@ -7,12 +7,12 @@ use std::path::PathBuf;
 /// Default directory of runs, in the current directory.
 const RUNS: &str = "punctual-runs";
 
-/// Default path of a run: `./punctual-runs/20261121T110905Z-hostname`, with a number appended if it exists.
+/// Returns the default path of a run: `./punctual-runs/20261121T110905Z-hostname`, with a number appended if it exists.
 pub fn default_out() -> PathBuf {
     numbered(&rustix::system::uname().nodename().to_string_lossy())
 }
 
-/// Default path of a run: `./punctual-runs/<time>-<name>`, with a number appended if it exists.
+/// Returns the default path of a run: `./punctual-runs/<time>-<name>`, with a number appended if it exists.
 pub fn numbered(name: &str) -> PathBuf {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     let time: String =
@@ -24,7 +24,7 @@ pub fn numbered(name: &str) -> PathBuf {
     std::iter::once(base.clone()).chain(numbered).find(|path| !taken(path)).unwrap_or(base)
 }
 
-/// The newest run directory in `./punctual-runs`.
+/// Returns the newest run directory in `./punctual-runs`.
 ///
 /// # Errors
 /// There is none, or the directory cannot be read.
@@ -32,10 +32,10 @@ pub fn newest() -> Result<PathBuf, Refusal> {
     newest_of(1)?.pop().ok_or_else(|| Refusal::usage("no run is named"))
 }
 
-/// The `n` newest run directories of `./punctual-runs`, oldest first. Their names begin with the time.
+/// Returns the `n` newest run directories of `./punctual-runs`, oldest first. Their names begin with the time.
 ///
 /// # Errors
-/// There are fewer, or the directory cannot be read.
+/// There are fewer than `n`, or the directory cannot be read.
 pub fn newest_of(n: usize) -> Result<Vec<PathBuf>, Refusal> {
     let make = "name a RUN or FILE, or make a run: punctual prove";
     let folder = std::fs::read_dir(RUNS)
@@ -54,7 +54,7 @@ pub fn newest_of(n: usize) -> Result<Vec<PathBuf>, Refusal> {
     Ok(runs.split_off(runs.len() - n))
 }
 
-/// Arguments of this process, recorded in run directories.
+/// Returns the arguments of this process, which run directories record.
 pub fn command_line() -> Vec<String> {
     std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
 }

@@ -1,4 +1,4 @@
-//! Runs work that a signal may end early, keeping what is done by then.
+//! Runs work that a signal may end early; what has been done by then is kept.
 
 use punctual_uapi::{self as uapi, Sig, SignalSet, Waited};
 use punctual_units::Nanos;

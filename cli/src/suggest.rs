@@ -1,4 +1,4 @@
-//! Suggestions for names that do not exist.
+//! Suggests similar names for names that do not exist.
 
 use punctual_units::Arrange;
 
@@ -7,7 +7,7 @@ const SIMILAR: f64 = 0.85;
 /// Maximum number of suggestions.
 const MAX: usize = 3;
 
-/// The names that contain `word` or resemble it, as `; similar: a, b`; empty if there are none.
+/// Returns the names that contain `word` or resemble it, as `; similar: a, b`; empty if there are none.
 pub fn similar<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> String {
     let score = |name: &str| match word.len() > 2 && name.contains(word) {
         true => 1.0,

@@ -1,4 +1,4 @@
-//! Standard output and error: width, colour, sanitizing, and writing that tolerates a closed pipe.
+//! Standard output and error: width, colour, and writing that sanitizes text and tolerates a closed pipe.
 
 // The only place that writes to standard error; clippy.toml enforces it.
 #![allow(clippy::disallowed_methods)]
@@ -9,16 +9,16 @@ use std::os::fd::AsFd;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-/// True if the command must end after the user's duration even if nobody reads its output.
+/// True if the command must not wait for the reader of its output after its planned duration.
 static READER_IS_LIMITED: AtomicBool = AtomicBool::new(false);
 
-/// Sets whether writing standard output is limited in time. A measuring command does not wait for a reader beyond its
-/// normal end, since its results are in a directory. Others wait, as filters do for a pager.
+/// Sets whether writing to standard output is limited in time. A measuring command does not wait for a reader after its
+/// normal end, since its results are in a directory. Other commands wait, as filters do for a pager.
 pub fn expect_reader(is_measured: bool) {
     READER_IS_LIMITED.store(is_measured, Relaxed);
 }
 
-/// Columns of the terminal on standard output; 80 if it is not a terminal.
+/// Returns the number of columns of the terminal on standard output; 80 if it is not a terminal.
 pub fn width() -> usize {
     match rustix::termios::tcgetwinsize(std::io::stdout()) {
         Ok(size) if size.ws_col >= 40 => size.ws_col.into(),
@@ -26,17 +26,17 @@ pub fn width() -> usize {
     }
 }
 
-/// True if standard output is a terminal.
+/// Returns true if standard output is a terminal.
 pub fn is_shown() -> bool {
     std::io::stdout().is_terminal()
 }
 
-/// True if standard output may be coloured (<https://no-color.org>).
+/// Returns true if standard output may be coloured (<https://no-color.org>).
 pub fn colour() -> bool {
     is_shown() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
 }
 
-/// Writes to standard output; `false` if the reader has closed its end.
+/// Writes to standard output. Returns `false` if the reader has closed it.
 pub fn print(text: impl AsRef<[u8]>) -> bool {
     let limit = || punctual_watchdog::limit("the reader of standard output", punctual_watchdog::SHORT);
     let _limit = READER_IS_LIMITED.load(Relaxed).then(limit);
@@ -44,19 +44,19 @@ pub fn print(text: impl AsRef<[u8]>) -> bool {
     out.write_all(text.as_ref()).and_then(|()| out.flush()).is_ok()
 }
 
-/// Replaces control characters, and markers that test harnesses obey, in text from elsewhere.
+/// Replaces control characters, and markers that test harnesses obey, in text that this program did not write.
 pub fn harmless(text: &str) -> String {
     punctual_clean::lines(text)
 }
 
 /// Prints a message on standard error, formatted as by `format!`, with the prefix `punctual: ` and a newline. This
-/// macro and [`progress!`] sanitize everything that is printed there.
+/// macro and [`progress!`] sanitize everything that they print.
 macro_rules! message {
     ($($words:tt)*) => { $crate::terminal::message(&format!($($words)*)) };
 }
 
-/// Prints a progress line, or a part of one, on standard error, formatted as by `format!`; the text includes its
-/// newline. Newlines within it become visible characters: use [`progress_lines`] for text of several lines.
+/// Prints a progress line, or a part of one, on standard error, formatted as by `format!`; the text includes its final
+/// newline. Other newlines in it become visible characters: use [`progress_lines`] for text of several lines.
 macro_rules! progress {
     ($($words:tt)*) => { $crate::terminal::progress(&format!($($words)*)) };
 }
@@ -72,12 +72,12 @@ pub fn progress(line: &str) {
     }
 }
 
-/// Prints text of several lines in which foreign names are already sanitized.
+/// Prints text of several lines. Names from untrusted sources in it must already be sanitized.
 pub fn progress_lines(lines: &str) {
     write(&harmless(lines));
 }
 
-/// True if standard error is a terminal.
+/// Returns true if standard error is a terminal.
 pub fn can_overwrite() -> bool {
     std::io::stderr().is_terminal()
 }
@@ -92,7 +92,7 @@ pub fn wipe() {
     write("\r\x1b[K");
 }
 
-/// Indents continuation lines, so that no line of a foreign name looks like a message.
+/// Indents continuation lines, so that no line of an untrusted name looks like a message of this program.
 fn indented(message: &str) -> String {
     let mut out = String::with_capacity(message.len());
     for line in message.trim_end().split('\n') {
@@ -105,15 +105,17 @@ fn indented(message: &str) -> String {
     out
 }
 
-/// Time that a message waits for a reader of standard error that is not reading, for example a stopped logger.
+/// Time for which a message waits if the reader of standard error does not read, for example because a logger is
+/// stopped.
 const FOR_READER: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 /// Number of bytes that a writable pipe accepts without blocking (pipe(7), PIPE_BUF).
 const PIPE_BUF: usize = 4096;
-/// Messages dropped since the reader stopped reading.
+/// Number of messages dropped since the reader stopped reading.
 static DROPPED: AtomicU64 = AtomicU64::new(0);
 
-/// Neither waits for a reader nor fails: the macros of std panic if standard error cannot be written (a full disk, a
-/// terminal that hung up), and would block behind a full pipe; either would end a watch that runs for weeks.
+/// Writes to standard error without failing, and without waiting longer than [`FOR_READER`]. The macros of std would
+/// panic if standard error cannot be written (a full disk, a closed terminal), and block if a pipe is full; either
+/// would end a watch that runs for weeks.
 fn write(text: &str) {
     let mut out = io::stderr().lock();
     let dropped = DROPPED.load(Relaxed);

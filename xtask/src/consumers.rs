@@ -1,8 +1,8 @@
-//! `cargo xtask consumers`: feeds documents in every foreign format to the programs that read it.
+//! `cargo xtask consumers`: gives documents in the formats of other programs to the programs that read them.
 //!
 //! The documents are made from a new measurement, from a file of another tool, and from the golden files of
 //! crates/output/formats, one of which has only hostile names. A missing consumer is reported and fails the check, so
-//! nothing passes silently.
+//! that nothing passes silently.
 
 use crate::{root, target_dir};
 use clap::builder::PossibleValuesParser;
@@ -13,7 +13,7 @@ use std::process::Command;
 
 const SCRIPT: &str = include_str!("consumers/consumers.py");
 
-/// Name of a consumer in the script, and the suffixes of the files it reads.
+/// Name of a consumer in the script, and the suffixes of the files that it reads.
 type Row = (&'static str, &'static [&'static str]);
 
 const CONSUMERS: &[Row] = &[
@@ -32,7 +32,7 @@ const CONSUMERS: &[Row] = &[
     ("perfetto", &[".perfetto"]),
 ];
 
-/// Formats of `report` with their suffixes.
+/// Formats of `report`, and the suffixes of their files.
 const REPORTS: &[(&str, &str)] = &[
     ("prometheus", "prom"),
     ("lava", "lava.txt"),
@@ -52,7 +52,7 @@ const TRACES: &[(&str, &str)] = &[
 /// Exit code of the script if a consumer is not installed.
 const MISSING: i32 = 77;
 
-/// Feed every format of `report` and `audit` to the programs that read it (docs/formats.md)
+/// Give documents in every format of `report` and `audit` to the programs that read them (docs/formats.md)
 #[derive(Debug, clap::Args)]
 pub struct Options {
     /// Directory of the programs that are not installed in the system
@@ -97,7 +97,7 @@ pub fn run(options: &Options) -> Result<(), String> {
     }
 }
 
-/// Runs a command whose exit code may be other than 0, because a claim may fail.
+/// Runs a command and returns its output. The exit code may differ from 0, because a claim may fail.
 fn ran(command: &mut Command) -> Result<Vec<u8>, String> {
     let shown = format!("{command:?}");
     let output = command.output().map_err(|e| format!("{shown}: {e}; build it with cargo build --release"))?;
@@ -167,7 +167,8 @@ fn ending(folder: &Path, ends: &[&str]) -> Result<Vec<PathBuf>, String> {
     if files.is_empty() { Err(format!("no document ends in {}", ends.join(", "))) } else { Ok(files) }
 }
 
-/// Returns the exit code and output of the script. Runs it with the Python of the tools if they have one.
+/// Runs the script on the files, with the Python in the directory of tools if there is one. Returns the exit code and
+/// the output.
 fn give(tools: &Path, script: &Path, name: &str, files: &[PathBuf]) -> Result<(Option<i32>, String), String> {
     let own = tools.join("venv/bin/python");
     let python = if own.exists() { own } else { PathBuf::from("python3") };

@@ -1,4 +1,4 @@
-//! Builds the static `punctual` for boards on another machine.
+//! Builds the static program `punctual` for boards on another machine.
 //!
 //! The standard library of the target comes from the toolchain in use if it is installed there (`rustup target add`),
 //! otherwise from Debian's packages (`debian.rs`). The C library comes from the cross compiler's packages in both
@@ -18,18 +18,18 @@ pub(crate) struct Target {
     /// Name of the target on the command line.
     pub(crate) name: &'static str,
     pub(crate) triple: &'static str,
-    /// Prefix of `gcc` and `readelf`.
+    /// Prefix of the names of `gcc` and `readelf`.
     prefix: &'static str,
     pub(crate) debian: &'static str,
     /// Debian packages of the linker and of the C library's archives.
     pub(crate) packages: &'static str,
     /// Name of the processor in Rust's standard library.
     processor: &'static str,
-    /// Program that runs the tests on another processor (qemu-user).
+    /// Program that runs the tests if this machine has another processor (qemu-user).
     runner: &'static str,
     /// Flags for rustc, in addition to those of all targets.
     flags: &'static str,
-    /// Size limit of a release binary in bytes: its current size. The goal is 6,000,000 (docs/cross.md, Size).
+    /// Size limit of a release binary, bytes: its current size. The goal is 6,000,000 (docs/cross.md, Size).
     largest: u64,
 }
 
@@ -88,13 +88,13 @@ pub fn run(options: &Options) -> Result<(), String> {
     Ok(())
 }
 
-/// The names that [`wanted`] accepts.
+/// Returns the names that [`wanted`] accepts.
 pub(crate) fn names() -> PossibleValuesParser {
     let targets = TARGETS.iter().map(|target| PossibleValue::new(target.name).alias(target.debian));
     PossibleValuesParser::new(targets.chain([PossibleValue::new("all")]))
 }
 
-/// The target with this name or Debian's name for it; all targets for `all`.
+/// Returns the target with this name, or with this name in Debian; all targets for `all`.
 pub(crate) fn wanted(name: &str) -> impl Iterator<Item = &'static Target> {
     TARGETS.iter().filter(move |target| [target.name, target.debian].contains(&name) || name == "all")
 }
@@ -107,10 +107,11 @@ fn one(target: &Target, command: &[String]) -> Result<(), String> {
     build(target, &["punctual"]).map(drop)
 }
 
-/// Builds static programs, checks each, and prints its size and start-up time. Returns the directory they are in.
+/// Builds static programs, checks each, and prints its size and start-up time. Returns the directory that contains
+/// them.
 ///
 /// # Errors
-/// A missing part and the command that installs it, or a program that is dynamic or too large.
+/// Something is missing (the message has the command that installs it), or a program is dynamic or too large.
 pub(crate) fn build(target: &Target, packages: &[&str]) -> Result<PathBuf, String> {
     linker(target)?;
     let named = packages.iter().flat_map(|package| ["--package", package]);
@@ -124,8 +125,9 @@ pub(crate) fn build(target: &Target, packages: &[&str]) -> Result<PathBuf, Strin
     Ok(folder)
 }
 
-/// Panic messages contain names of source files, which must not reveal whose machine built it. The same sources give
-/// the same bytes wherever cargo keeps its registry. Paths in the workspace are already relative.
+/// Sets flags that remove the user's directories from the names of source files in panic messages, so that they do not
+/// reveal whose machine built the program. The same sources then give the same bytes wherever cargo keeps its registry.
+/// Paths in the workspace are relative already.
 fn remapped(cargo: &mut Command) {
     let home = env::var_os("HOME").map(|home| PathBuf::from(home).join(".cargo"));
     let Some(home) = env::var_os("CARGO_HOME").map(PathBuf::from).or(home) else { return };
@@ -138,7 +140,7 @@ fn remapped(cargo: &mut Command) {
     cargo.env("RUSTFLAGS", format!("{flags} --remap-path-prefix={home}=/cargo"));
 }
 
-/// The program in a package: `punctual-rf-switch` contains `rf-switch`.
+/// Returns the name of the program in a package: `punctual-rf-switch` contains `rf-switch`.
 pub(crate) fn program(package: &str) -> &str {
     package.strip_prefix("punctual-").unwrap_or(package)
 }
@@ -155,10 +157,10 @@ fn check(target: &Target, binary: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the size of the program in bytes.
+/// Returns the size of the program, bytes.
 ///
 /// # Errors
-/// An error if it is larger than a release may be.
+/// The program is larger than a release may be.
 pub(crate) fn check_size(target: &Target, binary: &Path) -> Result<u64, String> {
     let size = fs::metadata(binary).map_err(|e| format!("{}: {e}", binary.display()))?.len();
     if size > target.largest {
@@ -177,7 +179,7 @@ pub(crate) fn is_native(target: &Target) -> bool {
     env::consts::ARCH == target.processor
 }
 
-/// How to run a program of the target here: directly or through qemu-user.
+/// Returns the command that runs a program of the target on this machine, directly or through qemu-user.
 pub(crate) fn runner(target: &Target, binary: &Path) -> Command {
     if is_native(target) {
         return Command::new(binary);
@@ -187,7 +189,7 @@ pub(crate) fn runner(target: &Target, binary: &Path) -> Command {
     command
 }
 
-/// Median time of `--version` in ms, from fork to exit.
+/// Returns the median time of `--version` from fork to exit, ms.
 fn startup(target: &Target, binary: &Path) -> Result<f64, String> {
     let once = || -> Result<f64, String> {
         let start = Instant::now();
@@ -238,15 +240,15 @@ fn has_std(mut rustc: Command, target: &Target) -> bool {
     fs::read_dir(folder).is_ok_and(|files| files.flatten().any(|f| f.file_name().to_str().is_some_and(is_std)))
 }
 
-/// Checks that there is a cross linker, and an archive of the C library.
+/// Checks that there is a cross linker, and a static archive of the C library.
 fn linker(target: &Target) -> Result<(), String> {
     c_library(target).map(drop)
 }
 
-/// The archive of the C library for the cross linker.
+/// Returns the path of the static archive of the C library for the cross linker.
 ///
 /// # Errors
-/// The missing linker or archive, and the command that installs both.
+/// The linker or the archive is missing; the message has the command that installs both.
 pub(crate) fn c_library(target: &Target) -> Result<PathBuf, String> {
     let gcc = format!("{}gcc", target.prefix);
     let found = Command::new(&gcc).arg("-print-file-name=libc.a").output();
@@ -257,7 +259,7 @@ pub(crate) fn c_library(target: &Target) -> Result<PathBuf, String> {
     fs::canonicalize(&path).map_err(|e| format!("{path}: {e}"))
 }
 
-/// Fails if the program requests a loader, in which case it is not static.
+/// Returns an error if the program requests a loader, which means that it is not static.
 fn check_static(target: &Target, binary: &Path) -> Result<(), String> {
     let readelf = format!("{}readelf", target.prefix);
     let read = Command::new(&readelf).args(["--wide", "--program-headers"]).arg(binary).output();

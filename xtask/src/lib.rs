@@ -1,7 +1,7 @@
-//! `cargo xtask`: builds, packages and releases, writes JSON Schemas, runs the live tests, and feeds documents to the
+//! `cargo xtask`: builds, packages and releases, writes JSON Schemas, runs the live tests, and gives documents to the
 //! programs that read them.
 //!
-//! Also a library, so that the trials (qa/trials) find directories and programs the same way.
+//! It is also a library, with which the trials (qa/trials) find directories and programs in the same way.
 
 #![forbid(unsafe_code)]
 
@@ -60,8 +60,10 @@ enum Task {
 }
 
 impl Arguments {
+    /// Runs the command.
+    ///
     /// # Errors
-    /// A message for the user about what failed.
+    /// A message for the user that says what failed.
     pub fn run(self) -> Result<(), String> {
         match self.task {
             Task::Cross(options) => cross::run(&options),
@@ -101,12 +103,12 @@ pub fn target_dir() -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
-/// Path of the release build of `punctual`.
+/// Returns the path of the release build of `punctual`.
 pub fn punctual() -> PathBuf {
     target_dir().join("release/punctual")
 }
 
-/// Directory of tools that are not installed in the system.
+/// Returns the directory of tools that are not installed in the system.
 pub fn tools_dir() -> PathBuf {
     let home = env::var_os("HOME").map_or_else(|| PathBuf::from("."), PathBuf::from);
     home.join(".cache/punctual/consumers")

@@ -1,9 +1,9 @@
 //! `cargo xtask live`: runs the tests that need the real machine.
 //!
 //! A live test is marked `#[test] #[ignore = "live: NEED, …"]`, with its requirements: `root`, `tracefs`, `devpts`, a
-//! program, or `timing`, which means an undisturbed machine. Each test runs alone, in a separate process. A failure
-//! while something else used the machine is reported as disturbed, not as a failure; nothing is retried. A test that
-//! finds that it cannot test something prints a line that begins with `not tested: ` and counts as not run.
+//! program, or `timing`, which means a machine without other load. Each test runs alone, in a process of its own. A
+//! failure while something else used the machine is reported as disturbed, not as a failure; nothing is repeated. A
+//! test that finds that it cannot test something prints a line that begins with `not tested: ` and counts as not run.
 
 mod find;
 mod machine;
@@ -33,10 +33,10 @@ pub struct Options {
     names: Vec<String>,
 }
 
-/// Time a test may take. This is not an assertion: a test that hangs must not block the others.
+/// Maximum duration of a test. It is not an assertion: a test that hangs must not block the others.
 const LONGEST: Duration = Duration::from_secs(600);
 
-/// Features that build the tests that compare with other implementations, in addition to the live ones.
+/// Features that also build the tests that compare with other implementations.
 const FEATURES: &str =
     "punctual/reference-checks,punctual-workloads/reference-checks,punctual-rt-capi/reference-checks";
 
@@ -93,7 +93,8 @@ pub fn run(options: &Options) -> Result<(), String> {
     ended(&counts)
 }
 
-/// If time is short, the starting point changes every hour, so that every test runs sometimes.
+/// Rotates the tests. If time is short, the starting point changes every hour, so that every test runs from time to
+/// time.
 fn start_elsewhere(tests: &mut [Live]) {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let hours = (now.as_secs() / 3_600) as usize;
@@ -130,7 +131,7 @@ fn one(test: &Live, missing: &[String], counts: &mut Counts) {
     }
 }
 
-/// Runs a command; returns whether it passed, its output, and what else used the machine.
+/// Runs a command. Returns whether it passed, its output, and what else used the machine.
 fn finished(mut command: Command) -> (bool, String, Disturbance) {
     let before = machine::look();
     let began = Instant::now();

@@ -17,9 +17,9 @@ pub use check::run as check;
 pub use dev::run as dev;
 pub use release::run as release;
 
-/// Files that a package installs, the main program first.
+/// Packages of the programs that are installed, the main program first.
 const PROGRAMS: [&str; 4] = ["punctual", "punctual-rf-switch", "punctual-rotary-dial", "punctual-metronome"];
-/// Shell, and the name the script must have for it.
+/// Shell, and the file name that the script must have for it.
 const COMPLETIONS: [(&str, &str); 3] = [("bash", "punctual"), ("zsh", "_punctual"), ("fish", "punctual.fish")];
 /// Directory in which the manifest (cli/Cargo.toml) expects all files.
 const STAGE: &str = "target/deb/stage";
@@ -32,14 +32,14 @@ pub fn deb(wanted: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Fails if the release binary is too large.
+/// Returns an error if the release binary is too large.
 pub fn size(file: Option<PathBuf>) -> Result<(), String> {
     let file = file.unwrap_or_else(|| target_dir().join("dist/punctual"));
     println!("{} bytes  {}", cross::check_size(cross::native()?, &file)?, file.display());
     Ok(())
 }
 
-/// Builds, stages and packs. Returns the package.
+/// Builds, stages and packs. Returns the path of the package.
 fn package(target: &Target) -> Result<PathBuf, String> {
     let built = cross::build(target, &PROGRAMS)?;
     let root = root();
@@ -101,7 +101,8 @@ fn written(target: &Target, program: &Path, stage: &Path) -> Result<(), String> 
     Ok(())
 }
 
-/// A unit as a package contains it: with programs in /usr/bin, and without advice on manual installation.
+/// Returns a systemd unit as the package contains it: with programs in /usr/bin, and without advice on manual
+/// installation.
 fn installed(unit: &str) -> String {
     let lines =
         unit.lines().filter(|line| !line.starts_with("# Install:") && !line.starts_with("#          systemctl"));

@@ -1,4 +1,5 @@
-//! `cargo run -p xtask --features reference-checks schemas`: JSON Schemas of our own formats, made from the types that are written, into docs/schemas.
+//! `cargo run -p xtask --features reference-checks schemas`: writes JSON Schemas of the program's own formats, made
+//! from the types that are written, to docs/schemas.
 
 use punctual_audit as audit;
 use punctual_deploy as deploy;
@@ -82,7 +83,7 @@ const SCHEMAS: &[Row] = &[
     ("document-lab-bisect", made::<Document<ResultOrError<lab::LabBisectResult>>>),
 ];
 
-/// The schema of the type as it is written, with its documentation.
+/// Returns the schema of the type as it is written, with its documentation.
 fn made<T: JsonSchema>() -> String {
     let settings = SchemaSettings::draft2020_12().for_serialize();
     let schema = SchemaGenerator::new(settings).into_root_schema_for::<T>();

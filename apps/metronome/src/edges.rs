@@ -5,15 +5,15 @@ use punctual_wires::{EdgeAt, Place};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge {
-    /// Time on CLOCK_MONOTONIC: taken by the kernel in the hard interrupt handler or, for a wire in memory, when the
-    /// wire was driven.
+    /// Time of the edge on CLOCK_MONOTONIC: taken by the kernel in the hard interrupt handler or, for a wire in memory,
+    /// when the wire was driven.
     pub at: Nanos,
     pub level: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lost {
-    /// Edges dropped because they were not read in time.
+    /// Number of edges dropped because they were not read in time.
     pub dropped: u64,
 }
 
@@ -24,10 +24,10 @@ pub enum EdgeSource {
 }
 
 impl EdgeSource {
-    /// Requests a line for its edges, with the kernel's largest buffer.
+    /// Requests a line for its edges, with the largest buffer that the kernel allows.
     ///
     /// # Errors
-    /// The line does not exist, is not accessible, is in use or raises no interrupts, or the place reports no edges.
+    /// The line does not exist, is not accessible, is in use or raises no interrupts, or `place` cannot report edges.
     pub fn open(place: &Place) -> Result<EdgeSource, GpioError> {
         let none = || GpioError::Usage(format!("{place} reports no edges: listen on a GPIO line"));
         let (chip, offset) = place.open()?.ok_or_else(none)?;
@@ -35,7 +35,7 @@ impl EdgeSource {
         Ok(EdgeSource::Line(Box::new(line), Tally::default()))
     }
 
-    /// Passes pending edges to `each`; waits at most `limit` for the first one.
+    /// Passes pending edges to `each`. Waits at most `limit` for the first one.
     ///
     /// # Errors
     /// The chip was removed.

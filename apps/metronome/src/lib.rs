@@ -1,8 +1,8 @@
 //! Toggles a GPIO line at a fixed period and measures how late its edges are.
 //!
 //! - [`Toggler`]: the body of the real-time task, which makes one [`Beat`] per release and toggles the line;
-//! - [`Matcher`]: matches beats with the edges seen by a second line;
-//! - [`PAPER`]: the paper's measurements; [`table`]: a table of these and this program's;
+//! - [`Matcher`]: matches beats with the edges that the kernel reports on a second line;
+//! - [`PAPER`]: the paper's measurements; [`table`]: a table that compares them with this program's;
 //! - [`run`]: the program, with one measurement per period, policy and load.
 //!
 //! Architecture invariant: [`Toggler::beat`] neither allocates, locks nor prints while the line can be driven.

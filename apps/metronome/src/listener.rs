@@ -1,4 +1,4 @@
-//! The ordinary thread that reads edges and matches them with beats while the task runs.
+//! Reads edges and matches them with beats in an ordinary thread, while the real-time task runs.
 
 use crate::edges::{EdgeSource, Lost};
 use crate::error::Error;
@@ -12,15 +12,15 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread::JoinHandle;
 
-/// Maximum wait for edges before beats and the stop flag are checked.
+/// Longest wait for edges before the thread checks for beats and for its end.
 const LOOK: Nanos = Nanos::from_millis(20);
-/// How long to wait for the edge of the last beat.
+/// Longest wait for the edge of the last beat.
 const LAST_EDGE: Nanos = Nanos::from_millis(100);
 
-/// State passed from one measurement to the next.
+/// State that is passed from one measurement to the next.
 #[derive(Debug)]
 pub(crate) struct Heard {
-    /// `None` if there is no second line; beats are then only counted.
+    /// Source of the edges; `None` if there is no second line, in which case beats are only counted.
     pub(crate) source: Option<EdgeSource>,
     pub(crate) beats: Receiver<Beat>,
 }
@@ -50,7 +50,7 @@ impl Listener {
         Ok(Listener { thread: thread.map_err(Error::Thread)?, stop })
     }
 
-    /// Reads the remaining edges and returns the state and the results. Call it after the task has ended.
+    /// Reads the remaining edges and returns the state and the results. Must be called after the task has ended.
     pub(crate) fn end(self) -> Result<(Heard, Listened), Error> {
         self.stop.store(true, Relaxed);
         let (heard, listened) =

@@ -1,4 +1,4 @@
-//! `metronome`: see `metronome --help` and docs/apps/metronome.md.
+//! The program `metronome`, documented by `metronome --help` and docs/apps/metronome.md.
 
 #![forbid(unsafe_code)]
 

@@ -6,21 +6,22 @@ use std::collections::VecDeque;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EdgeCounts {
     pub seen: u64,
-    /// Beats without an edge: the edge was dropped before it was read, or coalesced with another, or the wire is open.
+    /// Beats without an edge: the edge was dropped before it was read, or coalesced with another, or the line is not
+    /// connected.
     pub unseen: u64,
-    /// Edges without a beat: bounce, noise, or a beat that was not reported.
+    /// Edges without a beat: contact bounce, noise, or a beat that was not reported.
     pub strays: u64,
     /// Time from the scheduled beat to its edge, ns.
     pub latency: Histogram,
-    /// The worst edge: its scheduled time and its latency.
+    /// The edge with the largest latency: its scheduled time, and the latency.
     pub worst: Option<(Nanos, Nanos)>,
 }
 
-/// Matches beats with edges, each given in order. A beat must be added before the edges that follow it.
+/// Matches beats with edges, each added in order. A beat must be added before the edges that follow it.
 #[derive(Clone, Debug, Default)]
 pub struct Matcher {
-    /// The beat to which the next edge may belong and the later ones, each with a flag that is set once its edge has
-    /// been seen.
+    /// The beat to which the next edge may belong, followed by the later beats. The flag is true once the beat's edge
+    /// has been seen.
     beats: VecDeque<(Beat, bool)>,
     counts: EdgeCounts,
 }
@@ -49,7 +50,7 @@ impl Matcher {
         }
     }
 
-    /// Drops the first beat, for which no edge can come any more.
+    /// Removes the first beat, to which no later edge can belong, and counts it as unseen if it had no edge.
     fn leave(&mut self) {
         if let Some((_, false)) = self.beats.pop_front() {
             self.counts.unseen += 1;
@@ -78,8 +79,8 @@ mod tests {
     }
 
     proptest! {
-        /// Some edges are lost, some are late, and beats come in bursts: each beat is counted as seen or unseen, and
-        /// each seen one has its own latency.
+        /// If some edges are lost, some are late, and beats come in bursts, each beat is still counted as seen or
+        /// unseen, and each seen beat has its own latency.
         #[test]
         fn every_beat_is_accounted_for(
             beats in proptest::collection::vec((0u64..150_000, 0u64..150_000, any::<bool>()), 0..200),

@@ -19,13 +19,13 @@ pub(crate) struct Bench<'a> {
     pub(crate) settle: Nanos,
 }
 
-/// The line and the source of edges, lent to each measurement and returned after it.
+/// The line and the source of edges, which each measurement uses and returns.
 pub(crate) struct Instruments {
     pub(crate) toggler: Toggler,
     pub(crate) heard: Heard,
 }
 
-/// Returns the toggler when the task that uses it ends.
+/// Holds the toggler during a measurement, and returns it when the task that uses it ends.
 struct Lent {
     toggler: Option<Toggler>,
     back: Sender<Toggler>,
@@ -95,7 +95,7 @@ fn spawn(bench: &Bench, plan: &Plan, toggler: Toggler) -> Result<(Task, Receiver
     Ok((task, back))
 }
 
-/// Waits until the duration has passed, a signal arrives, or the task has ended. Returns the signal.
+/// Waits until the duration has passed, a signal arrives, or the task has ended. Returns the signal, if any.
 fn attend(task: &Task, duration: Nanos) -> Option<Sig> {
     let end = punctual_rt::monotonic().0.saturating_add(duration.0);
     loop {
@@ -109,7 +109,7 @@ fn attend(task: &Task, duration: Nanos) -> Option<Sig> {
     }
 }
 
-/// Sleeps; returns early if a termination signal arrives.
+/// Sleeps for `time`. Returns early, with the signal, if a termination signal arrives.
 fn wait(time: Nanos) -> Option<Sig> {
     match uapi::wait(&SignalSet::new(&[Sig::Int, Sig::Term, Sig::Hup]), Some(time)) {
         Waited::Signal(signal) => Some(signal),

@@ -35,8 +35,8 @@ metronome: toggles a GPIO line at a fixed period and measures how late it is, id
   --help, --version
 ";
 
-/// Options of the command line, see [`HELP`]. `periods` and `loads` are not empty; `scheduling` has one or two entries,
-/// from `--policy`, `--priority` and `--compare`.
+/// Options of the command line, as described in [`HELP`]. `periods` and `loads` are not empty; `scheduling` has one or
+/// two entries, from `--policy`, `--priority` and `--compare`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     pub line: Place,
@@ -55,7 +55,7 @@ pub struct Options {
     pub json: bool,
     pub out: Option<PathBuf>,
     pub quiet: bool,
-    /// The original command line, for the run directories.
+    /// The original command line, which is stored in the run directories.
     pub words: Vec<String>,
 }
 

@@ -1,5 +1,5 @@
-//! The paper's measurements: Table 2 and the sentence below it. Worst cases, on a Raspberry Pi Model B with Xenomai
-//! 2.6.2.1 on Linux 3.5.7.
+//! The paper's measurements: Table 2 and the sentence below it. All are worst cases, measured on a Raspberry Pi Model B
+//! with Xenomai 2.6.2.1 on Linux 3.5.7.
 
 use punctual_units::Nanos;
 
@@ -9,12 +9,12 @@ pub enum Column {
     Idle,
     /// Xenomai's `dohell` load script.
     Cpu,
-    /// Download of a 702 MB file.
+    /// Load by downloading a 702 MB file.
     Network,
 }
 
 impl Column {
-    /// The column that corresponds to one of punctual's loads; `None` if there is none.
+    /// Returns the column that corresponds to one of punctual's loads; `None` if there is none.
     pub fn of_load(load: &str) -> Option<Column> {
         match load {
             "idle" => Some(Column::Idle),
@@ -27,7 +27,7 @@ impl Column {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Means {
-    /// Measured on the line: by oscilloscope in the paper, by the timestamps of a second line's edges here.
+    /// Measured on the line: with an oscilloscope in the paper, with the kernel's time stamps of a second line here.
     Edges,
     /// Measured in the task, by reading the clock.
     Task,
@@ -37,9 +37,9 @@ pub enum Means {
 pub struct Published {
     pub period: Nanos,
     pub means: Means,
-    /// A Xenomai task, as opposed to an ordinary program.
+    /// True for a Xenomai task, false for an ordinary program.
     pub real_time: bool,
-    /// Worst cases when idle, under CPU load and under network load.
+    /// Worst latencies when idle, under CPU load and under network load.
     pub worst: [Nanos; 3],
 }
 
@@ -51,12 +51,12 @@ pub const PAPER: [Published; 5] = [
     row(LONG, Means::Edges, false, [260, 1_500, 7_300]),
 ];
 
-/// The shortest time for which the transmitter is on.
+/// The shortest time for which the transmitter is on, in the paper.
 pub(crate) const SHORT: Nanos = Nanos::from_micros(360);
-/// Duration of a whole message.
+/// Duration of a whole message, in the paper.
 pub(crate) const LONG: Nanos = Nanos::from_millis(35);
 
-/// Minimum, mean and maximum of Xenomai's own latency test, a task with a period of 1 ms, over 15 minutes.
+/// Minimum, mean and maximum latency in Xenomai's own test, a task with a period of 1 ms, over 15 minutes.
 pub(crate) const XENOMAI_LATENCY: [Nanos; 3] = [Nanos::from_micros(4), Nanos::from_micros(19), Nanos::from_micros(61)];
 
 const fn row(period: Nanos, means: Means, real_time: bool, worst: [u64; 3]) -> Published {
@@ -65,7 +65,7 @@ const fn row(period: Nanos, means: Means, real_time: bool, worst: [u64; 3]) -> P
     Published { period, means, real_time, worst }
 }
 
-/// The paper's worst case for a measurement; `None` if the paper has none.
+/// Returns the paper's worst latency for a measurement; `None` if the paper has none.
 pub fn published(period: Nanos, means: Means, real_time: bool, column: Column) -> Option<Nanos> {
     let same = |row: &&Published| row.period == period && row.means == means && row.real_time == real_time;
     PAPER.iter().find(same).and_then(|row| row.worst.get(column as usize).copied())

@@ -18,7 +18,7 @@ pub struct Plan {
 pub struct Beats {
     pub made: u64,
     pub reported: u64,
-    /// Beats that were not reported because the queue was full.
+    /// Number of beats that were not reported because the queue was full.
     pub unreported: u64,
 }
 
@@ -26,17 +26,17 @@ pub struct Beats {
 pub struct Measured {
     pub plan: Plan,
     pub stats: TaskStats,
-    /// Edges seen by the second line, and edges lost; `None` if there is no second line.
+    /// Edges seen on the second line, and edges lost; `None` if there is no second line.
     pub edges: Option<(EdgeCounts, Lost)>,
     pub beats: Beats,
     pub load: LoadReport,
-    /// The signal that ended the measurement early.
+    /// The signal that ended the measurement early, if any.
     pub ended_by: Option<Sig>,
     pub run: TaskRun,
 }
 
 impl Measured {
-    /// Returns true if every released job ran or was skipped, and every beat belongs to a job that ran.
+    /// Returns true if every release either ran or was skipped, and every beat belongs to a release that ran.
     pub fn accounted_for(&self) -> bool {
         let counted = &self.stats.counted;
         let Beats { made, reported, unreported } = self.beats;
@@ -47,7 +47,7 @@ impl Measured {
             && edges
     }
 
-    /// Reasons to doubt the results, reported with them.
+    /// Returns reasons to doubt the results, which are reported with them.
     pub fn doubts(&self) -> Vec<String> {
         let mut doubts = Vec::new();
         if !self.accounted_for() {

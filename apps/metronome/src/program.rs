@@ -15,7 +15,7 @@ use punctual_wires::wire;
 use std::ffi::OsString;
 use std::io::{self, Write};
 
-/// Queue capacity for beats and for edges of the wire in memory: 5.9 s at 360 µs.
+/// Capacity of the queues for beats and for edges of the wire in memory: 5.9 s at 360 µs.
 const WAITING: usize = 1 << 14;
 
 /// Exit code if a load did not run, so that a measurement is inconclusive.
@@ -25,7 +25,8 @@ const FAILED: u8 = 1;
 
 /// Runs the program and returns its exit code: 0, 1 if releases are not accounted for, 2 if the command line must be
 /// changed, 3 if a load did not run, 4 if the machine must be changed, 128 plus the signal number after SIGINT, SIGTERM
-/// or SIGHUP. Prints to standard output, errors to standard error. `main` must first pass [`HIDDEN_ARG`] to the loads.
+/// or SIGHUP. Prints results to standard output, and errors to standard error. Before this, `main` must let the loads
+/// handle a command line that begins with [`HIDDEN_ARG`].
 pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
     let result = parse(words).map_err(Error::from).and_then(|asked| match asked {
         Asked::Help => Ok(say(HELP)),
@@ -38,14 +39,14 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
     })
 }
 
-/// Prints to standard output and ignores errors: the reader may have exited.
+/// Prints to standard output. Errors are ignored, since the reader may have exited.
 fn say(text: &str) -> u8 {
     let mut out = io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     0
 }
 
-/// Runs every measurement. Finished ones are reported and written even if a later one fails.
+/// Runs every measurement. Those that have finished are reported and written even if a later one fails.
 fn all(options: &Options) -> Result<u8, Error> {
     block_signals()?;
     let mut instruments = open(options)?;
@@ -123,8 +124,8 @@ fn load_settings(options: &Options) -> Result<LoadSettings, Error> {
     Ok(settings)
 }
 
-/// Lists the measurements: policies in the outer loop, loads in the inner one, so that the phases of a run directory
-/// are adjacent.
+/// Lists the measurements, with the loads of a policy next to each other, so that the phases of a run directory are
+/// adjacent.
 fn plans(options: &Options, scheduling: &[Scheduling]) -> Vec<Plan> {
     let mut plans = Vec::new();
     for scheduling in scheduling {
@@ -171,7 +172,7 @@ fn code(measured: &[Measured]) -> u8 {
     }
 }
 
-/// Writes to standard error and ignores errors: a long measurement must not end because its terminal was closed.
+/// Writes to standard error. Errors are ignored: a long measurement must not end because its terminal was closed.
 fn complain(what: &dyn std::fmt::Display) {
     let _ = writeln!(io::stderr(), "metronome: {what}");
 }

@@ -1,4 +1,4 @@
-//! Measurements as run directories: one per period and policy, with a phase per load.
+//! Writes measurements as run directories: one per period and policy, with a phase per load.
 
 use crate::error::Error;
 use crate::plan::{Measured, Plan};
@@ -6,7 +6,7 @@ use punctual_units::{Nanos, Scheduling};
 use std::io;
 use std::path::Path;
 
-/// Writes the measurements below `folder`, which is created if missing.
+/// Writes the measurements below `folder`, which is created if missing. Returns the paths of the run directories.
 ///
 /// # Errors
 /// A folder cannot be created or is not empty; what has already been written is kept.
@@ -25,10 +25,10 @@ pub(crate) fn write(folder: &Path, measured: &[Measured], words: &[String]) -> R
     Ok(written)
 }
 
-/// Checks before measuring that the folders are empty, since writing would fail at the end.
+/// Checks that the folders are empty. Called before measuring, since writing would otherwise fail at the end.
 ///
 /// # Errors
-/// The folder that is not usable, and the reason.
+/// A folder cannot be used; the error names it and the reason.
 pub(crate) fn free<'a>(folder: &Path, plans: impl IntoIterator<Item = &'a Plan>) -> Result<(), Error> {
     for plan in plans {
         let folder = folder.join(name(plan.period, plan.scheduling));
@@ -63,7 +63,7 @@ fn noted(measured: &Measured) -> punctual_record::TaskRun {
     run
 }
 
-/// Name of a measurement's run directory, for example `360us-fifo-99` or `35ms-other`.
+/// Returns the name of a measurement's run directory, for example `360us-fifo-99` or `35ms-other`.
 fn name(period: Nanos, scheduling: Scheduling) -> String {
     let period = match period.0 {
         ns if ns % 1_000_000 == 0 => format!("{}ms", ns / 1_000_000),

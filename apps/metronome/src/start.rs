@@ -1,18 +1,18 @@
 use crate::error::Error;
 use punctual_rt::{Check, Policy, Rt, Scheduling, StartError, granted_nice, try_scheduling};
 
-/// Upper bound on locked memory: the program's own few MiB, and the stacks of its threads.
+/// Upper bound on locked memory, bytes: the program's own few MiB, and the stacks of its threads.
 const MEMORY: u64 = 64 << 20;
 
 pub(crate) struct Started {
     pub(crate) rt: Rt,
-    /// Policies in force: one per requested policy if all were granted; a substitute appears only once.
+    /// Policies in force, without duplicates: one per requested policy, or its substitute if that policy was refused.
     pub(crate) scheduling: Vec<Scheduling>,
-    /// Requests that were not granted but could be replaced by something weaker.
+    /// Messages about requests that were refused and what is done instead.
     pub(crate) narrowed: Vec<String>,
 }
 
-/// Requires these policies and locked memory; with `allow_ordinary` accepts what is granted.
+/// Requires these policies and locked memory. With `allow_ordinary`, continues with what is granted.
 pub(crate) fn start(wanted: &[Scheduling], allow_ordinary: bool) -> Result<Started, Error> {
     let (mut narrowed, mut scheduling) = (Vec::new(), Vec::new());
     for wanted in wanted {

@@ -6,8 +6,8 @@ use std::fmt::Write;
 const HEAD: usize = 38;
 const CELL: usize = 24;
 
-/// Worst latencies by period, method and policy (rows) and load (columns), with the paper's in parentheses. A dash
-/// means not measured.
+/// Returns a table of the worst latencies by period, method and policy (rows) and load (columns), with the paper's in
+/// parentheses. A dash means that there is no measurement.
 pub fn table(measured: &[Measured]) -> String {
     let loads = unique(measured.iter().map(|m| m.plan.load.to_string()));
     let mut text = format!("Worst latencies, in parentheses those of the paper's Table 2\n{:HEAD$}", "");
@@ -61,7 +61,7 @@ fn row(
     text.push('\n');
 }
 
-/// The worst latency by this method; `None` if it was not measured.
+/// Returns the worst latency by this method; `None` if it was not measured.
 fn worst(measured: &Measured, means: Means) -> Option<Nanos> {
     match means {
         Means::Edges => measured.edges.as_ref().and_then(|(edges, _)| edges.latency.max()),

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Beat {
-    /// Sequence number from 0, over all measurements of the program.
+    /// Number of the beat, from 0, counted over all measurements of the program.
     pub number: u64,
     /// Scheduled time, CLOCK_MONOTONIC.
     pub scheduled: Nanos,
@@ -24,13 +24,13 @@ pub struct Toggler {
 }
 
 impl Toggler {
-    /// Takes over a line that is low. Each beat is sent before the line changes, so that it is available before its
-    /// edge.
+    /// Creates a toggler for a line that is low. Each beat is sent before the line changes, so that the listener has it
+    /// before its edge.
     pub fn new(out: Out, beats: Sender<Beat>) -> Toggler {
         Toggler { out, level: false, number: 0, beats, failure: Arc::default() }
     }
 
-    /// A handle to the error that ended the toggler, if any.
+    /// Returns a shared reference to the error that ended the toggler, if any.
     pub fn failure(&self) -> Arc<Mutex<Option<GpioError>>> {
         self.failure.clone()
     }

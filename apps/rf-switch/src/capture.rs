@@ -1,4 +1,4 @@
-//! Edges with the kernel's time stamps: from an input wired to the transmitter's line, or from the tracepoint
+//! Captures edges with the kernel's time stamps: from an input wired to the transmitter's line, or from the tracepoint
 //! gpio:gpio_value.
 
 use crate::error::Error;
@@ -21,17 +21,17 @@ use std::time::Duration;
 
 const LOOK: Nanos = Nanos::from_millis(50);
 const TRACEPOINT: &EventSet = &[("gpio", "gpio_value")];
-/// Buffer size per CPU: thousands of edges. It is emptied every 50 ms, the duration of two frames at the shortest usual
-/// T.
+/// Size of the trace buffer of each CPU: enough for thousands of edges. It is read every 50 ms, the duration of two
+/// frames at T = 300 µs or less.
 const BUFFER_KB: u64 = 256;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Captured {
     pub written: Written,
     pub edges: u64,
-    /// Edges dropped by the kernel, according to its sequence numbers.
+    /// Number of edges dropped by the kernel, according to its sequence numbers.
     pub dropped: u64,
-    /// Repetitions of the same edge: each means that one in between was coalesced.
+    /// Number of repetitions of the same edge: each means that one edge in between was coalesced.
     pub repeated: u64,
 }
 
@@ -42,10 +42,10 @@ pub struct Capturing {
 }
 
 impl Capturing {
-    /// Starts a capture. `tid` is the transmitter's thread; the tracepoint records events of this thread only.
+    /// Starts a capture. `tid` is the thread ID of the transmitter; the tracepoint records only events of this thread.
     ///
     /// # Errors
-    /// A missing line, tracefs, tracepoint or privilege.
+    /// The line, tracefs, the tracepoint or a privilege is missing.
     pub fn start(what: &Capture, tid: i32, writer: OokWriter<File>) -> Result<Option<Capturing>, Error> {
         let stop = Arc::new(AtomicBool::new(false));
         let theirs = stop.clone();
@@ -109,8 +109,8 @@ fn write_failed(source: std::io::Error) -> Error {
     Error::file("write", "the file of --ook")(source)
 }
 
-/// Creates a private trace instance that records this event for this thread only. It needs no line number, which the
-/// kernel assigns anew at each boot. The thread ID is that of the initial PID namespace.
+/// Creates a private trace instance that records this event for this thread only. It is not filtered by line number,
+/// which the kernel assigns anew at each boot. The thread ID must be that of the initial PID namespace.
 fn trace(tid: i32) -> Result<(Instance, File), Error> {
     punctual_tracefs::recover().iter().for_each(|line| say(line));
     let config = Config { events: TRACEPOINT, buffer_kb: Some(BUFFER_KB), tracer: None, stacks: None };
@@ -180,13 +180,13 @@ impl Lines {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TraceLine {
     Edge(EdgeAt),
-    /// This many events were overwritten before they were read.
+    /// Number of events that were overwritten before they were read.
     Lost(u64),
 }
 
 /// Parses `rf-switch-123 [000] d..2. 123.456789: gpio_value: 528 set 1`, and `CPU:0 [LOST 12 EVENTS]`
-/// (kernel/trace/trace_output.c, trace.c; include/trace/events/gpio.h). The event is recorded just before the driver is
-/// called.
+/// (kernel/trace/trace_output.c, trace.c; include/trace/events/gpio.h). The kernel records the event just before it
+/// calls the driver.
 fn parse(line: &str) -> Option<TraceLine> {
     if let Some((_, rest)) = line.split_once("[LOST ") {
         return rest.split(' ').next()?.parse().ok().map(TraceLine::Lost);

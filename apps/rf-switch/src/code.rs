@@ -1,11 +1,11 @@
-//! The code that is sent: twelve bits for the socket's address, and on or off.
+//! The code that is sent: twelve bits, of which eight are the socket's address and four mean on or off.
 
 use std::fmt;
 
 pub const BITS: usize = 12;
 
-/// The last four bits in the order sent: `0111` on, `0110` off (the paper, 4.2.1). Least significant bit first these
-/// are 14 and 6.
+/// The last four bits: sent as `0111` for on, and as `0110` for off (section 4.2.1 of the paper). Since the least
+/// significant bit is sent first, the values are 14 and 6.
 const ON: u8 = 0b1110;
 const OFF: u8 = 0b0110;
 
@@ -26,32 +26,32 @@ pub struct Code {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Addresses {
-    /// The addresses used by the sockets of the set: houses A to D, units 1 to 3.
+    /// The addresses that the paper's sockets use: houses A to D, units 1 to 3.
     #[default]
     Usual,
     All,
 }
 
 impl House {
-    /// Parses a letter in either case; `None` unless it is A to P.
+    /// Converts a letter in either case. Returns `None` unless it is A to P.
     pub fn of_letter(letter: u8) -> Option<House> {
         let index = letter.to_ascii_uppercase().wrapping_sub(b'A');
         (index < 16).then_some(House(index))
     }
 
-    /// The letter, A to P.
+    /// Returns the letter, A to P.
     pub fn letter(self) -> char {
         char::from(b'A' + self.0)
     }
 }
 
 impl Unit {
-    /// Parses a number; `None` unless it is 1 to 16.
+    /// Converts a number. Returns `None` unless it is 1 to 16.
     pub fn of_number(number: u8) -> Option<Unit> {
         (1..=16).contains(&number).then(|| Unit(number - 1))
     }
 
-    /// The number, 1 to 16.
+    /// Returns the number, 1 to 16.
     pub fn number(self) -> u8 {
         self.0 + 1
     }
@@ -62,7 +62,7 @@ impl Addresses {
         self == Addresses::All || (code.house.0 < 4 && code.unit.0 < 3)
     }
 
-    /// Every allowed code, in order.
+    /// Returns every allowed code, in order.
     pub fn codes(self) -> impl Iterator<Item = Code> {
         let all = (0..16).flat_map(|house| (0..16).map(move |unit| (House(house), Unit(unit))));
         all.flat_map(|(house, unit)| [true, false].map(|on| Code { house, unit, on }))
@@ -71,14 +71,15 @@ impl Addresses {
 }
 
 impl Code {
-    /// Bits in the order sent: house, unit, on or off, each least significant bit first.
+    /// Returns the bits in the order in which they are sent: house, unit, on or off, each with the least significant
+    /// bit first.
     pub fn bits(self) -> [bool; BITS] {
         let word =
             u16::from(self.house.0) | u16::from(self.unit.0) << 4 | u16::from(if self.on { ON } else { OFF }) << 8;
         std::array::from_fn(|bit| word >> bit & 1 == 1)
     }
 
-    /// Decodes the bits; `None` if the last four are neither on nor off.
+    /// Decodes the bits. Returns `None` if the last four mean neither on nor off.
     pub fn of_bits(bits: [bool; BITS]) -> Option<Code> {
         let word = bits.iter().rev().fold(0u16, |word, bit| word << 1 | u16::from(*bit));
         let on = match (word >> 8) as u8 {

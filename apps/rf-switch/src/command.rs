@@ -1,19 +1,19 @@
 //! Parses commands from the FIFO, byte by byte.
 //!
-//! `d21` switches house D, unit 2 on; `d20` switches it off. Letters may have either case; commands may be run together
-//! (`d21d20`) or stand on separate lines. Units of two digits need colons, `d:10:1` (any unit may have them): without
-//! colons, `d101` would be unit 1 off and a stray 1. Both forms end with their last character, so that a command is
-//! executed without a newline. `@NS` and a space before a command give the time at which its sender wrote it, in ns on
-//! CLOCK_MONOTONIC, from which the latency is measured.
+//! `d21` switches house D, unit 2 on; `d20` switches it off. Letters may have either case; commands may follow each
+//! other without a separator (`d21d20`) or stand on separate lines. Units of two digits need colons, `d:10:1` (any unit
+//! may have them): without colons, `d101` would be unit 1 off, followed by a stray 1. Both forms end with their last
+//! character, so that a command is executed without a newline. `@NS` and a space before a command give the time at
+//! which its sender wrote it, in ns on CLOCK_MONOTONIC, from which the latency is measured.
 //!
-//! An invalid word is skipped up to the next space or newline: anything that follows garbage without a space is garbage
-//! too, and must not switch lamps.
+//! An invalid word is skipped up to the next space or newline: what follows invalid text without a space is likely to
+//! be invalid, too, and must not switch lamps.
 
 use crate::code::{Addresses, Code, House, Unit};
 use punctual_units::Nanos;
 use std::fmt;
 
-/// Maximum number of bytes kept of a word: `@` and the longest time stamp.
+/// Maximum number of bytes of a word that are kept: `@` and the longest time stamp.
 const LONGEST: usize = 24;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl Decoder {
         Decoder { addresses, ..Decoder::default() }
     }
 
-    /// Adds a byte; returns `None` if no command ends with it. An invalid word is reported once.
+    /// Adds a byte. Returns `None` if it does not end a command. An invalid word is reported once.
     pub fn push(&mut self, byte: u8) -> Option<Result<Command, BadCommand>> {
         if byte.is_ascii_whitespace() {
             return self.blank();
@@ -104,8 +104,8 @@ impl Decoder {
         held
     }
 
-    /// The retained part of an invalid word; pushed into a new decoder, it makes that decoder skip to the next space
-    /// too.
+    /// Returns the kept part of an invalid word. Pushed into a new decoder, it makes that decoder skip to the next
+    /// space, too.
     pub fn rest(&self) -> &[u8] {
         if self.bad { &self.word } else { &[] }
     }
@@ -151,7 +151,7 @@ impl fmt::Display for Command {
     }
 }
 
-/// Parses a complete text; a word that is incomplete at its end is invalid too.
+/// Parses a complete text. A word that is incomplete at its end is invalid, too.
 pub fn read_all(text: &str, addresses: Addresses) -> Vec<Result<Command, BadCommand>> {
     let mut decoder = Decoder::new(addresses);
     text.bytes().chain([b'\n']).filter_map(|byte| decoder.push(byte)).collect()

@@ -13,7 +13,7 @@ use punctual_units::Nanos;
 use std::fs::File;
 use std::io::Write;
 
-/// Interval of the daemon's checks of its threads.
+/// Interval at which the daemon checks whether its threads are still running.
 const LOOK: Nanos = Nanos::from_millis(500);
 /// Interval at which a one-shot run checks whether everything has been sent.
 const LOOK_SOON: Nanos = Nanos::from_millis(10);
@@ -44,14 +44,14 @@ impl Signals {
 
 pub fn greet(station: &Station, where_from: &str) {
     let _ = write!(std::io::stderr(), "{}", station.report());
-    station.narrowed.iter().for_each(|line| say(&format!("narrowed: {line}")));
+    station.narrowed.iter().for_each(|line| say(&format!("restricted: {line}")));
     say(&format!("transmitter {}; {where_from}", station.scheduling));
     if station.restored > 0 {
         say(&format!("{} commands of an earlier run are still pending, and are sent first", station.restored));
     }
 }
 
-/// Ends a station and prints its report.
+/// Stops the station and prints its report.
 ///
 /// # Errors
 /// The error that occurred while it ran.
@@ -78,7 +78,7 @@ pub fn end(station: Station, phases: Option<Vec<Phase>>, json: bool) -> Result<u
 /// Sends commands from the FIFO until a signal arrives.
 ///
 /// # Errors
-/// Something is not available, or fails during the run.
+/// Something that is needed is not available, or fails during the run.
 pub fn daemon(options: &Options, signals: &Signals) -> Result<(), Error> {
     let tap = fifo::open(options)?;
     let from = format!("reads {}", tap.path().display());
@@ -100,7 +100,7 @@ pub fn daemon(options: &Options, signals: &Signals) -> Result<(), Error> {
 /// Sends these codes and ends.
 ///
 /// # Errors
-/// Something is not available; [`Error::NotSent`] if a signal arrived first.
+/// Something that is needed is not available; [`Error::NotSent`] if a signal arrived first.
 pub fn one_shot(options: &Options, codes: &[Code], signals: &Signals) -> Result<(), Error> {
     if options.virtual_time {
         return as_meant(options, codes);
@@ -120,7 +120,7 @@ pub fn one_shot(options: &Options, codes: &[Code], signals: &Signals) -> Result<
     }
 }
 
-/// Writes the ideal edges without sleeping, by running the same alarms with a start time in the past.
+/// Writes the ideal edges without sleeping: runs the same alarms with a start time in the past.
 fn as_meant(options: &Options, codes: &[Code]) -> Result<(), Error> {
     let Some(path) = &options.ook else { return Ok(()) };
     let failed = || Error::file("write", path);

@@ -17,7 +17,7 @@ pub enum Error {
     Capture(#[source] GpioError),
     #[error("the FIFO: {0}")]
     Pipe(#[from] NotOpened),
-    /// Locking memory or the checks failed.
+    /// Memory could not be locked, or a check failed.
     #[error("{0}; or continue without it: --allow-ordinary")]
     Start(#[from] StartError),
     #[error("{0}; or run as an ordinary program: --allow-ordinary")]
@@ -32,7 +32,7 @@ pub enum Error {
     NotOurFifo { what: String, path: PathBuf },
     #[error(transparent)]
     Rtl433(#[from] Rtl433Error),
-    /// A load of a trial is invalid.
+    /// A load in the arguments of `--trial` is invalid.
     #[error(transparent)]
     Load(#[from] LoadError),
     #[error("cannot {what} {}: {source}; see ls -ld {}", path.display(), path.parent().unwrap_or(path).display())]

@@ -1,4 +1,5 @@
-//! Opens the FIFO for commands: the requested one, or the one held by systemd (sd_listen_fds(3), `ListenFIFO=`).
+//! Opens the FIFO for commands: the one given by `--pipe`, or the one held by systemd (sd_listen_fds(3),
+//! `ListenFIFO=`).
 
 use crate::error::Error;
 use crate::options::{Options, USUAL_PIPE};
@@ -8,15 +9,15 @@ use std::fs;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// The first descriptor passed by systemd. The FIFO is not read through it but opened by name; it only matters that
-/// systemd holds it open, so that unread bytes outlive this program.
+/// The first descriptor passed by systemd. The FIFO is opened by its name and not read through this descriptor; systemd
+/// only holds it open, so that unread bytes are kept after this program ends.
 const HANDED: &str = "/proc/self/fd/3";
 
-/// Opens the FIFO: the one passed by systemd if there is one, in which case `--pipe`, if given, must name the same
-/// FIFO.
+/// Opens the FIFO: the one passed by systemd if there is one, otherwise the one of `--pipe`. If both are given, they
+/// must be the same.
 ///
 /// # Errors
-/// It cannot be opened, or the two differ.
+/// The FIFO cannot be opened, or the two differ.
 pub fn open(options: &Options) -> Result<Tap, Error> {
     let number = |name| std::env::var(name).ok().and_then(|text| text.parse::<u32>().ok());
     let handed =

@@ -2,8 +2,8 @@ use crate::ook::Written;
 use crate::transmit::{Done, Emitted, Origin};
 use punctual_units::{Histogram, Nanos};
 
-/// Commands by outcome. `accepted + restored == sent + waiting`; an unfinished command stays pending until the next
-/// start.
+/// Number of commands by outcome. `accepted + restored == sent + waiting`. An unfinished command stays pending until
+/// the next start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Commands {
     pub accepted: u64,
@@ -23,21 +23,21 @@ pub struct Figures {
     pub commands: Commands,
     /// Number of frames sent completely.
     pub frames: u64,
-    /// Complete frames with an edge that was late by more than half of T.
+    /// Complete frames in which an edge was late by more than half of T.
     pub spoiled: u64,
-    /// Commands sent of which no frame was on time.
+    /// Commands that were sent, but without a frame that was on time.
     pub doubtful: u64,
-    /// Time from the sender's time stamp to the first edge, ns, for commands that did not wait for another.
+    /// Time from the sender's time stamp to the first edge, ns, for commands that did not wait for another command.
     pub from_written: Histogram,
-    /// Time from reading to the first edge, ns, for commands without a time stamp that did not wait.
+    /// Time from reading the command to the first edge, ns, for commands that have no time stamp and did not wait.
     pub from_read: Histogram,
-    /// Commands that waited for another one, so that their latency is meaningless.
+    /// Commands that waited for another command, so that their latency is not measured.
     pub waited: u64,
-    /// Lateness of each edge, ns: from its due time until the call that drives the line returned.
+    /// Lateness of each edge, ns: from its due time to the return of the call that drives the line.
     pub lateness: Histogram,
     /// Edges that were late by more than half of T.
     pub late: u64,
-    /// Edges that came after the next one was due: missed alarms.
+    /// Edges that were sent after the next edge was due: missed alarms.
     pub missed: u64,
     /// Edges lost because the ring between the threads was full.
     pub unrecorded: u64,
@@ -46,7 +46,7 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// Counts an edge; `half` is half of T.
+    /// Counts an edge; `half` is half of T, above which an edge counts as late.
     pub fn edge(&mut self, edge: Emitted, half: Nanos) {
         let late = edge.at.saturating_sub(edge.due);
         self.lateness.record(late.0);

@@ -1,4 +1,4 @@
-//! The ordinary side: reads commands from the FIFO into the ring, and turns results into counts, distributions and
+//! The ordinary thread: passes commands from the FIFO to the ring, and turns the results into counts, distributions and
 //! pulse text.
 
 use crate::command::{BadCommand, Command, Decoder};
@@ -38,17 +38,17 @@ impl Board {
 #[derive(Debug)]
 pub struct Sink {
     pub writer: OokWriter<File>,
-    /// Edges seen on the wire in memory; `None` for a real line, for which the times of driving it are used.
+    /// Edges of the wire in memory; `None` for a real line, for which the times at which the program drove it are used.
     pub wire: Option<Receiver<punctual_wires::EdgeAt>>,
 }
 
 #[derive(Debug)]
 pub struct Intake {
-    /// The FIFO; `None` for a program that sends the commands given as arguments.
+    /// The FIFO; `None` if the commands are given as arguments.
     pub tap: Option<Tap>,
     pub decoder: Decoder,
     pub pending: Option<Pending>,
-    /// Waiting commands, starting with the one being sent.
+    /// Waiting commands. The first is the one being sent.
     pub waiting: VecDeque<Command>,
     pub most: usize,
     pub next: u64,
@@ -65,7 +65,7 @@ pub struct Intake {
 }
 
 impl Intake {
-    /// Runs until told to stop. Commands that are still waiting stay in the pending file.
+    /// Runs until it is stopped. Commands that are still waiting stay in the pending file, and are returned.
     ///
     /// # Errors
     /// The FIFO or the pulse text file failed.
@@ -97,8 +97,9 @@ impl Intake {
         Ok(())
     }
 
-    /// A write to the FIFO wakes the intake (edge-triggered); part of a command left in it does not. Since Linux 5.14 a
-    /// write also wakes if the FIFO was not empty (3a34b13a88ca, also in the stable series).
+    /// Creates the epoll descriptor. A write to the FIFO wakes the thread (edge-triggered); part of a command left in
+    /// the FIFO does not. Since Linux 5.14 a write also wakes it if the FIFO was not empty (commit 3a34b13a88ca, also
+    /// in the stable kernels).
     fn epoll(&self) -> Result<OwnedFd, Error> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(Error::call("epoll_create1"))?;
         let add = |fd: BorrowedFd<'_>, flags| {
@@ -120,7 +121,7 @@ impl Intake {
     }
 
     /// Reads a chunk from the FIFO, up to an incomplete command, which stays there: copies it, writes it to the pending
-    /// file, removes it from the FIFO, and passes it on. Returns `false` if nothing can be read.
+    /// file, removes it from the FIFO, and passes it to the transmitter. Returns `false` if there is nothing to read.
     fn read(&mut self) -> Result<bool, Error> {
         let mut bytes = [0; MAX];
         let (whole, jobs) = self.write_down(&mut bytes)?;
@@ -134,7 +135,7 @@ impl Intake {
     }
 
     /// Reads the FIFO without consuming it, and writes the complete commands to the pending file. Returns the bytes to
-    /// consume, and the jobs.
+    /// consume, and the jobs for the transmitter.
     fn write_down<'a>(&mut self, bytes: &'a mut [u8; MAX]) -> Result<(&'a [u8], Vec<Job>), Error> {
         let Some(tap) = &self.tap else { return Ok((&[], Vec::new())) };
         let seen = tap.look(bytes)?;
@@ -151,7 +152,7 @@ impl Intake {
         Ok((whole, jobs))
     }
 
-    /// Extracts the jobs from the parsed commands.
+    /// Returns jobs for the parsed commands, and warns about those that are invalid or exceed the queue.
     fn accept(&mut self, said: Vec<Result<Command, BadCommand>>, at: Nanos) -> Vec<Job> {
         let mut jobs = Vec::new();
         for one in said {
@@ -181,7 +182,7 @@ impl Intake {
         jobs
     }
 
-    /// Writes the waiting commands to the pending file; `new` is the number of new ones.
+    /// Writes the waiting commands to the pending file, of which the last `new` are new.
     fn keep(&mut self, new: u64, at: Nanos) {
         let Some(pending) = &self.pending else { return };
         if let Err(error) = pending.keep(&self.waiting, self.decoder.rest()) {
@@ -201,7 +202,7 @@ impl Intake {
         let _ = self.raise.raise(1);
     }
 
-    /// Processes finished messages and their edges.
+    /// Processes the messages that the transmitter has finished, and their edges.
     fn settle(&mut self) -> Result<(), Error> {
         let at = monotonic();
         // In this order, the edges of all finished messages are available.

@@ -1,6 +1,6 @@
-//! Computes how many frames are decoded depending on the lateness of edges: how late edges affect a receiver, and why
-//! alarms are absolute. The edges are those of the transmitter's own alarms with added lateness; nothing sleeps, and
-//! the same seed gives the same table.
+//! Computes how the lateness of edges affects the number of frames that a receiver decodes, which shows why alarms are
+//! absolute. The edges are those of the transmitter's own alarms with added lateness. Nothing sleeps, and the same seed
+//! gives the same table.
 
 use crate::code::{Addresses, Code};
 use crate::error::Error;
@@ -15,15 +15,15 @@ use std::io;
 
 const COMMANDS: usize = 60;
 const REPEATS: u32 = 4;
-/// Time for which the line is low before each command.
+/// Time for which the line is low before each command is sent.
 const PAUSE: Nanos = Nanos::from_millis(200);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lateness {
-    /// Uniformly distributed between 0 and this value, in µs.
+    /// Lateness uniformly distributed between 0 and this value, µs.
     UniformUs(u64),
-    /// The same for every edge, in µs.
+    /// The same lateness for every edge, µs.
     ConstantUs(u64),
 }
 
@@ -43,9 +43,9 @@ pub const ROWS: [Lateness; 11] = [
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deadlines {
-    /// Relative to the start of the bit, as in this program: lateness does not accumulate.
+    /// Alarms relative to the start of the bit, as in this program: lateness does not accumulate.
     Absolute,
-    /// Relative to the previous edge: lateness accumulates.
+    /// Alarms relative to the previous edge: lateness accumulates.
     Relative,
 }
 

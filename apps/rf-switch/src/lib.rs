@@ -6,8 +6,8 @@
 //!                 pending file ◀─┘ ◀─rings─┘ edges, what is done ─▶ figures, report, ook
 //! ```
 //!
-//! Architecture invariant: the transmitter's thread ([`transmit`]) touches no FIFO and no file and does not allocate;
-//! it sends alarms that are absolute from the start of the bit ([`waveform`]).
+//! Architecture invariant: the transmitter's thread ([`transmit`]) touches no FIFO and no file and does not allocate.
+//! It uses alarms that are absolute from the start of the bit ([`waveform`]).
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! The `rf-switch` program, a wrapper around the library.
+//! The program `rf-switch`, which calls the library.
 
 #![forbid(unsafe_code)]
 

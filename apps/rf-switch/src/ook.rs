@@ -1,5 +1,6 @@
-//! rtl_433's pulse text: `;ook N pulses`, a line `mark space` for each in µs, `;end`. A file may contain any number of
-//! these packages (pulse_data_load and pulse_data_print_pulse_header in rtl_433's src/pulse_data.c, 22.11).
+//! rtl_433's pulse text: `;ook N pulses`, then a line `mark space` in µs for each pulse, then `;end`. A file may
+//! contain any number of these packages (pulse_data_load and pulse_data_print_pulse_header in rtl_433's
+//! src/pulse_data.c, 22.11).
 
 use crate::waveform::{Pulse, Timing};
 use punctual_units::Nanos;
@@ -19,20 +20,21 @@ pub struct EdgeAt {
 pub struct Written {
     pub packages: u64,
     pub pulses: u64,
-    /// Edges with the same level as the previous one or an earlier time: an edge between them was lost.
+    /// Number of edges with the same level as the previous edge or with an earlier time, which shows that an edge
+    /// between them was lost.
     pub out_of_order: u64,
-    /// Edges known to have been lost before they reached the writer.
+    /// Number of edges known to have been lost before they reached the writer.
     pub lost: u64,
 }
 
-/// Writes edges as they come. A package is written as soon as it ends, so that rtl_433 can read the file of a killed
+/// Writes edges as they arrive. A package is written as soon as it ends, so that rtl_433 can read the file of a killed
 /// program.
 #[derive(Debug)]
 pub struct OokWriter<W> {
     output: W,
-    /// A space of this length ends a package.
+    /// Length of a space that ends a package.
     quiet: Nanos,
-    /// Minimum space at which a package of maximum size is split.
+    /// Minimum length of a space at which a package of maximum size is split.
     cut: Nanos,
     pulses: Vec<Pulse>,
     rise: Option<Nanos>,
@@ -41,10 +43,10 @@ pub struct OokWriter<W> {
 }
 
 impl<W: Write> OokWriter<W> {
-    /// Writes the header; `from`, written as a comment, tells where the edges were observed.
+    /// Writes the header. `from` says where the edges were observed, and is written as a comment.
     ///
     /// # Errors
-    /// Errors of the output.
+    /// The output cannot be written.
     pub fn new(mut output: W, timing: &Timing, from: &str) -> io::Result<OokWriter<W>> {
         write!(output, ";pulse data\n;version 1\n;timescale 1us\n;edges from {from}\n")?;
         let gap = timing.times(timing.stop_gap);
@@ -55,7 +57,7 @@ impl<W: Write> OokWriter<W> {
     /// Adds the next edge.
     ///
     /// # Errors
-    /// Errors of the output.
+    /// The output cannot be written.
     pub fn edge(&mut self, edge: EdgeAt) -> io::Result<()> {
         match (self.rise, self.fall, edge.level) {
             (None, _, true) => self.rise = Some(edge.at),
@@ -73,10 +75,10 @@ impl<W: Write> OokWriter<W> {
         Ok(())
     }
 
-    /// Ends the package if the line was low for long enough until `now`.
+    /// Ends the package if the line has been low for long enough at `now`.
     ///
     /// # Errors
-    /// Errors of the output.
+    /// The output cannot be written.
     pub fn quiet_until(&mut self, now: Nanos) -> io::Result<()> {
         match (self.rise, self.fall) {
             (Some(rise), Some(fall)) if now.saturating_sub(fall) >= self.quiet => {
@@ -88,10 +90,10 @@ impl<W: Write> OokWriter<W> {
         }
     }
 
-    /// Writes the rest; no more edges follow.
+    /// Writes what is left, after the last edge.
     ///
     /// # Errors
-    /// Errors of the output.
+    /// The output cannot be written.
     pub fn finish(mut self) -> io::Result<Written> {
         self.quiet_until(Nanos(u64::MAX))?;
         self.package()?;

@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 pub const USUAL_PIPE: &str = "/run/punctual/rtp1";
-/// Maximum number of waiting commands: at 192 ms each, sending them takes 13 minutes.
+/// Maximum number of waiting commands. Sending this many at 192 ms each takes 13 minutes.
 const MAX_QUEUED: usize = 4096;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -17,7 +17,7 @@ pub enum What {
     /// Send commands from the FIFO.
     Daemon,
     OneShot(Vec<Code>),
-    /// Feed the daemon with commands under these loads.
+    /// Write commands to the daemon's FIFO under each of these loads.
     Trial(Vec<LoadSpec>),
     /// Print the table of decoded frames by lateness.
     LatenessTable,
@@ -38,7 +38,7 @@ pub enum Capture {
 pub struct Options {
     pub what: What,
     pub line: Option<Place>,
-    /// Run without privileges, on a wire in memory.
+    /// The program runs without privileges, on a wire in memory.
     pub dry_run: bool,
     pub addresses: Addresses,
     pub timing: Timing,
@@ -54,9 +54,9 @@ pub struct Options {
     pub cpu: Option<CpuId>,
     pub allow_ordinary: bool,
     pub ook: Option<PathBuf>,
-    /// Source of the edges in the pulse text, if not this program.
+    /// Source of the edges in the pulse text; `None` for the times at which this program drives the line.
     pub capture: Option<Capture>,
-    /// Advances virtual time instead of sleeping.
+    /// The program advances a virtual time instead of sleeping.
     pub virtual_time: bool,
     pub json: bool,
     pub count: u32,
@@ -85,7 +85,7 @@ pub enum UsageError {
     Together(&'static str),
 }
 
-/// Words that can be stored in [`Options`] only after all are parsed.
+/// Arguments that can be stored in [`Options`] only after all of them are parsed.
 #[derive(Default)]
 struct Words {
     commands: String,

@@ -1,5 +1,5 @@
-//! Keeps a file for the next start with the commands that were read from the FIFO but not yet sent, so that kill -9
-//! loses none. The file belongs on a tmpfs such as /run: after a reboot, no old command may switch a lamp.
+//! Keeps the commands that were read from the FIFO but not yet sent in a file for the next start, so that kill -9 loses
+//! none. The file belongs on a tmpfs such as /run, so that after a reboot no old command switches a lamp.
 
 use crate::command::{BadCommand, Command, Decoder};
 use crate::error::Error;
@@ -9,15 +9,15 @@ use std::path::{Path, PathBuf};
 
 const MAX_BYTES: u64 = 1 << 16;
 
-/// The file of pending commands. It is replaced as a whole by rename(2), so that a killed program leaves the old or the
-/// new version.
+/// The file of pending commands. It is replaced by rename(2), so that a killed program leaves either the old or the new
+/// version.
 #[derive(Debug)]
 pub struct Pending {
     path: PathBuf,
     new: PathBuf,
 }
 
-/// Content left by an earlier run.
+/// Contents of the file that an earlier run left.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Left {
     /// The pending commands, in order, without their time stamps.
@@ -27,7 +27,7 @@ pub struct Left {
 }
 
 impl Pending {
-    /// Refers to the pending file at `path` without creating it.
+    /// Names the pending file at `path`, without creating it.
     pub fn at(path: PathBuf) -> Pending {
         let mut new = path.clone().into_os_string();
         new.push(".new");
@@ -38,11 +38,11 @@ impl Pending {
         &self.path
     }
 
-    /// Reads what an earlier run left; `decoder` then skips an invalid word that the earlier run had started. A missing
-    /// file counts as empty.
+    /// Reads what an earlier run left. If that run had read the beginning of an invalid word, `decoder` skips the rest
+    /// of the word. A missing file counts as empty.
     ///
     /// # Errors
-    /// It cannot be read, is not a regular file, or is too large.
+    /// The file cannot be read, is not a regular file, or is too large.
     pub fn restore(&self, decoder: &mut Decoder) -> Result<Left, Error> {
         let failed = || Error::file("read", &self.path);
         let file = match fs::symlink_metadata(&self.path) {
@@ -67,10 +67,11 @@ impl Pending {
         Ok(left)
     }
 
-    /// Writes the waiting commands, and an invalid word that has not ended; removes the file if there is neither.
+    /// Writes the waiting commands, and an invalid word whose end has not been read. Removes the file if there is
+    /// neither.
     ///
     /// # Errors
-    /// It cannot be written; the old content is kept.
+    /// The file cannot be written; its old contents are kept.
     pub fn keep<'a>(&self, commands: impl IntoIterator<Item = &'a Command>, rest: &[u8]) -> Result<(), Error> {
         let mut text: Vec<u8> = Vec::new();
         commands.into_iter().for_each(|command| text.extend(format!("{}\n", command.code).bytes()));

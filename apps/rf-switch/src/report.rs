@@ -14,13 +14,13 @@ pub struct Spread {
     pub count: u64,
     pub min_ns: u64,
     pub p50_ns: u64,
-    /// 99th percentile, ns; null if no sample lies above it.
+    /// 99th percentile, ns; `None` if there are too few samples.
     pub p99_ns: Option<u64>,
     pub max_ns: u64,
 }
 
 impl Spread {
-    /// Summarises a histogram; `None` if it has no samples.
+    /// Summarises a histogram. Returns `None` if it has no samples.
     pub fn of(histogram: &Histogram) -> Option<Spread> {
         Some(Spread {
             count: histogram.count(),
@@ -41,7 +41,7 @@ impl fmt::Display for Spread {
     }
 }
 
-/// Pulse text that was captured or written.
+/// Counts of the pulse text that was captured or written.
 #[derive(Clone, Debug, Serialize)]
 pub struct Pulses {
     pub packages: u64,
@@ -61,14 +61,14 @@ impl Pulses {
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Phase {
-    /// Load of a trial; `None` for a daemon.
+    /// Load of a trial; `None` if there was no trial.
     pub load: Option<String>,
-    /// True if the load ran; `None` without a load.
+    /// True if the load ran properly; `None` without a load.
     pub load_ran: Option<bool>,
     pub load_why_not: Option<String>,
-    /// Commands written by the trial; `None` if other programs write.
+    /// Number of commands that the trial wrote; `None` without a trial.
     pub written: Option<u64>,
-    /// Commands written but neither sent, unfinished, dropped nor invalid; `None` if other programs write.
+    /// Number of commands that were written but neither sent, unfinished, dropped nor invalid; `None` without a trial.
     pub lost: Option<u64>,
     pub accepted: u64,
     pub restored: u64,
@@ -78,19 +78,19 @@ pub struct Phase {
     pub bad: u64,
     pub not_kept: u64,
     pub frames: u64,
-    /// Frames with an edge that was late by more than half of T.
+    /// Complete frames in which an edge was late by more than half of T.
     pub spoiled_frames: u64,
-    /// Commands sent of which no frame was on time.
+    /// Commands that were sent, but without a frame that was on time.
     pub doubtful: u64,
     /// Time from the sender's time stamp to the first edge.
     pub written_to_first_edge: Option<Spread>,
-    /// Time from reading to the first edge.
+    /// Time from reading the command to the first edge.
     pub read_to_first_edge: Option<Spread>,
     pub waited: u64,
     pub edge_lateness: Option<Spread>,
     /// Edges that were late by more than half of T.
     pub late_edges: u64,
-    /// Edges that came after the next one was due.
+    /// Edges that were sent after the next edge was due.
     pub missed_alarms: u64,
     /// Edges lost because the ring was full.
     pub unrecorded_edges: u64,
@@ -179,11 +179,11 @@ impl fmt::Display for Phase {
 pub struct Report {
     pub schema: &'static str,
     pub scheduling: String,
-    /// Requests that were not granted, and the consequences.
+    /// Messages about requests that were refused, and the consequences.
     pub narrowed: Vec<String>,
     /// One entry per load of a trial; a single entry if there was no trial.
     pub phases: Vec<Phase>,
-    /// Pulse text that was driven or captured.
+    /// Counts of the pulse text, if any was written or captured.
     pub pulse_text: Option<Pulses>,
     pub waiting: Option<u64>,
 }
@@ -212,7 +212,7 @@ impl Report {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "transmitter: {}", self.scheduling)?;
-        self.narrowed.iter().try_for_each(|line| writeln!(f, "narrowed: {line}"))?;
+        self.narrowed.iter().try_for_each(|line| writeln!(f, "restricted: {line}"))?;
         self.phases.iter().try_for_each(|phase| writeln!(f, "{phase}"))?;
         if let Some(p) = &self.pulse_text {
             write!(

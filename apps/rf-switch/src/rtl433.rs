@@ -9,7 +9,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Time limit for rtl_433, which decodes the file of one day within seconds.
+/// Time limit for rtl_433, which needs seconds for the recording of a day.
 const LIMIT: Duration = Duration::from_secs(60);
 
 #[derive(Debug, thiserror::Error)]
@@ -31,8 +31,8 @@ pub enum Rtl433Error {
     Unknown { what: &'static str, line: String },
 }
 
-/// Decodes a pulse text file (with the suffix .ook) by rtl_433's decoder 4, Waveman-Switch. Returns one code per frame,
-/// in order.
+/// Decodes a pulse text file (with the suffix .ook) with rtl_433's decoder 4, Waveman-Switch. Returns one code per
+/// frame, in order.
 ///
 /// # Errors
 /// [`Rtl433Error`].
@@ -54,7 +54,7 @@ pub fn decode(path: &Path) -> Result<Vec<Code>, Rtl433Error> {
     String::from_utf8_lossy(&output.stdout).lines().filter(|line| line.starts_with('{')).map(code).collect()
 }
 
-/// Runs a command to its end, or kills it after `limit` (`TimedOut`).
+/// Runs a command to its end, or kills it after `limit` and returns the error `TimedOut`.
 fn output(command: &mut Command, limit: Duration) -> io::Result<Output> {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let until = Instant::now() + limit;
@@ -95,7 +95,7 @@ fn output(command: &mut Command, limit: Duration) -> io::Result<Output> {
     read.map(|()| Output { status, stdout, stderr })
 }
 
-/// Formats one line per code with its number of frames, and the totals.
+/// Formats one line per code with its number of frames, and the totals; as JSON if `json` is true.
 pub fn table(codes: &[Code], json: bool) -> String {
     let mut frames: BTreeMap<Code, u64> = BTreeMap::new();
     codes.iter().for_each(|code| *frames.entry(*code).or_default() += 1);

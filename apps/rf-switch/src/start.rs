@@ -1,18 +1,19 @@
-//! Checks privileges and the machine: as requested or, if allowed, with restrictions that are reported.
+//! Checks privileges and the machine before the program starts. If allowed, it continues with restrictions that it
+//! reports.
 
 use crate::error::Error;
 use crate::options::Options;
 use punctual_rt::{Builder, Check, Rt, StartError, granted_nice, try_scheduling};
 use punctual_units::Scheduling;
 
-/// Bytes to lock: stacks of all threads, queues and the program. With a lower limit, mlockall(2) would succeed but a
-/// later thread could not start.
+/// Memory to lock, bytes: the stacks of all threads, the queues and the program. With a lower limit, mlockall(2) would
+/// succeed, but a thread could later fail to start.
 const MEMORY: u64 = 64 << 20;
 
 pub struct Started {
     pub rt: Rt,
     pub scheduling: Scheduling,
-    /// Requests that were not granted, and the consequences.
+    /// Messages about requests that were refused, and the consequences.
     pub narrowed: Vec<String>,
 }
 
@@ -29,7 +30,7 @@ fn builder(options: &Options) -> Builder {
     }
 }
 
-/// Checks the machine, locks memory and tries the priority.
+/// Checks the machine, locks memory and checks that the priority is granted.
 ///
 /// # Errors
 /// A required privilege is missing; the error says how to get it.

@@ -1,5 +1,5 @@
-//! Everything needed for sending: the line, the real-time task, the intake and a capture; started in this order, and
-//! stopped in reverse.
+//! Starts everything that is needed for sending: the line, the real-time task, the intake and the capture, in this
+//! order. Stops them in reverse order.
 
 use crate::capture::{Captured, Capturing};
 use crate::command::{Command, Decoder};
@@ -25,7 +25,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-/// Capacity for edges waiting for the ordinary side: 40 messages.
+/// Capacity of the ring for edges on their way to the ordinary thread: 40 messages.
 const EDGES: usize = 8192;
 const TASK: &str = "transmitter";
 
@@ -36,7 +36,7 @@ pub struct Station {
     capturing: Option<Capturing>,
     shared: Arc<Shared>,
     pub board: Arc<Board>,
-    /// Requests that were not granted, and the consequences.
+    /// Messages about requests that were refused, and the consequences.
     pub narrowed: Vec<String>,
     pub scheduling: Scheduling,
     pub restored: u64,
@@ -48,7 +48,7 @@ pub struct Ended {
     pub captured: Option<Captured>,
 }
 
-/// Rings between the real-time and the ordinary side.
+/// Rings between the real-time and the ordinary thread.
 struct Rings {
     jobs: (Sender<Job>, Receiver<Job>),
     done: (Sender<Done>, Receiver<Done>),
@@ -65,7 +65,7 @@ impl Rings {
     }
 }
 
-/// The line, driven low, and the edges of a wire in memory.
+/// Opens the line and drives it low. Also returns the edges of a wire in memory, if the line is one.
 fn line(options: &Options) -> Result<(Out, Option<Receiver<punctual_wires::EdgeAt>>), Error> {
     let real = match &options.line {
         Some(place) => place.output(false).map_err(Error::Line)?,
@@ -97,7 +97,7 @@ fn shared() -> Result<Arc<Shared>, Error> {
     Ok(Arc::new(Shared { ending: AtomicBool::new(false), wake, failure: Mutex::new(None) }))
 }
 
-/// The pending file and what an earlier run left in it; empty for a program without a FIFO.
+/// Opens the pending file and reads what an earlier run left in it. There is none if the program has no FIFO.
 fn restore(options: &Options, tap: Option<&Tap>) -> Result<(Option<Pending>, Decoder, Vec<Command>), Error> {
     let mut decoder = Decoder::new(options.addresses);
     let Some(tap) = tap else { return Ok((None, decoder, Vec::new())) };
@@ -107,7 +107,7 @@ fn restore(options: &Options, tap: Option<&Tap>) -> Result<(Option<Pending>, Dec
     Ok((Some(pending), decoder, left.commands))
 }
 
-/// Starts the capture, or returns the sink that the intake writes to.
+/// Starts the capture, or returns the sink to which the intake writes edges.
 fn outputs(
     options: &Options,
     wire: Option<Receiver<punctual_wires::EdgeAt>>,
@@ -137,7 +137,7 @@ impl Station {
     /// Starts everything. `tap` is the FIFO; `commands` are sent first.
     ///
     /// # Errors
-    /// Something is not available; everything else is cleaned up.
+    /// Something that is needed is not available; everything that was started is stopped.
     pub fn start(options: &Options, tap: Option<Tap>, commands: Vec<Command>) -> Result<Station, Error> {
         let started = start(options)?;
         let (out, wire) = line(options)?;
@@ -190,12 +190,12 @@ impl Station {
         self.rt.report().to_string()
     }
 
-    /// Returns true if a thread ended unexpectedly; [`Station::stop`] then returns the reason.
+    /// Returns true if a thread has ended unexpectedly; [`Station::stop`] then returns the reason.
     pub fn broken(&self) -> bool {
         self.task.task().is_finished() || self.intake.is_finished()
     }
 
-    /// Ends the station: finishes the current frame, drives the line low, and leaves waiting commands in the pending
+    /// Stops the station: finishes the current frame, drives the line low, and leaves waiting commands in the pending
     /// file.
     ///
     /// # Errors
@@ -217,7 +217,7 @@ impl Station {
     }
 }
 
-/// Passes the first commands on and starts the intake.
+/// Passes the first commands to the transmitter and starts the intake.
 fn feed(mut intake: Intake, restored: u64) -> Result<JoinHandle<Result<VecDeque<Command>, Error>>, Error> {
     // These waited for the start, so their latency is not measured.
     let job = |(n, command): (usize, &Command)| Job { number: n as u64, code: command.code, origin: Origin::Waited };

@@ -1,5 +1,5 @@
-//! Reads the FIFO in two steps: copies its content with tee(2), and consumes it once it is in the pending file. A
-//! program killed in between reads it again: sending a command twice is harmless, losing it is not.
+//! Reads the FIFO in two steps: copies its contents with tee(2), and consumes them once they are in the pending file. A
+//! program killed between the two steps reads them again: sending a command twice is harmless, losing it is not.
 
 use crate::error::Error;
 use punctual_rt::Fifo;
@@ -24,6 +24,8 @@ impl AsFd for Tap {
 }
 
 impl Tap {
+    /// Creates a tap on this FIFO, with a pipe for the copies.
+    ///
     /// # Errors
     /// pipe2(2) fails.
     pub fn new(fifo: Fifo) -> Result<Tap, Error> {
@@ -35,7 +37,7 @@ impl Tap {
         self.fifo.path()
     }
 
-    /// The next bytes of the FIFO, at most [`MAX`], without removing them.
+    /// Returns the next bytes of the FIFO, at most [`MAX`], without removing them.
     ///
     /// # Errors
     /// tee(2) or read(2) fails; an empty FIFO is not an error.
@@ -49,10 +51,11 @@ impl Tap {
         Ok(&bytes[..count])
     }
 
-    /// Consumes bytes that were seen. Returns `false` if they differ, because another program also reads this FIFO.
+    /// Consumes bytes that [`Tap::look`] has returned. Returns `false` if they differ, because another program also
+    /// reads this FIFO.
     ///
     /// # Errors
-    /// read(2).
+    /// read(2) fails.
     pub fn take(&self, seen: &[u8]) -> Result<bool, Error> {
         let mut bytes = [0; MAX];
         let mut taken = 0;

@@ -1,4 +1,4 @@
-//! The real-time side: takes jobs from a ring and drives the line. It touches no FIFO and no file, and does not
+//! The real-time thread: takes jobs from a ring and drives the line. It touches no FIFO and no file, and does not
 //! allocate.
 
 use crate::code::Code;
@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub enum Origin {
     /// The time stamp written by the sender.
     Written(Nanos),
-    /// The time when the ordinary side read the command.
+    /// The time at which the ordinary thread read the command.
     Read(Nanos),
     /// Not measured, because the command waited for the previous one, or was pending when the program started.
     Waited,
@@ -30,16 +30,16 @@ pub struct Job {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
     pub job: Job,
-    /// Time when the line had been driven for its first edge, CLOCK_MONOTONIC; `None` if that failed.
+    /// Time at which the line had been driven for its first edge, CLOCK_MONOTONIC; `None` if that failed.
     pub first_edge: Option<Nanos>,
     /// Number of frames sent completely.
     pub frames: u32,
-    /// Complete frames with an edge that was late by more than half of T.
+    /// Complete frames in which an edge was late by more than half of T.
     pub spoiled: u32,
     pub whole: bool,
 }
 
-/// An edge as driven by this program.
+/// An edge that this program has driven.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Emitted {
     /// When the edge was due, CLOCK_MONOTONIC.
@@ -49,17 +49,17 @@ pub struct Emitted {
     pub level: bool,
 }
 
-/// State shared by both sides, in addition to the rings.
+/// State shared by the real-time and the ordinary thread, in addition to the rings.
 #[derive(Debug)]
 pub struct Shared {
     pub ending: AtomicBool,
-    /// Wakes the ordinary side: a non-blocking eventfd(2).
+    /// A non-blocking eventfd(2) that wakes the ordinary thread.
     pub wake: OwnedFd,
     pub failure: Mutex<Option<GpioError>>,
 }
 
 impl Shared {
-    /// Adds one to the eventfd. At its maximum it is readable anyway.
+    /// Adds one to the eventfd. The write fails if the counter is at its maximum, in which case it is readable anyway.
     pub fn wake(&self) {
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
     }
@@ -76,7 +76,7 @@ pub struct Transmitter {
     pub repeats: u32,
     /// Maximum number of frames sent to replace spoiled ones.
     pub replace: u32,
-    /// Limit on lateness, half of T; a later edge spoils its frame.
+    /// Maximum lateness of an edge, half of T. A later edge spoils its frame.
     pub half: Nanos,
     pub jobs: Receiver<Job>,
     pub done: Sender<Done>,
@@ -85,7 +85,7 @@ pub struct Transmitter {
 }
 
 impl Transmitter {
-    /// Sends waiting jobs one after the other. Checks between frames, when the line is low, whether it should end.
+    /// Sends waiting jobs one after the other. Between frames, when the line is low, checks whether it should end.
     pub fn work(&mut self) -> Next {
         while !self.shared.ending.load(Relaxed) {
             let Some(job) = self.jobs.receive() else { return Next::Continue };
@@ -129,8 +129,8 @@ impl Transmitter {
     }
 }
 
-/// Drives the line; returns `None` if that fails, and leaves the reason for the ordinary side. Its lock is taken once,
-/// at the end of the task.
+/// Drives the line and returns the time afterwards. Returns `None` if that fails, and stores the reason for the
+/// ordinary thread; this takes a lock, once, at the end of the task.
 fn drive(out: &mut Out, level: bool, rung: Rung, edges: &mut Sender<Emitted>, shared: &Shared) -> Option<Nanos> {
     match out.set(level) {
         Ok(()) => {
@@ -155,7 +155,7 @@ mod tests {
     use punctual_wires::wire;
     use rustix::event::{EventfdFlags, eventfd};
 
-    /// A timing with T = 20 µs, so that a message takes 10 ms.
+    /// Returns a timing with T = 20 µs, with which a message takes 10 ms.
     fn timing() -> Timing {
         Timing::new(Nanos::from_micros(20), 36).unwrap()
     }
@@ -218,7 +218,7 @@ mod tests {
         assert_eq!(last.due - first.due, Nanos(3 * timing().frame().0 + timing().times(97).0));
     }
 
-    /// The counts of spoiled and replaced frames match the edges. Half of T is 10 µs here, so many are late.
+    /// The counts of spoiled and replaced frames match the edges. Half of T is only 10 µs here, so many edges are late.
     #[test]
     fn spoiled_frames_are_replaced_up_to_a_bound_and_reported() {
         for half in [Nanos(0), Nanos(timing().t.0 / 2), Nanos(u64::MAX)] {

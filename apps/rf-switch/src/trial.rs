@@ -1,4 +1,4 @@
-//! A trial: feeds a daemon with time-stamped commands through its own FIFO under each load, and reports the outcome.
+//! A trial: writes time-stamped commands to a daemon's FIFO under each load, and reports the outcome.
 
 use crate::code::Code;
 use crate::command::Command;
@@ -17,14 +17,15 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
-/// Time limit for sending the last commands after they are written.
+/// Time limit for sending the last commands after they were written.
 const PATIENCE: Nanos = Nanos::from_secs(30);
 const LOOK: Nanos = Nanos::from_millis(20);
 
 /// Runs the trial and prints its report.
 ///
 /// # Errors
-/// Something is not available; [`Error::NotSent`] if commands were lost, a load did not run, or a signal arrived.
+/// Something that is needed is not available; [`Error::NotSent`] if commands were lost, a load did not run, or a signal
+/// arrived.
 pub fn trial(options: &Options, loads: &[LoadSpec], signals: &Signals) -> Result<(), Error> {
     let settings = load_settings(options)?;
     loads.iter().try_for_each(|spec| Load::check(spec, &settings))?;
@@ -58,7 +59,7 @@ fn load_settings(options: &Options) -> Result<LoadSettings, Error> {
     Ok(LoadSettings { phase, ..LoadSettings::new(cpus, "/var/tmp".into()) })
 }
 
-/// Waits until the commands of an earlier run are sent. Returns `false` if a signal arrived, or they cannot be sent.
+/// Waits until the commands of an earlier run are sent. Returns `false` if a signal arrived, or they could not be sent.
 fn settled(station: &Station, signals: &Signals) -> bool {
     while station.board.figures().commands.sent < station.restored {
         if station.broken() || signals.wait(LOOK) == Some(false) {
@@ -81,7 +82,7 @@ fn wrong(phases: &[Phase]) -> Option<String> {
     phases.iter().find_map(of)
 }
 
-/// Runs one load. Returns `None` if a signal ended it.
+/// Runs the trial under one load. Returns `None` if a signal ended it.
 fn phase(
     options: &Options,
     spec: &LoadSpec,
@@ -101,7 +102,8 @@ fn phase(
     Ok(Some(Phase::of(&station.board.figures()).under(&report, written)))
 }
 
-/// Writes the commands and waits until each is sent or the time limit has passed. Returns `None` if a signal arrived.
+/// Writes the commands and waits until each is sent or the time limit has passed. Returns how many it wrote, or `None`
+/// if a signal arrived.
 fn feed(
     options: &Options,
     fifo: &mut File,

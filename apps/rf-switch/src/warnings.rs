@@ -4,7 +4,7 @@ use std::io::Write;
 const MAX: u32 = 10;
 const SECOND: Nanos = Nanos::from_secs(1);
 
-/// Writes at most 10 lines per second, and reports how many it left out.
+/// Writes at most 10 lines per second, and reports how many lines it omitted.
 #[derive(Debug)]
 pub struct Warnings<W> {
     output: W,
@@ -18,7 +18,7 @@ impl<W: Write> Warnings<W> {
         Warnings { output, since: Nanos::ZERO, written: 0, held: 0 }
     }
 
-    /// Writes a line, or counts it. Write errors are ignored (stderr may be closed).
+    /// Writes a line, or counts it as omitted. Write errors are ignored, since stderr may be closed.
     pub fn warn(&mut self, now: Nanos, line: &str) {
         self.look(now);
         if self.written < MAX {

@@ -35,7 +35,8 @@ pub enum BadTiming {
 }
 
 impl Timing {
-    /// T must be 20 µs to 10 ms; the stop gap 4 to 1000 T, longer than any gap within a frame.
+    /// Creates a timing. T must be 20 µs to 10 ms; the stop gap must be 4 to 1000 T, longer than any gap within a
+    /// frame.
     ///
     /// # Errors
     /// [`BadTiming`].
@@ -51,7 +52,7 @@ impl Timing {
         Nanos(self.t.0 * u64::from(n))
     }
 
-    /// Duration of a frame, including its stop gap.
+    /// Returns the duration of a frame, including its stop gap.
     pub fn frame(&self) -> Nanos {
         self.times(8 * BITS as u32 + 1 + self.stop_gap)
     }
@@ -70,8 +71,8 @@ pub fn pulses(code: Code, timing: &Timing) -> Vec<Pulse> {
     bits.chain([pulse(1, timing.stop_gap)]).collect()
 }
 
-/// Decodes a frame of 25 pulses as a receiver that knows T does: less than 2 T on is short, less than 4 T is long. It
-/// checks captures without another program; rtl_433 is the independent decoder.
+/// Decodes a frame of 25 pulses as a receiver that knows T does: on for less than 2 T is short, for less than 4 T is
+/// long. Checks captures without another program; rtl_433 is the independent decoder.
 pub fn read_frame(pulses: &[Pulse], timing: &Timing) -> Option<Code> {
     let long = |pulse: &Pulse| (pulse.mark < timing.times(4)).then(|| pulse.mark >= timing.times(2));
     let (stop, bits) = pulses.split_last()?;
@@ -107,8 +108,8 @@ pub enum FrameEnd {
     Failed,
 }
 
-/// A frame as alarms. All alarms of a bit are absolute from the bit's start, and the bits' starts from the frame's: a
-/// late edge does not delay later ones.
+/// A frame as alarms. All alarms of a bit are absolute from the start of the bit, and the starts of the bits are
+/// absolute from the start of the frame: a late edge does not delay later ones.
 #[derive(Clone, Debug)]
 pub struct Waveform {
     bits: [AlarmSet<Action, 4>; 2],
@@ -124,6 +125,8 @@ fn alarms<const N: usize>(steps: &[(Nanos, Action)]) -> Result<AlarmSet<Action, 
 }
 
 impl Waveform {
+    /// Creates the alarms of both kinds of bits and of the stop.
+    ///
     /// # Errors
     /// Cannot fail with this number of alarms.
     pub fn new(timing: &Timing) -> Result<Waveform, AlarmsFull> {
@@ -134,14 +137,14 @@ impl Waveform {
         Ok(Waveform { bits: [bit(5)?, bit(7)?], stop, bit: timing.times(8), frame: timing.frame() })
     }
 
-    /// Start of the frame with this number, in a message that starts at `epoch`.
+    /// Returns the start of frame number `frame` in a message that starts at `epoch`.
     pub fn start(&self, epoch: Nanos, frame: u32) -> Nanos {
         epoch + Nanos(self.frame.0 * u64::from(frame))
     }
 
     /// Sends a frame that starts at `start`, in the calling thread, which should be real-time: sleeps until each alarm
-    /// and calls `drive`. If the start has passed, nothing sleeps, and [`Rung::due`] is the ideal time. Does not
-    /// allocate. Returns when the stop gap is over, or early if `drive` returns `false`.
+    /// is due and calls `drive`. If `start` has passed, it does not sleep, and [`Rung::due`] is the ideal time. Does
+    /// not allocate. Returns when the stop gap is over, or early if `drive` returns `false`.
     pub fn send(&self, code: Code, start: Nanos, mut drive: impl FnMut(bool, Rung) -> bool) -> FrameEnd {
         let failed = AtomicBool::new(false);
         let mut carry_out = |action: &Action, rung: Rung| match action {
@@ -171,7 +174,7 @@ mod tests {
         Addresses::Usual.codes().find(|code| code.to_string() == "d21").unwrap()
     }
 
-    /// Edges of a frame whose alarms have all passed: nothing sleeps, so the times are ideal.
+    /// Returns the edges of a frame whose alarms have all passed: nothing sleeps, so the times are ideal.
     fn edges(code: Code, timing: &Timing) -> Vec<(Nanos, bool)> {
         let mut edges = Vec::new();
         let end = Waveform::new(timing).unwrap().send(code, Nanos(1), |level, rung| {

@@ -17,7 +17,7 @@ pub enum BookError {
     /// The number has no digits, too many digits, or other characters.
     #[error("`{0}` is not a number: write 1 to {MAX_DIGITS} digits")]
     NoNumber(String),
-    /// The command does not fit in a line of the pipe.
+    /// The command does not fit into a line of the pipe.
     #[error("the command of {number} does not fit: 1 to 62 bytes on one line, and this is `{command}`")]
     Command { number: String, command: String },
     #[error("the number {0} has two commands: remove one")]
@@ -25,7 +25,7 @@ pub enum BookError {
 }
 
 impl Entry {
-    /// Creates an entry from a number in digits and the command to write to the pipe for it.
+    /// Creates an entry from a number, given as digits, and the command that is written to the pipe for it.
     ///
     /// # Errors
     /// [`BookError`].
@@ -72,7 +72,7 @@ pub enum Found<'a> {
     Begun,
     Number {
         entry: &'a Entry,
-        /// True if longer numbers start with this one.
+        /// True if there are longer numbers that start with this one.
         longer: bool,
     },
 }
@@ -89,6 +89,8 @@ impl Default for Book {
 }
 
 impl Book {
+    /// Creates a book of these numbers, each with its command.
+    ///
     /// # Errors
     /// [`BookError::Twice`].
     pub fn new(entries: Vec<Entry>) -> Result<Book, BookError> {
@@ -105,7 +107,7 @@ impl Book {
         &self.0
     }
 
-    /// Looks up digits. Does not allocate.
+    /// Looks up digits, each 0 to 9. Does not allocate.
     pub fn find(&self, digits: &[u8]) -> Found<'_> {
         let begins = |entry: &&Entry| entry.digits.starts_with(digits);
         let longer = self.0.iter().filter(begins).any(|entry| entry.digits.len() > digits.len());

@@ -10,7 +10,7 @@ pub struct Number {
 }
 
 impl Number {
-    /// The digits, each 0 to 9.
+    /// Returns the digits, each 0 to 9.
     pub fn digits(&self) -> &[u8] {
         self.digits.get(..self.length.into()).unwrap_or_default()
     }
@@ -32,7 +32,7 @@ impl fmt::Display for Number {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Command(Number, Line),
-    /// No entry equals or starts with this number. Further digits are part of it, until the caller pauses or hangs up.
+    /// No entry equals this number or starts with it. Further digits belong to it until the caller pauses or hangs up.
     Unknown(Number),
     /// A number that was started but not completed: the caller hung up or paused, or one of its digits was rejected.
     Dropped(Number),
@@ -43,18 +43,18 @@ pub enum Outcome {
 pub struct Collector {
     pause: Nanos,
     number: Number,
-    /// The digits being dialled can no longer become a number.
+    /// True if the digits being dialled can no longer become a number.
     spoiled: bool,
     since: Nanos,
 }
 
 impl Collector {
-    /// A number ends if no digit follows within `pause`.
+    /// Creates a collector in which a number ends if no digit follows within `pause`.
     pub fn new(pause: Nanos) -> Collector {
         Collector { pause, number: Number::default(), spoiled: false, since: Nanos::ZERO }
     }
 
-    /// Adds the next digit, 0 to 9, which ended at `at`.
+    /// Adds the next digit, 0 to 9, which ended at `at`. Returns the outcome if that ends a number.
     pub fn digit(&mut self, at: Nanos, digit: u8, book: &Book) -> Option<Outcome> {
         self.since = at;
         if self.spoiled {
@@ -71,7 +71,7 @@ impl Collector {
         }
     }
 
-    /// A digit was rejected, or may have been missed, so the number it belongs to is invalid.
+    /// Reports that a digit was rejected, or may have been missed, so that the number to which it belongs is invalid.
     pub fn spoil(&mut self, at: Nanos) -> Option<Outcome> {
         (self.since, self.spoiled) = (at, true);
         let number = std::mem::take(&mut self.number);
@@ -83,7 +83,8 @@ impl Collector {
         (number.length > 0).then_some(Outcome::Dropped(number))
     }
 
-    /// Advances the time. While a digit is being dialled (`dialling`), no number ends.
+    /// Advances the time to `now`. While a digit is being dialled (`dialling`), no number ends. Returns the outcome if
+    /// a number has ended.
     pub fn pass(&mut self, now: Nanos, dialling: bool, book: &Book) -> Option<Outcome> {
         if dialling {
             // The pause counts from the end of the current digit.

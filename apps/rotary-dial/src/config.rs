@@ -1,4 +1,4 @@
-//! Configuration of the lines and their commands: a TOML file, options, or both.
+//! Configuration of the lines and their commands, from a TOML file, options, or both.
 
 use crate::book::{Book, Entry};
 use crate::digits::DigitMap;
@@ -10,16 +10,16 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Default path of the commands' FIFO.
+/// Default path of the FIFO to which commands are written.
 pub const PIPE: &str = "/run/punctual/rtp2";
-/// Default priority of the loop, as in the paper: below the 80 of the transmitter.
+/// Default SCHED_FIFO priority of the loop, as in the paper: lower than 80, the priority of the transmitter.
 const PRIORITY: u8 = 60;
-/// Default pause between two digits that starts a new number.
+/// Default time without a digit after which a new number starts.
 const PAUSE: Nanos = Nanos::from_secs(4);
-/// More lines than any board has; each costs a system call per cycle.
+/// Maximum number of lines, more than any board has. Each line costs a system call per cycle.
 const MAX_LINES: usize = 64;
 
-/// Bias of the line while its contact is open, as named in the file and options.
+/// Bias of the line while its contact is open, with the names used in the file and in options.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pull {
@@ -30,7 +30,7 @@ pub enum Pull {
     Down,
     /// The bias resistors of the chip are disabled.
     None,
-    /// The bias is left as it is.
+    /// The bias is not changed.
     AsIs,
 }
 
@@ -64,21 +64,21 @@ pub struct LineConfig {
     pub map: DigitMap,
     /// Bias of the line while its contact is open.
     pub pull: Pull,
-    /// The line is low while its contact is closed.
+    /// True if the line is low while its contact is closed.
     pub active_low: bool,
     pub book: Book,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// Path of the commands' FIFO.
+    /// Path of the FIFO to which commands are written.
     pub pipe: String,
     pub priority: Priority,
-    /// CPU to pin the loop to.
+    /// CPU to which the loop is pinned; `None` for any.
     pub cpu: Option<CpuId>,
-    /// A number ends if no digit follows within this time.
+    /// Time without a digit after which a number ends.
     pub pause: Nanos,
-    /// The lines, at least one.
+    /// The lines; at least one.
     pub lines: Vec<LineConfig>,
 }
 
@@ -108,8 +108,8 @@ struct FileLine {
 }
 
 impl Config {
-    /// Combines the options with the configuration file they name, which is read here. Options take precedence; the
-    /// lines of both are used.
+    /// Combines the options with the configuration file that they name, which is read here. Options take precedence;
+    /// the lines of both are used.
     ///
     /// # Errors
     /// The file cannot be read or parsed; there is no line, two lines have the same name, or a value is out of range.

@@ -2,7 +2,7 @@ use crate::train::Reason;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Counters of one line, with a single writer.
+/// Counters of one line. Only one thread may write them.
 #[derive(Debug, Default)]
 pub struct LineCounts {
     pub(crate) samples: AtomicU64,
@@ -20,13 +20,13 @@ pub struct LineCounts {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub samples: u64,
-    /// Samples that could not be taken, because reading the line failed or the loop was preempted for more than 2 ms
-    /// while reading.
+    /// Samples that could not be taken, because reading the line failed, or the loop was preempted for more than 2 ms
+    /// during the read.
     pub unread: u64,
     pub digits: u64,
-    /// Pulse trains that yielded no digit, in the order of [`Reason::ALL`].
+    /// Pulse trains that yielded no digit, by reason, in the order of [`Reason::ALL`].
     pub rejected: [u64; Reason::ALL.len()],
-    /// Number of times samples were missing while the dial rested, so that a pulse may have been missed.
+    /// Number of times that samples were missing while the dial was at rest, so that a pulse may have been missed.
     pub blind: u64,
     pub lifted: u64,
     pub hung_up: u64,
@@ -36,7 +36,7 @@ pub struct Counts {
     pub dropped: u64,
 }
 
-/// Adds one without a locked instruction. The caller must be the only writer.
+/// Adds one, without an atomic read-modify-write instruction. The caller must be the only writer.
 pub(crate) fn count(counter: &AtomicU64) {
     counter.store(counter.load(Relaxed).wrapping_add(1), Relaxed);
 }

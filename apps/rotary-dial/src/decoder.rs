@@ -1,7 +1,7 @@
-//! The decoder: a state machine with four states, driven by the majority of three consecutive samples.
+//! The decoder: a state machine with four states, whose input is the majority of three consecutive samples.
 //!
-//! A wrong digit is worse than none: anything that may have been missed (missing samples, or a contact that closed only
-//! between two samples) rejects the digit, with a reason.
+//! A wrong digit is worse than none: if anything may have been missed (samples are missing, or the contact may have
+//! closed only between two samples), the digit is rejected, with a reason.
 
 use crate::train::{Reason, Timing, Train};
 use punctual_units::Nanos;
@@ -9,7 +9,7 @@ use punctual_units::Nanos;
 /// State of a line. A line is closed while the handset is lifted and the dial rests; each pulse of the dial opens it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// The line has been open for a long time, its state is not yet known, or it is closed but has not settled.
+    /// The line has been open for a long time, or its state is not yet known, or it is closed but has not settled.
     OnHook,
     /// The handset is lifted and the dial is at rest.
     Ready,
@@ -22,16 +22,16 @@ pub enum State {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
     Lifted,
-    /// The dial has run back to rest after this many pulses, 1 to 10.
+    /// The dial is at rest again after this many pulses, 1 to 10.
     Pulses(u8),
     /// The dial is at rest, but its pulses are not a digit.
     Rejected(Reason),
-    /// The handset was hung up; `cut` if within a digit, which is [`Reason::HungUp`].
+    /// The handset was hung up. If `cut` is true, this ended a digit, which is rejected as [`Reason::HungUp`].
     HungUp {
         /// True if pulses had been counted, or the previous digit had not ended.
         cut: bool,
     },
-    /// The handset is lifted and the dial seemed to rest, but samples were missing for so long that a pulse may have
+    /// The handset is lifted and the dial seemed to be at rest, but so many samples were missing that a pulse may have
     /// been missed.
     Blind,
 }
@@ -66,12 +66,13 @@ pub struct Decoder {
     since: Nanos,
     state: State,
     train: Train,
-    /// When a gap between samples was last so long that a break may have been missed.
+    /// End of the last gap between samples in which a break may have been missed; `None` if there was none.
     blind: Option<Nanos>,
 }
 
 impl Decoder {
-    /// The state of the line is unknown: it must be closed for the digit timeout before a digit can be decoded.
+    /// Creates a decoder. The state of the line is unknown at first: it must be closed for the digit timeout before a
+    /// digit can be decoded.
     pub fn new(timing: Timing) -> Decoder {
         Decoder {
             timing,
@@ -88,8 +89,8 @@ impl Decoder {
         self.state
     }
 
-    /// Takes the next sample: its time, and whether the line was closed. A sample that is not later than the last is
-    /// ignored. Does not allocate.
+    /// Adds the next sample: its time, and whether the line was closed. A sample that is not later than the previous
+    /// one is ignored. Returns what the sample has completed, if anything. Does not allocate.
     pub fn sample(&mut self, at: Nanos, closed: bool) -> Option<Heard> {
         let now = Sample { at, closed };
         let (older, last) = self.before;
@@ -112,7 +113,7 @@ impl Decoder {
         heard.or(blind)
     }
 
-    /// Checks three samples for anything that their majority hides: missed breaks or makes, and short makes.
+    /// Checks three samples for what their majority does not show: missed breaks or makes, and short makes.
     fn look(&mut self, older: Sample, last: Sample, now: Sample) -> Option<Heard> {
         let wide = now.at.saturating_sub(older.at) > self.timing.break_unseen;
         match self.state {
@@ -137,7 +138,7 @@ impl Decoder {
         None
     }
 
-    /// The contact is unchanged: checks whether it has been so for long enough.
+    /// Handles an unchanged contact: checks whether it has been unchanged for long enough.
     fn stays(&mut self, now: Nanos) -> Option<Heard> {
         let lasts = now.saturating_sub(self.since);
         match (self.state, self.closed) {
@@ -157,7 +158,7 @@ impl Decoder {
         }
     }
 
-    /// The contact has changed, after `lasted` without a change.
+    /// Handles a change of the contact, which had been unchanged for `lasted`.
     fn changes(&mut self, closed: bool, lasted: Nanos) {
         let at = self.since;
         match self.state {

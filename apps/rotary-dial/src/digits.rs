@@ -7,7 +7,7 @@ use std::str::FromStr;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DigitMap {
-    /// n pulses mean n, ten mean 0: most countries.
+    /// One to nine pulses mean 1 to 9, ten mean 0: most countries.
     #[default]
     Usual,
     /// One pulse means 0, ten mean 9.
@@ -19,7 +19,7 @@ pub enum DigitMap {
 impl DigitMap {
     pub const ALL: [DigitMap; 3] = [DigitMap::Usual, DigitMap::Sweden, DigitMap::NewZealand];
 
-    /// The digit of 1 to 10 pulses; `None` for other numbers.
+    /// Returns the digit for 1 to 10 pulses; `None` for other numbers.
     pub fn digit(self, pulses: u8) -> Option<u8> {
         match (self, pulses) {
             (_, 0 | 11..) => None,
@@ -29,7 +29,7 @@ impl DigitMap {
         }
     }
 
-    /// The pulses of a digit, 0 to 9; `None` for other numbers.
+    /// Returns the number of pulses of a digit, 0 to 9; `None` for other numbers.
     pub fn pulses(self, digit: u8) -> Option<u8> {
         (1..=10).find(|pulses| self.digit(*pulses) == Some(digit))
     }

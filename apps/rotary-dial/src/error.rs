@@ -40,7 +40,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// 2 if the command line must be changed, 4 if the machine must be.
+    /// Returns the program's exit code: 2 if the command line must be changed, 4 if the machine must be changed.
     pub fn exit_code(&self) -> u8 {
         match self {
             Error::Usage(_) | Error::Config { .. } => 2,

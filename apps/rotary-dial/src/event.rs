@@ -22,9 +22,9 @@ pub enum What {
     /// A digit, 0 to 9, was dialled.
     Digit(u8),
     Rejected(Reason),
-    /// Samples were missing while the dial was at rest, so that a pulse may have been missed.
+    /// So many samples were missing while the dial was at rest that a pulse may have been missed.
     Blind,
-    /// A number with a command, which was written to the pipe.
+    /// A complete number, and its command, which was written to the pipe.
     Command(Number, Line),
     Unknown(Number),
     Dropped(Number),

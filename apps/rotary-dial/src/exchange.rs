@@ -10,10 +10,11 @@ use punctual_units::Nanos;
 use punctual_wires::{GpioError, In};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Number of consecutive failed samples of a line (one second) that ends the loop.
+/// Number of consecutive failures to read a line (one second) after which the loop ends.
 const MAX_UNREAD: u32 = 100;
 
-/// A read that takes longer than this was preempted: the time of its level is unknown, so the sample is discarded.
+/// Longest time for one read. If it takes longer, the thread was preempted, and the time of the level is unknown, so
+/// the sample is discarded.
 const UNSURE: Nanos = Nanos::from_millis(2);
 
 #[derive(Debug)]
@@ -28,7 +29,8 @@ pub struct ExchangeLine {
 }
 
 impl ExchangeLine {
-    /// `input` must be true while the contact is closed. A number ends if no digit follows within `pause`.
+    /// Creates a line. `input` must be true while the contact is closed. A number ends if no digit follows within
+    /// `pause`.
     pub fn new(input: In, map: DigitMap, book: Book, timing: Timing, pause: Nanos) -> ExchangeLine {
         let (decoder, collector) = (Decoder::new(timing), Collector::new(pause));
         ExchangeLine { input, decoder, collector, map, book, counts: Arc::default(), unread: 0 }
@@ -104,22 +106,23 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// Creates an exchange. Commands go into the pipe; events go to `events` if there is room.
+    /// Creates an exchange. Commands are written to the pipe; events are sent to `events` if there is room.
     pub fn new(lines: Vec<ExchangeLine>, commands: RtSender<Line>, events: Sender<LineEvent>) -> Exchange {
         Exchange { lines, commands, events, failure: Arc::default() }
     }
 
-    /// A handle to the index and the error of a line that could not be read for a second.
+    /// Returns a shared reference to the index and the error of a line that could not be read for a second, if there is
+    /// one.
     pub fn failure(&self) -> Arc<Mutex<Option<(usize, GpioError)>>> {
         self.failure.clone()
     }
 
-    /// Samples every line once; called by the body of a periodic task at 100 Hz.
+    /// Samples every line once. The body of a periodic task calls it at 100 Hz.
     pub fn cycle(&mut self) -> Next {
         self.cycle_by(monotonic)
     }
 
-    /// Like [`Exchange::cycle`] with another clock, which must be monotonic.
+    /// Like [`Exchange::cycle`], but with another clock, which must be monotonic.
     pub fn cycle_by(&mut self, clock: impl Fn() -> Nanos) -> Next {
         let Exchange { lines, commands, events, failure } = self;
         for (index, line) in lines.iter_mut().enumerate() {

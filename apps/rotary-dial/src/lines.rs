@@ -7,15 +7,15 @@ use punctual_rt::{Attributes, Nanos, Receiver, Scheduling, monotonic, sleep_unti
 use punctual_wires::{EdgeAt, In, Out, Place, wire};
 use std::thread::JoinHandle;
 
-/// Capacity for edges of a line in memory, which are not read.
+/// Capacity of the queue for the edges of a line in memory, which nothing reads.
 const EDGES: usize = 1;
 
 #[derive(Debug)]
 pub struct Contact {
     out: Out,
-    /// The line is low while it is closed.
+    /// True if the line is low while the contact is closed.
     active_low: bool,
-    /// Held to keep the other end of the wire open.
+    /// Keeps the receiving end of the line's edges open.
     _edges: Option<Receiver<EdgeAt>>,
 }
 
@@ -25,7 +25,7 @@ impl Contact {
     }
 }
 
-/// The sampled end of a line, and its contact if the line is in memory.
+/// The input of a line, and its contact if the line is in memory.
 pub(crate) struct Opened {
     pub(crate) input: In,
     pub(crate) contact: Option<Contact>,
@@ -42,15 +42,15 @@ pub(crate) fn open(line: &LineConfig) -> Result<Opened, Error> {
     }
 }
 
-/// A dial that plays in its own thread with the loop's policy, so that measured lateness is caused by the loop and not
-/// by the player.
+/// A thread that plays a dial. It has the loop's policy, so that the measured lateness is caused by the loop and not by
+/// this thread.
 pub(crate) struct Player {
     pub(crate) name: String,
     pub(crate) thread: JoinHandle<Result<(), punctual_wires::GpioError>>,
 }
 
-/// Starts every requested dial, 50 ms from now, with the policy of the loop. `contacts` are those of the lines, in the
-/// same order.
+/// Starts every requested dial, to play from 50 ms later, with the policy of the loop. `contacts` are the contacts of
+/// the lines, in the same order.
 pub(crate) fn play(
     config: &Config,
     options: &Options,
@@ -77,7 +77,7 @@ pub(crate) fn play(
     Ok(players)
 }
 
-/// Checks that there are lines to play on, before anything is opened.
+/// Checks that there are lines to play on. Called before anything is opened.
 pub(crate) fn check(config: &Config, options: &Options) -> Result<(), UsageError> {
     let Options { simulations, play_on, .. } = options;
     let played = |line: &LineConfig| simulations.iter().filter(|s| plays_on(s, line, options)).count();
@@ -107,7 +107,7 @@ fn plays_on(simulation: &Simulation, line: &LineConfig, options: &Options) -> bo
     possible && simulation.line.as_ref().is_none_or(|name| *name == line.name)
 }
 
-/// The contacts of the lines that a simulation plays on.
+/// Takes the contacts of the lines on which a simulation plays.
 fn contacts_of<'a>(
     simulation: &Simulation,
     config: &'a Config,
@@ -129,7 +129,7 @@ fn contacts_of<'a>(
     Ok(found)
 }
 
-/// Plays until the end. A late change does not delay later ones.
+/// Plays until the end. If one change of the contact is late, later ones are not.
 fn perform(play: &Play, start: Nanos, mut contact: Contact) -> Result<(), punctual_wires::GpioError> {
     for change in &play.changes {
         wait_until(start + change.at);

@@ -1,4 +1,4 @@
-//! `rotary-dial`: see `rotary-dial --help` and docs/apps/rotary-dial.md.
+//! The program `rotary-dial`, documented by `rotary-dial --help` and docs/apps/rotary-dial.md.
 
 #![forbid(unsafe_code)]
 

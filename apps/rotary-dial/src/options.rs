@@ -46,13 +46,13 @@ results
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Simulation {
-    /// Name of the line to play on; `None` for all lines in memory, or for the line that `--play-on` drives.
+    /// Name of the line to play on; `None` for all lines in memory, or for the line driven through `--play-on`.
     pub line: Option<String>,
     pub script: Script,
 }
 
-/// Options of the command line, see [`HELP`]. `pause` is `--number-timeout`, `pipe` is `--to`, and `dial` comes from
-/// `--pps`, `--make` and `--bounce`.
+/// Options of the command line, as described in [`HELP`]. `pause` is `--number-timeout`, `pipe` is `--to`, and `dial`
+/// comes from `--pps`, `--make` and `--bounce`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
     pub config: Option<PathBuf>,
@@ -73,7 +73,7 @@ pub struct Options {
     pub json: bool,
     pub quiet: bool,
     pub out: Option<PathBuf>,
-    /// The original command line, for the run directory.
+    /// The original command line, which is stored in the run directory.
     pub words: Vec<String>,
 }
 
@@ -144,7 +144,7 @@ fn option(options: &mut Options, name: &str, parser: &mut Parser) -> Result<(), 
     Ok(())
 }
 
-/// Splits `NAME=REST`. A name contains no slash and no colon, so that it cannot be part of a place.
+/// Splits `NAME=REST`. A name contains no slash and no colon, so that a place is not mistaken for a name.
 fn named(text: String) -> (Option<String>, String) {
     match text.split_once('=') {
         Some((name, rest)) if !name.is_empty() && !name.contains(['/', ':']) => (Some(name.into()), rest.into()),

@@ -1,4 +1,4 @@
-//! The contact of a dial over time, including bounce.
+//! Computes the state of a dial's contact over time, including bounce.
 
 use crate::digits::DigitMap;
 use crate::random::Random;
@@ -9,11 +9,11 @@ use punctual_units::Nanos;
 pub struct Dial {
     /// Pulses per second: 10 nominally, 7 to 12 in practice.
     pub pulses_per_second: f64,
-    /// The closed share of a pulse, 0 to 1: nominally 0.4 or 0.33.
+    /// The share of a pulse during which the contact is closed, 0 to 1; nominally 0.4 or 0.33.
     pub make: f64,
     /// Time for which the contact bounces after each change.
     pub bounce: Nanos,
-    /// Time for which the contact is closed between digits; winding up a dial takes 200 to 800 ms.
+    /// Time for which the contact is closed between digits. Winding up a dial takes 200 to 800 ms.
     pub pause: Nanos,
 }
 
@@ -29,19 +29,19 @@ pub struct Change {
     pub closed: bool,
 }
 
-/// All changes of the contact, ordered by time; it is initially open.
+/// All changes of the contact, ordered by time. It is initially open.
 #[derive(Clone, Debug, Default)]
 pub struct Play {
     /// Consecutive changes always differ in level, and times never decrease.
     pub changes: Vec<Change>,
-    /// Start of each digit's first pulse, and end of its last make.
+    /// For each digit, the start of its first pulse and the end of its last make.
     pub digits: Vec<(Nanos, Nanos)>,
     pub end: Nanos,
 }
 
 impl Play {
-    /// A whole call: on hook for 300 ms, then lifted; after 600 ms the script is dialled; then the line is closed for
-    /// 500 ms and hung up for 400 ms.
+    /// Creates a whole call: on hook for 300 ms, then lifted; the script is dialled 600 ms later; then the line is
+    /// closed for 500 ms and hung up for 400 ms.
     pub fn call(script: &Script, map: DigitMap, dial: &Dial, random: &mut Random) -> Play {
         let mut play = Play { end: Nanos::from_millis(300), ..Play::default() };
         play.lift(dial, random);
@@ -70,7 +70,7 @@ impl Play {
         self.wait(Nanos::from_millis(600));
     }
 
-    /// The pulses of one digit: open, closed, open, …, closed.
+    /// Adds the pulses of one digit: open, closed, open, …, closed.
     pub fn digit(&mut self, pulses: u8, dial: &Dial, random: &mut Random) {
         let period = 1e9 / dial.pulses_per_second.clamp(0.1, 1000.0);
         let make = period * dial.make.clamp(0.0, 1.0);

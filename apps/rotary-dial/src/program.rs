@@ -15,9 +15,9 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Capacity for commands between the loop and the FIFO, which holds another 64 KiB.
+/// Capacity of the queue for commands between the loop and the FIFO, which holds another 64 KiB.
 const COMMANDS: usize = 64;
-/// Capacity for events waiting to be printed: some minutes of dialling.
+/// Capacity of the queue for events to be printed: some minutes of dialling.
 const EVENTS: usize = 1024;
 const LOOK: Nanos = Nanos::from_millis(50);
 
@@ -39,7 +39,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
     }
 }
 
-/// Prints to standard output and ignores errors: the reader may have exited.
+/// Prints to standard output. Errors are ignored, since the reader may have exited.
 fn print(text: &str) -> Result<(), Error> {
     let _ = io::stdout().write_all(text.as_bytes());
     Ok(())
@@ -89,7 +89,7 @@ fn begin(config: &Config, options: &Options, started: Started) -> Result<(Runnin
     Ok((Running::new(config, options, narrowed, task, bridge, events, counts, failure), players))
 }
 
-/// Checks before running that the folder is empty, since writing would fail at the end.
+/// Checks that the folder is empty. Called before the run, since writing would otherwise fail at the end.
 fn free(folder: &Path) -> Result<(), Error> {
     match std::fs::read_dir(folder).map(|mut entries| entries.next().is_some()) {
         Ok(true) => Err(Error::Run(format!("{} is not empty", folder.display()))),
@@ -100,7 +100,7 @@ fn free(folder: &Path) -> Result<(), Error> {
     }
 }
 
-/// Creates the folder of the default pipe; under systemd RuntimeDirectory= does.
+/// Creates the folder of the default pipe. Under systemd, RuntimeDirectory= creates it.
 fn folder(pipe: &str) -> Result<(), Error> {
     let Some(folder) = Path::new(PIPE).parent().filter(|_| pipe == PIPE) else { return Ok(()) };
     match std::fs::create_dir(folder) {
@@ -111,7 +111,7 @@ fn folder(pipe: &str) -> Result<(), Error> {
     }
 }
 
-/// Runs until a signal, the time limit, the end of all players, or a failure.
+/// Runs until a signal arrives, the time limit passes, all players have ended, or something fails.
 fn attend(running: &mut Running, options: &Options, mut players: Vec<Player>) -> Result<(), Error> {
     let set = SignalSet::new(&[Sig::Int, Sig::Term, Sig::Hup, Sig::Usr1]);
     let (plays, give_up) =
@@ -136,7 +136,7 @@ fn attend(running: &mut Running, options: &Options, mut players: Vec<Player>) ->
     }
 }
 
-/// Writes to standard error and ignores errors: the program must not end because its terminal was closed.
+/// Writes to standard error. Errors are ignored: the program must not end because its terminal was closed.
 fn complain(what: &dyn std::fmt::Display) {
     let _ = writeln!(io::stderr(), "rotary-dial: {what}");
 }

@@ -1,4 +1,4 @@
-//! Reproducible pseudorandom numbers for bounce and lateness of played dials.
+//! Reproducible pseudorandom numbers for the bounce of played dials and the lateness of samples.
 
 /// SplitMix64 (Steele, Lea, Flood 2014, "Fast splittable pseudorandom number generators").
 #[derive(Clone, Debug)]

@@ -16,12 +16,12 @@ pub struct LineReport {
 #[derive(Clone, Debug)]
 pub struct Report {
     pub scheduling: String,
-    /// Requests that were not granted: real-time scheduling, locked memory.
+    /// Messages about requests that were refused: real-time scheduling, locked memory.
     pub narrowed: Vec<String>,
     pub task: TaskStats,
     pub pipe: String,
     pub piped: PipeCounts,
-    /// Events counted but not printed, because their queue was full.
+    /// Events that were counted but not printed, because their queue was full.
     pub unreported: u64,
     pub lines: Vec<LineReport>,
 }
@@ -100,7 +100,7 @@ fn line_text(line: &LineReport) -> String {
         .collect();
     let reasons = if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join(", ")) };
     format!(
-        "line  {} at {}, digits {}: {} samples, {} unread; {} digits, {} rejected{reasons}, blind {} times; lifted {} times\n      \
+        "line  {} at {}, digits {}: {} samples, {} unread; {} digits, {} rejected{reasons}, samples missing {} times; lifted {} times\n      \
          {} commands, {} unknown numbers, {} incomplete\n",
         line.name,
         line.place,

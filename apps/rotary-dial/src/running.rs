@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Maximum time for which stopping waits for commands to reach the pipe.
+/// Longest wait for commands to reach the pipe when the program stops.
 const LAST_COMMANDS: Nanos = Nanos::from_millis(200);
 
 type Failure = Arc<Mutex<Option<(usize, GpioError)>>>;
@@ -22,7 +22,7 @@ pub(crate) struct Running {
     /// Name, place and digit map of each line.
     lines: Vec<[String; 3]>,
     narrowed: Vec<String>,
-    /// `None` once the task has ended.
+    /// The real-time loop; `None` once it has ended.
     task: Option<Task>,
     bridge: Bridge,
     events: Receiver<LineEvent>,
@@ -117,7 +117,7 @@ impl Running {
         }
     }
 
-    /// Stops the loop, flushes the last commands into the pipe, reports, and writes the run directory.
+    /// Stops the loop, writes the last commands to the pipe, prints the report, and writes the run directory.
     pub(crate) fn end(mut self) -> Result<(), Error> {
         let Some(task) = self.task.take() else { return Ok(()) };
         let finished = task.stop();
@@ -131,7 +131,8 @@ impl Running {
         }
     }
 
-    /// Waits for the last commands, for a limited time, because without a reader a full FIFO never has room.
+    /// Waits until the last commands are in the FIFO. The time is limited, because a full FIFO without a reader never
+    /// has room.
     fn last_commands(&self) {
         let commands: u64 = self.counts.iter().map(|counts| counts.now().commands).sum();
         let give_up = monotonic() + LAST_COMMANDS;
@@ -153,7 +154,7 @@ impl Running {
     }
 }
 
-/// Prints and ignores errors: the reader may have exited.
+/// Prints to standard output. Errors are ignored, since the reader may have exited.
 fn say(text: &str) {
     let mut out = io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());

@@ -3,9 +3,9 @@ use std::str::FromStr;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     Digit(u8),
-    /// Hangs up and lifts the handset again: `h`.
+    /// Hang up and lift the handset again: `h`.
     HangUp,
-    /// Waits for a second: `,`.
+    /// Wait for a second: `,`.
     Pause,
 }
 

@@ -1,17 +1,17 @@
 use crate::error::Error;
 use punctual_rt::{Check, Priority, Rt, Scheduling, StartError, granted_nice, try_scheduling};
 
-/// Upper bound on locked memory: the program's own few MiB, and the stacks of its threads.
+/// Upper bound on locked memory, bytes: the program's own few MiB, and the stacks of its threads.
 const MEMORY: u64 = 64 << 20;
 
 pub(crate) struct Started {
     pub(crate) rt: Rt,
     pub(crate) scheduling: Scheduling,
-    /// Requests that were not granted but are not required.
+    /// Messages about requests that were refused but are not required.
     pub(crate) narrowed: Vec<String>,
 }
 
-/// Requires SCHED_FIFO and locked memory; with `allow_ordinary` accepts what is granted.
+/// Requires SCHED_FIFO and locked memory. With `allow_ordinary`, continues with what is granted.
 pub(crate) fn start(priority: Priority, allow_ordinary: bool) -> Result<Started, Error> {
     let wanted = Scheduling::Fifo { priority };
     let mut narrowed = Vec::new();

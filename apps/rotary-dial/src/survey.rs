@@ -1,4 +1,4 @@
-//! A table of the dials that can be decoded, in simulated time.
+//! Prints which dials can be decoded, in simulated time.
 
 use crate::play::Dial;
 use crate::random::Random;
@@ -23,7 +23,8 @@ const fn sampling(lateness_ms: u64, lost_per_million: u64) -> Sampling {
     Sampling { lateness: Nanos::from_millis(lateness_ms), lost_per_million }
 }
 
-/// Percentage of dialled digits that were decoded, and numbers decoded wrongly, by pulses per second and make ratio.
+/// Returns the table: percentage of dialled digits that were decoded, and the number of wrongly decoded numbers, by
+/// pulses per second and make ratio.
 pub(crate) fn table() -> String {
     let mut text = format!(
         "Digits decoded, in per cent of those dialled; the rest were rejected. After a slash: numbers with a wrong digit.\n\

@@ -1,32 +1,34 @@
-//! A pulse train, the breaks and makes of a dial that runs back, and the reasons to reject one.
+//! A pulse train, which consists of the breaks and makes of a dial that runs back, and the reasons to reject a train.
 
 use punctual_units::Nanos;
 use serde::Serialize;
 
-/// Limits on the parts of a train, as measured with samples every 10 ms that are up to 9 ms late: an edge is seen up to
-/// 19 ms after it happened, plus 3 ms of bounce. They suit dials with 7 to 12 pulses/s and a make ratio of 30 to 50 %.
+/// Limits on the lengths of breaks and makes. They apply to samples every 10 ms that are up to 9 ms late: an edge is
+/// seen up to 19 ms after it happened, and bounce adds 3 ms. They suit dials with 7 to 12 pulses/s and a make ratio of
+/// 30 to 50 %.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
-    /// If the line is closed for this long after a pulse, the dial rests and the digit is over. A lifted line also
-    /// needs this time to settle.
+    /// Time for which the line is closed after a pulse until the dial counts as at rest and the digit as complete. A
+    /// line that was lifted needs the same time to settle.
     pub digit_timeout: Nanos,
-    /// If the line is open for this long, the handset is on the hook.
+    /// Time for which the line is open until the handset counts as hung up.
     pub hang_up: Nanos,
-    /// Maximum break: 7 pulses/s and 30 % make give 100 ms, plus 22 ms for a late edge.
+    /// Maximum break: 7 pulses/s and 30 % make give 100 ms, plus 22 ms because edges are seen late.
     pub longest_break: Nanos,
     /// Minimum break: 12 pulses/s and 50 % make give 41.7 ms, minus 22 ms.
     pub shortest_break: Nanos,
-    /// Maximum make between two pulses (71 ms plus 22 ms). A longer one, below the digit timeout, is neither within a
-    /// digit nor between two digits.
+    /// Maximum make between two pulses (71 ms plus 22 ms). A longer make that is shorter than the digit timeout is
+    /// neither within a digit nor between two digits.
     pub longest_make: Nanos,
-    /// A break that contains a contrary sample is split there if both parts have at least this length, because a make
-    /// can be so short (25 ms) that only one sample falls into it.
+    /// Minimum length of both parts of a break that is split. A break is split at a single closed sample in it, because
+    /// a make can be so short (25 ms) that only one sample falls into it.
     pub shortest_part: Nanos,
-    /// A break of at least this length may be two breaks with a make between samples.
+    /// Minimum length of a break that may be two breaks with a make between two samples.
     pub doubtful_break: Nanos,
-    /// Samples further apart than this can miss a make.
+    /// Time between two samples above which a make between them may be missed.
     pub make_unseen: Nanos,
-    /// Three samples that span more than this can miss a break, because only one of them falls into it.
+    /// Time between the first and the last of three samples above which a break may be missed, because only one of them
+    /// falls into it.
     pub break_unseen: Nanos,
 }
 
@@ -52,11 +54,11 @@ impl Default for Timing {
 pub enum Reason {
     /// The handset was hung up before the dial had come to rest.
     HungUp,
-    /// A break was longer than that of any dial, and shorter than a hang-up.
+    /// A break was longer than a break of any dial, but shorter than a hang-up.
     LongBreak,
-    /// A break was shorter than that of any dial.
+    /// A break was shorter than a break of any dial.
     ShortBreak,
-    /// A make was longer than any within a digit and shorter than the pause between two digits.
+    /// A make was longer than any make within a digit, but shorter than the pause between two digits.
     LongMake,
     Doubtful,
     /// Samples were missing, or so late that a pulse may have been missed.
@@ -92,9 +94,9 @@ impl Reason {
 #[derive(Clone, Copy, Debug)]
 struct Break {
     start: Nanos,
-    /// Start of the part of the break that follows its last split.
+    /// Start of the part of the break after its last split.
     part: Nanos,
-    /// A contrary sample that may split the break.
+    /// Time of a closed sample that may split the break.
     cut: Option<Nanos>,
     cuts: u8,
     unseen: bool,
@@ -104,23 +106,23 @@ struct Break {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Train {
     pulses: u8,
-    /// The first reason to reject the train.
+    /// The first reason to reject the train, if there is one.
     wrong: Option<Reason>,
     now: Break,
 }
 
 impl Train {
-    /// Starts a train with its first break.
+    /// Starts a train with its first break, at `at`.
     pub(crate) fn new(at: Nanos) -> Train {
         Train { pulses: 0, wrong: None, now: Break { start: at, part: at, cut: None, cuts: 0, unseen: false } }
     }
 
-    /// Rejects the train; the first reason is kept.
+    /// Rejects the train. Only the first reason is kept.
     pub(crate) fn reject(&mut self, reason: Reason) {
         self.wrong = self.wrong.or(Some(reason));
     }
 
-    /// Starts the next break, after a make of this length.
+    /// Starts the next break at `at`, after a make of length `make`.
     pub(crate) fn open(&mut self, at: Nanos, make: Nanos, timing: &Timing) {
         if make > timing.longest_make {
             self.reject(Reason::LongMake);
@@ -133,7 +135,7 @@ impl Train {
         self.now.unseen = true;
     }
 
-    /// Records one closed sample between two open ones: bounce, or a short make.
+    /// Records one closed sample between two open ones, which is bounce or a short make.
     pub(crate) fn contrary(&mut self, at: Nanos, timing: &Timing) {
         if at.saturating_sub(self.now.part) < timing.shortest_part {
             return;
@@ -156,12 +158,12 @@ impl Train {
         self.now.cuts = self.now.cuts.saturating_add(1);
     }
 
-    /// How long the line has been open without a contrary sample.
+    /// Returns how long the line has been open without a closed sample.
     pub(crate) fn open_for(&self, now: Nanos) -> Nanos {
         now.saturating_sub(self.now.cut.unwrap_or(self.now.part))
     }
 
-    /// Ends the break: one pulse, or several if it was split.
+    /// Ends the break, which counts as one pulse, or as several if it was split.
     pub(crate) fn close(&mut self, at: Nanos, timing: &Timing) {
         if let Some(cut) = self.now.cut.filter(|cut| at.saturating_sub(*cut) >= timing.shortest_part) {
             self.cut(cut, timing);
@@ -180,7 +182,7 @@ impl Train {
         self.pulses = self.pulses.saturating_add(1).saturating_add(self.now.cuts);
     }
 
-    /// Ends the train when the dial rests; returns the number of pulses.
+    /// Ends the train when the dial is at rest. Returns the number of pulses, or the reason to reject them.
     pub(crate) fn end(&self) -> Result<u8, Reason> {
         match self.wrong {
             Some(reason) => Err(reason),

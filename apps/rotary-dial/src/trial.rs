@@ -1,4 +1,4 @@
-//! Measures the reliability of the decoder by playing dials into it in simulated time.
+//! Measures how reliably the decoder works by playing dials to it in simulated time.
 
 use crate::decoder::{Decoder, Heard};
 use crate::digits::DigitMap;
@@ -8,10 +8,10 @@ use crate::script::Script;
 use crate::train::{Reason, Timing};
 use punctual_units::Nanos;
 
-/// Sampling every 10 ms, with random lateness and losses.
+/// How the line is sampled: every 10 ms, with random lateness and losses.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampling {
-    /// Upper bound on the uniformly distributed lateness of a sample.
+    /// Maximum lateness of a sample; the lateness is uniformly distributed.
     pub lateness: Nanos,
     pub lost_per_million: u64,
 }
@@ -24,10 +24,10 @@ pub struct Tried {
     pub digits: u64,
     pub right: u64,
     pub rejected: [u64; Reason::ALL.len()],
-    /// Number of times samples were missing while the dial rested, or a hang-up was detected within a digit.
+    /// Number of times that samples were missing while the dial was at rest, or a hang-up was detected within a digit.
     pub blind: u64,
-    /// Numbers with a wrong digit, two digits for one, or a digit without any event: what was dialled and what was
-    /// decoded.
+    /// Numbers with a wrong digit, with two digits for one, or with a digit for which there was no event: what was
+    /// dialled and what was decoded.
     pub wrong: Vec<String>,
 }
 
@@ -70,7 +70,7 @@ impl Tried {
     }
 }
 
-/// The events that the decoder reports for a play.
+/// Returns the events that the decoder reports for a play, with their times.
 pub fn listen(play: &Play, sampling: &Sampling, random: &mut Random) -> Vec<(Nanos, Heard)> {
     let mut decoder = Decoder::new(Timing::default());
     let mut changes = play.changes.iter().peekable();

@@ -18,7 +18,7 @@ pub struct OutputArgs {
 }
 
 impl OutputArgs {
-    /// `--quiet` takes precedence over `--json`.
+    /// Returns the options with `--json` removed if `--quiet` is given, which takes precedence.
     pub fn quiet_first(self) -> OutputArgs {
         OutputArgs { json: self.json && !self.quiet, ..self }
     }
@@ -34,7 +34,7 @@ pub struct KnownArgs {
 }
 
 impl KnownArgs {
-    /// True if the option was given without a name.
+    /// Returns true if the option was given without a name.
     pub fn is_without_watchdog(&self) -> bool {
         self.i_know.iter().any(String::is_empty)
     }
@@ -96,7 +96,7 @@ pub enum EventsArg {
     Minimal,
     /// Also thread exits, expired timers and frequency changes
     Full,
-    /// Also kernel stacks, which name the functions that had interrupts or preemption off; adds about 5 µs to each
+    /// Also kernel stacks, which show the functions that disabled interrupts or preemption; adds about 5 µs to each
     /// latency
     Stacks,
 }
@@ -106,17 +106,17 @@ pub enum EventsArg {
 pub enum ImportFormat {
     /// Text output of cyclictest, or the status lines of cyclicdeadline or jitterdebugger
     Cyclictest,
-    /// JSON of rt-tests or jitterdebugger
+    /// JSON output of rt-tests or jitterdebugger
     Json,
-    /// Columns of numbers: a histogram, one latency per row, or extremes over time
+    /// Columns of numbers: a histogram, one latency per row, or minima and maxima over time
     Csv,
-    /// Text of rtla timerlat, osnoise or hwnoise
+    /// Text output of rtla timerlat, osnoise or hwnoise
     Rtla,
     /// jitterdebugger's samples.raw
     JitterdebuggerRaw,
-    /// The N-queens benchmark's CSV
+    /// CSV output of the N-queens benchmark
     Nqueens,
-    /// Text of another known tool
+    /// Text output of any other supported tool
     Text,
 }
 
@@ -128,7 +128,7 @@ pub enum UnitArg {
     Ns,
 }
 
-/// Facts that the user supplies about a file that lacks them.
+/// What the user states about a file that does not contain it.
 #[derive(Args, Debug, Clone, Default)]
 pub struct GivenArgs {
     /// Read the file in this format instead of detecting it
@@ -141,10 +141,10 @@ pub struct GivenArgs {
     /// needed; … repeats the last one. For example bin:us,count… or skip,sample:us
     #[arg(long, value_name = "COLUMNS")]
     pub columns: Option<punctual_import::Columns>,
-    /// Period of the measuring threads, if the file does not state it: bounds the number of skipped periods
+    /// Period of the measuring threads, if the file does not state it; it limits the number of skipped periods
     #[arg(long, value_name = "TIME")]
     pub period: Option<Nanos>,
-    /// Board that the file was measured on, for example raspberry-pi-4b: adds the published figures of that board to
+    /// Board on which the file was measured, for example raspberry-pi-4b: adds the published latencies of that board to
     /// the report
     #[arg(long, value_name = "BOARD", value_parser = known_board)]
     pub board: Option<&'static punctual_references::Board>,

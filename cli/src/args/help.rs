@@ -1,6 +1,6 @@
-//! The list of commands by task, and the examples below each command's help.
+//! The list of commands by purpose, and the examples below each command's help.
 
-/// The commands by task, as the help lists them. A test compares them with the commands that clap knows.
+/// The commands by purpose, as the help lists them. A test compares them with the commands that clap knows.
 const COMMANDS: &str = "\
 Start:
   prove       Audit this machine, measure it idle and under load, explain the worst, judge, report
@@ -38,12 +38,12 @@ Interoperate:
   serve       Answer the network load of another machine
 ";
 
-/// Help template for clap.
+/// Returns the help template for clap.
 pub fn template() -> String {
     format!("{{about}}\n\n{{usage-heading}} {{usage}}\n\n{COMMANDS}\nOptions:\n{{options}}{{after-help}}")
 }
 
-/// Examples shown below a command's help.
+/// The examples below a command's help.
 macro_rules! examples {
     ($($line:literal)+) => { concat!("Examples:" $(, "\n  ", $line)+) };
 }
@@ -264,7 +264,7 @@ mod tests {
         shown(&Arguments::command())
     }
 
-    /// The command and all its subcommands, at every level.
+    /// Returns the command and all its subcommands, at every level.
     fn with_subcommands(command: clap::Command) -> Vec<clap::Command> {
         let below: Vec<clap::Command> = shown(&command).flat_map(with_subcommands).collect();
         [vec![command], below].concat()

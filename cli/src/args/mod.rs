@@ -31,7 +31,7 @@ use crate::watch::args::WatchArgs;
 use clap::{Parser, Subcommand};
 use std::ffi::OsStr;
 
-/// Will it be on time, and if not, what is in the way?
+/// Measures whether a machine runs real-time programs on time, and finds what delays them
 #[derive(Parser, Debug)]
 #[command(name = "punctual", version, about, max_term_width = 100)]
 #[command(
@@ -134,7 +134,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// Fills in the newest runs where `report`, `explain` or `compare --last` names none.
+    /// Adds the newest runs to `report`, `explain` and `compare --last` if the command line names no run.
     ///
     /// # Errors
     /// ./punctual-runs has too few run directories.
@@ -159,7 +159,7 @@ impl Command {
     }
 }
 
-/// Parser for the measuring commands only: building the whole command tree would delay the first sample.
+/// Parser for measuring commands only. Building the whole command tree would delay the first sample.
 #[derive(Parser, Debug)]
 #[command(no_binary_name = true, disable_help_flag = true)]
 pub struct Measuring {
@@ -167,7 +167,7 @@ pub struct Measuring {
     pub options: MeasureArgs,
 }
 
-/// Parser for the subcommand `prove` only, for the same reason as [`Measuring`].
+/// Parser for the command `prove` only, for the same reason as [`Measuring`].
 #[derive(Parser, Debug)]
 #[command(no_binary_name = true, disable_help_flag = true)]
 pub struct Proving {
@@ -176,7 +176,7 @@ pub struct Proving {
 }
 
 impl Command {
-    /// True if the command measures on this machine for a duration given by the user.
+    /// Returns true if the command measures on this machine for a time that the user has chosen.
     pub fn is_measured(&self) -> bool {
         match self {
             Command::Prove(args) => args.measure.on.target.is_none() && !args.app.show_cycles,
@@ -195,7 +195,7 @@ impl Arguments {
     /// Parses the arguments of this process.
     ///
     /// # Errors
-    /// The arguments are invalid, or request help.
+    /// The arguments are invalid, or ask for the help or the version.
     pub fn of_process() -> Result<Arguments, clap::Error> {
         let mut words = std::env::args_os().skip(1);
         let command = match words.next().as_deref().and_then(OsStr::to_str) {

@@ -12,28 +12,28 @@ pub struct AuditArgs {
     /// Show every rule, not only those that fail or are unknown
     #[arg(long)]
     pub all: bool,
-    /// Show why each finding matters and its fix, instead of a line each
+    /// Show for each finding why it matters and how to fix it, instead of one line each
     #[arg(long, conflicts_with_all = ["json", "quiet"])]
     pub full: bool,
     #[command(flatten)]
     pub subject: SubjectArgs,
-    /// Sample twice, this far apart, to find rising counters: 10s
+    /// Read all counters twice, this far apart, to find those that rise: 10s
     #[arg(help_heading = "Additional checks", long, value_name = "TIME")]
     pub window: Option<Nanos>,
-    /// Also try the scheduling policy, memory locking, idle exit and clock reads (1 s)
+    /// Also measure what only a trial shows: scheduling policy, memory locking, leaving idle, clock reads (1 s)
     #[arg(help_heading = "Additional checks", long)]
     pub probe: bool,
-    /// Like --probe, with policy and memory locking tried as this user, with the limits of a login (as root)
+    /// Like --probe, but try policy and memory locking as this user, with the limits of a login (as root)
     #[arg(help_heading = "Additional checks", long, value_name = "USER", conflicts_with_all = ["root", "snapshot"])]
     pub user: Option<String>,
-    /// Propose which CPUs to isolate for an application that needs COUNT of them, and how; prints only the plan
+    /// Propose which CPUs to isolate for an application that needs COUNT of them, and how; print only the plan
     #[arg(help_heading = "Additional checks", long, value_name = "COUNT", num_args = 0..=1, default_missing_value = "1", require_equals = true,
           conflicts_with_all = ["pid", "probe", "user", "window", "explain", "all", "cpus", "format"])]
     pub plan_cpus: Option<usize>,
-    /// With --plan-cpus: on the NUMA node of this network interface
+    /// With --plan-cpus: propose CPUs on the NUMA node of this network interface
     #[arg(help_heading = "Additional checks", long, value_name = "INTERFACE", requires = "plan_cpus")]
     pub near: Option<String>,
-    /// Show what a rule reads, decides and recommends
+    /// Show what a rule reads, how it decides, and what it recommends
     #[arg(long, value_name = "ID")]
     pub explain: Option<String>,
     /// Output format
@@ -67,8 +67,8 @@ pub enum AuditFormat {
 pub struct SnapshotArgs {
     /// New file to write (tar, or TOML with --contribute)
     pub file: PathBuf,
-    /// Write the measurements of a run instead, anonymous and readable, to publish them; nothing is sent [default: the
-    /// newest run in ./punctual-runs]
+    /// Write the measurements of a run instead, anonymous and readable, in a file to be published; nothing is sent
+    /// [default: the newest run in ./punctual-runs]
     #[arg(long, value_name = "RUN", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub contribute: Option<PathBuf>,
     #[command(flatten)]

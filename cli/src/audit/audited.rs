@@ -6,9 +6,9 @@ use punctual_model::Finding;
 pub struct Audited {
     /// The findings, one per rule.
     pub findings: Vec<Finding>,
-    /// Purpose and CPUs that the findings were judged for.
+    /// Purpose and CPUs for which the machine was audited.
     pub context: Context,
     pub machine: String,
-    /// The board, if there is a page about it.
+    /// The board, if it has published latencies.
     pub board: Option<&'static punctual_references::Board>,
 }

@@ -1,4 +1,4 @@
-//! `snapshot --contribute`: the measurements of a run as a file to publish.
+//! Implements `snapshot --contribute`: writes the measurements of a run to a file for publication.
 
 use super::args::SnapshotArgs;
 use crate::finish::Answer;

@@ -1,4 +1,4 @@
-//! The audit's result in formats for other programs: SARIF 2.1.0, JUnit, Markdown.
+//! Formats the result of an audit for other programs: SARIF 2.1.0, JUnit, Markdown.
 
 use super::audited::Audited;
 use super::text;
@@ -6,19 +6,19 @@ use crate::terminal::harmless;
 use punctual_formats::{About, Cases};
 use punctual_model::{Finding, State};
 
-/// Each rule becomes a `rule`, each finding a `result`; a finding that could not be read has kind `open`, which is not
-/// a pass.
+/// Formats SARIF. Each rule becomes a `rule`, each finding a `result`; a finding that could not be read has kind
+/// `open`, which is not a pass.
 pub fn sarif(audited: &Audited) -> String {
     punctual_formats::sarif(&audited.findings, Some(env!("CARGO_PKG_VERSION")))
 }
 
-/// One test case per rule.
+/// Returns one test case per rule.
 pub fn cases(audited: &Audited) -> Cases {
     let tool = concat!("punctual ", env!("CARGO_PKG_VERSION")).to_owned();
     Cases::of_findings(About { tool, host: Some(audited.machine.clone()), ..About::default() }, &audited.findings)
 }
 
-/// A table of the findings that need attention, or of all.
+/// Formats a table of the findings that need attention, or of all findings.
 pub fn markdown(audited: &Audited, all: bool) -> String {
     let cell =
         |text: &str| harmless(text).replace('&', "&amp;").replace('|', "\\|").replace('\n', " ").replace('<', "&lt;");

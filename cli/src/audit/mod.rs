@@ -25,7 +25,7 @@ use punctual_report::Document;
 use punctual_units::Nanos;
 use std::process::ExitCode;
 
-/// `punctual audit`: exits 0 if no rule fails, 1 if one fails, 3 if something could not be read.
+/// Runs `punctual audit`. Exits 0 if no rule fails, 1 if one fails, 3 if something could not be read.
 pub fn audit(args: &AuditArgs) -> ExitCode {
     finish("audit", args.output, answer(args))
 }
@@ -48,7 +48,7 @@ fn explain(id: &str) -> Result<String, Refusal> {
     rules.explain(id).ok_or_else(|| unknown_rule(id, rules))
 }
 
-/// The error for a rule that does not exist.
+/// Returns the error for a rule that does not exist.
 pub fn unknown_rule(id: &str, rules: &Rules) -> Refusal {
     let similar = crate::suggest::similar(id, rules.iter().map(|rule| rule.id.as_str()));
     Refusal::usage(format!("{}{similar}", UnknownRule(id.to_owned())))
@@ -89,7 +89,7 @@ fn run(args: &AuditArgs) -> Result<Audited, Refusal> {
     Ok(Audited { findings, context, machine: name, board })
 }
 
-/// Waits until the window has passed, and meanwhile records the application's system calls where they can be traced.
+/// Waits until the window has passed. Meanwhile records the application's system calls, if they can be traced.
 fn pass(window: Nanos, pid: Option<u32>) -> Result<Option<Calls>, Refusal> {
     let until = punctual_rt::monotonic() + window;
     let calls = match pid {
@@ -101,7 +101,7 @@ fn pass(window: Nanos, pid: Option<u32>) -> Result<Option<Calls>, Refusal> {
                     return Err(Refusal::new(exit::of_signal(signal), CallsError::Signal(signal)));
                 }
                 Err(CallsError::Refused(why)) => {
-                    message!("its system calls are not traced: {why}");
+                    message!("the application's system calls are not traced: {why}");
                     None
                 }
             }
@@ -112,7 +112,7 @@ fn pass(window: Nanos, pid: Option<u32>) -> Result<Option<Calls>, Refusal> {
     Ok(calls)
 }
 
-/// Exit code: a failure takes precedence over an unknown; informative findings do not count.
+/// Returns the exit code. A failed rule takes precedence over an unknown result; informative findings do not count.
 fn code(findings: &[Finding]) -> u8 {
     let counts = |finding: &&Finding| finding.severity > Severity::Info;
     let has = |states: &[State]| findings.iter().filter(counts).any(|finding| states.contains(&finding.state));

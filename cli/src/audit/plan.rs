@@ -1,4 +1,4 @@
-//! `audit --plan-cpus`: text of the plan.
+//! Formats the plan of `audit --plan-cpus` as text.
 
 use crate::terminal;
 use punctual_audit::{CpuPlan, Movable};
@@ -36,7 +36,7 @@ fn interrupts(out: &mut String, plan: &CpuPlan) {
     if plan.interrupts.is_empty() {
         return;
     }
-    out.push_str("\ninterrupts that go there today:\n");
+    out.push_str("\ninterrupts delivered there now:\n");
     for irq in &plan.interrupts {
         let how = match irq.movable {
             Movable::Yes => "can be moved",

@@ -1,4 +1,4 @@
-//! Text of an audit: failures first, then unknowns, then the rest.
+//! Formats an audit as text: failures first, then unknown results, then the rest.
 
 use super::args::AuditArgs;
 use super::audited::Audited;
@@ -10,10 +10,11 @@ use punctual_report::{Listing, SUMMARY_LINES, TextStyle, audit_list};
 const ORDER: [State; 7] =
     [State::Fail, State::Warn, State::Blocked, State::Unknown, State::Info, State::Pass, State::Skip];
 
-/// Screen lines reserved for everything except the list of findings: unknowns, blank lines, next steps and counts.
+/// Screen lines that are needed for everything except the list of findings: unknown results, blank lines, next steps
+/// and counts.
 const BESIDE: usize = 11;
 
-/// Findings by state and severity, then next steps and counts.
+/// Returns the findings by state and severity, followed by next steps and counts.
 pub fn text(audited: &Audited, args: &AuditArgs) -> String {
     // Neither wrapped nor cut when piped: one finding per line, for grep(1).
     let shown = terminal::is_shown();
@@ -29,13 +30,13 @@ pub fn text(audited: &Audited, args: &AuditArgs) -> String {
     format!("{list}\n{next}{}\n{}", terminal::harmless(&summary(audited)), board(audited))
 }
 
-/// Line that names the board's page; empty if there is none.
+/// Returns a line that names the board's page; empty if there is none.
 fn board(audited: &Audited) -> String {
     let Some(board) = audited.board else { return String::new() };
     format!("{}: docs/boards/{key}.md, or: punctual references {key}\n", board.name, key = board.key)
 }
 
-/// Numbered next steps with commands, followed by a blank line; empty if there are no findings.
+/// Returns numbered next steps with commands, followed by a blank line; empty if there are no findings.
 fn next(audited: &Audited, args: &AuditArgs) -> String {
     let open = |finding: &&Finding| matches!(finding.state, State::Fail | State::Warn);
     let Some(worst) = audited.findings.iter().filter(open).max_by_key(|f| (f.state == State::Fail, f.severity)) else {
@@ -56,7 +57,7 @@ fn next(audited: &Audited, args: &AuditArgs) -> String {
     steps.iter().enumerate().map(line).collect::<String>() + "\n"
 }
 
-/// Number of findings in each state.
+/// Returns the number of findings in each state.
 pub fn summary(audited: &Audited) -> String {
     let count = |state: State| audited.findings.iter().filter(|f| f.state == state).count();
     let counts: Vec<String> =

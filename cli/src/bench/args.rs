@@ -26,7 +26,7 @@ pub struct BenchArgs {
     /// Run directory to create [default: ./punctual-runs/<time>-bench-<axis>]
     #[arg(short, long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Continue a killed or interrupted run with its original options; no other option is needed
+    /// Continue a killed or interrupted run with its original options; takes no other option
     #[arg(long, value_name = "DIR", conflicts_with_all = ["repeat", "out"])]
     pub resume: Option<PathBuf>,
     #[command(flatten)]
@@ -35,9 +35,10 @@ pub struct BenchArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ModeArg {
-    /// The published benchmark's backtracking, in native code; `punctual report DIR --format csv` prints its CSV
+    /// The backtracking search of the published benchmark, in native code; `punctual report DIR --format csv` prints
+    /// its CSV
     Compat,
-    /// The fastest counting: meet in the middle, with the widest SIMD instructions available
+    /// The fastest algorithm: meet in the middle, with the widest SIMD instructions available
     Native,
 }
 
@@ -52,12 +53,12 @@ impl From<ModeArg> for NqueensMode {
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Counts are checked against OEIS A000170: with a wrong one, the exit code is 1. Default: 10 repetitions.\n\n\
+    after_help = "Counts are checked against OEIS A000170: if one is wrong, the exit code is 1. Default: 10 repetitions.\n\n\
     Examples: the published load (N = 12, four threads, 20 s, 100 times) and its table\n  \
     punctual bench nqueens --mode compat -n 12 --threads 4 --repeat 100 --fill 20 --out std\n  \
     punctual report std --format csv > std.csv\n  \
     punctual compare std rt\n\n\
-    Times are those of native code and must not be compared with the published ones of Python.\n\n\
+    Times are for native code; do not compare them with the published times, which are for Python.\n\n\
     Exit codes: 0 all counts right, 1 a wrong count, 2 wrong usage, 4 the environment refused, 128+n ended by signal n: \
     --resume DIR continues the run."
 )]
@@ -100,7 +101,7 @@ pub struct NetworkArgs {
     /// File with the server's secret: a copy of the file that `punctual serve` was given
     #[arg(long, value_name = "FILE", requires = "to", conflicts_with = "resume")]
     pub secret_file: Option<PathBuf>,
-    /// Directory in which the server here stores images; they are removed at the end
+    /// Directory in which the local server stores images; they are removed at the end
     #[arg(long, value_name = "DIR", default_value = ".", conflicts_with = "resume")]
     pub store: PathBuf,
     /// Size of an image, KiB
@@ -109,7 +110,7 @@ pub struct NetworkArgs {
     /// How long to send images in each repetition: 5s
     #[arg(short = 'D', long, value_name = "TIME", default_value = "5s", conflicts_with = "resume")]
     pub duration: Nanos,
-    /// What to run and measure while images are sent
+    /// What to run or measure while images are sent
     #[arg(long, value_enum, default_value_t = BesideArg::Nothing, conflicts_with = "resume")]
     pub beside: BesideArg,
     /// Number of queens, with --beside nqueens
@@ -131,7 +132,7 @@ pub struct MemoryArgs {
     /// Threads, each on its own CPU [default: one per CPU]
     #[arg(short, long, value_name = "N", conflicts_with = "resume")]
     pub threads: Option<u32>,
-    /// Size of each of the two areas of a thread, MiB [default: four times the largest cache, 64 to 512]
+    /// Size of each thread's two memory areas, MiB [default: four times the largest cache, 64 to 512]
     #[arg(long, value_name = "MIB", conflicts_with = "resume")]
     pub size: Option<u64>,
     #[command(flatten)]

@@ -22,8 +22,8 @@ use std::time::{Duration, Instant};
 const REPETITIONS: u64 = 20;
 const COUNTS: u64 = 10;
 
-/// `punctual bench`: exits 0 if measured, 1 on a wrong result, 2 on wrong usage, 3 if incomplete, 4 if the environment
-/// prevents it, 128+n on a signal.
+/// Runs `punctual bench`. Exits 0 if it measured, 1 on a wrong result, 2 on wrong usage, 3 if incomplete, 4 if the
+/// environment prevents the measurement, 128+n on signal n.
 pub fn bench(command: &BenchCommand) -> ExitCode {
     let (name, args) = axis(command);
     finish("bench", args.output.quiet_first(), answer(command, name, args))
@@ -105,7 +105,7 @@ fn measure(command: &BenchCommand, name: &str, args: &BenchArgs) -> Result<Measu
     Ok((bench, out, caught.get().copied()))
 }
 
-/// Prints repetitions as they end, and, on a terminal, the percentage that is done.
+/// Prints repetitions as they end, and, on a terminal, the percentage of the run that is done.
 struct Progress {
     quiet: bool,
     moving: bool,
@@ -145,7 +145,7 @@ impl Progress {
     }
 }
 
-/// The subcommand that measures this axis.
+/// Returns the name of the subcommand for a benchmark.
 fn name_of(bench: &Bench) -> &'static str {
     use punctual_model::BenchSettings::{Disk, Memory, Network, Nqueens, Switch};
     match bench.plan.settings {

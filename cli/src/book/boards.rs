@@ -1,4 +1,4 @@
-//! Generates the pages of boards (docs/boards) from the published figures and `boards/`.
+//! Generates the pages of boards (docs/boards) from the published latencies and `boards/`.
 
 use punctual_kernel::Board as Planned;
 use punctual_references::{Board, Note, NoteAbout, Published, Quantity, boards};
@@ -10,7 +10,7 @@ use std::fs;
 const MADE: &str =
     "<!-- Generated from crates/output/references/boards and boards/: UPDATE_GOLDEN=1 cargo test -p punctual book -->";
 
-/// A link to a URL, or to a repository followed by a path in it.
+/// Formats a link to a URL, or to a path in a GitHub repository.
 fn link(url: &str) -> String {
     match url.split_once(", ").filter(|_| !url.starts_with("http")) {
         Some((repository, path)) => format!("[{repository}](https://github.com/{repository}), `{path}`"),
@@ -36,19 +36,19 @@ fn plans(board: &Board) -> Vec<&'static Planned> {
     board.plans.iter().map(|key| punctual_kernel::board(key).unwrap()).collect()
 }
 
-/// True if the plan is for this board, not for a whole architecture.
+/// Returns true if the plan is for this board and not for a whole architecture.
 fn is_own(plan: &Planned) -> bool {
     !plan.models.is_empty()
 }
 
-/// Settings that the sources recommend; for a Raspberry Pi also a link to the rules about it.
+/// Returns the settings that the sources recommend; for a Raspberry Pi, followed by a link to the audit rules about it.
 fn settings(board: &Board) -> String {
     let is_pi = plans(board).iter().any(|plan| plan.pi.is_some());
     let rules = "- Audit rules for Raspberry Pi settings, each with its source: [Raspberry Pi](../rules/rpi.md).\n";
     notes(board, NoteAbout::Setting) + if is_pi { rules } else { "" }
 }
 
-/// Kernels that `kernel plan` offers for the board.
+/// Returns the kernels that `kernel plan` offers for the board.
 fn kernels(board: &Board) -> String {
     let mut text = String::new();
     for plan in plans(board) {
@@ -163,7 +163,7 @@ fn page(board: &Board) -> String {
             `punctual audit --full`. To add a figure: [Published figures](../references.md).\n"
 }
 
-/// Smallest and largest worst latency of one kind of kernel.
+/// Returns the smallest and the largest worst latency among kernels of one kind.
 fn spread(board: &Board, wanted: impl Fn(&Published) -> bool) -> String {
     let all = board.published.iter().filter(|p| wanted(p)).map(|p| p.worst_us);
     let (low, high) = all.fold((f64::MAX, f64::MIN), |(low, high), us| (low.min(us), high.max(us)));
@@ -210,7 +210,7 @@ fn every_board_has_its_page() {
     }
 }
 
-/// The generic plans are for boards that have no plan of their own.
+/// A board that has a plan of its own does not get the plan of its architecture.
 #[test]
 fn the_plans_of_a_board_are_those_that_its_model_gets() {
     for board in boards() {

@@ -1,4 +1,4 @@
-//! The command pages (docs/commands): a short handwritten text, followed by the generated help of the command and its
+//! Generates the command pages (docs/commands): a short handwritten text, followed by the help of the command and its
 //! subcommands.
 
 use crate::args::Arguments;
@@ -8,14 +8,14 @@ use punctual_testing::golden;
 use punctual_testing::root;
 use std::fs;
 
-/// All commands except clap's own `help`.
+/// Returns all commands except clap's own `help`.
 fn commands() -> Command {
     let mut root = Arguments::command().disable_help_subcommand(true);
     root.build();
     root
 }
 
-/// The generated part of a page.
+/// Returns the generated part of a page.
 fn made(command: &Command) -> String {
     let mut text = format!("{MADE}\n");
     add(&mut text, command, 2);

@@ -11,7 +11,7 @@ use punctual_testing::book::{self, Line};
 enum Taken {
     /// A complete command line.
     Parsed,
-    /// The name of a command in running text.
+    /// Only the name of a command, in running text.
     Named,
     /// The parser's error.
     Wrong(String),
@@ -33,7 +33,7 @@ fn take(line: &Line) -> Taken {
     }
 }
 
-/// cyclictest parses its own options; clap passes them on.
+/// Parses the arguments of cyclictest, which clap passes on unparsed.
 fn cyclictest(words: &[&str]) -> Taken {
     let words: Vec<std::ffi::OsString> = words.iter().map(Into::into).collect();
     match punctual_cyclictest::parse(&words) {
@@ -42,7 +42,7 @@ fn cyclictest(words: &[&str]) -> Taken {
     }
 }
 
-/// True if the words only name a command.
+/// Returns true if the words are only the name of a command.
 fn is_command(command: &Command, words: &[&str]) -> bool {
     match words.split_first() {
         None => true,
@@ -73,7 +73,7 @@ fn every_line_of_the_book_is_taken_by_the_parser() {
     assert!(count(|t| *t == Taken::Parsed) > 100, "too few lines were found in the book");
 }
 
-/// The command lines in the README and the CI jobs of the projects that `punctual new` writes.
+/// The command lines in the README and the CI jobs that `punctual new` writes.
 #[test]
 fn every_line_of_a_new_project_is_taken_by_the_parser() {
     for language in [Language::Rust, Language::C, Language::Cpp] {

@@ -26,19 +26,21 @@ pub struct CheckArgs {
     /// Maximum observation time: 500ms, 30s, 15m
     #[arg(short = 'D', long, value_name = "TIME", default_value = "10s")]
     pub duration: Nanos,
-    /// Time from the start to the beginning of real-time work [default: until the first cycle of each real-time thread]
+    /// Time from the start of the program to its real-time work [default: until the first cycle of each real-time
+    /// thread]
     #[arg(long, value_name = "TIME")]
     pub after: Option<Nanos>,
-    /// Real-time work begins when this function of the program is first called
+    /// The real-time work begins when this function of the program is first called
     #[arg(long, value_name = "FUNCTION", conflicts_with = "after")]
     pub from: Option<String>,
     /// Loads to run at the same time: cpu, memory, io, … as for prove, or cmd:'ANY COMMAND'
     #[arg(short = 'l', long = "load", value_name = "LOAD")]
     pub loads: Vec<String>,
-    /// Threads or programs, highest priority first, that must have priorities in this order: 'irq/27… > jackd > client'
+    /// Threads or programs, from the highest priority to the lowest, that must have priorities in this order:
+    /// 'irq/27… > jackd > client'
     #[arg(long, value_name = "NAMES")]
     pub order: Option<Order>,
-    /// Ignore findings listed in this document of an earlier `check --json` when determining the exit code
+    /// For the exit code, ignore findings that are listed in this document of an earlier `check --json`
     #[arg(long, value_name = "FILE")]
     pub baseline: Option<PathBuf>,
     /// Show the detected cycle of each thread: what releases it, period, phase, jitter
@@ -65,9 +67,9 @@ pub struct CheckArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum CheckFormat {
-    /// For a terminal
+    /// Text for a terminal
     Text,
-    /// Self-contained page
+    /// One self-contained page
     Html,
     /// One document, same as --json
     Json,

@@ -1,4 +1,4 @@
-//! `check`: reports what a program's real-time threads do that is not real-time.
+//! Implements `check`, which reports what a program's threads do that is unsuitable for real time.
 
 pub mod args;
 
@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 
-/// `punctual check`: exits 0 if everything could be observed and nothing was found, 1 with findings, 3 if something
+/// Runs `punctual check`. Exits 0 if everything was observed and nothing was found, 1 with findings, 3 if something
 /// could not be observed.
 pub fn check(args: &CheckArgs) -> ExitCode {
     let format = if args.output.json { CheckFormat::Json } else { args.format };
@@ -118,7 +118,7 @@ fn observe(args: &CheckArgs) -> Result<(Check, Option<punctual_uapi::Sig>), Refu
     Ok((result, caught.get().copied()))
 }
 
-/// The control group of a systemd unit.
+/// Returns the control group of a systemd unit.
 pub fn group_of(unit: &str) -> Result<PathBuf, Refusal> {
     let mut command = std::process::Command::new("systemctl");
     command.args(["show", "--property=ControlGroup", "--value", "--"]).arg(unit);

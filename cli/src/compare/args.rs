@@ -9,8 +9,8 @@ use std::path::PathBuf;
     after_help = "Each argument is a group: a run directory, a directory of several (the boots of one kernel) or of files \
                         that `import` reads, or one such file. With --vs there are two groups, of several arguments each. Every group is \
                         compared with the first.\n\n\
-                        The boot is the sample: runs of one boot count as one, and below four boots of each group \
-                        nothing is judged.\n\n\
+                        The boot is the sample: runs of one boot count as one, and with fewer than four boots \
+                        in a group nothing is judged.\n\n\
                         Exit codes: 0 compared, 1 worse (with --fail-if-worse), 2 not comparable or wrong usage, 3 \
                         not judged: too few boots, problems, or no value known for both.\n\nExamples:\n  punctual compare before after\n  punctual compare --last 2\n  punctual compare stock-kernel/ rt-kernel/ --fail-if-worse"
 )]
@@ -28,22 +28,22 @@ pub struct CompareArgs {
     /// files]
     #[arg(long = "name", value_name = "NAME")]
     pub names: Vec<String>,
-    /// State that each run had its own boot; files of other tools do not record it
+    /// State that each run had its own boot, which files of other tools do not record
     #[arg(long)]
     pub own_boots: bool,
     /// Exit with 1 if any value of a later group is significantly worse than that of the first
     #[arg(long)]
     pub fail_if_worse: bool,
-    /// Compare two kernels (releases as `uname -r` prints them) over several boots, alternating A B B A …, in this
-    /// directory: plans the boots, measures the running kernel if it is due, prints what to boot next, and
-    /// compares once all are measured. To continue: the same command without the kernels
+    /// Compare two kernels (releases as `uname -r` prints them) over several boots in the order A B B A …, in this
+    /// directory: plans the boots, measures the running kernel if its turn has come, prints which kernel to boot next,
+    /// and compares once all boots are measured. To continue, type the same command without the kernels
     #[arg(long, value_name = "DIR", conflicts_with_all = ["vs", "names"], help_heading = "Experiments")]
     pub experiment: Option<PathBuf>,
-    /// Boots of each kernel; six is the minimum for a signed-rank test to show a difference at 5 %, eight show a
-    /// difference of 20 % where boots vary by 3 %
+    /// Number of boots of each kernel. With six, a signed-rank test can show a difference at 5 %; with eight, it shows
+    /// a difference of 20 % if boots vary by 3 %
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1000), requires = "experiment", help_heading = "Experiments")]
     pub pairs: u32,
-    /// Boot both kernels in QEMU (kernels as for `punctual lab compare`)
+    /// Boot both kernels in QEMU (the kernels are given as for `punctual lab compare`)
     #[arg(long, requires = "experiment", hide = true)]
     pub lab: bool,
     /// After --: options of `punctual measure`, the same for each boot

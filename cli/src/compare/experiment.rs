@@ -1,4 +1,4 @@
-//! `compare --experiment`: measures two kernels over several alternating boots and compares them at the end.
+//! Implements `compare --experiment`: measures two kernels in alternating boots, and compares them at the end.
 
 use super::args::CompareArgs;
 use super::runs;
@@ -18,8 +18,8 @@ use std::process::{Command, ExitCode};
 const EXPERIMENT: std::time::Duration = std::time::Duration::from_secs(7 * 24 * 3600);
 const PLAN: &str = "experiment.json";
 
-/// Plans the experiment, measures this boot if it is due, and prints what to boot next; compares once all boots are
-/// measured.
+/// Plans the experiment, measures this boot if its turn has come, and prints which kernel to boot next. Compares the
+/// kernels once all boots are measured.
 pub fn run(args: &CompareArgs, folder: &Path) -> ExitCode {
     step(args, folder).unwrap_or_else(|refusal| finish("compare", OutputArgs::default(), Err(refusal)))
 }
@@ -48,7 +48,7 @@ fn step(args: &CompareArgs, folder: &Path) -> Result<ExitCode, Refusal> {
     }
 }
 
-/// The two kernels named for a new plan; `None` if none are named, to continue an existing plan.
+/// Returns the two kernels of a new plan; `None` if none are given, which continues an existing plan.
 fn kernels(args: &CompareArgs) -> Result<Option<[String; 2]>, Refusal> {
     let names: Vec<String> = args.groups.iter().map(|g| g.to_string_lossy().into_owned()).collect();
     match <[String; 2]>::try_from(names) {
@@ -102,7 +102,7 @@ fn fact(path: &str) -> Result<String, Refusal> {
     Ok(text.trim().to_owned())
 }
 
-/// Runs `punctual measure` in this boot. A partial run from an earlier attempt is moved aside.
+/// Runs `punctual measure` in this boot. A partial run of an earlier attempt is renamed.
 fn measure(folder: &Path, experiment: &Experiment, step: usize) -> Result<(), Refusal> {
     let out = folder.join(experiment.folder(step));
     if out.exists() {
@@ -137,7 +137,7 @@ fn print_next(args: &CompareArgs, folder: &Path, experiment: &Experiment, kernel
     ));
 }
 
-/// Once all boots are measured: prints the comparison and writes comparison.html beside the runs.
+/// Prints the comparison and writes comparison.html next to the runs. Called once all boots are measured.
 fn compare(args: &CompareArgs, folder: &Path, experiment: &Experiment) -> Result<ExitCode, Refusal> {
     let list = |kernel: usize| experiment.runs(kernel).map(|run| folder.join(run)).collect::<Vec<_>>();
     let again = CompareArgs { groups: list(0), vs: list(1), experiment: None, ..args.clone() };
@@ -148,7 +148,7 @@ fn compare(args: &CompareArgs, folder: &Path, experiment: &Experiment) -> Result
     Ok(runs::run(&again))
 }
 
-/// Boots both kernels in QEMU with `punctual lab compare`, each boot with its own seed.
+/// Boots both kernels in QEMU with `punctual lab compare`; each boot has its own seed.
 fn in_lab(args: &CompareArgs, folder: &Path, kernels: Option<[String; 2]>) -> Result<ExitCode, Refusal> {
     let [a, b] = kernels.ok_or_else(|| Refusal::usage("name the two kernels, as for `punctual lab compare`"))?;
     let boots = args.pairs.to_string();

@@ -1,4 +1,4 @@
-//! Reads the runs named on the command line into groups.
+//! Reads the runs that the command line names, in groups.
 
 use super::args::CompareArgs;
 use crate::import;
@@ -19,7 +19,7 @@ pub struct Group {
 /// Runs with their paths.
 type Runs = Vec<(PathBuf, Recording)>;
 
-/// Reads all groups, with their directories in parallel.
+/// Reads all groups. Several groups are read in parallel.
 pub fn read(args: &CompareArgs) -> Result<Vec<Group>, String> {
     let lists: Vec<Vec<PathBuf>> = match args.vs.is_empty() {
         true => args.groups.iter().map(|one| vec![one.clone()]).collect(),
@@ -88,7 +88,7 @@ fn file(path: &Path, args: &CompareArgs) -> Result<Recording, String> {
     Ok(read)
 }
 
-/// A run directory, or the run directories or importable files in a directory, ordered by name.
+/// Reads a run directory, or all run directories or importable files in a directory, ordered by name.
 fn folder(path: &Path, args: &CompareArgs) -> Result<Runs, String> {
     if is_run(path) {
         return Ok(vec![(path.to_path_buf(), run(path)?)]);
@@ -117,7 +117,7 @@ fn folder(path: &Path, args: &CompareArgs) -> Result<Runs, String> {
     }
 }
 
-/// Sort key that puts `boot-2` before `boot-10`.
+/// Returns a sort key with which `boot-2` comes before `boot-10`.
 fn by_number(name: &str) -> (String, u64, String) {
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
     let number = name.get(stem.len()..).and_then(|digits| digits.parse().ok()).unwrap_or(0);
@@ -135,8 +135,8 @@ fn run(path: &Path) -> Result<Recording, String> {
     Ok(recording)
 }
 
-/// Names of the groups: those given; otherwise kernel releases if each group has exactly one of its own; otherwise the
-/// arguments' file names, with as much of their paths as needed to distinguish them.
+/// Returns the names of the groups: the given names; otherwise the kernel releases if each group has exactly one of its
+/// own; otherwise the file names of the arguments, with as much of their paths as is needed to distinguish them.
 fn names(args: &CompareArgs, lists: &[Vec<PathBuf>], read: &[Runs]) -> Vec<String> {
     let paths: Vec<&Path> = lists.iter().filter_map(|list| common(list)).collect();
     let short: Vec<String> = paths.iter().map(|p| last_name(p)).collect();
@@ -146,7 +146,7 @@ fn names(args: &CompareArgs, lists: &[Vec<PathBuf>], read: &[Runs]) -> Vec<Strin
     found.into_iter().enumerate().map(|(n, name)| args.names.get(n).cloned().unwrap_or(name)).collect()
 }
 
-/// The folder that contains all runs of a group, or the only run.
+/// Returns the folder that contains all runs of a group, or its only run.
 fn common(list: &[PathBuf]) -> Option<&Path> {
     let (first, others) = list.split_first()?;
     let named = |folder: &&Path| folder.file_name().is_some();
@@ -159,7 +159,7 @@ fn differ(names: &[String]) -> bool {
     names.iter().collect::<BTreeSet<_>>().len() == names.len()
 }
 
-/// The kernel release that all runs of a group share.
+/// Returns the kernel release that all runs of a group share, if there is one.
 fn release(runs: &Runs) -> Option<String> {
     let releases: BTreeSet<Option<String>> = runs.iter().map(|(_, r)| r.run.machine.kernel_release.clone()).collect();
     match releases.len() {

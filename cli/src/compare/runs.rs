@@ -87,7 +87,7 @@ fn decision(comparison: &Comparison) -> Decision {
     }
 }
 
-/// The command line as it was typed, or a short form of a long one.
+/// Returns the command line as it was typed, or a short form if it is long.
 fn again(args: &CompareArgs) -> String {
     let named: Vec<String> = args.groups.iter().map(|path| path.display().to_string()).collect();
     let line = match args.last {

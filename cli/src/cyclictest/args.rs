@@ -5,7 +5,7 @@ use std::ffi::OsString;
 
 #[derive(Args, Debug)]
 pub struct CyclictestArgs {
-    /// cyclictest's options
+    /// Options of cyclictest, followed by their values
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTIONS")]
     pub words: Vec<OsString>,
 }

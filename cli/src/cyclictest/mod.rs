@@ -1,4 +1,4 @@
-//! `cyclictest`: replaces the program of rt-tests, with its exit codes.
+//! Implements `cyclictest`, which replaces the program of rt-tests and has the same exit codes.
 
 pub mod args;
 
@@ -6,7 +6,7 @@ use args::CyclictestArgs;
 use punctual_cyclictest::RunError;
 use std::process::ExitCode;
 
-/// Exit code of cyclictest if it cannot run.
+/// Exit code of the original cyclictest if it cannot run.
 const REFUSED: u8 = 1;
 
 pub fn cyclictest(args: &CyclictestArgs) -> ExitCode {

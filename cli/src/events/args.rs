@@ -9,7 +9,7 @@ use std::path::PathBuf;
 pub enum BackendArg {
     /// This kernel, through punctual-rt
     Posix,
-    /// Simulated events in virtual time: tests the suite itself
+    /// Simulated events in virtual time, to test the suite itself
     Mock,
     /// Xenomai 3 (alchemy), through an adapter built here
     Xenomai,
@@ -35,33 +35,33 @@ pub struct EventsArgs {
     /// Environment to test
     #[arg(short, long, value_enum, default_value_t = BackendArg::Posix)]
     pub backend: BackendArg,
-    /// Total time of the tests without a fixed length, divided equally: 10s, 5m
+    /// Total time of those tests whose length is not fixed, divided equally: 10s, 5m
     #[arg(short = 'D', long, value_name = "TIME", default_value = "10s")]
     pub duration: Nanos,
-    /// List the tests with what their sources promise, and exit
+    /// List the tests with what their event sources promise, and exit
     #[arg(long)]
     pub list: bool,
-    /// Priority of the receivers, 5 to 98; senders have a priority one higher
+    /// Priority of the receivers, 5 to 98; the priority of the senders is one higher
     #[arg(short, long, visible_alias = "prio", value_name = "N", default_value = "80", value_parser = priority)]
     pub priority: Priority,
     /// CPU of the receivers [default: any]
     #[arg(long, value_name = "N")]
     pub cpu: Option<u32>,
-    /// An event received later than this is late [default: the interval of the test]
+    /// An event that is received later than this counts as late [default: the interval of the test]
     #[arg(long, value_name = "TIME")]
     pub deadline: Option<Nanos>,
     #[arg(long, value_name = "LOAD", num_args = 1.., value_parser = punctual_loads::parse, help = loads_help())]
     pub under: Vec<LoadSpec>,
-    /// GPIO line that drives another: CHIP:OUT,IN (connected by a wire), or sim (gpio-sim)
+    /// GPIO line that drives another line: CHIP:OUT,IN (connected by a wire), or sim (gpio-sim)
     #[arg(long, value_name = "WIRE")]
     pub gpio: Option<GpioWire>,
     /// Unused serial port, switched to its loopback mode: /dev/ttyS1
     #[arg(long, value_name = "PORT")]
     pub serial: Option<String>,
-    /// With the mock: faults to inject in each test, for example drop=3,delay=1
+    /// With the mock backend: faults to inject in each test, for example drop=3,delay=1
     #[arg(long, value_name = "FAULTS", default_value = "", hide = true)]
     pub faults: Faults,
-    /// With the mock: seed that selects which events go wrong
+    /// With the mock backend: seed that selects the events to which faults are applied
     #[arg(long, value_name = "N", default_value_t = 1, hide = true)]
     pub seed: u64,
     /// Output format
@@ -87,7 +87,8 @@ fn test(name: &str) -> Result<Test, String> {
     })
 }
 
-/// A sender's priority is one higher, and threads of the order tests are up to four lower.
+/// Parses the priority of the receivers. Senders have a priority one higher, and threads of the order tests one up to
+/// four lower.
 fn priority(text: &str) -> Result<Priority, String> {
     let priority: u8 = text.parse().map_err(|_| "4 to 98".to_owned())?;
     let known = (5..=98).contains(&priority).then(|| Priority::try_from(priority).ok()).flatten();

@@ -1,4 +1,4 @@
-//! `events`: the portable event suite.
+//! Implements `events`, the portable event suite.
 
 pub mod args;
 
@@ -18,8 +18,8 @@ use std::process::ExitCode;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 
-/// `punctual events`: exits 0 if every promise is kept in every test, 1 if one is broken, 3 if not all could be tested,
-/// 4 if none could.
+/// Runs `punctual events`. Exits 0 if every promise is kept in every test, 1 if one is broken, 3 if not all could be
+/// tested, 4 if none could be tested.
 pub fn events(args: &EventsArgs) -> ExitCode {
     let json = args.output.json || args.format == FormatArg::Json;
     let output = OutputArgs { json, ..args.output }.quiet_first();
@@ -84,7 +84,7 @@ fn backend(args: &EventsArgs) -> Result<Box<dyn Backend>, Refusal> {
     }
 }
 
-/// Builds the adapter for a co-kernel; inconclusive if its development files are missing.
+/// Builds the adapter for a co-kernel. The error is inconclusive if its development files are missing.
 fn cokernel(name: &str) -> Result<Box<dyn Backend>, Refusal> {
     let known = COKERNELS.iter().find(|cokernel| cokernel.name == name);
     let cokernel = known.ok_or_else(|| Refusal::usage(format!("{name}: no such co-kernel")))?;
@@ -97,7 +97,7 @@ fn cokernel(name: &str) -> Result<Box<dyn Backend>, Refusal> {
     }
 }
 
-/// Prints each test as it ends.
+/// Prints a test when it has ended.
 fn progress(args: &EventsArgs, result: &SuiteResult) {
     if !args.output.quiet {
         progress!("{}", report::suite_line(result));

@@ -1,4 +1,4 @@
-//! Writes an explanation to files: bundle, page, Perfetto trace.
+//! Writes an explanation to files: an excerpt of the trace, a page, a Perfetto trace.
 
 use super::args::ExplainArgs;
 use super::found::Found;
@@ -43,7 +43,7 @@ pub fn files(args: &ExplainArgs, found: &Found) -> Result<(), String> {
     Ok(())
 }
 
-/// The trace of a run's worst wakeup with all verdicts, for Perfetto.
+/// Returns the trace of a run's worst wakeup with all verdicts, in Perfetto's format.
 ///
 /// # Errors
 /// The run cannot be read, or has no trace.

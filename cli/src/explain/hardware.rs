@@ -1,4 +1,4 @@
-//! `explain --hardware`: distinguishes hardware, hypervisor and Linux as sources of latency.
+//! Implements `explain --hardware`: distinguishes hardware, hypervisor and Linux as sources of latency.
 
 use super::args::ExplainArgs;
 use crate::args::common::WhenArg;
@@ -13,8 +13,8 @@ use punctual_units::Nanos;
 const DURATION: Nanos = Nanos::from_secs(10);
 const THRESHOLD: Nanos = Nanos::from_micros(10);
 
-/// Exits 0 if the measurement took place, whatever it found; 3 if too little could be observed; 4 if the environment
-/// prevents it.
+/// Measures and explains. Exits 0 if the measurement took place, whatever it found; 3 if too little could be observed;
+/// 4 if the environment prevents it.
 pub fn explain(args: &ExplainArgs) -> Result<Answer, Refusal> {
     let Looked { hardware, signal } = looked(args)?;
     let enough = if hardware.narrowed.is_empty() { 0 } else { exit::INCONCLUSIVE };

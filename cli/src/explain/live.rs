@@ -13,7 +13,7 @@ use punctual_units::Nanos;
 /// Default of `--duration`.
 const DURATION: Nanos = Nanos::from_secs(10);
 
-/// Measures with a trace, or watches the threads named by the options.
+/// Measures with a trace, or traces the threads that the options name.
 pub fn found(args: &ExplainArgs, started: Nanos) -> Result<Found, Refusal> {
     punctual_uapi::block(&proof::signals())?;
     match args.victims() {
@@ -45,7 +45,7 @@ fn measured(args: &ExplainArgs, started: Nanos) -> Result<Found, Refusal> {
 
 fn watched(args: &ExplainArgs) -> Result<Found, Refusal> {
     if args.timeline || args.html.is_some() || args.perfetto.is_some() {
-        let what = "a picture needs a stored trace, and none is kept when watching threads: leave out --task, or \
+        let what = "--timeline, --html and --perfetto need a stored trace, and none is kept with --task or --all-rt: leave these out, or \
                     record with trace-cmd and explain that file";
         return Err(Refusal::usage(what));
     }

@@ -1,5 +1,5 @@
-//! `explain`: causes of the worst wakeups in a trace, in a run, or on this machine as they happen; and of the gaps in
-//! threads that never sleep.
+//! Implements `explain`: causes of the worst wakeups in a trace, in a run, or on this machine as they happen; and of
+//! gaps in threads that never sleep.
 
 pub mod args;
 mod export;
@@ -22,7 +22,7 @@ use punctual_report::{self as report, TextStyle};
 use punctual_units::Nanos;
 use std::process::ExitCode;
 
-/// `punctual explain`: exits 0 if a late wakeup was explained, 3 if there is none.
+/// Runs `punctual explain`. Exits 0 if a late wakeup was explained, 3 if there is none.
 pub fn explain(args: &ExplainArgs, started: Nanos) -> ExitCode {
     match args.hardware {
         true => finish("explain-hardware", args.output, hardware::explain(args)),

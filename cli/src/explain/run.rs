@@ -1,4 +1,4 @@
-//! Causes found in the traces of a run.
+//! Explains late wakeups from the traces of a run.
 
 use super::found::Found;
 use punctual_directory::Dir;
@@ -19,7 +19,7 @@ impl Shown {
     pub const ALL: Shown = Shown { most: usize::MAX, least_ns: 0 };
 }
 
-/// Explains a run directory, including one of a run that was killed before it analysed its traces.
+/// Explains a run directory. Also explains the traces of a run that was killed before it did so itself.
 pub fn found(root: &Path, shown: Shown) -> Result<Found, String> {
     let mut recording = rundir::read(root).map_err(|e| e.to_string())?;
     let dir = Dir::open(root).map_err(|e| e.to_string())?;

@@ -1,4 +1,4 @@
-//! Checks that a thread to be watched exists.
+//! Checks that the thread to be traced exists.
 
 use punctual_explain::Victims;
 use punctual_units::Arrange;
@@ -12,11 +12,11 @@ struct Thread {
     tid: i32,
     name: String,
     is_real_time: bool,
-    /// A child of kthreadd.
+    /// True for a child of kthreadd.
     is_kernel: bool,
 }
 
-/// A message if the thread does not exist (yet): its name may be mistyped.
+/// Returns a message if the thread does not exist (yet), since its name may be mistyped.
 pub fn missing(victims: &Victims) -> Option<String> {
     match victims {
         Victims::Measuring | Victims::AllRealTime => None,

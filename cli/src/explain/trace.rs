@@ -1,4 +1,4 @@
-//! Causes found in a trace file of any format, or in pasted text.
+//! Explains late wakeups in a trace file of any format, or in pasted text.
 
 use super::args::ExplainArgs;
 use super::found::Found;
@@ -33,12 +33,12 @@ pub fn found(args: &ExplainArgs, path: &Path) -> Result<Found, String> {
     Ok(Found { explanation, timelines, places, format, name, trace, code: None })
 }
 
-/// Formats a time in seconds, as the trace prints its times.
+/// Formats a time in seconds, with as many digits as traces have.
 fn at(t_ns: u64) -> String {
     format!("{}.{:06}", t_ns / 1_000_000_000, t_ns % 1_000_000_000 / 1000)
 }
 
-/// Facts stored in addition to the events: in the comments of a bundle, or in the file beside a run's trace.
+/// Returns facts stored in addition to the events: in the comments of an excerpt, or in the file next to a run's trace.
 pub fn facts(path: &Path) -> Facts {
     let mut head = Vec::new();
     if let Ok(file) = File::open(path)

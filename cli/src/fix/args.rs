@@ -8,10 +8,10 @@ use punctual_units::Nanos;
 #[derive(Args, Debug)]
 pub struct FixArgs {
     /// Apply the fixes of these rules, or of every FAIL and WARN whose fix interrupts nothing and takes nothing from
-    /// other programs; each change is journalled first, read back, audited again, and rolled back if it did not help
+    /// other programs. Each change is journalled first, read back, audited again, and rolled back if it did not help
     #[arg(long, value_name = "ID", num_args = 0.., conflicts_with_all = ["root", "snapshot", "config", "plan_cpus", "explain"])]
     pub fix: Option<Vec<String>>,
-    /// Show what --fix would do: every value, file and command, and the steps that remain to be done manually; changes
+    /// Show what --fix would do: every value, file and command, and the steps that must be done manually; changes
     /// nothing
     #[arg(long, value_name = "ID", num_args = 0.., conflicts_with_all = ["snapshot", "config", "plan_cpus", "explain"])]
     pub dry_run: Option<Vec<String>>,
@@ -32,13 +32,13 @@ pub struct FixArgs {
     /// With --fix: change the machine although a process is measuring on it; its result becomes inconclusive
     #[arg(long, requires = "fix")]
     pub while_measuring: bool,
-    /// With --fix: time until the check whether another program reverted a change
+    /// With --fix: time after which to check whether another program has reverted a change
     #[arg(long, value_name = "TIME", default_value = "3s")]
     pub look_again: Nanos,
 }
 
 impl FixArgs {
-    /// True if fixes are to be applied or shown.
+    /// Returns true if fixes are to be applied or shown.
     pub fn is_wanted(&self) -> bool {
         self.fix.is_some() || self.dry_run.is_some()
     }
@@ -52,7 +52,7 @@ impl FixArgs {
         }
     }
 
-    /// Rules named by --fix or --dry-run.
+    /// Returns the rules named by --fix or --dry-run.
     pub fn ids(&self) -> Vec<String> {
         self.fix.iter().chain(&self.dry_run).flatten().cloned().collect()
     }
@@ -72,7 +72,7 @@ pub struct UndoArgs {
     /// Undo although a process is measuring on this machine; its result becomes inconclusive
     #[arg(long, conflicts_with_all = ["list", "confirm"])]
     pub while_measuring: bool,
-    /// Continue although part of a damaged journal is lost and cannot be undone
+    /// Continue although a damaged part of the journal is lost and its changes cannot be undone
     #[arg(long, conflicts_with_all = ["ids", "list", "confirm"])]
     pub accept_loss: bool,
     #[command(flatten)]

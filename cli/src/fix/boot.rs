@@ -1,24 +1,24 @@
-//! Kernel parameters: set permanently, tried in one boot, or kept after that boot.
+//! Sets kernel parameters permanently, tries them in one boot, or keeps them after that boot.
 
 use super::journal::folder;
 use crate::refusal::Refusal;
 use punctual_fix::{BOOT_RULE, FixOptions, How, Journal, Parameters, Plan, System, TRIAL_RULE, Tried};
 
-/// What happens to kernel parameters.
+/// What happens to the kernel parameters of a fix.
 #[derive(Clone, Debug)]
 pub enum Stage {
-    /// The parameters are set permanently if the fix is to persist, and not set at all if not.
+    /// The parameters are set permanently if the fix is to persist; otherwise they are not set.
     ForGood,
-    /// The parameters are tried in one boot. An earlier trial is removed first.
+    /// The parameters are tried in one boot. If `earlier` is true, an earlier trial is removed first.
     Try { earlier: bool },
-    /// This boot is the trial: its parameters are kept.
+    /// The current boot is the trial; its parameters are kept.
     Keep(Tried),
 }
 
-/// Derives the stage from the options and from any prepared trial.
+/// Determines the stage from the options and from a trial that has been prepared, if any.
 ///
 /// # Errors
-/// A trial is prepared but this is not the trial boot: that boot failed, or has not taken place.
+/// A trial is prepared but this boot is not the trial: the trial boot failed, or has not taken place yet.
 pub fn stage(sys: &dyn System, persist: bool, trial: bool) -> Result<Stage, Refusal> {
     if !persist {
         return Ok(Stage::ForGood);
@@ -59,7 +59,8 @@ impl Stage {
         }
     }
 
-    /// Adds parameters to a plan that was made from findings: those of each rule, and those that are being tried.
+    /// Adds kernel parameters to a plan that was made from findings: those of each rule, and those that are being
+    /// tried.
     pub fn complete(&self, parameters: &Parameters, sys: &dyn System, plan: &mut Plan) {
         parameters.name(plan);
         if let Stage::Keep(tried) = self {
@@ -91,7 +92,7 @@ impl Stage {
         }
     }
 
-    /// A preliminary step that a dry run does not list.
+    /// Returns a preliminary step that the list of a dry run does not contain, if any.
     pub fn first(&self) -> Option<&'static str> {
         match self {
             Stage::ForGood | Stage::Try { earlier: false } => None,
@@ -101,8 +102,8 @@ impl Stage {
     }
 }
 
-/// Returns why the fix cannot wait for a confirmation: a reboot does not confirm it, so a waiting fix would be undone
-/// by the reboot.
+/// Returns why the fix cannot wait for a confirmation, if it cannot: kernel parameters take effect at a reboot, and a
+/// reboot undoes an unconfirmed fix.
 pub fn refuse_waiting(plan: &Plan, options: &FixOptions) -> Option<&'static str> {
     let has = plan.rules.iter().any(|rule| rule.rule == BOOT_RULE && !rule.steps.is_empty());
     (has && options.confirm_within_s.is_some()).then_some(

@@ -1,4 +1,4 @@
-//! The child process that undoes a fix unless it is confirmed, and the recovery at the next start.
+//! The child process that undoes a fix unless it is confirmed, and the recovery when the program next starts.
 
 use super::journal::folder;
 use crate::exit;
@@ -7,10 +7,10 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// First argument of the child process; internal.
+/// First argument of the child process.
 pub const GUARD_ARG: &str = "--punctual-fix-guard";
 
-/// Starts the child in its own session, so that it outlives the terminal.
+/// Starts the child process in a session of its own, so that it outlives the terminal.
 pub(super) fn start(folder: &Path, set: u64) -> Result<(), String> {
     let failed = |e: std::io::Error| format!("cannot start the timer: {e}");
     let program = std::env::current_exe().map_err(failed)?;
@@ -20,7 +20,7 @@ pub(super) fn start(folder: &Path, set: u64) -> Result<(), String> {
     command.spawn().map(drop).map_err(failed)
 }
 
-/// Main function of the child; returns its exit code.
+/// Runs the child process and returns its exit code.
 pub fn guard_main(words: impl Iterator<Item = OsString>) -> i32 {
     // The child does not lead a process group, so this cannot fail; SIGHUP of the old terminal no longer reaches it.
     let _ = rustix::process::setsid();
@@ -33,7 +33,7 @@ pub fn guard_main(words: impl Iterator<Item = OsString>) -> i32 {
     }
 }
 
-/// Undoes a fix that was interrupted, or not confirmed in time.
+/// Undoes a fix that was interrupted, or was not confirmed in time.
 pub fn recover() {
     // A running measurement must not be disturbed; it reports that a fix is pending.
     if !rustix::process::geteuid().is_root() || crate::at_work::is_measured() {

@@ -1,15 +1,15 @@
-//! The journal of changes: its directory, and errors of opening it.
+//! Locates the journal of changes, and explains errors of opening it.
 
 use crate::refusal::Refusal;
 use punctual_fix::{FOLDER, Journal, JournalError};
 use std::path::PathBuf;
 
-/// Directory of the journal; tests override it.
+/// Returns the directory of the journal; tests override it.
 pub fn folder() -> PathBuf {
     std::env::var_os("PUNCTUAL_CHANGES").map_or_else(|| PathBuf::from(FOLDER), PathBuf::from)
 }
 
-/// Refuses further changes while a fix waits for confirmation.
+/// Returns an error while a fix waits for confirmation, which prevents further changes.
 pub fn refuse_waiting(journal: &Journal) -> Result<(), Refusal> {
     if journal.sets().iter().all(|set| set.confirm_by_s.is_none()) {
         return Ok(());
@@ -24,7 +24,7 @@ impl From<JournalError> for Refusal {
     }
 }
 
-/// The error, with the next command to type.
+/// Returns the text of an error, with the command to type next.
 fn advised(error: &JournalError) -> String {
     use std::io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem, StorageFull};
     let next = match error.source.kind() {

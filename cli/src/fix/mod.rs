@@ -1,4 +1,4 @@
-//! `audit --fix`, `audit --dry-run` and `undo`.
+//! Implements `audit --fix`, `audit --dry-run` and `undo`.
 
 pub mod args;
 mod boot;
@@ -30,8 +30,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// `audit --dry-run` and `audit --fix`, as text or a document: exits 0 if everything was done, 1 if a change was
-/// refused, rolled back or reverted by another program.
+/// Runs `audit --dry-run` and `audit --fix`. Returns the exit code, and the text or the document: 0 if everything was
+/// done, 1 if a change was refused, rolled back or reverted by another program.
 pub fn fix(subject: &SubjectArgs, args: &FixArgs, json: bool) -> Result<(u8, String), Refusal> {
     let mut rules = Rules::load();
     let Subject { machine, name, context, .. } = subject::look(subject, &mut rules)?;
@@ -77,7 +77,7 @@ pub fn fix(subject: &SubjectArgs, args: &FixArgs, json: bool) -> Result<(u8, Str
     }
 }
 
-/// If the fix would be refused later, refuses it now, before the trial boot's entry is removed.
+/// Returns an error if the fix would be refused later. Called before the entry of a trial boot is removed.
 fn refuse_in_vain(args: &FixArgs, rules: &Rules, sys: &Real) -> Result<(), Refusal> {
     if let Some(unknown) = args.ids().into_iter().find(|id| rules.get(id).is_none()) {
         return Err(unknown_rule(&unknown, rules));
@@ -116,8 +116,8 @@ fn code(fixed: &Fixed, plan: &Plan) -> u8 {
     }
 }
 
-/// `punctual undo`: exits 0 if everything is restored, 1 if another program has changed it since, 4 if it could not be
-/// restored or part of the journal is lost.
+/// Runs `punctual undo`. Exits 0 if everything is restored, 1 if another program has changed something since, 4 if
+/// something could not be restored or part of the journal is lost.
 pub fn undo(args: &UndoArgs) -> ExitCode {
     finish("undo", args.output, undone(args, &Real::new()))
 }
@@ -151,7 +151,7 @@ fn undone(args: &UndoArgs, sys: &dyn System) -> Result<Answer, Refusal> {
     Ok(Answer::new(args.output, undo_code(&undone), || UndoResult::undone(&undone), text))
 }
 
-/// Refuses an ID that is neither a rule nor in the journal, which also has rules of profile files.
+/// Returns an error for an ID that is neither a rule nor in the journal, which also has the rules of profile files.
 fn refuse_unknown(ids: &[String], sys: &dyn System, folder: &Path) -> Result<(), Refusal> {
     let rules = Rules::load();
     let mut known: BTreeSet<&str> = rules.iter().map(|rule| rule.id.as_str()).chain([BOOT_RULE, TRIAL_RULE]).collect();

@@ -1,4 +1,4 @@
-//! `history add`, and `--history` of `prove` and `measure`.
+//! Implements `history add`, and the option `--history` of `prove` and `measure`.
 
 use super::args::AddArgs;
 use super::store::{open, summarised};
@@ -19,8 +19,8 @@ struct Outcome {
     failed: Vec<(PathBuf, String)>,
 }
 
-/// `punctual history add`: exits 0 if all runs were added or already known; a run that cannot be read is reported and
-/// the others are added.
+/// Runs `punctual history add`. Exits 0 if all runs were added or already known. A run that cannot be read is reported,
+/// and the others are added.
 pub fn add(args: &AddArgs, db: Option<PathBuf>, output: OutputArgs) -> Result<Answer, Refusal> {
     let mut store = open(db)?;
     let databases = vec![store.path().to_owned()];
@@ -44,7 +44,7 @@ pub fn add(args: &AddArgs, db: Option<PathBuf>, output: OutputArgs) -> Result<An
     Ok(Answer::new(output, code, || result(&store, &outcome), || said(&store, &outcome)).needed())
 }
 
-/// A run that cannot be read does not stop the others; a history that cannot be written does.
+/// Adds one run. A run that cannot be read is recorded in `outcome`; only a history that cannot be written is an error.
 fn one(store: &mut Store, outcome: &mut Outcome, path: PathBuf, args: &AddArgs) -> Result<(), Refusal> {
     match summarised(&path, &args.given) {
         Ok(run) => {
@@ -93,7 +93,7 @@ fn said(store: &Store, outcome: &Outcome) -> String {
     text + &format!("{new} of {} runs are new in {}.\n", outcome.runs.len(), store.path().display())
 }
 
-/// Adds a finished measurement; returns the error, which does not affect the exit code.
+/// Adds a finished measurement. Returns the error, which does not affect the exit code of the measurement.
 pub fn after(db: Option<PathBuf>, done: &Done) -> Option<String> {
     let folder = done.root().canonicalize().unwrap_or_else(|_| done.root().to_owned());
     let run = summary(&done.recording, &done.verdict, Some(&folder));

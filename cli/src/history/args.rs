@@ -21,7 +21,7 @@ pub struct HistoryArgs {
 
 #[derive(Args, Debug)]
 pub struct QueryArgs {
-    /// With --baseline: run to compare, as for `history gate`
+    /// With --baseline: the run to compare, as for `history gate`
     #[arg(value_name = "RUN", requires = "baseline")]
     pub run: Option<PathBuf>,
     /// Only runs whose machine or host name contains this text
@@ -30,19 +30,19 @@ pub struct QueryArgs {
     /// Only runs on kernels whose release starts with this text
     #[arg(long, value_name = "RELEASE")]
     pub kernel: Option<String>,
-    /// Show only this load
+    /// Only this load
     #[arg(long, value_name = "LOAD")]
     pub load: Option<String>,
     /// Only runs started since this day (2026-11-01, UTC), or within this time (30d)
     #[arg(long, value_name = "DATE|TIME", value_parser = since)]
     pub since: Option<u64>,
-    /// Rate of false alarms to accept where nothing shifts, over all series shown, with a check after each run: N/year
-    /// or N/month
+    /// Acceptable rate of false alarms while nothing shifts, over all series shown, if they are checked after each run:
+    /// N/year or N/month
     #[arg(long, value_name = "RATE", default_value = "1/year", value_parser = alarms)]
     pub alarms: f64,
     #[command(flatten)]
     pub judged: JudgedArgs,
-    /// Write a page with every value plotted over time to this new file
+    /// Write a page with a plot of every value over time to this new file
     #[arg(long, value_name = "FILE", conflicts_with = "run")]
     pub html: Option<PathBuf>,
     /// Compare RUN with these runs, as for `history gate`
@@ -54,10 +54,10 @@ pub struct QueryArgs {
 
 #[derive(Args, Debug, Clone)]
 pub struct JudgedArgs {
-    /// Statistics to compare, of the worst CPU: max, p50, p99, p99.9, p99.99
+    /// Statistics to compare, each of the worst CPU: max, p50, p99, p99.9, p99.99
     #[arg(long = "figure", value_name = "FIGURES", value_delimiter = ',', default_values = ["p99.9", "max"])]
     pub figures: Vec<Figure>,
-    /// With a baseline: how much worse is acceptable, 10% or 0.1
+    /// With a baseline: how much worse a value may be, 10% or 0.1
     #[arg(long, value_name = "PERCENT", default_value = "10%", value_parser = tolerance)]
     pub tolerance: f64,
 }
@@ -70,8 +70,8 @@ pub enum HistoryCommand {
     /// Remove a run from the history (its directory stays)
     #[command(after_help = help::HISTORY_REMOVE)]
     Remove(RemoveArgs),
-    /// Check a run against its baseline: exits 0 if not worse, 1 if worse, 3 if inconclusive, 2 if nothing is
-    /// comparable
+    /// Check a run against its baseline: exits 0 if it is not worse, 1 if it is worse, 3 if inconclusive, 2 if nothing
+    /// is comparable
     #[command(after_help = help::HISTORY_GATE)]
     Gate(GateArgs),
     /// Name runs as a baseline
@@ -119,7 +119,7 @@ pub struct GateArgs {
 
 #[derive(Subcommand, Debug)]
 pub enum BaselineCommand {
-    /// Name these runs, replacing the runs that had the name
+    /// Give these runs a name; runs that had the name lose it
     #[command(after_help = help::HISTORY_BASELINE_SET)]
     Set {
         /// The name: a letter, then letters, digits, - and _
@@ -141,7 +141,7 @@ pub enum BaselineCommand {
     List,
 }
 
-/// Number of false alarms per year.
+/// Parses a rate of false alarms. Returns the number per year.
 fn alarms(text: &str) -> Result<f64, String> {
     let (number, per_year) = match text.trim().split_once('/') {
         Some((number, "year")) => (number, 1.0),

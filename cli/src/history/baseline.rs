@@ -1,4 +1,4 @@
-//! `history baseline` and `history remove`.
+//! Implements `history baseline` and `history remove`.
 
 use super::args::{BaselineCommand, RemoveArgs};
 use super::store::{look, open};

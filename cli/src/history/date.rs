@@ -1,11 +1,11 @@
-//! Parses dates and durations before now.
+//! Parses dates, and durations before the current time.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use punctual_units::Nanos;
 
-/// Start of a day (`2026-11-01`, UTC), or a duration before now (`30d`), in nanoseconds since 1970.
+/// Parses a day (`2026-11-01`, UTC) or a duration before now (`30d`). Returns nanoseconds since 1970.
 pub fn since(text: &str) -> Result<u64, String> {
     if let Some(day) = day(text.trim()) {
         return Ok(day);

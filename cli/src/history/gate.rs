@@ -1,4 +1,4 @@
-//! `history gate`: is a run worse than its baseline?
+//! Implements `history gate`, which checks whether a run is worse than its baseline.
 
 use super::args::{GateArgs, JudgedArgs, QueryArgs};
 use super::store::{look, summarised};
@@ -56,7 +56,7 @@ fn answer(output: OutputArgs, found: &Gate) -> Answer {
     Answer::new(output, code, || report::gate_json(found), || report::gate_text(found, style)).needed()
 }
 
-/// Resolves the baseline: a number of runs, a name, run IDs, or kernels.
+/// Returns the runs of the baseline, which is given as a number of runs, a name, run IDs, or kernels.
 fn baseline_of(store: &Store, run: &RunSummary, words: &[String]) -> Result<Vec<RunSummary>, Refusal> {
     if let [word] = words {
         if let Some(n) = number(word) {
@@ -79,12 +79,12 @@ fn baseline_of(store: &Store, run: &RunSummary, words: &[String]) -> Result<Vec<
     if runs.is_empty() { Err(Refusal::usage(format!("--baseline `{}` {what}", words.join(",")))) } else { Ok(runs) }
 }
 
-/// Parses a count of runs, of at most four digits; run IDs are shown with ten or more.
+/// Parses a number of runs, of at most four digits. Run IDs are shown with ten or more.
 fn number(word: &str) -> Option<usize> {
     word.parse().ok().filter(|_| word.len() <= 4)
 }
 
-/// The most recent n comparable runs before `run`; if there are none, all others, to report how they differ.
+/// Returns the most recent `n` comparable runs before `run`; if there are none, all others, to report how they differ.
 fn latest(store: &Store, run: &RunSummary, n: usize) -> Result<Vec<RunSummary>, Refusal> {
     let earlier =
         |r: &RunSummary| r.id != run.id && run.started_ns.is_none_or(|at| r.started_ns.is_some_and(|t| t < at));

@@ -1,4 +1,4 @@
-//! `history`: stores runs in one file, analyses them over time, and gates new runs.
+//! Implements `history`: stores runs in one file, analyses them over time, and compares new runs with a baseline.
 
 mod add;
 pub mod args;

@@ -1,4 +1,4 @@
-//! `history`: analysis of the stored runs.
+//! Implements `history` without a subcommand: analyses the stored runs.
 
 use super::args::QueryArgs;
 use super::store::look;
@@ -9,7 +9,7 @@ use punctual_history::{Filter, analyse};
 use punctual_report as report;
 use std::path::PathBuf;
 
-/// `punctual history`: exits 0 if there are runs to show, 2 if there is no history or no run matches.
+/// Runs `punctual history`. Exits 0 if there are runs to show, 2 if there is no history or no run matches.
 pub fn query(args: &QueryArgs, db: Option<PathBuf>) -> Result<Answer, Refusal> {
     let store = look(db)?;
     let filter = Filter {

@@ -1,4 +1,4 @@
-//! Opens the history file and summarises runs for it.
+//! Opens the history file, and summarises runs for it.
 
 use crate::args::common::GivenArgs;
 use crate::import;
@@ -20,7 +20,7 @@ impl From<Error> for Refusal {
     }
 }
 
-/// Opens the history, creating it if it is missing.
+/// Opens the history. Creates it if it is missing.
 pub fn open(db: Option<PathBuf>) -> Result<Store, Refusal> {
     Ok(Store::open(&place(db)?)?)
 }
@@ -30,7 +30,7 @@ pub fn look(db: Option<PathBuf>) -> Result<Store, Refusal> {
     Ok(Store::look(&place(db)?)?)
 }
 
-/// Summary of a run directory or of another tool's file.
+/// Returns the summary of a run directory or of another tool's file.
 pub fn summarised(path: &Path, given: &GivenArgs) -> Result<RunSummary, Refusal> {
     let unread = |Refusal { code, message, .. }| {
         message!("{message}");

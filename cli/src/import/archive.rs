@@ -1,4 +1,4 @@
-//! Run directories packed by tar(1) on a board.
+//! Imports run directories that were packed by tar(1) on a board.
 
 use super::{not_written, publish, staged};
 use crate::refusal::Refusal;
@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::{Read, Seek};
 use std::path::{Path, PathBuf};
 
-/// Opens the file if it contains an archive.
+/// Returns the name and the opened file if there is only one file and it is an archive.
 pub fn opened(files: &[PathBuf]) -> Option<(&Path, File)> {
     let [path] = files else { return None };
     // A FIFO could be read only once.
@@ -21,7 +21,7 @@ pub fn opened(files: &[PathBuf]) -> Option<(&Path, File)> {
     is_archive(&head).then_some((path.as_path(), file))
 }
 
-/// Unpacks the archive's run as `out`, completely or not at all.
+/// Unpacks the run in the archive as `out`. If that fails, nothing is left.
 pub fn import((name, archive): (&Path, File), out: &Path) -> Result<Recording, Refusal> {
     let here = |e: punctual_directory::Error| not_written(out, e);
     let of_archive =
@@ -36,7 +36,7 @@ pub fn import((name, archive): (&Path, File), out: &Path) -> Result<Recording, R
     Ok(recording)
 }
 
-/// Path of the run in the archive, which may contain the run directory or only its contents.
+/// Returns the path of the run in the archive, which may contain the run directory or only its contents.
 fn run_in(dir: &Dir) -> Result<Option<PathBuf>, punctual_directory::Error> {
     let is_run = |folder: &Path| Ok(dir.kind(folder.join("run.json"))? == Some(Kind::File));
     if is_run(Path::new("."))? {

@@ -6,10 +6,11 @@ use std::path::PathBuf;
 
 #[derive(Args, Debug)]
 pub struct ImportArgs {
-    /// Files, each with one or more phases of one run; - reads standard input. Or one run directory of this program, packed by tar(1)
+    /// Files, each with one or more phases of one run; - reads standard input. Or one run directory of punctual, packed
+    /// by tar(1)
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// Earlier name of --input-format
+    /// Previous name of --input-format
     #[arg(short, long, value_enum, value_name = "FORMAT", hide = true, conflicts_with = "input_format")]
     pub format: Option<ImportFormat>,
     #[command(flatten)]

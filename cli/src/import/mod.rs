@@ -1,4 +1,4 @@
-//! `import`: converts other tools' files, or a packed run directory, into a run directory.
+//! Implements `import`: converts other tools' files, or a packed run directory, into a run directory.
 
 mod archive;
 pub mod args;
@@ -31,7 +31,7 @@ impl From<ImportFormat> for Format {
     }
 }
 
-/// `punctual import`: exits 0 if the run directory was written.
+/// Runs `punctual import`. Exits 0 if the run directory was written.
 pub fn import(args: &ImportArgs) -> ExitCode {
     let imported = imported(args);
     let why = "nothing was imported; see standard error";
@@ -93,14 +93,14 @@ fn advice(e: &io::Error) -> &'static str {
     }
 }
 
-/// Writes to a directory beside the target and renames it, so that the target is complete or does not exist.
+/// Writes to a directory next to the target and renames it, so that the target either is complete or does not exist.
 fn write(out: &Path, recording: &Recording) -> Result<(), Refusal> {
     let staging = staged(out)?;
     fill(staging.dir().clone(), recording)?;
     publish(staging, "", out)
 }
 
-/// Creates a temporary directory beside the target.
+/// Creates a temporary directory next to the target.
 fn staged(out: &Path) -> Result<Staging, Refusal> {
     if fs::read_dir(out).map(|mut entries| entries.next().is_some()).unwrap_or_else(|_| out.exists()) {
         return Err(taken(out));
@@ -108,7 +108,7 @@ fn staged(out: &Path) -> Result<Staging, Refusal> {
     Staging::create(out, Whose::Results).map_err(|e| not_written(out, e))
 }
 
-/// Renames `inner` of the temporary directory to the target.
+/// Renames the directory `inner` in the temporary directory to the target.
 fn publish(staging: Staging, inner: impl AsRef<Path>, out: &Path) -> Result<(), Refusal> {
     staging.publish(inner).map_err(|e| match e.kind() {
         Some(ErrorKind::DirectoryNotEmpty | ErrorKind::NotADirectory) => taken(out),
@@ -138,7 +138,7 @@ fn fill(dir: Dir, recording: &Recording) -> Result<(), Refusal> {
     writer.finish().map_err(failed)
 }
 
-/// Summary for a terminal: what was read and what was lost.
+/// Returns a summary for a terminal: what was read and what was lost.
 fn said(out: &Path, recording: &Recording) -> String {
     let run = &recording.run;
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! `kernel build`: compiles a configured kernel.
+//! Implements `kernel build`, which compiles a configured kernel.
 
 use super::args::building::BuildArgs;
 use super::inputs::{progress_lines, source, text_file};
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 
 const LARGEST_CONFIG: usize = 4 << 20;
 const THERMAL: &str = "/sys/class/thermal";
-/// Interval of progress lines where standard error is not a terminal.
+/// Interval of progress lines if standard error is not a terminal.
 const LINE: Duration = Duration::from_secs(60);
 
 pub fn run(args: &BuildArgs) -> Result<Answer, Refusal> {
@@ -48,7 +48,7 @@ fn job(args: &BuildArgs) -> Result<Job, Refusal> {
     })
 }
 
-/// The architecture that a build directory is configured for.
+/// Returns the architecture for which a build directory is configured.
 pub fn arch_of(out: &Path) -> Result<Arch, Refusal> {
     let path = out.join(".config");
     if !path.is_file() {
@@ -69,7 +69,7 @@ pub fn host_arch() -> Option<Arch> {
     })
 }
 
-/// Prefixes of Debian's cross compilers.
+/// Returns the prefix of Debian's cross compiler for an architecture.
 pub fn usual_cross(arch: Arch) -> &'static str {
     match arch {
         Arch::Arm => "arm-linux-gnueabihf-",
@@ -80,7 +80,7 @@ pub fn usual_cross(arch: Arch) -> &'static str {
     }
 }
 
-/// SOURCE_DATE_EPOCH: the date in the source's manifest, or of its Makefile.
+/// Returns SOURCE_DATE_EPOCH: the date in the source's manifest, or else of its Makefile.
 fn epoch(folder: &Path, tree: &Path) -> Result<u64, Refusal> {
     if let Some(manifest) = read_manifest(folder)? {
         return Ok(manifest.epoch);
@@ -101,7 +101,7 @@ fn text(built: &Built) -> String {
     format!("{release} in {} s{paused}\n{image}\nlog: {}\n", built.lasted.as_secs(), built.log.display())
 }
 
-/// Shows progress: a line that is rewritten on a terminal, one line a minute elsewhere.
+/// Shows progress: on a terminal, as a line that is rewritten; elsewhere, as one line a minute.
 struct Shown {
     quiet: bool,
     terminal: bool,

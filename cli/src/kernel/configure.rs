@@ -1,4 +1,4 @@
-//! `kernel configure`: configures a kernel source and compares the result with the requested options.
+//! Implements `kernel configure`: configures a kernel source and compares the result with the requested options.
 
 use super::args::ConfigureArgs;
 use super::inputs::{config_file, source, text_file};
@@ -54,7 +54,7 @@ pub fn run(args: &ConfigureArgs) -> Result<Answer, Refusal> {
     Ok(Answer::new(args.output, code, result, || harmless(&text(&done, &findings))))
 }
 
-/// Size limit of a configuration; distributions' have 300 kB.
+/// Maximum size of a configuration, bytes; those of distributions have 300 kB.
 const LARGEST_CONFIG: usize = 4 << 20;
 
 fn base(args: &ConfigureArgs) -> Result<Base, Refusal> {
@@ -73,7 +73,7 @@ impl From<ConfigureError> for Refusal {
     }
 }
 
-/// Findings of the audit rules that depend on the configuration alone.
+/// Returns the findings of those audit rules that depend on the configuration alone.
 fn audited(done: &Configured) -> Result<Vec<Finding>, Refusal> {
     let mut given = Given::new();
     let name = done.path.display().to_string();

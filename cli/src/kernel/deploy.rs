@@ -1,4 +1,4 @@
-//! `kernel deploy`, `verify`, `commit`, `rollback`, `status` on this machine.
+//! Implements `kernel deploy`, `verify`, `commit`, `rollback` and `status` on this machine.
 
 use super::args::deploying::{CommitArgs, DeployArgs, OnArgs, VerifyArgs};
 use super::remote;
@@ -63,7 +63,7 @@ pub fn status(args: &OnArgs) -> Result<Answer, Refusal> {
     }
 }
 
-/// `kernel guard`: started in the trial boot by its initramfs or unit.
+/// Runs `kernel guard`, which the initramfs or a systemd unit starts in the trial boot.
 pub fn guard() -> Result<Answer, Refusal> {
     here(|site| Ok(deploying::guard(site).map(|()| Answer::default())?))
 }
@@ -84,7 +84,7 @@ impl From<DeployError> for Refusal {
     }
 }
 
-/// Exit code of the checks: a failed check takes precedence over an unknown one.
+/// Returns the exit code for the checks: a failed check takes precedence over an unknown one.
 fn code(checks: &[Check]) -> u8 {
     match worst(checks) {
         Outcome::Fail => exit::FAILED,
@@ -111,7 +111,7 @@ fn lines(checks: &[Check]) -> String {
     out
 }
 
-/// Minimum limit, seconds: a shorter one could expire before a slow board finds its disk.
+/// Minimum of `--limit`, seconds: with a shorter limit, a slow board could run out of time before it finds its disk.
 const SHORTEST_S: u64 = 30;
 
 /// Deploys a kernel. `program` is the path of this executable, which becomes the guard of the trial boot.
@@ -141,7 +141,7 @@ pub fn deployed(site: &Site, args: &DeployArgs, program: &Path) -> Result<Answer
         return answer(code(&done.checks).max(exit::FAILED), text);
     };
     let reboot = punctual_model::Argv(record.reboot.clone());
-    let _ = writeln!(text, "{} is in place and armed for one boot: {}", record.release, reboot.line());
+    let _ = writeln!(text, "{} is installed and armed for one boot: {}", record.release, reboot.line());
     let _ = writeln!(
         text,
         "after the reboot: punctual kernel verify && punctual kernel commit, within {} s of its start",
@@ -154,7 +154,7 @@ pub fn deployed(site: &Site, args: &DeployArgs, program: &Path) -> Result<Answer
     answer(0, text)
 }
 
-/// Reboots from a separate session after a delay, so that the answer is sent first.
+/// Reboots after a delay, from a process in a session of its own, so that the answer is sent first.
 fn restarted(reboot: &punctual_model::Argv) -> Result<String, Refusal> {
     let line = format!("sleep 2; {}", reboot.line());
     let mut command = std::process::Command::new("setsid");
@@ -166,7 +166,7 @@ fn restarted(reboot: &punctual_model::Argv) -> Result<String, Refusal> {
     }
 }
 
-/// Verifies the kernel in its trial boot; `latency` performs the measurement.
+/// Verifies the kernel in its trial boot; `latency` measures the wakeup latency.
 pub fn verified(site: &Site, args: &VerifyArgs, latency: deploying::Latency) -> Result<Answer, Refusal> {
     let checks = deploying::verify(site, latency)?;
     let mut text = lines(&checks);
@@ -180,7 +180,7 @@ pub fn verified(site: &Site, args: &VerifyArgs, latency: deploying::Latency) -> 
     Ok(Answer::new(args.output, code(&checks), || VerifyResult { checks: &checks }, || harmless(&text)))
 }
 
-/// Measures in a child process, into a temporary directory.
+/// Measures the latency in a child process, into a temporary directory.
 fn measured(duration: Nanos, deadline: Option<Nanos>) -> Result<(Option<bool>, String), String> {
     let program = std::env::current_exe().map_err(|e| format!("cannot find this program: {e}"))?;
     let folder =
@@ -204,7 +204,7 @@ fn measured(duration: Nanos, deadline: Option<Nanos>) -> Result<(Option<bool>, S
     }
 }
 
-/// The largest `max_ns` of all CPUs in the document of `measure`.
+/// Returns the largest `max_ns` of all CPUs in the document of `measure`.
 fn longest(document: &[u8]) -> Option<Nanos> {
     fn walk(value: &Value, most: &mut Option<u64>) {
         match value {
@@ -228,7 +228,7 @@ pub fn committed(site: &Site, args: &CommitArgs) -> Result<Answer, Refusal> {
     Ok(Answer::new(args.output, 0, || CommitResult { release: &record.release }, || harmless(&text)))
 }
 
-/// Removes everything except the files of the running kernel.
+/// Removes everything that was deployed, except the files of the running kernel.
 pub fn rolled_back(site: &Site, output: OutputArgs) -> Result<Answer, Refusal> {
     let back = deploying::rollback(site)?;
     let (code, text) = match &back {
@@ -244,7 +244,7 @@ pub fn rolled_back(site: &Site, output: OutputArgs) -> Result<Answer, Refusal> {
     Ok(Answer::new(output, code, || &back, || harmless(&text)))
 }
 
-/// State of the deployment.
+/// Returns the state of the deployment.
 pub fn state(site: &Site, output: OutputArgs) -> Result<Answer, Refusal> {
     let status = deploying::status(site)?;
     Ok(Answer::new(output, 0, || &status, || harmless(&sentence(&status))))

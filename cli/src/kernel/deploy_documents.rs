@@ -1,5 +1,5 @@
 //! Checks the documents of `kernel deploy`, `verify`, `commit`, `rollback` and `status` against their schemas, on
-//! directories that stand for machines: a test must not run these commands on the real machine.
+//! directories that represent machines: a test must not run these commands on the real machine.
 
 use super::args::deploying::{CommitArgs, DeployArgs, VerifyArgs};
 use super::deploy::{committed, deployed, rolled_back, state, verified};
@@ -32,7 +32,7 @@ fn args<A: Args + FromArgMatches>(words: &[&str]) -> A {
 
 const JSON: OutputArgs = OutputArgs { json: true, quiet: false };
 
-/// A machine with a package for it.
+/// A directory that represents a machine, and a package for it.
 struct Board {
     root: TempDir,
     kernel: Kernel,
@@ -88,7 +88,7 @@ impl Board {
         result
     }
 
-    /// A board with a deployed kernel, in its trial boot.
+    /// Returns a machine with a deployed kernel, in its trial boot.
     fn on_trial() -> Board {
         let board = Board::new();
         let (_, done) = board.deploy(USUAL);
@@ -105,7 +105,7 @@ fn name(command: &str) -> String {
     format!("punctual.kernel-{command}/1")
 }
 
-/// The checks with this outcome.
+/// Returns the names of the checks with this outcome.
 fn came_out<'a>(result: &'a Value, outcome: &str) -> Vec<&'a str> {
     let all = result["checks"].as_array().unwrap().iter();
     all.filter(|check| check["outcome"] == outcome).map(|check| check["id"].as_str().unwrap()).collect()
@@ -202,7 +202,7 @@ fn status_has_a_document_for_every_state() {
     assert_eq!(states.into_iter().collect::<Vec<_>>(), all);
 }
 
-/// A deployment killed at the first operation that leaves something behind.
+/// Returns a machine whose deployment was killed at the first operation that leaves something behind.
 fn cut_off() -> Board {
     for at in 0..200 {
         let board = Board::new();

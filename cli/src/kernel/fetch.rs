@@ -1,4 +1,4 @@
-//! `kernel fetch`: fetches a kernel source and checks its signature.
+//! Implements `kernel fetch`, which fetches a kernel source and checks its signature.
 
 use super::args::building::FetchArgs;
 use super::inputs::progress_lines;

@@ -1,4 +1,4 @@
-//! Inputs that several `kernel` commands share, and conversion of build errors.
+//! Inputs that several `kernel` commands share, and the conversion of build errors.
 
 use crate::args::common::OutputArgs;
 use crate::exit;
@@ -7,7 +7,7 @@ use punctual_kbuild::KbuildError;
 use punctual_machine::{Live, config_text};
 use std::path::{Path, PathBuf};
 
-/// This machine, or one whose files are below a directory.
+/// Returns this machine, or the machine whose files are below a directory.
 pub fn machine(root: Option<&Path>) -> Result<Live, Refusal> {
     match root {
         Some(root) if !root.is_dir() => Err(Refusal::usage(format!("{} is not a directory (--root)", root.display()))),
@@ -27,7 +27,7 @@ impl From<KbuildError> for Refusal {
     }
 }
 
-/// Path of the source: below a directory of `kernel fetch`, or the directory itself.
+/// Returns the path of the source: its path in a directory of `kernel fetch`, or the directory itself.
 pub fn source(folder: &Path) -> Result<PathBuf, Refusal> {
     match punctual_kbuild::fetch::read_manifest(folder)? {
         Some(fetched) => Ok(fetched.tree),
@@ -35,7 +35,7 @@ pub fn source(folder: &Path) -> Result<PathBuf, Refusal> {
     }
 }
 
-/// Prints progress lines on standard error.
+/// Returns a function that prints progress lines on standard error.
 pub fn progress_lines(output: OutputArgs) -> impl FnMut(&str) {
     move |line| {
         if !output.quiet {
@@ -57,7 +57,7 @@ pub fn text_file(path: &Path, limit: usize) -> Result<String, Refusal> {
     String::from_utf8(bytes).map_err(|_| named("it is not UTF-8 text".to_owned()))
 }
 
-/// Reads a kernel configuration, plain or compressed as /proc/config.gz.
+/// Reads a kernel configuration, as plain text or compressed as in /proc/config.gz.
 pub fn config_file(path: &Path, limit: usize) -> Result<String, Refusal> {
     use std::io::Read as _;
     let named = |what: String| Refusal::usage(format!("cannot read {}: {what}", path.display()));

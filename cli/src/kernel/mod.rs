@@ -1,4 +1,4 @@
-//! `kernel`: chooses, builds and deploys a kernel for a board.
+//! Implements `kernel`, which chooses, builds and deploys a kernel for a board.
 
 pub mod args;
 mod build;

@@ -1,4 +1,4 @@
-//! `kernel package`: packages a built kernel.
+//! Implements `kernel package`, which packages a built kernel.
 
 use super::args::building::PackageArgs;
 use super::inputs::progress_lines;
@@ -37,7 +37,7 @@ pub fn run(args: &PackageArgs) -> Result<Answer, Refusal> {
     Ok(Answer::new(args.output, code, || PackageResult::new(&done, &notes), || harmless(&text(&done, &notes))))
 }
 
-/// The manifest of the built source, if `kernel fetch` fetched it.
+/// Returns the manifest of the built source, if `kernel fetch` fetched it.
 fn origin(build: &Path) -> Result<Option<SourceManifest>, Refusal> {
     let Some(tree) = State::read(build)?.map(|state| state.tree) else { return Ok(None) };
     let Some(folder) = tree.parent() else { return Ok(None) };

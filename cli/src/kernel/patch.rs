@@ -1,4 +1,4 @@
-//! `kernel patch`: finds or checks a published real-time patch.
+//! Implements `kernel patch`, which finds or checks a published real-time patch.
 
 use super::args::PatchArgs;
 use super::inputs::text_file;
@@ -20,8 +20,8 @@ pub fn run(args: &PatchArgs) -> Result<Answer, Refusal> {
     }
 }
 
-/// A patch that does not apply or has a bad signature is a failed check; one that cannot be checked at all is an error
-/// of the environment.
+/// A patch that does not apply or has a bad signature is a failed check. A patch that cannot be checked at all is an
+/// error of the environment.
 impl From<PatchError> for Refusal {
     fn from(error: PatchError) -> Refusal {
         let code = match error {
@@ -94,7 +94,7 @@ fn checked(args: &PatchArgs, file: &Path, tree: &Path) -> Result<Answer, Refusal
     Ok(Answer::new(args.output, 0, result, || harmless(&text)))
 }
 
-/// The default signature file, `patch-A.B.C-rtN.patch.sign`.
+/// Returns the path of the default signature file, `patch-A.B.C-rtN.patch.sign`.
 fn beside(file: &Path) -> PathBuf {
     let packed = file.extension().is_some_and(|end| end == "xz" || end == "gz");
     if packed { file.with_extension("sign") } else { file.with_extension("patch.sign") }

@@ -1,4 +1,4 @@
-//! `kernel plan`: shows which kernel a board needs and the steps to build and deploy it.
+//! Implements `kernel plan`, which shows which kernel a board needs and the steps to build and deploy it.
 
 use super::args::PlanArgs;
 use super::inputs::{machine, text_file};
@@ -8,7 +8,7 @@ use crate::terminal::harmless;
 use punctual_kernel::patch::index;
 use punctual_kernel::{Patched, Request, Situation, plan};
 
-/// Size limit of an index page; real ones have a few hundred kilobytes.
+/// Maximum size of an index page, bytes; real pages have a few hundred kilobytes.
 const LARGEST_INDEX: usize = 4 << 20;
 const LARGEST_FRAGMENT: usize = 4 << 20;
 
@@ -47,7 +47,7 @@ mod tests {
     use clap::Parser;
     use punctual_kernel::{Plan, Request, Situation, Source, boards, plan, series};
 
-    /// Plans for every board in every series it supports, built on the board and cross-built.
+    /// Returns plans for every board in every series that it supports, built on the board and cross-built.
     fn plans() -> Vec<Plan> {
         let mut all = Vec::new();
         for board in boards() {
@@ -62,7 +62,7 @@ mod tests {
         all
     }
 
-    /// The command without `sudo` and without a trailing comment.
+    /// Returns the command without `sudo` and without a trailing comment.
     fn plain(command: &str) -> &str {
         let command = command.split("   #").next().unwrap_or_default();
         command.strip_prefix("sudo ").unwrap_or(command)

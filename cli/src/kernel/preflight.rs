@@ -1,4 +1,4 @@
-//! `kernel preflight`: checks what could make a build or the first boot fail.
+//! Implements `kernel preflight`, which checks what could make a build or the first boot fail.
 
 use super::args::PreflightArgs;
 use super::inputs::{config_file, machine};
@@ -68,7 +68,7 @@ fn tree(args: &PreflightArgs) -> Result<Option<Release>, Refusal> {
     args.tree.as_deref().map(patch::tree_release).transpose().map_err(Refusal::usage)
 }
 
-/// Exit code of the checks: a failed check takes precedence over one that could not be made.
+/// Returns the exit code for the checks: a failed check takes precedence over one that could not be made.
 fn code(checks: &[Check]) -> u8 {
     let any = |outcome| checks.iter().any(|check| check.outcome == outcome);
     if any(Outcome::Fail) {

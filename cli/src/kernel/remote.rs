@@ -1,4 +1,4 @@
-//! `kernel deploy` and the commands that follow it, on another machine.
+//! Runs `kernel deploy` and the commands that are used after it on another machine.
 
 use super::args::deploying::DeployArgs;
 use crate::args::common::{OutputArgs, TargetArgs};
@@ -30,7 +30,7 @@ pub fn pass_on(command: &str, on: &Target, args: &TargetArgs, output: OutputArgs
     Ok(answer(&with(on, args, work)?, output))
 }
 
-/// A package as a single file.
+/// A package packed into a single file.
 struct Packed {
     path: PathBuf,
     _folder: Option<Scratch>,

@@ -13,7 +13,7 @@ const KERNEL: &str = "Kernel: rt or stock (the distribution's newest; rt@6.12: t
 
 #[derive(Subcommand, Debug)]
 pub enum LabCommand {
-    /// Boot a kernel and run a script in it: files in, files and exit code out
+    /// Boot a kernel and run a script in it: copies files in, and returns files and the script's exit code
     #[command(after_help = help::LAB_BOOT)]
     Boot(BootArgs),
     /// Measure and judge a kernel in virtual time, with the same engine, loads, claims and report as on hardware
@@ -22,12 +22,12 @@ pub enum LabCommand {
     /// Boot two kernels several times each and compare their latencies, with confidence
     #[command(after_help = help::LAB_COMPARE)]
     Compare(CompareArgs),
-    /// Find the commit that broke a claim: git bisect with a build and a proof at each step
+    /// Find the commit that broke a claim: git bisect with a build and a measurement at each step
     #[command(after_help = help::LAB_BISECT)]
     Bisect(BisectArgs),
 }
 
-/// Options of every guest.
+/// Options that apply to every guest.
 #[derive(Args, Debug)]
 pub struct GuestArgs {
     /// Machine: pc, virt-arm64, raspi3b, raspi4b [default: pc or virt-arm64, by the architecture of the kernel]
@@ -36,19 +36,19 @@ pub struct GuestArgs {
     /// Number of virtual CPUs
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub cpus: u32,
-    /// Memory in MiB, where the machine does not fix it
+    /// Memory in MiB, if the machine model does not fix it
     #[arg(long, value_name = "MIB", default_value_t = 512)]
     pub memory: u32,
     /// Words to add to the kernel's command line; may be repeated
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub append: Vec<String>,
-    /// Directory of the kernel's modules, where the kernel is an image
+    /// Directory with the kernel's modules, if the kernel is given as an image
     #[arg(long, value_name = "DIR")]
     pub modules: Option<PathBuf>,
-    /// Static BusyBox for the guest [default: the distribution's busybox-static]
+    /// Static BusyBox for the guest [default: that of the distribution's package busybox-static]
     #[arg(long, value_name = "FILE")]
     pub busybox: Option<PathBuf>,
-    /// Maximum time of one boot
+    /// Maximum duration of one boot
     #[arg(long, value_name = "TIME", default_value = "300s")]
     pub timeout: Nanos,
 }
@@ -65,34 +65,34 @@ pub struct BootArgs {
     /// Command to run instead of a script
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
     pub command: Vec<String>,
-    /// Copy a file of this machine into the guest; may be repeated. This program is always available as /bin/punctual
+    /// File of this machine to copy into the guest; may be repeated. This program is always available as /bin/punctual
     #[arg(long, value_name = "FILE:PATH")]
     pub put: Vec<String>,
-    /// Copy a file or directory of the guest into the directory --out; may be repeated
+    /// File or directory of the guest to copy into the directory --out; may be repeated
     #[arg(long, value_name = "PATH")]
     pub get: Vec<String>,
     /// Directory for what is copied from the guest, and for console.log
     #[arg(short, long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// punctual built for the guest's architecture [default: this one, or the one cross-built beside it]
+    /// punctual built for the guest's architecture [default: this program, or the one cross-built next to it]
     #[arg(long, value_name = "FILE")]
     pub guest_program: Option<PathBuf>,
     /// Number of identical guests on one network; a guest's number is in $VM_NUMBER, its address is 10.77.0.NUMBER
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub guests: u32,
-    /// File system on a disk in the guest's memory at /scratch, of this many MiB
+    /// Size in MiB of a file system in the guest's memory, mounted at /scratch
     #[arg(long, value_name = "MIB")]
     pub disk: Option<u32>,
     /// Kernel module to load; may be repeated
     #[arg(long, value_name = "NAME")]
     pub module: Vec<String>,
-    /// Forward a port of this machine's loopback to the guest: 2222:22; may be repeated
+    /// Port of this machine's loopback to forward to a port of the guest: 2222:22; may be repeated
     #[arg(long, value_name = "HOST:GUEST")]
     pub forward: Vec<String>,
     /// Run in virtual time: the guest's clock counts instructions
     #[arg(long = "virtual")]
     pub virtual_time: bool,
-    /// Million instructions per second of virtual time: 1000, 500, 250, …
+    /// Virtual time: million instructions per second: 1000, 500, 250, …
     #[arg(long, value_name = "N", default_value_t = 500.0, requires = "virtual_time")]
     pub mips: f64,
     #[command(flatten)]
@@ -103,10 +103,10 @@ pub struct BootArgs {
 pub struct ProofArgs {
     #[command(flatten)]
     pub guest: GuestArgs,
-    /// Million instructions per second: 1000, 500, 250, …; one instruction takes 1000/N ns
+    /// Million instructions per second of virtual time: 1000, 500, 250, …; one instruction takes 1000/N ns
     #[arg(long, value_name = "N", default_value_t = 500.0)]
     pub mips: f64,
-    /// Total measurement time by the guest's clock, divided equally among the loads
+    /// Total measurement time on the guest's clock, divided equally among the loads
     #[arg(short = 'D', long, value_name = "TIME", default_value = "2s")]
     pub duration: Nanos,
     /// Time to run without recording at the start of each phase
@@ -127,13 +127,13 @@ pub struct ProofArgs {
     /// Shorthand for the claims 'max < TIME' and 'missed = 0'
     #[arg(long, value_name = "TIME")]
     pub deadline: Option<Nanos>,
-    /// Seed of the first boot: varies phase, order of the loads and memory layout
+    /// Seed of the first boot, which determines the phase of the releases, the order of the loads and the memory layout
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// Parallel boots [default: one per CPU of this machine]
+    /// Number of parallel boots [default: one per CPU of this machine]
     #[arg(short, long, value_name = "N")]
     pub jobs: Option<usize>,
-    /// punctual built for the guest's architecture [default: this one, or the one cross-built beside it]
+    /// punctual built for the guest's architecture [default: this program, or the one cross-built next to it]
     #[arg(long, value_name = "FILE")]
     pub guest_program: Option<PathBuf>,
     #[command(flatten)]
@@ -146,7 +146,7 @@ pub struct ProveArgs {
     pub kernel: KernelSpec,
     #[command(flatten)]
     pub proof: ProofArgs,
-    /// Boots, each with the next seed; with several, each has a directory below --out
+    /// Number of boots, each with the next seed; if there are several, each has a directory below --out
     #[arg(short, long, value_name = "N", default_value_t = 1)]
     pub boots: usize,
     /// Run directory to create [default: ./punctual-runs/<time>-lab-<kernel>]
@@ -163,7 +163,7 @@ pub struct CompareArgs {
     pub b: KernelSpec,
     #[command(flatten)]
     pub proof: ProofArgs,
-    /// Boots of each kernel, with the same seeds
+    /// Number of boots of each kernel, with the same seeds for both
     #[arg(short, long, value_name = "N", default_value_t = 6)]
     pub boots: usize,
     /// Directory for the run directories and comparison.html [default: ./punctual-runs/<time>-lab-<a>-<b>]
@@ -173,7 +173,7 @@ pub struct CompareArgs {
 
 #[derive(Args, Debug)]
 pub struct BisectArgs {
-    /// Git tree of the kernel; it is not touched, since builds use a separate work tree
+    /// Git tree of the kernel; it is not changed, since builds use a separate work tree
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub tree: PathBuf,
     /// A commit where the claims hold
@@ -190,7 +190,7 @@ pub struct BisectArgs {
     pub make: Vec<String>,
     #[command(flatten)]
     pub proof: ProofArgs,
-    /// Directory for work tree, objects, logs and runs; the same directory continues after an interruption
+    /// Directory for work tree, objects, logs and runs; with the same directory, an interrupted bisection continues
     #[arg(short, long, value_name = "DIR", default_value = "punctual-runs/bisect")]
     pub out: PathBuf,
 }

@@ -1,4 +1,4 @@
-//! `lab bisect`: finds the commit that broke a claim.
+//! Implements `lab bisect`, which finds the commit that broke a claim.
 
 use super::args::BisectArgs;
 use super::guests::{jobs, with_kernel};
@@ -14,10 +14,10 @@ use punctual_units::Nanos;
 use punctual_vm::{Arch, Cache, Kernel, KernelSpec, Machine, VmError};
 use std::path::Path;
 
-/// Loads that need a disk: the guest has none without modules, so these are left out of the default.
+/// Loads that need a disk. The guest has none without modules, so the default omits these.
 const NEEDS_DISK: [&str; 2] = ["io", "all"];
 
-/// `punctual lab bisect`: exits 0 if a single commit is found, 3 if several remain.
+/// Runs `punctual lab bisect`. Exits 0 if a single commit is found, 3 if several remain.
 pub fn run(args: &BisectArgs) -> Result<Answer, Refusal> {
     let report = bisected(args)?;
     let code = if report.suspects.len() == 1 { 0 } else { exit::INCONCLUSIVE };
@@ -39,7 +39,7 @@ fn bisected(args: &BisectArgs) -> Result<BisectReport, LabError> {
     lab::bisect(&plan, &mut |build, run| prove(args, build, run, &cache), &mut show)
 }
 
-/// Boots the built kernel and judges it; a kernel that does not boot is skipped, neither good nor bad.
+/// Boots the built kernel and judges it. A kernel that does not boot is skipped: it is neither good nor bad.
 fn prove(args: &BisectArgs, build: &Path, run: &Path, cache: &Cache) -> Result<(StepOutcome, String), LabError> {
     let options = options(args, build, cache)?;
     if let Some(parent) = run.parent() {

@@ -1,4 +1,4 @@
-//! `lab boot`: boots a kernel and runs a script in it.
+//! Implements `lab boot`, which boots a kernel and runs a script in it.
 
 use super::args::BootArgs;
 use super::guests::{kernel, limit};
@@ -14,7 +14,7 @@ use std::fs;
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
-/// `punctual lab boot`: exits with the exit code of the script, or with several guests the largest one.
+/// Runs `punctual lab boot`. Exits with the exit code of the script; with several guests, with the largest one.
 pub fn run(args: &BootArgs) -> Result<Answer, Refusal> {
     let results = booted(args)?;
     let code = results.iter().map(|b| u8::try_from(b.exit_code).unwrap_or(u8::MAX)).max().unwrap_or(0);
@@ -116,7 +116,7 @@ fn script(args: &BootArgs) -> Result<String, LabError> {
     read.map_err(|source| LabError::File { what: "read", path, source })
 }
 
-/// Parses `FILE:PATH`; the file keeps its permission bits.
+/// Parses `FILE:PATH` and reads the file, which keeps its permission bits.
 fn put_in(text: &str) -> Result<FileIn, LabError> {
     use std::os::unix::fs::PermissionsExt;
     let Some((file, path)) = text.rsplit_once(':').filter(|(file, _)| !file.is_empty()) else {

@@ -1,4 +1,4 @@
-//! `lab compare`: boots two kernels several times and compares their latencies.
+//! Implements `lab compare`, which boots two kernels several times and compares their latencies.
 
 use super::args::CompareArgs;
 use super::guests::{default_out, jobs, options};
@@ -13,7 +13,7 @@ use punctual_report as report;
 use punctual_vm::Cache;
 use std::path::{Path, PathBuf};
 
-/// `punctual lab compare`: exits 0 if the comparison is conclusive, 3 otherwise.
+/// Runs `punctual lab compare`. Exits 0 if the comparison is conclusive, 3 otherwise.
 pub fn run(args: &CompareArgs) -> Result<Answer, Refusal> {
     let (Compared { comparison, .. }, out) = compared(args)?;
     let code = if punctual_compare::is_inconclusive(&comparison) { exit::INCONCLUSIVE } else { 0 };

@@ -1,5 +1,5 @@
-//! Checks the documents of `lab` against their schemas, on recorded runs of guests (tests/fixtures) and on a tree of
-//! commits whose "kernel" is a file. `cargo trials lab` boots real guests.
+//! Checks the documents of `lab` against their schemas, on recorded runs of guests (tests/fixtures) and on a Git tree
+//! in which the "kernel" is a file. `cargo trials lab` boots real guests.
 
 use crate::args::common::OutputArgs;
 use crate::finish::{Answer, printed};
@@ -20,7 +20,7 @@ use std::time::Duration;
 
 const JSON: OutputArgs = OutputArgs { json: true, quiet: false };
 
-/// Exit code and document, which is checked against the schema that it names.
+/// Returns the exit code and the document, after checking the document against the schema that it names.
 fn ended(command: &str, result: Result<Answer, Refusal>) -> (u8, Value) {
     let (code, text) = printed(command, JSON, result);
     let document: Value = serde_json::from_slice(&text).unwrap();
@@ -32,8 +32,8 @@ fn held(command: &str, code: u8, result: &impl Serialize) -> Value {
     ended(command, Ok(Answer::new(JSON, code, || result, String::new))).1
 }
 
-/// A boot of `lab prove -k rt@6.12` or `stock@6.12`, `-l idle -D 300ms --deadline 5ms --seed 1`, without its findings
-/// and page.
+/// Returns a recorded boot of `lab prove -k rt@6.12` or `stock@6.12`, `-l idle -D 300ms --deadline 5ms --seed 1`,
+/// without its findings and page.
 fn run(name: &str) -> LabRun {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/lab").join(name);
     let recording = punctual_rundir::read(&root).unwrap();
@@ -82,7 +82,7 @@ fn two_kernels_are_a_document_of_lab_compare() {
     assert_eq!(result["groups"].as_array().unwrap().len(), 2);
 }
 
-/// Four commits: the third does not build, and those from `bad` on are bad.
+/// Bisects four commits: the third does not build, and those from number `bad` on are bad.
 fn bisected(bad: u32) -> BisectReport {
     let folder = tempfile::tempdir().unwrap();
     let tree = folder.path().join("tree");

@@ -11,7 +11,7 @@ use punctual_vm::{Arch, Cache, Kernel, KernelSpec, Machine, Qemu, VmError, shift
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The kernel and the machine it boots on.
+/// Returns the kernel, and the machine model on which it boots.
 pub fn kernel(spec: &KernelSpec, guest: &GuestArgs, cache: &Cache) -> Result<(Kernel, Machine), LabError> {
     let arch = guest.machine.map(Machine::arch).or(Arch::host()).unwrap_or(Arch::Amd64);
     // Fails before anything large is downloaded if QEMU is missing.
@@ -32,7 +32,7 @@ pub fn limit(guest: &GuestArgs) -> Result<Duration, LabError> {
     }
 }
 
-/// What each guest does for `prove`, `compare` and `bisect`.
+/// Returns what each guest does for `prove`, `compare` and `bisect`.
 pub fn options(spec: &KernelSpec, args: &ProofArgs, cache: &Cache) -> Result<LabOptions, LabError> {
     let (kernel, machine) = kernel(spec, &args.guest, cache)?;
     with_kernel(kernel, machine, args)

@@ -1,4 +1,4 @@
-//! `lab`: runs kernels in QEMU.
+//! Implements `lab`, which runs kernels in QEMU.
 
 pub mod args;
 mod bisect;

@@ -1,4 +1,4 @@
-//! `lab prove`: measures and judges a kernel in virtual time.
+//! Implements `lab prove`, which measures and judges a kernel in virtual time.
 
 use super::args::ProveArgs;
 use super::guests::{default_out, jobs, options};

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 #[derive(Args, Debug)]
 pub struct CompletionsArgs {
-    /// Shell that the completions are for
+    /// Shell for which to print completions
     #[arg(value_enum, value_name = "SHELL")]
     pub shell: Shell,
 }

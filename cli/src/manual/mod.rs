@@ -1,4 +1,4 @@
-//! `completions` and `man`: generated from the command line's definition, for packages.
+//! Implements `completions` and `man`, which packages use: both are generated from the command line's definition.
 
 pub mod args;
 
@@ -32,10 +32,10 @@ fn ended(done: Result<(), String>) -> ExitCode {
     finish("man", OutputArgs::default(), done.map(|()| Answer::default()).map_err(Refusal::environment))
 }
 
-/// File name and content.
+/// File name and content of a page.
 type Page = (String, Vec<u8>);
 
-/// The pages of all commands, `punctual` first; each lists its parent, siblings and subcommands under SEE ALSO.
+/// Returns the pages of all commands, `punctual` first. Each lists its parent, siblings and subcommands under SEE ALSO.
 fn pages() -> Result<Vec<Page>, String> {
     let mut root = Arguments::command().disable_help_subcommand(true);
     root.build();
@@ -48,7 +48,7 @@ fn pages() -> Result<Vec<Page>, String> {
     Ok(pages)
 }
 
-/// man(7) source of one command's page.
+/// Returns one command's page in the format of man(7).
 fn page(command: &Command) -> Result<Page, String> {
     let name = command.get_display_name().unwrap_or(command.get_name()).to_owned();
     let mut text = Vec::new();

@@ -1,4 +1,4 @@
-//! `new`: writes a real-time program to start from.
+//! Implements `new`, which writes a real-time program to start from.
 
 pub mod args;
 
@@ -43,7 +43,7 @@ fn written(args: &NewArgs) -> Result<Answer, Refusal> {
     Ok(Answer::text(0, text).with_notes(missing))
 }
 
-/// The folder of the crate, absolute: the project's manifest names it.
+/// Returns the absolute path of the crate's folder, which the project's manifest contains.
 fn crate_of(folder: &Path) -> Result<PathBuf, Refusal> {
     let manifest = folder.join("Cargo.toml");
     let is_it = std::fs::read_to_string(&manifest).is_ok_and(|text| text.contains("name = \"punctual-rt\""));

@@ -1,4 +1,4 @@
-//! Current step and remaining time of a run; does not read a clock itself.
+//! Computes the current step and the remaining time of a run. It does not read a clock: the caller passes the time.
 
 use punctual_live::{Left, Status};
 use punctual_proof::Step;
@@ -8,16 +8,16 @@ const SECOND: Nanos = Nanos::from_secs(1);
 
 /// Progress of a run. All times are CLOCK_MONOTONIC.
 pub struct Clock {
-    /// `--time-limit` of a run that continues until its claims are decided.
+    /// `--time-limit`, for a run that continues until its claims are decided.
     max: Option<Nanos>,
-    /// Remaining time estimated at the last check of the claims, and when it was estimated.
+    /// Remaining time as estimated at the last check of the claims, and the time of that check.
     left: Option<(Nanos, Nanos)>,
-    /// Recorded time of the finished phases.
+    /// Time recorded in the phases that have finished.
     recorded: Nanos,
     phase: Option<Running>,
     step: Option<Step>,
     step_begun: Nanos,
-    /// Total time that finished phases took beyond their planned time, and their number.
+    /// Time by which finished phases exceeded their planned time, in total, and the number of these phases.
     beyond: (Nanos, u64),
 }
 
@@ -25,7 +25,7 @@ struct Running {
     place: (usize, usize, String),
     lasts: Nanos,
     begun: Nanos,
-    /// First and last recorded release, once known.
+    /// First and last recorded release, once they are known.
     recording: Option<(Nanos, Nanos)>,
 }
 
@@ -35,7 +35,7 @@ impl Clock {
         Clock { max, left: None, recorded: Nanos::ZERO, phase: None, step: None, step_begun: now, beyond }
     }
 
-    /// A phase begins: its number, the number of phases, its load, and its planned length.
+    /// Reports the start of a phase: its number, the number of phases, its load, and its planned length.
     pub fn phase_starts(&mut self, place: (usize, usize, String), lasts: Nanos, now: Nanos) {
         self.phase = Some(Running { place, lasts, begun: now, recording: None });
         self.step(Step::Starting, now);
@@ -48,7 +48,7 @@ impl Clock {
         (self.step, self.step_begun) = (Some(step), now);
     }
 
-    /// The phase has ended; called again for each further result of the same phase.
+    /// Reports the end of the phase. Called again for each further result of the same phase.
     pub fn phase_ended(&mut self, now: Nanos) {
         let Some(phase) = self.phase.take_if(|phase| phase.recording.is_some()) else { return };
         self.recorded = self.recorded + recorded(&phase, now);
@@ -56,7 +56,7 @@ impl Clock {
         self.beyond = (self.beyond.0 + took, self.beyond.1 + 1);
     }
 
-    /// The claims were checked; `left` is the estimated remaining measurement time.
+    /// Reports a check of the claims; `left` is the estimated remaining measurement time.
     pub fn looked(&mut self, left: Option<Nanos>, now: Nanos) {
         self.left = left.map(|left| (left, now));
     }
@@ -65,7 +65,7 @@ impl Clock {
         self.phase = None;
     }
 
-    /// Status to display.
+    /// Returns the status to display.
     pub fn status(&self, now: Nanos) -> Status {
         let doing = match self.step {
             None => "preparing",
@@ -109,12 +109,12 @@ impl Clock {
     }
 }
 
-/// Time recorded so far in the running phase.
+/// Returns the time recorded so far in the running phase.
 fn recorded(phase: &Running, now: Nanos) -> Nanos {
     phase.recording.map_or(Nanos::ZERO, |(start, end)| now.min(end).saturating_sub(start))
 }
 
-/// Time until the last release; the whole phase until that is known.
+/// Returns the time until the last release; the length of the whole phase until the last release is known.
 fn phase_left(phase: &Running, now: Nanos) -> Nanos {
     phase.recording.map_or(phase.lasts, |(_, end)| end.saturating_sub(now))
 }

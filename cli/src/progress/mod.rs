@@ -1,4 +1,5 @@
-//! Progress of a run on standard error: a line for each phase, and on a terminal a status line that is overwritten.
+//! Shows the progress of a run on standard error: a line for each phase, and on a terminal a status line that is
+//! overwritten.
 
 mod clock;
 
@@ -14,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Runs a job and shows its progress: with a moving status line on a terminal, with a line per phase in a log.
+/// Runs a job and shows its progress: on a terminal with a status line that is updated, in a log with a line per phase.
 pub fn shown<T>(options: &Options, quiet: bool, job: impl FnOnce(&mut dyn Observer) -> T) -> T {
     if quiet {
         return job(&mut Quiet);
@@ -65,21 +66,21 @@ impl Observer for Progress {
     }
 }
 
-/// First part of a phase's line; the rest follows when the phase ends.
+/// Returns the first part of a phase's line; the rest is printed when the phase ends.
 fn starts(number: usize, of: usize, load: &str, lasts: Nanos) -> String {
     format!("[{number}/{of}] {} for {lasts} … ", line(load))
 }
 
-/// Prints each phase's line when the phase has ended, with a status line below that is erased on drop.
+/// Prints each phase's line when the phase has ended, and below it a status line, which is erased on drop.
 struct Moving {
     shared: Arc<Mutex<Shared>>,
-    /// First part of the running phase's line.
+    /// First part of the line of the running phase.
     starts: String,
     after: Option<After>,
 }
 
-/// Shared by the thread of the run and the thread that redraws the line. Its lock is held while the line is written,
-/// which does not block.
+/// State shared by the thread of the run and the thread that redraws the status line. Its lock is held while the line
+/// is written, which does not block.
 struct Shared {
     clock: Clock,
     line: Line,
@@ -96,7 +97,7 @@ impl Shared {
 }
 
 impl Moving {
-    /// Creates the status line; `None` if standard error cannot show a moving line.
+    /// Creates the status line. Returns `None` if standard error cannot show one.
     fn new(options: &Options) -> Option<Moving> {
         let line = Line::new()?;
         let mut shared = Shared { clock: Clock::new(options.until, monotonic()), line, wanted: true };
@@ -175,7 +176,8 @@ fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Redraws once a second after the measurement; during it, this would be an additional thread that wakes up.
+/// Redraws the status line once a second after the measurement. During the measurement it would be an additional thread
+/// that wakes up.
 struct After {
     /// Dropping the sender ends the thread.
     stop: Option<Sender<()>>,
@@ -183,7 +185,7 @@ struct After {
 }
 
 impl After {
-    /// Starts the thread; `None` if no thread can be started: the line is then not updated.
+    /// Starts the thread. Returns `None` if no thread can be started, in which case the line is not updated.
     fn start(tick: Tick) -> Option<After> {
         let (stop, stopped) = channel::<()>();
         let builder = std::thread::Builder::new().name("progress".into()).stack_size(256 * 1024);

@@ -1,4 +1,4 @@
-//! `prove --app`: the cycles of an application.
+//! Implements `prove --app`, which measures the cycles of an application.
 
 use super::args::{AppArgs, ProveArgs, RunArgs};
 use super::{MeasureArgs, measured_options, run};
@@ -13,7 +13,7 @@ use punctual_report::{self as report, TextStyle};
 use punctual_units::{Nanos, WakeupSource};
 use std::ffi::OsString;
 
-/// The applications whose cycles are measured; `None` if wakeups are measured.
+/// Returns the applications whose cycles are measured; `None` if wakeups are measured.
 pub(super) fn asked(args: &AppArgs) -> Result<Option<AppOptions>, Refusal> {
     let mut programs = Vec::new();
     for command in &args.commands {

@@ -37,7 +37,7 @@ pub struct ProveArgs {
     pub app: AppArgs,
 }
 
-/// The application whose cycles are measured instead of wakeups.
+/// Options that select an application whose cycles are measured instead of wakeups.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Application", group = clap::ArgGroup::new("application").args(["commands", "pids", "units"]).multiple(true))]
 pub struct AppArgs {
@@ -57,7 +57,7 @@ pub struct AppArgs {
     /// Time from the start of the application to its real-time work
     #[arg(long, value_name = "TIME", requires = "application")]
     pub after: Option<Nanos>,
-    /// Show what was detected about each thread (what releases it, and its period), and measure nothing
+    /// Show what was detected about each thread (what releases it, and its period) without measuring
     #[arg(long, requires = "application")]
     pub show_cycles: bool,
 }
@@ -85,7 +85,8 @@ pub struct RunArgs {
     /// day', 'missed = 0', hard, firm or soft; may be repeated [default for prove: missed = 0]
     #[arg(short = 'c', long = "claim", value_name = "CLAIM")]
     pub claims: Vec<Claim>,
-    /// Exit with 3 instead of 0 if a claim (max, missed, hard, firm, soft) HELD but is not proved
+    /// Exit with 3 instead of 0 if a claim (max, missed, hard, firm, soft) has the verdict HELD, which is less than
+    /// proved
     #[arg(long)]
     pub require_proof: bool,
     /// Shorthand for the claims 'max < TIME' and 'missed = 0'
@@ -94,9 +95,9 @@ pub struct RunArgs {
     /// CPUs to measure, in the kernel's list format: 0-3,8 [default: all allowed]
     #[arg(short = 'a', long, visible_alias = "affinity", value_name = "CPUS")]
     pub cpus: Option<CpuList>,
-    /// How the measuring threads are woken: nanosleep, relative, timerfd, posix-timer; or by another thread through
-    /// futex, signal, eventfd, udp (loopback) or serial:/dev/ttyS1 (a UART that sends to itself). For `measure` only,
-    /// instead of wakeups: busy-poll, or the kernel tracers timerlat and hwlat
+    /// What wakes the measuring threads: nanosleep, relative, timerfd, posix-timer; or another thread through futex,
+    /// signal, eventfd, udp (loopback) or serial:/dev/ttyS1 (a UART that sends to itself). For `measure` only, instead
+    /// of wakeups: busy-poll, or the kernel tracers timerlat and hwlat
     #[arg(long, value_name = "SOURCE", default_value_t)]
     pub via: Via,
     /// Period of the measuring threads
@@ -111,14 +112,14 @@ pub struct RunArgs {
     /// How the releases of several CPUs are aligned
     #[arg(long, value_enum, default_value_t = AlignmentArg::Staggered)]
     pub phase: AlignmentArg,
-    /// Hold /dev/cpu_dma_latency at this value in µs (0: no C-states), as the application will
+    /// Hold /dev/cpu_dma_latency at this value in µs (0: no C-states), if the application will do so, too
     #[arg(long, value_name = "US", value_parser = clap::value_parser!(i32).range(0..))]
     pub cpu_dma_latency: Option<i32>,
-    /// Worst wakeups to keep for each phase and CPU, 1 to 128
+    /// Number of worst wakeups to keep for each phase and CPU, 1 to 128
     #[arg(long, value_name = "K", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=128))]
     pub worst: u16,
-    /// Do not sample the machine's context: only the measuring threads run, and a killed run retains finished phases
-    /// only
+    /// Do not sample the machine's context: only the measuring threads run, and a killed run keeps only the phases that
+    /// have finished
     #[arg(long)]
     pub no_context: bool,
     /// Machine that answers the network load (runs `punctual serve`)
@@ -130,14 +131,14 @@ pub struct RunArgs {
     /// Directory on a real disk for the files of the io load [default: the run directory]
     #[arg(long, value_name = "DIR")]
     pub scratch: Option<PathBuf>,
-    /// Maximum MiB that the io load writes in the whole run: SD cards wear
+    /// Maximum number of MiB that the io load writes in the whole run, since SD cards wear out
     #[arg(long, value_name = "MIB", default_value_t = 1024)]
     pub write_cap: u64,
     /// Trace late wakeups to name their causes: auto (where this machine allows it), always, never [default: auto for
     /// prove, never for measure]
     #[arg(long, value_enum, value_name = "WHEN")]
     pub trace: Option<WhenArg>,
-    /// Events to record: fewer disturb less, more distinguish similar causes
+    /// Events to record: few events disturb less, more events distinguish similar causes
     #[arg(long, value_enum, value_name = "SET", default_value_t = EventsArg::Minimal)]
     pub trace_events: EventsArg,
     /// Trace buffer of each CPU, KiB [default: 1/256 of the memory for all CPUs together, 512 to 4096]
@@ -152,7 +153,7 @@ pub struct RunArgs {
     /// Length of the blocks whose maxima are kept
     #[arg(long, hide = true, value_name = "TIME")]
     pub maxima_block: Option<Nanos>,
-    /// This machine's clock model, passed by `lab prove`
+    /// Clock model of this machine; `lab prove` passes it
     #[arg(long, hide = true, value_name = "JSON", value_parser = virtual_time)]
     pub virtual_time: Option<VirtualTime>,
 }

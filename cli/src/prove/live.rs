@@ -1,11 +1,11 @@
-//! `--tui`: shows a run while it is measured.
+//! Implements `--tui`, which shows a run while it is measured.
 
 use punctual_live::{Controls, Settings, Unfit, View};
 use punctual_model::{ContextSample, Explained, Phase, Recording, Worst};
 use punctual_proof::{Observer, Options, Watching, When};
 use punctual_units::{CpuId, Nanos};
 
-/// A live view attached to a run.
+/// The live view of a run.
 pub struct Live {
     view: View,
     /// True if late wakeups may be traced.
@@ -13,8 +13,10 @@ pub struct Live {
 }
 
 impl Live {
+    /// Creates the live view for a command with these options.
+    ///
     /// # Errors
-    /// There is no terminal to show it on.
+    /// There is no terminal on which to show it.
     pub fn new(command: &str, options: &Options) -> Result<Live, Unfit> {
         let settings = Settings {
             command: command.into(),

@@ -1,4 +1,4 @@
-//! Commands `prove` and `measure`.
+//! Implements the commands `prove` and `measure`.
 
 mod app;
 pub mod args;
@@ -48,7 +48,7 @@ fn proved(args: &ProveArgs, started: Nanos) -> Result<Answer, Refusal> {
     run("prove", args, &options, &proof::prove)
 }
 
-/// Options of the measurement, with the defaults of `prove`.
+/// Returns the options of the measurement, with the defaults of `prove`.
 fn measured_options(args: &MeasureArgs, started: Nanos) -> Options {
     let mut options = options(&args.run, started);
     if args.run.warmup.is_none() {
@@ -77,7 +77,7 @@ fn measured(args: &MeasureArgs, started: Nanos) -> Result<Answer, Refusal> {
     }
 }
 
-/// Measures on another machine and copies the run here.
+/// Measures on another machine, and copies the run to this one.
 fn elsewhere(command: &str, target: &Target, args: &MeasureArgs) -> Result<Answer, Refusal> {
     let out = args.run.out.clone().unwrap_or_else(|| numbered(&target.host));
     remote::measure(command, target, &args.on, &out, args.output)
@@ -110,7 +110,8 @@ fn run(command: &str, args: &MeasureArgs, options: &Options, job: Job) -> Result
     Ok(answer)
 }
 
-/// For each claim about a rate: the shortest measurement time in which it can pass, and whether the run is that long.
+/// Returns, for each claim about a rate, the shortest measurement time in which it can pass, and whether the run is
+/// that long.
 fn earliest(options: &Options) -> Vec<String> {
     let loads = options.loads.len().max(1) as u64;
     let planned = options.until.unwrap_or(options.duration);
@@ -127,12 +128,12 @@ fn earliest(options: &Options) -> Vec<String> {
                 format!("; --time-limit {planned} is less, so it cannot pass, only fail: --time-limit {}", typed(all))
             }
         };
-        Some(format!("`{claim}` takes {shortest}{under} at least{enough}"))
+        Some(format!("`{claim}` can pass after {shortest}{under} at the earliest{enough}"))
     };
     options.claims.iter().filter_map(line).collect()
 }
 
-/// Formats a time, rounded up to whole minutes, in the form an option accepts.
+/// Formats a time, rounded up to whole minutes, as an option accepts it.
 fn typed(time: Nanos) -> String {
     format!("{}m", time.0.div_ceil(60_000_000_000))
 }
@@ -144,7 +145,7 @@ pub fn json(done: &Done) -> report::RunResult<'_> {
     result
 }
 
-/// Text of a finished run; a summary for an 80×24 terminal unless `full`.
+/// Returns the text of a finished run; a summary for an 80×24 terminal unless `full` is true.
 pub fn summary(done: &Done, full: bool) -> String {
     let style = report::TextStyle { color: terminal::colour(), width: terminal::width() };
     let root = done.root().display().to_string();

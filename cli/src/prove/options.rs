@@ -1,4 +1,4 @@
-//! Converts the options of `prove` and `measure` to a plan.
+//! Converts the options of `prove` and `measure` to the options of the measurement.
 
 use super::args::RunArgs;
 use crate::args::common::EventsArg;
@@ -54,13 +54,13 @@ pub fn options(args: &RunArgs, started: Nanos) -> Options {
     }
 }
 
-/// Splits the loads in `named`; returns `otherwise` if there are none.
+/// Splits the loads in `named` at commas; returns `otherwise` if `named` is empty.
 pub fn loads(named: &[String], otherwise: &[&str]) -> Vec<String> {
     let named: Vec<String> = named.iter().flat_map(|names| split_loads(names)).collect();
     if named.is_empty() { otherwise.iter().map(|name| (*name).to_owned()).collect() } else { named }
 }
 
-/// Splits `idle,cpu` into two loads; a command may contain commas.
+/// Splits `idle,cpu` into two loads. A load that is a command may contain commas.
 fn split_loads(text: &str) -> Vec<String> {
     let text = text.trim();
     if text.starts_with("cmd:") {

@@ -22,8 +22,8 @@ pub struct ReferencesArgs {
 
 #[derive(Subcommand, Debug)]
 pub enum ReferencesCommand {
-    /// Validate a file of published latencies and report what is missing, with line numbers; exits 2 if it cannot be
-    /// used
+    /// Validate a file of published latencies and report what is missing, with line numbers; exits 2 if the file cannot
+    /// be used
     #[command(after_help = help::REFERENCES_CHECK)]
     Check(CheckArgs),
 }
@@ -37,7 +37,7 @@ pub struct CheckArgs {
 }
 
 impl ReferencesArgs {
-    /// The files that the command reads.
+    /// Returns the files that the command reads.
     pub fn files(&self) -> Vec<PathBuf> {
         self.command.iter().map(|ReferencesCommand::Check(args)| args.file.clone()).collect()
     }

@@ -1,4 +1,4 @@
-//! `references`: published latencies of boards, and the check of a file of them.
+//! Implements `references`: shows published latencies of boards, and checks files of them.
 
 pub mod args;
 
@@ -13,7 +13,7 @@ use punctual_references::{Board, LARGEST, Problem, board, boards, check};
 use punctual_report::{CheckedResult, ReferencesResult, TextStyle, references_board, references_list};
 use std::process::ExitCode;
 
-/// `punctual references`: exits 0, or 2 for an unknown board or a file with errors.
+/// Runs `punctual references`. Exits 0, or 2 for an unknown board or a file with errors.
 pub fn references(args: &ReferencesArgs) -> ExitCode {
     match &args.command {
         Some(ReferencesCommand::Check(args)) => finish("references-check", args.output, checked(args)),
@@ -32,7 +32,7 @@ fn shown(args: &ReferencesArgs) -> Result<Answer, Refusal> {
     Ok(Answer::new(args.output, 0, one, || references_board(board, args.full, style)))
 }
 
-/// Looks up a board.
+/// Looks up a board by key, name or device tree model.
 ///
 /// # Errors
 /// A sentence with similar names.

@@ -1,4 +1,4 @@
-//! Runs commands on another machine (`--target`) by copying this program there.
+//! Runs commands on another machine (`--target`): copies this program to it and starts it there.
 
 use crate::args::common::{OutputArgs, TargetArgs};
 use crate::finish::Answer;
@@ -8,10 +8,10 @@ use punctual_remote::{Ended, Job, Link, Remote, RemoteError, Target, fetch};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-/// Maximum time without an answer: a machine that reboots takes a while.
+/// Maximum time without an answer from the target, long enough for a reboot.
 pub const PATIENCE: Duration = Duration::from_secs(900);
 
-/// `prove --target` and `measure --target`: exits as on the target; the run is copied to `out`.
+/// Runs `prove --target` and `measure --target`. Exits with the exit code of the target; the run is copied to `out`.
 pub fn measure(
     command: &str,
     on: &Target,
@@ -45,7 +45,7 @@ pub fn measure(
     Ok(answer(&ended, output))
 }
 
-/// Replaces the run's remote path in the text with the local one.
+/// Replaces the run's path on the target, where it is in the text, by its local path.
 fn with_own_path(text: &str, there: &str, here: &Path) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -60,7 +60,7 @@ fn with_own_path(text: &str, there: &str, here: &Path) -> String {
     out + rest
 }
 
-/// Copies this program to the target and runs a task with it.
+/// Copies this program to the target and calls `work` with it.
 pub fn with(
     on: &Target,
     args: &TargetArgs,
@@ -72,7 +72,7 @@ pub fn with(
     work(&Remote::with_program(&link, &program)?, &link)
 }
 
-/// Prints the target's output; its document becomes this command's.
+/// Prints the target's output. Its document becomes the document of this command.
 pub fn answer(ended: &Ended, output: OutputArgs) -> Answer {
     if !ended.complaint.trim().is_empty() {
         // Indented, so that no line of another machine looks like one of ours.
@@ -90,7 +90,7 @@ impl From<RemoteError> for Refusal {
     }
 }
 
-/// The arguments of this process after the command, without those that select the target.
+/// Returns the arguments of this process after the command, without those that select the target.
 pub fn own_words(behind: &[&str], package: Option<&Path>) -> Vec<String> {
     let all: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     let from = all.iter().position(|word| behind.contains(&word.as_str())).map_or(0, |at| at + 1);
@@ -98,7 +98,7 @@ pub fn own_words(behind: &[&str], package: Option<&Path>) -> Vec<String> {
     elsewhere(all.get(from..).unwrap_or_default(), package.as_deref())
 }
 
-/// Options with a value that concern only this machine, not the target.
+/// Options with a value that apply only to this machine, not to the target.
 const HERE: [&str; 6] = ["--target", "--binary", "--ssh-config", "--owner", "--out", "-o"];
 
 fn elsewhere(words: &[String], package: Option<&str>) -> Vec<String> {
@@ -120,7 +120,7 @@ fn elsewhere(words: &[String], package: Option<&str>) -> Vec<String> {
     kept
 }
 
-/// Unique name of a job on the target.
+/// Returns a unique name for a job on the target.
 pub fn name(command: &str) -> String {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_millis());
     format!("{command}-{now}-{}", std::process::id())

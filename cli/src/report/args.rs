@@ -10,7 +10,7 @@ use std::path::PathBuf;
 #[derive(Args, Debug)]
 pub struct ReportArgs {
     /// A run directory, or files that `import` reads (- reads standard input); several run directories or a directory
-    /// of them, for a report on the fleet; the directory of a watch, for its series [default: the newest of
+    /// of them, for a report on all of them; the directory of a watch, for its series [default: the newest run of
     /// ./punctual-runs]
     #[arg(value_name = "RUN|FILE")]
     pub run: Vec<PathBuf>,
@@ -23,20 +23,20 @@ pub struct ReportArgs {
     /// Write to this new file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// With the text format: every section, instead of a summary for a terminal of 80×24. A file (--out) has every
-    /// section
+    /// With the text format: show every section instead of a summary for a terminal of 80×24. A file (--out) always has
+    /// every section
     #[arg(long, conflicts_with_all = ["json", "linuxcnc"])]
     pub full: bool,
     /// Same as --format json
     #[arg(long)]
     pub json: bool,
-    /// Text as LinuxCNC's latency-test shows it: max interval and max jitter, in the words of its documentation
+    /// Text as LinuxCNC's latency-test shows it: max interval and max jitter, as LinuxCNC's documentation defines them
     #[arg(long, conflicts_with_all = ["format", "json"])]
     pub linuxcnc: bool,
-    /// With cyclictest's formats: only this load [default: all together]
+    /// With cyclictest's formats: only this load [default: all loads together]
     #[arg(long, value_name = "LOAD")]
     pub load: Option<String>,
-    /// With kcidb: the CI system that submits the results
+    /// With kcidb: the name of the CI system that submits the results
     #[arg(long, value_name = "ORIGIN", default_value = "punctual")]
     pub kcidb_origin: String,
     /// With kcidb: the tested build [default: named after the kernel's release and version]

@@ -1,4 +1,4 @@
-//! `report RUN…` over many runs.
+//! Implements `report RUN…` for several runs.
 
 use super::args::ReportArgs;
 use super::foreign;
@@ -12,7 +12,7 @@ use punctual_model::history::RunSummary;
 use punctual_report as report;
 use std::path::PathBuf;
 
-/// True for several run directories, or a directory of them.
+/// Returns true if the arguments are several run directories, or a directory of them.
 pub fn is_fleet(args: &ReportArgs) -> bool {
     match args.run.as_slice() {
         [only] => !is_run(only) && only.is_dir() && !runs_below(only).runs.is_empty(),
@@ -20,13 +20,13 @@ pub fn is_fleet(args: &ReportArgs) -> bool {
     }
 }
 
-/// JSON lines: one for each phase and CPU of each run.
+/// Returns JSON lines: one for each phase and CPU of each run.
 pub fn lines(runs: &[RunSummary]) -> String {
     fleet::lines(runs).iter().map(report::json_line).collect()
 }
 
-/// Report of a fleet: exits 0 if written; a run that cannot be read is reported, named in the report, and does not stop
-/// the others.
+/// Reports on several runs. Exits 0 if the report was written. A run that cannot be read does not stop the others; an
+/// error message and the report name it.
 pub fn report(args: &ReportArgs) -> Result<Answer, Refusal> {
     let mut unread = Vec::new();
     let runs = summaries(args, &mut unread);

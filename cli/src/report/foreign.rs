@@ -9,7 +9,7 @@ use std::io::IsTerminal;
 /// Writes a run with latencies, measured or imported.
 ///
 /// # Errors
-/// Why this run cannot be written in the format, and the command to type instead.
+/// The reason why this run cannot be written in the format, and the command to type instead.
 pub fn of_run(args: &ReportArgs, recording: &Recording, verdict: &Verdict) -> Result<Vec<u8>, String> {
     let text = match args.format.writer {
         Writer::Cyclictest(write) => write(recording, args.load.as_deref()).map_err(|e| e.to_string())?,
@@ -29,7 +29,7 @@ pub fn of_run(args: &ReportArgs, recording: &Recording, verdict: &Verdict) -> Re
 /// Writes named outcomes and values.
 ///
 /// # Errors
-/// Why they cannot be written in the format, and the command to type instead.
+/// The reason why they cannot be written in the format, and the command to type instead.
 pub fn of_cases(args: &ReportArgs, cases: &Cases) -> Result<Vec<u8>, String> {
     let text = match args.format.writer {
         Writer::Cases(write) => write(cases),
@@ -42,7 +42,7 @@ pub fn of_cases(args: &ReportArgs, cases: &Cases) -> Result<Vec<u8>, String> {
     Ok(text.into_bytes())
 }
 
-/// The error where this build lacks a writer.
+/// Returns the error for a format whose writer is not in this build.
 pub fn not_built(format: &Format) -> String {
     format!("{} is not in this build of punctual: build it with its default features", format.name)
 }

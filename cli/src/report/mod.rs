@@ -1,4 +1,4 @@
-//! `report`: shows a stored run.
+//! Implements `report`, which shows a stored run.
 
 pub mod args;
 #[cfg(feature = "history")]
@@ -18,7 +18,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use written::{format, writer, written};
 
-/// `punctual report`: exits 0 if written, whatever the verdict.
+/// Runs `punctual report`. Exits 0 if the report was written, whatever the verdict.
 pub fn report(args: &ReportArgs) -> ExitCode {
     finish("report", OutputArgs::default(), reported(args))
 }
@@ -47,7 +47,7 @@ fn reported(args: &ReportArgs) -> Result<Answer, Refusal> {
     written(args, made.map_err(Refusal::usage)?)
 }
 
-/// Refuses a format that cannot hold this kind of run, and options without effect on it.
+/// Returns an error for a format that cannot contain this kind of run, and for options that have no effect on it.
 fn check(args: &ReportArgs, subject: Subject) -> Result<(), Refusal> {
     format(args).check(subject).map_err(Refusal::usage)?;
     let of_latencies = [("--claim", !args.claims.is_empty()), ("--linuxcnc", args.linuxcnc)];
@@ -63,7 +63,7 @@ fn check(args: &ReportArgs, subject: Subject) -> Result<(), Refusal> {
     }
 }
 
-/// Error text for a run whose result file is missing or damaged.
+/// Returns the error for a run whose result file is missing or damaged.
 fn lost(args: &ReportArgs, recording: &Recording) -> String {
     let run = args.run.first().map(|path| path.display().to_string()).unwrap_or_default();
     let (name, why) = (Subject::of(recording).name(), recording.damage.join("; "));
@@ -86,7 +86,7 @@ fn read(args: &ReportArgs) -> Result<Recording, Refusal> {
     Ok(recording)
 }
 
-/// Reports the series in the directory of a watch.
+/// Reports on the series in the directory of a watch.
 fn watched(args: &ReportArgs, folder: &Path) -> Result<Answer, Refusal> {
     let watched = punctual_watch::read(folder).map_err(Refusal::usage)?;
     watched.damage.iter().for_each(|what| message!("{what}"));
@@ -110,13 +110,13 @@ fn latency(args: &ReportArgs, recording: &mut Recording) -> Result<Vec<u8>, Stri
     shown(args, recording, &verdict)
 }
 
-/// The run's directory, unless it was imported.
+/// Returns the run's directory, unless the run was imported.
 #[cfg(feature = "history")]
 fn folder(args: &ReportArgs) -> Option<std::path::PathBuf> {
     args.run.first().filter(|path| path.is_dir()).map(|path| path.canonicalize().unwrap_or_else(|_| path.clone()))
 }
 
-/// Prints what a machine-readable format leaves out because the file does not contain it.
+/// Prints what a machine-readable format does not contain because it is not in the file that was read.
 fn say_not_known(writer: Writer, recording: &Recording) {
     if matches!(writer, Writer::Html | Writer::Text | Writer::Json | Writer::Sarif | Writer::Perfetto) {
         return;
@@ -151,7 +151,7 @@ fn shown(args: &ReportArgs, recording: &Recording, verdict: &Verdict) -> Result<
     Ok(text.into_bytes())
 }
 
-/// Text of an event suite, which has no wakeups to judge and is shown in its own table.
+/// Returns the text of an event suite, which has no wakeups to judge and is shown in a table of its own.
 fn suite_text(args: &ReportArgs, recording: &Recording, suite: &Suite) -> Result<Vec<u8>, String> {
     let text = match writer(args) {
         Writer::Html => report::suite_html(suite),
@@ -163,7 +163,7 @@ fn suite_text(args: &ReportArgs, recording: &Recording, suite: &Suite) -> Result
     Ok(text.into_bytes())
 }
 
-/// Text of a scheduling experiment, which has no wakeups to judge.
+/// Returns the text of a scheduling experiment, which has no wakeups to judge.
 fn experiment_text(args: &ReportArgs, experiment: &Experiment) -> Result<Vec<u8>, String> {
     let text = match writer(args) {
         Writer::Html => report::experiment_html(experiment),
@@ -175,7 +175,7 @@ fn experiment_text(args: &ReportArgs, experiment: &Experiment) -> Result<Vec<u8>
     Ok(text.into_bytes())
 }
 
-/// Text or CSV of a benchmark, which has no wakeups to judge. The CSV of the published N-queens benchmark has the
+/// Returns the text or CSV of a benchmark, which has no wakeups to judge. The CSV of the N-queens benchmark has the
 /// published format.
 fn bench_text(args: &ReportArgs, recording: &Recording, bench: &Bench) -> Result<Vec<u8>, String> {
     let text = match writer(args) {

@@ -6,7 +6,7 @@ use crate::new_file;
 use crate::refusal::Refusal;
 use punctual_formats::{FORMATS, Format, Writer};
 
-/// The requested format; `--json` selects JSON.
+/// Returns the requested format; `--json` selects JSON.
 pub fn format(args: &ReportArgs) -> &'static Format {
     let json = FORMATS.iter().find(|format| args.json && matches!(format.writer, Writer::Json));
     json.unwrap_or(args.format)
@@ -16,8 +16,8 @@ pub fn writer(args: &ReportArgs) -> Writer {
     format(args).writer
 }
 
-/// Writes to standard output or to the file. A textfile for a collector is replaced atomically, since the collector
-/// reads a fixed name; other files must not exist.
+/// Writes to standard output or to the file. A file for Prometheus' textfile collector, which reads a fixed name, is
+/// replaced atomically; other files must not exist.
 pub fn written(args: &ReportArgs, bytes: Vec<u8>) -> Result<Answer, Refusal> {
     let done = match &args.out {
         None => return Ok(Answer::text(0, bytes).needed()),

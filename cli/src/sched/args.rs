@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 #[derive(Args, Debug)]
 pub struct SchedArgs {
-    /// A built-in experiment (see --list; 3 is case-3), a TOML file of the same form, or an rt-app workload (.json)
+    /// A built-in experiment (see --list; 3 is case-3), a TOML file in the format of these, or an rt-app workload
+    /// (.json)
     #[arg(value_name = "EXPERIMENT|FILE", required_unless_present = "list")]
     pub experiment: Option<String>,
     /// List the built-in experiments, and exit
@@ -17,10 +18,10 @@ pub struct SchedArgs {
     /// Number of repetitions [default: the experiment's own]
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeat: Option<u32>,
-    /// CPU time of one unit of `amount`, in seconds: 0.01 to 600
+    /// CPU time of one unit of `amount` in the experiment, seconds: 0.01 to 600
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = scale)]
     pub scale: Nanos,
-    /// Write the edges that the first thread found to this new PGM file, after all timed work
+    /// Write the edge image that the first thread computed to this new PGM file, after all timed work
     #[arg(long, value_name = "FILE")]
     pub image: Option<PathBuf>,
     /// Run directory to create [default: ./punctual-runs/<time>-sched-<experiment>]

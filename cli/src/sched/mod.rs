@@ -1,4 +1,4 @@
-//! `sched`: runs scheduling experiments.
+//! Implements `sched`, which runs scheduling experiments.
 
 pub mod args;
 
@@ -19,8 +19,8 @@ use std::process::ExitCode;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 
-/// `punctual sched`: exits 0 if the end of every thread is explained and all CPU time is accounted for, 1 if not, 3 if
-/// that cannot be determined, 4 if the experiment cannot run.
+/// Runs `punctual sched`. Exits 0 if the end of every thread is explained and all CPU time is accounted for, 1 if not,
+/// 3 if that cannot be determined, 4 if the experiment cannot run.
 pub fn sched(args: &SchedArgs) -> ExitCode {
     let result = match args.experiment.as_deref().filter(|_| !args.list) {
         Some(named) => answer(args, named),
@@ -90,7 +90,7 @@ fn write_image(args: &SchedArgs, pgm: Option<Vec<u8>>) -> Result<(), Refusal> {
     new_file::write(path, |out| out.write_all(&pgm)).map_err(Refusal::environment)
 }
 
-/// Prints each repetition as it ends.
+/// Prints a repetition when it has ended.
 fn progress(args: &SchedArgs, experiment: &Experiment) {
     if !args.output.quiet {
         progress!("repetition {} has ended\n", experiment.repetitions.len());

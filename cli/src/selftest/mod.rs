@@ -1,4 +1,4 @@
-//! `selftest`: checks that the measuring engine finds injected delays.
+//! Implements `selftest`, which checks that the measuring engine finds injected delays.
 
 pub mod args;
 
@@ -9,7 +9,7 @@ use args::SelftestArgs;
 use punctual_selftest::Tested;
 use std::process::ExitCode;
 
-/// `punctual selftest`: exits 0 if every injected delay was found, 1 if not, 4 if none could be injected.
+/// Runs `punctual selftest`. Exits 0 if every injected delay was found, 1 if not, 4 if none could be injected.
 pub fn selftest(args: &SelftestArgs) -> ExitCode {
     finish("selftest", args.output, tested(args))
 }

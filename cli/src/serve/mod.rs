@@ -1,4 +1,4 @@
-//! `serve`: the server for the network load and for `bench network`.
+//! Implements `serve`, the server for the network load and for `bench network`.
 
 pub mod args;
 
@@ -11,7 +11,7 @@ use punctual_uapi::{self as uapi, Sig, SignalSet, Waited};
 use std::net::SocketAddr;
 use std::process::ExitCode;
 
-/// `punctual serve`: answers until a signal ends it, which is the normal end.
+/// Runs `punctual serve`, which answers until a signal ends it. That is the normal end.
 pub fn serve(args: &ServeArgs) -> ExitCode {
     let answered = answer(args, SocketAddr::new(args.bind, args.port));
     finish("serve", OutputArgs::default(), answered.map(|()| Answer::default()))
@@ -57,7 +57,7 @@ fn answer(args: &ServeArgs, address: SocketAddr) -> Result<(), Refusal> {
             Ok(())
         }
         Ok(Err(e)) => Err(Refusal::environment(e)),
-        Err(_) => Err(Refusal::environment("the server's thread died")),
+        Err(_) => Err(Refusal::environment("the server's thread ended unexpectedly")),
     }
 }
 

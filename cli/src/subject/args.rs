@@ -7,8 +7,8 @@ use std::path::PathBuf;
 
 #[derive(Args, Debug)]
 pub struct SubjectArgs {
-    /// What the machine is for: control-loop, dedicated-core, busy-poll, audio-desktop, fieldbus-nic, kvm-host,
-    /// kvm-guest, pi-appliance, measure-only, or a file: your own profile that extends one of these, TuneD's
+    /// Purpose of the machine: control-loop, dedicated-core, busy-poll, audio-desktop, fieldbus-nic, kvm-host,
+    /// kvm-guest, pi-appliance, measure-only, or a file: a profile of your own that extends one of these, TuneD's
     /// tuned.conf, or rt-conf's YAML
     #[arg(help_heading = "Purpose", long = "for", value_name = "PROFILE|FILE", default_value = "control-loop")]
     pub profile: String,
@@ -19,23 +19,23 @@ pub struct SubjectArgs {
     #[arg(help_heading = "Input", long, value_name = "FILE", conflicts_with_all = ["pid", "probe", "window"])]
     pub snapshot: Option<PathBuf>,
     /// Audit single files of a machine; may be repeated: a kernel's .config, a saved /proc/cmdline or cmdline.txt, a
-    /// Raspberry Pi's config.txt. Rules that need more are SKIP. Where the type of a file is unclear: kconfig:FILE,
-    /// cmdline:FILE, config.txt:FILE, model:FILE
+    /// Raspberry Pi's config.txt. Rules that need more get SKIP. If the type of a file is unclear, prefix it:
+    /// kconfig:FILE, cmdline:FILE, config.txt:FILE, model:FILE
     #[arg(help_heading = "Input", long, value_name = "FILE", conflicts_with_all = ["root", "snapshot", "pid", "probe", "user", "window", "plan_cpus"])]
     pub config: Vec<String>,
     /// PID of the application
     #[arg(help_heading = "Purpose", long, value_name = "PID")]
     pub pid: Option<u32>,
-    /// The application's CPUs [default: the isolated ones, else all online]
+    /// CPUs of the application [default: the isolated CPUs, or all online CPUs if none is isolated]
     #[arg(help_heading = "Purpose", short = 'a', long, value_name = "CPUS")]
     pub cpus: Option<CpuList>,
-    /// The application's priority, 1 to 99 (SCHED_FIFO)
+    /// SCHED_FIFO priority of the application, 1 to 99
     #[arg(help_heading = "Purpose", short = 'p', long, value_name = "N", default_value = "90")]
     pub priority: Priority,
 }
 
 impl SubjectArgs {
-    /// The files of --config, without prefixes for their kinds.
+    /// Returns the files of --config, without the prefixes for their types.
     pub fn config_files(&self) -> impl Iterator<Item = &str> {
         self.config.iter().map(|word| config::split(word).1)
     }

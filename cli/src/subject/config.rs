@@ -1,11 +1,11 @@
-//! `--config FILE…`: single files that stand for a machine.
+//! Implements `--config FILE…`: an audit of single files of a machine.
 
 use crate::refusal::Refusal;
 use punctual_machine::{Given, Kind, READ_LIMIT};
 use punctual_model::Finding;
 use std::io::Read;
 
-/// A machine that consists of the given files; `None` if there are none.
+/// Returns a machine that consists of the given files; `None` if there are none.
 pub fn given(words: &[String]) -> Result<Option<Given>, Refusal> {
     let mut given = Given::new();
     for word in words {
@@ -16,7 +16,7 @@ pub fn given(words: &[String]) -> Result<Option<Given>, Refusal> {
     Ok((!words.is_empty()).then_some(given))
 }
 
-/// Splits off the kind in front of the colon.
+/// Splits off the type before the colon, if there is one.
 pub fn split(word: &str) -> (Option<Kind>, &str) {
     let said = Kind::ALL.iter().find_map(|(kind, name)| {
         let file = word.strip_prefix(name)?.strip_prefix(':')?;
@@ -25,7 +25,7 @@ pub fn split(word: &str) -> (Option<Kind>, &str) {
     said.unwrap_or((None, word))
 }
 
-/// Reads at most one byte more than the size limit. Pipes are accepted: `--config <(ssh pi cat /proc/cmdline)`.
+/// Reads a file, but at most one byte more than the size limit. Accepts pipes: `--config <(ssh pi cat /proc/cmdline)`.
 fn read(file: &str) -> Result<Vec<u8>, Refusal> {
     let failed = |error: std::io::Error| {
         Refusal::usage(format!(
@@ -43,7 +43,7 @@ fn read(file: &str) -> Result<Vec<u8>, Refusal> {
     Ok(bytes)
 }
 
-/// Lists the files with their kinds.
+/// Lists the files with their types.
 pub fn names(given: &Given) -> String {
     let named = given.kinds().map(|(kind, name)| format!("{name} ({})", kind.describe()));
     named.collect::<Vec<_>>().join(", ")
@@ -55,6 +55,7 @@ pub fn name_sources(findings: &mut [Finding], given: &Given) {
         finding.summary = given.named(&finding.summary);
         for evidence in &mut finding.evidence {
             evidence.source = given.named(&evidence.source);
+            evidence.value = given.named(&evidence.value);
         }
     }
 }

@@ -1,5 +1,5 @@
-//! The audited machine (this one, a tree of files, a snapshot or single files) and its purpose. Shared by `audit`,
-//! `audit --fix` and `tune`.
+//! Selects the audited machine (this one, a tree of files, a snapshot or single files) and its purpose. Shared by
+//! `audit`, `audit --fix` and `tune`.
 
 pub mod args;
 mod config;
@@ -16,7 +16,7 @@ use punctual_units::{CpuList, Scheduling};
 use std::path::Path;
 
 const CMDLINE: &str = "/proc/cmdline";
-/// Environment of U-Boot on BeagleBoards.
+/// File with the environment of U-Boot on BeagleBoards.
 const UENV: &str = "/boot/uEnv.txt";
 
 pub struct Subject {
@@ -24,7 +24,7 @@ pub struct Subject {
     pub name: String,
     /// Purpose, CPUs and scheduling for which the machine is audited.
     pub context: Context,
-    /// The single files that stand for the machine.
+    /// The single files of the machine, if these are audited.
     pub given: Option<Given>,
 }
 
@@ -48,7 +48,7 @@ pub fn look(args: &SubjectArgs, rules: &mut Rules) -> Result<Subject, Refusal> {
     Ok(Subject { machine, name, context, given })
 }
 
-/// A tree of files. If it has no /proc/cmdline, the configured command line is used.
+/// Opens a tree of files. If it has no /proc/cmdline, the command line that the boot loader's files configure is used.
 fn tree(root: &Path) -> Box<dyn Machine> {
     let machine = Live::under(root);
     let Some((line, sources)) = configured(&machine) else { return Box::new(machine) };
@@ -57,7 +57,7 @@ fn tree(root: &Path) -> Box<dyn Machine> {
     Box::new(Overlay::new([(CMDLINE.to_owned(), line)].into()).above(machine))
 }
 
-/// The command line of the next boot according to the boot loader's files, and the names of these files.
+/// Returns the command line of the next boot according to the boot loader's files, and the names of these files.
 fn configured(machine: &dyn Machine) -> Option<(String, Vec<String>)> {
     if machine.read(CMDLINE) != Read::Absent {
         return None;
@@ -86,7 +86,7 @@ fn open(file: &Path) -> Result<Recorded, Refusal> {
     Snapshot::read(opened).map_err(|e| Refusal::usage(format!("{shown}: {e}")))
 }
 
-/// The isolated CPUs, or all online CPUs if none is isolated.
+/// Returns the isolated CPUs, or all online CPUs if none is isolated.
 pub fn cpus(machine: &dyn Machine) -> CpuList {
     let list = |path: &str| machine.read(path).text().and_then(|text| text.parse::<CpuList>().ok()).unwrap_or_default();
     let isolated = list("/sys/devices/system/cpu/isolated");

@@ -1,4 +1,4 @@
-//! `--for`: a built-in profile, a profile file, or a file of TuneD or rt-conf.
+//! Implements `--for`: a built-in profile, a profile file, or a file of TuneD or rt-conf.
 
 use crate::refusal::Refusal;
 use punctual_audit::{Profile, Reference, Referred, Rules, Today};
@@ -6,13 +6,13 @@ use punctual_machine::Machine;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Bytes to read: one more than the size limit of a profile.
+/// Number of bytes to read: one more than the size limit of a profile.
 const LARGEST: u64 = (1 << 20) + 1;
 
 /// Directories in which TuneD looks for profiles (tuned-main.conf, profile_dirs).
 const FOLDERS: &[&str] = &["/etc/tuned/profiles", "/etc/tuned", "/usr/lib/tuned/profiles", "/usr/lib/tuned"];
 
-/// A built-in profile or a profile file; also returns the parts of a file that are not checked.
+/// Returns a built-in profile or reads a profile file. Also returns the parts of the file that are not checked.
 pub fn profile(wanted: &str, rules: &mut Rules, machine: &dyn Machine) -> Result<(Profile, Vec<String>), Refusal> {
     let path = Path::new(wanted);
     match wanted.parse::<Profile>() {

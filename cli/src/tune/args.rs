@@ -9,27 +9,27 @@ use std::path::PathBuf;
 
 #[derive(Args, Debug)]
 pub struct TuneArgs {
-    /// Try only these rules, whatever their fixes interrupt [default: every FAIL and WARN whose fix can be undone and
-    /// interrupts nothing]
+    /// Try only these rules, even if their fixes interrupt something [default: every FAIL and WARN whose fix can be
+    /// undone and interrupts nothing]
     #[arg(value_name = "ID")]
     pub ids: Vec<String>,
-    /// What the machine is for, as for `audit`
+    /// Purpose of the machine, as for `audit`
     #[arg(long = "for", value_name = "PROFILE|FILE", default_value = "control-loop")]
     pub profile: String,
-    /// Claim to reach, as for `prove`; the search ends as soon as all hold [default: missed = 0 in the last run, and
-    /// the search continues until nothing helps]
+    /// Claim to reach, as for `prove`; the search ends as soon as all claims hold [default: missed = 0 in the last run,
+    /// and the search continues until nothing helps]
     #[arg(short = 'c', long = "claim", value_name = "CLAIM")]
     pub claims: Vec<Claim>,
     /// Shorthand for the claims 'max < TIME' and 'missed = 0'
     #[arg(long, value_name = "TIME")]
     pub deadline: Option<Nanos>,
-    /// Statistic to reduce: max, or a quantile such as p99.9 [default: the one the claims are about, else max]
+    /// Statistic to reduce: max, or a quantile such as p99.9 [default: the one in the claims, otherwise max]
     #[arg(long, value_name = "FIGURE")]
     pub objective: Option<Objective>,
     /// Measurement time of one block, over all loads; each fix is measured in pairs of blocks, without and with it
     #[arg(long, value_name = "TIME", default_value = "2s")]
     pub block: Nanos,
-    /// Maximum time of the search; the last run is not included
+    /// Maximum duration of the search; the last run is not included
     #[arg(long, alias = "max", value_name = "TIME", default_value = "30m")]
     pub time_limit: Nanos,
     /// Measurement time of the last run, and of checks whether the claims hold
@@ -56,16 +56,16 @@ pub struct TuneArgs {
     pub disruptive: bool,
     #[command(flatten)]
     pub known: KnownArgs,
-    /// Persist helpful fixes in drop-in files
+    /// Make helpful fixes permanent, in drop-in files
     #[arg(long)]
     pub persist: bool,
-    /// Show what would be tried and the minimum time it takes; changes and measures nothing
+    /// Show what would be tried and how long that takes at least; changes and measures nothing
     #[arg(long)]
     pub dry_run: bool,
     /// Directory on a real disk for the files of the io load [default: where the run directory is created]
     #[arg(long, value_name = "DIR")]
     pub scratch: Option<PathBuf>,
-    /// Maximum MiB that the io load writes in the search, and in the last run
+    /// Maximum number of MiB that the io load writes during the search, and again during the last run
     #[arg(long, value_name = "MIB", default_value_t = 1024)]
     pub write_cap: u64,
     /// Run directory of the last run [default: ./punctual-runs/<time>-<host>]
@@ -86,7 +86,7 @@ mod tests {
         (args.ids, args.known.i_know)
     }
 
-    /// A rule named after `--i-know` is a rule to try, not a setting.
+    /// In `tune`, a rule after `--i-know` is a rule to try, not a setting.
     #[test]
     fn what_is_known_has_its_equals_sign() {
         let of = |ids: &[&str], known: &[&str]| {

@@ -1,4 +1,4 @@
-//! `tune`: tries fixes on this machine, keeps those that help, and proves the result with a last run.
+//! Implements `tune`: tries fixes on this machine, keeps those that help, and proves the result with a last run.
 
 pub mod args;
 mod trials;
@@ -24,7 +24,7 @@ use punctual_tune::{Chosen, Objective, Options, Place, Sought, Wanted, conclude,
 use punctual_units::{Nanos, Policy, Priority, Scheduling};
 use std::process::ExitCode;
 
-/// `punctual tune`: exits as `prove` does.
+/// Runs `punctual tune`. Exits as `prove` does.
 pub fn tune(args: &TuneArgs, started: Nanos) -> ExitCode {
     finish("tune", args.output, run(args, started))
 }
@@ -81,7 +81,7 @@ fn judge(rules: &Rules, machine: &dyn Machine, context: &Context, id: &str) -> O
     Some((finding.state, finding.summary))
 }
 
-/// Refuses options that could not work, before hours are spent.
+/// Returns an error for options that cannot work, before hours are spent.
 fn check(options: &Options) -> Result<(), Refusal> {
     let loads = options.block_loads.len().max(1) as u64;
     if options.block.0 / loads < options.last.period.0.saturating_mul(MIN_PERIODS) {
@@ -102,7 +102,7 @@ fn check(options: &Options) -> Result<(), Refusal> {
 /// Minimum number of periods per load in a block for a meaningful result.
 const MIN_PERIODS: u64 = 50;
 
-/// Scheduling of the measuring threads; the audit judges the machine for it.
+/// Returns the scheduling of the measuring threads, for which the audit judges the machine.
 fn scheduling(args: &TuneArgs) -> Result<Scheduling, Refusal> {
     let usual = || Priority::try_from(90).map_err(Refusal::environment);
     let priority = args.priority.map_or_else(usual, Ok)?;
@@ -168,7 +168,7 @@ fn search(args: &TuneArgs, options: &Options, chosen: &Chosen, place: &Place) ->
     seek(options, chosen, place, &mut show).map_err(Refusal::environment)
 }
 
-/// Makes the last run and returns its answer; if the search was stopped, returns the result of the search without a
+/// Makes the last run and returns its answer. If the search was stopped, returns the result of the search without a
 /// last run.
 fn answer(args: &TuneArgs, options: &Options, sought: &Sought) -> Result<Answer, Refusal> {
     let stopped = matches!(sought.tuned.ended, Ended::Stopped { .. });

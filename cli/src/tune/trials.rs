@@ -1,4 +1,4 @@
-//! Output of `tune` before, during and after the search.
+//! Prints the output of `tune` before, during and after the search.
 
 use punctual_report::tune::{self as report, TunePlan};
 use punctual_tune::search::Update;
@@ -20,13 +20,13 @@ pub fn plan<'a>(chosen: &'a Chosen, options: &'a Options) -> TunePlan<'a> {
     }
 }
 
-/// Prints a line on standard error for each candidate.
+/// Prints a line on standard error for each fix that is tried.
 pub struct Progress {
     begun: Instant,
     max: Nanos,
     /// Start of the running trial.
     trial_begun: Instant,
-    /// Duration of a pair of blocks, once measured.
+    /// Duration of a pair of blocks; `None` until one was measured.
     pair: Option<Duration>,
 }
 
@@ -36,7 +36,7 @@ impl Progress {
         Progress { begun: now, max, trial_begun: now, pair: None }
     }
 
-    /// Prints an update on the search.
+    /// Prints a message about the search.
     pub fn show(&mut self, update: Update) {
         match update {
             Update::Begins { candidate, confirming, number, of, pairs } => {

@@ -1,4 +1,4 @@
-//! Throughput of the machine, to measure the cost of a fix: N queens on every CPU.
+//! Measures the throughput of the machine, which shows the cost of a fix: N queens on every CPU.
 
 use crate::run_directory::command_line;
 use punctual_bench::{Around, WantedQueens};
@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 
-/// Board size of the N-queens benchmark: one count takes milliseconds.
+/// Board size of the N-queens benchmark, with which one count takes milliseconds.
 const N: u32 = 12;
 
 /// A benchmark of about a second, planned once so that every run does the same work.
@@ -19,8 +19,8 @@ pub struct Work {
 }
 
 impl Work {
-    /// How many times per second the board is counted; the measurement is written to this new directory; `None` if the
-    /// benchmark fails.
+    /// Returns how many times per second the solutions are counted; `None` if the benchmark fails. The measurement is
+    /// written to `out`, a new directory.
     pub fn rate(&self, out: &Path) -> Option<f64> {
         let (stop, signal) = (AtomicBool::new(false), OnceLock::new());
         let plan = self.plan.get_or_init(|| {

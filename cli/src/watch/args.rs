@@ -14,7 +14,7 @@ pub struct WatchArgs {
     /// Show the state of the series in this directory; does not measure
     #[arg(long, value_name = "DIR")]
     pub status: Option<PathBuf>,
-    /// Show a running watch of this directory as `measure --tui` shows a run, until q; does not measure
+    /// Show the running watch of this directory as `measure --tui` shows a run, until q is pressed; does not measure
     #[arg(long, value_name = "DIR", conflicts_with = "status")]
     pub attach: Option<PathBuf>,
     /// How long to watch [default: until a signal]
@@ -41,25 +41,25 @@ pub struct WatchArgs {
     /// Run directories to keep, by number (500) or by total size (64M, 2G); the oldest are deleted
     #[arg(long, value_name = "COUNT|SIZE", default_value = "64M")]
     pub keep: Keep,
-    /// Length of the blocks whose maxima are kept forever
+    /// Length of the blocks whose maxima are kept permanently
     #[arg(long, hide = true, value_name = "TIME", default_value = "5min")]
     pub block: Nanos,
-    /// Maximum growth of all files together, for each CPU and day; beyond it, old traces are deleted
+    /// Maximum growth of all files together, per CPU and day; beyond it, old traces are deleted
     #[arg(long, value_name = "SIZE", default_value = "1M", value_parser = size)]
     pub disk_per_day: u64,
     /// Trace new maxima to name their causes: auto (where this machine allows it), always, never
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = WhenArg::Auto)]
     pub trace: WhenArg,
-    /// Trace a new maximum of a CPU if it is at least this latency
+    /// Trace a new maximum of a CPU only if it is at least this latency
     #[arg(long, value_name = "TIME", default_value = "100us")]
     pub trace_above: Nanos,
-    /// Events to record: fewer disturb less, more distinguish similar causes
+    /// Events to record: few events disturb less, more events distinguish similar causes
     #[arg(long, value_enum, value_name = "SET", default_value_t = EventsArg::Minimal)]
     pub trace_events: EventsArg,
     /// Trace buffer of each CPU, KiB [default: 1/256 of the memory for all CPUs together, 512 to 4096]
     #[arg(long, value_name = "KIB", value_parser = clap::value_parser!(u64).range(64..=1048576))]
     pub trace_buffer: Option<u64>,
-    /// Write a file for Prometheus' textfile collector, replaced atomically
+    /// Write a file for Prometheus' textfile collector, which is replaced atomically
     #[arg(long, value_name = "FILE")]
     pub textfile: Option<PathBuf>,
     /// How often to write the --textfile file
@@ -73,7 +73,7 @@ pub struct WatchArgs {
 }
 
 impl WatchArgs {
-    /// The directory of the watch to show, if nothing is to be measured.
+    /// Returns the directory of the watch to show; `None` if the command measures.
     pub fn shown(&self) -> Option<&Path> {
         self.status.as_deref().or(self.attach.as_deref())
     }

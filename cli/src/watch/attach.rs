@@ -1,4 +1,4 @@
-//! `watch --attach`: a running watch in the terminal, from the files that it writes.
+//! Implements `watch --attach`, which shows a running watch in the terminal from the files that it writes.
 
 use crate::exit;
 use crate::refusal::Refusal;
@@ -9,7 +9,7 @@ use punctual_units::{CpuId, Nanos};
 use std::cell::Cell;
 use std::path::Path;
 
-/// Shows the watch of `folder` until a key or a signal ends it; returns the exit code.
+/// Shows the watch of `folder` until a key or a signal ends it. Returns the exit code.
 ///
 /// # Errors
 /// There is no series, no watch is running in it, or there is no terminal.
@@ -59,7 +59,7 @@ fn snapshot(folder: &Path, watched: &Watched) -> Snapshot {
     }
 }
 
-/// The CPUs of the run directory, as of its last checkpoint.
+/// Returns the CPUs of the run directory, as of its last checkpoint.
 fn cpus(recording: &Recording) -> Vec<CpuView> {
     let mut all: Vec<CpuId> = recording.distributions.keys().map(|(_, cpu)| *cpu).collect();
     all.dedup();

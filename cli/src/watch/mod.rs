@@ -1,4 +1,4 @@
-//! `watch`: observes a machine for weeks.
+//! Implements `watch`, which observes a machine for weeks.
 
 pub mod args;
 mod attach;

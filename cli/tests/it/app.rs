@@ -1,4 +1,4 @@
-//! `prove --app`: what is refused before anything is measured, and a shell loop whose period is known.
+//! Tests `prove --app`: what is refused before anything is measured, and a shell loop whose period is known.
 
 use crate::common::run;
 use serde_json::Value;

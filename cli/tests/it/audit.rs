@@ -1,11 +1,11 @@
-//! `audit` and `snapshot` as scripts use them.
+//! Tests `audit` and `snapshot` as scripts use them.
 
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Lock for tests that change what an audit reads (a latency request, enabled events) and for those that read twice.
+/// Serializes tests that change what an audit reads (a latency request, enabled events) and tests that read twice.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -23,7 +23,7 @@ fn text(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-/// A minimal tree that can be audited.
+/// Creates a minimal tree that can be audited.
 fn tree() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (path, content) in [
@@ -178,7 +178,7 @@ fn cpus_are_planned_for_text_and_scripts() {
     assert_eq!(punctual(&["audit", "--near", "eth0"]).status.code(), Some(2));
 }
 
-/// The user may or may not have the rights; the finding shows which.
+/// The user may or may not have the privileges; the finding must show which.
 #[test]
 #[ignore = "live: timing"]
 fn what_is_tried_is_said() {
@@ -207,7 +207,7 @@ fn another_users_rights_are_tried_with_a_login_of_theirs() {
     assert!(String::from_utf8_lossy(&unknown.stderr).contains("no-such-user"));
 }
 
-/// Uses the measuring threads of this program as the application.
+/// Takes the measuring threads of this program as the application.
 #[test]
 #[ignore = "live: tracefs, timing"]
 fn an_applications_calls_are_traced_where_that_is_allowed() {

@@ -1,4 +1,4 @@
-//! `audit --config FILE…` and `--for FILE` of other programs, as scripts use them.
+//! Tests `audit --config FILE…`, and `--for FILE` with files of other programs, as scripts use them.
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ fn fixture(path: &str) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-/// Files in a temporary directory.
+/// A temporary directory with files.
 struct Files(tempfile::TempDir);
 
 impl Files {

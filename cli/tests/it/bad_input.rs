@@ -1,4 +1,4 @@
-//! Bad input gives a clear error with a remedy and the documented exit code, and leaves nothing behind.
+//! Tests that bad input causes a clear error with a remedy and the documented exit code, and leaves nothing behind.
 
 use crate::common;
 use common::{answer, punctual, run};
@@ -70,7 +70,7 @@ fn help_and_version_are_no_errors() {
     }
 }
 
-/// Covers a file system that is full from the start, and one that fills up during the measurement.
+/// Tests a file system that is full from the start, and one that fills up during the measurement.
 #[test]
 #[ignore = "live: root, timing"]
 fn a_full_disk_is_said_and_the_summary_still_printed() {

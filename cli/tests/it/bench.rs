@@ -1,4 +1,4 @@
-//! `punctual bench`: exit codes, run directories, resuming, comparing.
+//! Tests `punctual bench`: exit codes, run directories, resuming, comparing.
 
 use crate::common;
 
@@ -80,13 +80,13 @@ fn two_runs_are_compared_figure_by_figure() {
     assert_eq!(rows[0]["groups"][0]["n"], 15);
 }
 
-/// Repetition numbers and solutions of everything that was counted.
+/// Returns repetition number and number of solutions for everything that was counted.
 fn counted(json: &Value) -> Vec<(u64, u64)> {
     let one = |r: &Value| (r["number"].as_u64().unwrap(), r["checks"][0]["got"].as_u64().unwrap());
     json["repetitions"].as_array().unwrap().iter().map(one).collect()
 }
 
-/// Starts the command and kills it after this time; `true` if it had already ended.
+/// Starts the command and kills it after this time. Returns `true` if it had already ended.
 fn killed(command: &mut Command, after: Duration) -> bool {
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     std::thread::sleep(after);
@@ -99,7 +99,7 @@ fn killed(command: &mut Command, after: Duration) -> bool {
     false
 }
 
-/// 20 kills: the run always resumes, and ends with each repetition present once and correct.
+/// After each of 20 kills the run can be resumed, and it ends with each repetition present once and correct.
 #[test]
 #[ignore = "live: timing"]
 fn killed_at_random_instants_it_resumes_with_nothing_lost_or_doubled() {
@@ -142,7 +142,7 @@ fn killed_at_random_instants_it_resumes_with_nothing_lost_or_doubled() {
     assert!(grew && before > 0, "some repetitions were done between kills");
 }
 
-/// A single long count in parts is killed repeatedly, and its result is correct.
+/// One long count, done in parts, is killed repeatedly; its result is still correct.
 #[test]
 #[ignore = "live: timing"]
 fn a_count_that_is_killed_again_and_again_is_right_in_the_end() {

@@ -1,8 +1,8 @@
-//! The book: runs the lines that can run in a test and checks the links.
+//! Runs those lines of the book that can run in a test, and checks the links.
 //!
-//! src/book tests that every line can be parsed. Here each page gets a directory with the files its lines mention, in
-//! which its lines run in order, with shorter durations. Lines that do not run are listed with the reason by `cargo
-//! test -p punctual --test book -- --nocapture`.
+//! src/book tests that every line can be parsed. Here each page gets a directory with the files that its lines mention,
+//! and its lines run there in order, with shorter durations. `cargo test -p punctual --test it book -- --nocapture`
+//! lists the lines that do not run, with the reason.
 
 use crate::common;
 mod containers;
@@ -21,15 +21,15 @@ use std::sync::Mutex;
 
 /// Result of running a line.
 enum Became {
-    /// Exit code that is a valid answer, and the duration in milliseconds.
+    /// The exit code, which is a valid answer, and the duration in milliseconds.
     Ran(i32, u128),
     /// The line was only parsed, for this reason.
     Parsed(String),
-    /// The line ended with another exit code.
+    /// The line ended with an exit code that is not a valid answer.
     Failed(String),
 }
 
-/// Minimum number of lines that run, to detect rules that skip too many.
+/// Minimum number of lines that must run, in case the rules skip too many.
 const MIN: usize = 60;
 
 #[test]
@@ -54,7 +54,7 @@ fn lines_of_the_book_run_where_they_can_run_here() {
     assert!(ran >= MIN, "only {ran} lines were run");
 }
 
-/// Pages run in parallel: they mostly wait.
+/// Number of pages that run in parallel: they mostly wait.
 const AT_ONCE: usize = 3;
 
 fn of_pages(pages: &BTreeMap<String, Vec<Line>>, run: &Path) -> Vec<(String, Became)> {
@@ -107,7 +107,7 @@ fn of_line(line: &Line, place: &Path) -> Became {
     }
 }
 
-/// True if exit codes 1 and 3 of this command are answers as well.
+/// Returns true if exit codes 1 and 3 of this command are valid answers, too.
 fn judges(command: &str) -> bool {
     !matches!(command, "report" | "import" | "snapshot" | "undo" | "sched" | "completions" | "man")
 }

@@ -1,5 +1,5 @@
-//! An ordinary user with CAP_SYS_NICE and CAP_IPC_LOCK can measure completely; a missing one is named; loads have
-//! neither.
+//! Tests that an ordinary user with CAP_SYS_NICE and CAP_IPC_LOCK can measure completely, that a missing capability is
+//! named, and that loads have neither.
 //!
 //! The tests need root, to drop privileges with setpriv(1) of util-linux; otherwise each reports that it did not run.
 
@@ -15,14 +15,14 @@ use std::process::{Command, Output};
 const USER: &str = "54321";
 const BOTH: &str = ",+sys_nice,+ipc_lock";
 
-/// A directory that the user may write to, with a copy of the binary: the build directory may be accessible to root
-/// only.
+/// A directory to which the user may write, with a copy of the binary, since the build directory may be accessible only
+/// to root.
 struct Place {
     folder: tempfile::TempDir,
 }
 
 impl Place {
-    /// Creates the directory; `None`, with a message, if the test cannot run.
+    /// Creates the directory. Returns `None`, after printing a message, if the test cannot run.
     fn new() -> Option<Place> {
         let may = rustix::process::geteuid().is_root()
             && Command::new("setpriv").arg("--version").output().is_ok_and(|o| o.status.success())
@@ -43,7 +43,8 @@ impl Place {
         self.folder.path().join("punctual")
     }
 
-    /// Runs the binary as that user with these capabilities and without resource limits that would replace them.
+    /// Runs the binary as that user with these capabilities, and without resource limits that would have the same
+    /// effect.
     fn run(&self, capabilities: &str, words: &[&str]) -> Output {
         self.run_under("0", capabilities, words)
     }
@@ -74,7 +75,7 @@ impl Place {
     }
 }
 
-/// True if this process has the capability and can pass it on.
+/// Returns true if this process has the capability and can pass it on.
 fn held(name: &str) -> bool {
     let shown = Command::new("setpriv").arg("--dump").output().map(|o| String::from_utf8_lossy(&o.stdout).into_owned());
     let line = shown.ok().and_then(|s| s.lines().find(|l| l.contains("bounding set")).map(str::to_owned));
@@ -171,7 +172,7 @@ fn built_in_loads_have_no_capability_and_get_none_again() {
     }
 }
 
-/// Status of the first child that is a running load, recognized by its name and its threads.
+/// Returns the status of the first child that is a running load, which its name and its threads show.
 fn load_of(parent: u32) -> Option<String> {
     for _ in 0..200 {
         for entry in fs::read_dir("/proc").unwrap().flatten() {
@@ -203,7 +204,7 @@ fn an_ordinary_user_under_nice_measures_with_the_nice_value_that_cannot_be_lower
     assert_eq!(run["problems"][0]["kind"], "no_real_time");
 }
 
-/// Nice value of this process: field 19 of /proc/PID/stat (proc_pid_stat(5)).
+/// Returns the nice value of this process: field 19 of /proc/PID/stat (proc_pid_stat(5)).
 fn own_nice() -> i64 {
     let stat = fs::read_to_string("/proc/thread-self/stat").unwrap();
     stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(16)?.parse().ok()).unwrap()

@@ -1,5 +1,5 @@
-//! `check` on the programs of qa/check: each faulty one has one kind of fault, with the expected rule, thread and
-//! function in its first lines and the faulty line marked; the clean ones have none.
+//! Tests `check` on the programs of qa/check. Each faulty program has one kind of fault; the first lines of its source
+//! name the expected rule, thread and function, and the faulty line is marked. The other programs have no fault.
 
 use super::common::punctual;
 use serde_json::Value;
@@ -36,7 +36,8 @@ fn rules_are_listed_and_explained() {
     assert_eq!(run(&["--order", "a", "--pid", "1"]).0, 2);
 }
 
-/// The command that runs a program of the corpus; `None` if its compiler or interpreter is missing.
+/// Builds a program of the corpus and returns the command that runs it; `None` if its compiler or interpreter is
+/// missing.
 fn built(source: &Path, folder: &Path) -> Option<Vec<String>> {
     let text = |path: &Path| path.to_str().unwrap().to_owned();
     let program = folder.join(source.file_stem().unwrap());
@@ -66,7 +67,7 @@ fn checked(command: &[String], options: &[&str]) -> (i32, Value) {
     (output.status.code().unwrap(), document["result"].clone())
 }
 
-/// Findings that fail or warn.
+/// Returns the findings that are FAIL or WARN.
 fn open(result: &Value) -> Vec<&Value> {
     let findings = result["findings"].as_array().unwrap().iter();
     findings.filter(|one| ["FAIL", "WARN"].contains(&one["state"].as_str().unwrap())).collect()
@@ -78,13 +79,13 @@ fn sources(kind: &str) -> Vec<PathBuf> {
     all
 }
 
-/// The text after a key in the first lines.
+/// Returns the texts after a key in the first lines.
 fn header<'a>(text: &'a str, key: &str) -> Vec<&'a str> {
     let line = text.lines().take(3).find_map(|line| line.split_once(key));
     line.map(|(_, rest)| rest.split_whitespace().collect()).unwrap_or_default()
 }
 
-/// How the result differs from what the source declares; `None` if it does not.
+/// Returns how the result differs from what the source declares; `None` if it does not.
 fn wrong(source: &Path, result: &Value) -> Option<String> {
     let text = fs::read_to_string(source).unwrap();
     let (expected, also) = (header(&text, "expect:"), header(&text, "also:"));

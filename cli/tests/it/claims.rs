@@ -1,10 +1,11 @@
-//! Claims judged on real short runs.
+//! Tests claims on real, short runs.
 
 use crate::common;
 use common::{may_be_real_time, run, shown};
 use serde_json::Value;
 
-/// Judges one run again for each claim: the verdict must not depend on when a claim is made.
+/// Judges one run again for each claim: the verdict must not depend on whether a claim was made before or after the
+/// run.
 #[test]
 #[ignore = "live: timing"]
 fn one_run_passes_fails_and_cannot_tell() {
@@ -67,7 +68,7 @@ fn every_released_period_ran_or_was_skipped() {
     }
 }
 
-/// The audit runs beside the measuring threads and must not report them as foreign.
+/// The audit runs at the same time as the measuring threads, and must not report them as threads of another program.
 #[test]
 #[ignore = "live: timing"]
 fn the_audit_does_not_accuse_the_measuring_threads() {

@@ -1,4 +1,4 @@
-//! `compare`: groups of runs, and experiments over several boots.
+//! Tests `compare`: groups of runs, and experiments over several boots.
 
 use serde_json::Value;
 use std::fs;
@@ -78,7 +78,7 @@ fn every_format_into_a_new_file() {
     assert_eq!(document["result"]["rows"][0]["groups"][1]["values"][0], 93_000.0);
 }
 
-/// Four files for each group that do not say whether each comes from its own boot.
+/// Each group has four files, which do not state whether each comes from a boot of its own.
 #[test]
 fn what_is_worse_fails_where_boots_are_known() {
     let folder = tempfile::tempdir().unwrap();
@@ -143,7 +143,7 @@ fn the_newest_runs_are_compared_without_arguments() {
     assert!(code == Some(2) && said.contains("./punctual-runs contains only one run"), "{said}");
 }
 
-/// Only number, minimum, mean and maximum are known of each file.
+/// Of each file only number, minimum, mean and maximum are known.
 #[test]
 fn files_without_quantiles_are_not_worse_and_copies_are_no_runs() {
     let folder = tempfile::tempdir().unwrap();
@@ -189,7 +189,7 @@ fn release() -> String {
     fs::read_to_string("/proc/sys/kernel/osrelease").unwrap().trim().to_owned()
 }
 
-/// Boots of two kernels, only one of which can run: the other's runs are copied.
+/// Of the two kernels only one can run; the runs of the other are copies.
 #[test]
 #[ignore = "live: timing"]
 fn an_experiment_goes_on_from_boot_to_boot() {

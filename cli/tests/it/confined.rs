@@ -1,4 +1,4 @@
-//! Commands that only read can access nothing except their arguments.
+//! Tests that commands that only read files can access nothing except their arguments.
 
 use crate::common;
 
@@ -6,7 +6,7 @@ use common::run;
 use std::fs;
 use std::os::unix::fs::symlink;
 
-/// A run directory whose run.json is a link to a file elsewhere.
+/// Creates a run directory whose run.json is a link to a file outside it. Returns its path.
 fn led_out(place: &std::path::Path) -> String {
     let (out, elsewhere) = (place.join("run"), place.join("elsewhere.json"));
     let (code, _, err) =

@@ -1,11 +1,11 @@
-//! `cyclictest`, used as scripts use the program of rt-tests.
+//! Tests `cyclictest` as scripts use the program of rt-tests.
 
 use crate::common;
 
 use serde_json::Value;
 use std::process::{Command, Output, Stdio};
 
-/// Ordinary scheduling where real-time scheduling is refused: the output has the same form.
+/// Returns options for ordinary scheduling if real-time scheduling is refused: the output has the same form.
 fn priority() -> &'static [&'static str] {
     let tried = Command::new(env!("CARGO_BIN_EXE_punctual")).args(["cyclictest", "-q", "-p", "5", "-l", "1"]).output();
     if tried.is_ok_and(|output| output.status.success()) { &["-p", "5"] } else { &[] }
@@ -19,7 +19,7 @@ fn text(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-/// test-definitions (Linaro): `grep "^T:" | awk` with the value after each key; the last column is Max.
+/// Linaro's test-definitions use `grep "^T:" | awk` with the value after each key; the last column is Max.
 #[test]
 #[ignore = "live: timing"]
 fn the_summary_is_read_by_linaros_way() {
@@ -35,7 +35,7 @@ fn the_summary_is_read_by_linaros_way() {
     }
 }
 
-/// mklatencyplot (OSADL): skips comments, converts blanks to tabs, takes the largest of `Max Latencies`.
+/// OSADL's mklatencyplot skips comments, converts blanks to tabs, and takes the largest of `Max Latencies`.
 #[test]
 #[ignore = "live: timing"]
 fn the_histogram_is_read_by_osadls_way() {
@@ -59,7 +59,7 @@ fn the_histogram_is_read_by_osadls_way() {
     assert!(named("Max Latencies")[0] >= named("Min Latencies")[0]);
 }
 
-/// rteval, kernelci and others read `thread` → number → `max`, `histogram`.
+/// rteval, KernelCI and others read `thread` → number → `max`, `histogram`.
 #[test]
 #[ignore = "live: timing"]
 fn the_json_is_read_by_key() {
@@ -109,7 +109,7 @@ fn wrong_words_end_with_1_and_say_what_to_write() {
     );
 }
 
-/// get_cyclictest_snapshot(8) reads /dev/shm/cyclictestPID after SIGUSR2.
+/// get_cyclictest_snapshot(8) reads /dev/shm/cyclictestPID after it has sent SIGUSR2.
 #[test]
 #[ignore = "live: timing"]
 fn a_snapshot_does_not_outlive_a_killed_run() {

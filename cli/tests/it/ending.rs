@@ -1,4 +1,4 @@
-//! Runs that end by signals and by kill -9.
+//! Tests runs that are ended by signals and by kill -9.
 
 use crate::common;
 use common::{answer, punctual, shown};
@@ -8,8 +8,8 @@ use std::process::{Child, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Serializes the tests: each loads all CPUs and measures them at real-time priority, and enabling a trace waits for
-/// all CPUs.
+/// Serializes the tests: each loads all CPUs and measures them at real-time priority, and enabling a trace has to wait
+/// for all CPUs.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -80,7 +80,7 @@ fn a_killed_run_is_readable_and_leaves_nothing_running() {
     }
 }
 
-/// Processes of the binary under test, other than `but`, whose parent has ended or is `but`.
+/// Returns the number of processes of the binary under test, other than `but`, whose parent has ended or is `but`.
 fn children_left(but: u32) -> usize {
     let exe = std::fs::canonicalize(env!("CARGO_BIN_EXE_punctual")).unwrap();
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
@@ -96,8 +96,8 @@ fn children_left(but: u32) -> usize {
         .count()
 }
 
-/// A session leader, as started by a service, cron or a container: it would get the first terminal it opens as its
-/// controlling terminal, and SIGHUP when that closes.
+/// Tests a session leader, as a service manager, cron or a container starts it: the first terminal that it opens would
+/// become its controlling terminal, and it would get SIGHUP when that closes.
 #[test]
 #[ignore = "live: timing"]
 fn a_session_leader_without_a_terminal_ends_as_others_do() {

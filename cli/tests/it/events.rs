@@ -1,4 +1,4 @@
-//! `punctual events`: exit codes, documents, run directories.
+//! Tests `punctual events`: exit codes, documents, run directories.
 
 use crate::common;
 

@@ -1,4 +1,4 @@
-//! `punctual explain` on recorded traces.
+//! Tests `punctual explain` on recorded traces.
 
 use serde_json::Value;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! `audit --fix`, `--dry-run` and `undo` on this machine, with harmless values.
+//! Tests `audit --fix`, `--dry-run` and `undo` on this machine, with harmless values.
 
 use crate::common;
 
@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Files that the tests change, with the rules that change them.
+/// Files that the tests change, and the rules that change them.
 const FILES: &[&str] = &[
     "/proc/sys/vm/dirty_background_ratio",
     "/proc/sys/vm/dirty_ratio",
@@ -145,7 +145,7 @@ fn unknown_rules_are_wrong_usage() {
     assert!(!Path::new(&folder.path().join("changes")).exists());
 }
 
-/// SIGKILL at random instants of a fix, then undo. `cargo trials kill-fix` repeats it 200 times.
+/// Kills a fix with SIGKILL at random instants, then undoes it. `cargo trials kill-fix` repeats this 200 times.
 #[test]
 #[ignore = "live: root, timing"]
 fn twenty_kills_leave_nothing() {

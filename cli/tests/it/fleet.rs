@@ -1,4 +1,4 @@
-//! `report` over several runs.
+//! Tests `report` on several runs.
 
 use crate::common;
 use common::{answer, punctual, run};
@@ -7,8 +7,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-/// Two short runs in a directory. Concurrent tests may disturb each other's real-time threads, and a stalled machine
-/// makes a run inconclusive; neither matters here.
+/// Creates a directory with two short runs. Concurrent tests may disturb each other's real-time threads, and a machine
+/// that stalls makes a run inconclusive; neither matters here.
 fn runs(folder: &Path) {
     static ALONE: Mutex<()> = Mutex::new(());
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! `report --format`: every format of every kind of run, exit codes, and files that are replaced or refused.
+//! Tests `report --format`: every format of every kind of run, exit codes, and files that are replaced or refused.
 
 use crate::common;
 use common::{answer, punctual, run};
@@ -93,10 +93,10 @@ fn a_collectors_file_is_replaced_and_every_other_is_not() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 3, "nothing half-written stays");
 }
 
-/// Name of the kind, an example run, and the formats that can hold it.
+/// Name of the kind of run, an example run, and the formats that can contain it.
 type Kind = (&'static str, PathBuf, &'static [&'static str]);
 
-/// Formats of named outcomes and values.
+/// Formats that contain named outcomes and values.
 const CASES: [&str; 7] = ["junit", "tap", "lava", "kcidb", "squad-tests", "squad-metrics", "bencher"];
 
 fn kinds() -> [Kind; 10] {
@@ -153,7 +153,7 @@ fn options_that_would_change_nothing_are_refused() {
     }
 }
 
-/// Every harness sees at least one result that is not a pass.
+/// In every format for a test harness at least one result is not a pass.
 #[test]
 fn what_is_inconclusive_passes_nowhere() {
     let folder = tempfile::tempdir().unwrap();

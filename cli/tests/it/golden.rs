@@ -1,8 +1,9 @@
-//! Compares `report` of a watch and of a fleet with files in tests/golden.
+//! Compares `report` on a watch and on several runs with files in tests/golden.
 //!
-//! tests/fixtures/watch is a recorded series in which machine names were replaced, and a gap, a note, a maximum without
-//! a cause and a torn line were added. tests/fixtures/fleet has nine recorded runs of one machine and copies of three,
-//! renamed to twelve boards; the fastest has another kernel. One more run has an unknown format.
+//! tests/fixtures/watch is a recorded series in which machine names were replaced, and to which a gap, a note, a
+//! maximum without a cause and an incomplete line were added. tests/fixtures/fleet has nine recorded runs of one
+//! machine, and copies of three of them with the names of twelve boards; the fastest has another kernel. One more run
+//! has an unknown format.
 
 use crate::common;
 use common::punctual;
@@ -15,7 +16,7 @@ fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name)
 }
 
-/// Output of `report` for a fixture, with the fixture's path and the program's version replaced.
+/// Returns the output of `report` on a fixture, in which the fixture's path and the program's version are replaced.
 fn reported(fixture: &str, format: &str) -> String {
     let mut command = punctual();
     let output =
@@ -48,7 +49,7 @@ fn the_page_text_document_and_lines_of_a_fleet_are_as_they_were() {
     compare("fleet", "jsonl", "jsonl");
 }
 
-/// The fixtures contain everything that a page can show; otherwise a golden file could lack a kind of content.
+/// The fixtures contain everything that a page can show, so that no kind of content is missing in the golden files.
 #[test]
 fn the_fixtures_have_all_that_a_page_can_tell() {
     let watch = reported("watch", "html");

@@ -1,4 +1,4 @@
-//! `punctual explain --hardware` on this machine, with the available privileges.
+//! Tests `punctual explain --hardware` on this machine, with the available privileges.
 
 use serde_json::Value;
 use std::fs;
@@ -13,7 +13,7 @@ fn command(words: &[&str]) -> Command {
     command
 }
 
-/// The document, checked against its schema, which describes every key.
+/// Returns the document, after checking it against its schema, which describes every key.
 fn document(output: &Output) -> Value {
     let document = serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&output.stderr)));
@@ -21,14 +21,14 @@ fn document(output: &Output) -> Value {
     document
 }
 
-/// True if this process may trace and use SCHED_FIFO; otherwise prints what the test could not do.
+/// Returns true if this process may trace and use SCHED_FIFO. Otherwise prints what the test could not do.
 fn whole(document: &Value) -> bool {
     let narrowed = document["result"]["narrowed"].as_array().unwrap();
     narrowed.iter().for_each(|why| eprintln!("not tested: {why}"));
     narrowed.is_empty()
 }
 
-/// Trace instances and journal entries of a process.
+/// Returns the trace instances and journal entries of a process.
 fn left_behind(pid: u32) -> Vec<String> {
     let folders = ["/sys/kernel/tracing/instances", "/sys/kernel/debug/tracing/instances", "/run/punctual"];
     let entries = folders.iter().flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
@@ -80,8 +80,8 @@ fn a_signal_ends_it_with_what_was_seen() {
     assert_eq!(left_behind(pid), Vec::<String>::new());
 }
 
-/// A stopped process reads no clock; the trace shows which thread ran meanwhile, or that the CPU was idle, so the gap
-/// is attributed to Linux.
+/// A stopped process does not read the clock. The trace shows which thread ran in the meantime, or that the CPU was
+/// idle, so the gap is attributed to Linux.
 #[test]
 #[ignore = "live: tracefs, timing"]
 fn a_gap_that_was_made_by_stopping_it_is_linuxs() {
@@ -104,8 +104,8 @@ fn a_gap_that_was_made_by_stopping_it_is_linuxs() {
     assert!(worst["linux_ns"].as_u64().unwrap() > worst["length_ns"].as_u64().unwrap() / 2, "{worst}");
 }
 
-/// A loop at FIFO 99 that runs 30 ms of every 130 ms, at most 40 times. chrt replaces the shell, so killing it ends the
-/// loop.
+/// The thread is a loop at FIFO 99 that runs for 30 ms of every 130 ms, at most 40 times. chrt replaces the shell, so
+/// killing it ends the loop.
 #[test]
 #[ignore = "live: tracefs, chrt"]
 fn a_more_urgent_thread_is_named() {

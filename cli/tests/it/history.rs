@@ -1,4 +1,4 @@
-//! `history`: duplicates, shifts, exit codes of gates, and survival of kills and damage.
+//! Tests `history`: duplicates, shifts, exit codes of gates, kills and damaged files.
 
 use crate::common;
 
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 const DAY: u64 = 86_400_000_000_000;
 
-/// A run of one day: 20,000 wakeups on each of two CPUs, with latencies around `level`, in ns.
+/// Creates the run of one day: 20,000 wakeups on each of two CPUs, with latencies around `level`, ns. Returns its path.
 fn made(folder: &Path, day: u64, kernel: &str, level: u64) -> PathBuf {
     let out = folder.join(format!("{day:03}"));
     let run = described(day, kernel);
@@ -106,7 +106,7 @@ fn path(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// 24 runs with latencies around 40 µs, then 8 around 64 µs with another kernel.
+/// Creates 24 runs with latencies around 40 µs, followed by 8 with around 64 µs and another kernel.
 fn shifted(folder: &Path) -> Vec<PathBuf> {
     let level = |day: u64| 40_000 + 600 * (day * 7 % 11);
     let old = (0..24).map(|day| made(folder, day, "6.12.9", level(day)));
@@ -211,7 +211,7 @@ fn what_is_wrong_is_said() {
     }
 }
 
-/// After a kill at any instant the history holds whole runs; adding again adds the rest.
+/// After a kill at any instant the history has only complete runs; adding the runs again adds the missing ones.
 #[test]
 fn kill_9_while_adding() {
     let place = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! Foreign names in the output of commands: no character affects a terminal, no line is obeyed by a harness or looks
-//! like a message of this program.
+//! Tests untrusted names in the output of commands: no character may affect a terminal, and no line may be obeyed by a
+//! test harness or look like a message of this program.
 
 use crate::common::{answer, punctual};
 use punctual_testing::hostile::NAMES;
@@ -9,7 +9,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Markers that harnesses obey anywhere in a line.
+/// Markers that test harnesses obey anywhere in a line.
 const COMMANDS: [&str; 4] = ["<LAVA_", "##[", "##vso[", "##teamcity["];
 
 #[track_caller]
@@ -25,7 +25,7 @@ fn is_harmless(what: &str, text: &str) {
     }
 }
 
-/// Runs the program and checks that its output is harmless.
+/// Runs the program and checks that its output is harmless. Returns exit code and output.
 #[track_caller]
 fn met<W: AsRef<OsStr>>(words: impl IntoIterator<Item = W>, place: &Path) -> (i32, String, String) {
     let mut command = punctual();
@@ -40,7 +40,7 @@ fn met<W: AsRef<OsStr>>(words: impl IntoIterator<Item = W>, place: &Path) -> (i3
     (code, out, err)
 }
 
-/// An unfinished run whose strings are all this name.
+/// Creates an unfinished run in which every string is this name.
 fn run_of(name: &str, place: &Path, number: usize) -> PathBuf {
     let out = place.join(format!("run-{number}"));
     fs::create_dir_all(out.join("segments")).unwrap();
@@ -51,7 +51,7 @@ fn run_of(name: &str, place: &Path, number: usize) -> PathBuf {
     out
 }
 
-/// A file with this name, if the file system allows it.
+/// Creates a file with this name, if the file system allows it.
 fn file_of(name: &str, place: &Path, number: usize) -> PathBuf {
     let name: String = name.replace(['/', '\0'], "_").chars().take(60).collect();
     place.join(format!("{number}{name}"))
@@ -157,7 +157,8 @@ fn trees_of_others() {
     }
 }
 
-/// The words of each command, from the names of the manual pages; without cyclictest, which parses its own options.
+/// Returns the words of each command, taken from the names of the manual pages. cyclictest is omitted, since it parses
+/// its own options.
 fn commands(place: &Path) -> Vec<Vec<String>> {
     let pages = place.join("pages");
     assert!(punctual().arg("man").arg(&pages).output().unwrap().status.success());
@@ -168,7 +169,7 @@ fn commands(place: &Path) -> Vec<Vec<String>> {
     all
 }
 
-/// Tests each option value and argument of each command, in a command line that ends in an error, so that nothing
+/// Tests each option value and argument of each command. Each command line also contains an error, so that nothing
 /// starts.
 fn every_command(names: impl Fn(usize) -> Vec<&'static str>) {
     let place = tempfile::tempdir().unwrap();
@@ -200,7 +201,7 @@ fn every_command(names: impl Fn(usize) -> Vec<&'static str>) {
     assert!(tried > 250, "only {tried} options and arguments");
 }
 
-/// Tests every second option, each with a different name.
+/// Tests every second option, each with another name.
 #[test]
 fn options_of_every_command() {
     every_command(|n| if n % 2 == 0 { vec![NAMES[n / 2 % NAMES.len()]] } else { Vec::new() });
@@ -212,7 +213,7 @@ fn every_option_of_every_command_with_every_name() {
     every_command(|_| NAMES.to_vec());
 }
 
-/// Tests every command that has a file, a name or an identifier as its argument.
+/// Tests every command that takes a file, a name or an identifier as its argument.
 #[test]
 fn arguments_of_others() {
     let place = tempfile::tempdir().unwrap();
@@ -247,7 +248,7 @@ fn arguments_of_others() {
     }
 }
 
-/// Tests the names that a target returns: a fake `ssh`, found before the real one, answers for the target.
+/// Tests the names that a target returns. A fake `ssh` program, found before the real one, answers for the target.
 #[test]
 fn boards() {
     let place = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! `import`, and `report` on other tools' files: totals, exit codes, nothing left behind.
+//! Tests `import`, and `report` on other tools' files: totals, exit codes, and that nothing is left behind.
 
 use crate::common;
 use common::{answer, punctual, run, shown};
@@ -72,7 +72,8 @@ fn bad_files_leave_nothing() {
     }
 }
 
-/// `--board` adds published figures with sources, of both kinds of kernel if the file does not say which it was.
+/// `--board` adds published latencies with their sources, for both kinds of kernel if the file does not say which it
+/// was.
 #[test]
 fn the_board_told_has_what_was_published() {
     let file = sample("histogram_rtkernel_4.19.59-rt23-v7l+.csv");
@@ -100,7 +101,7 @@ fn the_board_told_has_what_was_published() {
     assert!(code == 2 && err.contains("raspberry-pi-4b") && err.contains("punctual references --full"), "{err}");
 }
 
-/// A run packed on a board, with its directory and as the directory's contents only.
+/// The run was packed on a board, once as a directory and once as the contents of the directory.
 #[test]
 fn a_packed_run_is_unpacked_or_refused_as_a_whole() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Injected delays are found with the right size, CPU and time. Needs real-time privileges.
+//! Tests that injected delays are found with the right length, CPU and time. Needs real-time privileges.
 
 use crate::common;
 use common::{may_be_real_time, punctual, shown};
@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-/// Keeps `cpu` busy at FIFO 99 for `length`; returns the start time.
+/// Keeps `cpu` busy at FIFO 99 for `length`. Returns the start time.
 fn hog(cpu: CpuId, length: Nanos) -> Nanos {
     let priority = Priority::try_from(99).unwrap();
     std::thread::spawn(move || {
@@ -42,7 +42,7 @@ fn last_cpu() -> CpuId {
     list.parse::<punctual_units::CpuList>().unwrap().iter().last().unwrap()
 }
 
-/// Up to three attempts, since a shared machine may stall for 20 ms.
+/// Makes up to three attempts, since a shared machine may stall for 20 ms.
 fn attempt(check: impl Fn() -> Result<(), String>) {
     if !may_be_real_time() {
         eprintln!("not tested: planting delays needs CAP_SYS_NICE");

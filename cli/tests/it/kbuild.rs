@@ -1,4 +1,4 @@
-//! `punctual kernel fetch | configure | build | package` on a small tree, also killed in between.
+//! Tests `punctual kernel fetch | configure | build | package` on a small tree, also if a command is killed.
 
 use crate::common;
 

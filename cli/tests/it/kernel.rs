@@ -1,4 +1,4 @@
-//! `punctual kernel` as a user types it.
+//! Tests `punctual kernel` as a user types it.
 
 use crate::common;
 
@@ -161,7 +161,7 @@ fn a_patch_is_checked_before_it_is_used() {
     assert!(code == 1 && errors.contains("fits 6.6.147 exactly, but the tree is 6.6.146"), "{errors}");
 }
 
-/// A tree whose `make` writes a configuration like kconfig: two targets, and one option that is always dropped.
+/// Creates a tree whose `make` writes a configuration as kconfig does, with two targets; one option is always dropped.
 fn small_tree() -> tempfile::TempDir {
     let tree = tempfile::tempdir().unwrap();
     std::fs::copy(fixture("Kconfig"), tree.path().join("Kconfig")).unwrap();
@@ -224,7 +224,7 @@ fn a_configuration_is_what_the_options_are_added_to() {
     assert!(!tree.path().join("other").exists());
 }
 
-/// Only reads: this machine normally has no deployment; if the state may not be read, that is reported.
+/// Only reads the state. This machine normally has no deployment; if the state cannot be read, the document says so.
 #[test]
 fn where_a_deployment_stands_is_a_document_too() {
     let (code, document) = document(&["status"]);

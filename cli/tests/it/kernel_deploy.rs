@@ -1,4 +1,4 @@
-//! `punctual kernel deploy` and `prove --target`: early refusals, and runs over a real sshd.
+//! Tests `punctual kernel deploy` and `prove --target`: errors before anything is done, and runs over a real sshd.
 
 use crate::common;
 

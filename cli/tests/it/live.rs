@@ -1,4 +1,4 @@
-//! `--tui` in a pseudo-terminal (pty(7)), and without a terminal.
+//! Tests `--tui` in a pseudoterminal (pty(7)), and without a terminal.
 
 use crate::common;
 use common::{answer, punctual, shown};
@@ -44,7 +44,7 @@ impl Shown {
         Shown { child, keyboard, terminal: open().into(), seen }
     }
 
-    /// Waits until `text` has been drawn since the last call.
+    /// Waits until `text` has been drawn since the previous call.
     fn sees(&self, text: &str) {
         let begun = Instant::now();
         loop {
@@ -67,7 +67,7 @@ impl Shown {
         !tcgetattr(&self.terminal).unwrap().local_modes.intersects(LocalModes::ICANON | LocalModes::ECHO)
     }
 
-    /// Exit code and standard output, after checking that the terminal is restored.
+    /// Returns exit code and standard output, after checking that the terminal is restored.
     fn ends(self) -> (i32, String) {
         let Shown { child, terminal, seen, .. } = self;
         let (code, out, _) = answer(child.wait_with_output().unwrap());
@@ -147,7 +147,7 @@ fn a_run_whose_last_load_is_ended_by_the_user_is_complete() {
     assert_eq!(code, if faulted { 3 } else { 0 }, "{text}");
 }
 
-/// A user who ends a load early has seen its results, so a quantile of it can fail a claim but not hold one.
+/// A user who ends a load early has seen its results, so a quantile of that load can make a claim fail but not hold.
 #[test]
 #[ignore = "live: timing"]
 fn a_claim_on_a_load_that_its_user_ended_does_not_hold() {
@@ -202,8 +202,8 @@ fn a_signal_gives_the_terminal_back() {
     assert_eq!(shown_run.ends().0, 143);
 }
 
-/// Without `--tui` a terminal shows one status line that is overwritten, and erased before anything else is printed,
-/// also after a signal.
+/// Without `--tui`, a terminal shows one status line that is overwritten, and is erased before anything else is
+/// printed, also after a signal.
 #[test]
 #[ignore = "live: root, tracefs"]
 fn one_line_moves_and_is_taken_away() {

@@ -1,4 +1,4 @@
-//! The integration tests of the crate, in one binary.
+//! The integration tests of the crate, in one program.
 
 // clippy.toml applies to the program.
 #![allow(clippy::disallowed_macros, clippy::disallowed_methods)]

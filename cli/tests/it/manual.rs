@@ -1,4 +1,4 @@
-//! `completions` and `man`, which packages install.
+//! Tests `completions` and `man`, whose output packages install.
 
 use crate::common;
 
@@ -36,7 +36,7 @@ fn shells_read_their_scripts() {
     }
 }
 
-/// Requests completions as the Tab key does.
+/// Requests completions as fish does when Tab is pressed.
 #[test]
 #[ignore = "live: fish"]
 fn fish_completes_commands_and_options() {

@@ -1,4 +1,4 @@
-//! `measure --via busy-poll`, `timerlat` and `hwlat`.
+//! Tests `measure --via busy-poll`, `timerlat` and `hwlat`.
 
 use crate::common;
 use common::{answer, may_be_real_time, punctual, run, shown};
@@ -8,7 +8,7 @@ use std::process::Stdio;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Serializes the tests: each keeps CPUs busy, or uses a tracer that all share.
+/// Serializes the tests: each keeps CPUs busy, or uses a tracer that exists only once.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -100,8 +100,8 @@ fn wrong_words_are_told_with_the_right_ones() {
     assert!(code == 2 && err.contains("punctual measure --via hwlat"), "{err}");
 }
 
-/// Two or three kinds of records if the kernel has the tracer and it may be used; otherwise a message that says where
-/// to get it.
+/// There are two or three kinds of records if the kernel has the tracer and it may be used; otherwise a message that
+/// says how to get it.
 #[test]
 #[ignore = "live: tracefs, timing"]
 fn a_tracer_measures_or_says_where_to_get_it() {

@@ -1,5 +1,5 @@
-//! `report` prints recorded runs and other tools' files on at most 22 lines of 80 columns, with the verdict first and
-//! last. `prove`, `measure` and `import` print the same.
+//! Tests that `report` prints recorded runs and other tools' files in at most 22 lines of 80 columns, with the verdict
+//! first and last. `prove`, `measure` and `import` print the same text.
 
 use crate::common::{answer, punctual};
 use punctual_testing::root;
@@ -15,7 +15,7 @@ fn below(folder: &str) -> Vec<PathBuf> {
     all
 }
 
-/// The text of a run; `None` if it has no latencies.
+/// Returns the text of a run; `None` if it has no latencies.
 fn shown(run: &Path, claims: &[&str]) -> Option<String> {
     let mut command = punctual();
     command.arg("report").arg(run);

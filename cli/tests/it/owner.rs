@@ -1,4 +1,4 @@
-//! Ownership of results that root writes.
+//! Tests who owns the results that root writes.
 
 use crate::common;
 
@@ -21,7 +21,7 @@ fn measure(out: &Path, before: &[&str], sudo: Option<u32>) -> Output {
     command.output().unwrap()
 }
 
-/// A directory owned by the user, below one owned by root.
+/// Creates a directory owned by the user, below one owned by root.
 fn home() -> (tempfile::TempDir, PathBuf) {
     let place = tempfile::tempdir().unwrap();
     fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).unwrap();
@@ -31,7 +31,7 @@ fn home() -> (tempfile::TempDir, PathBuf) {
     (place, home)
 }
 
-/// User IDs of everything in the directory.
+/// Returns the user IDs of everything in the directory.
 fn owners(folder: &Path) -> Vec<u32> {
     let mut all = vec![folder.symlink_metadata().unwrap().uid()];
     for entry in fs::read_dir(folder).unwrap() {

@@ -1,4 +1,4 @@
-//! `audit --dry-run --persist` on the root file systems of every boot chain.
+//! Tests `audit --dry-run --persist` on root file systems with every kind of boot loader.
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A root file system with a rule that wants a parameter: background scanning of page tables.
+/// Creates a root file system, and a rule that recommends a kernel parameter (background scanning of page tables).
 fn machine(name: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     copy(&root(name), folder.path());

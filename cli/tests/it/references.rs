@@ -1,4 +1,4 @@
-//! `references`, `references check` and `snapshot --contribute` from the command line.
+//! Tests `references`, `references check` and `snapshot --contribute` on the command line.
 
 use crate::common;
 
@@ -59,7 +59,8 @@ fn a_file_is_checked_with_lines_and_exit_code() {
     assert_eq!(run(&["references", "check", "/nonexistent.toml"]).0, 2);
 }
 
-/// A recorded run becomes a file that the check accepts; an existing file is not replaced; other runs are refused.
+/// A recorded run becomes a file that `references check` accepts; an existing file is not replaced; other runs are
+/// refused.
 #[test]
 fn a_run_is_contributed() {
     let folder = tempfile::tempdir().unwrap();
@@ -87,7 +88,7 @@ fn a_run_is_contributed() {
     assert!(!fs::exists(path("third.toml")).unwrap());
 }
 
-/// The device tree names the board; one line refers to its page.
+/// The device tree names the board, and one line of the output refers to the board's page.
 #[test]
 fn the_audit_names_the_page_of_the_board() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! `punctual sched`: the built-in experiments, files, refusals. No test asserts a duration, since other tests run at
-//! the same time.
+//! Tests `punctual sched`: the built-in experiments, files, errors. No test asserts a duration, since other tests run
+//! at the same time.
 
 use crate::common;
 

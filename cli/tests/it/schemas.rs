@@ -11,7 +11,7 @@ fn file(name: &str, path: &Path) {
     assert_exact(name, &serde_json::from_str(&text).unwrap());
 }
 
-/// Checks every line of a file; returns their number.
+/// Checks every line of a file. Returns the number of lines.
 fn lines(name: &str, path: &Path) -> usize {
     let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     let validator = exact(name);
@@ -22,7 +22,7 @@ fn lines(name: &str, path: &Path) -> usize {
     text.lines().count()
 }
 
-/// The document that a command prints with --json.
+/// Returns the document that a command prints with --json.
 fn document(args: &[&str]) -> Value {
     let (_, out, err) = run(args);
     let value: Value = serde_json::from_str(&out).unwrap_or_else(|e| panic!("{args:?}: {e}: {out} {err}"));
@@ -120,7 +120,7 @@ fn a_schema_refuses_what_is_none() {
     assert!(!schema("document").is_valid(&value));
 }
 
-/// Every kernel command that changes a machine, with an unreachable target.
+/// Tests every kernel command that changes a machine, with an unreachable target.
 #[test]
 #[ignore = "live: ssh"]
 fn a_kernel_command_that_reaches_no_machine_says_so_in_a_document() {

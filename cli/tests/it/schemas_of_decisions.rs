@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The document that a command prints; checked to have a result, not an error.
+/// Returns the document that a command prints, after checking that it has a result instead of an error.
 fn document(args: &[&str]) -> Value {
     let (_, out, err) = run(args);
     let value: Value = serde_json::from_str(&out).unwrap_or_else(|e| panic!("{args:?}: {e}: {out} {err}"));

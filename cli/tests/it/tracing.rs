@@ -1,4 +1,5 @@
-//! Late wakeups are traced during the measurement and explained, and nothing is left behind. Needs root and tracefs.
+//! Tests that late wakeups are traced during the measurement and explained, and that nothing is left behind. Needs root
+//! and tracefs.
 
 use crate::common;
 
@@ -46,7 +47,7 @@ fn instances_of(pid: u32) -> Vec<PathBuf> {
     all.filter(|path| path.file_name().is_some_and(|n| n.to_string_lossy().starts_with(&name))).collect()
 }
 
-/// Settings of the main trace: every file that can be read without blocking and does not change on its own.
+/// Returns the settings of the main trace: every file that can be read without blocking and does not change by itself.
 fn settings() -> BTreeMap<PathBuf, Vec<u8>> {
     let moving = [
         "trace",
@@ -136,7 +137,7 @@ fn prove_names_an_injected_hog_and_tracefs_is_as_before() {
     panic!("{last}");
 }
 
-/// The result of a first run: every load, half a minute, all causes and timelines.
+/// Checks the page of a first run: every load, half a minute, all causes and timelines.
 #[test]
 #[ignore = "live: timing, tracefs"]
 fn the_page_of_half_a_minute_is_small() {
@@ -149,7 +150,7 @@ fn the_page_of_half_a_minute_is_small() {
     assert!(page.len() <= 400_000, "{} bytes", page.len());
 }
 
-/// Shows the run as text, as a page, as a timeline, and for Perfetto.
+/// Shows the run as text, as a page, as a timeline, and in Perfetto's format.
 fn shown(out: &Path) {
     let report = std::fs::read_to_string(out.join("report.html")).unwrap();
     assert!(report.contains("rogue99") && report.contains("id=\"why\""));

@@ -1,5 +1,5 @@
-//! Without a mounted tracefs, root traces through a private mount, and no mount table changes. Each program runs in a
-//! mount namespace in which tracefs and debugfs are unmounted: unshare(1), of util-linux.
+//! Tests that without a mounted tracefs root traces through a private mount, and that no mount table changes. Each
+//! program runs in a mount namespace in which tracefs and debugfs are unmounted: unshare(1) of util-linux.
 
 use crate::common::{may_be_real_time, punctual};
 use crate::tracing::{alone, causes, hog};
@@ -9,7 +9,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Runs `script` with sh(1) in a mount namespace without tracefs and debugfs; `$0` is the program.
+/// Returns the command that runs `script` with sh(1) in a mount namespace without tracefs and debugfs; `$0` is the
+/// program.
 fn unmounted(script: &str) -> Command {
     let mut command = Command::new("unshare");
     let script = format!("umount -a -t tracefs 2> /dev/null; umount -a -t debugfs 2> /dev/null; {script}");
@@ -17,7 +18,7 @@ fn unmounted(script: &str) -> Command {
     command
 }
 
-/// Trace instances of a process, seen through a mount in another namespace.
+/// Returns the trace instances of a process, read through a mount in another namespace.
 fn instances_of(pid: u32) -> Vec<String> {
     let list = "mount -t tracefs nodev /sys/kernel/tracing && ls /sys/kernel/tracing/instances";
     let output = unmounted(list).output().unwrap();

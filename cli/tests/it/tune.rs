@@ -1,5 +1,5 @@
-//! `tune` on this machine: finds an injected fault, leaves harmless settings unchanged, and restores everything on
-//! trial.
+//! Tests `tune` on this machine: it finds an injected fault, leaves harmless settings unchanged, and restores
+//! everything that it tries.
 
 use crate::common;
 
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 use std::thread::{JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
-/// Files that the harmless rules change, with these rules: no measurement in these tests depends on them.
+/// Files that the harmless rules change, and these rules: no measurement in these tests depends on them.
 const FILES: &[&str] = &[
     "/proc/sys/vm/dirty_background_ratio",
     "/proc/sys/vm/dirty_ratio",
@@ -22,7 +22,7 @@ const FILES: &[&str] = &[
     "/proc/sys/kernel/hung_task_timeout_secs",
 ];
 const HARMLESS: &[&str] = &["mem-dirty-limits", "sched-autogroup"];
-/// Short blocks with an objective that other tests and a busy host hardly affect.
+/// Options for short blocks, with a statistic on which other tests and a busy host have little influence.
 const SHORT: &[&str] = &["-p", "80", "-a", "1", "-l", "idle", "--block", "200ms", "-D", "500ms", "--objective", "p90"];
 
 impl Alone {
@@ -40,7 +40,7 @@ impl Alone {
         self.json(&[&["tune"], ids, SHORT, more, &["-o", &out]].concat())
     }
 
-    /// A profile that disables every rule except these, and adds others.
+    /// Returns a profile that disables every rule except these, and adds other rules.
     fn profile(&self, on: &[&str], own: &str) -> String {
         let off = include_str!("../../../crates/system/audit/rules.txt").lines().filter(|id| !on.contains(id));
         let off: String = off.map(|id| format!("{id} = \"off\"\n")).collect();
@@ -49,7 +49,7 @@ impl Alone {
         path.display().to_string()
     }
 
-    /// A search with a fix on trial.
+    /// Starts a search, and returns while a fix is being tried.
     fn on_trial(&self) -> Child {
         let out = self.out().display().to_string();
         let words = [&["tune"], HARMLESS, SHORT, &["-o", &out]].concat();
@@ -75,7 +75,7 @@ fn hog(priority: u8) -> Option<Hog> {
     hog_while(priority, None)
 }
 
-/// Starts a hog; with a file, the hog uses its CPU only while the file contains 1.
+/// Starts such a thread. If a file is given, the thread uses its CPU only while the file contains 1.
 fn hog_while(priority: u8, knob: Option<PathBuf>) -> Option<Hog> {
     let (stop, tid) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicI32::new(0)));
     let (its_stop, its_tid) = (Arc::clone(&stop), Arc::clone(&tid));
@@ -143,7 +143,8 @@ fn an_injected_fault_is_found_and_the_harmless_is_left() {
     assert!(hog.scheduling().contains("85"));
 }
 
-/// A user-defined rule: a file that contains 1 makes the hog use its CPU. `DIR` is the directory of all files.
+/// A rule of the profile: while a file contains 1, the thread uses its CPU. `DIR` is replaced by the directory of all
+/// files.
 const KNOB: &str = r#"
 [[rule]]
 id = "own-knob"
@@ -239,7 +240,7 @@ fn when_time_is_up_nothing_on_trial_stays_and_the_last_run_is_made() {
     assert!(alone.out().join("tune.json").is_file() && alone.out().join("report.html").is_file());
 }
 
-/// Each of two searches may keep a fix by chance with a probability of 5 %.
+/// Each of the two searches may keep a fix by chance with a probability of 5 %.
 #[test]
 #[ignore = "live: root, timing"]
 fn without_a_fault_nothing_is_changed() {

@@ -1,4 +1,4 @@
-//! Runs that continue until their claims are decided.
+//! Tests runs that continue until their claims are decided.
 
 use crate::common;
 use common::{may_be_real_time, run, shown};
@@ -106,7 +106,7 @@ fn there_must_be_something_to_decide() {
     assert!(code == 2 && err.contains("--duration"), "{err}");
 }
 
-/// Keeps maxima of blocks of one second instead of 5 minutes.
+/// Keeps the maxima of blocks of one second instead of 5 minutes.
 #[test]
 #[ignore = "live: timing"]
 fn maxima_of_blocks_are_kept_and_shown() {

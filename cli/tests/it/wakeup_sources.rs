@@ -1,4 +1,4 @@
-//! `--via`: every wakeup source that needs no device, for a second each.
+//! Tests `--via` with every wakeup source that needs no device, for a second each.
 
 use crate::common;
 use common::{answer, is_emulated, punctual, run, shown};

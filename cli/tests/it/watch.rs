@@ -1,4 +1,4 @@
-//! `watch`: its files, its end by signals and by kill -9, and its continuation.
+//! Tests `watch`: its files, its end by signals and by kill -9, and its continuation.
 
 use crate::common;
 use common::{answer, punctual, run};
@@ -28,7 +28,7 @@ fn state(out: &Path) -> Value {
     serde_json::from_slice(&fs::read(out.join("watch.json")).unwrap_or_default()).unwrap_or_default()
 }
 
-/// The document of `watch --status`, checked against its schema.
+/// Returns the document of `watch --status`, after checking it against its schema.
 fn status(out: &Path) -> Value {
     let (_, shown, err) = run(&["watch", "--status", out.to_str().unwrap(), "--json"]);
     let shown = serde_json::from_str(&shown).unwrap_or_else(|e| panic!("{e}: {shown}{err}"));
@@ -36,7 +36,7 @@ fn status(out: &Path) -> Value {
     shown
 }
 
-/// Waits until the files show the condition.
+/// Waits until the condition, which is about the files, is true.
 fn until(what: &str, mut is: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !is() {
@@ -209,7 +209,7 @@ fn what_makes_no_sense_is_refused() {
     assert!(refused["result"]["error"].as_str().is_some_and(|why| why.contains("no watch.json")), "{refused}");
 }
 
-/// Standard error on a full disk, or on a terminal that hung up, does not end a measurement.
+/// A measurement continues if standard error is on a full disk, or on a terminal that was closed.
 #[test]
 #[ignore = "live: timing"]
 fn a_watch_whose_standard_error_cannot_be_written_ends_as_planned() {

@@ -1,4 +1,4 @@
-//! Archives received from a board, unpacked beneath a directory.
+//! Fuzzes the reader of archives received from a board, which are unpacked beneath a directory.
 
 use super::texts::memory;
 use punctual_archive::{Limits, unpack};
@@ -13,7 +13,7 @@ const LIMITS: Limits = Limits { bytes: 1 << 16, entries: 32, depth: 4, name: 128
 pub const WORDS: &[&str] =
     &["../", "/", "a/b", "00000000010", "77777777777", "ustar\u{0}00", "././@LongLink", "\n", "0", "2", "5", "L", "x"];
 
-/// Unpacks an input; panics if anything lies outside the directory, is neither a regular file nor a folder, or exceeds
+/// Unpacks an input. Panics if anything lies outside the directory, is neither a regular file nor a folder, or exceeds
 /// the limits. Returns 4 plus the number of files and folders.
 pub fn execute(input: &[u8]) -> u64 {
     let Some(folder) = memory() else { return 0 };
@@ -30,7 +30,7 @@ pub fn execute(input: &[u8]) -> u64 {
     if unpacked.is_ok() { 4 + found.entries } else { 0 }
 }
 
-/// Corrects the checksums of the headers: otherwise a reader refuses nearly every mutation at its first block.
+/// Corrects the checksums of the headers. Otherwise the reader would refuse nearly every mutation at its first block.
 fn with_sums(input: &[u8]) -> Vec<u8> {
     let mut archive = input.to_vec();
     for header in archive.chunks_exact_mut(BLOCK).filter(|block| &block[257..262] == b"ustar") {

@@ -1,4 +1,4 @@
-//! Mutated boot loader files: the detected chain, its parameters, and the steps of a change.
+//! Fuzzes the reader of boot loader files: the detected boot loaders, their parameters, and the steps of a change.
 
 use punctual_boot::{Chain, Change, Kind, Plan, change, current, detect, trial_word};
 use punctual_machine::{Machine, Read, Recorded};
@@ -6,10 +6,10 @@ use punctual_model::Edit;
 use std::fs;
 use std::path::Path;
 
-/// Starts a file in an input; its path follows, after `!` if it may not be read.
+/// Starts a file in an input. The file's path follows, preceded by `!` if the file may not be read.
 const FILE: &str = "== ";
 
-/// Changes requested if an input contains none.
+/// Changes that are requested if an input contains none.
 const CHANGES: [(&str, &str); 3] =
     [("isolcpus=2-3 nohz_full=2-3", ""), ("threadirqs", "quiet splash"), ("", "console")];
 
@@ -63,7 +63,7 @@ pub const WORDS: &[&str] = &[
     "\0",
 ];
 
-/// Every root of crates/system/boot as a single text.
+/// Returns every root directory of crates/system/boot as a single text.
 pub fn seeds() -> Vec<Vec<u8>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/system/boot/tests/roots");
     let mut roots: Vec<_> = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
@@ -114,7 +114,7 @@ fn read(input: &[u8]) -> (Recorded, Option<Change>) {
     (machine, Change::parse(add.trim(), remove.trim()).ok().filter(|change| !change.is_empty()))
 }
 
-/// Requests the changes of an input; panics if an invariant is violated. Returns the number of words and steps.
+/// Requests the changes in an input. Panics if an invariant is violated. Returns the number of words and steps.
 pub fn execute(input: &[u8]) -> u64 {
     let (machine, own) = read(input);
     let Ok(chain) = detect(&machine) else { return 1 };
@@ -147,8 +147,8 @@ fn check(machine: &Recorded, chain: &Chain, asked: &Change) -> u64 {
     steps.len() as u64
 }
 
-/// Checks that the edited file belongs to the boot loader or its generator, has an acceptable size, and is not an
-/// existing file that cannot be read.
+/// Checks that an edited file belongs to the boot loader or to the program that generates its files, has an acceptable
+/// size, and is not an existing file that cannot be read.
 fn file(machine: &Recorded, edit: &Edit) {
     let path = edit.path.to_string_lossy();
     let read = machine.read(&path);
@@ -158,7 +158,7 @@ fn file(machine: &Recorded, edit: &Edit) {
     assert!(edit.new.as_ref().is_none_or(|new| new.len() < 1 << 20), "{path}");
 }
 
-/// Applies the plan: the machine then has the change, and making it again has no effect.
+/// Checks that after applying the plan the machine has the change, and making the change again has no effect.
 fn twice(machine: &Recorded, asked: &Change, plan: &Plan) {
     let mut after = machine.clone();
     for edit in &plan.edits {

@@ -1,4 +1,4 @@
-//! One execution: passes an input through its reader and through attribution, and checks the invariants.
+//! Passes an input through its reader and, for traces, through attribution, and checks the invariants.
 
 use super::losses::Losses;
 use super::parts::Parts;
@@ -16,7 +16,7 @@ pub struct Executor {
     texts: Texts,
 }
 
-/// The context in which inputs of the audit are judged: small files of a machine, whole files, or whole machines.
+/// What an input of the audit is: a small file of a machine, a whole file, or a whole machine.
 enum Audit {
     Parts(Box<Parts>),
     Whole(Box<Whole>),
@@ -24,7 +24,7 @@ enum Audit {
 }
 
 impl Executor {
-    /// Creates rules, recorded machines and formats. Reads files of the repository; for uploads, creates a folder in
+    /// Creates rules, recorded machines and formats. Reads files of the repository. For uploads, creates a folder in
     /// memory.
     pub fn new(reader: Reader) -> Executor {
         let audit = match reader {
@@ -36,7 +36,7 @@ impl Executor {
         Executor { reader, formats: seeds::page_formats(), audit, texts: Texts::new(reader) }
     }
 
-    /// Reads an input and attributes or judges it; panics if an invariant is violated. Returns the number of events or
+    /// Reads an input and attributes or judges it. Panics if an invariant is violated. Returns the number of events or
     /// other results.
     pub fn run(&self, input: &[u8]) -> u64 {
         match &self.audit {
@@ -111,7 +111,7 @@ fn whole(mut source: Box<dyn Source + '_>, input: &[u8]) -> u64 {
     events
 }
 
-/// Checks that labels add up exactly and that nothing is longer than its limit.
+/// Checks that the labels add up exactly and that no text is longer than its limit.
 fn check(found: &Explanation, info: &TraceInfo) {
     assert!(info.notes.len() <= MAX_NOTES);
     for victim in &found.victims {

@@ -1,4 +1,4 @@
-//! Folders from elsewhere: run directories passed through the report, and kernel packages.
+//! Fuzzes the readers of untrusted folders: run directories, which are reported, and kernel packages.
 
 use super::Reader;
 use super::texts::memory;
@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Component, Path};
 use tempfile::TempDir;
 
-/// Starts a file in an input; its path follows.
+/// Starts a file in an input. The file's path follows.
 const FILE: &str = "== ";
 const FILES: usize = 24;
 
@@ -47,7 +47,7 @@ pub const WORDS: &[&str] = &[
     "vermagic=6.12.0-rt SMP preempt_rt mod_unload aarch64",
 ];
 
-/// Reads an input as files of a folder; panics if an invariant is violated. Returns a measure of the result.
+/// Reads an input as the files of a folder. Panics if an invariant is violated. Returns a measure of the result.
 pub fn execute(reader: Reader, input: &[u8]) -> u64 {
     let Some(folder) = made(input) else { return 0 };
     match reader {
@@ -79,7 +79,7 @@ fn made(input: &[u8]) -> Option<TempDir> {
     Some(folder)
 }
 
-/// Whatever is damaged, the output contains no character that a terminal or a harness interprets.
+/// Checks that, whatever is damaged, the report contains no character that a terminal or a test harness interprets.
 fn run(folder: &Path, length: usize) -> u64 {
     let Ok(mut recording) = read(folder) else { return 0 };
     punctual_explain::suspect(&mut recording);
@@ -103,7 +103,7 @@ fn run(folder: &Path, length: usize) -> u64 {
     4 + recording.events.len() as u64 + recording.worst.len() as u64
 }
 
-/// An accepted package contains its image and its modules.
+/// Checks that an accepted package contains its image and its modules.
 fn package(folder: &Path) -> u64 {
     let staging = folder.join("staging");
     let Ok(package) = Package::open(folder, &staging) else { return 0 };

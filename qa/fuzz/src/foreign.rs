@@ -1,4 +1,4 @@
-//! Seeds of the audit's inputs: files of the recorded machines, and some difficult ones.
+//! Seeds for the inputs of the audit: files of the recorded machines, and some difficult files.
 
 use super::Reader;
 use super::losses::Losses;
@@ -52,7 +52,7 @@ pub fn machines() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../machines")
 }
 
-/// The machine that is modified in the tests of the rules.
+/// Returns the machine that the tests of the rules modify.
 pub fn base() -> Recorded {
     Recorded::open(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/system/audit/tests/base"))
         .unwrap_or_default()
@@ -65,7 +65,7 @@ pub fn recorded() -> Vec<Recorded> {
     folders.iter().filter_map(|folder| Recorded::open(folder).ok()).collect()
 }
 
-/// The contents of a file on every recorded machine, up to a size in bytes.
+/// Returns the contents of a file on every recorded machine, unless they are larger than `most` bytes.
 fn files(path: &str, most: usize) -> Vec<Vec<u8>> {
     let all = recorded();
     let found = all.iter().flat_map(Recorded::entries).filter(|(of, _)| *of == path);
@@ -135,7 +135,7 @@ fn kconfigs() -> Vec<Vec<u8>> {
     [vec![CONFIG.into(), old.into_bytes()], packed.into_iter().collect()].concat()
 }
 
-/// A small machine as written by `snapshot`, and one with entries that no snapshot contains.
+/// Returns a small machine as `snapshot` writes it, and one with entries that no snapshot contains.
 fn snapshots() -> Vec<Vec<u8>> {
     let mut machine = base();
     machine.set("/root", punctual_machine::Read::Denied);

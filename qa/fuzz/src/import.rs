@@ -1,4 +1,4 @@
-//! Other tools' files passed through every importer, with checks of the resulting run.
+//! Fuzzes every importer of other tools' files, and checks the resulting runs.
 
 use punctual_import::{Format, Options, read, recording};
 use punctual_model::LostKind;
@@ -28,7 +28,7 @@ const JSON: [&str; 4] = [
 "count": 17, "min": 10, "max": 8546, "avg": 71.15}}}"#,
 ];
 
-/// Number of lines of a long sample that are kept, at its start and at its end.
+/// Number of lines that are kept at the start and at the end of a long sample.
 const KEPT: usize = 9;
 
 fn sample(name: &str) -> Vec<u8> {
@@ -36,7 +36,7 @@ fn sample(name: &str) -> Vec<u8> {
     fs::read(folder.join(name)).unwrap_or_default()
 }
 
-/// Start and end of a text that is too long for good mutations.
+/// Returns the start and the end of a text that is too long for useful mutations.
 fn ends(name: &str) -> Vec<u8> {
     let text = sample(name);
     let lines: Vec<&[u8]> = text.split_inclusive(|&b| b == b'\n').collect();
@@ -96,7 +96,7 @@ pub fn is_text(format: Format) -> bool {
     format != Format::JitterdebuggerRaw
 }
 
-/// Reads an input in the detected or the given format; panics if an invariant is violated. Returns the number of
+/// Reads an input in the given format, or detects the format. Panics if an invariant is violated. Returns the number of
 /// threads and series.
 pub fn execute(format: Format, input: &[u8]) -> u64 {
     let format = (!input.len().is_multiple_of(4)).then_some(format);

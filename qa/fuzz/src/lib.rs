@@ -1,11 +1,11 @@
-//! Every reader of external data as an entry for fuzzers: its seeds, the code that is executed, and the invariants.
-//! Traces pass through every reader and attribution: no panic, no hang, bounded memory, labels that add up. Files of a
-//! machine pass through the audit: an unreadable file never passes a rule, and no path leads outside a snapshot. Run
-//! directories pass through the report; there are also kernel packages, other texts, and requests.
+//! Entry points for fuzzers, one for every reader of external data: its seeds, the code that is executed, and the
+//! invariants. Traces pass through every reader and attribution: no panic, no hang, bounded memory, labels that add up.
+//! Files of a machine pass through the audit: an unreadable file never makes a rule pass, and no path leads outside a
+//! snapshot. Run directories are reported; there are also kernel packages, other texts, and requests.
 //!
-//! One table, [`READERS`], serves `cargo trials fuzz` (mutations, deterministic, anywhere) and libFuzzer (guided by
-//! coverage, `qa/libfuzzer/`). Inputs of fixed findings stay in `qa/libfuzzer/regressions`, one folder per reader, and
-//! are executed by this crate's tests.
+//! One table, [`READERS`], serves `cargo trials fuzz` (deterministic mutations on any machine) and libFuzzer (guided by
+//! coverage, `qa/libfuzzer/`). Inputs that once caused a defect stay in `qa/libfuzzer/regressions`, one folder per
+//! reader; the tests of this crate execute them.
 
 #![forbid(unsafe_code)]
 
@@ -33,18 +33,18 @@ pub enum Reader {
     Dat6,
     /// trace.dat, version 7.
     Dat7,
-    /// Pages of the ring buffer, as the kernel provides them.
+    /// Pages of the ring buffer, in the form in which the kernel provides them.
     Pages,
-    /// The kernel's own text format, tracefs `trace`.
+    /// The kernel's own text format: the file `trace` in tracefs.
     Kernel,
     /// The text of `trace-cmd report`.
     TraceCmd,
-    /// perf.data, as a file and as a pipe.
+    /// perf.data, written to a file or to a pipe.
     Perf,
-    /// rtla's output, possibly pasted into a mail.
+    /// Output of rtla, possibly pasted into a mail.
     Rtla,
     Cmdline,
-    /// A kernel configuration, also compressed.
+    /// A kernel configuration, plain or compressed.
     Kconfig,
     CpuList,
     /// config.txt of a Raspberry Pi.
@@ -52,33 +52,33 @@ pub enum Reader {
     Grub,
     Interrupts,
     Profile,
-    /// A machine as packed by `snapshot`.
+    /// A machine, packed by `snapshot`.
     Snapshot,
     /// A recorded machine with some files missing or replaced.
     Machine,
-    /// The boot loader files of a machine.
+    /// The boot loader's files on a machine.
     Boot,
     Import(Format),
     Run,
     /// A run sent by a board: tar(5), plain or compressed.
     Archive,
-    /// A kernel package for `punctual deploy`.
+    /// A kernel package for `punctual kernel deploy`.
     Package,
     Experiment,
     RtApp,
-    /// A page that lists patches, the release in a Makefile, and the name of a patch.
+    /// A page that lists patches, the release in a kernel's Makefile, and the name of a patch.
     PatchIndex,
-    /// Pulses from a radio recorder.
+    /// Pulse text of a radio receiver.
     Pulses,
-    /// Commands for a radio switch.
+    /// Commands of `rf-switch`.
     Codes,
-    /// Published and contributed results of a board.
+    /// Published and contributed latencies of a board.
     References,
     /// Requests from a client of `punctual serve`.
     Upload,
 }
 
-/// The readers with their names for commands, folders and tables.
+/// The readers and their names in commands, folders and tables.
 pub const READERS: [(&str, Reader); 34] = [
     ("dat6", Reader::Dat6),
     ("dat7", Reader::Dat7),
@@ -121,13 +121,13 @@ impl Reader {
         READERS.iter().find(|(known, _)| *known == name).map(|(_, reader)| *reader)
     }
 
-    /// Seeds from this repository's fixtures, and synthetic ones. Reads files of the repository; a missing file gives
-    /// an empty seed.
+    /// Returns seeds: fixtures of this repository, and synthetic ones. Reads files of the repository; a missing file
+    /// results in an empty seed.
     pub fn seeds(self) -> Vec<Vec<u8>> {
         seeds::of(self)
     }
 
-    /// Words that a text reader looks for; empty for a reader of bytes.
+    /// Returns words for which a text reader searches; empty for a reader of binary data.
     pub fn words(self) -> &'static [&'static str] {
         match self {
             Reader::Kernel | Reader::TraceCmd | Reader::Rtla => mutate::TRACE_WORDS,
@@ -155,7 +155,7 @@ impl Reader {
         )
     }
 
-    /// Number of executions that take about as long as a thousand executions of a trace reader.
+    /// Returns the number of executions that take about as long as a thousand executions of a trace reader.
     pub fn thousand(self) -> u64 {
         match self {
             Reader::Profile | Reader::Snapshot | Reader::Boot => 100,
@@ -166,7 +166,7 @@ impl Reader {
     }
 }
 
-/// The input of execution `n`: a mutated seed. The same arguments give the same bytes.
+/// Returns the input of execution `n`: a mutated seed. The same arguments give the same bytes.
 pub fn input(seeds: &[Vec<u8>], words: &[&str], seed: u64, n: u64) -> Vec<u8> {
     let mut random = Random::new(seed.wrapping_mul(0x1_0000_0001).wrapping_add(n.wrapping_mul(0x9e37_79b9)));
     let mut input = seeds.get(random.below(seeds.len())).cloned().unwrap_or_default();

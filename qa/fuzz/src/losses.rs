@@ -1,10 +1,10 @@
-//! Recorded machines with some files missing or replaced, with checks of the invariants.
+//! Audits recorded machines with some files missing or replaced, and checks the invariants.
 //!
-//! An input consists of bytes. The first one selects a machine. Bit 0 of the next selects if files are only lost; the
-//! bits above it give the number of accesses after which everything disappears (0, or more than [`LOOKS`], means
-//! never). Then each changed file has its path (two bytes), a rule that reads it, its kind of change, and, if that is a
-//! content, its length (two bytes) and the content itself. All numbers are taken modulo the number of choices, so every
-//! input is valid.
+//! The first byte of an input selects a machine. Bit 0 of the second byte selects whether files are only lost; its
+//! other bits are the number of accesses after which every file disappears (0, or more than [`LOOKS`], means never).
+//! Then follow the changed files, each with its path (two bytes), a rule that reads it, a kind of change, and, if that
+//! is new content, its length (two bytes) and the content itself. All numbers are taken modulo the number of choices,
+//! so every input is valid.
 
 use super::foreign;
 use super::whole::context;
@@ -15,13 +15,13 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
 const FILES: usize = 5;
-/// Maximum number of accesses after which everything disappears.
+/// Maximum number of accesses after which every file disappears.
 const LOOKS: u8 = 40;
-/// Number of kinds of loss; higher numbers are handled by [`other`].
+/// Number of kinds of loss. [`other`] handles higher numbers.
 const LOST: u8 = 7;
-/// Kind of change that takes the content from the input itself, as in seeds.
+/// Kind of change that takes the new content from the input itself; used in seeds.
 const CONTENT: u8 = 64;
-/// Maximum size in bytes of a content in a seed.
+/// Maximum size of new content in a seed, bytes.
 const LARGEST: usize = 2000;
 
 pub struct Losses {
@@ -29,12 +29,12 @@ pub struct Losses {
     machines: Vec<Subject>,
 }
 
-/// A recorded machine, the files its audit reads, and the results.
+/// A recorded machine, the files that its audit reads, and the results of that audit.
 struct Subject {
     machine: Recorded,
-    /// Each path with the rules that read it.
+    /// Each path, and the indices of the rules that read it.
     paths: Vec<(String, Vec<usize>)>,
-    /// The state of every rule.
+    /// The state that each rule found.
     states: Vec<State>,
 }
 
@@ -64,7 +64,7 @@ impl Machine for Watched<'_> {
     }
 }
 
-/// A machine on which nothing exists after a number of accesses, as for a process that ends.
+/// A machine on which nothing exists after a number of accesses, as in /proc/PID when the process ends.
 struct Ending<'m> {
     machine: &'m Changed<'m>,
     left: Cell<u8>,
@@ -91,7 +91,7 @@ impl Machine for Ending<'_> {
 }
 
 impl Subject {
-    /// Judges every rule separately: its accesses include those that other rules would share with it.
+    /// Judges every rule separately, so that its accesses include those that it would otherwise share with other rules.
     fn new(rules: &Rules, machine: Recorded) -> Subject {
         let mut readers: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         let mut states = Vec::new();
@@ -111,14 +111,15 @@ fn state(rules: &Rules, id: &str, machine: &dyn Machine) -> State {
     finding.state
 }
 
-/// A machine with some replaced files; nothing exists below them.
+/// A machine on which some files are replaced. Nothing exists below a replaced file.
 struct Changed<'m> {
     below: &'m Recorded,
     files: BTreeMap<&'m str, Read>,
 }
 
 impl Changed<'_> {
-    /// The file that replaces a path or a folder above it: whether it is the path itself, and the result of reading it.
+    /// Returns the result of reading the file that replaces a path or a folder above it, and whether it is the path
+    /// itself; `None` if nothing replaces it.
     fn over(&self, path: &str) -> Option<(bool, &Read)> {
         let is_above =
             |file: &&str| path.strip_prefix(*file).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
@@ -180,12 +181,13 @@ impl Machine for Changed<'_> {
     }
 }
 
-/// Files whose unreadability is a valid result, as in crates/system/audit/tests/it/unreadable.rs.
+/// Returns true if the rule may pass although the file cannot be read, as in
+/// crates/system/audit/tests/it/unreadable.rs.
 fn may_pass_without(rule: &str, path: &str) -> bool {
     rule == "perm-cpu-dma-latency" || (path.starts_with("/proc/") && path.ends_with("/task"))
 }
 
-/// The bytes of an input that are not yet consumed.
+/// The bytes of an input that have not been consumed yet.
 struct Choices<'i>(&'i [u8]);
 
 impl<'i> Choices<'i> {
@@ -219,9 +221,9 @@ impl Losses {
         Losses { rules, machines }
     }
 
-    /// A machine with unreadable files must pass no rule that it did not pass before; however files change, the rules
-    /// that read them must produce a finding. For every file only one of its rules is judged, because all of them would
-    /// take 20 ms.
+    /// Audits the machine that an input describes. With unreadable files it must not pass a rule that it did not pass
+    /// before; however files change, the rules that read them must produce a finding. For every file only one of its
+    /// rules is judged, because all of them would take 20 ms.
     pub fn run(&self, input: &[u8]) -> u64 {
         self.judge(&mut Choices(input)).unwrap_or(0)
     }
@@ -252,8 +254,8 @@ impl Losses {
         Some(4 + asked.len() as u64)
     }
 
-    /// Seeds with the content of every kind of path (ignoring numbers in it), each with a rule that reads it; and seeds
-    /// with losses on every machine.
+    /// Returns seeds with the content of every kind of path (numbers in paths are ignored), each with a rule that reads
+    /// it, and seeds with losses on every machine.
     pub fn seeds(&self) -> Vec<Vec<u8>> {
         let mut known = BTreeSet::new();
         let mut all = Vec::new();
@@ -277,7 +279,7 @@ impl Losses {
 }
 
 impl Subject {
-    /// Changes a file according to the input; returns the rule to judge.
+    /// Changes a file according to the input. Returns the rule to judge.
     fn change<'s>(&'s self, machine: &mut Changed<'s>, only_lost: bool, choices: &mut Choices) -> Option<usize> {
         let (path, readers) = self.paths.get(choices.number()?.checked_rem(self.paths.len())?)?;
         let (rule, kind) = (choices.below(readers.len())?, choices.byte()?);
@@ -292,7 +294,7 @@ impl Subject {
     }
 }
 
-/// Results of reading a file that reveal no content.
+/// Returns a result of reading a file that reveals no content.
 fn lost(kind: u8) -> Read {
     match kind {
         0 => Read::Denied,
@@ -302,7 +304,7 @@ fn lost(kind: u8) -> Read {
     }
 }
 
-/// A result of reading a file in which anything is possible: any content, or none.
+/// Returns any result of reading a file: any content, or none.
 fn other(kind: u8, read: &Read, choices: &mut Choices) -> Option<Read> {
     let bytes = read.bytes().unwrap_or(b"0-3\n");
     Some(match kind {

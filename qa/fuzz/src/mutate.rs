@@ -1,4 +1,4 @@
-//! Mutations: changed bytes, wrong lengths, pieces that are cut, doubled and moved, lines, words.
+//! Mutations of an input: changed bytes, wrong lengths, parts that are cut out, doubled and moved, lines, words.
 
 /// xorshift64* (Vigna 2016): fast, and the same on every machine.
 pub struct Random(u64);
@@ -19,13 +19,13 @@ impl Random {
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
 
-    /// A number below `most`, or 0 if `most` is 0.
+    /// Returns a number below `most`, or 0 if `most` is 0.
     pub fn below(&mut self, most: usize) -> usize {
         ((u128::from(self.next()) * most as u128) >> 64) as usize
     }
 }
 
-/// Typical values of wrong lengths and offsets.
+/// Values that are typical of wrong lengths and offsets.
 const NUMBERS: &[u64] = &[
     0,
     1,
@@ -107,7 +107,7 @@ pub const TRACE_WORDS: &[&str] = &[
     "## CPU 1 hit stop tracing, analyzing it ##\n",
 ];
 
-/// Changes an input 1 to 6 times; `other` provides pieces, `words` the words that a text reader looks for.
+/// Changes an input 1 to 6 times. Parts are taken from `other`; `words` are words for which a text reader searches.
 pub fn mutate(input: &mut Vec<u8>, other: &[u8], words: &[&str], random: &mut Random) {
     for _ in 0..=random.below(6) {
         once(input, other, words, random);
@@ -154,7 +154,7 @@ fn once(input: &mut Vec<u8>, other: &[u8], words: &[&str], random: &mut Random) 
     }
 }
 
-/// Writes a number of 1, 2, 4 or 8 bytes, or changes one slightly; usually where a number is likely.
+/// Writes a number of 1, 2, 4 or 8 bytes, or changes an existing one slightly, usually where a number is likely.
 fn number(input: &mut [u8], at: usize, random: &mut Random) {
     let size = 1usize << random.below(4);
     let at = if random.below(2) == 0 { at & !(size - 1) } else { at };

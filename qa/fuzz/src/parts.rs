@@ -1,4 +1,4 @@
-//! Single files of a machine passed through the rules that read them, with checks of the invariants.
+//! Judges single files of a machine by the rules that read them, and checks the invariants.
 
 use super::{Reader, foreign};
 use punctual_audit::{Context, Offers, Profile, Rules};
@@ -31,13 +31,13 @@ pub struct Parts {
     rules: &'static Rules,
     machine: Recorded,
     path: &'static str,
-    /// The rules that read the file; each execution judges one of them.
+    /// The rules that read the file. Each execution judges one of them.
     ids: &'static [&'static str],
 }
 
 const CONFIG: &str = "/boot/config-6.12.0";
 
-/// The path of the file, and the rules that read it.
+/// Returns the path of the file, and the rules that read it.
 fn place(reader: Reader) -> Option<(&'static str, &'static [&'static str])> {
     Some(match reader {
         Reader::Cmdline => (
@@ -114,7 +114,7 @@ impl Parts {
         finding
     }
 
-    /// Judges an input; panics if an invariant is violated. Returns a measure of how much was parsed.
+    /// Judges an input. Panics if an invariant is violated. Returns a measure of how much was parsed.
     pub fn run(&self, input: &[u8]) -> u64 {
         let text = String::from_utf8_lossy(input);
         match self.reader {
@@ -127,7 +127,8 @@ impl Parts {
         }
     }
 
-    /// Without quotes, words are separated by spaces; scrubbing is idempotent, and no address remains.
+    /// Checks that without quotes the words are separated by spaces, that scrubbing twice has the effect of scrubbing
+    /// once, and that no address remains.
     fn cmdline(&self, input: &[u8], text: &str) -> u64 {
         let words = parameters(text);
         assert!(words.iter().all(|word| !word.is_empty() && word != "--"));
@@ -154,7 +155,7 @@ impl Parts {
         words.len() as u64
     }
 
-    /// The last line of an option decides, even in a truncated text.
+    /// Checks that the last line of an option determines its value, even in a truncated text.
     fn kconfig(&self, input: &[u8]) -> u64 {
         let read = KernelConfig::read(&self.with(input));
         if is_judged(input) {
@@ -186,8 +187,8 @@ impl Parts {
         known as u64
     }
 
-    /// A list contains exactly the CPUs that its parts name, and parses back to itself; a mask counts as empty only if
-    /// it consists of zeros.
+    /// Checks that a list contains exactly the CPUs that its parts name, and that its text parses back to the same
+    /// list; and that a mask counts as empty only if it consists of zeros.
     fn cpus(&self, input: &[u8], text: &str) -> u64 {
         let read = match text.parse::<CpuList>() {
             Ok(list) => {
@@ -239,7 +240,7 @@ impl Parts {
     }
 }
 
-/// Selects one input in sixteen for readers whose parsing is the main risk, because judging takes most of the time.
+/// Selects one input in sixteen if the main risk is in the parser, because judging takes most of the time.
 fn is_judged(input: &[u8]) -> bool {
     input.len().is_multiple_of(16)
 }
@@ -253,12 +254,12 @@ fn has_line(text: &str, option: &str, value: &str) -> bool {
     text.lines().filter_map(value_of).any(|found| bare(&found) == value)
 }
 
-/// Strips one quote at each end; an escaped quote at the end is part of the value.
+/// Removes one quote at each end. An escaped quote at the end belongs to the value.
 fn bare(value: &str) -> &str {
     value.strip_prefix('"').and_then(|value| value.strip_suffix('"')).unwrap_or(value)
 }
 
-/// Compares with the result of a simple text search; returns true if the option is known.
+/// Compares the parsed value with the result of a simple text search. Returns true if the option is known.
 fn said(config: &KernelConfig, text: &str, option: &str) -> bool {
     let (on, off) = (format!("CONFIG_{option}="), format!("# CONFIG_{option} is not set"));
     let last = text.lines().rfind(|line| line.starts_with(&on) || *line == off);
@@ -273,7 +274,8 @@ fn said(config: &KernelConfig, text: &str, option: &str) -> bool {
     config.get(option) != Setting::Unknown
 }
 
-/// Finds six pairs of hexadecimal digits separated by colons, without further pairs around them.
+/// Returns true if the text contains six pairs of hexadecimal digits separated by colons, without further pairs around
+/// them.
 fn has_address(text: &str) -> bool {
     let mut pieces = text.split(|c: char| !(c.is_ascii_hexdigit() || c == ':'));
     pieces.any(|piece| {
@@ -282,7 +284,7 @@ fn has_address(text: &str) -> bool {
     })
 }
 
-/// The ends of every part must be in the list, and their neighbours only if another part contains them.
+/// Checks that the ends of every part are in the list, and their neighbours only if another part contains them.
 fn parts_agree(text: &str, list: &CpuList) {
     let number = |text: &str| text.trim().parse::<i64>().ok();
     let part = |part: &str| {

@@ -1,4 +1,4 @@
-//! Small seed traces of some hundred bytes to some kilobytes, so that an execution takes microseconds.
+//! Seed traces of some hundred bytes to some kilobytes, so small that an execution takes microseconds.
 
 use super::Reader;
 use std::fs;
@@ -53,7 +53,7 @@ fn formats() -> Vec<String> {
     FORMATS.iter().map(format).collect()
 }
 
-/// A buffer for little-endian data.
+/// A buffer to which little-endian data is appended.
 #[derive(Default)]
 struct Bytes(Vec<u8>);
 
@@ -91,7 +91,7 @@ fn switch(from: (u32, &str, u32), state: u64, to: (u32, &str, u32)) -> Vec<u8> {
     prev.comm(to.1).u32(to.0).u32(to.2).0
 }
 
-/// A late wakeup of thread 9 after thread 7, as records with the time since the previous one.
+/// Returns a late wakeup of thread 9 after thread 7, as records, each with the time since the previous one.
 fn records(t: u64) -> Vec<(u32, Vec<u8>)> {
     let (hog, victim) = ((7, "hog", 0), (9, "cyclictest", 19));
     let timer = |id| head(id, 7).u64(0xffff_8880_0000_1000);
@@ -135,7 +135,7 @@ fn header_page() -> String {
     )
 }
 
-/// The start of a file, from the magic number to the page size, for a version.
+/// Returns the start of a file of this version, from the magic number to the page size.
 fn start(version: &str) -> Bytes {
     Bytes::default().put(b"\x17\x08\x44tracing").put(version.as_bytes()).put(b"\0\0\x08").u32(PAGE as u32)
 }
@@ -158,13 +158,13 @@ fn events(out: Bytes) -> Bytes {
 const SYMBOLS: &str = "ffffffff81000000 t hrtimer_wakeup\nffffffff81000100 t tick_nohz_handler\n";
 const COMMS: &str = "7 hog\n9 cyclictest\n";
 
-/// Everything up to the task names, as in version 6 and perf.
+/// Returns the sections up to the task names, which version 6 and perf have in common.
 fn linear(out: Bytes) -> Bytes {
     let out = events(headers(out).u32(0)).u32(SYMBOLS.len() as u32).put(SYMBOLS.as_bytes());
     out.u32(0).u64(COMMS.len() as u64).put(COMMS.as_bytes())
 }
 
-/// Version 6, with the pages in the main buffer or in an instance.
+/// Returns a file of version 6, with the pages in the main buffer or in an instance.
 fn dat6(instance: bool) -> Vec<u8> {
     let out = linear(start("6")).u32(2).put(b"options  \0");
     let (clock, uname) = (b"local [mono]\0", b"Linux host 6.12.0 x86_64\0");
@@ -195,7 +195,7 @@ fn section(out: Bytes, id: u16, packed: bool, body: &[u8]) -> Bytes {
     }
 }
 
-/// Version 7, with its sections and pages compressed or not.
+/// Returns a file of version 7, whose sections and pages are compressed if `packed` is true.
 fn dat7(packed: bool) -> Vec<u8> {
     let mut out = start("7").put(b"zstd\x001.5\0");
     let first = out.0.len();
@@ -233,7 +233,7 @@ fn perf_record(out: Bytes, kind: u32, body: &[u8]) -> Bytes {
     out.u32(kind).u16(0).u16(8 + body.len() as u16).put(body)
 }
 
-/// The records of a recording, after its attributes and formats.
+/// Returns the records of a perf recording that follow its attributes and formats.
 fn perf_records() -> Vec<u8> {
     let mut out = Bytes::default();
     let trailer = |body: Bytes, t: u64| body.u32(7).u32(7).u64(t).u32(0).u32(0).u64(1).0;
@@ -290,7 +290,7 @@ fn perf_file() -> Vec<u8> {
     out.put(&formats).put(&release).0
 }
 
-/// Pieces of a text fixture with about this many lines, from several places.
+/// Returns parts of a text fixture with about this many lines, from several places.
 fn pieces(name: &str, lines: usize) -> Vec<Vec<u8>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/analysis/trace/tests/fixtures").join(name);
     let text = fs::read(path).unwrap_or_default();
@@ -304,7 +304,7 @@ fn pieces(name: &str, lines: usize) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Pages preceded by a byte that selects their layout.
+/// Returns pages, each preceded by a byte that selects its layout.
 fn pages() -> Vec<Vec<u8>> {
     vec![
         [&[0u8][..], &page(1_000_000, 0, 0)].concat(),
@@ -312,7 +312,7 @@ fn pages() -> Vec<Vec<u8>> {
     ]
 }
 
-/// The formats with which [`Reader::Pages`] decodes.
+/// Returns the event formats with which [`Reader::Pages`] decodes.
 pub fn page_formats() -> Vec<String> {
     formats()
 }

@@ -1,4 +1,4 @@
-//! External texts and requests: experiments, patch indexes, pulses, commands, uploads.
+//! Fuzzes the readers of other external texts and requests: experiments, patch indexes, pulses, commands, uploads.
 
 use super::Reader;
 use punctual_kernel::patch::{index, makefile_release, patch_of_name};
@@ -49,7 +49,7 @@ pub const WORDS: &[&str] = &[
     "0x",
 ];
 
-/// Context for text readers, with the folder of uploads.
+/// Context for the readers of texts, with the folder for uploads.
 pub struct Texts {
     store: Option<(Store, TempDir)>,
 }
@@ -64,7 +64,7 @@ impl Texts {
         Texts { store: if reader == Reader::Upload { store() } else { None } }
     }
 
-    /// Reads an input; panics if an invariant is violated. Returns a measure of the result.
+    /// Reads an input. Panics if an invariant is violated. Returns a measure of the result.
     pub fn run(&self, reader: Reader, input: &[u8]) -> u64 {
         let text = || String::from_utf8_lossy(input);
         match reader {
@@ -78,7 +78,7 @@ impl Texts {
         }
     }
 
-    /// Nothing outside the limits is saved, and everything reported as saved exists.
+    /// Checks that nothing beyond the limits is saved, and that everything reported as saved exists.
     fn upload(&self, input: &[u8]) -> u64 {
         let Some((store, folder)) = &self.store else { return 0 };
         let updates = Cell::new(0);
@@ -98,7 +98,8 @@ impl Texts {
     }
 }
 
-/// Every problem refers to a line of the file; a readable file has no errors and can be shown on a terminal.
+/// Checks that every problem refers to a line of the file, and that a readable file has no errors and can be shown on a
+/// terminal.
 fn references(text: &str) -> u64 {
     let problems = punctual_references::check(text);
     let lines = 1 + text.bytes().filter(|byte| *byte == b'\n').count();
@@ -145,21 +146,21 @@ impl Write for Client<'_> {
     }
 }
 
-/// Prefix of a process's folders, followed by its PID.
+/// Prefix of the names of a process's folders; its PID follows.
 const SCRATCH: &str = "punctual-fuzz-";
 
-/// Candidate directories for folders, in memory if possible.
+/// Directories in which folders may be created; those in memory come first.
 fn scratch() -> [PathBuf; 2] {
     ["/dev/shm".into(), std::env::temp_dir()]
 }
 
-/// A folder in memory if possible.
+/// Creates a folder, in memory if possible.
 pub fn memory() -> Option<TempDir> {
     let prefix = format!("{SCRATCH}{}-", std::process::id());
     scratch().iter().find_map(|folder| tempfile::Builder::new().prefix(&prefix).tempdir_in(folder).ok())
 }
 
-/// Removes the folders of a process that ended without removing them, as libFuzzer does.
+/// Removes the folders that a process has left, as libFuzzer does.
 pub fn remove_scratch(process: u32) {
     let prefix = format!("{SCRATCH}{process}-");
     for entry in scratch().iter().flat_map(fs::read_dir).flatten().flatten() {
@@ -182,7 +183,7 @@ fn patches(text: &str) -> u64 {
     4 * (u64::from(release) + u64::from(found.newest(None).is_some()))
 }
 
-/// Printing and parsing a command must give the same command.
+/// Checks that a command that is printed and parsed again is the same command.
 fn commands(text: &str) -> u64 {
     let all = command::read_all(text, Addresses::default());
     for command in all.iter().flatten() {

@@ -1,4 +1,4 @@
-//! A user's profile and a snapshot, with checks of the invariants.
+//! Fuzzes the readers of profiles and snapshots, and checks the invariants.
 
 use super::{Reader, foreign};
 use punctual_audit::{Context, Offers, Profile, Rules, Today};
@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Rules whose severity the seeds of profiles change; setting up all rules would take milliseconds.
+/// Rules whose severity the seeds of profiles change. Loading all rules would take milliseconds.
 const FEW: [&str; 5] = ["cpu-smt", "mem-swap", "virt-wsl", "cmdline-debug-leftovers", "clk-tsc-invariant"];
 
 pub struct Whole {
@@ -30,7 +30,7 @@ fn states(rules: &Rules, machine: &dyn Machine, profile: Profile) -> Vec<State> 
     findings.iter().map(|finding| finding.state).collect()
 }
 
-/// The rules in [`FEW`], as in the repository; empty if the files are missing.
+/// Returns the rules in [`FEW`], as they are in the repository; empty if the files are missing.
 fn few() -> Rules {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/system/audit");
     let text = |file: &str| std::fs::read_to_string(folder.join(file)).unwrap_or_default();
@@ -42,13 +42,13 @@ fn few() -> Rules {
 }
 
 impl Whole {
-    /// Loads the context; reads files of the repository.
+    /// Loads the context. Reads files of the repository.
     pub fn new() -> Whole {
         let today = Today::try_from("2026-11-21".to_owned()).ok();
         Whole { few: RefCell::new(few()), base: foreign::base(), plain: RefCell::default(), today }
     }
 
-    /// Judges an input; panics if an invariant is violated. Returns a measure of the result.
+    /// Judges an input. Panics if an invariant is violated. Returns a measure of the result.
     pub fn run(&self, reader: Reader, input: &[u8]) -> u64 {
         match reader {
             Reader::Profile => self.profile(&String::from_utf8_lossy(input)),
@@ -56,7 +56,8 @@ impl Whole {
         }
     }
 
-    /// An error names its position; a profile without own rules must not make anything pass that did not pass before.
+    /// Checks that an error has its position, and that a profile without rules of its own does not make a rule pass
+    /// that did not pass before.
     fn profile(&self, text: &str) -> u64 {
         let Some(today) = self.today else { return 0 };
         let mut rules = self.few.borrow_mut();
@@ -83,7 +84,8 @@ impl Whole {
     }
 }
 
-/// No path in a snapshot leads outside the machine's root, and nothing is larger than the limit for a file.
+/// Checks that no path in a snapshot leads outside the machine's root directory, and that no file is larger than the
+/// limit.
 fn snapshot(input: &[u8]) -> u64 {
     let mut bytes = input.to_vec();
     if !input.len().is_multiple_of(3) {

@@ -1,6 +1,6 @@
-//! Runs a program that measures wakeups while delays of known length are injected: a thread of higher priority takes
-//! the CPU shortly before a release and gives it up a known time after it. The releases fall on whole milliseconds of
-//! CLOCK_MONOTONIC, where `cyclictest -i 1000 --secaligned` places them.
+//! Runs a program that measures wakeups, and injects delays of known length at the same time: a thread of higher
+//! priority takes the CPU shortly before a release and releases it a known time after it. The program's releases are at
+//! whole milliseconds of CLOCK_MONOTONIC, as with `cyclictest -i 1000 --secaligned`.
 
 use crate::InjectError;
 use crate::thread::{Gaps, ORDINARY, become_thread, fifo, now, sleep_until, spin_until};
@@ -10,26 +10,26 @@ use std::process::{Command, Stdio};
 #[derive(Clone, Debug)]
 pub struct Beside {
     pub cpu: u32,
-    /// Priority of the injecting thread, above that of the measuring one.
+    /// Priority of the injecting thread, higher than the priority of the measuring one.
     pub priority: u8,
-    /// Delays after the release in ns, used in turn.
+    /// Delays after the release, ns, used in turn.
     pub sizes_ns: Vec<u64>,
     pub times: u32,
-    /// Time from the start of the program to the first delay, ns: the program must be measuring by then.
+    /// Time from the start of the program to the first delay, ns. The program must be measuring by then.
     pub after_ns: u64,
 }
 
-/// One injected delay, as it actually happened.
+/// One injected delay, as measured by the injecting thread.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Held {
     /// The delayed release, CLOCK_MONOTONIC.
     pub release_ns: u64,
     pub size_ns: u64,
-    /// When the thread took the CPU.
+    /// When the injecting thread took the CPU, ns on CLOCK_MONOTONIC.
     pub from_ns: u64,
-    /// When the thread gave up the CPU.
+    /// When the injecting thread released the CPU, ns on CLOCK_MONOTONIC.
     pub to_ns: u64,
-    /// Times in which the injecting thread itself did not run.
+    /// Intervals in which the injecting thread itself did not run.
     pub gaps: Gaps,
 }
 
@@ -44,7 +44,7 @@ pub struct Seen {
     pub injected: Vec<Held>,
 }
 
-/// Time before the release, ns: less than the period, and enough for a wakeup on an emulated machine.
+/// Time from taking the CPU to the release, ns: less than the period, and enough for a wakeup on an emulated machine.
 const LEAD: u64 = 400_000;
 /// Time from the end of one delay to the next, ns.
 const REST: u64 = 80_000_000;
@@ -53,7 +53,7 @@ const MS: u64 = 1_000_000;
 /// Runs the program until it ends.
 ///
 /// # Errors
-/// [`InjectError`]: it cannot be started, or this process does not get the priority.
+/// [`InjectError`]: the program cannot be started, or this process does not get the priority.
 pub fn beside(words: &[String], wanted: &Beside) -> Result<Seen, InjectError> {
     let (program, rest) = words.split_first().ok_or_else(|| InjectError::Child("no program to run".into()))?;
     let mut command = Command::new(program);
@@ -69,7 +69,7 @@ pub fn beside(words: &[String], wanted: &Beside) -> Result<Seen, InjectError> {
     Ok(Seen { command: words.to_vec(), code: output.status.code(), stdout, stderr, injected })
 }
 
-/// Keeps the CPU busy across one release.
+/// Keeps the CPU busy from before a release until `size_ns` after it.
 fn over(release_ns: u64, size_ns: u64) -> Held {
     sleep_until(release_ns - LEAD);
     let from_ns = now();
@@ -78,7 +78,7 @@ fn over(release_ns: u64, size_ns: u64) -> Held {
 }
 
 /// Keeps a CPU busy from shortly before `release_ns` (CLOCK_MONOTONIC) until `size_ns` after it, in a thread with this
-/// name and FIFO priority that has ended when this returns.
+/// name and FIFO priority. The thread has ended when the function returns.
 ///
 /// # Errors
 /// [`InjectError`]: the thread cannot be started, or does not get the priority.

@@ -1,4 +1,4 @@
-//! Injects one kind after the other: records, lets the victim run, injects, and writes down what happened.
+//! Injects one kind of delay after the other: starts recording and the victim, injects, and writes what happened.
 
 use crate::InjectError;
 use crate::capture::{Recorder, TRACEFS};
@@ -23,18 +23,18 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Injected {
     pub bursts: usize,
-    /// Number of late wakeups of the victim, whatever the cause.
+    /// Number of late wakeups of the victim, whatever caused them.
     pub late: usize,
 }
 
-/// Time from the first wakeups to the first burst, and from the last burst to the end of the recording.
+/// Time from the first wakeups to the first burst, and from the last burst to the end of the recording, ns.
 const SECOND_NS: u64 = 1_000_000_000;
 const CALM: Duration = Duration::from_millis(60);
 
 /// Injects one kind and records what happened in `folder`, which must exist.
 ///
 /// # Errors
-/// [`InjectError::Impossible`] if this machine cannot produce it. Changes to the machine are undone.
+/// [`InjectError::Impossible`] if this machine cannot produce the delay. Changes to the machine are undone.
 pub fn campaign(kind: &Kind, wanted: &Wanted, recorder: &Recorder, folder: &Path) -> Result<Injected, InjectError> {
     let mut config = Config { role: "victim".into(), ..Config::new(kind.name, kind.victim, wanted) };
     let _unlimited = if kind.victim.is_deadline() { Some(unlimited()?) } else { None };
@@ -67,7 +67,7 @@ pub fn campaign(kind: &Kind, wanted: &Wanted, recorder: &Recorder, folder: &Path
     Ok(injected)
 }
 
-/// Returns true if rtla has started its tracer: it prepares for a while after timerlat's threads exist.
+/// Returns true if rtla has started its tracer, which it does some time after timerlat's threads exist.
 fn measures() -> bool {
     let reads = |file: &str, text: &str| {
         let read = fs::read_to_string(format!("{TRACEFS}/instances/timerlat_top/{file}"));
@@ -76,8 +76,8 @@ fn measures() -> bool {
     reads("current_tracer", "timerlat") && reads("tracing_on", "1")
 }
 
-/// Injects one burst while `rtla timerlat` measures the victim's CPU, and records in `folder`, which must exist, what
-/// both saw: `trace.txt`, `truth.json`, `facts.json`, and `rtla.txt`, which contains rtla's auto-analysis if the burst
+/// Injects one burst while `rtla timerlat` measures the victim's CPU. Records in `folder`, which must exist, what both
+/// found: `trace.txt`, `truth.json`, `facts.json`, and `rtla.txt`, which contains rtla's auto-analysis if the burst
 /// made it stop.
 ///
 /// # Errors
@@ -124,7 +124,7 @@ pub fn beside_rtla(
     write(folder, "facts.json", &facts)
 }
 
-/// A process that is ended on drop: when interrupted, rtla restores the tracer.
+/// A process that is interrupted on drop, so that rtla restores the tracer.
 struct Stopped(Child);
 
 impl Drop for Stopped {
@@ -167,7 +167,7 @@ impl Running {
         Ok(running)
     }
 
-    /// Closes the process's standard input: an injection then starts, or the victim ends.
+    /// Closes the process's standard input, which starts an injection or ends the victim.
     pub(crate) fn go(&mut self) {
         drop(self.child.stdin.take());
     }

@@ -1,4 +1,4 @@
-//! Records injections in a tracefs instance, as text. Another way of recording would replace this file.
+//! Records injections in a tracefs instance, as text. This file is the only one that depends on how they are recorded.
 
 use crate::InjectError;
 use std::fs;
@@ -8,7 +8,7 @@ pub(crate) const TRACEFS: &str = "/sys/kernel/tracing";
 /// Buffer size per CPU, KiB.
 const BUFFER_KIB: &str = "24576";
 
-/// The events to record; those missing from the kernel are skipped.
+/// The events to record. Events that the kernel does not have are skipped.
 const EVENTS: &[&str] = &[
     "sched/sched_switch",
     "sched/sched_waking",
@@ -46,9 +46,9 @@ const EVENTS: &[&str] = &[
     "preemptirq",
 ];
 
-/// Records one injection after the other. Events are enabled once and not for every injection, because the kernel
-/// patches its own code each time, and emulators with several CPUs do not always survive that. The instance is removed
-/// on drop.
+/// Records one injection after the other. Events are enabled once instead of for every injection, because the kernel
+/// patches its own code each time, which emulators with several CPUs do not always survive. The instance is removed on
+/// drop.
 #[derive(Debug)]
 pub struct Recorder {
     instance: PathBuf,
@@ -58,7 +58,7 @@ impl Recorder {
     /// Creates the instance without starting to record.
     ///
     /// # Errors
-    /// tracefs is not mounted or may not be written.
+    /// tracefs is not mounted or cannot be written.
     pub fn new() -> Result<Recorder, InjectError> {
         let instance = Path::new(TRACEFS).join("instances/punctual-inject");
         // Left by a process that was killed.

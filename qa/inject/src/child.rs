@@ -1,5 +1,5 @@
-//! A process of the campaign, and its protocol with the parent: it prints `ready TID`, works, prints its result as one
-//! line of JSON, and ends; the victim works until its standard input is closed.
+//! A child process of the campaign, and how it communicates with the parent: it prints `ready TID`, works, prints its
+//! result as one line of JSON, and ends. The victim works until its standard input is closed.
 
 use crate::config::Config;
 use crate::thread::{now, tid};
@@ -8,16 +8,16 @@ use crate::{chains, kinds};
 use std::ffi::OsString;
 use std::io::{Read, Write};
 
-/// The first argument that makes the program a process of the campaign; the other arguments are for [`child_main`].
+/// First argument that makes the program a child process of the campaign. The other arguments are for [`child_main`].
 pub const HIDDEN_ARG: &str = "__inject";
 
-/// Exit code if this machine cannot produce an injection; the reason is on standard output.
+/// Exit code if this machine cannot produce an injection, in which case standard output has the reason.
 pub(crate) const IMPOSSIBLE: i32 = 4;
 
 /// Time before the first burst, ns.
 const CALM_NS: u64 = 60_000_000;
 
-/// Runs as a process of the campaign. `args` are the arguments after [`HIDDEN_ARG`]; returns the exit code.
+/// Runs as a child process of the campaign. `args` are the arguments after [`HIDDEN_ARG`]. Returns the exit code.
 pub fn child_main(mut args: impl Iterator<Item = OsString>) -> i32 {
     // End together with the parent if that is killed.
     let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
@@ -63,8 +63,8 @@ pub(crate) fn say_ready(tid: i32) {
     let _ = writeln!(out, "ready {tid}").and_then(|()| out.flush());
 }
 
-/// Reports that the injection is prepared, waits for the start signal, and returns the time at which to start
-/// injecting: a little later, so that some wakeups are on time before it.
+/// Reports that the injection is prepared, waits for the start signal, and returns the time at which the injection
+/// should start. That is a little later, so that some wakeups are on time before it.
 pub(crate) fn begin() -> u64 {
     say_ready(tid());
     until_told_to_end();

@@ -9,22 +9,22 @@ pub struct Wanted {
     pub length_ns: u64,
     /// Minimum lateness of a late wakeup, ns.
     pub late_ns: u64,
-    /// Seed of the pseudo-random lengths and phases.
+    /// Seed of the pseudorandom lengths and phases.
     pub seed: u64,
 }
 
 /// Priority of the victim.
 pub(crate) const PRIORITY: u8 = 80;
 
-/// Configuration of a process of the campaign, as JSON in its arguments.
+/// Configuration of a child process of the campaign, which it gets as JSON in its arguments.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Config {
     /// A name in [`KINDS`](crate::KINDS), or `victim`.
     pub role: String,
-    /// Scheduling and waking of the victim.
+    /// How the victim is scheduled and woken.
     pub manner: Manner,
     pub cpu: u32,
-    /// Another CPU, for helpers that must not disturb the victim.
+    /// Another CPU, for helper threads that must not disturb the victim.
     pub other_cpu: u32,
     pub priority: u8,
     /// Period of the victim, ns.
@@ -34,11 +34,11 @@ pub struct Config {
     /// Thread ID of the victim; 0 if not yet known.
     pub victim_tid: i32,
     pub bursts: u32,
-    /// Nominal length of a burst, ns; each one differs by up to a quarter.
+    /// Nominal length of a burst, ns. The actual length differs by up to a quarter.
     pub length_ns: u64,
     /// Time from the start of a burst to the start of the next, ns.
     pub every_ns: u64,
-    /// Seed of the pseudo-random lengths and phases.
+    /// Seed of the pseudorandom lengths and phases.
     pub seed: u64,
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
-    /// A moment within the burst: 0 is its start, 100 its end.
+    /// Returns a time within the burst, ns: 0 per cent is its start, 100 its end.
     pub fn at(&self, percent: u64) -> u64 {
         self.from + (self.to - self.from) * percent / 100
     }
@@ -74,7 +74,7 @@ impl Config {
         }
     }
 
-    /// The bursts from `start` on: phase and length differ from burst to burst.
+    /// Returns the bursts from `start` on. Phase and length differ from burst to burst.
     pub(crate) fn slots(&self, start: u64) -> Vec<Slot> {
         let mut state = self.seed ^ 0x9e37_79b9_7f4a_7c15;
         let mut below = |limit: u64| {

@@ -11,13 +11,13 @@ pub enum InjectError {
     Refused(#[from] punctual_rt::Refused),
     #[error(transparent)]
     Call(#[from] punctual_uapi::Error),
-    /// A process of the campaign printed something unreadable, or ended early.
+    /// A child process of the campaign printed something invalid, or ended early.
     #[error("{0}")]
     Child(String),
 }
 
 impl InjectError {
-    /// Adds the attempted operation to an error.
+    /// Returns a function that adds the attempted operation to an error.
     pub(crate) fn at<E: Into<io::Error>>(what: impl Into<String>) -> impl FnOnce(E) -> InjectError {
         let what = what.into();
         move |source| InjectError::Failed { what, source: source.into() }

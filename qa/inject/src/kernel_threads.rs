@@ -11,7 +11,7 @@ pub(crate) struct KernelThread {
     pub comm: String,
 }
 
-/// The threads of `cpu` with one of these name prefixes: `ksoftirqd` stands for `ksoftirqd/1` on CPU 1.
+/// Returns the threads of `cpu` with one of these name prefixes: on CPU 1, `ksoftirqd` means `ksoftirqd/1`.
 pub(crate) fn of_cpu(names: &[&str], cpu: u32) -> Vec<KernelThread> {
     let wanted: Vec<String> = names.iter().map(|name| format!("{name}/{cpu}")).collect();
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
@@ -23,13 +23,14 @@ pub(crate) fn of_cpu(names: &[&str], cpu: u32) -> Vec<KernelThread> {
     named.filter(|thread| wanted.contains(&thread.comm)).collect()
 }
 
-/// Raises the priority of these threads above the victim's, as advice for RT kernels recommends; undone on drop.
+/// Raises the priority of these threads above the victim's, as is often recommended for RT kernels. Dropping the result
+/// restores it.
 pub(crate) fn raise(threads: &[KernelThread]) -> Result<Vec<Raised>, InjectError> {
     threads.iter().map(|thread| Raised::thread(thread.tid, fifo(ABOVE)?)).collect()
 }
 
-/// Returns true on PREEMPT_RT, where softirqs run in threads. Mainline has no /sys/kernel/realtime, but the version
-/// string shows it.
+/// Returns true on PREEMPT_RT, where softirqs run in threads. The mainline kernel has no /sys/kernel/realtime, but its
+/// version string shows it.
 pub(crate) fn is_rt() -> bool {
     fs::read_to_string("/proc/version").is_ok_and(|version| version.contains("PREEMPT_RT"))
 }

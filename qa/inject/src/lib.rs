@@ -1,13 +1,12 @@
-//! Injects delays: a real-time thread is the victim; other processes make it late and record what they did and when.
-//! Their log is independent of any trace, so that an explanation of the trace can be checked against it.
+//! Injects delays: a real-time thread is the victim, and other processes make it late and record what they did and
+//! when. Their log is independent of any trace, so that an explanation of the trace can be checked against it.
 //!
-//! [`campaign`] injects one kind after the other and creates for each a folder with `trace.txt`, `truth.jsonl`
-//! ([`Burst`]), `victim.json` ([`Watched`]) and `facts.json` ([`Surroundings`]). It runs this same program again with
-//! the hidden first argument [`HIDDEN_ARG`]; the program's `main` must then call [`child_main`] before it does anything
-//! else.
+//! [`campaign`] injects one kind after the other. For each it creates a folder with `trace.txt`, `truth.jsonl`
+//! ([`Burst`]), `victim.json` ([`Watched`]) and `facts.json` ([`Surroundings`]). It starts this same program again with
+//! the first argument [`HIDDEN_ARG`]; the program's `main` must then call [`child_main`] before it does anything else.
 //!
-//! Needs root. Architecture invariant: this crate does not use explanations; it undoes its changes to the machine
-//! (priorities of kernel threads, receive packet steering of `lo`, the tracer of the top instance) before it ends.
+//! Needs root. Architecture invariant: this crate does not use explanations. Before it ends, it undoes its changes to
+//! the machine (priorities of kernel threads, receive packet steering of `lo`, the tracer of the top instance).
 
 #![forbid(unsafe_code)]
 

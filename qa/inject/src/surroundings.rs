@@ -2,22 +2,22 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
 
-/// Facts about a machine apart from a trace of it; `None` if they could not be read.
+/// Facts about a machine that a trace of it does not contain; `None` if one could not be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Surroundings {
     /// Output of `uname -r`.
     pub release: Option<String>,
     /// Content of `/proc/version`, which mentions PREEMPT_RT.
     pub version: Option<String>,
-    /// Policies of all threads (sched(7)), by TID: `FIFO`, `RR`, `OTHER`, …
+    /// Scheduling policies of all threads (sched(7)), by thread ID: `FIFO`, `RR`, `OTHER`, …
     pub policies: BTreeMap<i32, String>,
-    /// True if the fair server has a runtime (debugfs sched/fair_server/cpu*/runtime, Linux 6.12).
+    /// True if the fair server has a runtime above zero (debugfs sched/fair_server/cpu*/runtime, since Linux 6.12).
     pub fair_server: Option<bool>,
     /// True if the kernel has logged `sched: RT throttling activated` since it booted.
     pub throttled: Option<bool>,
-    /// Steal time of all CPUs in jiffies (/proc/stat).
+    /// Steal time of all CPUs, jiffies (/proc/stat).
     pub steal: Option<u64>,
-    /// Tracer of the top instance; `nop` if none.
+    /// Tracer of the top instance; `nop` if there is none.
     pub tracer: Option<String>,
 }
 
@@ -60,7 +60,7 @@ fn policies() -> BTreeMap<i32, String> {
     tids.filter_map(policy).collect()
 }
 
-/// The eighth value of the first line (proc(5)).
+/// Returns the eighth value of the first line (proc_stat(5)).
 fn steal(stat: &str) -> Option<u64> {
     stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace().nth(7)?.parse().ok()
 }

@@ -1,4 +1,4 @@
-//! Building blocks for the threads of an injection: taking a policy, waiting, using CPU time.
+//! Functions for the threads of an injection: set a policy, wait, use CPU time.
 
 use crate::InjectError;
 use crate::truth::Burst;
@@ -7,7 +7,7 @@ use punctual_units::{CpuId, CpuList, Nanos, Priority, Scheduling};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::ffi::CString;
 
-/// Current time on CLOCK_MONOTONIC, ns.
+/// Returns the current time on CLOCK_MONOTONIC, ns.
 pub(crate) fn now() -> u64 {
     monotonic().0
 }
@@ -19,7 +19,7 @@ pub(crate) fn sleep_until(at: u64) {
     }
 }
 
-/// Longer times between two clock readings are recorded as gaps, ns.
+/// Time between two clock reads above which the interval is recorded as a gap, ns.
 const GAP: u64 = 1_000_000;
 
 pub(crate) type Gaps = Vec<(u64, u64)>;
@@ -35,7 +35,7 @@ impl Watch {
         Watch { last: now(), gaps: Vec::with_capacity(64) }
     }
 
-    /// Reads the time; records a gap if the last reading was long ago.
+    /// Reads the clock. Records a gap if the previous read was too long ago.
     pub fn look(&mut self) -> u64 {
         let t = now();
         if t - self.last > GAP {
@@ -46,7 +46,7 @@ impl Watch {
     }
 }
 
-/// Spins until `at`; returns the times in which the thread could not run.
+/// Spins until `at`. Returns the intervals in which the thread did not run.
 pub(crate) fn spin_until(at: u64) -> Gaps {
     let mut watch = Watch::new();
     while watch.look() < at {
@@ -67,7 +67,7 @@ pub(crate) fn rr(priority: u8) -> Result<Scheduling, InjectError> {
     }
 }
 
-/// Scheduling of a SCHED_DEADLINE thread, with times in ms.
+/// Returns the scheduling of a SCHED_DEADLINE thread; the times are in ms.
 pub(crate) const fn deadline(runtime: u64, deadline: u64, period: u64) -> Scheduling {
     let [runtime_ns, deadline_ns, period_ns] =
         [Nanos::from_millis(runtime), Nanos::from_millis(deadline), Nanos::from_millis(period)];
@@ -84,7 +84,7 @@ pub(crate) fn become_thread(name: &str, cpu: u32, scheduling: Scheduling) -> Res
     Ok(punctual_uapi::set_scheduling(0, scheduling, false)?)
 }
 
-/// Pins a thread (0 for the calling one) to a CPU.
+/// Pins a thread (0 for the calling thread) to a CPU.
 pub(crate) fn pin(tid: i32, cpu: u32) -> Result<(), InjectError> {
     Ok(punctual_uapi::set_affinity(tid, &CpuList::from_iter([CpuId(cpu)]))?)
 }
@@ -93,7 +93,7 @@ pub(crate) fn tid() -> i32 {
     rustix::thread::gettid().as_raw_nonzero().get()
 }
 
-/// A burst caused by the calling thread, without its times.
+/// Returns a burst caused by the calling thread, without its times.
 pub(crate) fn own_burst(class: &str, name: &str, scheduling: Scheduling, cpu: u32) -> Burst {
     Burst {
         class: class.into(),
@@ -111,12 +111,12 @@ pub(crate) fn own_burst(class: &str, name: &str, scheduling: Scheduling, cpu: u3
     }
 }
 
-/// The result of a thread; a panic is a bug.
+/// Returns the result of a thread. A panic becomes an error.
 pub(crate) fn joined<T>(result: std::thread::Result<Result<T, InjectError>>) -> Result<T, InjectError> {
     result.unwrap_or_else(|_| Err(InjectError::Child("a thread of the injection panicked".into())))
 }
 
-/// Raises the limit of file descriptors to at most `wanted`, including the hard limit if permitted; returns how many
+/// Raises the limit of file descriptors to at most `wanted`, including the hard limit if permitted. Returns how many
 /// may be opened.
 pub(crate) fn descriptors(wanted: usize) -> usize {
     let all = |n| Rlimit { current: Some(n), maximum: Some(n) };
@@ -131,7 +131,8 @@ pub(crate) fn descriptors(wanted: usize) -> usize {
     usize::try_from(hard.saturating_sub(OPEN)).unwrap_or(wanted).min(wanted)
 }
 
-/// Amount of work for a burst of `length` ns: doubled until it takes a good part of that time, then scaled.
+/// Returns the amount of work for a burst of `length` ns: doubles it until it takes a good part of that time, then
+/// scales it.
 pub(crate) fn calibrate(
     length: u64,
     few: usize,
@@ -150,6 +151,6 @@ pub(crate) fn calibrate(
     }
 }
 
-/// Threads started during the recording need this long to take their policy, which a trace does not show before they
+/// Time that threads started during the recording need to set their policy, which a trace does not show before they
 /// have slept once, ns.
 pub(crate) const SETTLING: u64 = 200_000_000;

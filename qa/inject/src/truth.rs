@@ -1,45 +1,45 @@
 use serde::{Deserialize, Serialize};
 
-/// An interval in which an injected cause occupied the victim's CPU, or would have done so.
+/// An interval in which an injected cause occupied the victim's CPU, or would have done so if the victim had been due.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Burst {
-    /// The class an explanation should name, as in `punctual explain --json`: `higher_priority`, `softirq`, …; or
+    /// The class that an explanation should name, as in `punctual explain --json`: `higher_priority`, `softirq`, …; or
     /// `tracer_left_on`.
     pub class: String,
-    /// The responsible thread, if there is one.
+    /// ID of the responsible thread, if there is one.
     pub tid: Option<i32>,
     pub comm: Option<String>,
-    /// Further text that the explanation must contain: the name of the interrupt, or the evidence.
+    /// Text that the explanation must also contain: the name of the interrupt, or the evidence.
     #[serde(default)]
     pub what: Option<String>,
-    /// Policy and priority in readable form.
+    /// Policy and priority of the responsible thread, as text.
     pub scheduled: String,
     pub cpu: u32,
     /// Start of the burst, ns on CLOCK_MONOTONIC, like the other times.
     pub start_ns: u64,
     pub end_ns: u64,
-    /// The burst cannot have started before this time.
+    /// Earliest possible start of the burst, ns.
     pub earliest_ns: u64,
-    /// The burst cannot have ended after this time; `None` means the time when the victim ran.
+    /// Latest possible end of the burst, ns; `None` means the time when the victim ran.
     pub worst_ns: Option<u64>,
-    /// Times within the burst in which the thread, or the CPU that watched, could not read the clock, because an
-    /// interrupt or the host of a guest had the CPU. It is not certain that they belong to the burst.
+    /// Intervals within the burst in which the thread, or the CPU that observed it, could not read the clock, because
+    /// an interrupt or the host of a guest had the CPU. They may or may not belong to the burst.
     #[serde(default)]
     pub gaps: Vec<(u64, u64)>,
-    /// True if start and end determine the share of a delay; if false, only the class is known.
+    /// True if start and end determine the share of a delay; false if only the class is known.
     pub exact: bool,
 }
 
-/// An effect that another CPU polled for.
+/// An effect for which another CPU has polled.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {
-    /// Last time at which the effect had not occurred.
+    /// Last time at which the effect had not occurred yet, ns.
     pub not_yet: u64,
-    /// First time at which the effect had occurred.
+    /// First time at which the effect had occurred, ns.
     pub seen: u64,
 }
 
-/// A burst of which another CPU saw the first and the last effect; it started after `asked`.
+/// Returns a burst of which another CPU observed the first and the last effect; it started after `asked`.
 pub(crate) fn seen(burst: &Burst, asked: u64, first: Seen, last: Seen, gaps: Vec<(u64, u64)>) -> Burst {
     let end_ns = last.not_yet.max(first.seen);
     // The softirq or interrupt continues for a short time after its last effect.
@@ -47,15 +47,16 @@ pub(crate) fn seen(burst: &Burst, asked: u64, first: Seen, last: Seen, gaps: Vec
 }
 
 impl Burst {
-    /// Minimum time that the burst took between `from` and `to`, ns.
+    /// Returns the minimum time that the burst took between `from` and `to`, ns.
     pub fn overlap(&self, from: u64, to: u64) -> u64 {
         let (from, to) = (self.start_ns.max(from), self.end_ns.min(to));
         let gaps: u64 = self.gaps.iter().map(|gap| gap.1.min(to).saturating_sub(gap.0.max(from))).sum();
         to.saturating_sub(from).saturating_sub(gaps)
     }
 
-    /// Maximum time that the burst can have taken between `from` and `to`. The time between a thread's clock readings
-    /// and the switches to and from it is uncertain: an interrupt, or the host of a guest, may have come in between.
+    /// Returns the maximum time that the burst can have taken between `from` and `to`, ns. The time between a thread's
+    /// clock reads and the switches to and from it is uncertain: an interrupt, or the host of a guest, may have taken
+    /// the CPU.
     pub fn most(&self, from: u64, to: u64) -> u64 {
         self.worst_ns.unwrap_or(to).min(to).saturating_sub(self.earliest_ns.max(from))
     }

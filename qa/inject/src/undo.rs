@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
 
-/// A kernel file with a changed value, restored on drop.
+/// A kernel file whose value was changed. Dropping it restores the value.
 #[derive(Debug)]
 pub(crate) struct Changed {
     path: PathBuf,
@@ -44,13 +44,13 @@ impl Drop for Changed {
     }
 }
 
-/// Removes the limit on real-time and SCHED_DEADLINE threads, which may then be pinned to a CPU
+/// Removes the bandwidth limit of real-time and SCHED_DEADLINE threads, so that the latter may be pinned to a CPU
 /// (kernel/sched/syscalls.c, `__sched_setscheduler`).
 pub(crate) fn unlimited() -> Result<Changed, InjectError> {
     Changed::file("/proc/sys/kernel/sched_rt_runtime_us", "-1")
 }
 
-/// A thread with a changed policy, restored on drop.
+/// A thread whose policy was changed. Dropping it restores the policy.
 #[derive(Debug)]
 pub(crate) struct Raised {
     tid: i32,

@@ -22,11 +22,11 @@ pub enum Manner {
     Woken,
     /// SCHED_DEADLINE, woken by its timer.
     Deadline,
-    /// SCHED_DEADLINE, woken by its timer; occasionally the victim works for longer than its runtime.
+    /// SCHED_DEADLINE, woken by its timer; in some periods the victim works for longer than its runtime.
     Overrun,
 }
 
-/// Runtime of [`Manner::Overrun`] in ms of CPU time per period.
+/// Runtime of [`Manner::Overrun`], ms of CPU time per period.
 const RUNTIME_MS: u64 = 4;
 const BUDGET_MS: u64 = 40;
 const MS: u64 = 1_000_000;
@@ -49,7 +49,7 @@ impl Manner {
     }
 }
 
-/// One late wakeup. Times are in ns on CLOCK_MONOTONIC.
+/// One late wakeup. Times are ns on CLOCK_MONOTONIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Late {
     pub release_ns: u64,
@@ -61,18 +61,18 @@ pub struct Late {
 pub struct Watched {
     pub tid: i32,
     pub wakeups: u64,
-    /// Median latency in ns, the usual value on this machine.
+    /// Median latency, ns, which is the usual latency on this machine.
     pub median_ns: u64,
     pub late: Vec<Late>,
-    /// Delays that the victim caused itself.
+    /// Delays that the victim has caused itself.
     #[serde(default)]
     pub bursts: Vec<Burst>,
 }
 
-/// Maximum number of latencies and late wakeups that are kept: 5 minutes at 5 ms.
+/// Maximum number of latencies and of late wakeups that are kept: 5 minutes at 5 ms.
 const MAX: usize = 1 << 16;
 
-/// Runs the victim until standard input is closed, and prints the result.
+/// Runs the victim until standard input is closed, and returns the result.
 pub(crate) fn run(config: &Config) -> Result<Watched, InjectError> {
     let stop = Arc::new(AtomicBool::new(false));
     let (sender, receiver) = mpsc::channel();
@@ -113,9 +113,10 @@ fn by_timer(mut periodic: Periodic, stop: &AtomicBool, log: &mut Log) {
     }
 }
 
-/// The victim works for half a millisecond more than its runtime, then sleeps. It is not enqueued at its next release,
-/// but only when its timer expires (kernel/sched/deadline.c, `enqueue_task_dl`). Each burst lasts from its sleep to its
-/// wakeup. Its CPU time is read afterwards, because reading it would throttle it immediately.
+/// In each burst, makes the victim work for half a millisecond more than its runtime, then sleep. The kernel does not
+/// enqueue it at its next release, but when its timer expires (kernel/sched/deadline.c, `enqueue_task_dl`). A burst
+/// lasts from the victim's sleep to its wakeup. Its CPU time is read afterwards, because reading it would throttle it
+/// immediately.
 fn overrun(config: &Config, mut periodic: Periodic, stop: &AtomicBool, log: &mut Log, overruns: &mut Vec<(u64, u64)>) {
     const MORE: u64 = RUNTIME_MS * MS + MS / 2;
     let used = || {
@@ -141,7 +142,7 @@ fn overrun(config: &Config, mut periodic: Periodic, stop: &AtomicBool, log: &mut
     }
 }
 
-/// The victim is woken by a sender, which writes the next message only after the previous one was received.
+/// Lets a sender wake the victim. The sender writes the next message only after the previous one was received.
 fn woken(config: &Config, mut periodic: Periodic, stop: &AtomicBool, log: &mut Log) -> Result<(), InjectError> {
     let fd: OwnedFd = eventfd(0, EventfdFlags::empty()).map_err(InjectError::at("make an eventfd"))?;
     let sent = AtomicU64::new(0);
@@ -168,7 +169,7 @@ fn woken(config: &Config, mut periodic: Periodic, stop: &AtomicBool, log: &mut L
     })
 }
 
-/// Records what the thread saw, without allocating.
+/// Records what the victim measured, without allocating.
 struct Log {
     late_ns: u64,
     latencies: Vec<u64>,

@@ -1,5 +1,5 @@
-//! One program for all of `punctual_fuzz::READERS`: PUNCTUAL_FUZZ_READER selects the reader (`cargo trials fuzz guided`
-//! sets it).
+//! The libFuzzer program for all of `punctual_fuzz::READERS`: PUNCTUAL_FUZZ_READER selects the reader (`cargo trials
+//! fuzz guided` sets it).
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -10,7 +10,7 @@ thread_local! {
     static EXECUTOR: Executor = Executor::new(wanted());
 }
 
-/// The reader selected by the environment; without it an error is reported, as there is nothing to fuzz.
+/// Returns the reader that the environment selects. Reports an error and exits if it selects none.
 fn wanted() -> Reader {
     let name = std::env::var("PUNCTUAL_FUZZ_READER").unwrap_or_default();
     Reader::named(&name).unwrap_or_else(|| {

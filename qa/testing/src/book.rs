@@ -1,5 +1,6 @@
-//! Command lines of `punctual` in the documentation, parsed like a shell. The unit test that parses them (src/book) and
-//! the test that runs them (tests/it/book.rs) both get them from here, so that neither misses any.
+//! Finds the command lines of `punctual` in the documentation and parses them like a shell. The unit test that parses
+//! their options (src/book) and the test that runs them (tests/it/book.rs) both use this, so that they cover the same
+//! lines.
 
 use crate::root;
 use std::fs;
@@ -11,7 +12,7 @@ pub struct Line {
     pub page: String,
     /// Line number in the page, starting at 1.
     pub number: usize,
-    /// True if the command is in running text (`punctual …`) rather than in a code block.
+    /// True if the command is in running text (`punctual …`), false if it is in a code block.
     pub inline: bool,
     pub words: Vec<String>,
 }
@@ -22,7 +23,8 @@ impl Line {
     }
 }
 
-/// README.md and every page below docs/, in order. Decisions (docs/adr) describe the past and are left out.
+/// Returns README.md and every page below docs/, in order. Decision records (docs/adr), which describe the past, are
+/// omitted.
 pub fn pages() -> Vec<PathBuf> {
     let mut pages = vec![root().join("README.md")];
     let mut folders = vec![root().join("docs")];
@@ -45,7 +47,7 @@ pub fn all() -> Vec<Line> {
     pages().iter().flat_map(|page| of_page(page)).collect()
 }
 
-/// Marks text generated from `--help`, which shows usage rather than commands to type.
+/// Marks text generated from `--help`, which shows usage instead of commands to type.
 pub const MADE: &str =
     "<!-- What follows is made from the command line's own definition: UPDATE_GOLDEN=1 cargo test -p punctual book -->";
 
@@ -71,7 +73,7 @@ fn of_page(path: &Path) -> Vec<Line> {
     lines
 }
 
-/// The lines of a page: number, text, and whether it is code. Blocks in languages other than shell are left out.
+/// Returns the lines of a page: number, text, and whether it is code. Blocks in languages other than shell are omitted.
 fn coded(text: &str) -> Vec<(usize, &str, bool)> {
     let mut fence: Option<bool> = None;
     let mut lines = Vec::new();
@@ -92,8 +94,8 @@ fn coded(text: &str) -> Vec<(usize, &str, bool)> {
     lines
 }
 
-/// `code` in running text that starts with the program's name. Text with placeholders (`[ID…]`, `AXIS`) is not a
-/// command to type.
+/// Returns code in running text (`code`) that starts with the program's name. Text with placeholders (`[ID…]`, `AXIS`)
+/// is not a command to type, and is omitted.
 fn spans(text: &str) -> Vec<Vec<String>> {
     let spans = text.split('`').skip(1).step_by(2).filter(|span| span.starts_with("punctual "));
     let typed = spans.filter(|span| !span.contains(['[', '…']));
@@ -107,8 +109,8 @@ fn is_form(word: &str) -> bool {
 /// Words that may come before a command.
 const PROMPTS: [&str; 5] = ["$", "#", "sudo", "here:", "there:"];
 
-/// The calls of `punctual` in one line of shell. Empty if the line starts with anything but a prompt, `sudo`, a place
-/// (`here:`) or the program.
+/// Returns the command lines of `punctual` in one line of shell. There are none if the line starts with anything but a
+/// prompt, `sudo`, a place (`here:`) or the program.
 pub fn calls(line: &str) -> Vec<Vec<String>> {
     let mut calls = Vec::new();
     // Output of a program is not parsed, because its quotes need not be shell quotes.
@@ -130,7 +132,7 @@ pub fn calls(line: &str) -> Vec<Vec<String>> {
     calls
 }
 
-/// The commands of a line, each split into words. Redirections are left out.
+/// Splits a line into commands, and each of these into words. Redirections are omitted.
 fn split(line: &str) -> Vec<Vec<String>> {
     let mut commands = vec![Vec::new()];
     let mut rest = line.trim_start();
@@ -157,7 +159,7 @@ enum Word {
     To,
 }
 
-/// The first word of `text`, which does not start with a blank, and the rest.
+/// Returns the first word of `text`, which must not start with a blank, and the rest.
 fn word(text: &str) -> (Word, &str) {
     if let Some(after) = text.strip_prefix([';', '|', '&']) {
         return (Word::End, after.trim_start_matches(['|', '&']));

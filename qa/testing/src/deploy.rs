@@ -1,4 +1,4 @@
-//! Folders that represent machines, and packages for them.
+//! Folders that represent machines, and packages for these.
 
 use crate::fix::{Kernel, loaders};
 use punctual_boot::{PiBoot, firmware_start};
@@ -47,7 +47,7 @@ fn runs(root: &Path, release: &str, version: &str) {
     write(root, "proc/sys/kernel/version", format!("{version}\n"));
 }
 
-/// Simulates another boot, a trial boot if its ID is given.
+/// Simulates another boot; if `id` is given, the trial boot with this ID.
 pub fn boot_into(root: &Path, kernel: &Kernel, id: Option<&str>, release: &str, version: &str) {
     let number = kernel.boot.borrow().len();
     *kernel.boot.borrow_mut() = format!("boot-{}", "x".repeat(number));
@@ -73,7 +73,7 @@ pub fn package(release: &str) -> TempDir {
     folder
 }
 
-/// Checks that without a trial the loader boots the old kernel.
+/// Checks that the boot loader boots the old kernel if there is no trial.
 pub fn boots_the_old_kernel(loader: &str, root: &Path) {
     if loader == PI {
         let start = firmware_start(&Live::under(root), "/boot/firmware", PiBoot::Ordinary, "kernel8.img").unwrap();

@@ -1,9 +1,9 @@
-//! Golden files: output that has been reviewed.
+//! Compares output with golden files, which contain reviewed output.
 
 use std::path::Path;
 use std::{env, fs};
 
-/// Panics if the file does not contain `got`; with `UPDATE_GOLDEN=1` in the environment, the file is written instead. A
+/// Panics if the file does not contain `got`. With `UPDATE_GOLDEN=1` in the environment, writes the file instead. A
 /// relative path starts at the package under test, where cargo runs its tests.
 #[track_caller]
 pub fn golden(path: impl AsRef<Path>, got: &str) {
@@ -22,7 +22,7 @@ pub fn golden(path: impl AsRef<Path>, got: &str) {
     }
 }
 
-/// Like [`golden`], for a page: omits its style sheet and script, which all pages share, and the script's hash.
+/// Like [`golden`], for a page: ignores its style sheet and script, which all pages share, and the script's hash.
 #[track_caller]
 pub fn golden_page(path: impl AsRef<Path>, page: &str) {
     let page = without(page, "sha256-", "'");
@@ -36,7 +36,8 @@ fn without(text: &str, from: &str, to: &str) -> String {
     format!("{before}{from}…{to}{after}")
 }
 
-/// Number, stored and new content of the first line that differs; lines past the end are empty.
+/// Returns number, stored and new content of the first line that differs; `None` if no line does. Lines past the end
+/// are empty.
 fn first_difference<'a>(kept: &'a str, got: &'a str) -> Option<(usize, &'a str, &'a str)> {
     let (mut kept, mut got) = (kept.split_inclusive('\n'), got.split_inclusive('\n'));
     let lines = (1..).map(|number| (number, kept.next(), got.next()));

@@ -1,6 +1,7 @@
-//! Strings that output formats might interpret as markup, options or control characters.
+//! Text that an output format could interpret as markup, options or control characters.
 
-/// Strings that an attacker, or bad luck, can put into names. Lines that start with `forged` are not output of this program.
+/// Names that an attacker can choose, or that occur by chance. A line that starts with `forged` is not output of this
+/// program.
 pub const NAMES: [&str; 42] = [
     "\"><script>alert('1')</script>\x1b[31m\r\n<LAVA_SIGNAL_TESTCASE TEST_CASE_ID=x RESULT=pass>\u{202e}&`\u{9b}2J",
     "",

@@ -1,4 +1,4 @@
-//! A small source tree whose make behaves like the kernel's.
+//! A small source tree whose `make` behaves like the kernel's.
 
 use punctual_kbuild::build::Job;
 use punctual_kernel::Arch;
@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
-/// Supports the kernel's O=, dry run, objects, release, modules and device trees; `SLOW` is the duration of one object.
+/// Makefile that supports the kernel's O=, dry run, objects, release, modules and device trees. `SLOW` is the time that
+/// one object takes.
 const MAKEFILE: &str = r#"
 SLOW ?= 0
 OBJECTS := $(foreach n,1 2 3 4 5 6 7 8 9 10 11 12,$(O)/$(n).o)
@@ -30,7 +31,7 @@ dtbs_install:
 	mkdir -p $(INSTALL_DTBS_PATH)/broadcom; echo tree > $(INSTALL_DTBS_PATH)/broadcom/bcm2837-rpi-3-b.dtb
 "#;
 
-/// All options required by the package checks and by the image for the SD card.
+/// A configuration with all options that the package checks and the image for the SD card require.
 pub const CONFIG: &str = "CONFIG_ARM64=y\nCONFIG_OF=y\nCONFIG_MODULES=y\nCONFIG_SMP=y\nCONFIG_EXPERT=y\nCONFIG_PREEMPT_RT=y\nCONFIG_MODULE_UNLOAD=y\n\
     CONFIG_SPI_BCM2835=m\nCONFIG_I2C_BCM2835=m\nCONFIG_PINCTRL_BCM2835=m\nCONFIG_USB_HID=m\nCONFIG_HID_GENERIC=m\nCONFIG_USB_DWC2=m\n\
     CONFIG_USB_NET_SMSC95XX=m\nCONFIG_MMC_BCM2835=y\nCONFIG_MMC_BLOCK=y\nCONFIG_EXT4_FS=y\nCONFIG_DEVTMPFS=y\n\
@@ -80,7 +81,8 @@ impl Tree {
     }
 }
 
-/// Returns false and reports the missing programs, so that no test passes silently without them.
+/// Returns true if all programs are installed. Otherwise reports the missing ones, so that no test passes silently
+/// without them.
 pub fn has(programs: &[&str]) -> bool {
     let missing: Vec<&&str> = programs.iter().filter(|p| Command::new(p).arg("--version").output().is_err()).collect();
     if !missing.is_empty() {

@@ -1,8 +1,9 @@
-//! Code shared by the tests of several crates. It is only ever a dev-dependency: its functions panic on errors.
+//! Code shared by the tests of several crates. It is only used as a dev-dependency, since its functions panic on
+//! errors.
 //!
-//! A module that needs other crates is behind a feature with its name, so that the tests of a crate build no more than
-//! they use. Such a module serves the integration tests (tests/it) of the crates it needs, but not their unit tests,
-//! which would contain the crate's types twice.
+//! A module that needs other crates is behind a feature with its name, so that the tests of a crate build only what
+//! they use. Such a module can be used by the integration tests (tests/it) of the crates that it needs, but not by
+//! their unit tests, in which the crate's types would exist twice.
 
 #![forbid(unsafe_code)]
 

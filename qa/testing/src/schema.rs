@@ -52,7 +52,7 @@ mod checks {
         assert!(errors.is_empty(), "{name}: {errors:#?}");
     }
 
-    /// Fails with the first few contradictions.
+    /// Panics with the first few violations if the value does not match the schema.
     pub fn assert_holds(name: &str, value: &Value) {
         assert_valid(name, &schema(name), value);
     }
@@ -63,8 +63,8 @@ mod checks {
         assert_valid(&format!("{name}, no other keys"), &exact(name), value);
     }
 
-    /// The schema, modified to refuse undescribed keys: readers must ignore keys of later minor versions, but our own
-    /// tests must not.
+    /// Returns a validator for the schema that refuses keys which it does not describe: readers must ignore keys of
+    /// later minor versions, but the program must not write such keys.
     pub fn exact(name: &str) -> jsonschema::Validator {
         let mut schema = text(name);
         let defs = schema["$defs"].as_object().cloned().unwrap_or_default();
@@ -86,7 +86,7 @@ mod checks {
         }
     }
 
-    /// A variant of a tagged enum is a type with the tag next to it: its keys are those of both.
+    /// Replaces the `$ref` of an enum variant by the keys of the type that it names, next to the tag of the variant.
     fn merge(fields: &mut Map<String, Value>, defs: &Map<String, Value>) {
         let Some(reference) = fields.remove("$ref") else { return };
         let name = reference.as_str().and_then(|r| r.strip_prefix("#/$defs/")).unwrap();

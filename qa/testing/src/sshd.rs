@@ -1,4 +1,4 @@
-//! An sshd run by this user on a high port, with its own keys, and a proxy that cuts its connections.
+//! An sshd that the calling user runs on a high port with its own keys, and a proxy that cuts its connections.
 
 use punctual_remote::{Link, Target};
 use std::fs;
@@ -68,7 +68,7 @@ impl Sshd {
         self.folder.path()
     }
 
-    /// Home folder of this user, who logs in.
+    /// Returns the home folder of the calling user, who logs in.
     pub fn home(&self) -> PathBuf {
         PathBuf::from(std::env::var_os("HOME").unwrap())
     }
@@ -94,8 +94,8 @@ impl Sshd {
         Link { target: Target { host: "127.0.0.1".into(), user: None, port: Some(port) }, config: Some(config) }
     }
 
-    /// A link whose first connections are cut, each after a different number of bytes up to `most`; and the number of
-    /// cuts.
+    /// Returns a link whose first connections are cut, each after a different number of bytes up to `most`, and the
+    /// number of cuts so far.
     pub fn cutting(&self, times: u32, most: u64) -> (Link, Arc<AtomicU32>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -135,7 +135,7 @@ fn relay(client: &TcpStream, server: &TcpStream, limit: Option<u64>, cuts: &Atom
     }
 }
 
-/// Copies until one side ends, or until `limit` bytes have passed; returns true if it cut the connection.
+/// Copies until one side ends, or until `limit` bytes have passed. Returns true if it cut the connection.
 fn pump(mut from: &TcpStream, mut to: &TcpStream, limit: Option<u64>) -> bool {
     let (mut part, mut passed) = ([0; 16 << 10], 0);
     let is_cut = loop {

@@ -1,4 +1,4 @@
-//! Programs of this workspace's release build.
+//! Locates programs of this workspace's release build.
 
 use crate::guests;
 use punctual_vm::FileIn;
@@ -8,10 +8,10 @@ use std::process::{Command, Output, Stdio};
 
 const BUILD: &str = "cargo build --release";
 
-/// A program, by its path below cargo's target directory.
+/// Returns the path of a program, which is given by its path below cargo's target directory.
 ///
 /// # Errors
-/// It is missing; the message contains the command that builds it.
+/// The program is missing; the message contains the command that builds it.
 pub fn program(path: &str, build: &str) -> Result<PathBuf, String> {
     let path = xtask::target_dir().join(path);
     if path.is_file() { Ok(path) } else { Err(format!("{} is missing: {build}", path.display())) }
@@ -23,12 +23,12 @@ pub fn punctual(words: &[&str]) -> Result<Output, String> {
     output.map_err(|e| missing(&program, &e))
 }
 
-/// Says why a program of the release build could not be started, and gives the command that builds it.
+/// Returns a message that a program of the release build could not be started, with the command that builds it.
 pub fn missing(program: &Path, error: &io::Error) -> String {
     format!("{}: {error}; build it first: {BUILD}", program.display())
 }
 
-/// `punctual` and the application with all mistakes, for a guest's /bin.
+/// Returns `punctual` and the application with selectable mistakes, to be put into a guest's /bin.
 ///
 /// # Errors
 /// One of them is missing; the message contains the command that builds it.

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-/// Returns the results of a case, or `None` if it failed; prints either, a failure with its reason.
+/// Runs a case and prints its result, or the reason why it failed. Returns the result; `None` if it failed.
 pub fn tried(name: &str, try_it: impl FnOnce() -> Result<String, String>) -> Option<String> {
     let begun = Instant::now();
     let result = try_it();

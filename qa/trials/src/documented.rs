@@ -1,11 +1,11 @@
-//! Checks that every `cargo xtask …` and `cargo trials …` mentioned in a page, a script, a message or a comment exists.
+//! Checks that every `cargo xtask …` and `cargo trials …` in a page, a script, a message or a comment exists.
 
 use clap::Parser;
 use clap::error::ErrorKind;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// How a command of each program starts.
+/// Text with which a command of each program starts.
 const BEGINNINGS: [(&str, Program); 5] = [
     ("cargo xtask", Program::Xtask),
     ("target/debug/xtask", Program::Xtask),
@@ -21,7 +21,8 @@ enum Program {
 }
 
 impl Program {
-    /// Says why the program does not accept these words. Prose may mention a command without its arguments.
+    /// Returns why the program does not accept these words; `None` if it does. Text may mention a command without its
+    /// arguments.
     fn refuses(self, words: &[String]) -> Option<String> {
         let words = ["cargo".to_owned()].into_iter().chain(words.iter().cloned());
         let error = match self {
@@ -34,7 +35,8 @@ impl Program {
     }
 }
 
-/// Collects the text files of the workspace, including decisions and the changelog: their commands must work today.
+/// Collects the text files of the workspace, including decision records and the changelog: their commands must still
+/// work.
 fn files(folder: &Path, all: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let (path, name) = (entry.path(), entry.file_name());
@@ -55,8 +57,8 @@ fn commands(line: &str) -> Vec<(Program, Vec<String>)> {
     BEGINNINGS.iter().flat_map(of).collect()
 }
 
-/// The words of a command, which ends where a shell command or a sentence ends. A placeholder (`FILE`, `{arch}`, `…`)
-/// becomes a 1 after an option and is dropped elsewhere.
+/// Returns the words of a command, which ends where a shell command or a sentence ends. A placeholder (`FILE`,
+/// `{arch}`, `…`) is replaced by 1 after an option, and omitted elsewhere.
 fn words(rest: &str) -> Vec<String> {
     if rest.is_empty() {
         return vec!["cut off by the end of the line".to_owned()];

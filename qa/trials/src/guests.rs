@@ -1,4 +1,4 @@
-//! Code shared by trials in guests: kernels, files to add, retried boots, saved consoles.
+//! Code shared by trials in guests: kernels, files to add, repeated boots, saved consoles.
 
 use punctual_units::{Priority, Scheduling};
 use punctual_vm::{Arch, Cache, DiskBoot, DiskRun, FileIn, Guest, Kernel, KernelSpec, VmError, boot};
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
-/// Number of boots tried for one recording; QEMU with several CPUs loses some guests when the kernel patches its own
+/// Maximum number of boots for one recording. QEMU with several CPUs loses some guests when the kernel patches its own
 /// code.
 const BOOTS: usize = 3;
 
@@ -17,7 +17,7 @@ const BOOTS: usize = 3;
 const LINES: usize = 25;
 const LENGTH: usize = 180;
 
-/// A kernel under a name accepted by `punctual lab` (`rt@6.12`), and the cache that contains it.
+/// Returns the kernel with a name that `punctual lab` accepts (`rt@6.12`), and the cache that contains it.
 pub fn kernel(name: &str, arch: Arch) -> Result<(Kernel, Cache), String> {
     let said = |e: VmError| e.to_string();
     let cache = Cache::usual().map_err(said)?;
@@ -31,14 +31,14 @@ pub fn program(from: &Path, into: &str) -> Result<FileIn, String> {
     Ok(FileIn { path: into.into(), mode: 0o755, content })
 }
 
-/// The libraries to which a program is linked, from ldd(1); `None` if there is no such program.
+/// Returns the libraries with which a program is linked, from ldd(1); `None` if there is no such program.
 pub fn libraries(program: &str) -> Option<Vec<String>> {
     let output = Command::new("ldd").arg(program).output().ok().filter(|output| output.status.success())?;
     let text = String::from_utf8_lossy(&output.stdout);
     Some(text.split_whitespace().filter(|word| word.starts_with('/')).map(str::to_owned).collect())
 }
 
-/// Boots until it succeeds, at most a few times; the results are in `place`.
+/// Boots until a boot succeeds, at most a few times. The results are in `place`.
 pub fn try_boot(guest: &Guest, cache: &Cache, place: &Path) -> Result<(), String> {
     let mut last = String::new();
     for _ in 0..BOOTS {
@@ -58,8 +58,8 @@ pub fn try_boot(guest: &Guest, cache: &Cache, place: &Path) -> Result<(), String
     Err(last)
 }
 
-/// Runs a boot and meanwhile gives QEMU's main thread, which expires the guest's timers, priority over its CPUs: on a
-/// busy host the guest's interrupts would otherwise be 10 ms late.
+/// Runs a boot, and in the meantime gives QEMU's main thread, which expires the guest's timers, priority over its CPU
+/// threads: on a busy host the guest's interrupts would otherwise be 10 ms late.
 fn attended<T: Send>(boot: impl FnOnce() -> T + Send) -> T {
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -108,7 +108,7 @@ pub fn name_of(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Saves the output of the consoles, for people only: no trial fails because of it.
+/// Saves the output of the consoles for people to read. Errors are ignored, so that no trial fails because of it.
 pub fn keep_consoles(folder: &Path, name: &str, run: &DiskRun) {
     let text: Vec<String> = run.boots.iter().map(|boot| format!("{}\n----\n", boot.console())).collect();
     let _ = fs::write(folder.join(format!("{name}.console")), text.concat());

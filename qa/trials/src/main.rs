@@ -1,5 +1,5 @@
 //! `cargo trials`: trials of the tool, each in a directory with its script and its scorer. They take too long for CI,
-//! or need too quiet a machine.
+//! or need a machine with little other load.
 
 #![forbid(unsafe_code)]
 
@@ -44,7 +44,7 @@ mod watch;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
-/// Try punctual in guests, beside other programs and over hours
+/// Try punctual in guests, together with other programs, and for hours
 ///
 /// Most trials run the release build: cargo build --release. The help of a trial lists its other requirements.
 #[derive(Debug, Parser)]

@@ -1,4 +1,4 @@
-/// A random number in [0, 1) from the kernel.
+/// Returns a random number in [0, 1) from the kernel.
 pub fn random() -> f64 {
     let mut bytes = [0u8; 4];
     match rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()) {

@@ -1,10 +1,10 @@
-//! Simulates runs on several threads, each run with its own seed.
+//! Simulates runs on several threads. Each run has its own seed.
 
 use punctual_stats::{SplitMix64, normal_quantile};
 use std::panic::resume_unwind;
 use std::thread;
 
-/// Number of runs and threads.
+/// Number of runs of each condition, and of threads.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct Many {
     /// Simulated runs of each condition
@@ -38,7 +38,7 @@ impl Many {
     }
 }
 
-/// A random value with the standard normal distribution.
+/// Returns a random number with the standard normal distribution.
 pub fn normal(random: &mut SplitMix64) -> f64 {
     normal_quantile(random.uniform()).unwrap_or(0.0)
 }

@@ -1,9 +1,9 @@
 //! Unpacks Debian's rustc and the standard library of another architecture into a cache directory. Nothing is
 //! installed.
-//!
-//! apt fetches the packages and checks signatures, in a separate root that knows the foreign architecture. Its sources
-//! are the Debian archives that the machine already uses. There is one root per target, because apt drops a whole
-//! archive when the index of one architecture is out of step, and that must not affect the other target.
+//! apt fetches the packages and checks signatures, with a root directory of its own in which the foreign architecture
+//! is configured. Its sources are the Debian archives that the machine already uses. There is one root directory per
+//! target, because apt discards a whole archive if the index of one architecture is out of date, which must not affect
+//! the other targets.
 
 use super::{Target, has_std, succeed};
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,10 +12,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Debian's name for the compiler, and that of the newer one that stable releases keep for browsers.
+/// Debian's names for the compiler, and for the newer one that stable releases have for building browsers.
 const COMPILERS: [&str; 2] = ["rustc", "rustc-web"];
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
-/// The archive and its suite, in the form apt uses for a source. No host name is known here.
+/// The archive and its suite, in the form of an apt source. apt inserts the values.
 const SOURCE: &str = "$(REPO_URI) $(RELEASE) $(COMPONENT)";
 
 pub struct Toolchain {
@@ -27,12 +27,13 @@ impl Toolchain {
         self.root.join("usr/bin/rustc")
     }
 
-    /// rustdoc of the same version, which runs the examples in the documentation.
+    /// Returns the path of rustdoc of the same version, which runs the examples in the documentation.
     pub fn rustdoc(&self) -> PathBuf {
         self.root.join("usr/bin/rustdoc")
     }
 
-    /// LD_LIBRARY_PATH for the tools: Debian keeps the libraries of an architecture in a directory named after it.
+    /// Returns the value of LD_LIBRARY_PATH for the tools: Debian keeps the libraries of an architecture in a directory
+    /// named after it.
     pub fn libraries(&self) -> String {
         let lib = self.root.join("usr/lib");
         let folders = fs::read_dir(&lib).into_iter().flatten().flatten().map(|f| f.path());
@@ -47,7 +48,7 @@ impl Toolchain {
         rustc
     }
 
-    /// Returns `true` if the toolchain is new enough, runs here, and has the target.
+    /// Returns `true` if the toolchain is new enough, runs on this machine, and has the target.
     fn is_usable(&self, target: &Target) -> bool {
         let said = self.command().arg("--version").output().ok().filter(|o| o.status.success());
         let version = said.and_then(|o| minor(String::from_utf8_lossy(&o.stdout).trim_start_matches("rustc ")));
@@ -55,7 +56,7 @@ impl Toolchain {
     }
 }
 
-/// Takes the toolchain from the cache, or fetches it.
+/// Returns the toolchain in the cache, or fetches it.
 pub fn toolchain(target: &Target) -> Result<Toolchain, String> {
     let home = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|p| p.is_absolute());
     let cache = home.or_else(|| env::var_os("HOME").map(|h| PathBuf::from(h).join(".cache")));
@@ -97,7 +98,7 @@ struct Apt {
     folder: PathBuf,
     archives: PathBuf,
     config: PathBuf,
-    /// The machine's architecture, in Debian's terms.
+    /// The machine's architecture, as Debian names it.
     native: String,
 }
 
@@ -116,8 +117,8 @@ impl Apt {
         Ok(apt)
     }
 
-    /// The contents of an apt.conf(5) that is read after the machine's and removes its hooks, which would touch its
-    /// cache.
+    /// Returns the contents of an apt.conf(5) that is read after the machine's own and removes its hooks, which would
+    /// change its cache.
     fn configuration(&self, target: &Target) -> Result<String, String> {
         let folder = self
             .folder
@@ -141,13 +142,14 @@ impl Apt {
         get
     }
 
-    /// Records printed by `apt-cache show`, one per version, the candidate first.
+    /// Returns the records that `apt-cache show` prints, one per version, the candidate first.
     fn show(&self, package: &str) -> Vec<BTreeMap<String, String>> {
         let mut cache = Command::new("apt-cache");
         output(cache.arg("-c").arg(&self.config).args(["show", package])).map_or(Vec::new(), |text| records(&text))
     }
 
-    /// The newest usable compiler, its dependencies that this machine lacks, and the target's standard library.
+    /// Returns the newest usable compiler, those of its dependencies that this machine lacks, and the target's standard
+    /// library.
     fn choose(&self, target: &Target) -> Result<Vec<String>, String> {
         let least = env!("CARGO_PKG_RUST_VERSION");
         let found = COMPILERS.iter().flat_map(|name| self.show(name));
@@ -176,8 +178,8 @@ impl Apt {
     }
 }
 
-/// The compiler's own libraries are always needed, others only if the machine lacks them. The linker comes from the
-/// cross compiler.
+/// Returns true if the package must be fetched: always for the compiler's own libraries, for others only if the machine
+/// lacks them. The linker comes with the cross compiler.
 fn is_wanted(name: &str) -> bool {
     let own = name.starts_with("libstd-rust") || name.starts_with("libllvm");
     own || (name.starts_with("lib") && name != "libc-dev" && !is_installed(name))
@@ -207,7 +209,7 @@ fn records(text: &str) -> Vec<BTreeMap<String, String>> {
     text.split("\n\n").filter(|r| !r.trim().is_empty()).map(fields).collect()
 }
 
-/// Names in a Depends field, the first of alternatives, with the version if it is exact.
+/// Returns the names in a Depends field, the first of alternatives, with the version if it is exact.
 fn depends(field: &str) -> Vec<(String, Option<String>)> {
     let one = |part: &str| {
         let first = part.split('|').next().unwrap_or_default().trim();
@@ -218,7 +220,7 @@ fn depends(field: &str) -> Vec<(String, Option<String>)> {
     field.split(',').map(one).filter(|(name, _)| !name.is_empty()).collect()
 }
 
-/// Returns the `1.96` of `1.96.0+dfsg1-1~deb12u2`.
+/// Returns the major and minor version, 1 and 96 for `1.96.0+dfsg1-1~deb12u2`.
 fn minor(version: &str) -> Option<(u32, u32)> {
     let mut numbers = version.split(|c: char| !c.is_ascii_digit()).map(|n| n.parse().ok());
     Some((numbers.next()??, numbers.next()??))

@@ -11,7 +11,7 @@ const MARK: &str = "#[ignore = \"live: ";
 pub struct Marked {
     pub folder: PathBuf,
     pub name: String,
-    /// The needs listed in the mark.
+    /// Requirements in the mark.
     pub needs: Vec<String>,
 }
 
@@ -19,7 +19,7 @@ pub struct Live {
     pub package: String,
     pub folder: PathBuf,
     pub program: PathBuf,
-    /// The name that libtest uses.
+    /// Name of the test in libtest.
     pub path: String,
     pub needs: Vec<String>,
 }
@@ -45,7 +45,7 @@ pub fn marked(root: &Path) -> Result<Vec<Marked>, String> {
     Ok(marks)
 }
 
-/// The directories that match a pattern, where `*` stands for any one entry.
+/// Returns the directories that match a pattern, in which `*` stands for any one entry.
 fn matching(root: &Path, pattern: &str) -> Result<Vec<PathBuf>, String> {
     pattern.split('/').try_fold(vec![root.to_owned()], |folders, part| match part {
         "*" => Ok(folders.iter().map(|folder| entries(folder)).collect::<Result<Vec<_>, _>>()?.concat()),
@@ -71,7 +71,7 @@ fn within(folder: &Path, each: &mut dyn FnMut(&Path) -> Result<(), String>) -> R
     Ok(())
 }
 
-/// Name and needs of each marked test in a source file.
+/// Returns the name and the requirements of each marked test in a source file.
 fn of(text: &str) -> Vec<(String, Vec<String>)> {
     let mut lines = text.lines();
     let mut marks = Vec::new();
@@ -84,7 +84,7 @@ fn of(text: &str) -> Vec<(String, Vec<String>)> {
     marks
 }
 
-/// The compiler's first errors. With `--message-format json` they are only in cargo's messages.
+/// Returns the compiler's first errors. With `--message-format json` they are only in cargo's messages.
 fn errors(messages: &str) -> String {
     let rendered = |line: &str| {
         let message = serde_json::from_str::<Value>(line).ok()?;
@@ -94,7 +94,7 @@ fn errors(messages: &str) -> String {
     messages.lines().filter_map(rendered).take(5).collect()
 }
 
-/// Builds all test programs and asks each for its ignored tests.
+/// Builds all test programs and gets the list of ignored tests from each.
 pub fn tests(marked: &[Marked]) -> Result<Vec<Live>, String> {
     let words =
         ["test", "--workspace", "--features", super::FEATURES, "--no-run", "--quiet", "--message-format", "json"];

@@ -1,21 +1,21 @@
-//! Measures what else used the machine during a test: CPU time of other processes and time stolen by the host, from
-//! /proc/stat (proc_stat(5)).
+//! Measures what else used the machine during a test: CPU time of other processes and time stolen by the host, read
+//! from /proc/stat (proc_stat(5)).
 
 use std::fmt;
 use std::time::Duration;
 
-/// USER_HZ, which is 100 on every architecture these tests run on.
+/// USER_HZ, which is 100 on every architecture on which these tests run.
 const TICKS: f64 = 100.0;
 
-/// CPU times up to now, in ticks.
+/// CPU times since boot, ticks.
 pub struct Look {
     busy: u64,
     steal: u64,
-    /// CPU time of this process's children that have ended.
+    /// CPU time of those children of this process that have ended.
     children: u64,
 }
 
-/// CPU time of other processes in seconds, and as a share of one CPU.
+/// CPU time of other processes and time stolen by the host, s, and the duration of the test.
 #[derive(Default)]
 pub struct Disturbance {
     others_s: f64,
@@ -24,7 +24,8 @@ pub struct Disturbance {
 }
 
 impl Disturbance {
-    /// More than a twentieth of one CPU used by others, or more than a hundredth stolen. Unknown counts as undisturbed.
+    /// Returns true if other processes used more than a twentieth of one CPU, or the host stole more than a hundredth.
+    /// Unknown values count as undisturbed.
     pub fn is_any(&self) -> bool {
         self.others_s > self.wall_s / 20.0 || self.steal_s > self.wall_s / 100.0
     }
@@ -47,7 +48,7 @@ pub fn look() -> Look {
     Look { busy, steal, children: of_children(&own) }
 }
 
-/// Sum of user, nice, system, interrupts and softirqs; and steal.
+/// Returns the sum of user, nice, system, interrupt and softirq time, and the steal time.
 fn of_all(stat: &str) -> (u64, u64) {
     let line = stat.lines().next().unwrap_or_default();
     let figures: Vec<u64> = line.split_ascii_whitespace().skip(1).filter_map(|word| word.parse().ok()).collect();
@@ -55,13 +56,13 @@ fn of_all(stat: &str) -> (u64, u64) {
     (at(0) + at(1) + at(2) + at(5) + at(6), at(7))
 }
 
-/// Sum of cutime and cstime.
+/// Returns the sum of cutime and cstime.
 fn of_children(stat: &str) -> u64 {
     let after = stat.rsplit_once(')').map_or("", |(_, after)| after);
     after.split_ascii_whitespace().skip(13).take(2).filter_map(|word| word.parse::<u64>().ok()).sum()
 }
 
-/// Difference from `before`. A test's child that was not waited for counts as another process.
+/// Returns the difference from `before`. A child of a test that was not waited for counts as another process.
 pub fn since(before: &Look, wall: Duration) -> Disturbance {
     let now = look();
     let (busy, own) = (now.busy.saturating_sub(before.busy), now.children.saturating_sub(before.children));

@@ -1,4 +1,4 @@
-//! Requirements of live tests: which are missing, and how to get them.
+//! Requirements of live tests: which of them are not met, and how to meet them.
 
 use super::find::Marked;
 use std::path::Path;
@@ -41,7 +41,7 @@ fn package(need: &str) -> Option<&'static str> {
     PROGRAMS.iter().find(|(program, _)| *program == need).map(|(_, package)| *package)
 }
 
-/// Returns `true` if this is a need that can be checked.
+/// Returns `true` if this is a requirement that can be checked.
 #[cfg(test)]
 pub fn is_known(need: &str) -> bool {
     ["root", "tracefs", "devpts", "kvm", "landlock", "timing"].contains(&need) || package(need).is_some()
@@ -66,7 +66,7 @@ fn is_there(need: &str) -> bool {
     }
 }
 
-/// Each missing need, once.
+/// Returns each requirement that is not met, once.
 pub fn missing(marked: &[Marked]) -> Vec<String> {
     let mut needs: Vec<String> = marked.iter().flat_map(|mark| mark.needs.clone()).collect();
     needs.sort();
@@ -75,7 +75,7 @@ pub fn missing(marked: &[Marked]) -> Vec<String> {
     needs
 }
 
-/// What the user can do to meet a need: a command, or where to run the tests.
+/// Returns what the user can do to meet a requirement: a command, or where to run the tests.
 pub fn advice(need: &str) -> String {
     match (need, package(need)) {
         (_, Some(package)) => format!("apt-get install {package}, or cargo xtask live --install"),
@@ -88,7 +88,7 @@ pub fn advice(need: &str) -> String {
     }
 }
 
-/// Installs the programs with apt-get. Needs without a package stay missing.
+/// Installs the missing programs with apt-get. Requirements without a package remain unmet.
 pub fn install(missing: &[String]) -> Result<(), String> {
     let mut packages: Vec<&str> = missing.iter().filter_map(|need| package(need)).collect();
     packages.dedup();

@@ -1,4 +1,4 @@
-//! The contents of a package as an archive for every other distribution: `tar -xzf FILE --strip-components=1 -C
+//! Writes the contents of a package as an archive for every other distribution: `tar -xzf FILE --strip-components=1 -C
 //! /usr/local`.
 //!
 //! The same tree gives the same bytes: entries are sorted, owned by root, and have the same time (`SOURCE_DATE_EPOCH`,
@@ -12,10 +12,10 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Path below the prefix, with mode and content.
+/// Mode and content of each file, by its path below the prefix.
 type Tree = BTreeMap<String, (u32, Vec<u8>)>;
 
-/// Name of the staged file, and where the shell looks for it below a prefix.
+/// Name of the staged completion script, and the path below a prefix where the shell looks for it.
 const SCRIPTS: [(&str, &str); 3] = [
     ("bash-punctual", "share/bash-completion/completions/punctual"),
     ("zsh-_punctual", "share/zsh/site-functions/_punctual"),
@@ -23,7 +23,8 @@ const SCRIPTS: [(&str, &str); 3] = [
 ];
 const DOCUMENTS: [&str; 4] = ["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"];
 
-/// The time of all files of a release in seconds since 1970: `SOURCE_DATE_EPOCH`, or the time of the last commit.
+/// Returns the time of all files of a release in seconds since 1970: `SOURCE_DATE_EPOCH`, or the time of the last
+/// commit.
 ///
 /// # Errors
 /// The variable is not a number, or git(1) finds no commit here.
@@ -38,10 +39,10 @@ pub fn epoch() -> Result<u64, String> {
     seconds.map_err(|_| format!("git log shows no commit time in {}; set SOURCE_DATE_EPOCH", root().display()))
 }
 
-/// Writes the staged tree to `to`, a `.tar.gz` that contains one directory with the same name.
+/// Writes the staged tree to `to`, a `.tar.gz` file, in one directory with the name of the file.
 ///
 /// # Errors
-/// The path of a file that cannot be read or written.
+/// A file cannot be read or written; the message has its path.
 pub fn write(stage: &Path, to: &Path, epoch: u64) -> Result<(), String> {
     let name = to.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_suffix(".tar.gz"));
     let name = name.ok_or_else(|| format!("{} is not the name of a .tar.gz", to.display()))?;

@@ -1,4 +1,4 @@
-//! `cargo xtask deb-check`: tests the package in a fresh Debian root of its architecture.
+//! `cargo xtask deb-check`: tests the package in a new Debian root file system of its architecture.
 
 use super::make;
 use crate::cross::{self, Target, succeed};
@@ -10,10 +10,11 @@ use std::process::Command;
 
 const SCRIPT: &str = include_str!("check.sh");
 const SUITE: &str = "bookworm";
-/// Packages installed besides the essential ones: what the package depends on, and man(1).
+/// Packages installed in addition to the essential ones: what the package depends on, and man(1).
 const INCLUDE: &str = "--include=adduser,libcap2-bin,man-db";
 
-/// Needs root and mmdebstrap, and for other architectures qemu-user-static and arch-test.
+/// Tests the package of each target. Needs root and mmdebstrap, and for other architectures qemu-user-static and
+/// arch-test.
 pub fn run(wanted: &str) -> Result<(), String> {
     if !rustix::process::geteuid().is_root() {
         return Err("deb-check unpacks a system and changes its root: run it as root".to_owned());
@@ -54,7 +55,7 @@ fn check(target: &Target) -> Result<(), String> {
     succeed(&mut chroot, "the check")
 }
 
-/// The Debian root, which is kept: creating it takes minutes under an emulator.
+/// Returns the Debian root file system. It is kept, since creating it takes minutes under an emulator.
 fn image(target: &Target) -> Result<PathBuf, String> {
     let home = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|p| p.is_absolute());
     let cache =

@@ -1,7 +1,7 @@
 //! `cargo xtask rt-dev`: builds the package punctual-rt-dev, for programs in C, C++ and Rust.
 //!
-//! C and C++: what crates/realtime/capi/install.sh installs. Rust: the sources of `punctual-rt` and
-//! of the crates it needs, as a separate workspace; other crates come from crates.io.
+//! C and C++: what crates/realtime/capi/install.sh installs. Rust: the sources of `punctual-rt` and of the crates that
+//! it needs, as a workspace of their own; other crates come from crates.io.
 
 use super::{copy, make, read, remove, write};
 use crate::cross::succeed;
@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Crates in the package: their folder there, and in the repository.
+/// Crates in the package: their folder in the package, and in the repository.
 const CRATES: [(&str, &str); 4] = [
     ("rt", "crates/realtime/rt"),
     ("gpio", "crates/realtime/gpio"),
@@ -74,7 +74,7 @@ fn rust(root: &Path, to: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// The workspace's manifest reduced to these crates.
+/// Returns the workspace's manifest, reduced to these crates.
 fn workspace(text: &str) -> String {
     let ours = CRATES.map(|(name, from)| (format!("path = \"{from}\""), format!("path = \"{name}\"")));
     let mut out = String::from("[workspace]\nresolver = \"3\"\nmembers = [\"rt\", \"gpio\", \"uapi\", \"units\"]\n\n");
@@ -92,7 +92,7 @@ fn workspace(text: &str) -> String {
     out
 }
 
-/// A crate's manifest without dependencies of its tests.
+/// Returns a crate's manifest without the dependencies of its tests.
 fn manifest(text: &str) -> String {
     let mut out = String::new();
     let mut kept = true;

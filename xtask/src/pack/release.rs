@@ -1,4 +1,4 @@
-//! `cargo xtask release`: programs, packages, archives, bills of materials and checksums in dist/.
+//! `cargo xtask release`: writes programs, packages, archives, bills of materials and checksums to dist/.
 
 use super::{PROGRAMS, STAGE, archive, copy, files, make, package, remove, sbom, write};
 use crate::{cross, root, target_dir};
@@ -25,7 +25,7 @@ pub fn run(wanted: &str) -> Result<(), String> {
     checksums(&dist)
 }
 
-/// Writes checksums in the format of sha256sum(1), to be checked with `sha256sum --check SHA256SUMS`.
+/// Writes checksums in the format of sha256sum(1). `sha256sum --check SHA256SUMS` checks them.
 fn checksums(dist: &std::path::Path) -> Result<(), String> {
     let all = files(dist)?;
     let names = all.iter().filter_map(|path| path.file_name());

@@ -1,5 +1,5 @@
-//! Components of the programs as CycloneDX 1.5 (https://cyclonedx.org/docs/1.5/json/): the linked crates from `cargo
-//! metadata`, and the C library and Rust's standard library, which a static program contains, too.
+//! Lists the components of the programs as CycloneDX 1.5 (https://cyclonedx.org/docs/1.5/json/): the linked crates from
+//! `cargo metadata`, and the C library and Rust's standard library, which a static program contains, too.
 
 use super::{PROGRAMS, read};
 use crate::cross::{self, Target};
@@ -9,8 +9,10 @@ use std::env;
 use std::path::Path;
 use std::process::Command;
 
+/// Returns the bill of materials of the programs for a target, as JSON.
+///
 /// # Errors
-/// A question that cargo, rustc or dpkg failed to answer.
+/// cargo, rustc or dpkg failed.
 pub fn bill(target: &Target) -> Result<String, String> {
     let cargo = env::var("CARGO").unwrap_or("cargo".into());
     let said = ask(&cargo, &["metadata", "--format-version", "1", "--locked", "--filter-platform", target.triple])?;
@@ -24,7 +26,7 @@ pub fn bill(target: &Target) -> Result<String, String> {
     Ok(format!("{bill:#}\n"))
 }
 
-/// Names and versions in lines of `cargo tree`: `serde v1.0.229`, `punctual v0.1.0 (/path)`, `syn v3.0.9 (*)`.
+/// Returns names and versions in lines of `cargo tree`: `serde v1.0.229`, `punctual v0.1.0 (/path)`, `syn v3.0.9 (*)`.
 fn built(tree: &str) -> BTreeSet<(String, String)> {
     let line = |line: &str| {
         let mut words = line.split_whitespace();
@@ -33,7 +35,8 @@ fn built(tree: &str) -> BTreeSet<(String, String)> {
     tree.lines().filter_map(line).collect()
 }
 
-/// Other components: the C library's archives, Rust's standard library, and SQLite, whose source is inside a crate.
+/// Returns the other components: the C library's archives, Rust's standard library, and SQLite, whose source is part of
+/// a crate.
 fn beside(target: &Target, metadata: &Value) -> Result<Vec<Value>, String> {
     let rustc = env::var("RUSTC").unwrap_or("rustc".into());
     let rust = ask(&rustc, &["--version"])?;
@@ -52,7 +55,8 @@ fn beside(target: &Target, metadata: &Value) -> Result<Vec<Value>, String> {
     ])
 }
 
-/// The Debian package that owns a file, and its version. If several could be installed, this is the one that is linked.
+/// Returns the Debian package that owns a file, and its version. It is an error if not exactly one installed package
+/// owns it.
 fn owner(file: &Path) -> Result<(String, String), String> {
     let path = file.display().to_string();
     let said = ask("dpkg-query", &["--search", &path])?;
@@ -65,7 +69,7 @@ fn owner(file: &Path) -> Result<(String, String), String> {
     }
 }
 
-/// The version of SQLite in libsqlite3-sys, from its header.
+/// Returns the version of SQLite in libsqlite3-sys, read from its header.
 fn sqlite(metadata: &Value) -> Result<String, String> {
     let mut packages = metadata["packages"].as_array().into_iter().flatten();
     let manifest = packages.find(|p| p["name"] == "libsqlite3-sys").and_then(|p| p["manifest_path"].as_str());
@@ -85,7 +89,8 @@ fn ask(program: &str, words: &[&str]) -> Result<String, String> {
     }
 }
 
-/// Returns `None` if the metadata is not as documented, or does not cover every crate that is built.
+/// Returns the document; `None` if the metadata does not have its documented form, or does not contain every crate that
+/// is built.
 fn document(metadata: &Value, built: &BTreeSet<(String, String)>, beside: &[Value]) -> Option<Value> {
     let key = |p: &Value| Some((p["name"].as_str()?.to_owned(), p["version"].as_str()?.to_owned()));
     let is_built = |p: &&Value| key(p).is_some_and(|key| built.contains(&key));
@@ -124,7 +129,7 @@ fn document(metadata: &Value, built: &BTreeSet<(String, String)>, beside: &[Valu
     }))
 }
 
-/// Finds which crates are linked into which, without build and test dependencies.
+/// Returns which crates are linked into which, without build and test dependencies.
 fn links(metadata: &Value) -> Option<BTreeMap<&str, Vec<&str>>> {
     let nodes = metadata["resolve"]["nodes"].as_array()?;
     let is_linked = |dep: &&Value| dep["dep_kinds"].as_array().is_some_and(|k| k.iter().any(|k| k["kind"].is_null()));

@@ -1,5 +1,5 @@
-//! Tests an intake that is killed at the worst moments. Nothing is sent, so everything read must be in the pending
-//! file.
+//! Tests an intake that is killed between any two steps. Nothing is sent, so everything that was read must be in the
+//! pending file.
 
 use super::*;
 use crate::code::{Addresses, Code};
@@ -60,7 +60,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 0..60)
 }
 
-/// Runs these steps; returns the intake, and the text that is not yet written.
+/// Runs these steps. Returns the intake, and the text that has not been written to the FIFO yet.
 fn live<'a>(path: &Path, writer: &mut std::fs::File, text: &'a [u8], steps: Vec<Step>) -> (Intake, &'a [u8]) {
     let (mut now, mut rest) = (intake(path, 100_000), text);
     for step in steps {
@@ -87,7 +87,8 @@ fn live<'a>(path: &Path, writer: &mut std::fs::File, text: &'a [u8], steps: Vec<
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Every command is kept, complete, in the order written; some appear twice. Invalid words switch nothing.
+    /// Every command is kept, complete, in the order in which it was written; some are kept twice. Invalid words switch
+    /// nothing.
     #[test]
     fn whenever_it_is_killed_no_command_is_lost(
         picks in proptest::collection::vec((0usize..512, prop_oneof![Just(""), Just(" "), Just("\n"), Just(" zz ")]), 1..40),

@@ -1,4 +1,4 @@
-//! Other modes of the program: one-shot, stamps, the descriptor of systemd, without privileges, without a line.
+//! Tests other modes of the program: one-shot, time stamps, a descriptor passed by systemd, no privileges, no line.
 
 use crate::common;
 
@@ -144,7 +144,7 @@ fn without_privileges_it_says_what_is_missing_or_what_it_narrowed() {
     assert!(said.contains("SCHED_FIFO 80 (required)") && said.contains("--allow-ordinary"), "{said}");
     let (code, said) = without_privileges(&place, &["--dry-run", "--t", "20us", "d21"]);
     assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("narrowed: ") && said.contains("runs as an ordinary thread"), "{said}");
+    assert!(said.contains("restricted: ") && said.contains("runs as an ordinary thread"), "{said}");
     let (code, said) =
         without_privileges(&place, &["--line", "/dev/gpiochip-that-is-absent:1", "--allow-ordinary", "d21"]);
     assert!(

@@ -1,5 +1,5 @@
-//! Decodes the output with rtl_433, which is independent of this program. If rtl_433 is not installed these tests fail
-//! and say so: apt-get install rtl-433.
+//! Decodes the output with rtl_433, which is independent of this program. If rtl_433 is not installed, these tests fail
+//! with a message: apt-get install rtl-433.
 
 use crate::common;
 

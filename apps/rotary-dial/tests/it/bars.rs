@@ -1,9 +1,9 @@
-//! Reliability of the decoder in simulated time, with a hundred thousand dialled numbers per test.
+//! Tests the reliability of the decoder in simulated time, with a hundred thousand dialled numbers per test.
 
 use punctual_units::Nanos;
 use rotary_dial::{Dial, Random, Sampling, Tried};
 
-/// Minimum percentage of digits that must be decoded, not merely rejected.
+/// Minimum percentage of digits that must be decoded instead of rejected.
 const DECODED: u64 = 99;
 
 const NUMBERS: usize = 100_000;
@@ -51,7 +51,7 @@ fn no_digit_is_wrong_where_one_sample_in_a_thousand_is_lost() {
     }
 }
 
-/// The trial detects wrong digits if there are any: these pulses are too short for 100 samples per second.
+/// The trial detects wrong digits if there are any: these dials are too fast for 100 samples per second.
 #[test]
 fn dials_far_too_fast_are_decoded_wrongly_and_that_is_seen() {
     let mut random = Random::new(1);

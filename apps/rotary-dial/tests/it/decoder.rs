@@ -1,4 +1,4 @@
-//! Checks properties of the decoder that must hold whatever happens on the line.
+//! Checks properties of the decoder that must hold for any sequence of samples.
 
 use proptest::prelude::*;
 use punctual_units::Nanos;
@@ -98,7 +98,7 @@ proptest! {
     }
 }
 
-/// Decodes levels with their durations in ms, sampled every 10 ms.
+/// Decodes a sequence of levels, each with its duration in ms, sampled every 10 ms.
 fn hear(levels: &[(bool, u64)]) -> Vec<Heard> {
     let (mut decoder, mut heard, mut at) = (Decoder::new(Timing::default()), Vec::new(), 0);
     for (closed, ms) in levels {

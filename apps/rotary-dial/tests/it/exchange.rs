@@ -1,4 +1,5 @@
-//! Several lines in one loop, in simulated time: checks the pipe's output, and that the loop does not allocate.
+//! Tests several lines in one loop, in simulated time: what is written to the pipe, and that the loop does not
+//! allocate.
 
 use punctual_rt::{Line, Next, Overflow, Receiver, pipe_out, queue};
 use punctual_units::Nanos;
@@ -22,7 +23,7 @@ fn book(entries: &[&str]) -> Book {
     Book::new(entries.iter().map(|entry| entry.parse().unwrap()).collect()).unwrap()
 }
 
-/// Plays a script on each line, all at the same time.
+/// Plays a script on each line at the same time.
 fn exchange(scripts: &[(&str, DigitMap, Book)]) -> Played {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("rtp2");

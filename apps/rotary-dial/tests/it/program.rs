@@ -15,7 +15,7 @@ fn program() -> Command {
     command
 }
 
-/// A FIFO held open by the test, so that what is written to it is kept.
+/// Creates a FIFO and holds it open, so that what is written to it is kept. Returns its path.
 fn fifo(folder: &Path) -> (String, File) {
     let path = folder.join("rtp2");
     let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
@@ -133,7 +133,7 @@ fn what_it_cannot_have_is_an_error_with_the_next_step() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("ls -ld"), "{output:?}");
 }
 
-/// Runs as the user nobody, who is not allowed to use real-time priorities.
+/// Runs the program as the user nobody, who must not use real-time priorities.
 #[test]
 #[ignore = "live: root, timing"]
 fn without_privilege_it_refuses_or_says_what_it_goes_on_without() {
@@ -161,7 +161,7 @@ fn without_privilege_it_refuses_or_says_what_it_goes_on_without() {
     assert!(text(&allowed).contains("1: x"), "{allowed:?}");
 }
 
-/// `cat rtp2 > rtp1`, as the paper's users type it.
+/// `cat rtp2 > rtp1`, as in the paper.
 #[test]
 #[ignore = "live: timing"]
 fn the_shell_connects_the_pipe_with_another() {
@@ -197,7 +197,7 @@ fn after_a_kill_the_pipe_is_taken_over_and_nothing_in_it_is_lost() {
     assert_eq!([lines.next().unwrap().unwrap(), lines.next().unwrap().unwrap()], ["d21", "d20"]);
 }
 
-/// The program accepts the options in the systemd unit.
+/// The program accepts the options that the systemd unit gives it.
 #[test]
 fn the_unit_starts_it_with_options_it_has() {
     let unit = include_str!("../../systemd/rotary-dial.service");

@@ -1,7 +1,7 @@
 //! Writes a program's tasks as a run directory for `punctual report`, `compare` and `history`.
 //!
-//! A task is a phase, `task:NAME`, with one histogram: how late it woke for releases that ran, and how late the skipped
-//! releases were.
+//! A task is a phase, `task:NAME`, with one histogram: the lateness of the releases that ran, and of those that were
+//! skipped.
 //!
 //! ```no_run
 //! # use punctual_rt::{Nanos, Next, Rt, Scheduling};
@@ -39,11 +39,11 @@ pub struct TaskRun {
     taken: Taken,
     stats: TaskStats,
     end: Option<End>,
-    /// Name and report of the load that the task ran under.
+    /// Name and report of the load under which the task ran, if any.
     load: Option<(String, LoadReport)>,
     problems: Vec<Problem>,
     notes: Vec<String>,
-    /// Why real-time scheduling was refused, if it was wanted.
+    /// Why real-time scheduling was refused; `None` if it was granted or not requested.
     refused: Option<String>,
 }
 
@@ -57,7 +57,7 @@ impl Taken {
         }
     }
 
-    /// Policy and priority in force.
+    /// Returns the policy and priority in force.
     pub fn scheduling(&self) -> Scheduling {
         self.scheduling
     }
@@ -75,7 +75,7 @@ impl Taken {
 /// line. Do not call this from a real-time thread: it examines the machine and writes files.
 ///
 /// # Errors
-/// [`rundir::Error`]; nothing that existed is changed.
+/// [`rundir::Error`]; existing files are not changed.
 pub fn write(folder: &Path, tasks: &[TaskRun], command: &[String]) -> Result<(), rundir::Error> {
     let mut writer = rundir::Writer::create(folder, run(tasks, command), true)?;
     for (number, task) in tasks.iter().enumerate() {
@@ -116,7 +116,7 @@ impl TaskRun {
         self
     }
 
-    /// States that the task should have been real-time, which was refused for this reason: its phase is inconclusive.
+    /// States that the task should have been real-time, and why that was refused: its phase is then inconclusive.
     /// Without this call, an ordinary task counts as one that was requested as ordinary.
     pub fn refused(mut self, why: impl Into<String>) -> TaskRun {
         self.refused = Some(why.into());
@@ -139,12 +139,12 @@ impl TaskRun {
         self.load.as_ref().map_or_else(|| format!("task:{}", self.stats.name), |(load, _)| load.clone())
     }
 
-    /// The CPU that the task is pinned to, or the first CPU of its affinity mask.
+    /// Returns the CPU to which the task is pinned, or the first CPU of its affinity mask.
     fn cpu(&self) -> CpuId {
         self.taken.affinity.iter().next().unwrap_or(CpuId(0))
     }
 
-    /// Returns true if the task ended as intended, or still runs.
+    /// Returns true if the task has ended as intended, or still runs.
     fn orderly(&self) -> bool {
         matches!(self.end, None | Some(End::Returned | End::Stopped | End::Cycles))
             && !self.problems.iter().any(|problem| problem.kind == ProblemKind::Interrupted)

@@ -1,5 +1,5 @@
-//! The lines of an application. It drives an [`Out`] and samples an [`In`], which are a GPIO line or, without hardware,
-//! a [`wire`] in memory.
+//! The lines of an application. The application drives an [`Out`] and samples an [`In`]; each is a GPIO line or,
+//! without hardware, one end of a [`wire`] in memory.
 //!
 //! ```
 //! use punctual_wires::{Place, wire};
@@ -33,14 +33,15 @@ use punctual_gpio::{Input, Output};
 #[derive(Debug)]
 pub enum Out {
     Gpio(Output),
-    /// The pull of a gpio-sim line.
+    /// The pull attribute of a gpio-sim line.
     Pull(Pull),
     /// The driven end of a [`wire`].
     Simulated(SimOut),
 }
 
 impl Out {
-    /// Drives the line. A GPIO line: one ioctl(2); a pull: one pwrite(2); a wire: two atomic stores and a clock read.
+    /// Drives the line. This takes one ioctl(2) for a GPIO line, one pwrite(2) for a pull, and two atomic stores and a
+    /// clock read for a wire.
     ///
     /// # Errors
     /// The chip of a GPIO line was removed, or its driver returned an error.
@@ -64,7 +65,7 @@ pub enum In {
 }
 
 impl In {
-    /// Reads its logical value. A GPIO line: one ioctl(2); a wire: one atomic load.
+    /// Reads the logical value. This takes one ioctl(2) for a GPIO line, and one atomic load for a wire.
     ///
     /// # Errors
     /// The chip of a GPIO line was removed, or its driver returned an error.

@@ -5,8 +5,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// Place of a line: `gpiochip0:17`, `/dev/gpiochip0:17` (a chip may also be given by its label), a line's name such as
-/// `GPIO17`, `sim`, or, for outputs only, the pull of a simulated line:
+/// How a line is named: `gpiochip0:17`, `/dev/gpiochip0:17` (a chip may also be given by its label), the name of a line
+/// such as `GPIO17`, `sim`, or, for outputs only, the pull of a simulated line:
 /// `/sys/devices/platform/gpio-sim.0/gpiochip0/sim_gpio3/pull`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
@@ -15,10 +15,10 @@ pub enum Place {
         chip: String,
         line: u32,
     },
-    /// The name of a line, on any chip.
+    /// The name of a line on any chip.
     Named(String),
-    /// The file that pulls a line of gpio-sim up or down, as a wire connected to it would: another program, or this
-    /// one, uses that line as an input (Documentation/admin-guide/gpio/gpio-sim.rst).
+    /// The file that pulls a line of gpio-sim up or down, as a wire connected to it would. This or another program uses
+    /// that line as an input (Documentation/admin-guide/gpio/gpio-sim.rst).
     Pull(PathBuf),
     Simulated,
 }
@@ -57,11 +57,11 @@ impl fmt::Display for Place {
 }
 
 impl Place {
-    /// Requests the line as an output with initial `level`; `None` for [`Place::Simulated`], whose wire the caller
-    /// creates.
+    /// Requests the line as an output with initial `level`. Returns `None` for [`Place::Simulated`], for which the
+    /// caller creates the wire.
     ///
     /// # Errors
-    /// The chip or line does not exist, may not be accessed, or the line is in use.
+    /// The chip or the line does not exist, cannot be accessed, or is in use.
     pub fn output(&self, level: bool) -> Result<Option<Out>, GpioError> {
         if let Place::Pull(path) = self {
             return Ok(Some(Out::Pull(Pull::open(path, level)?)));
@@ -70,19 +70,19 @@ impl Place {
         Ok(Some(Out::Gpio(Output::new(&chip, line, level)?)))
     }
 
-    /// Requests the line as an input; `None` for [`Place::Simulated`], whose wire the caller creates.
+    /// Requests the line as an input. Returns `None` for [`Place::Simulated`], for which the caller creates the wire.
     ///
     /// # Errors
-    /// The chip or line does not exist, may not be accessed or is in use, or the chip does not support the bias.
+    /// The chip or the line does not exist, cannot be accessed or is in use, or the chip does not support the bias.
     pub fn input(&self, bias: Bias, active_low: bool) -> Result<Option<In>, GpioError> {
         let Some((chip, line)) = self.open()? else { return Ok(None) };
         Ok(Some(In::Gpio(Input::new(&chip, line, bias, active_low)?)))
     }
 
-    /// The chip and the line's offset, for edges; `None` for [`Place::Simulated`].
+    /// Returns the chip and the offset of the line, for edges; `None` for [`Place::Simulated`].
     ///
     /// # Errors
-    /// The chip or line does not exist or may not be accessed, or the place is a pull, which can only be driven.
+    /// The chip or the line does not exist or cannot be accessed, or the place is a pull, which can only be driven.
     pub fn open(&self) -> Result<Option<(Chip, u32)>, GpioError> {
         match self {
             Place::Offset { chip, line } => Ok(Some((Chip::find(chip)?, *line))),

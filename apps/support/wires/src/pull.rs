@@ -1,4 +1,4 @@
-//! A gpio-sim line whose level is set from outside through its pull attribute, as if a wire were connected to it.
+//! Sets the level of a gpio-sim line from outside through its pull attribute, as if a wire were connected to it.
 
 use punctual_gpio::GpioError;
 use std::fs::File;
@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 const HINT: &str = "only root may write gpio-sim's files: see ls -l /sys/devices/platform/gpio-sim.*/*/sim_gpio*/pull";
 
-/// An open `sim_gpioN/pull` (Documentation/admin-guide/gpio/gpio-sim.rst). The program that uses the line as an input
-/// sees an edge if a write changes its level.
+/// An open `sim_gpioN/pull` file (Documentation/admin-guide/gpio/gpio-sim.rst). If a write changes the level, the
+/// program that uses the line as an input sees an edge.
 #[derive(Debug)]
 pub struct Pull {
     file: File,
@@ -20,7 +20,7 @@ impl Pull {
     /// Opens the file and pulls the line to `level`.
     ///
     /// # Errors
-    /// The file does not exist, may not be written, or the write fails.
+    /// The file does not exist or cannot be written.
     pub fn open(path: &Path, level: bool) -> Result<Pull, GpioError> {
         let file = File::options().write(true).open(path).map_err(failed("open", path))?;
         let mut pull = Pull { file, path: path.into() };
@@ -43,7 +43,7 @@ fn failed<'a>(what: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> G
 mod tests {
     use super::*;
 
-    /// Uses an ordinary file in place of the simulator: each write starts at offset 0.
+    /// Uses an ordinary file instead of the simulator: each write starts at offset 0.
     #[test]
     fn each_level_is_written_from_the_start() {
         let path = std::env::temp_dir().join(format!("punctual-pull-{}", std::process::id()));

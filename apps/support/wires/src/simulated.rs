@@ -39,11 +39,11 @@ impl SimIn {
     }
 }
 
-/// Creates a wire, initially low; returns its driven end, its sampled end, and its edges. At most `capacity` edges wait
-/// for their reader; further ones are dropped and counted.
+/// Creates a wire that is initially low. Returns its driven end, its sampled end, and its edges. At most `capacity`
+/// edges wait for their reader; further edges are dropped and counted.
 ///
 /// # Errors
-/// A capacity of 0.
+/// `capacity` is 0.
 pub fn wire(capacity: usize) -> Result<(Out, In, Receiver<EdgeAt>), CapacityError> {
     let (sender, edges) = queue(capacity, Overflow::DropNewest)?;
     let level = Arc::new(AtomicBool::new(false));

@@ -1,4 +1,4 @@
-//! Options of `kernel deploy` and of the commands that follow it.
+//! Options of `kernel deploy` and of the commands that are used after it.
 
 use crate::args::common::{OutputArgs, TargetArgs};
 use clap::Args;
@@ -7,7 +7,8 @@ use std::path::PathBuf;
 
 #[derive(Args, Debug)]
 pub struct DeployArgs {
-    /// The kernel: a .deb (linux-image-…), a tarball with manifest.json, or a directory with boot/ and lib/modules/
+    /// Kernel to deploy: a .deb (linux-image-…), a tarball with manifest.json, or a directory with boot/ and
+    /// lib/modules/
     #[arg(value_name = "PACKAGE")]
     pub package: PathBuf,
     /// Deploy on this machine, which is the default
@@ -15,25 +16,25 @@ pub struct DeployArgs {
     pub local: bool,
     #[command(flatten)]
     pub target: TargetArgs,
-    /// Return to the old kernel after this time in the trial boot, unless committed
+    /// Time in the trial boot after which the machine returns to the old kernel, unless the new one is committed
     #[arg(long, value_name = "TIME", default_value = "10m")]
     pub limit: Nanos,
     /// Do not require a PREEMPT_RT kernel
     #[arg(long)]
     pub not_rt: bool,
-    /// Somebody is at the machine: deploy even if the machine cannot return to the old kernel automatically
+    /// Deploy even if the machine cannot return to the old kernel automatically; somebody must then be at the machine
     #[arg(long)]
     pub manual_recovery: bool,
     /// Word to add to the kernel's command line; may be repeated
     #[arg(long = "append", value_name = "WORD")]
     pub append: Vec<String>,
-    /// Accept a failure of this check; may be repeated
+    /// Check whose failure is accepted; may be repeated
     #[arg(long = "skip", value_name = "CHECK")]
     pub skip: Vec<String>,
     /// Deploy although a process is measuring on this machine; its result becomes inconclusive
     #[arg(long)]
     pub while_measuring: bool,
-    /// Boot the trial immediately
+    /// Start the trial boot immediately
     #[arg(long)]
     pub reboot: bool,
     #[command(flatten)]
@@ -47,7 +48,7 @@ pub struct VerifyArgs {
     /// Length of the latency measurement
     #[arg(short = 'D', long, value_name = "TIME", default_value = "5s")]
     pub duration: Nanos,
-    /// Maximum acceptable wakeup latency [default: none; latency is shown, not judged]
+    /// Maximum acceptable wakeup latency [default: none: the latency is shown but not judged]
     #[arg(long, value_name = "TIME")]
     pub deadline: Option<Nanos>,
     #[command(flatten)]
@@ -58,7 +59,7 @@ pub struct VerifyArgs {
 pub struct CommitArgs {
     #[command(flatten)]
     pub target: TargetArgs,
-    /// Commit without a verification that passed in this boot
+    /// Commit without a successful verification in this boot
     #[arg(long)]
     pub unverified: bool,
     #[command(flatten)]

@@ -1,12 +1,12 @@
-//! Checks what the page on containers (docs/guide/containers.md) states about privileges, with podman and a root that
-//! contains only this program.
+//! Checks what the page on containers (docs/guide/containers.md) states about privileges, with podman and a root file
+//! system that contains only this program.
 
 use super::common;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Standard output and error of `punctual` in a container with these options.
+/// Returns standard output and error of `punctual` in a container with these options.
 fn contained(root: &Path, options: &[&str], words: &[&str]) -> String {
     let mut podman = Command::new("podman");
     // podman's default limits may exceed what this machine permits.

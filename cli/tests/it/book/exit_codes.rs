@@ -1,9 +1,10 @@
-//! Checks that every exit code stated in a page or in a command's help has the meaning it has in the program.
+//! Checks that every exit code that a page or a command's help states has the meaning that it has in the program.
 
 use punctual_testing::{book, root};
 use std::fs;
 
-/// The codes in a sentence such as `Exit codes: 0 pass, 1 a claim fails, …, 128+n ended by signal n.`
+/// Returns the codes and meanings in a sentence such as `Exit codes: 0 pass, 1 a claim fails, …, 128+n ended by signal
+/// n.`
 fn codes(text: &str) -> Vec<(String, String)> {
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut found = Vec::new();
@@ -21,7 +22,7 @@ fn codes(text: &str) -> Vec<(String, String)> {
     found
 }
 
-/// Words, one of which must occur in every description of a code (cli/src/exit.rs).
+/// For each code, words of which every description of the code must contain one (cli/src/exit.rs).
 const MEANINGS: [(&str, &[&str]); 6] = [
     ("0", &["pass", "nothing fails", "right", "compared", "as before", "accounted for"]),
     ("1", &["fail", "wrong count", "worse", "something does", "changed by another program", "not"]),

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-/// Text of a page outside of code, and the targets of its links.
+/// Returns the text of a page outside of code, and the targets of its links.
 fn links(page: &Path) -> Vec<String> {
     let mut links = Vec::new();
     let mut code = false;
@@ -21,7 +21,7 @@ fn links(page: &Path) -> Vec<String> {
     links
 }
 
-/// Anchors that mdBook and GitHub generate for the headings of a page.
+/// Returns the anchors that mdBook and GitHub generate for the headings of a page.
 fn anchors(page: &Path) -> BTreeSet<String> {
     let mut code = false;
     let text = fs::read_to_string(page).unwrap();
@@ -49,7 +49,7 @@ fn plain(path: &Path) -> PathBuf {
     plain
 }
 
-/// The error in one link of `page`.
+/// Returns the error in one link of `page`, if there is one.
 fn wrong(page: &Path, link: &str) -> Option<String> {
     if link.contains("://") || link.starts_with("mailto:") {
         return None;
@@ -78,7 +78,7 @@ fn every_link_leads_to_a_file_and_a_heading() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Decision records are exempt: a path in one may have moved since.
+/// Decision records are exempt: the paths in them may have changed since.
 #[test]
 fn every_path_of_the_workspace_that_a_page_names_is_there() {
     let root = root().canonicalize().unwrap();

@@ -10,10 +10,10 @@ pub enum Short {
     ParseOnly(String),
 }
 
-/// Measurement time that replaces the one in a line.
+/// Measurement time that replaces the time in a line.
 const DURATION: &str = "210ms";
 
-/// Decides for one line; `place` is the directory it would run in.
+/// Decides whether and how a line runs; `place` is the directory in which it would run.
 pub fn short(words: &[String], place: &Path) -> Short {
     let has = |word: &str| words.iter().any(|w| w == word || w.starts_with(&format!("{word}=")));
     let command = words.first().map_or("", String::as_str);
@@ -41,7 +41,7 @@ pub fn short(words: &[String], place: &Path) -> Short {
     }
 }
 
-/// Decides for a command that reads recordings.
+/// Decides whether and how a command that reads recordings runs.
 fn recorded(words: &[String], place: &Path) -> Short {
     let has = |word: &str| words.iter().any(|w| w == word);
     match (words[0].as_str(), words.get(1).map(String::as_str)) {
@@ -101,7 +101,7 @@ fn measured(words: &[String]) -> Short {
     }
 }
 
-/// The line with another duration.
+/// Returns the line with another duration.
 fn lasting(words: &[String], duration: &str) -> Vec<String> {
     let mut words = words.to_vec();
     let mut said = false;
@@ -119,7 +119,7 @@ fn lasting(words: &[String], duration: &str) -> Vec<String> {
     words
 }
 
-/// cyclictest's option for the duration, set to a second.
+/// Returns the line with cyclictest's option for the duration set to a second.
 fn cyclictest(words: &[String]) -> Short {
     let mut words = words.to_vec();
     match words.iter().position(|word| word == "-D") {
@@ -141,12 +141,12 @@ fn with_inputs(words: &[String], options: &[&str], place: &Path) -> Short {
     }
 }
 
-/// True if the baseline is not a number of runs.
+/// Returns true if the baseline is not a number of runs.
 fn named_baseline(words: &[String]) -> bool {
     words.windows(2).any(|pair| pair[0] == "--baseline" && pair[1].parse::<u32>().is_err())
 }
 
-/// Options without a value of the commands that read recordings.
+/// Options without a value in commands that read recordings.
 const FLAGS: [&str; 6] = ["--json", "--timeline", "--linuxcnc", "--fail-if-worse", "--cycle", "--all-rt"];
 
 /// Runs the line if every operand that looks like a file exists.

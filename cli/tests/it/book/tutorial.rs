@@ -1,5 +1,5 @@
-//! Walks the tutorial and the page for a stock Debian (docs/guide) in a guest with Debian's PREEMPT_RT kernel: runs
-//! every command in order, with shorter measurement times, and checks the first line of its output and its exit code.
+//! Runs every command of the tutorial and of the page for stock Debian (docs/guide) in order, in a guest with Debian's
+//! PREEMPT_RT kernel and with shorter measurement times, and checks the first line of its output and its exit code.
 
 use super::common::punctual;
 use punctual_testing::book;
@@ -12,8 +12,8 @@ const VERDICT: &str = "PASS|HELD|FAIL|INCONCLUSIVE";
 const AUDIT: &str = "FAIL |WARN |BLOCKED ";
 const NOT_FIXED: &str = "left to you: |mem-";
 
-/// Commands of the pages: the command line, the exit codes accepted in the guest, and a part of the first line
-/// (alternatives are separated by `|`).
+/// Commands of the pages: the command line, the exit codes accepted in the guest, and text that the first line must
+/// contain (alternatives are separated by `|`).
 const STEPS: &[(&str, &[i32], &str)] = &[
     ("prove --duration 30s --out before", &[0, 1, 3], VERDICT),
     ("audit", &[1], AUDIT),
@@ -55,7 +55,7 @@ const STEPS: &[(&str, &[i32], &str)] = &[
     ("history gate monday --baseline 40", &[3], "INCONCLUSIVE  Only 3 runs of the baseline"),
 ];
 
-/// The command with a short duration and without the disk load, since the guest's files are in memory.
+/// Returns the command with a short duration and without the disk load, since the guest's files are in memory.
 fn shortened(words: &[String]) -> Vec<String> {
     let mut short: Vec<String> = Vec::new();
     for word in words {

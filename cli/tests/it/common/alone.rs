@@ -4,18 +4,19 @@ use serde_json::Value;
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Lock held by each test, since all change the same settings. Restores them on drop.
+/// Lock held by each test, since all tests change the same settings. Dropping it restores them.
 pub struct Alone {
     _turn: MutexGuard<'static, ()>,
     files: &'static [&'static str],
     before: Vec<String>,
-    /// Directory for what the test writes; the journal of changes is `changes` in it.
+    /// Directory for what the test writes. The journal of changes is `changes` in it.
     pub place: tempfile::TempDir,
 }
 
 impl Alone {
-    /// Files that the tests change; the first two are `dirty_background_ratio` and `dirty_ratio`. `None`, with a
-    /// message, if they may not be changed or something else is missing: the test then passes.
+    /// Takes the lock and stores the files that the tests change; the first two are `dirty_background_ratio` and
+    /// `dirty_ratio`. Returns `None`, after printing a message, if they may not be changed or something else is
+    /// missing; the test then passes.
     pub fn holding(files: &'static [&'static str], may: fn() -> bool) -> Option<Alone> {
         static TURN: Mutex<()> = Mutex::new(());
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -30,12 +31,12 @@ impl Alone {
         Some(Alone { _turn: turn, files, before, place: tempfile::tempdir().unwrap() })
     }
 
-    /// Contents of the files that the tests change.
+    /// Returns the contents of the files that the tests change.
     pub fn values(&self) -> Vec<String> {
         read(self.files)
     }
 
-    /// The binary with its own journal.
+    /// Returns the command for the binary with a journal of its own.
     pub fn punctual(&self, words: &[&str]) -> Command {
         let mut command = super::punctual();
         command.env("PUNCTUAL_CHANGES", self.place.path().join("changes")).args(words);

@@ -1,4 +1,4 @@
-//! Helpers that run the binary. Not every test uses all of them.
+//! Functions that run the binary. Not every test uses all of them.
 
 #![allow(dead_code)]
 
@@ -15,12 +15,12 @@ pub fn punctual() -> Command {
     command
 }
 
-/// Runs the binary; returns exit code, standard output and standard error.
+/// Runs the binary. Returns exit code, standard output and standard error.
 pub fn run(args: &[&str]) -> (i32, String, String) {
     answer(punctual().args(args).output().unwrap())
 }
 
-/// Exit code, standard output and standard error.
+/// Returns exit code, standard output and standard error.
 pub fn answer(output: Output) -> (i32, String, String) {
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
@@ -32,15 +32,15 @@ pub fn shown(run: &Path) -> Value {
     serde_json::from_str(&out).unwrap()
 }
 
-/// True if the program runs under qemu-user for another architecture. /proc/cpuinfo is then the host's, and the
-/// emulator answers system calls and causes page faults of its own, so measurements are rightly inconclusive.
+/// Returns true if the program runs under qemu-user for another architecture. /proc/cpuinfo is then that of the host,
+/// and the emulator answers system calls and causes page faults itself, so measurements are correctly inconclusive.
 pub fn is_emulated() -> bool {
     let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let is_x86 = cpuinfo.lines().any(|line| line.starts_with("vendor_id"));
     is_x86 != cfg!(any(target_arch = "x86_64", target_arch = "x86"))
 }
 
-/// True under emulation, after printing why the test is skipped.
+/// Returns true under emulation, after printing why the test is skipped.
 pub fn is_not_tested(why: &str) -> bool {
     let emulated = is_emulated();
     if emulated {
@@ -49,7 +49,7 @@ pub fn is_not_tested(why: &str) -> bool {
     emulated
 }
 
-/// True if this process may use real-time scheduling on a real kernel.
+/// Returns true if this process may use real-time scheduling on a real kernel.
 pub fn may_be_real_time() -> bool {
     if is_emulated() {
         return false;

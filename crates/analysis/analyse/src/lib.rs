@@ -25,8 +25,8 @@ pub fn causes(dir: Option<&Dir>, recording: &mut Recording) -> bool {
     }
 }
 
-/// Selects the claims for judging a stored run: the given ones, otherwise those of the run. A run without claims has no
-/// verdict, neither when it is measured nor when it is read again.
+/// Selects the claims for judging a stored run: the given claims, otherwise the claims of the run. A run without claims
+/// has no verdict, neither when it is measured nor when it is read again.
 pub fn claims(given: &[Claim], recording: &Recording) -> Vec<Claim> {
     if given.is_empty() { recording.run.settings.claims.clone() } else { given.to_vec() }
 }

@@ -29,10 +29,10 @@ pub fn explain_captures(dir: &Dir, captures: &[Capture], recording: &Recording) 
     (explained, damage)
 }
 
-/// Facts about a late wakeup that are in neither its trace nor its note.
+/// Facts about a late wakeup that are neither in its trace nor in the JSON file beside the trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Known {
-    /// Kernel release, and whether a hypervisor runs the machine; used if the note lacks them.
+    /// Kernel release, and whether a hypervisor runs the machine; used if that file lacks them.
     pub kernel: Option<String>,
     pub guest: Option<bool>,
     /// True if the CPU of the late wakeup lost time to a hypervisor around it; `None` if steal time was not recorded.
@@ -41,7 +41,7 @@ pub struct Known {
     pub sent: bool,
 }
 
-/// Maximum number of events held in memory, larger than that of a typical window. A larger trace is read once per pass.
+/// Maximum number of events held in memory; a typical window has fewer. A larger trace is read once per pass.
 const HELD: usize = 500_000;
 
 /// Largest trace of a run directory in bytes.
@@ -113,7 +113,8 @@ fn known(late: &LateWakeup, recording: &Recording) -> Known {
     }
 }
 
-/// Facts about the trace of a run, from its note and from its run; `None` if it has no note.
+/// Returns facts about a trace of a run, from the JSON file beside it; `None` if there is no such file, or it belongs
+/// to another trace.
 pub fn facts_beside(path: &Path) -> Option<Facts> {
     let text = std::fs::read(path.with_extension("json")).ok()?;
     let capture: Capture = serde_json::from_slice(&text).ok()?;
@@ -126,7 +127,8 @@ pub fn facts_beside(path: &Path) -> Option<Facts> {
     Some(facts(&capture, known))
 }
 
-/// True if the CPU lost time to a hypervisor in the second of the wakeup; `None` if steal time was not recorded.
+/// Returns true if the CPU lost time to a hypervisor in the second of the wakeup; `None` if steal time was not
+/// recorded.
 fn steal_rose(late: &LateWakeup, recording: &Recording) -> Option<bool> {
     let end = late.release_mono_ns + late.latency_ns;
     recording.events.iter().find_map(|event| match event {
@@ -143,7 +145,7 @@ mod tests {
     use super::*;
     use std::fs;
 
-    /// A run directory with a single capture described by `note`, in which every fact that can be wrong is set.
+    /// Returns a run directory with a single capture described by `note`, in which every fact that can be wrong is set.
     fn run_with(note: &str) -> tempfile::TempDir {
         let place = tempfile::tempdir().unwrap();
         let (mut recording, _) = punctual_testing::runs::hostile("x");

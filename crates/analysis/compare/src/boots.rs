@@ -63,7 +63,7 @@ impl<'a> Boots<'a> {
         Boots { all: all.into_iter().map(|(_, boot)| boot).collect(), is_known }
     }
 
-    /// For each boot, the median of this value over the runs that have it.
+    /// Returns for each boot the median of this value over the runs that have it.
     pub fn values(&self, value: impl Fn(&Recording) -> Option<f64>) -> Vec<Option<f64>> {
         let of = |boot: &Boot| median(&boot.runs.iter().filter_map(|r| value(r)).collect::<Vec<f64>>());
         self.all.iter().map(of).collect()
@@ -95,18 +95,18 @@ impl<'a> Groups<'a> {
         groups
     }
 
-    /// True if the first side and the `k`-th other have enough boots for a judgement.
+    /// Returns true if the first side and the `k`-th other have enough boots for a judgement.
     pub fn is_judged(&self, k: usize) -> bool {
         [0, k + 1].into_iter().all(|n| self.boots.get(n).is_some_and(Boots::is_enough))
     }
 
-    /// The pairs of the first side and the `k`-th other, if there are enough for an interval.
+    /// Returns the pairs of the first side and the `k`-th other, if there are enough for an interval.
     pub fn pairs(&self, k: usize, confidence: f64) -> Option<&[(usize, usize)]> {
         let pairs = self.pairs.get(k)?.as_deref()?;
         (pairs.len() as u64 >= pairs_for_interval(confidence)?).then_some(pairs)
     }
 
-    /// Runs whose boot is unknown.
+    /// Returns the names of the runs whose boot is unknown.
     pub fn unknown(&self) -> Vec<String> {
         let of = |side: &'a Side<'a>| {
             let unknown = side.runs.iter().filter(|(_, r)| booted(r, side.own_boots) == Booted::Unknown);
@@ -116,7 +116,7 @@ impl<'a> Groups<'a> {
     }
 }
 
-/// Pairs of successive boots, one of each side, if all boots form such pairs: A B B A …
+/// Returns pairs of successive boots, one of each side, if all boots form such pairs: A B B A …
 fn in_turns(a: &[Boot], b: &[Boot]) -> Option<Vec<(usize, usize)>> {
     let of = |boots: &[Boot], side: bool| {
         let one = |(n, boot): (usize, &Boot)| boot.started.map(|at| (at, side, n));
@@ -138,12 +138,12 @@ fn began_alike(a: &Boots, b: &Boots) -> bool {
     medians.is_some_and(|(a, b)| (a - b).abs() <= EQUAL)
 }
 
-/// Temperature of the hottest sensor at the start of the run, °C.
+/// Returns the temperature of the hottest sensor at the start of the run, °C.
 fn starting(recording: &Recording) -> Option<f64> {
     celsius(recording).next().or_else(|| heats(recording).next()?.points.first().copied())
 }
 
-/// Temperature of the hottest sensor during a run, °C: median over time.
+/// Returns the temperature of the hottest sensor during a run, °C: median over time.
 pub(crate) fn during(recording: &Recording) -> Option<f64> {
     median(&celsius(recording).collect::<Vec<f64>>())
 }
@@ -161,7 +161,7 @@ pub(crate) fn is_heat(series: &Series) -> bool {
     series.unit == CELSIUS
 }
 
-/// Series of a benchmark, run by this program or imported.
+/// Returns the series of a benchmark, run by this program or imported.
 pub(crate) fn all_series(recording: &Recording) -> impl Iterator<Item = &Series> {
     let imported = recording.run.import.iter().flat_map(|import| &import.series);
     imported.chain(recording.bench.iter().flat_map(|bench| &bench.series))

@@ -44,7 +44,7 @@ impl Experiment {
         Experiment { schema: SCHEMA.into(), kernels, measure, steps }
     }
 
-    /// The next step on a machine that currently runs kernel `release` in boot `boot_id`.
+    /// Returns the next step on a machine that currently runs kernel `release` in boot `boot_id`.
     pub fn next(&self, release: &str, boot_id: &str) -> Next {
         let Some((at, step)) = self.steps.iter().enumerate().find(|(_, s)| s.run.is_none()) else { return Next::Done };
         let wanted = self.kernels.get(step.kernel).cloned().unwrap_or_default();

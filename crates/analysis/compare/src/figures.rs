@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 pub(crate) const ALL: &str = "all loads";
 
-/// The name under which a phase is compared: its load, or its label in an imported run.
+/// Returns the name under which a phase is compared: its load, or its label in an imported run.
 pub(crate) fn load_of(phase: &Phase) -> String {
     match (phase.load.as_str(), &phase.label) {
         ("unknown", Some(label)) => label.clone(),
@@ -15,7 +15,7 @@ pub(crate) fn load_of(phase: &Phase) -> String {
     }
 }
 
-/// The loads that all runs of all groups have in common, in the order of the first run.
+/// Returns the loads that all runs of all groups have in common, in the order of the first run.
 pub(crate) fn common_loads(sides: &[Side]) -> Vec<String> {
     let has = |r: &Recording, load: &str| phases(r, Some(load)).any(|p| !p.cpus.is_empty());
     if sides.iter().any(|s| of_latencies(s).next().is_none()) {
@@ -67,7 +67,7 @@ fn results<'a>(recording: &'a Recording, loads: &'a [String]) -> impl Iterator<I
     of_loads.flat_map(|phase| phase.cpus.iter().map(move |result| (phase, result)))
 }
 
-/// The mean of all samples, ns, if the file states it for every thread.
+/// Returns the mean of all samples, ns, if the file states it for every thread.
 pub(crate) fn mean(recording: &Recording, loads: &[String]) -> Option<f64> {
     let (mut sum, mut count) = (0.0, 0u64);
     for (_, result) in results(recording, loads).filter(|(_, result)| result.ran > 0) {
@@ -77,12 +77,12 @@ pub(crate) fn mean(recording: &Recording, loads: &[String]) -> Option<f64> {
     (count > 0).then(|| sum / count as f64)
 }
 
-/// The smallest wakeup latency, ns.
+/// Returns the smallest wakeup latency, ns.
 pub(crate) fn least(recording: &Recording, loads: &[String]) -> Option<f64> {
     results(recording, loads).filter_map(|(_, result)| result.min_ns).min().map(|ns| ns as f64)
 }
 
-/// True if no latency under these loads can exceed the largest recorded one.
+/// Returns true if no latency under these loads can exceed the largest recorded one.
 pub(crate) fn is_worst_known(recording: &Recording, loads: &[String]) -> bool {
     results(recording, loads).all(|(_, result)| {
         let blur = Blur::of(result);
@@ -90,7 +90,7 @@ pub(crate) fn is_worst_known(recording: &Recording, loads: &[String]) -> bool {
     })
 }
 
-/// The largest latency under these loads, ns, exact if recorded.
+/// Returns the largest latency under these loads, ns, exact if recorded.
 pub(crate) fn worst(recording: &Recording, loads: &[String]) -> Option<f64> {
     let one = |(phase, cpu): (&Phase, &CpuResult)| {
         let skipped = recording.distribution(&phase.id, cpu.cpu).and_then(|d| d.skipped.max());
@@ -99,7 +99,7 @@ pub(crate) fn worst(recording: &Recording, loads: &[String]) -> Option<f64> {
     results(recording, loads).filter_map(one).max().map(|ns| ns as f64)
 }
 
-/// Share of released jobs that were skipped; `None` if a CPU did not record it.
+/// Returns the share of released jobs that were skipped; `None` if a CPU did not record it.
 pub(crate) fn skipped(recording: &Recording, loads: &[String]) -> Option<f64> {
     let mut cpus = loads.iter().flat_map(|load| phases(recording, Some(load))).flat_map(|p| &p.cpus);
     let (skipped, released) =
@@ -107,7 +107,7 @@ pub(crate) fn skipped(recording: &Recording, loads: &[String]) -> Option<f64> {
     (released > 0).then(|| skipped as f64 / released as f64)
 }
 
-/// Throughput of the loads, as one row for each rate that all groups have.
+/// Returns the throughput of the loads, one row for each rate that all groups have.
 pub(crate) fn rates(groups: &Groups, common: &[String]) -> Vec<ComparisonRow> {
     let mut rows = Vec::new();
     for load in common {

@@ -6,7 +6,7 @@ use punctual_stats::{self as stats, Point};
 /// Maximum p-value at which a threshold is accepted.
 const LEVEL: f64 = 0.05;
 
-/// The temperature threshold, and the ratio of the values below it. `None` if temperature does not explain the
+/// Returns the temperature threshold, and the ratio of the values below it. `None` if temperature does not explain the
 /// difference, or either group has too few values below the threshold.
 pub(crate) fn explained(a: &[Point], b: &[Point]) -> Option<Covariate> {
     let found = stats::threshold(a, b, SEED).filter(|t| t.p <= LEVEL && t.step > 1.0)?;

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// Maximum number of sentences about missing facts.
 const MOST: usize = 8;
 
-/// Sentences about missing facts, one per run.
+/// Returns sentences about missing facts, one per run.
 pub(crate) fn not_known(sides: &[Side]) -> Vec<String> {
     let mut texts = Vec::new();
     for side in sides {
@@ -22,7 +22,7 @@ pub(crate) fn not_known(sides: &[Side]) -> Vec<String> {
     texts
 }
 
-/// Name of a run within its group. A group that consists of one file has the file's name.
+/// Returns the name of a run within its group. A group that consists of one file has the file's name.
 pub(crate) fn place(side: &Side, run: &str) -> String {
     let is_same = side.name == run || side.name.ends_with(&format!("/{run}"));
     if is_same { run.to_owned() } else { format!("{}, {run}", side.name) }
@@ -54,7 +54,7 @@ fn of_run(recording: &Recording) -> Option<String> {
     }
 }
 
-/// Runs that are copies of the same file and therefore not separate samples.
+/// Returns a sentence for each run that is a copy of another run's file, and therefore not a separate sample.
 pub(crate) fn copies(side: &Side) -> Vec<String> {
     let mut first: BTreeMap<Vec<(u64, u32)>, &str> = BTreeMap::new();
     let mut texts = Vec::new();

@@ -33,7 +33,7 @@ pub(crate) fn rows(groups: &Groups, common: &[String]) -> Vec<ComparisonRow> {
     rows
 }
 
-/// The values of the runs of each boot.
+/// Returns the values of the runs of each boot.
 fn found(boots: &Boots, common: &[String]) -> Vec<Vec<Found>> {
     let of_boot =
         |runs: &[&Recording]| runs.iter().filter(|r| is_of_latencies(r)).map(|r| Found::of(r, common)).collect();
@@ -65,7 +65,7 @@ impl Found {
     }
 }
 
-/// A row for the worst wakeup; `None` if a file does not state whether another one was worse.
+/// Returns a row for the worst wakeup; `None` if a file does not state whether another one was worse.
 fn plain(groups: &Groups, load: &str, loads: &[String]) -> Option<ComparisonRow> {
     let wanted = Wanted { load, figure: "max", unit: "ns", more_is_better: false };
     let mut row = row_of_runs(groups, &wanted, |r| worst(r, loads))?;
@@ -80,7 +80,7 @@ fn plain(groups: &Groups, load: &str, loads: &[String]) -> Option<ComparisonRow>
     Some(row)
 }
 
-/// Rows for the mean and the minimum, for files without quantiles.
+/// Returns rows for the mean and the minimum, for files without quantiles.
 fn summary_rows(groups: &Groups, loads: &[String]) -> Vec<ComparisonRow> {
     let wanted = |figure| Wanted { load: ALL, figure, unit: "ns", more_is_better: false };
     let (mean, least) = (|r: &Recording| mean(r, loads), |r: &Recording| least(r, loads));
@@ -96,8 +96,8 @@ fn skips(groups: &Groups, load: &str, loads: &[String]) -> Option<ComparisonRow>
     row.groups.iter().any(|g| g.values.iter().any(|v| *v > 0.0)).then_some(row)
 }
 
-/// A row for a quantile, with bounds if the group consists of a single run. A group has no value if the quantile of one
-/// of its runs is unknown.
+/// Returns a row for a quantile, with bounds if the group consists of a single run. A group has no value if the
+/// quantile of one of its runs is unknown.
 fn quantiles(
     groups: &Groups,
     cells: &[Vec<Vec<Found>>],

@@ -44,7 +44,7 @@ pub struct Side<'a> {
     pub name: String,
     pub folder: Option<String>,
     pub runs: Vec<(String, &'a Recording)>,
-    /// True if each run counts as a separate boot, whatever the files state.
+    /// True if each run counts as a separate boot, regardless of what the files state.
     pub own_boots: bool,
 }
 
@@ -96,8 +96,8 @@ pub fn differs(comparison: &Comparison) -> bool {
     comparison.rows.iter().any(|row| row.against.iter().any(|a| differs(a.conclusion)))
 }
 
-/// True if a value of a later group is significantly worse than that of the first. A larger minimum does not count, nor
-/// does a difference that is [`excused`].
+/// Returns true if a value of a later group is significantly worse than the first group's. A larger minimum does not
+/// count, nor does a difference that is [`excused`].
 pub fn is_worse(comparison: &Comparison) -> bool {
     let worse = |row: &ComparisonRow| {
         let bad = if row.more_is_better { Conclusion::Less } else { Conclusion::More };
@@ -107,14 +107,14 @@ pub fn is_worse(comparison: &Comparison) -> bool {
     comparison.rows.iter().any(worse)
 }
 
-/// True if temperature accounts for a difference of the `k`-th group after the first: most of it is thermal, and both
-/// groups were booted alternately and started their runs equally warm. Otherwise the kernel itself, or the ambient
-/// temperature, may have caused the higher temperature.
+/// Returns true if temperature accounts for a difference of the `k`-th group after the first: most of it is thermal,
+/// and both groups were booted alternately and started their runs equally warm. Otherwise the kernel itself, or the
+/// ambient temperature, may have caused the higher temperature.
 pub fn excused(comparison: &Comparison, k: usize, against: &Against) -> bool {
     comparison.began_alike.get(k) == Some(&true) && against.covariate.is_some_and(|c| c.is_most)
 }
 
-/// True if the comparison supports no conclusion: no value of any group is judged, or problems make the values
+/// Returns true if the comparison supports no conclusion: no value of any group is judged, or problems make the values
 /// doubtful.
 pub fn is_inconclusive(comparison: &Comparison) -> bool {
     let is_judged = |row: &ComparisonRow| {
@@ -147,8 +147,8 @@ fn clocks(sides: &[Side]) -> Result<(), Refused> {
     }
 }
 
-/// Problems that invalidate values: virtual CPUs, loads that did not run, refused priorities, damaged data, the same
-/// file given as several runs.
+/// Returns problems that invalidate values: virtual CPUs, loads that did not run, refused priorities, damaged data, the
+/// same file given as several runs.
 fn problems(side: &Side) -> Vec<String> {
     const MOST: usize = 8;
     let grave = |kind| matches!(kind, ProblemKind::VirtualCpus | ProblemKind::LoadDidNotRun | ProblemKind::NoRealTime);

@@ -33,7 +33,7 @@ fn count<K: Ord>(all: impl Iterator<Item = K>) -> BTreeMap<K, usize> {
     counted
 }
 
-/// The part of the name after `FILE: `, where FILE is the beginning of the name of a file.
+/// Returns the part of the name after `FILE: `, where FILE is the beginning of the name of a file.
 fn plain<'a>(files: &[String], name: &'a str) -> &'a str {
     let is_file = |stem: &str| !stem.is_empty() && files.iter().any(|file| file.starts_with(stem));
     match name.split_once(": ") {

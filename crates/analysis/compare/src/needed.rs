@@ -10,8 +10,8 @@ const DIFFERENCES: [f64; 4] = [0.05, 0.1, 0.2, 0.5];
 /// Spreads between boots that are assumed if the data do not show them.
 const ASSUMED: [f64; 2] = [0.03, 0.1];
 
-/// Uses the spread between boots of the worst wakeup and of the rarest quantile over all loads (or of the first row),
-/// if each group has at least two boots.
+/// Computes the number of boots needed, from the spread between boots of the worst wakeup and of the rarest quantile
+/// over all loads (or of the first row). If no group has two boots, assumes two spreads.
 pub(crate) fn recipes(groups: &Groups, rows: &[ComparisonRow]) -> Vec<BootsRecipe> {
     let of_boots = || rows.iter().filter(|row| row.sample == SampleUnit::Boot);
     let tests = of_boots().flat_map(|row| &row.against).count().max(1);
@@ -36,7 +36,7 @@ fn needed(spread: f64, difference: f64, tests: usize, in_turns: bool) -> Option<
     Some(BootsNeeded { difference, boots: boots.max(LEAST_BOOTS) })
 }
 
-/// Pooled standard deviation of the logarithms within groups.
+/// Returns the pooled standard deviation of the logarithms within groups; `None` if a group has fewer than two values.
 fn spread(row: &ComparisonRow) -> Option<f64> {
     let (mut squares, mut degrees) = (0.0, 0.0);
     for group in &row.groups {

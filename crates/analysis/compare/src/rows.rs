@@ -26,7 +26,7 @@ impl Wanted<'_> {
     }
 }
 
-/// A row for a value of each run; `None` if a group has no value.
+/// Returns a row for a value of each run; `None` if a group has no value.
 pub(crate) fn row_of_runs(
     groups: &Groups,
     wanted: &Wanted,
@@ -39,7 +39,7 @@ pub(crate) fn row_of_runs(
     row_of_boots(groups, wanted, &values)
 }
 
-/// A row of boot values. A group without values is not compared. `None` if no group has a value.
+/// Returns a row of boot values. A group without values is not compared. `None` if no group has a value.
 pub(crate) fn row_of_boots(groups: &Groups, wanted: &Wanted, values: &[Vec<Option<f64>>]) -> Option<ComparisonRow> {
     let (first, others) = values.split_first()?;
     values.iter().flatten().flatten().next()?;
@@ -99,7 +99,7 @@ fn paired(pairs: &[(f64, f64)]) -> Found {
     )
 }
 
-/// Ratio at equal temperature, by analysis of covariance of the boots; `None` if temperatures are unknown.
+/// Returns the ratio at equal temperature, by analysis of covariance of the boots; `None` if temperatures are unknown.
 fn at_equal_temperature(groups: &Groups, k: usize, a: &[Option<f64>], b: &[Option<f64>]) -> Option<Ratio> {
     let points = |n: usize, values: &[Option<f64>]| -> Option<Vec<Point>> {
         let heats = groups.boots.get(n)?.values(during);

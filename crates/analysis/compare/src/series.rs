@@ -7,7 +7,7 @@ use crate::{CONFIDENCE, Side, heat};
 use punctual_model::{Against, ComparisonRow, Conclusion, Ratio, Recording, SampleUnit, Sampled, Scatter, Series};
 use punctual_stats::{self as stats, Point};
 
-/// A row for each series that all groups have, except temperatures, which are used to explain the others.
+/// Returns a row for each series that all groups have, except temperatures, which are used to explain the others.
 pub(crate) fn rows(groups: &Groups) -> Vec<ComparisonRow> {
     in_all(groups.sides).into_iter().filter_map(|(of, name, unit)| row(groups, &of, &name, &unit)).collect()
 }
@@ -23,7 +23,7 @@ pub(crate) fn scatters(sides: &[Side]) -> Vec<Scatter> {
     in_all(sides).into_iter().filter_map(one).collect()
 }
 
-/// Subject, name and unit of the series that all groups have.
+/// Returns subject, name and unit of the series that all groups have, without temperatures.
 fn in_all(sides: &[Side]) -> Vec<(String, String, String)> {
     let mut found = Vec::new();
     let Some(first) = sides.first() else { return found };
@@ -58,8 +58,8 @@ fn row(groups: &Groups, of: &str, name: &str, unit: &str) -> Option<ComparisonRo
     Some(row)
 }
 
-/// A row of batches, for groups that consist of a single boot. Batches do not predict the next boot, so it is not
-/// judged.
+/// Returns a row of batches, for groups that consist of a single boot. Batches do not predict the next boot, so it is
+/// not judged.
 fn row_of_batches(groups: &Groups, wanted: &Wanted) -> Option<ComparisonRow> {
     let of_side = |side: &Side| {
         let series: Vec<&Series> =
@@ -82,7 +82,8 @@ fn row_of_batches(groups: &Groups, wanted: &Wanted) -> Option<ComparisonRow> {
     Some(wanted.row(SampleUnit::Batch, samples, against))
 }
 
-/// Values with the temperature of the CPU (or of the first recorded sensor); `None` if a value has no temperature.
+/// Returns the values with the temperature of the CPU (or of the first recorded sensor); `None` if a value has no
+/// temperature.
 fn points(side: &Side, of: &str, name: &str, unit: &str) -> Option<Vec<Point>> {
     let mut all = Vec::new();
     for (_, recording) in &side.runs {

@@ -32,14 +32,14 @@ pub(crate) fn unlike(sides: &[Side]) -> Vec<Unlike> {
     settings.into_iter().chain(conditions).flatten().collect()
 }
 
-/// The value of each group if the groups differ. Uses only the runs with latencies if there are any.
+/// Returns the value of each group if the groups differ. Uses only the runs with latencies if there are any.
 fn differing(sides: &[Side], what: UnlikeKind, of: fn(&Recording) -> Option<String>) -> Option<Unlike> {
     let values: Vec<Option<String>> = sides.iter().map(|side| together(side, of)).collect();
     let known: BTreeSet<&String> = values.iter().flatten().collect();
     (known.len() > 1).then_some(Unlike { what, values })
 }
 
-/// The value of a group, or all values if its runs differ.
+/// Returns the value of a group, or all values if its runs differ.
 fn together(side: &Side, of: fn(&Recording) -> Option<String>) -> Option<String> {
     let any = of_latencies(side).next().is_some();
     let runs = side.runs.iter().filter(|(_, r)| !any || is_of_latencies(r));
@@ -85,7 +85,7 @@ fn tracing(r: &Recording) -> Option<String> {
     r.run.import.is_none().then(|| if traced { "traced" } else { "not traced" }.into())
 }
 
-/// Kernel parameters that do not depend on the boot, sorted.
+/// Returns the kernel parameters that do not depend on the boot, sorted.
 fn parameters(r: &Recording) -> Option<String> {
     let line = r.run.machine.cmdline.as_ref()?;
     let words: BTreeSet<&str> =
@@ -93,7 +93,7 @@ fn parameters(r: &Recording) -> Option<String> {
     Some(if words.is_empty() { "none".into() } else { words.into_iter().collect::<Vec<_>>().join(" ") })
 }
 
-/// Number of periods per run, since more periods tend to have a larger maximum.
+/// Compares the numbers of periods per run, since more periods tend to have a larger maximum.
 fn length(sides: &[Side]) -> Option<Unlike> {
     let scored = |r: &Recording| r.run.phases.iter().flat_map(|p| &p.cpus).map(|c| c.scored()).sum::<u64>() as f64;
     let of_side = |side: &Side| {

@@ -1,7 +1,7 @@
 //! The system call in which a thread waits, and those that release it.
 
-/// A system call, distinguished from others with the same number by its first two arguments if these identify what is
-/// waited for.
+/// A system call, identified by its number and, if they determine what the thread waits for, by its first two
+/// arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WaitCall {
     pub number: i64,
@@ -21,18 +21,18 @@ impl WaitCall {
     }
 }
 
-/// Which of the releases that were there already a wait takes when it returns.
+/// Which of the pending releases a wait consumes when it returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Takes {
-    /// All of them: read(2) resets the counter of an eventfd(2).
+    /// All: read(2) resets the counter of an eventfd(2).
     All,
-    /// The oldest: a message.
+    /// The oldest, as in a message queue.
     One,
-    /// As many bytes as the call returns, of a pipe or a stream.
+    /// As many bytes as the call returns, from a pipe or a stream.
     Bytes,
-    /// All up to the call, since the thread looks at a word before it waits for its change: futex(2).
+    /// All before the call, because the thread checks the futex word before it waits for a change: futex(2).
     Seen,
-    /// The program decides: poll(2).
+    /// Unknown, because the program decides after the call: poll(2).
     Unknown,
 }
 
@@ -41,12 +41,12 @@ pub enum Takes {
 pub struct Awaited {
     pub call: WaitCall,
     pub takes: Takes,
-    /// Calls of threads that release it, also while it does not wait.
+    /// Threads, by their IDs, and their system calls that release the waiting thread, even while it is not waiting.
     pub by: Vec<(i32, WaitCall)>,
 }
 
 impl Awaited {
-    /// Nothing is known of what releases it when it does not sleep.
+    /// Creates the value for a wait of which the releasing calls are unknown.
     pub fn only(call: WaitCall) -> Awaited {
         Awaited { call, takes: Takes::Unknown, by: Vec::new() }
     }

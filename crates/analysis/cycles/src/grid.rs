@@ -79,8 +79,8 @@ impl Grid {
     }
 }
 
-/// Line of release time over release number by least squares. Releases further than half a period from the previous
-/// line are ignored.
+/// Fits a line of release time over release number by least squares. Returns slope and intercept. Releases further than
+/// 0.2 periods from the line with slope `period` and intercept `origin` are ignored.
 fn line(times: &[f64], numbers: &[f64], period: f64, origin: f64) -> Option<(f64, f64)> {
     let near = |(time, number): &(&f64, &f64)| (*time - origin - *number * period).abs() < period * NEAR;
     let points: Vec<(f64, f64)> = times.iter().zip(numbers).filter(near).map(|(t, n)| (*t, *n)).collect();

@@ -1,9 +1,9 @@
 //! Finds the cycles of a thread from its waits.
 //!
-//! A thread that controls something waits, works, and waits again at the same place in its code. Of all places where it
-//! slept, the one where it slept longest altogether is its release; a cycle lasts from a release to the next wait there.
-//! A timer releases at the time for which it was set, not when the thread wakes. If the releases keep to a grid they have a period, a phase and a jitter. Where two places are about equally likely,
-//! [`Cycles::ambiguous_with`] names the other one.
+//! A control thread waits, works, and waits again at the same place in its code. The place where it slept longest in
+//! total is taken as its release; a cycle lasts from a release to the next wait there. A timer releases at the time for
+//! which it was set, not when the thread wakes. If the releases fit a grid, they have a period, a phase and a jitter.
+//! Where two places are about equally likely, [`Cycles::ambiguous_with`] names the other one.
 //!
 //! Architecture invariant: pure functions; the caller describes each wait and its place.
 
@@ -185,7 +185,8 @@ impl Cycles {
         Some(Cycles { place, release, cycles, grid: Grid::fit(&releases), ambiguous_with })
     }
 
-    /// The cycle that contains this time; `None` before the first cycle, during waits, and after the last cycle.
+    /// Returns the cycle that contains this time; `None` before the first cycle, during waits, and after the last
+    /// cycle.
     pub fn at(&self, time: Nanos) -> Option<usize> {
         // A release may be due before the cycle before it ends.
         let next = self.cycles.partition_point(|cycle| cycle.start <= time);
@@ -193,7 +194,7 @@ impl Cycles {
         next.checked_sub(1).filter(is_within).or_else(|| Some(next).filter(is_within))
     }
 
-    /// Time of the first release and of the last wait.
+    /// Returns the time of the first release and of the last wait.
     pub fn span(&self) -> Option<(Nanos, Nanos)> {
         Some((self.cycles.first()?.release, self.cycles.last()?.end))
     }

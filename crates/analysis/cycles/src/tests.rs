@@ -8,7 +8,7 @@ fn wait(place: u32, release: Release, begin: u64, woken: u64, end: u64) -> Wait 
     Wait { place, release, begin: Nanos(begin), due: None, woken: Some(Nanos(woken)), end: Nanos(end) }
 }
 
-/// Waits of a loop with a period of 1 ms that works for 200 µs.
+/// Returns the waits of a loop with a period of 1 ms that works for 200 µs.
 fn controller(cycles: u64) -> Vec<Wait> {
     (1..=cycles).map(|n| wait(1, Release::AbsoluteSleep, n * MS - 800 * US, n * MS, n * MS + 10 * US)).collect()
 }

@@ -25,7 +25,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// True if this run matches. Its cells need not be loaded.
+    /// Returns true if this run matches. Its cells need not be loaded.
     pub fn wants(&self, run: &RunSummary) -> bool {
         let has = |text: &str, part: &str| text.to_lowercase().contains(&part.to_lowercase());
         let names =
@@ -58,19 +58,19 @@ pub fn analyse(runs: Vec<RunSummary>, load: Option<&str>, figures: &[Figure], al
     History { figures: figures.to_vec(), alarms_per_year, watched, groups }
 }
 
-/// Minimum number of runs for detecting a shift.
+/// Returns the minimum number of runs for detecting a shift.
 pub fn least_runs() -> usize {
     LEARNT + 1
 }
 
-/// Average number of runs per year. A time span shorter than a day counts as a day.
+/// Returns the average number of runs per year. A time span shorter than a day counts as a day.
 fn runs_per_year(points: &[HistoryPoint]) -> f64 {
     let ends = points.first().zip(points.last());
     let days = ends.map_or(0.0, |(first, last)| last.started_ns.saturating_sub(first.started_ns) as f64 / DAY_NS);
     (points.len().saturating_sub(1)) as f64 / days.max(1.0) * DAYS_PER_YEAR
 }
 
-/// Groups of comparable runs, each in chronological order.
+/// Returns groups of comparable runs, each in chronological order.
 fn grouped(mut runs: Vec<RunSummary>) -> Vec<Vec<RunSummary>> {
     runs.sort_by_cached_key(|r| (r.comparable(), r.started_ns.is_none(), r.started_ns, r.id.clone()));
     let mut groups: Vec<Vec<RunSummary>> = Vec::new();
@@ -147,8 +147,9 @@ fn described(
     })
 }
 
-/// Standard error of the difference of two medians (√(π/2) times that of means) of AR(1) processes. Both parts have a
-/// common standard deviation and autocorrelation around their own medians. `None` if a part has only one run.
+/// Returns the standard error of the difference of two medians (√(π/2) times that of means) of AR(1) processes. Both
+/// parts have a common standard deviation and autocorrelation around their own medians. `None` if a part has only one
+/// run.
 fn error(before: &[f64], after: &[f64]) -> Option<f64> {
     let (mut squares, mut products, mut n) = (0.0, 0.0, 0.0);
     for part in [before, after] {
@@ -163,7 +164,7 @@ fn error(before: &[f64], after: &[f64]) -> Option<f64> {
     is_enough.then(|| (std::f64::consts::FRAC_PI_2 * squares / degrees * n * (1.0 + phi) / (1.0 - phi)).sqrt())
 }
 
-/// Facts in which comparable runs differ, except for the kernel release.
+/// Returns facts in which comparable runs differ, except for the kernel release.
 fn differs(before: &RunSummary, now: &RunSummary) -> Vec<Difference> {
     let facts = |run: &RunSummary| {
         let known = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".into());
@@ -179,7 +180,7 @@ fn differs(before: &RunSummary, now: &RunSummary) -> Vec<Difference> {
     unlike(&facts(before), &facts(now))
 }
 
-/// Facts with different values.
+/// Returns facts with different values.
 pub fn unlike(before: &[(&'static str, String)], now: &[(&'static str, String)]) -> Vec<Difference> {
     let pairs = before.iter().zip(now).filter(|(a, b)| a != b);
     pairs.map(|(a, b)| Difference { what: b.0.into(), before: a.1.clone(), now: b.1.clone() }).collect()

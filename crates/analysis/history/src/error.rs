@@ -51,7 +51,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// True if the environment caused the error (exit code 4), false if the input did (2).
+    /// Returns true if the environment caused the error (exit code 4), false if the input did (2).
     pub fn is_environment(&self) -> bool {
         matches!(self, Error::Open { .. } | Error::Busy(_) | Error::Write { .. })
     }

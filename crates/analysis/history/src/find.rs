@@ -13,7 +13,8 @@ pub struct Found {
     pub notes: Vec<String>,
 }
 
-/// True if this directory looks like a run directory. If the run was killed early, it contains only `segments/`.
+/// Returns true if this directory looks like a run directory. If the run was killed early, it contains only
+/// `segments/`.
 pub fn is_run(folder: &Path) -> bool {
     folder.join("run.json").is_file() || folder.join("segments").is_dir()
 }

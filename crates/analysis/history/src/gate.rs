@@ -23,8 +23,8 @@ pub struct GateOptions {
     pub alpha: f64,
 }
 
-/// Number of runs with which the rank alone can be significant: the new run is the worst of n + 1 exchangeable runs
-/// with probability 1/(n + 1).
+/// Returns the number of runs with which the rank alone can be significant: the new run is the worst of n + 1
+/// exchangeable runs with probability 1/(n + 1).
 pub fn least_for_rank(alpha: f64) -> usize {
     ((1.0 / alpha) - 1.0 - 1e-9).ceil().max(1.0) as usize
 }
@@ -32,7 +32,7 @@ pub fn least_for_rank(alpha: f64) -> usize {
 /// Compares a run with the runs of its baseline. Runs that were measured differently, or are incomplete, are left out.
 ///
 /// With at least [`least_for_rank`] runs (19 for 5 %) the only assumption is that a run that is not worse is
-/// exchangeable with those of the baseline. Each run has one score: the largest distance of its figures from the
+/// exchangeable with the runs of the baseline. Each run has one score: the largest distance of its figures from the
 /// median, in median absolute deviations of all runs. The p-value of a figure is the share of runs whose score is at
 /// least the distance of that figure. Because there is one score per run, no correction for the number of figures is
 /// needed (the maxT procedure: P. H. Westfall and S. S. Young, Resampling-Based Multiple Testing, 1993).
@@ -93,7 +93,7 @@ fn empty(run: &RunSummary, options: &GateOptions) -> Gate {
     }
 }
 
-/// Differences from the most similar run of the baseline.
+/// Returns the differences from the most similar run of the baseline.
 fn nearest(run: &RunSummary, others: &[&RunSummary]) -> Vec<Difference> {
     let all = others.iter().map(|other| unlike(&other.comparable(), &run.comparable()));
     all.min_by_key(Vec::len).unwrap_or_default()
@@ -214,14 +214,15 @@ fn by_rank(gate: &mut Gate, rows: &[Row], options: &GateOptions) {
     }
 }
 
-/// The latency at a score, ns. It is computed only from the baseline, since the new run is not known in advance.
+/// Returns the latency at a score, ns. It is computed only from the baseline, since the new run is not known in
+/// advance.
 fn beyond(rows: &[Row], k: usize, score: f64, allowance: f64) -> f64 {
     let (middle, spread) = location(&column(rows, k));
     (middle + spread * score + allowance).exp().min(f64::MAX)
 }
 
-/// Median and median absolute deviation, or mean absolute deviation if most values are equal. The deviation is at least
-/// a hundredth of the minimum spread.
+/// Returns the median and median absolute deviation, or mean absolute deviation if most values are equal. The
+/// deviation is at least a hundredth of the minimum spread.
 fn location(values: &[f64]) -> (f64, f64) {
     let middle = median(values).unwrap_or(0.0);
     let off: Vec<f64> = values.iter().map(|v| (v - middle).abs()).collect();
@@ -250,7 +251,7 @@ fn by_model(gate: &mut Gate, rows: &[Row], options: &GateOptions) {
     }
 }
 
-/// P(T ≥ t) of Student's T: half of I(ν/(ν + t²); ν/2, ½) for t above 0 (Abramowitz and Stegun 26.7.1).
+/// Returns P(T ≥ t) of Student's T: half of I(ν/(ν + t²); ν/2, ½) for t above 0 (Abramowitz and Stegun 26.7.1).
 fn one_sided(t: f64, degrees: f64) -> f64 {
     let x = degrees / (degrees + t * t);
     let both = ln_beta_tails(0.5 * degrees, 0.5, x, 1.0 - x).ln(Tail::Lower).exp();

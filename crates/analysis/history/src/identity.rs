@@ -1,9 +1,9 @@
 use punctual_model::Run;
 
-/// ID of a run: sixteen hexadecimal digits derived from facts that do not change if a run is copied, moved, explained
-/// later, or finished after it was added: time and place of its start, and its parameters. If these do not distinguish
-/// runs, because a file lacks them or because virtual clocks all start at the same time, the results or the checksums
-/// of the files are included.
+/// Returns the ID of a run: sixteen hexadecimal digits derived from facts that do not change if a run is copied, moved,
+/// explained later, or finished after it was added: time and place of its start, and its parameters. If these do not
+/// distinguish runs, because a file lacks them or because virtual clocks all start at the same time, the results or the
+/// checksums of the files are included.
 pub fn identity(run: &Run) -> String {
     let mut hash = Fnv::new();
     let facts = [&run.machine.kernel_release, &run.machine.kernel_version, &run.machine.architecture, &run.host];

@@ -1,9 +1,9 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Path of the history: `--db`, otherwise `$PUNCTUAL_HISTORY`, otherwise `/var/lib/punctual/history.db` for root, and
-/// `punctual/history.db` below `$XDG_STATE_HOME` or `~/.local/state` for other users (XDG Base Directory Specification
-/// 0.8, which requires relative paths to be ignored). `None` if even `$HOME` is not set.
+/// Returns the path of the history: `--db`, otherwise `$PUNCTUAL_HISTORY`, otherwise `/var/lib/punctual/history.db`
+/// for root, and `punctual/history.db` below `$XDG_STATE_HOME` or `~/.local/state` for other users (XDG Base
+/// Directory Specification 0.8, which requires relative paths to be ignored). `None` if even `$HOME` is not set.
 pub fn place(named: Option<PathBuf>, variable: impl Fn(&str) -> Option<OsString>, root: bool) -> Option<PathBuf> {
     let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     if let Some(named) = named.or_else(|| set("PUNCTUAL_HISTORY")) {

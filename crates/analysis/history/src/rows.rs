@@ -12,7 +12,7 @@ const RUN: &str = "id, folder, started_ns, host, tool, complete, board, cpu_mode
 const CELL: &str = "phase, load, cpu, samples, skipped, p50_ns, p99_ns, p999_ns, p9999_ns, max_ns, temperature_max_mc, \
     cause, doubt";
 
-/// Integers of SQLite are signed. A length of more than 292 years is invalid.
+/// Converts to the signed integers of SQLite. A number of ns above 292 years becomes NULL.
 fn signed(value: Option<u64>) -> Option<i64> {
     value.and_then(|v| i64::try_from(v).ok())
 }
@@ -78,7 +78,7 @@ fn insert_cell(db: &Connection, run: &str, n: i64, cell: &SummaryCell) -> Result
     Ok(())
 }
 
-/// Runs in chronological order, followed by those without a time. Cells and claims are not loaded.
+/// Returns the runs in chronological order, followed by those without a time. Cells and claims are not loaded.
 pub fn runs(db: &Connection) -> Result<Vec<RunSummary>> {
     let sql = format!("SELECT {RUN} FROM run ORDER BY started_ns IS NULL, started_ns, id");
     let mut statement = db.prepare(&sql)?;

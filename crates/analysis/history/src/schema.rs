@@ -105,7 +105,7 @@ fn application(connection: &Connection) -> rusqlite::Result<i64> {
     connection.pragma_query_value(None, "application_id", |row| row.get(0))
 }
 
-/// SQL of every table, index, view and trigger.
+/// Returns the SQL of every table, index, view and trigger.
 fn schema(connection: &Connection) -> rusqlite::Result<Vec<(String, String, Option<String>)>> {
     let mut statement =
         connection.prepare("SELECT type, name, sql FROM sqlite_schema ORDER BY type, name LIMIT 100")?;

@@ -1,10 +1,10 @@
 use punctual_model::history::{Figure, HistoryPoint, HistorySeries, LeftOut, RunSummary};
 
-/// Maximum number of points of a series. Older ones are dropped.
+/// Maximum number of points of a series; the oldest are dropped.
 const MOST_POINTS: usize = 20_000;
 
-/// Series of a group's runs, which are in chronological order: one per load and statistic. For the maximum, which grows
-/// with the measurement time, one per length of run.
+/// Returns the series of a group's runs, which are in chronological order: one per load and statistic. For the maximum,
+/// which grows with the measurement time, one per length of run.
 pub fn series(runs: &[RunSummary], load: Option<&str>, figures: &[Figure]) -> Vec<HistorySeries> {
     let mut all: Vec<HistorySeries> = Vec::new();
     let mut loads: Vec<&str> = Vec::new();
@@ -68,7 +68,7 @@ fn take(series: &mut HistorySeries, run: &RunSummary) {
     }
 }
 
-/// Logarithms, since latencies differ by factors. Latencies are at least 1 ns.
+/// Returns the logarithms of the latencies, because they are compared by ratio. Latencies are at least 1 ns.
 pub fn logarithms(points: &[HistoryPoint]) -> Vec<f64> {
     points.iter().map(|p| (p.ns.max(1) as f64).ln()).collect()
 }

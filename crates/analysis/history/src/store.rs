@@ -135,8 +135,8 @@ impl Store {
         Ok(id)
     }
 
-    /// All matching runs in chronological order, followed by those without a time. `wanted` is called with runs without
-    /// their cells.
+    /// Returns all matching runs in chronological order, followed by those without a time. `wanted` is called with
+    /// runs without their cells.
     ///
     /// # Errors
     /// [`Error::Damaged`], [`Error::Busy`].
@@ -149,7 +149,7 @@ impl Store {
         })
     }
 
-    /// The run whose ID has this prefix.
+    /// Returns the run whose ID has this prefix.
     ///
     /// # Errors
     /// [`Error::NoRun`], [`Error::Ambiguous`], and the errors of [`Store::runs`].
@@ -182,7 +182,7 @@ impl Store {
         Ok(ids)
     }
 
-    /// All named baselines, with the IDs of their runs.
+    /// Returns all named baselines, with the IDs of their runs.
     ///
     /// # Errors
     /// [`Error::Damaged`], [`Error::Busy`].
@@ -197,9 +197,9 @@ impl Store {
     }
 }
 
-/// Order of preference of two summaries of one run: finished, with more samples, with more explanations. Otherwise
-/// equal summaries have a fixed order, so that the order of additions does not matter. The same run in another
-/// directory counts as the same run.
+/// Returns the rank of a summary among summaries of the same run: finished, with more samples, with more explanations.
+/// Otherwise equal summaries have a fixed order, so that the order of additions does not matter. The same run in
+/// another directory counts as the same run.
 fn worth(run: &RunSummary) -> (bool, u64, usize, String) {
     let samples = run.cells.iter().fold(0u64, |sum, c| sum.saturating_add(c.samples));
     let explained = run.cells.iter().filter(|c| c.cause.is_some()).count();

@@ -47,8 +47,8 @@ pub fn summary(recording: &Recording, verdict: &Verdict, folder: Option<&Path>) 
     }
 }
 
-/// Properties that must be equal for two virtual clocks to be comparable. The kernel, which is the object of study, and
-/// the seed are excluded.
+/// Returns the properties that must be equal for two virtual clocks to be comparable. The kernel, which is the object
+/// of study, and the seed are excluded.
 fn clock_model(model: &VirtualTime) -> String {
     let VirtualTime { emulator, machine, instruction_ns, cpus, .. } = model;
     format!("virtual ({emulator}, {machine}, {cpus} CPUs, {instruction_ns} ns an instruction)")
@@ -112,13 +112,13 @@ fn cell(recording: &Recording, verdict: &Verdict, phase: &Phase, result: &CpuRes
     }
 }
 
-/// The quantile; `None` also if an imported file only counts the samples around it.
+/// Returns the quantile; `None` also if an imported file only counts the samples around it.
 fn quantile(known: &Known, q: f64) -> Option<u64> {
     let ns = known.quantile(q)?;
     known.blur().hidden_from_ns.is_none_or(|from| ns < from).then_some(ns)
 }
 
-/// Main cause of the worst wakeup: class and name.
+/// Returns the main cause of the worst wakeup: class and name.
 fn cause(recording: &Recording, phase: &Phase, result: &CpuResult) -> Option<String> {
     let worst = recording.worst_of(&phase.id, result.cpu).next()?;
     let cause = recording.explained_of(worst)?.victim.causes.first()?;
@@ -126,9 +126,9 @@ fn cause(recording: &Recording, phase: &Phase, result: &CpuResult) -> Option<Str
     Some([Some(cause.class.name()), who].into_iter().flatten().collect::<Vec<_>>().join(": "))
 }
 
-/// Reason why the figures of a phase do not represent the machine. Reasons that only prevent a pass do not count:
-/// latencies of an ordinary thread are compared with those of other ordinary threads, and results that could not be
-/// stored are missing. A damaged file of another tool is unreliable.
+/// Returns the reason why the figures of a phase do not represent the machine. Reasons that only prevent a pass do not
+/// count: latencies of an ordinary thread are compared with those of other ordinary threads, and results that could not
+/// be stored are missing. A damaged file of another tool is unreliable.
 fn doubt(recording: &Recording, verdict: &Verdict, phase: &Phase) -> Option<String> {
     let is_imported = recording.run.import.is_some();
     let spoils = |kind: ProblemKind| {

@@ -63,7 +63,8 @@ impl Names {
         Names { labels, named: BTreeMap::new() }
     }
 
-    /// Name of a result. If a text has several results of a kind, it consists of number, line, and the preceding text.
+    /// Returns the name of a result. If a text has several results of a kind, it consists of number, line, and the
+    /// preceding text.
     fn label(&mut self, block: &Block) -> String {
         let number = self.named.entry(block.label.clone()).or_default();
         *number += 1;

@@ -53,12 +53,12 @@ pub(crate) struct Loss {
 }
 
 impl Loss {
-    /// A loss that is reported but does not prevent a pass.
+    /// Returns a loss that is reported but does not prevent a pass.
     pub fn reported(kind: LostKind, count: Option<u64>, text: impl Into<String>) -> Loss {
         Loss { kind, count, text: text.into(), problem: false }
     }
 
-    /// A loss that prevents a pass.
+    /// Returns a loss that prevents a pass.
     pub fn problem(kind: LostKind, count: Option<u64>, text: impl Into<String>) -> Loss {
         Loss { kind, count, text: text.into(), problem: true }
     }

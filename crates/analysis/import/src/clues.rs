@@ -1,13 +1,13 @@
 //! Recognizes figures of a tool in lines that no reader accepted. Where that is safe they are read after arbitrary
 //! text. Otherwise they are a problem, since they may include a worse latency.
 
-/// Position at which a row of cyclictest or signaltest begins after other text.
+/// Returns the position at which a row of cyclictest or signaltest begins after other text.
 pub(crate) fn inside(text: &str) -> Option<usize> {
     let at = text.match_indices("T:").map(|(at, _)| at).find(|&at| is_row(text.get(at..).unwrap_or_default()))?;
     (at > 0).then_some(at)
 }
 
-/// True for a row such as `T: 0 (22445) …`.
+/// Returns true for a row such as `T: 0 (22445) …`.
 fn is_row(text: &str) -> bool {
     let after = text.get(2..).unwrap_or_default().trim_start();
     let rest = after.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -38,7 +38,7 @@ const MARKS: [&str; 17] = [
     "core_i:",
 ];
 
-/// True if the line looks like figures of a tool.
+/// Returns true if the line looks like figures of a tool.
 pub(crate) fn figures(text: &str) -> bool {
     // All of these formats have a colon, a bar, a hash or zeros before a number.
     let telling = |b: u8| matches!(b, b':' | b'|' | b'#');
@@ -50,7 +50,7 @@ pub(crate) fn figures(text: &str) -> bool {
     mark || live(&lower) || bins(&lower) || top(&lower) || verbose(&lower)
 }
 
-/// True for a row with thread, cycles and extremes, in any case.
+/// Returns true for a row with thread, cycles and extremes, in any case.
 fn live(lower: &str) -> bool {
     let number_after = |key: &str| {
         let mut found = lower.match_indices(key).filter_map(|(at, _)| lower.get(at + key.len()..));
@@ -59,7 +59,7 @@ fn live(lower: &str) -> bool {
     lower.contains('(') && number_after("min") && number_after("max") && number_after("avg") && number_after("t")
 }
 
-/// True for bins such as `000011 000000`, with at least six digits each.
+/// Returns true for bins such as `000011 000000`, with at least six digits each.
 fn bins(lower: &str) -> bool {
     let padded = |word: &str| word.len() == 6 && word.starts_with('0') && word.bytes().all(|b| b.is_ascii_digit());
     let mut before = false;
@@ -70,14 +70,14 @@ fn bins(lower: &str) -> bool {
         })
 }
 
-/// True for a CPU of rtla top, such as `1 #120004 |`.
+/// Returns true for a CPU of rtla top, such as `1 #120004 |`.
 fn top(lower: &str) -> bool {
     let count =
         |word: &str| word.strip_prefix('#').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
     lower.contains('|') && lower.split_ascii_whitespace().any(count)
 }
 
-/// True for a row such as `       0:       0:      49`.
+/// Returns true for a row such as `       0:       0:      49`.
 fn verbose(lower: &str) -> bool {
     let mut parts = lower.rsplit(':');
     let padded = |part: &str| {

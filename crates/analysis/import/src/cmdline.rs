@@ -106,15 +106,15 @@ impl Command {
         if self.nanos { Unit::Nanos } else { Unit::Micros }
     }
 
-    /// Period of a thread. The default is 1000 µs, and unless there is a histogram the period of each thread exceeds
-    /// that of the previous one by `-d` (500 µs by default).
+    /// Returns the period of a thread. The default is 1000 µs, and unless there is a histogram the period increases
+    /// from thread to thread by `-d` (500 µs by default).
     pub fn period_ns(&self, thread: u32) -> Option<u64> {
         let apart = if self.histogram { 0 } else { self.distance_us.unwrap_or(if self.aligned { 0 } else { 500 }) };
         let us = self.interval_us.unwrap_or(1_000).checked_add(apart.checked_mul(u64::from(thread))?)?;
         us.checked_mul(1_000).filter(|&ns| ns > 0)
     }
 
-    /// The requested policy and priority, if unambiguous: a priority without a policy means FIFO.
+    /// Returns the requested policy and priority, if unambiguous: a priority without a policy means FIFO.
     pub fn scheduling(&self) -> Option<Scheduling> {
         let priority = self.priority;
         match self.policy.as_deref() {

@@ -4,12 +4,12 @@ use crate::raw;
 
 pub(crate) const HEAD: usize = 64 << 10;
 
-/// True for `samples.raw` of jitterdebugger: bytes that are not text and form plausible records.
+/// Returns true for `samples.raw` of jitterdebugger: bytes that are not text and form plausible records.
 pub(crate) fn is_raw(head: &[u8]) -> bool {
     head.iter().take(4_096).filter(|&&b| b == 0).count() > 8 && raw::plausible(head)
 }
 
-/// Advice derived from a line of a file without readable figures.
+/// Returns advice derived from a line of a file without readable figures.
 pub(crate) fn likely(line: &str) -> Option<&'static str> {
     const KNOWN: [(&str, &str); 14] = [
         ("# tracer:", "it seems to be a kernel trace: `punctual explain FILE`"),

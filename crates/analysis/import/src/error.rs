@@ -40,7 +40,7 @@ impl Error {
         Error::Io { file: file.into(), source }
     }
 
-    /// True if the environment caused the error, not the file.
+    /// Returns true if the environment caused the error, not the file.
     pub fn is_environment(&self) -> bool {
         matches!(self, Error::Io { .. })
     }

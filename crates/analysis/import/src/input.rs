@@ -9,7 +9,8 @@ use std::rc::Rc;
 
 /// Size limit of an uncompressed file. Results of a measurement are not larger.
 const MOST: u64 = 16 << 30;
-/// Magic numbers of gzip (RFC 1952), xz (its file format, 2.1.1.1) and zstd (RFC 8878, 3.1.1).
+/// Magic number of gzip (RFC 1952). [`XZ`] is that of xz (its file format, 2.1.1.1), [`ZSTD`] that of zstd (RFC 8878,
+/// 3.1.1).
 const GZIP: &[u8] = &[0x1f, 0x8b];
 const XZ: &[u8] = &[0xfd, b'7', b'z', b'X', b'Z', 0];
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
@@ -98,7 +99,7 @@ impl<'a> Opened<'a> {
     }
 }
 
-/// The first bytes, and a reader of the whole input including them.
+/// Returns the first bytes, and a reader of the whole input including them.
 fn ahead<'a>(mut bytes: Box<dyn Read + 'a>, most: u64) -> io::Result<(Vec<u8>, Box<dyn Read + 'a>)> {
     let mut head = Vec::new();
     // If the file is damaged, reading its lines fails later.

@@ -10,7 +10,7 @@ use crate::{Options, Unit, date, repair};
 use punctual_model::{LostKind, MachineFacts};
 use serde_json::Value;
 
-/// Size limit of a document, bytes. Those of these tools are not larger.
+/// Size limit of a document, bytes. No supported tool writes a larger one.
 const MOST_BYTES: usize = 32 << 20;
 
 /// Finds documents in a text, each from a line that begins with a brace to the one that closes it, or the whole text.
@@ -129,7 +129,7 @@ impl tools::Reader for Reader {
 /// Maximum number of documents in one text.
 const MOST_DOCUMENTS: usize = 64;
 
-/// Number of opened minus closed braces, ignoring braces in strings.
+/// Returns the number of opened minus closed braces, ignoring braces in strings.
 fn depth(line: &str) -> i64 {
     let (mut depth, mut string, mut escaped) = (0, false, false);
     for byte in line.bytes() {
@@ -146,7 +146,7 @@ fn depth(line: &str) -> i64 {
     depth
 }
 
-/// The result in a document; `None` if it is not from a known tool.
+/// Returns the result in a document; `None` if it is not from a known tool.
 fn document(text: &str, options: &Options) -> Result<Option<Found>, serde_json::Error> {
     let (value, repaired) = parse(text)?;
     let jitter = value.get("cpu").is_some_and(Value::is_object) && value.get("thread").is_none();
@@ -173,7 +173,7 @@ fn parse(text: &str) -> Result<(Value, bool), serde_json::Error> {
     }
 }
 
-/// The text from the first brace to the last, cleaned like pasted text, with the command escaped.
+/// Returns the text from the first brace to the last, cleaned like pasted text, with the command escaped.
 fn repaired(text: &str) -> String {
     let clean = repair::whole(text);
     let start = clean.find('{').unwrap_or(0);

@@ -3,8 +3,8 @@
 //!
 //! [`read`] reads one file; [`recording`] combines several into a run. Rules:
 //!
-//! - Counts, minima and maxima are those of the file. Contradictory figures are a problem of the phase, which can then
-//!   fail but never pass.
+//! - Counts, minima and maxima are taken from the file. Contradictory figures are a problem of the phase, which can
+//!   then fail but never pass.
 //! - **Unknown is never zero.** A period, policy, thread ID or number of skipped periods that is not recorded is
 //!   `None`.
 //! - Every loss is reported: as a [`Lost`](punctual_model::Lost) for people, and as a [`Blur`](punctual_model::Blur)
@@ -60,7 +60,7 @@ use std::io::Read;
 pub struct Options {
     /// If set, excludes the readers of other formats.
     pub format: Option<Format>,
-    /// Unit of the values. By default that of the file, otherwise microseconds, with a note.
+    /// Unit of the values. `None` to use the unit that the file states, otherwise microseconds, with a note.
     pub unit: Option<Unit>,
     /// Period of the threads, used if the file does not state it.
     pub period: Option<Nanos>,
@@ -127,7 +127,7 @@ pub fn read(name: &str, input: impl Read, options: &Options) -> Result<Imported,
     Ok(Imported { file, found })
 }
 
-/// Results of the readers of text, or an error if there are none.
+/// Returns results of the readers of text, or an error if there are none.
 fn of_text(name: &str, lines: &mut Lines, options: &Options) -> Result<Vec<Found>, Error> {
     let text = text::read(name, lines, options)?;
     if text.found.iter().any(Found::has_figures) {

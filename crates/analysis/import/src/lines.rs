@@ -2,11 +2,11 @@
 
 use std::io::{self, Read};
 
-/// Maximum length of a line. Longer ones are truncated; no tool writes such lines.
+/// Maximum length of a line. Longer lines are truncated; no tool writes them.
 pub(crate) const LONGEST: usize = 256 << 10;
 const CHUNK: usize = 64 << 10;
 
-/// A file name for display, without directories and control characters.
+/// Returns a file name for display, without directories and control characters.
 pub(crate) fn clean_name(name: &str) -> String {
     let last = name.rsplit('/').next().unwrap_or(name);
     let clean: String = last.chars().filter(|c| !c.is_control()).take(200).collect();
@@ -31,13 +31,13 @@ impl<'a> Lines<'a> {
         Lines { input, buffer: Vec::new(), at: 0, end: false, after_return: false, failed: None, cut: 0 }
     }
 
-    /// The first bytes, at most `most`, without consuming them.
+    /// Returns the first bytes, at most `most`, without consuming them.
     pub fn head(&mut self, most: usize) -> io::Result<&[u8]> {
         while self.buffer.len() < most && self.fill()? {}
         Ok(self.buffer.get(..most.min(self.buffer.len())).unwrap_or_default())
     }
 
-    /// The buffered bytes, refilled if there are none. Empty at the end of the input.
+    /// Returns the buffered bytes, refilled if there are none. Empty at the end of the input.
     fn rest(&mut self) -> io::Result<&[u8]> {
         if self.at >= self.buffer.len() {
             self.buffer.clear();
@@ -67,7 +67,7 @@ impl<'a> Lines<'a> {
         Ok(n > 0)
     }
 
-    /// The buffered bytes if they begin a line.
+    /// Returns the buffered bytes if they begin a line.
     pub fn ahead(&self) -> &[u8] {
         if self.after_return { &[] } else { self.buffer.get(self.at..).unwrap_or_default() }
     }

@@ -245,8 +245,8 @@ fn lava(line: &str) -> Option<String> {
     Some(inner.map_or_else(|| message.trim_matches('"').to_owned(), |inner| inner.replace("''", "'")))
 }
 
-/// Extracts the message of a line such as `{"log":"T: 0 …
-/// ","stream":"stdout",…}` of a container's log or a structured log.
+/// Extracts the message of a line such as `{"log":"T: 0 …\n","stream":"stdout",…}` of a container's log or a structured
+/// log.
 pub(crate) fn message(line: &str) -> Option<String> {
     let text = line.trim();
     if !text.starts_with('{') || !text.ends_with('}') {

@@ -97,7 +97,7 @@ pub(crate) fn line(line: &str) -> Cow<'_, str> {
     Cow::Owned(unquoted(&text).trim_end().to_owned())
 }
 
-/// True for an XML element with attributes, whose escapes must be kept; false for an element of a web page.
+/// Returns true for an XML element with attributes, whose escapes must be kept; false for an element of a web page.
 fn is_element(text: &str) -> bool {
     let Some(after) = text.trim_start().strip_prefix('<') else { return false };
     let name: String = after.chars().take_while(char::is_ascii_alphanumeric).collect();

@@ -68,7 +68,8 @@ pub(crate) fn settle(thread: Thread, cpu: CpuId) -> Settled {
     Settled { result, distribution: Distribution { raw, skipped: Histogram::new() }, lost }
 }
 
-/// The samples that have a value, and the bin width. Samples of the lowest wide bin are placed at the recorded minimum.
+/// Returns the samples that have a value, and the bin width. Samples of the lowest wide bin are placed at the
+/// recorded minimum.
 fn placed(thread: &Thread) -> (Histogram, u64) {
     match &thread.samples {
         Samples::Each(histogram) => (histogram.clone(), thread.width_ns),
@@ -126,8 +127,8 @@ fn with_missing(thread: &Thread, placed: u64, (count, from_ns): (u64, u64)) -> (
     }
 }
 
-/// For a summary without a count only the extremes are known. A stated maximum beyond the bins is a sample that they do
-/// not count.
+/// Adds the extremes if nothing else is known, as for a summary without a count. A stated maximum beyond the bins is a
+/// sample that they do not count.
 fn extremes_alone(raw: &mut Histogram, thread: &Thread) {
     let beyond = |max: u64| raw.max().is_some_and(|highest| max > highest.saturating_add(thread.width_ns));
     if let Some(max) = thread.max_ns.filter(|&max| is_unknown(thread.beyond) && beyond(max) && max <= LARGEST_NS) {
@@ -209,7 +210,7 @@ fn contradictions(thread: &Thread, raw: &Histogram, beyond: u64) -> Vec<Loss> {
     texts.into_iter().map(|text| Loss::problem(LostKind::Disagreement, None, text)).collect()
 }
 
-/// Stated extremes that lie outside the outermost bins.
+/// Describes the stated extremes that lie outside the outermost bins.
 fn outside(thread: &Thread, (lowest, highest): (u64, u64), beyond: u64) -> Vec<String> {
     let mut texts = Vec::new();
     let width = thread.width_ns.max(1);
@@ -239,7 +240,8 @@ fn is_unknown(beyond: Beyond) -> bool {
     matches!(beyond, Beyond::Unknown { .. })
 }
 
-/// A wakeup later than its period skips at most as many periods as its latency covers. Other wakeups skip none.
+/// Returns the maximum number of skipped periods. A wakeup later than its period skips at most as many periods as its
+/// latency covers. Other wakeups skip none.
 fn skipped_at_most(thread: &Thread, raw: &Histogram, blur: &Blur) -> Option<u64> {
     if thread.skips != Skips::Uncounted {
         return Some(0);
@@ -259,7 +261,8 @@ fn skipped_at_most(thread: &Thread, raw: &Histogram, blur: &Blur) -> Option<u64>
     Some(each.fold(0, u64::saturating_add))
 }
 
-/// Maximum number of periods within the measurement time. Those in which the thread did not run were skipped.
+/// Returns the maximum number of periods within the measurement time. Those in which the thread did not run were
+/// skipped.
 fn time_for(thread: &Thread, ran: u64) -> Option<u64> {
     let period = thread.period_ns.filter(|&p| p > 0)?;
     Some((thread.longest_ns? / period).saturating_add(1).saturating_sub(ran))

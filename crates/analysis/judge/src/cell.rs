@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 const MICRO: u64 = 1_000;
 
-/// A limit that is equivalent for whole microseconds and lies at the end of a bin if possible. The histogram then gives
-/// the exact number of samples above it.
+/// Returns a limit that is equivalent for whole microseconds and lies at the end of a bin if possible. The histogram
+/// then gives the exact number of samples above it.
 fn between_bins(limit: u64) -> u64 {
     let last = limit / MICRO * MICRO;
     let Some(next) = last.checked_add(MICRO) else { return limit };
@@ -122,7 +122,7 @@ fn samples<'a>(
 }
 
 impl Samples<'_> {
-    /// Minimum and maximum number of corrected samples later than `limit`.
+    /// Returns the minimum and maximum number of corrected samples later than `limit`.
     pub fn beyond(&self, limit: u64) -> (u64, u64) {
         let (raw, skipped) = (self.raw_beyond(limit), self.skipped_beyond(limit));
         // The maximum may be known exactly, independently of the histogram.
@@ -156,7 +156,7 @@ impl Samples<'_> {
         (least, most.saturating_add(more).min(self.raw.count()))
     }
 
-    /// True if all samples are recorded in whole microseconds.
+    /// Returns true if all samples are recorded in whole microseconds.
     fn whole_micros(&self) -> bool {
         (self.blur.below_ns, self.blur.above_ns) == (0, MICRO - 1)
     }
@@ -174,8 +174,8 @@ impl Samples<'_> {
         }
     }
 
-    /// Bounds in ns on the sample with this rank (1 = smallest) among all corrected ones: the edges of its bin, widened
-    /// by the blur. An upper bound of `None` means unbounded.
+    /// Returns bounds in ns on the sample with this rank (1 = smallest) among all corrected samples: the edges of its
+    /// bin, widened by the blur. An upper bound of `None` means unbounded.
     pub fn edges_at(&self, rank: u64) -> Option<(u64, Option<u64>)> {
         let mut seen = 0;
         let bin = self.corrected.bins().find(|bin| {

@@ -7,7 +7,8 @@ use punctual_units::Nanos;
 pub const RARE_EVENTS: [Nanos; 4] =
     [Nanos::from_secs(60), Nanos::from_secs(14 * 60), Nanos::from_secs(3_600), Nanos::from_secs(86_400)];
 
-/// Probability of having observed each of [`RARE_EVENTS`], in the shortest phase and in all phases together.
+/// Returns the probability of having observed each of [`RARE_EVENTS`], in the shortest phase and in all phases
+/// together.
 ///
 /// Empty if the recorded time is unknown, as for an imported file without a period.
 pub(crate) fn coverage(run: &Run) -> Vec<Coverage> {
@@ -31,8 +32,8 @@ const SEEN: f64 = 0.95;
 const STEP: f64 = 1.001;
 const MOST_STRETCHES: usize = 1_000;
 
-/// For each load, the longest period up to which every periodic event was observed with 95 % probability. Empty if the
-/// times are unknown.
+/// Returns for each load the longest period up to which every periodic event was observed with 95 % probability. Empty
+/// if the times are unknown.
 pub(crate) fn periods(run: &Run) -> Vec<PeriodSeen> {
     let seen = |phase: &Phase| {
         let period = longest_period(&stretches(phase))?;
@@ -41,7 +42,7 @@ pub(crate) fn periods(run: &Run) -> Vec<PeriodSeen> {
     run.phases.iter().filter_map(seen).collect()
 }
 
-/// Start and end of each measured interval, ns.
+/// Returns the start and end of each measured interval, ns.
 fn stretches(phase: &Phase) -> Vec<(u64, u64)> {
     let whole = phase.start_mono_ns.zip(phase.end_mono_ns);
     let rounds = phase.rounds.iter().filter_map(|round| Some((round.start_mono_ns, round.end_mono_ns?)));
@@ -49,9 +50,9 @@ fn stretches(phase: &Phase) -> Vec<(u64, u64)> {
     all.into_iter().filter(|(from, to)| from < to).collect()
 }
 
-/// The longest period up to which an event falls into the measured intervals for at least 95 % of its offsets. An
-/// interval contains an occurrence of every event whose period does not exceed its length. Longer periods are tried
-/// until the intervals modulo the period leave more than a twentieth of it uncovered.
+/// Returns the longest period up to which an event falls into the measured intervals for at least 95 % of its
+/// offsets. An interval contains an occurrence of every event whose period does not exceed its length. Longer periods
+/// are tried until the intervals modulo the period leave more than a twentieth of it uncovered.
 fn longest_period(stretches: &[(u64, u64)]) -> Option<u64> {
     let longest = stretches.iter().map(|(from, to)| to - from).max()?;
     let all: u64 = stretches.iter().map(|(from, to)| to - from).fold(0, u64::saturating_add);
@@ -71,7 +72,7 @@ fn longest_period(stretches: &[(u64, u64)]) -> Option<u64> {
     }
 }
 
-/// Length of the union of the stretches modulo a period.
+/// Returns the length of the union of the stretches modulo a period.
 fn covered(stretches: &[(u64, u64)], period: u64) -> u64 {
     let mut parts: Vec<(u64, u64)> = Vec::new();
     for (from, to) in stretches {
@@ -91,7 +92,8 @@ fn covered(stretches: &[(u64, u64)], period: u64) -> u64 {
     sum
 }
 
-/// The shortest recorded time of a CPU, computed from its periods, not from the planned time; 0 if there is none.
+/// Returns the shortest recorded time of a CPU, computed from its periods, not from the planned time; 0 if there is
+/// none.
 fn recorded_ns(run: &Run, phase: &Phase) -> f64 {
     let released = phase.cpus.iter().map(|c| c.scored()).min().unwrap_or(0);
     released as f64 * run.settings.period_ns.map_or(0, |p| p.0) as f64

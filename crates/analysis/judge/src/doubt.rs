@@ -14,7 +14,7 @@ pub(crate) struct Doubt {
     pub phase: Option<String>,
     /// CPU that the doubt concerns; `None` for every CPU.
     cpu: Option<CpuId>,
-    /// True if the doubt affects samples that were taken, not only missing ones.
+    /// True if the doubt affects samples that were taken, not only missing samples.
     about_samples: bool,
     pub problem: Problem,
 }
@@ -50,7 +50,7 @@ pub(crate) fn doubts(recording: &Recording) -> Vec<Doubt> {
     doubts
 }
 
-/// CPUs that a phase measured, was to measure, or has samples of.
+/// Returns the CPUs that a phase measured, was to measure, or has samples of.
 pub(crate) fn cpus(recording: &Recording, phase: &Phase) -> BTreeSet<CpuId> {
     let recorded = recording.distributions.keys().filter(|(id, _)| *id == phase.id).map(|&(_, cpu)| cpu);
     // A thread of an application runs on any of them.
@@ -90,7 +90,7 @@ fn incomplete(run: &Run) -> impl Iterator<Item = (ProblemKind, String)> {
     (!ended).then_some((kind, how)).into_iter().chain(nothing).chain(load)
 }
 
-/// Doubts that the phase itself does not record: a missing end, missing evidence of its load.
+/// Returns doubts that the phase itself does not record: a missing end, missing evidence of its load.
 fn phase_doubts(run: &Run, phase: &Phase) -> Vec<Doubt> {
     let recorded = |kind| phase.problems.iter().any(|p| p.kind == kind);
     let mut doubts = Vec::new();
@@ -114,8 +114,8 @@ fn phase_doubts(run: &Run, phase: &Phase) -> Vec<Doubt> {
     doubts
 }
 
-/// A phase that the user ended after seeing results, but that does not record this, because an earlier version wrote it
-/// or the program was killed afterwards.
+/// Returns a doubt if the user ended the phase after seeing results, but the phase does not record this, because an
+/// earlier version wrote it or the program was killed afterwards.
 fn ended_by_user(recording: &Recording, phase: &Phase) -> Option<Doubt> {
     let is_this = |event: &Event| matches!(event, Event::EndedEarly { phase: id, .. } if *id == phase.id);
     let recorded = phase.problems.iter().any(|p| p.kind == ProblemKind::EndedEarly);
@@ -167,7 +167,7 @@ fn mismatch(result: &CpuResult, in_files: (u64, u64, Option<u64>), listed: Optio
     Some(format!("CPU {cpu}: a latency of {other} ns is reported, but the histogram has {in_histogram}"))
 }
 
-/// Episodes and blocks that contradict the samples.
+/// Describes episodes or blocks that contradict the samples.
 fn contradiction(result: &CpuResult, distribution: &Distribution) -> Option<String> {
     let (cpu, corrected) = (result.cpu, distribution.corrected());
     let edges = |limit: u64| {
@@ -194,8 +194,8 @@ fn contradiction(result: &CpuResult, distribution: &Distribution) -> Option<Stri
     Some(format!("CPU {cpu}: its blocks above {} contradict its samples", wrong.limit_ns))
 }
 
-/// Without the complete list of worst wakeups clustering is unknown. In a run of this program the list was lost.
-/// Imported files have none, which is reported where it matters.
+/// Reports an incomplete list of worst wakeups, without which clustering is unknown. In a run of this program the list
+/// was lost. Imported files have no list, which is reported where it matters.
 fn torn_list(run: &Run, cpu: CpuId, worst: &[&Worst], raw: &Histogram) -> Option<String> {
     let keep = run.settings.worst_kept;
     let expected = run.kind == Kind::Latency && keep > 0 && raw.max().is_some_and(|max| max > 0);
@@ -214,8 +214,8 @@ fn otherwise_than_asked(run: &Run, phase: &Phase, result: &CpuResult) -> Option<
     })
 }
 
-/// Samples beyond the last bin that are not counted may have any value. Returns one doubt for all CPUs with the same
-/// last bin.
+/// Returns one doubt for all CPUs with the same last bin, if samples beyond it are not counted: they may have any
+/// value.
 fn hidden(phase: &Phase) -> Vec<Doubt> {
     let mut by_bin: BTreeMap<u64, CpuList> = BTreeMap::new();
     for result in &phase.cpus {

@@ -28,8 +28,8 @@ pub(crate) struct Exposure {
     pub stall: f64,
 }
 
-/// Maximum number of releases that a disturbance of this length makes late, namely those that occur during it. `None`
-/// if the period is unknown.
+/// Returns the maximum number of releases that a disturbance of this length makes late, namely those that occur
+/// during it. `None` if the period is unknown.
 pub(crate) fn releases_of(stall: Nanos, period: u64) -> Option<f64> {
     (period > 0).then(|| stall.0.div_ceil(period).max(1) as f64)
 }
@@ -53,29 +53,29 @@ pub(crate) fn late(samples: &Samples, limit: u64, releases: (u64, u64)) -> Late 
 }
 
 impl Late {
-    /// ln of the e-value against "the share of late releases is at least `share`", if no disturbance makes more than
-    /// `stall` releases late. If the last episode had not ended, it counts as one of that size.
+    /// Returns ln of the e-value against "the share of late releases is at least `share`", if no disturbance makes more
+    /// than `stall` releases late. If the last episode had not ended, it counts as an episode of `stall` releases.
     pub fn ln_e_below(&self, share: f64, over: Exposure) -> f64 {
         let (events, times) = self.below(over);
         ln_e_below(events, times * odds(share))
     }
 
-    /// Upper bound of the share under the condition of [`Late::ln_e_below`].
+    /// Returns an upper bound of the share under the condition of [`Late::ln_e_below`].
     pub fn upper(&self, over: Exposure, confidence: f64) -> f64 {
         let (events, times) = self.below(over);
         from_odds(expected_upper(events, confidence) / times)
     }
 
-    /// Number of events of weight at most one, and the number of releases that each represents.
+    /// Returns the number of events of weight at most one, and the number of releases that each represents.
     fn below(&self, over: Exposure) -> (f64, f64) {
         let late = self.releases.1 as f64;
         let open = if self.open > 0 { (over.stall - self.open as f64).max(0.0) } else { 0.0 };
         ((late + open) / over.stall, (over.released - late).max(0.0) / over.stall)
     }
 
-    /// ln of the e-value against "the share of late releases is at most `share`". Each episode has at least one late
-    /// release, whatever its length. With a maximum stall, the mean of this evidence and of that from the number of
-    /// releases is used.
+    /// Returns ln of the e-value against "the share of late releases is at most `share`". Each episode has at least one
+    /// late release, whatever its length. With a maximum stall, the mean of this evidence and of that from the number
+    /// of releases is used.
     pub fn ln_e_above(&self, share: f64, released: f64, stall: Option<f64>) -> f64 {
         let times = self.before_late(released) * odds(share);
         let by_episodes = self.episodes.map(|e| ln_e_above(e.count as f64, times));
@@ -84,8 +84,8 @@ impl Late {
         ln_mean_e(&both)
     }
 
-    /// Lower bound of the share, as in [`Late::ln_e_above`]: the larger of two bounds, each with half of the error
-    /// probability.
+    /// Returns a lower bound of the share, as in [`Late::ln_e_above`]: the larger of two bounds, each with half of the
+    /// error probability.
     pub fn lower(&self, released: f64, stall: Option<f64>, confidence: f64) -> f64 {
         let times = self.before_late(released);
         let both = self.episodes.is_some() && stall.is_some();
@@ -96,14 +96,14 @@ impl Late {
         from_odds(by_episodes.max(by_releases))
     }
 
-    /// Number of releases in time, plus the one that begins the next episode. Without the latter, a late first release
-    /// would have unlimited weight.
+    /// Returns the number of releases in time, plus the one that begins the next episode. Without this one, a late
+    /// first release would have unlimited weight.
     fn before_late(&self, released: f64) -> f64 {
         (released - self.releases.0 as f64).max(0.0) + 1.0
     }
 }
 
-/// Number of late releases for each one in time.
+/// Returns the number of late releases per release in time.
 fn odds(share: f64) -> f64 {
     share / (1.0 - share)
 }

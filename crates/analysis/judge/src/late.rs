@@ -24,9 +24,9 @@ struct Wakeup {
 const EXTREME_SHARE: u64 = 10;
 
 impl Late {
-    /// `keep` is the intended length of the list. The list is complete if it is full or has every late wakeup, and if
-    /// its worst entry equals the maximum of the histogram. An imported run may have no list, and a damaged one may
-    /// have a list that is too short.
+    /// Creates the list from the worst wakeups; `keep` is its intended length. The list is complete if it is full or
+    /// has every late wakeup, and if its worst entry equals the maximum of the histogram. An imported run may have no
+    /// list, and a damaged one may have a list that is too short.
     pub fn new(worst: &[&Worst], keep: usize, raw: &Histogram, period: u64) -> Late {
         let mut wakeups: Vec<Wakeup> =
             worst.iter().map(|w| Wakeup { latency: w.latency_ns, cycle: w.cycle, skipped: w.skipped }).collect();
@@ -49,26 +49,26 @@ impl Late {
         Late { wakeups, complete_above, cluster_threshold, period }
     }
 
-    /// Threshold above which every wakeup is known and wakeups are rare enough to estimate clustering. `None` without a
-    /// list.
+    /// Returns the threshold above which every wakeup is known and wakeups are rare enough to estimate clustering.
+    /// `None` without a list.
     pub fn cluster_threshold(&self) -> Option<u64> {
         self.complete_above.map(|complete| complete.max(self.cluster_threshold))
     }
 
-    /// Exact number of wakeups later than `limit`, if the list covers them.
+    /// Returns the exact number of wakeups later than `limit`, if the list covers them.
     pub fn wakeups_above(&self, limit: u64) -> Option<u64> {
         self.knows(limit).then(|| self.above(limit).count() as u64)
     }
 
-    /// Exact number of skipped periods later than `limit`, if the list covers them. Each belongs to a wakeup that was
-    /// even later.
+    /// Returns the exact number of skipped periods later than `limit`, if the list covers them. Each belongs to a
+    /// wakeup that was even later.
     pub fn skipped_above(&self, limit: u64) -> Option<u64> {
         let known = self.knows(limit) && self.period > 0;
         known.then(|| self.above(limit).map(|w| self.skipped_of(w, limit)).fold(0, u64::saturating_add))
     }
 
-    /// Episodes of all releases later than `limit`, and the number of late releases of an episode that had not ended
-    /// after `released` periods. `None` if the list does not cover them.
+    /// Returns the episodes of all releases later than `limit`, and the number of late releases of an episode that had
+    /// not ended after `released` periods. `None` if the list does not cover them.
     pub fn episodes_above(&self, limit: u64, released: u64) -> Option<(EpisodeCounts, u64)> {
         let mut runs: Vec<(u64, u64)> =
             self.above(limit).map(|w| (w.cycle, self.skipped_of(w, limit).saturating_add(1))).collect();
@@ -76,7 +76,7 @@ impl Late {
         self.knows(limit).then(|| counted(runs, released))
     }
 
-    /// The gaps, in periods, between all releases later than `limit`, and the number of such releases.
+    /// Returns the gaps, in periods, between all releases later than `limit`, and the number of such releases.
     pub fn gaps_above(&self, limit: u64) -> (Vec<Gap>, u64) {
         let mut runs: Vec<(u64, u64)> = self.above(limit).map(|w| (w.cycle, self.skipped_of(w, limit))).collect();
         runs.sort_unstable();
@@ -97,8 +97,8 @@ impl Late {
         self.wakeups.iter().take_while(move |w| w.latency > limit)
     }
 
-    /// Number of periods skipped because of `w` that were later than `limit`. The j-th of them was late by latency −
-    /// j·period.
+    /// Returns the number of periods skipped because of `w` that were later than `limit`. The j-th of them was late
+    /// by latency − j·period.
     fn skipped_of(&self, w: &Wakeup, limit: u64) -> u64 {
         let j = w.latency.saturating_sub(limit).saturating_sub(1).checked_div(self.period);
         j.unwrap_or(0).min(w.skipped)

@@ -20,9 +20,9 @@
 //! One stall that makes many releases late is one event. Shares and rates are judged by late episodes
 //! ([`Episodes`](punctual_model::Episodes)) with e-processes (`evalue` of stats), which are valid at any check: see ADR
 //! 30 and docs/guide/statistics.md, "The mathematics". A share requires the longest stall, which the claim declares.
-//! Without this declaration a stall of one period is assumed, and the result includes bounds for longer ones. For runs
-//! without recorded episodes, they are computed from the list of worst wakeups if it is complete above the limit. If
-//! the order is unknown, stalls of 50 ms are assumed, and no claim passes.
+//! Without this declaration a stall of one period is assumed, and the result includes bounds for longer stalls. For
+//! runs without recorded episodes, they are computed from the list of worst wakeups if it is complete above the limit.
+//! If the order is unknown, stalls of 50 ms are assumed, and no claim passes.
 //!
 //! Quantiles are judged by the share beyond the limit in blocks of time (`quantile`).
 //!
@@ -131,13 +131,14 @@ fn invalidate(judged: &mut Judged) {
     judged.cells.iter_mut().for_each(|cell| cell.outcome = Outcome::Inconclusive);
 }
 
-/// The worst outcome; at best inconclusive if nothing was judged or there are doubts.
+/// Returns the worst outcome; at best inconclusive if nothing was judged or there are doubts.
 fn worst_outcome(outcomes: impl Iterator<Item = Outcome>, doubtful: bool) -> Outcome {
     let worst = outcomes.max().unwrap_or(Outcome::Inconclusive);
     if doubtful { worst.max(Outcome::Inconclusive) } else { worst }
 }
 
-/// True if the doubt affects this claim. The choice of the end of a phase affects only a quantile ([`sequential`]).
+/// Returns true if the doubt affects this claim. The choice of the end of a phase affects only a quantile
+/// ([`sequential`]).
 fn counts_for(claim: &Claim, doubt: &Doubt) -> bool {
     doubt.problem.kind != ProblemKind::EndedEarly || matches!(claim.quantity, Quantity::Quantile { .. })
 }

@@ -12,12 +12,12 @@ use punctual_units::Nanos;
 /// For a claim that passed or held, the needed samples support a claim that is stronger by this factor.
 const STRONGER: f64 = 10.0;
 
-/// Number of releases, none of them late, needed to show that a share is below `p`.
+/// Returns the number of releases, none of them late, needed to show that a share is below `p`.
 fn releases(p: f64, stall: f64, confidence: f64) -> f64 {
     (expected_upper(0.0, confidence) * stall * (1.0 - p) / p).ceil()
 }
 
-/// The shortest time on each CPU under each load in which a claim can pass; `None` if it can only hold.
+/// Returns the shortest time on each CPU under each load in which a claim can pass; `None` if it can only hold.
 pub fn shortest(claim: &Claim, period: Nanos) -> Option<Nanos> {
     let stall = claim.stall.and_then(|stall| releases_of(stall, period.0)).unwrap_or(1.0);
     let periods = |n: f64| Nanos((n * period.0 as f64).ceil() as u64);
@@ -35,8 +35,8 @@ pub fn shortest(claim: &Claim, period: Nanos) -> Option<Nanos> {
     }
 }
 
-/// The number of samples, if none exceeds the limit, that decides an open claim, or that supports a tenth of the
-/// bounded probability for a claim that passed or held.
+/// Returns the number of samples, if none exceeds the limit, that decides an open claim, or that supports a tenth of
+/// the bounded probability for a claim that passed or held.
 ///
 /// The duration saturates at 584 years (64 bits of nanoseconds).
 ///

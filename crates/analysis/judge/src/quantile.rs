@@ -21,8 +21,9 @@ pub(crate) struct Share {
     pub effective: f64,
 }
 
-/// Uses the means of 10 to 20 blocks, each of at least 30 s, and Student's t (L. Schmeiser, "Batch size effects in the
-/// analysis of simulation output", Oper. Res. 30, 1982). `None` with fewer than ten blocks, or without recorded blocks.
+/// Bounds the share by the means of 10 to 20 blocks, each of at least 30 s, and Student's t (B. Schmeiser, "Batch size
+/// effects in the analysis of simulation output", Oper. Res. 30, 1982). `None` with fewer than ten blocks, or without
+/// recorded blocks.
 ///
 /// Shares of rare events are skewed: if most late releases lie in few blocks, both the mean and its standard error may
 /// be underestimated, and the upper bound by t fails in up to 19 % of cases (`cargo trials verdict`). The upper bound
@@ -52,7 +53,8 @@ pub(crate) fn share(samples: &Samples, limit: u64, confidence: f64) -> Option<Sh
     })
 }
 
-/// Minimum and maximum share beyond the limit of each block, in blocks of as equal a length as the recorded ones allow.
+/// Returns the minimum and maximum share beyond the limit of each block, in blocks whose lengths are as equal as the
+/// recorded blocks allow.
 fn together(counts: &[BlockCount], released: u64, blocks: usize) -> (Vec<f64>, Vec<f64>) {
     let mut shares = (Vec::new(), Vec::new());
     let (mut sum, mut before) = ((0u64, 0u64, 0u64), 0u64);

@@ -34,13 +34,13 @@ pub(crate) fn limit(quantity: Quantity, samples: &Samples) -> u64 {
     limit_of(quantity, samples.period, samples.deadline)
 }
 
-/// The limits for which a run must record late episodes: those of its claims.
+/// Returns the limits of the claims for which a run must record late episodes.
 pub fn episode_limits(claims: &[Claim], period: Nanos, deadline: Option<Nanos>) -> Vec<Nanos> {
     let of_episodes = claims.iter().filter(|claim| !matches!(claim.quantity, Quantity::Quantile { .. }));
     of_episodes.map(|claim| Nanos(limit_of(claim.quantity, period.0, deadline.map(|d| d.0)))).collect()
 }
 
-/// The limits for which a run must record counts per block of time: those of its quantile claims.
+/// Returns the limits of the quantile claims, for which a run must record counts per block of time.
 pub fn block_limits(claims: &[Claim]) -> Vec<Nanos> {
     let of_blocks = claims.iter().filter(|claim| matches!(claim.quantity, Quantity::Quantile { .. }));
     of_blocks.map(|claim| Nanos(limit_of(claim.quantity, 0, None))).collect()
@@ -144,9 +144,9 @@ fn share(claim: &Claim, samples: &Samples, limit: u64, beyond: (u64, u64), most:
     }
 }
 
-/// True if late releases that follow each other within a few periods are no more frequent than expected of independent
-/// ones (p > 1 %). Each one is that close to the next with the probability of a late release within the gap that ends
-/// an episode.
+/// Returns true if late releases that follow each other within a few periods are no more frequent than expected of
+/// independent late releases (p > 1 %). For an independent release, the probability of another one within the gap that
+/// ends an episode is the share of late releases times the length of the gap.
 fn is_by_chance(seen: EpisodeCounts, released: f64) -> bool {
     let more = seen.late.saturating_sub(seen.count) as f64;
     let expected = seen.late as f64 * (EPISODE_GAP as f64 * seen.late as f64 / released).min(1.0);
@@ -168,7 +168,7 @@ fn bounds(claim: &Claim, samples: &Samples, late: &Late, released: f64) -> Vec<S
     all
 }
 
-/// Above this share of late time, intervals of lateness are not treated as episodes among timely releases.
+/// Maximum share of late time for which late intervals count as episodes among timely releases.
 const MOST_LATE_TIME: f64 = 0.05;
 
 /// Judges a rate of episodes of any length. Episodes do not overlap: none begins before the previous one has ended.
@@ -259,8 +259,8 @@ fn quantile(claim: &Claim, samples: &Samples, limit: u64, q: f64, theta: f64, re
     }
 }
 
-/// Bounds of a quantile, ns: the lower edge of the bin of the lower rank, and the upper edge of that of the upper rank.
-/// Uncounted skipped periods are assumed to be early for the lower bound and late for the upper one.
+/// Returns bounds of a quantile, ns: the lower edge of the bin of the lower rank, and the upper edge of the bin of the
+/// upper rank. Uncounted skipped periods are assumed to be early for the lower bound and late for the upper one.
 fn ranks(q: f64, samples: &Samples, theta: f64, confidence: f64) -> (Option<f64>, Option<f64>) {
     let n = samples.corrected.count();
     let ranks = |n: u64| quantile_rank_bounds_clustered(n, theta, q, confidence);

@@ -4,9 +4,9 @@ use punctual_model::{CellJudgement, Claim, EndedBy, Judged, Kind, Outcome, Quant
 use punctual_stats::{confidence_at_look, expected_upper, ln_e_above, ln_e_below, ln_e_needed};
 use punctual_units::Nanos;
 
-/// The number of the check that a verdict on this run represents; 0 if the length of the run was fixed.
+/// Returns the number of the check that a verdict on this run represents; 0 if the length of the run was fixed.
 ///
-/// If the run was killed or is still being measured, the verdict is an additional check after the recorded ones.
+/// If the run was killed or is still being measured, the verdict is an additional check after the recorded checks.
 pub fn looks(run: &Run) -> u64 {
     if run.settings.until_decided.is_none() || run.kind != Kind::Latency {
         return 0;
@@ -15,15 +15,15 @@ pub fn looks(run: &Run) -> u64 {
     (run.looks.len() as u64 + u64::from(!ended)).max(1)
 }
 
-/// True if a run that continues until its claims are decided may end at this check as far as this claim is concerned. A
-/// quantile is checked only at the 1st, 2nd, 4th, 8th … check, since each check costs confidence.
+/// Returns true if a run that continues until its claims are decided may end at this check as far as this claim is
+/// concerned. A quantile is checked only at the 1st, 2nd, 4th, 8th … check, since each check costs confidence.
 pub fn decides_at(claim: &Claim, look: u64) -> bool {
     look.is_power_of_two() || !matches!(claim.quantity, Quantity::Quantile { .. })
 }
 
-/// The claim with the confidence required at this check. Evidence about episodes and shares is valid at any time
-/// (`evalue` of stats). Evidence about the blocks of a quantile is not: its n-th check, at check 2^(n−1) or at the end
-/// of the run, uses its part of the confidence.
+/// Returns the claim with the confidence required at this check. Evidence about episodes and shares is valid at any
+/// time (`evalue` of stats). Evidence about the blocks of a quantile is not: its n-th check, at check 2^(n−1) or at
+/// the end of the run, uses its part of the confidence.
 pub(crate) fn at_look(claim: &Claim, look: u64) -> Claim {
     let number =
         look.checked_ilog2().map_or(0, |doublings| u64::from(doublings) + if look.is_power_of_two() { 1 } else { 2 });
@@ -35,12 +35,13 @@ pub(crate) fn at_look(claim: &Claim, look: u64) -> Claim {
     }
 }
 
-/// True if the claim concerns only the observed samples. It holds until refuted, and measuring longer cannot prove it.
+/// Returns true if the claim concerns only the observed samples. It holds until refuted, and measuring longer cannot
+/// prove it.
 pub fn is_of_observed(claim: &Claim) -> bool {
     !claim.is_of_frequency()
 }
 
-/// True if a longer measurement can decide the claim.
+/// Returns true if a longer measurement can decide the claim.
 pub fn is_open(judged: &Judged) -> bool {
     match judged.outcome {
         Outcome::Inconclusive => true,
@@ -49,7 +50,8 @@ pub fn is_open(judged: &Judged) -> bool {
     }
 }
 
-/// True if this wakeup, which caused `skipped` periods to be skipped, refutes the claim regardless of further samples.
+/// Returns true if this wakeup, which caused `skipped` periods to be skipped, refutes the claim regardless of further
+/// samples.
 pub fn is_refuted_by(claim: &Claim, deadline: Option<Nanos>, latency: Nanos, skipped: u64) -> bool {
     match claim.quantity {
         Quantity::Max(limit) => latency >= limit,
@@ -61,11 +63,11 @@ pub fn is_refuted_by(claim: &Claim, deadline: Option<Nanos>, latency: Nanos, ski
     }
 }
 
-/// The check at which every claim will be decided if the machine continues as before: the first later check at which
-/// proportionally more samples and late samples decide each cell.
+/// Returns the check at which every claim will be decided if the machine continues as before: the first later check
+/// at which proportionally more samples and late samples decide each cell.
 ///
-/// `verdict` is that of check `look`. `growth` returns the factor of samples at a later check, or `None` after the end
-/// of the run. Returns `None` if the claims will not be decided before the end.
+/// `verdict` is the verdict at check `look`. `growth` returns the factor of samples at a later check, or `None` after
+/// the end of the run. Returns `None` if the claims will not be decided before the end.
 pub fn expected_look(verdict: &Verdict, look: u64, growth: impl Fn(u64) -> Option<f64>) -> Option<u64> {
     let open = || verdict.claims.iter().filter(|judged| is_open(judged));
     (look + 1..look + 64)
@@ -73,13 +75,13 @@ pub fn expected_look(verdict: &Verdict, look: u64, growth: impl Fn(u64) -> Optio
         .find_map(|(at, growth)| open().all(|judged| is_decided(judged, at, growth)).then_some(at))
 }
 
-/// A claim fails with one refuted cell and passes only if all pass.
+/// Returns true if the claim would be decided: it fails with one refuted cell and passes only if all cells pass.
 fn is_decided(judged: &Judged, look: u64, growth: f64) -> bool {
     let at: Vec<Outcome> = judged.cells.iter().map(|cell| outcome_at(&judged.claim, cell, look, growth)).collect();
     at.contains(&Outcome::Fail) || (!at.is_empty() && at.iter().all(|outcome| *outcome == Outcome::Pass))
 }
 
-/// The outcome of a cell with `growth` times as many samples of the same kind.
+/// Returns the outcome of a cell with `growth` times as many samples of the same kind.
 fn outcome_at(claim: &Claim, cell: &CellJudgement, look: u64, growth: f64) -> Outcome {
     let sure = at_look(claim, look).confidence;
     let (p, sure) = match claim.quantity {

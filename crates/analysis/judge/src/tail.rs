@@ -1,5 +1,5 @@
-//! The tail of every load: a level beyond the data, subject to the checks of [`punctual_stats::assess`], and the
-//! arrival pattern of the worst wakeups.
+//! The tail of every load: a latency extrapolated beyond the data (the level), subject to the checks of
+//! [`punctual_stats::assess`], and the arrival pattern of the worst wakeups.
 //!
 //! For each load only the CPU with the worst wakeup is examined, because the worst wakeup determines the tail, and all
 //! CPUs together would be a mixture.
@@ -82,7 +82,7 @@ fn tail(recording: &Recording, cell: &Cell, samples: &Samples, seconds: &Seconds
     }
 }
 
-/// The largest power of ten at most two decades beyond this number of independent samples.
+/// Returns the largest power of ten at most two decades beyond this number of independent samples.
 fn once_in(effective: f64) -> f64 {
     10f64.powf((effective.max(1.0).log10() + DECADES + 1e-9).floor())
 }
@@ -140,8 +140,8 @@ fn refusals(found: &Assessment, samples: &Samples, clustering: &ClusterNote) -> 
     }
 }
 
-/// The corrected histogram, with bins of whole microseconds for imported files of that resolution; `None` if samples
-/// may have any value.
+/// Returns the corrected histogram, with bins of whole microseconds for imported files of that resolution; `None` if
+/// samples may have any value.
 fn bins(samples: &Samples) -> Option<Vec<Bin>> {
     let Blur { below_ns, above_ns, unplaced, hidden_from_ns, .. } = samples.blur;
     let exact = unplaced.is_none() && hidden_from_ns.is_none() && samples.uncounted == 0 && below_ns == 0;
@@ -158,8 +158,9 @@ fn bins(samples: &Samples) -> Option<Vec<Bin>> {
     exact.then(|| samples.corrected.bins().map(bin).collect())
 }
 
-/// KPSS test of the logarithms of the worst wakeup of each second. For imported runs, and for long runs without
-/// seconds, the maxima of whole blocks are used. The logarithm prevents a single very late wakeup from masking a drift.
+/// Tests the worst wakeups of each second for stationarity. Returns the tested series and the KPSS statistic of its
+/// logarithms. For imported runs, and for long runs without seconds, the maxima of whole blocks are used. The logarithm
+/// prevents a single very late wakeup from masking a drift.
 fn stationarity(recording: &Recording, cell: &Cell, seconds: &[(u64, u64)]) -> (Option<TailSeries>, Option<f64>) {
     let statistic = |maxima: Vec<u64>| {
         let logs: Vec<f64> = maxima.into_iter().filter(|ns| *ns > 0).map(|ns| (ns as f64).ln()).collect();

@@ -11,7 +11,7 @@ use punctual_units::{CpuId, Nanos};
 
 pub const CONTROLS: [&str; 2] = ["control", "control-all"];
 
-/// `None` unless all phases of the controls were measured on every CPU.
+/// Compares the controls with the idle phase. `None` unless all phases of the controls were measured on every CPU.
 pub fn virtual_control(recording: &Recording) -> Option<VirtualControl> {
     let worst = |load: &str, cpu: CpuId| {
         let phase = recording.run.phases.iter().find(|p| p.load == load)?;

@@ -74,8 +74,8 @@ impl BenchWriter {
         Ok((writer, log))
     }
 
-    /// The benchmark of a complete, undamaged run; `None` if repetitions remain or anything is damaged. Fails like
-    /// [`crate::read`].
+    /// Returns the benchmark of a complete, undamaged run; `None` if repetitions remain or anything is damaged. Fails
+    /// like [`crate::read`].
     pub fn whole(root: &Path) -> Result<Option<Bench>, Error> {
         let dir = Dir::open(root).map_err(|e| Error::no_run(e, root))?;
         let recording = crate::read_dir(&dir)?;

@@ -13,8 +13,8 @@ const PIECE: usize = 256 << 10;
 /// Maximum line length. For comparison, a line for hundreds of CPUs has about 100 kB.
 const LONGEST_LINE: usize = 16 << 20;
 
-/// The events in the first bytes of the file, up to `mark`. `None` on any error (unreadable, too short, wrong checksum,
-/// malformed line); the slower reader then reports it.
+/// Returns the events in the first bytes of the file, up to `mark`. `None` on any error (unreadable, too short, wrong
+/// checksum, malformed line); the slower reader then reports it.
 pub(crate) fn events(dir: &Dir, mark: FileSum, limit: u64) -> Option<Vec<Event>> {
     let file = files::open(dir, layout::EVENTS, limit).ok()?;
     let mut lines = Lines { file, buffer: vec![0; PIECE], filled: 0, left: mark.bytes };

@@ -67,7 +67,7 @@ impl Error {
         move |source| Error::Io { what, path, source }
     }
 
-    /// True if the environment caused the error (a full disk, a missing permission), not the input.
+    /// Returns true if the environment caused the error (a full disk, a missing permission), not the input.
     pub fn is_environment(&self) -> bool {
         matches!(self, Error::Io { .. } | Error::Refused(_))
     }

@@ -49,7 +49,7 @@ pub fn attach_causes(dir: &Dir, captures: &[Capture], explained: &[Explained]) -
     })
 }
 
-/// A capture as stored in `traces/` beside its trace.
+/// Returns a capture as stored in `traces/` beside its trace.
 pub fn capture_text(capture: &Capture) -> Vec<u8> {
     lines(std::slice::from_ref(capture))
 }

@@ -9,7 +9,7 @@ pub const TUNE: &str = "tune.json";
 pub(crate) const SUITE: &str = "suite.json";
 pub(crate) const APPLICATION: &str = "application.json";
 pub(crate) const EXPERIMENT: &str = "experiment.json";
-/// Results of a benchmark, and the log from which they are computed.
+/// Results of a benchmark, computed from the log [`BENCH_LOG`].
 pub(crate) const BENCH: &str = "bench.json";
 pub(crate) const BENCH_LOG: &str = "bench.jsonl";
 pub(crate) const FINDINGS: &str = "findings.json";
@@ -45,12 +45,12 @@ pub struct HistogramFile {
 
 pub(crate) const HIST_SCHEMA: &str = "punctual.hist/1";
 
-/// Name of the note beside `traces/NAME.dat`.
+/// Returns the name of the JSON file that describes the trace `traces/NAME.dat`.
 pub(crate) fn capture_note(file: &str) -> String {
     format!("{}.json", file.strip_suffix(".dat").unwrap_or(file))
 }
 
-/// True if the ID is the name of a single directory. Run directories are untrusted, and `../x` would be a path.
+/// Returns true if the ID is the name of a single directory. Run directories are untrusted, and `../x` would be a path.
 pub(crate) fn is_phase_id(id: &str) -> bool {
     !id.is_empty() && id.len() <= 255 && !id.starts_with('.') && !id.chars().any(|c| c == '/' || c.is_control())
 }
@@ -83,7 +83,7 @@ pub(crate) enum Record {
     Run(Box<Run>),
     /// Start of a phase.
     Phase(Box<Phase>),
-    /// All results of a CPU in the running phase so far; replaces earlier ones.
+    /// All results of a CPU in the running phase so far; replaces earlier results.
     Progress(Box<Progress>),
     /// Length and checksum of the complete part of `events.jsonl`.
     Events(FileSum),

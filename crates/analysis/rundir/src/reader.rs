@@ -28,8 +28,8 @@ pub fn read(root: &Path) -> Result<Recording, Error> {
     read_dir(&opened(root)?)
 }
 
-/// Like [`read`], for a directory that is already open. A run that was just written is read back even if its path now
-/// leads elsewhere.
+/// Like [`read`], for a directory that is already open. It also reads a run whose path has been moved or replaced since
+/// it was written.
 pub fn read_dir(dir: &Dir) -> Result<Recording, Error> {
     read_as(dir, Detail::Whole)
 }
@@ -84,8 +84,8 @@ fn read_as(dir: &Dir, detail: Detail) -> Result<Recording, Error> {
 /// End of a damage message about data that was skipped.
 const LEFT_OUT: &str = "skipped";
 
-/// Note for a run of a later minor version, which may contain kinds that are unknown here; empty if the run is not of a
-/// later version.
+/// Returns a note for a run of a later minor version, which may contain kinds that are unknown here; empty if the run
+/// is not of a later version.
 fn newer(run: &Run) -> String {
     let minor = |version: &str| version.rsplit_once('.').and_then(|(_, minor)| minor.parse::<u64>().ok());
     match minor(&run.schema_version) > minor(punctual_model::RUN_SCHEMA_VERSION) {
@@ -387,7 +387,7 @@ fn is_locked(dir: &Dir) -> bool {
     dir.dir(".").and_then(|own| own.lock(false)).is_ok_and(|free| !free)
 }
 
-/// Files with this extension in a directory of the run, as sorted paths relative to the run directory.
+/// Returns the files with this extension in a directory of the run, as sorted paths relative to the run directory.
 fn names(dir: &Dir, folder: &str, extension: &str) -> Vec<String> {
     let entries = dir.dir(folder).and_then(|folder| folder.entries()).unwrap_or_default();
     let names = entries.into_iter().filter_map(|(name, _)| name.into_os_string().into_string().ok());

@@ -11,7 +11,7 @@ pub(crate) fn encode<T: Serialize>(record: &T) -> Result<Vec<u8>, serde_json::Er
     Ok(line)
 }
 
-/// The records before the first partial or altered line, and a description of that line.
+/// Returns the records before the first partial or altered line, and a description of that line.
 pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> (Vec<T>, Option<String>) {
     let (records, _, torn) = decode_until(bytes);
     (records, torn)

@@ -105,7 +105,7 @@ fn signal() -> Event {
     Event::Signal { mono_ns: 7, number: 2 }
 }
 
-/// Writes a finished phase and an unfinished one.
+/// Writes a run with a finished phase and an unfinished one.
 fn write_half(root: &Path) -> Writer {
     let mut writer = Writer::create(root, run(), false).unwrap();
     let mut first = phase("1-idle", 2);
@@ -191,7 +191,7 @@ fn maxima_of_blocks_are_kept_also_after_a_kill() {
     }
 }
 
-/// A round of `1-idle` that ends with `n` wakeups on each of two CPUs.
+/// Returns a round of `1-idle` that ends with `n` wakeups on each of two CPUs.
 fn round(number: usize) -> Phase {
     let mut phase = phase("1-idle", 2);
     phase.rounds = vec![Round { start_mono_ns: 10, end_mono_ns: None }; number];
@@ -346,7 +346,7 @@ fn segments_are_followed_by_new_ones() {
     assert_eq!(read(root.path()).unwrap().run.phases[0].cpus[0].released, Some(4_000));
 }
 
-/// Changes the text of a file in a finished run to that of a later version.
+/// Changes the text of a file in a finished run, as a later version would write it.
 fn rewrite(root: &Path, name: &str, change: impl Fn(&str) -> String) {
     let text = change(&fs::read_to_string(root.join(name)).unwrap());
     let path = root.join("manifest.json");

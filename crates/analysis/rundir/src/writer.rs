@@ -25,7 +25,7 @@ pub struct Writer {
     segment_bytes: u64,
     segment_limit: u64,
     compact: bool,
-    /// Lines with which a new segment of the running phase begins: the phase, and the last results of each CPU.
+    /// Line of the running phase. A new segment begins with this line and the lines of `results`.
     phase_line: Vec<u8>,
     results: BTreeMap<CpuId, Vec<u8>>,
     events: File,
@@ -120,7 +120,7 @@ impl Writer {
         Ok(writer)
     }
 
-    /// The run directory, for adding further files.
+    /// Returns the run directory, for adding further files.
     pub fn dir(&self) -> &Dir {
         &self.dir
     }
@@ -133,8 +133,8 @@ impl Writer {
         self.failed.as_deref()
     }
 
-    /// Returns and clears the first write error, so that later ones are reported again. For callers that continue when
-    /// space becomes available.
+    /// Returns and clears the first write error, so that later errors are reported again. Callers use it to continue
+    /// when space becomes available.
     pub fn take_failure(&mut self) -> Option<String> {
         self.failed.take()
     }
@@ -226,7 +226,7 @@ impl Writer {
         if self.segment_bytes > self.segment_limit { self.next_segment() } else { Ok(()) }
     }
 
-    /// Writes the results of a finished phase to files, or those of all its rounds so far.
+    /// Writes the results of a finished phase, or of all its rounds so far, to files.
     ///
     /// # Errors
     /// [`Error::Io`]. Earlier checkpoints stay readable.

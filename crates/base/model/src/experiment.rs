@@ -9,6 +9,9 @@ pub const EXPERIMENT_SCHEMA: &str = "punctual.sched/1";
 pub const ACCOUNTED: f64 = 0.005;
 /// Maximum share of a thread's elapsed time that the prediction may leave unexplained.
 pub const EXPLAINED: f64 = 0.03;
+/// Largest difference between the latest and the earliest predicted end, as a share of the end, that counts as a
+/// prediction.
+pub const NARROW: f64 = 0.1;
 /// Unexplained times below this value, in ns, are always accepted, because a wakeup latency or a clock read can take as
 /// long.
 const TOO_SHORT: u64 = 1_000_000;
@@ -99,10 +102,33 @@ pub struct Prediction {
     pub begins_ns: Nanos,
     /// Time from the thread's release to its end; null if it does not end within the simulated time.
     pub ends_ns: Option<Nanos>,
-    /// Earliest end of a SCHED_DEADLINE thread. The kernel enforces the runtime at ticks, so a job may exceed it by one
-    /// tick. Absent for other threads, and if equal to `ends_ns`.
+    /// Earliest end in the simulations with slightly more or less work and other outcomes of what the kernel leaves to
+    /// chance, of which `ends_ns` is the median. Absent if not before `ends_ns`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub earliest_ns: Option<Nanos>,
+    /// Latest end in these simulations. Absent if not after `ends_ns`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latest_ns: Option<Nanos>,
+}
+
+impl Prediction {
+    /// Earliest and latest end.
+    pub fn bounds(&self) -> Option<(Nanos, Nanos)> {
+        let ends = self.ends_ns?;
+        let (earliest, latest) = (self.earliest_ns.unwrap_or(ends), self.latest_ns.unwrap_or(ends));
+        Some((earliest.min(ends), latest.max(ends)))
+    }
+
+    /// The predicted end nearest to this time.
+    pub fn nearest(&self, end: Nanos) -> Option<Nanos> {
+        self.bounds().map(|(earliest, latest)| end.clamp(earliest, latest))
+    }
+
+    /// Difference between the latest and the earliest end, as a share of the end.
+    pub fn width(&self) -> Option<f64> {
+        let (earliest, latest) = self.bounds()?;
+        Some((latest.0 - earliest.0) as f64 / self.ends_ns?.0.max(1) as f64)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -145,11 +171,6 @@ pub struct RanThread {
     pub as_charged: Prediction,
     /// Steal time and CPU time of other tasks that delayed the thread's end; null if unknown.
     pub taken: Option<Taken>,
-    /// Time by which the thread ended later than it would have if every runnable fair thread had always moved
-    /// immediately to the least loaded CPU, as the prediction assumes; negative if it ended earlier. Absent if the
-    /// thread is pinned to one CPU or is a real-time thread, or if the value is unknown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub balance_ns: Option<i64>,
     /// Longest response time of a periodic thread, from the start of a period to the end of its work; absent if the
     /// thread is not periodic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -243,18 +264,15 @@ impl RanThread {
         Some((self.elapsed_ns.0 as f64 - sum.0 as f64).abs() / self.elapsed_ns.0.max(1) as f64)
     }
 
-    /// Returns the elapsed time minus the part explained by the charged time, steal, other tasks and load balancing,
-    /// ns; 0 if the thread ended between its earliest and latest predicted end, `None` if one of these times is
-    /// unknown.
+    /// Returns the elapsed time minus the nearest end predicted from the charged time, steal and other tasks, ns; 0 if
+    /// the thread ended between its earliest and latest predicted end, `None` if steal and other tasks are unknown.
     pub fn rest_ns(&self) -> Option<i64> {
-        let (ends, taken) = (self.as_charged.ends_ns?, self.taken?);
-        let left = |ends: Nanos| {
-            let explained = ends.0.saturating_add(taken.steal_ns.0).saturating_add(taken.others_ns.0);
-            let moved = i128::from(self.balance_ns.unwrap_or(0));
-            i64::try_from(i128::from(self.elapsed_ns.0) - i128::from(explained) - moved).ok()
-        };
-        let (rest, early) = (left(ends)?, left(self.as_charged.earliest_ns.unwrap_or(ends))?);
-        Some(if rest < 0 { early.min(0) } else { rest })
+        self.beyond(self.as_charged.nearest(self.elapsed_ns))
+    }
+
+    fn beyond(&self, predicted: Option<Nanos>) -> Option<i64> {
+        self.taken?;
+        i64::try_from(i128::from(self.elapsed_ns.0) - i128::from(predicted?.0)).ok()
     }
 
     /// Returns the unexplained time as a share of the elapsed time; negative if the thread ended earlier than
@@ -263,14 +281,29 @@ impl RanThread {
         Some(self.rest_ns()? as f64 / self.elapsed_ns.0.max(1) as f64)
     }
 
+    /// Returns the difference to the predicted end itself, not to its bounds, as a share of the elapsed time.
+    pub fn miss(&self) -> Option<f64> {
+        Some(self.beyond(self.as_charged.ends_ns)? as f64 / self.elapsed_ns.0.max(1) as f64)
+    }
+
     /// Returns true if run, wait, sleep and steal time add up to the elapsed time; `None` if one of them is unknown.
     pub fn is_accounted(&self) -> Option<bool> {
         Some(self.unaccounted()? <= ACCOUNTED)
     }
 
-    /// Returns true if the predicted end, steal time and other tasks explain when the thread ended; `None` if one of
-    /// these times is unknown.
+    /// Returns true if the end predicted from the charged time, steal and other tasks explains when the thread ended;
+    /// `None` if one of these times is unknown, if only a bound that is not [`NARROW`] explains it, or if other tasks
+    /// took as long as is unexplained: with the threads elsewhere, they would have run elsewhere as well.
     pub fn is_explained(&self) -> Option<bool> {
-        Some(self.rest()?.abs() <= EXPLAINED || self.rest_ns()?.unsigned_abs() < TOO_SHORT)
+        let elapsed = self.elapsed_ns.0.max(1) as f64;
+        let small = |rest: i64| rest.unsigned_abs() as f64 / elapsed <= EXPLAINED || rest.unsigned_abs() < TOO_SHORT;
+        if small(self.beyond(self.as_charged.ends_ns)?) {
+            return Some(true);
+        }
+        let (rest, others) = (self.rest_ns()?, self.taken?.others_ns.0);
+        match (small(rest), self.as_charged.width()? <= NARROW) {
+            (true, narrow) => narrow.then_some(true),
+            (false, _) => (rest.unsigned_abs() > others).then_some(false),
+        }
     }
 }

@@ -57,8 +57,8 @@ pub use comparison::{
 pub use episode::{BlockCount, Blocks, EPISODE_GAP, Episode, Episodes};
 pub use event::{ContextSample, CpuContext, Event, Reading, WindowMax};
 pub use experiment::{
-    ACCOUNTED, Doing, EXPERIMENT_SCHEMA, EXPLAINED, Experiment, GanttSpan, Held, OtherTask, PlannedThread, Prediction,
-    RanThread, Repetition, RtLimit, SchedSettings, Taken, TimeAccount,
+    ACCOUNTED, Doing, EXPERIMENT_SCHEMA, EXPLAINED, Experiment, GanttSpan, Held, NARROW, OtherTask, PlannedThread,
+    Prediction, RanThread, Repetition, RtLimit, SchedSettings, Taken, TimeAccount,
 };
 pub use explained::{
     Blocked, Cause, CulpritGroup, Cycle, ExplainResult, Explained, Explanation, Lane, Link, Moments, Scheduled, Span,

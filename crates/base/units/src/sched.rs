@@ -74,6 +74,9 @@ pub struct Priority(u8);
 pub struct PriorityError(String);
 
 impl Priority {
+    /// The highest priority, 99.
+    pub const MAX: Priority = Priority(99);
+
     pub fn get(self) -> u8 {
         self.0
     }

@@ -1,4 +1,5 @@
-//! Interface of the benchmark axes; an axis measures one repetition at a time.
+//! Interface of the benchmark axes. An axis is one thing to measure, for example memory bandwidth, one repetition at a
+//! time.
 
 use crate::error::BenchError;
 use crate::{disk, memory, network, nqueens, switch};
@@ -12,10 +13,10 @@ pub trait Axis {
     /// Measures one repetition.
     ///
     /// # Errors
-    /// The benchmark ends. Earlier measurements are kept.
+    /// The benchmark cannot continue. Earlier measurements are kept.
     fn repetition(&mut self, turn: &mut Turn<'_>) -> Result<Ended, BenchError>;
 
-    /// Time after which a repetition is stopped. `None` means that it runs to its end.
+    /// Returns the time after which a repetition is stopped; `None`: it runs to its end.
     fn longest(&self) -> Option<Duration> {
         Some(Duration::from_secs(3600))
     }
@@ -24,7 +25,7 @@ pub trait Axis {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ended {
     Done(Measured),
-    /// The repetition was stopped early. Only the parts in the log are kept.
+    /// The repetition was stopped before its end. Only the parts in the log are kept.
     Stopped,
 }
 
@@ -39,7 +40,7 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// Adds a measured value. A value that is not finite becomes a note.
+    /// Adds a measured value. If it is not finite, a note is added instead.
     pub(crate) fn figure(&mut self, of: &str, name: &str, unit: &str, value: f64) {
         if value.is_finite() {
             self.figures.push(BenchFigure { of: of.into(), name: name.into(), unit: unit.into(), value });
@@ -64,7 +65,7 @@ impl Measured {
 pub struct Turn<'a> {
     /// Number of the repetition, starting at 1.
     pub number: u64,
-    /// Completed parts of an interrupted repetition, and the time they took.
+    /// Completed parts of a repetition that was interrupted, and the time they took.
     pub earlier: BenchParts,
     pub stop: &'a AtomicBool,
     pub(crate) log: &'a mut dyn FnMut(BenchParts) -> Result<(), punctual_rundir::Error>,
@@ -76,7 +77,7 @@ impl Turn<'_> {
         self.stop.load(Relaxed)
     }
 
-    /// Logs completed parts and the elapsed time. The log has been synced on return.
+    /// Logs completed parts and the elapsed time. The log is on disk when this returns.
     ///
     /// # Errors
     /// [`BenchError::RunDirectory`] if the log cannot be written.
@@ -92,7 +93,8 @@ impl Turn<'_> {
 /// Creates the axis for these settings.
 ///
 /// # Errors
-/// [`BenchError::Refused`] if the settings are impossible, as in an edited log or one from another machine.
+/// [`BenchError::Refused`] if the settings are impossible here, as in a log that was edited or comes from another
+/// machine.
 pub(crate) fn of(settings: &BenchSettings) -> Result<Box<dyn Axis>, BenchError> {
     Ok(match settings {
         BenchSettings::Memory { threads, bytes } => Box::new(memory::Memory::new(*threads, *bytes)?),

@@ -1,11 +1,11 @@
 use rustix::time::{ClockId, clock_gettime};
 
-/// Current time of CLOCK_MONOTONIC in nanoseconds.
+/// Returns the time on CLOCK_MONOTONIC, ns.
 pub(crate) fn now() -> u64 {
     read(ClockId::Monotonic)
 }
 
-/// CPU time of all threads of the process (CLOCK_PROCESS_CPUTIME_ID) in nanoseconds.
+/// Returns the CPU time of all threads of this process (CLOCK_PROCESS_CPUTIME_ID), ns.
 pub(crate) fn cpu_time() -> u64 {
     read(ClockId::ProcessCPUTime)
 }

@@ -1,4 +1,4 @@
-//! The state of the machine during a repetition: temperatures, frequencies, throttling, steal time.
+//! Samples the state of the machine during a repetition: temperatures, frequencies, throttling, steal time.
 
 use punctual_measure::{Counters, frequencies};
 use punctual_model::Conditions;
@@ -9,10 +9,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::Duration;
 
-/// Sampling interval: long enough for negligible cost, short enough to detect that a board throttles.
+/// Sampling interval. It is long enough to cost little, and short enough to show that a board throttles.
 const EVERY: Duration = Duration::from_millis(500);
 
-/// Sum of the readings in kHz, and their number.
+/// For each CPU, the sum of the frequency readings in kHz, and their number.
 type Sums = BTreeMap<CpuId, (u64, u64)>;
 
 pub(crate) struct Watch<'s> {
@@ -23,8 +23,8 @@ pub(crate) struct Watch<'s> {
 }
 
 impl<'s> Watch<'s> {
-    /// Starts the watch. `over` must be false. If the sampling thread cannot be started, frequencies are read only
-    /// once, at the end.
+    /// Starts sampling, which ends when `over` is set; it must not be set yet. If the sampling thread cannot be
+    /// started, frequencies are read only once, at the end.
     pub fn begin<'e>(scope: &'s Scope<'s, 'e>, cpus: &CpuList, over: &'s AtomicBool) -> Watch<'s> {
         let list = cpus.clone();
         let sample = move || {
@@ -41,7 +41,8 @@ impl<'s> Watch<'s> {
 
     pub fn end(self) -> Conditions {
         self.over.store(true, Relaxed);
-        // Wakes the sampler for a last reading, which is the only one if the repetition took less than half a second.
+        // Wakes the sampling thread for a last reading. If the repetition took less than half a second, it is the only
+        // one.
         self.sampler.iter().for_each(|s| s.thread().unpark());
         let mut sums = self.sampler.and_then(|s| s.join().ok()).unwrap_or_default();
         if sums.is_empty() {

@@ -1,4 +1,5 @@
-//! Time until written data is on disk, by fsync(2) of a growing file and fdatasync(2) of a file of fixed size.
+//! Measures the time until written data is on disk: fsync(2) of a growing file, and fdatasync(2) of a file of fixed
+//! size.
 
 use crate::axis::{Axis, Ended, Measured, Turn};
 use crate::clock::{cpu_time, now};
@@ -64,7 +65,7 @@ impl Disk {
         Ok(Disk { folder: folder.to_owned(), block, writes })
     }
 
-    /// Writes blocks one after another and syncs each. Returns `None` if stopped.
+    /// Writes one block after another and syncs each. `None` if stopped.
     fn synced(
         &self,
         file: &File,
@@ -103,7 +104,7 @@ impl Axis for Disk {
     }
 }
 
-/// Creates an unnamed file (O_TMPFILE), or, if the file system does not support that, a named file that is unlinked
+/// Creates an unnamed file (O_TMPFILE). If the file system does not support that, creates a named file and unlinks it
 /// immediately.
 fn scratch(folder: &Path) -> Result<File, BenchError> {
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;

@@ -1,4 +1,4 @@
-//! Runs the repetitions, and handles conditions, log, signals and progress.
+//! Runs the repetitions, and takes care of conditions, log, signals and progress.
 
 use crate::axis::{self, Axis, Ended, Measured, Turn};
 use crate::conditions::Watch;
@@ -20,10 +20,10 @@ use std::time::{Duration, Instant};
 
 #[derive(Debug)]
 pub struct Around<'a> {
-    /// Command line, recorded in the run.
+    /// The command line, to be recorded in the run.
     pub command: Vec<String>,
     pub stop: &'a AtomicBool,
-    /// The signal that stopped the run, if any. Set before `stop`.
+    /// The signal that stopped the run, if any. It is set before `stop`.
     pub signal: &'a OnceLock<Sig>,
 }
 
@@ -31,17 +31,17 @@ pub struct Around<'a> {
 pub enum Update<'a> {
     Repetition(&'a BenchRepetition),
     Share {
-        /// The running repetition, counted from 1.
+        /// Number of the repetition in progress, counted from 1.
         number: u64,
         of: u64,
-        /// Completed fraction of all repetitions, 0 to 1.
+        /// Completed share of all repetitions, 0 to 1.
         done: f64,
-        /// Estimated remaining time. `None` until a part has been completed.
+        /// Estimated remaining time; `None` until a part is complete.
         left: Option<Duration>,
     },
 }
 
-/// Runs a benchmark into a new run directory.
+/// Runs a benchmark and writes it to a new run directory.
 ///
 /// # Errors
 /// [`BenchError`] if the benchmark cannot finish. Earlier measurements are in the run directory, and the run can be
@@ -58,11 +58,11 @@ pub fn run(
     Driver::new(writer, log)?.drive(axis, around, report)
 }
 
-/// Resumes a killed or interrupted benchmark. A finished one is returned unchanged, since the caller may not know
-/// whether it had finished.
+/// Resumes a benchmark that was killed or interrupted. A benchmark that has finished is returned unchanged, because the
+/// caller may not know this.
 ///
 /// # Errors
-/// [`BenchError`], also if the machine or the kernel differs from that on which the run was started.
+/// [`BenchError`], for example if the machine or the kernel differs from that of the run.
 pub fn resume(root: &Path, around: &Around<'_>, report: &mut dyn FnMut(Update<'_>)) -> Result<Bench, BenchError> {
     if let Some(bench) = BenchWriter::whole(root)? {
         return Ok(bench);
@@ -82,7 +82,7 @@ pub fn resume(root: &Path, around: &Around<'_>, report: &mut dyn FnMut(Update<'_
     Driver::new(writer, log)?.drive(axis, around, report)
 }
 
-/// Fail if a result is wrong, pass if all repetitions are complete and correct, otherwise inconclusive.
+/// Returns fail if a result is wrong, pass if all repetitions are complete and correct, otherwise inconclusive.
 pub fn outcome(bench: &Bench) -> Outcome {
     match (bench.wrong().next(), bench.interrupted) {
         (Some(_), _) => Outcome::Fail,
@@ -125,7 +125,7 @@ impl Driver {
         failed.map_or(Ok(bench), Err)
     }
 
-    /// Runs one repetition. Returns `false` if it was stopped.
+    /// Runs one repetition. Returns false if it was stopped.
     fn repetition(
         &mut self,
         axis: &mut dyn Axis,
@@ -135,7 +135,7 @@ impl Driver {
     ) -> Result<bool, BenchError> {
         let number = self.done + 1;
         let earlier = std::mem::take(&mut self.parts);
-        // The repetition counts as resumed only if some parts were kept. Otherwise it starts again.
+        // A repetition counts as resumed only if parts of it were kept. Otherwise it starts from the beginning.
         let resumed = if earlier.done.is_empty() { 0 } else { earlier.resumed + 1 };
         let over = AtomicBool::new(false);
         match axis.longest() {
@@ -152,7 +152,7 @@ impl Driver {
             let ended = axis.repetition(&mut turn);
             (ended, watch.end())
         });
-        punctual_watchdog::concluding("what follows it");
+        punctual_watchdog::concluding("the steps after the repetition");
         let Ended::Done(measured) = ended? else { return Ok(false) };
         let one = repetition_of(measured, number, resumed, conditions);
         self.writer.append(&BenchRecord::Repetition(Box::new(one.clone())))?;

@@ -1,6 +1,6 @@
 use std::io;
 
-/// The reason why a benchmark could not be run or finished. Earlier measurements are in its log.
+/// Why a benchmark could not be run or finished. The log contains earlier measurements.
 #[derive(Debug, thiserror::Error)]
 pub enum BenchError {
     #[error(transparent)]

@@ -1,11 +1,11 @@
-//! Benchmarks of kernel overhead, one axis at a time. [`run`] repeats one measurement and writes a run directory of
-//! kind `bench`, with the conditions of each repetition. [`resume`] continues a run that was killed or interrupted.
+//! Benchmarks of kernel overhead along several axes. [`run`] repeats one measurement and writes a run directory of kind
+//! `bench` with the conditions of each repetition. [`resume`] continues a run that was killed or interrupted.
 //!
-//! Each axis has a module and a line in [`axis::of`]. An axis measures one repetition; the driver handles conditions,
-//! log, signals and progress.
+//! Each axis is a module, and a line in [`axis::of`]. An axis measures one repetition; the driver takes care of
+//! conditions, log, signals and progress.
 //!
-//! Architecture invariant: this crate prints nothing and compares nothing. A measured value is either finite or absent,
-//! and the plan lists the quantities that cannot be measured.
+//! Architecture invariant: this crate prints nothing and compares nothing. A measured value is finite or absent, and
+//! the plan lists what cannot be measured.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]

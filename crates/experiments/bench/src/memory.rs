@@ -1,4 +1,4 @@
-//! Memory bandwidth: read, write and copy. Each thread has its own CPU, and all run at the same time.
+//! Measures memory bandwidth: read, write and copy. Each thread has its own CPU, and all threads run at the same time.
 
 use crate::axis::{Axis, Ended, Measured, Turn};
 use crate::clock::{cpu_time, now};
@@ -13,17 +13,17 @@ use std::sync::{Barrier, PoisonError, RwLock};
 use std::thread;
 
 const MIB: u64 = 1 << 20;
-/// Passes over the memory per measurement. A single pass would be too short for the clock resolution and for
-/// scheduling.
+/// Number of passes over the memory per measurement. A single pass would be too short compared with the clock
+/// resolution and scheduling delays.
 const PASSES: u64 = 4;
-/// Number of sums that are computed in parallel, so that additions do not wait for each other.
+/// Number of sums computed in parallel, so that no addition waits for the previous one.
 const LANES: usize = 16;
 
-/// Plans the benchmark. If `bytes` is `None`, uses four times the largest cache, between 64 MiB and 512 MiB, and at
+/// Plans the benchmark. If `bytes` is `None`, uses four times the size of the largest cache, but 64 to 512 MiB and at
 /// most a quarter of the free memory.
 ///
 /// # Errors
-/// [`BenchError::Refused`] if there are more threads than CPUs, or if more memory is needed than is free.
+/// [`BenchError::Refused`] if there are more threads than CPUs, or more memory is needed than is free.
 pub fn plan(threads: Option<u32>, bytes: Option<u64>, repetitions: u64) -> Result<BenchPlan, BenchError> {
     let allowed = allowed()?;
     let threads = threads.unwrap_or(allowed.len() as u32);
@@ -62,7 +62,7 @@ enum Kind {
 
 const KINDS: [(Kind, &str, u64); 3] = [(Kind::Read, "read", 1), (Kind::Write, "write", 1), (Kind::Copy, "copy", 2)];
 
-/// Start and end of each kind of access in one thread, ns.
+/// Start and end of each kind of access by one thread, CLOCK_MONOTONIC, ns.
 type Spans = Vec<(u64, u64)>;
 
 impl Memory {
@@ -91,7 +91,7 @@ impl Memory {
 
     fn thread(&self, cpu: CpuId, barrier: &Barrier) -> Result<Spans, BenchError> {
         let pinned = uapi::set_affinity(0, &[cpu].into_iter().collect());
-        // Touched on this CPU before the timing starts, so that the pages are on its node.
+        // Written to on this CPU before the timing starts, so that the pages are on its NUMA node.
         let (mut from, mut to) = (vec![1u64; self.words], vec![2u64; self.words]);
         let mut spans = Spans::new();
         for (kind, ..) in KINDS {
@@ -132,7 +132,7 @@ impl Axis for Memory {
         let (began, cpu) = (now(), cpu_time());
         let barrier = Barrier::new(self.cpus.len());
         let this = &*self;
-        // No thread enters the barrier before all threads exist.
+        // No thread reaches the barrier before all threads exist.
         let all_there = RwLock::new(false);
         let spans: Vec<Spans> = thread::scope(|scope| {
             let mut hold = all_there.write().unwrap_or_else(PoisonError::into_inner);
@@ -178,21 +178,21 @@ fn allowed() -> Result<CpuList, BenchError> {
     uapi::affinity(0).map_err(|e| BenchError::Refused(e.to_string()))
 }
 
-/// MemAvailable of /proc/meminfo in bytes.
+/// Returns MemAvailable of /proc/meminfo, bytes.
 fn free_memory() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|l| l.strip_prefix("MemAvailable:"))?;
     line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// Size of the largest cache of CPU 0 in bytes.
+/// Returns the size of the largest cache of CPU 0, bytes.
 fn largest_cache() -> Option<u64> {
     let folders = fs::read_dir("/sys/devices/system/cpu/cpu0/cache").ok()?;
     let size = |entry: fs::DirEntry| cache_size(fs::read_to_string(entry.path().join("size")).ok()?.trim());
     folders.flatten().filter_map(size).max()
 }
 
-/// Parses a size such as `32768K`, as in sysfs.
+/// Parses a size such as `32768K`, as in sysfs. Returns bytes.
 fn cache_size(text: &str) -> Option<u64> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match text.get(digits.len()..)? {

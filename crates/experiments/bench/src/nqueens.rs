@@ -1,4 +1,4 @@
-//! Counts the solutions of the N-queens problem, with the published search or with the fastest one.
+//! Counts the solutions of the N-queens problem, with the published search or the fastest one.
 
 use crate::axis::{Axis, Ended, Measured, Turn};
 use crate::clock::{cpu_time, now};
@@ -14,9 +14,9 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-/// Interval at which completed parts are written and synced, long enough for a negligible cost.
+/// Interval at which completed parts are written and synced; it is long enough to cost little, ns.
 const SYNC_EVERY_NS: u64 = 1_000_000_000;
-/// Interval at which a count that cannot be interrupted checks `stop`.
+/// Interval at which `stop` is checked during a count that cannot be interrupted.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 const MOST_THREADS: u32 = 4096;
 
@@ -24,14 +24,14 @@ const MOST_THREADS: u32 = 4096;
 pub struct Wanted {
     pub mode: NqueensMode,
     pub n: u32,
-    /// Number of threads. `None` means one per CPU.
+    /// Number of threads; `None`: one per CPU.
     pub threads: Option<u32>,
-    /// Duration of a repetition in seconds; counts are repeated for that long. `None` means one count per repetition.
+    /// Duration of a repetition, s; counts are repeated for that long. `None`: one count per repetition.
     pub fill_s: Option<f64>,
     pub repetitions: u64,
 }
 
-/// With `fill_s`, counts for up to a second to find the number of counts per repetition.
+/// Plans the benchmark. With `fill_s`, counts for up to a second to determine the number of counts per repetition.
 ///
 /// # Errors
 /// [`BenchError`] if the board is impossible or there are too many threads.
@@ -65,8 +65,8 @@ pub fn plan(wanted: &Wanted, stop: &AtomicBool) -> Result<BenchPlan, BenchError>
     Ok(BenchPlan { settings: BenchSettings::Nqueens(settings), repetitions, not_measured, notes })
 }
 
-/// The CSV file of the published benchmark for a run in mode `compat`, with a row for each repetition that was not
-/// interrupted. `None` for any other run.
+/// Returns the CSV file of the published benchmark for a run in mode `compat`, with a row for each repetition that was
+/// not interrupted; `None` for other runs.
 pub fn published_csv(bench: &Bench) -> Option<String> {
     let BenchSettings::Nqueens(NqueensSettings { mode: NqueensMode::Compat, n, threads, batch, .. }) =
         &bench.plan.settings
@@ -96,7 +96,7 @@ pub fn published_csv(bench: &Bench) -> Option<String> {
 pub(crate) struct Nqueens {
     settings: NqueensSettings,
     threads: NonZeroU32,
-    /// The parts, and the runner that counts them. Used only for the fastest search.
+    /// The parts, and the runner that counts them; `None` unless the fastest search is used.
     native: Option<(Vec<Unit>, Runner)>,
     of: String,
 }
@@ -121,7 +121,7 @@ impl Nqueens {
         Ok(Nqueens { settings: settings.clone(), threads, native, of })
     }
 
-    /// Counts the solutions. Returns `None` if stopped.
+    /// Counts the solutions; `None` if stopped.
     pub fn count(&self, stop: &AtomicBool) -> Result<Option<u64>, BenchError> {
         match &self.native {
             None => published(Published::new(self.settings.n, self.threads)?, self.threads.get(), stop),
@@ -132,7 +132,7 @@ impl Nqueens {
         }
     }
 
-    /// The number of counts that fit into `seconds`.
+    /// Returns the number of counts that fit into `seconds`.
     fn counts_in(&self, seconds: f64, stop: &AtomicBool) -> Result<u64, BenchError> {
         // The first count warms up caches and clocks.
         self.count(stop)?;
@@ -146,7 +146,7 @@ impl Nqueens {
         Ok((seconds / each).round().clamp(1.0, 1e9) as u64)
     }
 
-    /// Runs all counts of a repetition. Returns `None` if stopped.
+    /// Runs all counts of a repetition; `None` if stopped.
     fn batch(&self, turn: &mut Turn<'_>) -> Result<Option<BenchCheck>, BenchError> {
         let mut check = None;
         for n in 0..self.settings.batch {
@@ -167,7 +167,7 @@ impl Nqueens {
 }
 
 impl Axis for Nqueens {
-    /// No limit, because counting a large board can take days.
+    /// Returns no limit, because counting a large board can take days.
     fn longest(&self) -> Option<Duration> {
         None
     }
@@ -201,7 +201,7 @@ struct Parts<'t, 'a, 'u> {
     units: &'u [Unit],
     known: BTreeMap<u64, u64>,
     pending: Vec<(u64, u64)>,
-    /// Start time, and the CPU time used before it.
+    /// Start time, and the CPU time used by then, ns.
     began: (u64, u64),
     synced: u64,
     size: f64,
@@ -218,7 +218,7 @@ impl<'t, 'a, 'u> Parts<'t, 'a, 'u> {
         Parts { turn, units, known, pending: Vec::new(), began, synced: began.0, size, done, failed: None }
     }
 
-    /// Counts all parts and returns the sum of their solutions. `None` if stopped.
+    /// Counts all parts and returns the total number of solutions; `None` if stopped.
     fn count(&mut self, runner: &Runner) -> Result<Option<u64>, BenchError> {
         let left: Vec<Unit> =
             self.units.iter().filter(|u| !self.known.contains_key(&(u.index() as u64))).copied().collect();
@@ -227,7 +227,7 @@ impl<'t, 'a, 'u> Parts<'t, 'a, 'u> {
         if outcome.complete && self.failed.is_none() {
             return Ok(Some(self.known.values().sum::<u64>() + outcome.total));
         }
-        // Also writes the last parts, so that they are not counted again.
+        // Also writes the last parts, so that a resumed run does not count them again.
         self.flush();
         match self.failed.take() {
             Some(e) => Err(e),
@@ -245,7 +245,7 @@ impl<'t, 'a, 'u> Parts<'t, 'a, 'u> {
         }
     }
 
-    /// Writes pending parts. A failed write is retried with the next part and reported at the end.
+    /// Writes pending parts. If that fails, it is tried again with the next part, and the error is reported at the end.
     fn flush(&mut self) {
         self.synced = now();
         if self.pending.is_empty() {
@@ -265,13 +265,13 @@ impl<'t, 'a, 'u> Parts<'t, 'a, 'u> {
     }
 }
 
-/// Runs each part of the published search in a separate thread. The search cannot be interrupted, because it is kept as
-/// published, so if it is stopped its threads are abandoned until the process ends.
+/// Runs each part of the published search in its own thread. The search is kept as published and cannot be interrupted,
+/// so its threads are abandoned if it is stopped.
 fn published(search: Published, threads: u32, stop: &AtomicBool) -> Result<Option<u64>, BenchError> {
     let (sender, counts) = channel();
     for index in 0..threads {
         let sender = sender.clone();
-        // After a stop the result has no receiver.
+        // After a stop, nobody receives the result.
         let work = move || {
             let _ = sender.send(search.count_part(index));
         };

@@ -1,5 +1,5 @@
-//! The cost of waking a thread and switching to it, measured by ping-pong over pipes and futexes, on one CPU and
-//! between two CPUs.
+//! Measures the time to wake a thread and switch to it: two threads answer each other through pipes and futexes, on one
+//! CPU and on two CPUs.
 
 use crate::axis::{Axis, Ended, Measured, Turn};
 use crate::clock::{cpu_time, now};
@@ -15,13 +15,13 @@ use std::thread;
 
 /// Number of rounds that are not counted, because caches are cold and the first wakeups of a new thread are slow.
 const WARM_UP: u32 = 50;
-/// If a context switch occurred in a smaller fraction of the rounds than this, the times are not only those of wakeups.
+/// If a smaller share of the rounds has a context switch, the times are not only those of wakeups.
 const MOST_SLEPT: f64 = 0.9;
 
-/// Plans the benchmark on the given two CPUs, or on the first two that the process may use.
+/// Plans the benchmark on the two given CPUs, or on the first two that the process may use.
 ///
 /// # Errors
-/// [`BenchError::Refused`] if a CPU is not available or the number of rounds is out of range.
+/// [`BenchError::Refused`] if a CPU is not available, or the number of rounds is out of range.
 pub fn plan(rounds: u32, cpus: Option<(CpuId, CpuId)>, repetitions: u64) -> Result<BenchPlan, BenchError> {
     let allowed = uapi::affinity(0).map_err(|e| BenchError::Refused(e.to_string()))?;
     if !(1..=10_000_000).contains(&rounds) {
@@ -57,10 +57,10 @@ pub(crate) struct Switch {
     other: Option<CpuId>,
 }
 
-/// A channel for one direction of the ping-pong.
+/// A channel in one direction between the two threads.
 trait Direction: Send + Sync {
     fn wake(&self) -> io::Result<()>;
-    /// Waits to be woken. Returns `false` if the other end is closed.
+    /// Waits to be woken. Returns false if the other end is closed.
     fn wait(&self) -> io::Result<bool>;
     fn close(&self);
 }
@@ -115,7 +115,7 @@ impl Direction for Futex {
 
     fn close(&self) {
         self.state.store(2, Release);
-        // A thread that is not waiting yet will see the state.
+        // A thread that does not wait yet will see the new state.
         let _ = futex::wake(&self.state, futex::Flags::PRIVATE, 1);
     }
 }
@@ -131,7 +131,7 @@ impl Switch {
         Switch { rounds, cpu, other }
     }
 
-    /// Runs round trips between two threads. Returns `None` if stopped.
+    /// Makes round trips between two threads; `None` if stopped.
     fn ping_pong(
         &self,
         directions: [&dyn Direction; 2],
@@ -165,8 +165,8 @@ impl Switch {
         })
     }
 
-    /// The measuring thread: makes the round trips, and returns the fraction of them in which a context switch
-    /// occurred.
+    /// Main function of the measuring thread: makes round trips. Returns their times, and the share of them with a
+    /// context switch.
     fn lead(
         &self,
         directions: [&dyn Direction; 2],
@@ -174,7 +174,7 @@ impl Switch {
         stop: &AtomicBool,
     ) -> io::Result<Option<(Histogram, f64)>> {
         let mut times = Histogram::new();
-        // On one CPU, the woken thread may preempt this one before it waits, which is a switch as well.
+        // On one CPU the woken thread may preempt this one before it waits, which also counts as a switch.
         let switches = || uapi::thread_usage().map_or(0, |u| u.voluntary_switches + u.involuntary_switches);
         let mut before = switches();
         for round in 0..self.rounds.saturating_add(WARM_UP) {
@@ -199,7 +199,7 @@ impl Switch {
     }
 }
 
-/// The answering thread: answers until the other end is closed, and measures each wakeup.
+/// Main function of the answering thread: answers until the other end is closed. Returns the times of its wakeups.
 fn answer(directions: [&dyn Direction; 2], stamp: &AtomicU64) -> io::Result<Histogram> {
     let mut times = Histogram::new();
     let mut round = 0;

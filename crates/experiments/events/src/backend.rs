@@ -1,4 +1,4 @@
-//! The trait through which the suite uses a real-time environment, and the facilities that it may offer.
+//! The trait through which the suite uses a real-time environment, and what such an environment may offer.
 
 use crate::Ledger;
 use punctual_units::{CpuId, Nanos, Priority};
@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     Priority,
-    /// Threads run in the order in which they became ready, each to completion.
+    /// Threads of equal priority run in the order in which they became ready, each to its end.
     Fifo,
     RoundRobin,
 }
@@ -22,9 +22,9 @@ pub enum Channel {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// timerfd(2), or the environment's native timer.
+    /// timerfd(2), or a timer of the environment.
     Timer,
-    /// eventfd(2), or the environment's native counting object.
+    /// eventfd(2), or a counting object of the environment.
     Eventfd,
     /// A pipe: pipe(7).
     Pipe,
@@ -36,7 +36,7 @@ pub enum Source {
     Signal,
     /// A UDP socket over loopback: udp(7).
     Udp,
-    /// Two GPIO lines joined by a wire, or gpio-sim.
+    /// Two GPIO lines connected by a wire, or simulated by gpio-sim.
     Gpio,
     /// A real-time clock: rtc(4).
     Rtc,
@@ -64,20 +64,20 @@ impl Source {
 #[derive(Clone, Copy, Debug)]
 pub struct Plan<'a> {
     pub test: &'static str,
-    /// Interval between events; 0 means that they are not periodic.
+    /// Interval between events; 0: they are not periodic.
     pub interval: Nanos,
     pub events: u64,
     /// Lateness above which an event counts as late.
     pub deadline: Nanos,
     /// Priority of the receiver. The sender's priority is one higher.
     pub priority: Priority,
-    /// CPU of the receiver. `None` means any CPU.
+    /// CPU of the receiver; `None`: any CPU.
     pub cpu: Option<CpuId>,
     pub stop: &'a AtomicBool,
 }
 
 impl Plan<'_> {
-    /// Creates a ledger with room for every event and some unexpected ones.
+    /// Returns a ledger with room for all events and some unexpected ones.
     pub fn ledger(&self) -> Ledger {
         Ledger::new(self.events + 1024, self.deadline)
     }
@@ -86,13 +86,13 @@ impl Plan<'_> {
 #[derive(Clone, Debug)]
 pub struct Observed {
     pub ledger: Ledger,
-    /// Number of events sent, including those refused with an error to the sender.
+    /// Number of events sent, including those that the source refused with an error.
     pub sent: u64,
-    /// Page faults of the receiver after its first event. `None` means unknown.
+    /// Page faults of the receiver after its first event; `None` if unknown.
     pub page_faults: Option<u64>,
-    /// Unintended switches from the co-kernel to Linux. `None` means not applicable.
+    /// Unintended switches from the co-kernel to Linux; `None` without a co-kernel.
     pub mode_switches: Option<u64>,
-    /// Reasons why the test is inconclusive although it ran.
+    /// Reasons why the result is inconclusive although the test ran.
     pub inconclusive: Vec<String>,
     pub notes: Vec<String>,
 }
@@ -111,7 +111,7 @@ pub enum NotRun {
     Failed(String),
 }
 
-/// Error of starting a thread, for use with `map_err`.
+/// Converts the error of starting a thread, for `map_err`.
 pub(crate) fn no_thread(error: std::io::Error) -> NotRun {
     NotRun::Failed(format!("cannot start a thread: {error}; see `ulimit -u` and pids.max of the cgroup"))
 }
@@ -122,36 +122,37 @@ fn without(what: &str) -> Answer {
     Err(NotRun::Unsupported(format!("this backend has no {what}")))
 }
 
-/// A real-time environment, with one module per backend. It generates, receives and reports events, but does not count
-/// or judge them.
+/// A real-time environment; each backend is a module. It sends, receives and reports events, but neither counts nor
+/// judges them.
 ///
-/// The default methods return `Unsupported`, which never counts as a pass.
+/// The default methods return `Unsupported`, which never counts as passed.
 pub trait Backend {
-    /// Name used on the command line, such as `posix`.
+    /// Returns the name used on the command line, for example `posix`.
     fn name(&self) -> &str;
 
-    /// Facts that affect the timing: kernel, policy, libraries.
+    /// Returns facts that affect the timing: kernel, policy, libraries.
     fn facts(&self) -> BTreeMap<String, String>;
 
-    /// Runs a task that waits for each of `plan.events` releases, `plan.interval` apart. Events are numbered by
+    /// Runs a task that waits for `plan.events` releases, `plan.interval` apart. The number of an event is that of its
     /// release.
     fn periodic(&mut self, _plan: &Plan<'_>) -> Answer {
         without("periodic task")
     }
 
-    /// Sets alarms at [`alarm_at`] after a common epoch. Events are numbered by alarm.
+    /// Sets alarms at [`alarm_at`] after a common start. The number of an event is that of its alarm.
     fn alarms(&mut self, _plan: &Plan<'_>) -> Answer {
         without("alarm")
     }
 
-    /// Runs rounds on one CPU in which a low-priority thread holds a mutex with priority inheritance for
-    /// [`CRITICAL`](crate::CRITICAL), a medium-priority one runs for [`BURN`](crate::BURN), and a high-priority one
-    /// waits for the mutex. Events are numbered by round, and the lateness is the wait.
+    /// Runs rounds with three threads on one CPU. A low-priority thread holds a mutex with priority inheritance for
+    /// [`CRITICAL`](crate::CRITICAL), a medium-priority thread runs for [`BURN`](crate::BURN), and a high-priority
+    /// thread waits for the mutex. The number of an event is that of its round, and its lateness is the waiting time.
     fn inversion(&mut self, _plan: &Plan<'_>) -> Answer {
         without("mutex with priority inheritance")
     }
 
-    /// Makes threads on one CPU ready at the same time. Events are numbered by their place in the expected order.
+    /// Makes threads on one CPU ready at the same time. The number of an event is the thread's place in the expected
+    /// order.
     fn order(&mut self, _order: Order, _plan: &Plan<'_>) -> Answer {
         without("priorities")
     }
@@ -160,16 +161,16 @@ pub trait Backend {
         without("such channel")
     }
 
-    /// Sends numbered or counted events through a source to a real-time thread.
+    /// Sends numbered or counted events to a real-time thread through a source.
     fn source(&mut self, _source: Source, _plan: &Plan<'_>) -> Answer {
         without("such source")
     }
 }
 
-/// Due time of alarm `number` after the epoch. Alarms are one interval apart on average; the gaps range from a quarter
-/// of an interval to seven quarters.
+/// Returns the time of alarm `number` after the common start. Alarms are one interval apart on average; two successive
+/// ones are a quarter of an interval to seven quarters apart.
 pub fn alarm_at(number: u64, interval: Nanos) -> Nanos {
-    // A fixed permutation of 0, 1, 2 and 3 quarters of an interval.
+    // A fixed order of 0, 1, 2 and 3 quarters of an interval.
     let quarters = [1, 3, 0, 2, 3, 0, 2, 1][(number % 8) as usize];
     Nanos((number + 1) * interval.0 + quarters * interval.0 / 4)
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// Number of rounds of the untimed tests, and of places of the order tests.
+/// Number of rounds of tests without a duration, and of places in the order tests.
 const ROUNDS: u64 = 5;
 /// Maximum number of events per test. The ledger has two bits for each event.
 const MOST: u64 = 1 << 32;
@@ -15,9 +15,9 @@ const MOST: u64 = 1 << 32;
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub tests: Vec<Test>,
-    /// Total time, shared equally by the timed tests.
+    /// Total time, which the tests with a duration share equally.
     pub duration: Nanos,
-    /// Deadline. `None` means the default deadline of each test.
+    /// Lateness above which an event is late; `None`: each test's default.
     pub deadline: Option<Nanos>,
     /// Priority of the receivers.
     pub priority: Priority,
@@ -33,14 +33,14 @@ impl Settings {
 
     fn plan<'a>(&self, test: &Test, stop: &'a AtomicBool) -> Plan<'a> {
         let events = if test.is_timed() { (self.share().0 / test.interval.0).clamp(1, MOST) } else { ROUNDS };
-        // The given deadline does not apply to waiting for a mutex or for a turn.
+        // The given deadline does not apply to waiting for a mutex or for the CPU.
         let deadline = if test.is_timed() { self.deadline.unwrap_or(test.deadline) } else { test.deadline };
         let Settings { priority, cpu, .. } = *self;
         Plan { test: test.name, interval: test.interval, events, deadline, priority, cpu, stop }
     }
 }
 
-/// Runs the tests and passes each result to `report`. If `stop` is set, the list of results is incomplete.
+/// Runs the tests and passes each result to `report`. If `stop` is set meanwhile, results are missing from the list.
 pub fn run(
     backend: &mut dyn Backend,
     settings: &Settings,
@@ -68,7 +68,7 @@ pub fn run(
     results
 }
 
-/// Adds a note if the suite ended before all events were sent.
+/// Makes the result inconclusive if the suite ended before all events were sent.
 fn cut_short(mut ran: SuiteRan, plan: &Plan<'_>) -> SuiteRan {
     if plan.stop.load(Relaxed) && ran.counts.sent < plan.events {
         ran.inconclusive.push(format!("ended early: {} of {} events were sent", ran.counts.sent, plan.events));

@@ -1,16 +1,17 @@
-//! Determines a verdict from counts and a promise. Pure functions.
+//! Determines a verdict from the counts of events and what the source promises. All functions are pure.
 
 use crate::backend::Observed;
 use crate::test::{Test, What};
 use punctual_model::{EventCounts, Promise, SuiteClass, SuiteRan};
 
-/// A firm system may miss "a few" deadlines (after Laplante and Ovaska, docs/backends.md): here, at most one in this
-/// many events.
+/// A firm system may miss "a few" deadlines (after Laplante and Ovaska, see docs/backends.md): here, at most one in
+/// this number of events.
 pub const FEW: u64 = 1000;
 
-/// Hard if no event was late or lost, firm if at most one in [`FEW`] was, otherwise soft. `None` if nothing was sent.
+/// Returns hard if no event was late or lost, firm if at most one in [`FEW`] was, otherwise soft; `None` if nothing was
+/// sent.
 ///
-/// Counts every event that did not arrive or was late, whether or not its source promises delivery.
+/// Counts every event that was late or did not arrive, whether or not its source promises delivery.
 pub fn classify(counts: &EventCounts) -> Option<SuiteClass> {
     let missed = counts.late + counts.lost + counts.overflowed;
     match counts.sent {
@@ -21,7 +22,7 @@ pub fn classify(counts: &EventCounts) -> Option<SuiteClass> {
     }
 }
 
-/// The ways in which a source broke its promise. Empty if the promise was kept.
+/// Returns how a source broke its promise; empty if it was kept.
 pub fn kept(promise: Promise, counts: &EventCounts) -> Vec<String> {
     let EventCounts { coalesced, overflowed, lost, doubled, reordered, strays, .. } = *counts;
     let (each, bounded, counted) = (promise == Promise::Each, promise == Promise::Bounded, promise == Promise::Counted);
@@ -49,7 +50,7 @@ pub(crate) fn judge(test: &Test, observed: Observed) -> SuiteRan {
     let Observed { ledger, sent, page_faults, mode_switches, mut inconclusive, notes } = observed;
     let (counts, lateness) = ledger.close(sent);
     let mut broken = match test.what {
-        // A missed release is a missed deadline and is identified by its number, so it affects only the class.
+        // A missed release is a missed deadline that is known by its number, so it affects only the class.
         What::Periodic | What::Faults | What::Alarms => kept(Promise::Counted, &counts),
         _ => kept(test.promise, &counts),
     };
@@ -62,8 +63,8 @@ pub(crate) fn judge(test: &Test, observed: Observed) -> SuiteRan {
         (What::Faults, None) => inconclusive.push("this backend cannot count page faults".into()),
         _ => {}
     }
-    // Without inheritance every wait for the mutex is long. A stalled machine makes a single wait long, which affects
-    // only the class.
+    // Without priority inheritance every wait for the mutex is long. A machine that stalls makes a single wait long,
+    // which affects only the class.
     if test.what == What::Inversion && counts.late * 2 > sent {
         broken.push(format!("{} of {sent} waits were as long as without inheritance", counts.late));
     }

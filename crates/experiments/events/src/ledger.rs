@@ -1,22 +1,22 @@
-//! Accounts for events by their sequence numbers. Pure functions.
+//! Accounts for events by their sequence numbers. All functions are pure.
 
 use punctual_model::EventCounts;
 use punctual_units::{BINS, Histogram, Nanos, bin_index};
 
-/// The fate of each event of one source: received, coalesced, lost, …
+/// What happened to each event of one source: received, received together with another, lost, …
 ///
 /// Events are numbered from 0 in the order in which they are sent. The receiver reports arrivals and lateness; the
-/// number of events sent is given at the end. No memory is allocated after construction, so a real-time thread may own
-/// a ledger.
+/// number of events sent is given at the end. Memory is allocated only when the ledger is created, so a real-time
+/// thread may own one.
 #[derive(Clone, Debug)]
 pub struct Ledger {
-    /// Events that arrived, alone or with others; one bit per event.
+    /// Events that arrived, alone or together with others; one bit per event.
     seen: Vec<u64>,
     /// Events that arrived together with an earlier one.
     merged: Vec<u64>,
     capacity: u64,
     deadline: u64,
-    /// One more than the highest event number that has arrived.
+    /// Highest event number that has arrived, plus one.
     next: u64,
     overflowed: u64,
     doubled: u64,
@@ -31,10 +31,10 @@ pub struct Ledger {
 
 impl Ledger {
     /// Creates a ledger for at most `capacity` events. An event received more than `deadline` after it was sent is
-    /// late. Allocates and touches 2 bits per event and 15 KiB.
+    /// late. Allocates 2 bits per event and 15 KiB, and writes to all of it.
     pub fn new(capacity: u64, deadline: Nanos) -> Ledger {
         let words = usize::try_from(capacity.div_ceil(64)).unwrap_or(usize::MAX);
-        // Not `vec![0; n]`: its zero pages would not be mapped until they are written.
+        // The pages of `vec![0; n]` would not be mapped until they are written.
         let written = |words: usize| {
             let mut all = vec![u64::MAX; words];
             all.iter_mut().for_each(|word| *std::hint::black_box(word) = 0);
@@ -58,13 +58,14 @@ impl Ledger {
         }
     }
 
-    /// Records that event `number` arrived alone, with this lateness.
+    /// Records that event `number` arrived alone, and its lateness.
     #[inline]
     pub fn arrived(&mut self, number: u64, lateness: Nanos) {
         self.one(number, lateness.0, false);
     }
 
-    /// Records that `count` events starting at `first` arrived at once. `lateness` returns the lateness of each.
+    /// Records that `count` events arrived together, the first of which is `first`. `lateness` returns the lateness of
+    /// each.
     #[inline]
     pub fn arrived_together(&mut self, first: u64, count: u64, lateness: impl Fn(u64) -> Nanos) {
         let end = first.saturating_add(count).min(self.capacity.max(first));
@@ -74,7 +75,7 @@ impl Ledger {
         self.strays = self.strays.saturating_add(count - (end - first));
     }
 
-    /// Like [`Ledger::arrived_together`] for a source that only counts: records the next `count` events.
+    /// Like [`Ledger::arrived_together`], for a source that only counts: records the next `count` events.
     #[inline]
     pub fn counted(&mut self, count: u64, lateness: impl Fn(u64) -> Nanos) {
         self.arrived_together(self.next, count, lateness);
@@ -116,9 +117,9 @@ impl Ledger {
         self.sum += u128::from(lateness);
     }
 
-    /// Closes the account. Returns the counts of the `sent` events, and the lateness of those that arrived.
+    /// Ends the accounting. Returns the counts of the `sent` events, and the lateness of those that arrived.
     ///
-    /// Arrivals beyond `sent` are strays, but their lateness is included.
+    /// Arrivals with numbers beyond `sent` count as strays, but their lateness is included.
     pub fn close(self, sent: u64) -> (EventCounts, Histogram) {
         let arrived = ones(&self.seen, sent);
         let coalesced = ones(&self.merged, sent);
@@ -140,7 +141,7 @@ impl Ledger {
     }
 }
 
-/// Number of set bits among the first `end`.
+/// Returns the number of bits set among the first `end` bits.
 fn ones(words: &[u64], end: u64) -> u64 {
     let part = |(at, word): (usize, &u64)| {
         let bits = end.saturating_sub(at as u64 * 64).min(64);
@@ -195,7 +196,7 @@ mod tests {
     }
 
     proptest! {
-        /// The counts equal those computed from a plain list of arrivals, and every event sent is counted once.
+        /// The counts equal those from a plain list of arrivals, and every event sent is counted once.
         #[test]
         fn it_agrees_with_a_plain_list(steps in proptest::collection::vec(step(), 0..200), sent in 0u64..=140) {
             let (capacity, deadline) = (140, 20);

@@ -1,11 +1,11 @@
-//! The portable event suite. It checks the timing and the number of periodic and interrupt-driven events in any
-//! real-time environment, and in particular that no event is lost.
+//! The portable event suite. It checks timing and number of periodic and interrupt-driven events in any real-time
+//! environment, and in particular that no event is lost.
 //!
-//! A [`Backend`] generates and receives events, a [`Ledger`] counts them, and [`run`] judges the counts against the
-//! promise of the source. Ledger and judgement are the same for every backend. They are tested with [`Mock`], which
-//! drops, duplicates, delays and coalesces an exact number of events. See docs/backends.md.
+//! A [`Backend`] sends and receives events, a [`Ledger`] counts them, and [`run`] compares the counts with what the
+//! source promises. Ledger and verdict are the same for every backend. They are tested with [`Mock`], which drops,
+//! duplicates, delays and merges an exact number of events. See docs/backends.md.
 //!
-//! Architecture invariant: a backend only observes; it never counts and never judges.
+//! Architecture invariant: a backend only observes; it neither counts nor judges.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! A backend in virtual time with an exact number of faults, for testing the suite.
+//! A backend in virtual time with an exact number of faults, to test the suite.
 
 use crate::backend::{Answer, Backend, Channel, NotRun, Observed, Order, Plan, Source};
 use punctual_units::Nanos;
@@ -6,12 +6,12 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::str::FromStr;
 
-/// Number of affected events of a test for each kind of fault. Each event has at most one fault.
+/// Number of events per test that have each kind of fault. An event has at most one fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
     pub drop: u64,
     pub double: u64,
-    /// Events that arrive [`Mock::BEHIND`] after the deadline, and thus after later events.
+    /// Events that arrive [`Mock::BEHIND`] after their deadline, and thus after later events.
     pub delay: u64,
     /// Events that arrive together with the previous one.
     pub coalesce: u64,
@@ -19,7 +19,8 @@ pub struct Faults {
     pub refuse: u64,
 }
 
-/// Parses names and values of the fields of [`Faults`], for example `drop=3,double=1`. An empty text means no faults.
+/// Parses names and values of the fields of [`Faults`], for example `drop=3,double=1`. Without text there are no
+/// faults.
 impl FromStr for Faults {
     type Err = String;
 
@@ -43,7 +44,7 @@ impl FromStr for Faults {
     }
 }
 
-/// A deterministic backend: the same seed and faults result in the same arrivals.
+/// A deterministic backend: the same seed and faults cause the same arrivals.
 #[derive(Clone, Debug)]
 pub struct Mock {
     seed: u64,
@@ -63,7 +64,7 @@ enum Fate {
 }
 
 impl Mock {
-    /// Time past its deadline at which a delayed event arrives.
+    /// Time after its deadline at which a delayed event arrives.
     pub const BEHIND: Nanos = Nanos::from_micros(1);
 
     /// Creates a mock. `seed` determines which events of each test the `faults` affect.
@@ -105,14 +106,14 @@ impl Mock {
         Ok(fates)
     }
 
-    /// Sends `plan.events` events in virtual time and receives them in order of arrival.
+    /// Sends `plan.events` events in virtual time, and receives them in the order in which they arrive.
     fn deliver(&self, plan: &Plan<'_>) -> Answer {
         let mut random = Random(self.seed ^ plan.events);
         let fates = self.fates(plan.events, &mut random)?;
         let mut ledger = plan.ledger();
         let interval = plan.interval.0.max(1);
         let mut delayed: BinaryHeap<Reverse<(u64, u64)>> = BinaryHeap::new();
-        // Without a fault, an event is received within half its deadline and before the next one is sent.
+        // An event without a fault is received within half its deadline, and before the next event is sent.
         let usual = (plan.deadline.0 / 2).min(interval - 1);
         for (number, fate) in fates.into_iter().enumerate().map(|(n, fate)| (n as u64, fate)) {
             let sent = number * interval;
@@ -176,14 +177,14 @@ impl Backend for Mock {
     }
 }
 
-/// Returns a few correct rounds, for the order tests, which have no events to drop.
+/// Returns a few correct rounds, for the tests in which no events can be dropped.
 fn well(plan: &Plan<'_>) -> Answer {
     let mut ledger = plan.ledger();
     (0..plan.events).for_each(|number| ledger.arrived(number, Nanos(plan.deadline.0 / 2)));
     Ok(Observed { page_faults: Some(0), ..Observed::new(ledger, plan.events) })
 }
 
-/// splitmix64 (Steele, Lea, Flood 2014): small and portable.
+/// Random numbers of splitmix64 (Steele, Lea, Flood, Fast Splittable Pseudorandom Number Generators, OOPSLA 2014).
 struct Random(u64);
 
 impl Random {
@@ -195,7 +196,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Returns a number below `end`, with a distribution uniform enough for choosing events.
+    /// Returns a number below `end`, approximately uniformly distributed.
     fn below(&mut self, end: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(end)) >> 64) as u64
     }

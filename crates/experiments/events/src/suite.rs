@@ -1,4 +1,4 @@
-//! Runs the whole suite: starts the loads, writes the run directory and determines the outcome.
+//! Runs the whole suite: starts the loads, writes the run directory, determines the outcome.
 
 use crate::backend::Backend;
 use crate::engine::{Settings, run};
@@ -15,14 +15,14 @@ use std::sync::atomic::Ordering::Relaxed;
 
 #[derive(Debug)]
 pub struct Surroundings<'a> {
-    /// Loads that run together during all tests.
+    /// Loads that all run during the tests.
     pub under: &'a [LoadSpec],
     pub out: &'a Path,
-    /// Command line, recorded in the run.
+    /// The command line, to be recorded in the run.
     pub command: Vec<String>,
     pub stop: &'a AtomicBool,
     pub machine: MachineFacts,
-    /// The signal that stopped the suite, if any. Set before `stop`.
+    /// The signal that stopped the suite, if any. It is set before `stop`.
     pub signal: &'a OnceLock<Sig>,
 }
 
@@ -38,7 +38,8 @@ pub enum SuiteError {
 }
 
 impl SuiteError {
-    /// Returns `true` for an error in the user's input (exit code 2), `false` for the environment (4).
+    /// Returns true for an error in the user's input (exit code 2), false for an error of the environment (exit code
+    /// 4).
     pub fn is_usage(&self) -> bool {
         match self {
             SuiteError::RunDirectory(e) => !e.is_environment(),
@@ -48,10 +49,10 @@ impl SuiteError {
     }
 }
 
-/// Runs the tests under the loads and writes a run directory of kind `events`, which is updated after every test.
+/// Runs the tests under the loads. Writes a run directory of kind `events`, which is updated after each test.
 ///
 /// # Errors
-/// [`SuiteError`] if nothing was tested. A load that fails later is listed in [`Suite::under`] and makes the outcome
+/// [`SuiteError`] if nothing was tested. [`Suite::under`] lists loads that fail later; they make the outcome
 /// inconclusive.
 pub fn suite(
     backend: &mut dyn Backend,
@@ -67,7 +68,7 @@ pub fn suite(
         duration_ns: settings.duration,
         under: Vec::new(),
         results: Vec::new(),
-        // Remains true if the process is killed.
+        // Stays true if the process is killed.
         interrupted: true,
         signal: None,
         not_run: settings.tests.iter().map(|test| test.name.to_owned()).collect(),
@@ -107,7 +108,7 @@ fn start_loads(around: &Surroundings<'_>, settings: &Settings) -> Result<Vec<Loa
     let topology = Topology::read().map_err(|e| SuiteError::Cpus(e.to_string()))?;
     let cpus: CpuList = topology.allowed.and(&topology.online);
     let phase = settings.duration + Nanos::from_secs(30);
-    // The run directory does not exist yet, so its future location is used.
+    // The run directory does not exist yet, so the directory in which it will be created is used.
     let settings = LoadSettings { phase, ..LoadSettings::new(cpus, folder_at(around.out)) };
     let wanted = around.under.iter().filter(|spec| !spec.is_idle());
     Ok(wanted.map(|spec| Load::start(spec, &settings)).collect::<Result<_, _>>()?)

@@ -5,11 +5,11 @@ use punctual_units::Nanos;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     Periodic,
-    /// Wakes at every interval and must not take a page fault.
+    /// Wakes after every interval, and must have no page fault.
     Faults,
     /// Sets alarms at irregular instants.
     Alarms,
-    /// Waits for a mutex that a low-priority thread holds while a medium-priority one runs.
+    /// Waits for a mutex that a low-priority thread holds while a medium-priority thread runs.
     Inversion,
     Order(Order),
     /// Sends messages between two threads.
@@ -23,9 +23,9 @@ pub struct Test {
     pub name: &'static str,
     pub about: &'static str,
     pub what: What,
-    /// Interval between events; 0 means that they are not periodic.
+    /// Interval between events; 0: they are not periodic.
     pub interval: Nanos,
-    /// Lateness above which an event counts as late, unless `--deadline` is given.
+    /// Lateness above which an event is late, unless `--deadline` is given.
     pub deadline: Nanos,
     pub promise: Promise,
 }
@@ -41,7 +41,8 @@ const fn source(source: Source, promise: Promise, about: &'static str) -> Test {
 const MS: Nanos = Nanos::from_millis(1);
 /// Time for which the low-priority thread holds the lock in [`What::Inversion`].
 pub const CRITICAL: Nanos = Nanos::from_millis(20);
-/// Time for which the medium-priority thread runs. Without inheritance the high-priority thread waits for this as well.
+/// Time for which the medium-priority thread runs. Without priority inheritance the high-priority thread waits this
+/// long, too.
 pub const BURN: Nanos = Nanos::from_millis(200);
 
 pub const TESTS: [Test; 23] = [
@@ -51,7 +52,7 @@ pub const TESTS: [Test; 23] = [
     test("periodic-100ms", What::Periodic, Nanos::from_millis(100), Promise::Each, "woken every 100 ms"),
     test("periodic-1s", What::Periodic, Nanos::from_secs(1), Promise::Each, "woken every second"),
     test("alarms", What::Alarms, MS, Promise::Each, "alarms at irregular times, 1 ms apart on average"),
-    test("page-faults", What::Faults, MS, Promise::Each, "a periodic task does not fault after its first release"),
+    test("page-faults", What::Faults, MS, Promise::Each, "a periodic task has no page fault after its first release"),
     Test {
         name: "pi-inversion",
         about: "a mutex inherits priority: the high-priority thread waits 20 ms for the holder, not 200 ms for a medium-priority thread",
@@ -109,7 +110,7 @@ pub fn find(name: &str) -> Option<Test> {
 }
 
 impl Test {
-    /// Returns `true` if the duration of the test is adjustable. The other tests run a fixed number of rounds.
+    /// Returns true if the duration of the test can be chosen. Other tests run a fixed number of rounds.
     pub fn is_timed(&self) -> bool {
         self.interval > Nanos::ZERO
     }

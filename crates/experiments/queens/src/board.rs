@@ -2,7 +2,7 @@ use crate::error::Error;
 use crate::position::{Middle, Position, middles};
 use crate::rows::{Set, Symmetry, family};
 
-/// Maximum number of sets of south-eastern rows per unit, which limits the time of a unit on large boards.
+/// Maximum number of sets of south-eastern rows per unit, so that units of large boards do not take too long.
 const SETS_IN_UNIT: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,27 +10,27 @@ pub struct Board {
     n: u32,
 }
 
-/// A part of the search. The counts of all [`Board::units`] add up to the count of the board, in any order. The result
-/// of a unit is a single number, so a long run can be saved unit by unit and resumed.
+/// A part of the search. The counts of all [`Board::units`] add up to the count of the board. The result of a unit is
+/// one number, so that a long run can be saved after each unit and resumed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Unit {
     pub(crate) n: u32,
     pub(crate) index: u32,
     pub(crate) middle: Middle,
     pub(crate) top: Set,
-    /// Range of the sets of south-eastern rows, end excluded.
+    /// Range of indices of the sets of south-eastern rows, end excluded.
     pub(crate) south: (u32, u32),
     size: f64,
 }
 
 impl Unit {
-    /// Index in [`Board::units`], which is the same for the same board in every run of this version.
+    /// Returns the index in [`Board::units`], which for a given board is the same in every run of this version.
     #[must_use]
     pub fn index(&self) -> usize {
         self.index as usize
     }
 
-    /// Relative share of the work, for estimates of the remaining time.
+    /// Returns the unit's amount of work, in arbitrary units, to estimate the remaining time.
     #[must_use]
     pub fn size(&self) -> f64 {
         self.size
@@ -54,7 +54,7 @@ impl Board {
         self.n
     }
 
-    /// The independent parts of the search, which are always the same for the same board. Larger parts come first, so
+    /// Returns the independent parts of the search, always the same for the same board. Larger parts come first, so
     /// that threads that take them in this order finish at about the same time.
     #[must_use]
     pub fn units(self) -> Vec<Unit> {
@@ -99,17 +99,17 @@ impl Board {
     }
 }
 
-/// Estimates the work for one combination of sets from the number of queens in the north-western quarter: roughly the
-/// number of ways to place these and the remaining queens in the given rows and columns of two quarters.
+/// Estimates the work for one combination of sets from the number of queens in the north-western quarter. It is roughly
+/// the number of ways to place these queens and the remaining ones in the given rows and columns of two quarters.
 fn work(n: u32, queens: u32) -> f64 {
     let factorial = |k: u32| (1..=k).map(f64::from).product::<f64>();
     let rest = (n / 2).saturating_sub(queens);
-    // Of the permutations of 2, a third have no two queens on one diagonal; of longer ones, ever fewer.
+    // 0.45^k approximates the share of the permutations of `k` queens that have no two on one diagonal.
     let ways = |k: u32| 1.0 + factorial(k) * 0.45f64.powi(k as i32);
     ways(queens) * ways(rest)
 }
 
-/// Sets of one size that contain the rows and columns of a position.
+/// The sets of one size that contain the rows and columns of a position.
 #[derive(Debug)]
 pub(crate) struct Families {
     pub(crate) top: Vec<Set>,

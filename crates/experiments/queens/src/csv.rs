@@ -7,7 +7,7 @@ use crate::error::Error;
 
 pub const HEADER: &str = "time,queen,threads,solutions,seconds,microseconds,cpu_temp,gpu_temp";
 
-/// A temperature in hundredths of a degree Celsius, the precision of the file.
+/// A temperature in hundredths of a degree Celsius, which is the precision of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CentiCelsius(pub i32);
 
@@ -43,16 +43,16 @@ pub struct Repetition {
     pub queens: u32,
     pub threads: u32,
     pub solutions: u64,
-    /// Duration in microseconds. The file contains seconds and the remainder.
+    /// Duration, µs. The file contains seconds and the remaining microseconds.
     pub elapsed_us: u64,
-    /// CPU temperature after the repetition. `None` if it was not read.
+    /// CPU temperature after the repetition; `None` if it was not read.
     pub cpu: Option<CentiCelsius>,
-    /// GPU temperature after the repetition. `None` if it was not read or there is no GPU.
+    /// GPU temperature after the repetition; `None` if it was not read or there is no GPU.
     pub gpu: Option<CentiCelsius>,
 }
 
-/// An unknown temperature becomes an empty column. (The published program omits both columns in that case, contrary to
-/// its own header. [`read`] accepts that as well.)
+/// Writes a line of the file. A column is empty if its temperature is unknown. (The published program then omits both
+/// columns, although its header names them. [`read`] accepts that as well.)
 impl fmt::Display for Repetition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { time_s, queens, threads, solutions, elapsed_us, cpu, gpu } = self;
@@ -71,7 +71,7 @@ pub fn write(repetitions: &[Repetition]) -> String {
 /// Parses the file.
 ///
 /// # Errors
-/// [`Error::Csv`] with the line and the reason. A last line without a line end is an error, since it may be truncated.
+/// [`Error::Csv`] with the line and the reason. A last line without line end is an error, because it may be truncated.
 pub fn read(text: &str) -> Result<Vec<Repetition>, Error> {
     let at = |line: usize, reason: String| Error::Csv { line: line + 1, reason };
     let mut lines = text.split_inclusive('\n').enumerate();

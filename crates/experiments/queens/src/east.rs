@@ -1,8 +1,8 @@
-//! The eastern half of the board: a flat list of pairs of a north-eastern and a south-eastern placement, as bits.
+//! The eastern half of the board: a list of pairs of a north-eastern and a south-eastern placement, stored as bits.
 //!
-//! The diagonals of a pair that a north-western quarter can attack are kept transposed, with one row of bits per
-//! diagonal: an OR finds the pairs that a placement leaves, 512 at a time. The diagonals that a south-western quarter
-//! can attack are kept as one word per pair: an AND tests the remaining pairs, sixteen at a time.
+//! The diagonals of a pair that a north-western quarter can attack are stored transposed, one row of bits per diagonal:
+//! an OR of rows finds the pairs that a placement does not attack, 512 at a time. The diagonals that a south-western
+//! quarter can attack are stored as one word per pair: an AND tests the remaining pairs, sixteen at a time.
 
 use crate::quadrant::Diagonals;
 use crate::simd::{ROOM, Simd};
@@ -10,18 +10,18 @@ use crate::transpose::transpose;
 
 pub(crate) const GROUP: usize = 512;
 pub(crate) const GROUPS: usize = 16;
-/// Pairs in a block, whose rows and words fit the second-level cache.
+/// Number of pairs in a block, whose rows and words fit into a level 2 cache.
 pub(crate) const PAIRS: usize = GROUP * GROUPS;
 /// Maximum number of pairs added at once.
 pub(crate) const MORE: usize = 64;
 pub(crate) const BITS: usize = 64;
 
-/// Holds the diagonals that a south-western quarter can attack. 32 bits suffice up to N = 23.
+/// A word that contains the diagonals that a south-western quarter can attack. 32 bits suffice up to N = 23.
 pub(crate) trait Word: Copy + Eq + core::fmt::Debug + Default {
     /// A word whose diagonals are all attacked.
     const FULL: Self;
     fn new(bits: u64) -> Self;
-    /// Calls [`Simd::gather_32`] or [`Simd::gather_64`], depending on the width.
+    /// Calls [`Simd::gather_32`] or [`Simd::gather_64`], depending on the width of the word.
     ///
     /// # Safety
     /// See the methods of [`Simd`].
@@ -32,7 +32,7 @@ pub(crate) trait Word: Copy + Eq + core::fmt::Debug + Default {
         to: &mut [Self; ROOM],
     ) -> usize;
 
-    /// Counts the pairs of one of `left` and one of `probes` that have no bit in common.
+    /// Counts the combinations of one of `left` and one of `probes` that have no bit in common.
     ///
     /// # Safety
     /// See the methods of [`Simd`].
@@ -75,13 +75,13 @@ pub(crate) struct Group(pub(crate) [u64; GROUP / BITS]);
 /// A list of up to [`PAIRS`] pairs.
 #[derive(Debug)]
 pub(crate) struct Block<T> {
-    /// `rows[diagonal][group]` holds the pairs on that diagonal. The last row marks padding.
+    /// `rows[diagonal][group]` contains the pairs on that diagonal. The last row marks padding.
     pub(crate) rows: Vec<[Group; GROUPS]>,
     pub(crate) words: Box<[T; PAIRS + MORE]>,
-    /// Diagonals that a north-western quarter can attack, of the pairs added since the last complete group.
+    /// For the pairs added since the last complete group, the diagonals that a north-western quarter can attack.
     waiting: Box<[u64; GROUP + MORE]>,
     length: usize,
-    /// Index from which words of bits may contain pairs with columns of the highest rank.
+    /// Index of the first word of bits that may contain pairs with columns of the highest rank.
     pub(crate) top: usize,
     absent: u64,
 }
@@ -112,17 +112,17 @@ impl<T: Word> Block<T> {
         self.length == 0
     }
 
-    /// Number of groups in use, after [`Self::close`].
+    /// Returns the number of groups in use, after [`Self::close`].
     pub(crate) fn groups(&self) -> usize {
         self.length / GROUP
     }
 
-    /// The bit of a probe that selects padding.
+    /// Returns the bit of a probe that selects padding.
     pub(crate) fn absent(&self) -> u64 {
         self.absent
     }
 
-    /// Adds the pairs of one north-eastern placement and the south-eastern placements that it does not attack, at most
+    /// Adds the pairs of one north-eastern placement with the south-eastern placements that it does not attack, at most
     /// [`MORE`]. The block must have space for all of them.
     #[inline(always)]
     pub(crate) fn push(&mut self, north: &NorthEast, south: &[SouthEast]) {
@@ -137,7 +137,7 @@ impl<T: Word> Block<T> {
         }
     }
 
-    /// Marks the start of the pairs whose columns have the highest rank.
+    /// Marks the first pair whose columns have the highest rank.
     pub(crate) fn begin_top(&mut self) {
         if self.top == usize::MAX {
             self.pad(BITS);
@@ -159,7 +159,7 @@ impl<T: Word> Block<T> {
         }
     }
 
-    /// Transposes the first waiting group.
+    /// Transposes the first group that waits.
     fn flush(&mut self) {
         let group = self.length / GROUP - 1;
         let mut matrices = [[0u64; GROUP / BITS]; BITS];

@@ -1,12 +1,12 @@
 //! Joins the western half of the board with a block of the eastern half.
 //!
-//! Everything here is inlined into the functions of [`crate::kernel`] and compiled there for their instruction sets.
+//! All functions are inlined into those of [`crate::kernel`], and are compiled there for each instruction set.
 
 use crate::east::{Block, GROUPS, Group, Word};
 use crate::quadrant::Diagonals;
 use crate::simd::{BIT_WORDS, Bits, ROOM, Simd, TILE};
 
-/// Number of solutions, with eastern columns of the highest rank counted separately.
+/// Number of solutions. Those with eastern columns of the highest rank are counted separately.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Found {
     pub(crate) below: u64,
@@ -15,13 +15,13 @@ pub(crate) struct Found {
 
 #[derive(Debug)]
 pub(crate) struct Scratch<T> {
-    /// Diagonals on which each south-western placement meets the eastern half.
+    /// Diagonals on which each south-western placement attacks the eastern half.
     probes: Vec<T>,
-    /// The probes that fit one north-western placement.
+    /// The probes of placements that are compatible with one north-western placement.
     fitting: Vec<T>,
-    /// Pairs that remain with one north-western placement, as bits.
+    /// The pairs that one north-western placement does not attack, as bits.
     bits: Box<Bits>,
-    /// Words of the pairs that remain with one north-western placement.
+    /// The words of the pairs that one north-western placement does not attack.
     left: Box<[T; ROOM]>,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct West<'a> {
     pub(crate) south: &'a [u64],
 }
 
-/// Counts the solutions in a block for one set of columns in the west.
+/// Counts the solutions in a block for one set of western columns.
 ///
 /// # Safety
 /// The CPU must support the instructions of `S`, and they must be enabled in the calling function.
@@ -79,7 +79,7 @@ pub(crate) unsafe fn join<S: Simd, T: Word>(west: West<'_>, block: &Block<T>, sc
     found
 }
 
-/// Collects the southern placements that fit a northern one and returns their number.
+/// Collects the southern placements that are compatible with a northern one. Returns their number.
 #[inline(always)]
 fn fit<T: Word>(probe: u64, south: &[u64], probes: &[T], fitting: &mut [T]) -> usize {
     let mut count = 0;
@@ -90,7 +90,7 @@ fn fit<T: Word>(probe: u64, south: &[u64], probes: &[T], fitting: &mut [T]) -> u
     count
 }
 
-/// Collects the words of bits that have a pair on none of these diagonals and returns their number.
+/// Collects the words of bits that contain a pair on none of these diagonals. Returns their number.
 #[inline(always)]
 unsafe fn filter<S: Simd, T: Word>(block: &Block<T>, mut probe: u64, bits: &mut Bits) -> usize {
     let Some(first) = block.rows.first() else { return 0 };
@@ -105,7 +105,7 @@ unsafe fn filter<S: Simd, T: Word>(block: &Block<T>, mut probe: u64, bits: &mut 
     unsafe { S::filter(&rows[..count], block.groups(), bits) }
 }
 
-/// Collects the words of the remaining pairs, padded to whole tiles, and returns the length.
+/// Collects the words of the remaining pairs, padded to whole tiles. Returns their number.
 #[inline(always)]
 unsafe fn gather<S: Simd, T: Word>(block: &Block<T>, bits: &[u64], places: &[u64], left: &mut [T; ROOM]) -> usize {
     // SAFETY: the caller upholds the contract of `join`.

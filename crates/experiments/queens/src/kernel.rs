@@ -6,20 +6,20 @@ use crate::error::Error;
 use crate::join::{Found, Scratch, West, join};
 use crate::simd::portable::Portable;
 
-/// Instruction sets. The counts are the same with all of them.
+/// Instruction sets. All of them yield the same counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kernel {
     Avx512,
     Avx2,
     Neon,
-    /// Instructions of the build target. Runs on any CPU.
+    /// Instructions of the build target, which run on any CPU.
     Portable,
 }
 
 impl Kernel {
     pub const ALL: [Self; 4] = [Self::Avx512, Self::Avx2, Self::Neon, Self::Portable];
 
-    /// Returns the fastest kernel that this CPU supports, determined at run time.
+    /// Returns the fastest kernel that this CPU supports, as determined at run time.
     #[must_use]
     pub fn detect() -> Self {
         Self::ALL.into_iter().find(|kernel| kernel.is_available()).unwrap_or(Self::Portable)
@@ -50,7 +50,7 @@ impl Kernel {
         }
     }
 
-    /// Returns the join for this kernel if this CPU supports it.
+    /// Returns the kernel if this CPU supports it.
     pub(crate) fn select(self) -> Result<Join, Error> {
         if !self.is_available() {
             return Err(Error::Kernel { kernel: self, detected: Self::detect() });
@@ -76,8 +76,8 @@ impl FromStr for Kernel {
     }
 }
 
-/// Checks for the bit manipulation instructions, which all CPUs with AVX2 so far have. They are checked nevertheless,
-/// because the kernels use them.
+/// Returns true if the CPU has the bit manipulation instructions that the kernels use. So far, all CPUs with AVX2 have
+/// them.
 #[cfg(target_arch = "x86_64")]
 fn has_bit_manipulation() -> bool {
     std::arch::is_x86_feature_detected!("bmi1")
@@ -93,7 +93,7 @@ pub(crate) struct Join {
 }
 
 impl Join {
-    /// Counts the solutions in a block for one set of columns in the west.
+    /// Counts the solutions in a block for one set of western columns.
     pub(crate) fn count<T: Word>(self, west: West<'_>, block: &Block<T>, scratch: &mut Scratch<T>) -> Found {
         match self.kernel {
             // SAFETY: select() has verified that the CPU supports the instructions.

@@ -1,4 +1,4 @@
-//! Positions of the queens in the middle row and column, and the squares of the four quarters that remain free.
+//! Positions of the queens in the middle row and column, and the squares of the four quarters that then remain free.
 
 use crate::quadrant::Quarter;
 use crate::rows::Symmetry;
@@ -9,8 +9,8 @@ pub(crate) enum Middle {
     None,
     /// One queen in the centre of an odd board.
     Centre,
-    /// One queen `row` above the centre and one `column` to the right of it, where `column` < `row`. This is one of
-    /// eight symmetric images.
+    /// One queen `row` above the centre, and one `column` to the right of it, where `column` < `row`. The position
+    /// represents eight symmetric images.
     Apart {
         /// Column, starting at 1.
         column: u32,
@@ -19,7 +19,7 @@ pub(crate) enum Middle {
     },
 }
 
-/// The starting positions of a board, which together yield all solutions.
+/// Returns the starting positions of a board, which together yield all solutions.
 pub(crate) fn middles(n: u32) -> Vec<Middle> {
     if n.is_multiple_of(2) {
         return vec![Middle::None];
@@ -64,7 +64,7 @@ impl Position {
     }
 
     /// The queens are at (0, row) and (column, 0), counted from the centre. In the coordinates of a quarter, which
-    /// count outwards from 1, each lies on δ = x − y and σ = x + y as below.
+    /// count outwards from 1, they are on the diagonals δ = x − y and σ = x + y below.
     fn apart(quarter: Quarter, all: u32, column: u32, row: u32) -> Self {
         let (column, row) = (i64::from(column), i64::from(row));
         let taken = |deltas: &[i64], sigmas: &[i64]| Quarter {
@@ -73,7 +73,7 @@ impl Position {
             ..quarter
         };
         let east = all & !(1 << (column - 1));
-        // δ = ±side lies outside the quarter.
+        // δ = ±side is outside the quarter.
         let inside = |deltas: &[i64]| -> Vec<i64> {
             deltas.iter().copied().filter(|delta| delta.abs() < i64::from(quarter.side)).collect()
         };

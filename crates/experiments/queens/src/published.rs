@@ -1,6 +1,6 @@
 //! The published benchmark (lemariva/N-Queens-Problem, `queenpool_multithread.py`): simple backtracking, column by
-//! column, with the rows of the first column split over a fixed number of workers. Search, order and split are those of
-//! the publication. Times of this native code must not be compared with those of the Python program.
+//! column; the rows of the first column are divided among a fixed number of workers. Search, order and division are as
+//! published. Times of this native code must not be compared with those of the Python program.
 
 use std::num::NonZeroU32;
 use std::thread;
@@ -25,8 +25,8 @@ impl Published {
         Ok(Self { n, threads })
     }
 
-    /// The rows of the first column assigned to thread `index` (from 0), possibly none. The sums are in floating point,
-    /// as published.
+    /// Returns the rows of the first column that thread `index` (from 0) searches, possibly none. They are computed in
+    /// floating point, as published.
     #[must_use]
     pub fn rows(self, index: u32) -> core::ops::Range<u32> {
         let share = f64::from(self.n) / f64::from(self.threads.get());
@@ -45,7 +45,7 @@ impl Published {
         search.solutions
     }
 
-    /// Counts all parts, each in a separate thread.
+    /// Counts all parts, each in its own thread. Returns the sum.
     ///
     /// # Errors
     /// [`Error::Thread`] if a thread cannot be started.

@@ -1,16 +1,17 @@
-//! One quarter of the board, with all placements of non-attacking queens in given rows.
+//! One quarter of the board, with all placements of queens in given rows that do not attack each other.
 //!
-//! Coordinates count outwards from the centre of the board in all four quarters, so one list serves all of them, and a
-//! mirror image of the board only swaps quarters. For a queen in column x and row y, both from 0: δ = x − y, σ = x + y.
+//! In all four quarters, coordinates count outwards from the centre of the board, so that one list serves all of them,
+//! and a mirror image of the board only exchanges quarters. For a queen in column x and row y, both from 0: δ = x − y,
+//! σ = x + y.
 
 const S: u32 = 0;
 const M: u32 = 1;
 const P: u32 = 2;
 const Z: u32 = 3;
 
-/// The diagonals of a quarter that other quarters see, each one bit of a word. With H = side − 1, bits 0..H are S (σ,
-/// where the diagonal leaves the quarter for a neighbour), H..2H are M (δ = −1, −2…), 2H..3H are P (δ = 1, 2…), and bit
-/// 3H is Z (δ = 0).
+/// The diagonals of a quarter that extend into other quarters, one bit of a word each. With H = side − 1, bits 0..H are
+/// S (σ, where the diagonal enters a neighbouring quarter), H..2H are M (δ = −1, −2…), 2H..3H are P (δ = 1, 2…), and
+/// bit 3H is Z (δ = 0).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Diagonals {
     width: u32,
@@ -37,46 +38,46 @@ impl Diagonals {
         at(0) | at(1) | at(2) | at(3)
     }
 
-    /// Bits that a quarter above or below (which shares columns) may not have, because its σ meets the other's positive
-    /// δ.
+    /// Returns the bits that a quarter above or below (with the same columns) must not have, because its σ continues as
+    /// a positive δ of this quarter, or the reverse.
     #[inline(always)]
     pub(crate) fn above(self, word: u64) -> u64 {
         self.pack([self.field(word, P), 0, self.field(word, S), 0])
     }
 
-    /// The diagonals on which a north-western quarter meets the eastern half, in the order of
+    /// Returns the diagonals on which a north-western quarter attacks the eastern half, in the order of
     /// [`Self::north_east_seen_west`]: the north-east across the middle column, the south-east across the centre.
     #[inline(always)]
     pub(crate) fn north_west_probe(self, word: u64) -> u64 {
         self.pack([self.field(word, M), self.field(word, S), self.field(word, P), self.field(word, Z)])
     }
 
-    /// A north-eastern quarter as seen by a north-western one.
+    /// Returns the diagonals of a north-eastern quarter that a north-western one can attack.
     #[inline(always)]
     pub(crate) fn north_east_seen_west(self, word: u64) -> u64 {
         self.pack([self.field(word, S), self.field(word, M), 0, 0])
     }
 
-    /// A south-eastern quarter as seen by a north-western one.
+    /// Returns the diagonals of a south-eastern quarter that a north-western one can attack.
     #[inline(always)]
     pub(crate) fn south_east_seen_across(self, word: u64) -> u64 {
         self.pack([self.field(word, P), 0, self.field(word, M), self.field(word, Z)])
     }
 
-    /// The diagonals on which a south-western quarter meets the eastern half: the south-east across the middle column,
-    /// the north-east across the centre.
+    /// Returns the diagonals on which a south-western quarter attacks the eastern half: the south-east across the
+    /// middle column, the north-east across the centre.
     #[inline(always)]
     pub(crate) fn south_west_probe(self, word: u64) -> u64 {
         self.north_west_probe(word)
     }
 
-    /// A north-eastern quarter as seen by a south-western one.
+    /// Returns the diagonals of a north-eastern quarter that a south-western one can attack.
     #[inline(always)]
     pub(crate) fn north_east_seen_across(self, word: u64) -> u64 {
         self.south_east_seen_across(word)
     }
 
-    /// A south-eastern quarter as seen by a south-western one.
+    /// Returns the diagonals of a south-eastern quarter that a south-western one can attack.
     #[inline(always)]
     pub(crate) fn south_east_seen_beside(self, word: u64) -> u64 {
         self.north_east_seen_west(word)
@@ -90,13 +91,13 @@ pub(crate) struct Quarter {
     /// 1 if a middle row and column separate the quarters (odd boards), otherwise 0.
     pub(crate) gap: u32,
     pub(crate) columns: u32,
-    /// Diagonals taken by queens in the middle row and column. The bit is δ + side − 1.
+    /// Diagonals δ that queens in the middle row and column occupy; bit number δ + side − 1.
     pub(crate) taken_delta: u32,
     /// Like `taken_delta`, for σ.
     pub(crate) taken_sigma: u32,
 }
 
-/// All placements in one set of rows, sorted by the columns they use.
+/// All placements in one set of rows, sorted by the columns that they use.
 #[derive(Debug)]
 pub(crate) struct Placements {
     starts: Vec<u32>,
@@ -104,7 +105,7 @@ pub(crate) struct Placements {
 }
 
 impl Placements {
-    /// Lists every placement of one queen in each row of `rows`.
+    /// Lists every placement with one queen in each row of `rows`.
     pub(crate) fn new(quarter: Quarter, rows: u32) -> Self {
         let mut found = Search { quarter, rows, found: Vec::new() };
         found.place(rows, 0, quarter.taken_delta, quarter.taken_sigma);
@@ -129,7 +130,7 @@ impl Placements {
         Self { starts, words }
     }
 
-    /// The placements that use exactly these columns, as [`Diagonals`] words.
+    /// Returns the placements that use exactly these columns, as [`Diagonals`] words.
     pub(crate) fn with_columns(&self, columns: u32) -> &[u64] {
         &self.words[self.range(columns)]
     }
@@ -138,13 +139,13 @@ impl Placements {
         &self.words
     }
 
-    /// The range in [`Self::words`] of the placements with exactly these columns.
+    /// Returns the range in [`Self::words`] of the placements that use exactly these columns.
     pub(crate) fn range(&self, columns: u32) -> core::ops::Range<usize> {
         let column = columns as usize;
         self.starts[column] as usize..self.starts[column + 1] as usize
     }
 
-    /// Size on the heap in bytes.
+    /// Returns the size on the heap, bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.starts.capacity() * size_of::<u32>() + self.words.capacity() * size_of::<u64>()
     }
@@ -206,7 +207,7 @@ mod tests {
             search.word(1 << (self.x + quarter.side - 1 - self.y), 1 << (self.x + self.y))
         }
 
-        /// Position in half squares from the centre of the board.
+        /// Returns the position in half squares from the centre of the board.
         fn place(self, gap: u32) -> (i64, i64) {
             let from_centre = |at: u32, positive: bool| i64::from(2 * at + 1 + gap) * if positive { 1 } else { -1 };
             (from_centre(self.x, self.east), from_centre(self.y, self.north))

@@ -10,13 +10,13 @@ pub(crate) struct Set {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Symmetry {
-    /// No image of the position is another position of the search, so all ranks are 0.
+    /// No symmetric image of the position is another position of the search, so all ranks are 0.
     None,
-    /// All eight images are positions of the search.
+    /// All eight symmetric images are positions of the search.
     Square,
 }
 
-/// The subsets of `free` with `size` elements, ordered by rank.
+/// Returns the subsets of `free` with `size` elements, ordered by rank.
 pub(crate) fn family(free: u32, size: u32, symmetry: Symmetry) -> Vec<Set> {
     let mut sets: Vec<Set> = Vec::new();
     let mut rank = 0;
@@ -38,12 +38,12 @@ pub(crate) fn family(free: u32, size: u32, symmetry: Symmetry) -> Vec<Set> {
     sets
 }
 
-/// The weight of one count with the sets u (with rank `top`), v, s and t, none of which ranks above `top`.
+/// Returns the weight of one count with the sets u (with rank `top`), v, s and t, none of which has a higher rank.
 ///
-/// In the eight images of a position, the first set is u, v, s, t or the complement of one of them. The images whose
-/// first set has the highest rank are counted. If the highest rank occurs once, there is one such image; otherwise
-/// there are as many as occurrences, and they share the weight of eight. Eight is not divisible by three, so of three
-/// occurrences the one where v ranks lower is counted for all.
+/// In the eight images of a position, the first set is u, v, s, t or the complement of one of them. Only images whose
+/// first set has the highest rank are counted. If one set has the highest rank, there is one such image. Otherwise
+/// there are as many as sets with that rank, and they share the weight of eight. Because eight is not divisible by
+/// three, of three images only the one in which v has a lower rank is counted, for all three.
 pub(crate) fn weight(symmetry: Symmetry, v_is_top: bool, s_is_top: bool, t_is_top: bool) -> u64 {
     if symmetry == Symmetry::None {
         return 8;
@@ -60,8 +60,8 @@ pub(crate) fn weight(symmetry: Symmetry, v_is_top: bool, s_is_top: bool, t_is_to
 mod tests {
     use super::*;
 
-    /// Sums the weights of all searched quadruples of sets. Each is one position, so the sum must be the number of
-    /// quadruples.
+    /// Adds the weights of all searched combinations of four sets. Each is one position, so the sum must be the number
+    /// of combinations.
     fn weighed(free: u32, size: u32) -> u64 {
         let sets = family(free, size, Symmetry::Square);
         let halves = size * 2 == free.count_ones();
@@ -82,7 +82,8 @@ mod tests {
             let all = family(free, size, Symmetry::Square).len() as u64;
             assert_eq!(weighed(free, size), all.pow(4), "{size} of {free:b}");
         }
-        // If the north-west has fewer than half of the queens, the mirror image has more than half and is not searched.
+        // If fewer than half of the queens are in the north-west, more than half are there in the mirror image, which
+        // is not searched.
         for (free, size) in [(0b1, 0), (0b1111, 1), (0b1_1111, 2), (0b11_1111, 2)] {
             let all = family(free, size, Symmetry::Square).len() as u64;
             assert_eq!(weighed(free, size), 2 * all.pow(4), "{size} of {free:b}");

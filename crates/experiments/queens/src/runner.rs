@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::kernel::{Join, Kernel};
 use crate::worker::Worker;
 
-/// Counts units on several threads. Each thread takes the next unit when it has finished one.
+/// Counts units on several threads. A thread that has finished a unit takes the next one.
 #[derive(Clone, Copy, Debug)]
 pub struct Runner {
     threads: NonZeroUsize,
@@ -19,7 +19,7 @@ pub struct Runner {
 pub struct Outcome {
     pub total: u64,
     pub finished: usize,
-    /// True if all units are completed. If false, `total` is not the count of the board.
+    /// True if all units are complete. If false, `total` is not the count of the board.
     pub complete: bool,
 }
 
@@ -32,12 +32,12 @@ impl Runner {
         Ok(Self { threads, join: kernel.select()? })
     }
 
-    /// Counts `units` until all are completed or `stop` is true. `finished` is called in the calling thread for each
-    /// completed unit with its count, in any order. Completed units need not be counted again; a unit that was stopped
+    /// Counts `units` until all are complete or `stop` is true. `finished` is called in the calling thread with each
+    /// completed unit and its count, in any order. Completed units need not be counted again; a unit that was stopped
     /// has no count.
     ///
     /// # Errors
-    /// [`Error::Thread`] if a thread cannot be started. Units completed by then have been reported.
+    /// [`Error::Thread`] if a thread cannot be started. `finished` was called for all units that are complete.
     pub fn run(
         &self,
         units: &[Unit],

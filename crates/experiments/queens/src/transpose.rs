@@ -1,5 +1,5 @@
-/// Transposes eight 64 × 64 bit matrices at once: bit b of word `[a][m]` becomes bit a of word `[b][m]`. It swaps
-/// quarters of decreasing size (Warren, Hacker's Delight, 2nd edition, 7-3).
+/// Transposes eight 64 × 64 bit matrices at once: bit b of word `[a][m]` becomes bit a of word `[b][m]`. It exchanges
+/// quarters of decreasing size (Warren, Hacker's Delight, 2nd edition, section 7-3).
 pub(crate) fn transpose(matrices: &mut [[u64; 8]; 64]) {
     let mut distance = 32;
     let mut mask = u64::MAX >> 32;
@@ -34,7 +34,7 @@ mod tests {
 
         #[test]
         fn rows_become_columns_in_each_matrix(seed in any::<u64>()) {
-            // A multiplicative generator (Knuth, MMIX) fills 32 KiB from a single seed.
+            // A multiplicative generator (Knuth, MMIX) fills 32 KiB from one seed.
             let mut state = seed;
             let mut matrices = [[0u64; 8]; 64];
             for word in matrices.as_flattened_mut() {

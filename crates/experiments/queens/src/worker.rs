@@ -1,4 +1,4 @@
-//! Counts units in one thread, and keeps data that the next unit can reuse.
+//! Counts units in one thread, and keeps data that later units can use again.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -13,11 +13,11 @@ use crate::position::{Middle, Position};
 use crate::quadrant::{Diagonals, Placements, Quarter};
 use crate::rows::{Set, weight};
 
-/// Limit of the placements kept for later units, in bytes per worker.
+/// Maximum size of the placements that a worker keeps for later units, bytes.
 const KEPT: usize = 64 << 20;
 
-/// Counts units one after another. Keeps at most 64 MiB of placements for later units, in addition to the memory that a
-/// unit requires (see the documentation of the crate).
+/// Counts one unit after another. It keeps at most 64 MiB of placements for later units, in addition to the memory that
+/// a unit needs (see the documentation of the crate).
 #[derive(Debug)]
 pub struct Worker {
     narrow: Counter<u32>,
@@ -37,13 +37,13 @@ impl Worker {
         Self { narrow: Counter::new(join), wide: Counter::new(join) }
     }
 
-    /// The number of solutions in a unit, including symmetric ones.
+    /// Returns the number of solutions in a unit, including symmetric ones.
     pub fn count(&mut self, unit: &Unit) -> u64 {
         self.count_until(unit, &AtomicBool::new(false)).unwrap_or_default()
     }
 
-    /// Like [`Worker::count`], but returns `None` if `stop` became true before the end. `stop` is checked about every
-    /// second on the largest boards, more often on smaller ones.
+    /// Like [`Worker::count`], but returns `None` if `stop` becomes true before the end. `stop` is checked about every
+    /// second on the largest boards, and more often on smaller boards.
     pub fn count_until(&mut self, unit: &Unit, stop: &AtomicBool) -> Option<u64> {
         if Diagonals::new(unit.n / 2).bits() <= u32::BITS as usize {
             self.narrow.count(unit, stop)
@@ -62,7 +62,7 @@ pub(crate) struct Counter<T> {
     kept: Kept,
 }
 
-/// Tables shared by all units of a starting position.
+/// Tables that all units of a starting position use.
 #[derive(Debug)]
 struct Start<T> {
     n: u32,
@@ -82,7 +82,7 @@ struct Quarters {
     south_east: Rc<Placements>,
 }
 
-/// The sets that a unit covers.
+/// The sets of rows and columns that a unit covers.
 struct Sets<'a> {
     top: Set,
     south: Set,
@@ -95,7 +95,7 @@ impl<T: Word> Counter<T> {
         Self { join, start: None, scratch: Scratch::new(), kept: Kept::default() }
     }
 
-    /// Counts a unit. Returns `None` if stopped.
+    /// Counts a unit; `None` if stopped.
     pub(crate) fn count(&mut self, unit: &Unit, stop: &AtomicBool) -> Option<u64> {
         if unit.n == 1 {
             return Some(1);
@@ -119,7 +119,7 @@ impl<T: Word> Counter<T> {
         Some(total)
     }
 
-    /// Counts the solutions with these rows in the north-western and the south-eastern quarter.
+    /// Counts the solutions with these rows in the north-western and south-eastern quarters; `None` if stopped.
     fn count_rows(&mut self, start: &mut Start<T>, sets: &Sets<'_>, stop: &AtomicBool) -> Option<u64> {
         let position = &start.position;
         let quarters = Quarters {
@@ -154,7 +154,7 @@ impl<T: Word> Counter<T> {
         Some(total)
     }
 
-    /// Counts the solutions in one block of the east, which is empty afterwards.
+    /// Counts the solutions in one block of the eastern half, then empties it; `None` if stopped.
     fn count_block(
         &mut self,
         start: &mut Start<T>,
@@ -209,8 +209,8 @@ impl<T: Word> Start<T> {
     }
 }
 
-/// The north-eastern placements of one set of rows, ordered so that those attacked by the same north-western placement
-/// are close together.
+/// The north-eastern placements of one set of rows. Their order places those that the same north-western placement
+/// attacks close together.
 #[derive(Debug, Default)]
 struct NorthEasts {
     made_for: Option<Set>,
@@ -238,7 +238,7 @@ impl NorthEasts {
     }
 }
 
-/// Placements kept for reuse, up to [`KEPT`] bytes.
+/// Placements kept for later units, at most [`KEPT`] bytes.
 #[derive(Debug, Default)]
 struct Kept {
     lists: HashMap<(Quarter, u32), Rc<Placements>>,

@@ -1,11 +1,12 @@
 //! Predicts and measures random task sets: how often is the end of a thread within 3 % of its prediction?
 //!
-//! `cargo run --release -p punctual-sched --example random_sets [SETS [SEED [SCALE_MS]]]`, as root. Each set has two to
-//! four threads of the policies FIFO, RR, deadline and other, pinned or free. Prints a line for each thread: its
-//! policy; its end as predicted from the work alone, as predicted from the charged time, and as measured; the error of
-//! the first prediction as a share; and the share of the measured time that the second prediction, steal, other tasks
-//! and balancing leave unexplained.
+//! `cargo run --release -p punctual-sched --example random_sets [SETS [SEED [SCALE_MS [DIR]]]]`, as root. Each set has two
+//! to four threads of the policies FIFO, RR, deadline and other, pinned or free. Prints a line for each thread: its
+//! policy; its end as predicted from the work alone, as predicted from the charged time, and as measured; and for both
+//! predictions the error as a share, the distance from the bound and the width of the bound. The runs stay in DIR, if it
+//! is given.
 
+use punctual_model::{EXPLAINED, NARROW};
 use punctual_sched::{Options, Spec, run};
 use punctual_units::Nanos;
 use std::fmt::Write as _;
@@ -49,12 +50,48 @@ fn set(random: &mut Random, number: usize) -> String {
     text
 }
 
+/// Ends of threads by how they were predicted.
+#[derive(Default)]
+struct Score {
+    threads: usize,
+    near: usize,
+    bounded: usize,
+    wide: usize,
+}
+
+impl Score {
+    /// Counts an end that misses the prediction by the share `miss`, and its bound by `beyond`. Returns both as text.
+    fn add(&mut self, miss: Option<f64>, beyond: Option<f64>, width: Option<f64>) -> String {
+        let (Some(miss), Some(beyond), Some(width)) = (miss, beyond, width) else { return "unknown".into() };
+        self.threads += 1;
+        if miss.abs() <= EXPLAINED {
+            self.near += 1;
+        } else if beyond == 0.0 {
+            *(if width <= NARROW { &mut self.bounded } else { &mut self.wide }) += 1;
+        }
+        format!("{:>7.1} % ({:>5.1} % of {:>4.1} %)", miss * 100.0, beyond * 100.0, width * 100.0)
+    }
+}
+
+impl std::fmt::Display for Score {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Score { threads, near, bounded, wide } = self;
+        let outside = threads - near - bounded - wide;
+        write!(
+            f,
+            "{near} of {threads} threads within 3 %, {bounded} more within a bound of at most 10 %, {wide} within a wider \
+             one, {outside} outside"
+        )
+    }
+}
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let number = |n: usize, default: u64| std::env::args().nth(n).map_or(Ok(default), |word| word.parse());
     let (sets, mut random, scale) =
         (number(1, 50)? as usize, Random(number(2, 1)?), Nanos::from_millis(number(3, 1_000)?));
-    let (stop, signal, folder) = (AtomicBool::new(false), OnceLock::new(), tempfile::tempdir()?);
-    let (mut threads, mut predicted, mut explained) = (0, 0, 0);
+    let (stop, signal, temporary) = (AtomicBool::new(false), OnceLock::new(), tempfile::tempdir()?);
+    let folder = std::env::args().nth(4).map_or_else(|| temporary.path().to_owned(), Into::into);
+    let (mut alone, mut charged) = (Score::default(), Score::default());
     for n in 0..sets {
         let text = set(&mut random, n);
         let spec = Spec::parse("a random set", &text)?;
@@ -63,7 +100,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             scale,
             cpu: None,
             repeat: Some(1),
-            out: &folder.path().join(n.to_string()),
+            out: &folder.join(n.to_string()),
             command: Vec::new(),
             rt_group_sched: std::env::var("RT_GROUP_SCHED").ok().map(|value| value == "y"),
             stop: &stop,
@@ -71,27 +108,21 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         };
         let (experiment, _) = run(&options, &mut |_| {})?;
         for (planned, ran) in experiment.threads.iter().zip(&experiment.repetitions[0].threads) {
-            let off = planned.predicted.ends_ns.map_or(f64::NAN, |ends| {
-                let nearest = ran.elapsed_ns.clamp(planned.predicted.earliest_ns.unwrap_or(ends).min(ends), ends);
-                ran.elapsed_ns.0 as f64 / nearest.0 as f64 - 1.0
-            });
-            let rest = ran.rest().unwrap_or(f64::NAN);
-            threads += 1;
-            predicted += usize::from(off.abs() <= 0.03);
-            explained += usize::from(ran.is_explained() == Some(true));
+            let predicted = planned.predicted;
+            let off = |end: Option<Nanos>| end.map(|end| ran.elapsed_ns.0 as f64 / end.0.max(1) as f64 - 1.0);
+            let first = alone.add(off(predicted.ends_ns), off(predicted.nearest(ran.elapsed_ns)), predicted.width());
+            let second = charged.add(ran.miss(), ran.rest(), ran.as_charged.width());
             let ends = |ends: Option<Nanos>| ends.map_or("?".into(), |ends| ends.to_string());
             println!(
-                "{n:>3} {:<24} CPU {:<4} {:>9} {:>9} {:>9} {:>7.1} % {:>7.1} %",
+                "{n:>3} {:<24} CPU {:<4} {:>9} {:>9} {:>9} {first} {second}",
                 planned.scheduling.to_string(),
                 planned.cpus.to_string(),
-                ends(planned.predicted.ends_ns),
+                ends(predicted.ends_ns),
                 ends(ran.as_charged.ends_ns),
                 ran.elapsed_ns.to_string(),
-                off * 100.0,
-                rest * 100.0
             );
         }
     }
-    println!("{threads} threads of {sets} sets: {predicted} within 3 % of the prediction, {explained} explained");
+    println!("{sets} sets. From the work alone: {alone}. As charged: {charged}.");
     Ok(())
 }

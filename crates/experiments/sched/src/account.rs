@@ -1,6 +1,6 @@
 //! Accounts for the time of threads, from sched_switch and sched_waking events.
 
-use crate::predict::replay::Idle;
+use crate::predict::Foreign;
 use punctual_model::{Doing, GanttSpan, Held, OtherTask};
 use punctual_trace::{Event, Kind};
 use punctual_units::{Arrange, CpuId, Nanos};
@@ -81,8 +81,8 @@ pub struct Accounts {
     pub held: Vec<Held>,
     /// Other tasks that ran while a thread waited.
     pub others: Vec<OtherTask>,
-    /// Intervals in which a CPU was certainly idle.
-    pub idle: Vec<Idle>,
+    /// Intervals in which a task outside the experiment had a CPU, since `start`.
+    pub foreign: Vec<Foreign>,
     /// Number of observed switches of the threads. 0 means that the trace uses other thread IDs.
     pub switches: u64,
     /// Number of times a thread left a CPU without a recorded switch to it. In that case switches are missing, and the
@@ -173,15 +173,15 @@ impl Sweep<'_> {
         self.at = self.at.max(t);
     }
 
-    /// Ends the idle time of a CPU. If the switch from the idle task was not recorded, the time at which another task
-    /// got the CPU is unknown.
-    fn end_of_idle(&mut self, event: &Event, prev: i32) {
-        let Some(current) = self.current.get(&event.cpu).filter(|current| current.tid == 0) else { return };
-        let ordinary = |n: usize| self.threads[n].class == Class::Ordinary;
-        if prev == 0 || self.find(prev).is_some_and(ordinary) {
-            let since_start = |t: u64| Nanos(t.saturating_sub(self.start));
-            let (from, to) = (since_start(current.since), since_start(event.t_ns));
-            self.out.idle.push(Idle { cpu: CpuId(event.cpu), from, to });
+    /// Notes that a task outside the experiment had the CPU until now. After idle time it may be unknown since when; then
+    /// the interval is left out.
+    fn end_of_foreign(&mut self, cpu: u32, t: u64) {
+        let Some(current) = self.current.get(&cpu) else { return };
+        let (from, to) = (current.since.max(self.start), t);
+        if current.tid != 0 && self.find(current.tid).is_none() && from < to {
+            let since_start = |t: u64| Nanos(t - self.start);
+            let (from, to) = (since_start(from), since_start(to));
+            self.out.foreign.push(Foreign { cpu: CpuId(cpu), from, to, is_ordinary: current.is_ordinary });
         }
     }
 
@@ -203,7 +203,7 @@ impl Sweep<'_> {
     fn take(&mut self, event: &Event) {
         match &event.kind {
             Kind::SchedSwitch { prev, prev_state, next } => {
-                self.end_of_idle(event, prev.tid);
+                self.end_of_foreign(event.cpu, event.t_ns);
                 self.left(event, prev.tid, prev_state.runnable(), next.tid);
                 let comm = next.comm.map_or_else(|| format!("thread {}", next.tid), |comm| comm.to_string());
                 let is_ordinary = next.prio.is_none_or(|prio| prio >= 100);
@@ -356,6 +356,10 @@ impl Sweep<'_> {
         for n in 0..self.threads.len() {
             self.close(n, end);
         }
+        for cpu in self.current.keys().copied().collect::<Vec<u32>>() {
+            self.end_of_foreign(cpu, end);
+        }
+        self.out.foreign.arrange_by_key(|foreign| foreign.from);
         self.out.held = crate::joined::rounds(&self.out.held);
         self.out.spans.arrange_by_key(|span| (span.from_ns, span.thread));
         let took = |(comm, ns)| OtherTask { comm, took_ns: Nanos(ns) };

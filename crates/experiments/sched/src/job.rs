@@ -31,8 +31,14 @@ pub struct Job {
 pub struct Bounds<'a> {
     /// Time at which the job ends in any case.
     pub until: Nanos,
-    /// Set if the result is no longer needed.
-    pub stop: &'a AtomicBool,
+    /// One of them is set if the result is no longer needed.
+    pub stops: [&'a AtomicBool; 2],
+}
+
+impl Bounds<'_> {
+    fn is_stopped(&self) -> bool {
+        self.stops.iter().any(|stop| stop.load(Relaxed))
+    }
 }
 
 #[derive(Debug)]
@@ -67,7 +73,7 @@ impl Job {
                 match on {
                     Ok(true) => {}
                     Ok(false) => {
-                        done.whole = self.loops.is_none() && !bounds.stop.load(Relaxed);
+                        done.whole = self.loops.is_none() && !bounds.is_stopped();
                         break 'work;
                     }
                     Err(e) => {
@@ -87,7 +93,7 @@ impl Job {
     fn steps(&mut self, steps: u64, bounds: &Bounds<'_>) -> io::Result<bool> {
         for _ in 0..steps {
             self.work.step()?;
-            if monotonic() >= bounds.until || bounds.stop.load(Relaxed) {
+            if monotonic() >= bounds.until || bounds.is_stopped() {
                 return Ok(false);
             }
         }
@@ -97,7 +103,7 @@ impl Job {
 
 fn sleep(until: Nanos, bounds: &Bounds<'_>) -> io::Result<bool> {
     sleep_until(until.min(bounds.until)).map_err(|e| io::Error::from_raw_os_error(e.raw_os_error()))?;
-    Ok(until < bounds.until && !bounds.stop.load(Relaxed))
+    Ok(until < bounds.until && !bounds.is_stopped())
 }
 
 fn timer(grid: &mut Nanos, period: Nanos, worst: &mut Nanos, bounds: &Bounds<'_>) -> io::Result<bool> {
@@ -153,7 +159,7 @@ mod tests {
     fn all_steps_are_done_and_nothing_is_allocated_meanwhile() {
         let mut job = job(&[Do::Steps(3), Do::Sleep(Nanos(1000)), Do::Steps(2), Do::Timer(Nanos(2000))], Some(4));
         let stop = AtomicBool::new(false);
-        let bounds = Bounds { until: monotonic() + Nanos::from_secs(60), stop: &stop };
+        let bounds = Bounds { until: monotonic() + Nanos::from_secs(60), stops: [&stop; 2] };
         let mut done = None;
         let counted = allocation_counter::measure(|| done = Some(job.perform(monotonic(), &bounds)));
         let done = done.unwrap();
@@ -166,7 +172,7 @@ mod tests {
     #[test]
     fn a_bound_ends_any_work_and_says_that_it_is_not_whole() {
         let stop = AtomicBool::new(false);
-        let bounds = Bounds { until: monotonic(), stop: &stop };
+        let bounds = Bounds { until: monotonic(), stops: [&stop; 2] };
         let mut long = job(&[Do::Steps(u64::MAX)], Some(1));
         assert!(!long.perform(monotonic(), &bounds).whole);
         assert_eq!(steps_done(&long), 1);
@@ -177,7 +183,7 @@ mod tests {
     #[test]
     fn what_nobody_wants_any_more_ends_and_is_never_whole() {
         let stop = AtomicBool::new(true);
-        let bounds = Bounds { until: monotonic() + Nanos::from_secs(60), stop: &stop };
+        let bounds = Bounds { until: monotonic() + Nanos::from_secs(60), stops: [&stop; 2] };
         for loops in [None, Some(1)] {
             assert!(!job(&[Do::Steps(1000)], loops).perform(monotonic(), &bounds).whole);
         }

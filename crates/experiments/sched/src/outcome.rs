@@ -4,8 +4,7 @@ use crate::account::{Accounts, Class, Watched};
 use crate::body::Body;
 use crate::joined::coarse;
 use crate::pass::{Ended, Passed};
-use crate::plan::PlanThread;
-use crate::predict::replay::{Available, Ran, replay};
+use crate::plan::{Beside, PlanThread};
 use crate::run::Fitted;
 use punctual_directory::Dir;
 use punctual_model::{Experiment, Outcome, Prediction, RanThread, Repetition, Taken, TimeAccount};
@@ -40,17 +39,11 @@ impl Folded {
             Err((why, spans)) => (None, Some(why), spans),
         };
         let as_charged = as_charged(fitted, &threads, accounts.as_ref());
-        let mut ran: Vec<RanThread> = threads
+        let ran: Vec<RanThread> = threads
             .iter()
             .enumerate()
             .map(|(n, ended)| ran(n, ended, start, accounts.as_ref(), &threads, as_charged[n]))
             .collect();
-        let moved = accounts.as_ref().map_or_else(Vec::new, |known| moved(fitted, &threads, start, known));
-        for (ran, moved) in ran.iter_mut().zip(moved) {
-            let Some(Moved { others_ns, balance_ns }) = moved else { continue };
-            ran.balance_ns = Some(balance_ns);
-            ran.taken = ran.taken.map(|taken| Taken { others_ns, ..taken });
-        }
         let problems = problems(fitted, &threads);
         let accounts = accounts.unwrap_or_else(|| Accounts { spans: sampled, ..Accounts::default() });
         let repetition = Repetition {
@@ -64,12 +57,6 @@ impl Folded {
         let edges = threads.into_iter().find_map(|ended| ended.edges);
         Folded { repetition, untraced, edges }
     }
-}
-
-#[derive(Clone, Copy)]
-struct Moved {
-    others_ns: Nanos,
-    balance_ns: i64,
 }
 
 /// Resolves unclear intervals of a trace by means of the kernel's counters.
@@ -96,25 +83,35 @@ fn watched(ended: &Ended, plan: &PlanThread, always_throttled: bool) -> Watched 
     Watched { tid: ended.tid, from: ended.released.0, to: ended.done.end.0, class }
 }
 
+/// Number of phases of RT throttling that are tried.
 const PHASES: u64 = 10;
+/// An outcome of chance that is no extreme.
+const TYPICAL: u64 = 2;
+/// Share by which the CPU time that decides when a thread ends may differ from what it was charged.
+const CHARGED: f64 = 0.001;
 
-/// Repeats the prediction with the CPU time charged to each thread. If RT throttling takes CPUs from real-time threads,
-/// the phase of its period is unknown; the phase is used for which the ends are closest to the measured ones.
+/// Repeats the prediction with the CPU time charged to each thread, with the steal while it had the CPU, and with what other
+/// tasks took. If RT throttling takes CPUs from real-time threads, the phase of its period is unknown; the phase is used for
+/// which the ends are closest to the measured ones.
 fn as_charged(fitted: &Fitted, threads: &[Ended], accounts: Option<&Accounts>) -> Vec<Prediction> {
-    let slept = |n: usize| accounts.and_then(|accounts| accounts.spent.get(n)).map(|spent| Nanos(spent.slept));
-    let body = |(n, ended): (usize, &Ended)| fitted.as_charged(n, ended.done.charged, slept(n));
-    let bodies: Vec<Body> = threads.iter().enumerate().map(body).collect();
-    let mut best = fitted.plan.predict(&bodies);
-    let Some(limit) = fitted.plan.system.limit.as_ref().filter(|limit| limit.always) else { return best };
-    let mut least = off(fitted, threads, &best);
-    for n in 0..PHASES {
-        let found = fitted.plan.predict_from(&bodies, Some(Nanos(limit.period_ns.0 / PHASES * n)));
-        let far = off(fitted, threads, &found);
-        if far < least {
-            (best, least) = (found, far);
-        }
-    }
-    best
+    let of = |(n, ended): (usize, &Ended)| {
+        let spent = accounts.and_then(|accounts| accounts.spent.get(n));
+        let charged = ended.done.charged;
+        let on_cpu = spent.map_or(charged, |spent| Nanos(spent.on_cpu).max(charged));
+        let body = fitted.as_run(n, on_cpu, spent.map(|spent| Nanos(spent.slept)));
+        (body, charged.0 as f64 / on_cpu.0.max(1) as f64)
+    };
+    let (bodies, shares): (Vec<Body>, Vec<f64>) = threads.iter().enumerate().map(of).unzip();
+    let foreign = accounts.map_or(&[][..], |accounts| &accounts.foreign);
+    let limit = fitted.plan.system.limit.as_ref().filter(|limit| limit.always);
+    let phases = limit.map_or(0, |_| PHASES);
+    let phase = |n| limit.map(|limit| Nanos(limit.period_ns.0 / PHASES * n));
+    let apart = |phase: &Option<Nanos>| {
+        let beside = Beside { phase: *phase, foreign };
+        off(fitted, threads, &fitted.plan.simulate(&bodies, &shares, 1.0, beside, TYPICAL))
+    };
+    let phase = std::iter::once(None).chain((0..phases).map(phase)).min_by_key(apart).flatten();
+    fitted.plan.predict(&bodies, &shares, CHARGED, Beside { phase, foreign })
 }
 
 /// Total distance in ns between the predicted and the measured ends of real-time threads.
@@ -126,33 +123,6 @@ fn off(fitted: &Fitted, threads: &[Ended], found: &[Prediction]) -> u64 {
         found.ends_ns.map_or(u64::MAX, |ends| ends.0.abs_diff(elapsed.0))
     };
     real_time.map(apart).fold(0, u64::saturating_add)
-}
-
-/// For threads that may migrate, the delays that are not caused by threads of the experiment. The delay by other tasks
-/// is the difference between the ends replayed with and without other tasks, both with immediate balancing. The rest up
-/// to the measured end is attributed to the balancing by the kernel.
-fn moved(fitted: &Fitted, threads: &[Ended], start: Nanos, known: &Accounts) -> Vec<Option<Moved>> {
-    let pairs = fitted.plan.threads.iter().zip(threads).enumerate();
-    let ordinary = pairs.filter(|(_, (plan, _))| !plan.scheduling.policy().is_real_time());
-    let ran = |(thread, (plan, ended)): (usize, (&PlanThread, &Ended))| Ran {
-        thread,
-        scheduling: plan.scheduling,
-        cpus: plan.cpus.clone(),
-        released: ended.released.saturating_sub(start),
-        on_cpu: Nanos(known.spent[thread].on_cpu),
-    };
-    let ordinary: Vec<Ran> = ordinary.map(ran).collect();
-    let (left, ours) = (Available::Left(&known.idle), Available::Ours);
-    let ends = replay(&ordinary, &known.spans, left).into_iter().zip(replay(&ordinary, &known.spans, ours));
-    let mut out = vec![None; threads.len()];
-    for (ran, (left, alone)) in ordinary.iter().zip(ends).filter(|(ran, _)| ran.cpus.len() > 1) {
-        let measured = threads[ran.thread].done.end.saturating_sub(start);
-        out[ran.thread] = left.zip(alone).and_then(|(left, alone)| {
-            let balance_ns = i64::try_from(i128::from(measured.0) - i128::from(left.0)).ok()?;
-            Some(Moved { others_ns: left.saturating_sub(alone), balance_ns })
-        });
-    }
-    out
 }
 
 fn ran(
@@ -180,7 +150,6 @@ fn ran(
         account,
         as_charged,
         taken,
-        balance_ns: None,
         worst_response_ns: Some(done.worst_response).filter(|worst| worst.0 > 0),
     }
 }

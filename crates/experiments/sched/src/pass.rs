@@ -3,7 +3,8 @@
 use crate::calibrate::new_work;
 use crate::error::SchedError;
 use crate::job::{Bounds, Do, Done, Job};
-use crate::plan::{Plan, PlanThread};
+use crate::plan::{AFTER_TICK, Plan, PlanThread, Timing};
+use crate::predict::releasing;
 use crate::release::{Gate, release, sample};
 use crate::schedstat::Schedstat;
 use crate::system::steal;
@@ -11,7 +12,7 @@ use crate::tracing::Tracing;
 use punctual_model::GanttSpan;
 use punctual_rt::{Attributes, monotonic};
 use punctual_uapi as uapi;
-use punctual_units::{CpuId, Nanos, Policy, Priority, Scheduling};
+use punctual_units::{CpuId, CpuList, Nanos, Policy};
 use punctual_watchdog as watchdog;
 use punctual_workloads::Image;
 use std::collections::BTreeMap;
@@ -21,8 +22,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::Thread;
 
-/// Time between the end of preparation and the first release.
-const LEAD: Nanos = Nanos::from_millis(20);
+/// Least time between the end of preparation and the first release: more than twice the runtime of a fair server.
+const LEAD: Nanos = Nanos::from_millis(150);
+/// Time before the first release in which the CPUs are idle.
+const IDLE: Nanos = Nanos::from_millis(1);
 /// Interval at which threads are sampled if there is no trace.
 const LOOKS: Nanos = Nanos::from_millis(10);
 
@@ -85,10 +88,7 @@ impl Pass<'_> {
             }
             drop(sender);
             let count = workers.len();
-            let over = || {
-                halt.fetch_or(self.stop.load(Relaxed), Relaxed);
-                ended.load(Acquire) == count
-            };
+            let over = || ended.load(Acquire) == count;
             let all = missing.map_or(Ok(()), Err).and_then(|()| prepared(&receiver, count));
             let released = all.and_then(|threads| self.conduct(&threads, &gates, &over));
             if released.is_err() {
@@ -126,27 +126,39 @@ impl Pass<'_> {
         let trace = Tracing::start(&tids);
         let gates = self.plan.threads.iter().zip(gates).zip(threads);
         let gates: Vec<_> = gates.map(|((plan, gate), (_, thread))| (plan.offset, gate, thread.clone())).collect();
-        let (traced, real_time) = (trace.is_ok(), self.plan.has_real_time());
+        let traced = trace.is_ok();
+        let start = self.start();
         let conductor = || -> Result<(Nanos, Vec<GanttSpan>), SchedError> {
-            if real_time {
-                let top = Priority::try_from(99).map_err(|e| SchedError::thread("the releasing thread", e))?;
-                let wanted = Scheduling::Fifo { priority: top };
-                uapi::set_scheduling(0, wanted, true).map_err(|e| SchedError::thread("the releasing thread", e))?;
+            if let Some(cpu) = self.plan.releaser() {
+                let failed = |e: uapi::Error| SchedError::thread("the releasing thread", e);
+                uapi::set_affinity(0, &CpuList::from_iter([cpu])).map_err(failed)?;
+                let policy = releasing(self.plan.threads.iter().map(|thread| thread.scheduling));
+                if policy.policy().is_real_time() {
+                    uapi::set_scheduling(0, policy, true).map_err(failed)?;
+                }
             }
-            let start = monotonic() + LEAD;
             release(start, &gates);
-            let mut spans = Vec::new();
-            if !traced {
-                spans = sample(start, &tids, LOOKS, over);
-            }
-            while !over() {
-                let _ = punctual_rt::sleep_until(monotonic() + LOOKS);
-            }
-            Ok((start, spans))
+            Ok((start, if traced { Vec::new() } else { sample(start, &tids, LOOKS, over) }))
         };
-        let conducted = watchdog::in_thread("release", conductor);
+        let conducted = std::thread::scope(|s| {
+            if self.plan.has_real_time() {
+                for cpu in self.plan.cpus().iter() {
+                    let busy = move || keep_busy(cpu, start.saturating_sub(IDLE));
+                    std::thread::Builder::new().name("busy".into()).spawn_scoped(s, busy)?;
+                }
+            }
+            watchdog::in_thread("release", conductor)
+        });
         let (start, spans) = conducted.map_err(|e| SchedError::thread("the releasing thread", e))??;
         Ok((start, trace.map_err(|why| (why, spans))))
+    }
+
+    /// Start of the experiment: a fixed part of a tick after one, when the periods of all deadline threads have passed
+    /// since they got their policy, and the CPUs have been busy for long enough.
+    fn start(&self) -> Nanos {
+        let Timing { tick, phase, .. } = self.plan.timing;
+        let earliest = monotonic() + LEAD.max(self.plan.longest_period());
+        Nanos((earliest.0 - phase.0).next_multiple_of(tick.0.max(1))) + phase + Nanos(tick.0 / AFTER_TICK)
     }
 
     fn worker(
@@ -172,7 +184,7 @@ impl Pass<'_> {
         }
         let (waited, faulted) = (stat.as_ref().and_then(Schedstat::wait), faults());
         let released = gate.wait();
-        let done = job.perform(released, &Bounds { until: released + self.limit, stop: halt });
+        let done = job.perform(released, &Bounds { until: released + self.limit, stops: [halt, self.stop] });
         let wait = stat.as_ref().and_then(Schedstat::wait);
         let page_faults = faults();
         let stolen = steal();
@@ -189,17 +201,28 @@ impl Pass<'_> {
     }
 }
 
+/// Occupies a CPU as an ordinary thread until the time, so that its fair server begins a period: it waits for starving
+/// threads afterwards, whatever it did before.
+fn keep_busy(cpu: CpuId, until: Nanos) {
+    // On another CPU it would have less effect, but do no harm.
+    let _ = uapi::set_affinity(0, &CpuList::from_iter([cpu]));
+    while monotonic() < until {
+        std::hint::spin_loop();
+    }
+}
+
 /// Sets CPUs, memory and policy, in this order, because after that a real-time thread should only wait.
 fn prepare(plan: &PlanThread, job: &mut Job) -> Result<i32, SchedError> {
     let failed = |why: String| SchedError::thread(&plan.name, why);
-    let deadline = plan.scheduling.policy() == Policy::Deadline;
-    if !deadline {
-        uapi::set_affinity(0, &plan.cpus).map_err(|e| failed(e.to_string()))?;
-    }
+    let place = |cpus: &CpuList| uapi::set_affinity(0, cpus).map_err(|e| failed(e.to_string()));
+    let before = uapi::affinity(0).map_err(|e| failed(e.to_string()))?;
+    place(&CpuList::from_iter([plan.home]))?;
     for _ in 0..job.work.unit() {
         job.work.step().map_err(|e| failed(format!("its workload: {e}")))?;
     }
     job.work.begin_anew();
+    // The kernel admits a deadline thread only on all CPUs.
+    place(if plan.scheduling.policy() == Policy::Deadline { &before } else { &plan.cpus })?;
     // Locking may fail if there is not enough memory; page faults are counted.
     let lock_stack = plan.scheduling.policy().is_real_time();
     let attributes = Attributes { scheduling: plan.scheduling, cpu: None, lock_stack };

@@ -1,9 +1,9 @@
 //! An experiment adapted to this machine, before calibration.
 
-use crate::body::{Action, Body};
+use crate::body::Body;
 use crate::error::SchedError;
 use crate::predict::formula::{Periodic, response_times};
-use crate::predict::{Scheduler, Task, simulate};
+use crate::predict::{Foreign, Scheduler, Task, simulate};
 use crate::spec::{Place, Spec};
 use crate::system::RR_QUANTUM;
 use punctual_model::{Prediction, SchedSettings};
@@ -20,8 +20,39 @@ pub struct Plan {
     pub threads: Vec<PlanThread>,
     /// Time limit at which all threads end; `None` if the experiment states none.
     pub at_most: Option<Nanos>,
-    /// Tick of the kernel (1 / CONFIG_HZ); 0 if runtimes are assumed to be exact.
+    pub timing: Timing,
+}
+
+/// Intervals of the kernel that decide when it switches.
+#[derive(Clone, Copy, Debug)]
+pub struct Timing {
+    /// Period of the tick (1 / CONFIG_HZ).
     pub tick: Nanos,
+    /// CLOCK_MONOTONIC at some tick, less whole ticks.
+    pub phase: Nanos,
+    /// True if the kernel has PREEMPT_RT.
+    pub realtime: bool,
+    /// Request of an ordinary thread, for which it is not interrupted by an equal one (base_slice_ns).
+    pub slice: Nanos,
+}
+
+/// What else happens while an experiment runs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Beside<'a> {
+    /// Time by which a period of RT throttling began before the experiment.
+    pub phase: Option<Nanos>,
+    /// What other tasks took.
+    pub foreign: &'a [Foreign],
+}
+
+/// An experiment starts this share of a tick after one, so that no release in whole milliseconds coincides with a tick.
+pub const AFTER_TICK: u64 = 8;
+
+impl Default for Timing {
+    /// Those of a kernel of 250 Hz for two CPUs.
+    fn default() -> Timing {
+        Timing { tick: Nanos::from_millis(4), phase: Nanos::ZERO, realtime: false, slice: Nanos(1_400_000) }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -30,6 +61,8 @@ pub struct PlanThread {
     pub scheduling: Scheduling,
     pub cpus: CpuList,
     pub workload: Kind,
+    /// The CPU on which it waits for its release.
+    pub home: CpuId,
     pub offset: Nanos,
     /// Body of the thread, with work in CPU time.
     pub body: Body,
@@ -51,7 +84,7 @@ impl Plan {
         let pinned = pinned.or_else(|| free.iter().last()).filter(|cpu| free.contains(*cpu)).ok_or_else(|| {
             SchedError::Refused(format!("--cpu: this process may only run on {free} (taskset -cp $$)"))
         })?;
-        let thread = |thread: &crate::spec::Thread| {
+        let thread = |(n, thread): (usize, &crate::spec::Thread)| {
             let cpus = match &thread.cpus {
                 Place::Pinned => CpuList::from_iter([pinned]),
                 Place::Free => free.clone(),
@@ -64,66 +97,88 @@ impl Plan {
                     "{name} needs CPU {missing}, but this process may only run on {free} (taskset -cp $$)"
                 )));
             }
+            let home = cpus.iter().nth(n % cpus.len().max(1)).unwrap_or(pinned);
             Ok(PlanThread {
                 name: thread.name.clone(),
                 scheduling: thread.scheduling,
                 cpus,
+                home,
                 workload: thread.workload,
                 offset: thread.offset,
                 body: thread.body(scale),
             })
         };
-        let threads = spec.threads.iter().map(thread).collect::<Result<_, _>>()?;
-        Ok(Plan { scale, pinned, free, system, threads, at_most: spec.at_most, tick: Nanos::ZERO })
+        let threads = spec.threads.iter().enumerate().map(thread).collect::<Result<_, _>>()?;
+        Ok(Plan { scale, pinned, free, system, threads, at_most: spec.at_most, timing: Timing::default() })
     }
 
-    /// Predicts with these bodies, which replace those of the threads.
-    pub fn predict(&self, bodies: &[Body]) -> Vec<Prediction> {
-        self.predict_from(bodies, None)
+    /// Predicts with these bodies, which replace those of the threads; of their time on a CPU the threads are charged the
+    /// shares `charged`. An end is the median of simulations with up to `error` (a share) less and more work, and with
+    /// different outcomes of what the kernel leaves to chance; the bounds contain the ends of all.
+    pub fn predict(&self, bodies: &[Body], charged: &[f64], error: f64, beside: Beside<'_>) -> Vec<Prediction> {
+        let factors = [1.0 - error, 1.0, 1.0 + error];
+        let runs =
+            (0..SEEDS).flat_map(|seed| factors.map(|factor| self.simulate(bodies, charged, factor, beside, seed)));
+        let all: Vec<Vec<Prediction>> = runs.collect();
+        let of = |n: usize| median(all.iter().map(|one| one[n]).collect());
+        (0..self.threads.len()).map(of).collect()
     }
 
-    /// Like [`Plan::predict`], with periods of RT throttling that began this long before the experiment.
-    pub fn predict_from(&self, bodies: &[Body], phase: Option<Nanos>) -> Vec<Prediction> {
-        let task = |(thread, body): (&PlanThread, &Body)| Task {
+    /// Predicts for one outcome of what the kernel leaves to chance, with the work multiplied by `factor`.
+    pub fn simulate(
+        &self,
+        bodies: &[Body],
+        charged: &[f64],
+        factor: f64,
+        beside: Beside<'_>,
+        seed: u64,
+    ) -> Vec<Prediction> {
+        let task = |((thread, body), charged): ((&PlanThread, &Body), &f64)| Task {
             scheduling: thread.scheduling,
             cpus: thread.cpus.clone(),
+            home: thread.home,
             release: thread.offset,
-            body: body.clone(),
+            body: body.scaled(factor),
+            charged: *charged,
         };
-        let tasks: Vec<Task> = self.threads.iter().zip(bodies).map(task).collect();
-        let horizon = self.at_most.unwrap_or_else(|| longest(&tasks));
-        let scheduler = Scheduler {
-            quantum: self.system.rr_quantum_ns.unwrap_or(RR_QUANTUM),
-            limit: self.system.limit.clone(),
-            phase,
-            horizon,
-            step: Nanos((horizon.0 / 1_000_000).clamp(20_000, 1_000_000)),
-        };
-        let mut found = simulate(&tasks, &scheduler);
-        // A job of a deadline thread may exceed its runtime by a tick, which benefits the thread only in its last
-        // period.
-        let shortened: Vec<Task> = tasks.iter().map(|task| self.shortened(task)).collect();
-        if shortened != tasks {
-            let early = simulate(&shortened, &scheduler);
-            for ((found, early), task) in found.iter_mut().zip(early).zip(&tasks) {
-                let ends = early.ends_ns.map(|ends| ends + self.tick);
-                let deadline = task.scheduling.policy() == Policy::Deadline;
-                found.earliest_ns = ends.filter(|ends| deadline && Some(*ends) < found.ends_ns);
-            }
-        }
-        found
+        let tasks: Vec<Task> = self.threads.iter().zip(bodies).zip(charged).map(task).collect();
+        simulate(&tasks, &self.scheduler(beside, seed, longest(&tasks)))
     }
 
-    /// The same task with a tick less work, if it is a SCHED_DEADLINE task with a single job.
-    fn shortened(&self, task: &Task) -> Task {
-        let mut task = task.clone();
-        if task.scheduling.policy() == Policy::Deadline
-            && task.body.loops == Some(1)
-            && let [Action::Run(work)] = &mut task.body.actions[..]
-        {
-            *work = Nanos(work.saturating_sub(self.tick).0.max(1));
+    fn scheduler<'a>(&self, beside: Beside<'a>, seed: u64, longest: Nanos) -> Scheduler<'a> {
+        let tick = self.timing.tick;
+        Scheduler {
+            quantum: self.system.rr_quantum_ns.unwrap_or(RR_QUANTUM),
+            limit: self.system.limit.clone(),
+            phase: beside.phase,
+            tick,
+            first_tick: Nanos(tick.0 - tick.0 / AFTER_TICK),
+            slice: self.timing.slice,
+            realtime: self.timing.realtime,
+            seed,
+            releaser: self.releaser(),
+            foreign: beside.foreign,
+            horizon: self.at_most.unwrap_or(longest),
         }
-        task
+    }
+
+    /// The CPU of the thread that releases the others: the first one, since pinned threads have the last.
+    pub fn releaser(&self) -> Option<CpuId> {
+        self.free.iter().next()
+    }
+
+    /// All CPUs on which threads may run.
+    pub fn cpus(&self) -> CpuList {
+        self.threads.iter().flat_map(|thread| thread.cpus.iter()).collect()
+    }
+
+    /// The longest period of a SCHED_DEADLINE thread.
+    pub fn longest_period(&self) -> Nanos {
+        let period = |thread: &PlanThread| match thread.scheduling {
+            Scheduling::Deadline { deadline_ns, period_ns, .. } => deadline_ns.max(period_ns),
+            _ => Nanos::ZERO,
+        };
+        self.threads.iter().map(period).max().unwrap_or_default()
     }
 
     /// Bounds from response-time analysis, if all threads are periodic real-time threads with different priorities on
@@ -156,6 +211,20 @@ impl Plan {
     /// Returns `true` if the plan has a thread that ordinary threads cannot preempt.
     pub fn has_real_time(&self) -> bool {
         self.threads.iter().any(|thread| thread.scheduling.policy().is_real_time())
+    }
+}
+
+/// Number of outcomes of chance for which a prediction simulates, which is odd.
+const SEEDS: u64 = 15;
+
+/// The median of predictions for a thread, with the earliest and the latest end.
+fn median(mut all: Vec<Prediction>) -> Prediction {
+    all.arrange_by_key(|one| one.ends_ns.unwrap_or(Nanos(u64::MAX)));
+    let (first, middle, last) = (all[0].ends_ns, all[all.len() / 2], all[all.len() - 1].ends_ns);
+    Prediction {
+        earliest_ns: first.filter(|_| first < middle.ends_ns),
+        latest_ns: last.filter(|_| last > middle.ends_ns),
+        ..middle
     }
 }
 
@@ -212,7 +281,12 @@ pub(crate) mod tests {
             for online in ["0", "0-3"] {
                 let plan = plan(name, online, limit);
                 let bodies: Vec<Body> = plan.threads.iter().map(|thread| thread.body.clone()).collect();
-                assert!(plan.predict(&bodies).iter().all(|p| p.ends_ns.is_some()), "{name} on {online}");
+                assert!(
+                    plan.predict(&bodies, &vec![1.0; bodies.len()], 0.005, Beside::default())
+                        .iter()
+                        .all(|p| p.ends_ns.is_some()),
+                    "{name} on {online}"
+                );
             }
         }
     }
@@ -228,16 +302,15 @@ pub(crate) mod tests {
         let found = |amount| {
             let spec = Spec::parse("x", &text(amount)).unwrap();
             let free: CpuList = "0".parse().unwrap();
-            let mut plan = Plan::new(&spec, Nanos::from_secs(1), None, free, SchedSettings::default()).unwrap();
-            plan.tick = Nanos::from_millis(4);
+            let plan = Plan::new(&spec, Nanos::from_secs(1), None, free, SchedSettings::default()).unwrap();
             let body = plan.threads[0].body.clone();
-            let found = plan.predict(&[body])[0];
-            let ms = |time: Nanos| time.0.div_ceil(1_000_000);
-            (found.ends_ns.map(ms), found.earliest_ns.map(ms))
+            let found = plan.predict(&[body], &[1.0], 0.005, Beside::default())[0];
+            found.bounds().map(|(earliest, latest)| [earliest, latest].map(|time| (time.0 + 500_000) / 1_000_000))
         };
-        // Work of 22 ms: the last 2 ms are in the third period, or with an additional tick at the end of the second.
-        assert_eq!(found(0.022), (Some(202), Some(112)));
-        assert_eq!(found(0.027), (Some(207), None));
+        // The first tick that finds the runtime used up is at 11.5 ms, and then the one at 111.5: 23 ms in two periods.
+        assert_eq!(found(0.022), Some([110, 111]));
+        assert_eq!(found(0.023), Some([111, 200]));
+        assert_eq!(found(0.027), Some([204, 204]));
     }
 
     #[test]

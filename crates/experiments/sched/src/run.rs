@@ -8,10 +8,10 @@ use crate::job::Do;
 use crate::limit::RtTime;
 use crate::outcome::Folded;
 use crate::pass::Pass;
-use crate::plan::Plan;
+use crate::plan::{Beside, Plan};
 use crate::record;
 use crate::spec::Spec;
-use crate::system::{settings, tick};
+use crate::system::{settings, timing};
 use punctual_measure::Topology;
 use punctual_model::{EXPERIMENT_SCHEMA, Experiment, PlannedThread, Prediction};
 use punctual_rundir::Writer;
@@ -44,6 +44,9 @@ pub struct Options<'a> {
     pub signal: &'a OnceLock<Sig>,
 }
 
+/// Share by which work may take less or more than calibrated.
+const CALIBRATED: f64 = 0.005;
+
 pub(crate) struct Fitted {
     pub plan: Plan,
     pub doing: Vec<Vec<Do>>,
@@ -67,7 +70,7 @@ pub fn run(
     let free = topology.allowed.and(&topology.online);
     let (system, mut notes) = settings(Path::new("/"), topology.online.clone(), options.rt_group_sched);
     let mut plan = Plan::new(options.spec, options.scale, options.cpu, free, system)?;
-    plan.tick = tick();
+    plan.timing = timing(Path::new("/"), topology.online.len());
     guard::check(&plan, options.spec.at_most).map_err(SchedError::Refused)?;
     notes.extend(options.spec.notes.iter().cloned());
     let mut writer = Writer::create(options.out, record::new_run(options, &plan), false)?;
@@ -133,7 +136,7 @@ impl Fitted {
             doing.push(steps);
             bodies.push(body);
         }
-        let predicted = plan.predict(&bodies);
+        let predicted = plan.predict(&bodies, &vec![1.0; bodies.len()], CALIBRATED, Beside::default());
         Ok(Fitted { plan, doing, bodies, predicted })
     }
 
@@ -149,11 +152,11 @@ impl Fitted {
         Some(Nanos(self.bodies[n].work().0.saturating_mul(self.bodies[n].loops?)))
     }
 
-    /// Body of thread `n`, stretched to the CPU time it was charged and the time it slept.
-    pub fn as_charged(&self, n: usize, charged: Nanos, slept: Option<Nanos>) -> Body {
+    /// Body of thread `n`, stretched to the time that it was on a CPU and that it slept.
+    pub fn as_run(&self, n: usize, on_cpu: Nanos, slept: Option<Nanos>) -> Body {
         let ratio = |part: Nanos, whole: Nanos| part.0 as f64 / whole.0.max(1) as f64;
         let body = match self.alone(n) {
-            Some(alone) if alone.0 > 0 => self.bodies[n].scaled(ratio(charged, alone)),
+            Some(alone) if alone.0 > 0 => self.bodies[n].scaled(ratio(on_cpu, alone)),
             _ => self.bodies[n].clone(),
         };
         let Some(slept) = slept.filter(|_| self.plan.threads[n].workload == Kind::CannyIo) else { return body };

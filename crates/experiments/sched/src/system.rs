@@ -1,7 +1,10 @@
 //! Settings of the machine that the predictions require, and its protection against runaway threads.
 
+use crate::plan::Timing;
 use punctual_model::{RtLimit, SchedSettings};
+use punctual_rt::monotonic;
 use punctual_units::{CpuId, CpuList, Nanos};
+use rustix::time::ClockId;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -9,10 +12,43 @@ use std::path::Path;
 /// Quantum assumed if the kernel does not report it (RR_TIMESLICE in include/linux/sched/rt.h).
 pub(crate) const RR_QUANTUM: Nanos = Nanos::from_millis(100);
 
-/// Tick of the kernel, which is the resolution of its coarse clocks (clock_getres(2)).
-pub(crate) fn tick() -> Nanos {
-    let tick = rustix::time::clock_getres(rustix::time::ClockId::MonotonicCoarse);
-    Nanos(tick.tv_sec as u64 * 1_000_000_000 + tick.tv_nsec as u64)
+/// Base slice of a kernel for one CPU (normalized_sysctl_sched_base_slice in kernel/sched/fair.c).
+const BASE_SLICE: Nanos = Nanos(700_000);
+/// Number of ticks that are observed to find their phase.
+const TICKS: u64 = 16;
+
+/// Intervals of the kernel below `root`. The tick is the resolution of its coarse clocks (clock_getres(2)).
+///
+/// Blocks for some ticks.
+pub(crate) fn timing(root: &Path, cpus: usize) -> Timing {
+    let time = |t: rustix::time::Timespec| Nanos(t.tv_sec.unsigned_abs() * 1_000_000_000 + t.tv_nsec.unsigned_abs());
+    let tick = time(rustix::time::clock_getres(ClockId::MonotonicCoarse)).max(Nanos(1));
+    let coarse = || time(rustix::time::clock_gettime(ClockId::MonotonicCoarse));
+    let slice = number(&root.join("sys/kernel/debug/sched/base_slice_ns")).and_then(|ns| u64::try_from(ns).ok());
+    // update_sysctl()
+    let default = BASE_SLICE.0 * (1 + u64::from(cpus.clamp(1, 8).ilog2()));
+    let realtime = fs::read_to_string(root.join("sys/kernel/realtime")).is_ok_and(|text| text.trim() == "1");
+    Timing { tick, phase: phase(tick, coarse, monotonic), realtime, slice: Nanos(slice.unwrap_or(default)) }
+}
+
+/// The earliest time within a tick at which the coarse clock advances, which the kernel has it do at ticks.
+fn phase(tick: Nanos, coarse: impl Fn() -> Nanos, now: impl Fn() -> Nanos) -> Nanos {
+    let end = now() + Nanos(2 * TICKS * tick.0);
+    let (mut before, mut first, mut least) = (coarse(), None, 0);
+    loop {
+        let at = now();
+        let after = coarse();
+        if at > end {
+            return Nanos((first.unwrap_or(0) + tick.0 - least) % tick.0);
+        }
+        if after != before {
+            before = after;
+            let first = *first.get_or_insert(at.0 % tick.0);
+            // Later than the first by less than half a tick, or earlier.
+            let later = (at.0 + tick.0 - first) % tick.0;
+            least = least.max(if later > tick.0 / 2 { tick.0 - later } else { 0 });
+        }
+    }
 }
 
 /// Reads files below `root` (`/`, or another directory in tests). Values that cannot be read are `None`, with a note.
@@ -167,6 +203,23 @@ mod tests {
             assert!(settings.limit.is_none() && !is_throttled(&settings));
             assert_eq!(notes.len(), 2, "{notes:?}");
         }
+    }
+
+    #[test]
+    fn the_earliest_advance_of_the_coarse_clock_is_that_of_the_tick() {
+        // Ticks at 3, 7, 11 … ms, of which every third is seen 1 ms late.
+        let now = std::cell::Cell::new(Nanos::from_millis(100));
+        let advance = || {
+            now.set(now.get() + Nanos::from_micros(50));
+            now.get()
+        };
+        let coarse = || {
+            let tick = (now.get().0 / 1_000_000 + 1) / 4;
+            let late = tick.is_multiple_of(3) && (now.get().0 / 1_000_000 + 1).is_multiple_of(4);
+            Nanos(if late { tick - 1 } else { tick })
+        };
+        let found = phase(Nanos::from_millis(4), coarse, advance);
+        assert!(found.0.abs_diff(3_000_000) <= 50_000, "{found}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 use std::hint::black_box;
 
-/// Number of rounds per step; a step takes about 20 to 60 µs.
+/// Number of multiplications per step; a step takes about 20 to 60 µs.
 const ROUNDS: u32 = 20_000;
 
 /// A chain of dependent multiplications, independent of caches and memory.
@@ -24,7 +24,7 @@ impl Busy {
         self.state = black_box(x);
     }
 
-    /// Current value of the chain. Equal numbers of steps always yield the same value.
+    /// Returns the current value of the chain. Equal numbers of steps always yield the same value.
     pub fn state(&self) -> u64 {
         self.state
     }

@@ -14,7 +14,7 @@ pub const LOW: f32 = 50.0;
 pub const HIGH: f32 = 100.0;
 /// Standard deviation of the blur in pixels.
 const SIGMA: f32 = 1.4;
-/// Weights of the blur: ⌈2σ⌉ on each side of the middle.
+/// Number of weights of the blur: ⌈2σ⌉ on each side of the middle.
 const TAPS: usize = 7;
 const REACH: usize = TAPS / 2;
 const ROWS: usize = 4;
@@ -40,7 +40,7 @@ pub struct Canny {
     strength: Vec<f32>,
     thinned: Vec<f32>,
     edges: Image,
-    /// Pixels whose neighbours have not been examined. Each is listed at most once, so the list never grows.
+    /// Edge pixels whose neighbours have not been examined. Each is listed at most once, so the list never grows.
     open: Vec<u32>,
     stage: Stage,
     row: usize,
@@ -110,7 +110,7 @@ impl Canny {
         self.frames
     }
 
-    /// Processes a whole frame. Edges are 255, all other pixels are 0.
+    /// Processes a whole frame. Returns an image in which edges are 255 and all other pixels 0.
     pub fn frame(&mut self) -> &Image {
         let before = self.frames;
         while self.frames == before {
@@ -119,7 +119,8 @@ impl Canny {
         &self.edges
     }
 
-    /// The edges of the previous frame if a frame has just begun, otherwise the partial edges of the current one.
+    /// Returns the edges of the previous frame if a frame has just begun, otherwise the partial edges of the current
+    /// frame.
     pub fn edges(&self) -> &Image {
         &self.edges
     }
@@ -174,7 +175,7 @@ impl Canny {
         }
     }
 
-    /// Begins an edge at every strong pixel of the row and follows it.
+    /// Starts an edge at every strong pixel of the row and follows it.
     fn follow_row(&mut self, y: usize) {
         let (width, height) = (self.source.width(), self.source.height());
         if y == 0 || y == height - 1 {
@@ -193,8 +194,8 @@ impl Canny {
         self.open.push(start as u32);
         while let Some(at) = self.open.pop() {
             let at = at as usize;
-            // The border is never thinned. Its strength is 0, so no edge reaches it and every neighbour exists. The
-            // pixels above and above right are omitted, as in the original.
+            // Pixels at the border have strength 0, so no edge reaches it and every neighbour exists. The pixels above
+            // and to the upper right are not followed, as in imageproc.
             let neighbours = [at + 1, at + width + 1, at + width, at - width - 1, at - 1, at + width - 1];
             for next in neighbours {
                 if self.thinned[next] >= LOW && edges[next] == 0 {
@@ -206,7 +207,7 @@ impl Canny {
     }
 }
 
-/// Offset in the image to the two neighbours across an edge with this gradient.
+/// Returns the offset in the image from a pixel to its neighbour across an edge with this gradient.
 fn across(gx: f32, gy: f32, width: usize) -> usize {
     let mut angle = gy.atan2(gx) * (180.0 / PI);
     if angle < 0.0 {
@@ -220,7 +221,7 @@ fn across(gx: f32, gy: f32, width: usize) -> usize {
     }
 }
 
-/// Gaussian weights with sum 1.
+/// Returns Gaussian weights whose sum is 1.
 fn weights() -> [f32; TAPS] {
     let density = |x: f32| (SIGMA * (2.0 * PI).sqrt()).recip() * (-x.powi(2) / (2.0 * SIGMA.powi(2))).exp();
     let mut weights = [0.0; TAPS];
@@ -231,7 +232,7 @@ fn weights() -> [f32; TAPS] {
     weights.map(|weight| weight / sum)
 }
 
-/// Weighted sum from first to last. Another order would round differently.
+/// Returns the weighted sum, added from first to last. Another order would round differently.
 fn weighted(weights: &[f32; TAPS], at: impl Fn(usize) -> u8) -> u8 {
     let mut sum = 0.0;
     for (n, weight) in weights.iter().enumerate() {

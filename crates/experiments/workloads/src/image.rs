@@ -78,12 +78,12 @@ impl Image {
         &self.pixels
     }
 
-    /// Number of pixels that are not black.
+    /// Returns the number of pixels that are not black.
     pub fn lit(&self) -> usize {
         self.pixels.iter().filter(|pixel| **pixel != 0).count()
     }
 
-    /// The image as a binary PGM (`P5`, <https://netpbm.sourceforge.net/doc/pgm.html>).
+    /// Returns the image as a binary PGM (`P5`, <https://netpbm.sourceforge.net/doc/pgm.html>).
     pub fn pgm(&self) -> Vec<u8> {
         let mut out = pgm_head(self.width, self.height);
         out.extend_from_slice(&self.pixels);

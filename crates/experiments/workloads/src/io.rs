@@ -9,9 +9,9 @@ use std::os::unix::fs::FileExt;
 /// Number of frames from one write to the next.
 pub const FRAMES_PER_WRITE: u64 = 16;
 
-/// [`Canny`] that writes its edges to a file and waits for the disk, after the first frame and after every
-/// [`FRAMES_PER_WRITE`] further frames. A thread with deadlines must not do this, because it sleeps during its work,
-/// and another thread of the same priority gets the CPU.
+/// [`Canny`] that writes its edges to a file and waits for the disk after the first frame, and after every
+/// [`FRAMES_PER_WRITE`] further frames. A thread with deadlines must not do this: while it waits for the disk, another
+/// thread of the same priority gets the CPU.
 #[derive(Debug)]
 pub struct CannyIo {
     canny: Canny,
@@ -32,7 +32,7 @@ impl CannyIo {
         CannyIo { canny, file, buffer, head, writes: 0, frames: 0 }
     }
 
-    /// Runs one step of the detection, and writes the edges if the step ends a frame that is due.
+    /// Runs one step of the detection. If the step ends a frame that is due for writing, writes the edges.
     ///
     /// # Errors
     /// An I/O error if pwrite(2) or fdatasync(2) failed, for example because the disk is full.
@@ -52,7 +52,7 @@ impl CannyIo {
         Ok(())
     }
 
-    /// Restarts the count of frames that decides when to write.
+    /// Restarts the count of frames that determines when the edges are written.
     pub fn begin_anew(&mut self) {
         self.frames = 0;
     }

@@ -1,5 +1,5 @@
-//! Workloads for the threads of a scheduling experiment: a fixed amount of work in steps of some ten microseconds, so
-//! that a thread can check the clock between steps.
+//! Workloads for the threads of a scheduling experiment: a fixed amount of work in steps of some tens of microseconds,
+//! so that a thread can check the clock between steps.
 //!
 //! All memory is allocated when a workload is created. A step does not allocate or lock and, except for [`CannyIo`],
 //! makes no system call (`tests/it/allocations.rs`).

@@ -67,7 +67,7 @@ impl Queens {
         self.rows[0].open = self.full;
     }
 
-    /// Solutions found by the last complete pass. `None` before the first pass ends.
+    /// Returns the number of solutions found by the last complete pass; `None` before the first pass ends.
     pub fn counted(&self) -> Option<u64> {
         self.counted
     }

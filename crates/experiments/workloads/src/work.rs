@@ -8,13 +8,13 @@ use std::str::FromStr;
 pub enum Kind {
     /// Edge detection ([`Canny`]), which uses caches and memory.
     Canny,
-    /// Edge detection that writes its result during its work ([`CannyIo`]), and therefore blocks.
+    /// Edge detection that writes its result to a file ([`CannyIo`]), and therefore blocks.
     CannyIo,
     /// Arithmetic ([`Busy`]), which uses only the CPU.
     Busy,
     /// N queens ([`Queens`]), with many branches.
     Nqueens,
-    /// No work. Sleeps as long as the work would take.
+    /// No work: the thread sleeps for as long as the work would take.
     Sleep,
 }
 
@@ -59,10 +59,10 @@ pub enum WorkError {
     NoFile,
 }
 
-/// Board size for the N queens. A pass takes some ten milliseconds.
+/// Board size for N queens. A pass takes some tens of milliseconds.
 const BOARD: u32 = 11;
 
-/// State of the workload, boxed if it is large.
+/// The workload of a thread; large states are boxed.
 #[derive(Debug)]
 pub enum Work {
     Canny(Box<Canny>),
@@ -73,7 +73,7 @@ pub enum Work {
 }
 
 impl Work {
-    /// Allocates all memory. Edges are detected in `image`; `canny+io` writes to `file`.
+    /// Allocates all memory of the workload. Edges are detected in `image`; `canny+io` writes to `file`.
     ///
     /// # Errors
     /// [`WorkError::NoFile`] for `canny+io` without a file.
@@ -110,8 +110,8 @@ impl Work {
         }
     }
 
-    /// Number of steps after which the work repeats, which is one frame for edge detection. Amounts of work are
-    /// multiples of this, so equal amounts are equal work.
+    /// Returns the number of steps after which the work repeats, which is one frame for edge detection. Amounts of work
+    /// are multiples of it, so that equal amounts are equal work.
     pub fn unit(&self) -> u64 {
         match self {
             Work::Canny(canny) => canny.steps_a_frame(),
@@ -120,7 +120,7 @@ impl Work {
         }
     }
 
-    /// The most recent edges, for workloads that detect edges.
+    /// Returns the most recent edges; `None` for workloads that do not detect edges.
     pub fn edges(&self) -> Option<&Image> {
         match self {
             Work::Canny(canny) => Some(canny.edges()),

@@ -24,7 +24,7 @@ impl Check {
     }
 }
 
-/// The overall outcome: a failure takes precedence, then anything unknown.
+/// Returns the overall outcome: a failure takes precedence, then anything unknown.
 pub fn worst(checks: &[Check]) -> Outcome {
     let any = |outcome| checks.iter().any(|check| check.outcome == outcome);
     match (any(Outcome::Fail), any(Outcome::Unknown)) {

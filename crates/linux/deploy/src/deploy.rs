@@ -157,7 +157,7 @@ fn record(site: &Site, package: &Package, chain: &Chain, request: &Request) -> R
     })
 }
 
-/// Configuration files that mkinitramfs(8) reads.
+/// Returns the path at which mkinitramfs(8) reads the kernel's configuration; empty if the package has none.
 fn configuration(package: &Package) -> Vec<PathBuf> {
     let path = Path::new("/boot").join(format!("config-{}", package.release));
     package.config.iter().map(|_| path.clone()).collect()
@@ -178,8 +178,8 @@ fn folders(site: &Site, package: &Package, chain: &Chain) -> Result<(PathBuf, St
     Ok((Path::new(boot).join(&folder), folder))
 }
 
-/// The name of the image. The Raspberry Pi's firmware uses it to tell 32-bit from 64-bit kernels: `kernel8.img`, or the
-/// 32-bit names of each model (Raspberry Pi documentation, config.txt, `arm_64bit`).
+/// Returns the name of the image. The Raspberry Pi's firmware uses it to tell 32-bit from 64-bit kernels:
+/// `kernel8.img`, or the 32-bit names of each model (Raspberry Pi documentation, config.txt, `arm_64bit`).
 fn image(site: &Site, package: &Package, is_pi: bool) -> Result<String, DeployError> {
     match (is_pi, package.arch) {
         (false, _) => Ok("vmlinuz".to_owned()),

@@ -1,5 +1,5 @@
-//! Results of `kernel deploy`, `verify` and `commit`. The result of `rollback` is [`Back`](crate::Back), that of
-//! `status` [`Status`](crate::Status).
+//! Results of `kernel deploy`, `verify` and `commit`. The result of `rollback` is [`Back`](crate::Back), the result of
+//! `status` is [`Status`](crate::Status).
 
 use crate::{Check, Deployed};
 use serde::Serialize;

@@ -11,13 +11,14 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
-/// Interval of reading the record and feeding the watchdog. Drivers' defaults are 15 s and more (bcm2835_wdt).
+/// Interval at which the guard reads the record and feeds the watchdog. The drivers' default timeouts are 15 s or more
+/// (bcm2835_wdt).
 const TURN: Duration = Duration::from_secs(5);
 const ORDERLY_S: u64 = 60;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// This boot is not a trial, or no longer one: the guard ends.
+    /// This boot is not a trial, or no longer one: the guard exits.
     Over,
     Wait,
     Return,
@@ -82,7 +83,8 @@ pub fn guard(site: &Site) -> Result<(), DeployError> {
     Ok(())
 }
 
-/// A guard started by the initramfs has no /proc until the first process mounts it.
+/// Waits up to a minute for /proc and /run: in the initramfs, where a guard may start, they do not exist until the
+/// first process mounts them.
 fn wait_for_proc() {
     for _ in 0..600 {
         if Path::new("/proc/self/stat").exists() && Path::new("/run").is_dir() {

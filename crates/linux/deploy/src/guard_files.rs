@@ -17,7 +17,7 @@ const WANTS: &str = "/etc/systemd/system/sysinit.target.d/60-punctual-trial.conf
 /// Timeout in seconds of the watchdog's driver from the initramfs to the start of the guard.
 const HEARTBEAT_S: u32 = 120;
 
-/// The systemd unit of the guard, and the drop-in file that starts it; empty without systemd. The unit has no
+/// Returns the systemd unit of the guard, and the drop-in file that starts it; empty without systemd. The unit has no
 /// dependencies, because it has to run even if half of the other units fail.
 pub(crate) fn units(site: &Site) -> Vec<Edit> {
     let has_systemd = ["/run/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"];
@@ -33,7 +33,8 @@ pub(crate) fn units(site: &Site) -> Vec<Edit> {
     vec![Edit::write(UNIT, unit), Edit::write(WANTS, wants)]
 }
 
-/// A copy of the machine's initramfs configuration with our scripts and the watchdog's driver.
+/// Writes to `folder` a copy of the machine's initramfs configuration, with the guard's scripts and the watchdog's
+/// driver added.
 pub(crate) fn initramfs_configuration(site: &Site, folder: &Path, driver: Option<&str>) -> Result<(), DeployError> {
     copy_folder(&site.at("/etc/initramfs-tools"), folder)?;
     let load = driver.map(|driver| format!("modprobe {driver} heartbeat={HEARTBEAT_S}\n")).unwrap_or_default();

@@ -37,7 +37,7 @@ impl Inventory {
         Inventory(KINDS.iter().map(|(kind, folder, name)| ((*kind).to_owned(), found(view, folder, *name))).collect())
     }
 
-    /// The devices missing from `now`.
+    /// Returns the devices missing from `now`.
     pub fn lost(&self, now: &Inventory) -> Lost {
         let mut lost = Lost::default();
         for (kind, before) in &self.0 {
@@ -57,7 +57,7 @@ impl Inventory {
     }
 }
 
-/// Names that occur more often in `before` than in `now`.
+/// Returns the names that occur more often in `before` than in `now`.
 fn missing<'b>(before: &'b [String], now: &'b [String]) -> impl Iterator<Item = &'b String> {
     let count = |list: &[String], name: &String| list.iter().filter(|other| *other == name).count();
     before
@@ -91,8 +91,8 @@ fn as_is(_: &dyn Machine, _: &str, entry: &str) -> Option<String> {
     Some(entry.to_owned())
 }
 
-/// Vendor and product, because bus and device numbers change between boots. Interfaces (`1-1:1.0`) come with their
-/// device, root hubs with their controller.
+/// Identifies a device by vendor and product, because bus and device numbers change between boots. Skips interfaces
+/// (`1-1:1.0`), which belong to a device.
 fn usb(view: &dyn Machine, folder: &str, entry: &str) -> Option<String> {
     let of = |file: &str| text(view, &format!("{folder}/{entry}/{file}"));
     if entry.contains(':') {
@@ -116,13 +116,13 @@ fn named(view: &dyn Machine, folder: &str, entry: &str) -> Option<String> {
     text(view, &format!("{folder}/{entry}/name")).or_else(|| Some(entry.to_owned()))
 }
 
-/// Devices are `BUS-ADDRESS`; adapters, `i2c-N`, are another kind.
+/// Identifies a device (`BUS-ADDRESS`) by its name and address. Skips adapters (`i2c-N`), which are another kind.
 fn i2c(view: &dyn Machine, folder: &str, entry: &str) -> Option<String> {
     let (_, address) = entry.split_once('-').filter(|_| !entry.starts_with("i2c-"))?;
     Some(format!("{} at {address}", text(view, &format!("{folder}/{entry}/name")).unwrap_or_default()))
 }
 
-/// Chips have numbers only, so their count is compared.
+/// Gives all GPIO chips the same name, so that only their number is compared: the chips themselves are merely numbered.
 fn chip(_: &dyn Machine, _: &str, entry: &str) -> Option<String> {
     entry.starts_with("gpiochip").then(|| "gpiochip".to_owned())
 }
@@ -133,7 +133,8 @@ fn interface(view: &dyn Machine, folder: &str, entry: &str) -> Option<String> {
     has_device.then(|| entry.to_owned())
 }
 
-/// The interface of the default route, IPv4 first: proc_net_route, Documentation/networking/proc_net_*.
+/// Returns the interface of the default route, IPv4 first (/proc/net/route, /proc/net/ipv6_route); `None` if there is
+/// none.
 pub fn default_route(view: &dyn Machine) -> Option<String> {
     let v4 = text(view, "/proc/net/route").unwrap_or_default();
     let of_v4 = |line: &str| {

@@ -66,7 +66,8 @@ fn carry(site: &Site, rule: String, steps: Vec<Doing>) -> Result<(), DeployError
     }
 }
 
-/// Checks the result against the model of the Raspberry Pi's firmware.
+/// Checks with a model of the Raspberry Pi firmware's rules that the trial boot and the ordinary boot start the
+/// intended kernels.
 pub(crate) fn firmware_agrees(site: &Site, record: &Record) -> Result<(), DeployError> {
     let folder = record.boot_folder.parent().unwrap_or(Path::new("/boot")).display().to_string();
     let usual = crate::pi::usual(site, &folder);

@@ -15,15 +15,15 @@ fn entries(site: &Site) -> Vec<&'static Board> {
     boards().iter().filter(is_of).collect()
 }
 
-/// `kernel.img`, `kernel7.img` or `kernel7l.img`; `None` if the model has none, or is unknown.
+/// Returns `kernel.img`, `kernel7.img` or `kernel7l.img`; `None` if the model has no 32-bit kernel, or is unknown.
 pub(crate) fn name_of_32_bits(site: &Site) -> Option<String> {
     let found = entries(site).into_iter().find(|board| board.arch == Arch::Arm)?;
     found.pi.as_ref().map(|names| names.image.clone())
 }
 
-/// The kernel that the firmware starts if config.txt does not name one: an existing file with one of this model's
-/// names. If several exist, the choice depends on the model and the version of the firmware; each of them is an old
-/// kernel.
+/// Returns the kernel that the firmware starts if config.txt does not name one: an existing file with one of this
+/// model's names. If several exist, the choice depends on the model and the version of the firmware; each of them is
+/// an old kernel.
 pub(crate) fn usual(site: &Site, folder: &str) -> String {
     let Listing::Known(there) = site.view.list(folder) else { return KERNEL8.to_owned() };
     let mut found = entries(site);

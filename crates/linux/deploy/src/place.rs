@@ -1,4 +1,4 @@
-//! Copies the kernel's files beside existing ones: under a temporary name, then synced and renamed. Existing files are
+//! Copies the kernel's files beside existing files: under a temporary name, then synced and renamed. Existing files are
 //! not touched.
 
 use crate::error::{DeployError, errno, file};

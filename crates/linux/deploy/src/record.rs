@@ -167,7 +167,7 @@ impl Store {
         log.write_all(line.as_bytes()).and_then(|()| log.sync_all()).map_err(file("write", &path))
     }
 
-    /// The events of a deployment; truncated lines are skipped.
+    /// Returns the events of a deployment; truncated lines are skipped.
     pub fn events(&self, id: &str) -> Result<Vec<Event>, DeployError> {
         let path = self.folder.join("events.jsonl");
         let text = match fs::read_to_string(&path) {

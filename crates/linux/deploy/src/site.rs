@@ -24,17 +24,17 @@ impl Site<'_> {
         Store::of(&self.root)
     }
 
-    /// Output of `uname -r`, read from /proc.
+    /// Returns the output of `uname -r`, read from /proc.
     pub fn release(&self) -> Option<String> {
         self.text("/proc/sys/kernel/osrelease")
     }
 
-    /// Output of `uname -v`.
+    /// Returns the output of `uname -v`, read from /proc.
     pub fn version(&self) -> Option<String> {
         self.text("/proc/sys/kernel/version")
     }
 
-    /// Output of `uname -m`; if the root is a folder, it is known only for kernels since 6.1.
+    /// Returns the output of `uname -m`. If the root is a folder, it is known only for kernels since 6.1.
     pub fn machine(&self) -> Option<String> {
         if self.root == Path::new("/") {
             return rustix::system::uname().machine().to_str().ok().map(str::to_owned);

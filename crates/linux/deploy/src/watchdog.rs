@@ -25,7 +25,7 @@ pub struct Hardware {
     pub driver: Option<String>,
 }
 
-/// The first watchdog other than softdog, which runs on the CPUs that may hang.
+/// Returns the first watchdog other than softdog, which runs on the CPUs that may hang.
 pub fn hardware(site: &Site) -> Option<Hardware> {
     let Listing::Known(names) = site.view.list("/sys/class/watchdog") else { return None };
     names.iter().find_map(|name| {
@@ -44,7 +44,7 @@ fn driver_module(driver: &str) -> String {
     }
 }
 
-/// The watchdog for the interval before the driver, and the loader's lines that arm it.
+/// Returns what resets a kernel that hangs before its driver is loaded, and the loader's lines that arm it.
 pub fn early(site: &Site, kind: Kind) -> (Early, Vec<String>) {
     match kind {
         Kind::RaspberryPi => {
@@ -61,7 +61,7 @@ pub fn early(site: &Site, kind: Kind) -> (Early, Vec<String>) {
     }
 }
 
-/// Address of the registers of the i6300ESB (PCI 8086:25ab), which are in its first memory range.
+/// Returns the address of the registers of the i6300ESB (PCI 8086:25ab), which are in its first memory range.
 fn i6300esb(site: &Site) -> Option<u64> {
     let folder = "/sys/bus/pci/devices";
     let Listing::Known(names) = site.view.list(folder) else { return None };

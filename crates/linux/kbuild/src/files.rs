@@ -10,7 +10,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Checksum of a file in hexadecimal.
+/// Returns the SHA-256 checksum of a file in hexadecimal.
 pub fn sha256(path: &Path) -> Result<String, KbuildError> {
     let file = File::open(path).map_err(KbuildError::file("open", path))?;
     punctual_directory::sha256::of(file).map_err(KbuildError::file("read", path))
@@ -24,7 +24,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), KbuildError> {
     fs::rename(&aside, path).map_err(KbuildError::file("rename", &aside))
 }
 
-/// The temporary name under which something is created before it is renamed.
+/// Returns the temporary name under which something is created before it is renamed.
 pub(crate) fn aside(path: &Path) -> PathBuf {
     let mut name = std::ffi::OsString::from(".making-");
     name.push(path.file_name().unwrap_or_default());
@@ -50,8 +50,8 @@ pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, K
 /// Longest time to wait for another job, which may be a kernel build.
 pub(crate) const DAY: Duration = Duration::from_secs(24 * 3600);
 
-/// Allows one job at a time per folder; no other user may be able to change what root writes there. The lock ends with
-/// the last copy of the descriptor (flock(2)).
+/// Takes the lock of a folder, which allows one job at a time. Fails if another user can change the folder. The lock is
+/// released when the last copy of the descriptor is closed (flock(2)).
 pub(crate) fn lock(path: &Path, report: &mut dyn FnMut(&str)) -> Result<File, KbuildError> {
     let folder = path.parent().unwrap_or(path);
     let opened =

@@ -1,6 +1,6 @@
-//! From a kernel source to files that boot: [`fetch()`] fetches a source and refuses unsigned ones, [`build()`]
+//! Makes files that boot from a kernel source: [`fetch()`] fetches a source and refuses an unsigned one, [`build()`]
 //! compiles it outside its tree and resumes interrupted builds, [`package()`] collects image, modules, device trees and
-//! their origin, [`check`] tests if the package matches its name, [`image`] writes a card.
+//! their origin, [`check`] tests whether the package matches its name, [`image`] writes the image of an SD card.
 //!
 //! Architecture invariant: nothing is installed and no root privileges are needed. Each step works in a separate
 //! folder, and the file that marks it finished (`manifest.json`) is written last, by renaming. `punctual-kernel`

@@ -9,7 +9,7 @@ macro_rules! files {
     };
 }
 
-/// A test fails if a file of `boards/` is missing from this list.
+/// Key and text of each file of `boards/`. A test fails if a file is missing from this list.
 const FILES: &[(&str, &str)] = files![
     "raspberry-pi-1",
     "raspberry-pi-2",
@@ -59,7 +59,7 @@ impl Arch {
         }
     }
 
-    /// The folder below `arch/` (scripts/subarch.include, and SRCARCH in the Makefile).
+    /// Returns the folder below `arch/` (scripts/subarch.include, and SRCARCH in the Makefile).
     pub fn folder(self) -> &'static str {
         if matches!(self, Arch::X86 | Arch::I386) { "x86" } else { self.name() }
     }
@@ -91,7 +91,7 @@ pub enum BootWay {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PiNames {
-    /// First series for which this board is planned.
+    /// First series that supports this board.
     pub since: Series,
     /// Name of the `make` target.
     pub defconfig: String,
@@ -109,14 +109,13 @@ pub struct PiNames {
 pub struct Mainline {
     /// Name of the `make` target.
     pub defconfig: String,
-    /// First series for which this board is planned.
+    /// First series that supports this board.
     pub since: Series,
     /// Device trees below `arch/*/boot/dts`, with `*` as a wildcard; empty if the firmware provides its own.
     pub dtbs: Vec<String>,
 }
 
-/// A part of a board for which the kernel needs a driver. A typical fault of a new kernel is a keyboard that does not
-/// work.
+/// A part of a board for which the kernel needs a driver, for example the keyboard.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Need {
@@ -188,6 +187,8 @@ fn keys<'b>(boards: impl Iterator<Item = &'b Board>) -> String {
     boards.map(|board| board.key.as_str()).collect::<Vec<_>>().join(", ")
 }
 
+/// Looks up a board by its key.
+///
 /// # Errors
 /// There is no such board; the message lists all boards.
 pub fn board(key: &str) -> Result<&'static Board, BoardError> {
@@ -195,8 +196,8 @@ pub fn board(key: &str) -> Result<&'static Board, BoardError> {
     found.ok_or_else(|| BoardError::Unknown(key.to_owned(), keys(boards().iter())))
 }
 
-/// Finds the board of a machine by model and `uname -m`: the longest matching name, otherwise the entry for any machine of
-/// the architecture. An unlisted Raspberry Pi has no board, because it cannot use another board's kernel.
+/// Finds the board of a machine by model and `uname -m`: the longest matching name, otherwise the entry for any machine
+/// of the architecture. An unlisted Raspberry Pi has no board, because it cannot use another board's kernel.
 ///
 /// # Errors
 /// Nothing matches, or the architecture decides and is unknown.

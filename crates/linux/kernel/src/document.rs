@@ -21,7 +21,7 @@ pub struct PreflightResult<'a> {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum PatchResult<'a> {
-    /// A patch of an index that fits the release.
+    /// A patch from the published index that fits the release.
     Found {
         release: Release,
         found: &'a Found,

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Programs a build needs (Documentation/process/changes.rst), with a package name that [`install`] translates.
+/// Programs that a build needs (Documentation/process/changes.rst), each with a package name that [`install`]
+/// translates.
 pub(crate) const PROGRAMS: [(&str, &str); 13] = [
     ("gcc", "gcc"),
     ("ld", "binutils"),
@@ -22,7 +23,7 @@ pub(crate) const PROGRAMS: [(&str, &str); 13] = [
     ("gpgv", "gpgv"),
 ];
 
-/// Headers of libraries that the build uses, with a package name.
+/// Headers of libraries that the build uses, each with a package name that [`install`] translates.
 pub(crate) const HEADERS: [(&str, &str); 2] = [("openssl/opensslv.h", "openssl-dev"), ("gelf.h", "elf-dev")];
 
 /// Properties of the build machine; `None` for those that could not be determined.
@@ -41,7 +42,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// `compiler` is the full name of the program, `out` the build folder.
+    /// Examines the build machine. `compiler` is the full name of the program, `out` the build folder.
     pub fn look(compiler: &str, out: &Path) -> Host {
         let release = std::fs::read_to_string("/etc/os-release").ok();
         let field = |name: &str| {
@@ -72,7 +73,8 @@ fn has_header(name: &str) -> bool {
     gcc.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
 }
 
-/// A compiler that was built for another machine fails here with "Exec format error".
+/// Runs the compiler with `-dumpmachine`. A compiler that was built for another machine fails here with "Exec format
+/// error".
 fn dumpmachine(compiler: &str) -> Result<String, String> {
     let ran = run(Command::new(compiler).arg("-dumpmachine"), b"", "see the line below").map_err(|e| e.to_string())?;
     match ran.status.success() {
@@ -81,7 +83,8 @@ fn dumpmachine(compiler: &str) -> Result<String, String> {
     }
 }
 
-/// Bytes available to this user on the file system of `folder`, which need not exist yet (statvfs(3)).
+/// Returns the number of bytes available to this user on the file system of `folder`, which need not exist yet
+/// (statvfs(3)).
 pub fn free(folder: &Path) -> Option<u64> {
     let absolute = std::path::absolute(folder).ok()?;
     let there = absolute.ancestors().find(|path| path.is_dir())?;
@@ -89,7 +92,7 @@ pub fn free(folder: &Path) -> Option<u64> {
     found.f_bavail.checked_mul(found.f_frsize)
 }
 
-/// The distribution's command for installing packages; only the package names if the distribution is unknown.
+/// Returns the distribution's command for installing packages; only the package names if the distribution is unknown.
 pub(crate) fn install(distribution: Option<&str>, packages: &[&str]) -> String {
     let is = |name: &str| distribution.is_some_and(|d| d.split_whitespace().any(|word| word == name));
     let (command, column) = if is("debian") || is("ubuntu") || is("raspbian") {
@@ -107,7 +110,7 @@ pub(crate) fn install(distribution: Option<&str>, packages: &[&str]) -> String {
     format!("{command} {}", names.into_iter().collect::<Vec<_>>().join(" "))
 }
 
-/// The package's name on the distribution of `column`: Debian, Fedora, Arch or openSUSE.
+/// Returns the package's name on the distribution of `column`: Debian, Fedora, Arch or openSUSE.
 fn named(package: &str, column: usize) -> &str {
     let other = [
         ("openssl-dev", ["libssl-dev", "openssl-devel", "openssl", "libopenssl-devel"]),

@@ -1,13 +1,13 @@
-//! Plans for kernels: which one a board needs and the cheapest trustworthy way to it ([`plan()`]), which published
-//! patch fits a source tree exactly ([`patch`]), what a build needs beforehand ([`preflight()`]), and whether a
-//! configuration has what was requested ([`config`]).
+//! Plans for kernels: which kernel a board needs and the cheapest trustworthy way to get it ([`plan()`]), which
+//! published patch fits a source tree exactly ([`patch`]), what a build needs beforehand ([`preflight()`]), and whether
+//! a configuration has what was requested ([`config`]).
 //!
 //! Boards are `boards/*.toml` at the repository's root, series and packages are `versions.toml`: data with its source
 //! and how it was verified.
 //!
-//! Architecture invariant: a plan is a pure function, so recorded machines are planned for like live ones. Programs are
-//! run by [`host`] (compilers), [`patch`] (xz, gpgv, sha256sum, patch) and [`config::make`] (make). Only the latter, in
-//! a new folder, and [`patch::apply::apply`], in the given tree, write files.
+//! Architecture invariant: a plan is a pure function, so a plan for a recorded machine is made in the same way as for a
+//! live one. Programs are run by [`host`] (compilers), [`patch`] (xz, gpgv, sha256sum, patch) and [`config::make`]
+//! (make). Only [`config::make`], in a new folder, and [`patch::apply::apply`], in the given tree, write files.
 
 #![forbid(unsafe_code)]
 

@@ -88,7 +88,7 @@ impl FromStr for Patched {
 }
 
 impl Series {
-    /// The option that selects the real-time kernel, without `CONFIG_`; patches before 5.3 used another name
+    /// Returns the option that selects the real-time kernel, without `CONFIG_`; patches before 5.3 used another name
     /// (kernel/Kconfig.preempt).
     pub fn rt_option(self) -> &'static str {
         if self < (Series { major: 5, minor: 3 }) { "PREEMPT_RT_FULL" } else { "PREEMPT_RT" }
@@ -102,7 +102,7 @@ impl Release {
         release[..end].parse().ok()
     }
 
-    /// The published name: the first release of a series has no third number (`linux-6.12.tar.xz`).
+    /// Returns the published name: the first release of a series has no third number (`linux-6.12.tar.xz`).
     pub fn as_released(self) -> String {
         if self.sublevel == 0 { self.series.to_string() } else { self.to_string() }
     }

@@ -23,7 +23,7 @@ pub struct SeriesEntry {
     pub rt: RtBy,
     /// The newest patched release known to this table; `None` to look it up in the published index.
     pub newest_rt: Option<Patched>,
-    /// A patched release that the Raspberry Pi's branch of the series is known to have passed through.
+    /// A patched release that the Raspberry Pi's branch of the series is known to have been at.
     pub pi_rt: Option<Patched>,
     pub archs: Vec<Arch>,
     /// Year and month in which maintenance of the series ended; `None` if it is still maintained.
@@ -79,7 +79,7 @@ pub struct SystemEntry {
     pub loader: BTreeMap<Arch, UsualLoader>,
     /// Steps that remain after the installation of a package; `{package}` stands for its name.
     pub after: Option<String>,
-    /// Why the system has no real-time package.
+    /// The reason why the system has no real-time package.
     pub none: Option<String>,
 }
 

@@ -29,7 +29,7 @@ impl Proven {
 }
 
 /// Boots `boots` times with consecutive seeds starting at `seed`, `jobs` at once: in virtual time they do not disturb
-/// each other. A single boot makes `out` itself its run directory, several make `out/boot-1` and so on.
+/// each other. The run directory of a single boot is `out`; with several boots, they are `out/boot-1` and so on.
 ///
 /// # Errors
 /// A boot reaches no verdict; the run directories of the others stay.

@@ -84,7 +84,8 @@ fn sides<'a>(a: &'a Proven, b: &'a Proven, names: (String, String)) -> [Side<'a>
     [side(a, names.0), side(b, names.1)]
 }
 
-/// Machine and CPUs are checked before booting, so the only remaining reason is that nothing was measured.
+/// Converts a refusal to compare. Machine and CPUs are checked before booting, so the only remaining reason is that
+/// nothing was measured.
 fn refused(refused: &Refused) -> LabError {
     LabError::Usage(format!("nothing can be compared ({refused:?}): see the run directories of both kernels"))
 }

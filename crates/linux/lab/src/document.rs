@@ -77,7 +77,7 @@ pub struct LabBisectResult<'a> {
 }
 
 impl<'a> LabBootResult<'a> {
-    /// `out` is the directory of the fetched files.
+    /// Creates the result; `out` is the directory of the fetched files.
     pub fn new(booted: &'a [Booted], out: Option<&'a Path>) -> LabBootResult<'a> {
         let guest =
             |b: &'a Booted| Guest { exit_code: b.exit_code, console: &b.console, lasted_s: b.lasted.as_secs_f64() };
@@ -86,7 +86,7 @@ impl<'a> LabBootResult<'a> {
 }
 
 impl<'a> LabProveResult<'a> {
-    /// `out` is the directory of the run directories.
+    /// Creates the result; `out` is the folder that contains the run directories.
     pub fn new(proven: &'a Proven, out: &'a Path) -> LabProveResult<'a> {
         let boots = proven.runs.iter().map(LabRunPart::new).collect();
         LabProveResult { clock: "virtual", out, boots }
@@ -101,14 +101,14 @@ impl<'a> LabRunPart<'a> {
 }
 
 impl<'a> LabCompareResult<'a> {
-    /// `out` is the directory of the run directories and the page.
+    /// Creates the result; `out` is the directory that contains the run directories and the page.
     pub fn new(comparison: &'a Comparison, out: &Path) -> LabCompareResult<'a> {
         LabCompareResult { comparison: comparison_json(comparison), out: out.display().to_string() }
     }
 }
 
 impl<'a> LabBisectResult<'a> {
-    /// `out` is the directory of builds and runs.
+    /// Creates the result; `out` is the directory of builds and runs.
     pub fn new(report: &'a BisectReport, out: &'a Path) -> LabBisectResult<'a> {
         LabBisectResult { clock: "virtual", suspects: &report.suspects, steps: &report.steps, out }
     }

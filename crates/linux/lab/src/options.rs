@@ -36,8 +36,8 @@ pub struct LabOptions {
 }
 
 impl LabOptions {
-    /// Defaults: one CPU at 500 million instructions per second (2 ns each: about a Cortex-A72 in kernel code), 2 s of
-    /// measurement, a period of 1 ms.
+    /// Creates options with the defaults: one CPU at 500 million instructions per second (2 ns each: about a Cortex-A72
+    /// in kernel code), 2 s of measurement, a period of 1 ms.
     pub fn new(kernel: Kernel, machine: Machine, program: Vec<u8>, loads: Vec<String>) -> LabOptions {
         LabOptions {
             kernel,
@@ -63,7 +63,7 @@ impl LabOptions {
         Clock::Virtual { shift: self.shift }
     }
 
-    /// The clock model, shown in every output of the run.
+    /// Returns the clock model, shown in every output of the run.
     pub(crate) fn model(&self, seed: u64) -> Result<VirtualTime, VmError> {
         let qemu = Qemu::find(self.machine)?;
         Ok(VirtualTime {

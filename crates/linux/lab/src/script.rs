@@ -9,7 +9,7 @@ use std::fmt::Write;
 pub(crate) const PROGRAM: &str = "/bin/punctual";
 pub(crate) const RUN: &str = "/run/lab";
 
-/// SplitMix64 (Steele, Lea, Flood 2014).
+/// Random numbers by SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
 struct Random(u64);
 
 impl Random {

@@ -61,7 +61,7 @@ impl Apt {
         Ok(String::from_utf8_lossy(&out).lines().map(str::to_owned).collect())
     }
 
-    /// The candidate version; `None` if there is no such package.
+    /// Returns the candidate version; `None` if there is no such package.
     pub fn version(&self, package: &str) -> Result<Option<String>, VmError> {
         let out = tools::output(self.command("apt-cache").args(["policy", package]), REMEDY)?;
         let text = String::from_utf8_lossy(&out).into_owned();
@@ -77,8 +77,8 @@ impl Apt {
         deb.ok_or_else(|| VmError::NoKernel(format!("apt-get download {package} left no file")))
     }
 
-    /// The package files (their names include the versions) of a system with these packages, the essential packages and
-    /// all dependencies. A name followed by `-` is excluded.
+    /// Returns the names of the package files (which include the versions) of a system with these packages, the
+    /// essential packages and all dependencies. A name followed by `-` is excluded.
     pub fn closure(&self, packages: &[&str]) -> Result<Vec<String>, VmError> {
         let mut command = self.command("apt-get");
         let out = tools::output(command.args(SYSTEM).arg("--print-uris").args(packages), REMEDY)?;

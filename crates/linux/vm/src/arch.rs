@@ -9,7 +9,7 @@ pub enum Arch {
 }
 
 impl Arch {
-    /// The architecture for which this program was compiled; `None` if it is not listed here.
+    /// Returns the architecture for which this program was compiled; `None` if it is not listed here.
     pub fn host() -> Option<Arch> {
         match std::env::consts::ARCH {
             "x86_64" => Some(Arch::Amd64),

@@ -113,7 +113,7 @@ fn watch(child: &mut Running, log: &Log, limit: Duration, begun: Instant, compla
     }
 }
 
-/// The device tree to boot with; nodes that QEMU lacks are disabled.
+/// Returns the device tree to boot with; nodes that QEMU lacks are disabled.
 fn device_tree(guest: &Guest, cache: &Cache) -> Result<Option<PathBuf>, VmError> {
     let facts = guest.machine.facts();
     let Some(file) = facts.dtb else { return Ok(None) };
@@ -189,7 +189,7 @@ impl Log {
         }
     }
 
-    /// A path that QEMU can open, because it inherits the descriptor.
+    /// Returns a path that QEMU can open, because it inherits the descriptor.
     pub fn path(&self) -> String {
         format!("/proc/self/fd/{}", self.0.as_raw_fd())
     }
@@ -210,7 +210,7 @@ pub(crate) fn read_all(file: &File) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// An anonymous file in memory, which children inherit.
+/// Returns an anonymous file in memory, which children inherit.
 pub(crate) fn in_memory(name: &str, content: &[u8]) -> Result<File, VmError> {
     let fd: OwnedFd = memfd_create(name, MemfdFlags::empty()).map_err(|e| VmError::file("make", name)(e.into()))?;
     let mut file = File::from(fd);

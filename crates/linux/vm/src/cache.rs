@@ -13,8 +13,8 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// `$XDG_CACHE_HOME/punctual/lab`, or below `~/.cache`; for root below `/var/cache`, because `HOME` may be that of
-    /// the user who called sudo.
+    /// Returns the cache `$XDG_CACHE_HOME/punctual/lab`, or the one below `~/.cache`; for root below `/var/cache`,
+    /// because `HOME` may be that of the user who called sudo.
     ///
     /// # Errors
     /// Neither variable is set.
@@ -36,8 +36,8 @@ impl Cache {
         &self.root
     }
 
-    /// The folder `name`, created by `make` if it is missing: under a temporary name, then renamed, so that it is
-    /// complete or absent, and by one process at a time.
+    /// Returns the folder `name`. If it is missing, `make` creates it under a temporary name, and it is then renamed,
+    /// so that it is complete or absent. Only one process at a time creates it.
     pub(crate) fn folder(
         &self,
         name: &str,
@@ -59,7 +59,7 @@ impl Cache {
         Ok(wanted)
     }
 
-    /// Cached files are executed, so no other user may have written them.
+    /// Opens the cache folder. Cached files are executed, so a folder that another user can write to is refused.
     fn dir(&self) -> Result<Dir, VmError> {
         Dir::create(&self.root, Whose::System).map_err(failed)
     }

@@ -98,7 +98,8 @@ impl Card {
         command
     }
 
-    /// A copy next to the card's tree, without properties on which the kernel would wait forever.
+    /// Returns the device tree for QEMU: if some nodes have to be disabled, a copy next to the card's tree, without
+    /// properties on which the kernel would wait forever.
     fn fixed_tree(&self) -> Result<PathBuf, VmError> {
         let nodes = self.machine.facts().disabled_nodes;
         if nodes.is_empty() {

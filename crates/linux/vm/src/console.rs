@@ -38,7 +38,7 @@ pub(crate) fn said(text: &str) -> Said {
     said
 }
 
-/// The text without marks, up to the end mark, because what the kernel prints while powering off is irrelevant.
+/// Returns the text without marks, up to the end mark, because what the kernel prints while powering off is irrelevant.
 pub(crate) fn plain(text: &str) -> String {
     let is_end = |line: &str| line.trim_end().ends_with(&format!("{MARK}end"));
     text.lines()
@@ -53,7 +53,7 @@ pub(crate) fn tail(text: &str) -> String {
     if clean.is_empty() { "(nothing came from the console)".into() } else { clean }
 }
 
-/// The first fault and the lines after it, then the last lines.
+/// Returns the first fault and the lines after it, then the last lines.
 pub(crate) fn panic(text: &str) -> String {
     const FAULTS: [&str; 6] =
         ["BUG: ", "Oops", "general protection", "Unable to handle", "Internal error", "Unhandled"];

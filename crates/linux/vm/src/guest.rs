@@ -16,7 +16,7 @@ pub enum Clock {
     },
 }
 
-/// The shift at which a guest runs `mips` million instructions per second.
+/// Returns the shift at which a guest runs `mips` million instructions per second.
 ///
 /// # Errors
 /// The value is not one that QEMU supports: 1000, 500, 250, 125, …
@@ -34,7 +34,7 @@ pub fn shift_of_mips(mips: f64) -> Result<u8, VmError> {
 pub enum Disk {
     None,
     /// An ext4 file system at /scratch on a block device in the guest's own memory, which responds after 500 µs of the
-    /// guest's time (null_blk): host disks would bring the host's timing into the guest.
+    /// guest's time (null_blk). With a disk of the host, the guest would depend on the host's timing.
     Memory {
         /// Size in MiB; memory is allocated as it is written.
         mib: u32,
@@ -62,12 +62,12 @@ pub struct Guest {
     pub machine: Machine,
     pub kernel: Kernel,
     pub cpus: u32,
-    /// Ignored if the board has a fixed memory size.
+    /// Memory in MiB; ignored if the board has a fixed size.
     pub memory_mib: u32,
     pub clock: Clock,
     pub hostname: String,
     pub files: Vec<FileIn>,
-    /// A shell script (BusyBox) that runs as root with /bin in its path; its exit code becomes that of the guest.
+    /// A shell script (BusyBox) that runs as root with /bin in its path; its exit code is the guest's exit code.
     pub script: String,
     /// Paths to fetch, if they exist.
     pub fetch: Vec<String>,
@@ -93,7 +93,7 @@ pub struct Guest {
 }
 
 impl Guest {
-    /// A guest with one CPU, 512 MiB, real time, nothing but `script`, and a limit of two minutes.
+    /// Creates a guest with one CPU, 512 MiB, real time, nothing but `script`, and a limit of two minutes.
     pub fn new(machine: Machine, kernel: Kernel, script: impl Into<String>) -> Guest {
         Guest {
             machine,

@@ -99,7 +99,7 @@ impl Kernel {
     }
 }
 
-/// The distribution's static BusyBox.
+/// Returns the path of the distribution's static BusyBox.
 ///
 /// # Errors
 /// There is no network, or no apt.
@@ -107,7 +107,8 @@ pub fn busybox(arch: Arch, cache: &Cache) -> Result<PathBuf, VmError> {
     package_file("busybox-static", arch, "bin/busybox", cache)
 }
 
-/// A file of a package, by its path in the package.
+/// Returns the path of a file of a package, by its path in the package. Downloads the package if it is not in the
+/// cache.
 pub(crate) fn package_file(package: &str, arch: Arch, file: &str, cache: &Cache) -> Result<PathBuf, VmError> {
     let folder = package_folder(package, arch, cache)?;
     let path = folder.join(file);
@@ -245,7 +246,7 @@ fn arch_of(image: &Path) -> Result<Arch, VmError> {
     })
 }
 
-/// The version string of a bzImage: its offset, minus 0x200, is at 0x20e (Documentation/arch/x86/boot.rst).
+/// Returns the version string of a bzImage: its offset, minus 0x200, is at 0x20e (Documentation/arch/x86/boot.rst).
 fn x86_release(image: &Path) -> Option<String> {
     let mut file = File::open(image).ok()?;
     let mut head = [0; 0x210];

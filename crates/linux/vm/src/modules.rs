@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A module to load, ready for insmod.
+/// A module to load, uncompressed for insmod.
 pub(crate) struct Module {
     pub name: String,
     pub object: Vec<u8>,
@@ -41,7 +41,7 @@ impl Index {
         Ok(Index { files })
     }
 
-    /// `wanted` and all dependencies, in loading order. A name without a file is assumed to be built in.
+    /// Returns `wanted` and all dependencies in loading order. A name without a file is assumed to be built in.
     pub fn load_order(&self, wanted: &[&str]) -> Result<Vec<Module>, VmError> {
         let mut order: Vec<Module> = Vec::new();
         let mut open: Vec<String> = Vec::new();

@@ -26,7 +26,7 @@ impl Network {
         self.port
     }
 
-    /// The address of guest `number`, counting from 1; a guest finds its number in `$VM_NUMBER`.
+    /// Returns the address of guest `number`, counting from 1; a guest finds its number in `$VM_NUMBER`.
     pub fn address(number: u32) -> String {
         format!("10.77.0.{number}")
     }

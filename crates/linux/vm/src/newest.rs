@@ -8,7 +8,7 @@ struct Name<'a> {
     whole: &'a str,
 }
 
-/// The newest of `names`, with or without PREEMPT_RT, optionally of a series such as `6.12`.
+/// Returns the newest of `names`, with or without PREEMPT_RT, optionally of a series such as `6.12`.
 pub(crate) fn newest<'a>(names: &'a [String], arch: Arch, rt: bool, series: Option<&str>) -> Option<&'a str> {
     let mut found: Vec<Name> = names.iter().filter_map(|name| parse(name, arch, rt)).collect();
     if let Some(series) = series {

@@ -31,6 +31,8 @@ pub struct Qemu {
 }
 
 impl Qemu {
+    /// Finds the installed QEMU for a machine.
+    ///
     /// # Errors
     /// QEMU is not installed or is too old; the error says what to install.
     pub fn find(machine: Machine) -> Result<Qemu, VmError> {
@@ -71,7 +73,7 @@ impl Qemu {
         Ok(Qemu { program: program.to_owned(), machine, version })
     }
 
-    /// `console` and `initramfs` are paths as the child sees them.
+    /// Returns the command that runs a guest. `console` and `initramfs` are paths as the child sees them.
     pub(crate) fn command(
         &self,
         guest: &Guest,
@@ -172,7 +174,7 @@ fn add_devices(command: &mut Command, guest: &Guest) {
     }
 }
 
-/// The `-drive` option for an image.
+/// Returns the `-drive` option for an image.
 pub(crate) fn drive(id: &str, image: &Path, format: &str, cache: &str) -> [String; 2] {
     ["-drive".into(), format!("if=none,id={id},format={format},cache={cache},file={}", doubled(image))]
 }
@@ -190,7 +192,8 @@ fn doubled(path: &Path) -> String {
     path.display().to_string().replace(',', ",,")
 }
 
-/// The emulator must not outlive this program, even after SIGKILL: setpriv(1) sets PR_SET_PDEATHSIG.
+/// Returns a command whose process does not outlive this program, even after SIGKILL: setpriv(1) sets PR_SET_PDEATHSIG,
+/// if it is installed.
 pub(crate) fn dying_with_us(program: impl AsRef<Path>) -> Command {
     let program = program.as_ref();
     if !tools::is_installed("setpriv") {

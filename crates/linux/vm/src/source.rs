@@ -22,7 +22,8 @@ pub struct KernelSource {
 }
 
 impl KernelSource {
-    /// The newest source package, or that of one series (`6.12`). Package lists older than a day are fetched again.
+    /// Returns the newest source package, or the newest of one series (`6.12`). Package lists older than a day are
+    /// fetched again.
     ///
     /// # Errors
     /// The distribution has none, or there is no network or no apt.
@@ -57,7 +58,7 @@ impl KernelSource {
     }
 
     /// Downloads the package (apt verifies its signature chain and checksum), unpacks the tree in it, and returns the
-    /// tree's folder: about 150 MB downloaded, 1.7 GB unpacked. Each finished step is kept; an interrupted one starts
+    /// tree's folder: about 150 MB downloaded, 1.7 GB unpacked. Each finished step is kept; an interrupted step starts
     /// again.
     ///
     /// # Errors
@@ -75,7 +76,7 @@ impl KernelSource {
     }
 }
 
-/// The folder that contains a kernel tree, recognised by its file Kbuild.
+/// Returns the folder that contains a kernel tree, recognised by its file Kbuild.
 fn tree_below(folder: &Path) -> Result<PathBuf, VmError> {
     let entries = fs::read_dir(folder).map_err(VmError::file("read", folder))?;
     let found = entries.flatten().map(|e| e.path()).find(|path| path.join("Kbuild").is_file());
@@ -84,7 +85,7 @@ fn tree_below(folder: &Path) -> Result<PathBuf, VmError> {
     })
 }
 
-/// The newest package by its two numbers; `linux-source` itself and `linux-source-6.1-rt` do not name a series.
+/// Returns the newest package by its two numbers; `linux-source` itself and `linux-source-6.1-rt` do not name a series.
 fn newest(names: &[String], series: Option<&str>) -> Option<String> {
     let numbers = |name: &String| {
         let (major, minor) = name.strip_prefix(PREFIX)?.split_once('.')?;

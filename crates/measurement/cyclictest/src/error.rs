@@ -1,6 +1,6 @@
 use crate::options::UsageError;
 
-/// Nothing was measured, or a result could not be written.
+/// Why a run failed: nothing was measured, or a result could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     #[error(transparent)]

@@ -1,6 +1,6 @@
-//! Compares our output with every captured output of rt-tests' cyclictest. The latencies of a sample are reconstructed
-//! and recorded one after the other, and the output must equal the sample byte for byte, except for the differences in
-//! docs/cyclictest.md.
+//! Compares this crate's output with captured outputs of rt-tests' cyclictest. The latencies of a sample are
+//! reconstructed and recorded one after the other. The output must then equal the sample byte for byte, except for the
+//! differences in docs/cyclictest.md.
 
 use crate::json::{Circumstances, SysInfo, document};
 use crate::options::{Asked, FormatVersion, Options, parse};
@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 type Test = fn(&str);
 
-/// The test of each sample. A sample without a test is an error.
+/// The test of each sample. The tests fail if a sample has no test.
 const SAMPLES: [(&str, Test); 13] = [
     ("ct-2.10.json", json_2_10),
     ("ct-2.4.json", json_2_4),
@@ -45,7 +45,7 @@ fn every_sample_is_written_again() {
     }
 }
 
-/// The options, and the plan for two CPUs as on the machine of the samples.
+/// Parses the options, and plans for two CPUs, as many as the machine of the samples had.
 fn asked(words: &str) -> (Options, Plan) {
     let words: Vec<_> = words.split_whitespace().map(Into::into).collect();
     let Asked::Run(options) = parse(&words).unwrap() else { panic!("help") };
@@ -57,7 +57,7 @@ fn asked(words: &str) -> (Options, Plan) {
 struct Known {
     tid: i64,
     bins: Vec<u64>,
-    /// Cycle numbers of the first samples beyond the last bin.
+    /// Cycle numbers of the first samples that are beyond the last bin.
     outliers: Vec<u64>,
     cycles: u64,
     min: u64,
@@ -68,7 +68,7 @@ struct Known {
 }
 
 impl Known {
-    /// Latencies that yield these values, ordered so that the outliers occur at the same cycles.
+    /// Returns latencies that yield these values, ordered so that the outliers occur in the same cycles.
     fn latencies(&self) -> Vec<u64> {
         let bins = self.bins.iter().enumerate().flat_map(|(bin, count)| vec![bin as u64; *count as usize]);
         let binned: Vec<u64> = bins.collect();
@@ -83,7 +83,7 @@ impl Known {
         all
     }
 
-    /// Latencies without a bin. They include the largest, the smallest and the last one if these have no bin; the
+    /// Returns latencies that have no bin, including the largest, the smallest and the last one if these have none. The
     /// others are equal.
     fn beyond(&self, binned: &[u64]) -> Vec<u64> {
         let count = self.cycles - binned.len() as u64;
@@ -108,13 +108,13 @@ impl Known {
     }
 }
 
-/// The values that follow a comment such as `# Min Latencies: 00012 00011`.
+/// Returns the numbers that follow a comment such as `# Min Latencies: 00012 00011`.
 fn figures(text: &str, name: &str) -> Vec<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(&format!("# {name}:"))).unwrap();
     line.split_whitespace().map(|word| word.parse().unwrap()).collect()
 }
 
-/// The counts of two threads, from their histogram with this number of bins.
+/// Returns the results of two threads from their histogram with this number of bins.
 fn counted(text: &str, bins: usize) -> Vec<Known> {
     let rows = text.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_digit()));
     let rows: Vec<Vec<u64>> =
@@ -165,7 +165,7 @@ fn histfile(sample: &str) {
     histogram(sample, "-q -H 8 --histfile=x.txt -i 200 -p 95 -m -S -D 2", FormatVersion::V2_4);
 }
 
-/// The values of a line such as `T: 0 (22445) P:95 I:200 C:   9878 Min:     10 Act:   52 Avg:   35 Max:    4952`.
+/// Returns the results in an output line that starts with `T: 0 (22445) P:95`.
 fn of_line(line: &str) -> Known {
     let spaced = line.replace(['(', ')', ':'], " ");
     let words: Vec<&str> = spaced.split_whitespace().collect();
@@ -195,7 +195,7 @@ fn lines(sample: &str) {
     assert_eq!(text::latency_held(0) + &texts(&options, &plan, &stats, &[], (0, 0)).0, sample);
 }
 
-/// A documented difference: rt-tests prints the path of debugfs on standard error.
+/// A documented difference: rt-tests prints the path of debugfs to standard error.
 fn broken(sample: &str) {
     let (options, plan) = asked("-q -i 200 -p 95 -m -S -D 2 -b 20 --tracemark");
     let stats = of_lines(sample, Keep::default());
@@ -203,14 +203,14 @@ fn broken(sample: &str) {
     assert_eq!(format!("INFO: debugfs mountpoint: /sys/kernel/debug/tracing/\n{written}"), sample);
 }
 
-/// The sample is truncated after 6000 bytes, within a line.
+/// The sample is truncated within a line, after 6000 bytes.
 fn spikes(sample: &str) {
     let (options, plan) = asked("-q -i 200 -p 95 -m -S -D 2 --spike 20");
     let stats = of_lines(sample, Keep { spikes: options.spike_nodes, ..Keep::default() });
     for line in sample.lines().filter(|line| line.contains("Spike:")) {
         let words: Vec<u64> = line.split([' ', ':']).filter_map(|word| word.parse().ok()).collect();
         let [thread, latency, at] = words[..] else { panic!("{line}") };
-        // The time in the last line is truncated, so it is supplied here.
+        // The sample's last line has no complete time, so it is supplied here.
         stats[thread as usize].spike(if at == 1249 { 1_249_697_200 } else { at }, latency);
     }
     let written = text::latency_held(0) + &texts(&options, &plan, &stats, &[], (0, 0)).0;
@@ -297,10 +297,10 @@ fn json_2_10(sample: &str) {
     json(sample, FormatVersion::V2_10);
 }
 
-/// Every option in the help must exist here, by letter and name.
+/// Every option in the sample's help must exist here with the same letter and name.
 fn help(sample: &str) {
     let mut seen = 0;
-    // Descriptions are indented further than options.
+    // Descriptions are indented more than options.
     let indent = |line: &str| -> u32 {
         line.chars().take_while(|c| c.is_whitespace()).map(|c| if c == '\t' { 8 } else { 1 }).sum()
     };

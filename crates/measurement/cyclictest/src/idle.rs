@@ -1,4 +1,4 @@
-//! Keeps CPUs out of idle states during the run, by /dev/cpu_dma_latency and by disabling individual states of the
+//! Keeps CPUs out of idle states during the run: holds /dev/cpu_dma_latency, or disables individual idle states of the
 //! measured CPUs.
 
 use punctual_journal::{Journal, Lease, Undo};
@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-/// Requests a maximum exit latency. The request is held until the file is dropped; the kernel releases it when the
+/// Requests a maximum exit latency, µs. The request lasts until the file is closed, which the kernel does when the
 /// process ends for any reason (Documentation/power/pm_qos_interface.rst).
 pub(crate) fn hold(us: i32) -> io::Result<File> {
     let mut file = File::options().write(true).open("/dev/cpu_dma_latency")?;
@@ -15,8 +15,8 @@ pub(crate) fn hold(us: i32) -> io::Result<File> {
     Ok(file)
 }
 
-/// Disables states deeper than `deepest` (-1: all) on these CPUs until the lease ends. The changes are journalled, so
-/// the next start restores the states even after kill -9.
+/// Disables idle states deeper than `deepest` (-1: all) on these CPUs until the lease ends. The changes are journalled;
+/// after kill -9 they are undone when the program is started again.
 ///
 /// # Errors
 /// The kernel has no cpuidle driver, or a state cannot be written.

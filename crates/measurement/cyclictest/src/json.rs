@@ -1,6 +1,6 @@
-//! JSON in the format of rt-tests, byte for byte. Its two keys that end in a colon are kept, because programs read
-//! them. Quotes in the command line are escaped, which rt-tests omits. Additional keys are on separate lines: `tool`,
-//! `skipped`, `overflows`, `early`.
+//! Writes JSON in the format of rt-tests, byte for byte. Its two keys that end in a colon are kept, because programs
+//! read them. Unlike in rt-tests, quotes in the command line are escaped. Additional keys are on separate lines:
+//! `tool`, `skipped`, `overflows`, `early`.
 
 use crate::options::{FormatVersion, Options};
 use crate::plan::ThreadPlan;
@@ -10,7 +10,7 @@ use std::fmt::Write;
 use std::sync::atomic::Ordering::Relaxed;
 
 pub(crate) struct Circumstances {
-    /// Start time in the format of RFC 2822, as in rt-tests.
+    /// Start time in the format of RFC 2822.
     pub start: String,
     pub end: String,
     pub return_code: i32,
@@ -87,7 +87,7 @@ fn thread(out: &mut String, index: usize, plan: &ThreadPlan, stat: &Stat) {
     let bins = stat.histogram.iter().enumerate().map(|(bin, count)| (bin, count.load(Relaxed)));
     let bins: Vec<String> =
         bins.filter(|(_, count)| *count > 0).map(|(bin, count)| format!("\n        \"{bin}\": {count}")).collect();
-    // Without bins rt-tests does not end the line.
+    // Without bins, rt-tests does not end the line.
     out.push_str(&bins.join(","));
     out.push_str(if bins.is_empty() { "      },\n" } else { "\n      },\n" });
     let _ = writeln!(out, "      \"cycles\": {},", stat.cycles.load(Relaxed));

@@ -1,13 +1,13 @@
-//! `punctual cyclictest` accepts the options of cyclictest (rt-tests 2.x) and reproduces its threads and its output, so
-//! that in scripts only the command name must be changed. Where cyclictest silently behaves incorrectly, this command
-//! reports an error or a warning: see docs/cyclictest.md.
+//! `punctual cyclictest` accepts the options of cyclictest (rt-tests 2.x) and reproduces its threads and output, so
+//! that scripts need only another command name. Where cyclictest silently does something wrong, this command reports an
+//! error or a warning; see docs/cyclictest.md.
 //!
 //! ```text
 //! options ──▶ plan (a line a thread) ──▶ worker (one thread each) ──▶ stat ──▶ text, json
 //! ```
 //!
-//! Architecture invariant: the workers only sleep and count. All printing, formatting and opening of files is done in
-//! the main thread, which is kept off the measured CPUs if possible.
+//! Architecture invariant: the workers only sleep and count. Only the main thread prints, formats and opens files; it
+//! stays off the measured CPUs if possible.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]

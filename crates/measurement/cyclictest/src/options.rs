@@ -15,9 +15,9 @@ use std::path::PathBuf;
 /// Options of a run. The defaults are those of cyclictest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// `-a`: CPUs to use in turn; all CPUs if none are given.
+    /// `-a`: CPUs for the threads; all CPUs if none are given.
     pub affinity: Affinity,
-    /// `-A USEC`: all threads start at the same time, each with this offset from the previous one.
+    /// `-A USEC`: all threads start at the same time plus an offset: each starts this long after the previous one.
     pub aligned: Option<Nanos>,
     /// `--secaligned [USEC]`: the threads start at a full second plus this offset.
     pub secaligned: Option<Nanos>,
@@ -25,13 +25,13 @@ pub struct Options {
     pub breaktrace: Option<Nanos>,
     /// `--tracemark`: at the latency that ends the run, writes a mark to the kernel's trace and stops the trace.
     pub tracemark: bool,
-    /// `-c 1`: uses CLOCK_REALTIME, not CLOCK_MONOTONIC.
+    /// `-c 1`: uses CLOCK_REALTIME instead of CLOCK_MONOTONIC.
     pub realtime_clock: bool,
-    /// `--deepest-idle-state`: deepest allowed idle state; -1 allows only polling.
+    /// `--deepest-idle-state`: deepest permitted idle state; -1 permits only polling.
     pub deepest_idle_state: Option<i32>,
-    /// Value to hold in /dev/cpu_dma_latency, µs; `None`: it is not held.
+    /// Value to hold in /dev/cpu_dma_latency, µs; `None`: it is not opened.
     pub dma_latency: Option<i32>,
-    /// The option because of which /dev/cpu_dma_latency is not held: `--laptop`, `--default-system`.
+    /// The option that prevents /dev/cpu_dma_latency from being held: `--laptop` or `--default-system`.
     pub not_held: Option<&'static str>,
     /// `-d`: difference between the intervals of consecutive threads.
     pub distance: Nanos,
@@ -41,7 +41,7 @@ pub struct Options {
     pub fifo: Option<PathBuf>,
     /// `-h`: number of histogram bins, one per unit of time.
     pub histogram: Option<usize>,
-    /// `-H`: adds a column for all threads together to the histogram.
+    /// `-H`: adds a histogram column for all threads together.
     pub hist_of_all: bool,
     /// `--histfile`: file for the histogram.
     pub histfile: Option<PathBuf>,
@@ -51,7 +51,7 @@ pub struct Options {
     pub json: Option<PathBuf>,
     /// `-l`: number of cycles; the first thread to reach it ends the run.
     pub loops: Option<u64>,
-    /// `--mainaffinity`: CPUs of the main thread.
+    /// `--mainaffinity`: CPUs for the main thread.
     pub main_affinity: Option<Affinity>,
     /// `-m`: locks memory with mlockall(2).
     pub mlockall: bool,
@@ -59,13 +59,13 @@ pub struct Options {
     pub refresh_on_max: bool,
     /// `-N`: uses nanoseconds everywhere.
     pub nsecs: bool,
-    /// `-o`: with `-v`, prints only the largest of this number of samples.
+    /// `-o`: with `-v`, prints only the largest of each group of this many samples.
     pub oscope: u64,
     /// `-p`: priority of the first thread.
     pub priority: Option<u8>,
     /// `--policy`: scheduling policy.
     pub policy: Option<Policy>,
-    /// `--priospread`: each thread has a priority one lower than the previous one.
+    /// `--priospread`: each thread has the next lower priority.
     pub priospread: bool,
     /// `-q`: prints only a summary at the end.
     pub quiet: bool,
@@ -75,7 +75,7 @@ pub struct Options {
     pub resolution: bool,
     /// `-s`: uses nanosleep(2), or with `-x` setitimer(2).
     pub system: bool,
-    /// `-S`: one pinned thread per CPU, all with the same priority.
+    /// `-S`: one thread per CPU, bound to it, all with the same priority.
     pub smp: bool,
     /// `--spike`: logs every latency above this.
     pub spike: Option<Nanos>,
@@ -91,7 +91,7 @@ pub struct Options {
     pub posix_timers: bool,
     /// `--format-version`: version of rt-tests whose text format is used.
     pub format: FormatVersion,
-    /// Arguments of the command line, which the JSON file repeats.
+    /// Command-line arguments, which the JSON file repeats.
     pub words: Vec<String>,
     /// Warnings printed before the run.
     pub warnings: Vec<String>,
@@ -99,14 +99,14 @@ pub struct Options {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Affinity {
-    /// The threads are not pinned.
+    /// The threads are not bound to CPUs.
     #[default]
     None,
-    /// Thread N is pinned to the Nth CPU.
+    /// Thread N is bound to the Nth CPU.
     All,
-    /// The threads are pinned to these CPUs in turn.
+    /// The threads are bound to these CPUs in turn.
     These(CpuList),
-    /// The threads are pinned in turn to the CPUs of the machine that this expression selects.
+    /// The threads are bound in turn to the CPUs that this expression selects.
     Named(CpuExpression),
 }
 
@@ -115,7 +115,7 @@ pub enum Affinity {
 pub struct CpuExpression {
     /// True for `!`: all CPUs except these.
     pub is_inverted: bool,
-    /// True for `+`: 0 denotes the first CPU that this process may use.
+    /// True for `+`: number 0 is the first CPU that this process may use.
     pub is_relative: bool,
     /// The listed CPUs; `None` for `all`.
     pub list: Option<CpuList>,
@@ -191,7 +191,7 @@ fn defaults(words: &[OsString]) -> Options {
 }
 
 impl Options {
-    /// Detects `-smp -p 80`, which is parsed as `-s -m -p -p`: the priority would be 0, and the 80 ignored.
+    /// Returns advice for `-smp -p 80`, which is parsed as `-s -m -p -p`: the priority would be 0, and 80 ignored.
     fn bundle(&self) -> &'static str {
         let is_trap = self.words.iter().any(|word| word == "-smp");
         if is_trap { ": -smp is read as -s -m -p; write --smp or -S, then -m -p N" } else { "" }

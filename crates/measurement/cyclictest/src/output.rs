@@ -1,4 +1,4 @@
-//! Writes to standard output and standard error.
+//! Prints to standard output and standard error.
 
 use std::io::{self, Write};
 
@@ -7,7 +7,7 @@ pub(crate) fn warn(what: &str) {
     let _ = writeln!(io::stderr(), "WARN: {what}");
 }
 
-/// Prints to standard output. If that is closed the run continues, since results may go to files.
+/// Prints to standard output. If that is closed, the run continues, because results may also go to files.
 pub(crate) fn print(text: &str) {
     let mut out = io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());

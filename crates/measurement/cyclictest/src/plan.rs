@@ -3,10 +3,10 @@ use punctual_units::{CpuId, CpuList, Nanos, Policy, Priority, Scheduling};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ThreadPlan {
-    /// CPU to which the thread is pinned.
+    /// CPU to which the thread is bound; `None`: any.
     pub cpu: Option<CpuId>,
     pub scheduling: Scheduling,
-    /// Value displayed after `P:`.
+    /// Priority displayed after `P:`.
     pub priority: u8,
     pub interval: Nanos,
 }
@@ -14,7 +14,7 @@ pub(crate) struct ThreadPlan {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
     pub threads: Vec<ThreadPlan>,
-    /// CPUs for the main thread: the requested ones, otherwise those that are not measured; may be empty.
+    /// CPUs for the main thread: the requested CPUs, otherwise those that are not measured; may be empty.
     pub main: CpuList,
     pub warnings: Vec<String>,
 }
@@ -56,15 +56,15 @@ pub(crate) fn plan(
     Ok(Plan { threads, main, warnings })
 }
 
-/// The CPUs that "all" denotes. Processes start on all CPUs except the isolated ones. If this process has exactly
-/// these, the isolated ones are added. Otherwise the affinity was set explicitly (taskset(1), a cpuset), and is
+/// Returns the CPUs that "all" means. Processes start with all CPUs except the isolated ones. If this process may use
+/// exactly these, the isolated CPUs are added. Otherwise the affinity was set on purpose (taskset(1), a cpuset), and is
 /// respected.
 fn usable(online: &CpuList, allowed: &CpuList, isolated: &CpuList) -> CpuList {
     let allowed = online.and(allowed);
     if allowed.is_empty() || online.minus(isolated) == allowed { online.clone() } else { allowed }
 }
 
-/// CPUs to assign in turn; if empty, threads are not pinned.
+/// Returns the CPUs to which threads are bound in turn; if empty, threads are not bound.
 fn cpus(
     options: &Options,
     online: &CpuList,
@@ -92,7 +92,7 @@ fn these(option: &str, list: &CpuList, online: &CpuList) -> Result<CpuList, Usag
     }
 }
 
-/// The usable CPUs selected by an expression, as in parse_cpumask of rt-tests (src/lib/rt-numa.c).
+/// Returns the usable CPUs that an expression selects, as parse_cpumask in src/lib/rt-numa.c of rt-tests does.
 fn named(option: &str, of: &CpuExpression, online: &CpuList, usable: &CpuList) -> Result<CpuList, UsageError> {
     let listed = match &of.list {
         None => usable.clone(),
@@ -153,7 +153,7 @@ mod tests {
         }
     }
 
-    /// Plan for four CPUs, the last of which is isolated; the process may use `allowed`.
+    /// Plans for four CPUs, the last of which is isolated. The process may use the CPUs `allowed`.
     fn on(options: &Options, allowed: &str) -> Result<Plan, UsageError> {
         plan(options, &"0-3".parse().unwrap(), &allowed.parse().unwrap(), &"3".parse().unwrap())
     }

@@ -1,5 +1,5 @@
-//! Reports after the threads have ended: the rest of standard output, the files, and warnings about facts that the
-//! format cannot express.
+//! Writes what follows after the threads have ended: the rest of standard output, the files, and warnings about results
+//! that cyclictest's format cannot express.
 
 use crate::error::RunError;
 use crate::json::{self, Circumstances};
@@ -34,8 +34,8 @@ pub(crate) fn report(
     Ok(())
 }
 
-/// The end of standard output, and the content of `--histfile`. `broke` is the thread that exceeded the limit of `-b`
-/// (0: none) and its latency.
+/// Returns the rest of standard output, and the content of `--histfile` if requested. `broke` is the ID of the thread
+/// that exceeded the limit of `-b` (0: none) and its latency.
 pub(crate) fn texts(
     options: &Options,
     plan: &Plan,
@@ -65,7 +65,7 @@ pub(crate) fn texts(
     (out, file)
 }
 
-/// Warns about facts that the format cannot express.
+/// Warns about results that cyclictest's format cannot express.
 fn warn_of_omissions(options: &Options, stats: &[Stat]) {
     let unit = if options.nsecs { "ns" } else { "us" };
     for (index, stat) in stats.iter().enumerate() {
@@ -91,7 +91,7 @@ fn warn_of_omissions(options: &Options, stats: &[Stat]) {
 fn write(path: &Path, text: &str) -> Result<(), RunError> {
     let failed = |e: io::Error| RunError::Refused(format!("cannot write {}: {e}", path.display()));
     let (dir, name) = Dir::of_file(path).map_err(|e| failed(e.cause()))?;
-    // A pipe or /dev/stdout cannot be replaced, so it is written directly.
+    // A pipe or /dev/stdout cannot be replaced, so it is written to directly.
     if let Ok(mut file) = dir.special(&name, true) {
         return file.write_all(text.as_bytes()).map_err(failed);
     }

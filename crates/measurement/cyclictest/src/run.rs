@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering:
 use std::sync::{Arc, Barrier, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Runs `punctual cyclictest WORDS` and prints the output of cyclictest. Returns its exit code, which is 0 even for
+/// Runs `punctual cyclictest WORDS` and prints the output of cyclictest. Returns its exit code, which is 0 also for
 /// interrupted runs.
 ///
 /// # Errors
@@ -37,7 +37,7 @@ pub fn run(words: &[OsString]) -> Result<u8, RunError> {
         }
         Asked::Run(options) => *options,
     };
-    // The limit includes the time of whoever reads the output.
+    // The time limit includes the time of the program that reads the output.
     match options.duration {
         Some(duration) => watchdog::measuring("the measurement", Duration::from_nanos(duration.0)),
         None => watchdog::unlimited(),
@@ -95,7 +95,7 @@ fn check(options: &Options, plan: &Plan) -> Result<(), RunError> {
     if memory > 1 << 30 {
         warn(&format!("the histograms take {} MiB", memory >> 20));
     }
-    // Unwritable files are reported now, not after hours of measurement.
+    // Files that cannot be written are reported now instead of after hours of measurement.
     for path in [&options.json, &options.histfile].into_iter().flatten() {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         if !folder.is_dir() {
@@ -234,7 +234,7 @@ fn end(shared: &Shared, threads: Vec<std::thread::JoinHandle<()>>) {
     shared.stop.store(true, Relaxed);
     while shared.finished.load(Relaxed) < threads.len() {
         for tid in shared.stats.iter().filter_map(|stat| i32::try_from(stat.tid.load(Relaxed)).ok()) {
-            // A thread that has ended needs no wakeup.
+            // A thread that has ended need not be woken.
             let _ = uapi::wake(tid);
         }
         std::thread::sleep(std::time::Duration::from_millis(1));
@@ -245,8 +245,8 @@ fn end(shared: &Shared, threads: Vec<std::thread::JoinHandle<()>>) {
 /// MSR_SMI_COUNT of Intel processors since Nehalem.
 const SMI_COUNT: u64 = 0x34;
 
-/// Number of system management interrupts of each thread's CPU so far; empty if not requested. Called only before and
-/// after the run, since each read interrupts the CPU.
+/// Returns the number of system management interrupts so far on each thread's CPU; empty if not requested. It is called
+/// only before and after the run, because each read interrupts the CPU.
 fn smi(options: &Options, plan: &Plan) -> Result<Vec<u64>, RunError> {
     if !options.smi {
         return Ok(Vec::new());
@@ -264,7 +264,7 @@ fn smi(options: &Options, plan: &Plan) -> Result<Vec<u64>, RunError> {
     plan.threads.iter().map(count).collect()
 }
 
-/// Moves this thread, which prints, off the measured CPUs.
+/// Moves this thread, which prints, away from the measured CPUs.
 fn keep_off(plan: &Plan) {
     if plan.main.is_empty() {
         return;
@@ -274,7 +274,7 @@ fn keep_off(plan: &Plan) {
     }
 }
 
-/// Opens trace_marker and tracing_on if they are to be written when a latency exceeds the limit.
+/// Opens trace_marker and tracing_on if a latency above the limit is to be marked in the trace.
 fn trace(options: &Options) -> Result<Option<(File, File)>, RunError> {
     if !options.tracemark {
         return Ok(None);
@@ -300,7 +300,7 @@ fn resolution() {
     text::resolution(reported, punctual_rt::clock_read_cost()).iter().for_each(|line| warn(line));
 }
 
-/// Reads a CPU list; `None` if the file is not readable.
+/// Reads a CPU list; `None` if the file cannot be read.
 fn list(live: &Live, path: &str) -> Option<CpuList> {
     live.read(path).text()?.parse().ok()
 }

@@ -64,7 +64,8 @@ impl Sleeper {
         Ok(sleeper)
     }
 
-    /// Sleeps until `next`, which a relative method sets to one interval from now. Returns false if the run has ended.
+    /// Sleeps until `next`. A relative method first sets `next` to one interval from now. Returns false if the run has
+    /// ended.
     #[inline(always)]
     pub fn sleep(&self, next: &mut u64, stop: &AtomicBool) -> bool {
         loop {
@@ -94,13 +95,13 @@ impl Sleeper {
         }
     }
 
-    /// Number of timer expiries that occurred while the thread was late.
+    /// Returns the number of timer expiries that occurred while the thread was late.
     #[inline(always)]
     pub fn overrun(&self) -> u64 {
         self.timer.as_ref().map_or(0, PosixTimer::overrun)
     }
 
-    /// True if the releases do not depend on the thread.
+    /// Returns true if the time of a release does not depend on when the thread runs.
     pub fn is_absolute(&self) -> bool {
         !matches!(self.method, Method::Relative | Method::System)
     }
@@ -109,7 +110,7 @@ impl Sleeper {
 impl Drop for Sleeper {
     fn drop(&mut self) {
         if self.method == Method::IntervalTimer {
-            // The process ends soon, so failures do not matter.
+            // Failures are ignored, because the process ends soon.
             let _ = set_interval_timer(Nanos::ZERO, Nanos::ZERO);
         }
     }

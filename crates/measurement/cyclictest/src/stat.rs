@@ -1,8 +1,9 @@
-//! Counts of a measuring thread, read by the main thread. The single writer uses relaxed stores and no lock.
+//! Results of a measuring thread, which the main thread reads. The thread writes them with relaxed stores and no lock.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
-/// Number of samples kept for `-v` between two reads by the main thread, 10 ms apart (VALBUF_SIZE of cyclictest).
+/// Number of samples kept for `-v` between two reads by the main thread, which are 10 ms apart (VALBUF_SIZE of
+/// cyclictest).
 const VALUES: usize = 16_384;
 
 /// Value of `Min:` before the first cycle, as in cyclictest.
@@ -17,15 +18,15 @@ pub(crate) struct Stat {
     pub act: AtomicU64,
     pub max: AtomicU64,
     sum: AtomicU64,
-    /// Number of intervals that passed while the thread was late, which cyclictest does not count.
+    /// Number of intervals that passed while the thread was late; cyclictest does not count them.
     pub skipped: AtomicU64,
-    /// Number of wakeups that appear too early because CLOCK_REALTIME was set.
+    /// Number of wakeups that seem to be too early because CLOCK_REALTIME was set.
     pub early: AtomicU64,
     pub histogram: Vec<AtomicU64>,
     pub overflows: AtomicU64,
     outliers: Vec<AtomicU64>,
     values: Vec<AtomicU64>,
-    /// Time (µs on the clock of the run) and latency of each spike.
+    /// Time on the clock of the run, µs, and latency of each spike.
     spikes: Vec<[AtomicU64; 2]>,
     pub spike_count: AtomicU64,
 }
@@ -38,7 +39,7 @@ pub(crate) struct Keep {
 }
 
 impl Stat {
-    /// Creates the counts and writes to every page once, so that none faults later.
+    /// Creates empty results, and writes to every page, so that none causes a page fault later.
     pub fn new(keep: Keep) -> Stat {
         let zeros = |count: usize| -> Vec<AtomicU64> { (0..count).map(|_| AtomicU64::new(0)).collect() };
         Stat {
@@ -102,7 +103,7 @@ impl Stat {
         self.spike_count.store(count + 1, Relaxed);
     }
 
-    /// Time and latency of each spike.
+    /// Returns time and latency of each spike.
     pub fn spikes(&self) -> impl Iterator<Item = (u64, u64)> {
         let count = usize::try_from(self.spike_count.load(Relaxed)).unwrap_or(usize::MAX);
         self.spikes.iter().take(count).map(|[at, latency]| (at.load(Relaxed), latency.load(Relaxed)))
@@ -113,13 +114,13 @@ impl Stat {
         self.outliers.iter().take(count).map(|cycle| cycle.load(Relaxed))
     }
 
-    /// Mean latency; 0 before the first cycle, as in cyclictest.
+    /// Returns the mean latency; 0 before the first cycle, as in cyclictest.
     pub fn average(&self) -> f64 {
         let cycles = self.cycles.load(Relaxed);
         if cycles == 0 { 0.0 } else { self.sum.load(Relaxed) as f64 / cycles as f64 }
     }
 
-    /// The latency of cycle `n`; `None` if it has not been measured or is no longer kept.
+    /// Returns the latency of cycle `n`; `None` if it is not measured yet or no longer kept.
     pub fn value(&self, n: u64) -> Option<u64> {
         let cycles = self.cycles.load(Relaxed);
         let is_there = n < cycles && cycles - n <= VALUES as u64;

@@ -4,7 +4,8 @@ use crate::stat::Stat;
 use std::fmt::Write;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// A line such as `T: 0 ( 2244) P:95 I:200 C:   9878 Min:     10 Act:   52 Avg:   35 Max:    4952`, with its newline.
+/// Formats a line such as `T: 0 ( 2244) P:95 I:200 C:   9878 Min:     10 Act:   52 Avg:   35 Max:    4952`, with
+/// newline.
 pub(crate) fn line(options: &Options, index: usize, plan: &ThreadPlan, stat: &Stat, smi: Option<u64>) -> String {
     let (tid, cycles) = (stat.tid.load(Relaxed), stat.cycles.load(Relaxed));
     let (min, act, max) = (stat.min.load(Relaxed), stat.act.load(Relaxed), stat.max.load(Relaxed));
@@ -18,7 +19,8 @@ pub(crate) fn line(options: &Options, index: usize, plan: &ThreadPlan, stat: &St
     )
 }
 
-/// Appends the rows of `-v` from cycle `read` on, with only the largest of each `-o` cycles. Returns the next cycle.
+/// Appends the lines of `-v` from cycle `read` on, or with `-o` only the largest of each group of cycles. Returns the
+/// next cycle.
 pub(crate) fn values(out: &mut String, index: usize, stat: &Stat, mut read: u64, oscope: u64) -> u64 {
     let cycles = stat.cycles.load(Relaxed);
     while read + oscope <= cycles {
@@ -35,23 +37,24 @@ pub(crate) fn latency_held(us: i32) -> String {
     format!("# /dev/cpu_dma_latency set to {us}us\n")
 }
 
-/// The first lines of `-v`: possible and online CPUs.
+/// Returns the first lines of `-v`: possible and online CPUs.
 pub(crate) fn cpus(possible: usize, online: usize) -> String {
     format!("Max CPUs = {possible}\nOnline CPUs = {online}\n")
 }
 
-/// The line that `-v` prints for each thread, µs. rt-tests 2.x prints the interval of the next thread instead.
+/// Returns the line that `-v` prints for each thread, with its interval in µs. rt-tests 2.x prints that of the next
+/// thread.
 pub(crate) fn interval(index: usize, plan: &ThreadPlan) -> String {
     format!("Thread {index} Interval: {}\n", plan.interval.0 / 1000)
 }
 
-/// The interval lines if `-v` is set, even with `-q`, as in rt-tests.
+/// Returns these lines if `-v` is set, even with `-q`, as in rt-tests.
 pub(crate) fn intervals(options: &Options, threads: &[ThreadPlan]) -> String {
     let asked = threads.iter().enumerate().filter(|_| options.verbose);
     asked.map(|(index, thread)| interval(index, thread)).collect()
 }
 
-/// The last lines of the output of `-b`.
+/// Returns the last lines of the output with `-b`.
 pub(crate) fn broken(stats: &[Stat], (tid, value): (i64, u64)) -> String {
     let tids: String = stats.iter().map(|stat| format!(" {:05}", stat.tid.load(Relaxed))).collect();
     let which = if tid != 0 { format!("# Break thread: {tid}\n# Break value: {value}\n") } else { String::new() };
@@ -105,7 +108,7 @@ fn row(out: &mut String, name: &str, values: impl IntoIterator<Item = u64>, widt
     let _ = writeln!(out, "# {name}{values}");
 }
 
-/// The spikes of `--spike`: the first of all threads by time, at most `nodes`.
+/// Returns the lines of `--spike`: the earliest spikes of all threads, at most `nodes`.
 pub(crate) fn spikes(stats: &[Stat], nodes: usize) -> String {
     let of = |(index, stat): (usize, &Stat)| -> Vec<(u64, usize, u64)> {
         stat.spikes().map(|(at, latency)| (at, index, latency)).collect()
@@ -121,7 +124,7 @@ pub(crate) fn spikes(stats: &[Stat], nodes: usize) -> String {
     out
 }
 
-/// Lines of `-R`: clock_getres(2) of CLOCK_MONOTONIC, and the time between two reads, ns.
+/// Returns the lines of `-R`: clock_getres(2) of CLOCK_MONOTONIC, and the time between two clock reads, ns.
 pub(crate) fn resolution(reported: u64, measured: f64) -> [String; 2] {
     [
         format!("reported clock resolution: {reported} nsec"),

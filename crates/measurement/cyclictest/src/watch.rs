@@ -1,4 +1,4 @@
-//! The main thread during the measurement: displays progress and ends the run.
+//! The main thread during the measurement: displays the progress and ends the run.
 
 use crate::options::Options;
 use crate::output::{print, warn};
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 
 const EVERY: Nanos = Nanos::from_millis(10);
-/// Interval at which a latency above the limit is checked for. By then the thread itself has stopped the trace.
+/// Interval of checks for a latency above the limit. The thread itself has already stopped the trace.
 const LOOK: Nanos = Nanos::from_millis(50);
 /// Minimum time to wait before checking whether a thread has reached its last cycle.
 const SOON: Nanos = Nanos::from_millis(1);
@@ -36,11 +36,11 @@ pub(crate) struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    /// Blocks the signals. Must be called before any thread starts.
+    /// Blocks the signals. It must be called before any thread starts.
     pub fn new(options: &'a Options, plan: &'a Plan) -> Result<Watch<'a>, Error> {
         let signals = SignalSet::new(&[Sig::Hup, Sig::Int, Sig::Quit, Sig::Term, Sig::Usr1, Sig::Usr2]);
         block(&signals)?;
-        // The kernel may deliver the signal of the process's own timer to any thread that does not block it.
+        // The kernel may deliver the signal of a process-wide timer to any thread that does not block it.
         block(&SignalSet::new(&[Sig::Alrm]))?;
         punctual_uapi::install_wakeup()?;
         let fifo = options.fifo.as_ref().map(|path| Fifo::new(path));
@@ -50,7 +50,7 @@ impl<'a> Watch<'a> {
 
     /// Waits until the duration, the loops, a limit or a signal ends the run.
     pub fn until_the_end(&mut self, shared: &Shared) {
-        // As in rt-tests, counted from the time at which aligned threads start.
+        // As in rt-tests, the duration counts from the time at which aligned threads start.
         let settings = &shared.settings;
         let lead = match settings.start {
             Start::AtOnce => 0,
@@ -83,8 +83,8 @@ impl<'a> Watch<'a> {
         shared.stop.load(Relaxed) || shared.finished.load(Relaxed) > 0
     }
 
-    /// Time for which this thread has nothing to do. It should not wake in between, since it may be running on a
-    /// measured CPU.
+    /// Returns how long this thread has nothing to do. It should sleep for all of that time, because it may be running
+    /// on a measured CPU.
     fn silence(&self, shared: &Shared) -> Option<Nanos> {
         let until_loops = self.options.loops.map(|loops| earliest_end(loops, self.plan, &shared.stats).max(SOON));
         let until_look = self.options.breaktrace.map(|_| LOOK);
@@ -140,7 +140,8 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Writes the file. It is journalled first, and removed when the run ends, or after kill -9 by the next start.
+    /// Writes the file. It is journalled first, and removed at the end of the run, or after kill -9 when the program is
+    /// started again.
     fn write_snapshot(&mut self, path: &Path, shared: &Shared) -> std::io::Result<()> {
         if self.snapshot.is_none() {
             let undo = vec![Undo::RemoveFile { path: path.to_owned() }];
@@ -152,7 +153,7 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// The earliest time at which a thread can reach its last cycle.
+/// Returns the earliest time at which a thread can complete its last cycle.
 fn earliest_end(loops: u64, plan: &Plan, stats: &[Stat]) -> Nanos {
     let left = plan.threads.iter().zip(stats).map(|(thread, stat)| {
         let cycles = loops.saturating_sub(stat.cycles.load(Relaxed));
@@ -166,9 +167,9 @@ fn self_lines(options: &Options, plan: &Plan, shared: &Shared) -> String {
     lines.map(|(index, (thread, stat))| text::line(options, index, thread, stat, None)).collect()
 }
 
-/// A named pipe for the lines. It need not have a reader.
+/// A named pipe for status lines. It need not have a reader.
 struct Fifo {
-    /// Location of the pipe, if this program created it.
+    /// Where the pipe was created; `None` if it existed.
     made: Option<(Dir, PathBuf)>,
     open: Option<File>,
 }

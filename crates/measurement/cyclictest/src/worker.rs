@@ -13,12 +13,12 @@ pub(crate) struct Shared {
     pub stats: Vec<Stat>,
     pub stop: AtomicBool,
     pub finished: AtomicUsize,
-    /// Barrier at which all threads wait until they are set up, or one has failed.
+    /// Barrier at which all threads wait until all are ready or one has failed.
     pub ready: Barrier,
     pub go: Barrier,
     pub start: AtomicU64,
     pub refused: Mutex<Option<String>>,
-    /// ID of the thread whose latency exceeded the limit, and that latency.
+    /// ID of the thread that exceeded the limit, and its latency.
     pub broke: (AtomicI64, AtomicU64),
     pub trace: Option<(File, File)>,
 }
@@ -39,9 +39,9 @@ pub(crate) struct Settings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Start {
     AtOnce,
-    /// All threads start at the same time, each with this offset from the previous one.
+    /// All threads start at the same time plus an offset: each starts this long after the previous one, ns.
     Aligned(u64),
-    /// All threads start at a full second plus this offset.
+    /// All threads start at a full second plus this offset, ns.
     Second(u64),
 }
 
@@ -80,7 +80,7 @@ fn measure(shared: &Shared, stat: &Stat, index: usize, plan: &ThreadPlan) {
     }
 }
 
-/// The measuring loop. It does not allocate, lock or print, except for the trace mark at its end.
+/// The measuring loop. It does not allocate, lock or print, except for the mark in the trace at its end.
 #[inline(never)]
 fn cycle(shared: &Shared, stat: &Stat, sleeper: &Sleeper, mut next: u64, interval: u64) {
     let Settings { clock, unit, limit, spike, loops, .. } = shared.settings;
@@ -124,14 +124,14 @@ fn break_off(shared: &Shared, stat: &Stat, latency: u64) {
     }
     if let Some((mut marker, mut on)) = shared.trace.as_ref().map(|(marker, on)| (marker, on)) {
         let text = format!("hit latency threshold ({latency} > {})", shared.settings.limit.unwrap_or_default());
-        // A failure is visible in the trace itself.
+        // The trace itself shows whether the mark was written.
         let _ = marker.write_all(text.as_bytes()).and_then(|()| on.write_all(b"0"));
     }
     shared.broke.1.store(latency, Relaxed);
     shared.stop.store(true, Relaxed);
 }
 
-/// The common start time, late enough for the last thread.
+/// Returns the common start time, which is late enough for all threads.
 pub(crate) fn common_start(settings: &Settings, threads: usize) -> u64 {
     let soon = now(settings.clock) + 1_000_000 + 20_000 * threads as u64;
     match settings.start {

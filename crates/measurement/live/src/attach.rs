@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 /// Interval at which the other process publishes its state.
 const EVERY: Duration = Duration::from_secs(5);
-/// Interval at which `ended` is called.
+/// Interval at which `ended` is called and keys are read.
 const SIGNALS: Duration = Duration::from_millis(500);
 
 /// Draws the result of `look` every 5 s, until a key ends the view or `ended` returns true.
@@ -61,7 +61,7 @@ impl Drop for Restored {
     }
 }
 
-/// Keys typed within `wait`. A closed terminal counts as [`Key::End`].
+/// Returns the keys typed within `wait`. A closed terminal counts as [`Key::End`].
 fn typed(keys: &mut Keys, wait: Duration) -> io::Result<Vec<Key>> {
     let wait = wait.min(SIGNALS);
     let wait = Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: wait.subsec_nanos() as _ };

@@ -3,16 +3,16 @@ use punctual_measure::{Cell, Counts};
 use punctual_model::ContextSample;
 use punctual_units::{Bin, CpuId, bin_high, bin_low, held_rank};
 
-/// Reads cells into reused memory. Repeated calls do not allocate, so no memory is returned to the kernel, which would
-/// interrupt the measured CPUs (munmap(2) flushes their TLBs).
+/// Reads the cells of the measuring threads into reused memory. Repeated calls do not allocate, so no memory is
+/// returned to the kernel, which would interrupt the measured CPUs (munmap(2) flushes their TLBs).
 #[derive(Default)]
 pub struct Looker {
     counts: Counts,
 }
 
 impl Looker {
-    /// Reads `cell` into `view`, except for the values from the context thread. A sample recorded during the call may
-    /// be in one value and not yet in another.
+    /// Reads `cell` into `view`, except for the values that the context thread supplies. A sample recorded during the
+    /// call may be included in one value and not yet in another.
     pub fn look(&mut self, cell: &Cell, view: &mut CpuView) {
         let extremes = cell.extremes();
         cell.copy_counts(&mut self.counts);
@@ -32,7 +32,7 @@ fn sum(counts: &[u64]) -> u64 {
     counts.iter().fold(0, |sum: u64, &n| sum.saturating_add(n))
 }
 
-/// The nearest-rank quantile, as the upper edge of its bin but not above the maximum, like `Histogram::quantile`.
+/// Returns the nearest-rank quantile: the upper edge of its bin, but at most the maximum, like `Histogram::quantile`.
 fn quantile(view: &CpuView, percent: u32) -> Option<u64> {
     let rank = held_rank(f64::from(percent) / 100.0, view.ran)?;
     let mut seen = 0;
@@ -43,7 +43,7 @@ fn quantile(view: &CpuView, percent: u32) -> Option<u64> {
     Some(view.worst.map_or(bin.high, |worst| bin.high.min(worst)))
 }
 
-/// The values of a context sample. Also sets the share of steal time of each CPU.
+/// Converts a context sample into displayed values. Also sets the share of steal time of each CPU.
 pub fn machine(sample: &ContextSample, khz: &[(CpuId, u64)], cpus: &mut [CpuView]) -> Machine {
     let interval = sample.interval_ns.max(1) as f64;
     for view in &mut *cpus {

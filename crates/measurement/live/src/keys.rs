@@ -1,4 +1,4 @@
-//! Parses keys from the bytes of a terminal in raw mode.
+//! Decodes keys from the bytes that a terminal in raw mode sends.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Key {
@@ -8,7 +8,7 @@ pub(crate) enum Key {
     Pause,
     /// m: mark this instant.
     Mark,
-    /// n: proceed to the next load.
+    /// n: start the next load.
     Next,
     /// ?, h: show or hide the help.
     Help,
@@ -16,8 +16,8 @@ pub(crate) enum Key {
     Redraw,
 }
 
-/// A parser that skips escape sequences (arrows, function keys, pasted text, reports), even if they arrive in pieces,
-/// so that none of their letters is mistaken for a key.
+/// Decoder that skips escape sequences (arrows, function keys, pasted text, reports), even if they arrive in pieces, so
+/// that none of their letters counts as a key.
 #[derive(Default)]
 pub(crate) struct Keys {
     state: State,
@@ -36,7 +36,7 @@ enum State {
 }
 
 impl Keys {
-    /// Returns the key that `byte` completes, if any.
+    /// Returns the key that `byte` completes; `None` if it completes none.
     pub fn take(&mut self, byte: u8) -> Option<Key> {
         let was = std::mem::take(&mut self.state);
         match (was, byte) {
@@ -77,7 +77,7 @@ mod tests {
     fn letters_are_keys_and_sequences_are_not() {
         assert_eq!(of(b"p m?\x0c"), [Key::Pause, Key::Pause, Key::Mark, Key::Help, Key::Redraw]);
         assert_eq!(of(b"\x1b[A\x1b[1;5n\x1bOqn"), [Key::Next]);
-        // Tests Alt-q, and Ctrl-C within an incomplete sequence.
+        // Tests Alt-q, and Ctrl-C within an incomplete escape sequence.
         assert_eq!(of(b"\x1bq\x1b[1\x03"), [Key::End, Key::End]);
         assert!(of(b"xyz\xc3\xbc\x00").is_empty());
     }

@@ -1,13 +1,13 @@
 //! Displays a running measurement in a terminal of any size.
 //!
-//! The screen is a pure function of a [`Snapshot`] ([`draw`]). [`View`] takes snapshots and draws them in an ordinary
-//! thread that wakes twice a second and reads the cells of the measuring threads without locks, so neither side waits
-//! for the other.
+//! The screen is a pure function of a [`Snapshot`] ([`draw`]). [`View`] takes and draws snapshots in an ordinary thread
+//! that wakes twice a second. It reads the cells of the measuring threads without locks, so that neither side waits for
+//! the other.
 //!
-//! [`Line`] is a single status line. A thread that is awake anyway overwrites it about once a second. Its text is a
-//! pure function as well ([`text`]).
+//! [`Line`] is a single status line, which an already running thread overwrites about once a second. Its text is a pure
+//! function as well ([`text`]).
 //!
-//! Architecture invariant: only this crate handles keys, colours and screen layout. It does not depend on run
+//! Architecture invariant: no other crate handles keys, colours and screen layout. This crate does not depend on run
 //! directories or the measuring engine; operations on a phase are passed in as [`Controls`].
 
 #![forbid(unsafe_code)]

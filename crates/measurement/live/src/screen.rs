@@ -1,4 +1,4 @@
-//! The terminal: checks it, takes control of it, and restores it however the program ends.
+//! The terminal: checks whether it can be used, takes control of it, and restores it however the program ends.
 
 use crossterm::cursor::{Hide, MoveTo, Show};
 use crossterm::style::{Attribute, Color as Ansi, Print, SetAttribute, SetForegroundColor};
@@ -37,7 +37,7 @@ pub enum NoTerminal {
     Dumb,
 }
 
-/// Checks that the view can be displayed. It is drawn on standard error, so standard output may be redirected.
+/// Checks that the view can be displayed. It is drawn on standard error, so that standard output may be redirected.
 ///
 /// # Errors
 /// [`NoTerminal`].
@@ -84,7 +84,7 @@ pub(crate) fn restore() {
     }
 }
 
-/// Standard error with one write(2) per frame.
+/// Standard error, buffered so that each frame is one write(2).
 pub(crate) struct Screen(BufWriter<Stderr>);
 
 impl Screen {
@@ -111,7 +111,7 @@ impl Backend for Screen {
                 self.style(cell.fg, cell.modifier)?;
             }
             queue!(self.0, Print(cell.symbol()))?;
-            // The cursor position after a wide character is unknown.
+            // Wide characters make the cursor position uncertain.
             next = cell.symbol().chars().nth(1).is_none().then(|| (x.saturating_add(1), y));
         }
         queue!(self.0, SetAttribute(Attribute::Reset))
@@ -125,8 +125,8 @@ impl Backend for Screen {
         queue!(self.0, Show)
     }
 
-    /// Position to restore after clearing. The cursor is hidden, so any position is valid. The terminal is not queried,
-    /// because its answer would be mixed with the keys.
+    /// Returns the position to restore after clearing. The cursor is hidden, so any position will do. The terminal is
+    /// not asked, because its answer would arrive among the keys.
     fn get_cursor_position(&mut self) -> io::Result<Position> {
         Ok(Position::ORIGIN)
     }
@@ -144,12 +144,12 @@ impl Backend for Screen {
         self.clear()
     }
 
-    /// A serial line reports a size of 0; 80 × 24 is then assumed.
+    /// Returns the size of the terminal. A serial line reports 0; 80 × 24 is then assumed.
     fn size(&self) -> io::Result<Size> {
         let size = tcgetwinsize(io::stderr())?;
         Ok(match (size.ws_col, size.ws_row) {
             (0, _) | (_, 0) => Size::new(80, 24),
-            // Limits the memory. A larger screen would not show more.
+            // Limits memory. A larger screen would show no more.
             (columns, rows) => Size::new(columns.min(400), rows.min(200)),
         })
     }
@@ -164,7 +164,7 @@ impl Backend for Screen {
 }
 
 impl Screen {
-    /// Emits the styles in use: sixteen colours, bold, dim, reverse.
+    /// Writes the escape sequences of a style. Only sixteen colours, bold, dim and reverse are used.
     fn style(&mut self, colour: Color, modifier: Modifier) -> io::Result<()> {
         queue!(self.0, SetAttribute(Attribute::Reset))?;
         let colour = match colour {

@@ -4,13 +4,13 @@ use punctual_units::{Bin, CpuId, Nanos};
 pub enum Stage {
     #[default]
     Starting,
-    /// The load and the threads run, but recording has not started.
+    /// The load and the measuring threads run, but recording has not started.
     WarmingUp,
     Measuring,
     Between,
     /// The measurement is complete. The run is judged and written.
     Finishing,
-    /// The other process no longer measures.
+    /// The other process has stopped measuring.
     Ended,
 }
 
@@ -38,21 +38,22 @@ pub struct Snapshot {
     pub shared: bool,
     pub paused: bool,
     pub help: bool,
-    /// Message that shows the result of the last key press.
+    /// Message with the result of the last key press.
     pub word: Option<String>,
     /// True if another process measures. Keys then do not end or mark its run, and the line about the machine is
     /// omitted.
     pub attached: bool,
-    /// Lines below the table, most important first: causes so far, or the state of an attached measurement.
+    /// Lines below the table, most important first: causes found so far, or the state of the measurement in another
+    /// process.
     pub status: Vec<String>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CpuView {
     pub cpu: CpuId,
-    /// Number of periods in which the thread woke.
+    /// Number of periods in which the thread woke up.
     pub ran: u64,
-    /// Number of periods that passed while the thread was late.
+    /// Number of periods skipped because the thread was still late.
     pub skipped: u64,
     /// Exact minimum, ns.
     pub min: Option<u64>,
@@ -62,9 +63,9 @@ pub struct CpuView {
     pub p99: Option<u64>,
     /// Exact maximum, ns.
     pub worst: Option<u64>,
-    /// Share of the last interval that was steal time, 0 to 1.
+    /// Share of steal time in the last interval, 0 to 1.
     pub steal: Option<f64>,
-    /// Non-empty bins, in ascending order.
+    /// Non-empty bins of the histogram, in ascending order.
     pub bins: Vec<Bin>,
 }
 
@@ -77,6 +78,6 @@ pub struct Machine {
     pub throttled: Option<i64>,
     /// Lowest and highest frequency of the measured CPUs before this phase, kHz.
     pub khz: Option<(u64, u64)>,
-    /// Frequency transitions per second, all CPUs combined.
+    /// Frequency changes per second on all CPUs together.
     pub steps_per_s: Option<f64>,
 }

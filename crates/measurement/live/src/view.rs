@@ -15,17 +15,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 const EVERY: Duration = Duration::from_millis(500);
-/// Minimum time between two frames, even if keys are pressed.
+/// Minimum time between two frames, also when keys are pressed.
 const APART: Duration = Duration::from_millis(250);
-/// Maximum time for which the end of the run waits for the drawing thread, which a terminal that accepts no output (for
-/// example over a stalled connection) may block.
+/// Maximum time for which the end of the run waits for the drawing thread. That thread may be blocked by a terminal
+/// that accepts no output, for example over a stalled connection.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Operations on the running phase, called from the drawing thread.
 pub trait Controls: Send + Sync {
-    /// The latest context sample, and the measured frequencies in kHz.
+    /// Returns the latest context sample, and the measured frequencies in kHz.
     fn counters(&self) -> (Option<ContextSample>, Vec<(CpuId, u64)>);
-    /// Marks the current time, and returns the number of the mark.
+    /// Marks the current time. Returns the number of the mark.
     fn mark(&self) -> u64;
     fn next(&self);
 }
@@ -38,7 +38,6 @@ pub struct Phase {
     pub controls: Box<dyn Controls>,
 }
 
-/// Parameters known before the measurement.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// Name of the command: `measure` or `prove`.
@@ -55,24 +54,24 @@ pub struct Cost {
     pub pictures: u64,
     /// CPU time of the drawing thread, ns.
     pub cpu_ns: u64,
-    /// True if the thread shared CPUs with the measuring threads.
+    /// True if the drawing thread shared CPUs with the measuring threads.
     pub shared: bool,
-    /// The error that ended the view before the run ended.
+    /// The error that ended the view before the end of the run.
     pub trouble: Option<String>,
 }
 
-/// State shared by the run's thread and the drawing thread. It is locked only briefly, never while sampling, drawing or
-/// writing.
+/// State shared by the thread of the run and the drawing thread. It is locked only briefly, and never while sampling,
+/// drawing or writing.
 #[derive(Default)]
 struct State {
-    /// Snapshot without the values of the CPUs and the machine, which the drawing thread keeps.
+    /// The snapshot without values of CPUs and machine, which only the drawing thread needs.
     snapshot: Snapshot,
     phase: Option<Arc<Phase>>,
     cost: Cost,
     quit: bool,
 }
 
-/// The view of a run. Dropping it ends the view and restores the terminal.
+/// The view of a run. Dropping it removes the view and restores the terminal.
 pub struct View {
     state: Arc<Mutex<State>>,
     bell: Bell,
@@ -81,7 +80,7 @@ pub struct View {
 }
 
 impl View {
-    /// Prepares the view. The first phase takes control of the terminal.
+    /// Prepares the view; the first phase takes control of the terminal.
     ///
     /// # Errors
     /// [`NoTerminal`], or no file descriptor is available.
@@ -98,8 +97,8 @@ impl View {
         Ok(View { state, bell: Bell::new()?, ended: None, looks: Looks::of_environment() })
     }
 
-    /// Called before a phase starts. The first call takes control of the terminal and starts the drawing thread. This
-    /// thread inherits the caller's affinity, which at that point excludes the measured CPUs if possible.
+    /// To be called before a phase starts. The first call takes control of the terminal and starts the drawing thread,
+    /// which inherits the caller's affinity. That should exclude the measured CPUs.
     pub fn phase_starts(&mut self, number: usize, of: usize, load: &str) {
         {
             let mut state = lock(&self.state);
@@ -120,7 +119,7 @@ impl View {
         state.phase = Some(Arc::new(phase));
     }
 
-    /// Displays these lines below the table until the next call.
+    /// Displays `lines` below the table until the next call.
     pub fn status(&self, lines: Vec<String>) {
         lock(&self.state).snapshot.status = lines;
     }
@@ -145,7 +144,7 @@ impl View {
         self.ended = Some(receive);
         let thread = std::thread::Builder::new().name("live".into()).stack_size(512 << 10).spawn(move || {
             let state = Arc::clone(&drawer.state);
-            // The run continues without the view, since its results are more important.
+            // The run continues without the view, because its results are more important.
             if let Err(e) = drawer.run() {
                 lock(&state).cost.trouble = Some(e.to_string());
             }
@@ -170,7 +169,7 @@ impl Drop for View {
         lock(&self.state).quit = true;
         self.bell.ring();
         if let Some(ended) = self.ended.take() {
-            // No message is ever sent; the channel closes when the thread ends.
+            // No message is sent: the channel closes when the thread ends.
             let _ = ended.recv_timeout(PATIENCE);
         }
         screen::restore();
@@ -181,7 +180,7 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// True if the caller, and thus the drawing thread, may run on a measured CPU.
+/// Returns true if the caller, and thus the drawing thread, may run on a measured CPU.
 fn shares(cells: &[(CpuId, Arc<Cell>)]) -> bool {
     let Ok(allowed) = rustix::thread::sched_getaffinity(None) else { return true };
     cells.iter().any(|(cpu, _)| allowed.is_set(cpu.0 as usize))
@@ -219,21 +218,21 @@ impl Drawer {
                         terminal.clear()?;
                         due = due.min(now + APART);
                     }
-                    // No more keys can arrive, but signals still end the run.
+                    // No more keys can arrive; signals still end the run.
                     Read::Closed => keys = None,
                 }
             }
         }
     }
 
-    /// Sleeps until `due`, a key, or the end of the run. Returns `true` if input is available.
+    /// Sleeps until `due`, a key or the end of the run. Returns true if input is available.
     fn wait(&self, due: Instant, keys: bool) -> bool {
         let left = due.saturating_duration_since(Instant::now());
         let left = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos() as _ };
         let input = io::stdin();
         let mut both = [PollFd::new(&self.bell, PollFlags::IN), PollFd::new(&input, PollFlags::IN)];
         let watched = if keys { 2 } else { 1 };
-        // A signal ends the wait early, like a timeout.
+        // A signal ends the wait early.
         let ready = poll(&mut both[..watched], Some(&left)).unwrap_or(0);
         ready > 0 && keys && !both[1].revents().is_empty()
     }
@@ -265,7 +264,7 @@ enum Read {
     Closed,
 }
 
-/// The latest sample, in reused memory.
+/// The latest snapshot, in reused memory.
 #[derive(Default)]
 struct Looking {
     picture: Snapshot,
@@ -274,7 +273,7 @@ struct Looking {
 }
 
 impl Looking {
-    /// Takes a sample, unless the display is paused.
+    /// Updates the snapshot, unless the display is paused.
     fn look(&mut self, state: &Mutex<State>) {
         let phase = {
             let state = lock(state);
@@ -324,7 +323,7 @@ fn act(state: &Mutex<State>, key: Key) {
             "ending this load".into()
         }
         (Key::Mark | Key::Next, None) => "not possible between loads".into(),
-        // Ends the run like Ctrl-C: the signal stays pending until a thread waits for it.
+        // Ends the run as Ctrl-C does: the signal stays pending until a thread waits for it.
         (Key::End, _) => {
             let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::INT);
             "ending the run".into()

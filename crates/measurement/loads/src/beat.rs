@@ -1,17 +1,17 @@
 use crate::board::{Board, Slot, now};
 
-/// Publishes a worker's progress. One beat is one completed unit of real work.
+/// Publishes the progress of a worker. A beat is one completed unit of real work.
 pub(crate) struct Beat {
     board: Board,
     slot: usize,
     pending: Slot,
 }
 
-/// CPU-bound workers pause together for the first [`REST`] ns of every [`EVERY`] ns of CLOCK_MONOTONIC.
+/// During the first [`REST`] ns of every [`EVERY`] ns of CLOCK_MONOTONIC, all CPU-bound workers pause.
 ///
-/// This leaves 1 % of the CPU time to other tasks, as real-time throttling does. Without it, Linux 6.18 with fair group
-/// scheduling (autogroups, cgroups) can starve kernel threads while groups that never sleep are runnable, and thereby
-/// block disks ("workqueue lockup - pool stuck for 49s", observed on 6.18.44).
+/// This leaves 1 % of the CPU time to other tasks. Without it, Linux 6.18 with fair group scheduling (autogroups,
+/// cgroups) can starve kernel threads while groups that never sleep are runnable, so that disks do not respond
+/// ("workqueue lockup - pool stuck for 49s", observed on 6.18.44).
 const EVERY: u64 = 100_000_000;
 const REST: u64 = 1_000_000;
 
@@ -21,12 +21,12 @@ impl Beat {
         Beat { pending: Slot { last: now(), tid, ..Slot::default() }, board, slot }
     }
 
-    /// Adds to the count of `unit`, which is published with the next beat.
+    /// Adds `amount` to the count of `unit`, which is published with the next beat.
     pub fn count(&mut self, unit: usize, amount: u64) {
         self.pending.done[unit] += amount;
     }
 
-    /// Sets the total of `unit`, which is published with the next beat.
+    /// Sets the count of `unit`, which is published with the next beat.
     pub fn total(&mut self, unit: usize, amount: u64) {
         self.pending.done[unit] = amount.max(self.pending.done[unit]);
     }
@@ -40,7 +40,7 @@ impl Beat {
         self.beat_at(now());
     }
 
-    /// Like [`Beat::beat`], for CPU-bound work: at regular intervals all such workers pause together.
+    /// Like [`Beat::beat`], for CPU-bound work: also pauses when all such workers pause.
     pub fn beat_and_rest(&mut self) {
         self.beat();
         let left = rest(self.pending.last);

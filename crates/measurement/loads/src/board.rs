@@ -1,4 +1,4 @@
-//! Shared memory of a load and its parent. The load writes, and the parent reads without waking any thread.
+//! Memory that a load shares with its parent. The load writes it, and the parent reads it without waking any thread.
 
 use crate::LoadError;
 use punctual_uapi::SharedWords;
@@ -10,8 +10,8 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 /// Maximum number of kinds of work that one worker counts.
 pub(crate) const UNITS: usize = 4;
 
-/// Size of the header and of each slot in words: a cache line of 128 bytes (Apple CPUs, and x86 CPUs that prefetch
-/// pairs of lines).
+/// Size of the header and of each slot in 64-bit words: a cache line of 128 bytes (Apple CPUs, and x86 CPUs that
+/// prefetch pairs of lines).
 const STRIDE: usize = 16;
 
 const EPOCH: usize = 0;
@@ -31,7 +31,7 @@ pub(crate) struct Board {
     slots: usize,
 }
 
-/// A worker's published state at one instant. Times are CLOCK_MONOTONIC, ns.
+/// State that a worker has published. Times are CLOCK_MONOTONIC, ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Slot {
     pub beats: u64,
@@ -64,19 +64,19 @@ impl Board {
         self.word((slot + 1) * STRIDE + word)
     }
 
-    /// Discards earlier intervals without progress of the workers, so that only those after `now` count.
+    /// Starts a recording at `now`: earlier intervals in which workers made no progress are discarded.
     pub fn start_recording(&self, now: u64) {
         self.word(RECORDING_SINCE).store(now, Relaxed);
         self.word(EPOCH).fetch_add(1, Release);
     }
 
-    /// Number of the recording, and its start.
+    /// Returns the number of the recording and its start, CLOCK_MONOTONIC, ns.
     pub fn recording(&self) -> (u64, u64) {
         let epoch = self.word(EPOCH).load(Acquire);
         (epoch, self.word(RECORDING_SINCE).load(Relaxed))
     }
 
-    /// Process group of a command. The parent kills it if the load dies first.
+    /// Sets the process group of a command. The parent kills it if the load dies first.
     pub fn set_group(&self, pgid: i32) {
         self.word(GROUP).store(pgid as u64, Relaxed);
     }

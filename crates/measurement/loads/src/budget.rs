@@ -5,13 +5,13 @@ use crate::mounts::{self, Mount};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Memory available to this process under the limits of the machine and of its cgroups, bytes.
+/// Returns the memory available to this process within the limits of the machine and its cgroups, bytes.
 pub(crate) fn available() -> u64 {
     let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let cgroup = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let read = |path: &Path| fs::read_to_string(path).ok();
     let in_cgroup = memory_folders(&mounts::own(), &cgroup).into_iter().filter_map(|f| headroom(&f, &read)).min();
-    // If nothing can be read, little memory is assumed.
+    // If nothing can be read, assumes that little memory is available.
     let on_machine = field(&meminfo, "MemAvailable:").map_or(64 << 20, |kb| kb * 1024);
     in_cgroup.map_or(on_machine, |limit| limit.min(on_machine))
 }
@@ -22,7 +22,8 @@ fn field(text: &str, key: &str) -> Option<u64> {
     line.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// The cgroup directories (v1 and v2) whose memory limits apply to this process, each up to its mount point.
+/// Returns the cgroup directories (v1 and v2) whose memory limits apply to this process: its own and all above it up to
+/// the mount point.
 fn memory_folders(mounts: &[Mount], cgroup: &str) -> Vec<PathBuf> {
     let mut folders = Vec::new();
     for line in cgroup.lines() {
@@ -46,7 +47,7 @@ fn memory_folders(mounts: &[Mount], cgroup: &str) -> Vec<PathBuf> {
     folders
 }
 
-/// Limit of one cgroup minus its usage, not counting reclaimable file cache; `None` without a limit.
+/// Returns a cgroup's memory limit minus its usage without reclaimable file cache, bytes; `None` without a limit.
 fn headroom(folder: &Path, read: &impl Fn(&Path) -> Option<String>) -> Option<u64> {
     let number = |name: &str| read(&folder.join(name))?.trim().parse::<u64>().ok();
     let limits = ["memory.max", "memory.high", "memory.limit_in_bytes"];
@@ -63,7 +64,7 @@ pub(crate) fn last_level_cache() -> Option<u64> {
     (0..8).filter_map(size).max()
 }
 
-/// Parses a size such as `32K`, `8192K` or `1M`.
+/// Parses a size such as `32K`, `8192K` or `1M`. Returns bytes.
 fn parse_size(text: &str) -> Option<u64> {
     let text = text.trim();
     match text.strip_suffix('K') {

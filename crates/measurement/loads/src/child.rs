@@ -10,14 +10,14 @@ use std::ffi::OsString;
 use std::sync::mpsc;
 use std::thread;
 
-/// Exit code of a load that has reported why it failed.
+/// Exit code of a load that has reported the reason for its failure.
 const FAILED: i32 = 3;
 
-/// Stack size, sufficient for the deepest worker in a debug build.
+/// Stack size of a worker, sufficient for a debug build, bytes.
 const STACK: usize = 256 << 10;
 
-/// Main function of a load. `args` are those after [`HIDDEN_ARG`]. Returns the exit code. It must be called first in
-/// `main`, while there is only one thread, because dropping root privileges affects only the calling thread.
+/// Main function of a load's process. `args` are the arguments after [`HIDDEN_ARG`]. Returns the exit code. Call it
+/// first in `main`, while there is only one thread, because dropping root privileges affects only the calling thread.
 ///
 /// Standard input must be the shared memory, and standard output a pipe to the parent, as created by
 /// [`Load::start`](crate::Load::start).
@@ -39,7 +39,7 @@ pub fn child_main(mut args: impl Iterator<Item = OsString>) -> i32 {
     }
 }
 
-/// Makes a panic end the whole load, not only its thread.
+/// Makes a panic in any thread end the whole load.
 fn die_loudly() {
     std::panic::set_hook(Box::new(|panic| {
         say(&Message::Failed(format!("bug in punctual, please report it: {panic}")));
@@ -72,12 +72,12 @@ fn prepare(load: &Builtin, config: &ChildConfig, notes: &mut Vec<String>) -> Res
         RunsAs::NobodyOncePrepared => Some((load.prepare)(config)?),
         RunsAs::Nobody | RunsAs::Caller => None,
     };
-    // The host of a command must end everything it has started before it ends itself, so it watches its lifeline
-    // instead.
+    // A command's process must end everything that the command started before it exits, so it watches the pipe to its
+    // parent itself.
     if load.is_command() {
         setup::drop_ambient_capabilities(notes);
     } else {
-        // Releases the file system of the working directory.
+        // Does not keep the file system of the working directory busy.
         let _ = rustix::process::chdir("/");
         setup::drop_privileges(notes);
         setup::die_with_parent(config.parent)?;
@@ -95,7 +95,7 @@ fn begin(load: &Builtin, plan: Plan, board: &Board, mut notes: Vec<String>) -> R
         return Err(LoadError::Refused(format!("{} workers exceed the shared memory", plan.workers.len())));
     }
     let workers = plan.workers.len();
-    // Threads that could not be bound report this.
+    // Threads report a failed binding themselves.
     let (unbound, failures) = mpsc::channel();
     for (cpu, help) in plan.helpers {
         spawn(load.comm, cpu, unbound.clone(), help)?;

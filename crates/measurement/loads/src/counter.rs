@@ -1,4 +1,4 @@
-//! Kernel counters that must increase while a load runs. The load only names them; the parent reads them.
+//! Kernel counters that must increase while a load runs. The load selects them; the parent reads them.
 
 use crate::LoadError;
 use punctual_watchdog::proc::Stat;
@@ -7,12 +7,12 @@ use std::fs;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Counter {
-    /// Description for display.
+    /// Name of the counter for display.
     pub what: String,
     pub source: Source,
-    /// Required increase per second of recording (at least 1 in total).
+    /// Required increase per second of recording; the total must increase by at least 1.
     pub per_second: f64,
-    /// Required increase per unit of work: index of the unit, and factor.
+    /// Index of a unit of work, and required increase for each such unit.
     pub per_unit: Option<(usize, f64)>,
 }
 
@@ -25,18 +25,18 @@ pub(crate) enum Source {
     MinorFaults(i32),
     /// User and system time, from /proc/PID/stat.
     CpuTicks(i32),
-    /// Sectors written on one device of /proc/diskstats.
+    /// Sectors written to the device with this major and minor number, from /proc/diskstats.
     DiskSectors(u32, u32),
     /// Sectors written on all disks.
     AllDiskSectors,
     /// Protocol and field of /proc/net/snmp.
     Snmp(String, String),
-    /// Interface of /proc/net/dev, and `rx_packets` or `tx_packets`. /sys/class/net belongs to the network namespace in
-    /// which sysfs was mounted, which is another one under PrivateNetwork= of systemd.exec(5).
+    /// Interface in /proc/net/dev, and `rx_packets` or `tx_packets`. /sys/class/net is not used, because it shows the
+    /// network namespace in which sysfs was mounted, which may be another one (systemd.exec(5), PrivateNetwork=).
     Interface(String, String),
     /// Sum of the lines of /proc/interrupts with these numbers or names.
     Interrupts(Vec<u32>, Vec<String>),
-    /// Timer interrupts and softirqs of all architectures.
+    /// Timer interrupts and softirqs, whichever the architecture has.
     Timers,
     /// Line of /proc/softirqs, summed over all CPUs.
     Softirq(String),
@@ -86,8 +86,8 @@ fn parsed(path: &str, parse: impl FnOnce(&str) -> Option<u64>) -> Result<u64, Lo
     parse(&text).ok_or_else(|| LoadError::Refused(format!("{path} does not have the counter")))
 }
 
-/// Sum of local timer interrupts (`LOC` on x86; `arch_timer` and others on Arm) and of the softirqs that expire timers.
-/// Which of them counts a timer depends on the architecture, PREEMPT_RT and the kind of timer.
+/// Returns the sum of local timer interrupts (`LOC` on x86; `arch_timer` and others on Arm) and of softirqs that expire
+/// timers. Which of them counts a timer depends on the architecture, PREEMPT_RT and the kind of timer.
 fn timers() -> Result<u64, LoadError> {
     let is_timer = |id: &str, rest: &str| id == "LOC" || rest.to_ascii_lowercase().contains("timer");
     let hard = parsed("/proc/interrupts", |text| interrupts(text, is_timer));
@@ -99,7 +99,8 @@ fn timers() -> Result<u64, LoadError> {
     }
 }
 
-/// Packets of an interface, in the column order of `dev_seq_printf_stats` in net/core/net-procfs.c.
+/// Returns the packet count of an interface, from the column that `dev_seq_printf_stats` in net/core/net-procfs.c
+/// writes.
 fn interface(text: &str, name: &str, what: &str) -> Option<u64> {
     let column = match what {
         "rx_packets" => 1,
@@ -115,8 +116,8 @@ fn first_behind(text: &str, key: &str) -> Option<u64> {
     rest.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// Sectors written (field 10) of a device, or the sum over all disks. Partitions (whose writes the disk includes), loop
-/// and RAM devices are ignored.
+/// Returns the sectors written (field 10) to a device, or to all disks. Partitions, whose writes their disk includes,
+/// and loop and RAM devices are ignored.
 fn disk_sectors(text: &str, device: Option<(u32, u32)>) -> Option<u64> {
     let mut sum = None;
     for line in text.lines() {
@@ -140,15 +141,15 @@ fn partition(name: &str) -> bool {
     fs::exists(format!("/sys/class/block/{name}/partition")).unwrap_or(false)
 }
 
-/// Parses pairs of lines with names and values, for each protocol.
+/// Returns a field of a protocol. /proc/net/snmp has two lines per protocol: names, then values.
 fn snmp(text: &str, protocol: &str, key: &str) -> Option<u64> {
     let mut lines = text.lines().filter_map(|l| l.strip_prefix(protocol)?.strip_prefix(": "));
     let at = lines.next()?.split(' ').position(|k| k == key)?;
     lines.next()?.split(' ').nth(at)?.parse().ok()
 }
 
-/// Sum over all CPUs and over all lines that `wanted` selects by number or name, and description; `None` if it selects
-/// no line.
+/// Returns the sum over all CPUs and over all lines whose number or name and description `wanted` accepts; `None` if it
+/// accepts no line.
 fn interrupts(text: &str, wanted: impl Fn(&str, &str) -> bool) -> Option<u64> {
     let mut lines = text.lines();
     let cpus = lines.next()?.split_ascii_whitespace().count();
@@ -164,8 +165,8 @@ fn interrupts(text: &str, wanted: impl Fn(&str, &str) -> bool) -> Option<u64> {
     sum
 }
 
-/// True if a line of /proc/interrupts belongs to a device: its number is listed, or it contains the name of the device
-/// or of one of its queues (`eth0`, `eth0-rx-1`, `virtio3-tx`; not `eth01`).
+/// Returns true if a line of /proc/interrupts belongs to a device: its number is listed, or it contains the name of the
+/// device or one of its queues (`eth0`, `eth0-rx-1`, `virtio3-tx`; not `eth01`).
 fn device_line(id: &str, rest: &str, numbers: &[u32], names: &[String]) -> bool {
     let ends = |tail: &str| !tail.starts_with(|c: char| c.is_alphanumeric());
     let named = |word: &str| names.iter().any(|n| word.strip_prefix(n.as_str()).is_some_and(ends));

@@ -1,4 +1,4 @@
-//! The disk of a directory, and the amount that may be written to it.
+//! Identifies the disk of a directory, and limits the amount written to it.
 
 use crate::LoadError;
 use crate::counter::{Counter, Source};
@@ -11,7 +11,7 @@ const MIB: u64 = 1 << 20;
 const LARGEST: u64 = 64 * MIB;
 const SMALLEST: u64 = MIB;
 
-/// Size of a scratch file if `free` of `total` bytes are free: at most 64 MiB and 5 % of the free space.
+/// Returns the size of a scratch file if `free` of `total` bytes are free: at most 64 MiB and 5 % of the free space.
 ///
 /// 5 % of the file system, but at least 64 MiB and at most 1 GiB, stay free.
 pub(crate) fn scratch_size(folder: &Path, free: u64, total: u64) -> Result<u64, LoadError> {
@@ -33,13 +33,13 @@ pub(crate) fn scratch_size(folder: &Path, free: u64, total: u64) -> Result<u64, 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Disk {
     Device(u32, u32),
-    /// The directory is on an unidentified block device, which the text describes.
+    /// The directory is on a block device that cannot be identified; the text describes it.
     Unclear(String),
     Elsewhere(String),
 }
 
-/// The disk under a file with this st_dev. `device_of` returns the device number of a path: that of the device node
-/// itself, or that of the file system of any other file.
+/// Returns the disk that contains a file with this st_dev. `device_of` returns the number of the device that a device
+/// node represents, or else of the device that contains the path.
 pub(crate) fn disk_of(
     device: (u32, u32),
     mounts: &[Mount],
@@ -70,7 +70,7 @@ pub(crate) fn disk_of(
     }
 }
 
-/// Description for display: `ext4 on vda1`.
+/// Describes the disk of a directory, for example `ext4 on vda1`.
 ///
 /// # Errors
 /// The directory is not on a disk of this machine (the text states where), or cannot be read.
@@ -85,7 +85,7 @@ pub fn storage(folder: &Path) -> Result<String, String> {
     }
 }
 
-/// Number of a device node, or of the device of the file system that contains the path.
+/// Returns the number of the device that a device node represents, or else of the device that contains the path.
 pub(crate) fn device_of(path: &str) -> Option<(u32, u32)> {
     let meta = std::fs::metadata(path).ok()?;
     let is_device = meta.mode() & 0o170_000 == 0o060_000;
@@ -96,19 +96,20 @@ pub(crate) fn numbers(device: u64) -> (u32, u32) {
     (rustix::fs::major(device), rustix::fs::minor(device))
 }
 
-/// Name of the device as in sysfs.
+/// Returns the name of a device as in sysfs.
 fn name((major, minor): (u32, u32)) -> String {
     let link = std::fs::read_link(format!("/sys/dev/block/{major}:{minor}")).ok();
     let name = link.and_then(|l| Some(l.file_name()?.to_str()?.to_string()));
     name.unwrap_or_else(|| format!("{major}:{minor}"))
 }
 
-/// True if /proc/diskstats counts this device.
+/// Returns true if /proc/diskstats counts this device.
 pub(crate) fn is_counted((major, minor): (u32, u32)) -> bool {
     major != 0 && Counter::new("", Source::DiskSectors(major, minor)).read().is_ok()
 }
 
-/// A counter that must increase by at least half of the bytes that `unit` counts, and a note if it is imprecise.
+/// Returns a counter that must increase by at least half of the bytes that `unit` counts, and a note if it is
+/// imprecise.
 pub(crate) fn proof(disk: &Disk, folder: &Path, unit: usize) -> Result<(Counter, Option<String>), LoadError> {
     let (counter, note) = match disk {
         Disk::Device(major, minor) => {

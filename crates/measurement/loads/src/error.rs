@@ -22,7 +22,7 @@ pub enum LoadError {
 }
 
 impl LoadError {
-    /// True if the error is in the command line (exit code 2), false if it is in the machine (exit code 4).
+    /// Returns true for an error in the command line (exit code 2), false for one of the machine (exit code 4).
     pub fn is_usage(&self) -> bool {
         matches!(self, LoadError::Unknown { .. } | LoadError::NoCommand | LoadError::NoPeer | LoadError::NoCpu)
     }
@@ -33,7 +33,7 @@ impl LoadError {
         LoadError::System { call, on: on.into(), source, advice }
     }
 
-    /// Converts an error of a system call, for `map_err`.
+    /// Returns a function for `map_err` that converts the error of a system call.
     pub(crate) fn on<E: Into<io::Error>>(call: &'static str, on: impl Into<String>) -> impl FnOnce(E) -> LoadError {
         let on = on.into();
         move |source| LoadError::system(call, on, source)

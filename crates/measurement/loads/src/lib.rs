@@ -1,6 +1,6 @@
 //! Loads that run while wakeup latency is measured.
 //!
-//! A load is a separate process, so that it shares neither address space nor priority with measuring threads.
+//! A load is a separate process, so that it shares neither address space nor priority with the measuring threads.
 //! [`Load::start`] runs this program again with the hidden first argument [`HIDDEN_ARG`], and the program's `main` must
 //! pass that to [`child_main`] before it does anything else:
 //!
@@ -9,18 +9,18 @@
 //! if args.next().is_some_and(|first| first == punctual_loads::HIDDEN_ARG) {
 //!     std::process::exit(punctual_loads::child_main(args));
 //! }
-//! // … only now threads, signal masks and other arguments
+//! // … only now create threads, change signal masks and parse other arguments
 //! ```
 //!
-//! Every worker of a load counts completed units of real work in memory shared with the parent, which can read the
-//! counts at any time without waking a thread. If a load stalled, died, or did not make the kernel's counters increase,
-//! its [`LoadReport`](punctual_model::LoadReport) has `ran` set to false and `why_not` to a text with a remedy.
+//! Each worker of a load counts completed units of real work in memory shared with the parent, which can read the
+//! counts at any time without waking a thread. If a load stalls, dies, or does not increase the kernel's counters,
+//! `ran` is false in its [`LoadReport`](punctual_model::LoadReport), and `why_not` states the reason and what to do.
 //!
-//! Loads run as SCHED_OTHER with nice 0, as nobody if the caller is root (except `cmd:`), as the OOM killer's first
-//! choice, and within limits of memory and disk. They leave behind neither processes nor files, even if the caller is
+//! Loads run as SCHED_OTHER with nice 0, as nobody if the caller is root (except `cmd:`), as the first candidates of
+//! the OOM killer, and within limits on memory and disk. No process or file remains after a load, even if the caller is
 //! killed with SIGKILL.
 //!
-//! Architecture invariant: changes no settings of the machine, and does not depend on what is measured.
+//! Architecture invariant: this crate changes no settings of the machine, and does not depend on what is measured.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]

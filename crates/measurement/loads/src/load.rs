@@ -9,8 +9,8 @@ use std::marker::PhantomData;
 
 /// A running load. Dropping it stops it.
 ///
-/// It must stay in the thread that started it (it is not `Send`), and that thread must outlive it, because the kernel
-/// kills a load when the *thread* that started it ends (prctl(2), PR_SET_PDEATHSIG). Other threads use [`LoadWatch`].
+/// It must stay in the thread that started it (it is not `Send`), and that thread must outlive it: the kernel kills a
+/// load when the *thread* that started it ends (prctl(2), PR_SET_PDEATHSIG). Other threads use [`LoadWatch`].
 pub struct Load {
     name: String,
     parts: Vec<Part>,
@@ -28,13 +28,13 @@ enum Recording {
 /// Progress of a load. Times are CLOCK_MONOTONIC, ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Units of work completed since the start by all workers.
+    /// Units of work completed by all workers since the start.
     pub beats: u64,
-    /// Last beat of the worker that has been silent longest; 0 without workers (idle).
+    /// Time of the last beat of the worker that has been silent longest; 0 without workers (idle).
     pub stalest_mono_ns: u64,
 }
 
-/// Observes a load from any thread, without a system call and without waking the load.
+/// Reads a load's progress from any thread, without a system call and without waking the load.
 #[derive(Clone)]
 pub struct LoadWatch {
     boards: Vec<(crate::board::Board, usize)>,
@@ -53,8 +53,8 @@ impl LoadWatch {
 }
 
 impl Load {
-    /// Starts a load. Returns when each worker has completed its first unit of work. Recording starts then, unless
-    /// [`Load::start_recording`] is called later.
+    /// Starts a load. Returns when each worker has completed its first unit of work. The recording starts at that time,
+    /// or when [`Load::start_recording`] is called.
     ///
     /// # Errors
     /// The load cannot run on this machine, or was not ready within `settings.ready_within`. No part of it remains.
@@ -79,8 +79,8 @@ impl Load {
         Ok(load)
     }
 
-    /// Checks that the load can start, by starting and ending it. A command is not run; the shell only checks its
-    /// syntax and its first word.
+    /// Checks that the load can start, by starting it and ending it again. A command is not run; the shell only checks
+    /// its syntax and its first word.
     ///
     /// # Errors
     /// Same as for [`Load::start`].
@@ -120,17 +120,17 @@ impl Load {
         LoadWatch { boards: self.parts.iter().map(|p| (p.board.clone(), p.hello.workers)).collect() }
     }
 
-    /// Ends the load with everything it started, and reports its work during the recording.
+    /// Ends the load and everything it started, and reports its work during the recording.
     pub fn stop(mut self) -> LoadReport {
         self.stop_recording();
         let Recording::Ended { since, until } = self.recording else { unreachable!("recording has just been stopped") };
-        // All parts are requested to end first, and then waited for one by one.
+        // First all parts are asked to end, then each is waited for.
         self.parts.iter_mut().for_each(Part::ask_to_end);
         let parts = self.parts.drain(..).map(|part| report::of_part(part.end(), since, until)).collect();
         report::of_load(&self.name, parts)
     }
 
-    /// Process IDs of the load, for monitoring and tests.
+    /// Returns the process IDs of the load, for monitoring and tests.
     pub fn pids(&self) -> Vec<i32> {
         self.parts.iter().map(Part::pid).collect()
     }
@@ -146,7 +146,7 @@ fn not_started(config: &ChildConfig, spec: &LoadSpec, error: LoadError) -> LoadE
     }
 }
 
-/// One process per load, several for `all`.
+/// Returns the configuration of each process: one per load, several for `all`.
 fn configs(spec: &LoadSpec, settings: &LoadSettings) -> Result<Vec<ChildConfig>, LoadError> {
     let config = |name: &str, sharing| ChildConfig::new(name, None, settings, sharing);
     match spec.kind() {

@@ -1,4 +1,4 @@
-//! Messages from a load to its parent: JSON lines on a pipe. The load ends when the parent closes its end of it.
+//! Messages from a load to its parent: JSON lines on a pipe. The load ends when the parent closes the pipe.
 
 use crate::counter::Counter;
 use serde::{Deserialize, Serialize};
@@ -42,14 +42,14 @@ impl Unit {
     }
 }
 
-/// Sends a message to the parent, if that still exists.
+/// Sends a message to the parent. Nothing happens if the parent has ended.
 pub(crate) fn say(message: &Message) {
     if let Ok(line) = serde_json::to_string(message) {
         let _ = writeln!(std::io::stdout(), "{line}");
     }
 }
 
-/// The messages in `text`, and the remaining text (the output of a panic).
+/// Returns the messages in `text`, and the other lines (for example of a panic).
 pub(crate) fn read(text: &str) -> (Vec<Message>, String) {
     let mut messages = Vec::new();
     let mut rest = String::new();

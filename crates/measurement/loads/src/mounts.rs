@@ -1,10 +1,10 @@
-//! Mounts of this process, from /proc/self/mountinfo: proc_pid_mountinfo(5).
+//! Mounts of this process, from /proc/self/mountinfo (proc_pid_mountinfo(5)).
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mount {
-    /// Major and minor number, as in st_dev.
+    /// Major and minor number of the device, as in st_dev.
     pub device: (u32, u32),
-    /// Directory within the file system that is mounted.
+    /// The directory of the file system that is mounted.
     pub root: String,
     pub point: String,
     /// File system type, for example `ext4`.

@@ -2,17 +2,18 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// The network card or cards below an interface.
+/// The network cards that an interface uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Card {
     pub numbers: Vec<u32>,
     /// Names that identify the card's lines in /proc/interrupts.
     pub names: Vec<String>,
-    /// True if the interface has no device: a tunnel, or one end of a pair into another network namespace.
+    /// True if the interface has no device: a tunnel, or one end of a pair whose other end is in another network
+    /// namespace.
     pub is_virtual: bool,
 }
 
-/// Maximum nesting depth, for example of bonds of bridges of VLANs.
+/// Maximum depth of nested interfaces, for example bonds of bridges of VLANs.
 const DEPTH: u32 = 4;
 
 pub(crate) fn of(interface: &str) -> Card {
@@ -29,7 +30,7 @@ fn under(net: &Path, interface: &str) -> Card {
         names.insert(name);
         // A virtio card is named virtio3. Names such as 0000:01:00.0 or fd580000.ethernet match no other device.
         names.extend(device.file_name().and_then(|n| n.to_str()).map(String::from));
-        // The interrupts of a virtio card belong to its parent PCI device.
+        // A virtio card's interrupts belong to its parent PCI device.
         for folder in [Some(device.as_path()), device.parent()].into_iter().flatten() {
             numbers.extend(listed(&folder.join("msi_irqs")));
         }
@@ -37,7 +38,7 @@ fn under(net: &Path, interface: &str) -> Card {
     Card { numbers: numbers.into_iter().collect(), names: names.into_iter().collect(), is_virtual: devices == 0 }
 }
 
-/// Physical interfaces that carry the traffic of this interface.
+/// Returns the physical interfaces that carry the traffic of this interface.
 fn lowest(net: &Path, interface: &str, depth: u32) -> BTreeSet<String> {
     let entries = fs::read_dir(net.join(interface)).into_iter().flatten().flatten();
     let lower: Vec<String> =

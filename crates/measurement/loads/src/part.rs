@@ -12,32 +12,32 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-/// Maximum size of a load's output. A load that writes more is defective.
+/// Maximum size of a load's output, bytes. A load that writes more is defective.
 const MAX_OUTPUT: usize = 64 << 10;
 
-/// Time for a command's host to end the processes it started.
+/// Time for a command's process to end everything the command started.
 const GRACE: Duration = Duration::from_millis(1_500);
-/// Time for a killed process to disappear. A process that waits for a broken disk never does.
+/// Time for a killed process to disappear. One that waits for a broken disk never does.
 const REAP: Duration = Duration::from_secs(2);
 
-/// A process of a load with its known state. Dropping it ends the process.
+/// A process of a load, and what the parent knows about it. Dropping it ends the process.
 pub(crate) struct Part {
     pub board: Board,
     pub hello: Hello,
     name: String,
     is_command: bool,
     child: Child,
-    /// Pipe whose closing makes the process end.
+    /// Pipe to the process, which ends when the pipe is closed.
     lifeline: Option<OwnedFd>,
     heard: Vec<u8>,
     status: Option<ExitStatus>,
     before: Look,
     after: Look,
-    /// The failure known when recording ended.
+    /// The reason why the load had failed by the end of the recording.
     failed: Option<String>,
 }
 
-/// Snapshot of the published state and of the kernel's counters.
+/// Values of the published state and the kernel's counters at one instant.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Look {
     pub slots: Vec<Slot>,
@@ -50,7 +50,7 @@ pub(crate) struct Ended {
     pub name: String,
     pub pid: i32,
     pub is_command: bool,
-    /// True if tasks are scheduled fairly by session (sched(7), autogroup).
+    /// True if CPU time is shared fairly between sessions (sched(7), autogroup).
     pub autogroup: bool,
     pub hello: Hello,
     pub epoch: u64,
@@ -77,8 +77,8 @@ impl Part {
             .stdin(Stdio::from(words))
             .stdout(Stdio::from(theirs))
             .stderr(Stdio::from(errors))
-            // The load has no session of its own. With autogroups (sched(7)) it would compete as a group with every
-            // kernel thread, and parts of `all` were silent for ten times as long (Linux 6.18).
+            // The load has no session of its own. In its own autogroup (sched(7)) it would compete as a group with each
+            // kernel thread, and parts of `all` would be silent ten times as long (observed on Linux 6.18).
             .process_group(0)
             .spawn()
             .map_err(LoadError::on("execve", exe.display().to_string()))?;
@@ -103,7 +103,7 @@ impl Part {
 
     pub fn wait_until_ready(&mut self, give_up: u64) -> Result<(), LoadError> {
         loop {
-            // Read before checking the load: if this process was starved, the load may be ready nevertheless.
+            // Read before checking the load: even if this process was starved of CPU time, the load may be ready.
             let late = now() > give_up;
             if self.is_ready() {
                 return Ok(());
@@ -125,7 +125,7 @@ impl Part {
                 messages.into_iter().find_map(|m| if let Message::Hello(hello) = m { Some(hello) } else { None });
             self.hello = hello.unwrap_or_default();
         }
-        // Limits the count, so that a defective load cannot make the parent read beyond the slots.
+        // Limits the number, so that a defective load cannot make the parent read beyond the slots.
         self.hello.workers = self.hello.workers.min(self.board.slots());
         self.hello.workers > 0 && (0..self.hello.workers).all(|slot| self.board.read(slot).beats > 0)
     }
@@ -145,7 +145,7 @@ impl Part {
         }
     }
 
-    /// Reads the load's messages; waits at most `wait`.
+    /// Reads the load's messages. Waits at most `wait` for them.
     fn listen(&mut self, wait: Duration) {
         let Some(lifeline) = &self.lifeline else { return };
         let timeout = Timespec { tv_sec: 0, tv_nsec: wait.subsec_nanos() as _ };
@@ -154,12 +154,12 @@ impl Part {
             return;
         }
         let mut buffer = [0u8; 4096];
-        // Limited, since a defective program may write endlessly.
+        // Limited, because a defective program may write endlessly.
         for _ in 0..MAX_OUTPUT / buffer.len() {
             match rustix::io::read(lifeline, &mut buffer) {
                 Ok(n) if n > 0 && self.heard.len() < MAX_OUTPUT => self.heard.extend(&buffer[..n]),
                 Ok(n) if n > 0 => {}
-                // No writer remains; the process is about to end.
+                // No process has the pipe open; the load is about to end.
                 Ok(_) => {
                     std::thread::sleep(wait);
                     return;
@@ -169,7 +169,7 @@ impl Part {
         }
     }
 
-    /// The reason why the load ended early or is about to end.
+    /// Returns why the load ended early or is about to end; `None` if neither is known.
     fn failure(&mut self) -> Option<String> {
         let ended = self.has_ended();
         self.listen(Duration::ZERO);
@@ -214,7 +214,7 @@ impl Part {
         }
         let Some(pid) = Pid::from_raw(self.pid()) else { return };
         if self.is_command {
-            // The host of the command cleans up, even if it was stopped.
+            // The command's process ends everything the command started, even if the load was stopped by SIGSTOP.
             self.lifeline = None;
             let _ = kill_process(pid, Signal::CONT);
         } else {
@@ -246,7 +246,7 @@ impl Part {
         hello
     }
 
-    /// Kills and reaps the remaining processes. Returns a message about those that remain.
+    /// Kills and reaps the remaining processes. Returns a message about processes that do not end.
     fn finish(&mut self) -> Option<String> {
         self.ask_to_end();
         let pid = Pid::from_raw(self.pid())?;
@@ -267,7 +267,7 @@ impl Part {
         None
     }
 
-    /// Ends the processes of the command if its host cannot, as far as the parent can see them.
+    /// Ends the command's processes that the parent can identify, if the process that should do it cannot.
     fn end_commands(&mut self, host: Pid) {
         if self.has_ended().is_none() {
             for pid in descendants(self.pid()).into_iter().filter_map(Pid::from_raw) {

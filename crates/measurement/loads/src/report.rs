@@ -1,4 +1,4 @@
-//! Decides whether a load ran, from its reports and the kernel's counters. Pure functions.
+//! Decides whether a load ran, from its reports and the kernel's counters. All functions are pure.
 
 use crate::board::Slot;
 use crate::counter::Counter;
@@ -7,12 +7,12 @@ use crate::{LoadError, LoadSpec};
 use punctual_model::{LoadReport, Proof, Rate};
 use punctual_units::Nanos;
 
-/// Maximum silence of a worker: a quarter of the phase, but at least 2 s.
+/// Returns the longest permitted silence of a worker: a quarter of the phase, but at least 2 s.
 fn allowed(recorded: u64) -> u64 {
     (recorded / 4).max(2_000_000_000)
 }
 
-/// Report of a load that could not be started: its phase is inconclusive.
+/// Returns the report of a load that could not be started, which makes its phase inconclusive.
 pub fn not_run(spec: &LoadSpec, error: &LoadError) -> LoadReport {
     LoadReport { ran: false, why_not: Some(error.to_string()), ..empty(&spec.to_string()) }
 }
@@ -32,7 +32,7 @@ fn empty(name: &str) -> LoadReport {
     }
 }
 
-/// Work of one process of a load between `since` and `until`.
+/// Returns the report of one process of a load for the time between `since` and `until`.
 pub(crate) fn of_part(part: Ended, since: u64, until: u64) -> LoadReport {
     let seconds = Nanos(until.saturating_sub(since)).as_secs_f64().max(1e-9);
     let workers: Vec<Worked> = worked(&part, since, until);
@@ -74,8 +74,8 @@ fn worked(part: &Ended, since: u64, until: u64) -> Vec<Worked> {
 }
 
 fn worker(before: &Slot, after: &Slot, state: char, epoch: u64, since: u64, until: u64) -> Worked {
-    // Longest silence up to the last beat, and from there to the end. A worker that has not noticed this recording has
-    // not beaten in it.
+    // Longest time without a beat, including the time from the last beat to the end. A worker that has not yet noticed
+    // this recording has had no beat in it.
     let earlier = if after.epoch == epoch { after.longest } else { 0 };
     let last = until.saturating_sub(after.last.max(since));
     Worked {
@@ -146,9 +146,8 @@ fn first_without_beat(workers: &[Worked]) -> Option<(usize, &Worked)> {
     workers.iter().enumerate().find(|(_, w)| w.beats == 0)
 }
 
-/// Hint about autogroups: with them and tasks that sleep briefly, kernel threads stayed runnable for 4.7 s without
-/// running (Linux
-/// 6.18.44).
+/// Advice about autogroups: with autogroups and tasks that sleep briefly, kernel threads stayed runnable for 4.7 s
+/// without running (Linux 6.18.44).
 const AUTOGROUP: &str = "; kernel threads can starve on a fully loaded machine with autogroups: try \
                          `sysctl kernel.sched_autogroup_enabled=0`";
 
@@ -177,7 +176,7 @@ fn silent(part: &Ended, number: usize, worker: &Worked, recorded: u64, allowed: 
     }
 }
 
-/// Combines the reports of all processes. The load ran only if every process ran.
+/// Combines the reports of all processes. The load ran only if every process did.
 pub(crate) fn of_load(name: &str, mut parts: Vec<LoadReport>) -> LoadReport {
     if parts.len() == 1 {
         return LoadReport { load: name.into(), ..parts.remove(0) };
@@ -214,7 +213,7 @@ mod tests {
         Look { states: vec!['S'; slots.len()], slots, counters: vec![counter] }
     }
 
-    /// Two workers for 10 s, starting at second 100, with 1 MiB each, confirmed by the counters.
+    /// Two workers that ran for 10 s from second 100, each with 1 MiB, confirmed by the counters.
     fn part() -> Ended {
         let units = vec![Unit { written: true, ..Unit::bytes("written") }];
         let counters = vec![Counter::new("sectors", Source::AllDiskSectors).per_unit(0, 0.5 / 512.0)];

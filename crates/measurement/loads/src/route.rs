@@ -1,4 +1,4 @@
-//! Finds the interface that packets to an address use: rtnetlink(7), RTM_GETROUTE.
+//! Finds the network interface for packets to an address (rtnetlink(7), RTM_GETROUTE).
 
 use crate::LoadError;
 use rustix::net::netlink::SocketAddrNetlink;
@@ -18,7 +18,7 @@ const AF_INET6: u8 = 10;
 const NLMSGHDR: usize = 16;
 const RTMSG: usize = 12;
 
-/// Interface to an address; `lo` for addresses of this machine.
+/// Returns the name of the interface that reaches an address; `lo` for addresses of this machine.
 pub(crate) fn interface_to(address: IpAddr) -> Result<String, LoadError> {
     let on = address.to_string();
     let failed = |call| LoadError::on(call, format!("route to {on}"));
@@ -45,7 +45,7 @@ fn request(address: IpAddr) -> Vec<u8> {
     message.extend(NLM_F_REQUEST.to_ne_bytes());
     // Sequence number and port.
     message.extend([1u32.to_ne_bytes(), 0u32.to_ne_bytes()].concat());
-    // Family and destination length. Source, TOS, table, protocol, scope, type and flags are chosen by the kernel.
+    // Family and destination length. The kernel chooses the remaining fields.
     message.extend([family, (bytes.len() * 8) as u8]);
     message.extend([0; RTMSG - 2]);
     message.extend((attribute as u16).to_ne_bytes());
@@ -54,23 +54,23 @@ fn request(address: IpAddr) -> Vec<u8> {
     message
 }
 
-/// Interface index in the kernel's answer, or the reason why the answer contains no index.
+/// Returns the interface index in the kernel's answer, or why there is none.
 fn parse(answer: &[u8]) -> Result<u32, String> {
-    let short = || "a short answer".to_string();
+    let short = || "the kernel's answer is too short".to_string();
     let kind = u16_at(answer, 4).ok_or_else(short)?;
     if kind == NLMSG_ERROR {
         let errno = u32_at(answer, NLMSGHDR).ok_or_else(short)? as i32;
         return Err(std::io::Error::from_raw_os_error(-errno).to_string());
     }
     if kind != RTM_NEWROUTE {
-        return Err(format!("an answer of type {kind}"));
+        return Err(format!("the kernel's answer has type {kind}"));
     }
     let mut at = NLMSGHDR + RTMSG;
     while let (Some(length), Some(kind)) = (u16_at(answer, at), u16_at(answer, at + 2)) {
         if kind == RTA_OIF {
             return u32_at(answer, at + 4).ok_or_else(short);
         }
-        // A length below four would cause an endless loop.
+        // A length below four would loop forever.
         at += (usize::from(length).max(4) + 3) & !3;
     }
     Err("the route has no interface".into())

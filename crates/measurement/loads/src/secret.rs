@@ -1,5 +1,5 @@
-//! The secret shared by `punctual serve` and its clients. It is never sent: clients prove it by the answer to a
-//! challenge.
+//! The secret shared by `punctual serve` and its clients. It is never sent: clients prove that they know it by
+//! answering a challenge.
 
 use crate::LoadError;
 use crate::wire::TOKEN;
@@ -11,25 +11,25 @@ use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Minimum size. A shorter secret could be guessed from one recorded answer.
+/// Minimum size, bytes. A shorter secret could be guessed from one recorded answer.
 const SHORTEST: usize = 16;
 const LONGEST: u64 = 4096;
-/// Command that creates a file with a secret.
+/// Advice on how to create a file with a secret.
 const MAKE: &str =
     "make one with: (umask 077; head -c 32 /dev/urandom | base64 > FILE), and copy it to the other machine";
 
-/// Bytes known to both machines. `Debug` does not print them.
+/// The secret bytes that both machines have. `Debug` does not print them.
 pub struct Secret(Vec<u8>);
 
 impl Secret {
-    /// Reads a file, without trailing blanks.
+    /// Reads a secret from a file and removes trailing white space.
     ///
     /// # Errors
     /// The file cannot be read, or has fewer than 16 bytes or more than 4096.
     pub fn read(path: &Path) -> Result<Secret, LoadError> {
         let on = path.display().to_string();
         let mut bytes = Vec::new();
-        // A FIFO that nobody writes to is empty, not waited for; one with a writer is read as usual.
+        // A FIFO without a writer is empty and does not block; one with a writer is read as usual.
         let flags = OFlags::NONBLOCK.bits() as i32;
         let read = File::options().read(true).custom_flags(flags).open(path).and_then(|file| {
             rustix::io::ioctl_fionbio(&file, false)?;
@@ -46,12 +46,12 @@ impl Secret {
         Ok(Secret(bytes.to_vec()))
     }
 
-    /// HMAC-SHA-256 (RFC 2104) of the challenge, in hexadecimal digits.
+    /// Returns the HMAC-SHA-256 (RFC 2104) of the challenge in hexadecimal digits.
     pub(crate) fn answer(&self, challenge: &[u8; TOKEN]) -> String {
         self.mac(challenge).finalize().into_bytes().iter().map(|b| format!("{b:02x}")).collect()
     }
 
-    /// Compares an answer in constant time.
+    /// Compares a client's answer with the expected one in constant time.
     pub(crate) fn is_answer(&self, challenge: &[u8; TOKEN], answer: &[u8]) -> bool {
         self.mac(challenge).verify_slice(answer).is_ok()
     }

@@ -1,4 +1,4 @@
-//! The server for network traffic: `punctual serve`, and the peer of the loopback load.
+//! The server for network traffic: `punctual serve`, and the other end of the loopback load.
 
 use crate::wire::{self, Connection, TOKEN, Token};
 use crate::{LoadError, Secret, Store};
@@ -18,22 +18,22 @@ pub const DEFAULT_PORT: u16 = 7375;
 
 /// Maximum number of clients at a time, with one thread each.
 const MOST_CLIENTS: usize = 64;
-/// Maximum number of clients for a single remote address (an IPv6 network of 64 bits), so that no one can lock out
-/// others.
+/// Maximum number of clients with the same remote address (for IPv6 the same 64-bit network), so that one machine
+/// cannot take all places.
 const MOST_OF_ONE: usize = 8;
 /// Time limit for the handshake.
 const HANDSHAKE: Duration = Duration::from_secs(3);
-/// Time limit for a frame and between two requests. A slower client is disconnected.
+/// Time limit for receiving a frame, and for the time between two requests. A slower client is disconnected.
 const SILENCE: Duration = Duration::from_secs(30);
-/// Number of datagrams answered before polling again.
+/// Number of datagrams answered before poll(2) is called again.
 const DATAGRAMS: usize = 64;
 
-/// Events for the user who runs `punctual serve`.
+/// Events to show to the user of `punctual serve`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServeEvent {
     Listening(SocketAddr),
     Began(SocketAddr),
-    /// A client has disconnected after this many bytes of TCP payload.
+    /// A client has disconnected after transferring this many bytes of TCP payload.
     Ended(SocketAddr, u64),
     Refused(SocketAddr, String),
 }
@@ -45,7 +45,7 @@ pub struct Served {
     pub datagrams: u64,
 }
 
-/// An echo server for TCP and UDP, bound to an address.
+/// A server that echoes TCP and UDP traffic, bound to an address.
 pub struct Server {
     tcp: TcpListener,
     udp: UdpSocket,
@@ -65,11 +65,11 @@ struct Open {
     sessions: HashMap<Token, IpAddr>,
 }
 
-/// Serves on `bind` until `stop` becomes readable or is hung up (a pipe, an eventfd, a signalfd). Passes events to
-/// `report`, from any thread.
+/// Serves on `bind` until `stop` becomes readable or is hung up (a pipe, an eventfd, a signalfd). Calls `report` with
+/// each event, from any thread.
 ///
-/// Without [`Server::asking`] it answers every client that can reach it: at most 64 at a time, 8 per address, at most 1
-/// MiB per frame, and datagrams only for clients with a TCP connection.
+/// Without [`Server::asking`] it serves every client that can reach it: at most 64 at a time and 8 per address, frames
+/// of at most 1 MiB, and datagrams only from clients with a TCP connection.
 ///
 /// # Errors
 /// The address is in use or does not belong to this machine, or poll(2) failed.
@@ -78,10 +78,10 @@ pub fn serve(bind: SocketAddr, stop: impl AsFd, report: &(dyn Fn(ServeEvent) + S
 }
 
 impl Server {
-    /// Listens on TCP and UDP. Port 0 selects a free one.
+    /// Opens a TCP and a UDP socket on an address. Port 0 selects a free port.
     ///
     /// # Errors
-    /// As for bind(2): `EADDRINUSE`, `EADDRNOTAVAIL`, `EACCES`.
+    /// Those of bind(2): `EADDRINUSE`, `EADDRNOTAVAIL`, `EACCES`.
     pub fn bind(bind: SocketAddr) -> Result<Server, LoadError> {
         let failed = |call| LoadError::on(call, bind.to_string());
         let tcp = TcpListener::bind(bind).map_err(failed("bind"))?;
@@ -94,12 +94,12 @@ impl Server {
         Ok(Server { tcp, udp, address, open, clients, tcp_bytes, store: None, secret: None })
     }
 
-    /// Answers only clients that prove their knowledge of the secret.
+    /// Serves only clients that prove that they know the secret.
     pub fn asking(self, secret: Secret) -> Server {
         Server { secret: Some(secret), ..self }
     }
 
-    /// Also accepts images by HTTP POST and stores them in `store`; otherwise such requests are refused.
+    /// Also accepts images by HTTP POST and stores them in `store`. Without this, clients that send images are refused.
     pub fn storing(self, store: Store) -> Server {
         Server { store: Some(store), ..self }
     }
@@ -157,7 +157,7 @@ impl Server {
 
     fn accept<'s>(&'s self, scope: &'s thread::Scope<'s, '_>, report: &'s (dyn Fn(ServeEvent) + Sync)) {
         let Ok((stream, from)) = self.tcp.accept() else {
-            // Probably out of descriptors, so retries are delayed.
+            // File descriptors have probably run out, so the next attempt is delayed.
             thread::sleep(Duration::from_millis(1));
             return;
         };
@@ -182,7 +182,7 @@ impl Server {
         }
     }
 
-    /// Keeps a handle for disconnecting the client, or returns the reason why it is not served.
+    /// Keeps a handle with which the client can be disconnected, or returns why it is not served.
     fn remember(&self, stream: &TcpStream, from: IpAddr) -> Result<u64, &'static str> {
         let mut open = self.open();
         let others: Vec<IpAddr> = open.streams.values().map(|(ip, _)| *ip).collect();
@@ -259,7 +259,7 @@ impl Server {
         Ok(Greeting::Load(token))
     }
 
-    /// Echoes the datagrams of open sessions; returns their number.
+    /// Echoes the datagrams of open sessions. Returns their number.
     fn answer_datagrams(&self) -> u64 {
         let mut buffer = [0u8; 2048];
         let mut answered = 0;
@@ -287,18 +287,18 @@ impl Server {
     }
 }
 
-/// Checks that this address may have another client in addition to the present ones.
+/// Returns an error if one more client from this address would exceed a limit.
 fn admitted(others: &[IpAddr], from: IpAddr) -> Result<(), &'static str> {
     let of_it = others.iter().filter(|other| network(**other) == network(from)).count();
     match others.len() {
         MOST_CLIENTS.. => Err("too many clients"),
-        // Not limited for local users, who can disturb the machine in other ways.
+        // There is no limit for local users, who can disturb the machine in other ways.
         _ if of_it >= MOST_OF_ONE && !from.to_canonical().is_loopback() => Err("too many clients from this address"),
         _ => Ok(()),
     }
 }
 
-/// The IPv4 address, or the 64-bit IPv6 network, which may belong to a single host (RFC 4291).
+/// Returns the IPv4 address, or the 64-bit IPv6 network, all of which may belong to one host (RFC 4291).
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64).into(),
@@ -306,7 +306,7 @@ fn network(address: IpAddr) -> IpAddr {
     }
 }
 
-/// A connection with one time limit for many reads and writes, not one for each.
+/// A connection with one time limit for a sequence of reads and writes instead of one for each.
 struct Timed {
     stream: TcpStream,
     end: Instant,
@@ -344,9 +344,9 @@ impl Write for Timed {
 }
 
 enum Greeting<'a> {
-    /// Traffic frames with this token.
+    /// Sends traffic frames with this token.
     Load(Token),
-    /// Images to be stored, with the part of the first request that was already read.
+    /// Sends images to be stored. The text is the part of the first request that was already read.
     Post(&'a Store, String),
 }
 

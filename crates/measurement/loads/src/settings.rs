@@ -2,42 +2,42 @@ use punctual_units::{CpuList, Nanos};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// First argument of a load's process. The following arguments are for [`child_main`](crate::child_main).
+/// First argument of a load's process. The other arguments are passed to [`child_main`](crate::child_main).
 pub const HIDDEN_ARG: &str = "__load";
 
-/// Argument with which the scheduler load starts this program, which then exits.
+/// Argument with which the scheduler load starts this program so that it exits immediately.
 pub(crate) const EXIT_ARG: &str = "exit";
 
-/// Location and limits of loads.
+/// Settings that are common to all loads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadSettings {
-    /// CPUs to load. Workers are bound to them in turn, so that isolated CPUs, on which the scheduler does not balance,
-    /// are loaded as well.
+    /// CPUs to load. Workers are bound to them in turn, so that isolated CPUs, on which the scheduler does not balance
+    /// load, are used as well.
     pub cpus: CpuList,
-    /// Directory on a real disk for the io load's scratch file, which has no name.
+    /// Directory on a real disk for the io load's unnamed scratch file.
     pub scratch_folder: PathBuf,
-    /// Maximum number of bytes that the io load writes, spread over `phase`. Limited because SD cards wear.
+    /// Maximum number of bytes that the io load writes during `phase`. It is limited because SD cards wear.
     pub write_cap_bytes: u64,
     /// `HOST[:PORT]` of a `punctual serve`, for the network load.
     pub peer: Option<String>,
-    /// File with the peer's secret.
+    /// File that contains the secret of `peer`; `None` if it requires none.
     pub secret_file: Option<PathBuf>,
-    /// Rate limit of the network load, over both directions.
+    /// Rate limit of the network load, both directions together, bytes per second.
     pub network_cap_bytes_per_s: u64,
-    /// Limit on a load's buffers; `None`: an eighth of the available memory, considering cgroup limits.
+    /// Limit on the load's buffers, bytes; `None`: an eighth of the available memory within cgroup limits.
     pub memory_limit_bytes: Option<u64>,
-    /// Program to run as the load: `/proc/self/exe`, whose `main` calls [`child_main`](crate::child_main).
+    /// Program to run as the load, usually `/proc/self/exe`. Its `main` must call [`child_main`](crate::child_main).
     pub self_exe: PathBuf,
     /// Planned duration of the load including warm-up. The io load spreads its writes over it.
     pub phase: Nanos,
-    /// Workers of each kind; `None`: one per CPU.
+    /// Number of workers of each kind; `None`: one per CPU.
     pub workers: Option<u32>,
-    /// Time limit for every worker's first heartbeat.
+    /// Time limit for the first beat of every worker.
     pub ready_within: Nanos,
 }
 
 impl LoadSettings {
-    /// Default settings: 1 GiB to write, 100 MB/s of network traffic, this program, 60 s.
+    /// Returns the defaults: at most 1 GiB written, 100 MB/s of network traffic, this program, and a phase of 60 s.
     pub fn new(cpus: CpuList, scratch_folder: PathBuf) -> LoadSettings {
         LoadSettings {
             cpus,
@@ -55,13 +55,13 @@ impl LoadSettings {
     }
 }
 
-/// The nearest existing directory at or above `path`, which is on the disk where `path` would be created.
+/// Returns the nearest existing directory at or above `path`, which is on the disk where `path` would be created.
 pub fn folder_at(path: &Path) -> PathBuf {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     absolute.ancestors().find(|folder| folder.is_dir()).map_or(absolute.clone(), Path::to_owned)
 }
 
-/// Configuration in the second argument of the load's process.
+/// Configuration of a load's process, passed in its second argument.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct ChildConfig {
     pub load: String,
@@ -75,11 +75,11 @@ pub(crate) struct ChildConfig {
     pub network_cap_bytes_per_s: u64,
     pub memory_limit_bytes: Option<u64>,
     pub phase_ns: Nanos,
-    /// Number of slots in the shared memory.
+    /// Number of slots in the shared memory, one per worker.
     pub slots: usize,
-    /// Number of loads that run at the same time and share the limits.
+    /// Number of loads that run at the same time and divide the limits among them.
     pub sharing: u32,
-    /// Process ID of the caller, to detect that it has died.
+    /// Process ID of the parent, to detect that it has died.
     pub parent: i32,
 }
 
@@ -103,8 +103,8 @@ impl ChildConfig {
         }
     }
 
-    /// True for a part of `all`, which must leave time for the others: ten runnable threads per CPU would starve all of
-    /// them.
+    /// Returns true for a part of `all`, which must leave CPU time to the others: ten runnable threads per CPU would
+    /// starve all of them.
     pub fn together(&self) -> bool {
         self.sharing > 1
     }
@@ -113,13 +113,13 @@ impl ChildConfig {
         self.workers.map_or(self.cpus.len(), |n| n as usize).max(1)
     }
 
-    /// CPU of a worker. CPUs are assigned in turn.
+    /// Returns the CPU of a worker. CPUs are assigned in turn.
     pub fn cpu_of(&self, worker: usize) -> Option<punctual_units::CpuId> {
         self.cpus.iter().nth(worker % self.cpus.len().max(1))
     }
 }
 
-/// Number of slots, sufficient for any load, which has at most four kinds of workers.
+/// Returns a number of slots that is sufficient for every load; a load has at most four kinds of workers.
 fn slots(settings: &LoadSettings) -> usize {
     4 * settings.workers.map_or(settings.cpus.len(), |n| n as usize).max(1)
 }

@@ -1,4 +1,4 @@
-//! Turns the process of a load into an ordinary, unprivileged one that dies with its parent.
+//! Makes a load's process an ordinary, unprivileged process that dies with its parent.
 
 use crate::LoadError;
 use crate::settings::ChildConfig;
@@ -7,12 +7,12 @@ use rustix::process::{Gid, Uid};
 use std::ffi::CString;
 use std::fs;
 
-/// ID of the user nobody on every distribution (and the kernel's overflow ID).
+/// ID of the user nobody on all distributions; it is also the kernel's overflow ID.
 const NOBODY: u32 = 65534;
 
 const ORDINARY: Scheduling = Scheduling::Other { nice: 0 };
 
-/// Sets the process name, OOM score, scheduling policy and CPU affinity, and adds failures to `notes`.
+/// Sets process name, OOM score, scheduling policy and CPU affinity. Adds failures to `notes`.
 #[expect(clippy::disallowed_methods, reason = "a file of /proc")]
 pub(crate) fn ordinary(comm: &str, config: &ChildConfig, notes: &mut Vec<String>) -> Result<(), LoadError> {
     if let Ok(name) = CString::new(comm) {
@@ -28,7 +28,7 @@ pub(crate) fn ordinary(comm: &str, config: &ChildConfig, notes: &mut Vec<String>
     Ok(())
 }
 
-/// Sets SCHED_OTHER with nice 0 and reads it back, because a real-time load would compete with the measuring threads.
+/// Sets SCHED_OTHER with nice 0 and checks it, because a real-time load would compete with the measuring threads.
 fn ordinary_policy(notes: &mut Vec<String>) -> Result<(), LoadError> {
     if punctual_uapi::scheduling(0)?.0 == ORDINARY {
         return Ok(());
@@ -47,7 +47,7 @@ fn ordinary_policy(notes: &mut Vec<String>) -> Result<(), LoadError> {
     }
 }
 
-/// Binds the calling thread to a CPU. Returns the error, if any.
+/// Binds the calling thread to a CPU. Returns a message if that fails.
 pub(crate) fn bind(cpu: Option<CpuId>) -> Option<String> {
     let cpu = cpu?;
     let one: CpuList = [cpu].into_iter().collect();
@@ -55,8 +55,8 @@ pub(crate) fn bind(cpu: Option<CpuId>) -> Option<String> {
     Some(format!("a worker could not be bound to CPU {cpu}: {error}"))
 }
 
-/// Changes the user from root to nobody, without groups and capabilities. Must be called before a second thread exists,
-/// because the system calls affect only the calling thread.
+/// Changes the user from root to nobody, without groups and capabilities. It must be called before a second thread
+/// exists, because the system calls affect only the calling thread.
 pub(crate) fn drop_privileges(notes: &mut Vec<String>) {
     if rustix::process::geteuid().is_root() {
         let (uid, gid) = (Uid::from_raw(NOBODY), Gid::from_raw(NOBODY));
@@ -68,12 +68,12 @@ pub(crate) fn drop_privileges(notes: &mut Vec<String>) {
         }
     }
     drop_capabilities(notes);
-    // Programs started later cannot regain privileges from file capabilities or a setuid bit.
+    // Programs started later cannot gain privileges from file capabilities or a setuid bit.
     let _ = rustix::thread::set_no_new_privs(true);
 }
 
-/// Drops the ambient capabilities (capabilities(7)) that an ordinary user holds for measuring, so that a command runs
-/// only with its caller's other privileges. The command of root keeps those of root. Must be called before a second
+/// Drops the ambient capabilities (capabilities(7)) that an ordinary user has for measuring, so that a command runs
+/// only with the user's normal privileges. A command of root keeps root's privileges. It must be called before a second
 /// thread exists.
 pub(crate) fn drop_ambient_capabilities(notes: &mut Vec<String>) {
     if !rustix::process::geteuid().is_root() {
@@ -81,7 +81,7 @@ pub(crate) fn drop_ambient_capabilities(notes: &mut Vec<String>) {
     }
 }
 
-/// Drops the capabilities that a program with file capabilities (`setcap cap_sys_nice+ep punctual`) regains when it
+/// Drops the capabilities that a program with file capabilities (`setcap cap_sys_nice+ep punctual`) gains again when it
 /// executes itself.
 fn drop_capabilities(notes: &mut Vec<String>) {
     use rustix::thread::{CapabilitySet, CapabilitySets};
@@ -93,12 +93,12 @@ fn drop_capabilities(notes: &mut Vec<String>) {
     }
 }
 
-/// Requests SIGKILL when the thread that started this process ends. Called after changes of credentials, since these
-/// reset the request.
+/// Requests SIGKILL for when the thread that started this process ends. It must be called after changes of credentials,
+/// which cancel the request.
 pub(crate) fn die_with_parent(parent: i32) -> Result<(), LoadError> {
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))
         .map_err(LoadError::on("prctl", "PR_SET_PDEATHSIG"))?;
-    // The parent may have died before this call.
+    // The parent may have died before the request was made.
     match rustix::process::getppid().map(|p| p.as_raw_nonzero().get()) == Some(parent) {
         true => Ok(()),
         false => Err(LoadError::Refused("the program that started it has ended".into())),

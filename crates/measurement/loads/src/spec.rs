@@ -3,7 +3,7 @@ use crate::builtin::{self, NAMES};
 use std::fmt;
 use std::str::FromStr;
 
-/// A load selected by name, checked but not started.
+/// A load selected by name, which exists but was not started.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LoadSpec(Kind);
 
@@ -16,7 +16,7 @@ pub(crate) enum Kind {
 }
 
 impl LoadSpec {
-    /// True for `idle`, which starts no process.
+    /// Returns true for `idle`, which starts no process.
     pub fn is_idle(&self) -> bool {
         self.0 == Kind::Idle
     }

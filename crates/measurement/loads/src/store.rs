@@ -1,8 +1,8 @@
-//! Images received by HTTP POST and stored in one directory: the server side of `bench network`.
+//! Stores images received by HTTP POST in a directory: the server side of `bench network`.
 //!
-//! Names are generated, never taken from a request, and files are created relative to an open directory without
-//! following links. A client therefore controls only the content of a file. An image is complete or absent. If there
-//! are too many images, the oldest are removed.
+//! File names are generated, not taken from requests, and files are created relative to an open directory without
+//! following links. A client therefore controls only a file's content. An image is stored completely or not at all. The
+//! oldest images are removed if there are too many.
 
 use crate::wire::{CHUNK, Connection};
 use crate::{LoadError, wire};
@@ -19,18 +19,18 @@ const MIB: u64 = 1 << 20;
 /// Maximum size of a request's head, bytes.
 const LONGEST_HEAD: usize = 8 << 10;
 const MOST_FIELDS: usize = 32;
-/// Time limit for the head of a request, counted from the end of the previous one.
+/// Time limit for a request's head, counted from the end of the previous request.
 const HEAD_WITHIN: Duration = Duration::from_secs(30);
-/// Time limit for a whole request with its answer, to which an allowance per MiB is added.
+/// Time limit for a request with its answer; some time is added for each MiB.
 const WITHIN: Duration = Duration::from_secs(30);
 const WITHIN_EACH_MIB: Duration = Duration::from_secs(1);
-/// Space on the file system that is always kept free.
+/// Space on the file system that always stays free, bytes.
 const LEFT_FREE: u64 = 64 * MIB;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoreLimits {
     pub largest: u64,
-    /// Maximum total size of the images. If it is exceeded, the oldest images of this server are removed.
+    /// Maximum total size of the images, bytes. If it is exceeded, the oldest images of this server are removed.
     pub kept: u64,
 }
 
@@ -53,13 +53,13 @@ pub struct Store {
 struct Files {
     next: u64,
     kept: VecDeque<(String, u64)>,
-    /// Total size, including images being received.
+    /// Total size, including images that are being received.
     bytes: u64,
 }
 
 #[derive(Debug)]
 enum Refused {
-    /// Error of the client, or exceeded limit: status and reason of the answer.
+    /// The client made an error, or a limit is exceeded: status and reason of the answer.
     Status(u16, &'static str),
     /// The connection or the disk failed.
     Failed(io::Error),
@@ -89,11 +89,11 @@ impl Store {
         }
     }
 
-    /// Answers the requests of one client until it hangs up or a request is refused. `begun` contains the bytes already
-    /// read of the first request. `stored` is called with the size of each stored image.
+    /// Answers a client's requests until it hangs up or a request is refused. `begun` contains the bytes of the first
+    /// request that were already read. `stored` is called with the size of each stored image.
     ///
     /// # Errors
-    /// The connection failed, or a request was refused after the reason was sent to the client.
+    /// The connection failed, or a request was refused; in that case the client was sent the reason.
     pub fn serve(&self, stream: &mut impl Connection, begun: &[u8], mut stored: impl FnMut(u64)) -> io::Result<()> {
         let mut buffer = begun.to_vec();
         loop {
@@ -114,7 +114,7 @@ impl Store {
         }
     }
 
-    /// Stores one image. Returns its size, or `None` if the client hung up between requests.
+    /// Stores one image. Returns its size; `None` if the client hung up between requests.
     fn request(&self, stream: &mut impl Connection, buffer: &mut Vec<u8>) -> Result<Option<u64>, Refused> {
         stream.limit(HEAD_WITHIN);
         let head = loop {
@@ -143,8 +143,8 @@ impl Store {
         Ok(Some(head.bytes))
     }
 
-    /// Removes the oldest images and reserves space for the received bytes. Some space on the file system is always
-    /// kept free.
+    /// Removes the oldest images so that `bytes` more can be stored, and reserves the space. Some space on the file
+    /// system always stays free.
     fn make_room(&self, bytes: u64) -> Result<(), Refused> {
         let mut files = self.files();
         while files.bytes.saturating_add(bytes) > self.limits.kept
@@ -155,7 +155,7 @@ impl Store {
         }
         let space = rustix::fs::fstatvfs(&self.folder).map_err(io::Error::from)?;
         let free = space.f_bavail.saturating_mul(space.f_frsize);
-        // Images being received from other clients may use the space even if all stored ones are removed.
+        // Images that other clients are sending may fill the space even after all stored images are removed.
         let crowded = files.bytes.saturating_add(bytes) > self.limits.kept;
         if crowded || free < bytes.saturating_add(LEFT_FREE) {
             return Err(Refused::Status(507, "Insufficient Storage"));
@@ -164,7 +164,7 @@ impl Store {
         Ok(())
     }
 
-    /// Reads the body into a new file, which is removed if the body is incomplete.
+    /// Reads the body into a new file. The file is removed if the body is incomplete.
     fn image(&self, stream: &mut impl Read, buffer: &mut Vec<u8>, bytes: u64) -> Result<(), Refused> {
         let number = {
             let mut files = self.files();
@@ -175,7 +175,7 @@ impl Store {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = rustix::fs::openat(&self.folder, &name, flags, Mode::RUSR | Mode::WUSR).map_err(io::Error::from)?;
         let (mut file, mut here) = (File::from(file), 0);
-        // Only received bytes use space, whatever length the request announces.
+        // Only received bytes use space, whatever length the request states.
         let kept = body(stream, buffer, bytes, |part| {
             self.make_room(part.len() as u64)?;
             here += part.len() as u64;
@@ -191,7 +191,7 @@ impl Store {
     }
 
     fn remove(&self, name: &str) {
-        // Another process may have removed it.
+        // Another process may have removed the image.
         let _ = rustix::fs::unlinkat(&self.folder, name, AtFlags::empty());
     }
 
@@ -228,7 +228,7 @@ fn head(buffer: &[u8]) -> Result<Option<Head>, Refused> {
     if named("transfer-encoding").next().is_some() {
         return Err(Refused::Status(411, "Length Required"));
     }
-    // Two lengths can be used to smuggle requests, so such a request is refused.
+    // Requests with two lengths are refused, because they can be used for request smuggling.
     let mut lengths = named("content-length").map(|h| std::str::from_utf8(h.value).ok().and_then(digits));
     let bytes = match (lengths.next(), lengths.next()) {
         (None, _) => return Err(Refused::Status(411, "Length Required")),
@@ -239,12 +239,13 @@ fn head(buffer: &[u8]) -> Result<Option<Head>, Refused> {
     Ok(Some(Head { length, bytes, waits }))
 }
 
-/// Parses digits only, since `parse` would accept a sign.
+/// Parses digits only; `parse` would also accept a sign.
 fn digits(text: &str) -> Option<u64> {
     text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }
 
-/// Passes on the body, starting with the part already read, and keeps the bytes of the next request.
+/// Passes the body to `keep`, starting with the part already read, and leaves the bytes of the next request in
+/// `buffer`.
 fn body(
     stream: &mut impl Read,
     buffer: &mut Vec<u8>,

@@ -13,7 +13,7 @@ const ANSWER: Duration = Duration::from_secs(3);
 /// Time after which a datagram counts as lost.
 const DATAGRAM: Duration = Duration::from_millis(100);
 
-/// Indices of the units that [`drive`] counts.
+/// Index of TCP round trips among the units that [`drive`] counts; the constants below are the indices of the others.
 pub(crate) const ROUND_TRIPS: usize = 0;
 pub(crate) const DATAGRAMS: usize = 1;
 
@@ -64,7 +64,7 @@ impl Session {
         Ok(Session { tcp, udp, token, peer: peer.into(), sequence: 0, buffer: vec![0; CHUNK] })
     }
 
-    /// Sends bytes and waits for their echo. Suitable only for short data, since both ends write before they read.
+    /// Sends bytes and waits for their echo. Use it only for short data, since both ends write before they read.
     pub fn echo(&mut self, bytes: &[u8]) -> Result<(), LoadError> {
         if bytes.len() > CHUNK / 4 {
             return Err(LoadError::Refused("too long for an echo".into()));
@@ -75,7 +75,7 @@ impl Session {
         let done = self.tcp.write_all(&frame).and_then(|()| self.tcp.read_exact(back));
         match done {
             Ok(()) if *back == *frame => Ok(()),
-            Ok(()) => Err(LoadError::Refused(format!("{} returned other bytes than were sent", self.peer))),
+            Ok(()) => Err(LoadError::Refused(format!("{} did not return the bytes that were sent", self.peer))),
             Err(e) => Err(self.lost(e)),
         }
     }
@@ -97,7 +97,7 @@ impl Session {
         send().map_err(|e| self.lost(e))
     }
 
-    /// Sends a datagram. Returns true if it came back in time.
+    /// Sends a datagram of `length` bytes. Returns true if its echo arrives in time.
     pub fn datagram(&mut self, length: usize) -> Result<bool, LoadError> {
         let length = length.clamp(TOKEN + 8, CHUNK);
         self.sequence += 1;
@@ -111,7 +111,7 @@ impl Session {
         loop {
             match self.udp.recv(&mut back) {
                 Ok(n) if n > TOKEN + 8 - 1 && back[TOKEN..TOKEN + 8] == sequence => return Ok(true),
-                // A datagram that arrived late is ignored.
+                // The echo of an earlier datagram, which arrived late, is ignored.
                 Ok(_) => {}
                 Err(error) => return lost_datagram(error).map_err(|e| LoadError::system("recv", &self.peer, e)),
             }
@@ -126,7 +126,7 @@ impl Session {
     }
 }
 
-/// True if the error shows that the datagram was lost on the network.
+/// Returns true if the error means that the datagram was lost on the network; other errors are returned.
 fn lost_datagram(error: std::io::Error) -> Result<bool, std::io::Error> {
     use std::io::ErrorKind::{
         ConnectionRefused, HostUnreachable, Interrupted, NetworkUnreachable, TimedOut, WouldBlock,
@@ -138,10 +138,10 @@ fn lost_datagram(error: std::io::Error) -> Result<bool, std::io::Error> {
     }
 }
 
-/// Limits the rate in bytes per second. It does not catch up after a pause.
+/// Limits the rate in bytes per second. After a pause it does not exceed the rate in order to catch up.
 pub(crate) struct Pace {
     bytes_per_s: f64,
-    /// Time at which the bytes sent so far conform to the rate.
+    /// Time from which the bytes sent so far conform to the rate, ns.
     until: u64,
 }
 
@@ -150,7 +150,7 @@ impl Pace {
         Pace { bytes_per_s: bytes_per_s.max(1) as f64, until: now() }
     }
 
-    /// Pause required after sending `bytes` at `now`.
+    /// Returns the pause required after sending `bytes` at `now`.
     fn pause(&mut self, bytes: u64, now: u64) -> Duration {
         self.until = self.until.max(now) + (bytes as f64 / self.bytes_per_s * 1e9) as u64;
         Duration::from_nanos(self.until - now)
@@ -160,12 +160,12 @@ impl Pace {
 const BYTES: usize = 2;
 const LOST: usize = 3;
 
-/// Size of a round trip. Datagrams have this size, or one that almost fills an Ethernet frame and still fits into it
-/// inside any tunnel.
+/// Bytes of a round trip. Datagrams have this size, or a size that almost fills an Ethernet frame and still fits into
+/// it inside any tunnel.
 const SMALL: usize = 64;
 const DATAGRAM_SIZES: [usize; 2] = [64, 1200];
 
-/// Repeats round trips, bulk transfers and datagrams endlessly, with a beat for each.
+/// Repeats round trips, bulk transfers and datagrams until an error occurs, with a beat for each.
 pub(crate) fn drive(mut session: Session, beat: &mut Beat, bulk: usize, mut pace: Pace) -> Result<(), LoadError> {
     let mut done = |unit: usize, bytes: usize, beats: bool| {
         beat.count(unit, u64::from(unit != BYTES));
@@ -174,12 +174,12 @@ pub(crate) fn drive(mut session: Session, beat: &mut Beat, bulk: usize, mut pace
             beat.beat_and_rest();
         }
         let pause = pace.pause(bytes as u64, now());
-        // Shorter pauses are not worth a sleep, which costs 50 µs.
+        // Shorter pauses are skipped, because a sleep takes at least 50 µs.
         if pause > Duration::from_micros(200) {
             std::thread::sleep(pause);
         }
     };
-    // If a firewall drops datagrams, they are sent less often.
+    // Datagrams are sent less often if a firewall drops them.
     let (mut round, mut wait) = (0u64, 1u64);
     loop {
         for _ in 0..16 {

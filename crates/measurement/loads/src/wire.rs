@@ -2,13 +2,13 @@
 //!
 //! Over TCP, the client sends the line `PUNCTUAL-LOAD/1 hello` (or `store`, to post images), and the server answers
 //! `PUNCTUAL-LOAD/1 ok TOKEN` or `PUNCTUAL-LOAD/1 busy`. A server with a secret first sends `PUNCTUAL-LOAD/1 challenge
-//! NONCE` and expects `PUNCTUAL-LOAD/1 response HMAC`; to any other answer it sends `PUNCTUAL-LOAD/1 refused`. Then the
-//! client sends HTTP requests, or frames: a header of eight bytes (operation, three zeros, length as 32 bits
-//! big-endian) and that many bytes. [`ECHO`] frames are returned unchanged; of [`SINK`] frames only the header is
-//! returned.
+//! NONCE` and expects `PUNCTUAL-LOAD/1 response HMAC`; to any other response it sends `PUNCTUAL-LOAD/1 refused`. The
+//! client then sends HTTP requests, or frames: a header of eight bytes (operation, three zeros, length as 32 bits
+//! big-endian) and that many bytes. The server returns [`ECHO`] frames unchanged, and only the header of [`SINK`]
+//! frames.
 //!
-//! Over UDP (same port number), datagrams that begin with the token of an open session are returned unchanged to their
-//! sender. All others are dropped, so that the server neither answers strangers nor amplifies traffic.
+//! Over UDP (same port number), the server returns datagrams that begin with the token of an open session unchanged to
+//! their sender. It drops all others, so that it neither answers strangers nor amplifies traffic.
 
 use crate::{LoadError, Secret};
 use std::io::{self, Read, Write};
@@ -35,7 +35,7 @@ pub(crate) const ECHO: u8 = b'E';
 /// Operation code of a frame of which only the header is returned.
 pub(crate) const SINK: u8 = b'S';
 pub(crate) const LONGEST: usize = 1 << 20;
-/// Bytes per read and write.
+/// Maximum number of bytes per read and write.
 pub(crate) const CHUNK: usize = 64 << 10;
 
 pub(crate) const HEADER: usize = 8;
@@ -45,14 +45,14 @@ pub(crate) fn header(operation: u8, length: usize) -> [u8; HEADER] {
     [operation, 0, 0, 0, a, b, c, d]
 }
 
-/// Operation and length; `None` for an invalid header.
+/// Returns operation and length of a frame; `None` if the header is invalid.
 pub(crate) fn parse_header(header: [u8; HEADER]) -> Option<(u8, usize)> {
     let [operation, 0, 0, 0, a, b, c, d] = header else { return None };
     let length = u32::from_be_bytes([a, b, c, d]) as usize;
     ((operation == ECHO || operation == SINK) && length <= LONGEST).then_some((operation, length))
 }
 
-/// An unguessable random token.
+/// Returns a random token that cannot be guessed.
 pub(crate) fn new_token() -> io::Result<Token> {
     let mut token = Token::default();
     rustix::rand::getrandom(&mut token[..], rustix::rand::GetRandomFlags::empty())?;
@@ -67,17 +67,17 @@ pub enum Purpose {
     Store,
 }
 
-/// A stream with time limits for reads and writes.
+/// A stream whose reads and writes can have a time limit.
 pub trait Connection: Read + Write {
-    /// Limits the total time of all following reads and writes, which then fail with `TimedOut`.
+    /// Limits the total time of all later reads and writes. After that time they fail with `TimedOut`.
     fn limit(&mut self, most: Duration);
 }
 
-/// Performs the client's handshake, including the proof that it knows the secret if the server requires one. `peer` is
-/// used in messages.
+/// Performs the client's part of the handshake, including the proof that it knows the secret if the server asks for it.
+/// `peer` is used in messages.
 ///
 /// # Errors
-/// The connection failed, or the server refused the client. The text includes the remedy.
+/// The connection failed, or the server refused the client. The message says what to do.
 pub fn introduce(
     stream: &mut (impl Read + Write),
     purpose: Purpose,
@@ -99,7 +99,7 @@ pub(crate) fn greet(
         ))
     };
     let hello = if purpose == Purpose::Load { HELLO } else { STORE };
-    // A peer that hangs up during the handshake may have answered before, and its answer is more informative than the
+    // A peer that hangs up during the handshake may have answered before. Its answer is more informative than the
     // error.
     let greeted = stream.write_all(hello.as_bytes());
     let mut answer = greeted.and_then(|()| read_line(stream)).map_err(silent)?;
@@ -113,7 +113,7 @@ pub(crate) fn greet(
     parse_answer(&answer, peer)
 }
 
-/// Server side of the challenge: requires the client to prove that it has the secret.
+/// Sends a challenge, and fails unless the client proves that it knows the secret.
 pub(crate) fn ask(stream: &mut (impl Read + Write), secret: &Secret) -> io::Result<()> {
     let challenge = new_token()?;
     stream.write_all(line(CHALLENGE, &challenge).as_bytes())?;
@@ -135,7 +135,7 @@ fn line(prefix: &str, token: &Token) -> String {
     format!("{prefix}{hex}\n")
 }
 
-/// Decodes hexadecimal digits.
+/// Decodes pairs of hexadecimal digits; `None` for anything else.
 pub(crate) fn bytes_of(hex: &str) -> Option<Vec<u8>> {
     let digits = hex.bytes().all(|b| b.is_ascii_hexdigit()) && hex.len().is_multiple_of(2);
     let two = |two: &[u8]| u8::from_str_radix(std::str::from_utf8(two).ok()?, 16).ok();
@@ -164,7 +164,7 @@ pub(crate) fn parse_answer(line: &str, peer: &str) -> Result<Token, LoadError> {
     }
     match token_after(OK, line) {
         Some(token) => Ok(token),
-        None => refuse(format!("{peer} answers with a defective token: use the same punctual on both machines")),
+        None => refuse(format!("{peer} sent an invalid token: use the same version of punctual on both machines")),
     }
 }
 
@@ -181,7 +181,7 @@ pub(crate) fn read_line(stream: &mut impl Read) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&line).into_owned())
 }
 
-/// Serves one client until it hangs up, or takes longer than `most` for a frame.
+/// Answers one client's frames until it hangs up or takes longer than `most` for a frame.
 pub(crate) fn serve_frames(stream: &mut impl Connection, most: Duration, mut count: impl FnMut(u64)) -> io::Result<()> {
     let mut buffer = vec![0u8; CHUNK];
     loop {

@@ -1,8 +1,8 @@
-//! Results of one measuring thread: counters, histograms and its worst wakeups. Only that thread writes them; others
-//! only read.
+//! Results of one measuring thread: counters, histograms and its worst wakeups. Only that thread writes them; other
+//! threads only read.
 //!
-//! There is one writer, which uses relaxed stores, no lock and no allocation. While the thread runs, a reader may see a
-//! sample in one counter and not yet in another. After the thread has ended all counters agree.
+//! The writer uses relaxed stores, no lock and no allocation. While it runs, a reader may see a sample in one counter
+//! and not yet in another. After it has ended, all counters agree.
 
 use crate::bell::Bell;
 use crate::episodes::{LIMITS, Track};
@@ -16,14 +16,14 @@ use std::sync::atomic::fence;
 /// Maximum number of worst wakeups that a cell keeps.
 pub const WORST: usize = 128;
 
-/// Results of one thread. Page-aligned, so that locking it locks no other memory: pages of arm64 have up to 64 KiB
-/// (CONFIG_ARM64_64K_PAGES; 16 KiB in the Raspberry Pi 5's own kernel).
+/// Results of one thread. They are aligned to pages, so that locking them locks no other memory. Pages of arm64 have up
+/// to 64 KiB (CONFIG_ARM64_64K_PAGES); the Raspberry Pi 5's default kernel has pages of 16 KiB.
 #[repr(C)]
 #[cfg_attr(target_arch = "aarch64", repr(align(65536)))]
 #[cfg_attr(not(target_arch = "aarch64"), repr(align(4096)))]
 pub struct Cell {
-    /// Latencies above this take the slow path. It is the minimum of the smallest kept worst latency, the maximum of
-    /// the current window, and the lowest limit above which episodes are recorded.
+    /// Only latencies above this take the slow path, ns. It is the minimum of the smallest kept worst latency, the
+    /// maximum of the current window, and the lowest limit above which episodes are recorded.
     gate: AtomicU64,
     min: AtomicU64,
     sum: AtomicU64,
@@ -41,7 +41,7 @@ pub struct Cell {
     /// Episode records in ascending order of their limits.
     tracks: [Track; LIMITS],
     tracked: AtomicU64,
-    /// The next wakeup later than this signals the bell; `u64::MAX` disables it.
+    /// The next wakeup later than this, ns, signals the bell; `u64::MAX` disables it.
     breach: AtomicU64,
     bell: Option<Bell>,
 }
@@ -54,7 +54,7 @@ pub struct Kept {
     pub latency: u64,
     /// Number of the release within the phase.
     pub cycle: u64,
-    /// Releases skipped because of this wakeup.
+    /// Number of releases skipped because of this wakeup.
     pub skipped: u64,
 }
 
@@ -123,8 +123,8 @@ impl Cell {
         self
     }
 
-    /// Signals the bell once, at the next wakeup that is later than `ns` and than the smallest kept worst wakeup. This
-    /// adds one system call to that wakeup, after it is recorded.
+    /// Signals the bell once, at the next wakeup that is later than `ns` and than the smallest kept worst wakeup. The
+    /// signal takes one system call after the wakeup is recorded.
     pub fn watch(&self, ns: u64) {
         self.breach.store(ns, Relaxed);
     }
@@ -137,12 +137,12 @@ impl Cell {
         }
     }
 
-    /// Address of the code of the slow path, which is locked together with the sampling loop.
+    /// Returns the address of the slow path's code, which is locked in memory together with the sampling loop.
     pub fn cold_path() -> usize {
         Cell::record_late as *const () as usize
     }
 
-    /// Records one wakeup. This is the sampling path, with only a few instructions unless the wakeup is among the
+    /// Records one wakeup. This is part of the sampling path: only a few instructions unless the wakeup is among the
     /// worst.
     #[inline(always)]
     pub fn record(&self, wakeup: &Wakeup, period: u64) {
@@ -157,8 +157,8 @@ impl Cell {
         }
     }
 
-    /// Records skipped releases that are not attributed to a late wakeup, with a latency of zero. Not for use in the
-    /// sampling path.
+    /// Records skipped releases that no late wakeup explains, with a latency of zero. It is too slow for the sampling
+    /// path.
     pub fn skip(&self, releases: u64) {
         add(&self.skipped[0], releases);
     }
@@ -202,8 +202,8 @@ impl Cell {
         self.episodes_sequence.store(self.episodes_sequence.load(Relaxed) + 1, Release);
     }
 
-    /// Late episodes above each limit, in ascending order of limits, after `released` periods. Exact even while the
-    /// thread runs.
+    /// Returns the late episodes above each limit, in ascending order of limits, after `released` periods. They are
+    /// exact even while the thread runs.
     pub fn episodes(&self, released: u64) -> Vec<Episodes> {
         loop {
             let before = self.episodes_sequence.load(Acquire);
@@ -216,7 +216,7 @@ impl Cell {
         }
     }
 
-    /// Records the skipped releases. The j-th one after the late release is `latency − j·period` late.
+    /// Records the skipped releases. The j-th release after the late one is `latency − j·period` late.
     fn record_skipped(&self, latency: u64, period: u64, skipped: u64) {
         bins_of_steps(latency.saturating_sub(period), period, skipped, |bin, n, sum| {
             add(&self.skipped[bin], n);
@@ -224,7 +224,7 @@ impl Cell {
         });
     }
 
-    /// Keeps the wakeup if it is among the worst. Returns the latency that the next one must exceed.
+    /// Keeps the wakeup if it is among the worst. Returns the latency above which the next one is kept, ns.
     fn keep_if_worst(&self, new: &Kept) -> u64 {
         let keep = self.keep.load(Relaxed) as usize;
         let kept = self.kept.load(Relaxed) as usize;
@@ -250,14 +250,14 @@ impl Cell {
         if kept + 1 < keep { 0 } else { (0..keep).map(latency_at).min().unwrap_or(0) }
     }
 
-    /// The largest latency since the last call, for the time series; 0 without a wakeup.
+    /// Returns the largest latency since the last call, ns, for the time series; 0 without a wakeup.
     pub fn take_window_max(&self) -> u64 {
         let max = self.window_max.swap(0, Relaxed);
         self.gate.store(0, Relaxed);
         max
     }
 
-    /// The kept wakeups, worst first. Exact even while the thread runs.
+    /// Returns the kept wakeups, worst first. They are exact even while the thread runs.
     pub fn worst(&self) -> Vec<Kept> {
         loop {
             let before = self.sequence.load(Acquire);
@@ -277,7 +277,7 @@ impl Cell {
         counts
     }
 
-    /// Like [`Cell::counts`], into existing memory, so that repeated calls do not allocate.
+    /// Like [`Cell::counts`], but reuses memory, so that repeated calls do not allocate.
     pub fn copy_counts(&self, counts: &mut Counts) {
         let copy = |bins: &[AtomicU64; BINS], into: &mut Vec<u64>| {
             into.clear();
@@ -287,22 +287,22 @@ impl Cell {
         copy(&self.skipped, &mut counts.skipped);
     }
 
-    /// Exact smallest and largest latency so far, ns; `None` before the first wakeup. While the thread runs the two may
-    /// be from different times.
+    /// Returns the exact smallest and largest latency so far, ns; `None` before the first wakeup. While the thread
+    /// runs, they may be from different times.
     pub fn extremes(&self) -> Option<(u64, u64)> {
         let min = self.min.load(Relaxed);
         let max = self.worst.iter().map(|kept| kept[1].load(Relaxed)).max().unwrap_or(0);
         (min != u64::MAX).then_some((min, max.max(min)))
     }
 
-    /// Histograms of wakeups and of skipped releases, with exact extremes.
+    /// Returns the histograms of wakeups and of skipped releases, with exact extremes.
     pub fn histograms(&self) -> (Histogram, Histogram) {
         let counts = self.counts();
         let worst = self.worst();
         let max = worst.first().map_or(0, |k| k.latency);
         let raw = Histogram::from_bins(counts.raw, self.min.load(Relaxed), max, self.sum.load(Relaxed).into());
-        // A skipped release is less late than the wakeup that skipped it. The extremes of skipped releases are known
-        // only with the resolution of the bins.
+        // A skipped release is less late than the wakeup that skipped it. Extremes of skipped releases are known only
+        // to the resolution of the bins.
         let skipped = Histogram::from_bins(counts.skipped, 0, max, self.skipped_sum.load(Relaxed).into());
         (raw, skipped)
     }
@@ -310,8 +310,8 @@ impl Cell {
 
 impl Drop for Cell {
     fn drop(&mut self) {
-        // The allocator may reuse the memory, which should not stay locked. This has no effect on a cell that was never
-        // locked.
+        // The allocator may reuse the memory, which should then not be locked. Unlocking has no effect on a cell that
+        // was never locked.
         let _ = punctual_uapi::unlock(self);
     }
 }
@@ -321,7 +321,7 @@ fn read_kept(words: &[AtomicU64; 4]) -> Kept {
     Kept { release, latency, cycle, skipped }
 }
 
-/// Adds to a word that only this thread writes: a load and a store, without a locked instruction.
+/// Adds to a word that only this thread writes, with a load and a store instead of a locked instruction.
 #[inline(always)]
 fn add(word: &AtomicU64, n: u64) {
     word.store(word.load(Relaxed).wrapping_add(n), Relaxed);

@@ -13,9 +13,9 @@ pub fn clocks() -> Stamp {
     Stamp { mono_ns: monotonic().0, boot_ns: read(ClockId::Boottime), real_ns: read(ClockId::Realtime) }
 }
 
-/// Clock events between two instants: a step of the wall clock, a suspend.
+/// Returns what happened to the clocks between two instants: a step of the wall clock, a suspend.
 pub fn clock_events(before: &Stamp, after: &Stamp) -> Vec<Event> {
-    // NTP slews by at most 500 ppm. The two reads are microseconds apart, or more if the thread is preempted.
+    // NTP slews by at most 500 ppm. The clocks are read some microseconds apart, or more if the thread is preempted.
     const TOLERANCE: i64 = 20_000_000;
     let mono = after.mono_ns as i64 - before.mono_ns as i64;
     let step = after.real_ns as i64 - before.real_ns as i64 - mono;

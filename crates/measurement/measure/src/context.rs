@@ -1,5 +1,5 @@
-//! The context thread, an ordinary thread that samples the machine's counters once a second and saves the results so
-//! far.
+//! The context thread: an ordinary thread that samples the machine's counters once a second and saves the results
+//! recorded so far.
 
 use crate::cell::Cell;
 use crate::clocks::{clock_events, clocks};
@@ -18,11 +18,11 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Receiver of the samples while a phase runs.
+/// Receives the samples while a phase runs.
 pub trait Recorder: Send {
     fn event(&mut self, event: &Event);
     fn progress(&mut self, phase: &str, cpu: CpuId, cell: &Cell);
-    /// Saves everything recorded so far, so that it survives a kill.
+    /// Saves everything recorded so far, so that it survives if the process is killed.
     fn flush(&mut self);
 }
 
@@ -30,12 +30,12 @@ pub struct ContextPlan {
     pub phase: String,
     pub cells: Vec<(CpuId, Arc<Cell>)>,
     pub tids: Vec<(CpuId, i32)>,
-    /// CPUs reserved for the context thread; if empty, it shares the measured CPUs.
+    /// CPUs reserved for the context thread; if empty, it runs on the measured CPUs.
     pub housekeeping: CpuList,
-    /// Name of the load, and a function that counts its heartbeats.
+    /// Name of the load, and a function that returns the number of its beats.
     pub load: Option<(String, Beats)>,
     pub pace: Pace,
-    /// Called after each sample except the last, while no lock is held.
+    /// Called after each sample except the last, without any lock held.
     pub tick: Option<Tick>,
 }
 
@@ -48,7 +48,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Interval between two saves of the results.
+    /// Returns the interval between two saves of the results.
     pub fn results(&self) -> Nanos {
         Nanos(self.interval.0.saturating_mul(self.progress_every.max(1)))
     }
@@ -60,11 +60,11 @@ impl Default for Pace {
     }
 }
 
-/// Called about once a second in a thread that does not measure. It must not block, because the end of the phase waits
-/// for it.
+/// A function that is called about once a second in a thread that does not measure. It must not block, because the end
+/// of the phase waits for it.
 pub type Tick = Arc<dyn Fn() + Send + Sync>;
 
-/// Returns the number of a load's heartbeats so far.
+/// A function that returns the number of a load's beats so far.
 pub type Beats = Box<dyn Fn() -> u64 + Send>;
 
 pub struct Context {
@@ -79,16 +79,16 @@ pub struct ContextCost {
     pub cpu_ns: u64,
     /// Problems that make the phase inconclusive.
     pub problems: Vec<Problem>,
-    /// Remarks without effect on the verdict.
+    /// Notes that do not affect the verdict.
     pub notes: Vec<String>,
 }
 
-/// A wakeup later than this (ns) triggers a search for new real-time tasks.
+/// A wakeup later than this makes the thread look for new real-time tasks, ns.
 const LATE: u64 = 1_000_000;
 
 impl Context {
-    /// Takes a first sample in the calling thread, so that nothing is missed if the new thread initially gets no CPU
-    /// time, and then starts the thread.
+    /// Takes the first sample in the calling thread and then starts the context thread, so that the first sample exists
+    /// even if the new thread gets no CPU time at first.
     ///
     /// # Errors
     /// The thread cannot be created.
@@ -100,7 +100,7 @@ impl Context {
         let builder = std::thread::Builder::new().name("context".into()).stack_size(256 * 1024);
         let thread = builder.spawn(move || {
             if !sampler.plan.housekeeping.is_empty() {
-                // A failure affects only the accuracy. The result states where the thread ran.
+                // Running on other CPUs reduces only the accuracy. The result states where the thread ran.
                 let _ = uapi::set_affinity(0, &sampler.plan.housekeeping);
             }
             sampler.run(first, &theirs)
@@ -169,8 +169,8 @@ impl Sampler {
     fn run(mut self, first: Counters, stop: &(Mutex<bool>, Condvar)) -> ContextCost {
         let mut before = first;
         let (mut wakeups, mut next) = (0, Instant::now());
-        // Decided by time, not by the number of wakeups, since these are increasingly late on a busy machine. Half an
-        // interval is allowed as tolerance.
+        // Depends on the time and not on the number of wakeups, which are late on a busy machine. The tolerance is half
+        // an interval.
         let results = Duration::from(self.plan.pace.results());
         let play = Duration::from(self.plan.pace.interval) / 2;
         let mut handed_on = next;
@@ -178,7 +178,7 @@ impl Sampler {
             next += Duration::from(self.plan.pace.interval);
             let last = self.sleep(stop, next);
             wakeups += 1;
-            // Before the last sample the measuring threads have ended.
+            // The measuring threads have ended before the last sample.
             let now = self.counters(if last { When::Between } else { When::Measuring });
             let due = last || handed_on.elapsed() + play >= results;
             if due {
@@ -195,12 +195,12 @@ impl Sampler {
             if let Some(tick) = &self.plan.tick {
                 tick();
             }
-            // Samples missed during a stall are not made up for, so there is at most one wakeup per interval.
+            // Samples missed during a stall are skipped, so there is at most one wakeup per interval.
             next = next.max(Instant::now());
         }
     }
 
-    /// Sleeps until `next`; returns `true` if the phase has ended.
+    /// Sleeps until `next`. Returns true if the phase has ended.
     fn sleep(&self, stop: &(Mutex<bool>, Condvar), next: Instant) -> bool {
         let mut stopped = stop.0.lock().unwrap_or_else(PoisonError::into_inner);
         while !*stopped {
@@ -348,7 +348,7 @@ impl Sampler {
     }
 }
 
-/// Note on sensors that are read only between phases.
+/// Returns a note on sensors that are read only between phases; `None` if there are none.
 fn left_out(sensors: &[String]) -> Option<String> {
     (!sensors.is_empty()).then(|| {
         format!(
@@ -362,7 +362,8 @@ fn rise(before: Option<u64>, now: Option<u64>) -> Option<u64> {
     Some(now?.saturating_sub(before?))
 }
 
-/// `total_trans` of every frequency policy (CONFIG_CPU_FREQ_STAT). The kernel counts it, so reading it disturbs no CPU.
+/// Opens `total_trans` of every frequency policy (CONFIG_CPU_FREQ_STAT). The kernel counts transitions, so that reading
+/// this interrupts no CPU.
 fn transition_counters() -> Vec<Source> {
     let policies = std::fs::read_dir("/sys/devices/system/cpu/cpufreq").into_iter().flatten().flatten();
     policies.filter_map(|policy| Source::open(policy.path().join("stats/total_trans"))).collect()

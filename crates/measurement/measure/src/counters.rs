@@ -8,8 +8,8 @@ use punctual_model::Reading;
 use punctual_units::{CpuId, CpuList};
 use std::path::Path;
 
-/// Counters at one instant. Reading the SMI count briefly interrupts each CPU, so counters must not be read while
-/// measuring.
+/// Counters at one instant. They must not be read during a measurement, because reading the SMI count briefly
+/// interrupts each CPU.
 #[derive(Debug)]
 pub struct Counters {
     cpus: CpuList,
@@ -32,25 +32,26 @@ impl Counters {
         }
     }
 
-    /// System management interrupts of a CPU since `before`; `None` if they cannot be counted.
+    /// Returns the number of system management interrupts of a CPU since `before`; `None` if they cannot be counted.
     pub fn smi_since(&self, before: &Counters, cpu: CpuId) -> Option<u64> {
         let of = |counters: &Counters| counters.smi.iter().find(|(c, _)| *c == cpu).map(|(_, n)| *n);
         // The counter has 32 bits.
         Some(of(self)?.wrapping_sub(of(before)?) & 0xffff_ffff)
     }
 
-    /// Steal time of a CPU since `before`, ns, in steps of a tick of /proc/stat (10 ms); `None` if it is not recorded.
+    /// Returns the steal time of a CPU since `before`, ns, a multiple of 10 ms as in /proc/stat; `None` if it is not
+    /// recorded.
     pub fn steal_since(&self, before: &Counters, cpu: CpuId) -> Option<u64> {
         let of = |c: &Counters| c.steal_ticks.as_ref()?.iter().find(|(id, _)| *id == cpu).map(|(_, ticks)| *ticks);
         Some(of(self)?.saturating_sub(of(before)?).saturating_mul(TICK_NS))
     }
 
-    /// Throttling since `before`: counters that increased, and flags that are set.
+    /// Returns throttling since `before`: counters that increased, and flags that are set.
     pub fn throttled_since(&self, before: &Counters) -> Vec<Reading> {
         self.thermal.throttled_since(&before.thermal).into_iter().filter(|reading| reading.value > 0).collect()
     }
 
-    /// Like [`Counters::throttled_since`], including zeros.
+    /// Like [`Counters::throttled_since`], but includes zeros.
     pub fn throttling_since(&self, before: &Counters) -> Vec<Reading> {
         self.thermal.throttled_since(&before.thermal)
     }
@@ -63,7 +64,7 @@ impl Counters {
         self.thermal.temperatures.iter().max_by_key(|reading| reading.value).cloned()
     }
 
-    /// Interrupts of a CPU since `before`, most frequent first.
+    /// Returns the interrupts of a CPU since `before`, most frequent first; `None` if they could not be read.
     pub fn interrupts_since(&self, before: &Counters, cpu: CpuId) -> Option<Vec<(String, u64)>> {
         self.interrupts.as_ref()?.risen(before.interrupts.as_ref()?, cpu)
     }
@@ -73,10 +74,10 @@ impl Counters {
     }
 }
 
-/// USER_HZ, which is 100 on all supported architectures (include/asm-generic/param.h).
+/// Duration of a tick of USER_HZ, which is 100 on all supported architectures (include/asm-generic/param.h).
 const TICK_NS: u64 = 10_000_000;
 
-/// Steal time by CPU since boot, in ticks of 10 ms (proc_stat(5)); `None` if /proc/stat cannot be read.
+/// Returns each CPU's steal time since boot in ticks of 10 ms (proc_stat(5)); `None` if /proc/stat cannot be read.
 pub fn steal_ticks() -> Option<Vec<(CpuId, u64)>> {
     Some(Stat::parse(&std::fs::read_to_string("/proc/stat").ok()?).steal_ticks)
 }

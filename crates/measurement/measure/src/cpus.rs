@@ -6,9 +6,9 @@ use std::path::Path;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topology {
     pub online: CpuList,
-    /// CPUs allowed by affinity mask and cpuset.
+    /// CPUs that the affinity mask and the cpuset allow.
     pub allowed: CpuList,
-    /// For every online CPU that shares its core, the CPUs of that core.
+    /// For every online CPU that shares its core with another, the CPUs of that core.
     pub siblings: Vec<CpuList>,
 }
 
@@ -26,7 +26,7 @@ pub enum CpuError {
 }
 
 impl Topology {
-    /// Reads the CPUs of this machine and those allowed to this process.
+    /// Reads the CPUs of this machine, and those that this process may use.
     ///
     /// # Errors
     /// sched_getaffinity(2) failed.
@@ -44,7 +44,7 @@ impl Topology {
         Ok(Topology { online, allowed, siblings })
     }
 
-    /// Selects the CPUs to measure: the requested ones, or all allowed ones.
+    /// Returns the CPUs to measure: the requested CPUs, or all that this process may use.
     ///
     /// # Errors
     /// [`CpuError`]; it lists the CPUs that can be measured.
@@ -64,7 +64,7 @@ impl Topology {
         if asked.is_empty() { Err(CpuError::None) } else { Ok(asked.clone()) }
     }
 
-    /// CPUs that are not measured and share no core with a measured one; may be empty.
+    /// Returns the CPUs that are not measured and share no core with a measured one; may be empty.
     pub fn housekeeping(&self, measured: &CpuList) -> CpuList {
         let shares_core = |cpu: CpuId| {
             self.siblings.iter().any(|core| core.contains(cpu) && core.iter().any(|other| measured.contains(other)))

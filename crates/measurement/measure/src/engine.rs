@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread::JoinHandle;
 
-/// The reason why a phase could not start. Nothing was measured.
+/// Why a phase could not start. Nothing was measured.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     #[error("{}", source.advised())]
@@ -34,7 +34,7 @@ pub struct Running {
     pub end: Nanos,
 }
 
-/// Starts one measuring thread per CPU. All threads apply their attributes and then wait for each other at a barrier.
+/// Starts one measuring thread per CPU. The threads apply their attributes and then wait for each other at a barrier.
 /// If one fails, none measures.
 ///
 /// # Errors
@@ -43,9 +43,9 @@ pub fn start(plan: Plan) -> Result<Running, EngineError> {
     start_threads(plan, false)
 }
 
-/// Like [`start`], but the threads read the clock continuously, as oslat does, and do not sleep. Each difference
-/// between two readings is a sample, and its length is the latency; no sample is skipped. The period has no meaning,
-/// and all threads begin at the same time.
+/// Like [`start`], but the threads read the clock continuously, as oslat does, instead of sleeping. Each difference
+/// between two readings is a sample, whose latency is its length; no sample is skipped. The period has no meaning, and
+/// all threads start at the same time.
 ///
 /// # Errors
 /// Same as for [`start`].
@@ -61,7 +61,7 @@ fn start_threads(plan: Plan, polling: bool) -> Result<Running, EngineError> {
     let shared = Arc::new(Shared::new(plan, partners, polling));
     let spawned = spawn(&shared, "measure", shared.plan.cpus.len(), thread::measure)
         .and_then(|threads| Ok((threads, spawn(&shared, "send", shared.partners.len(), thread::send)?)));
-    // On an error the threads already created are cancelled and end.
+    // On an error, threads that were already created are cancelled and end.
     let (threads, senders) = spawned?;
     let start = match shared.begin() {
         Ok(start) => start,
@@ -79,7 +79,8 @@ fn start_threads(plan: Plan, polling: bool) -> Result<Running, EngineError> {
     Ok(Running { start: start + shared.plan.warmup, end, shared, threads, senders })
 }
 
-/// Creates a thread for each of the first `many` CPUs. If one cannot be created, cancels the rendezvous.
+/// Creates a thread for each of the first `many` CPUs. If one cannot be created, cancels the rendezvous, so that all
+/// others end.
 fn spawn<T: Send + 'static>(
     shared: &Arc<Shared>,
     name: &str,
@@ -89,7 +90,7 @@ fn spawn<T: Send + 'static>(
     let mut threads = Vec::new();
     for (index, cpu) in shared.plan.cpus.iter().enumerate().take(many) {
         let mine = Arc::clone(shared);
-        // Stack of 160 KiB: 32 KiB are locked for the loop, the rest is needed for starting and ending.
+        // Stack of 160 KiB: 32 KiB are locked for the loop; the rest is used only at the start and end.
         let builder = std::thread::Builder::new().name(format!("{name}/{cpu}")).stack_size(160 * 1024);
         match builder.spawn(move || body(&mine, index, cpu)) {
             Ok(handle) => threads.push(handle),
@@ -104,23 +105,23 @@ fn spawn<T: Send + 'static>(
 }
 
 impl Running {
-    /// Cells of the threads, which may be read while the threads run.
+    /// Returns the cells of the threads, which may be read while the threads run.
     pub fn cells(&self) -> Vec<(CpuId, Arc<Cell>)> {
         self.shared.plan.cpus.iter().zip(&self.shared.cells).map(|(cpu, cell)| (cpu, Arc::clone(cell))).collect()
     }
 
-    /// Thread IDs, in CPU order.
+    /// Returns the thread IDs, in CPU order.
     pub fn tids(&self) -> Vec<(CpuId, i32)> {
         let tids = self.shared.tids.iter().map(|t| t.load(Relaxed));
         self.shared.plan.cpus.iter().zip(tids).collect()
     }
 
-    /// Asks the threads to end immediately, and wakes sleeping ones.
+    /// Asks the threads to end immediately, and wakes those that sleep.
     pub fn stop(&self) {
         self.shared.stop.store(true, Relaxed);
         for ((_, tid), thread) in self.tids().into_iter().zip(&self.threads) {
             if !thread.is_finished() {
-                // ESRCH: the thread has just ended and needs no wakeup.
+                // ESRCH: the thread has already ended.
                 let _ = uapi::wake(tid);
             }
         }
@@ -131,27 +132,27 @@ impl Running {
         }
     }
 
-    /// Like [`Running::stop`], for a user who proceeds to the next phase. The recording is complete, but since the user
-    /// has seen the results, the phase can fail but not pass ([`ProblemKind::EndedEarly`]).
+    /// Like [`Running::stop`], for a user who wants to start the next phase. The recording is complete, but because the
+    /// user has seen the results, the phase can fail and not pass ([`ProblemKind::EndedEarly`]).
     pub fn end_early(&self) {
         self.shared.early.store(true, Relaxed);
         self.stop();
     }
 
-    /// Asks the threads to end because the results suffice. Unlike after [`Running::stop`], nothing counts as missing.
+    /// Asks the threads to end because the results suffice. Unlike with [`Running::stop`], no results count as missing.
     pub fn stop_with_enough(&self) {
         self.shared.enough.store(true, Relaxed);
         self.stop();
     }
 
-    /// True if all threads have finished measuring. They exit only in [`Running::collect`], so their counters in /proc
-    /// can be read until then.
+    /// Returns true if all threads have finished measuring. They exit only in [`Running::collect`], so their counters
+    /// in /proc can be read until then.
     pub fn finished(&self) -> bool {
         self.shared.done.load(Relaxed) == self.threads.len()
     }
 
-    /// Collects the results. Threads that have not ended (starved by a higher priority after [`Running::stop`]) are
-    /// abandoned. Their results so far are used, and a problem is recorded for the phase.
+    /// Collects the results. A thread that does not end after [`Running::stop`], because threads of higher priority
+    /// leave it no CPU time, is abandoned: its results so far are used, and the phase gets a problem.
     pub fn collect(self) -> Outcome {
         let mut outcome = Outcome {
             start: self.start,
@@ -170,12 +171,12 @@ impl Running {
         self.shared.meeting.cancel();
         let mut senders = self.senders.into_iter();
         for (index, thread) in self.threads.into_iter().enumerate() {
-            // A finished thread only has to leave the rendezvous.
+            // A thread that has finished only needs to leave the rendezvous.
             let ended = (finished || thread.is_finished()).then(|| thread.join().ok()).flatten().flatten();
             let (cpu, tid) = tids[index];
             let crowded = ended.as_ref().map_or(0, |end| end.remarks.crowded);
             outcome.add(&self.shared, index, cpu, tid, ended);
-            // A sender ends after its receiver.
+            // A sender ends after its receiver does.
             let sender = senders.next().filter(|sender| finished || sender.is_finished());
             if let Some(sent) = sender.and_then(|sender| sender.join().ok()).flatten() {
                 outcome.add_sender(&self.shared.plan, cpu, sent, crowded);
@@ -191,7 +192,7 @@ impl Running {
     }
 }
 
-/// Problem of a phase that ended early. `by_user` is true if the user had seen its results.
+/// Returns the problem of a phase that ended early. `by_user` is true if the user saw its results first.
 pub fn cut_short(by_user: bool, recorded: Nanos, planned: Nanos) -> Problem {
     match by_user {
         true => Problem {
@@ -291,7 +292,7 @@ mod tests {
         assert!(outcome.problems.is_empty() && outcome.notes.is_empty(), "{outcome:?}");
     }
 
-    /// Outcome of a phase planned for an hour that is ended after 50 ms.
+    /// Returns the outcome of a phase that is planned for an hour and ended after 50 ms.
     fn ended_by(end: fn(&Running)) -> Outcome {
         uapi::install_wakeup().unwrap();
         let running = start(plan(3_600_000)).unwrap();
@@ -310,7 +311,7 @@ mod tests {
     #[test]
     fn a_cpu_that_is_not_there_stops_all() {
         let mut plan = plan(100);
-        // Uses only one valid CPU, because a thread would not start on a CPU that another test occupies.
+        // Uses a single valid CPU, because a thread would not start on a CPU that another test occupies.
         plan.cpus = plan.cpus.iter().take(1).chain([CpuId(8000)]).collect();
         let error = start(plan).err().unwrap().to_string();
         assert!(error.contains("CPU 8000") && error.contains("cpuset"), "{error}");

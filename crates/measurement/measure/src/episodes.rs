@@ -1,4 +1,4 @@
-//! Late episodes of one measuring thread above each limit. The thread records them itself without locks or allocation.
+//! Late episodes of one measuring thread above each limit. The thread records them without locks or allocation.
 
 use punctual_model::{EPISODE_GAP, Episode, Episodes};
 use punctual_rt::Wakeup;
@@ -9,7 +9,8 @@ use std::sync::atomic::Ordering::Relaxed;
 /// Maximum number of limits above which a cell records episodes.
 pub const LIMITS: usize = 16;
 
-/// Limits that are recorded independently of the claims: 1-2-5 steps from 100 µs to 100 ms.
+/// Limits above which episodes are always recorded, in addition to those of the claims: 1-2-5 steps from 100 µs to 100
+/// ms.
 pub const GRID: [Nanos; 10] = [
     Nanos::from_micros(100),
     Nanos::from_micros(200),
@@ -23,11 +24,10 @@ pub const GRID: [Nanos; 10] = [
     Nanos::from_millis(100),
 ];
 
-/// Number of words of an episode: start, cycle numbers of its first and of its last late release, number of late
-/// releases, area.
+/// Number of words per episode: start, cycle number of the first and last late release, number of late releases, area.
 const WORDS: usize = 5;
 
-/// Episodes above one limit. One thread writes them with relaxed stores.
+/// The episodes above one limit. One thread writes them with relaxed stores.
 #[derive(Debug)]
 pub(crate) struct Track {
     limit: AtomicU64,
@@ -37,9 +37,9 @@ pub(crate) struct Track {
     most_late: AtomicU64,
     longest: AtomicU64,
     length: AtomicU64,
-    /// The latest episode, which may still continue.
+    /// The current episode, which may still continue.
     now: [AtomicU64; WORDS],
-    /// Earlier episodes with the largest area.
+    /// The earlier episodes with the largest area.
     kept: [[AtomicU64; WORDS]; Episodes::KEPT],
     kept_count: AtomicU64,
 }
@@ -84,7 +84,7 @@ impl Track {
         .chain(self.kept.iter().flatten())
     }
 
-    /// Records a wakeup later than the limit, and the releases it skipped. The j-th release after that wakeup's was
+    /// Records a wakeup later than the limit, and the releases it skipped. The j-th release after the late one was
     /// `latency − j·period` late.
     pub fn record(&self, wakeup: &Wakeup, latency: u64, period: u64) {
         let over = latency.saturating_sub(self.limit());
@@ -114,7 +114,7 @@ impl Track {
         raise(&self.longest, last.load(Relaxed) - first.load(Relaxed) + 1);
     }
 
-    /// Ends the current episode. It replaces the smallest kept episode if that is smaller.
+    /// Ends the current episode. It is kept if there is room or a kept episode is smaller, which it then replaces.
     fn keep(&self) {
         if self.count.load(Relaxed) == 0 {
             return;
@@ -132,7 +132,7 @@ impl Track {
         }
     }
 
-    /// Episodes after `released` periods. Exact only if the writer is idle at that time.
+    /// Returns the episodes after `released` periods. They are exact only if the writer is not writing.
     pub fn read(&self, released: u64) -> Episodes {
         let count = self.count.load(Relaxed);
         let kept = self.kept.iter().take(self.kept_count.load(Relaxed) as usize);
@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn a_stall_is_one_episode_and_so_is_every_fifth_release() {
         let (stall, _) = recorded(100, 1_000, &[(5, 50_300), (500, 0)]);
-        // A wakeup 50,300 ns late at a limit of 100 ns counts, with 50 skipped periods.
+        // A wakeup that is 50,300 ns late at a limit of 100 ns counts, with 50 skipped periods.
         assert_eq!((stall.count, stall.late, stall.longest, stall.open), (1, 51, 51, 0));
         assert_eq!(stall.kept.len(), 1);
         assert_eq!((stall.kept[0].cycle, stall.kept[0].start_mono_ns, stall.kept[0].length), (5, 5_000, 51));
@@ -238,7 +238,7 @@ mod tests {
             let (mut found, found_kept) = (found.clone(), found.kept);
             found.kept.clear();
             prop_assert_eq!(&found, &slow);
-            // Among episodes of equal area any may be kept.
+            // Any of several episodes with equal area may be kept.
             let areas = |mut episodes: Vec<Episode>| {
                 episodes.sort_by_key(|e| std::cmp::Reverse(e.area_ns));
                 episodes.iter().take(Episodes::KEPT).map(|e| e.area_ns).collect::<Vec<_>>()

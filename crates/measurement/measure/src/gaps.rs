@@ -1,9 +1,9 @@
-//! The gap detector. A pinned thread per CPU reads CLOCK_MONOTONIC in a tight loop. If two readings are far apart,
-//! Linux, a hypervisor or firmware used the CPU in between. It works like the hwlat tracer
-//! (kernel/trace/trace_hwlat.c), but in user space, with interrupts enabled, and on any kernel.
+//! The gap detector. A thread per CPU, bound to it, reads CLOCK_MONOTONIC in a tight loop. If two readings are far
+//! apart, Linux, a hypervisor or firmware used the CPU in between. The hwlat tracer (kernel/trace/trace_hwlat.c) works
+//! in this way; this detector runs in user space, with interrupts enabled, on any kernel.
 //!
-//! It reads in windows of half a cycle, as hwlat does, and the windows of the CPUs are staggered evenly. At most half
-//! of the CPUs (rounded up) read at the same time, so with two or more CPUs one is always left for other tasks.
+//! Like hwlat, each thread reads in windows of half a cycle. The windows of the CPUs are staggered evenly, so at most
+//! half of the CPUs (rounded up) are busy at the same time. With two or more CPUs, one is always free for other tasks.
 
 use crate::cell::Cell;
 use crate::engine::EngineError;
@@ -21,7 +21,7 @@ use std::thread::JoinHandle;
 
 #[derive(Clone, Debug)]
 pub struct GapPlan {
-    /// CPUs to read on, one thread each.
+    /// CPUs on which the clock is read, one thread each.
     pub cpus: CpuList,
     pub scheduling: Scheduling,
     /// Interval between the starts of two windows of a CPU.
@@ -38,30 +38,30 @@ pub struct GapPlan {
 pub struct GapResult {
     pub cpu: CpuId,
     pub tid: i32,
-    /// Policy reported by the kernel.
+    /// Scheduling policy and priority as reported by the kernel.
     pub scheduling: Scheduling,
-    /// Planned total length of the windows in which the thread reads, up to its end.
+    /// Total length of the planned windows until the thread ended, ns.
     pub due_ns: u64,
-    /// Time between the first and the last reading of each window, summed over all windows.
+    /// Total time between the first and the last reading of each window, ns.
     pub looked_ns: u64,
     pub readings: u64,
     /// Histogram of the lengths of all gaps.
     pub gaps: Histogram,
     /// Longest gaps, longest first.
     pub longest: Vec<Gap>,
-    /// Number of gaps that [`Gaps::take`] did not fetch in time.
+    /// Number of gaps lost because [`Gaps::take`] was not called in time.
     pub untaken: u64,
-    /// Time for which the thread was runnable but did not run (schedstat).
+    /// Time for which the thread was runnable but did not run (schedstat), ns.
     pub run_delay_ns: Option<u64>,
     /// Number of involuntary context switches.
     pub preempted: Option<u64>,
-    /// The reason why the thread's memory is not locked; `None` if it is locked.
+    /// Why the thread's memory is not locked; `None` if it is locked.
     pub not_locked: Option<String>,
-    /// True if the thread got no CPU time and did not end on request.
+    /// True if the thread got no CPU time and did not end when asked to.
     pub stuck: bool,
 }
 
-/// Results that one thread writes and others read. Page-aligned, as [`Cell`] is.
+/// Results that one thread writes and others read. Aligned to pages, as [`Cell`] is.
 #[repr(C)]
 struct Station {
     cell: Cell,
@@ -99,12 +99,12 @@ struct End {
 }
 
 impl GapPlan {
-    /// Offset of the windows of the `index`-th CPU within a cycle.
+    /// Returns the offset of the windows of the `index`-th CPU within a cycle.
     pub fn offset(&self, index: usize) -> Nanos {
         Nanos(self.cycle.0 / self.cpus.len().max(1) as u64 * index as u64)
     }
 
-    /// True if `cpu` should be reading at this time, counted from the start.
+    /// Returns true if the thread on `cpu` should be reading at this time after the start.
     pub fn reads(&self, cpu: CpuId, after_start: Nanos) -> bool {
         let Some(index) = self.cpus.iter().position(|c| c == cpu) else { return false };
         let own = after_start.0.checked_sub(self.offset(index).0);
@@ -112,7 +112,7 @@ impl GapPlan {
     }
 }
 
-/// Starts the threads. All apply their attributes first. If one fails, none reads.
+/// Starts the threads. All apply their attributes before any reads. If one fails, none reads.
 ///
 /// # Errors
 /// A thread could not be created, or could not get its policy, CPU or memory.
@@ -153,13 +153,13 @@ pub fn gaps(plan: GapPlan) -> Result<Gaps, EngineError> {
 }
 
 impl Gaps {
-    /// Thread IDs, in CPU order.
+    /// Returns the thread IDs, in CPU order.
     pub fn tids(&self) -> Vec<(CpuId, i32)> {
         let tids = self.shared.stations.iter().map(|s| s.tid.load(Relaxed));
         self.shared.plan.cpus.iter().zip(tids).collect()
     }
 
-    /// Passes the gaps since the last call to `each`, ordered by CPU, then by time.
+    /// Calls `each` with every gap since the last call, ordered by CPU and then by time.
     pub fn take(&self, mut each: impl FnMut(Gap)) {
         for (cpu, station) in self.shared.plan.cpus.iter().zip(&self.shared.stations) {
             station.ring.take(|start_ns, length_ns| each(Gap { cpu, start_ns, length_ns }));
@@ -170,18 +170,18 @@ impl Gaps {
         self.shared.done.load(Relaxed) == self.threads.len()
     }
 
-    /// Asks the threads to end immediately, and wakes sleeping ones.
+    /// Asks the threads to end immediately, and wakes those that sleep.
     pub fn stop(&self) {
         self.shared.stop.store(true, Relaxed);
         for ((_, tid), thread) in self.tids().into_iter().zip(&self.threads) {
             if !thread.is_finished() {
-                // ESRCH: the thread has just ended and needs no wakeup.
+                // ESRCH: the thread has already ended.
                 let _ = uapi::wake(tid);
             }
         }
     }
 
-    /// Collects the results. A thread that has not ended is abandoned, and its results so far are used.
+    /// Collects the results. A thread that does not end is abandoned, and its results so far are used.
     pub fn collect(self) -> Vec<GapResult> {
         let finished = self.finished();
         let stations = self.shared.plan.cpus.iter().zip(self.shared.stations.iter().map(Arc::clone));
@@ -236,12 +236,12 @@ impl Station {
 
 impl Drop for Station {
     fn drop(&mut self) {
-        // The allocator may reuse the memory. This has no effect if it was never locked.
+        // The allocator may reuse the memory. Unlocking has no effect if it was never locked.
         let _ = uapi::unlock(self);
     }
 }
 
-/// Body of a reading thread. `None` if it was cancelled before it read.
+/// Main function of a reading thread. Returns `None` if it was cancelled before it started to read.
 fn read(shared: &Shared, index: usize, cpu: CpuId) -> Option<End> {
     let (plan, station) = (&shared.plan, &*shared.stations[index]);
     station.tid.store(rustix::thread::gettid().as_raw_nonzero().get(), Relaxed);
@@ -271,7 +271,7 @@ fn read(shared: &Shared, index: usize, cpu: CpuId) -> Option<End> {
     Some(end)
 }
 
-/// Reads in each of its windows until the duration has elapsed.
+/// Reads in each window until the planned duration has passed.
 fn windows(plan: &GapPlan, station: &Station, stop: &AtomicBool, start: Nanos, index: usize) {
     let over = start + plan.duration;
     let mut from = start + plan.offset(index);
@@ -287,8 +287,8 @@ fn windows(plan: &GapPlan, station: &Station, stop: &AtomicBool, start: Nanos, i
     }
 }
 
-/// Inner loop: two clock readings, a comparison, a check of `stop`. It is meant to be preempted by interrupts and
-/// threads of higher priority, which it detects.
+/// Inner loop: two clock readings, a comparison, a check of `stop`. Interrupts and threads of higher priority may
+/// interrupt it, which it then detects.
 #[inline(never)]
 fn spin(station: &Station, stop: &AtomicBool, end: Nanos, threshold: u64) {
     let first = monotonic().0;
@@ -305,7 +305,7 @@ fn spin(station: &Station, stop: &AtomicBool, end: Nanos, threshold: u64) {
     station.readings.store(station.readings.load(Relaxed) + readings, Relaxed);
 }
 
-/// Locks the memory used in the loop: results, code, and the program's data. The stack is locked with the attributes.
+/// Locks the memory that the loop uses: results, code, and the program's data. The attributes lock the stack.
 fn lock_memory(station: &Station) -> Result<(), uapi::Error> {
     station.cell.touch();
     station.ring.touch();
@@ -323,7 +323,7 @@ mod tests {
     fn plan(cpus: CpuList) -> GapPlan {
         GapPlan {
             cpus,
-            // With a raised nice value, only root can lower it again (setpriority(2)).
+            // Only root can reduce a nice value that was increased (setpriority(2)).
             scheduling: punctual_rt::granted_nice(Scheduling::Other { nice: 0 }),
             cycle: Nanos::from_millis(100),
             window: Nanos::from_millis(50),

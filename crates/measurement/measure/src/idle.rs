@@ -1,12 +1,12 @@
-//! Measures the cost of leaving idle states. It compares the same sleeps with all idle states allowed, and with those
-//! disabled that have an exit latency.
+//! Measures the time to leave idle states: compares the same sleeps with all idle states allowed, and with those that
+//! have an exit latency disabled.
 
 use punctual_rt::{Attributes, Refused, monotonic, sleep_until};
 use punctual_units::{CpuId, Nanos, Scheduling};
 use std::fs::File;
 use std::io::{self, Write};
 
-/// Median latency of a wakeup from idle.
+/// Median latency of a wakeup on an idle CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IdleExit {
     /// With all idle states allowed.
@@ -16,7 +16,7 @@ pub struct IdleExit {
 }
 
 impl IdleExit {
-    /// Latency that idle states add.
+    /// Returns the latency that idle states add.
     pub fn cost(&self) -> Nanos {
         Nanos(self.free.0.saturating_sub(self.held.0))
     }
@@ -32,14 +32,14 @@ pub enum IdleError {
     Thread(io::Error),
 }
 
-/// Sleeps per block. With the alternating blocks of both kinds the measurement takes 0.8 s.
+/// Number of sleeps per block. Both kinds of block alternate; the whole measurement takes 0.8 s.
 const SLEEPS: usize = 50;
 const BLOCKS: usize = 4;
-/// Duration of a sleep, long enough for the governor to choose the deepest state (its target residency is below 2 ms on
-/// all machines but tablets).
+/// Duration of a sleep, long enough for the governor to choose the deepest state, whose target residency is below 2 ms
+/// on all machines except tablets.
 const PAUSE: Nanos = Nanos::from_millis(4);
 
-/// Measures on one CPU in a separate thread. The latency request is released at the end, even after kill -9.
+/// Measures on one CPU in a separate thread. The latency request ends with the measurement, even after kill -9.
 ///
 /// # Errors
 /// The policy, the CPU or the latency request is refused.

@@ -1,9 +1,8 @@
-//! The measuring engine. One thread per CPU sleeps until an absolute time and records how late it woke, while one
-//! ordinary thread samples the machine. Also contains the gap detector ([`gaps`]), whose threads read the clock and do
-//! not sleep.
+//! The measuring engine. One thread per CPU sleeps until an absolute time and records how late it woke; one ordinary
+//! thread samples the machine. The gap detector ([`gaps`]) has threads that read the clock without sleeping.
 //!
-//! Architecture invariant: independent of tracefs, loads and run directories. Results are returned in [`Outcome`] and
-//! through [`Recorder`]; the caller decides where they are stored.
+//! Architecture invariant: this crate does not depend on tracefs, loads or run directories. It returns results in
+//! [`Outcome`] and through [`Recorder`]; the caller decides where they are stored.
 
 #![forbid(unsafe_code)]
 

@@ -18,7 +18,7 @@ pub struct Outcome {
     /// Results of the sender of each measured CPU that has one.
     pub senders: Vec<(CpuId, Sent)>,
     pub cpu_ns: u64,
-    /// Remarks without effect on the verdict.
+    /// Notes that do not affect the verdict.
     pub notes: Vec<String>,
 }
 

@@ -13,9 +13,9 @@ pub struct Plan {
     pub cpus: CpuList,
     pub scheduling: Scheduling,
     pub via: WakeupSource,
-    /// CPUs for the threads that wake the measuring ones; if empty, each sender shares its receiver's CPU.
+    /// CPUs for the threads that wake the measuring threads; if empty, each sender runs on its receiver's CPU.
     pub senders: CpuList,
-    /// For each CPU, the cgroup.threads file of the cgroup that its thread enters; empty: no cgroup.
+    /// For each CPU, the cgroup.threads file of the cgroup that its thread enters; without an entry, it enters none.
     pub groups: BTreeMap<CpuId, PathBuf>,
     pub period: Nanos,
     /// How the releases of the threads relate to each other.
@@ -25,6 +25,6 @@ pub struct Plan {
     pub keep: usize,
     /// Limits above which late episodes are recorded.
     pub limits: Vec<Nanos>,
-    /// Signalled by [`Cell::watch`](crate::Cell::watch).
+    /// Bell that [`Cell::watch`](crate::Cell::watch) signals.
     pub bell: Option<Bell>,
 }

@@ -1,8 +1,8 @@
-//! A thread that never sleeps. It reads CLOCK_MONOTONIC continuously, and each difference between two readings is a
-//! sample. oslat (rt-tests) works in this way, as does an application that polls its device on a dedicated CPU.
+//! Thread that never sleeps. It reads CLOCK_MONOTONIC continuously; each difference between two readings is a sample.
+//! oslat (rt-tests) works in this way, and so does an application that polls its device on a dedicated CPU.
 //!
-//! A sample is recorded between two readings, so no gap is missed. The smallest sample is the cost of reading and
-//! recording.
+//! A sample is recorded before the next reading, so that no gap is missed. The smallest sample is the cost of reading
+//! and recording.
 
 use punctual_rt::{Wait, Wakeup, monotonic, sleep_until};
 use punctual_units::Nanos;
@@ -88,8 +88,8 @@ mod tests {
         for (cpu, (_, distribution)) in outcome.cpus.iter().zip(&outcome.distributions) {
             assert_eq!((cpu.released, cpu.skipped), (Some(cpu.ran), Some(0)));
             assert_eq!(distribution.raw.count(), cpu.ran);
-            // Counts from the first reading, which may be late if another thread has the CPU, to the first one after
-            // the end.
+            // Counts from the first reading, which may be late if another thread has the CPU, to the first reading
+            // after the end.
             let sum = distribution.raw.sum();
             assert!(cpu.ran > 1000 && sum > 20_000_000, "{cpu:?} {sum}");
             let worst = outcome.worst.iter().filter(|w| w.cpu == cpu.cpu).map(|w| w.latency_ns).max();

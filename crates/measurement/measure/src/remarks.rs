@@ -33,8 +33,8 @@ impl Outcome {
         }
     }
 
-    /// Adds remarks on one sender. `crowded` is the number of its messages that the receiver found too close to the one
-    /// before.
+    /// Adds notes on one sender. `crowded` is the number of its messages that arrived too close to the previous
+    /// message.
     pub(crate) fn add_sender(&mut self, plan: &Plan, cpu: CpuId, sent: Sent, crowded: u64) {
         self.notes.push(placed(plan, cpu, &sent));
         if sent.late_sends + sent.unsent + crowded > 0 {

@@ -1,8 +1,9 @@
-//! A barrier that can be cancelled. With std's barrier, threads would wait forever for a thread that was never created.
+//! A barrier that can be cancelled. At a barrier of the standard library, threads would wait forever for a thread that
+//! could not be created.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// Reusable meeting point for a known number of threads.
+/// A reusable barrier for a fixed number of threads.
 pub(crate) struct Rendezvous {
     parties: usize,
     state: Mutex<State>,
@@ -21,7 +22,7 @@ impl Rendezvous {
         Rendezvous { parties, state: Mutex::default(), changed: Condvar::new() }
     }
 
-    /// Waits until all threads have arrived; `false` if the rendezvous was cancelled.
+    /// Waits until all threads have arrived. Returns false if the rendezvous was cancelled.
     pub fn meet(&self) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let round = state.round;
@@ -37,7 +38,7 @@ impl Rendezvous {
         state.round != round
     }
 
-    /// Releases all threads, present and future ones.
+    /// Releases all threads that wait now or later.
     pub fn cancel(&self) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).called_off = true;
         self.changed.notify_all();

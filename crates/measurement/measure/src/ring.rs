@@ -1,12 +1,13 @@
-//! Passes gaps from the thread that detects them to the thread that explains them: one writer, one reader, no lock.
+//! Passes gaps from the thread that detects them to the thread that explains them. It has one writer, one reader and no
+//! lock.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-/// Capacity, sufficient for a gap every 50 µs if read five times a second.
+/// Number of slots, sufficient for a gap every 50 µs if the ring is read five times a second.
 const SLOTS: usize = 4096;
 
-/// Pairs of start and length, ns. If the ring is full, further pairs are dropped and counted.
+/// Start and length of each gap, ns. If the ring is full, further gaps are dropped and counted.
 #[repr(C)]
 pub(crate) struct Ring {
     head: AtomicU64,
@@ -22,12 +23,12 @@ impl Ring {
         Ring { head: zero(), tail: zero(), lost: zero(), slots }
     }
 
-    /// Writes to every page, so that it is resident even if memory may not be locked.
+    /// Writes to every page, so that the ring is resident even if its memory may not be locked.
     pub fn touch(&self) {
         self.slots.iter().flatten().for_each(|word| word.store(word.load(Relaxed), Relaxed));
     }
 
-    /// Adds a pair. Called by the writer.
+    /// Adds a gap. Only the writer may call this.
     pub fn put(&self, start: u64, length: u64) {
         let head = self.head.load(Relaxed);
         if head - self.tail.load(Acquire) >= SLOTS as u64 {
@@ -39,7 +40,7 @@ impl Ring {
         self.head.store(head + 1, Release);
     }
 
-    /// Passes every pair to `each` and frees its slot. Called by the reader.
+    /// Calls `each` with every gap and frees its slot. Only the reader may call this.
     pub fn take(&self, mut each: impl FnMut(u64, u64)) {
         let head = self.head.load(Acquire);
         for at in self.tail.load(Relaxed)..head {
@@ -49,7 +50,7 @@ impl Ring {
         self.tail.store(head, Release);
     }
 
-    /// Number of dropped pairs.
+    /// Returns the number of dropped gaps.
     pub fn lost(&self) -> u64 {
         self.lost.load(Relaxed)
     }

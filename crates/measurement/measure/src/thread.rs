@@ -21,15 +21,15 @@ pub(crate) struct Shared {
     pub tids: Vec<AtomicI32>,
     pub sender_tids: Vec<AtomicI32>,
     pub stop: AtomicBool,
-    /// True if the user ended the phase to proceed to the next one.
+    /// True if the user ended the phase to start the next one.
     pub early: AtomicBool,
-    /// True if the results suffice, so that nothing counts as missing.
+    /// True if the phase ended because the results suffice, so that none count as missing.
     pub enough: AtomicBool,
     pub meeting: Rendezvous,
     /// True if the threads read the clock continuously ([`crate::start_polling`]).
     pub polling: bool,
     pub done: AtomicUsize,
-    /// One partner for each thread, if senders wake them.
+    /// For each thread, the partner that wakes it; empty if timers wake the threads.
     pub partners: Vec<Box<Partner>>,
     refused: Mutex<Option<Refusal>>,
     start: AtomicU64,
@@ -62,7 +62,7 @@ impl Shared {
         }
     }
 
-    /// Waits until the threads have applied their attributes and agreed on the first release, which it returns. If a
+    /// Waits until the threads have applied their attributes and agreed on the first release, and returns it. If a
     /// thread fails, returns its error.
     pub fn begin(&self) -> Result<Nanos, Refusal> {
         let ready = self.meeting.meet();
@@ -76,7 +76,7 @@ impl Shared {
         Ok(Nanos(self.start.load(Relaxed)))
     }
 
-    /// Called by a thread: reports an error, or waits until all agree on the first release. `None` if the start was
+    /// Called by each thread. Reports its error, or waits until all agree on the first release. `None` if the start was
     /// cancelled.
     fn agree<T>(&self, ready: Result<T, Refusal>) -> Option<(Nanos, T)> {
         let ready = match ready {
@@ -90,7 +90,8 @@ impl Shared {
             return None;
         }
         let ready = ready?;
-        // The threads are real-time at this point, so none is far behind. The first release is after the last proposal.
+        // The threads already have real-time priority, so none is far behind. The first release is after the last
+        // proposal.
         let margin = Nanos(250_000 + 20_000 * self.plan.cpus.len() as u64);
         self.start.fetch_max((monotonic() + margin).0, Relaxed);
         self.meeting.meet().then(|| (Nanos(self.start.load(Relaxed)), ready))
@@ -110,7 +111,7 @@ pub(crate) struct ThreadEnd {
     pub remarks: Remarks,
 }
 
-/// Offset of the releases of the `index`-th CPU from those of the first.
+/// Returns the offset of the releases of the `index`-th CPU from those of the first CPU.
 pub(crate) fn offset(plan: &Plan, index: usize) -> Nanos {
     match plan.alignment {
         Alignment::Aligned => Nanos::ZERO,
@@ -118,7 +119,7 @@ pub(crate) fn offset(plan: &Plan, index: usize) -> Nanos {
     }
 }
 
-/// Body of a measuring thread. `None` if it was cancelled before it measured.
+/// Main function of a measuring thread. Returns `None` if it was cancelled before it measured.
 pub(crate) fn measure(shared: &Shared, index: usize, cpu: CpuId) -> Option<ThreadEnd> {
     let plan = &shared.plan;
     let period = plan.period;
@@ -148,7 +149,7 @@ pub(crate) fn measure(shared: &Shared, index: usize, cpu: CpuId) -> Option<Threa
     }
 }
 
-/// Parameters of a measuring thread that selects its wakeup source.
+/// What a measuring thread needs before it has selected a wakeup source.
 struct Me<'a> {
     shared: &'a Shared,
     index: usize,
@@ -165,7 +166,7 @@ impl Me<'_> {
         end
     }
 
-    /// Measures with one wakeup source, in a loop compiled for it.
+    /// Measures with one wakeup source. The loop is compiled separately for each source.
     fn run<W: Wait>(&self, source: Result<W, SourceRefused>) -> Option<ThreadEnd> {
         let Me { shared, index, cpu } = *self;
         let plan = &shared.plan;
@@ -191,7 +192,7 @@ impl Me<'_> {
             partner.mail.leave();
         }
         shared.done.fetch_add(1, Relaxed);
-        // Waits until the results are collected, because its counters in /proc are read until then.
+        // Waits until the results are collected, because the thread's counters in /proc are read until then.
         shared.meeting.meet();
         Some(end)
     }
@@ -200,13 +201,13 @@ impl Me<'_> {
 fn apply(plan: &Plan, cpu: CpuId, lock_stack: bool) -> Result<Applied, Refusal> {
     let group = plan.groups.get(&cpu);
     group.map_or(Ok(()), |file| enter(file, cpu)).map_err(Refusal::Attributes)?;
-    // The kernel refuses SCHED_DEADLINE for a thread whose affinity mask is smaller than its root domain. A cgroup
-    // partition has its own root domain.
+    // The kernel refuses SCHED_DEADLINE for a thread whose affinity mask does not include its whole root domain. A
+    // cgroup partition has its own root domain.
     let pinned = (plan.scheduling.policy() != Policy::Deadline || group.is_some()).then_some(cpu);
     Attributes { scheduling: plan.scheduling, cpu: pinned, lock_stack }.apply().map_err(Refusal::Attributes)
 }
 
-/// Moves the calling thread into a cgroup. Writing 0 denotes the writing thread.
+/// Moves the calling thread into a cgroup, by writing 0, which means the writing thread.
 fn enter(file: &Path, cpu: CpuId) -> Result<(), Refused> {
     let refused = |source| uapi::Error { call: "write", on: file.display().to_string(), source };
     File::options()
@@ -216,7 +217,7 @@ fn enter(file: &Path, cpu: CpuId) -> Result<(), Refused> {
         .map_err(|e| Refused::Cpu { cpu, source: refused(e) })
 }
 
-/// Body of the `index`-th sender. `None` if it was cancelled.
+/// Main function of the `index`-th sender. Returns `None` if it was cancelled.
 pub(crate) fn send(shared: &Shared, index: usize, cpu: CpuId) -> Option<Sent> {
     let plan = &shared.plan;
     let partner = shared.partners.get(index)?;
@@ -258,10 +259,10 @@ impl Before {
     ) -> ThreadEnd {
         let cpu_time = clock_gettime(ClockId::ThreadCPUTime);
         let after = uapi::thread_usage().ok();
-        // On 32 bits a counter may wrap in a long run. It is then unknown.
+        // On 32-bit machines a counter may wrap in a long run; its value is then unknown.
         let used = |count: fn(&uapi::Usage) -> u64| count(&after?).checked_sub(count(&self.usage?));
         ThreadEnd {
-            // Read at the end of the measurement, to report the actual policy.
+            // Read at the end of the measurement, so that the policy actually in effect is reported.
             scheduling: uapi::scheduling(0).map_or(applied.scheduling, |(s, _)| s),
             affinity: uapi::affinity(0).unwrap_or_default(),
             affinity_at_start: applied.affinity,
@@ -288,8 +289,7 @@ fn sample<W: Wait>(source: &mut W, cell: &Cell, stop: &AtomicBool, period: u64) 
     }
 }
 
-/// Locks the memory used in the sampling path: results, code, and the program's data. The stack is locked with the
-/// attributes.
+/// Locks the memory that the sampling path uses: results, code, and the program's data. The attributes lock the stack.
 fn lock_memory(cell: &Cell, code: usize) -> Result<(), uapi::Error> {
     cell.touch();
     uapi::lock(cell)?;
@@ -299,7 +299,8 @@ fn lock_memory(cell: &Cell, code: usize) -> Result<(), uapi::Error> {
     uapi::lock_program_data().map(drop)
 }
 
-/// Time for which the thread was runnable but did not run, ns: second field of schedstat (CONFIG_SCHED_INFO).
+/// Returns the time for which the thread was runnable but did not run, ns: second field of schedstat
+/// (CONFIG_SCHED_INFO).
 pub(crate) fn run_delay(schedstat: Option<&File>) -> Option<u64> {
     let mut text = [0u8; 96];
     let n = schedstat?.read_at(&mut text, 0).ok()?;

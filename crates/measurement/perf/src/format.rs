@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
-/// Offset and size of each field of a record, bytes.
+/// Byte offset and size of each field of a record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Format {
     fields: HashMap<String, (usize, usize)>,
@@ -30,7 +30,7 @@ impl Format {
         word(raw, offset, size)
     }
 
-    /// Returns element `n` of an array of `count`.
+    /// Returns element `n` of an array field that has `count` elements; `None` if it cannot be read.
     pub fn element(&self, name: &str, n: usize, count: usize, raw: &[u8]) -> Option<u64> {
         let (offset, size) = *self.fields.get(name)?;
         let each = size.checked_div(count)?;

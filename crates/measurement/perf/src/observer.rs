@@ -1,4 +1,4 @@
-//! Opens events on every CPU with their ring buffers, and returns their records in chronological order.
+//! Opens events and their ring buffers on every CPU, and returns the records in chronological order.
 
 use crate::record::{self, LOST, RAW, REGS_MASK, REGS_USER, Record, SAMPLE_TYPE, STACK_USER};
 use punctual_uapi::{Error, PerfAttr, PerfEvent, PerfRing};
@@ -30,26 +30,26 @@ const SW_DUMMY: u64 = 9;
 /// HW_BREAKPOINT_X.
 const EXECUTE: u32 = 4;
 
-/// Above this fill level, records may have been lost that an old kernel (before 6.0) has not yet reported.
+/// Share of a filled buffer above which kernels before 6.0 may have lost records that they have not yet reported.
 const NEARLY_FULL: f64 = 0.9;
 
-/// The events to observe.
+/// The kind of event to observe.
 #[derive(Clone, Copy, Debug)]
 pub enum Source {
-    /// Threads, names, executable mappings, context switches.
+    /// Creation, exit, renaming and context switches of threads, and executable mappings.
     Tasks,
     /// A software event, `PERF_COUNT_SW_*`.
     Software(u64),
     /// The tracepoint with this ID.
     Tracepoint(u64),
-    /// The execution of an address by one thread, with debug registers.
+    /// Execution of the instruction at this address, detected by a debug register.
     Breakpoint { address: u64 },
 }
 
 #[derive(Clone, Copy, Debug)]
 pub struct Spec {
     pub source: Source,
-    /// Bytes of user stack to copy with each record; 0 copies neither stack nor registers.
+    /// Maximum number of bytes of the user stack to copy with each record; 0 copies neither stack nor registers.
     pub stack: u32,
     /// Tag that is returned with each record of the event.
     pub tag: u32,
@@ -58,9 +58,9 @@ pub struct Spec {
 /// The threads to observe.
 #[derive(Clone, Copy, Debug)]
 pub enum Target<'a> {
-    /// A thread about to call execve(2), and all that it creates. Recording begins with the exec.
+    /// A thread that is about to call execve(2), and all threads that it creates. Recording begins at the exec.
     Starting(i32),
-    /// These threads, and all that they create from now on.
+    /// These threads, and all threads that they create from now on.
     Threads(&'a [i32]),
     /// These threads only.
     Only(&'a [i32]),
@@ -68,16 +68,16 @@ pub enum Target<'a> {
     All,
 }
 
-/// The buffer for the records of an event.
+/// The ring buffer of a CPU to which an event is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Buffer {
-    /// For records whose loss makes the observation incomplete.
+    /// For records whose loss makes the observation incomplete; losses are counted.
     Main,
-    /// For records that may be lost.
+    /// For records whose loss is acceptable; losses are not counted.
     Spare,
 }
 
-/// The events that [`Observer::open`] opened together.
+/// Identifies the events that one call of [`Observer::open`] opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Handle(u32);
 
@@ -106,16 +106,16 @@ pub struct Observer {
     tags: HashMap<u64, (u32, u64)>,
     next: u32,
     has_lost_format: bool,
-    /// Lost records reported by LOST records, for kernels without PERF_FORMAT_LOST.
+    /// Number of records that the kernel reported as lost in LOST records; used without PERF_FORMAT_LOST.
     lost_records: u64,
-    /// Lost records of events that were closed.
+    /// Number of records lost by events that are now closed.
     lost_closed: u64,
     /// True if a buffer was nearly full at least once.
     was_nearly_full: bool,
     /// Records drained but not yet returned.
     bytes: Vec<u8>,
     index: Vec<(u64, usize, usize)>,
-    /// Start of the drain before the last one, CLOCK_MONOTONIC, ns.
+    /// Time at which the previous drain began, CLOCK_MONOTONIC, ns. Older records are complete on all CPUs.
     safe_until: u64,
 }
 
@@ -143,7 +143,7 @@ impl Observer {
         }
     }
 
-    /// Opens an event on each CPU for each thread. Threads that ended meanwhile are omitted.
+    /// Opens an event on each CPU for each thread. Threads that have ended are skipped.
     ///
     /// # Errors
     ///
@@ -226,7 +226,7 @@ impl Observer {
         Ok(())
     }
 
-    /// Closes events, except those that own a buffer, which are stopped.
+    /// Closes the events. Those that own a ring buffer are only stopped, because other events still write to it.
     pub fn close(&mut self, handle: Handle) {
         let has_lost_format = self.has_lost_format;
         for cpu in &mut self.cpus {
@@ -260,7 +260,7 @@ impl Observer {
                 self.cpus.iter().flat_map(|cpu| &cpu.events).map(|one| lost_of(one, true)).sum::<u64>()
                     + self.lost_closed
             }
-            // The last losses are reported with the next record only.
+            // The kernel reports the last losses only with the next record.
             false => self.lost_records + u64::from(self.was_nearly_full && self.lost_records == 0),
         }
     }
@@ -273,8 +273,9 @@ impl Observer {
         })
     }
 
-    /// Reads all buffers and passes records in chronological order, up to the time at which the previous call began, or
-    /// all if `is_last`: a CPU may still be writing records older than those another CPU has written.
+    /// Reads all buffers and passes their records to `each` in chronological order. `now` is the current time,
+    /// CLOCK_MONOTONIC, ns. Records newer than the start of the previous call are held back, because another CPU may
+    /// still be writing older ones, unless `is_last` is set.
     pub fn drain(&mut self, now: u64, is_last: bool, mut each: impl FnMut(Record)) {
         for cpu in &mut self.cpus {
             for (ring, is_main) in [(&mut cpu.main, true), (&mut cpu.spare, false)] {
@@ -308,7 +309,7 @@ impl Observer {
         self.safe_until = now;
     }
 
-    /// Drops the returned records.
+    /// Removes the first `ready` records, which were passed to the caller.
     fn keep_from(&mut self, ready: usize) {
         let mut bytes = Vec::with_capacity(self.index[ready..].iter().map(|(.., length)| length).sum());
         let mut index = Vec::with_capacity(self.index.len() - ready);

@@ -1,4 +1,4 @@
-//! Decodes the records of the kernel: include/uapi/linux/perf_event.h, enum perf_event_type.
+//! Decodes the kernel's records (include/uapi/linux/perf_event.h, enum perf_event_type).
 
 /// Registers needed to unwind a stack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,7 +52,8 @@ mod arch {
 
 pub(crate) use arch::MASK as REGS_MASK;
 
-/// PERF_SAMPLE_* bits, the same for every event, so that all records begin or end with the same fields.
+/// PERF_SAMPLE_* bits. They are the same for every event, so that each record has the common fields at a fixed distance
+/// from its start or end.
 pub(crate) const SAMPLE_TYPE: u64 = IDENTIFIER | TID | TIME | ADDR | CPU;
 const TID: u64 = 1 << 1;
 const TIME: u64 = 1 << 2;
@@ -78,12 +79,12 @@ pub struct Meta {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sample<'a> {
     pub meta: Meta,
-    /// Address of a page fault.
+    /// Faulting address, for page faults.
     pub address: u64,
-    /// The fields of a tracepoint.
+    /// Raw fields, for tracepoints.
     pub raw: &'a [u8],
     pub regs: Option<Regs>,
-    /// The stack from `regs.sp` up; shorter than requested if the stack ends.
+    /// Copy of the user stack, from `regs.sp` upwards; shorter than requested if the stack ends.
     pub stack: &'a [u8],
 }
 
@@ -126,7 +127,7 @@ pub enum Record<'a> {
 }
 
 const HEADER: usize = 8;
-/// Size of the trailer: pid, tid; time; cpu; identifier.
+/// Size of the trailer of every record except samples, bytes: pid, tid, time, cpu, identifier.
 const TRAILER: usize = 32;
 
 const FORK: u32 = 7;
@@ -137,7 +138,7 @@ const SAMPLE: u32 = 9;
 pub(crate) const LOST: u32 = 2;
 const SWITCH: u32 = 14;
 
-/// Reads the numbers of a record in sequence.
+/// Reads the numbers of a record one after another.
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
@@ -166,7 +167,7 @@ pub(crate) fn kind_of(record: &[u8]) -> Option<(u32, u16)> {
     Some((kind, u16::from_ne_bytes(reader.take(2)?.try_into().ok()?)))
 }
 
-/// Reads thread, time and CPU of any record.
+/// Reads thread, time and CPU of a record of any type.
 pub(crate) fn meta(record: &[u8]) -> Option<Meta> {
     let (kind, _) = kind_of(record)?;
     if kind == SAMPLE {
@@ -189,7 +190,8 @@ pub(crate) fn lost(record: &[u8]) -> Option<u64> {
     reader.u64()
 }
 
-/// Decodes a record of an event with this tag and sample type; `None` for unused or truncated records.
+/// Decodes a record of an event with this tag and sample type; `None` for types that are not used and truncated
+/// records.
 pub(crate) fn parse(record: &[u8], tag: u32, sample_type: u64) -> Option<Record<'_>> {
     let (kind, misc) = kind_of(record)?;
     let meta = meta(record)?;

@@ -1,5 +1,6 @@
-//! Runs the audit in a separate process: more than 200 rules and the files they read take megabytes and tens of
-//! milliseconds, which the measuring process must not spend. It runs while the first phase warms up.
+//! Runs the audit in a separate process, so that the measuring process does not spend the memory (megabytes) and the
+//! time (tens of milliseconds) of more than 200 rules and the files they read. The audit runs while the first phase
+//! warms up.
 
 use punctual_audit as audit;
 use punctual_machine::{Live, Machine, Overlay, Read};
@@ -8,14 +9,14 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::process::{Child, Command, Stdio};
 
-/// First argument that makes the program audit for [`prove`](crate::prove); see [`audit_main`].
+/// First argument with which the program starts itself to audit for [`prove`](crate::prove); see [`audit_main`].
 pub const AUDIT_ARG: &str = "__audit";
 
 pub(crate) struct Auditing(Child);
 
 impl Auditing {
-    /// Audits for threads that should run as `wanted`, whatever policy they actually have.
-    /// The real-time threads of the processes `own` are those that are measured.
+    /// Starts an audit for threads that should run as `wanted`, whatever policy they have. The real-time threads of the
+    /// processes `own` are the measured ones.
     pub fn start(wanted: Scheduling, cpus: &CpuList, own: &[i32]) -> Result<Auditing, String> {
         let wanted = serde_json::to_string(&wanted).map_err(|e| e.to_string())?;
         let mut command = Command::new("/proc/self/exe");
@@ -25,31 +26,32 @@ impl Auditing {
             .args([AUDIT_ARG, &wanted, &cpus.to_string(), &parent, &own])
             .stdin(Stdio::null())
             .stdout(Stdio::piped());
-        command.spawn().map(Auditing).map_err(|e| format!("cannot start it: {e}"))
+        command.spawn().map(Auditing).map_err(|e| format!("cannot start the audit's process: {e}"))
     }
 
-    /// Waits for the findings and returns the contents of `findings.json`.
+    /// Waits for the findings. Returns the content of `findings.json`.
     pub fn finish(self) -> Result<Vec<u8>, String> {
         let ended =
             punctual_watchdog::output_of(self.0, "the audit", punctual_watchdog::GRACE).map_err(|e| e.to_string())?;
         match ended.status.success() && !ended.stdout.is_empty() {
             true => Ok(ended.stdout),
-            false => Err(format!("it ended with {}", ended.status)),
+            false => Err(format!("the audit's process ended with {}", ended.status)),
         }
     }
 }
 
-/// Requests SIGKILL for this process when the thread of `parent` that started it ends (prctl(2), PR_SET_PDEATHSIG): a
-/// helper that outlives a killed program would load the machine. `false`: the parent has already ended.
+/// Requests SIGKILL for this process when the thread of `parent` that started it ends (prctl(2), PR_SET_PDEATHSIG),
+/// because a child process that outlives a killed program would load the machine. Returns false if the parent has
+/// already ended.
 pub fn die_with(parent: u32) -> bool {
-    // If the kernel refuses, the helper ends when its work is done.
+    // If the kernel refuses, the child process ends when its work is done.
     let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
     // The parent may have died before the call.
     rustix::process::getppid().is_some_and(|now| u32::try_from(now.as_raw_nonzero().get()) == Ok(parent))
 }
 
-/// Presents the measuring process as this one, so that its real-time threads are not taken for another program's.
-/// Those of the processes `own` are left out.
+/// Makes the measuring process appear as this one, so that its real-time threads do not count as those of another
+/// program. Real-time threads of the processes `own` are omitted.
 fn measuring(own: &[i32]) -> Overlay {
     let parent = rustix::process::getppid().map(|parent| format!("/proc/{}/stat", parent.as_raw_nonzero()));
     let files = parent.map(|stat| ("/proc/self/stat".to_owned(), Live::new().read(&stat)));
@@ -59,7 +61,7 @@ fn measuring(own: &[i32]) -> Overlay {
     Overlay::new(files.into_iter().chain(left_out).collect())
 }
 
-/// Audits this machine and prints the findings; `words` are the arguments after [`AUDIT_ARG`]. Returns the exit code.
+/// Audits this machine and prints the findings. `words` are the arguments after [`AUDIT_ARG`]. Returns the exit code.
 pub fn audit_main(mut words: impl Iterator<Item = OsString>) -> i32 {
     let mut next = || words.next()?.into_string().ok();
     let scheduling = next().and_then(|text| serde_json::from_slice::<Scheduling>(text.as_bytes()).ok());

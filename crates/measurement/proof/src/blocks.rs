@@ -1,9 +1,9 @@
-//! Maximum latency of each CPU per block of a few minutes, from the one-second windows of the context thread.
+//! Largest latency of each CPU in blocks of a few minutes, computed from the one-second windows of the context thread.
 
 use punctual_model::{BlockMaximum, WindowMax};
 use punctual_units::{CpuId, Nanos};
 
-/// Combines windows into blocks. Memory: one block per CPU.
+/// Combines windows into blocks. One block per CPU is in memory.
 #[derive(Debug)]
 pub struct Blocks {
     length: Nanos,
@@ -11,12 +11,12 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// Creates blocks with a minimum length of `length`.
+    /// Creates an empty set. Each block lasts at least `length`.
     pub fn new(length: Nanos) -> Blocks {
         Blocks { length, running: Vec::new() }
     }
 
-    /// Adds a window; returns the blocks that it completes.
+    /// Adds a window. Returns the blocks that are then complete.
     pub fn add(&mut self, window: &WindowMax) -> Vec<BlockMaximum> {
         let from_mono_ns = window.mono_ns.saturating_sub(window.interval_ns);
         for (cpu, max) in &window.max_ns {
@@ -40,12 +40,12 @@ impl Blocks {
         self.running.extract_if(.., |block| block.is_whole(length)).collect()
     }
 
-    /// The incomplete blocks, one per CPU.
+    /// Returns the incomplete blocks, one per CPU.
     pub fn running(&self) -> &[BlockMaximum] {
         &self.running
     }
 
-    /// Returns the incomplete blocks at the end of a phase or of one of its rounds.
+    /// Ends the incomplete blocks and returns them, at the end of a phase or of one of its rounds.
     pub fn end(&mut self) -> Vec<BlockMaximum> {
         std::mem::take(&mut self.running)
     }

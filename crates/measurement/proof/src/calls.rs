@@ -1,4 +1,4 @@
-//! The system calls of an application's threads, for `audit --pid --window`.
+//! Records the system calls of an application's threads, for `audit --pid --window`.
 
 use punctual_audit::Calls;
 use punctual_journal::Journal;
@@ -9,11 +9,11 @@ use punctual_units::Nanos;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 
-/// Maximum number of threads in an event filter. With more threads all calls are recorded, and those of other threads
-/// are skipped while reading.
+/// Maximum number of threads in an event filter. With more threads, the calls of all threads are recorded, and those of
+/// others are ignored when they are read.
 const MOST_THREADS: usize = 100;
 
-/// Maximum size of the trace text, bytes, enough for 300 000 calls.
+/// Maximum size of the trace text, bytes; enough for 300 000 calls.
 const MOST_TEXT: u64 = 32 << 20;
 
 #[derive(Debug, thiserror::Error)]
@@ -25,11 +25,11 @@ pub enum CallsError {
     Signal(Sig),
 }
 
-/// Records the system calls of a process for some time in a private trace instance, which is removed at the end.
-/// Signals must be blocked as for a run. During that time every system call on the machine takes some 100 ns longer.
+/// Records the system calls of a process for the time `window` in a private trace instance, which is then removed.
+/// Signals must be blocked as for a run. During this time every system call on the machine takes some 100 ns longer.
 ///
 /// # Errors
-/// Tracing is not possible, or a signal arrived. The instance is removed in both cases.
+/// Tracing is not possible, or a signal arrived. The instance is removed in either case.
 pub fn watch_calls(pid: u32, window: Nanos) -> Result<Calls, CallsError> {
     match record(pid, window) {
         Ok((_, Some(signal))) => Err(CallsError::Signal(signal)),
@@ -84,7 +84,7 @@ fn sleep(until: Nanos) -> Option<Sig> {
     }
 }
 
-/// Adds the recorded calls; returns false if there were more than can be read.
+/// Adds the recorded calls. Returns false if there are more than can be read.
 fn read(instance: &Instance, threads: &[u32], calls: &mut Calls) -> Result<bool, String> {
     let text = instance.text().map_err(|e| e.to_string())?;
     let mut lines = BufReader::new(text.take(MOST_TEXT));
@@ -103,10 +103,11 @@ fn read(instance: &Instance, threads: &[u32], calls: &mut Calls) -> Result<bool,
     }
 }
 
-/// `app-700 [001] ..... 12.345678: sys_enter: NR 202 (7f10, 80, 2, 0, 0, 0)`: include/trace/events/syscalls.h.
+/// Parses a line of the trace (include/trace/events/syscalls.h), for example `app-700 [001] ..... 12.345678: sys_enter:
+/// NR 202 (7f10, 80, 2, 0, 0, 0)`.
 fn parse(line: &str) -> Option<(u32, i64, Vec<u64>)> {
     let (head, call) = line.split_once(": sys_enter: NR ")?;
-    // Thread names may contain brackets, so the last one separates the fields.
+    // Thread names may contain brackets, so the last bracket separates the fields.
     let tid = head[..head.rfind(" [")?].trim_end().rsplit('-').next()?.parse().ok()?;
     let (number, rest) = call.split_once(' ')?;
     let inner = rest.trim().strip_prefix('(')?.strip_suffix(')')?;

@@ -1,5 +1,5 @@
-//! Saves results while the audit runs and tracing starts. Either may take longer than the warm-up, and the results
-//! measured until then must survive a kill.
+//! Saves results while the audit runs and tracing starts. Both may take longer than the warm-up, and results measured
+//! until then must survive if the process is killed.
 
 use punctual_measure::{self as measure, Cell, Recorder};
 use punctual_rt::monotonic;
@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// A thread that saves results every five seconds, starting with the first period, and once more when it is dropped.
-/// The context thread then continues.
+/// A thread that saves results every five seconds, from the first period on, and once more when it is dropped. After
+/// that the context thread saves them.
 pub(crate) struct Checkpoints {
-    /// Sender whose drop ends the thread.
+    /// Dropping this end of the channel ends the thread.
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -25,7 +25,7 @@ pub(crate) struct Results {
 }
 
 impl Checkpoints {
-    /// Starts the thread.
+    /// Starts the thread, which saves `results` with `recorder`.
     ///
     /// # Errors
     /// The thread cannot be started.
@@ -50,7 +50,7 @@ impl Checkpoints {
 impl Drop for Checkpoints {
     fn drop(&mut self) {
         drop(self.stop.take());
-        // A thread that panicked has already saved what it could.
+        // A panicked thread has already saved what it could.
         self.thread.take().map(JoinHandle::join);
     }
 }
@@ -84,7 +84,7 @@ mod tests {
         }
     }
 
-    /// Returns the number of saves for a phase on two CPUs that begins at `start` and is observed for `time`.
+    /// Returns the number of saves in a phase on two CPUs that starts at `start` and is observed for `time`.
     fn saves(start: Nanos, time: Duration) -> (u32, u32) {
         let cells = (0..2).map(|cpu| (CpuId(cpu), Arc::new(Cell::new(1)))).collect();
         let recorder = Arc::new(Mutex::new(Counted::default()));

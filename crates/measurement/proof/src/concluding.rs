@@ -1,4 +1,4 @@
-//! The steps after the last phase: reads the run back, explains, judges, and writes the report.
+//! The steps after the last phase: read the run back, explain, judge, write the report.
 
 use crate::options::{Observer, Options, Step};
 use punctual_directory::Dir;
@@ -12,9 +12,9 @@ pub struct Done {
     pub recording: Recording,
     pub verdict: Verdict,
     pub signal: Option<Sig>,
-    /// Failure after the start of the measurement: a result could not be written, or a phase could not start.
+    /// Failure after the measurement began: a result could not be written, or a phase could not start.
     pub error: Option<String>,
-    /// Path of `report.html`, if it was written.
+    /// Path of `report.html`; `None` if it was not written.
     pub report: Option<PathBuf>,
 }
 

@@ -2,7 +2,7 @@ use punctual_loads::LoadError;
 use punctual_measure::{CpuError, EngineError};
 use punctual_rundir as rundir;
 
-/// Error of a run: nothing was measured, or the results could not be saved.
+/// Why a run failed: nothing was measured, or the results could not be saved.
 #[derive(Debug, thiserror::Error)]
 pub enum ProofError {
     /// The options are invalid on this machine.
@@ -14,7 +14,8 @@ pub enum ProofError {
 }
 
 impl ProofError {
-    /// True for an error in the user's input (exit code 2), false for an error of the environment (exit code 4).
+    /// Returns true for an error in the user's input (exit code 2), false for an error of the environment (exit code
+    /// 4).
     pub fn is_usage(&self) -> bool {
         matches!(self, ProofError::Usage(_))
     }

@@ -1,7 +1,8 @@
-//! A complete run of `prove` or `measure`. Audits the machine, measures it idle and under each load into a run
-//! directory, reads that back, explains the worst wakeups, judges the claims, and writes the report.
+//! A complete run of `prove` or `measure`: audits the machine, measures it idle and under each load into a run
+//! directory, reads the directory back, explains the worst wakeups, judges the claims, and writes the report.
 //!
-//! Architecture invariant: prints nothing and does not use the terminal; progress is reported through [`Observer`].
+//! Architecture invariant: this crate prints nothing and does not use the terminal. It reports progress to an
+//! [`Observer`].
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]

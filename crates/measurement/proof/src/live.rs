@@ -1,4 +1,4 @@
-//! Traces threads of this machine, reads every event, and follows every wakeup.
+//! Traces threads of this machine, reads every event, and explains every wakeup.
 
 use crate::capture::{Namer, OfMachine, fair_server};
 use crate::error::ProofError;
@@ -13,10 +13,10 @@ use punctual_uapi::{Sig, Waited, wait};
 use punctual_units::Nanos;
 use punctual_watchdog as watchdog;
 
-/// Interval at which the buffers are read. They hold more events than occur in this interval, except in an event storm;
-/// losses are reported.
+/// Interval at which the buffers are read. A buffer holds the events of this interval except in an event storm; lost
+/// events are reported.
 const EVERY: Nanos = Nanos::from_millis(200);
-/// Maximum number of stacks kept until their wakeups are explained.
+/// Maximum number of stacks that are kept until their wakeups are explained.
 const RELEASED: usize = 4096;
 
 #[derive(Clone, Debug)]
@@ -24,10 +24,10 @@ pub struct LiveOptions {
     pub what: ExplainOptions,
     /// Maximum duration.
     pub duration: Nanos,
-    /// The first wakeup at least this late ends the trace.
+    /// A wakeup at least this late ends the trace.
     pub stop_at: Option<Nanos>,
     pub trace: Trace,
-    /// Kernel tracer to run in addition: timerlat, osnoise, hwlat, wakeup_rt.
+    /// Kernel tracer to run as well: timerlat, osnoise, hwlat, wakeup_rt.
     pub tracer: Option<String>,
 }
 
@@ -39,10 +39,10 @@ pub struct Watched {
     pub signal: Option<Sig>,
 }
 
-/// Watches threads of this machine. Signals must be blocked as for a run.
+/// Traces threads of this machine and explains their wakeups. Signals must be blocked as for a run.
 ///
 /// # Errors
-/// [`ProofError::Environment`]: this machine cannot be traced. The text includes the remedy.
+/// [`ProofError::Environment`]: this machine cannot be traced. The message says what to do.
 pub fn live(options: &LiveOptions) -> Result<Watched, ProofError> {
     let environment = |e: punctual_tracefs::TracefsError| ProofError::Environment(e.to_string());
     let events = if options.trace.full { FULL } else { MINIMAL };
@@ -90,7 +90,8 @@ pub fn live(options: &LiveOptions) -> Result<Watched, ProofError> {
     Ok(watched)
 }
 
-/// The sched_switch filter for switches to the chosen threads (Documentation/trace/events.rst, "Event filtering").
+/// Returns a sched_switch filter for switches to the chosen threads (Documentation/trace/events.rst, "Event
+/// filtering").
 fn taking(victims: &Victims) -> String {
     match victims {
         Victims::Measuring | Victims::AllRealTime => "next_prio < 100".to_owned(),
@@ -112,7 +113,7 @@ struct Watcher {
 }
 
 impl Watcher {
-    /// Reads all available events, and processes those that occurred before reading began.
+    /// Reads all available events, and processes those that occurred before the call.
     fn take(&mut self, flight: &mut Flight) -> std::io::Result<()> {
         let ready = self.stream.take(flight)?;
         let steal = steal();
@@ -146,7 +147,7 @@ impl Watcher {
     }
 }
 
-/// Steal time of all CPUs, in ticks: ninth field of /proc/stat's first line (proc_stat(5)).
+/// Returns the steal time of all CPUs together, in ticks: ninth field of the first line of /proc/stat (proc_stat(5)).
 fn steal() -> Option<u64> {
     let stat = std::fs::read_to_string("/proc/stat").ok()?;
     stat.lines().next()?.split_whitespace().nth(8)?.parse().ok()

@@ -1,4 +1,4 @@
-//! The steps of a complete run: setup, the phases, and the conclusion.
+//! The steps of a complete run: preparation, the phases, the conclusion.
 
 use crate::app;
 use crate::auditing::Auditing;
@@ -26,12 +26,13 @@ use punctual_units::{CpuList, Nanos, Scheduling};
 use std::fs::File;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The signals that end a run, and SIGCHLD. They must be blocked in the main thread before any other thread is started.
+/// Returns the signals that end a run, and SIGCHLD. They must be blocked in the main thread before it starts another
+/// one.
 pub fn signals() -> SignalSet {
     SignalSet::new(&[Sig::Hup, Sig::Int, Sig::Quit, Sig::Term, Sig::Chld])
 }
 
-/// Measures wakeup latency under each load and judges the claims, if any.
+/// Measures wakeup latency under each load, and judges the claims if there are any.
 ///
 /// # Errors
 /// Nothing was measured.
@@ -47,10 +48,10 @@ pub fn prove(options: &Options, observer: &mut dyn Observer) -> Result<Done, Pro
     prepared(Subject::Proven, options)?.run(observer)
 }
 
-/// Like [`measure`], but measures with `method` and does not trace late wakeups.
+/// Like [`measure`], but measures with `method`, and does not trace late wakeups.
 ///
 /// # Errors
-/// Nothing was measured; for the kernel tracers also if this kernel does not have them, or they are in use.
+/// Nothing was measured. For the kernel tracers also: this kernel does not have them, or they are in use.
 pub fn measure_by(method: Method, options: &Options, observer: &mut dyn Observer) -> Result<Done, ProofError> {
     if options.trace.when == When::Always {
         return Err(ProofError::Usage(format!("with --via {method} late wakeups are not traced: leave out --trace")));
@@ -67,7 +68,7 @@ pub(crate) fn prepared(subject: Subject, options: &Options) -> Result<Measuremen
     Measurement::prepare(subject, options)
 }
 
-/// The reason why a run ends early.
+/// Why a run ends early.
 #[derive(Default)]
 struct End {
     signal: Option<Sig>,
@@ -82,7 +83,7 @@ impl End {
     }
 }
 
-/// A prepared run that has not started.
+/// A run that is prepared but has not started.
 pub(crate) struct Measurement<'a> {
     options: &'a Options,
     subject: Subject,
@@ -97,21 +98,22 @@ pub(crate) struct Measurement<'a> {
     cost: OwnCost,
     trace: State,
     schedule: Schedule,
-    /// The reason why measuring longer cannot decide any claim.
+    /// Why a longer measurement cannot decide any claim; `None` if it can.
     hopeless: Option<String>,
-    /// Scheduling and CPUs to audit for, and processes that are measured; `None` once the audit is done.
+    /// Scheduling and CPUs to audit for, and the measured processes; `None` after the audit.
     audit: Option<(Scheduling, CpuList, Vec<i32>)>,
-    /// Everything written to disk, kept in memory in case the disk fails.
+    /// Everything that was written to disk, kept in memory in case the disk fails.
     kept: Recording,
-    /// Explained wakeups of the completed phases, if the observer requests them.
+    /// Explained wakeups of completed phases; empty unless the observer asks for them.
     explained: Vec<Explained>,
 }
 
 impl<'a> Measurement<'a> {
-    /// Checks the options, decides on the plan, and creates the run directory.
+    /// Checks the options, plans the run, and creates the run directory.
     ///
     /// # Errors
-    /// Nothing was changed except the affinity of this thread and, for SCHED_DEADLINE, cpusets.
+    /// The options or the machine do not allow the run. Only the affinity of this thread and, for SCHED_DEADLINE,
+    /// cpusets were changed.
     pub fn prepare(subject: Subject, options: &'a Options) -> Result<Measurement<'a>, ProofError> {
         let (method, proving) = (subject.method(), subject.is_proving());
         uapi::install_wakeup()?;
@@ -133,7 +135,7 @@ impl<'a> Measurement<'a> {
             Some(_) => None,
             None => partition::where_needed(choice.scheduling, options.cpus.as_ref(), &cpus)?,
         };
-        // Only the measuring threads can then use the measured CPUs.
+        // After this, only the measuring threads can use the measured CPUs.
         let topology = if partitions.is_some() { Topology::read()? } else { topology };
         let housekeeping = topology.housekeeping(&cpus);
         if !housekeeping.is_empty() {
@@ -172,7 +174,7 @@ impl<'a> Measurement<'a> {
             writer,
             options.worst_kept,
             options.maxima_block,
-            // An application's values have their own.
+            // Values of an application have their own names.
             punctual_judge::block_limits(&own_claims(&options.claims)),
         )));
         let cost = OwnCost { context_cpus: setup::where_context_runs(options, &housekeeping), ..OwnCost::default() };
@@ -203,7 +205,7 @@ impl<'a> Measurement<'a> {
         })
     }
 
-    /// Measures all phases, closes the run directory and concludes.
+    /// Measures all phases, closes the run directory, and concludes the run.
     ///
     /// # Errors
     /// Not even the first phase could start.
@@ -281,12 +283,12 @@ impl<'a> Measurement<'a> {
         Ok(())
     }
 
-    /// Explains the traced wakeups of a completed phase, for the observer only. At the end of the run all of them are
+    /// Explains the traced wakeups of a completed phase for the observer. At the end of the run, all of them are
     /// explained again with all known facts.
     fn explain(&mut self, phase: &str, observer: &mut dyn Observer) {
         let Some((dir, captures)) = self.trace.captures(phase) else { return };
         punctual_watchdog::concluding("the explanation of a phase");
-        // Unreadable data is noted at the end of the run.
+        // At the end of the run, a note lists data that could not be read.
         let new = punctual_analyse::explain_captures(dir, &captures, &self.kept).0;
         self.explained.retain(|one| one.phase != phase);
         self.explained.extend(new);
@@ -309,7 +311,7 @@ impl<'a> Measurement<'a> {
         !seen.look.open.is_empty() && self.hopeless.is_none()
     }
 
-    /// Notes how a run with `--until-decided` ended. A run that ended early is checked once more.
+    /// Notes how a run with `--until-decided` ended. If it ended early, the claims are checked once more.
     fn end_of_looks(&mut self, end: &End) {
         let Some(max) = self.options.until else { return };
         if end.is_over() {
@@ -365,7 +367,7 @@ impl<'a> Measurement<'a> {
         surroundings.measure(plan, spec, name, trace, &mut |observer| fetch(audit, recorder, notes, observer), observer)
     }
 
-    /// Records a measured phase on disk and in memory; returns write errors.
+    /// Records a measured phase on disk and in memory. Returns the error if writing fails.
     fn keep(&mut self, measured: Measured, observer: &mut dyn Observer) -> Option<String> {
         let Measured { parts, start, cpu_ns, notes, context_wakeups, context_cpu_ns, locked_bytes, warmup, .. } =
             measured;
@@ -438,7 +440,7 @@ impl<'a> Measurement<'a> {
         let dir = self.recorder.lock().unwrap_or_else(PoisonError::into_inner).writer.dir().clone();
         let recording = match rundir::read_dir(&dir) {
             Ok(recording) if closed.is_ok() => recording,
-            // Results that could not be saved on disk are still reported.
+            // Results that could not be saved are still reported.
             _ => self.kept,
         };
         let error = error.or(closed.err().map(|e| e.to_string()));
@@ -463,13 +465,13 @@ impl<'a> Measurement<'a> {
     }
 }
 
-/// Claims about wakeup latency.
+/// Returns the claims about wakeup latency.
 fn own_claims(claims: &[Claim]) -> Vec<Claim> {
     claims.iter().filter(|claim| claim.of.is_none()).cloned().collect()
 }
 
-/// Fetches the audit's result if that has not been done, but not before the first sample, because starting a process
-/// would delay that sample.
+/// Waits for the audit's result unless it was fetched before. It is not called before the first sample, because a new
+/// process would delay that sample.
 fn fetch(
     audit: &mut Option<(Scheduling, CpuList, Vec<i32>)>,
     recorder: &Mutex<ToDisk>,

@@ -1,4 +1,4 @@
-//! Interface of all measurements: threads that sleep and record how late they wake, threads that read the clock
+//! The interface of all measurements: threads that sleep and record how late they wake, threads that read the clock
 //! continuously, and kernel tracers.
 
 use punctual_measure::{Cell, Running};
@@ -7,30 +7,30 @@ use punctual_units::{CpuId, Nanos, Scheduling};
 use std::sync::Arc;
 
 pub(crate) trait Meter {
-    /// CLOCK_MONOTONIC of the first recorded release.
+    /// Returns the time of the first recorded release, CLOCK_MONOTONIC.
     fn start(&self) -> Nanos;
 
-    /// CLOCK_MONOTONIC after which releases are no longer recorded.
+    /// Returns the time after which releases are not recorded, CLOCK_MONOTONIC.
     fn end(&self) -> Nanos;
 
-    /// The quantity of an application that [`Meter::cells`] record, and its period; `None` for wakeup latencies.
+    /// Returns the application's quantity that [`Meter::cells`] record, and its period; `None` for wakeup latencies.
     fn value(&self) -> Option<(AppValue, Option<Nanos>)> {
         None
     }
 
-    /// Cells from which a running phase is observed, and which are saved if the program is killed.
+    /// Returns the cells from which a running phase is observed. They are saved if the program is killed.
     fn cells(&self) -> Vec<(CpuId, Arc<Cell>)>;
 
     fn tids(&self) -> Vec<(CpuId, i32)> {
         Vec::new()
     }
 
-    /// Initial results of each CPU, before any sample.
+    /// Returns the results of each CPU before the first sample.
     fn begun(&self) -> Vec<CpuResult> {
         self.cells().iter().map(|(cpu, _)| nothing(*cpu)).collect()
     }
 
-    /// Interval at which [`Meter::step`] must be called; `None`: it need not be called.
+    /// Returns the interval at which [`Meter::step`] must be called; `None` if it need not be called.
     fn tick(&self) -> Option<Nanos> {
         None
     }
@@ -38,18 +38,18 @@ pub(crate) trait Meter {
     /// Takes new samples.
     ///
     /// # Errors
-    /// No more samples can be taken. The phase ends.
+    /// No more samples can be taken; the phase ends.
     fn step(&mut self) -> Result<(), String> {
         Ok(())
     }
 
-    /// Requests the immediate end of the measurement; no effect if it has ended. Samples that a kernel tracer did not
-    /// take count as missing, even with [`Stop::Enough`].
+    /// Ends the measurement immediately, unless it has already ended. Samples that a kernel tracer has not taken by
+    /// then count as missing, even with [`Stop::Enough`].
     fn stop(&mut self, why: Stop);
 
     fn finished(&self) -> bool;
 
-    /// Returns the results and restores everything that was changed.
+    /// Returns the results, and restores all changed settings.
     fn collect(self: Box<Self>) -> Collected;
 }
 
@@ -58,17 +58,17 @@ pub(crate) enum Stop {
     /// A signal arrived, or the phase does not end in time. Results may be missing.
     Now,
     Enough,
-    /// The user proceeds to the next phase after seeing results, so the phase can fail but not pass.
+    /// The user starts the next phase after seeing results, so the phase can fail but not pass.
     User,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Collected {
-    /// Results by phase of the run, including the phase of [`Meter::cells`].
+    /// Results for each phase of the run, including the phase of [`Meter::cells`].
     pub parts: Vec<Part>,
     pub end: Nanos,
     pub cpu_ns: Option<u64>,
-    /// Remarks without effect on the verdict.
+    /// Notes that do not affect the verdict.
     pub notes: Vec<String>,
 }
 
@@ -76,17 +76,17 @@ pub(crate) struct Collected {
 pub(crate) struct Part {
     /// Name of the values, for example `thread latency`; `None` for wakeup latencies.
     pub label: Option<&'static str>,
-    /// The measured quantity of an application, and its period; `None` for wakeup latencies.
+    /// Measured quantity of an application, and its period; `None` for wakeup latencies.
     pub value: Option<(AppValue, Option<Nanos>)>,
     pub cpus: Vec<CpuResult>,
     pub distributions: Vec<(CpuId, Distribution)>,
-    /// The worst wakeups of each CPU. The caller fills in their phase.
+    /// The worst wakeups of each CPU. The caller sets their phase.
     pub worst: Vec<Worst>,
     /// Problems that make the phase inconclusive.
     pub problems: Vec<Problem>,
 }
 
-/// Measuring threads of this process, which sleep or poll.
+/// Measuring threads of this process, which either sleep or read the clock continuously.
 pub(crate) struct Threads {
     pub running: Running,
     pub scheduling: Scheduling,
@@ -147,7 +147,7 @@ pub fn begun(running: &Running, scheduling: Scheduling) -> Vec<CpuResult> {
     running.tids().into_iter().map(thread).collect()
 }
 
-/// Adds a cell's totals, distribution and worst wakeups; `totals` supplies what the cell does not record.
+/// Adds a cell's totals, distribution and worst wakeups to `part`. `totals` has what the cell does not record.
 pub(crate) fn add(part: &mut Part, cpu: CpuId, cell: &Cell, totals: CpuResult) {
     let (raw, skipped) = cell.histograms();
     part.worst.extend(cell.worst().into_iter().map(|kept| Worst {

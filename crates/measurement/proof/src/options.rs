@@ -7,51 +7,52 @@ use std::path::PathBuf;
 /// Options of a run of `prove` or `measure`.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The run directory to create.
+    /// Path of the run directory to create.
     pub out: PathBuf,
-    /// Command line, recorded in the run.
+    /// The command line, to be recorded in the run.
     pub command: Vec<String>,
-    /// Policy of the measuring threads. If set, a refusal is an error.
+    /// Policy of the measuring threads; `None`: chosen by default. If it is set and refused, the run fails.
     pub policy: Option<Policy>,
-    /// Priority of the measuring threads. If set, a refusal is an error.
+    /// Priority of the measuring threads; `None`: chosen by default. If it is set and refused, the run fails.
     pub priority: Option<Priority>,
     pub via: WakeupSource,
     pub period: Nanos,
-    /// CPUs to measure; `None`: all allowed CPUs.
+    /// CPUs to measure; `None`: all CPUs that this process may use.
     pub cpus: Option<CpuList>,
-    /// How the releases of several CPUs are aligned.
+    /// Relation between the releases of different CPUs.
     pub alignment: Alignment,
     pub duration: Nanos,
-    /// If set, the run continues past `duration` until every claim is decided, up to this total measurement time.
+    /// If set, the run continues after `duration` until every claim is decided, at most for this total measurement
+    /// time.
     pub until: Option<Nanos>,
-    /// Length of the blocks whose maxima are kept.
+    /// Length of the blocks of time for which the largest latency is kept.
     pub maxima_block: Nanos,
     /// Time before recording starts, in each phase.
     pub warmup: Nanos,
     /// Loads, one phase each.
     pub loads: Vec<String>,
     pub context: bool,
-    /// Value in µs to hold in /dev/cpu_dma_latency while measuring.
+    /// Value to hold in /dev/cpu_dma_latency while measuring, µs; `None`: it is not opened.
     pub cpu_dma_latency_us: Option<i32>,
     /// Number of worst wakeups to keep per phase and CPU.
     pub worst_kept: usize,
     pub deadline: Option<Nanos>,
     pub claims: Vec<Claim>,
-    /// Host that sends back the traffic of the network load.
+    /// Host that returns the traffic of the network load.
     pub peer: Option<String>,
-    /// File with the secret of the peer.
+    /// File that contains the secret of the peer.
     pub secret_file: Option<PathBuf>,
-    /// Directory for the file of the io load; `None`: the run directory.
+    /// Directory for the file of the io load; `None`: the directory of the run.
     pub scratch: Option<PathBuf>,
-    /// Maximum number of bytes that the io load writes in total.
+    /// Maximum number of bytes that the io load writes in the whole run.
     pub write_cap: u64,
     pub trace: Trace,
     /// Syncs checkpoints to disk (fsync), so that they survive a power failure.
     pub sync: bool,
-    /// The clock model, if this machine is emulated in virtual time.
+    /// The clock model of a machine emulated in virtual time; `None` for any other machine.
     pub virtual_time: Option<VirtualTime>,
-    /// Directory of the journal of changes (`punctual_fix::FOLDER`). Changes to the machine, and other measurements
-    /// during the run, make it inconclusive. `None` disables this check.
+    /// Directory of the journal of changes (`punctual_fix::FOLDER`). Changes to the machine during the run, and other
+    /// measurements, make the run inconclusive. `None` disables this check.
     pub changes: Option<PathBuf>,
     /// CLOCK_MONOTONIC when the program started.
     pub started_mono: Nanos,
@@ -60,20 +61,20 @@ pub struct Options {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trace {
     pub when: When,
-    /// Also records events that are not needed to find causes: ends of threads and timers, frequencies.
+    /// Also records events that are not needed to find causes: ends of threads and timers, frequency changes.
     pub full: bool,
     /// Also records kernel stacks, which show in which code interrupts or preemption are disabled.
     pub stacks: bool,
-    /// Buffer size per CPU, KiB; `None`: derived from the machine's memory.
+    /// Buffer size per CPU, KiB; `None` derives it from the machine's memory.
     pub buffer_kb: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
     Never,
-    /// Traces if possible; otherwise the report states the reason.
+    /// Traces if that is possible; otherwise the report states the reason.
     Auto,
-    /// Refuses to measure without a trace.
+    /// Fails instead of measuring without a trace.
     Always,
 }
 
@@ -86,8 +87,8 @@ pub enum Step {
     /// A separate process audits the machine while the first phase warms up.
     Auditing,
     Tracing,
-    /// Warm-up until `start`, then recording until `end`, both CLOCK_MONOTONIC. A signal or a decided claim may end the
-    /// phase earlier.
+    /// The load and the measuring threads run: warm-up until `start`, recording until `end`, both CLOCK_MONOTONIC. A
+    /// signal or a decided claim may end the phase earlier.
     Measuring {
         /// First recorded release.
         start: Nanos,
@@ -95,42 +96,42 @@ pub enum Step {
         /// True if [`Observer::tick`] is called during the phase.
         ticks: bool,
     },
-    /// The load and the measuring threads have ended. Their results are collected.
+    /// The load and the measuring threads have ended; their results are being collected.
     Collecting,
-    /// The run is completed on disk and read back.
+    /// The run is being completed on disk and read back.
     Writing,
     Explaining,
     Judging,
     Reporting,
 }
 
-/// Observer of a run. The thread that runs the measurement calls it between phases, and within a phase only at each
-/// [`Step`]. To observe a running phase, use [`Watching`], or [`Observer::tick`] about once a second.
+/// Receives the progress of a run. The thread that controls the run calls it between phases, and during a phase only at
+/// each [`Step`]. To observe a running phase, use [`Watching`], or [`Observer::tick`] about once a second.
 pub trait Observer {
-    /// Reports a condition that makes the run inconclusive before the first phase.
+    /// Reports something that makes the run inconclusive before the first phase starts.
     fn not_alone(&mut self, _what: &str) {}
     fn phase_starts(&mut self, _number: usize, _of: usize, _load: &str, _lasts: Nanos) {}
     fn phase_runs(&mut self, _watching: Watching) {}
     fn step(&mut self, _step: Step) {}
-    /// Returns a function to be called about once a second while a phase is measured. The context thread calls it after
-    /// its sample, since it is awake anyway. Without a context thread the waiting thread calls it, but only if its CPU
-    /// is not measured.
+    /// Returns a function to call about once a second while a phase is measured. The context thread calls it after its
+    /// sample, when it is awake anyway. Without a context thread the waiting thread calls it, but only if its CPU is
+    /// not measured.
     fn tick(&self) -> Option<Tick> {
         None
     }
     fn phase_ended(&mut self, _phase: &Phase, _worst: Option<&Worst>) {}
-    /// True if the traced wakeups of a phase are to be explained when it ends, which takes up to some seconds.
+    /// Returns true if the traced wakeups of a phase should be explained when it ends, which takes up to some seconds.
     fn wants_causes(&self) -> bool {
         false
     }
-    /// Reports the explained wakeups of the completed phases.
+    /// Receives the explained wakeups of the completed phases.
     fn explained(&mut self, _run: &Recording, _explained: &[Explained]) {}
-    /// Reports that all phases are measured. Returns notes to be recorded in the run.
+    /// Reports that all phases are measured. Returns notes to record in the run.
     fn measured(&mut self) -> Vec<String> {
         Vec::new()
     }
-    /// Reports check `number` of the `of` claims. `left`: estimated measurement time until they are decided; `None` if
-    /// it is longer than allowed or infinite.
+    /// Reports check `number` of the `of` claims. `left` is the estimated measurement time until they are decided;
+    /// `None` if it exceeds the permitted time or is infinite.
     fn looked(&mut self, _number: usize, _look: &Look, _of: usize, _left: Option<Nanos>) {}
 }
 

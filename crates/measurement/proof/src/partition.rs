@@ -1,9 +1,9 @@
-//! A cpuset partition for each measured CPU, so that a SCHED_DEADLINE thread can be pinned. The kernel admits such a
-//! thread only if its affinity includes all CPUs of its root domain (sched_setattr(2), dl_task_check_affinity() in
-//! kernel/sched/), and each partition has its own root domain (Documentation/admin-guide/cgroup-v2.rst, "Cpuset
-//! Interface Files"). The partitions are threaded cgroups below the root of cgroup v2. Threads of one process can be in
-//! different ones only if the process itself is in the root cgroup, so it is moved there for the duration of the
-//! measurement.
+//! A cpuset partition for each measured CPU, so that a SCHED_DEADLINE thread can be bound to it. The kernel admits a
+//! SCHED_DEADLINE thread only if its affinity includes all CPUs of its root domain (sched_setattr(2),
+//! dl_task_check_affinity() in kernel/sched/), and each partition has its own root domain
+//! (Documentation/admin-guide/cgroup-v2.rst, "Cpuset Interface Files"). The partitions are threaded cgroups below the
+//! root of cgroup v2. Threads of a process can be in different cgroups only if the process itself is in the root
+//! cgroup, so it is moved there during the measurement.
 
 use crate::error::ProofError;
 use crate::methods::write;
@@ -14,28 +14,29 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Maximum wait for a cgroup to become empty: threads that have ended stay in it for a moment.
+/// Maximum time to wait until a cgroup is empty: threads that have ended stay in it for a moment.
 const PATIENCE: Nanos = Nanos::from_millis(500);
 
-/// Minimum wait before a partition is changed. The kernel removes the bandwidth of an ended deadline thread when its
-/// last period is over, from the root domain to which its CPU then belongs (inactive_task_timer() in
-/// kernel/sched/deadline.c). If the root domain has changed by then, its bandwidth underflows, and the kernel admits no
-/// further deadline threads there (EBUSY; observed on 6.1, emulated, on a busy host).
+/// Minimum time to wait before a partition is changed. When the last period of an ended deadline thread is over, the
+/// kernel subtracts its bandwidth from the root domain to which its CPU then belongs (inactive_task_timer() in
+/// kernel/sched/deadline.c). If that is a different root domain by then, its bandwidth underflows, and the kernel
+/// admits no more deadline threads to it (EBUSY; observed on an emulated 6.1 kernel on a busy host).
 const LAST_PERIOD: Nanos = Nanos::from_millis(100);
 
-/// Partitions of one CPU each. They are removed by [`Partitions::remove`] or drop, or after kill -9 by the next start.
+/// Partitions of one CPU each. They are removed by [`Partitions::remove`] or on drop, or after kill -9 when the program
+/// is started again.
 #[derive(Debug)]
 pub(crate) struct Partitions {
     folders: BTreeMap<CpuId, PathBuf>,
-    /// cgroup.procs of the original cgroup of this process.
+    /// The cgroup.procs file of the cgroup to which this process belonged before.
     home: Option<PathBuf>,
     lease: Option<Lease>,
 }
 
-/// Creates partitions if threads of this policy must be pinned.
+/// Creates partitions if threads of this policy must be bound to CPUs.
 ///
 /// # Errors
-/// Partitions are not possible. The text states the reason.
+/// Partitions are not possible. The message states the reason.
 pub(crate) fn where_needed(
     scheduling: Scheduling,
     asked: Option<&CpuList>,
@@ -56,12 +57,12 @@ pub(crate) fn where_needed(
     })
 }
 
-/// Refuses kernels on which a partition would change the affinities of other processes.
+/// Fails on kernels where a partition would change the affinities of other processes.
 fn keeps_affinities(release: Option<&str>) -> Result<(), String> {
     punctual_machine::partition_unpins(release).map_or(Ok(()), Err)
 }
 
-/// Mount point of the cgroup v2 hierarchy.
+/// Returns the mount point of the cgroup v2 hierarchy.
 fn mounted() -> Result<PathBuf, String> {
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
     let fields = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
@@ -77,14 +78,14 @@ impl Partitions {
         let folders: BTreeMap<CpuId, PathBuf> = cpus.iter().map(folder).collect();
         let control = root.join("cgroup.subtree_control");
         let enabled = read(&control).split_whitespace().any(|name| name == "cpuset");
-        // Undone in reverse order.
+        // Changes are undone in reverse order.
         let mut undo = Vec::new();
         if !enabled {
             undo.push(Undo::Write { path: control.clone(), text: "-cpuset".into() });
         }
         undo.extend(folders.values().map(|path| Undo::RemoveFolder { path: path.clone() }));
         let lease = journal.lease(undo).map_err(|e| e.to_string())?;
-        // An error from here on drops the lease, which removes the partitions.
+        // If a later step fails, dropping the lease removes the partitions.
         let mut partitions = Partitions { folders, home: None, lease: Some(lease) };
         if !enabled {
             put(&control, "+cpuset")?;
@@ -99,7 +100,7 @@ impl Partitions {
         Ok(partitions)
     }
 
-    /// For each CPU, the file that moves a thread into its partition.
+    /// Returns for each CPU the file that moves a thread into its partition.
     pub fn groups(&self) -> BTreeMap<CpuId, PathBuf> {
         self.folders.iter().map(|(cpu, folder)| (*cpu, folder.join("cgroup.threads"))).collect()
     }
@@ -107,7 +108,7 @@ impl Partitions {
     /// Removes the partitions. Their threads must have ended.
     ///
     /// # Errors
-    /// A list of what could not be removed.
+    /// Descriptions of what could not be removed.
     pub fn remove(mut self) -> Result<(), Vec<String>> {
         let left = self.leave_partitions();
         let given = self.lease.take().map_or(Ok(()), Lease::give_back);
@@ -126,8 +127,8 @@ impl Partitions {
         }
         std::thread::sleep(LAST_PERIOD.into());
         for folder in self.folders.values() {
-            // Before 6.2 a removed partition returns its CPU with a delay. If the write fails, the partition is still
-            // removed.
+            // Before 6.2 the CPU of a removed partition is returned with a delay. If the write fails, the partition is
+            // removed nevertheless.
             let _ = write(&folder.join("cpuset.cpus.partition"), "member");
         }
         let home = self.home.take()?;
@@ -138,13 +139,13 @@ impl Partitions {
 impl Drop for Partitions {
     fn drop(&mut self) {
         if self.lease.is_some() {
-            // Errors cannot be reported here. Remaining partitions are listed in the journal.
+            // Errors cannot be reported here. The journal lists partitions that remain.
             let _ = self.leave_partitions();
         }
     }
 }
 
-/// Checks whether these CPUs can become partitions, with at least one CPU left for other tasks.
+/// Checks that these CPUs can become partitions and at least one CPU remains for other tasks.
 fn possible(root: &Path, cpus: &CpuList) -> Result<(), String> {
     // Only the root cgroup lacks this file.
     if root.join("cgroup.type").exists() {
@@ -158,7 +159,7 @@ fn possible(root: &Path, cpus: &CpuList) -> Result<(), String> {
         .map_err(|e| format!("{}: {e}", root.join("cpuset.cpus.effective").display()))?;
     let taken = cpus.minus(&free);
     if !taken.is_empty() {
-        return Err(format!("CPU {taken} belongs to another cpuset partition already"));
+        return Err(format!("CPU {taken} already belongs to another cpuset partition"));
     }
     match free.minus(cpus).is_empty() {
         true => Err("no CPU would be left for other tasks".into()),
@@ -166,7 +167,7 @@ fn possible(root: &Path, cpus: &CpuList) -> Result<(), String> {
     }
 }
 
-/// Creates a partition and checks that it is valid, since the kernel accepts the write even if it is not.
+/// Creates a partition and checks that it is valid, because the kernel accepts the write even for an invalid one.
 #[expect(clippy::disallowed_methods, reason = "a cgroup")]
 fn partition(folder: &Path, cpu: CpuId) -> Result<(), String> {
     fs::create_dir(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
@@ -180,7 +181,7 @@ fn partition(folder: &Path, cpu: CpuId) -> Result<(), String> {
     }
 }
 
-/// The cgroup.procs of a process' cgroup, from /proc/PID/cgroup (cgroups(7)); `None`: the root.
+/// Returns the cgroup.procs file of a process's cgroup, from /proc/PID/cgroup (cgroups(7)); `None` for the root.
 fn home(root: &Path, own: &str) -> Option<PathBuf> {
     let path = own.lines().find_map(|line| line.strip_prefix("0::/"))?;
     (!path.is_empty()).then(|| root.join(path).join("cgroup.procs"))
@@ -225,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_failure_leaves_nothing_behind() {
-        // Not a cgroup: the new directory has no cgroup.type.
+        // The new directory has no cgroup.type, because it is not a cgroup.
         let root = root("0-3\n", "cpuset cpu io\n");
         let journal = Journal::at(root.path().join("journal"));
         let error = Partitions::make(root.path(), &journal, &"1".parse().unwrap()).unwrap_err();

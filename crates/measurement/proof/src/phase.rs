@@ -27,32 +27,32 @@ pub(crate) struct Surroundings<'a> {
     pub settings: &'a LoadSettings,
     pub options: &'a Options,
     pub subject: Subject,
-    /// Claims that a single wakeup can refute, which ends the run.
+    /// Claims that a single wakeup can refute. That ends the run.
     pub refutable: Vec<Claim>,
-    /// The earlier rounds, if the phase is measured in rounds.
+    /// The earlier rounds; `None` unless the phase is measured in rounds.
     pub rounds: Option<Vec<Round>>,
 }
 
 pub(crate) struct Measured {
-    /// Results, with one phase of the run for each kind of values.
+    /// The results. Each kind of values is a phase of the run.
     pub parts: Vec<(Phase, Part)>,
     /// CLOCK_MONOTONIC of the first recorded release.
     pub start: Nanos,
     pub cpu_ns: Option<u64>,
-    /// Remarks without effect on the verdict.
+    /// Notes that do not affect the verdict.
     pub notes: Vec<String>,
     pub context_wakeups: u64,
     pub context_cpu_ns: Option<u64>,
     pub locked_bytes: Option<u64>,
     pub ended_by: Option<Sig>,
-    /// The phase ended early because a wakeup decided every claim.
+    /// True if the phase ended early because a wakeup decided every claim.
     pub enough: bool,
     pub warmup: Nanos,
 }
 
-/// Time allowed for a thread to end on request. After that its results so far are used.
+/// Time for a thread to end when asked to. After that its results so far are used.
 const PATIENCE: Nanos = Nanos::from_millis(700);
-/// Interval at which claims that a single wakeup can refute are checked, and the observer's tick is called.
+/// Interval at which claims are checked that a single wakeup can refute, and at which the observer's tick is called.
 pub(crate) const LOOK_EVERY: Nanos = Nanos::from_secs(1);
 
 impl Surroundings<'_> {
@@ -60,10 +60,11 @@ impl Surroundings<'_> {
         self.recorder.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Measures one phase under `spec`.
+    /// Measures one phase under the load `spec`.
     ///
     /// # Errors
-    /// The measuring threads could not be created or configured. A load that does not start is a problem of the phase.
+    /// The measuring threads could not be created or configured. A load that cannot start is only a problem of the
+    /// phase.
     pub fn measure(
         &self,
         mut plan: Plan,
@@ -92,7 +93,7 @@ impl Surroundings<'_> {
         }
         self.write_begin(&phase, start);
         // The audit and the start of tracing disturb the machine for a while. The warm-up is not recorded, but on a
-        // busy machine they may outlast it.
+        // busy machine they may take longer.
         let checkpoints = self.checkpoints(&phase.id, &*meter, &mut problems);
         meanwhile(observer);
         let disturbed = self.trace(trace, Some(start), observer);
@@ -175,8 +176,8 @@ impl Surroundings<'_> {
         trace.start(self.options, start)
     }
 
-    /// Saves results while the audit runs and tracing starts, until the context thread takes over. Does nothing if only
-    /// the measuring threads are requested, because waiting for the disk would delay the reader of a kernel tracer.
+    /// Saves results while the audit runs and tracing starts, until the context thread does so. Does nothing if no
+    /// context thread is requested, because waiting for the disk would delay the reader of a kernel tracer.
     fn checkpoints(&self, phase: &str, meter: &dyn Meter, problems: &mut Vec<Problem>) -> Option<Checkpoints> {
         let results = Results { phase: phase.to_owned(), cells: meter.cells(), start: meter.start() };
         let wanted = self.context && matches!(self.subject, Subject::Proven | Subject::Measured);
@@ -199,7 +200,7 @@ impl Surroundings<'_> {
         recorder.writer.event(&Event::PhaseEnd { mono_ns: end.0, phase });
     }
 
-    /// Starts the load; idle has none. A load that does not start is a problem of the phase.
+    /// Starts the load, except for idle, which has none. A load that does not start is a problem of the phase.
     fn start_load(&self, spec: &LoadSpec, name: &str, problems: &mut Vec<Problem>) -> Option<Load> {
         if name == "idle" {
             return None;
@@ -245,26 +246,26 @@ impl Surroundings<'_> {
         }
     }
 
-    /// Sleeps until the phase is over. A signal or the user ends it early, as does, within a second, a wakeup that
-    /// decides the last claim. The thread does not wake up in between if no wakeup can decide a claim, the meter takes
-    /// no samples, and no `tick` must be called.
+    /// Sleeps until the phase is over. A signal or the user ends it early; so does a wakeup that decides the last open
+    /// claim, within a second. The thread sleeps without interruption if no wakeup can decide a claim, the meter takes
+    /// no samples, and there is no `tick`.
     fn wait_for_end(&self, meter: &mut dyn Meter, watching: &Watching, tick: Option<&Tick>) -> (Option<Sig>, End) {
         let (mut signal, mut enough, mut failed) = (None, false, false);
         let looks = (!self.refutable.is_empty() || tick.is_some()).then_some(LOOK_EVERY);
         let most = [meter.tick(), looks].into_iter().flatten().min().unwrap_or(Nanos(u64::MAX));
         while signal.is_none() && !enough && !failed && !watching.next_wanted() && monotonic() < meter.end() {
             match wait(self.signals, Some(meter.end().saturating_sub(monotonic()).min(most))) {
-                // A load that dies reports this itself. The user's request also arrives as SIGCHLD.
+                // A load that dies reports it later. A request of the user also arrives as SIGCHLD.
                 Waited::Signal(Sig::Chld) | Waited::TimedOut => {}
                 Waited::Signal(other) => signal = Some(other),
             }
             tick.inspect(|tick| tick());
-            // The failure is recorded in the results.
+            // The results include the failure.
             failed = meter.step().is_err();
             let is_refuted = |cell| until::is_refuted(&self.refutable, self.options.deadline, cell);
             enough = !self.refutable.is_empty() && meter.cells().iter().any(|(_, cell)| is_refuted(cell));
         }
-        // A request that comes too late has no effect: the phase is complete.
+        // A request that comes too late has no effect, because the phase is complete.
         let mut end = match (signal, enough) {
             (Some(_), _) => End::Signal,
             _ if failed || monotonic() >= meter.end() => End::Time,
@@ -294,7 +295,7 @@ impl Surroundings<'_> {
     }
 }
 
-/// The function that the waiting thread calls once a second. `None` if the context thread calls it, or if the call
+/// Returns the function that the waiting thread calls once a second; `None` if the context thread calls it, or the call
 /// would wake a measured CPU.
 pub(crate) fn tick_of_waiting(context: bool, housekeeping: &CpuList, observer: &dyn Observer) -> Option<Tick> {
     if context || housekeeping.is_empty() { None } else { observer.tick() }
@@ -308,7 +309,7 @@ enum End {
     Signal,
 }
 
-/// The phase as recorded at its start. `cpus` are the initial results ([`crate::begun`]).
+/// Returns the phase as recorded when it starts. `cpus` are the results at that time ([`crate::begun`]).
 pub fn announced(plan: &Plan, load: &str, start: Nanos, cpus: Vec<CpuResult>, rounds: Option<&[Round]>) -> Phase {
     let this = Round { start_mono_ns: start.0, end_mono_ns: None };
     Phase {
@@ -334,7 +335,7 @@ fn not_run(phase: &Phase) -> Option<Problem> {
     Some(Problem { kind: ProblemKind::LoadDidNotRun, text })
 }
 
-/// Returns a problem if the machine was suspended. Without a context thread this is the only check.
+/// Returns a problem if the machine was suspended. Without a context thread there is no other check for this.
 fn asleep(before: &punctual_model::Stamp) -> Option<Problem> {
     measure::clock_events(before, &measure::clocks()).into_iter().find_map(|event| match event {
         Event::Suspend { asleep_ns, .. } => Some(Problem {
@@ -345,7 +346,7 @@ fn asleep(before: &punctual_model::Stamp) -> Option<Problem> {
     })
 }
 
-/// A line of /proc/self/status with a size in kB, converted to bytes (proc_pid_status(5)).
+/// Returns the value of a line of /proc/self/status that is given in kB (proc_pid_status(5)), in bytes.
 pub(crate) fn own_memory(name: &str) -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|l| l.strip_prefix(name))?;

@@ -11,10 +11,10 @@ use punctual_units::{CpuId, Nanos};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Passes the context thread's samples to the run directory's writer, and keeps the latest ones for observers.
+/// Passes the context thread's samples to the writer of the run directory, and keeps the latest ones for observers.
 pub(crate) struct ToDisk {
     pub writer: Writer,
-    /// Results of the running phase's earlier rounds, by CPU.
+    /// Results of earlier rounds of the running phase, by CPU.
     pub earlier: BTreeMap<CpuId, Earlier>,
     pub seen: Arc<Mutex<Seen>>,
     /// Number of worst wakeups to keep per phase and CPU.
@@ -24,8 +24,8 @@ pub(crate) struct ToDisk {
 }
 
 impl ToDisk {
-    /// Records the `keep` worst wakeups, the maxima of blocks of this length, and the counts above the limits of
-    /// quantile claims.
+    /// Creates a recorder that keeps the `keep` worst wakeups, the largest latency in blocks of length `block`, and the
+    /// number of releases above each limit of `quantiles`.
     pub fn new(writer: Writer, keep: usize, block: Nanos, quantiles: Vec<Nanos>) -> ToDisk {
         let (seen, shares) = (Arc::default(), Shares::new(quantiles));
         ToDisk { writer, earlier: BTreeMap::new(), seen, keep, blocks: Blocks::new(block), shares }
@@ -37,7 +37,7 @@ impl ToDisk {
         self.shares.begin();
     }
 
-    /// Ends the phase or one of its rounds. The last block is closed at its current length.
+    /// Ends a phase or one of its rounds. The last block ends with it.
     pub fn end_blocks(&mut self) {
         let rest = self.blocks.end();
         self.writer.maxima(&rest);

@@ -6,7 +6,7 @@ use punctual_model::{
 use punctual_units::{Arrange, CpuId, Nanos};
 use std::collections::BTreeMap;
 
-/// One CPU's results in the earlier rounds of a phase.
+/// Results of one CPU in the earlier rounds of a phase.
 #[derive(Clone, Debug)]
 pub(crate) struct Earlier {
     pub distribution: Distribution,
@@ -15,7 +15,7 @@ pub(crate) struct Earlier {
     pub released: u64,
 }
 
-/// Results of the earlier rounds of a phase, by CPU; empty before the first round.
+/// Returns the results of the earlier rounds of a phase, by CPU; empty before the first round.
 pub(crate) fn earlier(kept: &Recording, phase: &str) -> BTreeMap<CpuId, Earlier> {
     let Some(known) = kept.run.phases.iter().find(|p| p.id == phase) else { return BTreeMap::new() };
     let of = |result: &CpuResult| {
@@ -28,7 +28,7 @@ pub(crate) fn earlier(kept: &Recording, phase: &str) -> BTreeMap<CpuId, Earlier>
 }
 
 /// Adds the results of the earlier rounds, and keeps the `keep` worst wakeups. Each list has the worst wakeups of its
-/// rounds, so the merged list has the worst of all.
+/// rounds, so the merged list has the worst of all rounds.
 pub(crate) fn add(distribution: &mut Distribution, worst: &mut Vec<Worst>, earlier: &Earlier, keep: usize) {
     distribution.raw.merge(&earlier.distribution.raw);
     distribution.skipped.merge(&earlier.distribution.skipped);
@@ -59,7 +59,8 @@ pub(crate) fn add_all(
     (distributions, all)
 }
 
-/// Merges the phase of all earlier rounds with `new`, the last one. `raw` returns the wakeups of all rounds by CPU.
+/// Merges the phase of all earlier rounds with `new`, the last round. `raw` returns the distribution of a CPU over all
+/// rounds.
 pub(crate) fn merge(old: &Phase, new: Phase, raw: &dyn Fn(CpuId) -> Option<Distribution>) -> Phase {
     let mut problems = old.problems.clone();
     problems.extend(new.problems.into_iter().filter(|p| !old.problems.contains(p)));
@@ -108,7 +109,8 @@ fn merge_cpu(old: &CpuResult, new: CpuResult, raw: &dyn Fn(CpuId) -> Option<Dist
     }
 }
 
-/// Merges the episodes of two rounds. The first has `released` periods. Empty if either round has no episodes recorded.
+/// Merges the episodes of two rounds. The first round has `released` periods. Returns an empty list if a round has no
+/// episodes recorded.
 pub(crate) fn episodes(old: &[Episodes], new: &[Episodes], released: u64) -> Vec<Episodes> {
     let both = old.iter().filter_map(|before| {
         let later = new.iter().find(|later| later.limit_ns == before.limit_ns)?;
@@ -131,15 +133,15 @@ fn planned(ns: Option<Nanos>) -> u64 {
     ns.map_or(0, |ns| ns.0)
 }
 
-/// Merges load reports. The load ran if it ran in every round. Rates are weighted by the length of the rounds.
+/// Merges load reports. The load ran if it ran in every round. Rates are weighted with the lengths of the rounds.
 fn merge_report(old: &LoadReport, new: LoadReport, (phase, longer): (&Phase, u64)) -> LoadReport {
     let (before, longer) = (planned(phase.planned_ns) as f64, longer as f64);
     let rate = |new: Rate| match old.rates.iter().find(|r| r.what == new.what && r.unit == new.unit) {
         Some(r) => Rate { value: (r.value * before + new.value * longer) / (before + longer).max(1.0), ..new },
         None => new,
     };
-    // Counters also rise while other loads run between the rounds, so each proof is reported as if the increases were
-    // consecutive.
+    // Counters also increase between rounds, while other loads run. Each proof is therefore reported as if the rounds
+    // were consecutive.
     let proof = |new: Proof| match old.proofs.iter().find(|p| p.what == new.what) {
         Some(p) => Proof {
             before: p.before,
@@ -165,7 +167,7 @@ fn merge_report(old: &LoadReport, new: LoadReport, (phase, longer): (&Phase, u64
     }
 }
 
-/// Merges trace results. Windows are counted over all rounds, so the last count is the total.
+/// Merges trace results. Windows are numbered through all rounds, so the last count is the total.
 fn merge_trace(old: Option<PhaseTrace>, new: Option<PhaseTrace>) -> Option<PhaseTrace> {
     let (Some(mut all), Some(new)) = (old.clone(), new.clone()) else { return new.or(old) };
     all.events = all.events.saturating_add(new.events);

@@ -4,13 +4,13 @@ use punctual_model::{Problem, ProblemKind};
 use punctual_rt::{Refused, granted_nice, try_scheduling};
 use punctual_units::{Nanos, Policy, Priority, Scheduling};
 
-/// The chosen scheduling, with remarks.
+/// The chosen scheduling, with notes.
 pub struct Choice {
     /// The requested or default scheduling.
     pub wanted: Scheduling,
     pub scheduling: Scheduling,
     pub explicit: bool,
-    /// Problem to report if the choice differs from the request.
+    /// Problem to report if the threads do not run as requested.
     pub problem: Option<Problem>,
 }
 
@@ -18,11 +18,11 @@ pub(crate) fn choose(options: &Options) -> Result<Choice, ProofError> {
     choose_scheduling(options.policy, options.priority, options.period)
 }
 
-/// Chooses the scheduling: FIFO 90 by default, or SCHED_OTHER if FIFO is refused and was not requested explicitly.
+/// Chooses the scheduling. The default is FIFO 90, or SCHED_OTHER if FIFO is refused.
 ///
 /// # Errors
-/// [`ProofError::Usage`] if policy and priority contradict each other; [`ProofError::Environment`] if a policy
-/// requested explicitly is refused.
+/// [`ProofError::Usage`] if policy and priority contradict each other; [`ProofError::Environment`] if a requested
+/// policy is refused.
 pub fn choose_scheduling(
     policy: Option<Policy>,
     priority: Option<Priority>,
@@ -59,14 +59,14 @@ fn wanted(policy: Option<Policy>, named: Option<Priority>, period: Nanos) -> Res
         Policy::Batch => granted_nice(Scheduling::Batch { nice: 0 }),
         Policy::Idle => Scheduling::Idle,
         Policy::Deadline => {
-            // A tenth of the period, but at least fifty times the kernel's minimum runtime.
+            // A tenth of the period, but at least fifty times the smallest runtime that the kernel accepts.
             let runtime_ns = Nanos((period.0 / 10).max(50_000).min(period.0));
             Scheduling::Deadline { runtime_ns, deadline_ns: period, period_ns: period }
         }
     })
 }
 
-/// Checks whether this thread may use the scheduling. The inner error is the refusal as text.
+/// Checks whether this thread may use the scheduling. The inner error is the kernel's refusal as text.
 fn granted(wanted: Scheduling) -> Result<Result<(), String>, ProofError> {
     match try_scheduling(wanted) {
         Ok(()) => Ok(Ok(())),

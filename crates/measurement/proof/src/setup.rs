@@ -71,7 +71,7 @@ pub(crate) fn plan(options: &Options, cpus: &CpuList, phases: usize) -> Result<P
         warmup: options.warmup,
         duration,
         keep: options.worst_kept,
-        // Limits of claims precede those of the fixed grid, because the last ones are dropped first.
+        // Limits of claims come before those of the fixed grid, because the last limits are dropped first.
         limits: judge::episode_limits(&options.claims, options.period, options.deadline)
             .into_iter()
             .chain(measure::GRID)
@@ -81,7 +81,7 @@ pub(crate) fn plan(options: &Options, cpus: &CpuList, phases: usize) -> Result<P
     })
 }
 
-/// The initial `run.json` of a latency run.
+/// Returns the first `run.json` of a latency run.
 pub fn new_run(options: &Options, plan: &Plan, explicit: bool) -> Run {
     Run {
         started: Some(measure::clocks()),
@@ -111,7 +111,7 @@ pub fn new_run(options: &Options, plan: &Plan, explicit: bool) -> Run {
     }
 }
 
-/// Note on latencies measured with this policy.
+/// Returns a note on latencies measured with this policy; `None` if none is necessary.
 pub(crate) fn policy_note(scheduling: Scheduling, partitioned: bool) -> Option<String> {
     match scheduling.policy() {
         Policy::Deadline if partitioned => Some(
@@ -134,7 +134,7 @@ pub(crate) fn policy_note(scheduling: Scheduling, partitioned: bool) -> Option<S
     }
 }
 
-/// Holds the C-state limit if requested; the kernel drops it when the descriptor is closed, also after kill -9
+/// Limits C-states if requested. The kernel removes the limit when the descriptor is closed, also after kill -9
 /// (Documentation/power/pm_qos_interface.rst).
 pub(crate) fn hold_dma_latency(options: &Options, run: &mut Run) -> Result<Option<File>, ProofError> {
     let Some(us) = options.cpu_dma_latency_us else {
@@ -161,14 +161,14 @@ pub(crate) fn hold_dma_latency(options: &Options, run: &mut Run) -> Result<Optio
     }
 }
 
-/// Facts about this machine, including the cost of a clock read.
+/// Returns facts about this machine, including the time of a clock read.
 pub fn facts() -> MachineFacts {
     MachineFacts { clock_read_ns: Some(clock_read_cost()), ..machine::facts(&Live::new()) }
 }
 
 pub(crate) fn load_settings(options: &Options, topology: &Topology, specs: &[(String, LoadSpec)]) -> LoadSettings {
     let writing = specs.iter().filter(|(name, _)| matches!(name.as_str(), "io" | "all")).count().max(1);
-    // The run directory does not exist yet, so its future location is used.
+    // The run directory does not exist yet, so the directory in which it will be created is used.
     let scratch = options.scratch.clone().unwrap_or_else(|| loads::folder_at(&options.out));
     LoadSettings {
         write_cap_bytes: options.write_cap / writing as u64,
@@ -179,7 +179,7 @@ pub(crate) fn load_settings(options: &Options, topology: &Topology, specs: &[(St
     }
 }
 
-/// Refuses options under which a load cannot start. Measures nothing.
+/// Starts and stops each load of these options once. Measures nothing.
 ///
 /// # Errors
 /// A load cannot start.
@@ -188,7 +188,7 @@ pub fn check_loads_of(options: &Options) -> Result<(), ProofError> {
     check_loads(&specs, &load_settings(options, &Topology::read()?, &specs))
 }
 
-/// Starts and stops each load once, so that one that cannot start is detected before the measurement.
+/// Starts and stops each load once, so that a load that cannot start is found before the measurement.
 ///
 /// # Errors
 /// A load cannot start.
@@ -210,7 +210,7 @@ pub(crate) fn where_context_runs(options: &Options, housekeeping: &CpuList) -> S
     }
 }
 
-/// Phase ID, for example `3-io`. Unlike a phase ID, a load's name may contain any character (`cmd:…`).
+/// Returns the ID of a phase, for example `3-io`. A load's name may contain characters that an ID must not (`cmd:…`).
 pub(crate) fn phase_id(number: usize, load: &str) -> String {
     let clean: String = load.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
     format!("{}-{}", number + 1, if clean.is_empty() { "load" } else { &clean })

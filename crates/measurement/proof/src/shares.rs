@@ -1,4 +1,4 @@
-//! Counts releases per block of time, and how many of them exceed the limits of quantile claims.
+//! Counts the releases in blocks of time, and how many of them exceed the limits of quantile claims.
 
 use punctual_model::{BlockCount, Blocks, CpuResult, Distribution};
 use punctual_units::{Bin, CpuId, Histogram, Nanos};
@@ -16,7 +16,7 @@ impl Shares {
         Shares { limits, by_cpu: BTreeMap::new() }
     }
 
-    /// Adds the results of a CPU since the start of the phase or of the current round.
+    /// Adds the results of a CPU since the phase or the current round started.
     pub fn add(&mut self, cpu: CpuId, distribution: &Distribution) {
         let limits = &self.limits;
         let start =
@@ -31,7 +31,7 @@ impl Shares {
         }
     }
 
-    /// Moves the counts into the results of the phase, and resets them.
+    /// Moves the counts into the results of the phase and resets them.
     pub fn move_to(&mut self, cpus: &mut [CpuResult]) {
         for result in cpus {
             if let Some(blocks) = self.by_cpu.remove(&result.cpu) {
@@ -45,7 +45,7 @@ impl Shares {
     }
 }
 
-/// Number of releases, and the minimum and maximum number of them that exceed the limit.
+/// Returns the number of releases, and the minimum and maximum number that exceed the limit.
 fn counts(distribution: &Distribution, limit: u64) -> BlockCount {
     let above = |histogram: &Histogram, edge: fn(&Bin) -> u64| -> u64 {
         histogram.bins().rev().take_while(|bin| edge(bin) > limit).map(|bin| bin.count).sum()

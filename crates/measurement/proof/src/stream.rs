@@ -1,4 +1,4 @@
-//! Merges the events of all CPUs in chronological order while they occur.
+//! Merges the events of all CPUs in chronological order while they are recorded.
 
 use punctual_rt::monotonic;
 use punctual_trace::{Decoder, Event, Kind, Pages, TraceInfo};
@@ -9,9 +9,9 @@ use std::collections::HashSet;
 
 pub(crate) struct Stream {
     pages: Pages,
-    /// Events later than the last time up to which all CPUs were read.
+    /// Events that are later than the time up to which all CPUs were read.
     held: Vec<Event>,
-    /// Time up to which all events were returned.
+    /// Time up to which all events were returned, ns.
     pub until_ns: u64,
     pub events: u64,
     asked: HashSet<i32>,
@@ -34,7 +34,7 @@ impl Stream {
         let until = monotonic().0;
         let (pages, held) = (&mut self.pages, &mut self.held);
         flight.drain(until, |cpu, page| pages.page(cpu, page, |event| held.push(event)))?;
-        // Events of one CPU are ordered; a stable sort preserves that for equal times.
+        // The events of a CPU are in order; a stable sort keeps the order of events at the same time.
         held.sort_by_key(|event| event.t_ns);
         let ready = held.partition_point(|event| event.t_ns <= until);
         let rest = held.split_off(ready);
@@ -53,8 +53,8 @@ impl Stream {
         self.pages.info()
     }
 
-    /// Policies of the real-time threads named in an event, once for each thread. They are read from the live threads,
-    /// because a trace does not distinguish FIFO from RR.
+    /// Returns the policies of the real-time threads that an event names, once per thread. They are read from the
+    /// running threads, because a trace does not distinguish FIFO from RR.
     pub fn policies(&mut self, event: &Event) -> Vec<(i32, Policy)> {
         let named = match &event.kind {
             Kind::SchedSwitch { prev, next, .. } => [Some(*prev), Some(*next)],

@@ -30,7 +30,7 @@ impl Subject {
         }
     }
 
-    /// True for a run with audit and report.
+    /// Returns true for a run with audit and report.
     pub fn is_proving(&self) -> bool {
         matches!(self, Subject::Proven | Subject::Application(_))
     }
@@ -46,7 +46,7 @@ impl Subject {
         self.method().map(Method::label)
     }
 
-    /// Names a phase after the label of its values, and after its load if there are several.
+    /// Sets the name of a phase from the label of its values and, if there are several loads, its load.
     pub fn name(&self, phase: &mut Phase, label: Option<&str>, options: &Options) {
         let (Subject::Method(method), Some(label)) = (self, label) else { return };
         phase.id = method.phase_id(&phase.id, label);
@@ -57,7 +57,7 @@ impl Subject {
     }
 }
 
-/// Names a phase after a value of an application: `1-idle-response-control`.
+/// Sets the name of a phase from an application's value, for example `1-idle-response-control`.
 pub(crate) fn name_value(phase: &mut Phase, value: &AppValue, period: Option<Nanos>, options: &Options) {
     let name: String = value.threads().join("-");
     let plain = |c: char| if c.is_ascii_alphanumeric() || "_.".contains(c) { c } else { '-' };

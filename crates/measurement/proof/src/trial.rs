@@ -1,5 +1,5 @@
-//! Audit checks that require a trial: policy and locked memory as the target user, the cost of leaving idle, and the
-//! cost of a clock read.
+//! Checks of the audit that require a trial: whether the target user may set the policy and lock memory, and how long
+//! leaving an idle state and a clock read take.
 
 use punctual_audit::Trial;
 use punctual_machine::{Machine, Overlay, Read};
@@ -14,23 +14,23 @@ use std::fs::File;
 use std::io::Write;
 use std::process::Command;
 
-/// First argument of the trial process of `audit --probe`; see [`trial_main`].
+/// First argument of the process that `audit --probe` starts; see [`trial_main`].
 pub const TRIAL_ARG: &str = "__trial";
 
-/// Files that contain limits and capabilities of a process.
+/// Files with the limits and capabilities of a process.
 const OWN: [&str; 4] = ["/proc/self/limits", "/proc/self/status", "/proc/self/uid_map", "/proc/self/cgroup"];
 
 #[derive(Serialize, Deserialize)]
 struct Tried {
-    /// Result of setting the policy: 0 or the errno.
+    /// Result of setting the policy: 0, or the errno.
     scheduling: i32,
     locking: i32,
     dma_latency: i32,
     files: BTreeMap<String, Vec<u8>>,
 }
 
-/// Tests policy and memory locking in a separate process, as `user` if given, and returns that process's files under
-/// `/proc/self`. Idle exit and clock are tested in this process, for a second.
+/// Tests policy and memory locking in a separate process, as `user` if given, and returns that process's files below
+/// `/proc/self`. Idle states and the clock are tested in this process, for a second.
 ///
 /// # Errors
 /// The process could not be started, or ended without an answer.
@@ -48,7 +48,7 @@ pub fn try_out(user: Option<&str>, wanted: Scheduling, cpus: &CpuList) -> Result
     Ok((trial, Overlay::new(files.map(|(path, bytes)| (path, Read::Known(bytes))).collect())))
 }
 
-/// Latency added by leaving idle on the last of the CPUs, ns.
+/// Returns the latency that idle states add on the last of the CPUs, ns.
 fn try_idle(cpus: &CpuList, wanted: Scheduling) -> Result<i64, String> {
     let cpu = cpus.iter().last().ok_or("no CPU was given for the trial")?;
     let exit = idle_exit(cpu, wanted).map_err(|e| format!("on CPU {cpu}: {e}"))?;
@@ -58,10 +58,10 @@ fn try_idle(cpus: &CpuList, wanted: Scheduling) -> Result<i64, String> {
 fn child(user: Option<&str>, wanted: Scheduling) -> Result<Tried, String> {
     let own = File::open("/proc/self/exe").map_err(|e| format!("cannot open this program: {e}"))?;
     let words = [TRIAL_ARG.to_owned(), serde_json::to_string(&wanted).unwrap_or_default()];
-    // Executed by descriptor, because the user may have no access to the program's directory.
+    // Executed through a descriptor, because the user may have no access to the program's directory.
     let program = "/proc/self/fd/0";
     let mut command = match user {
-        // runuser(1) applies the limits that PAM gives to a login of that user: limits.conf(5).
+        // runuser(1) applies the limits that PAM sets at a login of that user (limits.conf(5)).
         Some(user) => {
             let mut command = Command::new("runuser");
             command.args(["-u", user, "--", program]);
@@ -83,8 +83,8 @@ fn child(user: Option<&str>, wanted: Scheduling) -> Result<Tried, String> {
     })
 }
 
-/// Main function of the trial process. `words` are the arguments after [`TRIAL_ARG`]. Settings granted to the process
-/// end with it. Returns the exit code.
+/// Main function of the trial process. `words` are the arguments after [`TRIAL_ARG`]. What the process is granted ends
+/// with it. Returns the exit code.
 pub fn trial_main(mut words: impl Iterator<Item = OsString>) -> i32 {
     let wanted = words.next().and_then(|text| serde_json::from_slice::<Scheduling>(text.to_str()?.as_bytes()).ok());
     let Some(wanted) = wanted else { return 2 };

@@ -1,6 +1,6 @@
-//! Measures in rounds over all loads until every claim is decided. Each round lasts about an eighth of the time
-//! measured before it, and the claims are checked after each. Order and length of the rounds are random, so that no
-//! periodic event can systematically escape the measurement of a load.
+//! Measures all loads in rounds until every claim is decided. Each round lasts about an eighth of the time measured
+//! before it, and the claims are checked after each round. Order and length of the rounds are random, so that no
+//! periodic event can repeatedly fall outside the measurement of a load.
 
 use punctual_judge as judge;
 use punctual_measure::Cell;
@@ -8,18 +8,18 @@ use punctual_model::{Claim, CpuResult, EndedBy, Judged, Look, Quantity, Recordin
 use punctual_stats::{SplitMix64, confidence_at_look};
 use punctual_units::Nanos;
 
-/// Measurement time of each load in each round. It does not depend on the measured values, as the statistical bounds
-/// require.
+/// Determines how long each load is measured in each round. As the statistical bounds require, this does not depend on
+/// the measured values.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Schedule {
     /// Measurement time of one load in the first round.
     first: Nanos,
-    /// Maximum measurement time of one load over all rounds.
+    /// Maximum measurement time of one load in all rounds.
     max: Nanos,
     /// Minimum length of a round: one period.
     least: Nanos,
     seed: u64,
-    /// Measurement time of one load so far.
+    /// Time for which each load was measured so far.
     pub done: Nanos,
 }
 
@@ -30,24 +30,24 @@ impl Schedule {
         Schedule { first: share(duration), max: share(max.unwrap_or(duration)), least: period, seed, done: Nanos::ZERO }
     }
 
-    /// Measurement time of one load in the next round: `first` in the first round, afterwards an eighth of the time
-    /// measured so far, varied randomly by up to a quarter. `None` if no round remains.
+    /// Returns the measurement time of one load in the next round: `first` in the first round, later an eighth of the
+    /// time measured so far, varied randomly by up to a quarter. `None` if no round remains.
     pub fn slice(&self) -> Option<Nanos> {
         let left = self.max.saturating_sub(self.done);
         let usual = self.first.0.max(self.done.0 / 8);
         let wanted =
             if self.done == Nanos::ZERO { usual } else { (usual as f64 * (0.75 + 0.5 * self.draw().uniform())) as u64 };
-        // A short remainder is added to this round.
+        // A short rest is added to this round.
         let slice = if left.0 <= wanted.saturating_add(wanted / 2) { left } else { Nanos(wanted) };
         (slice >= self.least).then_some(slice)
     }
 
-    /// A generator that yields the same values throughout a round, and different values in different rounds.
+    /// Returns a generator that yields the same values throughout a round, but different values in each round.
     fn draw(&self) -> SplitMix64 {
         SplitMix64::new(self.seed ^ self.done.0)
     }
 
-    /// Order of the loads in the next round. The first round keeps the given order.
+    /// Returns the order of the loads in the next round. The first round has the given order.
     pub fn order(&self, loads: usize) -> Vec<usize> {
         let mut order: Vec<usize> = (0..loads).collect();
         if self.done > Nanos::ZERO {
@@ -61,13 +61,13 @@ impl Schedule {
         Some(self)
     }
 
-    /// Total measurement time of one load after `ahead` more rounds; `None` if there are not as many.
+    /// Returns the total measurement time of one load after `ahead` more rounds; `None` if there are fewer rounds.
     fn ahead(&self, ahead: u64) -> Option<Nanos> {
         (0..ahead).try_fold(*self, |schedule, _| schedule.after()).map(|schedule| schedule.done)
     }
 
-    /// Number of bytes that a load may write in the next round: the remaining amount in proportion to the time, with a
-    /// small minimum.
+    /// Returns the number of bytes that a load may write in the next round: the remaining amount in proportion to the
+    /// time, and a small minimum.
     pub fn allowance(&self, left: u64) -> u64 {
         const LITTLE: u64 = 16 << 20;
         let time = self.max.saturating_sub(self.done).0.max(1);
@@ -80,11 +80,11 @@ impl Schedule {
 pub(crate) struct Seen {
     pub look: Look,
     pub verdict: Verdict,
-    /// The reason why a longer measurement cannot decide anything.
+    /// Why a longer measurement cannot decide any open claim; `None` if it can.
     pub hopeless: Option<String>,
 }
 
-/// Judges the claims as if the run ended now, and records the check.
+/// Judges the claims as if the run ended now, and records this check.
 pub(crate) fn look(kept: &mut Recording, claims: &[Claim], mono_ns: u64) -> Seen {
     let before = (kept.run.complete, kept.run.ended_by.take());
     let mut look = Look { mono_ns, measured_ns: measured(kept), open: Vec::new() };
@@ -98,7 +98,8 @@ pub(crate) fn look(kept: &mut Recording, claims: &[Claim], mono_ns: u64) -> Seen
     if let Some(last) = kept.run.looks.last_mut() {
         last.open.clone_from(&look.open);
     }
-    // A doubtful run can never pass. The same holds for a claim whose longest declared stall was exceeded.
+    // A run with problems can never pass. The same holds for a claim if a stall longer than the declared one was
+    // observed.
     let doubt = verdict.problems.first().map(|(_, problem)| problem.text.clone());
     let exceeded = |judged: &&Judged| judge::is_open(judged) && judged.cells.iter().any(|cell| cell.stall_exceeded);
     let hopeless = doubt.or_else(|| {
@@ -108,14 +109,14 @@ pub(crate) fn look(kept: &mut Recording, claims: &[Claim], mono_ns: u64) -> Seen
     Seen { look, verdict, hopeless }
 }
 
-/// Measurement time over all loads, computed from the number of released periods.
+/// Returns the measurement time of all loads, computed from the number of released periods.
 fn measured(kept: &Recording) -> Nanos {
     let released = kept.run.phases.iter().map(|p| p.cpus.iter().map(CpuResult::scored).max().unwrap_or(0));
     Nanos(released.fold(0, u64::saturating_add).saturating_mul(kept.run.settings.period_ns.unwrap_or_default().0))
 }
 
-/// Additional measurement time over `loads` loads, each with `warmup`, until all claims are decided if the machine
-/// continues to behave the same. `None` if this exceeds the remaining time.
+/// Returns the further measurement time of `loads` loads, each with `warmup`, until all claims are decided if the
+/// machine behaves as before. `None` if it exceeds the remaining time.
 pub(crate) fn left(seen: &Seen, look: u64, schedule: &Schedule, loads: usize, warmup: Nanos) -> Option<Nanos> {
     let done = schedule.done;
     let growth = |at: u64| Some(schedule.ahead(at - look)?.0 as f64 / (done.0 as f64).max(1.0));
@@ -125,7 +126,8 @@ pub(crate) fn left(seen: &Seen, look: u64, schedule: &Schedule, loads: usize, wa
     Some(Nanos(of_one.saturating_mul(loads as u64)))
 }
 
-/// Claims that a single wakeup can refute, which ends the run immediately; empty while other claims are open.
+/// Returns the claims that a single wakeup can refute, which ends the run immediately. Returns none while other claims
+/// are open.
 pub(crate) fn refutable(claims: &[Claim], looks: &[Look]) -> Vec<Claim> {
     let undecided = match looks.last() {
         Some(look) => look.open.iter().any(|claim| !judge::is_of_observed(claim)),
@@ -134,7 +136,7 @@ pub(crate) fn refutable(claims: &[Claim], looks: &[Look]) -> Vec<Claim> {
     if undecided { Vec::new() } else { claims.iter().filter(|claim| judge::is_of_observed(claim)).cloned().collect() }
 }
 
-/// True if the measurement so far refutes one of these claims.
+/// Returns true if the measurement so far refutes one of these claims.
 pub(crate) fn is_refuted(claims: &[Claim], deadline: Option<Nanos>, cell: &Cell) -> bool {
     let worst = cell.worst();
     claims.iter().any(|claim| worst.iter().any(|w| judge::is_refuted_by(claim, deadline, Nanos(w.latency), w.skipped)))
@@ -150,7 +152,7 @@ pub(crate) enum Why<'a> {
     Other,
 }
 
-/// Notes on how the run ended, and on the number of checks.
+/// Returns notes on how the run ended, and on the number of checks.
 pub(crate) fn notes(kept: &Recording, claims: &[Claim], max: Nanos, why: Why) -> Vec<String> {
     let looks = &kept.run.looks;
     let Some(last) = looks.last() else { return Vec::new() };

@@ -9,7 +9,7 @@ use rustix::process::{Signal, getpid, kill_process};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A running phase. Reading the cells takes no lock and makes no system call; only ending the phase affects a measuring
+/// A running phase. Reading the cells takes no lock and makes no system call. Only ending the phase affects a measuring
 /// thread.
 #[derive(Clone)]
 pub struct Watching {
@@ -23,12 +23,12 @@ pub struct Watching {
     seen: Arc<Mutex<Seen>>,
 }
 
-/// The most recent values of the context thread; empty without a context thread.
+/// The latest values of the context thread; empty without one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Seen {
-    /// Counters over the last interval.
+    /// Values of the counters over the last interval.
     pub context: Option<ContextSample>,
-    /// Frequencies in kHz before the phase. Reading them during the phase would disturb it.
+    /// Frequencies before the phase, kHz. Reading them during the phase would disturb it.
     pub khz: Vec<(CpuId, u64)>,
     pub marks: u64,
 }
@@ -50,18 +50,18 @@ impl Watching {
         recorder: Arc<Mutex<dyn Recorder>>,
         seen: Arc<Mutex<Seen>>,
     ) -> Watching {
-        // The last release of the last CPU may be a fraction of a period later.
+        // The last release of the last CPU may be later by a part of a period.
         let end = meter.end().max(meter.start() + plan.duration);
         Watching { start: meter.start(), end, cells: meter.cells(), next: Arc::default(), recorder, seen }
     }
 
-    /// The most recent counters. Takes a lock that is never held during a disk write.
+    /// Returns the latest counters. Takes a lock that is never held while writing to disk.
     pub fn seen(&self) -> Seen {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Marks the current time in `events.jsonl` and returns the number of the mark. It is written to disk with the next
-    /// checkpoint.
+    /// Marks the current time in `events.jsonl`, and returns the number of the mark. It is written to disk with the
+    /// next checkpoint.
     pub fn mark(&self) -> u64 {
         let mono_ns = monotonic().0;
         let number = {
@@ -73,11 +73,12 @@ impl Watching {
         number
     }
 
-    /// Ends this phase and continues with the next load. The phase is recorded as ended early by the user. No effect if
-    /// it has already ended.
+    /// Ends this phase, so that the next load starts. The phase is recorded as ended early by the user. No effect if it
+    /// has already ended.
     pub fn next(&self) {
         self.next.store(true, Relaxed);
-        // Any SIGCHLD makes the waiting thread check again (sigtimedwait(2)). The signal is blocked in all threads.
+        // Any SIGCHLD makes the waiting thread check the request (sigtimedwait(2)). The signal is blocked in all
+        // threads.
         let _ = kill_process(getpid(), Signal::CHILD);
     }
 

@@ -38,7 +38,8 @@ pub(crate) struct Delay {
     pub size: Nanos,
 }
 
-/// Occupies a CPU at `priority` for each delay in turn. `begun` is the first recorded release.
+/// Occupies a CPU at `priority` for each delay in turn. `begun` is the time of the first recorded release,
+/// CLOCK_MONOTONIC.
 pub(crate) fn spin(cpu: CpuId, priority: Priority, begun: Nanos, plan: &[Delay]) -> Result<Vec<Injected>, Refused> {
     Attributes { scheduling: Scheduling::Fifo { priority }, cpu: Some(cpu), lock_stack: false }.apply()?;
     let mut injected = Vec::with_capacity(plan.len());
@@ -52,8 +53,8 @@ pub(crate) fn spin(cpu: CpuId, priority: Priority, begun: Nanos, plan: &[Delay])
         }
         injected.push(Injected { kind: delay.kind, cpu, wanted: delay.size, from, to });
     }
-    // Ending a thread takes time (7 ms in an emulator), so the measuring thread may run first, and this one ends at a
-    // priority that delays no other thread.
+    // Ending a thread takes time (7 ms in an emulator). This thread therefore waits until the measuring thread has run,
+    // and then ends with a policy that delays no other thread.
     while sleep_until(monotonic() + AFTERWARDS).is_err() {}
     Attributes { scheduling: Scheduling::Other { nice: 0 }, cpu: Some(cpu), lock_stack: false }.apply()?;
     Ok(injected)

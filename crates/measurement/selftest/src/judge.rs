@@ -13,14 +13,14 @@ pub struct Check {
     pub said: String,
 }
 
-/// Tolerance below the injected length: the spinning thread reads its clock once more after it has released the CPU.
+/// Tolerance below the injected length, for inaccurate clock readings at both ends of the delay.
 const LESS: Nanos = Nanos::from_micros(50);
 
-/// Tolerance above the injected length: the switch back to the measuring thread, and other work of the machine. It is
-/// generous, because a shared host may add milliseconds, and a faulty detector reports too little.
+/// Tolerance above the injected length, for the context switch to the measuring thread and other activity. It is
+/// generous because a shared host may add milliseconds, while a faulty detector reports too little.
 const MORE: Nanos = Nanos::from_millis(5);
 
-/// One check per injected delay, and one for the accounting of each CPU.
+/// Returns one check per injected delay, and one per CPU that every period is accounted for.
 pub fn judge(injected: &[Injected], outcome: &Outcome, period: Nanos) -> Vec<Check> {
     let mut checks: Vec<Check> = injected.iter().map(|delay| one(delay, outcome, period)).collect();
     checks.extend(outcome.cpus.iter().map(accounts));
@@ -36,7 +36,7 @@ fn one(delay: &Injected, outcome: &Outcome, period: Nanos) -> Check {
     if delay.kind == Kind::PageFault {
         return faults(name, delay, outcome);
     }
-    // The first period released during the delay.
+    // A wakeup released during the delay, or at most one period before it.
     let victim = |worst: &&Worst| {
         worst.cpu == delay.cpu && worst.release_mono_ns + period.0 >= delay.from.0 && worst.release_mono_ns < delay.to.0
     };
@@ -53,7 +53,7 @@ fn one(delay: &Injected, outcome: &Outcome, period: Nanos) -> Check {
     let expected = Nanos(delay.to.0 - found.release_mono_ns.max(delay.from.0).min(delay.to.0));
     let got = Nanos(found.latency_ns);
     let fits = got + LESS >= expected && got <= expected + MORE;
-    // Every period released before the end of the delay, except the first one.
+    // Number of periods released after this one and before the thread woke.
     let skipped = (found.release_mono_ns + found.latency_ns).saturating_sub(found.release_mono_ns) / period.0.max(1);
     let is_counted = found.skipped == skipped;
     let is_first = delay.kind != Kind::LateStart || found.cycle == 0;
@@ -64,8 +64,8 @@ fn one(delay: &Injected, outcome: &Outcome, period: Nanos) -> Check {
     Check { name, passed: fits && is_counted && is_first, said }
 }
 
-/// If a hypervisor or another thread occupied the CPU before the injected delay, a wakeup that was already late must
-/// last until the end of the delay.
+/// Describes a longer delay that includes the injected one, which happens if a hypervisor or another thread already
+/// occupied the CPU. `None` unless a wakeup was late before the delay and until its end.
 fn longer(delay: &Injected, outcome: &Outcome) -> Option<String> {
     let lasts = |worst: &&Worst| {
         worst.cpu == delay.cpu

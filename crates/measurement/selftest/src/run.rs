@@ -32,7 +32,7 @@ impl Tested {
 
 #[derive(Debug, thiserror::Error)]
 pub enum SelfTestError {
-    /// No CPU is available, because others need all of them or there is only one.
+    /// No CPU can be used, because other programs need all of them or there is only one.
     #[error("{0}")]
     NoCpu(String),
     /// Other real-time threads run on the CPU, and their effects would look like injected delays.
@@ -47,7 +47,7 @@ const SPINNING: u8 = 90;
 const PERIOD: Nanos = Nanos::from_millis(1);
 const WARMUP: Nanos = Nanos::from_millis(100);
 const GAP: Nanos = Nanos::from_millis(100);
-/// Lengths of the delays. The longest occupies the CPU for a fiftieth of the time that RT throttling allows.
+/// Lengths of the delays. The longest is about a fiftieth of the time for which RT throttling lets a thread run.
 const SIZES: [Nanos; 3] = [Nanos::from_millis(1), Nanos::from_millis(5), Nanos::from_millis(20)];
 const TIMES: usize = 3;
 
@@ -88,7 +88,7 @@ fn choose(wanted: Option<CpuId>) -> Result<(CpuId, CpuList), SelfTestError> {
     Ok((cpu, housekeeping))
 }
 
-/// Refuses to run if other programs run at or above the measuring thread's priority.
+/// Fails if another program runs at or above the measuring thread's priority on this CPU.
 fn alone(cpu: CpuId, scheduling: Scheduling) -> Result<(), SelfTestError> {
     let context = Context { scheduling, cpus: [cpu].into_iter().collect(), profile: Profile::ControlLoop };
     let finding = Rules::embedded().audit_one("rogue-rt-task", &Live::new(), &context, Offers::default());
@@ -121,7 +121,7 @@ impl Tested {
         let mut offset = GAP;
         let mut plan = Vec::new();
         for (n, size) in SIZES.iter().cycle().take(SIZES.len() * TIMES).enumerate() {
-            // The delays start at varying distances from a release.
+            // Each delay starts at a different distance from a release.
             let at = offset + Nanos(PERIOD.0 * (n as u64 % 5) / 5);
             plan.push(Delay { kind: Kind::Spinner, offset_ns: at.0 as i64, size: *size });
             offset = offset + GAP + *size;
@@ -129,7 +129,7 @@ impl Tested {
         self.run("spinner", offset + GAP, priority, plan)
     }
 
-    /// Injects one delay that begins 2 ms before the end of the warm-up and lasts into the recording.
+    /// Injects one delay that begins 2 ms before recording starts and ends 4 ms after.
     fn late_start(&mut self, priority: Priority) -> Result<(), SelfTestError> {
         let delay = Delay { kind: Kind::LateStart, offset_ns: -2_000_000, size: Nanos::from_millis(6) };
         self.run("late-start", GAP, priority, vec![delay])
@@ -147,7 +147,7 @@ impl Tested {
         Ok(())
     }
 
-    /// Forks while the engine runs, so that its thread's next write to each private page causes a page fault.
+    /// Forks while the engine runs, so that the measuring thread's next write to each private page causes a page fault.
     fn faulting(&mut self) -> Result<(), SelfTestError> {
         limit("page-fault", GAP);
         let running = start(self.plan("page-fault", GAP)).map_err(|e| SelfTestError::Refused(e.to_string()))?;

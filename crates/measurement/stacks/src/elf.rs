@@ -1,4 +1,4 @@
-//! Reads ELF files: sections for unwinding, segments, symbols, and the location of debug information.
+//! Reads ELF files: unwind sections, segments, symbols, and the path of separate debug information.
 
 use crate::symbols::Symbols;
 use object::{CompressionFormat, Object, ObjectSection, ObjectSegment, ObjectSymbol, SymbolKind};
@@ -11,16 +11,16 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Maximum size of a file that is read, bytes.
+/// Maximum size of a file, bytes; larger files are not read.
 const LARGEST: u64 = 1 << 30;
-/// Maximum size of a section that is decompressed, bytes.
+/// Maximum size of a section after decompression, bytes; larger sections are not read.
 const LARGEST_SECTION: u64 = 1 << 30;
 const DEBUG: &str = "/usr/lib/debug";
 
 /// A section: its address range in the image, and its content.
 pub(crate) type Section = (std::ops::Range<u64>, Arc<[u8]>);
 
-/// Device and inode of a file: the same path may be another file in another container.
+/// Device and inode of a file. A path does not identify a file, because it may be another file in another container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FileId(u64, u64);
 
@@ -46,8 +46,8 @@ impl Elf {
         self.id
     }
 
-    /// A path with which this process can open the file. For a file in a container, it is below /proc/PID/root and
-    /// valid while that process runs.
+    /// Returns a path with which this process can open the file. For a file in a container, it is below /proc/PID/root
+    /// and valid only while that process runs.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -56,7 +56,7 @@ impl Elf {
         object::File::parse(&*self.data).ok()
     }
 
-    /// Converts a position of code in the file to its address in the image.
+    /// Converts a file offset within code to its address in the image.
     pub(crate) fn address_of(&self, offset: u64) -> Option<u64> {
         // Mappings begin at page boundaries but segments do not: a page may belong to two segments.
         let page = |n: u64| n & !0xfff;
@@ -71,7 +71,7 @@ impl Elf {
         })
     }
 
-    /// Converts an address in the image to its position in the file.
+    /// Converts an address in the image to its file offset.
     fn offset_of(&self, address: u64) -> Option<u64> {
         self.object()?.segments().find_map(|segment| {
             let (start, size) = segment.file_range();
@@ -80,7 +80,7 @@ impl Elf {
         })
     }
 
-    /// Returns the positions in the file of functions with these names, each position once.
+    /// Returns name and file offset of the functions with these names, each offset once.
     pub fn functions(&self, names: &[&str]) -> Vec<(String, u64)> {
         let Some(object) = self.object() else { return Vec::new() };
         let mut found: Vec<(String, u64)> = Vec::new();
@@ -109,7 +109,7 @@ impl Elf {
         self.symbols.get_or_init(|| Symbols::of(self, self.debug_file().as_ref()))
     }
 
-    /// Returns the separate debug file, if this file has no debug information.
+    /// Opens the separate debug file; `None` if this file has debug information itself, or no debug file is found.
     fn debug_file(&self) -> Option<Elf> {
         let object = self.object()?;
         if object.section_by_name(".debug_info").is_some() {
@@ -131,7 +131,7 @@ impl Elf {
     }
 }
 
-/// Returns the content of a section, decompressed.
+/// Returns the content of a section, decompressed; `None` if it is larger than [`LARGEST_SECTION`].
 pub(crate) fn bytes_of<'a>(section: &impl ObjectSection<'a>) -> Option<Arc<[u8]>> {
     let compressed = section.compressed_data().ok()?;
     if compressed.uncompressed_size > LARGEST_SECTION {
@@ -160,14 +160,15 @@ pub struct Images {
 }
 
 impl Images {
-    /// Returns the file as the process sees it, also in a container; `None` if it cannot be read or is not an ELF file.
+    /// Returns the file that a process sees at `path`, also in a container; `None` if it cannot be read or is not an
+    /// ELF file.
     pub fn of_process(&mut self, pid: i32, path: &Path) -> Option<Rc<Elf>> {
         let inside = Path::new("/proc").join(pid.to_string()).join("root").join(path.strip_prefix("/").ok()?);
-        // Its process may have ended.
+        // The cached path may be below /proc of a process that has ended.
         let (found, meta) =
             [inside.as_path(), path].into_iter().find_map(|path| Some((path, fs::metadata(path).ok()?)))?;
         let id = FileId(meta.dev(), meta.ino());
-        // The same file may be here, too, by a path that lasts.
+        // Outside the container the same file may have a path that remains valid after the process ends.
         let is_here = fs::metadata(path).is_ok_and(|here| FileId(here.dev(), here.ino()) == id);
         let lasting = if is_here { path } else { found };
         self.read.entry(id).or_insert_with(|| Elf::read(lasting).map(Rc::new)).clone()

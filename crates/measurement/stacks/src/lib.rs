@@ -1,12 +1,12 @@
 //! Unwinds the user stacks of other programs from registers and a copy of the stack's end, and names their functions.
 //!
-//! Unwinding follows `.eh_frame` and `.debug_frame`, otherwise frame pointers (framehop: x86-64 and arm64; elsewhere a
-//! stack consists only of its innermost function). Names come from DWARF, also in separate debug files found by build
-//! id or `.gnu_debuglink`, otherwise from the symbol table; Rust and C++ names are demangled. Code that a program
-//! generates is named by its `/tmp/perf-PID.map` (Linux' tools/perf/Documentation/jit-interface.txt), which Python
-//! writes with `-X perf`.
+//! Unwinding uses `.eh_frame` and `.debug_frame`, otherwise frame pointers (framehop, on x86-64 and arm64). On other
+//! architectures only the innermost function of a stack is known. Names come from DWARF, also in separate debug files
+//! found by build ID or `.gnu_debuglink`, otherwise from the symbol table; Rust and C++ names are demangled. Code
+//! generated at run time is named by `/tmp/perf-PID.map` (Linux, tools/perf/Documentation/jit-interface.txt), which
+//! Python writes with `-X perf`.
 //!
-//! Files are untrusted: files that cannot be parsed have no names.
+//! Files are untrusted. If a file cannot be parsed, its functions have no names.
 
 #![forbid(unsafe_code)]
 

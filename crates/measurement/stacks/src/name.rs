@@ -1,6 +1,6 @@
 //! Demangles the names of Rust and C++ functions.
 
-/// Returns a name as in the source, without the hash of Rust and without the parameter types of C++.
+/// Returns a function's name as in the source, without the hash that Rust appends and the parameter types of C++.
 pub(crate) fn demangled(name: &str) -> String {
     let name = name.split('@').next().unwrap_or(name);
     if let Ok(rust) = rustc_demangle::try_demangle(name) {

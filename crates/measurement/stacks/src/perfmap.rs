@@ -1,9 +1,9 @@
-//! Reads /tmp/perf-PID.map, which contains a line `START SIZE NAME` per function, in hexadecimal.
+//! Reads /tmp/perf-PID.map, which has one line `START SIZE NAME` per function; numbers are hexadecimal.
 
 use std::fs::File;
 use std::io::Read;
 
-/// Maximum size of a map; larger ones are truncated.
+/// Maximum number of bytes read from a map; the rest is ignored.
 const LARGEST: u64 = 64 << 20;
 
 #[derive(Debug, Default)]
@@ -36,7 +36,7 @@ impl PerfMap {
         PerfMap { functions }
     }
 
-    /// Returns function and file: Python writes `py::FUNCTION:FILE`.
+    /// Returns the function at `address`, and its source file if known: Python writes `py::FUNCTION:FILE`.
     pub(crate) fn find(&self, address: u64) -> Option<(String, Option<String>)> {
         let at = self.functions.partition_point(|(start, ..)| *start <= address).checked_sub(1)?;
         let (_, end, name) = &self.functions[at];

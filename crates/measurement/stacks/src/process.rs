@@ -1,11 +1,11 @@
-//! Keeps the mappings of a process, and unwinds and names its stacks.
+//! Tracks the mappings of a process, and unwinds and names its stacks.
 
 use crate::elf::{Elf, FileId, Images};
 use crate::perfmap::PerfMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-/// The registers at the time of the copy.
+/// Register values at the time the stack was copied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Registers {
     pub ip: u64,
@@ -15,7 +15,7 @@ pub struct Registers {
     pub lr: u64,
 }
 
-/// Code addresses, innermost first. Addresses of callers are within the call instruction.
+/// Code addresses, innermost first. Except for the first, each lies within the call instruction.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Stack {
     pub addresses: Vec<u64>,
@@ -30,7 +30,7 @@ pub struct Frame {
     /// Source file as recorded by the compiler.
     pub file: Option<String>,
     pub line: Option<u32>,
-    /// File that contains the code.
+    /// Path of the file that contains the code.
     pub module: Option<String>,
     /// Address in the image of `module`, as used by nm(1) and addr2line(1).
     pub address: Option<u64>,
@@ -40,7 +40,7 @@ pub struct Frame {
 struct Mapping {
     start: u64,
     end: u64,
-    /// Difference between addresses in memory and in the file's image.
+    /// Address in memory minus address in the file's image.
     bias: u64,
     path: PathBuf,
     elf: Option<Rc<Elf>>,
@@ -59,7 +59,7 @@ impl Process {
         Process { pid, mappings: Vec::new(), unwinder: unwind::Unwinder::default(), generated: None }
     }
 
-    /// Returns the same mappings for another process, after fork(2).
+    /// Returns the mappings of a child process after fork(2), which are the same.
     pub fn forked(&self, pid: i32) -> Process {
         let mut child = Process::new(pid);
         for mapping in &self.mappings {
@@ -68,7 +68,8 @@ impl Process {
         child
     }
 
-    /// Adds an executable mapping of a file; it replaces those it overlaps. Returns the file, if it could be read.
+    /// Adds an executable mapping of a file and removes mappings that it overlaps. Returns the file if it could be
+    /// read.
     pub fn map(&mut self, images: &mut Images, start: u64, length: u64, offset: u64, path: &Path) -> Option<Rc<Elf>> {
         let end = start.checked_add(length)?;
         let overlapping: Vec<Mapping> =
@@ -92,7 +93,7 @@ impl Process {
         self.mappings.insert(at, mapping);
     }
 
-    /// The address at which a position of a file is mapped.
+    /// Returns the memory address at which a file offset is mapped; `None` if it is not mapped.
     pub fn address_of(&self, file: FileId, offset: u64) -> Option<u64> {
         let of = |one: &&Mapping| one.elf.as_ref().is_some_and(|elf| elf.id() == file);
         self.mappings.iter().filter(of).find_map(|one| {
@@ -101,7 +102,7 @@ impl Process {
         })
     }
 
-    /// Unwinds at most `most` frames; `copy` begins at the stack pointer.
+    /// Unwinds a stack of at most `most` frames. `copy` begins at the stack pointer.
     pub fn unwind(&mut self, registers: Registers, copy: &[u8], most: usize) -> Stack {
         self.unwinder.unwind(registers, copy, most)
     }
@@ -215,7 +216,7 @@ mod unwind {
     use crate::elf::Elf;
     use std::ops::Range;
 
-    /// An unwinder for architectures whose stacks are not unwound.
+    /// Unwinder for architectures that framehop does not support; it returns only the innermost function.
     #[derive(Default)]
     pub struct Unwinder;
 

@@ -1,4 +1,4 @@
-//! Names the addresses of one file: from DWARF, otherwise from the symbol table.
+//! Names addresses of one file, with DWARF or otherwise the symbol table.
 
 use crate::elf::{Elf, bytes_of};
 use crate::name::demangled;
@@ -10,7 +10,7 @@ type Slice = EndianArcSlice<RunTimeEndian>;
 #[derive(Default)]
 pub(crate) struct Symbols {
     lines: Option<addr2line::Context<Slice>>,
-    /// Address, size (0: up to the next) and name of each symbol, sorted by address.
+    /// Address, size (0: up to the next symbol) and name of each symbol, sorted by address.
     table: Vec<(u64, u64, String)>,
 }
 
@@ -37,7 +37,7 @@ impl Symbols {
                 }
             }
         }
-        // If a place has several names, the one without underscores is the documented one.
+        // If an address has several names, the one without leading underscores is the documented one.
         table.sort_by(|a, b| {
             (a.0, a.2.starts_with('_'), a.2.len(), &a.2).cmp(&(b.0, b.2.starts_with('_'), b.2.len(), &b.2))
         });

@@ -1,7 +1,7 @@
 use std::io;
 use std::path::PathBuf;
 
-/// Error of a tracefs operation. Each message ends with the remedy.
+/// Failed tracefs operation. Each message ends with what the user can do.
 #[derive(Debug, thiserror::Error)]
 pub enum TracefsError {
     #[error(

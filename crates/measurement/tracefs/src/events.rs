@@ -1,14 +1,14 @@
-/// A set of trace events, as pairs of system and name.
+/// A set of trace events, each as system and name.
 pub type EventSet = [(&'static str, &'static str)];
 
-/// Context switches, wakeups, their timers, and events that show what threads wait for.
+/// Context switches, wakeups, the timers that cause them, and events that show what threads wait for.
 const WAKEUPS: &EventSet = &[
     ("sched", "sched_switch"),
     ("sched", "sched_stat_runtime"),
     ("sched", "sched_waking"),
     ("sched", "sched_migrate_task"),
     ("sched", "sched_pi_setprio"),
-    // Since Linux 5.19, for contended locks only.
+    // Available since Linux 5.19; recorded for contended locks only.
     ("lock", "contention_begin"),
     ("lock", "contention_end"),
     ("timer", "hrtimer_start"),
@@ -39,8 +39,8 @@ const INTERRUPTS: &EventSet = &[
     ("nmi", "nmi_handler"),
 ];
 
-/// Events needed to follow the delay of a wakeup: context switches, wakeups, their timers, interrupts, idle states.
-/// From the expiry of a timer to the thread it wakes on an idle CPU, six events are recorded.
+/// Events needed to follow a wakeup from its cause: context switches, wakeups, timers, interrupts and idle states. A
+/// timer that wakes a thread on an idle CPU produces six events.
 pub const MINIMAL: &EventSet = &joined::<{ WAKEUPS.len() + INTERRUPTS.len() }>(WAKEUPS, INTERRUPTS);
 
 const ENDS: &EventSet = &[
@@ -51,11 +51,11 @@ const ENDS: &EventSet = &[
     ("power", "cpu_frequency"),
 ];
 
-/// [`MINIMAL`], plus ends of threads and timers, and frequencies.
+/// [`MINIMAL`], plus first wakeups and exits of threads, ends of timers, and frequency changes.
 pub const FULL: &EventSet = &joined::<{ MINIMAL.len() + ENDS.len() }>(MINIMAL, ENDS);
 
-/// Events that delimit and explain the cycles of a thread: its system calls, and all of [`MINIMAL`] except the CPU time
-/// of every thread, which would double the number of events.
+/// Events that delimit and explain the cycles of a thread: system calls, and [`MINIMAL`] without the CPU time of every
+/// thread, which would double the number of events.
 pub const CYCLES: &EventSet = &joined::<{ CALLS.len() + INTERRUPTS.len() }>(CALLS, INTERRUPTS);
 
 const CALLS: &EventSet = &[
@@ -86,7 +86,7 @@ const fn joined<const N: usize>(first: &EventSet, second: &EventSet) -> [(&'stat
     all
 }
 
-/// Events of the osnoise and timerlat tracers that identify sources of noise.
+/// Events of the osnoise and timerlat tracers that identify sources of operating system noise.
 pub(crate) const NOISE: &EventSet = &[
     ("osnoise", "irq_noise"),
     ("osnoise", "softirq_noise"),
@@ -95,7 +95,7 @@ pub(crate) const NOISE: &EventSet = &[
     ("osnoise", "sample_threshold"),
 ];
 
-/// Interrupt vectors that normally do not affect a wakeup, and context switches.
+/// Context switches, and interrupt vectors that normally do not affect a wakeup.
 const STRAYS: &EventSet = &[
     ("sched", "sched_switch"),
     ("sched", "sched_stat_runtime"),
@@ -113,8 +113,8 @@ const STRAYS: &EventSet = &[
     ("irq_vectors", "deferred_error_apic_exit"),
 ];
 
-/// Events that show what can take a CPU from a thread that never sleeps: other threads, and interrupts of every kind.
-/// Wakeups are not included.
+/// Events that show what can take a CPU from a thread that never sleeps: other threads and all kinds of interrupts.
+/// They do not include wakeups.
 pub const INTERRUPTIONS: &EventSet = &joined::<{ INTERRUPTS.len() + STRAYS.len() }>(INTERRUPTS, STRAYS);
 
 pub const SYSTEM_CALLS: &EventSet = &[("raw_syscalls", "sys_enter")];

@@ -1,4 +1,4 @@
-//! A flight recorder: a ring buffer that the kernel overwrites, and from which windows are extracted.
+//! A flight recorder: a trace buffer that the kernel overwrites continuously, and from which time windows are saved.
 
 use crate::error::TracefsError;
 use crate::instance::{Instance, Statistics};
@@ -8,27 +8,28 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read};
 use std::path::PathBuf;
 
-/// Number of pages per CPU kept in memory after reading, because the next window may begin in them.
+/// Number of pages kept in memory per CPU after they are read, because the next window may begin in them.
 const TAIL_PAGES: usize = 24;
 
-/// A window to save, in trace clock time.
+/// A time window to save. Times are those of the trace clock, ns.
 #[derive(Clone, Debug)]
 pub struct Cut {
     pub from_ns: u64,
     pub to_ns: u64,
-    /// Path of the trace.dat to write, below the directory given to [`Flight::cut`]. An existing file is replaced.
+    /// Path of the trace.dat to write, relative to the directory given to [`Flight::cut`]. An existing file is
+    /// replaced.
     pub name: PathBuf,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
-    /// Number of pages saved for the window, over all CPUs.
+    /// Number of pages saved for the window on all CPUs.
     pub pages: u64,
-    /// CPUs on which the start of the window had been overwritten.
+    /// CPUs on which the kernel had already overwritten the start of the window.
     pub overwritten: Vec<u32>,
 }
 
-/// An instance whose buffer is read only to extract windows.
+/// A trace instance whose buffer is read only to save time windows.
 #[derive(Debug)]
 pub struct Flight {
     // Declared first, because it must be closed before the instance is removed: fields are dropped in declaration
@@ -43,9 +44,9 @@ struct Pipe {
     layout: Layout,
     cpu: u32,
     file: File,
-    /// Pages that were read but may still be needed, oldest first.
+    /// Pages that were read but may belong to the next window, oldest first.
     tail: Vec<Page>,
-    /// True if events before the next page have been read or overwritten.
+    /// True if events before the next page were already read or overwritten.
     cut_off: bool,
 }
 
@@ -72,12 +73,12 @@ impl Flight {
         &self.instance
     }
 
-    /// Current tracer of the top-level instance; `nop` means none.
+    /// Returns the current tracer of the top-level instance; `nop` means none.
     pub fn main_tracer(&self) -> Option<String> {
         self.instance.main_tracer()
     }
 
-    /// Event formats and facts for the head of a trace.dat.
+    /// Returns the event formats and other facts stored at the start of a trace.dat.
     pub fn head(&self) -> &DatHead {
         &self.head
     }
@@ -93,11 +94,11 @@ impl Flight {
         })
     }
 
-    /// Saves windows of the recording. Everything up to the end of the last window is consumed, except the last pages,
-    /// so later windows must begin after it.
+    /// Saves time windows of the recording. Events before the end of the last window are removed from the buffer,
+    /// except those of the last pages, so a later call can only save later windows.
     ///
     /// # Errors
-    /// A file could not be written. The others are complete.
+    /// A file could not be written. Other files are complete.
     pub fn cut(&mut self, dir: &Dir, cuts: &[Cut]) -> io::Result<Vec<Kept>> {
         let cpus = self.pipes.last().map_or(0, |pipe| pipe.cpu + 1);
         let mut files = Vec::new();
@@ -116,7 +117,8 @@ impl Flight {
         files.into_iter().map(finish).collect()
     }
 
-    /// Passes on every page recorded between the last read and `until_ns`, CPU by CPU, and keeps none.
+    /// Passes every page recorded since the last read and up to `until_ns` to `page`, CPU by CPU, and keeps none in
+    /// memory.
     ///
     /// # Errors
     /// Reading failed.
@@ -137,7 +139,7 @@ impl Flight {
     /// Removes the instance.
     ///
     /// # Errors
-    /// A list of what could not be removed.
+    /// Descriptions of what could not be removed.
     pub fn end(self) -> Result<(), Vec<String>> {
         let Flight { pipes, instance, .. } = self;
         drop(pipes);
@@ -186,7 +188,7 @@ impl Pipe {
         self.tail.push(page);
     }
 
-    /// Reads the next page; `None` if the buffer is empty.
+    /// Reads the next page; `None` if the buffer is empty or the CPU is offline.
     fn read(&mut self) -> io::Result<Option<Page>> {
         let mut bytes = vec![0; self.layout.page];
         let n = match self.file.read(&mut bytes) {
@@ -207,12 +209,12 @@ impl Pipe {
     }
 }
 
-/// RB_MISSED_EVENTS. The bit below is RB_MISSED_STORED, and the lower bits are the length.
+/// RB_MISSED_EVENTS. Bit 30 is RB_MISSED_STORED; the lower bits are the length.
 const MISSED: u64 = 1 << 31;
 const MISSED_STORED: u64 = 3 << 30;
 const LENGTH: u64 = (1 << 27) - 1;
 
-/// Drops the unused end of a page, since pages of 4 KiB with 50 bytes of data would add up.
+/// Removes the unused end of a page, because many 4 KiB pages contain only 50 bytes of data.
 fn trim(bytes: &mut Vec<u8>, commit: u64, layout: &Layout) {
     let counted = if commit & MISSED_STORED != 0 { 2 * layout.long } else { 0 };
     bytes.truncate(layout.data + (commit & LENGTH) as usize + counted);
@@ -223,7 +225,7 @@ fn trim(bytes: &mut Vec<u8>, commit: u64, layout: &Layout) {
 mod tests {
     use super::*;
 
-    /// A 32-bit program on a 64-bit kernel reads pages whose commit word has 8 bytes. No data may be dropped.
+    /// A 32-bit program on a 64-bit kernel reads pages whose commit word has 8 bytes. No data may be removed.
     #[test]
     fn what_is_cut_off_depends_on_the_kernel_and_not_on_this_program() {
         for (long, ends) in [(4, 12 + 20), (8, 16 + 20)] {

@@ -13,13 +13,13 @@ use std::path::{Path, PathBuf};
 pub struct Config {
     /// Events to enable. Those that this kernel lacks are skipped and reported.
     pub events: &'static EventSet,
-    /// Size of each CPU's buffer, KiB; `None`: derived from the machine's memory.
+    /// Size of each CPU's buffer, KiB; `None` derives it from the machine's memory.
     pub buffer_kb: Option<u64>,
     /// Tracer to enable in addition, such as `timerlat`.
     pub tracer: Option<String>,
-    /// Filter on sched_switch (`next_prio < 100`). If set, kernel stacks are recorded that show where sections with
-    /// interrupts or preemption disabled end: at each timer interrupt of a busy CPU, and for threads preempted by those
-    /// that the filter selects. Requires CONFIG_STACKTRACE (Documentation/trace/events.rst, "Event triggers").
+    /// Filter on sched_switch events (`next_prio < 100`). If set, kernel stacks are recorded that show where sections
+    /// with disabled interrupts or preemption end: at each timer interrupt of a busy CPU, and when a thread selected by
+    /// the filter preempts another one. Requires CONFIG_STACKTRACE (Documentation/trace/events.rst, "Event triggers").
     pub stacks: Option<String>,
 }
 
@@ -37,12 +37,12 @@ pub struct Instance {
     lease: Option<Lease>,
 }
 
-/// Values of `per_cpu/cpuN/stats`.
+/// Numbers from `per_cpu/cpuN/stats`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     pub entries: u64,
     pub overrun: u64,
-    /// Number of events lost because they occurred while another event was changing pages.
+    /// Number of events lost because they occurred while an interrupted event was being moved to the next page.
     pub commit_overrun: u64,
     pub read: u64,
     pub dropped: u64,
@@ -57,7 +57,7 @@ impl Statistics {
 impl Instance {
     /// Creates an instance on CLOCK_MONOTONIC and enables its events; recording starts immediately.
     ///
-    /// Each write to tracefs takes some milliseconds and interrupts all CPUs, so this is not for use while measuring.
+    /// Each write to tracefs takes some milliseconds and interrupts all CPUs, so do not call this during a measurement.
     ///
     /// # Errors
     /// The instance could not be created. Nothing is left behind.
@@ -71,13 +71,13 @@ impl Instance {
         let instances = tracefs.root().join("instances");
         let folder = unused(&instances);
         let lease = journal.lease(vec![Undo::RemoveFolder { path: folder.clone() }])?;
-        // An error from here on drops the lease, which removes the directory.
+        // If a later step fails, dropping the lease removes the directory.
         let on = |name: &str| TracefsError::on(folder.join(name));
         #[expect(clippy::disallowed_methods, reason = "tracefs")]
         fs::create_dir(&folder).map_err(TracefsError::on(&folder))?;
         let write = |name: &str, text: &str| write(&folder.join(name), text).map_err(on(name));
         write("trace_clock", "mono")?;
-        // The events contain the names. Recording names by thread would slow down every context switch.
+        // The events contain the thread names. Recording names by thread as well would slow down every context switch.
         let _ = write("options/record-cmd", "0");
         let wanted = config.buffer_kb.unwrap_or_else(default_kb);
         if let Err(e) = write("buffer_size_kb", &wanted.to_string())
@@ -132,17 +132,17 @@ impl Instance {
         &self.folder
     }
 
-    /// See [`Tracefs::place`].
+    /// Returns a description of the tracefs used, see [`Tracefs::place`].
     pub fn place(&self) -> &str {
         &self.place
     }
 
-    /// Requested events that this kernel lacks.
+    /// Returns the requested events that this kernel lacks.
     pub fn missing(&self) -> &[String] {
         &self.missing
     }
 
-    /// Recorded events as `system:name`.
+    /// Returns the recorded events as `system:name`.
     pub fn events(&self) -> Vec<String> {
         self.enabled.iter().map(|(system, name)| format!("{system}:{name}")).collect()
     }
@@ -156,8 +156,8 @@ impl Instance {
         write(&path, if on { "1" } else { "0" }).map_err(TracefsError::on(path))
     }
 
-    /// Records an event only if it passes a filter (Documentation/trace/events.rst, "Event filtering"), and clears the
-    /// buffer.
+    /// Records events of this name only if they pass a filter (Documentation/trace/events.rst, "Event filtering"), and
+    /// clears the buffer.
     ///
     /// # Errors
     /// The filter is refused, or the file cannot be written.
@@ -184,14 +184,13 @@ impl Instance {
         }
     }
 
-    /// Enables or disables one of the instance's events, to measure its cost.
+    /// Enables or disables one of the instance's events.
     pub fn switch_event(&self, system: &str, name: &str, on: bool) -> Result<(), TracefsError> {
         let path = self.folder.join("events").join(system).join(name).join("enable");
         write(&path, if on { "1" } else { "0" }).map_err(TracefsError::on(path))
     }
 
-    /// Limits the instance to these CPUs. Events on other CPUs are not recorded, and the threads of a tracer (hwlat)
-    /// stay on these CPUs.
+    /// Records events on these CPUs only. The threads of a tracer (hwlat) also stay on these CPUs.
     ///
     /// # Errors
     /// The file cannot be written, for example because the CPU does not exist.
@@ -200,7 +199,7 @@ impl Instance {
         write(&path, &mask(cpus)).map_err(TracefsError::on(path))
     }
 
-    /// Enables a tracer (`hwlat`), or disables any tracer (`nop`). The kernel then clears the buffer.
+    /// Enables a tracer (`hwlat`), or disables the current one (`nop`). The kernel then clears the buffer.
     ///
     /// # Errors
     /// The kernel lacks the tracer, or another instance uses it (EBUSY).
@@ -209,15 +208,15 @@ impl Instance {
         write(&path, name).map_err(TracefsError::on(path))
     }
 
-    /// Enables a tracer whose output is read from the pages. It does not add events as [`Config::tracer`] does, and
-    /// must be called after the settings that the tracer reads at its start are made.
+    /// Enables a tracer whose output is read from the pages. Unlike [`Config::tracer`], it enables no further events.
+    /// Settings that the tracer reads when it starts must be made before.
     pub fn start_tracer(&mut self, name: &str) -> Result<(), TracefsError> {
         self.tracer(name)?;
         self.tracer = Some(name.to_owned());
         Ok(())
     }
 
-    /// The recording as text. The buffer is unchanged.
+    /// Opens the recording as text. Reading it does not consume events.
     ///
     /// # Errors
     /// The file cannot be opened.
@@ -226,7 +225,7 @@ impl Instance {
         File::open(&path).map_err(TracefsError::on(path))
     }
 
-    /// CPUs with a buffer, in ascending order.
+    /// Returns the CPUs that have a buffer, in ascending order.
     pub fn cpus(&self) -> Vec<u32> {
         let entries = fs::read_dir(self.folder.join("per_cpu")).into_iter().flatten().flatten();
         let number = |name: &str| name.strip_prefix("cpu")?.parse().ok();
@@ -240,7 +239,7 @@ impl Instance {
         Some(statistics(&text))
     }
 
-    /// The raw pages of a CPU, read without blocking.
+    /// Opens the raw pages of a CPU for non-blocking reads.
     ///
     /// # Errors
     /// The file cannot be opened; EBUSY if another process reads it.
@@ -250,10 +249,10 @@ impl Instance {
         File::options().read(true).custom_flags(flags).open(&path).map_err(TracefsError::on(path))
     }
 
-    /// Everything needed to read a trace.dat without this kernel: fewer than 30 files, each read once.
+    /// Returns everything that a trace.dat needs to be read on another kernel. It reads fewer than 30 files, each once.
     ///
     /// # Errors
-    /// A format cannot be read.
+    /// An event format cannot be read.
     pub fn head(&self) -> Result<DatHead, TracefsError> {
         let read = |path: PathBuf| read_at_once(&path).map_err(TracefsError::on(path));
         let events = self.folder.join("events");
@@ -281,13 +280,15 @@ impl Instance {
         })
     }
 
-    /// Current tracer of the top-level instance, which another program may have left enabled; `nop` means none.
+    /// Returns the current tracer of the top-level instance, which another program may have left enabled; `nop` means
+    /// none.
     pub fn main_tracer(&self) -> Option<String> {
         let main = self.folder.parent()?.parent()?;
         Some(fs::read_to_string(main.join("current_tracer")).ok()?.trim().to_owned())
     }
 
-    /// The longest latency recorded by a latency tracer, as text with its header; `None` without such a tracer.
+    /// Returns the longest latency recorded by a latency tracer, as text with its header; `None` without a latency
+    /// tracer.
     pub fn longest(&self) -> Option<Vec<u8>> {
         let tracer = self.tracer.as_deref()?;
         let latency = tracer.starts_with("wakeup") || tracer.ends_with("off");
@@ -297,7 +298,7 @@ impl Instance {
     /// Removes the instance.
     ///
     /// # Errors
-    /// A list of what could not be removed because another process holds a file open.
+    /// Descriptions of what could not be removed, because another process holds a file open.
     pub fn remove(mut self) -> Result<(), Vec<String>> {
         self.lease.take().map_or(Ok(()), Lease::give_back)
     }
@@ -314,7 +315,7 @@ fn unused(instances: &Path) -> PathBuf {
 
 fn write(path: &Path, text: &str) -> io::Result<()> {
     use std::io::Write;
-    // tracefs requires the text in a single write, and no file may be created.
+    // tracefs requires the whole text in a single write. The file must already exist.
     File::options().write(true).open(path)?.write_all(text.as_bytes())
 }
 
@@ -334,8 +335,8 @@ fn number(path: &Path) -> Option<u64> {
     fs::read_to_string(path).ok()?.split_whitespace().next()?.parse().ok()
 }
 
-/// Default buffer size per CPU: a 256th of the machine's memory divided by the number of CPUs, 512 KiB to 4 MiB. It
-/// holds at least half a second of a busy CPU's events.
+/// Returns the default buffer size per CPU, KiB: 1/256 of the machine's memory divided by the number of CPUs, but 512
+/// to 4096. The buffer holds at least half a second of events of a busy CPU.
 fn default_kb() -> u64 {
     let info = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let total = info.lines().find_map(|l| l.strip_prefix("MemTotal:")?.split_whitespace().next()?.parse::<u64>().ok());
@@ -354,9 +355,9 @@ fn statistics(text: &str) -> Statistics {
     }
 }
 
-/// Reads a file in one read(2): `header_page` and `header_event` return everything to the first read(2) and nothing to
-/// later ones (kernel/trace/trace_events.c, show_header). [`fs::read`] starts with 32 bytes and would therefore return
-/// a truncated description of the pages, without their size.
+/// Reads a file in one read(2): the first read(2) of `header_page` and `header_event` returns all content and later
+/// ones return nothing (kernel/trace/trace_events.c, show_header). [`fs::read`] starts with 32 bytes and would return a
+/// truncated description of the pages, without their size.
 fn read_at_once(path: &Path) -> io::Result<Vec<u8>> {
     const ROOM: usize = 1 << 16;
     let mut file = File::open(path)?;

@@ -5,7 +5,7 @@
 //! Other users of tracing are not affected, because the instance has its own buffer, events and tracer. It is
 //! journalled before it is created, and removed when it is dropped, or after kill -9 by the next start.
 //!
-//! Architecture invariant: does not depend on the notion of a late wakeup; the caller specifies the times to save.
+//! Architecture invariant: this crate does not know what a late wakeup is; the caller specifies the times to save.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
@@ -25,7 +25,7 @@ pub use instance::{Config, Instance, Statistics};
 pub use mount::Tracefs;
 pub use uprobe::{UPROBE_GROUP, Uprobe};
 
-/// Undoes changes that killed processes left in tracefs or elsewhere. Returns messages for the user.
+/// Undoes changes that killed processes left in tracefs and elsewhere. Returns messages for the user.
 pub fn recover() -> Vec<String> {
     let found = punctual_journal::Journal::of_user().recover();
     let mut said = Vec::new();
@@ -34,7 +34,7 @@ pub fn recover() -> Vec<String> {
         said.extend(
             one.undone.into_iter().map(|what| format!("undid a change that {whose} left when it was killed: {what}")),
         );
-        // Prints only one line for each process, because each command prints it until the files are removed.
+        // Prints one line per process, because every command prints it until the files are removed.
         let more = one.failed.len().saturating_sub(1);
         let more = if more > 0 { format!(" (and {more} more of {whose})") } else { String::new() };
         said.extend(one.failed.first().map(|what| format!("cannot undo a change of {whose}: {what}{more}")));

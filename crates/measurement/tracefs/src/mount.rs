@@ -12,8 +12,8 @@ pub struct Tracefs {
 }
 
 impl Tracefs {
-    /// Finds the mounted tracefs, or creates a detached mount of this process ([`tracefs::own`]), which exists until
-    /// the process ends and is in no mount table.
+    /// Finds the mounted tracefs, or creates a detached mount ([`tracefs::own`]), which exists until this process ends
+    /// and appears in no mount table.
     ///
     /// # Errors
     /// [`TracefsError::NotMounted`], [`TracefsError::Denied`].
@@ -26,7 +26,7 @@ impl Tracefs {
             Ok(root) => return Ok(Tracefs { root: root.into(), is_own: true }),
             Err(e) => e,
         };
-        // Tried last, because accessing it mounts it if debugfs is mounted.
+        // Tried last, because accessing it mounts tracefs if debugfs is mounted.
         if let Some(root) = readable(Path::new("/sys/kernel/debug/tracing")) {
             return Ok(Tracefs::at(root));
         }
@@ -47,7 +47,7 @@ impl Tracefs {
         &self.root
     }
 
-    /// Description for the user: `mounted at /sys/kernel/tracing`, `own detached mount`.
+    /// Describes this tracefs for the user, for example `mounted at /sys/kernel/tracing` or `own detached mount`.
     pub fn place(&self) -> String {
         match self.is_own {
             true => "own detached mount".into(),
@@ -66,7 +66,7 @@ impl Tracefs {
         }
     }
 
-    /// Tracers of this kernel, such as `timerlat`, `wakeup_rt`, `function`.
+    /// Returns the tracers of this kernel, for example `timerlat`, `wakeup_rt`, `function`.
     ///
     /// # Errors
     /// `available_tracers` cannot be read.

@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 /// The group of all uprobes that this program defines.
 pub const UPROBE_GROUP: &str = "punctual";
 
-/// A defined uprobe. It has no effect until an event of it is opened. It is removed on drop, which must come after its
-/// events are closed, or after kill -9 by the next start.
+/// A uprobe definition. It has no effect until one of its events is opened. It is removed on drop, which must happen
+/// after its events are closed, or after kill -9 when the program is started again.
 #[derive(Debug)]
 pub struct Uprobe {
     id: u64,
@@ -22,11 +22,11 @@ pub struct Uprobe {
 }
 
 impl Uprobe {
-    /// Defines a uprobe at a position of an executable file. `arguments` are the values that its records contain in
-    /// addition to the address, for example `state=%di:u64`; may be empty.
+    /// Defines a uprobe at an offset of an executable file. `arguments` names the values that its records contain in
+    /// addition to the address, for example `state=%di:u64`; it may be empty.
     ///
     /// # Errors
-    /// The kernel has no uprobes (CONFIG_UPROBE_EVENTS), or refuses this position.
+    /// The kernel has no uprobes (CONFIG_UPROBE_EVENTS), or refuses this offset.
     pub fn define(
         tracefs: &Tracefs,
         journal: &Journal,
@@ -41,12 +41,12 @@ impl Uprobe {
         if !events.exists() {
             return Err(TracefsError::NoEvent("uprobe_events".into()));
         }
-        // Uses a descriptor, because a path with a space or a colon is not possible here.
+        // The path of a descriptor is used, because the syntax does not allow paths with spaces or colons.
         let opened = File::open(file).map_err(TracefsError::on(file))?;
         let line = format!("p:{name} /proc/self/fd/{}:{offset:#x} {arguments}\n", opened.as_raw_fd());
         let lease = journal.lease(vec![Undo::RemoveUprobe { name: name.clone() }])?;
         let written = File::options().append(true).open(&events).and_then(|mut to| to.write_all(line.as_bytes()));
-        // An error from here on drops the lease, which removes the definition.
+        // If a later step fails, dropping the lease removes the definition.
         written.map_err(TracefsError::on(&events))?;
         let path = tracefs.root().join("events").join(&name).join("id");
         let text = fs::read_to_string(&path).map_err(TracefsError::on(&path))?;
@@ -54,12 +54,12 @@ impl Uprobe {
         Ok(Uprobe { id, event, lease: Some(lease) })
     }
 
-    /// ID of the tracepoint.
+    /// Returns the ID of the tracepoint.
     pub fn id(&self) -> u64 {
         self.id
     }
 
-    /// The uprobe's name in [`UPROBE_GROUP`].
+    /// Returns the uprobe's name in [`UPROBE_GROUP`].
     pub fn event(&self) -> &str {
         &self.event
     }
@@ -67,7 +67,7 @@ impl Uprobe {
     /// Removes the definition.
     ///
     /// # Errors
-    /// Descriptions of failures. The next start tries again.
+    /// Descriptions of failures. The program tries again when it is started again.
     pub fn remove(mut self) -> Result<(), Vec<String>> {
         self.lease.take().map_or(Ok(()), Lease::give_back)
     }

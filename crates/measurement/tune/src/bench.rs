@@ -1,4 +1,4 @@
-//! Measures blocks on this machine, and applies and undoes fixes.
+//! Measures blocks on this machine, applies fixes and undoes them.
 
 use crate::choose::Prepared;
 use crate::options::{Options, Place, WORK};
@@ -24,7 +24,7 @@ pub(crate) struct Machine<'a> {
     /// Total duration of the last block.
     pub lasted: Duration,
     pub signal: Option<Sig>,
-    /// Number of the journal's set of changes that is on trial.
+    /// Number of the journal's set of changes that is being tried; `None` if no fix is applied on trial.
     pub on_trial: Option<u64>,
 }
 
@@ -34,7 +34,7 @@ fn because(why: impl ToString) -> Stop {
 
 pub(crate) fn block_options(options: &Options) -> proof::Options {
     let last = &options.last;
-    // All blocks may write the same amount, so that they are comparable.
+    // Divides the limit equally, so that the blocks are comparable.
     let blocks = (options.max.0 / options.block.0.max(1)).max(1);
     proof::Options {
         duration: options.block,
@@ -71,7 +71,7 @@ impl Machine<'_> {
                 measuring.map_err(|e| because(format!("cannot create the measuring thread: {e}; see `ulimit -u`")))?;
             measuring.join().map_err(|_| because("the measuring thread panicked"))
         });
-        // The name is not reused, and the whole directory is removed at the end.
+        // Errors are ignored: the name is not used again, and the whole directory is removed at the end.
         let _ = self.scratch.dir().remove_all(&number);
         punctual_watchdog::unlimited();
         let done = measured?.map_err(because)?;
@@ -92,7 +92,7 @@ impl Machine<'_> {
         Journal::open(self.place.sys, self.place.folder).map_err(because)
     }
 
-    /// Applies the steps of a fix. The inner error states why none was applied.
+    /// Applies a fix and returns its set of changes in the journal. The inner error states why nothing was changed.
     fn make(&self, rule: &RulePlan) -> Result<Result<u64, String>, Stop> {
         let options = FixOptions { i_know: self.options.i_know, ..FixOptions::default() };
         let mut journal = self.journal()?;
@@ -136,7 +136,7 @@ impl Bench for Machine<'_> {
         self.number += 1;
         let number = self.number.to_string();
         let rate = (self.place.work)(&self.scratch.path().join(&number));
-        // The name is not reused, and the whole directory is removed at the end.
+        // Errors are ignored: the name is not used again, and the whole directory is removed at the end.
         let _ = self.scratch.dir().remove_all(&number);
         Ok(rate)
     }
@@ -167,7 +167,7 @@ impl Bench for Machine<'_> {
         if self.number > 0 {
             self.has_time_for(Duration::from_nanos(last.duration.0))?;
         }
-        // Uses the full length, unless a wakeup refutes a claim earlier.
+        // Measures for the full duration unless a wakeup refutes a claim earlier.
         let check = proof::Options {
             until: Some(last.duration),
             claims: last.claims.clone(),

@@ -6,7 +6,8 @@ use punctual_fix::{Request, RulePlan, System, UnknownRule, armed, look, removes_
 use punctual_machine::Machine;
 use punctual_model::{Finding, State};
 
-/// Fixes that change the conditions of the measurement, so that blocks with and without them are not comparable.
+/// Rules whose fixes change the conditions of the measurement, so that blocks with and without them are not comparable,
+/// each with the reason for the user.
 const NEVER: &[(&str, &str)] = &[
     ("iso-present", "the measuring threads would have to move into the partition: apply it, then tune"),
     ("cpu-smt", "it removes measured CPUs: apply it, then tune"),
@@ -14,20 +15,20 @@ const NEVER: &[(&str, &str)] = &[
 
 pub struct Wanted<'a> {
     pub rules: &'a Rules,
-    /// The machine for the audit.
+    /// The machine to audit.
     pub machine: &'a dyn Machine,
-    /// The same machine, for making changes.
+    /// The same machine, for changing it.
     pub sys: &'a dyn System,
-    /// Purpose and CPUs of the audit.
+    /// Profile and CPUs of the audit.
     pub context: &'a Context,
-    /// Rules to try, even if their fix interrupts something. If empty, all rules with FAIL or WARN are tried.
+    /// Rules to try, even if their fix interrupts a service. If empty, all rules with FAIL or WARN are tried.
     pub ids: &'a [String],
     /// Also tries fixes that interrupt a service or take resources from other programs.
     pub disruptive: bool,
-    /// Persists helpful fixes across reboots.
+    /// Makes fixes that help persistent across reboots.
     pub persist: bool,
-    /// Names that a profile that is not built in may change, in addition to latency settings. An empty name permits
-    /// removing the last protection against runaway real-time threads without a watchdog.
+    /// Settings other than latency settings that a user-supplied profile may change. An empty name permits removing the
+    /// last protection against runaway real-time threads even if no watchdog is armed.
     pub i_know: &'a [String],
 }
 
@@ -36,7 +37,7 @@ pub struct Wanted<'a> {
 pub struct Prepared {
     pub candidate: Candidate,
     pub on_trial: RulePlan,
-    /// The fix to apply if it helps, including persistent files if requested.
+    /// The fix to apply if it helps, including persistent files if they are requested.
     pub to_stay: RulePlan,
 }
 
@@ -48,7 +49,7 @@ pub struct Chosen {
 }
 
 impl Wanted<'_> {
-    /// Selects the fixes of these findings to try, with reasons for the others.
+    /// Selects the fixes to try from these findings. Also returns the rules that are not tried, each with the reason.
     ///
     /// # Errors
     /// A rule named by the user is not among the findings.
@@ -59,7 +60,7 @@ impl Wanted<'_> {
             (ids, _) => ids.to_vec(),
         };
         if ids.is_empty() && self.disruptive {
-            // There are no open findings, and an empty list of names would select all of them.
+            // Without open findings the list of names would be empty, which would select all rules.
             return Ok(Chosen::default());
         }
         let on_trial = self.plan(&ids, false, findings)?;
@@ -89,7 +90,8 @@ impl Wanted<'_> {
             return Some((*why).to_owned());
         }
         if rule.steps.is_empty() {
-            let why = rule.manual.join("; ").replace(&format!("--fix {}", rule.rule), "name it, or --disruptive");
+            let why =
+                rule.manual.join("; ").replace(&format!("--fix {}", rule.rule), "name the rule, or use --disruptive");
             return Some(if why.is_empty() { "it cannot be applied while the system runs".to_owned() } else { why });
         }
         let is_known = self.i_know.iter().any(String::is_empty);
@@ -106,7 +108,7 @@ impl Wanted<'_> {
         Some(why.unwrap_or_else(|| "already in effect".to_owned()))
     }
 
-    /// Summary of the changes in one line.
+    /// Summarizes the changes of a fix in one line.
     fn what(&self, rule: &RulePlan) -> String {
         let changes = rule.steps.iter().filter_map(|step| look(self.sys, step).ok().flatten());
         let all: Vec<String> = changes.map(|change| change.to_string()).collect();

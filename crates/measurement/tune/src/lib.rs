@@ -1,8 +1,8 @@
-//! Tunes a machine. Each fix of the audit (`punctual-fix`) is measured in pairs of blocks with and without it
-//! (`punctual-proof`), and kept only if independent pairs show that it helps.
+//! Tunes a machine. Each fix of the audit (`punctual-fix`) is evaluated in pairs of measurement blocks with and without
+//! it (`punctual-proof`), and kept only if independent pairs show that it helps.
 //!
-//! [`Wanted::choose`] selects the fixes to try, [`seek`] tries them, and [`conclude`] verifies the result in a run of
-//! full length. The statistics and the order of trials are in [`search`], which has no side effects. See
+//! [`Wanted::choose`] selects the fixes to try, [`seek`] tries them, and [`conclude`] verifies the result with a run of
+//! full length. The statistics and the order of the trials are in [`search`], which has no side effects. See
 //! docs/adr/0015-tune.md.
 //!
 //! Architecture invariant: prints nothing. Changes are made only through the journal of fixes. A fix on trial is undone

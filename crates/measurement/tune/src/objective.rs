@@ -3,11 +3,11 @@ use punctual_units::Nanos;
 use std::fmt;
 use std::str::FromStr;
 
-/// The quantity to minimise. It is taken from the worst CPU under the worst load, and includes skipped periods.
+/// The quantity to minimise: that of the worst CPU under the worst load. Skipped periods are included.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Objective {
     Max,
-    /// A quantile, 0 to 1. If the samples of a block do not resolve it, the largest latency is used.
+    /// A quantile, 0 to 1. If a block has too few samples for it, the largest latency is used.
     Quantile(f64),
 }
 
@@ -34,14 +34,14 @@ impl fmt::Display for Objective {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Objective::Max => f.write_str("largest latency"),
-            // Digits of the percentage beyond the sixth are rounding errors of binary fractions.
+            // Digits of the percentage after the sixth are only rounding errors of binary fractions.
             Objective::Quantile(q) => write!(f, "p{}", (q * 1e8).round() / 1e6),
         }
     }
 }
 
 impl Objective {
-    /// The quantity that the strictest claim limits, or the largest latency if there are no claims.
+    /// Returns the quantity that the strictest claim limits, or the largest latency if there are no claims.
     pub fn of_claims(claims: &[Claim]) -> Objective {
         let quantile = |claim: &Claim| match claim.quantity {
             Quantity::Max(_) | Quantity::NoneMissed | Quantity::Episodes { .. } => 1.0,
@@ -54,8 +54,8 @@ impl Objective {
         }
     }
 
-    /// Returns the value of this quantity in a measured block, ns. A CPU whose thread never woke counts as late for the
-    /// whole phase.
+    /// Returns this quantity for a measured block, ns. A CPU whose thread never woke counts as late for the whole
+    /// phase.
     pub(crate) fn figure(self, recording: &Recording) -> f64 {
         let mut worst = 0;
         for phase in &recording.run.phases {

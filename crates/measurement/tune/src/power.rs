@@ -1,4 +1,4 @@
-//! Power consumption of the processors, from RAPL counters.
+//! Power consumption of the processors, from their RAPL energy counters.
 
 use punctual_machine::Machine;
 use std::collections::BTreeMap;
@@ -6,17 +6,17 @@ use std::time::Duration;
 
 const POWERCAP: &str = "/sys/class/powercap";
 
-/// For each package, the energy used and the value at which its counter wraps, µJ
+/// For each package its energy counter, and the value at which the counter wraps, µJ
 /// (Documentation/power/powercap/powercap.rst).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Energy(BTreeMap<String, (u64, u64)>);
 
 impl Energy {
-    /// Reads the counters; `None` if there is no package, or one cannot be read (which requires root).
+    /// Reads the counters; `None` if there is no package, or a counter cannot be read (root is required).
     pub fn read(machine: &dyn Machine) -> Option<Energy> {
         let listing = machine.list(POWERCAP);
         let mut packages = BTreeMap::new();
-        // `intel-rapl:0` is a package, `intel-rapl:0:1` a part of it, and `intel-rapl-mmio:0` the same package again.
+        // `intel-rapl:0` is a package, `intel-rapl:0:1` a part of it; `intel-rapl-mmio:0` repeats the same package.
         let is_package = |name: &&String| name.strip_prefix("intel-rapl:").is_some_and(|n| !n.contains(':'));
         for name in listing.names()?.iter().filter(is_package) {
             let number = |file: &str| machine.read(&format!("{POWERCAP}/{name}/{file}")).text()?.parse().ok();
@@ -25,7 +25,7 @@ impl Energy {
         (!packages.is_empty()).then_some(Energy(packages))
     }
 
-    /// Average power since an earlier reading, W; `None` if the packages differ or no time has elapsed.
+    /// Returns the average power since an earlier reading, W; `None` if the packages differ or no time has passed.
     pub fn watts_since(&self, earlier: &Energy, elapsed: Duration) -> Option<f64> {
         let mut micros = 0.0;
         for (name, (now, range)) in &self.0 {

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 #[derive(Clone, Debug)]
 pub struct Sought {
-    /// All trials, and the kept changes.
+    /// All trials, and the changes that were kept.
     pub tuned: Tuned,
     pub signal: Option<Sig>,
 }
@@ -23,19 +23,19 @@ pub struct Sought {
 pub enum TuneError {
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// An earlier fix is waiting for confirmation and may be undone at any time.
+    /// An earlier fix waits for confirmation and may be undone at any time.
     #[error("an earlier fix waits for confirmation: `punctual undo --confirm` keeps it, `punctual undo` reverts it")]
     Waiting,
     #[error("cannot create a directory for the blocks' runs: {0}")]
     Folder(punctual_directory::Error),
 }
 
-/// Tries the chosen fixes. Those that help are kept, and all other changes are undone when it returns.
+/// Tries the chosen fixes. When it returns, fixes that help are applied and all others are undone.
 ///
 /// Signals must be blocked as for [`proof::measure`].
 ///
 /// # Errors
-/// [`TuneError`]; nothing was changed. Later failures are in [`Tuned::ended`].
+/// [`TuneError`]; nothing was changed. Errors that occur later are in [`Tuned::ended`].
 pub fn seek(options: &Options, chosen: &Chosen, place: &Place, on_update: OnUpdate) -> Result<Sought, TuneError> {
     let journal = Journal::open(place.sys, place.folder)?;
     if journal.sets().iter().any(|set| set.confirm_by_s.is_some()) {
@@ -56,10 +56,10 @@ pub fn seek(options: &Options, chosen: &Chosen, place: &Place, on_update: OnUpda
         on_trial: None,
     };
     let candidates: Vec<Candidate> = chosen.prepared.iter().map(|prepared| prepared.candidate.clone()).collect();
-    // A new seed for each run, so that no disturbance of the machine can follow the order of blocks.
+    // The seed differs in each run, so that a periodic disturbance cannot match the order of the blocks every time.
     let rules = Rules::new(RandomState::new().hash_one(std::process::id()));
     let mut found = search(candidates, &mut machine, &rules, on_update);
-    // The search has undone its changes. A failed undo is retried once.
+    // The search has undone the changes on trial. If undoing failed, it is tried once more.
     if let Err(Stop::Because(why)) = machine.revert_all() {
         found.ended = Ended::Stopped { why };
     }
@@ -81,7 +81,7 @@ pub fn seek(options: &Options, chosen: &Chosen, place: &Place, on_update: OnUpda
     Ok(Sought { tuned, signal: machine.signal })
 }
 
-/// Measures the machine in its current state, and adds the trials to the run directory and its report.
+/// Measures the machine in its current state, and adds the trials to the run directory and the report.
 ///
 /// # Errors
 /// Nothing was measured.

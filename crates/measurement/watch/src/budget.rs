@@ -1,4 +1,4 @@
-//! Limits how often traces are saved, and how much space they use.
+//! Limits how often traces are saved and how much space they use.
 
 use crate::child::LARGEST_NOTE;
 use crate::keep::{self, RUNS};
@@ -9,18 +9,18 @@ use punctual_units::{CpuId, Nanos};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 
-/// Maximum number of traces saved in quick succession per CPU. New maxima of a CPU become increasingly rare (the n-th
-/// occurs after about e^n times the time to the first), so this limit matters only in a storm.
+/// Maximum number of traces saved in quick succession per CPU. New maxima of a CPU become rarer and rarer (the n-th
+/// occurs after about e^n times the time to the first), so this limit matters only in bursts.
 const BURST_A_CPU: u32 = 16;
 /// Maximum number of traces saved in quick succession on all CPUs. Saving and explaining a trace takes some 10 ms of
-/// CPU time, more if it has many events, so this limits a burst to seconds.
+/// CPU time, more if it has many events, so that a burst takes seconds.
 const MOST_AT_ONCE: u32 = 256;
 const EVERY: Nanos = Nanos::from_secs(5);
-/// Percentage of the total size limit that traces may use. The rest is for files written between two checks.
+/// Percentage of the total size limit that traces may use. The rest is for other files, which grow between two checks.
 const SHARE_PERCENT: u64 = 85;
 const DAY_NS: u64 = 86_400_000_000_000;
 
-/// Allows [`BURST_A_CPU`] traces at once for each CPU, and one every [`EVERY`] for all CPUs.
+/// Allows [`BURST_A_CPU`] traces in quick succession per CPU, and one every [`EVERY`] for all CPUs.
 pub(crate) struct Pace {
     burst: u32,
     tokens: u32,
@@ -34,7 +34,7 @@ impl Pace {
         Pace { burst, tokens: burst, since: Nanos::ZERO }
     }
 
-    /// Returns true if a trace is allowed now, and counts it in that case.
+    /// Returns true if a trace may be saved now, and counts it in that case.
     pub fn may(&mut self, now: Nanos) -> bool {
         let earned = now.saturating_sub(self.since).0 / EVERY.0;
         if earned > 0 {
@@ -51,7 +51,7 @@ impl Pace {
 #[derive(Default)]
 pub(crate) struct Kept(VecDeque<Trace>);
 
-/// A saved window of the trace, with its note.
+/// A saved window of the trace, and the file with facts about it.
 pub(crate) struct Trace {
     /// Name of the run directory, relative to the watch directory.
     pub run: String,
@@ -62,7 +62,7 @@ pub(crate) struct Trace {
 }
 
 impl Kept {
-    /// Traces of the series in `out`, including those of earlier processes.
+    /// Finds the traces of the series in `out`, including those of earlier processes.
     pub fn found(out: &Dir) -> Kept {
         let runs = keep::segments(out).into_iter().map(|name| format!("{RUNS}/{name}"));
         let of_run = |name: String| out.dir(&name).map(|run| traces(&name, &run)).unwrap_or_default();
@@ -77,21 +77,21 @@ impl Kept {
         self.0.iter().map(|trace| trace.bytes).sum()
     }
 
-    /// The trace of a wakeup, if it is still on disk.
+    /// Returns the trace of a wakeup; `None` if it is not on disk.
     pub fn of(&self, run: &str, cpu: CpuId, release_mono_ns: u64) -> Option<&Trace> {
         let has = |late: &LateWakeup| (late.cpu, late.release_mono_ns) == (cpu, release_mono_ns);
         self.0.iter().find(|trace| trace.run == run && trace.late.iter().any(has))
     }
 
-    /// Run directories that contain the trace of a current maximum.
+    /// Returns the run directories that contain the trace of a current maximum.
     pub fn current_runs(&self) -> BTreeSet<String> {
         let current = self.current();
         let all = self.0.iter().enumerate().filter(|(at, _)| current.contains(at));
         all.map(|(_, trace)| trace.run.clone()).collect()
     }
 
-    /// Indices of the traces that are never deleted: for each CPU that of its largest latency, and the newest one,
-    /// which is that of its largest latency since the start.
+    /// Returns the indices of the traces that are never deleted: for each CPU the trace of its largest latency, and its
+    /// newest trace, which is that of its largest latency since the start.
     fn current(&self) -> BTreeSet<usize> {
         let (mut largest, mut newest) = (BTreeMap::<CpuId, (u64, usize)>::new(), BTreeMap::<CpuId, usize>::new());
         for (at, trace) in self.0.iter().enumerate() {
@@ -104,7 +104,8 @@ impl Kept {
         largest.into_values().map(|(_, at)| at).chain(newest.into_values()).collect()
     }
 
-    /// Removes and returns the oldest superseded traces, until the remaining ones fit or are current.
+    /// Removes the oldest superseded traces from the list until the others fit into `allowance` or are current. Returns
+    /// the removed ones.
     pub fn over(&mut self, allowance: u64) -> Vec<Trace> {
         let (current, mut bytes) = (self.current(), self.bytes());
         let (mut gone, mut stays) = (Vec::new(), VecDeque::new());
@@ -120,7 +121,7 @@ impl Kept {
         gone
     }
 
-    /// Drops traces that were deleted together with their run directory.
+    /// Removes traces from the list that were deleted together with their run directory.
     pub fn only_in(&mut self, out: &Dir) {
         let mut there = BTreeMap::new();
         self.0.retain(|trace| {
@@ -138,7 +139,7 @@ impl Trace {
     }
 }
 
-/// The traces of a run directory in chronological order. Unreadable notes are skipped.
+/// Returns the traces of a run directory in chronological order. Traces without readable facts are skipped.
 fn traces(name: &str, run: &Dir) -> Vec<Trace> {
     let entries = run.dir("traces").and_then(|traces| traces.entries()).unwrap_or_default();
     let notes = entries.into_iter().map(|(name, _)| name).filter(|name| name.extension().is_some_and(|e| e == "json"));
@@ -152,8 +153,8 @@ fn traces(name: &str, run: &Dir) -> Vec<Trace> {
 }
 
 impl Ledger {
-    /// Number of bytes that traces may use now, given that they use `traces`: the space left by the other files, which
-    /// grow with time.
+    /// Returns the number of bytes that traces may use now, given that they use `traces`: the space that the other
+    /// files, which grow with time, leave.
     pub fn allowance(&self, traces: u64) -> u64 {
         let settings = &self.watch.settings;
         let elapsed_ns = punctual_measure::clocks().mono_ns.saturating_sub(self.watch.started.mono_ns);
@@ -165,8 +166,8 @@ impl Ledger {
     }
 }
 
-/// Total size allowed: one day's share at the start; later the size of the series when this process started, plus the
-/// growth allowed for the time since. Restarting the process repeatedly therefore gains no space.
+/// Returns the permitted total size: at the start that of one day; later the size when this process started, plus the
+/// growth permitted since. Restarting the process repeatedly therefore gains no space.
 fn allowed(day: u64, since_start: u64, at_start: u64) -> u64 {
     day.max(at_start.saturating_add(since_start))
 }
@@ -201,7 +202,7 @@ mod tests {
 
     #[test]
     fn superseded_traces_go_first_and_a_current_maximum_never() {
-        // CPU 0 had its largest latency before this process started; CPU 1 has one trace.
+        // CPU 0 had its largest latency before this process started. CPU 1 has a single trace.
         let all = [(0, 900), (0, 100), (1, 50), (0, 200), (0, 300)];
         let traces = (0..).zip(all).map(|(at, (cpu, latency))| trace(1, cpu, at, latency, 100));
         let mut kept = Kept(traces.collect());
@@ -251,8 +252,8 @@ mod tests {
         assert_eq!(kept.bytes(), 0);
     }
 
-    /// Simulates weeks on a noisy machine with occasional restarts. The files stay within the allowance plus the
-    /// current maxima, which are never deleted.
+    /// Simulates weeks on a noisy machine with occasional restarts. The files must stay within the limit plus the
+    /// traces of current maxima, which are never deleted.
     #[test]
     fn weeks_stay_within_the_budget_and_keep_every_current_maximum() {
         const CPUS: u32 = 4;

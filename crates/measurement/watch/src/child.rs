@@ -1,5 +1,5 @@
-//! Explains a trace in a separate process, so that its memory is freed afterwards, and a trace that causes a crash has
-//! no effect on the watch.
+//! Explains a trace in a separate process, so that its memory is freed afterwards and a crash does not affect the
+//! watch.
 
 use punctual_analyse::{Known, explain_capture};
 use punctual_directory::Dir;
@@ -12,17 +12,17 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// First argument that makes the program explain a trace for `watch`; see [`explain_main`].
+/// First argument with which the program starts itself to explain a trace for `watch`; see [`explain_main`].
 pub const EXPLAIN_ARG: &str = "__watch-explain";
-/// Time limit for a trace on a slow board, at nice 10.
+/// Time limit for explaining a trace on a slow board, at nice 10.
 const EXPLAINED_WITHIN: Duration = Duration::from_secs(300);
-/// Maximum size of a note beside a trace, bytes.
+/// Maximum size of the file with facts about a trace, bytes.
 pub(crate) const LARGEST_NOTE: u64 = 4 << 20;
 
-/// Explains a window in `run`, in a child process that has the directory as its standard input.
+/// Explains a window in `run`, in a child process whose standard input is the directory.
 ///
 /// # Errors
-/// The process could not be started, or it failed; the text states how it ended.
+/// The process could not be started, or it failed; the message states how it ended.
 pub(crate) fn explain(run: &Dir, capture: &Capture, steal_rose: Option<bool>) -> Result<Vec<Explained>, String> {
     let mut command = Command::new("/proc/self/exe");
     let failed = |what: &str, e| format!("the trace could not be explained: cannot {what}: {e}");
@@ -54,7 +54,7 @@ enum Answer {
 /// Main function of the child process. Explains a trace in the directory on standard input, and prints the causes.
 /// `words` are the arguments after [`EXPLAIN_ARG`]. Returns the exit code.
 pub fn explain_main(mut words: impl Iterator<Item = OsString>) -> i32 {
-    // Runs at low priority, so that neither the measurement nor the application is delayed.
+    // At low priority it delays neither the measurement nor the application.
     let _ = rustix::process::nice(10);
     let _ = punctual_uapi::unblock_all();
     let (Some(root), Some(note), Some(steal)) = (words.next(), words.next(), words.next()) else { return 2 };

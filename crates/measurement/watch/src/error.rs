@@ -2,7 +2,7 @@ use punctual_measure::{CpuError, EngineError};
 use punctual_proof::ProofError;
 use std::path::PathBuf;
 
-/// Error of a watch that could not start or continue.
+/// Why a watch could not start or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
     /// The options are invalid on this machine.
@@ -32,7 +32,8 @@ pub enum WatchError {
 }
 
 impl WatchError {
-    /// True for an error in the user's input (exit code 2), false for an error of the environment (4).
+    /// Returns true for an error in the user's input (exit code 2), false for an error of the environment (exit code
+    /// 4).
     pub fn is_usage(&self) -> bool {
         !matches!(self, WatchError::Environment(_) | WatchError::Locked { .. })
     }

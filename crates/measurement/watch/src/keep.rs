@@ -6,7 +6,7 @@ use punctual_directory::{Dir, Error, Kind};
 
 pub(crate) const RUNS: &str = "runs";
 
-/// Names of the run directories of the watch in `out`, oldest first. Other entries are ignored.
+/// Returns the names of the watch's run directories in `out`, oldest first. Other entries are ignored.
 pub(crate) fn segments(out: &Dir) -> Vec<String> {
     let entries = out.dir(RUNS).and_then(|runs| runs.entries()).unwrap_or_default();
     let folders = entries.into_iter().filter(|(_, kind)| *kind == Kind::Directory);
@@ -16,14 +16,15 @@ pub(crate) fn segments(out: &Dir) -> Vec<String> {
     names
 }
 
-/// Sort key of a name: its time stamp and the number after it, in the order in which [`new_name`] assigns them.
+/// Returns the sort key of a name: its time stamp and the number after it, in the order in which [`new_name`] assigns
+/// them.
 fn place(name: &str) -> (String, u64) {
     let (stamp, number) = name.split_once('-').unwrap_or((name, "1"));
     (stamp.to_owned(), number.parse().unwrap_or(u64::MAX))
 }
 
-/// Name for a run directory that begins at `stamp` (`20261122T205244Z`). It sorts after all others: if the clock was
-/// set back, it is the latest stamp with a number.
+/// Returns the name for a run directory that begins at `stamp` (`20261122T205244Z`). It sorts after all others: if the
+/// clock was set back, it is the latest existing stamp with a number.
 pub(crate) fn new_name(out: &Dir, stamp: &str) -> String {
     match segments(out).last().map(|newest| place(newest)) {
         Some((newest, number)) if newest.as_str() >= stamp => format!("{RUNS}/{newest}-{}", number.saturating_add(1)),
@@ -31,7 +32,7 @@ pub(crate) fn new_name(out: &Dir, stamp: &str) -> String {
     }
 }
 
-/// True for names of the form `20261122T205244Z`, optionally followed by a number.
+/// Returns true for names of the form `20261122T205244Z`, with or without a number after it.
 fn is_ours(name: &str) -> bool {
     let (stamp, rest) = name.split_at_checked(16).unwrap_or((name, "?"));
     let pattern = stamp.bytes().enumerate().all(|(at, byte)| match at {
@@ -42,8 +43,8 @@ fn is_ours(name: &str) -> bool {
     pattern && (rest.is_empty() || rest.strip_prefix('-').is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit())))
 }
 
-/// Deletes the oldest run directories until the remaining ones are within `keep`, and returns their number. The newest
-/// one, and those with the trace of a CPU's current maximum, are never deleted.
+/// Deletes the oldest run directories until the others are within `keep`. Returns the number of deleted ones. The
+/// newest directory, and those with the trace of a CPU's current maximum, are never deleted.
 ///
 /// # Errors
 /// A directory could not be deleted. Older ones have been deleted.

@@ -1,6 +1,7 @@
-//! State of the series and its files. The context thread delivers samples every few seconds.
+//! State of the series, and writing of its files. The context thread supplies samples every few seconds.
 //!
-//! A write error is reported once, counted, and retried with the next checkpoint, while measuring continues.
+//! A write error is reported once and counted, and writing is repeated at the next checkpoint, while measuring
+//! continues.
 
 use crate::lines::Lines;
 use crate::notify::Notify;
@@ -23,7 +24,7 @@ use std::sync::Arc;
 /// Receives messages for the user, one line at a time.
 pub type OnMessage = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// Minimum free space for closing a run directory, bytes.
+/// Minimum free space for completing a run directory, bytes.
 const LEAST_FREE: u64 = 512 << 10;
 
 pub(crate) struct Ledger {
@@ -34,9 +35,9 @@ pub(crate) struct Ledger {
     pub lines: Lines,
     pub notify: Notify,
     pub segment: Option<Open>,
-    /// CPUs to measure when they are online.
+    /// CPUs to measure while they are online.
     pub wanted: CpuList,
-    /// True if the segment should end, because it is long enough or the set of online CPUs has changed.
+    /// True if the segment should end, because it has its full length or the set of online CPUs has changed.
     pub renew: bool,
     /// Steal time of each CPU at the last checkpoint, in ticks.
     pub steal: Option<Vec<(CpuId, u64)>>,
@@ -50,29 +51,28 @@ pub(crate) struct Ledger {
     pub earlier: BTreeMap<CpuId, Histogram>,
     /// Throttling within the current block, and the latest temperatures.
     pub thermal: ContextSample,
-    /// The latest remark of the series, and the number of its repetitions.
+    /// Latest note of the series, and how often it was repeated.
     pub remarked: (String, u64),
-    /// CLOCK_REALTIME since which nothing is measured, and the reason.
+    /// Time since which nothing is measured (CLOCK_REALTIME, ns), and the reason.
     pub paused: Option<(u64, String)>,
-    /// CPUs lost in this segment. Such a loss is reported with every sample until they return.
+    /// CPUs lost in this segment. The loss is reported with every sample until they return.
     pub away: BTreeSet<CpuId>,
 }
 
 pub(crate) struct Textfile {
     pub path: Option<PathBuf>,
     pub every: Nanos,
-    /// CLOCK_MONOTONIC at which the textfile is next written.
+    /// Time at which the textfile is written next, CLOCK_MONOTONIC.
     pub next: Nanos,
 }
 
-/// Converts a CLOCK_MONOTONIC instant to CLOCK_REALTIME.
+/// Converts a time on CLOCK_MONOTONIC to CLOCK_REALTIME, ns.
 pub(crate) fn real_of(now: &Stamp, mono_ns: u64) -> u64 {
     now.real_ns.saturating_sub(now.mono_ns.saturating_sub(mono_ns)).saturating_add(mono_ns.saturating_sub(now.mono_ns))
 }
 
 impl Ledger {
-    /// Adds a remark for the user and the series. Repetitions, which may occur every few seconds for weeks, are only
-    /// counted.
+    /// Adds a note for the user and the series. A note repeated every few seconds, possibly for weeks, is only counted.
     pub fn note(&mut self, text: String) {
         if self.remarked.0 == text {
             self.remarked.1 += 1;
@@ -117,13 +117,13 @@ impl Ledger {
         self.renew = false;
     }
 
-    /// True if there is enough disk space to end the segment. Otherwise it continues.
+    /// Returns true if there is enough disk space to end the segment. Otherwise the segment continues.
     pub fn has_room(&self) -> bool {
         let free = rustix::fs::fstatvfs(&self.dir).ok().map(|stat| stat.f_bavail.saturating_mul(stat.f_frsize));
         self.watch.disk.failing.is_none() && free.is_none_or(|free| free >= LEAST_FREE)
     }
 
-    /// Ends the segment and writes its results to files. Returns write errors.
+    /// Ends the segment and writes its results to files. Returns the errors of writing.
     pub fn end_segment(&mut self, ending: Ending) -> Option<String> {
         let mut open = self.segment.take()?;
         for (cpu, distribution) in &ending.outcome.distributions {
@@ -210,7 +210,7 @@ impl Ledger {
         self.watch.block = block_of(self.blocks.running());
     }
 
-    /// Ends a block: writes a line of the series, and adds its maxima, throttling and temperatures to the run
+    /// Ends a block: writes a line of the series, and adds the block's maxima, throttling and temperatures to the run
     /// directory.
     fn end_block(&mut self, block: WatchBlock, maxima: &[BlockMaximum], mono_ns: u64) {
         let max_ns = block.max_ns.iter().map(|(cpu, max)| (*cpu, max.unwrap_or(0))).collect();
@@ -247,7 +247,7 @@ impl Ledger {
         }
     }
 
-    /// Writes all files. A failure to write is reported when it begins and when it ends.
+    /// Writes all files. A write failure is reported when it begins and when it ends.
     pub fn checkpoint(&mut self) {
         self.watch.updated = clocks();
         self.watch.cost = own::cost();
@@ -316,7 +316,7 @@ impl Ledger {
     }
 }
 
-/// Combines the maxima of blocks of the same interval; `None` if there are none.
+/// Combines the maxima of all CPUs in the same interval into a block; `None` if there are none.
 fn block_of(maxima: &[BlockMaximum]) -> Option<WatchBlock> {
     let from = maxima.iter().map(|block| block.from_mono_ns).min()?;
     let to = maxima.iter().map(|block| block.to_mono_ns).max()?;

@@ -1,13 +1,13 @@
 //! Watches a machine for weeks with less than 1 % of its CPU time. One thread per CPU measures into run directories of
-//! six hours, of which the oldest are deleted. The maximum latency of each CPU in every five minutes is kept
-//! permanently (as in OSADL's long-term plots), and every new maximum is explained by a window of the trace. Reference:
+//! six hours, of which the oldest are deleted. The largest latency of each CPU in every five minutes is kept
+//! permanently, as in OSADL's long-term plots. Every new maximum is explained from a window of the trace. Reference:
 //! docs/watch.md.
 //!
-//! The series survives kill -9 (the next start continues it), signals, a full disk, steps of the wall clock, and CPU
+//! The series survives kill -9 (the next start continues it), signals, a full disk, changes of the wall clock, and CPU
 //! hotplug.
 //!
-//! Architecture invariant: prints nothing; messages for the user are passed to [`OnMessage`]. Disk space and memory are
-//! bounded.
+//! Architecture invariant: this crate prints nothing; messages for the user are passed to [`OnMessage`]. Its use of
+//! disk space and memory is bounded.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]

@@ -1,4 +1,5 @@
-//! `series.jsonl`: one line per block, new maximum or gap. It survives a full disk, and its size is limited.
+//! Writes `series.jsonl`, which has one line per block, new maximum or gap. It survives a full disk, and its size is
+//! limited.
 
 use punctual_directory::{Dir, Error};
 use punctual_model::WatchLine;
@@ -7,9 +8,9 @@ use std::io::{self, Write};
 
 pub(crate) const SERIES: &str = "series.jsonl";
 pub(crate) const OLD: &str = "series.old.jsonl";
-/// Size at which a new file is started, bytes. This is about 4 months with 120 bytes per block of two CPUs.
+/// Size at which a new file is started, bytes: about 4 months with 120 bytes per block of two CPUs.
 const LARGEST: u64 = 4 << 20;
-/// Maximum number of lines waiting for disk space, which is two weeks of blocks.
+/// Maximum number of lines that wait for disk space: two weeks of blocks.
 const MOST_WAITING: usize = 4096;
 
 pub(crate) struct Lines {
@@ -54,7 +55,7 @@ impl Lines {
                 (file, length) = (self.dir.append(SERIES)?, 0);
             }
             if let Err(e) = file.write_all(line) {
-                // A partial line would damage the next one. Truncating needs no disk space.
+                // A partial line would damage the next line. Truncating the file needs no disk space.
                 let _ = file.set_len(length);
                 return Err(e);
             }
@@ -65,7 +66,7 @@ impl Lines {
     }
 }
 
-/// Truncates a partial line left by a kill. Returns the number of bytes removed.
+/// Removes a partial line at the end, which a killed process left. Returns the number of bytes removed.
 ///
 /// # Errors
 /// The file exists but cannot be read or truncated.
@@ -100,7 +101,7 @@ mod tests {
     #[test]
     fn lines_wait_for_room_and_the_oldest_are_lost_and_counted() {
         let (folder, dir) = folder();
-        // As on a full disk, the file cannot be created.
+        // The file cannot be created, as on a full disk.
         fs::create_dir(folder.path().join(SERIES)).unwrap();
         let mut lines = Lines::new(dir);
         (0..MOST_WAITING as u64 + 3).for_each(|n| lines.push(&note(n)));
@@ -130,7 +131,7 @@ mod tests {
         assert!(text.lines().all(|line| serde_json::from_str::<WatchLine>(line).is_ok()) && text.lines().count() == 2);
     }
 
-    /// Rotates files as logrotate(8) does, by renaming and with `copytruncate`.
+    /// Rotates files as logrotate(8) does: by renaming, and with `copytruncate`.
     #[test]
     fn a_rotated_series_goes_on_in_a_new_file_and_no_line_is_lost() {
         let (folder, dir) = folder();

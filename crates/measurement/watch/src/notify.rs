@@ -5,7 +5,7 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
-/// The socket and address of systemd; `None` if systemd did not start this process.
+/// Socket, and address of systemd; `None` if systemd did not start this process.
 pub(crate) struct Notify(Option<(UnixDatagram, SocketAddr)>);
 
 impl Notify {
@@ -18,7 +18,7 @@ impl Notify {
         Notify(socket.and_then(|name| address(name)).and_then(|to| Some((UnixDatagram::unbound().ok()?, to))))
     }
 
-    /// Sends a message. Errors are ignored, because they are no reason to stop measuring.
+    /// Sends a message. Errors are ignored, because the measurement should continue.
     pub fn send(&self, message: &str) {
         if let Some((socket, to)) = &self.0 {
             let _ = socket.send_to_addr(message.as_bytes(), to);

@@ -7,36 +7,37 @@ use std::str::FromStr;
 
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Directory of the series. An existing series is continued.
+    /// Directory of the series. If it has a series, that is continued.
     pub out: PathBuf,
     pub command: Vec<String>,
-    /// Policy of the measuring threads. If set, a refusal is an error.
+    /// Policy of the measuring threads; `None`: chosen by default. If it is set and refused, the watch does not start.
     pub policy: Option<Policy>,
-    /// Priority of the measuring threads. If set, a refusal is an error.
+    /// Priority of the measuring threads; `None`: chosen by default. If it is set and refused, the watch does not
+    /// start.
     pub priority: Option<Priority>,
     pub period: Nanos,
-    /// CPUs to measure; `None`: all allowed CPUs.
+    /// CPUs to measure; `None`: all CPUs that this process may use.
     pub cpus: Option<CpuList>,
-    /// How the releases of several CPUs are aligned.
+    /// Relation between the releases of different CPUs.
     pub alignment: Alignment,
     pub segment: Nanos,
-    /// Length of the blocks whose maxima are kept.
+    /// Length of the blocks of time for which the largest latency is kept.
     pub block: Nanos,
     /// Number or total size of run directories to keep.
     pub keep: Keep,
     pub trace: Trace,
-    /// Latency above which new maxima are traced.
+    /// Only new maxima above this latency are traced.
     pub trace_above: Nanos,
-    /// File for the textfile collector of Prometheus' node exporter.
+    /// File to write for the textfile collector of Prometheus' node exporter.
     pub textfile: Option<PathBuf>,
     pub textfile_every: Nanos,
     /// Duration of the watch; `None`: until a signal arrives.
     pub duration: Option<Nanos>,
-    /// Maximum growth of all files per CPU and day.
+    /// Maximum growth of all files per CPU and day, bytes.
     pub bytes_a_cpu_and_day: u64,
     /// Syncs checkpoints to disk (fsync), so that they survive a power failure.
     pub sync: bool,
-    /// $NOTIFY_SOCKET, set by systemd.
+    /// Value of $NOTIFY_SOCKET, which systemd sets.
     pub notify_socket: Option<OsString>,
     /// CLOCK_MONOTONIC when the program started.
     pub started_mono: Nanos,
@@ -68,7 +69,7 @@ impl FromStr for Keep {
     }
 }
 
-/// Parses a number of bytes, such as `64M`, `1500k` or `1000000`. The letters stand for powers of 1024.
+/// Parses a number of bytes, such as `64M`, `1500k` or `1000000`. Letters mean powers of 1024.
 pub fn size(text: &str) -> Option<u64> {
     let text = text.trim();
     let (digits, shift) = match text.chars().last()? {

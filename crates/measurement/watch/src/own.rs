@@ -1,10 +1,10 @@
-//! CPU time and memory of this process, from /proc.
+//! Reads CPU time and memory of this process from /proc.
 
 use punctual_model::WatchCost;
 use punctual_units::CpuList;
 use std::fs;
 
-/// CPU time and resident memory of this process, including the CPU time of children it waited for.
+/// Returns CPU time and resident memory of this process. The CPU time includes child processes that it has waited for.
 pub(crate) fn cost() -> WatchCost {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
@@ -15,15 +15,15 @@ pub(crate) fn cost() -> WatchCost {
     }
 }
 
-/// Sum of utime, stime, cutime and cstime: fields 14 to 17 (proc_pid_stat(5)). The second field, in parentheses, may
-/// contain any characters.
+/// Returns the sum of utime, stime, cutime and cstime, fields 14 to 17 (proc_pid_stat(5)). The second field, in
+/// parentheses, may contain any characters.
 fn ticks(stat: &str) -> Option<u64> {
     let rest = stat.rsplit_once(')')?.1;
     let fields: Vec<u64> = rest.split_whitespace().skip(11).take(4).map_while(|word| word.parse().ok()).collect();
     (fields.len() == 4).then(|| fields.iter().sum())
 }
 
-/// Resident pages: the second field of statm.
+/// Returns the number of resident pages, the second field of statm.
 fn resident(statm: &str) -> Option<u64> {
     statm.split_whitespace().nth(1)?.parse().ok()
 }

@@ -1,4 +1,4 @@
-//! Reads a directory of `watch` while it is being written, after its end, or after a kill.
+//! Reads the directory of a `watch` that is running, has ended or was killed.
 
 use crate::budget::Kept;
 use crate::error::WatchError;
@@ -9,7 +9,7 @@ use punctual_directory::Dir;
 use punctual_model::{WatchLine, WatchMaximum, Watched};
 use std::path::Path;
 
-/// Maximum size of a file that is read, bytes; the files that `watch` writes are smaller.
+/// Maximum size of a file that is read, bytes. The files that `watch` writes are smaller.
 const LARGEST: u64 = 16 << 20;
 
 pub fn is_watch(folder: &Path) -> bool {
@@ -19,7 +19,7 @@ pub fn is_watch(folder: &Path) -> bool {
 /// Reads the state and the lines of a series. Damaged parts are skipped and reported.
 ///
 /// # Errors
-/// The directory contains no watch, has a future format, or its state cannot be read.
+/// The directory contains no watch, its format is newer than this program, or its state cannot be read.
 pub fn read(folder: &Path) -> Result<Watched, WatchError> {
     let none = || WatchError::NoWatch(folder.to_owned());
     let dir = &Dir::open(folder).map_err(|_| none())?;
@@ -40,7 +40,7 @@ pub fn read(folder: &Path) -> Result<Watched, WatchError> {
     Ok(Watched { watch, lines, segments, bytes: dir.bytes(), running: dir.lock(false).is_ok_and(|free| !free), damage })
 }
 
-/// Clears the names of the run directory and the trace of a maximum if they no longer exist.
+/// Removes the names of a maximum's run directory and trace if these no longer exist.
 fn still_there(maximum: &mut WatchMaximum, segments: &[String], kept: &Kept) {
     maximum.segment = maximum.segment.take().filter(|name| segments.contains(name));
     let trace = maximum.segment.as_ref().and_then(|run| kept.of(run, maximum.cpu, maximum.mono_ns));
@@ -57,7 +57,7 @@ fn read_lines(dir: &Dir, name: &str, lines: &mut Vec<WatchLine>, damage: &mut Ve
     for line in content.split_inclusive(|byte| *byte == b'\n') {
         match serde_json::from_slice(line) {
             Ok(line) => lines.push(line),
-            // The line is being written at this moment, or was truncated by a kill.
+            // The line is being written now, or a kill truncated it.
             Err(_) if !line.ends_with(b"\n") => {}
             Err(_) => bad += 1,
         }

@@ -11,11 +11,11 @@ use punctual_units::{CpuId, Nanos};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// ID of the only phase. Its load is the machine's usual work.
+/// ID of the only phase, whose load is the machine's usual work.
 pub(crate) const PHASE: &str = "1-watch";
 const LOAD: &str = "watch";
-/// Keeps checkpoints small. No space is reserved: if there is not enough space to end a run directory, its segment
-/// continues.
+/// Disk use with small checkpoints and no reserved space: if there is not enough space to complete a run directory, its
+/// segment continues.
 const DISK: DiskUse = DiskUse { segment_bytes: 16 << 10, reserve_bytes: 0, compact: true };
 pub(crate) const WORST: usize = 8;
 
@@ -25,12 +25,12 @@ pub(crate) struct Open {
     /// The watch directory.
     dir: Dir,
     pub phase: Phase,
-    /// CLOCK_MONOTONIC at which the segment has its full length.
+    /// Time at which the segment has its full length, CLOCK_MONOTONIC.
     pub due_mono: Nanos,
     pub cells: Vec<(CpuId, Arc<Cell>)>,
-    /// For each CPU, the number of periods of the series with a wakeup, and of those skipped, before this segment.
+    /// Number of earlier periods of the series in which each CPU's thread woke, and of those it skipped.
     pub base: BTreeMap<CpuId, (u64, u64)>,
-    /// Writer of the run directory; `None` as long as the directory cannot be created.
+    /// Writer of the run directory; `None` until the directory can be created.
     pub writer: Option<Writer>,
     run: Run,
     gaps: u64,
@@ -47,8 +47,8 @@ pub(crate) struct Ending {
 }
 
 impl Open {
-    /// Begins a segment. `base`: numbers of earlier periods with a wakeup, and of those skipped. If the directory
-    /// cannot be created, every checkpoint retries.
+    /// Begins a segment. `base` has the numbers of earlier periods in which each CPU's thread woke, and of those it
+    /// skipped. If the directory cannot be created, every checkpoint tries again.
     pub fn begin(
         dir: &Dir,
         options: &Options,
@@ -68,7 +68,7 @@ impl Open {
         let due_mono = running.start + options.segment;
         let (dir, cells) = (dir.clone(), running.cells());
         let mut open = Open { name, dir, phase, due_mono, cells, base, writer: None, run, gaps: 0 };
-        // A failure is reported by the next checkpoint.
+        // The next checkpoint reports a failure.
         let _ = open.create(options.sync);
         open
     }
@@ -87,7 +87,7 @@ impl Open {
                 writer.take_failure()
             }
             None => {
-                // The remains of a failed attempt would make the next one fail.
+                // What a failed attempt left would make the next one fail.
                 let _ = self.dir.remove_all(&self.name);
                 self.create(sync).err().map(|e| e.to_string())
             }

@@ -1,4 +1,4 @@
-//! `watch.json` and the directory of a series: locks the directory, and begins or continues the series.
+//! Reads and writes `watch.json`, locks the directory of a series, and begins or continues the series.
 
 use crate::error::WatchError;
 use crate::lines::{self, Lines};
@@ -11,11 +11,11 @@ use punctual_units::{CpuList, Scheduling};
 use std::path::Path;
 
 pub(crate) const STATE: &str = "watch.json";
-/// Size limit, bytes. A CPU uses about a kilobyte.
+/// Maximum size of `watch.json`, bytes. A CPU uses about a kilobyte.
 const LARGEST: u64 = 16 << 20;
 
-/// Creates the directory if it is missing, and locks it. No other process can write to it as long as the returned
-/// [`Dir`] is open.
+/// Creates the directory if necessary, and locks it. No other process can write to it while the returned [`Dir`] is
+/// open.
 pub(crate) fn take(out: &Path) -> Result<Dir, WatchError> {
     let dir = Dir::create(out, Whose::Results)?;
     match dir.lock(true) {
@@ -23,7 +23,7 @@ pub(crate) fn take(out: &Path) -> Result<Dir, WatchError> {
             let pid = read(&dir).ok().flatten().map(|watch| watch.pid);
             Err(WatchError::Locked { path: out.to_owned(), pid })
         }
-        // The file system does not support locks, so the user must not start a second watch.
+        // The file system has no locks, so the user is responsible for not starting a second watch.
         _ => {
             dir.remove_stale_drafts();
             Ok(dir)
@@ -31,7 +31,7 @@ pub(crate) fn take(out: &Path) -> Result<Dir, WatchError> {
     }
 }
 
-/// Reads the state; `None` if there is no series yet.
+/// Reads the state; `None` if there is no series.
 pub(crate) fn read(out: &Dir) -> Result<Option<Watch>, WatchError> {
     #[derive(serde::Deserialize)]
     struct Head {
@@ -85,10 +85,10 @@ pub(crate) fn begin(options: &Options, scheduling: Scheduling, cpus: &CpuList) -
 }
 
 /// Continues an earlier series in the same directory. Its maxima and counts are kept, and a line records the time that
-/// was not measured. Returns remarks.
+/// was not measured. Returns notes.
 ///
 /// # Errors
-/// The series has a future format. It is not changed.
+/// The format of the series is newer than this program. The series is not changed.
 pub(crate) fn resume(out: &Dir, watch: &mut Watch, lines: &mut Lines) -> Result<Vec<String>, WatchError> {
     let mut notes = Vec::new();
     match lines::repair(out) {
@@ -140,7 +140,7 @@ fn continued(before: Watch, watch: &mut Watch, lines: &mut Lines) -> String {
     format!("continuing an earlier series ({why}): {} not measured", gap(&before.updated, watch))
 }
 
-/// Length of the time that was not measured. The wall clock may have been set in between.
+/// Formats the length of the time that was not measured. The wall clock may have been changed during it.
 fn gap(before: &Stamp, watch: &Watch) -> String {
     match watch.started.real_ns.checked_sub(before.real_ns) {
         Some(ns) => punctual_units::Nanos(ns).to_string(),

@@ -1,8 +1,8 @@
 //! Saves a window of the trace for every new maximum of a CPU, and explains it.
 //!
-//! A measuring thread whose latency exceeds all since the start signals an eventfd ([`Cell::watch`]). This wakes an
-//! ordinary thread, which saves the window and has a separate process explain it. The rate is limited ([`Pace`]);
-//! skipped maxima are counted and reported.
+//! A measuring thread whose latency exceeds all latencies since the start writes to an eventfd ([`Cell::watch`]). This
+//! wakes an ordinary thread, which saves the window and starts a separate process that explains it. [`Pace`] limits how
+//! often this happens; skipped maxima are counted and reported.
 
 use crate::budget::{Kept, Pace};
 use crate::child;
@@ -20,17 +20,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Settling time at the start of a segment, in which many wakeups are new maxima.
+/// Time at the start of a segment without traces, because many wakeups are then new maxima.
 const SETTLE: Duration = Duration::from_millis(50);
 /// Number of complete explanations kept per segment.
 const EXPLAINED: usize = 6;
-/// Maximum time that the end of a segment waits for a running explanation.
+/// Maximum time for which the end of a segment waits for an explanation in progress.
 const PATIENCE: Duration = Duration::from_millis(300);
-/// Reason reported for a maximum without a trace if there were too many.
+/// Reason reported for a maximum that was not traced.
 const TOO_MANY: &str = "not traced: too many new maxima at once";
 
-/// Interval of additional checks, in case a signal was lost (for example because a security filter denies writes to an
-/// eventfd).
+/// Interval of additional checks, in case a signal was lost, for example because a security filter forbids writing to
+/// an eventfd.
 const UNRUNG: Nanos = Nanos(2_000_000_000);
 
 pub(crate) struct Tracer {
@@ -42,7 +42,7 @@ pub(crate) struct Tracer {
 
 enum Order {
     Watch(Watched),
-    /// The segment has ended. The tracer answers with the traces saved in it.
+    /// The segment has ended. The tracer answers with the traces saved during it.
     End(SyncSender<Yield>),
 }
 
@@ -118,7 +118,7 @@ struct Worker {
     inbox: Receiver<Order>,
     stop: Arc<AtomicBool>,
     ledger: Arc<Mutex<Ledger>>,
-    /// For each CPU, the worst wakeup examined since the start.
+    /// For each CPU, the largest latency examined since the start, ns.
     worst: BTreeMap<CpuId, u64>,
     pace: Pace,
     kept: Kept,
@@ -154,7 +154,7 @@ impl Worker {
                 self.cutter.begin_log();
                 self.events_before = self.cutter.recorded();
                 (self.watched, self.result, self.count) = (Some(watched), Yield::default(), 0);
-                // The results of the previous segment have been written, so its space is known.
+                // The previous segment is written, so it is known how much space it needs.
                 self.make_room();
                 self.look();
             }
@@ -163,19 +163,19 @@ impl Worker {
                 let mut result = std::mem::take(&mut self.result);
                 result.traced.events = self.cutter.recorded().saturating_sub(self.events_before);
                 result.traced.captures = result.captures.len() as u64;
-                // If the segment no longer waits, the saved traces stay in the directory and are read from there.
+                // If nobody waits for the answer any more, the traces are read later from the directory.
                 let _ = answer.try_send(result);
             }
         }
     }
 
-    /// Arranges that, on each CPU, the next wakeup that is later than all previous ones signals this thread.
+    /// Makes the next wakeup of each CPU that is later than all previous ones signal this thread.
     fn arm(&self) {
         let floor = self.ledger().watch.settings.trace_above_ns.0;
         for (cpu, _, cell) in self.watched.iter().flat_map(|watched| &watched.cells) {
             let worst = self.worst.get(cpu).copied().unwrap_or(0).max(floor);
             cell.watch(worst);
-            // Handles wakeups between the check and the arming.
+            // Examines wakeups that occurred between the check and the arming.
             if cell.worst().first().is_some_and(|kept| kept.latency > worst) {
                 self.bell.ring();
             }
@@ -186,7 +186,7 @@ impl Worker {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Completed new maxima, each larger than the previous one.
+    /// Returns new maxima above `floor` that are complete, each larger than the previous one.
     fn new_maxima(&mut self, floor: u64) -> Vec<LateWakeup> {
         let now = monotonic().0;
         let mut new = Vec::new();
@@ -270,10 +270,10 @@ impl Worker {
             };
             self.book(late, verdict);
         }
-        // Timelines are omitted, because they use most of the space and can be computed from the saved trace.
+        // Timelines are omitted: they need most of the space, and the saved trace contains them.
         let slim = explained.unwrap_or_default().into_iter().map(|one| Explained { timeline: None, ..one });
         self.result.explained.extend(slim);
-        // Other explanations are superseded. Their sentences are in the series.
+        // Other explanations are superseded. The series contains their sentences.
         self.result.explained.sort_by_key(|one| std::cmp::Reverse(one.latency_ns));
         self.result.explained.truncate(EXPLAINED);
         self.kept.add(name, run, &capture);
@@ -281,7 +281,7 @@ impl Worker {
         self.make_room();
     }
 
-    /// Deletes superseded traces if the total size of all files is too large.
+    /// Deletes superseded traces if all files together are too large.
     fn make_room(&mut self) {
         let dir = self.ledger().dir.clone();
         self.kept.only_in(&dir);
@@ -317,14 +317,15 @@ impl Worker {
             segment: self.watched.as_ref().map(|watched| watched.name.clone()),
             verdict,
             why_not,
-            // The note identifies the wakeup as long as the trace exists.
+            // The file with facts identifies the wakeup for as long as the trace exists.
             trace: None,
         };
         ledger.maximum(maximum);
     }
 }
 
-/// True if the CPU of one of these wakeups lost time to a hypervisor since the last checkpoint; `None` if unknown.
+/// Returns true if the CPU of one of these wakeups lost time to a hypervisor since the last checkpoint; `None` if
+/// unknown.
 fn steal_rose(before: Option<&[(CpuId, u64)]>, capture: &Capture) -> Option<bool> {
     let now = steal_ticks()?;
     let of = |all: &[(CpuId, u64)], cpu| all.iter().find(|(c, _)| *c == cpu).map(|(_, ticks)| *ticks);

@@ -1,4 +1,4 @@
-//! The steps of a complete watch: setup, one segment after another, end.
+//! The steps of a complete watch: preparation, one segment after the other, end.
 
 use crate::budget::Kept;
 use crate::error::WatchError;
@@ -27,23 +27,23 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const TICK: Nanos = Nanos::from_secs(5);
 /// Interval at which the main thread checks whether the segment has ended.
 const LOOK: Nanos = Nanos::from_secs(2);
-/// Time allowed for a thread to end on request.
+/// Time for a thread to end when asked to.
 const PATIENCE: Nanos = Nanos::from_millis(400);
-/// Interval of checks for online CPUs if all are offline.
+/// Interval of checks for online CPUs while all are offline.
 const RETRY: Nanos = Nanos::from_secs(5);
 
 pub struct Done {
     pub watch: Watch,
     pub signal: Option<Sig>,
-    /// A write error, which also determines the exit code.
+    /// Error of writing a file, which also determines the exit code.
     pub error: Option<String>,
 }
 
-/// Watches the machine until a signal arrives or `duration` has elapsed. Signals must be blocked as for a run
-/// ([`punctual_proof::signals`]). `on_start` is called once, after the setup and before measuring starts.
+/// Watches the machine until a signal arrives or `duration` has passed. Signals must be blocked as for a run
+/// ([`punctual_proof::signals`]). `on_start` is called once, when everything is ready and measuring is about to start.
 ///
 /// # Errors
-/// The watch did not start. After the start, only the loss of the threads of all CPUs ends it.
+/// The watch did not start. Later it ends with an error only if the threads of all CPUs are lost.
 pub fn watch(options: &Options, on_start: &dyn Fn(&Watch), on_message: OnMessage) -> Result<Done, WatchError> {
     check(options)?;
     uapi::install_wakeup()?;
@@ -120,7 +120,7 @@ pub(crate) fn begin(
     })
 }
 
-/// Starts tracing for the whole watch. If that is not possible, the state records the reason.
+/// Starts tracing for the whole watch. If that is not possible, the state contains the reason.
 fn start_tracer(options: &Options, ledger: &Arc<Mutex<Ledger>>) -> Result<Option<(Tracer, Tracing, Bell)>, WatchError> {
     let why = if options.trace.when == When::Never {
         "switched off (--trace never)".to_owned()
@@ -177,14 +177,14 @@ impl Watching<'_> {
                     error = failed.or(error);
                 }
                 Err(e) if self.ledger().earlier.is_empty() => return Err(e),
-                // A CPU went offline between the check and the start.
+                // A CPU went offline after the check.
                 Err(e) => signal = self.pause(RETRY, format!("no segment could start: {e}")),
             }
         }
         self.finish(signal, error)
     }
 
-    /// Waits while nothing can be measured, and notifies systemd's watchdog, as the context thread does otherwise.
+    /// Waits while nothing can be measured, and notifies systemd's watchdog, which otherwise the context thread does.
     fn pause(&self, time: Nanos, why: String) -> Option<Sig> {
         {
             let mut ledger = self.ledger();
@@ -214,7 +214,7 @@ impl Watching<'_> {
             period: self.options.period,
             alignment: self.options.alignment,
             warmup: Nanos::ZERO,
-            // In fact the segment ends when it is long enough and can be written.
+            // The actual end is later if the segment cannot be written at that time.
             duration: Nanos(366 * 86_400_000_000_000),
             keep: WORST,
             limits: GRID.to_vec(),
@@ -222,7 +222,7 @@ impl Watching<'_> {
         }
     }
 
-    /// Measures one segment. Returns the signal that ended it, and write errors.
+    /// Measures one segment. Returns the signal that ended it, and the errors of writing.
     fn segment(&mut self, cpus: CpuList, end: Option<Nanos>) -> Result<(Option<Sig>, Option<String>), WatchError> {
         let plan = self.plan(cpus);
         match end {
@@ -278,7 +278,7 @@ impl Watching<'_> {
         tracer.watch(Watched { name: open.name.clone(), phase: PHASE.into(), cells: cells.collect() });
     }
 
-    /// Sleeps until the segment has ended and can be written, the duration has elapsed, or a signal arrives.
+    /// Sleeps until the segment has ended and can be written, the duration has passed, or a signal arrives.
     fn wait_for_end(&self, running: &Running, end: Option<Nanos>) -> Option<Sig> {
         loop {
             let left = end.map_or(LOOK, |end| end.saturating_sub(monotonic()).min(LOOK));
@@ -297,7 +297,7 @@ impl Watching<'_> {
     fn stop(running: &Running) {
         let give_up = monotonic() + PATIENCE;
         while !running.finished() && monotonic() < give_up {
-            // The series ends as the user requested, so nothing counts as missing.
+            // The series ends as the user requested, so no results count as missing.
             running.stop_with_enough();
             let _ = wait(&signals(), Some(Nanos::from_micros(500)));
         }

@@ -1,4 +1,4 @@
-//! Simulates the events of weeks in milliseconds.
+//! Simulates what happens in weeks within milliseconds.
 
 use crate::ledger::Ledger;
 use crate::lines::SERIES;
@@ -13,7 +13,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-/// A ledger without a segment, and the messages that the user receives afterwards.
+/// Returns a ledger without a segment, and a list that receives the messages for the user.
 fn ledger(out: &Path) -> (Ledger, Arc<Mutex<Vec<String>>>) {
     let options = crate::tests::options(out);
     let dir = state::take(out).unwrap();
@@ -22,7 +22,7 @@ fn ledger(out: &Path) -> (Ledger, Arc<Mutex<Vec<String>>>) {
     let theirs = Arc::clone(&reported);
     let on_message = Arc::new(move |text: &str| theirs.lock().unwrap().push(text.to_owned()));
     let ledger = begin(&options, &choice, dir, CpuList::from_iter([CpuId(0), CpuId(1)]), on_message).unwrap();
-    // The first messages depend on the privileges of the user.
+    // The first messages depend on the user's privileges.
     reported.lock().unwrap().clear();
     (ledger, reported)
 }
@@ -47,7 +47,7 @@ fn what_is_repeated_for_weeks_is_two_lines_and_a_count() {
     for _ in 0..200_000 {
         ledger.note("no segment could begin".into());
     }
-    // The loss of a CPU removed by a control group is reported with every sample until the segment ends.
+    // If a cpuset removes a CPU, its loss is reported with every sample until the segment ends.
     for n in 0..200_000u64 {
         let cpu = CpuId((n % 2) as u32);
         ledger.event(&Event::CpuLost { mono_ns: n, cpu, text: format!("CPU {cpu} went offline") });

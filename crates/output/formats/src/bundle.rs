@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io::{self, Write};
 
 pub const MARK: &str = "# punctual bundle 1";
-/// Time included before a wakeup was due and after it ended, ns.
+/// Margin before the time the wakeup was due and after its end, ns.
 const MARGIN: u64 = 1_000_000;
 /// Number of earlier events included per CPU.
 const LEAD_IN: usize = 48;
@@ -59,7 +59,7 @@ pub fn bundle(source: &mut dyn Source, victim: &Victim, head: &BundleHead, out: 
     Ok(written)
 }
 
-/// Parses the comments at the start of a bundle; `None` if the text is not a bundle.
+/// Parses the comments at the start of a bundle. Returns `None` if the text is not a bundle.
 pub fn bundle_head(text: &str) -> Option<BundleHead> {
     let mut head = BundleHead::default();
     let mut lines = text.lines();
@@ -254,7 +254,7 @@ fn interrupt(kind: &Kind) -> Option<(String, String)> {
     Some((name.to_owned(), body))
 }
 
-/// The five flag columns of kernels from 5.15 on (kernel/trace/trace_output.c, `trace_print_lat_fmt`).
+/// Returns the five flag columns of kernels from 5.15 on (kernel/trace/trace_output.c, `trace_print_lat_fmt`).
 fn letters(flags: Flags) -> String {
     use punctual_trace::Context;
     let off = match (flags.irqs_off, flags.bh_off) {

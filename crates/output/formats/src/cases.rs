@@ -34,7 +34,7 @@ pub struct About {
     pub started_real_ns: Option<u64>,
     /// CRC-32 of the imported files, which identifies runs whose start is unknown.
     pub identity: Option<u32>,
-    /// True if times are those of an emulated clock.
+    /// True if times were measured with an emulated clock.
     pub is_virtual: bool,
 }
 
@@ -72,7 +72,7 @@ pub struct Group {
     pub title: String,
     /// Measurement time in seconds, if known.
     pub seconds: Option<f64>,
-    /// Slugs of the group's CPUs in measurement order; they are the second segment of paths.
+    /// Slugs of the group's CPUs in the order of measurement; each is the second segment of a path.
     pub places: Vec<String>,
     pub cases: Vec<Case>,
     pub figures: Vec<Figure>,
@@ -95,7 +95,7 @@ pub struct Case {
 pub enum CaseOutcome {
     /// The condition holds, with the required evidence.
     Pass,
-    /// The condition was not refuted, which is the strongest possible result for it.
+    /// The condition was not refuted. No stronger result is possible for a condition of this kind.
     Held,
     /// The condition does not apply, or this machine lacks the feature.
     Skip,
@@ -140,7 +140,7 @@ pub struct Figure {
 pub enum FigureUnit {
     Nanoseconds,
     Count,
-    /// Unit of a benchmark; untrusted, not escaped.
+    /// Unit of a figure of a benchmark; untrusted, not escaped.
     Other(String),
 }
 
@@ -153,7 +153,7 @@ impl Cases {
         self.groups.iter().flat_map(|group| &group.figures)
     }
 
-    /// The worst outcome of the cases that have the group and place of the figure; `None` if there are no such cases.
+    /// Returns the worst outcome among the cases with the same group and CPU as the figure; `None` if there are none.
     pub fn outcome_beside(&self, figure: &Figure) -> Option<CaseOutcome> {
         let place = |path: &[String]| path.get(..2).map(<[String]>::to_vec);
         let wanted = place(&figure.path);
@@ -169,8 +169,9 @@ impl Cases {
 
 const LONGEST_SLUG: usize = 48;
 
-/// A name segment that is valid in every harness: `[a-zA-Z0-9_-]`, 1 to 48 characters. `<`, `>` and `=` become words,
-/// so that `max < 100us` stays readable. A `.` between digits becomes `_`, and any other sequence becomes a single `-`.
+/// Converts text to a name segment that is valid in every harness: `[a-zA-Z0-9_-]`, 1 to 48 characters. `<`, `>` and
+/// `=` become words, so that `max < 100us` stays readable. A `.` between digits becomes `_`, and any other sequence
+/// becomes a single `-`.
 pub fn slug(text: &str) -> String {
     let worded =
         text.replace("<=", " le ").replace('≤', " le ").replace('<', " lt ").replace('>', " gt ").replace('=', " eq ");

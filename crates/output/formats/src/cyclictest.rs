@@ -25,12 +25,12 @@ pub enum CyclictestError {
     NoHistogram(CpuId),
 }
 
-/// Known data on the wakeups of a CPU.
+/// Wakeups of one CPU. Unknown values are `None`.
 struct Thread {
     cpu: CpuId,
     /// Samples by microsecond; `None` if only the count and the extremes are known.
     bins: Option<BTreeMap<u64, u64>>,
-    /// Number of counted samples that are in no bin.
+    /// Number of counted samples that do not fall into any bin.
     overflows: Option<u64>,
     cycles: Option<u64>,
     min_us: Option<u64>,
@@ -43,7 +43,7 @@ struct Thread {
 type Part<'a> = (&'a CpuResult, &'a Histogram);
 
 impl Thread {
-    /// Value of cyclictest's `Total`: the samples in the bins, without the overflows.
+    /// Returns cyclictest's `Total`: the number of samples in the bins, without the overflows.
     fn total(&self) -> Option<u64> {
         let beyond = if self.bins.is_some() { self.overflows? } else { 0 };
         Some(self.cycles? - beyond)
@@ -78,7 +78,8 @@ pub fn cyclictest_text(recording: &Recording, load: Option<&str>) -> Result<Stri
     Ok(out)
 }
 
-/// Writes the rows of the histogram, up to the end of the first thread's bins, if every thread has a histogram.
+/// Writes the rows of the histogram, up to the end of the first thread's bins. Writes nothing unless every thread has a
+/// histogram.
 fn bins(out: &mut String, threads: &[Thread]) {
     let Some(all) = threads.iter().map(|t| t.bins.as_ref()).collect::<Option<Vec<_>>>() else { return };
     let rows: BTreeSet<u64> = all.iter().flat_map(|bins| bins.keys().copied()).collect();
@@ -88,7 +89,7 @@ fn bins(out: &mut String, threads: &[Thread]) {
     }
 }
 
-/// Writes a row of the summary, unless it is unknown for one of the threads.
+/// Writes a row of the summary. Writes nothing if the value is unknown for one of the threads.
 fn row(out: &mut String, name: &str, width: usize, threads: &[Thread], of: impl Fn(&Thread) -> Option<u64>) {
     if let Some(values) = threads.iter().map(of).collect::<Option<Vec<u64>>>() {
         let values: String = values.iter().map(|value| format!(" {value:0width$}")).collect();
@@ -96,7 +97,7 @@ fn row(out: &mut String, name: &str, width: usize, threads: &[Thread], of: impl 
     }
 }
 
-/// The document of `cyclictest --json`, with its keys (two of which end in a colon), and with `skipped` for each
+/// Writes the document of `cyclictest --json` with its keys (two of which end in a colon), and `skipped` for each
 /// thread.
 ///
 /// # Errors
@@ -175,12 +176,12 @@ fn thread_json(n: usize, thread: &Thread) -> String {
     format!("    \"{n}\": {{\n{}\n    }}", known.join(",\n"))
 }
 
-/// A sanitised JSON string, with `<` escaped as in all documents of this program.
+/// Returns a sanitised JSON string, with `<` escaped as in all documents of this program.
 fn quoted(text: &str) -> String {
     Value::from(clean::line(text)).to_string().replace('<', "\\u003c")
 }
 
-/// One thread per CPU in ascending order, from all phases, or from those whose load, label or ID is `load`.
+/// Returns one thread per CPU in ascending order, from all phases, or from those whose load, label or ID is `load`.
 fn threads(recording: &Recording, load: Option<&str>) -> Result<Vec<Thread>, CyclictestError> {
     let mut by_cpu: BTreeMap<CpuId, (Known, Vec<Part>)> = BTreeMap::new();
     for phase in &recording.run.phases {
@@ -203,8 +204,8 @@ fn threads(recording: &Recording, load: Option<&str>) -> Result<Vec<Thread>, Cyc
     Ok(by_cpu.into_iter().map(|(cpu, (known, results))| thread(cpu, &known, &results, end_us)).collect())
 }
 
-/// `end_us` is the end of the first thread's bins. The bins of all threads end there, because each row has a column for
-/// every thread.
+/// Converts the results of a CPU. Bins from `end_us` (the end of the first thread's bins) on are omitted, because each
+/// row has a column for every thread.
 fn thread(cpu: CpuId, known: &Known, results: &[Part], end_us: Option<u64>) -> Thread {
     let values = known.values();
     let mut bins: BTreeMap<u64, u64> = BTreeMap::new();
@@ -228,7 +229,7 @@ fn thread(cpu: CpuId, known: &Known, results: &[Part], end_us: Option<u64>) -> T
     }
 }
 
-/// The mean latency; for an imported file, the one that it states.
+/// Returns the mean latency, ns; for an imported file, the mean stated in the file.
 fn mean_ns(results: &[Part]) -> Option<f64> {
     let mean = |result: &CpuResult, raw: &Histogram| if result.blur.is_some() { result.mean_ns } else { raw.mean() };
     let mut sum = 0.0;

@@ -8,8 +8,8 @@ use punctual_clean as clean;
 use punctual_report::utc;
 use std::fmt::Write;
 
-/// A failed case becomes a `failure`, an inconclusive one an `error`, so that neither is displayed as passed, and a
-/// skipped one `skipped`. Figures are properties of their suite, with names such as `cpu1.p99_ns`.
+/// Writes JUnit XML. A failed case becomes a `failure`, an inconclusive one an `error`, so that neither is displayed as passed,
+/// and a skipped one `skipped`. Figures are properties of their suite, with names such as `cpu1.p99_ns`.
 pub fn junit(cases: &Cases) -> String {
     let all: Vec<&Case> = cases.cases().collect();
     let mut out = format!(
@@ -80,7 +80,7 @@ fn property(out: &mut String, name: &str, value: &str) {
     let _ = writeln!(out, "      <property name=\"{name}\" value=\"{value}\"/>");
 }
 
-/// The path below the group, followed by the unit if there is one.
+/// Returns the path below the group, followed by the unit if there is one.
 fn property_name(figure: &Figure) -> String {
     let name = figure.path.get(1..).unwrap_or_default().join(".");
     match &figure.unit {

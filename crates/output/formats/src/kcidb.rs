@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 pub struct KcidbIds {
     /// Name of the CI system as registered with KCIDB: `[a-z0-9_]+`.
     pub origin: String,
-    /// The tested build, `origin:text`; `None`: derived from release and version of the kernel.
+    /// The tested build, `origin:text`. If `None`, it is derived from the release and version of the kernel.
     pub build: Option<String>,
 }
 

@@ -40,7 +40,7 @@ fn result(outcome: Option<CaseOutcome>) -> &'static str {
     }
 }
 
-/// Value and unit: latencies in microseconds with three decimals, as labs record cyclictest; counts unchanged.
+/// Returns value and unit: latencies in microseconds with three decimals, as labs do for cyclictest; counts unchanged.
 fn measured(figure: &Figure) -> (String, String) {
     match &figure.unit {
         FigureUnit::Nanoseconds => (format!("{:.3}", figure.value / 1000.0), "us".into()),

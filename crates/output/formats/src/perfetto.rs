@@ -32,7 +32,7 @@ const CPUS: u32 = 1024;
 /// Sizes in bytes at which the events of one CPU, and of all CPUs, are written out.
 const BUNDLE: usize = 32 << 10;
 const BUNDLES: usize = 4 << 20;
-/// Packet sequence of the bundles. Tracks use another one.
+/// ID of the packet sequence that contains the bundles. Tracks use a different sequence.
 const SEQUENCE: u64 = 2;
 /// Interval between two traces in a file, ns.
 const PAUSE: u64 = 1_000_000;
@@ -57,7 +57,7 @@ pub fn perfetto(source: &mut dyn Source, explanation: &Explanation, out: &mut dy
     writer.finish()
 }
 
-/// Key of a pending verdict, which ends with the switch to this thread on this CPU at this time.
+/// Thread ID, CPU and time of the switch at which a pending verdict ends.
 type Key = (i32, u32, u64);
 
 struct Writer<'a> {
@@ -66,7 +66,7 @@ struct Writer<'a> {
     bytes: usize,
     tracks: Tracks,
     verdicts: HashMap<Key, Vec<&'a Victim>>,
-    /// Offset added to the times of this trace.
+    /// Offset added to the times of this trace, ns.
     shift: i128,
     end: u64,
     now: u64,

@@ -61,7 +61,7 @@ struct Place<'a> {
     labels: String,
 }
 
-/// Labels of each combination of phase and CPU, which are unique whatever the names of phases and CPUs.
+/// Returns the labels of each combination of phase and CPU. They are unique even if several phases have the same name.
 fn places<'a>(recording: &Recording, figures: &'a Figures<'a>, cases: &Cases) -> Vec<Place<'a>> {
     let clock = clock(recording);
     let of_phases = cases.groups.iter().skip(1).flat_map(|group| group.places.iter().map(move |place| (group, place)));
@@ -76,7 +76,7 @@ fn clock(recording: &Recording) -> &'static str {
     if recording.run.virtual_time.is_some() { "virtual" } else { "real" }
 }
 
-/// A sanitised label value, with `\`, `"` and newline escaped.
+/// Returns a sanitised label value, with `\`, `"` and newline escaped.
 pub(crate) fn label(text: &str) -> String {
     clean::line(text).replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
@@ -126,7 +126,7 @@ fn problems(out: &mut String, recording: &Recording, verdict: &Verdict) {
     let _ = writeln!(out, "punctual_run_problems {found}");
 }
 
-/// Writes the histograms whose samples are all counted, up to their last bin.
+/// Writes the histograms of CPUs whose number of samples is known, up to their last bin.
 fn latencies(out: &mut String, places: &[Place]) {
     const NAME: &str = "punctual_wakeup_latency_seconds";
     let is_known = |known: &&Known| known.count().is_some() && !known.is_summary();

@@ -4,13 +4,13 @@
 pub struct Message(Vec<u8>);
 
 impl Message {
-    /// A field of type uint32, uint64, bool or enum.
+    /// Appends a field of type uint32, uint64, bool or enum.
     pub fn uint(&mut self, field: u32, value: u64) {
         self.varint(u64::from(field) << 3);
         self.varint(value);
     }
 
-    /// A field of type int32 or int64, in 64-bit two's complement.
+    /// Appends a field of type int32 or int64, in 64-bit two's complement.
     pub fn int(&mut self, field: u32, value: i64) {
         self.uint(field, value as u64);
     }

@@ -10,7 +10,7 @@ use std::path::Path;
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
 /// Writes each rule as a `rule` and each finding as a `result`. Unreadable data has the kind `open`, which is not a
-/// pass. `version` is that of the auditing program.
+/// pass. `version` is the version of the auditing program.
 pub fn sarif(findings: &[Finding], version: Option<&str>) -> String {
     // Rules must be unique (§3.19.23), but an external recording may contain one twice.
     let mut at: BTreeMap<&str, usize> = BTreeMap::new();
@@ -69,7 +69,8 @@ fn result(at: usize, finding: &Finding) -> Value {
     })
 }
 
-/// Text of a message, which must not be empty and in which `{0}`, `[…](…)` and `\` are special (§3.11.5, §3.11.6).
+/// Returns the text of a message, which must not be empty and in which `{0}`, `[…](…)` and `\` are special (§3.11.5,
+/// §3.11.6).
 fn said(text: &str) -> String {
     let clean = clean::line(text);
     let mut out = String::with_capacity(clean.len());
@@ -83,7 +84,7 @@ fn said(text: &str) -> String {
     if out.trim().is_empty() { "(no message)".into() } else { out }
 }
 
-/// A file of the machine, or a line of a source file (`path:42`); `None` for other evidence.
+/// Returns a file of the machine, or a line of a source file (`path:42`); `None` for other evidence.
 fn location(evidence: &Evidence) -> Option<Value> {
     let is_line = |text: &&str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let line = evidence
@@ -104,7 +105,7 @@ fn location(evidence: &Evidence) -> Option<Value> {
     Some(json!({ "physicalLocation": physical, "message": { "text": said(&evidence.value) } }))
 }
 
-/// The findings of a check, with the source lines of the program. Paths below `here`, the top of a checkout, are
+/// Writes the findings of a check, with the source lines of the program. Paths below `here`, the top of a checkout, are
 /// relative to it, as code scanning requires. Findings in the baseline are suppressed.
 pub fn check_sarif(check: &Check, here: &Path, version: &str) -> String {
     let relative = |one: &CheckFinding| {
@@ -127,7 +128,7 @@ pub fn check_sarif(check: &Check, here: &Path, version: &str) -> String {
             state: State::Unknown,
             summary: format!("{}: {}", source.name, source.missing.as_ref()?),
             evidence: Vec::new(),
-            why: "Without observation there is no pass.".into(),
+            why: "What was not observed cannot pass.".into(),
             fix: None,
         })
     });
@@ -135,7 +136,8 @@ pub fn check_sarif(check: &Check, here: &Path, version: &str) -> String {
     sarif(&findings, Some(version))
 }
 
-/// A path as a URI reference (RFC 3986), percent-encoded. It never starts with `//`, which would introduce a host.
+/// Converts a path to a URI reference (RFC 3986), percent-encoded. It never starts with `//`, which would introduce a
+/// host.
 fn uri(path: &str) -> String {
     let mut out = String::with_capacity(path.len());
     for byte in path.bytes() {

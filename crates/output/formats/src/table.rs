@@ -1,4 +1,4 @@
-//! Table of all formats in which a recording can be written, including those of this program.
+//! Table of all formats in which a recording can be written, including this program's own formats.
 
 use crate::{
     Cases, CyclictestError, bencher, cyclictest_json, cyclictest_text, junit, lava, squad_metrics, squad_tests, tap,
@@ -30,15 +30,15 @@ pub enum Writer {
     Jsonl,
     /// Written from named outcomes and figures, which event suites and benchmarks also have.
     Cases(fn(&Cases) -> String),
-    /// [`kcidb`](crate::kcidb), from the same input as `Cases`.
+    /// Written by [`kcidb`](crate::kcidb) from the same input as `Cases`.
     Kcidb,
     /// Written from wakeup latencies, of one load or of all loads.
     Cyclictest(fn(&Recording, Option<&str>) -> Result<String, CyclictestError>),
-    /// [`prometheus`](crate::prometheus), from wakeup latencies.
+    /// Written by [`prometheus`](crate::prometheus) from wakeup latencies.
     Prometheus,
-    /// [`sarif`](crate::sarif), from the findings of an audit.
+    /// Written by [`sarif`](crate::sarif) from the findings of an audit.
     Sarif,
-    /// [`perfetto`](crate::perfetto), from a trace.
+    /// Written by [`perfetto`](crate::perfetto) from a trace.
     Perfetto,
 }
 
@@ -52,7 +52,7 @@ pub enum Subject {
     Suite,
     Experiment,
     Bench,
-    /// The series of `watch`.
+    /// A series recorded by `watch`.
     Watch,
     Fleet,
 }
@@ -79,7 +79,7 @@ impl Subject {
         }
     }
 
-    /// Name with its article, for sentences.
+    /// Returns the name with its article, for sentences.
     pub fn name(self) -> &'static str {
         match self {
             Subject::Latency => "a run of wakeup latencies",

@@ -24,7 +24,7 @@ pub struct Problem {
     pub is_error: bool,
 }
 
-/// All errors and remarks, ordered by line. A file without errors can be [`read`].
+/// Returns all errors and remarks, ordered by line. A file without errors can be [`read`].
 pub fn check(text: &str) -> Vec<Problem> {
     let mut walk = Walk { text, found: Vec::new() };
     if text.len() > LARGEST {
@@ -178,7 +178,7 @@ fn contradictions(p: &Published) -> Vec<String> {
     found
 }
 
-/// Information that a comparison needs and the entry does not state.
+/// Returns a remark for each field that a comparison needs and the entry does not state.
 fn unknowns(p: &Published) -> Vec<String> {
     let mut missing = Vec::new();
     let mut need = |is_there: bool, what: &str| {

@@ -2,7 +2,7 @@
 
 use crate::{Board, Flavour, Published, Quantity, board, boards};
 
-/// The reason why figures are comparable.
+/// What the compared figures have in common with the measured machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scope {
     /// The figures are from the same board.
@@ -17,9 +17,9 @@ pub struct Comparable {
     pub entries: Vec<(&'static Board, &'static Published)>,
 }
 
-/// Wakeup latencies of the same kind of kernel on the same board, or, if it has none, on boards with the same processor
-/// core. Excludes figures of tasks in the kernel, and those of co-kernels and hypervisors unless `flavour` names them.
-/// `None` if there are no such figures.
+/// Selects wakeup latencies of the same kind of kernel on the same board, or, if it has none, on boards with the same
+/// processor core. Excludes figures of tasks in the kernel, and those of co-kernels and hypervisors unless `flavour`
+/// names them. Returns `None` if there are no matching figures.
 ///
 /// `model` is the name of the board, `cpu` that of the processor. An unknown `flavour` matches stock and PREEMPT_RT
 /// kernels.
@@ -42,8 +42,8 @@ pub fn comparable(model: Option<&str>, cpu: Option<&str>, flavour: Option<Flavou
     of(Scope::Core(core), &same)
 }
 
-/// The core of a processor, from its name as [`Published`] runs record it: `ARM Cortex-A72`. `None` for a processor
-/// with several kinds of cores, and for a core without figures.
+/// Returns the core of a processor with this name (for example `ARM Cortex-A72`), if a board with published figures has
+/// it. `None` for a processor with several kinds of cores.
 pub fn core_of(cpu: &str) -> Option<&'static str> {
     let name = cpu.strip_prefix("ARM ")?;
     boards().iter().filter_map(|board| board.core.as_deref()).find(|core| *core == name)

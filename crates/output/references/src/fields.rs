@@ -34,7 +34,7 @@ const fn optional(name: &'static str, kind: Kind) -> Field {
     Field { name, kind, is_required: false, what: "" }
 }
 
-/// Maximum plausible duration: a year, in seconds.
+/// Maximum plausible duration, s: one year.
 const YEAR_S: u64 = 366 * 86_400;
 
 pub const BOARD: &[Field] = &[

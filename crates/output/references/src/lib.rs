@@ -24,7 +24,7 @@ use std::sync::LazyLock;
 // A test parses every file, so the filter never drops one.
 static ALL: LazyLock<Vec<Board>> = LazyLock::new(|| files::FILES.iter().filter_map(|text| read(text).ok()).collect());
 
-/// The built-in boards, ordered by key.
+/// Returns the built-in boards, ordered by key.
 pub fn boards() -> &'static [Board] {
     &ALL
 }
@@ -39,7 +39,7 @@ pub fn board(named: &str) -> Option<&'static Board> {
     })
 }
 
-/// True if the text begins with these whole words: `Raspberry Pi 500` does not begin with `Raspberry Pi 5`.
+/// Returns true if the text begins with these whole words: `Raspberry Pi 500` does not begin with `Raspberry Pi 5`.
 fn begins(text: &str, words: &str) -> bool {
     text.strip_prefix(words).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
 }

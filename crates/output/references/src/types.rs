@@ -167,7 +167,7 @@ pub struct Published {
     pub min_us: Option<f64>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub quantiles: Vec<Quantile>,
-    /// Counts of late episodes above limits.
+    /// Number of late episodes above each of several limits.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub episodes: Vec<EpisodeCount>,
     /// Highest temperature during the measurement, °C.
@@ -238,7 +238,7 @@ impl Published {
         LoadClass::of(self.load.as_deref())
     }
 
-    /// `major.minor` of the kernel.
+    /// Returns `major.minor` of the kernel; `None` if its version is not stated.
     pub fn series(&self) -> Option<String> {
         let release = self.kernel.as_deref()?.trim_start_matches('v');
         let mut parts = release.split(|c: char| !c.is_ascii_digit());

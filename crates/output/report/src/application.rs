@@ -43,7 +43,8 @@ fn of_program(application: &Application, thread: &AppThread) -> String {
     }
 }
 
-/// `control (FIFO 80, thread 4711): absolute sleep in clock_nanosleep(2), period 1 ms, jitter 3 µs`.
+/// Formats a thread and what releases it: `control (FIFO 80, thread 4711): absolute sleep in clock_nanosleep(2), period
+/// 1 ms, jitter 3 µs`.
 pub(crate) fn understood(thread: &AppThread) -> String {
     let AppThread { name, tid, scheduling, release, call, .. } = thread;
     let by = match thread.released_by.as_slice() {
@@ -62,7 +63,7 @@ pub(crate) fn understood(thread: &AppThread) -> String {
     text
 }
 
-/// How the time of all cycles was spent: `ran 24.1 %, higher priority 3.2 %, blocked 0.4 %`.
+/// Formats how the time of all cycles was spent: `ran 24.1 %, higher priority 3.2 %, blocked 0.4 %`.
 pub(crate) fn shares(cycles: &AppCycles) -> String {
     let share = |ns: u64| ns as f64 * 100.0 / cycles.response_ns.max(1) as f64;
     let delays = cycles.delays.iter().map(|delay| (delay.class.name().replace('_', " "), delay.ns));
@@ -135,7 +136,8 @@ fn chain(chain: &AppChain) -> String {
     text
 }
 
-/// The longest cycle of all threads and loads, as a sentence.
+/// Returns a sentence on the longest cycle of all threads and loads, relative to the period of its thread; `None` if no
+/// cycle was recorded.
 pub(crate) fn worst(recording: &Recording) -> Option<String> {
     let application = recording.application.as_ref()?;
     let longest = |cycles: &AppCycles| {
@@ -152,7 +154,7 @@ pub(crate) fn worst(recording: &Recording) -> Option<String> {
     Some(format!("{thread} under {load}, its longest cycle of {}: {verdict}", Nanos(length_ns)))
 }
 
-/// The longest cycle relative to the period, or in seconds if the thread has no period.
+/// Returns the length of the longest cycle relative to the period, or in seconds if the thread has no period.
 fn relative(application: &Application, cycles: &AppCycles) -> Option<f64> {
     let longest = cycles.worst.first()?.length_ns as f64;
     let thread = application.threads.iter().find(|thread| thread.name == cycles.thread)?;

@@ -7,7 +7,7 @@ pub const QUANTILES: [(f64, &str); 6] =
     [(0.5, "p50"), (0.9, "p90"), (0.99, "p99"), (0.999, "p99.9"), (0.9999, "p99.99"), (0.99999, "p99.999")];
 
 /// Maximum number of CPUs that charts and tables show individually; if there are more, they show only the relevant
-/// ones.
+/// CPUs.
 pub const MOST_APART: usize = 8;
 
 /// Returns the recorded time of a phase, ns: its periods, without start and stop; without periods, from start to end.
@@ -25,7 +25,7 @@ pub struct Cell<'a> {
     pub phase: &'a Phase,
     pub result: &'a CpuResult,
     pub raw: Option<&'a Histogram>,
-    /// All released periods, including skipped ones, as far as they are known.
+    /// All released periods, including skipped periods, as far as they are known.
     pub known: Option<Known<'a>>,
     pub judged: Option<&'a CellJudgement>,
     /// Corrected quantiles in the order of [`QUANTILES`].
@@ -61,7 +61,7 @@ impl<'a> Cell<'a> {
         cell
     }
 
-    /// Returns all counted periods; those without a value are given the least possible value.
+    /// Returns all counted periods. Those without a value are given the least possible value.
     pub fn corrected(&self) -> Option<&Histogram> {
         self.known.as_ref().map(Known::all)
     }
@@ -71,12 +71,12 @@ impl<'a> Cell<'a> {
         self.known.as_ref().map(Known::values)
     }
 
-    /// Returns the largest latency if no larger one is possible.
+    /// Returns the largest latency, ns; `None` if a larger one is possible.
     pub fn known_max(&self) -> Option<u64> {
         self.known.as_ref().map_or(self.result.max_ns, Known::max)
     }
 
-    /// Returns the number of periods with a latency; `None` if the file does not count some.
+    /// Returns the number of periods with a latency; `None` if the imported file leaves some of them uncounted.
     pub fn known_periods(&self) -> Option<u64> {
         let is_counted = self.known.as_ref().is_none_or(|known| known.count().is_some());
         is_counted.then(|| self.result.scored())
@@ -90,7 +90,7 @@ impl<'a> Cell<'a> {
         }
     }
 
-    /// True if all latencies are whole microseconds.
+    /// Returns true if all latencies are whole microseconds.
     pub fn is_whole_micros(&self) -> bool {
         self.known.as_ref().is_some_and(|known| known.blur().is_whole_micros())
     }
@@ -128,7 +128,7 @@ pub struct Figures<'a> {
 
 pub struct Row<'a> {
     pub phase: &'a Phase,
-    /// The CPU, for example `1`, or `64 CPUs` if each figure is the largest of them.
+    /// The CPU, for example `1`, or `64 CPUs` if each figure is the largest of 64 CPUs.
     pub cpu: String,
     pub released: u64,
     /// Number of skipped periods; `None` if an imported file does not state it.
@@ -138,7 +138,7 @@ pub struct Row<'a> {
     /// True if all latencies are whole microseconds.
     pub whole_micros: bool,
     pub max: Option<u64>,
-    /// The CPU with the largest latency, in a row of many CPUs.
+    /// The CPU with the largest latency; `None` in a row of a single CPU.
     pub max_cpu: Option<CpuId>,
 }
 
@@ -154,7 +154,7 @@ impl<'a> Figures<'a> {
         self.cells.iter().filter(|c| c.phase.id == phase.id).collect()
     }
 
-    /// True if there are too many CPUs to show them individually.
+    /// Returns true if there are too many CPUs to show them individually.
     pub fn is_crowded(&self) -> bool {
         self.recording.run.phases.iter().any(|p| p.cpus.len() > MOST_APART)
     }

@@ -6,7 +6,7 @@ use punctual_fix::{
 };
 use punctual_model::State;
 
-/// Formats `audit --dry-run`; `first` precedes the steps.
+/// Formats the plan of `audit --dry-run`, preceded by the text `first`.
 pub fn plan(plan: &Plan, sys: &dyn System, machine: &str, first: Option<&str>, boot: &BootNotes) -> String {
     let mut out = format!("what --fix would do on {machine}; nothing is changed\n");
     first.iter().for_each(|first| out.push_str(&format!("\n{first}\n")));

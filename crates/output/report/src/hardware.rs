@@ -1,4 +1,4 @@
-//! Formats, for a terminal, whether hardware, a hypervisor or Linux caused gaps.
+//! Formats for a terminal what caused gaps: hardware, a hypervisor or Linux.
 
 use crate::clean;
 use punctual_model::{ExplainedGap, GapCpu, GapFinding, Hardware, SpanKind};

@@ -126,10 +126,10 @@ struct TailPart<'a> {
     series: Option<TailSeries>,
     /// KPSS statistic of the logarithms of the tested series; null if not computed.
     kpss: Option<f64>,
-    /// Generalised Pareto fits above thresholds with decreasing numbers of exceedances, beginning with the one that the
-    /// level is based on.
+    /// Generalised Pareto fits above thresholds with decreasing numbers of exceedances. The extrapolated latency is
+    /// based on the first.
     thresholds: &'a [TailThreshold],
-    /// The level, or the reason why there is no level.
+    /// The latency extrapolated beyond the data, or the reason why there is none.
     outcome: &'a TailOutcome,
     /// Arrival pattern of the worst wakeups.
     arrivals: ArrivalsPart,

@@ -3,8 +3,8 @@
 //!
 //! latency-test reads `timedelta` (src/hal/components/timedelta.comp): the longest and the last time between two runs
 //! of a thread, and as jitter max(longest − period, period − shortest). Recordings contain the latency of each wakeup,
-//! so the time between two consecutive wakeups is the period plus the difference of their latencies. The order of
-//! wakeups is known for the worst ones only; the others give bounds.
+//! so the time between two consecutive wakeups is the period plus the difference of their latencies. The order is known
+//! for the worst wakeups only; the other wakeups give bounds.
 
 use crate::figures::{Cell, Figures};
 use crate::number::count;
@@ -78,7 +78,7 @@ fn of_cell(recording: &Recording, cell: &Cell) -> Option<Jitter> {
 /// Returns LinuxCNC's assessment of a max jitter.
 ///
 /// Source: LinuxCNC, docs/src/install/latency-test.adoc, "So, what do the results mean?". It gives limits for software
-/// stepping, which the base thread does, and one of 1 ms for LinuxCNC in general; between its ranges it gives none.
+/// stepping, which the base thread does, and a limit of 1 ms for LinuxCNC in general; it gives none between its ranges.
 fn acceptance(ns: u64, is_base: bool) -> &'static str {
     match ns {
         1_000_001.. => "more than 1 ms: not a good candidate for LinuxCNC, with software stepping or without",

@@ -119,9 +119,9 @@ fn rounded(time: Nanos) -> String {
     }
 }
 
-/// Formats the start of the pairs of a candidate, the `number`-th of `of` in its round. `elapsed` of at most `max` has
-/// passed; `left` is the duration of these pairs, if known. The text does not end in a newline: [`so_far`] or [`ended`]
-/// follows.
+/// Formats the line that announces the pairs of blocks for a candidate, the `number`-th of `of` in its round. `elapsed`
+/// is the time used so far, `max` the time limit, and `left` the duration of these pairs, if known. The text does not
+/// end in a newline, because [`so_far`] or [`ended`] follows.
 pub fn begins(
     rule: &str,
     confirming: bool,
@@ -134,13 +134,13 @@ pub fn begins(
     format!("[{} of at most {}] {verb} {rule} ({number} of {of}{left}) … ", rounded(elapsed), rounded(max))
 }
 
-/// Formats the result of a pair of a screening: value with the change minus value without it, ns.
+/// Formats the result of a screening: the value with the change minus the value without it, ns.
 pub fn so_far(shift_ns: f64) -> String {
     let size = Nanos(shift_ns.abs().round() as u64);
     if shift_ns < 0.0 { format!("{size} less") } else { format!("{size} more") }
 }
 
-/// Formats the result of the pairs of a confirmation.
+/// Formats the result of a trial. For a confirmation, it states whether the change is kept.
 pub fn ended(trial: &Trial) -> String {
     let so_far = so_far(trial.shift_ns);
     match trial.kind {

@@ -1,4 +1,4 @@
-//! A set of alarms relative to one epoch.
+//! Sets of alarms at times relative to one epoch.
 
 use crate::boundary::{guard, put, shared, take};
 use crate::status::{Failure, prt_status};
@@ -13,15 +13,15 @@ use std::time::Duration;
 /// Maximum number of alarms in a set.
 pub const PRT_ALARMS_MOST: usize = 64;
 
-/// Up to PRT_ALARMS_MOST alarms, each with a time after a common epoch and a number that identifies the action. Each
-/// alarm is absolute: if one is late, the next still runs on time.
+/// Up to PRT_ALARMS_MOST alarms, each with a time after a common epoch and a number that identifies its action. Each
+/// alarm has an absolute time: if one is late, the next still runs on time.
 pub struct prt_alarms {
     set: UnsafeCell<AlarmSet<i64, PRT_ALARMS_MOST>>,
-    /// Set by prt_alarms_stop(); also applies to later runs.
+    /// Set by prt_alarms_stop(). It also ends later runs, until prt_alarms_clear().
     asked: AtomicBool,
-    /// True if the current run is to end.
+    /// Set when the current run is to end.
     stop: AtomicBool,
-    /// The thread that runs the set, or 0.
+    /// Thread ID of the thread that runs the set, or 0.
     runner: AtomicI32,
 }
 
@@ -37,15 +37,15 @@ pub struct prt_rung {
     pub woke_ns: u64,
 }
 
-/// Action of an alarm, called in the thread that called prt_alarms_run(). The rules of a prt_body apply, also to the
-/// return value.
+/// Action of an alarm, called in the thread that called prt_alarms_run(). It has the same rules and return values as a
+/// prt_body.
 pub type prt_alarm_action = Option<unsafe extern "C" fn(rung: *const prt_rung, data: *mut c_void) -> c_int>;
 
 impl prt_alarms {
-    /// Mutable access to the set.
+    /// Returns mutable access to the set.
     ///
     /// # Safety
-    /// No other thread may change the set or start to run it meanwhile.
+    /// No other thread may change the set or start to run it while the reference is used.
     #[expect(
         clippy::mut_from_ref,
         reason = "the handle is shared with prt_alarms_stop, which only touches the atomics"
@@ -90,7 +90,7 @@ fn tid() -> i32 {
 /// Creates an empty set. Never NULL. Installs an empty handler for SIGURG, with which prt_alarms_stop() wakes the
 /// thread that runs the set.
 ///
-/// Threads: any ordinary one.
+/// Threads: any non-real-time thread.
 /// Ownership: the caller's until prt_alarms_free().
 #[unsafe(no_mangle)]
 pub extern "C" fn prt_alarms_new() -> *mut prt_alarms {
@@ -103,7 +103,7 @@ pub extern "C" fn prt_alarms_new() -> *mut prt_alarms {
 
 /// Frees the set. NULL is ignored.
 ///
-/// Errors: PRT_STATUS_BUSY while it runs; it is not freed then.
+/// Errors: PRT_STATUS_BUSY while it runs; in this case it is not freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_alarms_free(alarms: *mut prt_alarms) -> c_int {
     guard(|| {
@@ -118,10 +118,10 @@ pub unsafe extern "C" fn prt_alarms_free(alarms: *mut prt_alarms) -> c_int {
     })
 }
 
-/// Adds an alarm `after_ns` after the epoch; alarms with the same time run in the order they were added.
+/// Adds an alarm `after_ns` after the epoch. Alarms with the same time run in the order in which they were added.
 ///
 /// Threads: one at a time. Real-time.
-/// Errors: PRT_STATUS_FULL; PRT_STATUS_BUSY while it runs; PRT_STATUS_INVALID beyond 31 years; PRT_STATUS_NULL.
+/// Errors: PRT_STATUS_FULL; PRT_STATUS_BUSY while it runs; PRT_STATUS_INVALID for more than 31 years; PRT_STATUS_NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_alarms_add(alarms: *mut prt_alarms, after_ns: u64, action: i64) -> c_int {
     guard(|| {
@@ -136,7 +136,7 @@ pub unsafe extern "C" fn prt_alarms_add(alarms: *mut prt_alarms, after_ns: u64, 
     })
 }
 
-/// Removes all alarms, and resets prt_alarms_stop().
+/// Removes all alarms, and revokes prt_alarms_stop().
 ///
 /// Threads: one at a time. Real-time.
 /// Errors: PRT_STATUS_BUSY while it runs; PRT_STATUS_NULL.
@@ -152,9 +152,9 @@ pub unsafe extern "C" fn prt_alarms_clear(alarms: *mut prt_alarms) -> c_int {
     })
 }
 
-/// Runs all alarms in the calling thread, ordered by time: sleeps until each is due, with one system call per alarm;
-/// those that are already due run at once. Ends early if an action returns anything but PRT_NEXT_CONTINUE, or by
-/// prt_alarms_stop().
+/// Runs all alarms in the calling thread, ordered by time. Sleeps until each is due, with one system call per alarm;
+/// alarms that are already due run at once. Ends early if an action returns anything but PRT_NEXT_CONTINUE, or if
+/// prt_alarms_stop() is called.
 ///
 /// Threads: one at a time, which should be real-time. Real-time; blocks.
 /// Errors: PRT_STATUS_NULL, PRT_STATUS_BUSY, PRT_STATUS_INVALID for an epoch beyond 2^62 ns. `*done` receives the
@@ -192,10 +192,10 @@ pub unsafe extern "C" fn prt_alarms_run(
     })
 }
 
-/// Ends the current run, and every later one until prt_alarms_clear(). Waits until it has ended, unless called by the
-/// thread that runs it. A running action is not interrupted.
+/// Ends the current run, and every later one until prt_alarms_clear(). Waits until the current run has ended, unless
+/// called by the thread that runs the set. A running action is not interrupted.
 ///
-/// Threads: any ordinary one, or the one that runs the set. Blocks.
+/// Threads: any non-real-time thread, or the one that runs the set. Blocks.
 /// Errors: PRT_STATUS_NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_alarms_stop(alarms: *mut prt_alarms) -> c_int {

@@ -4,7 +4,7 @@ use crate::status::{Failure, Text, prt_status, remember};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Runs `work` and returns its status. A panic also becomes a status, if panics unwind.
+/// Runs `work` and returns its status. If the library is built with unwinding panics, a panic also becomes a status.
 #[inline]
 pub(crate) fn guard(work: impl FnOnce() -> Result<(), Failure>) -> c_int {
     let status = match catch_unwind(AssertUnwindSafe(work)) {
@@ -20,36 +20,36 @@ pub(crate) fn guard(work: impl FnOnce() -> Result<(), Failure>) -> c_int {
     status as c_int
 }
 
-/// The error for a NULL pointer; `text` names the argument.
+/// Returns the error for a NULL pointer; `text` names the argument.
 const fn null(text: &'static CStr) -> Failure {
     Failure::fixed(prt_status::Null, text)
 }
 
-/// The value that `pointer` points to, shared.
+/// Returns a shared reference to the value that `pointer` points to, or an error with `text` if it is NULL.
 ///
 /// # Safety
-/// NULL, or it points to a live `T` that is not changed while the reference is used, except through interior
-/// mutability.
+/// `pointer` is NULL, or it points to a live `T` that is not changed while the reference is used, except through
+/// interior mutability.
 #[inline]
 pub(crate) unsafe fn shared<'a, T>(pointer: *const T, text: &'static CStr) -> Result<&'a T, Failure> {
     // SAFETY: as the caller promises.
     unsafe { pointer.as_ref() }.ok_or(null(text))
 }
 
-/// The value that `pointer` points to, exclusively.
+/// Returns an exclusive reference to the value that `pointer` points to, or an error with `text` if it is NULL.
 ///
 /// # Safety
-/// NULL, or it points to a live `T` that is not used otherwise meanwhile.
+/// `pointer` is NULL, or it points to a live `T` that nothing else uses while the reference exists.
 #[inline]
 pub(crate) unsafe fn exclusive<'a, T>(pointer: *mut T, text: &'static CStr) -> Result<&'a mut T, Failure> {
     // SAFETY: as the caller promises.
     unsafe { pointer.as_mut() }.ok_or(null(text))
 }
 
-/// Writes `value` to `pointer`; the old value is not dropped.
+/// Writes `value` to `pointer` without dropping the old value. Returns an error with `text` if `pointer` is NULL.
 ///
 /// # Safety
-/// NULL, or valid for writing a `T`.
+/// `pointer` is NULL, or valid for writing a `T`.
 #[inline]
 pub(crate) unsafe fn put<T>(pointer: *mut T, value: T, text: &'static CStr) -> Result<(), Failure> {
     if pointer.is_null() {
@@ -60,24 +60,25 @@ pub(crate) unsafe fn put<T>(pointer: *mut T, value: T, text: &'static CStr) -> R
     Ok(())
 }
 
-/// Checks that a result pointer is not NULL, before anything is created that could not be returned.
+/// Returns an error with `text` if a result pointer is NULL. Called before anything is created that could then not be
+/// returned.
 pub(crate) fn wanted<T>(pointer: *mut T, text: &'static CStr) -> Result<(), Failure> {
     if pointer.is_null() { Err(null(text)) } else { Ok(()) }
 }
 
-/// Takes back ownership of a handle; NULL gives `None`.
+/// Takes back ownership of a handle. Returns `None` if `pointer` is NULL.
 ///
 /// # Safety
-/// NULL, or it comes from [`Box::into_raw`] of a `T`, and is not used any more.
+/// `pointer` is NULL, or it comes from [`Box::into_raw`] of a `T`, and is not used again.
 pub(crate) unsafe fn take<T>(pointer: *mut T) -> Option<Box<T>> {
     // SAFETY: not NULL, and the caller promises the rest.
     (!pointer.is_null()).then(|| unsafe { Box::from_raw(pointer) })
 }
 
-/// A C string as UTF-8.
+/// Returns a C string as UTF-8, or an error if it is NULL or not UTF-8. `name` is the text of the error for NULL.
 ///
 /// # Safety
-/// NULL, or it ends with a NUL byte and is not changed while the text is used.
+/// `pointer` is NULL, or the string ends with a NUL byte and is not changed while the text is used.
 pub(crate) unsafe fn text<'a>(pointer: *const c_char, name: &'static CStr) -> Result<&'a str, Failure> {
     if pointer.is_null() {
         return Err(null(name));
@@ -89,10 +90,10 @@ pub(crate) unsafe fn text<'a>(pointer: *const c_char, name: &'static CStr) -> Re
     })
 }
 
-/// The caller's bytes as a slice.
+/// Returns the caller's bytes as a slice. `name` is the text of the error for NULL.
 ///
 /// # Safety
-/// NULL, or `size` bytes are readable while the slice is used.
+/// `pointer` is NULL, or `size` bytes are readable while the slice is used.
 #[inline]
 pub(crate) unsafe fn bytes<'a>(pointer: *const c_void, size: usize, name: &'static CStr) -> Result<&'a [u8], Failure> {
     if pointer.is_null() {
@@ -102,10 +103,10 @@ pub(crate) unsafe fn bytes<'a>(pointer: *const c_void, size: usize, name: &'stat
     Ok(unsafe { std::slice::from_raw_parts(pointer.cast(), size) })
 }
 
-/// Copies `from` to the caller's buffer.
+/// Copies `from` to the caller's buffer. `name` is the text of the error for NULL.
 ///
 /// # Safety
-/// NULL, or valid for writing `from.len()` bytes; must not overlap with `from`.
+/// `to` is NULL, or valid for writing `from.len()` bytes; it must not overlap with `from`.
 #[inline]
 pub(crate) unsafe fn copy_out(from: &[u8], to: *mut c_void, name: &'static CStr) -> Result<(), Failure> {
     if to.is_null() {
@@ -116,7 +117,7 @@ pub(crate) unsafe fn copy_out(from: &[u8], to: *mut c_void, name: &'static CStr)
     Ok(())
 }
 
-/// A pointer that the caller passes to its callback; the library only hands it back.
+/// A pointer that the caller passes to its callback; the library does not use what it points to.
 #[derive(Clone, Copy)]
 pub(crate) struct Data(*mut c_void);
 

@@ -5,7 +5,7 @@ use crate::status::{Failure, prt_status};
 use punctual_rt::{Nanos, monotonic, sleep_until};
 use std::ffi::c_int;
 
-/// The current time, ns on CLOCK_MONOTONIC. A read of the vDSO.
+/// Returns the current time, ns on CLOCK_MONOTONIC. Reads the vDSO without a system call.
 ///
 /// Threads: any. Real-time.
 #[unsafe(no_mangle)]
@@ -13,10 +13,10 @@ pub extern "C" fn prt_now_ns() -> u64 {
     monotonic().0
 }
 
-/// Sleeps until `at_ns` on CLOCK_MONOTONIC; signals do not end it. clock_nanosleep(2), TIMER_ABSTIME.
+/// Sleeps until `at_ns` on CLOCK_MONOTONIC: clock_nanosleep(2), TIMER_ABSTIME. Signals do not end the sleep.
 ///
 /// Threads: any. Real-time; blocks. A task whose body sleeps is stopped only after the sleep.
-/// Errors: PRT_STATUS_INVALID for a time beyond 2^63 ns.
+/// Errors: PRT_STATUS_INVALID for a time after 2^63 ns.
 #[unsafe(no_mangle)]
 pub extern "C" fn prt_sleep_until(at_ns: u64) -> c_int {
     guard(|| {

@@ -6,14 +6,14 @@ use crate::status::{Failure, prt_status};
 use punctual_rt::{Condvar, Nanos, Woke};
 use std::ffi::c_int;
 
-/// A condition that threads wait for while another changes what a prt_mutex protects. The kernel moves a notified
-/// thread to the mutex's queue; it wakes only once, as the owner, and lends its priority meanwhile:
-/// FUTEX_WAIT_REQUEUE_PI, futex(2). All waiters of one condition variable must use the same mutex. A wait can end
-/// spuriously: wait in a loop. For threads of one process.
+/// A condition variable: threads wait for it while another changes what a prt_mutex protects. The kernel moves a
+/// notified thread to the mutex's queue, where it lends its priority to the owner and wakes only once, when it owns the
+/// mutex: FUTEX_WAIT_REQUEUE_PI, futex(2). All waiters of one condition variable must use the same mutex. A wait can
+/// end spuriously, so wait in a loop. For threads of one process.
 pub struct prt_cond(Condvar);
 
 /// # Safety
-/// NULL or a live condition variable.
+/// `cond` is NULL or a live condition variable.
 unsafe fn condvar<'a>(cond: *const prt_cond) -> Result<&'a Condvar, Failure> {
     // SAFETY: as the caller promises; its words change by atomic operations only.
     unsafe { shared(cond, c"cond is NULL") }.map(|cond| &cond.0)
@@ -21,7 +21,7 @@ unsafe fn condvar<'a>(cond: *const prt_cond) -> Result<&'a Condvar, Failure> {
 
 /// Creates a condition variable. Never NULL.
 ///
-/// Threads: any ordinary one.
+/// Threads: any non-real-time thread.
 /// Ownership: the caller's until prt_cond_free().
 #[unsafe(no_mangle)]
 pub extern "C" fn prt_cond_new() -> *mut prt_cond {
@@ -30,8 +30,9 @@ pub extern "C" fn prt_cond_new() -> *mut prt_cond {
 
 /// Frees the condition variable. NULL is ignored.
 ///
-/// Threads: any ordinary one.
-/// Errors: PRT_STATUS_BUSY if a thread waits for it, or has not yet returned from its wait; it is not freed then.
+/// Threads: any non-real-time thread.
+/// Errors: PRT_STATUS_BUSY if a thread waits for it, or has not yet returned from its wait; in this case it is not
+/// freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_cond_free(cond: *mut prt_cond) -> c_int {
     guard(|| {
@@ -52,7 +53,7 @@ pub unsafe extern "C" fn prt_cond_free(cond: *mut prt_cond) -> c_int {
 }
 
 /// # Safety
-/// Each NULL or a live handle.
+/// `cond` and `mutex` are each NULL or a live handle.
 unsafe fn wait(cond: *const prt_cond, mutex: *const prt_mutex, until: Option<Nanos>) -> Result<(), Failure> {
     // SAFETY: as the caller promises.
     let (cond, mutex) = unsafe { (condvar(cond)?, futex(mutex)?) };
@@ -67,23 +68,23 @@ unsafe fn wait(cond: *const prt_cond, mutex: *const prt_mutex, until: Option<Nan
     }
 }
 
-/// Releases the mutex, sleeps until notified (or a spurious wakeup), and takes the mutex again.
+/// Releases the mutex, sleeps until notified (or until a spurious wakeup), and takes the mutex again.
 ///
 /// Threads: the one that holds the mutex. Real-time: futex(2); blocks.
-/// Errors: PRT_STATUS_REFUSED if the calling thread does not hold the mutex; it has not waited then.
-/// PRT_STATUS_OWNER_DIED as for prt_mutex_lock(). PRT_STATUS_NULL. If in doubt, prt_mutex_is_mine() reports whether the
-/// mutex is held.
+/// Errors: PRT_STATUS_REFUSED if the calling thread does not hold the mutex; in this case it has not waited.
+/// PRT_STATUS_OWNER_DIED as for prt_mutex_lock(). PRT_STATUS_NULL. prt_mutex_is_mine() reports whether the mutex is
+/// held after an error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_cond_wait(cond: *const prt_cond, mutex: *const prt_mutex) -> c_int {
     // SAFETY: each NULL or a live handle.
     guard(|| unsafe { wait(cond, mutex, None) })
 }
 
-/// Like prt_cond_wait(), but waits at most until `until_ns` on CLOCK_MONOTONIC. The mutex is taken again in any case,
-/// which may take longer.
+/// Like prt_cond_wait(), but waits for a notification at most until `until_ns` on CLOCK_MONOTONIC. The mutex is taken
+/// again in any case, which may take longer.
 ///
 /// Threads: the one that holds the mutex. Real-time; blocks.
-/// Errors: as for prt_cond_wait(); PRT_STATUS_TIMED_OUT, with the mutex held.
+/// Errors: as for prt_cond_wait(); PRT_STATUS_TIMED_OUT, in which case the calling thread holds the mutex.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_cond_wait_until(cond: *const prt_cond, mutex: *const prt_mutex, until_ns: u64) -> c_int {
     let until = Nanos(until_ns.min(i64::MAX as u64));
@@ -91,11 +92,11 @@ pub unsafe extern "C" fn prt_cond_wait_until(cond: *const prt_cond, mutex: *cons
     guard(|| unsafe { wait(cond, mutex, Some(until)) })
 }
 
-/// Wakes the waiter with the highest priority, which gets the mutex once the caller releases it. Never blocks; no
-/// system call without waiters.
+/// Wakes the waiter with the highest priority, which gets the mutex once the caller releases it. Never blocks; makes no
+/// system call if no thread waits.
 ///
 /// Threads: the one that holds the mutex. Real-time: futex(2).
-/// Errors: PRT_STATUS_REFUSED if the calling thread does not hold the mutex, or the waiters use another one.
+/// Errors: PRT_STATUS_REFUSED if the calling thread does not hold the mutex, or the waiters use another mutex.
 /// PRT_STATUS_NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_cond_notify_one(cond: *const prt_cond, mutex: *const prt_mutex) -> c_int {
@@ -103,7 +104,7 @@ pub unsafe extern "C" fn prt_cond_notify_one(cond: *const prt_cond, mutex: *cons
     guard(|| unsafe { condvar(cond)?.notify_one_on(futex(mutex)?) }.map(drop).map_err(failure))
 }
 
-/// Wakes all waiters, which get the mutex one after the other, by priority. Otherwise as prt_cond_notify_one().
+/// Wakes all waiters, which get the mutex one after the other, ordered by priority. See prt_cond_notify_one().
 ///
 /// Threads: the one that holds the mutex. Real-time: futex(2).
 /// Errors: as for prt_cond_notify_one().

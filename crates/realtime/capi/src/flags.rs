@@ -5,7 +5,7 @@ use crate::status::{Failure, prt_status};
 use punctual_rt::{EventFlags, Match, Nanos};
 use std::ffi::c_int;
 
-/// Number of requested flags that must be set.
+/// How many of the requested flags must be set.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum prt_match {
@@ -15,19 +15,19 @@ pub enum prt_match {
     All = 1,
 }
 
-/// A group of 32 event flags. Threads set and clear them; others wait until some or all flags of a mask are set. Flags
-/// are states, not counts: a flag set twice before it is cleared was set once. They have no owner, so there is no
-/// priority inheritance. For threads of one process.
+/// A group of 32 event flags. Threads set and clear flags; other threads wait until some or all flags of a mask are
+/// set. Flags are states, not counts: a flag set twice before it is cleared counts once. They have no owner, so there
+/// is no priority inheritance. For threads of one process.
 pub struct prt_flags(EventFlags);
 
 /// # Safety
-/// NULL or a live group.
+/// `flags` is NULL or a live group.
 unsafe fn inner<'a>(flags: *const prt_flags) -> Result<&'a EventFlags, Failure> {
     // SAFETY: as the caller promises; its words change by atomic operations only.
     unsafe { shared(flags, c"flags is NULL") }.map(|flags| &flags.0)
 }
 
-/// Validates the mask and the way to match it.
+/// Returns how to match the mask, or an error if the mask is 0 or `how` is not one of enum prt_match.
 fn asked(mask: u32, how: c_int) -> Result<Match, Failure> {
     match how {
         _ if mask == 0 => Err(Failure::fixed(prt_status::Invalid, c"mask is 0: name the flags to wait for")),
@@ -41,7 +41,7 @@ const NONE: Failure = Failure::fixed(prt_status::Empty, c"not enough of these fl
 const LATE: Failure = Failure::fixed(prt_status::TimedOut, c"not enough of these flags were set in time");
 
 /// # Safety
-/// `flags` is NULL or a live handle, `set` NULL or a place for a number.
+/// `flags` is NULL or a live handle; `set` is NULL or valid for writing a number.
 unsafe fn look(
     flags: *const prt_flags,
     mask: u32,
@@ -67,7 +67,7 @@ fn until(until_ns: u64) -> Nanos {
 
 /// Creates a group with these flags set. Never NULL.
 ///
-/// Threads: any ordinary one.
+/// Threads: any non-real-time thread.
 /// Ownership: the caller's until prt_flags_free().
 #[unsafe(no_mangle)]
 pub extern "C" fn prt_flags_new(set: u32) -> *mut prt_flags {
@@ -76,14 +76,14 @@ pub extern "C" fn prt_flags_new(set: u32) -> *mut prt_flags {
 
 /// Frees the group; no thread may be waiting for it. NULL is ignored.
 ///
-/// Threads: any ordinary one.
+/// Threads: any non-real-time thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_flags_free(flags: *mut prt_flags) {
     // SAFETY: NULL or the caller's handle, from prt_flags_new, not used any more.
     drop(unsafe { take(flags) });
 }
 
-/// Sets flags and wakes the sleepers. Never blocks; no system call without sleepers.
+/// Sets flags and wakes the sleepers. Never blocks; makes no system call if no thread sleeps.
 ///
 /// Threads: any. Real-time: futex(2).
 /// Errors: PRT_STATUS_NULL.
@@ -93,7 +93,7 @@ pub unsafe extern "C" fn prt_flags_set(flags: *const prt_flags, mask: u32) -> c_
     guard(|| unsafe { inner(flags) }.map(|flags| flags.set(mask)))
 }
 
-/// Clears flags; `*were`, which may be NULL, receives those of them that were set. Never blocks.
+/// Clears flags. `*were` receives those of them that were set; `were` may be NULL. Never blocks.
 ///
 /// Threads: any. Real-time.
 /// Errors: PRT_STATUS_NULL.
@@ -117,10 +117,10 @@ pub unsafe extern "C" fn prt_flags_get(flags: *const prt_flags, set: *mut u32) -
     guard(|| unsafe { put(set, inner(flags)?.get(), c"set is NULL") })
 }
 
-/// Reads the flags of `mask` that are set into `*set`, if enough are; `how` is one of enum prt_match. Never blocks.
+/// Stores the flags of `mask` that are set in `*set`, if they satisfy `how`, one of enum prt_match. Never blocks.
 ///
 /// Threads: any. Real-time.
-/// Errors: PRT_STATUS_EMPTY if not enough are set; PRT_STATUS_INVALID for a mask of 0 or another `how`;
+/// Errors: PRT_STATUS_EMPTY if they do not satisfy `how`; PRT_STATUS_INVALID for a mask of 0 or an unknown `how`;
 /// PRT_STATUS_NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_flags_try_wait(flags: *const prt_flags, mask: u32, how: c_int, set: *mut u32) -> c_int {
@@ -128,28 +128,29 @@ pub unsafe extern "C" fn prt_flags_try_wait(flags: *const prt_flags, mask: u32, 
     unsafe { look(flags, mask, how, set, |flags, how| flags.try_wait(mask, how).ok_or(NONE)) }
 }
 
-/// Like prt_flags_try_wait(), but also clears these flags in the same step, so that only one thread takes an event.
+/// Like prt_flags_try_wait(), but also clears these flags in the same atomic step, so that only one thread takes an
+/// event.
 ///
 /// Threads: any. Real-time.
-/// Errors: as for prt_flags_try_wait(); nothing is cleared then.
+/// Errors: as for prt_flags_try_wait(); nothing is cleared in this case.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_flags_try_take(flags: *const prt_flags, mask: u32, how: c_int, set: *mut u32) -> c_int {
     // SAFETY: as this function's caller promises.
     unsafe { look(flags, mask, how, set, |flags, how| flags.try_take(mask, how).ok_or(NONE)) }
 }
 
-/// Sleeps until enough flags of `mask` are set and reads those into `*set`; `how` is one of enum prt_match. A signal
-/// does not end the wait.
+/// Sleeps until the set flags of `mask` satisfy `how`, one of enum prt_match, and stores them in `*set`. A signal does
+/// not end the wait.
 ///
 /// Threads: any. Real-time: futex(2) if it has to sleep; blocks.
-/// Errors: PRT_STATUS_INVALID for a mask of 0 or another `how`; PRT_STATUS_NULL.
+/// Errors: PRT_STATUS_INVALID for a mask of 0 or an unknown `how`; PRT_STATUS_NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_flags_wait(flags: *const prt_flags, mask: u32, how: c_int, set: *mut u32) -> c_int {
     // SAFETY: as this function's caller promises.
     unsafe { look(flags, mask, how, set, |flags, how| Ok(flags.wait(mask, how))) }
 }
 
-/// Like prt_flags_wait(), but also clears these flags in the same step, so that only one thread takes an event.
+/// Like prt_flags_wait(), but also clears these flags in the same atomic step, so that only one thread takes an event.
 ///
 /// Threads: any. Real-time: futex(2) if it has to sleep; blocks.
 /// Errors: as for prt_flags_wait().
@@ -159,8 +160,8 @@ pub unsafe extern "C" fn prt_flags_take(flags: *const prt_flags, mask: u32, how:
     unsafe { look(flags, mask, how, set, |flags, how| Ok(flags.take(mask, how))) }
 }
 
-/// Like prt_flags_wait(), but waits at most until `until_ns` on CLOCK_MONOTONIC. Flags that are already set are found
-/// even after that time.
+/// Like prt_flags_wait(), but waits at most until `until_ns` on CLOCK_MONOTONIC. If the flags are already set, it
+/// succeeds even if that time has passed.
 ///
 /// Threads: any. Real-time; blocks.
 /// Errors: as for prt_flags_wait(); PRT_STATUS_TIMED_OUT.
@@ -177,11 +178,11 @@ pub unsafe extern "C" fn prt_flags_wait_until(
     unsafe { look(flags, mask, how, set, at) }
 }
 
-/// Like prt_flags_take(), but waits at most until `until_ns` on CLOCK_MONOTONIC. Flags that are already set are taken
-/// even after that time.
+/// Like prt_flags_take(), but waits at most until `until_ns` on CLOCK_MONOTONIC. If the flags are already set, it
+/// succeeds even if that time has passed.
 ///
 /// Threads: any. Real-time; blocks.
-/// Errors: as for prt_flags_take(); PRT_STATUS_TIMED_OUT: nothing is cleared.
+/// Errors: as for prt_flags_take(); PRT_STATUS_TIMED_OUT, in which case nothing is cleared.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_flags_take_until(
     flags: *const prt_flags,

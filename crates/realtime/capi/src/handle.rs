@@ -1,4 +1,4 @@
-//! The handle of a started task, periodic or interrupt: its end, and what its statistics are read from.
+//! The handle of a started task, periodic or interrupt, with which it is stopped and its statistics are read.
 
 use crate::boundary::{guard, put, shared, take};
 use crate::status::{Failure, prt_status};
@@ -8,25 +8,25 @@ use std::ffi::{CString, c_char, c_int};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Outcome of a task.
+/// How a task ended.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum prt_end {
-    /// Its body, or its safe state, returned PRT_NEXT_STOP.
+    /// Its body, or its safe_state function, returned PRT_NEXT_STOP.
     Returned = 0,
-    /// It was stopped.
+    /// The program stopped it.
     Stopped = 1,
-    /// It has completed its number of cycles.
+    /// It has run its number of cycles.
     Cycles = 2,
-    /// It was a period late, and its policy is PRT_MISS_STOP.
+    /// It was late by a period, and its policy is PRT_MISS_STOP.
     Missed = 3,
-    /// It failed inside the library, which is a bug in it.
+    /// It failed inside the library, which is a bug in the library.
     Failed = 4,
-    /// Its source of events failed: prt_interrupt_get_counts() has the error.
+    /// Its source of events failed. prt_interrupt_get_counts() has the error.
     SourceFailed = 5,
 }
 
-/// A started task: prt_task_start(), prt_interrupt_start().
+/// A started task, created by prt_task_start() or prt_interrupt_start().
 pub struct prt_task {
     state: Mutex<State>,
     not_resident: CString,
@@ -36,7 +36,7 @@ pub struct prt_task {
 enum State {
     Running(Started),
     Ended(End, Figures),
-    /// Between the two states; permanent only after a panic.
+    /// The task is being waited for; permanent only after a panic.
     Between,
 }
 
@@ -67,7 +67,8 @@ impl Started {
         }
     }
 
-    /// Waits for its end, after asking for it if `stop` is set.
+    /// Waits until the task has ended; first asks it to end if `stop` is true. Returns how it ended, and its
+    /// statistics.
     fn ended(self, stop: bool) -> (End, Figures) {
         match self {
             Started::Periodic(task) => {
@@ -83,7 +84,7 @@ impl Started {
 }
 
 impl prt_task {
-    /// A handle for the caller.
+    /// Creates the handle for the caller.
     pub(crate) fn of(started: Started) -> *mut prt_task {
         let not_resident = CString::new(started.task().not_resident().unwrap_or_default()).unwrap_or_default();
         Box::into_raw(Box::new(prt_task { state: Mutex::new(State::Running(started)), not_resident }))
@@ -104,12 +105,12 @@ thread_local! {
     static IN_A_TASK: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Marks the calling thread as a task's.
+/// Marks the calling thread as the thread of a task.
 pub(crate) fn enter_task() {
     IN_A_TASK.set(true);
 }
 
-/// Refuses to wait for tasks in the body of one, which might wait for itself.
+/// Returns an error in the body of a task, which must not wait for tasks: it might wait for itself.
 pub(crate) fn not_in_a_task() -> Result<(), Failure> {
     match IN_A_TASK.get() {
         false => Ok(()),
@@ -120,10 +121,10 @@ pub(crate) fn not_in_a_task() -> Result<(), Failure> {
     }
 }
 
-/// Why the task's memory is not locked; empty if it is; NULL if `task` is NULL.
+/// Returns why the task's memory is not locked; an empty string if it is locked; NULL if `task` is NULL.
 ///
 /// Threads: any.
-/// Ownership: the task's; valid until prt_task_free().
+/// Ownership: the string belongs to the task and is valid until prt_task_free().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_task_not_resident(task: *const prt_task) -> *const c_char {
     // SAFETY: NULL or a live handle, only read.
@@ -136,7 +137,8 @@ pub unsafe extern "C" fn prt_task_not_resident(task: *const prt_task) -> *const 
     }
 }
 
-/// Ends the task if `stop` is set, or if it has ended on its own.
+/// Collects the end of the task if it has ended, or stops it if `stop` is true, and returns how it ended, one of enum
+/// prt_end. Returns `None` if it still runs.
 fn finish(task: &prt_task, stop: bool) -> Option<c_int> {
     let mut state = task.state.lock().unwrap_or_else(PoisonError::into_inner);
     if let State::Running(running) = &*state
@@ -169,10 +171,10 @@ fn number(end: &End) -> c_int {
     }) as c_int
 }
 
-/// Asks the task to end and waits until it has: a running body is not interrupted, a sleeping task is woken. If it has
-/// already ended, returns the same end again.
+/// Asks the task to end and waits until it has ended. A running body is not interrupted; a sleeping task is woken. If
+/// the task has already ended, returns the same end again.
 ///
-/// Threads: any ordinary one, not a task's. Blocks.
+/// Threads: any non-real-time thread, not a task's. Blocks.
 /// Errors: PRT_STATUS_NULL; PRT_STATUS_DEADLOCK from a task's body. `*end` receives one of enum prt_end; `end` may be
 /// NULL.
 #[unsafe(no_mangle)]
@@ -181,9 +183,9 @@ pub unsafe extern "C" fn prt_task_stop(task: *const prt_task, end: *mut c_int) -
     guard(|| unsafe { wait(task, end, true) })
 }
 
-/// Waits until the task ends on its own. Other threads may read its statistics meanwhile.
+/// Waits until the task ends on its own. Other threads may read its statistics in the meantime.
 ///
-/// Threads: any ordinary one, not a task's. Blocks; polls at least every 10 ms.
+/// Threads: any non-real-time thread, not a task's. Blocks; polls at least every 10 ms.
 /// Errors: as for prt_task_stop().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_task_join(task: *const prt_task, end: *mut c_int) -> c_int {
@@ -192,7 +194,7 @@ pub unsafe extern "C" fn prt_task_join(task: *const prt_task, end: *mut c_int) -
 }
 
 /// # Safety
-/// `task` is NULL or a live handle, `end` NULL or a place for a number.
+/// `task` is NULL or a live handle; `end` is NULL or valid for writing a number.
 unsafe fn wait(task: *const prt_task, end: *mut c_int, stop: bool) -> Result<(), Failure> {
     // SAFETY: as the caller promises.
     let task = unsafe { shared(task, c"task is NULL") }?;
@@ -212,10 +214,10 @@ unsafe fn wait(task: *const prt_task, end: *mut c_int, stop: bool) -> Result<(),
     unsafe { put(end, ended, c"end is NULL") }
 }
 
-/// Stops the task like prt_task_stop() if it still runs, and frees its handle. NULL is ignored.
+/// Stops the task like prt_task_stop() if it is still running, and frees its handle. NULL is ignored.
 ///
-/// Threads: any ordinary one, not a task's. Blocks.
-/// Errors: PRT_STATUS_DEADLOCK from a task's body; nothing is freed then.
+/// Threads: any non-real-time thread, not a task's. Blocks.
+/// Errors: PRT_STATUS_DEADLOCK from a task's body; in this case nothing is freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_task_free(task: *mut prt_task) -> c_int {
     guard(|| {

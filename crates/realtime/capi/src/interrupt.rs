@@ -10,35 +10,36 @@ use crate::task::prt_next;
 use punctual_rt::{Interrupt, InterruptStats, Next};
 use std::ffi::{c_char, c_int, c_void};
 
-/// An event as passed to the body of an interrupt task. Times are on CLOCK_MONOTONIC.
+/// The argument of an interrupt task's body: one wakeup for one or more events. Times are on CLOCK_MONOTONIC.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct prt_interrupt {
-    /// Number of the event, from 0, including those coalesced or lost before it.
+    /// Number of the event, from 0; coalesced and lost events are counted, too.
     pub sequence: u64,
-    /// When the kernel saw it; 0 if its source has no time stamps.
+    /// When the kernel saw the event, ns; 0 if its source has no time stamps.
     pub at_ns: u64,
-    /// When the thread woke for it.
+    /// When the thread woke for the event, ns.
     pub woke_ns: u64,
-    /// Further events that this wakeup stands for, because they arrived before it was received.
+    /// Number of further events that arrived before the thread woke, and for which the body does not run.
     pub coalesced: u64,
-    /// Events before it that the source lost.
+    /// Number of events before this one that the source lost.
     pub lost: u64,
-    /// Value of the event: the edge of a GPIO line (1 rising, 0 falling), what a source of one's own says, otherwise 0.
+    /// Value of the event: the edge of a GPIO line (1 rising, 0 falling), or the value that a prt_wait function has
+    /// set; otherwise 0.
     pub value: u64,
 }
 
-/// The body of an interrupt task. The rules of a prt_body apply, also to the return value.
+/// The body of an interrupt task. It has the same rules and return values as a prt_body.
 pub type prt_interrupt_body = Option<unsafe extern "C" fn(interrupt: *const prt_interrupt, data: *mut c_void) -> c_int>;
 
-/// Options of an interrupt task. Initialise them with prt_interrupt_options_init(), then change what should differ.
+/// Options of an interrupt task. Initialise them with prt_interrupt_options_init(), then change individual options.
 #[repr(C)]
 pub struct prt_interrupt_options {
-    /// Name of the task and (the first 15 bytes) of its thread. Copied.
+    /// Name of the task. Its first 15 bytes are the name of the thread. Copied.
     pub name: *const c_char,
     /// One of enum prt_policy, but not PRT_POLICY_DEADLINE.
     pub policy: c_int,
-    /// 1 to 99 with PRT_POLICY_FIFO and PRT_POLICY_RR; a nice value with PRT_POLICY_OTHER.
+    /// Priority 1 to 99 with PRT_POLICY_FIFO and PRT_POLICY_RR; a nice value with PRT_POLICY_OTHER.
     pub priority: c_int,
     /// CPU to pin the task to; −1 for any.
     pub cpu: c_int,
@@ -54,19 +55,19 @@ pub struct prt_interrupt_counts {
     pub events: u64,
     /// Wakeups for which the body ran.
     pub handled: u64,
-    /// Events that arrived together with a handled one.
+    /// Number of events that arrived together with a handled one.
     pub coalesced: u64,
-    /// Events that the source lost.
+    /// Number of events that the source lost.
     pub lost: u64,
-    /// The errno of its source, if that ended the task; otherwise 0.
+    /// The errno of the source if it ended the task; otherwise 0.
     pub source_error: c_int,
 }
 
-/// Sets `*options` to a task `name` with `policy` and `priority` on any CPU.
+/// Sets `*options` to the defaults for a task `name` with `policy` and `priority` on any CPU.
 ///
 /// Threads: any. Real-time.
-/// Errors: PRT_STATUS_NULL. Values out of range are detected by prt_interrupt_start().
-/// Ownership: `name` is only referenced, until prt_interrupt_start() copies it.
+/// Errors: PRT_STATUS_NULL. prt_interrupt_start() detects values out of range.
+/// Ownership: only the pointer `name` is stored; prt_interrupt_start() copies the text.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_interrupt_options_init(
     options: *mut prt_interrupt_options,
@@ -99,12 +100,11 @@ impl Callback {
 }
 
 /// Starts a task whose body runs at every event of `source`. prt_task_stats(), prt_task_stop(), prt_task_join() and
-/// prt_task_free() are for it, too.
+/// prt_task_free() also work with it.
 ///
-/// Threads: any ordinary one. `body` runs in its own thread, and may be called there with `data` until the task has
-/// ended.
-/// Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID for options out of range; PRT_STATUS_REFUSED if the system refuses
-/// policy, CPU or thread. Nothing is started then.
+/// Threads: any non-real-time thread. `body` is called in the task's thread with `data`, until the task has ended.
+/// Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID for options out of range; PRT_STATUS_REFUSED if the system refuses the
+/// policy, the CPU or the thread. In these cases nothing is started.
 /// Ownership: `source` is freed in any case. `*out` is the caller's until prt_task_free(); `data` and what `options`
 /// points to remain the caller's, and `data` is used until the task has ended.
 #[unsafe(no_mangle)]
@@ -153,9 +153,9 @@ pub unsafe extern "C" fn prt_interrupt_start(
     })
 }
 
-/// Reads the counters of an interrupt task. Also works after its end.
+/// Reads the counters of an interrupt task, also after its end.
 ///
-/// Threads: any ordinary one; not real-time. Waits while another thread stops this task.
+/// Threads: any non-real-time thread. Waits while another thread stops this task.
 /// Errors: PRT_STATUS_INVALID for a periodic task; PRT_STATUS_NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_interrupt_get_counts(task: *const prt_task, out: *mut prt_interrupt_counts) -> c_int {

@@ -3,15 +3,16 @@
 //!
 //! - A function returns a status, 0 for success; [`prt_last_error`] returns the text of the calling thread's last
 //!   error.
-//! - A NULL pointer where a value is needed is an error. Any other pointer must be what the function requires: that
-//!   makes these functions `unsafe`, and is stated here once instead of for each of them.
-//! - Handles are opaque and belong to the caller from `…_new` or `…_start` until `…_free`. A handle must not be used
-//!   while it is freed.
+//! - A pointer that must not be NULL is checked, and NULL is an error. A pointer that is not NULL must be what the
+//!   function requires, which cannot be checked: this makes the functions `unsafe`, and is stated here once instead of
+//!   for each of them.
+//! - Handles are opaque and belong to the caller from `…_new` or `…_start` until `…_free`. While a handle is being
+//!   freed, nothing else may use it.
 //! - No panic crosses the boundary: it becomes `PRT_STATUS_PANIC` if the library is built with unwinding, and aborts
 //!   the process otherwise, as in the release profile.
 //!
 //! Architecture invariant: `unsafe` is used only for pointers of a C caller. A function marked *real-time* neither
-//! allocates, locks nor formats, and makes no system call other than those it names.
+//! allocates, locks nor formats, and makes no system call other than those that its comment names.
 
 #![warn(missing_docs)]
 #![allow(non_camel_case_types, clippy::missing_safety_doc)]
@@ -59,7 +60,7 @@ pub use stats::*;
 pub use status::*;
 pub use task::*;
 
-/// Compiles the examples in the table of services.
+/// Lets the documentation tests compile the examples in docs/api-map.md.
 #[cfg(doctest)]
 #[doc = include_str!("../../../../docs/api-map.md")]
 struct ApiMap;

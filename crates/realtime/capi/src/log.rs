@@ -14,7 +14,7 @@ use std::os::fd::BorrowedFd;
 pub enum prt_level {
     /// Something failed.
     Error = 0,
-    /// Something is not as it should be.
+    /// Something is unusual, but the program continues.
     Warning = 1,
     /// Normal operation.
     Info = 2,
@@ -22,16 +22,16 @@ pub enum prt_level {
     Debug = 3,
 }
 
-/// Maximum number of numbers in a record.
+/// Maximum number of arguments of a record.
 pub const PRT_ARGS_MOST: usize = 4;
 
-/// A number in a record: made by prt_arg_unsigned(), prt_arg_signed(), prt_arg_double() or prt_arg_time().
+/// A number in a record, created by prt_arg_unsigned(), prt_arg_signed(), prt_arg_double() or prt_arg_time().
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct prt_arg {
-    /// Its bits.
+    /// The bits of the number.
     pub bits: u64,
-    /// Its type: 0 unsigned, 1 signed, 2 double, 3 time.
+    /// The type of the number: 0 unsigned, 1 signed, 2 double, 3 time.
     pub kind: u64,
 }
 
@@ -40,7 +40,7 @@ const SIGNED: u64 = 1;
 const DOUBLE: u64 = 2;
 const TIME: u64 = 3;
 
-/// An unsigned number for prt_record().
+/// Returns an unsigned number for prt_record().
 ///
 /// Threads: any. Real-time.
 #[unsafe(no_mangle)]
@@ -48,7 +48,7 @@ pub extern "C" fn prt_arg_unsigned(value: u64) -> prt_arg {
     prt_arg { bits: value, kind: UNSIGNED }
 }
 
-/// A signed number for prt_record().
+/// Returns a signed number for prt_record().
 ///
 /// Threads: any. Real-time.
 #[unsafe(no_mangle)]
@@ -56,7 +56,7 @@ pub extern "C" fn prt_arg_signed(value: i64) -> prt_arg {
     prt_arg { bits: value.cast_unsigned(), kind: SIGNED }
 }
 
-/// A floating-point number for prt_record().
+/// Returns a floating-point number for prt_record().
 ///
 /// Threads: any. Real-time.
 #[unsafe(no_mangle)]
@@ -64,7 +64,7 @@ pub extern "C" fn prt_arg_double(value: f64) -> prt_arg {
     prt_arg { bits: value.to_bits(), kind: DOUBLE }
 }
 
-/// A duration for prt_record(), ns; written with its unit.
+/// Returns a duration for prt_record(); `ns` is in nanoseconds. The log shows it with a unit.
 ///
 /// Threads: any. Real-time.
 #[unsafe(no_mangle)]
@@ -82,11 +82,11 @@ fn number(arg: &prt_arg) -> Result<Arg, Failure> {
     }
 }
 
-/// A log with a prt_recorder for each real-time thread. An ordinary thread polls every 20 ms, sorts by time, formats and
-/// writes, and reports how many records were dropped.
+/// A log with a prt_recorder for each real-time thread. An ordinary thread polls the recorders every 20 ms, sorts the
+/// records by time, formats and writes them, and reports how many were dropped.
 pub struct prt_log(Log);
 
-/// A real-time thread's end of a log.
+/// The end of a log that a real-time thread writes to.
 pub struct prt_recorder(Recorder);
 
 /// Counters of a log.
@@ -97,16 +97,16 @@ pub struct prt_log_counts {
     pub written: u64,
     /// Records dropped because a recorder was full.
     pub dropped: u64,
-    /// Records that the output refused.
+    /// Records that could not be written to the output.
     pub failed: u64,
 }
 
-/// Starts a log that writes lines `SECONDS LEVEL NAME: TEXT` to the file descriptor `fd`, with the time of the record on
-/// CLOCK_MONOTONIC. The descriptor is duplicated.
+/// Starts a log that writes lines `SECONDS LEVEL NAME: TEXT` to the file descriptor `fd`. SECONDS is the time of the
+/// record on CLOCK_MONOTONIC. The descriptor is duplicated.
 ///
-/// Threads: any ordinary one.
-/// Errors: PRT_STATUS_INVALID for a negative descriptor; PRT_STATUS_REFUSED if it is not open, or its thread cannot be
-/// started; PRT_STATUS_NULL.
+/// Threads: any non-real-time thread.
+/// Errors: PRT_STATUS_INVALID for a negative descriptor; PRT_STATUS_REFUSED if the descriptor is not open, or the log's
+/// thread cannot be started; PRT_STATUS_NULL.
 /// Ownership: `fd` remains the caller's; `*out` is the caller's until prt_log_free().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_log_start(fd: c_int, out: *mut *mut prt_log) -> c_int {
@@ -126,11 +126,11 @@ pub unsafe extern "C" fn prt_log_start(fd: c_int, out: *mut *mut prt_log) -> c_i
 }
 
 /// Creates a recorder with space for `capacity` records; `name` appears in its lines. Its memory is locked if
-/// RLIMIT_MEMLOCK or CAP_IPC_LOCK allow that.
+/// RLIMIT_MEMLOCK or CAP_IPC_LOCK allows it.
 ///
-/// Threads: any ordinary one, before the real-time part.
+/// Threads: any non-real-time thread, before the real-time part.
 /// Errors: PRT_STATUS_INVALID for a capacity of 0 or of more than a million; PRT_STATUS_NULL.
-/// Ownership: `*out` is the caller's until prt_recorder_free(), before or after the log is freed.
+/// Ownership: `*out` is the caller's until prt_recorder_free(), which may be called before or after the log is freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_log_recorder(
     log: *const prt_log,
@@ -145,7 +145,10 @@ pub unsafe extern "C" fn prt_log_recorder(
         let name = unsafe { text(name, c"name is NULL") }?;
         wanted(out, c"out is NULL")?;
         if capacity > 1_000_000 {
-            return Err(Failure::fixed(prt_status::Invalid, c"a recorder for more than a million records: give less"));
+            return Err(Failure::fixed(
+                prt_status::Invalid,
+                c"a recorder for more than a million records is not supported",
+            ));
         }
         let recorder = log.0.recorder(name, capacity);
         let mut recorder = recorder.map_err(|error| Failure::written(prt_status::Invalid, error))?;
@@ -156,14 +159,14 @@ pub unsafe extern "C" fn prt_log_recorder(
     })
 }
 
-/// Records the time, `text`, and `count` numbers for the `{}` in it, in order. If there is no space, the record is
-/// dropped and counted. `level` is one of enum prt_level.
+/// Records the time, `text`, and `count` numbers, which replace each `{}` in `text` in order. If there is no space, the
+/// record is dropped and counted. `level` is one of enum prt_level.
 ///
-/// Threads: one, the recorder's. Real-time: wait-free, one read of the clock, no system call.
-/// Errors: PRT_STATUS_INVALID for an unknown level or kind of a number, more than PRT_ARGS_MOST numbers, or a text that
-/// is not UTF-8; PRT_STATUS_NULL.
-/// Ownership: `text` is only referenced: it must not change until the log is freed, as a string literal; `args` are
-/// copied.
+/// Threads: only the thread of the recorder. Real-time: wait-free, one clock read, no system call.
+/// Errors: PRT_STATUS_INVALID for an unknown level or type of number, more than PRT_ARGS_MOST numbers, or text that is
+/// not UTF-8; PRT_STATUS_NULL.
+/// Ownership: only the pointer `text` is stored: the text, for example a string literal, must not change until the log
+/// is freed. `args` are copied.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_record(
     recorder: *mut prt_recorder,
@@ -199,7 +202,7 @@ pub unsafe extern "C" fn prt_record(
 
 /// Reads the counters of a log.
 ///
-/// Threads: any ordinary one: takes a lock that the writing thread holds while it formats.
+/// Threads: any non-real-time thread: takes a lock that the writing thread holds while it formats.
 /// Errors: PRT_STATUS_NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_log_get_counts(log: *const prt_log, out: *mut prt_log_counts) -> c_int {
@@ -213,7 +216,7 @@ pub unsafe extern "C" fn prt_log_get_counts(log: *const prt_log, out: *mut prt_l
 
 /// Frees a recorder; its records are still written. NULL is ignored.
 ///
-/// Threads: any ordinary one, after the recorder's thread has ended.
+/// Threads: any non-real-time thread, after the recorder's thread has ended.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_recorder_free(recorder: *mut prt_recorder) {
     // SAFETY: NULL or the caller's handle, from prt_log_recorder, not used any more.
@@ -222,7 +225,7 @@ pub unsafe extern "C" fn prt_recorder_free(recorder: *mut prt_recorder) {
 
 /// Writes the remaining records and ends the log. NULL is ignored.
 ///
-/// Threads: any ordinary one. Waits for the writing thread.
+/// Threads: any non-real-time thread. Waits for the writing thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_log_free(log: *mut prt_log) {
     // SAFETY: NULL or the caller's handle, from prt_log_start, not used any more.

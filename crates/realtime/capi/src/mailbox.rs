@@ -1,4 +1,4 @@
-//! A mailbox with many writers and a reader that sleeps, for values of a fixed size.
+//! A mailbox with many writers and one reader, which sleeps until a value arrives, for values of a fixed size.
 
 use crate::boundary::{bytes, copy_out, guard, put, shared, take, wanted};
 use crate::mutex;
@@ -16,7 +16,7 @@ const MAX: usize = 1 << 30;
 pub struct prt_mailbox_counts {
     /// Values put into the mailbox.
     pub sent: u64,
-    /// Values taken out by a reader.
+    /// Values taken out of the mailbox.
     pub received: u64,
     /// Values dropped because the mailbox was full (PRT_OVERFLOW_DROP_NEWEST).
     pub dropped_newest: u64,
@@ -26,14 +26,14 @@ pub struct prt_mailbox_counts {
     pub refused: u64,
 }
 
-/// When to give up waiting for a value.
+/// How long to wait for a value.
 enum Wait {
     Forever,
     Until(Nanos),
     Never,
 }
 
-/// Operations of a mailbox, whatever the size of its values.
+/// Operations of a mailbox, independent of the size of its values.
 trait Values {
     fn send(&self, value: &[u8]) -> Result<(), Failure>;
     fn receive(&self, wait: Wait, take: &mut dyn FnMut(&[u8])) -> Result<bool, LockError>;
@@ -77,19 +77,19 @@ fn made<const SIZE: usize>(capacity: usize, overflow: Overflow) -> Result<Box<dy
     Ok(Box::new(made))
 }
 
-/// A bounded mailbox in order of arrival, from any threads to one that sleeps. Writers enter through a mutex with
-/// priority inheritance, which they hold while they copy one value. For threads of one process.
+/// A bounded mailbox in order of arrival, from any number of threads to one that sleeps. Writers take turns through a
+/// mutex with priority inheritance, which they hold while they copy one value. For threads of one process.
 pub struct prt_mailbox {
     inside: Box<dyn Values + Send + Sync>,
     size: usize,
 }
 
-/// Creates a mailbox for `capacity` values of `size` bytes. `overflow` is one of enum prt_overflow. Its memory is locked
-/// if RLIMIT_MEMLOCK or CAP_IPC_LOCK allow that.
+/// Creates a mailbox for `capacity` values of `size` bytes. `overflow` is one of enum prt_overflow. The mailbox's
+/// memory is locked if RLIMIT_MEMLOCK or CAP_IPC_LOCK allows it.
 ///
-/// Threads: any ordinary one.
-/// Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID for a size or capacity of 0, a size beyond PRT_QUEUE_LARGEST, more than
-/// 1 GiB, or an unknown policy.
+/// Threads: any non-real-time thread.
+/// Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID for a size or capacity of 0, a size above PRT_QUEUE_LARGEST, more than 1
+/// GiB in total, or an unknown policy.
 /// Ownership: `*out` is the caller's until prt_mailbox_free().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_mailbox_new(
@@ -125,9 +125,9 @@ pub unsafe extern "C" fn prt_mailbox_new(
     })
 }
 
-/// Frees the mailbox and what waits in it; no thread may be using it. NULL is ignored.
+/// Frees the mailbox and the values that wait in it. No thread may be using it. NULL is ignored.
 ///
-/// Threads: any ordinary one.
+/// Threads: any non-real-time thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_mailbox_free(mailbox: *mut prt_mailbox) {
     // SAFETY: NULL or the caller's handle, from prt_mailbox_new, not used any more.
@@ -144,12 +144,12 @@ fn sized(mailbox: &prt_mailbox, size: usize) -> Result<(), Failure> {
     ))
 }
 
-/// Sends a copy of the `size` bytes at `value`; the size must be the mailbox's.
+/// Sends a copy of the `size` bytes at `value`; `size` must be the size given to prt_mailbox_new().
 ///
-/// Threads: any. Real-time: waits at most for the copy of another value; futex(2) if a writer is inside or the reader
-/// sleeps.
-/// Errors: PRT_STATUS_FULL with PRT_OVERFLOW_REFUSE; PRT_STATUS_INVALID if the size is not the mailbox's;
-/// PRT_STATUS_OWNER_DIED if a thread ended inside; PRT_STATUS_NULL.
+/// Threads: any. Real-time: waits at most while another value is copied; futex(2) if another thread holds the lock or
+/// the reader sleeps.
+/// Errors: PRT_STATUS_FULL with PRT_OVERFLOW_REFUSE; PRT_STATUS_INVALID for another size; PRT_STATUS_OWNER_DIED if a
+/// thread ended while it held the lock; PRT_STATUS_NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_mailbox_send(mailbox: *const prt_mailbox, value: *const c_void, size: usize) -> c_int {
     guard(|| {
@@ -182,12 +182,12 @@ unsafe fn receive(mailbox: *const prt_mailbox, value: *mut c_void, size: usize, 
     }
 }
 
-/// Takes the oldest value, sleeping until there is one, and copies its `size` bytes to `value`; the size must be the
-/// mailbox's. A signal does not end the wait.
+/// Takes the oldest value, sleeping until there is one, and copies its `size` bytes to `value`; `size` must be the size
+/// given to prt_mailbox_new(). A signal does not end the wait.
 ///
-/// Threads: any; with several readers each value goes to one. Real-time: futex(2); blocks.
-/// Errors: PRT_STATUS_INVALID if the size is not the mailbox's; PRT_STATUS_OWNER_DIED; PRT_STATUS_NULL. Nothing is taken
-/// then.
+/// Threads: any; with several readers, each value goes to one of them. Real-time: futex(2); blocks.
+/// Errors: PRT_STATUS_INVALID for another size; PRT_STATUS_OWNER_DIED; PRT_STATUS_NULL. In these cases no value is
+/// taken.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_mailbox_receive(mailbox: *const prt_mailbox, value: *mut c_void, size: usize) -> c_int {
     // SAFETY: the caller's promises.
@@ -197,7 +197,7 @@ pub unsafe extern "C" fn prt_mailbox_receive(mailbox: *const prt_mailbox, value:
 /// Like prt_mailbox_receive(), but waits at most until `until_ns` on CLOCK_MONOTONIC.
 ///
 /// Threads: any. Real-time: futex(2); blocks.
-/// Errors: PRT_STATUS_TIMED_OUT; those of prt_mailbox_receive(). Nothing is taken then.
+/// Errors: PRT_STATUS_TIMED_OUT; those of prt_mailbox_receive(). In these cases no value is taken.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_mailbox_receive_until(
     mailbox: *const prt_mailbox,
@@ -210,10 +210,10 @@ pub unsafe extern "C" fn prt_mailbox_receive_until(
     guard(|| unsafe { receive(mailbox, value, size, Wait::Until(until)) })
 }
 
-/// Like prt_mailbox_receive(), but does not wait for a value.
+/// Like prt_mailbox_receive(), but does not wait until a value arrives.
 ///
-/// Threads: any. Real-time: waits at most for the copy of another value.
-/// Errors: PRT_STATUS_EMPTY; those of prt_mailbox_receive(). Nothing is taken then.
+/// Threads: any. Real-time: waits at most while another value is copied.
+/// Errors: PRT_STATUS_EMPTY; those of prt_mailbox_receive(). In these cases no value is taken.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_mailbox_try_receive(
     mailbox: *const prt_mailbox,

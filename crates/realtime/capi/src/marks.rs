@@ -1,12 +1,12 @@
-//! Marks of a program in the kernel's trace.
+//! Writes marks of a program into the kernel's trace.
 
 use crate::boundary::{guard, put, shared, take, wanted};
 use crate::status::{Failure, prt_status};
 use punctual_rt::{MarkCounts, Marks};
 use std::ffi::{CStr, c_char, c_int};
 
-/// Marks of a program in the kernel's trace, beside its scheduler events: lines `punctual: NAME` or `punctual: NAME
-/// VALUE` in trace_marker (Documentation/trace/ftrace.rst). Where they cannot be written they are only counted.
+/// Writes marks into the kernel's trace, between its scheduler events: lines `punctual: NAME` or `punctual: NAME VALUE`
+/// in trace_marker (Documentation/trace/ftrace.rst). Marks that cannot be written are only counted.
 pub struct prt_marks(Marks);
 
 /// Counters of marks.
@@ -19,11 +19,12 @@ pub struct prt_mark_counts {
     pub failed: u64,
 }
 
-/// Opens the kernel's trace_marker. Needs a mounted tracefs and permission to write it, which only root has by default.
+/// Opens the kernel's trace_marker. This needs a mounted tracefs and permission to write to the file, which only root
+/// has by default.
 ///
-/// Threads: an ordinary one, before the real-time part.
-/// Errors: PRT_STATUS_REFUSED with the reason if it cannot be opened: `*out` is set all the same, and its marks are only
-/// counted. PRT_STATUS_NULL.
+/// Threads: a non-real-time thread, before the real-time part.
+/// Errors: PRT_STATUS_REFUSED, with the reason, if the file cannot be opened: `*out` is set nevertheless, and its marks
+/// are only counted. PRT_STATUS_NULL.
 /// Ownership: `*out` is the caller's until prt_marks_free().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_marks_open(out: *mut *mut prt_marks) -> c_int {
@@ -37,21 +38,21 @@ pub unsafe extern "C" fn prt_marks_open(out: *mut *mut prt_marks) -> c_int {
     })
 }
 
-/// Writes `punctual: NAME` into the trace. Spaces and control characters in the name become `_`, and it is cut after 64
-/// bytes.
+/// Writes `punctual: NAME` into the trace. Each space and control character in the name becomes `_`, and the name is
+/// cut after 64 bytes.
 ///
-/// Threads: any. Real-time: one write(2), none if trace_marker is not open.
-/// Errors: PRT_STATUS_REFUSED if it was not written, which is counted; PRT_STATUS_INVALID if the name is not UTF-8;
-/// PRT_STATUS_NULL.
+/// Threads: any. Real-time: one write(2), or none if trace_marker is not open.
+/// Errors: PRT_STATUS_REFUSED if the mark was not written, which is counted; PRT_STATUS_INVALID if the name is not
+/// UTF-8; PRT_STATUS_NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_mark(marks: *const prt_marks, name: *const c_char) -> c_int {
     // SAFETY: as this function's caller promises.
     guard(|| unsafe { mark(marks, name, Marks::mark) })
 }
 
-/// Writes `punctual: NAME VALUE` into the trace; otherwise as prt_mark().
+/// Like prt_mark(), but writes `punctual: NAME VALUE`.
 ///
-/// Threads: any. Real-time: one write(2), none if trace_marker is not open.
+/// Threads: any. Real-time: one write(2), or none if trace_marker is not open.
 /// Errors: as for prt_mark().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_mark_value(marks: *const prt_marks, name: *const c_char, value: u64) -> c_int {
@@ -60,7 +61,7 @@ pub unsafe extern "C" fn prt_mark_value(marks: *const prt_marks, name: *const c_
 }
 
 /// # Safety
-/// `marks` is NULL or a live handle, `name` NULL or a C string.
+/// `marks` is NULL or a live handle; `name` is NULL or a C string.
 unsafe fn mark(
     marks: *const prt_marks,
     name: *const c_char,
@@ -76,10 +77,10 @@ unsafe fn mark(
     Err(Failure::fixed(prt_status::Refused, c"the mark is not in the trace: prt_marks_check() has the reason"))
 }
 
-/// A C string, for real-time functions: its errors are not formatted.
+/// Returns a C string as UTF-8. For real-time functions: the text of an error is fixed, not formatted.
 ///
 /// # Safety
-/// NULL, or it ends with a NUL byte and is not changed while the text is used.
+/// `pointer` is NULL, or the string ends with a NUL byte and is not changed while the text is used.
 pub(crate) unsafe fn text<'a>(pointer: *const c_char, null: &'static CStr) -> Result<&'a str, Failure> {
     if pointer.is_null() {
         return Err(Failure::fixed(prt_status::Null, null));
@@ -89,9 +90,9 @@ pub(crate) unsafe fn text<'a>(pointer: *const c_char, null: &'static CStr) -> Re
     bytes.to_str().map_err(|_| Failure::fixed(prt_status::Invalid, c"the text is not UTF-8: give plain text"))
 }
 
-/// Answers PRT_STATUS_REFUSED, with the reason and what to do as the text, if a mark is not in the trace.
+/// Returns PRT_STATUS_REFUSED if a mark is not in the trace; prt_last_error() then has the reason and what to do.
 ///
-/// Threads: any ordinary one.
+/// Threads: any non-real-time thread.
 /// Errors: PRT_STATUS_REFUSED, PRT_STATUS_NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_marks_check(marks: *const prt_marks) -> c_int {
@@ -118,7 +119,7 @@ pub unsafe extern "C" fn prt_marks_counts(marks: *const prt_marks, out: *mut prt
 
 /// Closes trace_marker. NULL is ignored.
 ///
-/// Threads: any ordinary one, after the last mark.
+/// Threads: any non-real-time thread, after the last mark.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_marks_free(marks: *mut prt_marks) {
     // SAFETY: NULL or the caller's handle, from prt_marks_open, not used any more.

@@ -6,9 +6,9 @@ use punctual_rt::{LockError, Nanos};
 use punctual_uapi::{Acquired, PiFutex};
 use std::ffi::c_int;
 
-/// A mutex with priority inheritance. While a thread waits, the owner runs at least at that thread's priority, so
-/// threads of intermediate priority do not delay the waiter: FUTEX_LOCK_PI2, futex(2). Waiters are served by priority.
-/// For threads of one process; not for signal handlers, nor the child of fork(2).
+/// A mutex with priority inheritance. While a thread waits, the owner runs at least at that thread's priority, so that
+/// threads of intermediate priority do not delay the waiter: FUTEX_LOCK_PI2, futex(2). Waiters get the mutex in order
+/// of their priority. For threads of one process; not for signal handlers, nor for the child of fork(2).
 pub struct prt_mutex(PiFutex);
 
 pub(crate) fn failure(error: LockError) -> Failure {
@@ -36,15 +36,15 @@ pub(crate) fn failure(error: LockError) -> Failure {
 }
 
 /// # Safety
-/// NULL or a live mutex.
+/// `mutex` is NULL or a live mutex.
 pub(crate) unsafe fn futex<'a>(mutex: *const prt_mutex) -> Result<&'a PiFutex, Failure> {
     // SAFETY: as the caller promises; its word changes by atomic operations only.
     unsafe { shared(mutex, c"mutex is NULL") }.map(|mutex| &mutex.0)
 }
 
-/// Creates a free mutex. Never NULL.
+/// Creates an unlocked mutex. Never NULL.
 ///
-/// Threads: any ordinary one.
+/// Threads: any non-real-time thread.
 /// Ownership: the caller's until prt_mutex_free().
 #[unsafe(no_mangle)]
 pub extern "C" fn prt_mutex_new() -> *mut prt_mutex {
@@ -53,9 +53,9 @@ pub extern "C" fn prt_mutex_new() -> *mut prt_mutex {
 
 /// Frees the mutex. NULL is ignored.
 ///
-/// Threads: any ordinary one.
-/// Errors: PRT_STATUS_BUSY or PRT_STATUS_DEADLOCK if another thread or this one holds it; it is not freed then. A lost
-/// mutex (its owner ended without a waiter) counts as held forever.
+/// Threads: any non-real-time thread.
+/// Errors: PRT_STATUS_BUSY if another thread holds it, PRT_STATUS_DEADLOCK if the calling thread does; in these cases
+/// it is not freed. A lost mutex (its owner ended while no thread waited) counts as held forever.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_mutex_free(mutex: *mut prt_mutex) -> c_int {
     guard(|| {
@@ -72,18 +72,18 @@ pub unsafe extern "C" fn prt_mutex_free(mutex: *mut prt_mutex) -> c_int {
 
 /// Locks the mutex, waiting as long as necessary. A signal does not end the wait.
 ///
-/// Threads: any. Real-time: no system call if it is free, otherwise futex(2); blocks.
-/// Errors: PRT_STATUS_DEADLOCK: the thread already holds it. PRT_STATUS_OWNER_DIED: its owner ended while holding it.
-/// If prt_mutex_is_mine() returns true, the caller has it now: repair the data it protects, then unlock as usual;
-/// otherwise the mutex is lost. PRT_STATUS_NULL, PRT_STATUS_REFUSED.
+/// Threads: any. Real-time: no system call if the mutex is free, otherwise futex(2); blocks.
+/// Errors: PRT_STATUS_DEADLOCK: the calling thread already holds the mutex. PRT_STATUS_OWNER_DIED: the owner ended
+/// while holding it. If prt_mutex_is_mine() returns true, the calling thread holds it now: repair the data that it
+/// protects, then unlock as usual; otherwise the mutex is lost. PRT_STATUS_NULL, PRT_STATUS_REFUSED.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_mutex_lock(mutex: *const prt_mutex) -> c_int {
     // SAFETY: NULL or a live handle.
     guard(|| acquired(unsafe { futex(mutex) }?.lock(None)))
 }
 
-/// Like prt_mutex_lock(), but waits at most until `until_ns` on CLOCK_MONOTONIC. A free mutex is locked even after that
-/// time.
+/// Like prt_mutex_lock(), but waits at most until `until_ns` on CLOCK_MONOTONIC. A free mutex is locked even if that
+/// time has passed.
 ///
 /// Threads: any. Real-time; blocks.
 /// Errors: as for prt_mutex_lock(); PRT_STATUS_TIMED_OUT; PRT_STATUS_REFUSED before Linux 5.14.
@@ -98,7 +98,7 @@ fn acquired(answer: Result<Acquired, LockError>) -> Result<(), Failure> {
     held(answer.map_err(failure)?)
 }
 
-/// For a mutex that the caller now holds: returns an error if the protected data may be inconsistent.
+/// Returns an error if the mutex, which the caller now holds, protects data that may be inconsistent.
 pub(crate) fn held(acquired: Acquired) -> Result<(), Failure> {
     match acquired {
         Acquired::Clean => Ok(()),
@@ -109,7 +109,7 @@ pub(crate) fn held(acquired: Acquired) -> Result<(), Failure> {
     }
 }
 
-/// Locks the mutex if it is free. Never blocks, no system call.
+/// Locks the mutex if it is free. Never blocks, makes no system call.
 ///
 /// Threads: any. Real-time.
 /// Errors: PRT_STATUS_BUSY, PRT_STATUS_DEADLOCK, PRT_STATUS_NULL.
@@ -119,10 +119,10 @@ pub unsafe extern "C" fn prt_mutex_try_lock(mutex: *const prt_mutex) -> c_int {
     guard(|| unsafe { futex(mutex) }?.try_lock().map_err(failure))
 }
 
-/// Unlocks the mutex; the waiter with the highest priority gets it. No system call without waiters.
+/// Unlocks the mutex. The waiter with the highest priority gets it. Makes no system call if no thread waits.
 ///
-/// Threads: the one that holds it. Real-time.
-/// Errors: PRT_STATUS_REFUSED if the calling thread does not hold it; nothing has changed then. PRT_STATUS_NULL.
+/// Threads: the thread that holds it. Real-time.
+/// Errors: PRT_STATUS_REFUSED if the calling thread does not hold it, in which case nothing changes. PRT_STATUS_NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_mutex_unlock(mutex: *const prt_mutex) -> c_int {
     // SAFETY: NULL or a live handle.

@@ -8,13 +8,13 @@ use std::cell::UnsafeCell;
 use std::ffi::{c_char, c_int, c_void};
 use std::os::fd::{AsFd, AsRawFd};
 
-/// Maximum length of a line in a pipe, in bytes without its newline.
+/// Maximum length of a line in a pipe, bytes, without its newline.
 pub const PRT_LINE_LONGEST: usize = 62;
 
 /// Maximum number of lines waiting in a pipe.
 pub const PRT_PIPE_MOST: usize = 4096;
 
-/// Lines from the shell to a real-time thread: `echo d21 > /run/NAME`.
+/// A pipe for lines from the shell to a real-time thread: `echo d21 > /run/NAME`.
 pub struct prt_pipe_in {
     /// The real-time end of the pipe, used only by the real-time thread.
     end: UnsafeCell<RtReceiver<Line>>,
@@ -23,7 +23,7 @@ pub struct prt_pipe_in {
     bridge: Bridge,
 }
 
-/// Lines from a real-time thread to the shell: `cat /run/NAME`.
+/// A pipe for lines from a real-time thread to the shell: `cat /run/NAME`.
 pub struct prt_pipe_out {
     /// The real-time end of the pipe, used only by the real-time thread.
     end: UnsafeCell<RtSender<Line>>,
@@ -51,7 +51,7 @@ fn counts(bridge: &Bridge) -> prt_pipe_counts {
     prt_pipe_counts { received, sent, dropped, refused, malformed }
 }
 
-/// Calls a function whose capacity is a const parameter, with `$capacity` rounded up to a supported size.
+/// Calls a function whose capacity is a const parameter, with `$capacity` rounded up to a supported capacity.
 macro_rules! with_capacity {
     ($capacity:expr, $function:ident, $at:expr, $overflow:expr) => {
         match $capacity {
@@ -82,13 +82,13 @@ fn not_opened(error: NotOpened) -> Failure {
     Failure::written(prt_status::Refused, error)
 }
 
-/// Opens a pipe from the shell. `at` without a slash is a name under /run, otherwise a path. If the FIFO does not
-/// exist, it is created, and removed by prt_pipe_in_free(); an existing one is taken over and left in place; one used
-/// by another running program is refused. Holds at least `capacity` lines (16, 64, 256, 1024 or 4096). `overflow` is
-/// one of enum prt_overflow: with PRT_OVERFLOW_REFUSE the FIFO's writers wait.
+/// Opens a pipe from the shell. `at` without a slash is a name under /run, otherwise it is a path. If the FIFO does not
+/// exist, it is created, and removed by prt_pipe_in_free(). An existing FIFO is used and left in place; a FIFO used by
+/// another running program is refused. The pipe holds at least `capacity` lines (16, 64, 256, 1024 or 4096). `overflow`
+/// is one of enum prt_overflow; with PRT_OVERFLOW_REFUSE the FIFO's writers wait.
 ///
-/// Threads: any ordinary one.
-/// Errors: PRT_STATUS_REFUSED; PRT_STATUS_INVALID for a capacity of 0 or beyond PRT_PIPE_MOST; PRT_STATUS_NULL.
+/// Threads: any non-real-time thread.
+/// Errors: PRT_STATUS_REFUSED; PRT_STATUS_INVALID for a capacity of 0 or above PRT_PIPE_MOST; PRT_STATUS_NULL.
 /// Ownership: `*out` is the caller's until prt_pipe_in_free(). Until then a thread under SCHED_OTHER transfers the
 /// lines.
 #[unsafe(no_mangle)]
@@ -108,8 +108,8 @@ pub unsafe extern "C" fn prt_pipe_in_open(
     })
 }
 
-/// Opens a pipe to the shell; otherwise as prt_pipe_in_open(). Without a reader, lines stay in the FIFO (64 KiB), then
-/// in the ring; after that, `overflow` applies.
+/// Opens a pipe to the shell; the arguments are those of prt_pipe_in_open(). While no program reads the FIFO, text
+/// collects in it (64 KiB), then lines collect in the ring; when that is full, `overflow` applies.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_pipe_out_open(
     at: *const c_char,
@@ -127,10 +127,10 @@ pub unsafe extern "C" fn prt_pipe_out_open(
     })
 }
 
-/// Takes the oldest line, without its newline and terminated by a NUL byte. `size` is the size of the buffer `line`, at
-/// least PRT_LINE_LONGEST + 1.
+/// Takes the oldest line and copies it to the buffer `line`, without its newline and with a terminating NUL byte.
+/// `size` is the size of the buffer, at least PRT_LINE_LONGEST + 1.
 ///
-/// Threads: one, the receiver. Real-time: wait-free, no system call.
+/// Threads: only one, the receiver. Real-time: wait-free, no system call.
 /// Errors: PRT_STATUS_EMPTY; PRT_STATUS_INVALID for a smaller buffer; PRT_STATUS_NULL. `*length` receives the length of
 /// the line, which may contain NUL bytes; `length` may be NULL.
 #[unsafe(no_mangle)]
@@ -145,10 +145,10 @@ pub unsafe extern "C" fn prt_pipe_in_receive(
     guard(|| unsafe { receive(pipe, [line.cast(), length.cast()], size, |end| end.receive().ok_or(EMPTY)) })
 }
 
-/// Like prt_pipe_in_receive(), but sleeps until there is a line, and at most until `until_ns` on CLOCK_MONOTONIC.
+/// Like prt_pipe_in_receive(), but sleeps until there is a line, at most until `until_ns` on CLOCK_MONOTONIC.
 ///
-/// Threads: one, the receiver. Real-time: poll(2) and read(2) on an eventfd; blocks.
-/// Errors: as for prt_pipe_in_receive(), with PRT_STATUS_TIMED_OUT instead of PRT_STATUS_EMPTY.
+/// Threads: only one, the receiver. Real-time: poll(2) and read(2) on an eventfd; blocks.
+/// Errors: as for prt_pipe_in_receive(), but PRT_STATUS_TIMED_OUT instead of PRT_STATUS_EMPTY.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_pipe_in_receive_until(
     pipe: *const prt_pipe_in,
@@ -166,11 +166,11 @@ pub unsafe extern "C" fn prt_pipe_in_receive_until(
     })
 }
 
-/// Takes a line with `how` and writes it to `line`, and its length to `length` if that is not NULL.
+/// Takes a line with `how`, copies it to `line`, and stores its length in `length` if that is not NULL.
 ///
 /// # Safety
-/// The pipe is NULL or live, and the caller its only receiver; `line` is NULL or has `size` bytes, `length` is NULL or
-/// a usize.
+/// `pipe` is NULL or live, and the caller is its only receiver; `line` is NULL or valid for writing `size` bytes;
+/// `length` is NULL or valid for writing a usize.
 unsafe fn receive(
     pipe: *const prt_pipe_in,
     [line, length]: [*mut c_void; 2],
@@ -197,18 +197,18 @@ unsafe fn receive(
     unsafe { put(length.cast(), bytes.len(), c"length is NULL") }
 }
 
-/// The eventfd that is readable when lines have arrived, for poll(2) together with others; −1 if `pipe` is NULL. Call
-/// prt_pipe_in_clear(), then prt_pipe_in_receive() until it is empty, then poll.
+/// Returns the eventfd that is readable when lines have arrived, for poll(2) together with other descriptors; −1 if
+/// `pipe` is NULL. To wait: call prt_pipe_in_clear(), then prt_pipe_in_receive() until the pipe is empty, then poll(2).
 ///
 /// Threads: any.
-/// Ownership: the pipe's; do not close it.
+/// Ownership: the descriptor belongs to the pipe; do not close it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_pipe_in_fd(pipe: *const prt_pipe_in) -> c_int {
     // SAFETY: NULL or a live handle.
     unsafe { shared(pipe, c"pipe is NULL") }.map_or(-1, |pipe| pipe.fd)
 }
 
-/// Makes the eventfd unreadable until the next line.
+/// Makes the eventfd unreadable until the next line arrives.
 ///
 /// Threads: the receiver. Real-time: read(2).
 /// Errors: PRT_STATUS_NULL.
@@ -223,9 +223,9 @@ pub unsafe extern "C" fn prt_pipe_in_clear(pipe: *const prt_pipe_in) -> c_int {
     })
 }
 
-/// Queues the `length` bytes at `line`, without a newline, for the bridge.
+/// Queues the `length` bytes at `line`, which contain no newline, for the bridge.
 ///
-/// Threads: one, the sender. Real-time: wait-free; a write(2) to an eventfd if the bridge sleeps.
+/// Threads: only one, the sender. Real-time: wait-free; write(2) to an eventfd if the bridge sleeps.
 /// Errors: PRT_STATUS_FULL with PRT_OVERFLOW_REFUSE; PRT_STATUS_INVALID for more than PRT_LINE_LONGEST bytes, or a
 /// newline among them; PRT_STATUS_NULL.
 #[unsafe(no_mangle)]
@@ -271,9 +271,9 @@ pub unsafe extern "C" fn prt_pipe_out_counts(pipe: *const prt_pipe_out, out: *mu
     })
 }
 
-/// Closes the pipe, and removes its FIFO if that was created. NULL is ignored.
+/// Closes the pipe, and removes its FIFO if prt_pipe_in_open() created it. NULL is ignored.
 ///
-/// Threads: any ordinary one, after the receiver has ended. Waits for the bridge.
+/// Threads: any non-real-time thread, after the receiver has ended. Waits for the bridge.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_pipe_in_free(pipe: *mut prt_pipe_in) {
     guard(|| {
@@ -283,9 +283,10 @@ pub unsafe extern "C" fn prt_pipe_in_free(pipe: *mut prt_pipe_in) {
     });
 }
 
-/// Closes the pipe: writes the remaining lines that fit, and removes its FIFO if that was created. NULL is ignored.
+/// Closes the pipe: writes the remaining lines that fit, and removes its FIFO if prt_pipe_out_open() created it. NULL
+/// is ignored.
 ///
-/// Threads: any ordinary one, after the sender has ended. Waits for the bridge.
+/// Threads: any non-real-time thread, after the sender has ended. Waits for the bridge.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_pipe_out_free(pipe: *mut prt_pipe_out) {
     guard(|| {

@@ -5,15 +5,15 @@ use crate::status::{Failure, prt_status};
 use punctual_rt::{Overflow, QueueCounts, Receiver, Sender, queue};
 use std::ffi::{c_int, c_void};
 
-/// What happens to a value for which there is no room. Each such value is counted.
+/// What happens to a value that does not fit because the queue is full. Each such value is counted.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum prt_overflow {
-    /// Returns PRT_STATUS_FULL to the sender.
+    /// The sender gets PRT_STATUS_FULL.
     Refuse = 0,
     /// The value is dropped, and the sender is not notified.
     DropNewest = 1,
-    /// The oldest waiting value is dropped to make room: mailboxes only.
+    /// The oldest waiting value is dropped to make room. For mailboxes only.
     DropOldest = 2,
 }
 
@@ -29,13 +29,13 @@ pub(crate) fn overflow(overflow: c_int) -> Result<Overflow, Failure> {
     }
 }
 
-/// Maximum size of a value, bytes; pass a pointer or an index for larger ones.
+/// Maximum size of a value, bytes. For larger values, pass a pointer or an index.
 pub const PRT_QUEUE_LARGEST: usize = 4096;
 
 /// Maximum memory of a queue, bytes.
 const MAX: usize = 1 << 30;
 
-/// Counters of a queue: sent == received + waiting + values never received.
+/// Counters of a queue: sent == received + waiting values + values that were never received.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct prt_queue_counts {
@@ -54,14 +54,14 @@ fn counts(counts: QueueCounts) -> prt_queue_counts {
     prt_queue_counts { sent, received, dropped, refused }
 }
 
-/// Operations of a queue's writing end, whatever the size of the values.
+/// Operations of a queue's writing end, independent of the size of the values.
 trait Sends {
     fn send(&mut self, value: &[u8]) -> bool;
     fn counts(&self) -> QueueCounts;
     fn lock_memory(&mut self) -> Result<usize, punctual_uapi::Error>;
 }
 
-/// Operations of a queue's reading end, whatever the size of the values.
+/// Operations of a queue's reading end, independent of the size of the values.
 trait Receives {
     fn receive(&mut self, take: &mut dyn FnMut(&[u8])) -> bool;
     fn waiting(&self) -> usize;
@@ -109,7 +109,7 @@ fn ends<const SIZE: usize>(capacity: usize, overflow: Overflow) -> Result<Ends, 
     Ok((Box::new(sender), Box::new(receiver)))
 }
 
-/// The ends of a queue whose slots have `size` bytes, rounded up to a power of two.
+/// Creates both ends of a queue whose slots have `size` bytes, rounded up to a power of two.
 fn sized(size: usize, capacity: usize, overflow: Overflow) -> Result<Ends, Failure> {
     match size {
         1..=8 => ends::<8>(capacity, overflow),
@@ -143,13 +143,13 @@ pub struct prt_receiver {
     size: usize,
 }
 
-/// Creates a queue for `capacity` values of `size` bytes, in order, from one thread to another. `overflow` is one of
-/// enum prt_overflow. The receiver is not woken: poll in every cycle.
+/// Creates a queue that passes up to `capacity` values of `size` bytes in order from one thread to another. `overflow`
+/// is one of enum prt_overflow. The receiver is not woken: poll in every cycle.
 ///
-/// Threads: any ordinary one.
-/// Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID for a size or capacity of 0, a size beyond PRT_QUEUE_LARGEST, more than
-/// 1 GiB, or an unknown policy.
-/// Ownership: the ends are the caller's, each until its own …_free(), in any order.
+/// Threads: any non-real-time thread.
+/// Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID for a size or capacity of 0, a size above PRT_QUEUE_LARGEST, more than 1
+/// GiB in total, or an unknown policy.
+/// Ownership: the ends are the caller's, each until its own …_free(); they can be freed in any order.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_queue_new(
     size: usize,
@@ -171,11 +171,10 @@ pub unsafe extern "C" fn prt_queue_new(
     })
 }
 
-/// Makes the queue's memory resident and keeps it so: mlock(2). Call it before the first value is sent, and before the
-/// real-time part.
+/// Locks the queue's memory: mlock(2). Call it before the first value is sent, and before the real-time part.
 ///
-/// Threads: an ordinary one, before the sender's.
-/// Errors: PRT_STATUS_REFUSED: RLIMIT_MEMLOCK. PRT_STATUS_NULL.
+/// Threads: a non-real-time thread, before the sender starts.
+/// Errors: PRT_STATUS_REFUSED if RLIMIT_MEMLOCK does not allow it; PRT_STATUS_NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_sender_lock_memory(sender: *mut prt_sender) -> c_int {
     guard(|| {
@@ -189,11 +188,10 @@ pub unsafe extern "C" fn prt_sender_lock_memory(sender: *mut prt_sender) -> c_in
     })
 }
 
-/// Sends a copy of the `size` bytes at `value`; the size must be the queue's.
+/// Sends a copy of the `size` bytes at `value`; `size` must be the size given to prt_queue_new().
 ///
-/// Threads: one, the sender. Real-time: wait-free, no system call.
-/// Errors: PRT_STATUS_FULL with PRT_OVERFLOW_REFUSE; PRT_STATUS_INVALID if the size is not the queue's;
-/// PRT_STATUS_NULL.
+/// Threads: only one, the sender. Real-time: wait-free, no system call.
+/// Errors: PRT_STATUS_FULL with PRT_OVERFLOW_REFUSE; PRT_STATUS_INVALID for another size; PRT_STATUS_NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_send(sender: *mut prt_sender, value: *const c_void, size: usize) -> c_int {
     guard(|| {
@@ -219,10 +217,10 @@ fn other_size(size: usize, queue: usize) -> Result<(), Failure> {
     ))
 }
 
-/// Takes the oldest value and copies its `size` bytes to `value`; the size must be the queue's.
+/// Takes the oldest value and copies its `size` bytes to `value`; `size` must be the size given to prt_queue_new().
 ///
-/// Threads: one, the receiver. Real-time: wait-free, no system call.
-/// Errors: PRT_STATUS_EMPTY; PRT_STATUS_INVALID if the size is not the queue's; PRT_STATUS_NULL. Nothing is taken then.
+/// Threads: only one, the receiver. Real-time: wait-free, no system call.
+/// Errors: PRT_STATUS_EMPTY; PRT_STATUS_INVALID for another size; PRT_STATUS_NULL. In these cases no value is taken.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_receive(receiver: *mut prt_receiver, value: *mut c_void, size: usize) -> c_int {
     guard(|| {
@@ -240,7 +238,7 @@ pub unsafe extern "C" fn prt_receive(receiver: *mut prt_receiver, value: *mut c_
     })
 }
 
-/// Number of waiting values; 0 if `receiver` is NULL.
+/// Returns the number of waiting values; 0 if `receiver` is NULL.
 ///
 /// Threads: the receiver. Real-time.
 #[unsafe(no_mangle)]
@@ -249,7 +247,7 @@ pub unsafe extern "C" fn prt_waiting(receiver: *const prt_receiver) -> usize {
     unsafe { shared(receiver, c"receiver is NULL") }.map_or(0, |receiver| receiver.end.waiting())
 }
 
-/// Reads the counters of the queue at its writing end.
+/// Reads the counters of the queue through its writing end.
 ///
 /// Threads: the sender. Real-time.
 /// Errors: PRT_STATUS_NULL.
@@ -263,7 +261,7 @@ pub unsafe extern "C" fn prt_sender_counts(sender: *const prt_sender, out: *mut 
     })
 }
 
-/// Reads the counters of the queue at its reading end.
+/// Reads the counters of the queue through its reading end.
 ///
 /// Threads: the receiver. Real-time.
 /// Errors: PRT_STATUS_NULL.
@@ -277,9 +275,9 @@ pub unsafe extern "C" fn prt_receiver_counts(receiver: *const prt_receiver, out:
     })
 }
 
-/// Frees the writing end; waiting values can still be taken. NULL is ignored.
+/// Frees the writing end. Waiting values can still be taken. NULL is ignored.
 ///
-/// Threads: any ordinary one, after the sender has ended.
+/// Threads: any non-real-time thread, after the sender has ended.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_sender_free(sender: *mut prt_sender) {
     guard(|| {
@@ -289,9 +287,9 @@ pub unsafe extern "C" fn prt_sender_free(sender: *mut prt_sender) {
     });
 }
 
-/// Frees the reading end; values sent from then on are never received. NULL is ignored.
+/// Frees the reading end. Values sent afterwards are never received. NULL is ignored.
 ///
-/// Threads: any ordinary one, after the receiver has ended.
+/// Threads: any non-real-time thread, after the receiver has ended.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_receiver_free(receiver: *mut prt_receiver) {
     guard(|| {

@@ -15,21 +15,25 @@ pub enum prt_policy {
     Fifo = 1,
     /// SCHED_RR; the priority is 1 to 99.
     Rr = 2,
-    /// SCHED_DEADLINE; `runtime_ns` of CPU time in each period, before `deadline_ns` has passed.
+    /// SCHED_DEADLINE; the task gets `runtime_ns` of CPU time in each period, by `deadline_ns` after the release.
     Deadline = 3,
 }
 
-/// Converts a policy; `times` is for SCHED_DEADLINE.
+/// Converts a policy and its parameters. `times` has runtime, deadline and period, ns, for SCHED_DEADLINE.
 pub(crate) fn scheduling(policy: c_int, priority: c_int, times: [u64; 3]) -> Result<Scheduling, Failure> {
     let invalid = |text: String| Failure::written(prt_status::Invalid, text);
     let level = || {
         let level = u8::try_from(priority).ok().and_then(|level| Priority::try_from(level).ok());
-        level.ok_or_else(|| invalid(format!("priority {priority}: SCHED_FIFO and SCHED_RR have 1 to 99")))
+        level.ok_or_else(|| {
+            invalid(format!("priority {priority}: the priorities of SCHED_FIFO and SCHED_RR are 1 to 99"))
+        })
     };
     match policy {
         p if p == prt_policy::Other as c_int => {
             let nice = i8::try_from(priority).ok().filter(|nice| (-20..=19).contains(nice));
-            let nice = nice.ok_or_else(|| invalid(format!("nice value {priority}: SCHED_OTHER has -20 to 19")))?;
+            let nice = nice.ok_or_else(|| {
+                invalid(format!("nice value {priority}: the nice values of SCHED_OTHER are -20 to 19"))
+            })?;
             Ok(Scheduling::Other { nice })
         }
         p if p == prt_policy::Fifo as c_int => Ok(Scheduling::Fifo { priority: level()? }),
@@ -42,7 +46,7 @@ pub(crate) fn scheduling(policy: c_int, priority: c_int, times: [u64; 3]) -> Res
     }
 }
 
-/// The CPU of a task's options; `None` for −1, any.
+/// Returns the CPU of a task's options; `None` for −1, which means any CPU.
 pub(crate) fn cpu(cpu: c_int) -> Result<Option<CpuId>, Failure> {
     match u32::try_from(cpu) {
         Ok(cpu) => Ok(Some(CpuId(cpu))),
@@ -51,11 +55,11 @@ pub(crate) fn cpu(cpu: c_int) -> Result<Option<CpuId>, Failure> {
     }
 }
 
-/// Checks whether this policy is granted to the calling thread. It is set and restored at once. For programs that can
-/// also run without it.
+/// Checks whether the calling thread is granted this policy: sets it, and immediately restores the old one. For
+/// programs that can also run without it.
 ///
-/// Threads: any ordinary one.
-/// Errors: PRT_STATUS_REFUSED with what to do; PRT_STATUS_INVALID for a policy or priority that does not exist, and for
+/// Threads: any non-real-time thread.
+/// Errors: PRT_STATUS_REFUSED, with what to do about it; PRT_STATUS_INVALID for an unknown policy or priority, and for
 /// PRT_POLICY_DEADLINE (use prt_builder_check_deadline()).
 #[unsafe(no_mangle)]
 pub extern "C" fn prt_try_scheduling(policy: c_int, priority: c_int) -> c_int {

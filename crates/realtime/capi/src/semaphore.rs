@@ -6,12 +6,13 @@ use punctual_rt::{Nanos, Semaphore};
 use std::ffi::c_int;
 
 /// A counting semaphore: prt_semaphore_post() raises the count, prt_semaphore_wait() lowers it, sleeping while it is 0.
-/// Waiters wake by real-time priority; a thread that arrives meanwhile may take the count first. It has no owner, so
-/// there is no priority inheritance: protect data with a prt_mutex. For threads of one process.
+/// Waiters wake in order of their real-time priority; a thread that arrives in the meantime may take the count first. A
+/// semaphore has no owner, so there is no priority inheritance: protect data with a prt_mutex. For threads of one
+/// process.
 pub struct prt_semaphore(Semaphore);
 
 /// # Safety
-/// NULL or a live semaphore.
+/// `semaphore` is NULL or a live semaphore.
 unsafe fn inner<'a>(semaphore: *const prt_semaphore) -> Result<&'a Semaphore, Failure> {
     // SAFETY: as the caller promises; its words change by atomic operations only.
     unsafe { shared(semaphore, c"semaphore is NULL") }.map(|semaphore| &semaphore.0)
@@ -19,7 +20,7 @@ unsafe fn inner<'a>(semaphore: *const prt_semaphore) -> Result<&'a Semaphore, Fa
 
 /// Creates a semaphore with this count. Never NULL.
 ///
-/// Threads: any ordinary one.
+/// Threads: any non-real-time thread.
 /// Ownership: the caller's until prt_semaphore_free().
 #[unsafe(no_mangle)]
 pub extern "C" fn prt_semaphore_new(count: u32) -> *mut prt_semaphore {
@@ -28,17 +29,17 @@ pub extern "C" fn prt_semaphore_new(count: u32) -> *mut prt_semaphore {
 
 /// Frees the semaphore; no thread may be waiting for it. NULL is ignored.
 ///
-/// Threads: any ordinary one.
+/// Threads: any non-real-time thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_semaphore_free(semaphore: *mut prt_semaphore) {
     // SAFETY: NULL or the caller's handle, from prt_semaphore_new, not used any more.
     drop(unsafe { take(semaphore) });
 }
 
-/// Raises the count by one and wakes one sleeper. Never blocks; no system call without sleepers.
+/// Raises the count by one and wakes one sleeper. Never blocks; makes no system call if no thread sleeps.
 ///
 /// Threads: any. Real-time: futex(2).
-/// Errors: PRT_STATUS_FULL at a count of 2^32 - 1, which is kept; PRT_STATUS_NULL.
+/// Errors: PRT_STATUS_FULL if the count is 2^32 − 1, and stays so; PRT_STATUS_NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_semaphore_post(semaphore: *const prt_semaphore) -> c_int {
     const AT_MAXIMUM: Failure = Failure::fixed(
@@ -49,7 +50,7 @@ pub unsafe extern "C" fn prt_semaphore_post(semaphore: *const prt_semaphore) -> 
     guard(|| unsafe { inner(semaphore) }?.post().map_err(|_| AT_MAXIMUM))
 }
 
-/// Lowers the count, sleeping until it is not 0. A signal does not end the wait.
+/// Lowers the count by one. Sleeps while it is 0. A signal does not end the wait.
 ///
 /// Threads: any. Real-time: no system call if the count is not 0, otherwise futex(2); blocks.
 /// Errors: PRT_STATUS_NULL.
@@ -60,10 +61,10 @@ pub unsafe extern "C" fn prt_semaphore_wait(semaphore: *const prt_semaphore) -> 
 }
 
 /// Like prt_semaphore_wait(), but waits at most until `until_ns` on CLOCK_MONOTONIC. If the count is not 0, it is
-/// lowered even after that time.
+/// lowered even if that time has passed.
 ///
 /// Threads: any. Real-time; blocks.
-/// Errors: PRT_STATUS_TIMED_OUT: the count is not lowered. PRT_STATUS_NULL.
+/// Errors: PRT_STATUS_TIMED_OUT, in which case the count is not lowered; PRT_STATUS_NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_semaphore_wait_until(semaphore: *const prt_semaphore, until_ns: u64) -> c_int {
     const LATE: Failure = Failure::fixed(prt_status::TimedOut, c"no thread posted to the semaphore in time");
@@ -72,7 +73,7 @@ pub unsafe extern "C" fn prt_semaphore_wait_until(semaphore: *const prt_semaphor
     guard(|| unsafe { inner(semaphore) }?.wait_until(until).map_err(|_| LATE))
 }
 
-/// Lowers the count if it is not 0. Never blocks, no system call.
+/// Lowers the count by one if it is not 0. Never blocks, makes no system call.
 ///
 /// Threads: any. Real-time.
 /// Errors: PRT_STATUS_EMPTY if it is 0; PRT_STATUS_NULL.

@@ -10,61 +10,63 @@ use std::ffi::{c_char, c_int, c_void};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-/// A source of events. prt_interrupt_start() takes it.
+/// A source of events for an interrupt task. prt_interrupt_start() takes ownership of it.
 pub struct prt_source(pub(crate) Box<dyn Source>);
 
 /// A counter that other threads and processes increment: eventfd(2).
 pub struct prt_eventfd(Eventfd);
 
-/// A timer on CLOCK_MONOTONIC that other threads set. It expires in hard interrupt context if its task is real-time;
-/// a timerfd does not on PREEMPT_RT.
+/// A timer on CLOCK_MONOTONIC that other threads set. On PREEMPT_RT it expires in hard interrupt context if its task is
+/// real-time, in contrast to a timerfd.
 pub struct prt_timer {
     handle: TimerHandle,
     source: Mutex<Option<Timer>>,
 }
 
-/// Edges of a GPIO line.
+/// Edges of a GPIO line that are events.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum prt_edges {
-    /// From inactive to active.
+    /// Edges from inactive to active.
     Rising = 0,
-    /// From active to inactive.
+    /// Edges from active to inactive.
     Falling = 1,
-    /// Both.
+    /// Both edges.
     Both = 2,
 }
 
-/// An event, as reported by a source of one's own.
+/// An event, as reported by a prt_wait function.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct prt_arrival {
-    /// When it happened, ns on CLOCK_MONOTONIC; 0 if that is not known.
+    /// When the event happened, ns on CLOCK_MONOTONIC; 0 if unknown.
     pub at_ns: u64,
-    /// Number of events that this wakeup stands for, more than one if several arrived before it; 0 to be called again.
+    /// Number of events in this arrival, more than one if several occurred before it was read; 0 if there was none, and
+    /// the function is to be called again.
     pub events: u64,
-    /// Events before this one that were lost.
+    /// Number of events before this one that were lost.
     pub lost: u64,
-    /// Passed to the body.
+    /// Value of the event, which is passed to the body.
     pub value: u64,
 }
 
-/// Waits for the next event and describes it in `*arrival`, which is {0, 1, 0, 0} before. Returns 0, or an errno: EINTR
-/// if a signal ended the wait (prt_task_stop() sends SIGURG), so that it is called again unless the task was stopped;
-/// any other ends the task with PRT_END_SOURCE_FAILED. The rules of a prt_body apply, but it blocks.
+/// Waits for the next event and stores it in `*arrival`, which is {0, 1, 0, 0} before the call. Returns 0, or an errno.
+/// EINTR means that a signal ended the wait (prt_task_stop() sends SIGURG); the function is then called again unless
+/// the task was stopped. Any other errno ends the task with PRT_END_SOURCE_FAILED. The rules of a prt_body apply,
+/// except that the function blocks.
 pub type prt_wait = Option<unsafe extern "C" fn(arrival: *mut prt_arrival, data: *mut c_void) -> c_int>;
 
 /// # Safety
-/// `out` is NULL or a place for a pointer.
+/// `out` is NULL or valid for writing a pointer.
 unsafe fn give(out: *mut *mut prt_source, source: impl Source + 'static) -> Result<(), Failure> {
     let source = Box::into_raw(Box::new(prt_source(Box::new(source))));
     // SAFETY: as the caller promises.
     unsafe { put(out, source, c"out is NULL") }
 }
 
-/// Frees a source that was not taken by prt_interrupt_start(). NULL is ignored.
+/// Frees a source that was not given to prt_interrupt_start(). NULL is ignored.
 ///
-/// Threads: any ordinary one.
+/// Threads: any non-real-time thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_source_free(source: *mut prt_source) {
     // SAFETY: NULL or the caller's handle, not used any more.
@@ -73,8 +75,8 @@ pub unsafe extern "C" fn prt_source_free(source: *mut prt_source) {
 
 /// Creates a counter at 0: eventfd(2).
 ///
-/// Threads: any ordinary one.
-/// Errors: PRT_STATUS_REFUSED: no more descriptors or memory. PRT_STATUS_NULL.
+/// Threads: any non-real-time thread.
+/// Errors: PRT_STATUS_REFUSED if no descriptor or memory is left; PRT_STATUS_NULL.
 /// Ownership: `*out` is the caller's until prt_eventfd_free().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_eventfd_new(out: *mut *mut prt_eventfd) -> c_int {
@@ -87,10 +89,10 @@ pub unsafe extern "C" fn prt_eventfd_new(out: *mut *mut prt_eventfd) -> c_int {
     })
 }
 
-/// Adds `events`, and wakes the task. Blocks only if 2^64 − 2 of them were not received.
+/// Adds `events` to the counter, and wakes the task. Blocks only if the counter would exceed 2^64 − 2.
 ///
 /// Threads: any. Real-time: write(2).
-/// Errors: PRT_STATUS_INVALID for 2^64 − 1; PRT_STATUS_NULL.
+/// Errors: PRT_STATUS_INVALID if `events` is 2^64 − 1; PRT_STATUS_NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_eventfd_raise(eventfd: *const prt_eventfd, events: u64) -> c_int {
     guard(|| {
@@ -101,19 +103,19 @@ pub unsafe extern "C" fn prt_eventfd_raise(eventfd: *const prt_eventfd, events: 
     })
 }
 
-/// Frees a counter; a source of it remains. NULL is ignored.
+/// Frees a counter. A source created from it remains valid. NULL is ignored.
 ///
-/// Threads: any ordinary one.
+/// Threads: any non-real-time thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_eventfd_free(eventfd: *mut prt_eventfd) {
     // SAFETY: NULL or the caller's handle, not used any more.
     drop(unsafe { take(eventfd) });
 }
 
-/// The increments of a counter as source: several before a wakeup are one arrival with several events. They have no
-/// time stamps.
+/// Creates a source from a counter. Several increments before a wakeup are one arrival with several events. The events
+/// have no time stamps.
 ///
-/// Threads: any ordinary one.
+/// Threads: any non-real-time thread.
 /// Errors: PRT_STATUS_NULL.
 /// Ownership: `*out` is the caller's until prt_interrupt_start() or prt_source_free().
 #[unsafe(no_mangle)]
@@ -128,7 +130,7 @@ pub unsafe extern "C" fn prt_source_eventfd(eventfd: *const prt_eventfd, out: *m
 
 /// Creates a timer that is not set. Never NULL.
 ///
-/// Threads: any ordinary one.
+/// Threads: any non-real-time thread.
 /// Ownership: the caller's until prt_timer_free().
 #[unsafe(no_mangle)]
 pub extern "C" fn prt_timer_new() -> *mut prt_timer {
@@ -136,10 +138,10 @@ pub extern "C" fn prt_timer_new() -> *mut prt_timer {
     Box::into_raw(Box::new(prt_timer { handle, source: Mutex::new(Some(timer)) }))
 }
 
-/// Expires at `first_ns`, or at once if that has passed, and then every `interval_ns`; 0: only once. Replaces the
-/// previous setting; expirations that the task has not received are lost.
+/// Sets the timer to expire at `first_ns`, or at once if that has passed, and then every `interval_ns` (0: only once).
+/// Replaces the previous setting; expirations that the task has not received are lost.
 ///
-/// Threads: any. Real-time: futex(2) if the task sleeps or is just receiving an expiration.
+/// Threads: any. Real-time: futex(2) if the task sleeps or is receiving an expiration.
 /// Errors: PRT_STATUS_OWNER_DIED if a thread ended while it set the timer; PRT_STATUS_NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_timer_set(timer: *const prt_timer, first_ns: u64, interval_ns: u64) -> c_int {
@@ -160,19 +162,19 @@ pub unsafe extern "C" fn prt_timer_cancel(timer: *const prt_timer) -> c_int {
     guard(|| unsafe { shared(timer, c"timer is NULL") }?.handle.cancel().map_err(mutex::failure))
 }
 
-/// Frees a timer; a task of it is not woken any more. NULL is ignored.
+/// Frees a timer. A task that waits for it is no longer woken. NULL is ignored.
 ///
-/// Threads: any ordinary one.
+/// Threads: any non-real-time thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_timer_free(timer: *mut prt_timer) {
     // SAFETY: NULL or the caller's handle, not used any more.
     drop(unsafe { take(timer) });
 }
 
-/// The expirations of a timer as source, with the time when each was due.
+/// Creates a source from a timer. The time stamp of an event is the time at which the expiration was due.
 ///
-/// Threads: any ordinary one.
-/// Errors: PRT_STATUS_BUSY for a second source of a timer; PRT_STATUS_NULL.
+/// Threads: any non-real-time thread.
+/// Errors: PRT_STATUS_BUSY if the timer already has a source; PRT_STATUS_NULL.
 /// Ownership: `*out` is the caller's until prt_interrupt_start() or prt_source_free().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_source_timer(timer: *const prt_timer, out: *mut *mut prt_source) -> c_int {
@@ -188,11 +190,12 @@ pub unsafe extern "C" fn prt_source_timer(timer: *const prt_timer, out: *mut *mu
     })
 }
 
-/// The interrupts of a UIO device, for example "/dev/uio0", as source: the kernel masks an interrupt until the body has
-/// returned (Documentation/driver-api/uio-howto.rst). They have no time stamps.
+/// Creates a source from the interrupts of a UIO device, for example "/dev/uio0". The kernel masks an interrupt until
+/// the body has returned (Documentation/driver-api/uio-howto.rst). The events have no time stamps.
 ///
-/// Threads: any ordinary one.
-/// Errors: PRT_STATUS_REFUSED if it cannot be opened; PRT_STATUS_INVALID if the path is not UTF-8; PRT_STATUS_NULL.
+/// Threads: any non-real-time thread.
+/// Errors: PRT_STATUS_REFUSED if the device cannot be opened; PRT_STATUS_INVALID if the path is not UTF-8;
+/// PRT_STATUS_NULL.
 /// Ownership: `*out` is the caller's until prt_interrupt_start() or prt_source_free().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_source_uio(path: *const c_char, out: *mut *mut prt_source) -> c_int {
@@ -207,12 +210,13 @@ pub unsafe extern "C" fn prt_source_uio(path: *const c_char, out: *mut *mut prt_
     })
 }
 
-/// The edges of line `offset` of a GPIO chip (device, name or label) as source; `edges` is one of enum prt_edges. The
-/// kernel takes their time stamps in the hard interrupt. The value of an event is 1 for a rising edge, 0 for a falling one.
+/// Creates a source from the edges of line `offset` of a GPIO chip (device, name or label); `edges` is one of enum
+/// prt_edges. The kernel takes their time stamps in the hard interrupt. The value of an event is 1 for a rising edge, 0
+/// for a falling one.
 ///
-/// Threads: any ordinary one.
-/// Errors: PRT_STATUS_REFUSED if there is no such line, or it is in use; PRT_STATUS_INVALID for unknown edges, or a name
-/// that is not UTF-8; PRT_STATUS_NULL.
+/// Threads: any non-real-time thread.
+/// Errors: PRT_STATUS_REFUSED if there is no such line, or it is in use; PRT_STATUS_INVALID for an unknown value of
+/// `edges`, or a name that is not UTF-8; PRT_STATUS_NULL.
 /// Ownership: `*out` is the caller's until prt_interrupt_start() or prt_source_free().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_source_gpio(
@@ -242,9 +246,9 @@ pub unsafe extern "C" fn prt_source_gpio(
     })
 }
 
-/// A source of one's own: `wait` is called in the task's thread with `data`.
+/// Creates a source from a function of the caller: `wait` is called in the task's thread with `data`.
 ///
-/// Threads: any ordinary one.
+/// Threads: any non-real-time thread.
 /// Errors: PRT_STATUS_NULL.
 /// Ownership: `*out` is the caller's until prt_interrupt_start() or prt_source_free(); `data` is used until the task has
 /// ended.
@@ -263,7 +267,7 @@ struct Custom {
     data: Data,
 }
 
-/// Limits what a caller counts, so that sums do not overflow.
+/// Maximum number of events that a prt_wait function can report at once, so that sums do not overflow.
 const MAX_EVENTS: u64 = 1 << 32;
 
 impl Source for Custom {

@@ -1,11 +1,11 @@
-//! Checks, start and orderly end of a program.
+//! Checks the requirements of a program, starts it, and ends it in an orderly way.
 
 use crate::boundary::{exclusive, guard, put, shared, take, wanted};
 use crate::status::{Failure, prt_status, remember};
 use punctual_rt::{Builder, Check, CpuId, Nanos, Rt, StartError};
 use std::ffi::{CString, c_char, c_int};
 
-/// Requirements of a program before it starts. Use it from one thread.
+/// Requirements of a program, checked before it starts. Only one thread may use it.
 pub struct prt_builder(Option<Builder>);
 
 /// A started real-time program: creates tasks, and stops them together.
@@ -22,24 +22,24 @@ pub enum prt_check {
     PreemptRt = 0,
     /// This SCHED_FIFO priority is granted; it is set for the check, and the previous scheduling is restored.
     Priority = 1,
-    /// This many bytes may be locked: RLIMIT_MEMLOCK, or CAP_IPC_LOCK.
+    /// This many bytes can be locked: RLIMIT_MEMLOCK, or CAP_IPC_LOCK.
     LockedMemory = 2,
     /// Timers have nanosecond resolution. No argument.
     HighResolutionTimers = 3,
     /// The clock is read without a system call. No argument.
     FastClock = 4,
-    /// Nothing takes a CPU from a real-time task that does not sleep: neither RT throttling nor the fair server, whose
-    /// settings only root can read. With the kernel's defaults it fails; a program that leaves 5 % of each CPU unused
-    /// does not need it. No argument.
+    /// No mechanism takes the CPU from a real-time task that does not sleep: neither RT throttling nor the fair server,
+    /// whose settings only root can read. With the kernel's defaults the check fails; a program that leaves 5 % of each
+    /// CPU unused does not need it. No argument.
     NoThrottling = 5,
-    /// No thread of another program has this priority or a higher one, or is SCHED_DEADLINE; kernel threads count, except
-    /// the stoppers (migration/N).
+    /// No thread of another program has this priority or a higher one, or is SCHED_DEADLINE. Kernel threads count,
+    /// except the stoppers (migration/N).
     ForeignRtAbove = 6,
     /// The kernel does not kill this process for using the CPU without sleeping: RLIMIT_RTTIME. No argument.
     NoRtTimeLimit = 7,
     /// This CPU is isolated from other tasks: isolcpus=, or an isolated cpuset partition.
     Isolated = 8,
-    /// This CPU's frequency is not scaled down.
+    /// This CPU's frequency does not change.
     FixedFrequency = 9,
 }
 
@@ -97,14 +97,14 @@ fn change(builder: &mut prt_builder, how: impl FnOnce(Builder) -> Builder) {
 
 /// Creates a builder without checks or memory locking. Never NULL.
 ///
-/// Threads: any ordinary one.
+/// Threads: any non-real-time thread.
 /// Ownership: the caller's, until prt_start() or prt_builder_free().
 #[unsafe(no_mangle)]
 pub extern "C" fn prt_builder_new() -> *mut prt_builder {
     Box::into_raw(Box::new(prt_builder(Some(Rt::builder()))))
 }
 
-/// Frees the builder of a program that does not start. NULL is ignored.
+/// Frees the builder of a program that is not started. NULL is ignored.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_builder_free(builder: *mut prt_builder) {
     guard(|| {
@@ -114,7 +114,7 @@ pub unsafe extern "C" fn prt_builder_free(builder: *mut prt_builder) {
     });
 }
 
-/// Locks all memory of the program at its start, present and future: mlockall(2), mallopt(3).
+/// Requests that prt_start() locks all memory of the program, present and future: mlockall(2), mallopt(3).
 ///
 /// Errors: PRT_STATUS_NULL.
 #[unsafe(no_mangle)]
@@ -135,15 +135,15 @@ pub unsafe extern "C" fn prt_builder_prefault_stack(builder: *mut prt_builder, b
         // SAFETY: NULL or the caller's handle, of one thread.
         let builder = unsafe { exclusive(builder, c"builder is NULL") }?;
         if bytes > 1 << 30 {
-            return Err(Failure::fixed(prt_status::Invalid, c"a stack of more than 1 GiB is not supported: give less"));
+            return Err(Failure::fixed(prt_status::Invalid, c"a stack of more than 1 GiB is not supported"));
         }
         change(builder, |b| b.prefault_stack(bytes));
         Ok(())
     })
 }
 
-/// Prints no warnings: without this, prt_start() prints a line on standard error for each wanted check that failed or
-/// could not be made.
+/// Requests that no warnings are printed. Otherwise prt_start() prints a line on standard error for each wanted check
+/// that failed or could not be made.
 ///
 /// Errors: PRT_STATUS_NULL.
 #[unsafe(no_mangle)]
@@ -158,7 +158,7 @@ pub unsafe extern "C" fn prt_builder_silence_warnings(builder: *mut prt_builder)
 /// Requests a check: `kind` is one of enum prt_check, `argument` its argument or 0, `severity` one of enum
 /// prt_severity.
 ///
-/// Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID for values that do not exist.
+/// Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID for an unknown check or severity, or an argument out of range.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_builder_check(
     builder: *mut prt_builder,
@@ -173,10 +173,10 @@ pub unsafe extern "C" fn prt_builder_check(
     })
 }
 
-/// Requests a check that this SCHED_DEADLINE reservation is granted; it is set for the check, and the previous
+/// Requests a check that this SCHED_DEADLINE reservation is granted. It is set for the check, and the previous
 /// scheduling is restored.
 ///
-/// Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID for a severity that does not exist.
+/// Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID for an unknown severity.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_builder_check_deadline(
     builder: *mut prt_builder,
@@ -193,10 +193,10 @@ pub unsafe extern "C" fn prt_builder_check_deadline(
     })
 }
 
-/// Runs the checks, locks memory, and sets the epoch of all tasks to now. Installs an empty handler for SIGURG, which
-/// wakes sleeping tasks.
+/// Runs the checks, locks memory, and sets the epoch of all tasks to the current time. Installs an empty handler for
+/// SIGURG, which wakes sleeping tasks.
 ///
-/// Threads: any ordinary one, once per program.
+/// Threads: any non-real-time thread, once per program.
 /// Errors: PRT_STATUS_NOT_READY with the whole report if a required check failed; PRT_STATUS_REFUSED if memory cannot
 /// be locked; PRT_STATUS_NULL.
 /// Ownership: `builder` is freed in any case; `*out` is the caller's until prt_free().
@@ -220,11 +220,11 @@ pub unsafe extern "C" fn prt_start(builder: *mut prt_builder, out: *mut *mut prt
     })
 }
 
-/// Results of the checks, one per line: "ok", "FAILED" or "unknown", what was found, and what to do. NULL if `rt` is
-/// NULL.
+/// Returns the results of the checks, one per line: "ok", "FAILED" or "unknown", what was found, and what to do. NULL
+/// if `rt` is NULL.
 ///
 /// Threads: any.
-/// Ownership: `rt`'s; valid until prt_free().
+/// Ownership: the string belongs to `rt` and is valid until prt_free().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_report(rt: *const prt) -> *const c_char {
     // SAFETY: NULL or a live handle, only read.
@@ -249,7 +249,8 @@ pub unsafe extern "C" fn prt_passed(rt: *const prt) -> bool {
     })
 }
 
-/// The instant on CLOCK_MONOTONIC at which the release grids of all tasks begin, ns; 0 if `rt` is NULL.
+/// Returns the epoch, the instant on CLOCK_MONOTONIC from which the releases of all tasks are counted, ns; 0 if `rt` is
+/// NULL.
 ///
 /// Threads: any. Real-time.
 #[unsafe(no_mangle)]
@@ -261,8 +262,8 @@ pub unsafe extern "C" fn prt_epoch_ns(rt: *const prt) -> u64 {
     })
 }
 
-/// Blocks SIGINT, SIGTERM and SIGHUP in the calling thread and those it starts, so that prt_until_signal() receives
-/// them. Call it at the start of main().
+/// Blocks SIGINT, SIGTERM and SIGHUP in the calling thread and in the threads that it starts, so that
+/// prt_until_signal() receives them. Call it at the start of main().
 ///
 /// Errors: none on Linux.
 #[unsafe(no_mangle)]
@@ -270,9 +271,9 @@ pub extern "C" fn prt_block_signals() -> c_int {
     guard(|| punctual_rt::block_signals().map_err(|error| Failure::written(prt_status::Refused, error)))
 }
 
-/// Sleeps until SIGINT, SIGTERM or SIGHUP, then calls prt_stop().
+/// Sleeps until SIGINT, SIGTERM or SIGHUP arrives, then calls prt_stop().
 ///
-/// Threads: an ordinary one, not a task's. Blocks.
+/// Threads: a non-real-time thread, not a task's. Blocks.
 /// Errors: PRT_STATUS_NULL, PRT_STATUS_DEADLOCK from a task's body.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_until_signal(rt: *const prt) -> c_int {
@@ -285,9 +286,10 @@ pub unsafe extern "C" fn prt_until_signal(rt: *const prt) -> c_int {
     })
 }
 
-/// Stops every task and waits until each body has returned. Statistics remain available from their handles.
+/// Stops every task and waits until each body has returned. The statistics can still be read through the tasks'
+/// handles.
 ///
-/// Threads: any ordinary one, not a task's. Blocks.
+/// Threads: any non-real-time thread, not a task's. Blocks.
 /// Errors: PRT_STATUS_NULL, PRT_STATUS_DEADLOCK from a task's body.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_stop(rt: *const prt) -> c_int {
@@ -302,8 +304,8 @@ pub unsafe extern "C" fn prt_stop(rt: *const prt) -> c_int {
 
 /// Stops every task like prt_stop(), and frees `rt`. The tasks' handles remain the caller's. NULL is ignored.
 ///
-/// Threads: any ordinary one, not a task's. Blocks.
-/// Errors: PRT_STATUS_DEADLOCK from a task's body; nothing is freed then.
+/// Threads: any non-real-time thread, not a task's. Blocks.
+/// Errors: PRT_STATUS_DEADLOCK from a task's body; in this case nothing is freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_free(rt: *mut prt) -> c_int {
     guard(|| {

@@ -6,11 +6,11 @@ use crate::status::{Failure, prt_status};
 use punctual_rt::{Counted, Histogram, InterruptStats, TaskStats};
 use std::ffi::c_int;
 
-/// Summary of a distribution of times, exact. For quantiles see prt_task_quantile().
+/// Exact summary of a distribution of times. prt_task_quantile() returns quantiles.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct prt_distribution {
-    /// Number of samples; if it is 0, the other fields are 0 and meaningless.
+    /// Number of samples. If it is 0, the other fields are 0 and meaningless.
     pub count: u64,
     /// Minimum, ns.
     pub min_ns: u64,
@@ -20,8 +20,9 @@ pub struct prt_distribution {
     pub mean_ns: f64,
 }
 
-/// Statistics of a task at some time. For an interrupt task a release is an event: released == all events, ran == those
-/// its body ran for, skipped == coalesced and lost ones, which prt_interrupt_get_counts() tells apart.
+/// Statistics of a task, read while it runs or after its end. For an interrupt task a release is an event: `released`
+/// is the number of all events, `ran` that of the events for which its body ran, and `skipped` that of the coalesced
+/// and lost ones, which prt_interrupt_get_counts() distinguishes.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct prt_stats {
@@ -37,16 +38,16 @@ pub struct prt_stats {
     pub pending: u64,
     /// Number of times the body returned after the deadline of its release.
     pub deadline_misses: u64,
-    /// Number of times the kernel throttled the task because its runtime was used up: PRT_POLICY_DEADLINE only.
+    /// Number of times the kernel throttled the task because its runtime was used up; 0 without PRT_POLICY_DEADLINE.
     pub overruns: u64,
-    /// Lateness of the task's wakeup, one sample per release that ran. Of an interrupt task: from the time stamp of the
-    /// event; empty if its source has none.
+    /// Lateness of the task's wakeup, one sample per release that ran. For an interrupt task, it counts from the time
+    /// stamp of the event, and is empty if its source has no time stamps.
     pub lateness: prt_distribution,
     /// Time from the task's wakeup to the body's return, including preemption; empty if `without_execution` is set.
     pub execution: prt_distribution,
-    /// Release number of the worst wakeup; 0 if none was late.
+    /// Release number of the wakeup with the largest lateness; 0 if none was late.
     pub worst_index: u64,
-    /// When that release should have run, ns on CLOCK_MONOTONIC; 0 if none was late.
+    /// When that release was due, ns on CLOCK_MONOTONIC; 0 if none was late.
     pub worst_scheduled_ns: u64,
     /// Minor and major page faults of the task's thread since the first release; −1 if the kernel does not report them.
     pub page_faults: i64,
@@ -110,10 +111,10 @@ fn stats(figures: Figures) -> prt_stats {
     }
 }
 
-/// Reads a task's statistics, without stopping or slowing it: its counters and a few files of proc(5). Also works after
-/// its end.
+/// Reads a task's statistics, without stopping or slowing it: reads its counters and a few files of proc(5). Also works
+/// after its end.
 ///
-/// Threads: any ordinary one; not real-time. Waits while another thread stops this task.
+/// Threads: any non-real-time thread. Waits while another thread stops this task.
 /// Errors: PRT_STATUS_NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_task_stats(task: *const prt_task, out: *mut prt_stats) -> c_int {
@@ -126,7 +127,8 @@ pub unsafe extern "C" fn prt_task_stats(task: *const prt_task, out: *mut prt_sta
     })
 }
 
-/// The quantile `q` (0 to 1) of one of enum prt_measure, ns, by nearest rank; exact to 1 %, at the extremes exact.
+/// Stores the quantile `q` (0 to 1) of one of enum prt_measure in `*out`, ns, by nearest rank. The error is at most 1
+/// %; the minimum and the maximum are exact.
 ///
 /// Threads: as for prt_task_stats().
 /// Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID for a measure or `q` out of range; PRT_STATUS_EMPTY if there is no

@@ -17,19 +17,19 @@ pub enum prt_status {
     NotReady = 3,
     /// The system refused: privilege, limits, files. The text states what was refused and what to do.
     Refused = 4,
-    /// Nothing is available: an empty queue or pipe.
+    /// Nothing is available, for example in an empty queue or pipe.
     Empty = 5,
-    /// No room: a full queue, pipe or set. The value to be sent remains the caller's.
+    /// There is no room in a queue, pipe or set. The value to be sent remains the caller's.
     Full = 6,
     /// The time limit passed.
     TimedOut = 7,
     /// The object is in use by another thread, for example a mutex that is held.
     Busy = 8,
-    /// Waiting would never end: the thread already holds the mutex, or a task waits for its own end.
+    /// The wait would never end: the thread already holds the mutex, or a task waits for its own end.
     Deadlock = 9,
     /// The mutex's owner ended while holding it: see prt_mutex_lock().
     OwnerDied = 10,
-    /// A panic inside the library, which is a bug in it. The object of the call is in an unknown state.
+    /// A panic inside the library, which is a bug in the library. The object of the call is in an unknown state.
     Panic = 11,
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct Failure {
     pub(crate) text: Text,
 }
 
-/// A fixed text costs a real-time thread nothing; a formatted one is only for functions that are not real-time.
+/// Text of an error. A real-time function uses a fixed text, which costs nothing; only other functions format it.
 pub(crate) enum Text {
     Fixed(&'static CStr),
     Written(String),
@@ -63,7 +63,7 @@ thread_local! {
     static WRITTEN: RefCell<CString> = RefCell::default();
 }
 
-/// Stores the failure as the calling thread's last.
+/// Stores the failure as the last error of the calling thread, and returns its status.
 pub(crate) fn remember(failure: Failure) -> prt_status {
     match failure.text {
         Text::Fixed(text) => {
@@ -81,28 +81,28 @@ pub(crate) fn remember(failure: Failure) -> prt_status {
     failure.status
 }
 
-/// Touches the thread-local error variables, so that a real-time function is not the first to do so: in a shared
-/// library that may allocate.
+/// Touches the thread-local variables for errors, so that a real-time function is not the first to do so: in a shared
+/// library the first access may allocate.
 pub(crate) fn touch() {
     LAST.set(c"");
     IS_WRITTEN.set(false);
 }
 
-/// Text of the calling thread's last failed call: what failed, on what, why, and what to do. Empty, and never NULL, if
-/// none has failed.
+/// Returns the text of the calling thread's last failed call: what failed, on what, why, and what to do. Empty, and
+/// never NULL, if no call has failed.
 ///
-/// Threads: any; each has its own. Real-time.
-/// Ownership: the library's; valid until the calling thread's next failed call, or its end.
+/// Threads: any; each has its own text. Real-time.
+/// Ownership: the text belongs to the library and is valid until the calling thread's next failed call, or its end.
 #[unsafe(no_mangle)]
 pub extern "C" fn prt_last_error() -> *const c_char {
     let written = IS_WRITTEN.get().then(|| WRITTEN.try_with(|written| written.borrow().as_ptr()).ok()).flatten();
     written.unwrap_or(LAST.get().as_ptr())
 }
 
-/// The name of a status, such as "timed out"; "unknown status" for any other number.
+/// Returns the name of a status, such as "timed out"; "unknown status" for any other number.
 ///
 /// Threads: any. Real-time.
-/// Ownership: the library's; valid for ever.
+/// Ownership: the text belongs to the library and is always valid.
 #[unsafe(no_mangle)]
 pub extern "C" fn prt_status_name(status: i32) -> *const c_char {
     const NAMES: [&CStr; 12] = [
@@ -122,10 +122,10 @@ pub extern "C" fn prt_status_name(status: i32) -> *const c_char {
     usize::try_from(status).ok().and_then(|n| NAMES.get(n)).unwrap_or(&c"unknown status").as_ptr()
 }
 
-/// The library's version, such as "0.1.0".
+/// Returns the library's version, such as "0.1.0".
 ///
 /// Threads: any. Real-time.
-/// Ownership: the library's; valid for ever.
+/// Ownership: the text belongs to the library and is always valid.
 #[unsafe(no_mangle)]
 pub extern "C" fn prt_version() -> *const c_char {
     const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");

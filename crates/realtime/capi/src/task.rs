@@ -1,4 +1,4 @@
-//! Periodic tasks: their options and start.
+//! Periodic tasks: their options, and how they are started.
 
 use crate::boundary::{Data, guard, put, shared, text, wanted};
 use crate::handle::{Started, enter_task, prt_task};
@@ -9,26 +9,26 @@ use punctual_rt::{Cycle, Miss, Nanos, Next, PeriodicTask};
 use std::cell::Cell;
 use std::ffi::{c_char, c_int, c_void};
 
-/// One release of a task, as passed to its body. Times are on CLOCK_MONOTONIC.
+/// One release of a task; the argument of its body. Times are on CLOCK_MONOTONIC.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct prt_cycle {
     /// Number of the release, from 0, including skipped ones.
     pub index: u64,
-    /// When the release was due: first release + index × period, however late earlier cycles were.
+    /// When the release was due, ns: first release + index × period, however late earlier cycles were.
     pub scheduled_ns: u64,
-    /// When the thread woke for this release.
+    /// When the thread woke for this release, ns.
     pub woke_ns: u64,
-    /// Missed releases, for which the body will not run, between this one and the next that will run.
+    /// Number of missed releases, for which the body will not run, between this one and the next that will run.
     pub skipped: u64,
-    /// Releases that are due and will still run: PRT_MISS_CATCH_UP only.
+    /// Number of releases that are due and will still run; only with PRT_MISS_CATCH_UP.
     pub pending: u64,
-    /// Number of times the kernel throttled the task since its previous cycle because its runtime was used up:
-    /// PRT_POLICY_DEADLINE only.
+    /// Number of times the kernel throttled the task since its previous cycle because its runtime was used up; only
+    /// with PRT_POLICY_DEADLINE.
     pub overruns: u64,
 }
 
-/// Return value of a body; any other number counts as PRT_NEXT_STOP.
+/// Return value of a body. Any other number counts as PRT_NEXT_STOP.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum prt_next {
@@ -39,74 +39,74 @@ pub enum prt_next {
 }
 
 impl prt_next {
-    /// The meaning of a body's return value.
+    /// Converts a body's return value.
     #[inline(always)]
     pub(crate) fn of(answer: c_int) -> Next {
         if answer == prt_next::Continue as c_int { Next::Continue } else { Next::Stop }
     }
 }
 
-/// What happens to releases that pass before the task wakes. Always released == ran + skipped + pending.
+/// What happens to releases that pass while the task is late by a period or more. Always released == ran + skipped +
+/// pending.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum prt_miss {
-    /// Missed releases are counted but not run; the next release is the first in the future, on the same grid.
+    /// Missed releases are counted but not run. The next release is the first in the future, at its unchanged time.
     Skip = 0,
-    /// Missed releases run at once, one after the other; at most `catch_up_at_most` are pending, older ones are counted
-    /// but not run.
+    /// Missed releases run immediately, one after the other. At most `catch_up_at_most` are pending; older ones are
+    /// counted but not run.
     CatchUp = 1,
     /// The task ends without running the late release.
     Stop = 2,
-    /// `safe_state` runs in place of the body for the late release; all missed releases, including the late one, count
+    /// `safe_state` runs instead of the body for the late release. All missed releases, including the late one, count
     /// as skipped.
     SafeState = 3,
 }
 
-/// The body of a task. It runs in the task's thread at every release. It must not allocate, lock what ordinary threads
-/// lock (except with a prt_mutex), print, or touch memory for the first time; no C++ exception and no longjmp may leave
-/// it. It may call the functions of this library that are marked real-time.
+/// The body of a task. It runs in the task's thread at every release and returns one of enum prt_next. It must not
+/// allocate, lock what ordinary threads lock (except with a prt_mutex), print, or touch memory for the first time; no
+/// C++ exception and no longjmp() may leave it. It may call the functions of this library that are marked real-time.
 pub type prt_body = Option<unsafe extern "C" fn(cycle: *const prt_cycle, data: *mut c_void) -> c_int>;
 
-/// Options of a task. Initialise them with prt_task_options_init(), then change what should differ.
+/// Options of a task. Initialise them with prt_task_options_init(), then change individual options.
 #[repr(C)]
 pub struct prt_task_options {
-    /// Name of the task and (the first 15 bytes) of its thread. Copied.
+    /// Name of the task. Its first 15 bytes are the name of the thread. Copied.
     pub name: *const c_char,
-    /// Period, ns; 1 or more.
+    /// Period, ns; at least 1.
     pub period_ns: u64,
     /// One of enum prt_policy. Threads and processes that the task creates always get SCHED_OTHER.
     pub policy: c_int,
-    /// 1 to 99 with PRT_POLICY_FIFO and PRT_POLICY_RR; a nice value with PRT_POLICY_OTHER.
+    /// Priority 1 to 99 with PRT_POLICY_FIFO and PRT_POLICY_RR; a nice value with PRT_POLICY_OTHER.
     pub priority: c_int,
-    /// CPU to pin the task to; −1 for any. With PRT_POLICY_DEADLINE it must be the only one of its root domain.
+    /// CPU to pin the task to; −1 for any. With PRT_POLICY_DEADLINE it must be the only CPU of its root domain.
     pub cpu: c_int,
     /// One of enum prt_miss.
     pub miss: c_int,
     /// For PRT_MISS_CATCH_UP: maximum number of pending releases.
     pub catch_up_at_most: u64,
-    /// For PRT_MISS_SAFE_STATE: runs in place of the body; the same rules apply.
+    /// For PRT_MISS_SAFE_STATE: function that runs instead of the body, under the same rules.
     pub safe_state: prt_body,
     /// Argument of `safe_state`.
     pub safe_state_data: *mut c_void,
     /// For PRT_POLICY_DEADLINE: CPU time per period, ns.
     pub runtime_ns: u64,
-    /// Deadline of a body relative to its release, ns; 0 for the period. With PRT_POLICY_DEADLINE also the kernel's
-    /// deadline.
+    /// Time from a release by which the body should return, ns; 0 for the period. With PRT_POLICY_DEADLINE it is also
+    /// the kernel's deadline.
     pub deadline_ns: u64,
-    /// Releases are at prt_epoch_ns() + offset + a multiple of the period, ns.
+    /// Offset of the releases, ns: they are at prt_epoch_ns() + offset + a multiple of the period.
     pub offset_ns: u64,
-    /// The task ends after this many releases, whether its body ran for them or they were skipped; 0 for no end.
+    /// Number of releases after which the task ends, whether its body ran for them or they were skipped; 0 for no end.
     pub cycles: u64,
-    /// For PRT_POLICY_DEADLINE with a deadline before the end of the period: an activation later than this, ns, skips
-    /// the next release; otherwise every later one would be equally late. 0 for an eighth of the time from the runtime
-    /// to the deadline.
+    /// For PRT_POLICY_DEADLINE with a deadline before the end of the period: after an activation that is late by more
+    /// than this, ns, the task skips the next release; otherwise every later activation would be equally late. 0 for an
+    /// eighth of the time from the runtime to the deadline.
     pub late_activation_ns: u64,
-    /// Disables execution times and deadline misses, which saves one clock read per cycle.
+    /// Disables the measurement of execution times and deadline misses, which saves one clock read per cycle.
     pub without_execution: bool,
-    /// For PRT_POLICY_DEADLINE: may also use the bandwidth that other deadline tasks leave unused.
+    /// For PRT_POLICY_DEADLINE: the task may also use the bandwidth that other deadline tasks leave unused.
     pub reclaim: bool,
-    /// For PRT_POLICY_DEADLINE: ends each job by sched_yield(2). The grid of the releases then moves with late
-    /// activations.
+    /// For PRT_POLICY_DEADLINE: each job ends by sched_yield(2). A late activation then delays all later releases.
     pub end_jobs_by_yield: bool,
     /// Reserved for later versions; must be 0.
     pub reserved: [u64; 4],
@@ -134,17 +134,18 @@ thread_local! {
     static SAFE_STATE: Cell<Option<Callback>> = const { Cell::new(None) };
 }
 
-/// Called by [`Miss::SafeState`], a function without data, so the data are thread-local.
+/// Calls the safe_state function of the calling task. [`Miss::SafeState`] takes a function without data, so the
+/// function and its data are thread-local.
 fn safe_state(cycle: &Cycle) -> Next {
     SAFE_STATE.get().map_or(Next::Stop, |callback| callback.call(cycle))
 }
 
-/// Sets `*options` to a task `name` with `policy` and `priority` every `period_ns`, with PRT_MISS_SKIP, on any CPU,
-/// without end.
+/// Sets `*options` to the defaults for a task `name` with `policy` and `priority` every `period_ns`: PRT_MISS_SKIP, on
+/// any CPU, without end.
 ///
 /// Threads: any. Real-time.
-/// Errors: PRT_STATUS_NULL. Values out of range are detected by prt_task_start().
-/// Ownership: `name` is only referenced, until prt_task_start() copies it.
+/// Errors: PRT_STATUS_NULL. prt_task_start() detects values out of range.
+/// Ownership: only the pointer `name` is stored; prt_task_start() copies the text.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_task_options_init(
     options: *mut prt_task_options,
@@ -197,7 +198,7 @@ fn miss(options: &prt_task_options) -> Result<(Miss, Option<Callback>), Failure>
     }
 }
 
-/// Longest permitted time, 31 years, so that sums of times never overflow.
+/// Maximum of any time in the options, ns: 31 years, so that sums of times never overflow.
 const LONGEST_NS: u64 = 1_000_000_000_000_000_000;
 
 fn checked(options: &prt_task_options) -> Result<(), Failure> {
@@ -248,13 +249,12 @@ fn described<'a>(rt: &'a prt, name: &str, options: &prt_task_options) -> Result<
     }))
 }
 
-/// Starts a task: its thread first locks its memory and sets its CPU affinity and policy, and the first release is at
-/// least a millisecond after that.
+/// Starts a task. Its thread first locks its memory and sets its CPU affinity and policy. The first release is at least
+/// a millisecond later.
 ///
-/// Threads: any ordinary one. `body` runs in its own thread, and may be called there with `data` until the task has
-/// ended.
-/// Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID for options out of range; PRT_STATUS_REFUSED if the system refuses
-/// policy, CPU or thread. Nothing is started then.
+/// Threads: any non-real-time thread. `body` is called in the task's thread with `data`, until the task has ended.
+/// Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID for options out of range; PRT_STATUS_REFUSED if the system refuses the
+/// policy, the CPU or the thread. In these cases nothing is started.
 /// Ownership: `*out` is the caller's until prt_task_free(); `data` and what `options` points to remain the caller's,
 /// and `data` is used until the task has ended.
 #[unsafe(no_mangle)]

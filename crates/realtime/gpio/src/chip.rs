@@ -1,4 +1,4 @@
-//! GPIO chips, and lines by name.
+//! Opens GPIO chips, and finds lines by name.
 
 use crate::error::GpioError;
 use punctual_uapi::gpio::{self, ChipInfo, LineInfo, LineRequest, USED};
@@ -29,7 +29,7 @@ impl Chip {
     /// Opens the device of a chip, for example `/dev/gpiochip0`.
     ///
     /// # Errors
-    /// The device does not exist, may not be opened, or is not a chip.
+    /// The device does not exist, cannot be opened, or is not a GPIO chip.
     pub fn open(path: &Path) -> Result<Chip, GpioError> {
         let failed = |errno: Errno| GpioError::Open { path: path.to_owned(), source: errno.into() };
         // Without O_NONBLOCK, opening a FIFO at this path would block.
@@ -39,7 +39,7 @@ impl Chip {
         Ok(Chip { fd, path: path.to_owned(), info })
     }
 
-    /// Finds a chip by device, name or label.
+    /// Finds and opens a chip by device, name or label.
     ///
     /// # Errors
     /// No chip matches, or it cannot be opened.
@@ -59,17 +59,17 @@ impl Chip {
         Err(refused.unwrap_or_else(none))
     }
 
-    /// Name, label and number of lines of the chip.
+    /// Returns the name, label and number of lines of the chip.
     pub fn info(&self) -> &ChipInfo {
         &self.info
     }
 
-    /// Path of the chip's device.
+    /// Returns the path of the chip's device.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Information on a line.
+    /// Returns the kernel's information on a line.
     ///
     /// # Errors
     /// There is no such line, or the chip was removed.
@@ -78,7 +78,7 @@ impl Chip {
         gpio::line_info(&self.fd, offset).map_err(|e| GpioError::of_call(offset, e))
     }
 
-    /// Information on all lines.
+    /// Returns the kernel's information on all lines.
     ///
     /// # Errors
     /// The chip was removed.
@@ -112,10 +112,10 @@ impl Chip {
     }
 }
 
-/// All chips that may be opened, in order of their numbers.
+/// Opens all chips that the caller may access, ordered by number.
 ///
 /// # Errors
-/// There are chips, but none may be opened: the first error.
+/// The first error, if there are chips but none can be opened.
 pub fn chips() -> Result<Vec<Chip>, GpioError> {
     let paths = devices(Path::new("/dev"));
     let (mut found, mut refused) = (Vec::new(), None);
@@ -134,7 +134,7 @@ pub fn chips() -> Result<Vec<Chip>, GpioError> {
 /// Finds a line by name on any chip.
 ///
 /// # Errors
-/// No line has that name, or several do: the kernel does not enforce unique names (gpio_name_to_desc,
+/// No line has that name, or several have it: the kernel does not enforce unique names (gpio_name_to_desc,
 /// drivers/gpio/gpiolib.c).
 pub fn find_line(name: &str) -> Result<LineAt, GpioError> {
     let (mut found, mut names): (Vec<LineAt>, Vec<String>) = (Vec::new(), Vec::new());
@@ -156,7 +156,7 @@ fn list(names: &[String]) -> String {
     if names.is_empty() { "none".into() } else { names.join(", ") }
 }
 
-/// Devices named gpiochipN below `dev`, ordered by number.
+/// Returns the devices named gpiochipN below `dev`, ordered by number.
 fn devices(dev: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(dev).into_iter().flatten().flatten();
     let mut found: Vec<(u32, PathBuf)> = entries

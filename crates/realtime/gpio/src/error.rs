@@ -16,7 +16,7 @@ pub enum GpioError {
         /// Error of the system call.
         source: io::Error,
     },
-    /// There is no such chip.
+    /// No chip has the given device, name or label.
     #[error(
         "no GPIO chip is named `{wanted}`; available: {there}; use a device, a name or a label: /dev/gpiochip0, gpiochip0"
     )]
@@ -26,12 +26,12 @@ pub enum GpioError {
         /// The existing chips.
         there: String,
     },
-    /// There is no such line.
+    /// No line has the given name or offset.
     #[error("there is no GPIO line `{wanted}` on {on}; gpioinfo (package gpiod) lists them")]
     NoLine {
         /// The requested name or offset.
         wanted: String,
-        /// The chips that were searched.
+        /// The chip or chips that were searched.
         on: String,
     },
     /// The line is in use.
@@ -44,7 +44,7 @@ pub enum GpioError {
         /// Current user of the line.
         consumer: String,
     },
-    /// The line cannot raise interrupts.
+    /// The line cannot generate interrupts.
     #[error(
         "line {offset} of {chip} raises no interrupt ({source}): choose a line whose controller has them, see /proc/interrupts"
     )]
@@ -62,7 +62,7 @@ pub enum GpioError {
         /// Offset of the line.
         offset: u32,
     },
-    /// The request is not possible.
+    /// The arguments of a request are not valid; the message says why.
     #[error("{0}")]
     Usage(String),
     /// A system call failed.

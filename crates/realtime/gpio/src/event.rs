@@ -10,7 +10,7 @@ pub enum Edges {
     Rising,
     /// Edges from active to inactive.
     Falling,
-    /// Both edges. The kernel reads the level in the interrupt's thread to find the direction.
+    /// Both edges. To find the direction, the kernel reads the level in the interrupt's thread.
     Both,
 }
 
@@ -20,7 +20,7 @@ pub enum EventClock {
     /// CLOCK_MONOTONIC.
     #[default]
     Monotonic,
-    /// CLOCK_REALTIME (Linux 5.11).
+    /// CLOCK_REALTIME (since Linux 5.11).
     Realtime,
 }
 
@@ -37,7 +37,7 @@ pub enum Edge {
 /// An edge event (struct gpio_v2_line_event).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Event {
-    /// Time of the hard interrupt, ns of the [`EventClock`]. For coalesced events, the time of the last one.
+    /// Time of the hard interrupt, ns on the [`EventClock`]. For coalesced events, the time of the last one.
     pub timestamp_ns: u64,
     /// Direction of the edge.
     pub edge: Edge,

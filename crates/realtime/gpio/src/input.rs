@@ -1,14 +1,14 @@
-//! Lines requested as inputs and read by polling, without events.
+//! Requests lines as inputs that are read by polling, without events.
 
 use crate::chip::Chip;
 use crate::error::GpioError;
 use punctual_uapi::gpio::{self, ACTIVE_LOW, BIAS_DISABLED, BIAS_PULL_DOWN, BIAS_PULL_UP, INPUT, LineRequest};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// Bias of an input that nothing drives. A chip without bias resistors refuses all but [`Bias::Unchanged`].
+/// Bias resistor of an input. A chip without bias resistors refuses all but [`Bias::Unchanged`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Bias {
-    /// The bias is left as it is.
+    /// The bias is not changed.
     #[default]
     Unchanged,
     /// The bias resistors are disabled.
@@ -30,7 +30,7 @@ impl Bias {
     }
 }
 
-/// A line requested as an input without events, until this is dropped.
+/// A line requested as an input without events. Dropping it releases the line.
 #[derive(Debug)]
 pub struct Input {
     fd: OwnedFd,

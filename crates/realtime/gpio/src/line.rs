@@ -1,4 +1,4 @@
-//! Edge events of one line.
+//! Requests a line for its edges, and reads its events.
 
 use crate::chip::Chip;
 use crate::error::GpioError;
@@ -10,11 +10,11 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{Errno, read};
 use rustix::time::{ClockId, clock_gettime};
 
-/// Default number of events the kernel buffers (linereq_create: 16 per line).
+/// Default number of events that the kernel buffers (linereq_create: 16 per line).
 pub const USUAL_BUFFER: u32 = 16;
-/// Maximum number of events the kernel buffers (GPIO_V2_LINES_MAX × 16).
+/// Maximum number of events that the kernel buffers (GPIO_V2_LINES_MAX × 16).
 pub const MAX_BUFFERED: u32 = 1024;
-/// Maximum number of events fetched by one read(2).
+/// Maximum number of events read by one read(2).
 const CHUNK: usize = 64;
 
 fn monotonic() -> Nanos {
@@ -29,7 +29,7 @@ fn timespec(time: Nanos) -> Timespec {
     }
 }
 
-/// A line requested for its edges, until this is dropped.
+/// A line requested for its edges. Dropping it releases the line.
 #[derive(Debug)]
 pub struct Line {
     fd: OwnedFd,
@@ -63,7 +63,7 @@ impl Line {
         Ok(Line { fd, offset, bytes: Box::new([[0; EVENT_BYTES]; CHUNK]) })
     }
 
-    /// Offset of the line on its chip.
+    /// Returns the offset of the line on its chip.
     pub fn offset(&self) -> u32 {
         self.offset
     }
@@ -76,8 +76,8 @@ impl Line {
         gpio::value(&self.fd).map_err(|e| GpioError::of_call(self.offset, e))
     }
 
-    /// Waits until an event can be read, at most `limit` (`None` means forever). Returns `false` if none arrived. A
-    /// signal neither ends nor extends the wait.
+    /// Waits until an event can be read, at most `limit` (`None` means without limit). Returns `false` if none arrived.
+    /// A signal neither ends nor extends the wait.
     ///
     /// # Errors
     /// poll(2) failed.
@@ -106,7 +106,7 @@ impl Line {
         }
     }
 
-    /// Like [`Line::read`], but returns 0 if a signal arrives before an event: for a thread that is stopped by a
+    /// Like [`Line::read`], but returns 0 if a signal arrives before an event. For a thread that is stopped by a
     /// signal.
     ///
     /// # Errors
@@ -135,7 +135,8 @@ impl Line {
     }
 }
 
-/// Iterator over events of a line: [`Line::events`]. Events that were fetched but not consumed are lost on drop.
+/// Iterator over the events of a line, created by [`Line::events`]. Events that were read but not consumed are lost on
+/// drop.
 #[derive(Debug)]
 pub struct Events<'a> {
     line: &'a mut Line,
@@ -177,7 +178,7 @@ mod tests {
     use std::sync::atomic::AtomicBool;
     use std::sync::atomic::Ordering::Relaxed;
 
-    /// A line backed by a pipe instead of the kernel.
+    /// Creates a line backed by a pipe instead of the kernel, and returns the writing end of the pipe.
     fn line_and_writer() -> (Line, OwnedFd) {
         let (fd, writer) = pipe().unwrap();
         (Line { fd, offset: 4, bytes: Box::new([[0; EVENT_BYTES]; CHUNK]) }, writer)
@@ -213,8 +214,8 @@ mod tests {
         assert!(events.next().is_none());
     }
 
-    /// A thread is stopped by signals, repeated until it has ended. Signals at intervals shorter than the limit used to
-    /// extend the wait forever.
+    /// A thread is stopped by signals that are repeated until it has ended. They must not extend its wait, even at
+    /// intervals shorter than the limit.
     #[test]
     fn signals_do_not_make_a_wait_longer() {
         install_wakeup().unwrap();

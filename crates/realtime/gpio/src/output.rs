@@ -1,4 +1,4 @@
-//! Lines requested as outputs, whose level the program sets.
+//! Requests lines as outputs, whose level the program sets.
 
 use crate::chip::Chip;
 use crate::error::GpioError;
@@ -28,7 +28,7 @@ impl Output {
         Ok(Output { fd: chip.request(&wanted)?, offset })
     }
 
-    /// Drives the line, with one ioctl(2).
+    /// Drives the line to `value`, with one ioctl(2).
     ///
     /// # Errors
     /// The chip was removed, or its driver returned an error.

@@ -1,13 +1,13 @@
-//! Waits until interrupt threads are ready.
+//! Waits until interrupt threads have their real-time priority.
 
 use punctual_uapi::scheduling;
 use punctual_units::{Nanos, Scheduling};
 use std::time::{Duration, Instant};
 
-/// Waits until the interrupt threads of all lines of this process are SCHED_FIFO, at most `limit`. A request returns
-/// once such a thread has started, which is before it becomes FIFO 50 (irq_thread, kernel/irq/manage.c, 6.12): until
-/// then it competes with ordinary threads, and edges in quick succession are coalesced. Returns `false` if some are not
-/// ready, or none is found (in a container, or for a chip that polls).
+/// Waits until the interrupt threads of all lines of this process are SCHED_FIFO, at most `limit`. The request of a
+/// line returns once such a thread has started, which is before it becomes FIFO 50 (irq_thread, kernel/irq/manage.c,
+/// 6.12): until then it competes with ordinary threads, and edges in quick succession are coalesced. Returns `false` if
+/// some threads are not ready, or none is found (in a container, or for a chip that polls).
 ///
 /// Reads /proc and allocates.
 pub fn settle(limit: Nanos) -> bool {
@@ -26,7 +26,7 @@ pub fn settle(limit: Nanos) -> bool {
     }
 }
 
-/// Threads named `irq/N-punctual`, after the consumer of the line.
+/// Returns the thread IDs of the threads named `irq/N-punctual`, after the consumer name of the lines.
 fn irq_threads() -> impl Iterator<Item = i32> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| {

@@ -1,6 +1,6 @@
-//! Simulated chips, for tests and development: gpio-sim (Documentation/admin-guide/gpio/gpio-sim.rst, CONFIG_GPIO_SIM),
-//! created through configfs and removed when the [`SimChip`] is dropped. Needs root. Debian's kernels lack it:
-//! docs/gpio-kernel.md.
+//! Simulated chips, for tests and development: gpio-sim (Documentation/admin-guide/gpio/gpio-sim.rst, CONFIG_GPIO_SIM).
+//! They are created through configfs and removed when the [`SimChip`] is dropped. Needs root. Debian's kernels lack
+//! gpio-sim: docs/gpio-kernel.md.
 
 use crate::chip::Chip;
 use crate::error::GpioError;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 const CONFIGFS: &str = "/sys/kernel/config";
 const HINT: &str = "it needs root, a kernel with CONFIG_GPIO_SIM (modprobe gpio-sim) and configfs (mount -t configfs none /sys/kernel/config)";
 
-/// A simulated chip. Dropping it removes it from the kernel; a reader that still has one of its lines gets an error.
+/// A simulated chip. Dropping it removes it from the kernel; reading a line of it that is still open then fails.
 #[derive(Debug)]
 pub struct SimChip {
     device: PathBuf,
@@ -25,12 +25,12 @@ pub struct SimChip {
 }
 
 impl SimChip {
-    /// Creates a chip with one line per entry of `names` (an empty string: no name). `name` is the name of its folder
-    /// in configfs.
+    /// Creates a chip with one line per entry of `names` (an empty string: a line without a name). `name` is the name
+    /// of its folder in configfs.
     ///
     /// # Errors
-    /// gpio-sim or configfs is missing, the caller is not root, or a chip of this name exists. What was created is
-    /// removed again.
+    /// gpio-sim or configfs is missing, the caller is not root, or a chip of this name exists. A partially created chip
+    /// is removed again.
     pub fn new(name: &str, names: &[&str]) -> Result<SimChip, GpioError> {
         let device = Path::new(CONFIGFS).join("gpio-sim").join(name);
         make(&device)?;
@@ -69,7 +69,7 @@ impl SimChip {
         self.device.join("bank0")
     }
 
-    /// Path of the chip's device.
+    /// Returns the path of the chip's device.
     pub fn node(&self) -> &Path {
         &self.node
     }
@@ -82,12 +82,12 @@ impl SimChip {
         Chip::open(&self.node)
     }
 
-    /// Pulls a line up or down, which is an edge if it changes the level and the line is not driven. One pwrite(2). The
-    /// interrupt is raised on this CPU before the call returns (irq_work; drivers/gpio/gpio-sim.c,
+    /// Pulls a line up or down with one pwrite(2). This is an edge if it changes the level and no program drives the
+    /// line. The interrupt is raised on this CPU before the call returns (irq_work; drivers/gpio/gpio-sim.c,
     /// kernel/irq/irq_sim.c).
     ///
     /// # Errors
-    /// No such line; the write failed.
+    /// There is no such line, or the write failed.
     pub fn pull(&self, offset: u32, up: bool) -> Result<(), GpioError> {
         let none = || GpioError::Usage(format!("the simulated chip has no line {offset}: it has {}", self.lines));
         let file = self.pulls.get(offset as usize).ok_or_else(none)?;
@@ -96,17 +96,17 @@ impl SimChip {
         file.write_all_at(word, 0).map_err(|e| failed("write", &path())(e))
     }
 
-    /// The level of a line: the value to which a program drives it, or, if none does, its simulated pull.
+    /// Returns the level of a line: the value to which a program drives it, or, if none does, its simulated pull.
     ///
     /// # Errors
-    /// No such line.
+    /// There is no such line, or its value cannot be read.
     pub fn value(&self, offset: u32) -> Result<bool, GpioError> {
         Ok(get(&self.sysfs.join(format!("sim_gpio{offset}/value")))? == "1")
     }
 }
 
 impl Drop for SimChip {
-    /// Ignores errors: they cannot be reported here, and the next `rmdir` shows them.
+    /// Removes the chip. Errors are ignored, since they cannot be reported here; a folder that is left shows them.
     fn drop(&mut self) {
         self.pulls.clear();
         if self.live {

@@ -1,8 +1,8 @@
-//! Accounting for edges by sequence number and direction.
+//! Accounts for edges by sequence number and direction.
 
 use crate::event::{Edge, Event};
 
-/// Counts events of one line, in the order read, since its request.
+/// Counts the events of one line since its request, in the order in which they are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Events read.
@@ -13,12 +13,12 @@ pub struct Tally {
     /// Repetitions of the same edge without a gap. If both edges were requested, each means that one between them was
     /// coalesced; otherwise it means nothing.
     pub repeated: u64,
-    /// Sequence number and edge of the last event.
+    /// Sequence number and direction of the last event.
     last: Option<(u32, Edge)>,
 }
 
 impl Tally {
-    /// Counts one event.
+    /// Adds one event.
     pub fn add(&mut self, event: &Event) {
         let before = self.last.map_or(0, |(number, _)| number);
         // Wraps at 2³²; the kernel only increments by one.
@@ -31,7 +31,8 @@ impl Tally {
         self.last = Some((event.line_seqno, event.edge));
     }
 
-    /// Number of the `sent` edges that left neither an event nor a gap; `None` if more events were received than sent.
+    /// Returns how many of the `sent` edges left neither an event nor a gap; `None` if more events were received than
+    /// sent.
     pub fn coalesced(&self, sent: u64) -> Option<u64> {
         sent.checked_sub(self.received.checked_add(self.dropped)?)
     }
@@ -47,7 +48,8 @@ mod tests {
     }
 
     proptest! {
-        /// A queue of any length that drops its oldest event, emptied at any time, loses nothing unnoticed.
+        /// For a queue of any length that drops its oldest event and is emptied at any time, every lost event is
+        /// counted.
         #[test]
         fn every_edge_is_accounted_for(
             steps in proptest::collection::vec((any::<bool>(), any::<bool>()), 0..300),

@@ -14,7 +14,7 @@ fn attributes(cpu: CpuId, scheduling: Scheduling) -> Attributes {
     Attributes { scheduling, cpu: Some(cpu), lock_stack: false }
 }
 
-/// Sends and receives datagrams on this CPU until told to stop.
+/// Sends and receives datagrams on this CPU until `stop` is set.
 fn flood(cpu: CpuId, stop: &AtomicBool) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     attributes(cpu, Scheduling::Other { nice: 0 }).apply().map_err(|error| error.to_string())?;
     let (out, into) = (UdpSocket::bind("127.0.0.1:0")?, UdpSocket::bind("127.0.0.1:0")?);

@@ -1,4 +1,4 @@
-//! Two pipes and a log: input at /run/punctual-in is output at /run/punctual-out. As root:
+//! Writes every line that it reads from /run/punctual-in to /run/punctual-out, and logs it. As root:
 //!
 //! ```text
 //! cargo run -p punctual-rt --example pipes &

@@ -1,4 +1,4 @@
-//! A set of alarms relative to one epoch, without accumulating errors.
+//! Sets of alarms at times relative to one epoch; a late alarm does not delay the others.
 
 use crate::{monotonic, sleep_until};
 use punctual_units::Nanos;
@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Up to `N` alarms, each with a time after a common epoch and an action. Neither setting nor running them allocates.
 ///
-/// Each is a [`crate::sleep_until`], a hard timer on PREEMPT_RT for a real-time thread, and absolute: if one is late,
-/// the next still runs on time. This suits the bits of a radio message.
+/// Each alarm is a [`crate::sleep_until`] with an absolute time (a hard timer on PREEMPT_RT for a real-time thread): if
+/// one is late, the next still runs on time. An example of use is sending the bits of a radio message.
 ///
 /// ```
 /// use punctual_rt::{AlarmSet, monotonic};
@@ -28,7 +28,7 @@ pub struct AlarmSet<A, const N: usize> {
 
 /// The set is full.
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the set holds {0} alarms already: make it larger")]
+#[error("the alarm set is full: its capacity is {0}")]
 pub struct AlarmsFull(usize);
 
 /// An alarm that is due.
@@ -54,15 +54,15 @@ impl<A, const N: usize> Default for AlarmSet<A, N> {
 }
 
 impl<A, const N: usize> AlarmSet<A, N> {
-    /// An empty set.
+    /// Creates an empty set.
     pub const fn new() -> AlarmSet<A, N> {
         AlarmSet { alarms: [const { None }; N], count: 0 }
     }
 
-    /// Adds an alarm `after` the epoch; alarms with the same time run in the order they were added.
+    /// Adds an alarm at `after` past the epoch. Alarms with the same time run in the order in which they were added.
     ///
     /// # Errors
-    /// [`AlarmsFull`].
+    /// [`AlarmsFull`] if the set has `N` alarms.
     pub fn at(&mut self, after: Nanos, action: A) -> Result<(), AlarmsFull> {
         if self.count == N {
             return Err(AlarmsFull(N));
@@ -75,7 +75,7 @@ impl<A, const N: usize> AlarmSet<A, N> {
         Ok(())
     }
 
-    /// Number of alarms.
+    /// Returns the number of alarms.
     pub fn len(&self) -> usize {
         self.count
     }
@@ -91,9 +91,9 @@ impl<A, const N: usize> AlarmSet<A, N> {
         self.count = 0;
     }
 
-    /// Runs all alarms in the calling thread, which should be real-time: sleeps until each is due, with one system call
-    /// per alarm; those that are already due run at once. Ends early if `stop` is set, which is checked when a signal
-    /// interrupts the sleep. Returns the number of alarms that ran.
+    /// Runs all alarms in the calling thread, which should be real-time. Sleeps until each alarm is due, with one
+    /// system call per alarm; alarms that are already due run at once. Ends early if `stop` is set, which is checked
+    /// when a signal interrupts the sleep. Returns the number of alarms that ran.
     pub fn run(&self, epoch: Nanos, stop: &AtomicBool, mut carry_out: impl FnMut(&A, Rung)) -> usize {
         for (done, (after, action)) in self.alarms[..self.count].iter().flatten().enumerate() {
             let due = epoch + *after;

@@ -1,4 +1,4 @@
-//! Policy, priority, CPU and memory of the calling thread, set and read back.
+//! Scheduling policy, priority, CPU affinity and stack locking of the calling thread, set and read back.
 
 use punctual_uapi::{self as uapi, SchedFlags};
 use punctual_units::{CpuId, CpuList, Nanos, Scheduling};
@@ -10,7 +10,7 @@ pub struct Attributes {
     pub scheduling: Scheduling,
     /// The CPU to pin the thread to; with `None`, its affinity is not changed.
     pub cpu: Option<CpuId>,
-    /// Whether to lock the thread's stack (32 KiB below the caller).
+    /// Whether to lock the 32 KiB of stack below the caller in memory.
     pub lock_stack: bool,
 }
 
@@ -25,7 +25,7 @@ pub struct Applied {
     pub not_locked: Option<String>,
 }
 
-/// Why attributes were refused.
+/// Why the attributes of a thread could not be set.
 #[derive(thiserror::Error)]
 pub enum Refused {
     /// The CPU is offline, does not exist, or is not in the cpuset.
@@ -43,8 +43,8 @@ pub enum Refused {
         wanted: Scheduling,
         /// Error of the system call.
         source: uapi::Error,
-        /// What to do about the refusal; for SCHED_DEADLINE, computed when it occurs: what is reserved, by whom, and
-        /// what would fit.
+        /// What to do about the refusal. For SCHED_DEADLINE it is computed when the refusal occurs: the bandwidth that
+        /// is reserved, by which threads, and what would fit.
         advice: Option<String>,
     },
     /// Reading the attributes back failed.
@@ -53,8 +53,8 @@ pub enum Refused {
 }
 
 impl Attributes {
-    /// Applies the attributes to the calling thread and reads them back: CPU and stack first, the policy last, so that
-    /// they do not consume a SCHED_DEADLINE budget.
+    /// Applies the attributes to the calling thread and reads them back. The policy is set last, so that setting the
+    /// CPU and the stack does not consume a SCHED_DEADLINE budget.
     ///
     /// # Errors
     /// [`Refused`]; what was set before the failure stays set.
@@ -80,7 +80,7 @@ impl Attributes {
     }
 }
 
-/// Checks whether the kernel grants this policy: sets it for the calling thread and restores the old one at once.
+/// Checks whether the kernel grants this policy: sets it for the calling thread and immediately restores the old one.
 ///
 /// # Errors
 /// [`Refused::Scheduling`] if it is refused; [`Refused::ReadBack`] if the old policy cannot be read or restored.
@@ -91,11 +91,11 @@ pub fn try_scheduling(wanted: Scheduling) -> Result<(), Refused> {
     uapi::set_scheduling(0, before, reset_on_fork).map_err(Refused::ReadBack)
 }
 
-/// Replaces a nice value that the kernel refuses, because it needs CAP_SYS_NICE or RLIMIT_NICE, by that of the calling
-/// thread, as sched_setscheduler(2) does (sched(7), nice(1)). Other policies are returned unchanged, and so is the
-/// value if the thread's own policy cannot be read: setting it then reports the error.
+/// Returns `wanted`, but if it is a nice value that the kernel refuses for lack of CAP_SYS_NICE or RLIMIT_NICE, the
+/// calling thread's own nice value, as sched_setscheduler(2) does (sched(7), nice(1)). Other policies are returned
+/// unchanged, and so is the nice value if the thread's own policy cannot be read; setting it then reports the error.
 ///
-/// Tries the value on the calling thread and restores the old one at once.
+/// Tries the value on the calling thread and immediately restores the old one.
 pub fn granted_nice(wanted: Scheduling) -> Scheduling {
     let granted = |nice| match (try_scheduling(wanted), uapi::scheduling(0)) {
         (Err(_), Ok((Scheduling::Other { nice } | Scheduling::Batch { nice }, _))) => nice,
@@ -109,13 +109,13 @@ pub fn granted_nice(wanted: Scheduling) -> Scheduling {
 }
 
 impl Refused {
-    /// Creates the error and gathers its advice, which a real-time thread must not do.
+    /// Creates the error with its advice. Reads files, so a real-time thread must not call it.
     fn scheduling(wanted: Scheduling, source: uapi::Error) -> Refused {
         let advice = refusal_advice(wanted, source.errno());
         Refused::Scheduling { wanted, source, advice }
     }
 
-    /// What to do about the refusal; `None` if nothing is known.
+    /// Returns what to do about the refusal; `None` if nothing is known.
     pub fn advice(&self) -> Option<&str> {
         match self {
             Refused::Scheduling { advice, .. } => advice.as_deref(),
@@ -127,13 +127,13 @@ impl Refused {
         }
     }
 
-    /// The error and what to do about it.
+    /// Returns the error message, followed by the advice if there is any.
     pub fn advised(&self) -> String {
         self.advice().map_or_else(|| self.to_string(), |advice| format!("{self}; {advice}"))
     }
 }
 
-/// Advice on an errno of sched_setattr(2).
+/// Returns what to do about an errno of sched_setattr(2); `None` if there is no advice for it.
 fn refusal_advice(wanted: Scheduling, errno: Option<i32>) -> Option<String> {
     let errno = rustix::io::Errno::from_raw_os_error(errno?);
     if let Scheduling::Deadline { runtime_ns, deadline_ns, period_ns } = wanted {

@@ -1,4 +1,4 @@
-//! Accounting for periodic kernel timers that count their own expiries.
+//! Accounts for the releases of periodic kernel timers that count their own expiries.
 
 use crate::Wakeup;
 use punctual_units::Nanos;
@@ -26,16 +26,16 @@ impl Expiries {
         self.next >= self.end
     }
 
-    /// Unaccounted releases that were due at or before `at`.
+    /// Returns the number of releases due at or before `at` that have not been accounted for.
     #[inline(always)]
     fn due(&self, at: u64) -> u64 {
         if at >= self.next { (at - self.next) / self.period + 1 } else { 0 }
     }
 
-    /// Accounts for a result of the kernel: `count` expiries since the previous one, with the clock read at `woke` just
-    /// after.
+    /// Accounts for one result of the kernel: `count` expiries since the previous result. `woke` is the clock read just
+    /// afterwards.
     ///
-    /// The kernel's count is used within the bounds of the clock. The kernel advances the timer before the clock is
+    /// `count` is used only within the bounds that the clock gives. The kernel advances the timer before the clock is
     /// read, so a release between the two belongs to the next result.
     #[inline(always)]
     pub fn book(&mut self, count: u64, woke: Nanos) -> Wakeup {
@@ -88,8 +88,8 @@ mod tests {
     }
 
     proptest! {
-        /// For any lateness, and anything between the kernel's count and the clock reading: each release before the end
-        /// is counted once, the kernel's count is used, and there is no disagreement.
+        /// For any lateness, and any time between the kernel's count and the clock read: each release before the end is
+        /// counted once, the kernel's count is used, and no disagreement is reported.
         #[test]
         fn released_is_ran_plus_skipped(
             period in 10u64..5_000_000,
@@ -130,7 +130,8 @@ mod tests {
             }
         }
 
-        /// A kernel with arbitrary counts: reported, never used beyond the bounds of the clock, and still exact.
+        /// Arbitrary counts of the kernel are reported as disagreements and limited by the clock, and each release is
+        /// still counted once.
         #[test]
         fn a_wrong_count_is_a_disagreement(counts in proptest::collection::vec(0u64..u64::MAX, 1..100), step in 0u64..5_000) {
             let mut e = Expiries::new(Nanos(START), Nanos(1_000), Nanos(START + 1_000_000));

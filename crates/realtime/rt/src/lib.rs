@@ -3,20 +3,21 @@
 //! # Concepts
 //!
 //! A **release** is an instant at which a task should run: `first + index × period` on CLOCK_MONOTONIC, whatever
-//! happened before. Its **lateness** is how long after it the thread woke. A release that cannot run any more is
-//! **skipped** and counted, so that always `released == ran + skipped + pending`. The **policy** decides who gets the
-//! CPU: SCHED_FIFO 80 runs before all of lower priority, and before all ordinary threads.
+//! happened before. Its **lateness** is the time from the release to the wakeup of the thread. A release whose body can
+//! no longer run is **skipped** and counted, so that always `released == ran + skipped + pending`. The **policy**
+//! decides which thread gets the CPU: SCHED_FIFO 80 runs before all threads of lower priority, and before all ordinary
+//! threads.
 //!
-//! Latency comes from the machine (kernel, settings, devices) and from the program: page faults, allocation, locks that
-//! ordinary threads hold, output. The first is measured by `punctual prove` and judged by `punctual audit`; the second
-//! is avoided by four rules:
+//! Latency comes from the machine (kernel, settings, devices) and from the program (page faults, allocation, output,
+//! locks that ordinary threads hold). The first is measured by `punctual prove` and judged by `punctual audit`; the
+//! second is avoided by four rules:
 //!
 //! 1. Lock memory and touch it before the first release: [`Builder::lock_memory`] and the start of each task do that.
 //! 2. Do not allocate, print or open files in a body; leave these to an ordinary thread behind a [`queue`] or [`Log`].
 //! 3. Lock only what has priority inheritance: [`Mutex`], not [`std::sync::Mutex`].
-//! 4. Sleep until a time, not for a time, as a task and [`sleep_until`] do.
+//! 4. Sleep until an absolute time, not for a duration, as a task and [`sleep_until`] do.
 //!
-//! # The loop
+//! # Periodic tasks
 //!
 //! [`Rt`] checks the machine and locks memory; [`Rt::periodic`] describes a task, whose body runs at every release.
 //!
@@ -33,21 +34,21 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`Miss`] says what happens after a late wakeup, [`Task::stats`] reads the statistics while the task runs,
-//! [`Rt::until_signal`] ends the program in an orderly way. Several instants on one epoch are an [`AlarmSet`]. For a
-//! loop of your own there are [`Attributes`], which are read back after they are set, and [`Periodic`].
+//! [`Miss`] selects what happens after a late wakeup, [`Task::stats`] reads the statistics while the task runs,
+//! [`Rt::until_signal`] ends the program in an orderly way. An [`AlarmSet`] is a set of instants relative to one epoch.
+//! Programs with their own loop can use [`Attributes`], which are read back after they are set, and [`Periodic`].
 //!
 //! # Sharing data
 //!
 //! | from | to | by |
 //! |---|---|---|
-//! | one thread | one thread | [`queue`]: wait-free, bounded; what happens when it is full is chosen ([`Overflow`]) |
-//! | many threads | one that sleeps | [`Mailbox`] |
-//! | one that waits for an answer | a server at its priority | [`Rendezvous`] |
-//! | a writer | readers that want the newest value | [`Shared`], also between processes |
+//! | one thread | one thread | [`queue`]: wait-free, bounded; [`Overflow`] selects what happens when it is full |
+//! | many threads | one thread, which sleeps until a value arrives | [`Mailbox`] |
+//! | a thread that waits for the answer | a server, which inherits the priority of that thread | [`Rendezvous`] |
+//! | one writer | readers of the newest value | [`Shared`], also between processes |
 //! | any | any | [`Mutex`] and [`Condvar`] with priority inheritance; [`Semaphore`], [`EventFlags`] |
 //! | a task | a file, the shell | [`Log`], [`pipe_out`], [`pipe`] |
-//! | a task | the kernel's trace, beside the scheduler's events | [`Marks`] |
+//! | a task | the kernel's trace, next to the scheduler's events | [`Marks`] |
 //!
 //! ```
 //! use punctual_rt::{Nanos, Next, Overflow, Rt, Scheduling, queue};
@@ -64,18 +65,18 @@
 //!
 //! # Interrupts
 //!
-//! [`Rt::interrupt`] runs a body on every event of a [`Source`]: an edge of a GPIO line ([`Gpio`]), an interrupt of a UIO
-//! device ([`Uio`]), an [`Eventfd`], a [`Timer`] that other threads set; `events == handled + coalesced + lost`. The
-//! kernel handles most interrupts in threads: [`IrqThreads`] sets their priority, which must be above that of what they
-//! wake. On PREEMPT_RT a timer is *hard*, so that it expires in interrupt context, or *soft*, behind the thread
-//! ktimers/N: sleeps and timeouts of real-time threads are hard, [`Timerfd`] and [`Signalled`] are soft. The table is in
-//! docs/api-map.md.
+//! [`Rt::interrupt`] runs a body on every event of a [`Source`]: an edge of a GPIO line ([`Gpio`]), an interrupt of a
+//! UIO device ([`Uio`]), an [`Eventfd`], a [`Timer`] that other threads set; `events == handled + coalesced + lost`.
+//! The kernel handles most interrupts in threads: [`IrqThreads`] sets their priority, which must be above the priority
+//! of the threads that they wake. On PREEMPT_RT a timer is *hard* if it expires in interrupt context, and *soft* if it
+//! expires in the thread ktimers/N. Sleeps and timeouts of real-time threads are hard, [`Timerfd`] and [`Signalled`]
+//! are soft; docs/api-map.md has a table.
 //!
 //! # Deadlines
 //!
-//! [`Rt::deadline`] reserves CPU time instead of a priority: `runtime` in each `period`, by `deadline`. The kernel
-//! refuses what does not fit; [`Admission`] says what is reserved, by whom, and what would fit. It stops a task whose
-//! runtime is used up until its next period: [`Cycle::overruns`].
+//! [`Rt::deadline`] reserves CPU time instead of setting a priority: `runtime` in each `period`, by `deadline`. The
+//! kernel refuses what does not fit; [`Admission`] tells what is reserved, by which threads, and what would fit. The
+//! kernel stops a task that has used up its runtime until its next period: [`Cycle::overruns`].
 //!
 //! ```no_run
 //! use punctual_rt::{Admission, Nanos, Next, Rt};
@@ -91,15 +92,17 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! If the deadline is before the end of the period, the kernel makes every activation after a late one as late as that.
-//! A task then gives up one release, so that later ones are on time again: [`PeriodicTask::late_activation`].
+//! If the deadline is before the end of the period, one late activation makes the kernel delay every later activation
+//! by the same time. A task then skips one release, so that later ones are on time again:
+//! [`PeriodicTask::late_activation`].
 //!
 //! # Testing
 //!
 //! A body is a closure over plain data, so its logic is tested without a thread: construct a [`Cycle`] and call it.
-//! Under SCHED_OTHER everything works without privileges, but wakeups are later; [`try_scheduling`] says whether a
-//! policy is granted. For timing, measure the machine with `punctual prove`, then the program: [`TaskStats`] has the
-//! histograms of every release, and page faults and switches of the thread, which should be 0 and one per release.
+//! Under SCHED_OTHER everything works without privileges, but wakeups are later; [`try_scheduling`] tells whether a
+//! policy is granted. For timing, measure the machine with `punctual prove`, then the program: [`TaskStats`] has
+//! histograms over all releases. It also has the page faults of the thread, which should be 0, and its context
+//! switches, which should be one per release.
 //!
 //! ```
 //! use punctual_rt::{Cycle, Nanos};

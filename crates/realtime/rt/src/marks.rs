@@ -1,4 +1,4 @@
-//! Marks of a program in the kernel's trace.
+//! Writes marks of a program into the kernel's trace.
 
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags, open};
@@ -6,24 +6,25 @@ use rustix::io::{Errno, write};
 use std::path::Path;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering::Relaxed};
 
-/// Where tracefs is mounted: Documentation/trace/ftrace.rst. Accessing the second one mounts it.
+/// Files through which marks are written, at both mount points of tracefs (Documentation/trace/ftrace.rst). Accessing
+/// the second one mounts it.
 const PLACES: [&str; 2] = ["/sys/kernel/tracing/trace_marker", "/sys/kernel/debug/tracing/trace_marker"];
 
-/// Begins every mark.
+/// Prefix of every mark.
 const PREFIX: &[u8] = b"punctual: ";
 /// Maximum length of a name, bytes; the rest is cut off.
 const MAX_NAME: usize = 64;
-/// Of a u64 in decimal.
+/// Maximum number of decimal digits of a `u64`.
 const MAX_DIGITS: usize = 20;
-/// Prefix, name, space, number, newline.
+/// Maximum length of a mark: prefix, name, space, number, newline; bytes.
 const MAX_LINE: usize = PREFIX.len() + MAX_NAME + 1 + MAX_DIGITS + 1;
 
-/// Writes marks into the kernel's trace, beside its scheduler events: a line `punctual: NAME` or `punctual: NAME VALUE`
-/// in `trace_marker`, which readers of traces show as `tracing_mark_write` (Documentation/trace/ftrace.rst).
+/// Writes marks into the kernel's trace, between its scheduler events: a line `punctual: NAME` or `punctual: NAME
+/// VALUE` in `trace_marker`, which trace readers show as `tracing_mark_write` (Documentation/trace/ftrace.rst).
 ///
-/// Open it before the real-time part. A mark is one write(2), without allocation. Where marks cannot be written (no
-/// tracefs, no permission, tracing is off), the program runs all the same: they are counted, and [`Marks::problem`] has
-/// the reason.
+/// Open it before the real-time part. A mark is one write(2), without allocation. If marks cannot be written (no
+/// tracefs, no permission, tracing is off), the program runs nevertheless: they are counted, and [`Marks::problem`]
+/// returns the reason.
 ///
 /// ```
 /// use punctual_rt::Marks;
@@ -54,8 +55,8 @@ pub struct MarkCounts {
 }
 
 impl Marks {
-    /// Opens the kernel's trace_marker. Needs a mounted tracefs and permission to write it, which only root has by
-    /// default.
+    /// Opens the kernel's trace_marker. This needs a mounted tracefs and permission to write to the file, which only
+    /// root has by default; without these, marks are only counted.
     pub fn open() -> Marks {
         let opened = PLACES.map(|place| opened(Path::new(place)));
         // If neither can be opened, the reason of the first.
@@ -72,9 +73,11 @@ impl Marks {
         Marks { file, written: AtomicU64::new(0), failed: AtomicU64::new(0), errno: AtomicI32::new(0) }
     }
 
-    /// Writes `punctual: NAME`; any thread may, also a real-time one: one write(2). Returns false if it was not written.
+    /// Writes `punctual: NAME` with one write(2). Any thread may call it, also a real-time thread. Returns false if the
+    /// mark was not written.
     ///
-    /// Spaces and control characters in the name become `_`, so does an empty name, and it is cut after 64 bytes.
+    /// Each space and control character in the name becomes `_`, and so does an empty name. The name is cut after 64
+    /// bytes.
     pub fn mark(&self, name: &str) -> bool {
         self.put(name, None)
     }
@@ -96,12 +99,13 @@ impl Marks {
         done.is_ok()
     }
 
-    /// Current counters.
+    /// Returns the current counters.
     pub fn counts(&self) -> MarkCounts {
         MarkCounts { written: self.written.load(Relaxed), failed: self.failed.load(Relaxed) }
     }
 
-    /// Why marks are not in the trace, and what to do; `None` if all of them are. Allocates: for ordinary threads.
+    /// Returns why marks are not in the trace and what to do about it; `None` if all of them are. Allocates, so it is
+    /// for ordinary threads only.
     pub fn problem(&self) -> Option<String> {
         if let Err(text) = &self.file {
             return Some(text.clone());
@@ -125,7 +129,7 @@ fn refused(path: &str, errno: Errno) -> String {
     let remedy = match errno {
         Errno::NOENT => "; mount tracefs: mount -t tracefs nodev /sys/kernel/tracing",
         Errno::ACCESS | Errno::PERM => {
-            "; run as root, or let a group of yours write it: mount -o remount,gid=GROUP /sys/kernel/tracing"
+            "; run as root, or give your group write access: mount -o remount,gid=GROUP /sys/kernel/tracing"
         }
         _ => "",
     };
@@ -155,7 +159,7 @@ fn written(line: &mut [u8; MAX_LINE], name: &str, value: Option<u64>) -> usize {
     length
 }
 
-/// At most [`MAX_NAME`] bytes.
+/// Returns at most the first [`MAX_NAME`] bytes of `name`, cut between characters.
 fn cut(name: &str) -> &str {
     &name[..name.floor_char_boundary(MAX_NAME)]
 }

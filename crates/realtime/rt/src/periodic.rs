@@ -12,10 +12,10 @@ const SECOND: TvNsec = 1_000_000_000;
 
 /// Releases at `start`, `start + period`, … before `end`, all on CLOCK_MONOTONIC.
 ///
-/// Its clock_nanosleep(2) is a hard timer on PREEMPT_RT if the thread is SCHED_FIFO, SCHED_RR or SCHED_DEADLINE.
+/// Sleeps with clock_nanosleep(2), a hard timer on PREEMPT_RT if the thread is SCHED_FIFO, SCHED_RR or SCHED_DEADLINE.
 ///
-/// A thread that wakes after its next release skips the missed ones, and reports their number: at any time
-/// `released == ran + skipped`. Releases at or before the wakeup are skipped; the next one is in the future.
+/// Releases at or before a wakeup that have not run are skipped and reported by it, so the next release is always in
+/// the future: at any time `released == ran + skipped`.
 #[derive(Clone, Debug)]
 pub struct Periodic {
     next: u64,
@@ -40,7 +40,7 @@ pub struct Wakeup {
 }
 
 impl Wakeup {
-    /// Latency in ns; 0 if the clock shows a wakeup before its release, which the kernel does not cause.
+    /// Returns the latency, ns; 0 if the clock shows a wakeup before its release, which the kernel does not cause.
     #[inline(always)]
     pub fn latency(&self) -> u64 {
         self.woke.0.saturating_sub(self.release.0)
@@ -48,7 +48,7 @@ impl Wakeup {
 }
 
 impl Periodic {
-    /// Releases from `start`, every `period` (at least 1 ns), none at or after `end`.
+    /// Creates releases from `start`, every `period` (at least 1 ns), none at or after `end`.
     pub fn new(start: Nanos, period: Nanos, end: Nanos) -> Periodic {
         let period = Nanos(period.0.max(1));
         Periodic {
@@ -111,12 +111,12 @@ impl Periodic {
         skipped
     }
 
-    /// Number of releases accounted for: those with a wakeup, and those skipped.
+    /// Returns the number of releases accounted for: those with a wakeup, and those skipped.
     pub fn released(&self) -> u64 {
         self.cycle
     }
 
-    /// The next release, where a following loop would start.
+    /// Returns the time of the next release, from which another loop can continue.
     pub fn next_release(&self) -> Nanos {
         Nanos(self.next)
     }

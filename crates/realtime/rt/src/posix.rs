@@ -9,8 +9,8 @@ use punctual_units::Nanos;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// A periodic POSIX timer, absolute on CLOCK_MONOTONIC, that signals the calling thread: timer_create(2),
-/// SIGEV_THREAD_ID. Each period is one sigwaitinfo(2), whose result contains the overrun. A soft timer on PREEMPT_RT, as
-/// [`Timerfd`](crate::Timerfd).
+/// SIGEV_THREAD_ID. Each period is one sigwaitinfo(2), whose result contains the overrun count. On PREEMPT_RT it is a
+/// soft timer, like [`Timerfd`](crate::Timerfd).
 pub struct Signalled {
     timer: PosixTimer,
     period: Nanos,
@@ -19,10 +19,11 @@ pub struct Signalled {
 }
 
 impl Signalled {
-    /// Creates the timer without starting it. Blocks SIGALRM in the calling thread, which is the one it wakes.
+    /// Creates the timer without starting it. Blocks SIGALRM in the calling thread, which is the thread that the timer
+    /// wakes.
     ///
     /// # Errors
-    /// `EAGAIN`: RLIMIT_SIGPENDING is used up.
+    /// `EAGAIN`: RLIMIT_SIGPENDING is exhausted.
     pub fn new(period: Nanos) -> Result<Signalled, uapi::Error> {
         let signals = SignalSet::new(&[Sig::Alrm]);
         uapi::block(&signals)?;

@@ -9,7 +9,7 @@ use rustix::time::{ClockId, Timespec};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Relative sleeps of one period: clock_nanosleep(2) without TIMER_ABSTIME. A release is one period after the clock
-/// reading before the call, so a late wakeup delays all that follow: nothing is ever skipped, and the cycle drifts.
+/// read before the call, so a late wakeup delays all later releases: none is ever skipped, and the loop drifts.
 #[derive(Clone, Debug)]
 pub struct Relative {
     begin: Option<u64>,
@@ -27,7 +27,7 @@ struct Book {
 }
 
 impl Book {
-    /// The release of a sleep that begins at `now`; `None` if it would be at or after the end.
+    /// Returns the release of a sleep that begins at `now`; `None` if it would be at or after the end.
     #[inline(always)]
     fn release(&self, now: u64) -> Option<u64> {
         let release = now + self.period;
@@ -58,7 +58,7 @@ impl Relative {
         Relative { begin: None, book, step: timespec(period) }
     }
 
-    /// Sleeps until the loop's start, or until `stop` is set.
+    /// Sleeps until `at` on CLOCK_MONOTONIC, or until `stop` is set.
     #[cold]
     fn sleep_until(at: u64, stop: &AtomicBool) {
         while !stop.load(Relaxed) && sleep_until(Nanos(at)).is_err() {}
@@ -66,7 +66,7 @@ impl Relative {
 }
 
 impl Wait for Relative {
-    /// The first sleep begins one period before `start`, or at once if that has passed.
+    /// Starts the loop. The first sleep begins one period before `start`, or at once if that has passed.
     fn begin(&mut self, start: Nanos, end: Nanos) {
         self.book = Book { end: end.0, cycle: 0, first: 0, last: 0, ..self.book };
         self.begin = Some(start.0.saturating_sub(self.book.period));

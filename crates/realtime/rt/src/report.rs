@@ -4,7 +4,8 @@ use crate::{Counted, End, Finished, InterruptStats, TaskStats, TaskUsage};
 use punctual_units::{Histogram, Nanos, debug_as_display};
 use std::fmt;
 
-/// `9.34 µs at the median, 12.1 µs at 99 %, 93.0 µs at most`. Quantiles that the sample does not support are omitted.
+/// Formats a histogram: `9.34 µs at the median, 12.1 µs at 99 %, 93.0 µs at most`. Quantiles for which there are too
+/// few samples are omitted.
 struct Times<'a>(&'a Histogram);
 
 impl fmt::Display for Times<'_> {
@@ -18,7 +19,7 @@ impl fmt::Display for Times<'_> {
     }
 }
 
-/// Two or three lines: releases, lateness, execution times.
+/// Formats two or three lines: releases, lateness, execution times.
 impl fmt::Display for Counted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} released: {} ran, {} skipped", self.released, self.ran, self.skipped)?;
@@ -42,7 +43,8 @@ impl fmt::Display for Counted {
     }
 }
 
-/// `0 page faults, 1,000 voluntary and 2 involuntary switches, 0 migrations`; `?` for what the kernel does not report.
+/// Formats `0 page faults, 1,000 voluntary and 2 involuntary switches, 0 migrations`, with `?` for counters that the
+/// kernel does not report.
 impl fmt::Display for TaskUsage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let known = |count: Option<u64>| count.map_or("?".into(), |count| count.to_string());
@@ -57,21 +59,21 @@ impl fmt::Display for TaskUsage {
     }
 }
 
-/// The name and period, then [`Counted`] and [`TaskUsage`], without a final newline.
+/// Formats the name and period, then [`Counted`] and [`TaskUsage`], without a final newline.
 impl fmt::Display for TaskStats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}, every {}: {}\n{}", self.name, self.period, self.counted, self.usage)
     }
 }
 
-/// The statistics, and how the task ended.
+/// Formats the statistics, and how the task ended.
 impl fmt::Display for Finished {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}\n{}", self.stats, self.end)
     }
 }
 
-/// How the task ended, as a sentence without a full stop.
+/// Formats how the task ended, as a sentence without a full stop.
 impl fmt::Display for End {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -85,7 +87,7 @@ impl fmt::Display for End {
     }
 }
 
-/// Events, latency, execution times and usage, without a final newline.
+/// Formats events, latency, execution times and usage, without a final newline.
 impl fmt::Display for InterruptStats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let InterruptStats { name, events, handled, coalesced, lost, .. } = self;

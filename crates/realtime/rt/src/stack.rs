@@ -2,13 +2,13 @@
 
 use std::hint::black_box;
 
-/// Stack size beyond the prefaulted part: what the thread has used before, and the guard page.
+/// Stack size in addition to the prefaulted part, bytes: for what the thread has used before, and for the guard page.
 pub(crate) const MARGIN: usize = 64 << 10;
-/// Size of a frame of [`prefault`]: the smallest page size.
+/// Size of one stack frame of [`prefault`], bytes: the smallest page size.
 const STEP: usize = 4 << 10;
 
 /// Writes `bytes` of stack below the caller, page by page, so that they are resident before they are needed. If all
-/// memory is locked (MCL_FUTURE), they are resident since mmap(2), and this only costs a write per page.
+/// memory is locked (MCL_FUTURE), they have been resident since mmap(2), and the function only costs a write per page.
 #[inline(never)]
 pub(crate) fn prefault(bytes: usize) {
     let mut frame = [1u8; STEP];

@@ -12,10 +12,10 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// A periodic timerfd, absolute on CLOCK_MONOTONIC: timerfd_create(2). Each period is one read(2).
 ///
-/// A soft timer on PREEMPT_RT: it expires in softirq context, so a SCHED_FIFO 80 thread that reads it waits for
-/// ktimers/N (SCHED_FIFO 1; before Linux 6.1 ksoftirqd/N), and for everything that runs before that. For a deadline use
-/// [`Periodic`](crate::Periodic) or a task, whose sleeps are hard; for a timer that others set,
-/// [`Timer`](crate::Timer).
+/// A soft timer on PREEMPT_RT: it expires in softirq context, so even a SCHED_FIFO 80 thread that reads it waits for
+/// ktimers/N (SCHED_FIFO 1; before Linux 6.1 ksoftirqd/N), and for everything that runs before that thread. If a
+/// deadline must be met, use [`Periodic`](crate::Periodic) or a task, whose sleeps are hard timers. For a timer that
+/// other threads set, use [`Timer`](crate::Timer).
 #[derive(Debug)]
 pub struct Timerfd {
     fd: OwnedFd,

@@ -1,7 +1,7 @@
 //! Generates a real-time program to start from: a 1 kHz loop with a bounded queue to a logger, statistics, start-up
 //! checks, a systemd unit, CI jobs and a README.
 //!
-//! The library is that of the package punctual-rt-dev, or [`Project::library`].
+//! The project uses the library of the package punctual-rt-dev, or the one in [`Project::library`].
 
 #![forbid(unsafe_code)]
 
@@ -24,18 +24,18 @@ pub enum Language {
 pub struct Project {
     pub name: String,
     pub language: Language,
-    /// Folder of the Rust crate `punctual-rt`; [`SOURCES`] by default. Ignored for C and C++.
+    /// Folder of the Rust crate `punctual-rt`; `None` for [`SOURCES`]. Ignored for C and C++.
     pub library: Option<PathBuf>,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The name is also that of a program, a thread, a unit and a crate.
+    /// The name is not valid. It is also the name of a program, a thread, a systemd unit and a crate.
     #[error(
         "{0:?} is not a valid program name: use a letter, then letters, digits and -, at most 32 characters, all lower case"
     )]
     Name(String),
-    #[error("{} already exists: name another folder, or remove it", .0.display())]
+    #[error("{} already exists: give another name, or remove it", .0.display())]
     Exists(PathBuf),
     #[error("{path}: {source}", path = .path.display())]
     Io { path: PathBuf, source: std::io::Error },
@@ -44,7 +44,7 @@ pub enum Error {
 }
 
 impl Project {
-    /// Name and text of each file.
+    /// Returns the name and text of each file.
     ///
     /// # Errors
     /// [`Error::Name`].
@@ -92,7 +92,7 @@ impl Project {
         Ok(files.into_iter().map(|(name, text)| (name.to_owned(), text)).collect())
     }
 
-    /// Writes the project into a new folder: all of it, or nothing.
+    /// Writes the project into a new folder. If that fails, nothing is left. Returns the names of the files.
     ///
     /// # Errors
     /// The folder exists, the name is invalid, or a file cannot be written.
@@ -115,7 +115,8 @@ impl Project {
     }
 }
 
-/// The directory of a file, created if missing (`None`: the project's own), and the file's name.
+/// Opens the directory of a file, and creates it if it is missing. Returns `None` for the project's own directory, and
+/// the file's name.
 fn place<'n>(project: &Dir, name: &'n Path) -> Result<(Option<Dir>, &'n Path), Error> {
     let mut dir: Option<Dir> = None;
     let mut parts = name.iter().peekable();

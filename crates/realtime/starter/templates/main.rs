@@ -1,6 +1,6 @@
 //! NAME: a control step every millisecond, with a log that cannot delay it.
 //!
-//! `NAME [SECONDS [CPU]]`; with SECONDS 0, or without it, it runs until Ctrl-C, and without CPU on any.
+//! `NAME [SECONDS [CPU]]`. It runs until Ctrl-C if SECONDS is 0 or missing, and on any CPU if CPU is missing.
 
 use punctual_rt::{Check, CpuId, Nanos, Next, Overflow, Receiver, Rt, Scheduling, monotonic, queue};
 use std::error::Error;
@@ -14,7 +14,7 @@ struct Sample {
     late: Nanos,
 }
 
-/// Runs in an ordinary thread: whatever it waits for does not delay the loop.
+/// Runs in an ordinary thread, so it may block without delaying the control loop.
 fn log_second(from: &mut Receiver<Sample>, second: u64) {
     let (mut worst, mut count) = (Nanos(0), 0);
     while let Some(sample) = from.receive() {

@@ -1,6 +1,6 @@
-use crate::plan::misfit;
+use crate::plan::{conditions, ignored, kept, misfit};
 use crate::reading::{Gap, Reading};
-use crate::rule::{Action, Case, Fix, Gate, NOT_HERE, Need, Rule, When};
+use crate::rule::{Action, Case, Fix, Gate, NOT_HERE, Need, Rule, SUPPORTED, When};
 use crate::say;
 use crate::sight::{Notes, Sight};
 use crate::truth::Truth;
@@ -36,17 +36,24 @@ pub(crate) fn judge(rule: &Rule, severity: Severity, sight: &Sight) -> Finding {
         summary: format!("{}: {}", rule.title.trim(), outcome.summary),
         evidence: bench.notes.into_evidence(),
         why: rule.reason(sight.sources, profile),
-        fix: calls_for_fix.then(|| advice(sight, outcome.fix.as_ref().unwrap_or(&rule.fix))).flatten(),
+        fix: calls_for_fix.then(|| advice(rule, sight, outcome.fix.as_ref().unwrap_or(&rule.fix))).flatten(),
     }
 }
 
-/// Returns the line of a fix, with the reason if one of its kernel parameters has no effect on this kernel.
-fn advice(sight: &Sight, fix: &Fix) -> Option<String> {
+/// Returns the line of a fix, with the reason if one of its changes of the command line has no effect on this kernel, or
+/// with the kernels that have its parameters if this one is unknown.
+fn advice(rule: &Rule, sight: &Sight, fix: &Fix) -> Option<String> {
     let line = fix.line()?;
-    let words = fix.first().iter().flat_map(Action::added);
-    let inert = words.filter_map(|word| misfit(sight, word)).find(|misfit| misfit.is_certain);
+    let inert = fix.first().iter().find_map(|action| {
+        let added = action.added().find_map(|word| misfit(sight, word).filter(|misfit| misfit.is_certain));
+        let removed = || action.removed().find_map(|name| kept(sight, name));
+        added.or_else(removed).or_else(|| rule.changes_line(action).then(|| ignored(sight)).flatten())
+    });
+    let needs: Vec<String> =
+        fix.first().iter().flat_map(Action::added).flat_map(|word| conditions(sight, word)).collect();
     Some(match inert {
         Some(misfit) => format!("{line}{NOT_HERE}{})", misfit.why),
+        None if !needs.is_empty() => format!("{line}{SUPPORTED}{})", needs.join(", ")),
         None => line,
     })
 }

@@ -78,9 +78,14 @@ impl Rules {
     pub fn paths(&self, rule: &Rule) -> Vec<String> {
         let commons = rule.only_if.iter().filter_map(|name| self.commons.get(name));
         let reads = rule.reads.values().chain(commons.flat_map(|common| common.reads.values()));
-        let of_fixes = rule.fixes().flat_map(Fix::first).filter(|action| action.added().next().is_some());
-        let of_fixes = of_fixes.flat_map(|_| CONFIG_READS).map(|path| (*path).to_owned());
-        reads.flat_map(|read| read.source.paths()).chain(of_fixes).collect()
+        let changes = rule.fixes().flat_map(Fix::first).any(|action| rule.changes_line(action));
+        let mut paths: Vec<String> = reads.flat_map(|read| read.source.paths()).collect();
+        // Whether the kernel supports a parameter.
+        if changes || paths.iter().any(|path| path == "/proc/cmdline") {
+            let all = CONFIG_READS.iter().chain(&["/proc/cmdline", "/proc/sys/kernel/arch", "/dev/kmsg"]);
+            paths.extend(all.map(|path| (*path).to_owned()));
+        }
+        paths
     }
 
     pub fn log_texts(&self) -> Vec<String> {

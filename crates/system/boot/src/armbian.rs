@@ -1,4 +1,4 @@
-//! Armbian: a U-Boot script imports /boot/armbianEnv.txt and appends `extraargs` to the command line.
+//! Armbian: a U-Boot script reads /boot/armbianEnv.txt and appends its `extraargs` to the command line.
 
 use crate::current::Configured;
 use crate::plan::{Plan, Refusal, Stop};
@@ -11,7 +11,7 @@ use punctual_model::Edit;
 pub(crate) const ENV: &str = "/boot/armbianEnv.txt";
 const SCRIPT: &str = "/boot/boot.cmd";
 
-/// Parameters that the script builds from other variables of the file.
+/// Parameters that the boot script builds from other variables of the file.
 const VARIABLES: &[(&str, &str)] = &[
     ("loglevel", "verbosity"),
     ("console", "console"),
@@ -95,10 +95,10 @@ pub(crate) fn change(view: &dyn Machine, change: &Change) -> Result<Plan, Stop> 
     Ok(plan.note("no trial boot: the boot script cannot boot an entry once; if the machine does not start, edit the file on another machine"))
 }
 
-/// Words that the boot script adds cannot be removed through extraargs.
+/// Refuses to remove a word that the boot script adds, because extraargs does not contain it.
 fn scripts(view: &dyn Machine, boot: &Boot, change: &Change) -> Result<(), Refusal> {
     let own = words(boot.line());
-    // Removing a word from extraargs makes the script's own value count again.
+    // After a word is removed from extraargs, the boot script's own value takes effect again.
     let is_foreign = |pattern: &&String| {
         let is_replaced = change.add.iter().any(|add| key(add) == key(pattern));
         !is_replaced && !own.iter().any(|word| means(pattern, word))

@@ -1,4 +1,4 @@
-//! Entries of the Boot Loader Specification, type 1: small files of `key value` lines
+//! Entries of the Boot Loader Specification, type 1: small files with lines `key value`
 //! (https://uapi-group.org/specifications/specs/boot_loader_specification).
 
 use crate::Change;
@@ -7,11 +7,11 @@ use crate::read::{BootError, listed, names, required, unclear};
 use crate::words::{Unchangeable, is_cumulative, is_pages, is_same, key, rewrite, words};
 use punctual_machine::Machine;
 
-/// Mount points of the EFI and the extended boot partition.
+/// Mount points of the EFI system partition and the extended boot partition.
 pub(crate) const PARTITIONS: &[&str] = &["/boot", "/efi", "/boot/efi"];
 
-/// An upper-case letter sorts after all others, so this entry never becomes the default of loaders that choose the
-/// first (sd-boot and GRUB's blscfg sort in descending order).
+/// Identifier of the trial entry. systemd-boot and GRUB's blscfg sort entries in descending order, in which an
+/// upper-case letter comes last, so this entry never becomes the default of a loader that chooses the first.
 pub(crate) const TRIAL: &str = "A-punctual-trial";
 
 const MAX: usize = 256;
@@ -25,7 +25,7 @@ pub(crate) fn folders(view: &dyn Machine) -> Vec<String> {
 pub(crate) struct Entry {
     pub folder: String,
     pub path: String,
-    /// The file's name without `.conf` and boot counter.
+    /// File name of the entry without `.conf` and boot counter.
     pub id: String,
     pub text: String,
 }
@@ -46,7 +46,7 @@ pub(crate) fn entries(view: &dyn Machine) -> Result<Vec<Entry>, BootError> {
     Ok(found)
 }
 
-/// Removes the boot counter of a file's name: `name+3-1` counts boot attempts.
+/// Removes the boot counter from a file name: in `name+3-1`, 3 attempts remain and 1 was made.
 fn without_counter(stem: &str) -> &str {
     let is_counter = |tail: &str| {
         let (left, done) = tail.split_once('-').unwrap_or((tail, "0"));
@@ -84,7 +84,7 @@ impl Entry {
         self.is_spare().then(|| Refusal::by_hand(why, "make another entry the default first"))
     }
 
-    /// Returns the text with changed options, or the old text if nothing changes.
+    /// Returns the entry's text with changed options, or the same text if nothing changes.
     pub fn changed(&self, change: &Change) -> Result<String, Unchangeable> {
         let all = self.options();
         let whole = rewrite(&all, change)?;
@@ -112,7 +112,8 @@ impl Entry {
         Ok(out)
     }
 
-    /// Returns the change for one of several lines: new words go to the last line and are removed from the others.
+    /// Returns the part of the change for one of several lines: new words go to the last line, and are removed from the
+    /// others.
     fn part(&self, change: &Change, all: &str, line: &str, is_last: bool) -> Change {
         let (whole, own) = (words(all), words(line));
         let is_all = |word: &String| is_cumulative(word) || is_pages(word);
@@ -129,14 +130,15 @@ impl Entry {
         part
     }
 
-    /// Returns true if a line before the last has `--`; words after it go to init.
+    /// Returns true if a line other than the last contains `--`. Words after it go to init.
     pub fn is_parted(&self) -> bool {
         let mut lines: Vec<&str> = self.text.lines().filter_map(|line| value(line, "options")).collect();
         lines.pop();
         lines.iter().any(|line| line.split_whitespace().any(|word| word == "--"))
     }
 
-    /// A copy under the trial's identifier with these options, without the keys that loaders sort by.
+    /// Returns a copy of the entry with the trial's identifier and these options, without the keys by which loaders
+    /// sort.
     pub fn trial(&self, options: &str) -> String {
         let mut out = format!("title punctual: one trial boot\noptions {options}\n");
         for line in self.text.lines().map(|line| line.trim_start_matches('\u{feff}')) {

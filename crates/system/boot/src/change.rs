@@ -1,13 +1,13 @@
 use crate::words::{is_cumulative, is_pages, is_same, key, ranges};
 
-/// Parameters without one of which a machine may be unable to find its root file system.
+/// Parameters that a machine may need to find its root file system.
 const NEEDED: &[&str] =
     &["root", "rootfstype", "rootflags", "ostree", "init", "cryptdevice", "snapd_recovery_mode", "BOOT_IMAGE"];
 
-/// Maximum length of a word in bytes: the largest COMMAND_LINE_SIZE, that of s390.
+/// Maximum length of a word, bytes: the largest COMMAND_LINE_SIZE of all architectures (s390).
 const LONGEST: usize = 4096;
 
-/// Parameters to add and to remove. Adding a parameter replaces its earlier value, unless several values count
+/// Parameters to add and to remove. An added parameter replaces its earlier value, except if several values take effect
 /// (`console=`, `earlycon=`, `rd.*`, …).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Change {
@@ -28,7 +28,7 @@ impl Change {
     /// Creates a change; duplicate words are merged.
     ///
     /// # Errors
-    /// If a word is invalid, if two words set the same parameter to different values, or if one removes a parameter
+    /// A word is invalid, two words set the same parameter to different values, or a parameter is removed that may be
     /// needed to find the root file system.
     pub fn new<S: Into<String>, T: Into<String>>(
         add: impl IntoIterator<Item = S>,
@@ -42,8 +42,8 @@ impl Change {
         Ok(change.once())
     }
 
-    /// Keeps the first of duplicate words: the next change would remove a second one. Page sizes and counts may repeat,
-    /// as the same count may follow several sizes.
+    /// Keeps only the first of several equal words, because the next change would remove the others. Page sizes and
+    /// counts may occur several times, because the same count may follow several sizes.
     pub(crate) fn once(mut self) -> Change {
         for list in [&mut self.add, &mut self.remove] {
             let mut kept: Vec<String> = Vec::new();
@@ -56,7 +56,7 @@ impl Change {
         self
     }
 
-    /// Splits the words to add and to remove, as rules list them.
+    /// Creates a change from two lists of words separated by spaces, as in rules.
     pub fn parse(add: &str, remove: &str) -> Result<Change, BadWord> {
         let all =
             |text: &str| ranges(text).into_iter().filter_map(|r| text.get(r).map(str::to_owned)).collect::<Vec<_>>();

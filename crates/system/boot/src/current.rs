@@ -2,12 +2,12 @@ use crate::words::{is_same, key};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Configured {
-    /// The parameters in the files that a change edits.
+    /// The parameters in the files that a change would edit.
     pub configured: Vec<String>,
-    /// The parameters that the loader will pass at the next boot, as far as its files show: including those added by a
-    /// generator (`root=`), excluding those added by firmware. `None` if unknown.
+    /// The parameters that the boot loader will pass at the next boot, as far as its files show. They include
+    /// parameters that a generator adds (`root=`), but not those that firmware adds. `None` if unknown.
     pub next: Option<Vec<String>>,
-    /// /proc/cmdline; `None` if no kernel is running, or it cannot be read.
+    /// The parameters in /proc/cmdline; `None` if no kernel is running or it cannot be read.
     pub running: Option<Vec<String>>,
     pub sources: Vec<String>,
     pub notes: Vec<String>,
@@ -15,19 +15,19 @@ pub struct Configured {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Drift {
-    /// Parameters that are configured but not on the running kernel's command line; effective after a reboot or a run
-    /// of the generator.
+    /// Parameters that are configured but not on the running kernel's command line. They take effect after a reboot, or
+    /// a run of the generator and a reboot.
     pub waiting: Vec<String>,
-    /// Parameters that are on the running kernel's command line with a value other than the configured one; lost at the
-    /// next boot.
+    /// Parameters whose value on the running kernel's command line differs from the configured one; the next boot uses
+    /// the configured value.
     pub going: Vec<String>,
-    /// Parameters that are on the running kernel's command line but not configured: added by firmware or loader, or by
-    /// a trial boot.
+    /// Parameters that are on the running kernel's command line but not configured: firmware, the boot loader or a
+    /// trial boot added them.
     pub foreign: Vec<String>,
 }
 
 impl Configured {
-    /// Compares with the running kernel; `None` if its parameters are unknown.
+    /// Compares the configuration with the running kernel; `None` if the kernel's parameters are unknown.
     pub fn drift(&self) -> Option<Drift> {
         let running = self.running.as_ref()?;
         let next = self.next.as_ref().unwrap_or(&self.configured);
@@ -35,7 +35,7 @@ impl Configured {
         let known = |word: &&String| next.iter().any(|other| key(other) == key(word));
         let extra: Vec<&String> = running.iter().filter(|word| !is_in(next, word)).collect();
         Some(Drift {
-            // Skips variables, which only the loader can expand.
+            // Skips words with variables, which only the boot loader can expand.
             waiting: self
                 .configured
                 .iter()

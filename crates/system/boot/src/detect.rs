@@ -5,18 +5,18 @@ use punctual_machine::{Machine, Read};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     RaspberryPi,
-    /// A generated grub.cfg, as on Debian and Ubuntu.
+    /// GRUB with a generated grub.cfg, as on Debian and Ubuntu.
     GrubDebian,
-    /// Boot Loader Specification entries, as on Fedora and RHEL.
+    /// GRUB with entries of the Boot Loader Specification, as on Fedora and RHEL.
     GrubBls,
-    /// systemd-boot, or unified kernel images without a boot loader.
+    /// systemd-boot, or unified kernel images that firmware starts without a boot loader.
     SystemdBoot,
-    /// Deployed trees of rpm-ostree or bootc.
+    /// Deployments of rpm-ostree or bootc.
     Ostree,
-    /// extlinux.conf, read by U-Boot or syslinux.
+    /// extlinux.conf, which U-Boot or syslinux reads.
     Extlinux,
     Armbian,
-    /// Ubuntu Core, where snapd owns the command line.
+    /// Ubuntu Core, where snapd sets the command line.
     UbuntuCore,
 }
 
@@ -39,7 +39,7 @@ impl Kind {
 pub struct Chain {
     pub kind: Kind,
     pub evidence: Vec<String>,
-    /// Evidence for another boot chain, and files that could not be read.
+    /// Evidence for other boot chains, and files that could not be read.
     pub doubts: Vec<String>,
 }
 
@@ -53,14 +53,14 @@ struct Candidate {
 const LOOKED: &str = "config.txt of a Raspberry Pi, /etc/default/grub, /boot/loader/entries, systemd-boot's entries, \
     /run/ostree-booted, extlinux.conf, /boot/armbianEnv.txt, Ubuntu Core";
 
-/// Evidence of what booted the machine outweighs what is installed. Several installed chains without such evidence are
-/// an error.
+/// Determines the boot chain. Evidence of what booted the machine counts more than what is installed. If several chains
+/// are installed and there is no such evidence, the result is an error.
 ///
 /// # Errors
 /// [`BootError::Unknown`] and [`BootError::Ambiguous`].
 pub fn detect(view: &dyn Machine) -> Result<Chain, BootError> {
     let traces = Traces::of(view);
-    // These determine the command line whichever loader reads it.
+    // These set the command line, whichever boot loader reads it.
     if let Some(chain) = ostree(view, &traces).or_else(|| ubuntu_core(view, &traces)) {
         return Ok(chain);
     }
@@ -102,11 +102,11 @@ fn choose(all: Vec<Candidate>) -> Result<Chain, BootError> {
 
 struct Traces {
     cmdline: Option<String>,
-    /// LoaderInfo, such as `systemd-boot 257` or `GRUB 2.12`.
+    /// LoaderInfo, for example `systemd-boot 257` or `GRUB 2.12`.
     loader: Option<String>,
     is_efi: bool,
     runs: bool,
-    /// The view is a directory tree, not a running system.
+    /// True for a directory tree, false for a running system.
     is_offline: bool,
     model: Option<String>,
     os: String,
@@ -142,7 +142,7 @@ impl Traces {
 fn ostree(view: &dyn Machine, traces: &Traces) -> Option<Chain> {
     let booted = exists(view, "/run/ostree-booted").then(|| "/run/ostree-booted exists".to_owned());
     let word = traces.word("ostree=").map(|_| "/proc/cmdline has ostree=".to_owned());
-    // On a running system a repository alone proves nothing: flatpak and builders have one too.
+    // On a running system a repository does not prove that ostree booted it: flatpak and build machines also have one.
     let tree = (traces.is_offline && exists(view, "/ostree/repo")).then(|| "/ostree/repo exists".to_owned());
     let evidence: Vec<String> = [booted, word, tree].into_iter().flatten().collect();
     (!evidence.is_empty()).then_some(Chain { kind: Kind::Ostree, evidence, doubts: Vec::new() })
@@ -151,8 +151,8 @@ fn ostree(view: &dyn Machine, traces: &Traces) -> Option<Chain> {
 fn ubuntu_core(_: &dyn Machine, traces: &Traces) -> Option<Chain> {
     let mode = traces.word("snapd_recovery_mode=").map(|word| format!("/proc/cmdline has {word}"));
     let os = traces.is_os("ID", "ubuntu-core").then(|| "/etc/os-release: ID=ubuntu-core".to_owned());
-    // snapd_recovery_mode also occurs on classic Ubuntu with full disk encryption by TPM, where snapd also sets the
-    // command line.
+    // snapd_recovery_mode also occurs on Ubuntu with TPM-backed full disk encryption, where snapd sets the command line
+    // too.
     let evidence: Vec<String> = [mode, os].into_iter().flatten().collect();
     (!evidence.is_empty()).then_some(Chain { kind: Kind::UbuntuCore, evidence, doubts: Vec::new() })
 }
@@ -191,7 +191,8 @@ fn grub(view: &dyn Machine, traces: &Traces) -> Option<Candidate> {
     Some(Candidate { kind: if is_bls { Kind::GrubBls } else { Kind::GrubDebian }, installed, booted, not })
 }
 
-/// Fedora's 10_linux reads entries if GRUB_ENABLE_BLSCFG is true, which its installers set; Debian's does not.
+/// Returns true if grub-mkconfig uses entries of the Boot Loader Specification. Fedora's 10_linux does so if
+/// GRUB_ENABLE_BLSCFG is true, which its installer sets; Debian's never does.
 fn is_bls(view: &dyn Machine, defaults: &str, installed: &mut Vec<String>) -> bool {
     let value =
         |line: &str| line.trim().strip_prefix("GRUB_ENABLE_BLSCFG=").map(|v| v.trim_matches(['"', '\'']) == "true");
@@ -220,7 +221,7 @@ fn systemd_boot(view: &dyn Machine, traces: &Traces) -> Option<Candidate> {
     let mut installed = Vec::new();
     for folder in bls::PARTITIONS {
         let has = |path: &str| exists(view, &format!("{folder}/{path}")).then(|| format!("{folder}/{path}"));
-        // Names on the EFI partition are case-insensitive; bootctl uses these.
+        // Names on the EFI system partition are not case-sensitive; bootctl uses these.
         installed.extend(has("loader/loader.conf").or_else(|| has("EFI/systemd")));
         let images = names(view, &format!("{folder}/EFI/Linux"));
         installed.extend(images.iter().find(|n| n.ends_with(".efi")).map(|n| format!("{folder}/EFI/Linux/{n}")));
@@ -254,7 +255,7 @@ fn uboot(view: &dyn Machine, traces: &Traces) -> Option<Candidate> {
     Some(Candidate { kind: Kind::Extlinux, installed: vec![path.to_owned()], booted: None, not })
 }
 
-/// NVIDIA's EFI launcher on Jetson reads extlinux.conf (L4TLauncher, since JetPack 5).
+/// Returns true for NVIDIA Jetson, whose EFI launcher reads extlinux.conf (L4TLauncher, since JetPack 5).
 fn is_jetson(traces: &Traces) -> bool {
     traces.model.as_deref().is_some_and(|model| model.contains("Jetson") || model.contains("NVIDIA"))
 }

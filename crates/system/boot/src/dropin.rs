@@ -1,16 +1,15 @@
-//! A drop-in file, sourced by a generator's shell, that removes words from variables and appends others.
+//! A drop-in file that the shell of a generator sources. It removes words from variables and appends others.
 //!
-//! The text is a function of the removed and added words, so a file is parsed by comparing it with newly generated
-//! text.
+//! The text depends only on the removed and added words, so a file is parsed by comparing it with newly generated text.
 
 use crate::Change;
 use crate::words::{is_cumulative, is_pages, is_same, key, means, ranges};
 
 pub(crate) struct Spec {
     pub path: &'static str,
-    /// Words are removed from all of these; new ones go to the last.
+    /// Variables from which words are removed. New words go to the last one.
     pub variables: &'static [&'static str],
-    /// The value that the generator uses for the last variable if that is empty.
+    /// Value that the generator uses if the last variable is empty.
     pub default: &'static str,
     pub refresh: &'static str,
 }
@@ -18,12 +17,12 @@ pub(crate) struct Spec {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DropIn {
     pub add: Vec<String>,
-    /// Patterns of words to remove: names, or names with a value.
+    /// Words to remove: names, or names with a value.
     pub remove: Vec<String>,
 }
 
 impl DropIn {
-    /// Parses the output of [`DropIn::text`]; `None` for anything else.
+    /// Parses text that [`DropIn::text`] returned; `None` for any other text.
     pub fn parse(text: &str, spec: &Spec) -> Option<DropIn> {
         let list = |start: &str| -> Option<Vec<String>> {
             let line = text.lines().find_map(|line| line.strip_prefix(start))?;
@@ -74,7 +73,7 @@ impl DropIn {
         out + "set +f\n"
     }
 
-    /// Applies the file to a variable's value, as the shell would: words end at blanks, also inside quotes.
+    /// Applies the file to the value of a variable as the shell does. Words end at white space, even inside quotes.
     pub fn filtered(&self, value: &str) -> String {
         if self.remove.is_empty() {
             return value.to_owned();
@@ -91,7 +90,7 @@ impl DropIn {
         if self.add.is_empty() && self.remove.is_empty() { value.to_owned() } else { words.join(" ") }
     }
 
-    /// Returns the drop-in after a change that turns all words into `target`, given the words from the other files.
+    /// Returns the drop-in after a change whose result is `target`. `base` are the words from the other files.
     pub fn changed(&self, base: &[String], target: &[String], change: &Change) -> DropIn {
         let mut new = self.clone();
         for pattern in &change.remove {
@@ -142,7 +141,7 @@ impl DropIn {
     }
 }
 
-/// Matches a word against a pattern made by [`case`]. Quotes are not interpreted.
+/// Returns true if a word matches a pattern made by [`case`]. Quotes have no special meaning.
 fn matches_case(pattern: &str, word: &str) -> bool {
     let fold = |name: &str| name.replace('-', "_");
     match (pattern.split_once('='), word.split_once('=')) {

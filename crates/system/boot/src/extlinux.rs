@@ -1,5 +1,5 @@
-//! extlinux.conf, read by U-Boot (doc/README.distro, "boot/pxe_utils.c") and by NVIDIA's EFI launcher. On Debian
-//! u-boot-update generates it from /etc/default/u-boot; elsewhere its default label is edited.
+//! extlinux.conf, which U-Boot (doc/README.distro, boot/pxe_utils.c) and NVIDIA's EFI launcher read. On Debian,
+//! u-boot-update generates it from /etc/default/u-boot. Elsewhere its default label is edited.
 
 use crate::current::Configured;
 use crate::dropin::Spec;
@@ -38,7 +38,7 @@ pub(crate) struct Menu {
     pub(crate) path: &'static str,
     pub(crate) text: String,
     pub(crate) label: String,
-    /// Range of the label's lines, including the first.
+    /// Range of the label's lines, including the LABEL line.
     pub(crate) lines: std::ops::Range<usize>,
     append: Option<usize>,
 }
@@ -89,7 +89,7 @@ impl Menu {
         self.text.split_inclusive('\n').nth(n).unwrap_or_default()
     }
 
-    /// Returns the APPEND line, split after its keyword.
+    /// Splits the APPEND line after its keyword; `None` if there is none.
     fn parts(&self) -> Option<(&str, &str)> {
         let line = self.line(self.append?);
         let end = ranges(line).first()?.end;
@@ -104,7 +104,7 @@ impl Menu {
         let no_append = || unclear(self.path, format!("label {} has no APPEND line", self.label));
         let (head, tail) = self.parts().ok_or_else(no_append)?;
         let tail = rewrite(tail, change)?;
-        // After an empty APPEND the first word would otherwise join the keyword.
+        // A space is added, because otherwise the first word would join the keyword of an empty APPEND line.
         let gap = if tail.is_empty() || tail.starts_with(|c: char| c.is_ascii_whitespace()) { "" } else { " " };
         Ok(format!("{head}{gap}{tail}"))
     }
@@ -116,7 +116,7 @@ impl Menu {
 
     fn trial(&self, change: &Change) -> Result<Trial, String> {
         if self.text.lines().filter_map(keyword).any(|(word, rest)| word == "label" && rest == TRIAL) {
-            return Err(format!("{} has a label {TRIAL} already", self.path));
+            return Err(format!("{} already has a label {TRIAL}", self.path));
         }
         let append = self.appended(&as_trial(change)).map_err(|stop| stop.0.why)?;
         let end = if self.text.ends_with('\n') { "" } else { "\n" };
@@ -188,7 +188,8 @@ pub(crate) fn current(view: &dyn Machine) -> Result<Configured, BootError> {
     Ok(Configured { configured, next, running: running(view), sources, notes })
 }
 
-/// u-boot-update reads /etc/kernel/cmdline if U_BOOT_PARAMETERS is empty.
+/// Returns the parameters in /etc/kernel/cmdline if u-boot-update reads that file, which it does if U_BOOT_PARAMETERS
+/// is empty; otherwise `None`.
 fn by_kernel_cmdline(view: &dyn Machine, read: &Generated) -> Result<Option<String>, BootError> {
     let is_empty = read.own.is_none() && read.shell(None)?.value("U_BOOT_PARAMETERS").is_empty();
     let knows = hint(view, UPDATE).is_none_or(|script| script.contains(kernel_cmdline::PATH));

@@ -1,4 +1,4 @@
-//! Configurations that a generator's shell sources, including our drop-in.
+//! Configurations that the shell of a generator sources, including punctual's drop-in.
 
 use crate::dropin::{DropIn, Spec};
 use crate::plan::{Plan, Refusal, Stop};
@@ -12,7 +12,7 @@ use punctual_model::Edit;
 pub(crate) struct Generated<'s> {
     spec: &'s Spec,
     wanted: &'s [&'s str],
-    /// Path and content, in order, without our drop-in.
+    /// Path and content of each file, in the order in which they are sourced, without punctual's drop-in.
     files: Vec<(String, String)>,
     before: usize,
     pub own: Option<DropIn>,
@@ -36,7 +36,7 @@ impl<'s> Generated<'s> {
         Ok(Generated { spec, wanted, files, before, own })
     }
 
-    /// Evaluates the files, with `own` as the drop-in.
+    /// Evaluates the files with `own` as punctual's drop-in.
     pub fn shell(&self, own: Option<&DropIn>) -> Result<Shell<'s>, BootError> {
         let mut shell = Shell::new(self.wanted);
         for (n, (path, text)) in self.files.iter().enumerate() {
@@ -79,7 +79,7 @@ impl<'s> Generated<'s> {
         self.files.iter().map(|(path, _)| path.clone()).chain(own).collect()
     }
 
-    /// Plans a change; the plan is empty if nothing changes.
+    /// Plans a change. The plan is empty if nothing changes.
     pub fn change(&self, view: &dyn Machine, change: &Change) -> Result<Plan, Stop> {
         let old = self.own.clone().unwrap_or_default();
         let (base, now) = (self.shell(None)?, self.shell(self.own.as_ref())?);

@@ -1,6 +1,6 @@
-//! GRUB on Debian and Ubuntu: grub-mkconfig sources /etc/default/grub and its drop-ins, one of which is punctual's.
+//! GRUB on Debian and Ubuntu: grub-mkconfig sources /etc/default/grub and drop-ins, one of which punctual writes.
 //!
-//! Parameters go to GRUB_CMDLINE_LINUX_DEFAULT, so that recovery entries boot without them.
+//! Parameters go into GRUB_CMDLINE_LINUX_DEFAULT, which recovery entries do not use.
 
 use crate::current::Configured;
 use crate::dropin::Spec;
@@ -15,7 +15,7 @@ use punctual_model::{Argv, Back, Draft, Edit};
 const DEFAULTS: &str = "/etc/default/grub";
 const PARTS: &str = "/etc/default/grub.d";
 pub(crate) const MENU: &str = "/boot/grub/grub.cfg";
-/// Where a new menu is generated first: grub-mkconfig(8) writes in place, without syncing.
+/// File to which a new menu is written first, because grub-mkconfig(8) overwrites its output file without syncing it.
 const DRAFT: &str = "/boot/grub/grub.cfg.punctual";
 pub(crate) const ENV: &str = "/boot/grub/grubenv";
 pub(crate) const CUSTOM: &str = "/boot/grub/custom.cfg";
@@ -28,10 +28,10 @@ const SPEC: Spec = Spec {
 };
 const WANTED: &[&str] = &["GRUB_CMDLINE_LINUX", "GRUB_CMDLINE_LINUX_DEFAULT", "GRUB_DEFAULT"];
 
-/// Special characters of grub.cfg, into which 10_linux copies the words unquoted.
+/// Characters that are special in grub.cfg, into which 10_linux copies the words without quotes.
 const GRUBS: &[char] = &['$', '`', '\\', '\'', ';', '&', '|', '<', '>', '{', '}', '(', ')', '#', '*', '?'];
 
-/// Returns the files in the order in which grub-mkconfig sources them, without punctual's.
+/// Returns the files in the order in which grub-mkconfig sources them, without punctual's drop-in.
 fn files(view: &dyn Machine) -> Result<Vec<(String, String)>, BootError> {
     let mut found: Vec<(String, String)> = Vec::new();
     let parts = listed(view, PARTS)?.into_iter().filter(|name| name.ends_with(".cfg") && !name.starts_with('.'));
@@ -48,7 +48,7 @@ fn read(view: &dyn Machine) -> Result<Generated<'static>, BootError> {
     if files.is_empty() {
         return Err(BootError::Missing { path: DEFAULTS.to_owned() });
     }
-    // In the order of the shell's `*`: by name.
+    // The shell's `*` sorts by name.
     let before = files.iter().filter(|(path, _)| path == DEFAULTS || path.as_str() < SPEC.path).count();
     Generated::read(view, &SPEC, WANTED, files, before)
 }
@@ -124,7 +124,8 @@ pub(crate) fn change(view: &dyn Machine, change: &Change) -> Result<Plan, Stop> 
     Ok(plan.note("the recovery entries boot without the added parameters"))
 }
 
-/// Runs the steps of update-grub with another output file. An update-grub that differs from Debian's is run itself.
+/// Returns the command that writes grub.cfg. It does the same as Debian's update-grub, but with another output file;
+/// any other update-grub is run itself.
 fn menu(view: &dyn Machine) -> Run {
     let what = "writes grub.cfg from these files";
     let is_debians = |script: String| script.contains("grub-mkconfig -o /boot/grub/grub.cfg");
@@ -135,15 +136,16 @@ fn menu(view: &dyn Machine) -> Run {
         path: MENU.into(),
         draft: DRAFT.into(),
         leftovers: vec![format!("{DRAFT}.new").into()],
-        // grub-mkconfig exits with 0 even if 10_linux finds nothing to boot (2.06: a root on a loop device).
+        // grub-mkconfig also exits with 0 if 10_linux finds nothing to boot (GRUB 2.06: a root file system on a loop
+        // device).
         needs: "\tlinux\t".to_owned(),
-        // grub-mkconfig checks only the file that it copies from.
+        // grub-mkconfig checks only the file from which it copies.
         check: Some(Argv::new(["grub-script-check", DRAFT])),
     };
     Run::new(what, Argv::new(["grub-mkconfig", "-o", DRAFT]), Back::Again, &[MENU]).drafted(draft)
 }
 
-/// Returns true if grub-mkconfig sources the folder of drop-ins, as only Debian's does.
+/// Returns true if grub-mkconfig sources the directory of drop-ins, which only Debian's does.
 fn has_parts(view: &dyn Machine) -> bool {
     let script = hint(view, "/usr/sbin/grub-mkconfig");
     script.map_or_else(
@@ -179,8 +181,8 @@ fn trial(view: &dyn Machine, change: &Change, shell: &Shell) -> Result<Trial, St
     })
 }
 
-/// GRUB clears next_entry by writing to its file, which works on plain partitions only; elsewhere every boot would be
-/// the trial (grub-mkconfig's 00_header and grub-reboot warn of this).
+/// Checks that GRUB can clear next_entry by writing to its file, which it can only on plain partitions. Otherwise every
+/// boot would be the trial (00_header of grub-mkconfig and grub-reboot warn of this).
 pub(crate) fn writable(view: &dyn Machine, folder: &str) -> Result<(), String> {
     let Some((kind, device)) = mounted(view, folder) else {
         return Err(format!("the file system of {folder} is unknown"));

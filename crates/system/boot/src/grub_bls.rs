@@ -1,5 +1,5 @@
-//! GRUB with Boot Loader Specification entries (Fedora, RHEL). Edits the entries, and the files from which the entries
-//! of later kernels are made. RHEL 8 keeps the words in `kernelopts` of GRUB's environment block.
+//! GRUB with entries of the Boot Loader Specification (Fedora, RHEL). Edits the entries, and the files from which
+//! entries of later kernels are made. RHEL 8 has the words in `kernelopts` of GRUB's environment block.
 
 use crate::bls::{self, Entry, TRIAL};
 use crate::current::Configured;
@@ -18,17 +18,17 @@ const VARIABLE: &str = "$kernelopts";
 
 struct Boot {
     entries: Vec<Entry>,
-    /// Index of the default entry; `is_sure` is true if it is certain.
+    /// Index of the default entry. `is_sure` is false if it is a guess.
     default: usize,
     is_sure: bool,
     kernelopts: Option<String>,
-    /// TuneD's parameters, if an entry uses them.
+    /// Parameters of TuneD; `None` if no entry uses them.
     tuned: Option<String>,
 }
 
 fn read(view: &dyn Machine) -> Result<Boot, BootError> {
     let mut entries = bls::entries(view)?;
-    // GRUB skips entries without a kernel (grub-core/commands/blscfg.c, create_entry).
+    // GRUB skips entries that name no kernel (grub-core/commands/blscfg.c, create_entry).
     entries.retain(|entry| entry.field("linux").is_some());
     if entries.is_empty() {
         return Err(BootError::Missing { path: "/boot/loader/entries".to_owned() });
@@ -42,7 +42,7 @@ fn read(view: &dyn Machine) -> Result<Boot, BootError> {
     let newest = entries.iter().rposition(|entry| !entry.is_spare());
     let default = by_saved.or(by_release).or(newest).unwrap_or_default();
     let uses = |variable: &str| entries.iter().any(|entry| entry.words().iter().any(|word| word == variable));
-    // TuneD omits the variable if it has no words, and GRUB treats an unset one as empty.
+    // TuneD does not set the variable if it has no words, and GRUB treats an unset variable as empty.
     let tuned = env.as_deref().and_then(|env| grubenv::value(env, tuned::NAME)).filter(|_| uses(tuned::VARIABLE));
     let kernelopts = match uses(VARIABLE) {
         true => Some(env.as_deref().and_then(|env| grubenv::value(env, "kernelopts")).ok_or_else(|| {
@@ -136,7 +136,7 @@ fn grubby(change: &Change) -> Argv {
 fn entries(plan: &mut Plan, boot: &Boot, change: &Change) -> Result<(), Stop> {
     for entry in boot.entries.iter().filter(|entry| !entry.is_spare()) {
         let uses = entry.words().iter().any(|word| word == VARIABLE);
-        // New words go to the variable; duplicates are removed from the entry.
+        // New words go into the variable; words that are already in it are removed from the entry.
         let part = if uses { without_new(boot, change) } else { change.clone() };
         let text = entry.changed(&part)?;
         if text != entry.text {
@@ -177,7 +177,8 @@ fn without_new(boot: &Boot, change: &Change) -> Change {
     Change { add: Vec::new(), remove: change.remove.iter().cloned().chain(names).collect() }
 }
 
-/// Edits GRUB_CMDLINE_LINUX, from which grub2-mkconfig makes kernelopts (RHEL 8) or entries (`--update-bls-cmdline`).
+/// Edits GRUB_CMDLINE_LINUX, from which grub2-mkconfig makes kernelopts (RHEL 8) or the options of entries
+/// (`--update-bls-cmdline`).
 fn defaults(plan: &mut Plan, old: &str, change: &Change) -> Result<(), Stop> {
     const NAME: &str = "GRUB_CMDLINE_LINUX=";
     let by_hand =
@@ -206,7 +207,7 @@ fn defaults(plan: &mut Plan, old: &str, change: &Change) -> Result<(), Stop> {
     };
     let new = rewrite(inner, change)?;
     if new != inner {
-        // The value begins after the first quote.
+        // The value starts after the first quote.
         let start = line.find(['"', '\'']).map_or(line.len(), |quote| quote + 1);
         let (head, tail) = line.split_at_checked(start).unwrap_or((line, ""));
         let changed = format!("{head}{new}{}", tail.strip_prefix(inner).unwrap_or_default());

@@ -1,4 +1,4 @@
-//! The menu of a generated grub.cfg: its default entry, and a copy of it with other words.
+//! Parses the menu in a generated grub.cfg: finds the default entry, and copies it with other words.
 
 use crate::Change;
 use crate::trial::as_trial;
@@ -11,7 +11,7 @@ const END: &str = "### END punctual ###\n";
 struct Entry {
     title: String,
     id: Option<String>,
-    /// Enclosing submenus, outermost first: indexes into the list of all entries.
+    /// Submenus that contain the entry, outermost first, as indices into the list of all entries.
     inside: Vec<usize>,
     is_submenu: bool,
     body: Vec<String>,
@@ -26,7 +26,7 @@ pub(crate) struct Default {
 
 fn entries(text: &str) -> Vec<Entry> {
     let mut all: Vec<Entry> = Vec::new();
-    // The entry of each open brace.
+    // For each open brace, the index of its entry.
     let mut open: Vec<Option<usize>> = Vec::new();
     for line in text.lines() {
         let trimmed = line.trim();
@@ -82,8 +82,8 @@ fn quoted_words(line: &str) -> Vec<String> {
     found
 }
 
-/// Finds the default entry. `spec` is GRUB_DEFAULT or saved_entry: an index, a title, an identifier, or a path of them
-/// with `>`.
+/// Finds the default entry. `spec` is the value of GRUB_DEFAULT or saved_entry: an index, a title, an identifier, or
+/// several of these separated by `>`.
 pub(crate) fn default(text: &str, spec: &str) -> Result<Default, String> {
     let all = entries(text);
     let spec = if spec.is_empty() { "0" } else { spec };
@@ -121,7 +121,7 @@ impl Default {
         line.split_at_checked(second).unwrap_or((line, ""))
     }
 
-    /// The entry's lines, without the first and the closing brace.
+    /// Returns the entry's lines without the first line and the closing brace.
     pub fn body(&self) -> &[String] {
         &self.body
     }
@@ -135,7 +135,7 @@ impl Default {
         crate::words::ranges(line).get(1).and_then(|range| line.get(range.clone())).unwrap_or_default()
     }
 
-    /// Returns the `linux` line with another image and other words, and those words.
+    /// Returns the `linux` line with another image and changed words, and those words.
     pub fn line_for(&self, image: &str, change: &Change) -> Result<(String, Vec<String>), String> {
         let (_, tail) = self.split();
         if tail.contains(['$', '\\', '\'', '`', ';', '{']) {
@@ -149,7 +149,7 @@ impl Default {
         words(self.split().1)
     }
 
-    /// Returns a block with a copy of the entry under the trial's identifier, and its command line.
+    /// Returns text with a copy of the entry that has the trial's identifier, and the copy's command line.
     pub fn trial(&self, change: &Change) -> Result<(String, Vec<String>), String> {
         let (head, tail) = self.split();
         if tail.contains(['$', '\\', '\'', '`', ';', '{']) {
@@ -171,7 +171,7 @@ impl Default {
     }
 }
 
-/// Replaces an older block of custom.cfg, or appends one.
+/// Returns custom.cfg with `block` in place of an older one, or appended.
 pub(crate) fn with_block(custom: &str, block: &str) -> String {
     let old = custom.find(BEGIN).and_then(|from| {
         let to = custom.get(from..)?.find(END)? + from + END.len();

@@ -1,6 +1,7 @@
 //! GRUB's environment block: lines `name=value`, padded with `#` to 1024 bytes.
 
-/// Unescapes the value: `\` and line ends are preceded by `\` (grub-core/lib/envblk.c).
+/// Returns the value of a variable. In the file, `\` precedes each `\` and line end of a value
+/// (grub-core/lib/envblk.c).
 pub(crate) fn value(text: &str, name: &str) -> Option<String> {
     let start = format!("{name}=");
     let raw = text.lines().find_map(|line| line.strip_prefix(&start))?;

@@ -1,4 +1,5 @@
-//! /etc/kernel/cmdline, from which kernel-install(8) and u-boot-update take the parameters of later kernels.
+//! Reads and edits /etc/kernel/cmdline, from which kernel-install(8) and u-boot-update take the parameters of later
+//! kernels.
 
 use crate::Change;
 use crate::plan::Stop;
@@ -9,7 +10,8 @@ use punctual_model::Edit;
 
 pub(crate) const PATH: &str = "/etc/kernel/cmdline";
 
-/// Returns the file's parameters. Fails on comments: kernel-install joins lines, but not every reader does.
+/// Returns the parameters in the file; `None` if it does not exist. Comments are an error, because some programs that
+/// read the file do not ignore them.
 pub(crate) fn read(view: &dyn Machine) -> Result<Option<String>, BootError> {
     let Some(line) = text(view, PATH)? else { return Ok(None) };
     if line.lines().any(|line| line.trim_start().starts_with('#')) {
@@ -20,7 +22,7 @@ pub(crate) fn read(view: &dyn Machine) -> Result<Option<String>, BootError> {
 
 pub(crate) const ABSENT: &str = "no /etc/kernel/cmdline: kernels installed later get the parameters of the running kernel, so reboot before installing one";
 
-/// Plans the edit of the file; `None` if it is absent or does not change.
+/// Plans an edit of the file; `None` if it does not exist or does not change.
 pub(crate) fn edit(view: &dyn Machine, change: &Change) -> Result<Option<Edit>, Stop> {
     let Some(old) = read(view)? else { return Ok(None) };
     let new = rewrite(&old, change)?;

@@ -7,7 +7,8 @@ fn length<'w>(words: impl Iterator<Item = &'w String>) -> usize {
     words.map(|word| word.len() + 1).sum()
 }
 
-/// Bytes that firmware and loader added at this boot; `None` if no kernel is running.
+/// Returns how many bytes firmware and boot loader added to the command line at this boot; `None` if no kernel is
+/// running.
 fn added(view: &dyn Machine, before: &[String]) -> Result<Option<usize>, Refusal> {
     let hand = "run this as root: /proc/cmdline must be readable";
     let unknown = |error| Refusal::by_hand(format!("cannot tell if the command line would fit: {error}"), hand);
@@ -16,8 +17,8 @@ fn added(view: &dyn Machine, before: &[String]) -> Result<Option<usize>, Refusal
     Ok(seen.map(|words| length(words.iter().filter(is_new))))
 }
 
-/// Checks that the command line, with the additions of firmware and boot loader, fits COMMAND_LINE_SIZE: a truncated
-/// one may lose `root=`.
+/// Checks that the command line, with what firmware and boot loader add, fits into COMMAND_LINE_SIZE, because
+/// truncation may remove `root=`. Returns a note if it is unknown whether it fits.
 pub(crate) fn check(view: &dyn Machine, before: &[String], after: &[String]) -> Result<Option<String>, Refusal> {
     if length(after.iter()) <= length(before.iter()) {
         return Ok(None);

@@ -1,14 +1,14 @@
-//! Kernel parameters for eight boot chains: detects the chain that boots a machine ([`detect`]), reads the parameters
+//! Kernel parameters for eight boot chains: determines which chain boots a machine ([`detect`]), reads the parameters
 //! that it passes to the kernel ([`current`]), and plans changes to them ([`change`]).
 //!
-//! Everything is read through [`Machine`], so a recording or a folder works like the running machine. The result is a
-//! [`Plan`]: files to write, commands, how to undo them, and a trial boot that falls back automatically if the loader
-//! supports it.
+//! Everything is read through [`Machine`], so that a recorded machine or a directory can replace the running machine.
+//! The result is a [`Plan`]: files to write, commands to run, how to undo both, and, if the boot loader supports it, a
+//! trial boot after which the old parameters apply again.
 //!
-//! Text that is not understood is preserved byte for byte. If it matters to a change, the change is refused with the
-//! reason. Adding a parameter that exists plans nothing.
+//! Text that is not understood stays the same byte for byte. If a change depends on it, the change is refused with the
+//! reason. If a parameter already exists, adding it changes nothing.
 //!
-//! Architecture invariant: this crate neither writes, nor runs commands, nor reads anything but the given machine.
+//! Architecture invariant: this crate writes nothing, runs no command, and reads only the given machine.
 
 #![forbid(unsafe_code)]
 
@@ -49,10 +49,10 @@ pub use trial::{TRIAL_PARAMETER, trial_word};
 
 use punctual_machine::Machine;
 
-/// Returns the configured parameters, those of the next boot, and those of the running kernel.
+/// Returns the parameters that are configured, those of the next boot, and those of the running kernel.
 ///
 /// # Errors
-/// If a file of the boot chain cannot be read or is not understood.
+/// A file of the boot chain cannot be read or is not understood.
 pub fn current(view: &dyn Machine, chain: &Chain) -> Result<Configured, BootError> {
     match chain.kind {
         Kind::RaspberryPi => pi::current(view),
@@ -66,7 +66,7 @@ pub fn current(view: &dyn Machine, chain: &Chain) -> Result<Configured, BootErro
     }
 }
 
-/// Plans a change. A plan without steps and refusals means that nothing has to be done; a plan with refusals has no
+/// Plans a change. If the plan has neither steps nor refusals, nothing needs to be done. If it has refusals, it has no
 /// steps.
 pub fn change(view: &dyn Machine, chain: &Chain, change: &Change) -> Plan {
     if let Err(bad) = change.check() {
@@ -93,7 +93,8 @@ pub fn change(view: &dyn Machine, chain: &Chain, change: &Change) -> Plan {
     plan
 }
 
-/// Words to remove that the running kernel has but the files do not: no edit removes them.
+/// Returns a note on words to remove that the running kernel has but no file contains, so that no edit can remove them;
+/// `None` if there are none.
 fn unseen(view: &dyn Machine, change: &Change, before: &[String]) -> Option<String> {
     let is_removed = |word: &&String| change.remove.iter().any(|pattern| words::means(pattern, word));
     let is_seen = |word: &&String| before.iter().any(|other| words::key(other) == words::key(word));

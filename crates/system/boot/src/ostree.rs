@@ -1,4 +1,5 @@
-//! Deployed trees (rpm-ostree, bootc): the deployment tool owns the command line, and each change is a new deployment.
+//! Systems deployed by rpm-ostree or bootc. The deployment tool sets the command line, and each change creates a
+//! deployment.
 
 use crate::bls::{self, Entry};
 use crate::current::Configured;
@@ -9,7 +10,7 @@ use crate::{Change, length};
 use punctual_machine::Machine;
 use punctual_model::{Argv, Back};
 
-/// Returns the deployment that boots next: entries sort by version, descending (ostree's numbering).
+/// Returns the deployment that boots next: the entry with the highest version (ostree's numbering).
 fn entry(view: &dyn Machine) -> Result<Entry, BootError> {
     let number = |entry: &Entry| entry.field("version").and_then(|v| v.parse::<u64>().ok());
     let mut all = bls::entries(view)?;
@@ -54,8 +55,8 @@ pub(crate) fn change(view: &dyn Machine, change: &Change) -> Result<Plan, Stop> 
     Ok(plan.note(image).note(trial))
 }
 
-/// The command that creates the deployment. Files below /boot/loader belong to ostree; another deployment undoes the
-/// change.
+/// Returns the command that creates the deployment, because files below /boot/loader belong to ostree. Undoing the
+/// change creates another deployment.
 fn deploy(view: &dyn Machine, plan: &Plan) -> Result<Run, Refusal> {
     let missing = |from: &[String], of: &[String]| -> Vec<String> {
         of.iter().filter(|word| !from.iter().any(|other| is_same(other, word))).cloned().collect()

@@ -1,4 +1,4 @@
-//! A planned change, as data: nothing here executes it.
+//! Data types for a planned change. Nothing here executes it.
 
 use crate::Change;
 use crate::read::BootError;
@@ -8,7 +8,7 @@ use punctual_model::{Argv, Back, Command, Draft, Edit, Step};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
     pub what: String,
-    /// The command, how it is undone, and the files it writes.
+    /// The command, the files it writes, and how to undo it.
     pub command: Command,
 }
 
@@ -18,7 +18,7 @@ impl Run {
         Run { what: what.into(), command: Command { argv, back, rewrites, draft: None } }
     }
 
-    /// Writes the file under another name first.
+    /// Makes the command write its file under another name first.
     pub(crate) fn drafted(mut self, draft: Draft) -> Run {
         self.command.draft = Some(draft);
         self
@@ -28,7 +28,7 @@ impl Run {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     pub why: String,
-    /// The manual alternative, if known: a file and the line to change in it, or a command.
+    /// How to make the change manually, if known: a file and the line to change in it, or a command.
     pub by_hand: Option<String>,
 }
 
@@ -44,17 +44,18 @@ impl Refusal {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trial {
-    /// The command line of the trial boot, as far as the files show it.
+    /// The command line of the trial boot, as far as the files show.
     pub words: Vec<String>,
-    /// Files to write beforehand. Removed or restored afterwards, even if the parameters are kept.
+    /// Files to write before. They are removed or restored afterwards, even if the parameters are kept.
     pub edits: Vec<Edit>,
-    /// Selects the entry for the next boot only; `None` if the user selects it in the loader's menu.
+    /// Command that selects the entry for the next boot only; `None` if the user has to choose it in the boot loader's
+    /// menu.
     pub arm: Option<Run>,
     pub reboot: Argv,
-    /// True if a failed boot returns to the old parameters without user action.
+    /// True if the boot after a failed one uses the old parameters without action of a user.
     pub unattended: bool,
     pub fallback: String,
-    /// How to recognise the running trial.
+    /// How to recognise that the trial is running.
     pub visible: String,
 }
 
@@ -62,18 +63,18 @@ pub struct Trial {
 pub struct Plan {
     pub before: Vec<String>,
     pub after: Vec<String>,
-    /// Files that are written first.
+    /// Files to write first.
     pub edits: Vec<Edit>,
-    /// Commands that make the change, after the edits.
+    /// Commands to run after the edits, which make the change.
     pub commands: Vec<Run>,
-    /// Commands that regenerate what the loader reads, run last.
+    /// Commands to run last, which regenerate the files that the boot loader reads.
     pub refresh: Vec<Run>,
     pub trial: Option<Trial>,
     pub notes: Vec<String>,
-    /// Reasons for refusal; if not empty, nothing else is planned.
+    /// Why the change is refused; if not empty, nothing else is planned.
     pub refused: Vec<Refusal>,
-    /// The change that restores the previous parameters, but not necessarily every byte of the files; the originals do
-    /// that.
+    /// The change that restores the previous parameters. It does not necessarily restore every byte of the files, for
+    /// which the original files are needed.
     pub back: Change,
 }
 
@@ -103,8 +104,8 @@ impl Plan {
     }
 }
 
-/// Returns the change from `after` to `before`; of a parameter with a single value, only the last word in `before` is
-/// restored.
+/// Returns the change that turns `after` into `before`. For a parameter with a single value, only its last word in
+/// `before` is restored.
 fn back(before: &[String], after: &[String]) -> Change {
     use crate::words::{is_cumulative, is_pages, is_same, key};
     let missing = |from: &[String], of: &[String]| -> Vec<String> {

@@ -47,7 +47,7 @@ pub(crate) fn required(view: &dyn Machine, path: &str) -> Result<String, BootErr
     text(view, path)?.ok_or_else(|| BootError::Missing { path: path.to_owned() })
 }
 
-/// Returns a file's text as evidence; bytes that are not UTF-8 are replaced.
+/// Returns a file's text for use as evidence. Bytes that are not UTF-8 are replaced. `None` if it cannot be read.
 pub(crate) fn hint(view: &dyn Machine, path: &str) -> Option<String> {
     view.read(path).bytes().map(|bytes| String::from_utf8_lossy(bytes).trim_matches(['\0', '\n', ' ']).to_owned())
 }
@@ -56,13 +56,13 @@ pub(crate) fn hint(view: &dyn Machine, path: &str) -> Option<String> {
 pub(crate) fn exists(view: &dyn Machine, path: &str) -> bool {
     match view.read_part(path, 0, 1) {
         Read::Known(_) | Read::Denied => true,
-        // A folder, a program too large to be read, or a device.
+        // A directory, a program too large to be read, or a device.
         Read::Failed(_) => true,
         Read::Absent | Read::NotGiven => matches!(view.list(path), Listing::Known(_)),
     }
 }
 
-/// Names in a folder; empty if it cannot be read.
+/// Returns the names in a directory; empty if it cannot be read.
 pub(crate) fn names(view: &dyn Machine, folder: &str) -> Vec<String> {
     match view.list(folder) {
         Listing::Known(names) => names,
@@ -70,7 +70,7 @@ pub(crate) fn names(view: &dyn Machine, folder: &str) -> Vec<String> {
     }
 }
 
-/// Names in a folder; empty if it is absent.
+/// Returns the names in a directory; empty if it does not exist.
 pub(crate) fn listed(view: &dyn Machine, folder: &str) -> Result<Vec<String>, BootError> {
     match view.list(folder) {
         Listing::Known(names) => Ok(names),
@@ -81,19 +81,19 @@ pub(crate) fn listed(view: &dyn Machine, folder: &str) -> Result<Vec<String>, Bo
     }
 }
 
-/// The words of the running kernel's command line, for display; `None` if unknown.
+/// Returns the words of the running kernel's command line, for display; `None` if unknown.
 pub(crate) fn running(view: &dyn Machine) -> Option<Vec<String>> {
     seen(view).ok().flatten()
 }
 
-/// The words of the running kernel's command line, for decisions; `None` if no kernel is running: /proc/cmdline does
-/// not exist.
+/// Returns the words of the running kernel's command line, for decisions; `None` if no kernel is running, so that
+/// /proc/cmdline does not exist.
 pub(crate) fn seen(view: &dyn Machine) -> Result<Option<Vec<String>>, BootError> {
     let bytes = bytes(view, "/proc/cmdline")?;
     Ok(bytes.map(|bytes| crate::words::words(String::from_utf8_lossy(&bytes).trim_matches(['\0', '\n', ' ']))))
 }
 
-/// The words of the running kernel's command line, or a refusal if unknown.
+/// Returns the words of the running kernel's command line. Refuses the change if they are unknown.
 pub(crate) fn needed(view: &dyn Machine, what: &str) -> Result<Vec<String>, Refusal> {
     let hand = "run this on the machine itself, as root";
     let unknown = |why: String| Refusal::by_hand(format!("cannot tell {what}: {why}"), hand);
@@ -101,9 +101,9 @@ pub(crate) fn needed(view: &dyn Machine, what: &str) -> Result<Vec<String>, Refu
     seen(view).map_err(|error| unknown(error.to_string()))?.ok_or_else(nothing_runs)
 }
 
-/// An EFI variable as text: four bytes of attributes, then UTF-16 (efivarfs).
+/// Returns the text of an EFI variable: four bytes of attributes, then UTF-16 (efivarfs).
 pub(crate) fn efi_text(view: &dyn Machine, name: &str) -> Option<String> {
-    // systemd's vendor id: https://systemd.io/BOOT_LOADER_INTERFACE
+    // systemd's vendor UUID (https://systemd.io/BOOT_LOADER_INTERFACE).
     let path = format!("/sys/firmware/efi/efivars/{name}-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f");
     let read = view.read(&path);
     let units: Vec<u16> = read
@@ -115,7 +115,8 @@ pub(crate) fn efi_text(view: &dyn Machine, name: &str) -> Option<String> {
     Some(String::from_utf16_lossy(&units).trim_end_matches('\0').to_owned())
 }
 
-/// Returns type and device of the file system of a path, from the running machine's mounts, else from /etc/fstab.
+/// Returns type and device of the file system that contains a path, from the running machine's mounts, otherwise from
+/// /etc/fstab.
 pub(crate) fn mounted(view: &dyn Machine, path: &str) -> Option<(String, String)> {
     let holds =
         |point: &str| path == point || point == "/" || path.strip_prefix(point).is_some_and(|r| r.starts_with('/'));
@@ -130,7 +131,7 @@ pub(crate) fn mounted(view: &dyn Machine, path: &str) -> Option<(String, String)
     found.map(|(_, kind, device)| (kind, device))
 }
 
-/// Parses a mount as in `36 35 98:0 /root /point opts shared:1 - ext4 /dev/sda1 rw` (proc(5)).
+/// Parses a line such as `36 35 98:0 /root /point opts shared:1 - ext4 /dev/sda1 rw` (proc_pid_mountinfo(5)).
 fn mountinfo(line: &str) -> Option<(String, String, String)> {
     let (before, after) = line.split_once(" - ")?;
     let mut after = after.split(' ');

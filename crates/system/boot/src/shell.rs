@@ -1,16 +1,16 @@
-//! Evaluates assignments in files such as /etc/default/grub without running them.
+//! Evaluates the assignments in files such as /etc/default/grub without running the files.
 //!
-//! Only plain sh(1) assignments are followed. If any other statement mentions a wanted name, the evaluation fails for
-//! all of them.
+//! Only plain assignments of sh(1) are evaluated. If another statement contains the name of a wanted variable, the
+//! evaluation fails.
 
 use crate::read::{BootError, unclear};
 use std::collections::BTreeMap;
 
-/// Values of variables after evaluating some files; `None` is a value that only the shell could compute.
+/// Values of variables after some files were evaluated; `None` for a value that only a shell could compute.
 pub(crate) struct Shell<'w> {
     wanted: &'w [&'w str],
     values: BTreeMap<String, Option<String>>,
-    /// File and line of the last assignment of a wanted variable.
+    /// File and line of the last assignment to each wanted variable.
     places: BTreeMap<String, String>,
 }
 
@@ -80,7 +80,7 @@ impl<'w> Shell<'w> {
         Ok(())
     }
 
-    /// One word after expansion; `None` if an expansion is not supported.
+    /// Expands one word; `None` if it needs an expansion that is not supported.
     fn expand(&self, raw: &str) -> Option<String> {
         let mut out = String::new();
         let mut rest = raw;
@@ -142,7 +142,7 @@ fn is_compound(first: &str) -> bool {
 
 fn opens(body: &str) -> usize {
     let opens = |word: &&str| matches!(*word, "if" | "case" | "for" | "while" | "until" | "{" | "(");
-    // `then if`, `do case`: keywords may follow keywords.
+    // Keywords may follow keywords, as in `then if` and `do case`.
     let mut words = body.split_whitespace();
     words.by_ref().take_while(|word| is_keyword(word)).filter(opens).count()
         + usize::from(body.ends_with('{') && !body.trim_end_matches('{').trim().is_empty())
@@ -161,7 +161,7 @@ struct Statement<'t> {
     text: &'t str,
 }
 
-/// Statements end at a line's end and at `;` outside quotes; comments are dropped.
+/// Splits a text into statements, which end at line ends and at `;` outside quotes. Comments are removed.
 fn statements(text: &str) -> Vec<Statement<'_>> {
     let mut found = Vec::new();
     let bytes = text.as_bytes();
@@ -202,7 +202,7 @@ fn statements(text: &str) -> Vec<Statement<'_>> {
     found
 }
 
-/// Raw values of a statement that consists of assignments only.
+/// Returns names and unexpanded values if a statement consists only of assignments; otherwise `None`.
 fn assignments(body: &str) -> Option<Vec<(&str, &str)>> {
     let body = body.strip_prefix("export ").map_or(body, str::trim_start);
     let mut found = Vec::new();
@@ -216,7 +216,7 @@ fn assignments(body: &str) -> Option<Vec<(&str, &str)>> {
     Some(found)
 }
 
-/// Words as sh splits them, with quotes.
+/// Splits a statement into words as sh does. Quotes are kept.
 fn shell_words(body: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let (mut quote, mut escaped, mut start): (Option<char>, bool, Option<usize>) = (None, false, None);

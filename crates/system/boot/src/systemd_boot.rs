@@ -11,9 +11,9 @@ use punctual_machine::Machine;
 use punctual_model::{Argv, Back, Edit};
 
 struct Boot {
-    /// Entries with a kernel.
+    /// Entries that name a kernel.
     entries: Vec<Entry>,
-    /// Index of the default entry; `is_sure` is true if it is certain.
+    /// Index of the default entry. `is_sure` is false if it is a guess.
     default: Option<usize>,
     is_sure: bool,
     images: Vec<String>,
@@ -32,14 +32,14 @@ fn read(view: &dyn Machine) -> Result<Boot, BootError> {
     let found = said.as_deref().and_then(|id| entries.iter().position(|entry| fits(id, &entry.id)));
     let usual: Vec<usize> = (0..entries.len()).filter(|&n| entries.get(n).is_some_and(|e| !e.is_spare())).collect();
     let only = if let [one] = usual.as_slice() { Some(*one) } else { None };
-    // The default is an image, not an entry.
+    // The default is a unified kernel image instead of an entry.
     let is_image = said.as_deref().is_some_and(|id| id.ends_with(".efi")) || (entries.is_empty() && !images.is_empty());
     let is_sure = found.is_some() || (only.is_some() && images.is_empty());
     let default = if is_image { None } else { found.or(only).or(usual.last().copied()) };
     Ok(Boot { entries, default, is_sure, images, cmdline: kernel_cmdline::read(view)? })
 }
 
-/// Returns the entry that booted, else the default of loader.conf, without `.conf`.
+/// Returns the name of the entry that booted, otherwise the default of loader.conf, without `.conf`.
 fn default(view: &dyn Machine) -> Option<String> {
     let selected = efi_text(view, "LoaderEntrySelected").or_else(|| efi_text(view, "LoaderEntryDefault"));
     let conf = || {
@@ -52,7 +52,7 @@ fn default(view: &dyn Machine) -> Option<String> {
     Some(id.strip_suffix(".conf").unwrap_or(&id).to_owned())
 }
 
-/// A pattern of loader.conf may end in `*`.
+/// Returns true if a pattern in loader.conf, which may end in `*`, matches an entry's name.
 fn fits(pattern: &str, id: &str) -> bool {
     pattern.strip_suffix('*').map_or(pattern == id, |start| id.starts_with(start))
 }

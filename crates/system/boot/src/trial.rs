@@ -1,13 +1,13 @@
 use crate::{Change, words};
 
-/// Marks a trial boot. The kernel treats a name with a dot as a module's parameter and ignores it silently
+/// Parameter that marks a trial boot. The kernel takes a name with a dot for a module parameter and ignores it silently
 /// (init/main.c, unknown_bootoption).
 pub const TRIAL_PARAMETER: &str = "punctual.trial";
 
-/// Returns a word that identifies the change; only the command line of its trial contains it.
+/// Returns a word that identifies the change. Only the command line of its trial boot contains it.
 pub fn trial_word(change: &Change) -> String {
     let change = &change.clone().once();
-    // FNV-1a: identical in every version of the tool.
+    // FNV-1a, because its result must be the same in all versions of the program.
     let all = change.add.iter().flat_map(|word| ["+", word]).chain(change.remove.iter().flat_map(|word| ["-", word]));
     let bytes = all.flat_map(|part| part.bytes().chain([0]));
     let hash =
@@ -15,7 +15,8 @@ pub fn trial_word(change: &Change) -> String {
     format!("{TRIAL_PARAMETER}={hash:016x}")
 }
 
-/// Adds the trial's word, and a reset some seconds after a panic (Documentation/admin-guide/kernel-parameters.txt).
+/// Adds the trial's word, and a reset some seconds after a panic (Documentation/admin-guide/kernel-parameters.txt,
+/// `panic`).
 pub(crate) fn as_trial(change: &Change) -> Change {
     let mut trial = change.clone();
     if !trial.add.iter().any(|word| words::key(word) == "panic") {

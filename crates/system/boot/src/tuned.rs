@@ -1,5 +1,5 @@
-//! TuneD's words: its boot loader plug-in keeps them in GRUB's variable `tuned_params` and rewrites them whenever a
-//! profile is applied (tuned/plugins/plugin_bootloader.py), so they are read and never edited.
+//! Kernel parameters of TuneD. Its boot loader plug-in writes them to GRUB's variable `tuned_params` whenever a profile
+//! is applied (tuned/plugins/plugin_bootloader.py), so that they are only read and never edited.
 
 use crate::Change;
 use crate::plan::Refusal;
@@ -8,7 +8,7 @@ use crate::words::{is_cumulative, is_same, key, means, words};
 pub(crate) const NAME: &str = "tuned_params";
 pub(crate) const VARIABLE: &str = "$tuned_params";
 
-/// Returns the value in a menu: `set tuned_params="…"`.
+/// Returns the value that a menu sets: `set tuned_params="…"`.
 pub(crate) fn of_menu(menu: &str) -> Option<String> {
     let set =
         |line: &str| line.trim().strip_prefix("set ")?.trim_start().strip_prefix("tuned_params=").map(str::to_owned);
@@ -18,7 +18,7 @@ pub(crate) fn of_menu(menu: &str) -> Option<String> {
 /// Returns the change without the words that TuneD already sets.
 ///
 /// # Errors
-/// If the change removes a word of TuneD's or gives it another value.
+/// The change removes a word that TuneD sets, or gives it another value.
 pub(crate) fn besides(change: &Change, value: &str, place: &str) -> Result<Change, Refusal> {
     let theirs = words(value);
     let removed = theirs.iter().find(|word| change.remove.iter().any(|pattern| means(pattern, word)));

@@ -1,4 +1,4 @@
-//! Ubuntu Core: snapd writes the command line, from the gadget and two system options.
+//! Ubuntu Core: snapd writes the command line from the gadget snap and two system options.
 //!
 //! Source: https://ubuntu.com/core/docs/modify-kernel-options (snapd 2.50 and later).
 
@@ -12,8 +12,8 @@ use punctual_model::{Argv, Back};
 
 const STATE: &str = "/var/lib/snapd/state.json";
 const MODEL: &str = "/run/mnt/ubuntu-boot/device/model";
-/// Options of snapd: the first accepts the parameters that the gadget allows, the second any, on models of grade
-/// `dangerous`.
+/// Options of snapd. The first accepts parameters that the gadget allows, the second any parameter, but only on models
+/// of grade `dangerous`.
 const OPTIONS: [&str; 2] = ["cmdline-append", "dangerous-cmdline-append"];
 
 fn read(view: &dyn Machine) -> Result<[Option<String>; 2], BootError> {
@@ -45,7 +45,8 @@ pub(crate) fn current(view: &dyn Machine) -> Result<Configured, BootError> {
     })
 }
 
-/// Returns the parameters that the gadget allows: `kernel-cmdline:` / `allow:` / `- name=value`, `*` for any value.
+/// Returns the parameters that the gadget allows, as listed in gadget.yaml: `kernel-cmdline:` / `allow:` / `-
+/// name=value`, where `*` means any value.
 fn allowed(view: &dyn Machine) -> Vec<String> {
     let mut found = Vec::new();
     for snap in names(view, "/snap") {
@@ -137,7 +138,7 @@ fn dangerous(view: &dyn Machine, word: &str, plan: Plan) -> Result<Plan, Stop> {
     }
 }
 
-/// Returns the new values: a word goes to the first option if the gadget allows it.
+/// Returns the new values of the two options. A word goes into the first if the gadget allows it.
 fn split(old: &[Option<String>; 2], change: &Change, allowed: &[String]) -> Result<Vec<String>, Stop> {
     let there = words(&line(old));
     let is_there = |word: &&String| {
@@ -160,7 +161,7 @@ fn split(old: &[Option<String>; 2], change: &Change, allowed: &[String]) -> Resu
 
 fn gadgets(view: &dyn Machine, own: &[String], change: &Change) -> Result<(), Refusal> {
     let is_replaced = |pattern: &String| change.add.iter().any(|add| key(add) == key(pattern));
-    // Removing a word from the options makes the gadget's own value count again.
+    // After a word is removed from the options, the gadget's own value takes effect again.
     let is_foreign = |pattern: &&String| !is_replaced(pattern) && !own.iter().any(|word| means(pattern, word));
     let patterns: Vec<&String> = change.remove.iter().filter(is_foreign).collect();
     let Some(first) = patterns.first() else { return Ok(()) };

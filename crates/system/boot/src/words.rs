@@ -1,21 +1,21 @@
-//! A kernel command line as text: splits it into words, and changes some of them while preserving all other bytes.
+//! Splits a kernel command line into words, and changes some of them. All other bytes stay the same.
 //!
-//! Words end at white space outside double quotes; quotes are not part of the value; words after `--` go to init
-//! (lib/cmdline.c, next_arg; kernel/params.c, parse_args). In names `-` and `_` are equal (kernel/params.c,
+//! Words end at white space outside double quotes. Quotes are not part of the value. Words after `--` go to init
+//! (lib/cmdline.c, next_arg; kernel/params.c, parse_args). In names, `-` and `_` are equal (kernel/params.c,
 //! dash2underscore).
 
 use crate::Change;
 use std::ops::Range;
 
-/// Parameters whose order matters: a page size applies to the counts after it (mm/hugetlb.c).
+/// Parameters whose order matters: a page size applies to the counts that follow it (mm/hugetlb.c).
 const PAGES: &[&str] = &["hugepages", "hugepagesz", "default_hugepagesz"];
 
-/// The kernel's ASCII white space: includes the vertical tab, unlike Rust's (lib/ctype.c).
+/// Returns true for white space as defined by the kernel, which unlike Rust includes the vertical tab (lib/ctype.c).
 pub(crate) fn is_space(c: char) -> bool {
     c.is_ascii_whitespace() || c == '\u{b}'
 }
 
-/// Byte ranges of all words, including those for init.
+/// Returns the byte ranges of all words, including those for init.
 pub(crate) fn ranges(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let (mut quoted, mut start) = (false, None);
@@ -44,7 +44,7 @@ pub(crate) fn key(word: &str) -> String {
     name.chars().filter(|c| *c != '"').map(|c| if c == '-' { '_' } else { c }).collect()
 }
 
-/// Yields a word as the kernel compares it: without quotes, with `_` for `-` in the name.
+/// Returns a word in the form in which the kernel compares it: without quotes, and with `_` for `-` in the name.
 fn compared(word: &str) -> impl Iterator<Item = u8> {
     let mut in_name = true;
     word.bytes().filter(|byte| *byte != b'"').map(move |byte| {
@@ -57,13 +57,13 @@ pub(crate) fn is_same(one: &str, other: &str) -> bool {
     compared(one).eq(compared(other))
 }
 
-/// Matches a word against a pattern: `name` for any value, `name=value` for this one.
+/// Returns true if a word matches a pattern: `name` for any value, `name=value` for this value.
 pub(crate) fn means(pattern: &str, word: &str) -> bool {
     if pattern.contains('=') { is_same(pattern, word) } else { key(pattern) == key(word) }
 }
 
-/// Returns true if all values of the parameter count. Of any other parameter one value is kept: most handlers use the
-/// last, and `isolcpus=` the first (kernel/sched/isolation.c).
+/// Returns true if all values of the parameter take effect. Of other parameters only one value is kept: most handlers
+/// use the last one, `isolcpus=` the first (kernel/sched/isolation.c).
 pub(crate) fn is_cumulative(word: &str) -> bool {
     punctual_machine::may_repeat(word) && !is_pages(word)
 }
@@ -75,7 +75,7 @@ pub(crate) fn is_pages(word: &str) -> bool {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Unchangeable {
     Order(String),
-    /// An unclosed quote: the text after it would become part of the word.
+    /// A quote is not closed, so that text after it would become part of this word.
     Quote(String),
 }
 
@@ -94,8 +94,8 @@ enum Fate {
     Becomes(String),
 }
 
-/// Applies a change: words are replaced in place, new ones follow the last one before `--`, and all other bytes are
-/// preserved. The text is unchanged if nothing has to change.
+/// Applies a change. Changed words are replaced in place, and new words follow the last one before `--`. All other
+/// bytes stay the same; if nothing changes, so does the text.
 pub(crate) fn rewrite(text: &str, change: &Change) -> Result<String, Unchangeable> {
     let all = ranges(text);
     if text.matches('"').count() % 2 == 1 {
@@ -151,7 +151,7 @@ fn add_pages(kernel: &[&str], fates: &mut [Fate], change: &Change, new: &mut Vec
     }
 }
 
-/// Removing a word removes the white space before it, or after it for the first word.
+/// Writes the changed text. With a word, the white space before it is removed, or for the first word that after it.
 fn write(text: &str, kernel: &[Range<usize>], fates: &[Fate], new: &[String]) -> String {
     let mut out = String::new();
     let (mut at, mut has_words) = (0, false);
@@ -159,7 +159,7 @@ fn write(text: &str, kernel: &[Range<usize>], fates: &[Fate], new: &[String]) ->
         let gap = text.get(at..range.start).unwrap_or_default();
         let word = text.get(range.clone()).unwrap_or_default();
         match fate {
-            // Leading white space stays before the word that becomes the first.
+            // White space at the start stays in front of the word that becomes the first.
             Fate::Goes if has_words || at != 0 => {}
             Fate::Goes => out.push_str(gap),
             Fate::Stays | Fate::Becomes(_) => {
@@ -180,7 +180,7 @@ fn write(text: &str, kernel: &[Range<usize>], fates: &[Fate], new: &[String]) ->
         out.push_str(if starts_word { " " } else { "" });
         has_words = true;
     }
-    // No word is left before `--`, so no separator is needed.
+    // No word remains before `--`, so no separator is needed.
     let is_parted = has_words || kernel.is_empty() || rest.trim_start().is_empty();
     out.push_str(if is_parted { rest } else { rest.trim_start() });
     out

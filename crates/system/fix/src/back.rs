@@ -12,11 +12,11 @@ use punctual_model::Back;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Number of passes over values that change each other.
+/// Number of passes over values that change each other when they are written.
 const ROUNDS: usize = 4;
 
-/// Undoes one entry and records that. A record that cannot be written is not a failure: the entry stays open, and the
-/// next undo finds the old state.
+/// Undoes one entry and records this. If it cannot be recorded, that is not a failure: the entry stays open, and the
+/// next undo finds that the old state is restored.
 pub(crate) fn restore(journal: &mut Journal, id: u64) -> Outcome {
     let Some(entry) = journal.entries().iter().find(|entry| entry.id == id && entry.is_open()).cloned() else {
         return Outcome::Unchanged(format!("change {id} is already undone"));
@@ -41,7 +41,7 @@ pub(crate) fn restore(journal: &mut Journal, id: u64) -> Outcome {
     if let Change::Folder { path } = &entry.change
         && let Some(other) = journal.entries().iter().find(|other| is_inside(other, path) && other.id != id)
     {
-        // The last change in the folder removes it, so this one stays open.
+        // The change inside the directory must be undone first, so this one stays open.
         return Outcome::Gone(format!("{}: kept because it contains {}", path.display(), other.change.subject()));
     }
     let outcome = match &entry.change {
@@ -49,14 +49,15 @@ pub(crate) fn restore(journal: &mut Journal, id: u64) -> Outcome {
             .and_then(|whose| back_by_command(sys, id, (argv, back), kept, &whose))
             .inspect(|outcome| {
                 if matches!(outcome, Outcome::Failed(_)) {
-                    // The command did nothing. Others may write to its files until the next undo, which compares again.
+                    // The command did nothing. Other programs may write to its files until the next undo, which
+                    // compares them again.
                     let _ = journal.state(id, State::Written, "");
                 }
             }),
         _ => revert(sys, &entry),
     };
     let outcome = outcome.unwrap_or_else(|e| Outcome::Failed(format!("{}: {e}", entry.change.subject())));
-    // A command that runs again at the end is settled only then.
+    // A command that runs again at the end is settled only after that.
     let is_deferred = matches!(entry.change, Change::Command { back: Back::Again, .. });
     if outcome.is_settled() && !is_deferred {
         let _ = journal.state(id, State::Undone, &outcome.sentence());
@@ -135,7 +136,7 @@ impl Value<'_> {
         self.beside.iter().any(|(path, old)| text(sys, path).is_ok_and(|now| now != *old))
     }
 
-    /// Writes the value and its companions until all read as before.
+    /// Writes the value and its companions until all of them have their old values.
     fn write(&self, sys: &dyn System) -> io::Result<()> {
         sys.write_value(self.path, self.form.back(self.old, self.new).as_bytes())?;
         for _ in 0..ROUNDS {
@@ -144,7 +145,8 @@ impl Value<'_> {
                 if text(sys, path)? != *old {
                     is_settled = false;
                     let form = Form::of(&path.to_string_lossy(), old);
-                    // A file that refuses its old value may accept it after another; the next pass shows.
+                    // A file that refuses its old value may accept it after another file was written; the next pass
+                    // tries again.
                     let _ = sys.write_value(path, form.back(old, old).as_bytes());
                 }
             }
@@ -183,8 +185,7 @@ fn folder(sys: &dyn System, path: &Path) -> io::Result<Outcome> {
     }
 }
 
-/// Undoes what a failed write may have done. If a command failed, only its files are restored, without running its
-/// inverse.
+/// Undoes what a failed write may have done. If a command failed, only its files are restored; its inverse is not run.
 pub(crate) fn give_up(journal: &mut Journal, id: u64) -> Outcome {
     let entry = journal.entries().iter().find(|entry| entry.id == id).cloned();
     let Some(Entry { change: Change::Command { argv, kept, draft, .. }, .. }) = entry else {

@@ -1,4 +1,4 @@
-//! Applies one step: read, record, write, read back.
+//! Applies one step: reads the old state, records it, writes, and reads back.
 
 use crate::act::text;
 use crate::back;
@@ -15,7 +15,7 @@ use punctual_model::{Back, Command, Edit};
 use punctual_units::{CpuList, Scheduling};
 use std::path::{Path, PathBuf};
 
-/// A step with all placeholders resolved.
+/// A step in which all placeholders are resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Doing {
     Value {
@@ -36,13 +36,13 @@ pub enum Doing {
     },
     Run {
         command: Command,
-        /// True if the effect persists across a reboot.
+        /// True if the effect continues after a reboot.
         lasting: bool,
     },
 }
 
 impl Doing {
-    /// The step as a command line for a shell.
+    /// Returns the step as a command line for a shell.
     pub fn line(&self) -> String {
         match self {
             Doing::Value { path, new } => format!("echo {new} > {}", path.display()),
@@ -62,9 +62,10 @@ impl Doing {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Carried {
     Already,
-    /// The change was made; number of its journal entry.
+    /// The change was made. The number is that of its journal entry.
     Done(u64),
-    /// The change was not made; only what its journal entry states, if there is one, may remain.
+    /// The change was not made, for this reason. If undoing a failed write also failed, its journal entry describes
+    /// what may remain.
     Refused(String),
 }
 
@@ -74,7 +75,7 @@ pub(crate) struct Place<'a> {
 }
 
 /// # Errors
-/// The journal cannot be written; no further change may be made.
+/// The journal cannot be written, so no further change may be made.
 pub(crate) fn carry(journal: &mut Journal, place: &Place, doing: &Doing) -> Result<Carried, JournalError> {
     let sys = journal.sys;
     let change = match look(sys, doing) {
@@ -98,22 +99,22 @@ pub(crate) fn carry(journal: &mut Journal, place: &Place, doing: &Doing) -> Resu
     Ok(Carried::Done(entry))
 }
 
-/// Undoes a failed write, which may have had an effect; returns the reason, and what remains if undoing failed.
+/// Undoes a failed write, which may have had an effect. Returns `why`, and what remains if undoing failed.
 fn give_up(journal: &mut Journal, entry: u64, why: &str) -> String {
     match back::give_up(journal, entry) {
         Outcome::Unchanged(_) | Outcome::Restored(_) => {
-            // If that cannot be recorded, the entry stays open and undoing finds the old value.
+            // If this cannot be recorded, the entry stays open, and undoing finds the old value.
             let _ = journal.state(entry, State::GaveUp, why);
             why.to_owned()
         }
-        other => format!("{why}; and then: {}", other.sentence()),
+        other => format!("{why}; undoing the change: {}", other.sentence()),
     }
 }
 
-/// The change that a step would make; `None` if there is nothing to change.
+/// Returns the change that a step would make; `None` if there is nothing to change.
 ///
 /// # Errors
-/// Why it cannot be done, as a sentence.
+/// The reason why the step is not possible, as a sentence.
 pub fn look(sys: &dyn System, doing: &Doing) -> Result<Option<Change>, String> {
     match doing {
         Doing::Value { path, new } => value(sys, path, new),
@@ -171,8 +172,8 @@ fn thread(sys: &dyn System, pid: u32, tid: u32) -> Result<Thread, String> {
         .ok_or_else(|| format!("thread {tid} has ended"))
 }
 
-/// Returns an error message if a program that the command or its inverse needs is not installed; nothing is started
-/// then.
+/// Returns a message if a program that the command or its inverse needs is not installed. The command must then not be
+/// started.
 pub(crate) fn missing(sys: &dyn System, command: &Command) -> Option<String> {
     let back = if let Back::By(back) = &command.back { Some(back) } else { None };
     let mut programs = [Some(&command.argv), back].into_iter().flatten().filter_map(|argv| argv.0.first());
@@ -193,7 +194,7 @@ fn run(sys: &dyn System, command: &Command, lasting: bool) -> Result<Change, Str
     Ok(Change::Command { argv: argv.clone(), back: back.clone(), kept, draft: draft.clone(), lasting })
 }
 
-/// Current contents of the files; unreadable ones are omitted.
+/// Returns the current contents of the files. Files that cannot be read are omitted.
 pub(crate) fn now<'p>(sys: &dyn System, paths: impl Iterator<Item = &'p PathBuf>) -> Vec<(PathBuf, Option<Kept>)> {
     paths.filter_map(|path| Some((path.clone(), files::kept(sys, path).ok()?))).collect()
 }

@@ -1,4 +1,4 @@
-//! One change with the old state, as stored in the journal.
+//! A change with the old state, as stored in the journal.
 
 use crate::form::Form;
 use crate::system::Attributes;
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kept {
-    /// Content in base64.
+    /// Content, encoded in base64.
     content: String,
     pub attributes: Attributes,
 }
@@ -22,23 +22,23 @@ impl Kept {
         Kept { content: STANDARD.encode(content), attributes }
     }
 
-    /// The decoded content; `None` if it is not valid base64.
+    /// Returns the decoded content; `None` if it is not valid base64.
     pub fn bytes(&self) -> Option<Vec<u8>> {
         STANDARD.decode(&self.content).ok()
     }
 
-    /// Returns true if the contents are equal, whatever the attributes.
+    /// Returns true if the contents are equal. Attributes are not compared.
     pub fn is_same_as(&self, other: &Kept) -> bool {
         self.content == other.content
     }
 }
 
-/// Identifies a thread even if its ID is reused.
+/// Identifies a thread, even if the kernel uses its ID again for another one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Thread {
     pub pid: u32,
     pub tid: u32,
-    /// Start time of the thread in clock ticks since boot: field 22 of /proc/PID/task/TID/stat.
+    /// Start time of the thread in clock ticks since boot (field 22 of /proc/PID/task/TID/stat).
     pub start_ticks: u64,
     pub name: String,
 }
@@ -54,7 +54,7 @@ pub enum Change {
         new: String,
         /// How `old` and `new` are compared.
         form: Form,
-        /// Values that the kernel changes together with this one, as read before the change.
+        /// Values that the kernel changes together with this one, with their contents before the change.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         beside: Vec<(PathBuf, String)>,
     },
@@ -71,7 +71,7 @@ pub enum Change {
     Scheduling {
         thread: Thread,
         old: Scheduling,
-        /// SCHED_FLAG_RESET_ON_FORK, before and after.
+        /// Value of SCHED_FLAG_RESET_ON_FORK, which the change keeps.
         reset_on_fork: bool,
         new: Scheduling,
     },
@@ -83,13 +83,13 @@ pub enum Change {
     Command {
         argv: Argv,
         back: Back,
-        /// Files that the command writes, with their old contents.
+        /// Files that the command writes, with their contents before.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         kept: Vec<(PathBuf, Option<Kept>)>,
-        /// The file that the command first writes under another name, if there is one.
+        /// The file that the command first writes under another name; `None` if it writes directly.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         draft: Option<Draft>,
-        /// True if the effect persists across a reboot.
+        /// True if the effect continues after a reboot.
         lasting: bool,
     },
 }
@@ -105,7 +105,7 @@ impl Change {
         }
     }
 
-    /// The path, thread or command that the change concerns.
+    /// Returns the path, thread or command that the change is about.
     pub fn subject(&self) -> String {
         match self {
             Change::Value { path, .. } | Change::File { path, .. } | Change::Folder { path } => {

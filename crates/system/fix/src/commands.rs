@@ -1,4 +1,4 @@
-//! Undoes commands: runs their inverse, and restores the files they wrote.
+//! Undoes commands: runs their inverse, and restores the files that they wrote.
 
 use crate::act::execute;
 use crate::change::{Change, Kept};
@@ -10,17 +10,18 @@ use punctual_model::{Argv, Back, Draft};
 use std::io;
 use std::path::PathBuf;
 
-/// The last writer of a command's files.
+/// Who wrote to a command's files last.
 pub(crate) enum Whose {
-    /// The files were as the command left them when this undo, or an interrupted one, began: restored byte for byte.
+    /// When this undo, or an earlier interrupted one, began, the files were as the command had left them. They are
+    /// restored byte for byte.
     Ours,
-    /// Other programs also wrote to the files: only what the inverse removes is undone.
+    /// Other programs have also written to the files. Only the inverse is run.
     Shared,
-    /// The value written by the command was replaced: the inverse would remove another program's value.
+    /// Another program has replaced the value that the command wrote, so the inverse would remove that program's value.
     Theirs(PathBuf, String),
 }
 
-/// For a command with an inverse: records the last writer of its files before the inverse changes them.
+/// Records who wrote to the files of a command last, before its inverse changes them.
 pub(crate) fn before_a_command(
     journal: &mut Journal,
     entry: &Entry,
@@ -31,7 +32,7 @@ pub(crate) fn before_a_command(
     }
     let mut whose = Whose::Ours;
     for (path, old) in kept {
-        // Interrupted before its results were recorded: the current content is the command's.
+        // The command was interrupted before its results were recorded, so the current content is its result.
         let Some((_, after)) = entry.after.iter().find(|(other, _)| other == path) else { continue };
         let now = files::kept(journal.sys, path)?;
         if is_same(now.as_ref(), after.as_ref()) {
@@ -51,8 +52,8 @@ pub(crate) fn before_a_command(
     Ok(whose)
 }
 
-/// A line `name=value` whose value differs from both the command's and the old one. A line without a value has been
-/// consumed: GRUB empties next_entry.
+/// Returns a line `name=value` whose value differs from the command's and from the old one; `None` if there is none. A
+/// line without a value was used up: GRUB empties next_entry.
 fn replaced(old: &str, after: &str, now: &str) -> Option<String> {
     let lines = |text: &str| text.lines().map(str::to_owned).collect::<std::collections::BTreeSet<String>>();
     let (old, now) = (lines(old), lines(now));
@@ -63,7 +64,7 @@ fn replaced(old: &str, after: &str, now: &str) -> Option<String> {
     })
 }
 
-/// Runs the command's inverse, then restores the files that the command and its inverse wrote.
+/// Runs the inverse of a command, then restores the files that the command and its inverse wrote.
 pub(crate) fn back_by_command(
     sys: &dyn System,
     entry: u64,
@@ -104,7 +105,7 @@ pub(crate) fn command(
     for (path, old) in kept {
         let after = entry.after.iter().find(|(other, _)| other == path).map(|(_, kept)| kept.as_ref());
         let now = files::kept(sys, path)?;
-        // Interrupted before its results were recorded: the current content is the command's.
+        // The command was interrupted before its results were recorded, so the current content is its result.
         let new = after.unwrap_or(now.as_ref());
         files::remove_aside(sys, path, entry.id)?;
         let outcome = file(sys, (path, entry.id), old.as_ref(), new)?;
@@ -121,8 +122,8 @@ pub(crate) fn command(
     })
 }
 
-/// Returns the command to run again after all edits are undone. Not needed if every file it wrote is byte for byte as
-/// before.
+/// Returns the command that must run again after all edits are undone; `None` if every file that it wrote is byte for
+/// byte as before.
 pub(crate) fn runs_again(sys: &dyn System, entry: &Entry) -> Option<(Argv, Option<Draft>)> {
     let Change::Command { argv, back: Back::Again, kept, draft, .. } = &entry.change else { return None };
     let is_back = |(path, old): &(PathBuf, Option<Kept>)| {

@@ -1,14 +1,14 @@
-//! Values that the kernel changes when another is written, and that undoing must restore too.
+//! Values that the kernel changes when another value is written, and that undoing must restore as well.
 
 use crate::system::System;
 use std::path::{Path, PathBuf};
 
-/// A file's suffix and its companions: names beside it, or absolute patterns.
+/// End of a path, and its companions: names in the same directory, or absolute patterns.
 ///
-/// kernel/watchdog.c: the detectors share one state, and before 6.5 reading `soft_watchdog` while all are off forgets
-/// that it was enabled, so each is restored with the others. mm/page-writeback.c: writing a ratio sets the
-/// corresponding limit in bytes to 0. drivers/cpufreq/intel_pstate.c: the performance governor sets the preference;
-/// changing the mode resets all.
+/// kernel/watchdog.c: the detectors share their state. Before 6.5, reading `soft_watchdog` while all are off forgets
+/// that it was enabled, so each detector is restored together with the others. mm/page-writeback.c: writing a ratio
+/// sets the corresponding limit in bytes to 0. drivers/cpufreq/intel_pstate.c: the performance governor sets the energy
+/// preference, and a change of the mode resets all settings.
 const COMPANIONS: &[(&str, &[&str])] = &[
     ("/proc/sys/kernel/watchdog", &["soft_watchdog", "nmi_watchdog"]),
     ("/proc/sys/kernel/soft_watchdog", &["watchdog", "nmi_watchdog"]),
@@ -28,7 +28,7 @@ const CPUFREQ_MAX: &str = "/sys/devices/system/cpu/cpufreq/policy*/scaling_max_f
 const CPUFREQ_MIN: &str = "/sys/devices/system/cpu/cpufreq/policy*/scaling_min_freq";
 const CPUFREQ_PREFERENCE: &str = "/sys/devices/system/cpu/cpufreq/policy*/energy_performance_preference";
 
-/// A value's companions with their current values; missing and unreadable ones are omitted.
+/// Returns the companions of a value with their contents. Companions that do not exist or cannot be read are omitted.
 pub(crate) fn of(sys: &dyn System, path: &Path) -> Vec<(PathBuf, String)> {
     let name = path.to_string_lossy();
     let found = COMPANIONS.iter().find(|(end, _)| name.ends_with(end));

@@ -1,4 +1,4 @@
-//! Compares the current, written and old state, so that only our own changes are undone.
+//! Compares the current state with the written and the old one, so that only changes of this program are undone.
 
 use crate::change::Kept;
 use crate::files;
@@ -9,21 +9,21 @@ use std::path::Path;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Restored(String),
-    /// The subject already had its old value.
+    /// The change had no effect any more: the old value was in place.
     Unchanged(String),
-    /// Nothing remains to undo, because of a reboot, or because the thread or file no longer exists.
+    /// Nothing remains to be undone, because of a reboot, or because the thread or file no longer exists.
     Gone(String),
     Refused {
         why: String,
-        /// Lines that differ between the written and the current content.
+        /// Lines that differ between the content written and the current content.
         diff: String,
     },
-    /// Undoing failed; a later undo retries.
+    /// Undoing failed. A later undo tries again.
     Failed(String),
 }
 
 impl Outcome {
-    /// Short name of the outcome.
+    /// Returns the name of the outcome in one word.
     pub fn word(&self) -> &'static str {
         match self {
             Outcome::Restored(_) => "restored",
@@ -104,7 +104,7 @@ pub(crate) fn file(
     Ok(Outcome::Restored(format!("{shown}: {what}")))
 }
 
-/// The bytes are the same, but mode, owner or time may be those of our change.
+/// The content is the same, but mode, owner or time may still be those of this program's change, and are then restored.
 pub(crate) fn same_attributes(sys: &dyn System, path: &Path, now: Option<&Kept>, old: Option<&Kept>) -> io::Result<()> {
     match (now, old) {
         (Some(now), Some(old)) if now.attributes != old.attributes => sys.set_attributes(path, &old.attributes),

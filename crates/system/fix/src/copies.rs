@@ -1,33 +1,34 @@
-//! Reads the journal's two copies as one: each record is in both, and either copy makes up for damage to the other.
+//! Reads the two copies of the journal as one. Each record is in both copies, so that damage to one of them loses
+//! nothing.
 //!
-//! A line consists of the CRC-32 of the JSON that follows, a space, and the JSON. Records are numbered from 1, so that
-//! a missing line is noticed as well as a changed one. A record is written to `journal.copy` first and takes effect
-//! once it is in `journal` too: an interrupted write can leave half a line only at the end of the copy, or at the end
-//! of `journal` while the copy is complete.
+//! A line has the CRC-32 of the JSON that follows, a space, and the JSON. Records are numbered from 1, so that a
+//! missing line is found like a changed one. A record is written to `journal.copy` first, and takes effect when it is
+//! in `journal` too. An interrupted write can therefore leave an incomplete line only at the end of the copy, or at the
+//! end of `journal` while the copy is complete.
 
 use crate::journal::{COPY, NAME};
 use crate::record::Record;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The combined content of both copies.
+/// The content of both copies together.
 #[derive(Default)]
 pub(crate) struct Merged {
     /// Records by number.
     pub records: BTreeMap<u64, Record>,
-    /// Damage to one copy that the other makes up for, and an incomplete record that never took effect.
+    /// Damage to one copy that the other makes up for, and an incomplete record that never took effect, as sentences.
     pub covered: Vec<String>,
-    /// Content missing from both copies.
+    /// What is missing from both copies, as sentences.
     pub lost: Vec<String>,
-    /// Numbers of lost records, as far as known.
+    /// First and last number of each range of lost records, as far as known.
     pub gaps: Vec<(u64, u64)>,
-    /// Length of both copies, bytes; `None` if they must be rewritten.
+    /// Length of each copy, bytes; `None` if they must be rewritten.
     pub length: Option<u64>,
 }
 
 #[derive(Deserialize)]
 struct Numbered {
-    /// Record number; a journal of an earlier version has none.
+    /// Record number; `None` in a journal of an earlier version.
     n: Option<u64>,
     #[serde(flatten)]
     record: Record,
@@ -51,17 +52,17 @@ fn parse(line: &[u8]) -> Option<Numbered> {
     (*sum == *format!("{:08x}", crc32fast::hash(json)).as_bytes()).then(|| serde_json::from_slice(json).ok())?
 }
 
-/// Content of one copy.
+/// The content of one copy.
 #[derive(Default)]
 struct Copy {
     records: BTreeMap<u64, Record>,
     /// Number of the last record.
     last: u64,
-    /// Damaged lines, and data after the last line.
+    /// Damaged lines, and data after the last line, as sentences.
     damage: Vec<String>,
     /// True if there is damage after the last readable record.
     has_bad_end: bool,
-    /// True if the damage after the last readable record is less than a line.
+    /// True if the damage after the last readable record is an incomplete line.
     is_torn: bool,
     /// True if all records are numbered, in order.
     is_numbered: bool,
@@ -70,7 +71,7 @@ struct Copy {
 impl Copy {
     fn read(name: &str, content: &[u8]) -> Copy {
         let mut copy = Copy { is_numbered: true, ..Copy::default() };
-        // An unreadable line also has a number.
+        // A line that cannot be read also counts as a record.
         let mut expected = 1;
         for (at, line) in content.split_inclusive(|byte| *byte == b'\n').enumerate() {
             let Some(whole) = line.strip_suffix(b"\n") else {
@@ -94,13 +95,13 @@ impl Copy {
         copy
     }
 
-    /// Returns true if an unreadable record may have been at the end of this copy, when `other` ends as it does.
+    /// Returns true if records at the end of this copy may be unreadable, given the end of the `other` copy.
     fn may_have_lost_its_end(&self, other: Option<&Copy>) -> bool {
         self.has_bad_end && other.is_none_or(|other| other.last <= self.last)
     }
 }
 
-/// Reads both copies; `None` for one that does not exist.
+/// Reads both copies; `None` for a copy that does not exist.
 pub(crate) fn merge(first: Option<&[u8]>, second: Option<&[u8]>) -> Merged {
     let [one, two] = [(NAME, first), (COPY, second)].map(|(name, bytes)| bytes.map(|bytes| Copy::read(name, bytes)));
     let mut merged = Merged::default();
@@ -108,7 +109,7 @@ pub(crate) fn merge(first: Option<&[u8]>, second: Option<&[u8]>) -> Merged {
     let last = [&one, &two].into_iter().flatten().map(|copy| copy.last).max().unwrap_or(0);
     match (&one, &two) {
         (None, Some(_)) if last > 0 => damage.push(format!("{NAME} is missing")),
-        // An interrupted write leaves one more record in one of them.
+        // An interrupted write leaves one more record in one of the copies.
         (Some(one), Some(two)) if one.last.abs_diff(two.last) > 1 => {
             damage.push(format!("{NAME} ends with record {}, {COPY} with {}", one.last, two.last));
         }
@@ -117,7 +118,7 @@ pub(crate) fn merge(first: Option<&[u8]>, second: Option<&[u8]>) -> Merged {
     }
     let is_whole = matches!((&one, &two), (Some(a), Some(b)) if a.last == b.last && a.is_numbered && b.is_numbered);
     merged.length = (damage.is_empty() && (is_whole || one.is_none())).then(|| first.map_or(0, <[u8]>::len) as u64);
-    // The only end that an interrupted write leaves if the record did not take effect.
+    // An interrupted write leaves no other end than this if the record did not take effect.
     let is_cut_off = matches!((&one, &two), (Some(a), Some(b)) if b.is_torn && !a.has_bad_end && a.last == b.last)
         || matches!((&one, &two), (None, Some(b)) if b.is_torn && last == 0);
     let ends = [(&one, &two), (&two, &one)];

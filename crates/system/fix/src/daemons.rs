@@ -1,12 +1,12 @@
-//! Programs that are known to write the same values.
+//! Programs that are known to write the same values as fixes.
 
 use crate::system::System;
 use std::path::Path;
 
-/// Name of a program in /proc/PID/comm (15 characters), and parts of the paths that it writes.
+/// Name of a program in /proc/PID/comm (15 characters), and parts of the paths to which it writes.
 ///
-/// tuned (its plugins cpu, sysctl, sysfs, scheduler, vm), irqbalance(1), power-profiles-daemon (its drivers), TLP,
-/// auto-cpufreq, cpufreqd, laptop-mode-tools, thermald, ksmtuned, stalld.
+/// The programs are tuned (its plugins cpu, sysctl, sysfs, scheduler, vm), irqbalance(1), power-profiles-daemon (its
+/// drivers), TLP, auto-cpufreq, cpufreqd, laptop-mode-tools, thermald, ksmtuned and stalld.
 const KNOWN: &[(&str, &[&str])] = &[
     (
         "tuned",
@@ -34,7 +34,7 @@ const KNOWN: &[(&str, &[&str])] = &[
     ("rtirq", &["thread"]),
 ];
 
-/// Running programs that are known to write this path: `tuned (pid 412)`.
+/// Returns running programs that are known to write to this path, for example `tuned (pid 412)`.
 pub fn writers(sys: &dyn System, subject: &str) -> Vec<String> {
     let known = |name: &str| {
         KNOWN.iter().any(|(known, paths)| *known == name && paths.iter().any(|part| subject.contains(part)))

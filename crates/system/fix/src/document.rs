@@ -9,36 +9,36 @@ use punctual_model::{Severity, State};
 use serde::Serialize;
 use std::path::Path;
 
-/// The result of `audit --fix` and `audit --dry-run`.
+/// The document that `audit --fix` and `audit --dry-run` print.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum FixResult<'a> {
-    /// The result of `--dry-run`.
+    /// Printed by `--dry-run`.
     Planned {
         /// Always `true`.
         dry_run: bool,
         machine: &'a str,
         rules: Vec<PlannedPart<'a>>,
-        /// Kernel parameters; null if none are requested.
+        /// Changes of kernel parameters; null if none are requested.
         boot: Option<BootPart<'a>>,
     },
-    /// The result of `--fix`.
+    /// Printed by `--fix`.
     Done {
         /// Always `false`.
         dry_run: bool,
-        /// Number of the set in the journal; null if nothing was changed.
+        /// Number of the set of changes in the journal; null if nothing was changed.
         set: Option<u64>,
         rules: &'a [RuleDone],
-        /// Changes that another program reverted.
+        /// Values that another program has reverted.
         reverted: &'a [String],
-        /// Why the fix stopped early; null if it did not.
+        /// Why the fix stopped before its end; null if it did not.
         failed: &'a Option<String>,
-        /// Steps left to the user.
+        /// Steps that the user has to do.
         manual: Vec<ManualPart<'a>>,
-        /// Damage to the journal that caused no loss.
+        /// Damage to one copy of the journal; no record is lost.
         covered: &'a [String],
-        /// Kernel parameters; null if none are requested.
+        /// Changes of kernel parameters; null if none are requested.
         boot: Option<BootPart<'a>>,
     },
 }
@@ -51,28 +51,28 @@ pub struct PlannedPart<'a> {
     state: State,
     severity: Severity,
     summary: &'a str,
-    /// Steps in order.
+    /// The steps, in the order in which they are applied.
     steps: Vec<StepPart>,
-    /// Steps left to the user.
+    /// Steps that the user has to do.
     manual: &'a [String],
-    /// What the steps interrupt; null for nothing.
+    /// What the steps interrupt; null if nothing.
     disruptive: &'a Option<String>,
-    /// What can go wrong; null if nothing is known.
+    /// What can go wrong; null if no risk is known.
     risk: &'a Option<String>,
 }
 
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StepPart {
-    /// The step as a command.
+    /// The step as a command line.
     does: String,
-    /// Current and new value.
+    /// Current and new value of what the step changes.
     pub change: String,
-    /// Changed lines of a file; empty for other changes.
+    /// Changed lines of a file; empty for other steps.
     pub diff: String,
 }
 
-/// A step left to the user.
+/// A step that the user has to do.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ManualPart<'a> {
@@ -80,48 +80,48 @@ pub struct ManualPart<'a> {
     what: &'a str,
 }
 
-/// Kernel parameters.
+/// Changes of kernel parameters.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BootPart<'a> {
-    /// The boot loader of this machine.
+    /// Name of this machine's boot chain.
     chain: &'a str,
-    /// Evidence for the boot loader.
+    /// Evidence that this boot chain boots the machine.
     evidence: &'a [String],
     notes: &'a [String],
-    /// The trial boot, if requested.
+    /// The prepared trial boot; null if none was requested.
     trial: &'a Option<OneBoot>,
 }
 
-/// The result of `undo`.
+/// The document that `undo` prints.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum UndoResult<'a> {
-    /// The result of `--confirm`.
+    /// Printed by `--confirm`.
     Kept {
-        /// Number of sets that no longer wait for confirmation.
+        /// Number of sets of changes that no longer wait for confirmation.
         kept: usize,
     },
     Undone {
-        /// True if everything has been undone.
+        /// True if all changes were undone.
         complete: bool,
-        /// Changes, last one first.
+        /// The changes, last one first.
         changes: Vec<UndonePart<'a>>,
-        /// Records lost from the journal.
+        /// Records that the journal has lost.
         lost: &'a [String],
-        /// Damage to the journal that caused no loss.
+        /// Damage to one copy of the journal; no record is lost.
         covered: &'a [String],
     },
-    /// `--accept-loss`: records lost from the journal that are no longer reported.
+    /// Printed by `--accept-loss`: lost records of the journal that are no longer reported.
     Accepted { accepted: &'a [String] },
-    /// `--list`: changes that are not yet undone.
+    /// Printed by `--list`: changes that are not undone.
     Listed {
-        /// Changes, first one first.
+        /// The changes, first one first.
         changes: Vec<OpenPart<'a>>,
-        /// Records lost from the journal; `undo --accept-loss` continues without them.
+        /// Records that the journal has lost; `undo --accept-loss` continues without them.
         lost: &'a [String],
-        /// Damage to the journal that caused no loss.
+        /// Damage to one copy of the journal; no record is lost.
         covered: &'a [String],
     },
 }
@@ -137,24 +137,24 @@ pub struct UndonePart<'a> {
     #[cfg_attr(feature = "schema", schemars(regex(pattern = r"^(restored|unchanged|gone|left|failed)$")))]
     outcome: &'static str,
     what: String,
-    /// Later changes by other programs; null unless the outcome is `left`.
+    /// What other programs have changed since; null unless the outcome is `left`.
     diff: Option<&'a str>,
 }
 
-/// A change in force.
+/// A change that is not undone.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OpenPart<'a> {
     /// Number of the change's journal entry.
     entry: u64,
     id: &'a str,
-    /// The change on one line.
+    /// The change in one line.
     change: String,
     state: Progress,
 }
 
 impl<'a> FixResult<'a> {
-    /// Creates the result of a plan; `machine` is the name of the machine.
+    /// Creates the document of a plan. `machine` is the name of the machine.
     pub fn planned(plan: &'a Plan, sys: &dyn System, machine: &'a str, boot: &'a BootNotes) -> FixResult<'a> {
         let rule = |rule: &'a RulePlan| PlannedPart {
             id: &rule.rule,
@@ -221,7 +221,7 @@ impl<'a> UndoResult<'a> {
 }
 
 impl RulePlan {
-    /// The changes that the steps would make now.
+    /// Returns the changes that the steps would make now.
     pub fn look(&self, sys: &dyn System) -> impl Iterator<Item = StepPart> {
         self.steps.iter().map(move |doing| {
             let (change, diff) = self.step(sys, doing);
@@ -248,7 +248,7 @@ impl RulePlan {
         }
     }
 
-    /// Returns true if the step's file is in a folder that an earlier step creates, so that it cannot be read yet.
+    /// Returns true if an earlier step creates the directory of the step's file, so that the file cannot be read yet.
     fn is_below_new_folder(&self, doing: &Doing) -> bool {
         let Doing::Value { path, .. } = doing else { return false };
         let is_above = |folder: &Path| path.starts_with(folder);

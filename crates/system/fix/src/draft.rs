@@ -1,4 +1,4 @@
-//! Commands that write a file under another name, so that only a complete draft replaces the file.
+//! Runs commands that write a file under another name, so that the file is replaced only by a complete draft.
 
 use crate::act::execute;
 use crate::change::Kept;
@@ -7,10 +7,11 @@ use crate::system::{System, is_absent};
 use punctual_model::{Argv, Draft};
 use std::io;
 
-/// Runs a command; checks its draft, if any, and puts it in place of the file. Idempotent.
+/// Runs a command. If it writes a draft, checks the draft and puts it in place of the file. It can be called again
+/// after an interruption.
 ///
 /// # Errors
-/// A sentence; the file is unchanged.
+/// What failed, as a sentence; the file is unchanged.
 pub(crate) fn run(sys: &dyn System, argv: &Argv, draft: Option<&Draft>, entry: u64) -> Result<(), String> {
     let Some(draft) = draft else { return execute(sys, argv) };
     let failed = |e: io::Error| format!("{}: {e}", draft.draft.display());
@@ -20,7 +21,7 @@ pub(crate) fn run(sys: &dyn System, argv: &Argv, draft: Option<&Draft>, entry: u
     made.and(cleaned)
 }
 
-/// Removes what an interrupted run left.
+/// Removes the files that an interrupted run left.
 pub(crate) fn clean(sys: &dyn System, draft: &Draft) -> io::Result<()> {
     for path in std::iter::once(&draft.draft).chain(&draft.leftovers) {
         match sys.look(path).and_then(|_| sys.remove(path)) {
@@ -43,7 +44,7 @@ fn check(sys: &dyn System, draft: &Draft) -> Result<(), String> {
     }
 }
 
-/// Gives the draft the mode and owner of the file it replaces.
+/// Gives the draft mode and owner of the file, and puts it in place of the file.
 fn take(sys: &dyn System, draft: &Draft, entry: u64) -> Result<(), String> {
     let failed = |e: io::Error| format!("{}: {e}", draft.path.display());
     let made = files::kept(sys, &draft.draft).map_err(|e| format!("{}: {e}", draft.draft.display()))?;

@@ -1,4 +1,4 @@
-//! A machine that fails at a chosen operation, for the tests of the layers above.
+//! A machine on which a chosen operation fails, for tests.
 
 use crate::system::{Attributes, Kind, Lock, Ran, System};
 use punctual_model::Argv;
@@ -9,14 +9,15 @@ use std::path::Path;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Only this operation fails, with this errno (EIO: 5, ENOSPC: 28). Half of a file's content is written.
+    /// Only this operation fails, with this errno (EIO: 5, ENOSPC: 28). If it writes a file, half of the content is
+    /// written.
     Error(i32),
-    /// The process dies: this operation is half done or not at all, and no later one takes place.
+    /// The process dies. This operation is done in part or not at all, and no later operation is done.
     Killed,
 }
 
-/// Wraps another system and makes one modifying operation fail. Reads are not counted, but fail once the process is
-/// dead.
+/// Passes operations to another system, but makes one modifying operation fail. Reads are not counted; they fail once
+/// the process is dead.
 pub struct Faulty<'s> {
     below: &'s dyn System,
     at: u64,
@@ -26,12 +27,12 @@ pub struct Faulty<'s> {
 }
 
 impl<'s> Faulty<'s> {
-    /// Fails at operation `at`, counted from 0.
+    /// Creates a system that fails at operation `at`, counted from 0.
     pub fn new(below: &'s dyn System, at: u64, fault: Fault) -> Faulty<'s> {
         Faulty { below, at, fault, count: Cell::new(0), is_dead: Cell::new(false) }
     }
 
-    /// Number of modifying operations so far.
+    /// Returns the number of modifying operations so far.
     pub fn count(&self) -> u64 {
         self.count.get()
     }
@@ -82,7 +83,7 @@ impl System for Faulty<'_> {
 
     fn write_value(&self, path: &Path, value: &[u8]) -> io::Result<()> {
         let is_done = self.fault == Fault::Killed && self.at % 2 == 1;
-        // All or nothing.
+        // Succeeds completely or not at all.
         self.change(
             || self.below.write_value(path, value),
             || drop(is_done.then(|| self.below.write_value(path, value))),

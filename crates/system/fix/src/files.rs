@@ -1,4 +1,5 @@
-//! Replaces files atomically: writes a temporary file in the same folder, syncs it, renames it, syncs the folder.
+//! Replaces files atomically: writes a temporary file in the same directory, syncs it, renames it, and syncs the
+//! directory.
 
 use crate::change::Kept;
 use crate::system::{Attributes, Kind, System, is_absent};
@@ -6,8 +7,8 @@ use punctual_model::Edit;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The file at a path; `None` if there is none. Links, files with several hard links and other types are refused,
-/// because the content would be written elsewhere, or not be visible there.
+/// Returns the file at a path; `None` if it does not exist. Links, files with several hard links and other types are
+/// errors, because new content would be written elsewhere, or not appear under all names.
 pub(crate) fn kept(sys: &dyn System, path: &Path) -> io::Result<Option<Kept>> {
     let refused = |what: String| Err(io::Error::new(io::ErrorKind::InvalidInput, what));
     match sys.look(path) {
@@ -36,7 +37,7 @@ pub(crate) fn edited(sys: &dyn System, edit: &Edit, old: Option<&Kept>) -> Optio
     edit.new.as_ref().map(|content| Kept::new(content, attributes))
 }
 
-/// Checks that no other user can change the folders above, since the file could then be swapped while it is written.
+/// Checks that no other user can change the directories above the file, and so replace the file while it is written.
 pub(crate) fn check_folders(sys: &dyn System, path: &Path) -> io::Result<()> {
     for folder in path.ancestors().skip(1) {
         let (kind, attributes) = match sys.look(folder) {
@@ -45,7 +46,7 @@ pub(crate) fn check_folders(sys: &dyn System, path: &Path) -> io::Result<()> {
         };
         let is_ours = attributes.uid == 0 || attributes.uid == sys.user();
         let is_open = attributes.mode & 0o022 != 0 && attributes.mode & 0o1000 == 0;
-        // A link is as safe as the folder that contains it.
+        // A link is as safe as the directory that contains it.
         let is_safe = matches!(kind, Kind::Link(_)) || (kind == Kind::Folder && is_ours && !is_open);
         if !is_safe {
             return Err(io::Error::new(
@@ -57,13 +58,13 @@ pub(crate) fn check_folders(sys: &dyn System, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Temporary name of the new content.
+/// Returns the temporary name under which new content is written.
 pub(crate) fn aside(path: &Path, entry: u64) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.punctual-{entry}"))
 }
 
-/// Removes what an interrupted write left.
+/// Removes the file that an interrupted write left.
 pub(crate) fn remove_aside(sys: &dyn System, path: &Path, entry: u64) -> io::Result<()> {
     match sys.remove(&aside(path, entry)) {
         Err(e) if !is_absent(&e) => Err(e),
@@ -88,13 +89,13 @@ pub(crate) fn put(sys: &dyn System, path: &Path, wanted: Option<&Kept>, entry: u
         .and_then(|()| sys.set_attributes(&aside, &wanted.attributes))
         .and_then(|()| sys.rename(&aside, path));
     if made.is_err() {
-        // Best effort: undoing removes it too.
+        // A failure is ignored, because undoing removes the file as well.
         let _ = remove_aside(sys, path, entry);
     }
     made.and_then(|()| sys.sync_folder(folder))
 }
 
-/// Removed and added lines between the common first and last lines.
+/// Returns removed and added lines between the first and last lines that both texts have in common.
 pub fn diff(old: &[u8], new: &[u8]) -> String {
     let (old, new) = (String::from_utf8_lossy(old), String::from_utf8_lossy(new));
     let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());

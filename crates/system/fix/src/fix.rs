@@ -1,4 +1,4 @@
-//! Applies a plan rule by rule, judges each rule again, and rolls back if nothing improved.
+//! Applies a plan rule by rule, evaluates each rule again, and rolls its changes back if nothing improved.
 
 use crate::carry::{self, Carried, Doing, Place};
 use crate::daemons;
@@ -13,52 +13,53 @@ use std::path::Path;
 
 #[derive(Clone, Debug, Default)]
 pub struct FixOptions {
-    /// Time in seconds after which the fix is undone unless confirmed.
+    /// Time after which the fix is undone unless the user confirms it, s; `None`: no confirmation is needed.
     pub confirm_within_s: Option<u64>,
-    /// Time in seconds after which written values are read again; 0 for never.
+    /// Time after which written values are read again, s; 0: never.
     pub look_again_s: u64,
-    /// True if RT throttling and the fair server may be disabled without a watchdog.
+    /// Permits disabling RT throttling and the fair server without a watchdog.
     pub i_know: bool,
 }
 
-/// Result for one rule.
+/// Result of the fix of one rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RuleDone {
     #[serde(rename = "id")]
     pub rule: String,
     pub before: State,
-    /// State of the rule after its changes; `None` if nothing was tried, or the rule is not one of the audit's.
+    /// State of the rule after its changes; `None` if nothing was tried, or the rule is not in the audit.
     pub after: Option<State>,
     pub summary: String,
     pub changes: Vec<String>,
     pub refused: Vec<String>,
-    /// Changes undone because nothing improved, or because a change they depend on failed.
+    /// Changes that were undone because nothing improved, or because a change on which they depend failed.
     pub rolled_back: Vec<String>,
 }
 
 #[derive(Clone, Debug, Default)]
 pub struct Fixed {
-    /// Number of the set in the journal; `None` if nothing had to be changed.
+    /// Number of the set of changes in the journal; `None` if nothing needed to be changed.
     pub set: Option<u64>,
     pub rules: Vec<RuleDone>,
-    /// Values that another program reverted at once, and programs known to do so.
+    /// Values that another program has reverted, each with running programs known to do this.
     pub reverted: Vec<String>,
-    /// Error of the journal, if it failed: the changes of the current rule are rolled back as far as possible.
+    /// Error of the journal. The changes of the current rule were then rolled back as far as possible.
     pub failed: Option<String>,
-    /// Damage to the journal that caused no loss, as sentences.
+    /// Damage to one copy of the journal; no record is lost, as sentences.
     pub covered: Vec<String>,
 }
 
 pub struct Asked<'a> {
-    /// Judges one rule again; returns its state and sentence.
+    /// Evaluates one rule again. Returns its state and its sentence; `None` if it is not in the audit.
     pub judge: &'a dyn Fn(&str) -> Option<(State, String)>,
-    /// Called once, before the first change, with the set that waits for confirmation: starts the timer.
+    /// Called once before the first change, with the number of the set that waits for confirmation. It starts the
+    /// timer.
     pub guard: &'a dyn Fn(u64) -> Result<(), String>,
 }
 
 /// # Errors
-/// The journal cannot be opened, or the timer cannot be started; nothing was changed.
+/// The journal cannot be opened, or the timer cannot be started. Nothing was changed.
 pub fn fix(journal: &mut Journal, plan: &Plan, options: &FixOptions, asked: &Asked) -> Result<Fixed, JournalError> {
     let mut fixed = Fixed { covered: journal.covered().to_vec(), ..Fixed::default() };
     let rules: Vec<&RulePlan> = plan.rules.iter().filter(|rule| !rule.steps.is_empty()).collect();
@@ -124,7 +125,7 @@ pub(crate) fn one(
     let now = (asked.judge)(&rule.rule);
     let last = match stands(journal, set, rule, &mut done, is_whole, now.as_ref()) {
         true => now,
-        // Judged again only if something was undone, because judging some rules reads hundreds of files.
+        // Evaluates the rule again only if something was undone, because some rules read hundreds of files.
         false => (asked.judge)(&rule.rule),
     };
     if let Some((state, summary)) = last {
@@ -133,7 +134,8 @@ pub(crate) fn one(
     Ok(done)
 }
 
-/// Undoes changes that are incomplete or improved nothing according to `now`, and then returns `false`.
+/// Returns true if the changes stay. Undoes them and returns false if they are incomplete, or nothing improved
+/// according to `now`.
 fn stands(
     journal: &mut Journal,
     set: u64,
@@ -143,7 +145,7 @@ fn stands(
     now: Option<&(State, String)>,
 ) -> bool {
     let is_own = |e: &&Entry| e.set == set && e.rule == rule.rule && e.is_open();
-    // Runtime steps must change the finding; those for the next boot cannot.
+    // Steps that take effect at once must change the finding; steps for the next boot cannot.
     let is_better = !rule.is_judged || now.is_some_and(|now| is_better((rule.state, &rule.summary), now));
     if journal.entries().iter().any(|e| is_own(&e)) && (!is_whole || !is_better) {
         let back = restore(journal, |entry| entry.set == set && entry.rule == rule.rule);
@@ -160,7 +162,7 @@ fn stands(
     true
 }
 
-/// Why the steps of a rule must not be applied: they would remove the last protection.
+/// Returns why the steps of a rule must not be applied: they remove the last protection. `None` if they may be applied.
 fn unprotected(journal: &Journal, rule: &RulePlan, options: &FixOptions) -> Option<String> {
     let is_safe = options.i_know || !rule.steps.iter().any(watchdog::removes_protection);
     let why =
@@ -168,7 +170,7 @@ fn unprotected(journal: &Journal, rule: &RulePlan, options: &FixOptions) -> Opti
     (!is_safe && watchdog::armed(journal.sys).is_none()).then(|| why.to_owned())
 }
 
-/// Applies every step; returns `false` if one failed that others depend on.
+/// Applies every step. Returns false if a step failed on which others depend.
 fn carry_all(journal: &mut Journal, set: u64, rule: &RulePlan, done: &mut RuleDone) -> Result<bool, JournalError> {
     let place = Place { set, rule: &rule.rule };
     for step in &rule.steps {
@@ -182,7 +184,7 @@ fn carry_all(journal: &mut Journal, set: u64, rule: &RulePlan, done: &mut RuleDo
     Ok(true)
 }
 
-/// Returns true if the finding improved, or at least changed. A finding that can no longer be judged did not improve.
+/// Returns true if the finding improved or at least changed. A finding that can no longer be evaluated did not improve.
 fn is_better((before, summary): (State, &str), (after, now): &(State, String)) -> bool {
     match (before, after) {
         (_, State::Pass | State::Info) => true,
@@ -193,7 +195,7 @@ fn is_better((before, summary): (State, &str), (after, now): &(State, String)) -
     }
 }
 
-/// Reads written values again after some seconds; returns those that have changed, which another program writes too.
+/// Reads written values again after some seconds. Returns those that another program has changed.
 fn look_again(journal: &mut Journal, set: u64, seconds: u64) -> Vec<String> {
     let open = |journal: &Journal| {
         journal.entries().iter().filter(|e| e.set == set && e.is_open()).cloned().collect::<Vec<_>>()
@@ -217,7 +219,7 @@ fn look_again(journal: &mut Journal, set: u64, seconds: u64) -> Vec<String> {
     latest.into_values().collect()
 }
 
-/// Opens the journal for a fix; first undoes incomplete changes of an earlier one.
+/// Opens the journal for a fix. First undoes incomplete changes of an earlier fix.
 ///
 /// # Errors
 /// The journal cannot be created or used.

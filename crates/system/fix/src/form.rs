@@ -1,4 +1,4 @@
-//! How a kernel file reads after it was written: `0-1` for `0,1`, `[word]` among others, `0x3` for a mask.
+//! How a kernel file shows a value that was written: `0-1` for `0,1`, `[word]` among others, `0x3` for a mask.
 
 use punctual_units::{CpuId, CpuList};
 use serde::{Deserialize, Serialize};
@@ -11,15 +11,15 @@ pub enum Form {
     Cpus,
     /// A hexadecimal mask of CPUs: `f`, `1,00000001`.
     Mask,
-    /// All choices, the active one in brackets or parentheses: `always [madvise] never`.
+    /// All choices, with the active one in brackets or parentheses: `always [madvise] never`.
     Marked,
-    /// Several numbers, of which only the first matters: kernel.printk.
+    /// Several numbers of which only the first is of interest: kernel.printk.
     First,
-    /// Words with or without `NO_`, one of which is toggled: sched/features.
+    /// Words with or without the prefix `NO_`; writing a word switches it: sched/features.
     Toggle,
-    /// Names; `+name` adds one and `-name` removes it: cgroup.subtree_control.
+    /// Names; `+name` adds a name and `-name` removes it: cgroup.subtree_control.
     Signed,
-    /// `Y` and `N`, or `1` and `0`: module parameters.
+    /// `Y` or `N`, or `1` or `0`: module parameters.
     Switch,
 }
 
@@ -40,7 +40,7 @@ impl Form {
         }
     }
 
-    /// The value in a text; `wanted` selects one of several.
+    /// Returns the value in a text. If there are several, `wanted` selects one.
     pub fn value(self, text: &str, wanted: &str) -> String {
         let text = text.trim();
         let words = || text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -72,8 +72,8 @@ impl Form {
         self.value(one, wanted) == self.value(other, wanted)
     }
 
-    /// The text to write so that the file reads as before. An empty write has no effect, so the result is a newline if
-    /// that text is empty.
+    /// Returns the text to write so that the file reads as before. It is a newline if that text is empty, because
+    /// writing nothing has no effect.
     pub fn back(self, old: &str, wanted: &str) -> String {
         match self {
             Form::Marked | Form::Toggle | Form::Signed => self.value(old, wanted) + "\n",
@@ -92,7 +92,7 @@ fn marked(text: &str) -> Option<&str> {
     })
 }
 
-/// Parses a mask as bitmap_parse() of lib/bitmap-str.c does: groups of 32 bits, the highest first.
+/// Parses a mask as bitmap_parse() in lib/bitmap-str.c does: groups of 32 bits, highest first; `None` if it is invalid.
 fn mask_cpus(text: &str) -> Option<CpuList> {
     let mut cpus = CpuList::new();
     for (at, group) in text.rsplit(',').enumerate() {
@@ -103,7 +103,7 @@ fn mask_cpus(text: &str) -> Option<CpuList> {
     Some(cpus)
 }
 
-/// Formats a mask as the kernel reads it: groups of 32 bits, the highest first.
+/// Formats a mask as the kernel reads it: groups of 32 bits, highest first.
 pub fn mask(cpus: &CpuList) -> String {
     let last = cpus.iter().last().map_or(0, |CpuId(cpu)| cpu);
     let group =

@@ -1,12 +1,13 @@
-//! Paths with `*`, which matches any text within one component.
+//! Finds paths that match a pattern with `*`, which stands for any text within one component.
 
 use crate::system::System;
 use std::path::{Path, PathBuf};
 
-/// Maximum number of paths per pattern: every idle state of 1,000 CPUs.
+/// Maximum number of paths per pattern: the idle states of 1,000 CPUs.
 const MAX: usize = 16 << 10;
 
-/// Existing paths, sorted by name as in a shell; a pattern without `*` yields itself, whether it exists or not.
+/// Returns the existing paths, sorted by name as in a shell. A pattern without `*` is returned as it is, whether the
+/// path exists or not.
 pub fn expand(sys: &dyn System, pattern: &str) -> Vec<PathBuf> {
     let mut found = vec![PathBuf::from("/")];
     for part in pattern.split('/').filter(|part| !part.is_empty()) {
@@ -30,7 +31,7 @@ fn is_there(sys: &dyn System, path: &Path) -> bool {
     sys.look(path).is_ok()
 }
 
-/// As in a shell, `*` does not match a leading dot.
+/// Returns true if a name matches a pattern. As in a shell, `*` does not match a leading dot.
 pub(crate) fn fits(pattern: &str, name: &str) -> bool {
     if name.starts_with('.') && !pattern.starts_with('.') {
         return false;

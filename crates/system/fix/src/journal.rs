@@ -1,5 +1,5 @@
-//! Records every change on disk before it is made: `/var/lib/punctual/changes/journal`, append-only, and its copy
-//! ([`crate::copies`]).
+//! Records every change on disk before it is made: in `/var/lib/punctual/changes/journal`, to which records are only
+//! appended, and in its copy ([`crate::copies`]).
 
 use crate::change::{Change, Kept};
 use crate::copies::{self, Merged};
@@ -13,14 +13,14 @@ use std::path::{Path, PathBuf};
 pub const FOLDER: &str = "/var/lib/punctual/changes";
 pub(crate) const NAME: &str = "journal";
 pub(crate) const COPY: &str = "journal.copy";
-/// Size in bytes above which a new journal is started once no entry is open.
+/// Size above which a new journal is started when no entry is open, bytes.
 const LARGE: u64 = 1 << 20;
-/// Size in bytes above which no change is planned: a file of more than 4 MiB is not read, and undoing adds records too.
+/// Size above which no change is planned, bytes. Files of more than 4 MiB are not read, and undoing also adds records.
 const LARGEST: u64 = (4 << 20) - (256 << 10);
 
 /// Maximum number of damaged journals that are kept.
 const MAX_DAMAGED: u64 = 100;
-/// Advice on lost records.
+/// Advice to the user if records are lost.
 const RESOLVE: &str = "`punctual undo` undoes what is known, `punctual undo --list` shows what is lost, and \
                        `punctual undo --accept-loss` goes on without it, once the machine is as you want it";
 
@@ -32,15 +32,15 @@ pub struct JournalError {
     pub source: io::Error,
 }
 
-/// Progress of an entry.
+/// State of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
-    /// The change is recorded, and possibly already made.
+    /// The change is recorded, and may already have been made.
     Planned,
     Written,
-    /// The change was made, and reads back as intended.
+    /// The change was made and read back as intended.
     Verified,
     Undoing,
     /// The change was undone, by restoring the old state or by a reboot.
@@ -56,12 +56,12 @@ pub struct Entry {
     pub boot: String,
     pub change: Change,
     pub state: State,
-    /// Files written by a command, with the contents it left.
+    /// Files that a command wrote, with the contents it left.
     pub after: Vec<(PathBuf, Option<Kept>)>,
 }
 
 impl Entry {
-    /// Returns true if there is, or may be, something to undo.
+    /// Returns true if there is or may be something to undo.
     pub fn is_open(&self) -> bool {
         !matches!(self.state, State::Undone | State::GaveUp)
     }
@@ -73,12 +73,12 @@ pub struct Set {
     pub boot: String,
     pub owner: Option<Owner>,
     pub is_ended: bool,
-    /// Seconds since boot at which the set is undone unless confirmed; `None` if confirmed, or if no confirmation is
-    /// needed.
+    /// Time since boot at which the set is undone unless confirmed, s; `None` if it was confirmed, or needs no
+    /// confirmation.
     pub confirm_by_s: Option<u64>,
 }
 
-/// The journal, held by one process at a time.
+/// The journal. Only one process can have it open for changes.
 pub struct Journal<'s> {
     pub sys: &'s dyn System,
     folder: PathBuf,
@@ -86,11 +86,11 @@ pub struct Journal<'s> {
     sets: Vec<Set>,
     /// Number of the next record.
     next: u64,
-    /// Bytes of complete records in each copy.
+    /// Number of bytes of complete records in each copy.
     length: u64,
-    /// Content from which the copies are rewritten before the next record.
+    /// Content from which both copies are rewritten before the next record; `None` if they are intact.
     renewal: Option<Merged>,
-    /// True if a record may have been appended only in part.
+    /// True if an appended record may be incomplete.
     is_torn: bool,
     covered: Vec<String>,
     lost: Vec<String>,
@@ -98,7 +98,7 @@ pub struct Journal<'s> {
 }
 
 impl<'s> Journal<'s> {
-    /// Opens or creates the journal for changes.
+    /// Opens the journal for changes; creates it if it does not exist.
     ///
     /// # Errors
     /// It cannot be created, read or locked, other users have access to the folder, or records are lost.
@@ -111,7 +111,7 @@ impl<'s> Journal<'s> {
     }
 
     /// # Errors
-    /// Records are lost: their changes are unknown, and nothing is changed on top of them.
+    /// Records are lost: their changes are unknown, and no change may be made on top of them.
     pub(crate) fn refuse_lost(&self) -> Result<(), JournalError> {
         let Some(what) = self.lost.first() else { return Ok(()) };
         let more = if self.lost.len() > 1 { format!(", and {} more", self.lost.len() - 1) } else { String::new() };
@@ -126,19 +126,20 @@ impl<'s> Journal<'s> {
         Journal::at(sys, folder, || sys.lock(folder, true))
     }
 
-    /// Like [`Journal::existing`], but read-only: does not wait for a process that holds it.
+    /// Like [`Journal::existing`], but for reading only. It does not wait for another process that has the journal
+    /// open.
     ///
     /// # Errors
     /// See [`Journal::open`].
     pub fn peek(sys: &'s dyn System, folder: &Path) -> Result<Option<Journal<'s>>, JournalError> {
         match Journal::at(sys, folder, || Ok(Lock(None)))? {
-            // It may just be being written.
+            // Another process may be writing to it.
             Some(journal) if !journal.lost.is_empty() => Journal::existing(sys, folder),
             journal => Ok(journal),
         }
     }
 
-    /// Opens the journal if it exists and no other process holds it.
+    /// Opens the journal if it exists and no other process has it open; otherwise `None`.
     pub(crate) fn if_free(sys: &'s dyn System, folder: &Path) -> Result<Option<Journal<'s>>, JournalError> {
         match Journal::at(sys, folder, || sys.lock(folder, false)) {
             Err(e) if e.source.kind() == io::ErrorKind::WouldBlock => Ok(None),
@@ -156,7 +157,7 @@ impl<'s> Journal<'s> {
             Err(e) if is_absent(&e) => return Ok(None),
             Err(e) => return Err(failed(e)),
             Ok((Kind::Folder, a)) if a.uid == sys.user() && a.mode & 0o022 == 0 => {}
-            // Another user's journal could request any change.
+            // A journal of another user could cause any change.
             Ok(_) => return Err(failed(io::Error::other("other users have access to it"))),
         }
         let lock = lock().map_err(failed)?;
@@ -187,22 +188,22 @@ impl<'s> Journal<'s> {
         self.folder.join(name)
     }
 
-    /// Entries in the order they were made.
+    /// Returns the entries in the order in which they were made.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// Sets in the order they were begun.
+    /// Returns the sets in the order in which they were begun.
     pub fn sets(&self) -> &[Set] {
         &self.sets
     }
 
-    /// Damage to one copy that the other makes up for, as sentences.
+    /// Returns the damage to one copy that the other makes up for, as sentences.
     pub fn covered(&self) -> &[String] {
         &self.covered
     }
 
-    /// Lost records that were not accepted, as sentences: changes that cannot be undone.
+    /// Returns the lost records whose loss was not accepted, as sentences. Their changes cannot be undone.
     pub fn lost(&self) -> &[String] {
         &self.lost
     }
@@ -220,7 +221,7 @@ impl<'s> Journal<'s> {
         self.renewal = merged.length.is_none().then_some(merged);
     }
 
-    /// Applies a record; one that was already applied changes nothing.
+    /// Applies a record to the entries and sets. A record that was already applied changes nothing.
     fn apply(&mut self, record: Record) {
         let find = |sets: &mut Vec<Set>, id| sets.iter().position(|set: &Set| set.id == id);
         match record {
@@ -251,7 +252,7 @@ impl<'s> Journal<'s> {
         }
     }
 
-    /// Appends a record to both copies and syncs them; it takes effect only then.
+    /// Appends a record to both copies and syncs them. It takes effect only after that.
     fn add(&mut self, record: Record) -> Result<(), JournalError> {
         let [path, copy] = [self.path(NAME), self.path(COPY)];
         let failed = |source| JournalError { path: path.clone(), source };
@@ -269,7 +270,7 @@ impl<'s> Journal<'s> {
         let appended = self.sys.append(&copy, line.as_bytes()).and_then(|()| self.sys.append(&path, line.as_bytes()));
         if let Err(e) = appended {
             self.is_torn = true;
-            // If it stays in the copy it counts, since a change that was not made reads as before.
+            // If the record stays in the copy, it counts, because a change that was not made reads as before.
             let _ = self.cut_back();
             return Err(failed(e));
         }
@@ -282,8 +283,8 @@ impl<'s> Journal<'s> {
         Ok(())
     }
 
-    /// Removes a partly appended record; from `journal` first, because half a record there without one in the copy is
-    /// damage.
+    /// Removes an incompletely appended record, first from `journal`: an incomplete record there counts as damage if
+    /// the copy does not have it.
     fn cut_back(&mut self) -> io::Result<()> {
         for path in [self.path(NAME), self.path(COPY)] {
             match self.sys.cut(&path, self.length) {
@@ -295,8 +296,8 @@ impl<'s> Journal<'s> {
         Ok(())
     }
 
-    /// Rewrites both copies if one was damaged, or is from an earlier version. If records are lost, the damaged copies
-    /// are kept beside them, and the loss is recorded.
+    /// Rewrites both copies if one was damaged or comes from an earlier version. If records are lost, the damaged
+    /// copies are kept under other names, and the loss is recorded.
     fn write_anew(&mut self) -> Result<(), JournalError> {
         let Some(mut merged) = self.renewal.take() else { return Ok(()) };
         let written = self.replace(&mut merged);
@@ -342,8 +343,8 @@ impl<'s> Journal<'s> {
         Ok(())
     }
 
-    /// Accepts that records are lost, and returns them. Interrupted sets are no longer undone automatically, because
-    /// the record of their end may be lost.
+    /// Accepts that records are lost, and returns them. Interrupted sets are then no longer undone automatically,
+    /// because the record of their end may be among the lost ones.
     ///
     /// # Errors
     /// The journal cannot be written.
@@ -360,7 +361,7 @@ impl<'s> Journal<'s> {
         Ok(lost)
     }
 
-    /// Begins a set of changes; returns its number.
+    /// Begins a set of changes. Returns its number.
     pub(crate) fn begin(&mut self, confirm_within_s: Option<u64>) -> Result<u64, JournalError> {
         self.renew()?;
         let boot = self.boot()?;
@@ -370,7 +371,7 @@ impl<'s> Journal<'s> {
         Ok(set)
     }
 
-    /// Extends the confirmation deadline of a set by this many seconds.
+    /// Extends the time for confirming a set by this many seconds.
     pub(crate) fn extend(&mut self, set: u64, seconds: u64) -> Result<(), JournalError> {
         let confirm_by_s = self.sys.boottime_s().saturating_add(seconds);
         self.add(Record::Deadline { set, confirm_by_s })
@@ -380,7 +381,7 @@ impl<'s> Journal<'s> {
         self.add(Record::Ended { set })
     }
 
-    /// Confirms every set that waits for confirmation; returns their number.
+    /// Confirms all sets that wait for confirmation. Returns their number.
     ///
     /// # Errors
     /// The journal cannot be written.
@@ -396,7 +397,7 @@ impl<'s> Journal<'s> {
         self.add(Record::Confirmed { set })
     }
 
-    /// Records a change that is about to be made; returns its number.
+    /// Records a change that is about to be made. Returns the number of its entry.
     pub(crate) fn plan(&mut self, set: u64, rule: &str, change: Change) -> Result<u64, JournalError> {
         let boot = self.boot()?;
         let entry = self.next_entry();
@@ -420,7 +421,7 @@ impl<'s> Journal<'s> {
         self.sys.boot_id().map_err(|source| JournalError { path: "/proc/sys/kernel/random/boot_id".into(), source })
     }
 
-    /// Starts a new file if the old one is large and has no open entries; the old one is kept beside it.
+    /// Starts a new journal if this one is large and has no open entries. The old one is kept under another name.
     fn renew(&mut self) -> Result<(), JournalError> {
         let is_done = self.entries.iter().all(|entry| !entry.is_open());
         if self.length < LARGE || !is_done || self.is_torn || self.renewal.is_some() {

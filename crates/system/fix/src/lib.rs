@@ -1,11 +1,11 @@
-//! Applies the audit's advice to a machine and undoes it exactly.
+//! Applies the audit's advice to a machine, and undoes it exactly.
 //!
-//! [`Request::plan`] turns findings into concrete steps without writing anything; [`fix`] applies them, recording each
-//! with the old state in the [`Journal`] first; [`undo`] compares the current state with the written and the old one,
-//! and restores our own changes. See docs/adr/0014-fix-and-undo.md.
+//! [`Request::plan`] turns findings into concrete steps without changing anything. [`fix`] applies them, but first
+//! records each with the old state in the [`Journal`]. [`undo`] compares the current state with the written and the old
+//! one, and restores only what this program changed. See docs/adr/0014-fix-and-undo.md.
 //!
-//! Architecture invariant: every change is in the journal, synced, before it is made; nothing here prints; every
-//! operation on the machine goes through [`System`].
+//! Architecture invariant: every change is in the journal and synced before it is made; this crate prints nothing;
+//! every operation on the machine goes through [`System`].
 
 #![forbid(unsafe_code)]
 

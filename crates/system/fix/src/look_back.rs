@@ -3,7 +3,7 @@ use crate::change::Change;
 use crate::files;
 use crate::system::System;
 
-/// The current value, if it differs from the written one; `None` if it is the same or unknown.
+/// Returns the current value if it differs from the written one; `None` if it does not or is unknown.
 pub(crate) fn differs(sys: &dyn System, change: &Change) -> Option<String> {
     match change {
         Change::Value { path, new, form, .. } => {
@@ -26,7 +26,8 @@ pub(crate) fn differs(sys: &dyn System, change: &Change) -> Option<String> {
     }
 }
 
-/// The CPU that still receives an interrupt which has not moved yet, from effective_affinity_list (since Linux 4.13).
+/// Returns a note with the CPU that still receives an interrupt, from effective_affinity_list (since Linux 4.13). It is
+/// empty if the interrupt has moved.
 pub(crate) fn pending(sys: &dyn System, change: &Change) -> String {
     let Change::Value { path, new, .. } = change else { return String::new() };
     if !path.ends_with("smp_affinity_list") {

@@ -1,5 +1,5 @@
-//! Kernel parameters set through the machine's boot chain: permanently, or for one trial boot that reverts
-//! automatically.
+//! Sets kernel parameters through the machine's boot chain, permanently or for one trial boot after which the old ones
+//! apply again.
 
 use crate::plan::{BOOT_RULE, BootWish, Plan, RulePlan, boot_rule};
 use crate::system::{System, is_absent};
@@ -11,51 +11,52 @@ use std::cell::RefCell;
 use std::io;
 use std::path::Path;
 
-/// Rule name under which a trial boot is prepared and removed.
+/// Name of the rule under which a trial boot is prepared and removed.
 pub const TRIAL_RULE: &str = "boot-trial";
 
-/// Words that the prepared trial adds and removes, one per line. Removed with the trial's other files.
+/// File with the words that the prepared trial adds and removes, one per line. It is removed with the other files of
+/// the trial.
 pub const TRIAL_FILE: &str = "/var/lib/punctual/trial";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
-    /// The parameters go into the configuration of every boot.
+    /// Parameters are set in the configuration of every boot.
     ForGood,
-    /// The parameters go into a separate entry, booted once; the default entry is unchanged.
+    /// Parameters are set in an additional entry that is booted once; the default entry is unchanged.
     Trial,
 }
 
-/// A prepared trial boot: what it tries, and how to return from it.
+/// A prepared trial boot, and how to return from it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OneBoot {
-    /// Command that boots the trial.
+    /// Command line that boots the trial.
     #[serde(serialize_with = "line")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub reboot: Argv,
-    /// True if the machine returns to the old parameters without anybody's help.
+    /// True if the machine returns to the old parameters without action of a user.
     pub unattended: bool,
-    /// What restores the old parameters, and what does not.
+    /// How the old parameters are restored, and in which cases they are not.
     pub fallback: String,
-    /// How the trial boot visibly differs from an ordinary boot.
+    /// How to recognise that the trial is running.
     pub visible: String,
     pub words: Vec<String>,
 }
 
-/// Formats a command as a line for a shell.
+/// Serializes a command as a line for a shell.
 fn line<S: Serializer>(argv: &Argv, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(&argv.line())
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BootNotes {
-    /// Name of the boot chain, and the evidence for it.
+    /// Name of the boot chain, and the evidence for it; `None` if it is unknown.
     pub chain: Option<(String, Vec<String>)>,
     pub notes: Vec<String>,
     pub trial: Option<OneBoot>,
 }
 
-/// The boot chain of a machine. [`Parameters::steps`] is a [`BootChain`](crate::BootChain).
+/// The boot chain of a machine. [`Parameters::steps`] has the form of a [`BootChain`](crate::BootChain).
 pub struct Parameters<'a> {
     view: &'a dyn Machine,
     how: How,
@@ -67,13 +68,13 @@ impl<'a> Parameters<'a> {
         Parameters { view, how, boot: RefCell::default() }
     }
 
-    /// Notes about the steps; empty until [`Parameters::steps`] has been called.
+    /// Returns notes about the steps; empty until [`Parameters::steps`] was called.
     pub fn boot_notes(&self) -> BootNotes {
         self.boot.borrow().clone()
     }
 
     /// # Errors
-    /// Why there are none, and what to do manually if that is known.
+    /// Why there are no steps, and how to make the change manually if that is known.
     pub fn steps(&self, request: &BootWish) -> Result<Vec<Step>, String> {
         let wanted = Change::new(request.add.clone(), request.remove.clone()).map_err(|bad| bad.to_string())?;
         let chain = detect(self.view).map_err(|e| {
@@ -89,7 +90,7 @@ impl<'a> Parameters<'a> {
             return Err(plan.refused.iter().map(why).collect::<Vec<_>>().join("; "));
         }
         if plan.is_done() {
-            // If there is nothing to do, a note states what these files do not determine.
+            // If there is nothing to do, a note says what these files do not determine.
             if plan.notes.is_empty() {
                 let note = "already configured: takes effect at the next boot unless it is in force now";
                 self.boot.borrow_mut().notes.push(note.to_owned());
@@ -127,11 +128,11 @@ impl<'a> Parameters<'a> {
         let text = lines('+', &wanted.add) + &lines('-', &wanted.remove);
         let note = Edit { mode: Some(0o600), ..Edit::write(TRIAL_FILE, text) };
         let edits = std::iter::once(&note).chain(&trial.edits).cloned().map(Step::Edit);
-        // Armed last; until then the next boot is unchanged.
+        // The entry is selected last; until then the next boot is unchanged.
         edits.chain(trial.arm.iter().map(|run| Step::Run(run.command.clone()))).collect()
     }
 
-    /// Gives the kernel parameters of a trial a separate rule name, so that the trial can be removed separately.
+    /// Gives the kernel parameters of a trial a rule name of their own, so that the trial can be removed alone.
     pub fn name(&self, plan: &mut Plan) {
         if self.how == How::Trial {
             plan.rules
@@ -141,8 +142,9 @@ impl<'a> Parameters<'a> {
         }
     }
 
-    /// Adds tried parameters permanently to a plan of findings: findings of a running trial see its parameters and
-    /// request nothing. Other parameters requested by the findings were not tried, and are omitted with the reason.
+    /// Adds the parameters of a trial permanently to a plan. It is needed because the findings of a running trial
+    /// already see its parameters and do not request them. Other parameters that findings request were not tried, and
+    /// are omitted with this reason.
     pub fn keep(&self, sys: &dyn System, plan: &mut Plan, tried: &BootWish) {
         for rule in plan.rules.iter_mut().filter(|rule| rule.rule == BOOT_RULE) {
             rule.steps.clear();
@@ -154,18 +156,18 @@ impl<'a> Parameters<'a> {
     }
 }
 
-/// A trial that was prepared and neither kept nor removed.
+/// A trial that was prepared, and then neither kept nor removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tried {
     pub request: BootWish,
-    /// True if the running kernel was started by the trial.
+    /// True if the running kernel was started as this trial.
     pub is_running: bool,
 }
 
-/// The prepared trial, and whether it is running: its word is in /proc/cmdline.
+/// Returns the prepared trial; `None` if there is none. It is running if its word is in /proc/cmdline.
 ///
 /// # Errors
-/// Its file cannot be read, or has unexpected content.
+/// The trial's file cannot be read or has unexpected content.
 pub fn tried(sys: &dyn System) -> io::Result<Option<Tried>> {
     let nonsense = || io::Error::new(io::ErrorKind::InvalidData, "it has unexpected content");
     let text = match sys.read(Path::new(TRIAL_FILE)) {
@@ -182,7 +184,7 @@ pub fn tried(sys: &dyn System) -> io::Result<Option<Tried>> {
     }
     let wanted = Change::new(request.add.clone(), request.remove.clone()).map_err(|_| nonsense())?;
     let running = match sys.read(Path::new("/proc/cmdline")) {
-        // A folder that stands for a machine runs no kernel.
+        // A directory in place of a machine runs no kernel.
         Err(e) if is_absent(&e) => Vec::new(),
         other => other.map_err(|e| io::Error::new(e.kind(), format!("/proc/cmdline: {e}")))?,
     };

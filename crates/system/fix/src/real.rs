@@ -1,4 +1,4 @@
-//! The running machine, or a folder that stands for one.
+//! The running machine, or a directory in place of a machine.
 
 use crate::system::{Attributes, Kind, Lock, Ran, System, is_absent};
 use base64::Engine;
@@ -16,19 +16,19 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, Weak};
 
-/// Maximum size of a file that is read, bytes: originals are kept completely.
+/// Maximum size of a file that is read, bytes. Original files are kept as a whole.
 const LARGEST: u64 = 4 << 20;
 const FOLDERS: &str = "/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin";
-/// Maximum size of a command's output that is kept, bytes.
+/// Maximum size of a command's output that is kept, bytes; the rest is dropped.
 const MAX_OUTPUT: usize = 4096;
 /// Maximum size of extended attributes, bytes.
 const MAX_EXTENDED: usize = 64 << 10;
 
-/// The machine that runs this program, or for tests a folder used as `/`.
+/// The machine that runs this program, or, for tests, a directory used as `/`.
 #[derive(Clone, Debug, Default)]
 pub struct Real {
     root: Option<PathBuf>,
-    /// The held lock, inherited by commands that run meanwhile.
+    /// The lock that is held. Commands that run meanwhile inherit it.
     held: Arc<Mutex<Weak<OwnedFd>>>,
 }
 
@@ -37,7 +37,7 @@ impl Real {
         Real::default()
     }
 
-    /// A folder that stands for a machine; threads and commands are refused there.
+    /// Uses a directory in place of a machine. Threads and commands are refused there.
     pub fn under(root: impl Into<PathBuf>) -> Real {
         Real { root: Some(root.into()), ..Real::default() }
     }
@@ -56,7 +56,7 @@ impl Real {
         }
     }
 
-    /// Opens a regular file and nothing else; a link in the last component is not followed.
+    /// Opens a file, which must be a regular file. A link in the last component is not followed.
     fn open(&self, path: &Path, options: &fs::OpenOptions) -> io::Result<File> {
         let at = self.at(path);
         if !fs::symlink_metadata(&at)?.is_file() {
@@ -120,7 +120,7 @@ impl System for Real {
     fn set_attributes(&self, path: &Path, attributes: &Attributes) -> io::Result<()> {
         let at = self.at(path);
         let now = fs::symlink_metadata(&at)?;
-        // Best effort: a file system refuses attributes it does not support (vfat: owners, most modes).
+        // Failures are ignored: a file system may not support an attribute (vfat: owners, most modes).
         if (now.uid(), now.gid()) != (attributes.uid, attributes.gid) {
             optional(std::os::unix::fs::lchown(&at, Some(attributes.uid), Some(attributes.gid)))?;
         }
@@ -201,7 +201,7 @@ impl System for Real {
         self.here()?;
         let (program, arguments) = argv.0.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let mut command = std::process::Command::new(program);
-        // A fixed path, so that the caller's does not decide what runs as root.
+        // The path is fixed, so that the caller's PATH does not determine what runs as root.
         command.args(arguments).env("PATH", FOLDERS);
         command.env("LC_ALL", "C").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = {
@@ -217,7 +217,7 @@ impl System for Real {
     }
 
     fn lacks(&self, program: &str) -> bool {
-        // A folder need not contain the programs of the machine it stands for.
+        // A directory in place of a machine need not contain its programs.
         self.root.is_none() && FOLDERS.split(':').all(|folder| is_missing(&Path::new(folder).join(program)))
     }
 
@@ -233,7 +233,7 @@ impl System for Real {
     fn lock(&self, folder: &Path, wait: bool) -> io::Result<Lock> {
         let folder = File::open(self.at(folder))?;
         match wait {
-            // The holder may run programs of the system meanwhile.
+            // A process that has the lock may run other programs meanwhile.
             true => lock(&folder, Share::Exclusive, PROGRAMS, &mut |_| {})?,
             false => rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive)?,
         }
@@ -253,13 +253,13 @@ impl System for Real {
     }
 }
 
-/// A dangling link also counts as missing.
+/// Returns true if the path does not exist, or is a link to a path that does not exist.
 fn is_missing(path: &Path) -> bool {
     fs::metadata(path).is_err_and(|e| is_absent(&e))
 }
 
-/// A lock that a process inherits: flock(2) releases it when the last descriptor is closed. It is inheritable only
-/// while that process is started.
+/// A lock that started processes inherit: flock(2) releases it when the last descriptor is closed. The descriptor is
+/// inheritable only while such a process is started.
 struct Shared(Arc<OwnedFd>);
 
 impl Shared {
@@ -271,7 +271,8 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // The flag was set before, so this cannot fail; otherwise later children would only hold the lock longer.
+        // The same flag was set before, so this cannot fail. If it did, later processes would only hold the lock
+        // longer.
         let _ = fcntl_setfd(&*self.0, FdFlags::CLOEXEC);
     }
 }
@@ -280,7 +281,7 @@ fn number(tid: u32) -> io::Result<i32> {
     i32::try_from(tid).ok().filter(|tid| *tid > 0).ok_or_else(|| io::ErrorKind::InvalidInput.into())
 }
 
-/// A feature that the file system does not support is not a failure; a full or broken disk is.
+/// Treats an operation that the file system does not support as done. Errors of a full or broken disk remain errors.
 fn optional(done: io::Result<()>) -> io::Result<()> {
     use io::ErrorKind::{InvalidInput, PermissionDenied, Unsupported};
     match done {
@@ -319,7 +320,7 @@ mod tests {
         while fs::metadata(&fifo).is_err() {
             std::thread::yield_now();
         }
-        // cat ends with its writer.
+        // cat ends when its input is closed.
         drop(File::options().write(true).open(&fifo).unwrap());
         drop(other.lock(folder.path(), true).unwrap());
         // A command that is started without a lock inherits none.

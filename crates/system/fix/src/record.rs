@@ -9,7 +9,7 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "record", rename_all = "kebab-case")]
 pub(crate) enum Record {
-    /// A set of changes that belong together begins.
+    /// A set of related changes begins.
     Begun {
         set: u64,
         boot: String,
@@ -34,7 +34,7 @@ pub(crate) enum Record {
         boot: String,
         change: Change,
     },
-    /// Contents that a command left in its files.
+    /// Contents of the files that a command wrote.
     After {
         entry: u64,
         files: Vec<(PathBuf, Option<Kept>)>,
@@ -45,18 +45,18 @@ pub(crate) enum Record {
         #[serde(default, skip_serializing_if = "String::is_empty")]
         why: String,
     },
-    /// Records missing from both copies.
+    /// Records are missing from both copies.
     Lost {
         what: Vec<String>,
-        /// Numbers of the lost records, as far as known.
+        /// First and last number of each range of lost records, as far as known.
         gaps: Vec<(u64, u64)>,
     },
-    /// The loss of records was accepted.
+    /// The user accepted the loss of records.
     Accepted,
 }
 
 impl Record {
-    /// Returns true if these records are known to be lost.
+    /// Returns true if this record already states that these records are lost.
     pub(crate) fn explains(&self, gap: (u64, u64)) -> bool {
         matches!(self, Record::Lost { gaps, .. } if gaps.contains(&gap))
     }

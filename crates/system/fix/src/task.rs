@@ -1,4 +1,4 @@
-//! Threads identified by ID and start time: proc_pid_stat(5).
+//! Identifies threads by ID and start time (proc_pid_stat(5)).
 
 use crate::change::Thread;
 use crate::system::{System, is_absent};
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 /// ESRCH: the thread ended while it was examined.
 const ENDED: i32 = 3;
 
-/// The thread that has this ID now.
+/// Returns the thread that has this ID now; `None` if there is none.
 pub(crate) fn thread(sys: &dyn System, pid: u32, tid: u32) -> io::Result<Option<Thread>> {
     let path = PathBuf::from(format!("/proc/{pid}/task/{tid}/stat"));
     let stat = match sys.read(&path) {
@@ -20,8 +20,8 @@ pub(crate) fn thread(sys: &dyn System, pid: u32, tid: u32) -> io::Result<Option<
     Ok(Some(Thread { pid, tid, start_ticks, name }))
 }
 
-/// Parses a line of stat. The name may contain blanks and parentheses, so fields are counted from the last parenthesis.
-/// The start time is field 22.
+/// Parses a line of stat. Returns the name, and the start time (field 22). The name may contain spaces and parentheses,
+/// so fields are counted from the last closing parenthesis.
 fn parse(stat: &str) -> Option<(String, u64)> {
     let (_, rest) = stat.split_once('(')?;
     let (name, rest) = rest.rsplit_once(')')?;

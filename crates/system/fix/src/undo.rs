@@ -17,11 +17,11 @@ pub struct Taken {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Undone {
-    /// Changes from last to first.
+    /// The changes, last one first.
     pub changes: Vec<Taken>,
-    /// Changes lost from the journal, as sentences.
+    /// Changes that the journal has lost, as sentences.
     pub lost: Vec<String>,
-    /// Damage to the journal that caused no loss, as sentences.
+    /// Damage to one copy of the journal; no record is lost, as sentences.
     pub covered: Vec<String>,
 }
 
@@ -36,7 +36,7 @@ impl Undone {
     }
 }
 
-/// Undoes every change of these rules (of all rules if none is named), including those of interrupted sets.
+/// Undoes all changes of these rules (without names, of all rules), including those of interrupted sets.
 ///
 /// # Errors
 /// The journal cannot be used.
@@ -47,7 +47,7 @@ pub fn undo(sys: &dyn System, folder: &Path, rules: &[String]) -> Result<Undone,
     Ok(Undone::new(&journal, changes))
 }
 
-/// Undoes the chosen entries from last to first; commands that belong after all edits run again at the end.
+/// Undoes the chosen entries, last one first. Commands that must follow all edits run again at the end.
 pub(crate) fn restore(journal: &mut Journal, chosen: impl Fn(&Entry) -> bool) -> Vec<Taken> {
     let open: Vec<Entry> = journal.entries().iter().filter(|e| e.is_open() && chosen(e)).rev().cloned().collect();
     let mut taken: Vec<Taken> = open
@@ -63,7 +63,7 @@ pub(crate) fn restore(journal: &mut Journal, chosen: impl Fn(&Entry) -> bool) ->
         }
         if let Some((argv, draft)) = commands::runs_again(journal.sys, entry).filter(|(argv, _)| !done.contains(argv)) {
             match draft::run(journal.sys, &argv, draft.as_ref(), entry.id) {
-                Ok(()) => taken.outcome = Outcome::Restored(format!("{}: once more", argv.line())),
+                Ok(()) => taken.outcome = Outcome::Restored(format!("{}: run again", argv.line())),
                 Err(why) => {
                     taken.outcome = Outcome::Failed(why);
                     continue;
@@ -76,7 +76,7 @@ pub(crate) fn restore(journal: &mut Journal, chosen: impl Fn(&Entry) -> bool) ->
     taken
 }
 
-/// Sets without open entries need no confirmation and are no longer unfinished.
+/// Sets without open entries need no confirmation, and count as finished.
 pub(crate) fn settle_sets(journal: &mut Journal) {
     let is_done = |id: u64| journal.entries().iter().all(|entry| entry.set != id || !entry.is_open());
     let done: Vec<(u64, bool, bool)> = journal
@@ -86,17 +86,17 @@ pub(crate) fn settle_sets(journal: &mut Journal) {
         .map(|set| (set.id, set.confirm_by_s.is_some(), set.is_ended))
         .collect();
     for (set, waits, is_ended) in done {
-        // If that cannot be recorded, the next start checks again and finds nothing to do.
+        // If this cannot be recorded, the next start checks again and finds nothing to do.
         let _ = if waits { journal.confirmed(set) } else { Ok(()) };
         let _ = if is_ended { Ok(()) } else { journal.end(set) };
     }
 }
 
-/// At the start of the program, undoes sets whose process died before it had finished, and sets that were not confirmed
-/// in time. `None` if there were none.
+/// Undoes sets whose process died before it had finished, and sets that were not confirmed in time. It is called when
+/// the program starts. `None` if there were none.
 ///
 /// # Errors
-/// The journal cannot be used, or records are lost; nothing is undone automatically then.
+/// The journal cannot be used, or records are lost. Nothing is then undone automatically.
 pub fn recover(sys: &dyn System, folder: &Path) -> Result<Option<Undone>, JournalError> {
     let Some(mut journal) = Journal::if_free(sys, folder)? else { return Ok(None) };
     // The end of a set, or its confirmation, may be among the lost records.
@@ -105,12 +105,12 @@ pub fn recover(sys: &dyn System, folder: &Path) -> Result<Option<Undone>, Journa
     if !journal.sets().iter().any(is_waiting) {
         return Ok(None);
     }
-    // The boot ID decides which sets are stale: without it nothing is undone.
+    // The boot ID shows which sets are from an earlier boot. Without it nothing is undone.
     let boot = journal.boot()?;
     let now = sys.boottime_s();
     let is_stale = |set: &Set| {
         let is_cut_off = !set.is_ended && set.owner.as_ref().is_some_and(punctual_journal::Owner::is_dead);
-        // The child that holds the timer acts first, unless it was killed.
+        // The child process that has the timer acts first, unless it was killed.
         let is_late = set.confirm_by_s.is_some_and(|by| set.boot != boot || now > by.saturating_add(GRACE_S));
         is_cut_off || is_late
     };
@@ -124,7 +124,8 @@ pub fn recover(sys: &dyn System, folder: &Path) -> Result<Option<Undone>, Journa
     Ok((!changes.is_empty()).then(|| Undone::new(&journal, changes)))
 }
 
-/// Changes that another program has modified since are left to `undo` and not retried at every start; failures are.
+/// Changes that another program has modified since are left to `undo`, and are not tried again at every start. Failed
+/// ones are.
 fn close(journal: &mut Journal, set: u64, changes: &[Taken]) {
     if changes.iter().all(|taken| !matches!(taken.outcome, Outcome::Failed(_))) {
         let _ = journal.confirmed(set);
@@ -132,15 +133,15 @@ fn close(journal: &mut Journal, set: u64, changes: &[Taken]) {
     }
 }
 
-/// Maximum delay of the timer's child, seconds.
+/// Maximum delay of the child process that has the timer, s.
 const GRACE_S: u64 = 5;
 
-/// Waits until a set's time is over and undoes it unless it was confirmed meanwhile: the body of the child that holds
-/// the timer. Retries for ten minutes if the journal or boot ID is unreadable: giving up at once would make the fix
-/// permanent.
+/// Waits until the time of a set is over, and undoes the set unless it was confirmed meanwhile. This is what the child
+/// process that has the timer does. It tries for ten minutes if the journal or the boot ID cannot be read, because
+/// giving up would make the fix permanent.
 ///
 /// # Errors
-/// The journal cannot be used; the next start of the program retries.
+/// The journal cannot be used. The program tries again when it is started again.
 pub fn guard(sys: &dyn System, folder: &Path, set: u64) -> Result<Option<Undone>, JournalError> {
     let mut left = MAX_TRIES;
     loop {
@@ -157,7 +158,7 @@ pub fn guard(sys: &dyn System, folder: &Path, set: u64) -> Result<Option<Undone>
 }
 
 enum Turn {
-    /// The guard is done: the set was confirmed, or was undone with this result.
+    /// The timer is no longer needed: the set was confirmed, or was undone with this result.
     Over(Option<Undone>),
     /// Check again after this many seconds.
     Wait(u64),
@@ -166,7 +167,7 @@ enum Turn {
 fn turn(sys: &dyn System, folder: &Path, set: u64) -> Result<Turn, JournalError> {
     let Some(mut journal) = Journal::existing(sys, folder)? else { return Ok(Turn::Over(None)) };
     let boot = journal.boot();
-    // No process outlives a boot, so an unknown boot is this one.
+    // No process survives a reboot, so an unknown boot is this one.
     let is_ours = |other: &&Set| other.id == set && boot.as_ref().map_or(true, |boot| other.boot == *boot);
     let Some(by) = journal.sets().iter().find(is_ours).and_then(|set| set.confirm_by_s) else {
         return Ok(Turn::Over(None));
@@ -183,7 +184,7 @@ fn turn(sys: &dyn System, folder: &Path, set: u64) -> Result<Turn, JournalError>
     Ok(Turn::Over(Some(Undone::new(&journal, changes))))
 }
 
-/// Interval of checks, seconds: the deadline may have moved, or everything may have been confirmed.
+/// Interval of checks, s, because the time may have been extended or everything may have been confirmed.
 const LONGEST_WAIT_S: u64 = 2;
-/// Maximum number of attempts to read an unreadable journal or boot ID.
+/// Maximum number of attempts to read the journal or the boot ID.
 const MAX_TRIES: u32 = 300;

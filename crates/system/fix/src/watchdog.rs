@@ -1,11 +1,11 @@
-//! Detects changes that remove the last protection against a runaway real-time loop.
+//! Finds changes that remove the last protection against a runaway real-time loop.
 
 use crate::carry::Doing;
 use crate::system::System;
 use std::path::Path;
 
-/// Returns true if this step disables RT throttling or the fair server. Since 6.12 the latter reserves a share for
-/// ordinary tasks (commit 5f6bd380c7bd).
+/// Returns true if this step disables RT throttling or the fair server. Since Linux 6.12 the fair server reserves CPU
+/// time for ordinary tasks (commit 5f6bd380c7bd).
 pub fn removes_protection(doing: &Doing) -> bool {
     match doing {
         Doing::Value { path, new } => {
@@ -24,7 +24,8 @@ pub fn removes_protection(doing: &Doing) -> bool {
     }
 }
 
-/// Name of an armed hardware watchdog. Linux's softdog runs on the CPUs that may hang, so it does not count.
+/// Returns the name of an armed hardware watchdog; `None` if there is none. Linux's softdog runs on the CPUs that may
+/// hang, so it does not count.
 pub fn armed(sys: &dyn System) -> Option<String> {
     let folder = Path::new("/sys/class/watchdog");
     let text = |name: &str, file: &str| {

@@ -1,8 +1,9 @@
 //! Kernel command lines in files of boot loaders and in logs.
 
-/// Prepended to the content of /dev/kmsg if that is only a part of the log: messages missing from it may have been
-/// printed.
-pub const LOG_PART: &str = "# part\n";
+use crate::boot_log::{is_log, logged};
+use crate::boot_script::{
+    assigned, bootargs, commands, continued, environment, filled, grub_variable, script, unquoted, without_commands,
+};
 
 /// A file with a kernel command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +25,7 @@ pub enum BootFile {
 /// Determines the kind of a file from its content.
 pub fn boot_file(text: &str) -> Option<BootFile> {
     let any = |is: &dyn Fn(&str) -> bool| text.lines().map(str::trim).any(is);
-    if any(&|line| LOGGED.iter().any(|start| line.contains(start))) {
+    if is_log(text) {
         Some(BootFile::Log)
     } else if any(&|line| line.starts_with("menuentry ")) {
         Some(BootFile::Menu)
@@ -36,7 +37,8 @@ pub fn boot_file(text: &str) -> Option<BootFile> {
         && any(&|line| ["linux", "title", "efi", "version"].iter().any(|word| keyword(line, word).is_some()))
     {
         Some(BootFile::Entry)
-    } else if any(&|line| environment(line).is_some() || commands(line).into_iter().any(|one| bootargs(one).is_some()))
+    } else if any(&|line| environment(line).is_some() || grub_variable(line).is_some())
+        || text.lines().flat_map(commands).any(|one| bootargs(one).is_some())
     {
         Some(BootFile::Environment)
     } else {
@@ -51,7 +53,7 @@ pub fn boot_file_cmdline(text: &str) -> Option<String> {
         BootFile::Grub => grub(text),
         BootFile::Entry => joined(text.lines().filter_map(|line| keyword(line, "options"))),
         BootFile::Extlinux => extlinux(text),
-        BootFile::Menu => text.lines().find_map(menu_line).unwrap_or_default().to_owned(),
+        BootFile::Menu => filled(text.lines().find_map(menu_line).unwrap_or_default(), &assigned(text)),
         BootFile::Environment => script(text),
     };
     let line = line.trim();
@@ -63,69 +65,9 @@ fn joined<'l>(parts: impl Iterator<Item = &'l str>) -> String {
 }
 
 /// Matches `word rest`, ignoring case (syslinux and U-Boot are not case-sensitive).
-fn keyword<'l>(line: &'l str, word: &str) -> Option<&'l str> {
+pub(crate) fn keyword<'l>(line: &'l str, word: &str) -> Option<&'l str> {
     let (first, rest) = line.trim().split_once([' ', '\t'])?;
     first.eq_ignore_ascii_case(word).then_some(rest.trim())
-}
-
-/// Texts before the command line in a log: init/main.c, start_kernel; arch/x86/kernel/setup.c prints `Command line:`
-/// earlier.
-const LOGGED: &[&str] = &["Kernel command line: ", "] Command line: ", "kernel: Command line: "];
-
-/// Returns the command line of the last boot in the log.
-fn logged(text: &str) -> String {
-    let of = |start: &str| text.lines().rev().find_map(|line| line.split_once(start).map(|(_, rest)| rest.to_owned()));
-    LOGGED.iter().find_map(|start| of(start)).unwrap_or_default()
-}
-
-/// Returns the release of the last boot in a log that contains the kernel's banner (init/version.c).
-pub(crate) fn logged_release(text: &str) -> Option<&str> {
-    if boot_file(text) != Some(BootFile::Log) {
-        return None;
-    }
-    let (_, rest) = text.lines().rev().find_map(|line| line.split_once("Linux version "))?;
-    rest.split_whitespace().next().filter(|release| release.starts_with(|c: char| c.is_ascii_digit()))
-}
-
-/// The messages of the last boot in a log, as records of /dev/kmsg (Documentation/ABI/testing/dev-kmsg) behind [`LOG_PART`].
-pub(crate) fn log_records(text: &str) -> Option<String> {
-    if boot_file(text) != Some(BootFile::Log) {
-        return None;
-    }
-    let messages: Vec<&str> = text.lines().map(message).collect();
-    let from = messages.iter().rposition(|message| message.starts_with("Linux version ")).unwrap_or_default();
-    let of_boot = messages.iter().skip(from).enumerate();
-    Some(of_boot.fold(LOG_PART.to_owned(), |all, (at, message)| format!("{all}6,{at},0,-;{message}\n")))
-}
-
-/// A line without what /dev/kmsg, dmesg, a serial console, syslog or journalctl puts before the message.
-fn message(line: &str) -> &str {
-    let is_record = |head: &str| head.starts_with(|c: char| c.is_ascii_digit()) && head.matches(',').count() >= 3;
-    let mut rest = match line.split_once(';') {
-        Some((head, rest)) if is_record(head) && !head.contains(' ') => rest,
-        _ => line.trim_start(),
-    };
-    loop {
-        let close = if rest.starts_with('[') {
-            ']'
-        } else if rest.starts_with('<') {
-            '>'
-        } else {
-            break;
-        };
-        let Some((_, behind)) = rest.split_once(close) else { break };
-        rest = behind.trim_start();
-    }
-    // `Sep 26 14:47:11 host kernel: `
-    match rest.split_once("kernel: ") {
-        Some((head, behind)) if head.split_whitespace().count() <= 4 => message(behind),
-        _ => rest,
-    }
-}
-
-/// In a shell file, a backslash at the end of a line joins that line with the next one.
-fn continued(text: &str) -> String {
-    text.replace("\\\n", "")
 }
 
 /// Returns the words after the kernel in the first entry of grub.cfg.
@@ -146,35 +88,18 @@ fn grub_assignment(line: &str) -> Option<(usize, bool, String)> {
     Some((at, appends, unquoted(value)?))
 }
 
-/// Removes the quotes of a shell word, which ends at a blank outside them; `None` if a quote is not closed.
-fn unquoted(value: &str) -> Option<String> {
-    let (mut text, mut quote, mut escaped) = (String::new(), None, false);
-    for c in value.chars() {
-        match (quote, c) {
-            _ if escaped => {
-                text.push(c);
-                escaped = false;
-            }
-            (Some('"') | None, '\\') => escaped = true,
-            (None, '"' | '\'') => quote = Some(c),
-            (Some(open), c) if c == open => quote = None,
-            (None, c) if c.is_whitespace() => break,
-            (_, c) => text.push(c),
-        }
-    }
-    quote.is_none().then(|| text.trim_end().to_owned())
-}
-
-/// Evaluates assignments in grub-mkconfig's order. The last of several counts; a value may refer to the variables.
+/// Evaluates assignments in grub-mkconfig's order. The last of several counts; a value may refer to variables of the file.
 fn grub(text: &str) -> String {
+    let others = assigned(text);
     let mut values = [String::new(), String::new()];
     for (at, appends, value) in continued(text).lines().filter_map(grub_assignment) {
         // The longer name first, since it begins with the shorter one.
-        let filled = GRUB.iter().zip(values.iter()).rev().fold(value, |value, (name, before)| {
+        let value = GRUB.iter().zip(values.iter()).rev().fold(value, |value, (name, before)| {
             value.replace(&format!("${{{name}}}"), before).replace(&format!("${name}"), before)
         });
+        let value = filled(&without_commands(&value), &others);
         if let Some(known) = values.get_mut(at) {
-            *known = if appends { format!("{known}{filled}") } else { filled };
+            *known = if appends { format!("{known}{value}") } else { value };
         }
     }
     values.join(" ")
@@ -195,68 +120,6 @@ fn extlinux(text: &str) -> String {
     chosen.map_or_else(String::new, |(_, append)| (*append).to_owned())
 }
 
-/// Variables that boot scripts of BeagleBone, Armbian and others pass to the kernel; `default_kernel_opts` is Alpine's.
-fn environment(line: &str) -> Option<String> {
-    const NAMES: &[&str] = &["cmdline", "optargs", "bootargs", "extraargs", "extraboardargs", "default_kernel_opts"];
-    let (name, value) = line.trim().split_once('=')?;
-    // In a Raspberry Pi's config.txt, `cmdline=` names the file.
-    let is_one = NAMES.contains(&name) && !value.ends_with(".txt");
-    is_one.then(|| value.strip_prefix('"').and_then(|value| value.strip_suffix('"')).unwrap_or(value).to_owned())
-}
-
-/// The value of `setenv bootargs …` or `env set bootargs …`.
-fn bootargs(command: &str) -> Option<&str> {
-    let rest = keyword(command, "setenv").or_else(|| keyword(keyword(command, "env")?, "set"))?;
-    let value = keyword(rest, "bootargs")?;
-    Some(["\"", "'"].iter().find_map(|q| value.strip_prefix(q)?.strip_suffix(q)).unwrap_or(value))
-}
-
-/// The commands of a line, which `;` ends outside quotes.
-fn commands(line: &str) -> Vec<&str> {
-    let mut quote = None;
-    let is_end = |c: char| {
-        match quote {
-            Some(open) if c == open => quote = None,
-            None if c == '"' || c == '\'' => quote = Some(c),
-            None => return c == ';',
-            Some(_) => {}
-        }
-        false
-    };
-    line.split(is_end).map(str::trim).collect()
-}
-
-/// Stands for the words that a script adds under a condition.
-const CONDITIONAL: &str = "${condition}";
-
-/// The last of several `setenv bootargs` counts; it may refer to the value set by earlier ones. The effect of one
-/// inside an `if` is unknown.
-fn script(text: &str) -> String {
-    let (mut set, mut depth) = (String::new(), 0_usize);
-    for command in text.lines().filter(|line| !line.trim_start().starts_with('#')).flat_map(commands) {
-        let (first, rest) = command.split_once([' ', '\t']).unwrap_or((command, ""));
-        let own = match first {
-            "if" | "for" | "while" => {
-                depth += 1;
-                continue;
-            }
-            "fi" | "done" => {
-                depth = depth.saturating_sub(1);
-                continue;
-            }
-            "then" | "else" | "do" => rest.trim(),
-            _ => command,
-        };
-        match bootargs(own) {
-            Some(_) if depth > 0 => set = format!("{set} {CONDITIONAL}"),
-            Some(value) => set = value.replace("${bootargs}", &set).replace("$bootargs", &set),
-            None => {}
-        }
-    }
-    let variables: Vec<String> = text.lines().filter_map(environment).chain(Some(set)).collect();
-    joined(variables.iter().map(String::as_str))
-}
-
 /// Returns true if a word contains a variable of a boot loader or its script (`$name`, `${name}`); `memmap=1G$4G` has
 /// none.
 pub fn has_variable(word: &str) -> bool {
@@ -270,19 +133,6 @@ pub fn has_variable(word: &str) -> bool {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-
-    #[test]
-    fn words_are_a_shells() {
-        for (value, word) in [
-            ("'a'b\"c d\"", Some("abc d")),
-            ("a b", Some("a")),
-            ("a'b", None),
-            ("\"a # b\" # c", Some("a # b")),
-            ("a\\ b", Some("a b")),
-        ] {
-            assert_eq!(unquoted(value).as_deref(), word, "{value}");
-        }
-    }
 
     #[test]
     fn each_file_gives_its_line() {
@@ -343,6 +193,17 @@ mod tests {
                 "rw ${condition} ${condition} isolcpus=3",
             ),
             ("default_kernel_opts=\"quiet isolcpus=2\"\n", "quiet isolcpus=2"),
+            (
+                "C=2-3\nGRUB_CMDLINE_LINUX_DEFAULT=\"isolcpus=${C} nohz_full=$C a=$D\"\n",
+                "isolcpus=2-3 nohz_full=2-3 a=$D",
+            ),
+            ("GRUB_CMDLINE_LINUX=\"ro $(cat /etc/rt) isolcpus=2\"\n", "ro ${command} isolcpus=2"),
+            ("set a=\"x $b\"\nif [ 1 ]; then\n  b=c\nfi\nmenuentry 'D' {\n  linux /k ro $a $c\n}\n", "ro x $b $c"),
+            (
+                "console=ttyS0\nset_args=setenv bootargs console=${console} root=${dev} isolcpus=1\nuenvcmd=run load; run set_args; bootz\nother=setenv bootargs nothing\n",
+                "console=ttyS0 root=${dev} isolcpus=1",
+            ),
+            ("set otherbootargs=\"rw rcu_nocbs=all \"\nset p='console=tty0'\n", "rw rcu_nocbs=all ${condition}"),
         ] {
             assert_eq!(boot_file_cmdline(text).as_deref(), Some(line), "{text}");
         }
@@ -364,34 +225,6 @@ mod tests {
     }
 
     #[test]
-    fn a_log_has_the_release() {
-        let log =
-            "[0] Linux version 6.1.0-1 (x)\n[0] Kernel command line: ro\n[0] Linux version 6.6.31+rpt-rpi-v8 (x)\n";
-        assert_eq!(logged_release(log), Some("6.6.31+rpt-rpi-v8"));
-        assert_eq!(logged_release("Linux version 6.1\n"), None);
-    }
-
-    #[test]
-    fn a_log_has_the_messages_of_its_last_boot() {
-        let records = |text: &str| log_records(text).map(|all| all.replace(LOG_PART, ""));
-        for line in [
-            "Kernel command line: ro [x]",
-            "[    0.04] Kernel command line: ro [x]",
-            "<5>[    0.04][    T0] Kernel command line: ro [x]",
-            "[Mon Jun 27 15:10:44 2022] Kernel command line: ro [x]",
-            "Sep 26 14:47:11 r14 kernel: [    0.04] Kernel command line: ro [x]",
-            "2025-09-26T14:47:11+02:00 r14 kernel: Kernel command line: ro [x]",
-            "[    0.89] r14 kernel: Kernel command line: ro [x]",
-            "5,1,10,-;Kernel command line: ro [x]",
-        ] {
-            assert_eq!(records(line).as_deref(), Some("6,0,0,-;Kernel command line: ro [x]\n"), "{line}");
-        }
-        let twice = "[0] Linux version 5.1 (x)\n[0] Kernel command line: a\n[0] Linux version 5.2 (x)\n[0] Kernel command line: b\n";
-        assert_eq!(records(twice).as_deref(), Some("6,0,0,-;Linux version 5.2 (x)\n6,1,0,-;Kernel command line: b\n"));
-        assert_eq!(log_records("GRUB_CMDLINE_LINUX=a\n"), None);
-    }
-
-    #[test]
     fn other_files_are_none() {
         for text in [
             "root=/dev/sda1 ro quiet",
@@ -408,7 +241,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_is_answered(text in "(?s)(GRUB_CMDLINE_LINUX(_DEFAULT)?\\+?=|append |label |options |extraargs=|.{0,10}|\n){0,20}") {
-            let _ = (boot_file_cmdline(&text), message(&text));
+            let _ = boot_file_cmdline(&text);
         }
     }
 }

@@ -1,4 +1,5 @@
 use crate::Machine;
+use crate::release::series;
 
 /// Splits a command line as the kernel does: at white space outside double quotes. Quotes around a word or a value are
 /// removed (lib/cmdline.c, next_arg). Drops the arguments of init after `--`.
@@ -102,12 +103,6 @@ fn longest_of(arch: &str, release: Option<(u32, u32)>) -> Option<usize> {
         },
         _ => None,
     }
-}
-
-/// Major and minor number of a kernel release.
-fn series(release: &str) -> Option<(u32, u32)> {
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
-    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 
 fn split(cmdline: &str) -> Vec<String> {

@@ -5,7 +5,7 @@ mod kind;
 pub use kind::Kind;
 
 use crate::kconfig::KernelConfig;
-use crate::{BuiltIn, Listing, Machine, READ_LIMIT, Read, Setting};
+use crate::{BuiltIn, Listing, Machine, READ_LIMIT, Read, Setting, kconfig_known};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
 
@@ -29,8 +29,8 @@ pub struct Given {
     origins: Vec<(&'static str, String)>,
     kinds: BTreeMap<Kind, String>,
     config: Option<KernelConfig>,
-    /// The line from the boot loader, or /proc/cmdline.
-    line: Option<String>,
+    /// The file with the command line.
+    text: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -60,6 +60,10 @@ pub enum GivenError {
 const EXPECTED: &str = "a kernel's .config (also gzipped), a saved /proc/cmdline or a boot loader's file that has it, or a Raspberry Pi's config.txt";
 
 impl Given {
+    /// The path of a file with a command line of which the running kernel may not use all words: it has several lines,
+    /// or the kernel ignores it.
+    pub const LINES: &str = "/given/cmdline";
+
     /// The board's model if config.txt is given without the model.
     pub const SOME_PI: &str = "Raspberry Pi (which one is not given)";
 
@@ -85,32 +89,12 @@ impl Given {
                 let marked = format!("{}{text}", KernelConfig::DEFCONFIG);
                 let bytes = if is_defconfig { marked.as_bytes() } else { bytes };
                 self.put(CONFIG, bytes, name.to_owned());
-                self.config = KernelConfig::from_bytes(name, bytes);
-                self.derive(name);
             }
-            Kind::Cmdline => {
-                // The firmware and boot loaders pass only the first line to the kernel; what follows is reported.
-                let mut lines = text.lines().filter(|line| !line.trim().is_empty());
-                let first = lines.next().unwrap_or_default().to_owned();
-                let own = crate::boot_file_cmdline(&text);
-                let has_more = own.is_none() && lines.next().is_some();
-                let line = own.unwrap_or(first);
-                self.put(CMDLINE, line.as_bytes(), name.to_owned());
-                self.line = Some(line);
-                if let Some(release) = crate::boot_file::logged_release(&text) {
-                    self.put(RELEASE, release.as_bytes(), name.to_owned());
-                }
-                if let Some(records) = crate::boot_file::log_records(&text) {
-                    self.put(LOG, records.as_bytes(), name.to_owned());
-                }
-                if has_more || kind::file_name(name) == "cmdline.txt" {
-                    self.put(CMDLINE_TXT, bytes, name.to_owned());
-                }
-            }
+            Kind::Cmdline => self.text = Some(text),
             Kind::ConfigTxt => self.put(CONFIG_TXT, bytes, name.to_owned()),
             Kind::Model => self.put(MODEL, bytes, name.to_owned()),
         }
-        self.join();
+        self.tell();
         if self.kinds.contains_key(&Kind::ConfigTxt) && !self.kinds.contains_key(&Kind::Model) {
             self.put(MODEL, Given::SOME_PI.as_bytes(), "config.txt (it is a Raspberry Pi's)".to_owned());
         }
@@ -145,22 +129,68 @@ impl Given {
         self.origins.push((path, origin));
     }
 
-    /// Combines the command line with the words built into the kernel.
-    fn join(&mut self) {
-        let Some(built_in) = self.config.as_ref().and_then(KernelConfig::built_in) else { return };
-        let (given, name) = (self.line.clone(), self.kinds.get(&Kind::Cmdline).cloned());
-        let Some(line) = built_in.with(given.as_deref()).filter(|line| Some(line) != given.as_ref()) else { return };
-        let config = self.kinds.get(&Kind::Kconfig).map_or("", String::as_str);
+    /// Derives what the files say together.
+    fn tell(&mut self) {
+        let name = |kind| self.kinds.get(&kind).cloned().unwrap_or_default();
+        let (config, cmdline) = (name(Kind::Kconfig), name(Kind::Cmdline));
+        if let Some(text) = self.text.clone() {
+            if let Some(release) = crate::boot_log::logged_release(&text) {
+                self.put(RELEASE, release.as_bytes(), cmdline.clone());
+            }
+            if let Some(records) = crate::boot_log::log_records(&text) {
+                self.put(LOG, records.as_bytes(), cmdline.clone());
+            }
+        }
+        self.config = KernelConfig::read(self).ok();
+        if self.config.is_some() {
+            self.derive(&config);
+        }
+        self.line(&cmdline, &config);
+    }
+
+    /// The firmware of a Raspberry Pi passes only the first line of cmdline.txt to the kernel. Of other files the lines
+    /// are joined, as kernel-install does (90-loaderentry.install), without comments.
+    fn line(&mut self, name: &str, config: &str) {
+        let is_pi_file = kind::file_name(name) == "cmdline.txt";
+        let is_pi = is_pi_file || self.kinds.contains_key(&Kind::ConfigTxt) || self.is_pi_model();
+        let own = self.text.as_deref().and_then(crate::boot_file_cmdline);
+        let text = self.text.clone().unwrap_or_default();
+        let all: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        let said: Vec<&str> = all.iter().copied().filter(|line| !line.starts_with('#')).collect();
+        let several = own.is_none() && (if is_pi { &all } else { &said }).len() > 1;
+        let given = self.text.is_some().then(|| match own {
+            Some(line) => line,
+            None if is_pi => all.first().copied().unwrap_or_default().to_owned(),
+            None => said.join(" "),
+        });
+        let built_in = self.config.as_ref().and_then(KernelConfig::built_in);
+        let joined = built_in.as_ref().and_then(|built_in| built_in.with(given.as_deref()));
         let origin = format!("CONFIG_CMDLINE of {config}");
-        match (built_in, name.zip(given)) {
-            (BuiltIn::Instead(_), Some((name, given))) => {
+        for path in [Given::LINES, CMDLINE_TXT] {
+            self.files.remove(path);
+            self.origins.retain(|(other, _)| *other != path);
+        }
+        match (joined.filter(|line| Some(line) != given.as_ref()), given) {
+            (Some(line), Some(given)) if matches!(built_in, Some(BuiltIn::Instead(_))) => {
                 self.put(CMDLINE, line.as_bytes(), origin);
                 // Ignored words are reported by the comparison with the boot loader's file.
-                self.put(CMDLINE_TXT, given.as_bytes(), name);
+                self.put(Given::LINES, given.as_bytes(), name.to_owned());
+                return;
             }
-            (_, Some((name, _))) => self.put(CMDLINE, line.as_bytes(), format!("{name} with {origin}")),
-            (_, None) => self.put(CMDLINE, line.as_bytes(), origin),
+            (Some(line), Some(_)) => self.put(CMDLINE, line.as_bytes(), format!("{name} with {origin}")),
+            (Some(line), None) => self.put(CMDLINE, line.as_bytes(), origin),
+            (None, Some(line)) => self.put(CMDLINE, line.as_bytes(), name.to_owned()),
+            (None, None) => {}
         }
+        if is_pi && (several || is_pi_file) {
+            self.put(CMDLINE_TXT, text.as_bytes(), name.to_owned());
+        } else if several {
+            self.put(Given::LINES, said.join("\n").as_bytes(), name.to_owned());
+        }
+    }
+
+    fn is_pi_model(&self) -> bool {
+        self.read(MODEL).text().is_some_and(|model| model.starts_with("Raspberry Pi"))
     }
 
     fn derive(&mut self, name: &str) {
@@ -177,34 +207,45 @@ impl Given {
     }
 }
 
-/// The name in `uname -m` (UTS_MACHINE of arch/*/Makefile), for the architectures that rules use.
+/// The name in `uname -m` (UTS_MACHINE of arch/*/Makefile), for the architectures that rules use; `arm` if the version of
+/// the processor is unknown.
 fn architecture(config: &KernelConfig) -> Option<&'static str> {
-    let names = [
-        ("X86_64", "x86_64"),
-        ("X86_32", "i686"),
-        ("ARM64", "aarch64"),
-        ("CPU_32v7", "armv7l"),
-        ("ARM", "armv6l"),
-        ("RISCV", "riscv64"),
-        ("PPC64", "ppc64le"),
-        ("S390", "s390x"),
-        ("MIPS", "mips"),
-        ("LOONGARCH", "loongarch64"),
-    ];
-    names.into_iter().find(|(option, _)| config.is_on(option)).map(|(_, name)| name)
+    let is = |option: &str| config.is_on(option);
+    Some(match kconfig_known::architecture(config)? {
+        "x86" if is("X86_64") || is("64BIT") => "x86_64",
+        "x86" if is("X86_32") => "i686",
+        "arm64" => "aarch64",
+        "arm" if is("CPU_32v7") => "armv7l",
+        "arm" if is("CPU_32v6") || is("CPU_32v6K") => "armv6l",
+        "arm" if is("CPU_32v5") => "armv5tel",
+        "arm" => "arm",
+        "riscv" if is("32BIT") => "riscv32",
+        "riscv" => "riscv64",
+        "powerpc" if is("PPC32") => "ppc",
+        "powerpc" if is("CPU_BIG_ENDIAN") => "ppc64",
+        "powerpc" => "ppc64le",
+        "s390" => "s390x",
+        "mips" if is("64BIT") => "mips64",
+        "mips" => "mips",
+        "loongarch" => "loongarch64",
+        "sparc" if is("64BIT") => "sparc64",
+        _ => return None,
+    })
 }
 
 /// The words of `uname -v` that the build derives from the configuration (init/Makefile, preempt-flag and smp-flag),
-/// without build number and time. `None` if the configuration is truncated and does not determine them.
+/// without build number and time. `None` if the configuration is truncated and does not determine them. Before Linux
+/// 5.18 there is no PREEMPT_DYNAMIC (commit 51d72596c870).
 fn version_words(config: &KernelConfig) -> Option<&'static str> {
     if config.is_on("PREEMPT_RT") || config.is_on("PREEMPT_RT_FULL") {
         return Some("PREEMPT_RT");
     }
     let off = |option: &str| config.get(option) == Setting::Off;
     let is_reported = off("PREEMPT_RT") || config.is_on("PREEMPT_NONE") || config.is_on("PREEMPT_VOLUNTARY");
-    let words = if config.is_on("PREEMPT_DYNAMIC") {
+    let is_dynamic = config.is_on("PREEMPT_DYNAMIC");
+    let words = if is_dynamic && config.release().is_none_or(|release| release >= (5, 18)) {
         "PREEMPT_DYNAMIC"
-    } else if config.is_on("PREEMPT_BUILD") || config.is_on("PREEMPT") {
+    } else if is_dynamic || config.is_on("PREEMPT_BUILD") || config.is_on("PREEMPT") || config.is_on("PREEMPT_LAZY") {
         "PREEMPT"
     } else {
         "no preemption flag"

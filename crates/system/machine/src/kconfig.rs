@@ -1,3 +1,5 @@
+use crate::kconfig_known::{lacks, rivals};
+use crate::release::{Release, backports, is_mainline, series};
 use crate::{Machine, READ_LIMIT, Read, kconfig_defaults};
 use flate2::read::GzDecoder;
 use std::collections::BTreeSet;
@@ -9,12 +11,17 @@ use std::io::Read as _;
 #[derive(Clone, Debug)]
 pub struct KernelConfig {
     path: String,
+    /// The first lines, which are a comment.
+    head: String,
+    /// The lines that set an option, as `NAME=value`, in the order of the file: half as long as the file.
     text: String,
-    /// Offsets of the lines that set an option, sorted by its name; a configuration has about ten thousand.
+    /// Offsets of these lines, sorted by name; a configuration has about ten thousand.
     lines: Box<[u32]>,
     whole: bool,
     is_defconfig: bool,
     version: Option<String>,
+    /// `None` if unknown, or if the kernel may have taken over options of later releases.
+    release: Option<Release>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,11 +85,15 @@ impl KernelConfig {
     /// If none can be read; the error names every path tried.
     pub fn read(machine: &dyn Machine) -> Result<KernelConfig, ConfigError> {
         let release = machine.read("/proc/sys/kernel/osrelease");
+        let running = release.text().filter(|release| !backports(release)).and_then(series);
         let mut tried = Vec::new();
         for path in KernelConfig::places(release.text()) {
             let read = machine.read(&path);
             let config = read.bytes().map(|bytes| KernelConfig::from_bytes(&path, bytes));
             match config {
+                Some(Some(config)) if config.version.is_none() => {
+                    return Ok(KernelConfig { release: running, ..config });
+                }
                 Some(Some(config)) => return Ok(config),
                 Some(None) => tried.push((path, Read::Failed(EINVAL))),
                 None => tried.push((path, read)),
@@ -94,29 +105,53 @@ impl KernelConfig {
     /// Returns `None` if the bytes are not a kernel configuration: not text, damaged gzip (its checksum is verified),
     /// too large, or without any option.
     pub(crate) fn from_bytes(path: &str, bytes: &[u8]) -> Option<KernelConfig> {
-        let text = text_of(bytes).ok()?;
-        let mut named: Vec<(&str, u32)> = Vec::new();
-        let mut at = 0;
-        for line in text.split_inclusive('\n') {
-            let from = u32::try_from(at).ok()?;
-            named.extend(assignment(line).map(|(name, _)| (name, from)));
-            at += line.len();
+        let file = text_of(bytes).ok()?;
+        let (mut text, mut named): (String, Vec<(&str, u32)>) = Default::default();
+        for (name, value) in file.split_inclusive('\n').filter_map(assignment) {
+            named.push((name, u32::try_from(text.len()).ok()?));
+            text.extend([name, "=", value, "\n"]);
         }
+        text.shrink_to_fit();
         named.sort_unstable();
-        // Not into_iter(): the collected list would keep the memory of this one.
-        let lines: Box<[u32]> = named.iter().map(|(_, at)| *at).collect();
-        drop(named);
-        let (path, whole, version) = (path.to_owned(), is_whole(&text), version(&text));
-        let is_defconfig = text.starts_with(KernelConfig::DEFCONFIG);
-        (!lines.is_empty()).then_some(KernelConfig { path, text, lines, whole, is_defconfig, version })
+        let version = version(&file);
+        let release = version.as_deref().filter(|version| is_mainline(version)).and_then(series);
+        (!named.is_empty()).then(|| KernelConfig {
+            path: path.to_owned(),
+            head: first_lines(&file).collect::<Vec<_>>().join("\n"),
+            text,
+            // Not into_iter(): the collected list would keep the memory of this one.
+            lines: named.iter().map(|(_, at)| *at).collect(),
+            whole: is_whole(&file),
+            is_defconfig: file.starts_with(KernelConfig::DEFCONFIG),
+            version,
+            release,
+        })
     }
 
-    /// Returns the value of an option; the last of several lines that set it counts.
+    /// Returns the value that Kconfig keeps of what the file says.
     fn value(&self, option: &str) -> Option<&str> {
-        let set = |at: u32| assignment(self.text.get(usize::try_from(at).ok()?..)?.split_inclusive('\n').next()?);
-        let after = self.lines.partition_point(|at| set(*at).is_some_and(|(name, _)| name <= option));
-        let (name, value) = set(*self.lines.get(after.checked_sub(1)?)?)?;
-        (name == option).then_some(value)
+        let (at, value) = self.line(option)?;
+        Some(if self.overruled(option, at, value).is_some() { "n" } else { value })
+    }
+
+    /// Why an option that a line sets is off nevertheless.
+    fn overruled(&self, option: &str, at: u32, value: &str) -> Option<&'static str> {
+        let is_later = |rival: &str| self.line(rival).is_some_and(|(other, value)| other > at && value == "y");
+        if value == "n" {
+            None
+        } else if value == "y" && rivals(option).any(is_later) {
+            Some("not set: a later line chooses another option")
+        } else {
+            lacks(option, self)
+        }
+    }
+
+    /// The last of several lines that set the same option counts: where it begins, and the value.
+    pub(crate) fn line(&self, option: &str) -> Option<(u32, &str)> {
+        let after = self.lines.partition_point(|at| option_at(&self.text, *at).is_some_and(|(name, _)| name <= option));
+        let at = *self.lines.get(after.checked_sub(1)?)?;
+        let (name, value) = option_at(&self.text, at)?;
+        (name == option).then_some((at, value))
     }
 
     /// The version in the header, such as `6.12.9`: the release without local suffixes.
@@ -124,39 +159,73 @@ impl KernelConfig {
         self.version.as_deref()
     }
 
+    pub(crate) fn release(&self) -> Option<Release> {
+        self.release
+    }
+
     pub fn path(&self) -> &str {
         &self.path
     }
 
+    /// Returns the first lines, which are a comment.
+    pub(crate) fn head(&self) -> impl Iterator<Item = &str> {
+        self.head.lines()
+    }
+
     /// Returns the setting of an option, given without `CONFIG_`.
     pub fn get(&self, option: &str) -> Setting {
-        match self.value(option) {
-            Some("n") => Setting::Off,
-            Some(value) => Setting::Is(value.to_owned()),
+        let value = self.derived(option).map(|(value, _)| value).or_else(|| self.value(option).map(str::to_owned));
+        match value {
+            Some(value) if value == "n" => Setting::Off,
+            Some(value) => Setting::Is(value),
             None if self.whole => Setting::Off,
-            None => match self.derived(option) {
-                Some((value, _)) if value == "n" => Setting::Off,
-                Some((value, _)) => Setting::Is(value),
-                None => Setting::Unknown,
-            },
+            None => Setting::Unknown,
         }
     }
 
+    /// The value of an option that its line does not decide: the line is missing, or Kconfig ignores it.
     fn derived(&self, option: &str) -> Option<(String, &'static str)> {
-        let off = |name: &str| self.value(name) == Some("n");
-        kconfig_defaults::of(option, self.is_defconfig, &|name| self.is_on(name), &off)
+        if let Some((value, why)) = kconfig_defaults::selected(option, self) {
+            return Some((value.to_owned(), why));
+        }
+        match self.line(option) {
+            Some((at, value)) => self.overruled(option, at, value).map(|why| ("n".to_owned(), why)),
+            None => kconfig_defaults::of(option, self),
+        }
     }
 
-    /// Explains why the value of an option that an incomplete configuration does not mention is known.
+    /// Explains a value that is not that of the option's line.
     pub fn why(&self, option: &str) -> Option<&'static str> {
-        let is_said = self.whole || self.value(option).is_some();
-        if is_said { None } else { self.derived(option).map(|(_, why)| why) }
+        self.derived(option).map(|(_, why)| why)
+    }
+
+    /// True if the file has all options of the kernel.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.whole
+    }
+
+    pub(crate) fn is_defconfig(&self) -> bool {
+        self.is_defconfig
+    }
+
+    /// True if the file says that the option is off.
+    pub(crate) fn is_off(&self, option: &str) -> bool {
+        self.value(option) == Some("n")
     }
 
     /// Returns true if the option is `y`, but not if it is `m`.
     pub fn is_on(&self, option: &str) -> bool {
         self.value(option) == Some("y")
     }
+}
+
+/// Option and value of the line of [`KernelConfig::text`] that begins at `at`.
+fn option_at(text: &str, at: u32) -> Option<(&str, &str)> {
+    text.get(usize::try_from(at).ok()?..)?.lines().next()?.split_once('=')
+}
+
+fn first_lines(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().take(4)
 }
 
 /// Option and value of a line; the value of `# CONFIG_X is not set` is `n`. A last line without a line end may be
@@ -182,7 +251,7 @@ fn unquoted(value: &str) -> &str {
 /// selected options only. The end of a menu without its beginning, and a line such as `[...]`, show that lines are
 /// missing in between.
 fn is_whole(text: &str) -> bool {
-    let head = || text.lines().take(4);
+    let head = || first_lines(text);
     // The second form ended with Linux 2.6.39.
     let is_made = head().any(|line| {
         line.contains("Automatically generated file; DO NOT EDIT.")
@@ -216,7 +285,7 @@ fn is_whole(text: &str) -> bool {
 /// main menu's title). Before 4.19 the title was `Linux Kernel Configuration` with other words around it, which is not
 /// parsed; up to 2.6.35 it is `# Linux kernel version: 2.6.23`.
 fn version(text: &str) -> Option<String> {
-    let head = || text.lines().take(4);
+    let head = || first_lines(text);
     let title = head().find_map(|line| line.strip_prefix("# Linux/")?.strip_suffix(" Kernel Configuration"));
     let of_title = title.and_then(|title| title.split_whitespace().nth(1));
     let version = of_title.or_else(|| head().find_map(|line| line.strip_prefix("# Linux kernel version: ")))?;
@@ -242,107 +311,4 @@ fn inflate(bytes: &[u8]) -> Result<Vec<u8>, bool> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const WHOLE: &str = "#\n# Automatically generated file; DO NOT EDIT.\n# Linux/x86 6.12.0 Kernel Configuration\n#\n\
-        CONFIG_HZ=250\n# CONFIG_PREEMPT_RT is not set\nCONFIG_LOCALVERSION=\"-x\"\n#\n# Kernel hacking\n#\n# end of Kernel hacking\n";
-
-    fn config(text: &str) -> KernelConfig {
-        KernelConfig::from_bytes("/boot/config", text.as_bytes()).unwrap()
-    }
-
-    #[test]
-    fn configurations_of_linux_2_6_are_whole_and_have_a_version() {
-        let head = "#\n# Automatically generated make config: don't edit\n# Linux kernel version: 2.6.23-gentoo-r3\n# Thu Jan  3 10:55:37 2008\n#\n";
-        let old = config(&format!(
-            "{head}CONFIG_X86=y\n\n#\n# Kernel hacking\n#\n\n#\n# Library routines\n#\nCONFIG_PLIST=y\n"
-        ));
-        assert_eq!((old.version(), old.get("HIGH_RES_TIMERS")), (Some("2.6.23-gentoo-r3"), Setting::Off));
-    }
-
-    #[test]
-    fn options_are_read() {
-        let c = config(WHOLE);
-        assert_eq!(c.get("HZ"), Setting::Is("250".into()));
-        assert_eq!(c.get("LOCALVERSION"), Setting::Is("-x".into()));
-        assert_eq!(c.get("PREEMPT_RT"), Setting::Off);
-        assert_eq!(c.get("RT_GROUP_SCHED"), Setting::Off);
-        assert_eq!(c.version(), Some("6.12.0"));
-        assert_eq!(config("CONFIG_A=y\n").version(), None);
-    }
-
-    #[test]
-    fn the_last_of_several_lines_counts() {
-        let c = config("CONFIG_A=y\nCONFIG_AB=m\n# CONFIG_A is not set\r\nCONFIG_A=3\nCONFIG_B=y\nCONFIG_=1\n");
-        assert_eq!((c.get("A"), c.get("AB")), (Setting::Is("3".into()), Setting::Is("m".into())));
-        assert!(c.is_on("B") && !c.is_on("AB") && !c.is_on("C"));
-    }
-
-    #[test]
-    fn a_cut_text_does_not_turn_options_off() {
-        let chosen = WHOLE.replace("6.12.0 Kernel Configuration", "Kernel Configuration (cut to what rules ask for)");
-        assert_eq!(config(&chosen).get("RT_GROUP_SCHED"), Setting::Unknown);
-        let end = "# end of Kernel hacking\n";
-        for (from, to) in [
-            (end, "# Power management\n# end of Power management\nCONFIG_A=y\n"),
-            ("# Kernel hacking\n", ""),
-            ("# Linux/x86 6.12.0 Kernel Configuration\n", "[...]\n"),
-            (end, "# end of Kernel hacking\n...\n"),
-            (end, "# end of Power management\n# end of Kernel hacking\n"),
-        ] {
-            assert_eq!(config(&WHOLE.replacen(from, to, 1)).get("RT_GROUP_SCHED"), Setting::Unknown, "{to}");
-        }
-        assert_eq!(config(&WHOLE.replace('\n', "\r\n")).get("RT_GROUP_SCHED"), Setting::Off);
-        assert_eq!(config("CONFIG_A=y\n").get("B"), Setting::Unknown);
-    }
-
-    #[test]
-    fn an_option_is_off_with_what_it_depends_on() {
-        let part = config("# CONFIG_DEBUG_KERNEL is not set\nCONFIG_HZ_1000=y\n");
-        assert_eq!((part.get("PROVE_LOCKING"), part.get("HZ")), (Setting::Off, Setting::Is("1000".into())));
-        assert_eq!((part.get("KASAN"), part.get("RCU_BOOST")), (Setting::Unknown, Setting::Unknown));
-    }
-
-    #[test]
-    fn a_defconfig_has_defaults() {
-        let text = format!("{}CONFIG_PREEMPT_RT=y\n# CONFIG_RCU_BOOST is not set\n", KernelConfig::DEFCONFIG);
-        let small = config(&text);
-        assert_eq!((small.get("PROVE_LOCKING"), small.get("PREEMPT_RCU")), (Setting::Off, Setting::Is("y".into())));
-        assert_eq!((small.get("RCU_BOOST"), small.get("TRACING")), (Setting::Off, Setting::Unknown));
-        assert!(small.why("PROVE_LOCKING").is_some() && small.why("RCU_BOOST").is_none());
-        let locks = config(&format!("{}CONFIG_PROVE_LOCKING=y\n", KernelConfig::DEFCONFIG));
-        assert_eq!(locks.get("LOCKDEP"), Setting::Unknown);
-    }
-
-    #[test]
-    fn menus_before_5_4_have_no_end() {
-        let head = "#\n# Automatically generated file; DO NOT EDIT.\n# Linux/x86 4.19.0 Kernel Configuration\n#\nCONFIG_NET=y\n";
-        assert_eq!(config(head).get("PROVE_LOCKING"), Setting::Unknown);
-        let whole = format!("{head}#\n# Kernel hacking\n#\nCONFIG_A=y\n#\n# Library routines\n#\nCONFIG_B=y\n");
-        assert_eq!(config(&whole).get("PROVE_LOCKING"), Setting::Off);
-    }
-
-    #[test]
-    fn a_line_that_is_cut_says_nothing() {
-        let cut = config("CONFIG_A=y\nCONFIG_HZ=2");
-        assert_eq!((cut.get("A"), cut.get("HZ")), (Setting::Is("y".to_owned()), Setting::Unknown));
-    }
-
-    #[test]
-    fn rubbish_is_no_configuration() {
-        for bad in [&b"\x1f\x8bnonsense"[..], b"", b"hello\n", b"CONFIG_A=\xff\n"] {
-            assert!(KernelConfig::from_bytes("/x", bad).is_none());
-        }
-    }
-
-    #[test]
-    fn a_bomb_is_refused() {
-        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
-        let line = "CONFIG_A=y\n".repeat(1 << 12);
-        for _ in 0..200 {
-            std::io::Write::write_all(&mut encoder, line.as_bytes()).unwrap();
-        }
-        assert!(KernelConfig::from_bytes("/x", &encoder.finish().unwrap()).is_none());
-    }
-}
+mod tests;

@@ -1,4 +1,8 @@
-//! Infers the options that a configuration omits: from an option they depend on, in a defconfig from their defaults.
+//! Infers the options that a configuration omits: from options that select them or that they depend on, in a defconfig
+//! from their defaults.
+
+use crate::KernelConfig;
+use crate::kconfig_known::{architecture, choice, selects};
 
 /// Options, each with one that it depends on: lib/Kconfig.debug, lib/Kconfig.kasan, kernel/trace/Kconfig (`if FTRACE`),
 /// kernel/rcu/Kconfig.
@@ -48,12 +52,14 @@ const OFF: &[&str] = &[
     "DEBUG_WW_MUTEX_SLOWPATH",
     "FAULT_INJECTION",
     "FUNCTION_TRACER",
+    "HARDLOCKUP_DETECTOR",
     "HWLAT_TRACER",
     "IRQSOFF_TRACER",
     "KASAN",
     "KCSAN",
     "KMSAN",
     "LOCKDEP",
+    "LOCKUP_DETECTOR",
     "LOCK_STAT",
     "OSNOISE_TRACER",
     "PREEMPT_RT",
@@ -61,6 +67,7 @@ const OFF: &[&str] = &[
     "PROVE_LOCKING",
     "SCHED_TRACER",
     "SLUB_DEBUG_ON",
+    "SOFTLOCKUP_DETECTOR",
     "TIMERLAT_TRACER",
 ];
 
@@ -78,15 +85,41 @@ const SELECTING: &[&str] = &[
     "STACK_TRACER",
 ];
 
-/// Returns the value of an option that is not mentioned, and the reason. `on` and `off` look up other options.
-pub(crate) fn of(
-    option: &str,
-    is_defconfig: bool,
-    on: &dyn Fn(&str) -> bool,
-    off: &dyn Fn(&str) -> bool,
-) -> Option<(String, &'static str)> {
+/// Returns the value of an option without a prompt, which others select or give its default, whatever its line says.
+pub(crate) fn selected(option: &str, config: &KernelConfig) -> Option<(&'static str, &'static str)> {
+    // kernel/rcu/Kconfig: default y if PREEMPTION, which PREEMPT_RT selects; before Linux 4.1 a choice had it.
+    let is_new = config.release().is_none_or(|release| release >= (4, 1));
+    let is_rt = config.is_on("PREEMPT_RT") || config.is_on("PREEMPT_RT_FULL");
+    match option {
+        "PREEMPT_RCU" if is_rt && is_new => Some(("y", "by PREEMPT_RT")),
+        _ => None,
+    }
+}
+
+/// Returns the value of an option that is not mentioned, and the reason.
+pub(crate) fn of(option: &str, config: &KernelConfig) -> Option<(String, &'static str)> {
+    let (on, off) = (|name: &str| config.is_on(name), |name: &str| config.is_off(name));
+    let is_rt = on("PREEMPT_RT") || on("PREEMPT_RT_FULL");
+    // The option has a prompt on a real-time kernel, so `make` writes a line for it (kernel/rcu/Kconfig; in the real-time
+    // patches before 5.12).
+    if option == "RCU_BOOST" && is_rt && (config.is_whole() || config.is_defconfig()) {
+        return Some(("y".to_owned(), "the default with PREEMPT_RT, as the file has no line for it"));
+    }
+    if option == "IRQ_FORCED_THREADING"
+        && let Some(forced) =
+            architecture(config).zip(config.release()).and_then(|(arch, release)| selects(option, arch, release))
+    {
+        return Some((if forced { "y" } else { "n" }.to_owned(), "selected by some architectures, from a release on"));
+    }
+    if config.is_whole() {
+        return None;
+    }
     if DEPENDS.iter().any(|(name, needs)| *name == option && off(needs)) {
         return Some(("n".to_owned(), "not set: its dependency is off"));
+    }
+    // drivers/cpufreq/Kconfig.
+    if option == "CPU_FREQ" && choice("CPU_FREQ_DEFAULT_GOV_PERFORMANCE").iter().any(|name| on(name)) {
+        return Some(("y".to_owned(), "a default governor depends on it"));
     }
     // Choice of the tick mode, kernel/time/Kconfig.
     if option == "NO_HZ_FULL" && (on("NO_HZ_IDLE") || on("HZ_PERIODIC")) {
@@ -99,17 +132,17 @@ pub(crate) fn of(
     {
         return Some((hz.to_owned(), "by the choice of HZ_…"));
     }
-    if !is_defconfig {
+    if !config.is_defconfig() {
         return None;
     }
     let default = match option {
         // Selected by EXPERT (init/Kconfig); until Linux 6.3 on by default with PREEMPT.
         "DEBUG_PREEMPT" => (!on("DEBUG_KERNEL") && !on("EXPERT")).then_some("n"),
-        // kernel/rcu/Kconfig.
-        "PREEMPT_RCU" | "RCU_BOOST" => on("PREEMPT_RT").then_some("y"),
-        "RCU_NOCB_CPU_CB_BOOST" if on("PREEMPT_RT") => {
-            Some(if on("RCU_NOCB_CPU") || on("NO_HZ_FULL") { "y" } else { "n" })
-        }
+        "RCU_NOCB_CPU_CB_BOOST" if is_rt => Some(if on("RCU_NOCB_CPU") || on("NO_HZ_FULL") { "y" } else { "n" }),
+        // Without a prompt since Linux 4.13, and selected by the other two; before, it has a prompt and no default.
+        "LOCKUP_DETECTOR" if on("SOFTLOCKUP_DETECTOR") || on("HARDLOCKUP_DETECTOR") => Some("y"),
+        "HARDLOCKUP_DETECTOR" if on("LOCKUP_DETECTOR") => None,
+        "DETECT_HUNG_TASK" => Some(if on("SOFTLOCKUP_DETECTOR") || on("LOCKUP_DETECTOR") { "y" } else { "n" }),
         _ => (OFF.contains(&option) && !SELECTING.iter().any(|name| on(name))).then_some("n"),
     };
     default.map(|value| (value.to_owned(), "the default, as this is a defconfig"))

@@ -15,24 +15,29 @@
 
 mod affinity;
 mod boot_file;
+mod boot_log;
+mod boot_script;
 mod built_in;
 mod cmdline;
 mod facts;
 mod given;
 mod kconfig;
 mod kconfig_defaults;
+mod kconfig_known;
 mod kernel_types;
 mod live;
 mod mounts;
 mod overlay;
 mod recorded;
+mod release;
 mod snapshot;
 mod text;
 mod view;
 mod within;
 
 pub use affinity::partition_unpins;
-pub use boot_file::{BootFile, LOG_PART, boot_file, boot_file_cmdline, has_variable};
+pub use boot_file::{BootFile, boot_file, boot_file_cmdline, has_variable};
+pub use boot_log::{CUT_OFF, LOG_PART};
 pub use built_in::BuiltIn;
 pub use cmdline::{SHORTEST_CMDLINE, first_parameter, longest_cmdline, may_repeat, parameter, parameters, scrub};
 pub use facts::{
@@ -40,11 +45,13 @@ pub use facts::{
 };
 pub use given::{Given, GivenError, Kind};
 pub use kconfig::{ConfigError, KernelConfig, Setting, config_text};
+pub use kconfig_known::{Since, architectures_with};
 pub use kernel_types::{KERNEL_TYPES, TypeName, kernel_type_name};
 pub use live::Live;
 pub use mounts::read_only_mount;
 pub use overlay::Overlay;
 pub use recorded::{Recorded, RecordedError};
+pub use release::backports;
 pub use snapshot::{Snapshot, SnapshotError};
 pub use text::{bracketed, field_values, numbered_name};
 pub use view::{Listing, Machine, READ_LIMIT, Read};

@@ -1,4 +1,4 @@
-//! A child process with bounded output and run time.
+//! Runs a child process with limits on its output and run time.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, ioctl_fionbio};
@@ -7,9 +7,9 @@ use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 const BLOCK: usize = 64 << 10;
-/// Maximum size of standard error, bytes.
+/// Maximum size of standard error, bytes. A process that writes more is killed.
 const COMPLAINT: usize = 1 << 20;
-/// Interval between checks whether a process that closed its output has ended.
+/// Interval of checks whether a process that has closed its output has ended.
 const LOOK: Duration = Duration::from_millis(10);
 
 #[derive(Clone, Copy, Debug)]
@@ -23,25 +23,25 @@ pub(crate) struct Bounds {
 #[derive(Debug)]
 pub(crate) struct Done {
     pub status: ExitStatus,
-    /// Standard error.
+    /// Content of standard error.
     pub complaint: Vec<u8>,
 }
 
-/// Why a command failed; its process is killed.
+/// Why a command failed. Its process was killed.
 #[derive(Debug)]
 pub(crate) enum Failed {
     Start(io::Error),
-    /// The command wrote more than this many bytes.
+    /// The command wrote more than this number of bytes.
     Much(u64),
     /// The process did not end within this time.
     Long(Duration),
-    /// Error of a pipe to the process, or of the input.
+    /// Error of a pipe to the process, or of reading its input.
     Pipe(io::Error),
     /// The output could not be written.
     Out(io::Error),
 }
 
-/// Kills the process on drop unless it has ended.
+/// A process that is killed on drop unless it has ended.
 struct Running(Child);
 
 impl Drop for Running {
@@ -51,7 +51,7 @@ impl Drop for Running {
     }
 }
 
-/// Runs a command to its end with `input`; its output is written to `out` as it arrives.
+/// Runs a command with `input` until it ends. Its output is written to `out` as it arrives.
 pub(crate) fn run(
     mut command: Command,
     input: Option<&mut dyn Read>,
@@ -121,7 +121,7 @@ pub(crate) fn run(
     }
 }
 
-/// Returns the available data, or an empty slice if the other end is closed.
+/// Reads what is available. Returns an empty slice if the other end is closed.
 fn some<'b>(pipe: &mut dyn Read, block: &'b mut [u8]) -> Result<&'b [u8], Failed> {
     loop {
         match pipe.read(block) {
@@ -149,8 +149,8 @@ impl<'i> Feed<'i> {
         Ok(Feed { pipe, input, block: Vec::new(), written: 0 })
     }
 
-    /// Writes as much as the pipe takes. Closes it at the end of the input, or if the process closed its end: the exit
-    /// code then shows the reason.
+    /// Writes as much as the pipe accepts. Closes the pipe at the end of the input, or if the process has closed its
+    /// end; the exit code then shows the reason.
     fn some(&mut self) -> Result<(), Failed> {
         let (Some(pipe), Some(input)) = (self.pipe.as_mut(), self.input.as_mut()) else { return Ok(()) };
         if self.written == self.block.len() {
@@ -185,10 +185,10 @@ mod tests {
     #[test]
     fn input_and_both_outputs_pass_whole() {
         let input: Vec<u8> = (0..700_000_u32).map(|n| n as u8).collect();
-        // Produces output while input is still being written.
+        // A process that writes output before its input is complete.
         let (out, done) = sh("cat; echo sorry >&2; exit 3", Some(&mut &input[..]), SOME).unwrap();
         assert_eq!((out == input, done.status.code(), &done.complaint[..]), (true, Some(3), &b"sorry\n"[..]));
-        // Does not read its input.
+        // A process that does not read its input.
         let (out, done) = sh("exec < /dev/null; echo done", Some(&mut io::repeat(0)), SOME).unwrap();
         assert_eq!((out, done.status.code()), (b"done\n".to_vec(), Some(0)));
     }
@@ -197,7 +197,7 @@ mod tests {
     fn endless_output_ends_at_its_bound() {
         assert!(matches!(sh("exec yes", None, SOME), Err(Failed::Much(1_048_576))));
         assert!(matches!(sh("exec yes >&2", None, SOME), Err(Failed::Much(1_048_576))));
-        // Exactly the maximum.
+        // Output of exactly the maximum size.
         let (out, _) = sh("head -c 1048576 /dev/zero", None, SOME).unwrap();
         assert_eq!(out.len(), 1 << 20);
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 pub enum RemoteError {
     #[error("cannot {what} {}: {source}{}", path.display(), hint(source))]
     File {
-        /// The operation: `read`, `make`, `rename`, …
+        /// The failed operation: `read`, `make`, `rename`, …
         what: &'static str,
         path: PathBuf,
         source: io::Error,
@@ -13,7 +13,7 @@ pub enum RemoteError {
     #[error("`{command}`: {what}")]
     Program {
         command: String,
-        /// The error message, or how to install the program.
+        /// The error message, or advice on how to install the program.
         what: String,
     },
     /// The fetched data cannot be written.
@@ -24,7 +24,7 @@ pub enum RemoteError {
     /// The target sent an archive that is not a run.
     #[error("{target}: {source}")]
     Archive { target: String, source: punctual_archive::Error },
-    /// The program cannot run on the target; nothing was changed.
+    /// The program cannot run on the target. Nothing was changed.
     #[error("{0}")]
     Refused(String),
     /// The target cannot be reached, or its host key is unknown.
@@ -41,7 +41,7 @@ fn hint(error: &io::Error) -> &'static str {
     }
 }
 
-/// Error adaptor for `map_err`: names the operation and the file.
+/// Returns a function for `map_err` that adds the operation and the file to an error.
 pub(crate) fn file<'p>(what: &'static str, path: &'p Path) -> impl FnOnce(io::Error) -> RemoteError + 'p {
     move |source| RemoteError::File { what, path: path.to_owned(), source }
 }

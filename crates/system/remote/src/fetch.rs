@@ -1,5 +1,5 @@
-//! Fetches a job's run: resumes an interrupted transfer, verifies the whole archive, unpacks it under another name and
-//! renames it.
+//! Fetches the run directory of a job: resumes an interrupted transfer, verifies the whole archive, unpacks it under
+//! another name and renames it.
 
 use crate::child::Bounds;
 use crate::error::RemoteError;
@@ -12,11 +12,11 @@ use std::io::{self, Seek, SeekFrom};
 use std::path::Path;
 use std::time::Duration;
 
-/// Fetches the job's folder `run` to `to`, which must be empty or not exist.
+/// Fetches the directory `run` of a job to `to`, which must be empty or not exist.
 ///
 /// # Errors
-/// If the run does not exist, is too large or malformed, the target stays unreachable, or the run cannot be written. No
-/// partial result remains.
+/// The run does not exist, is too large or malformed, the target cannot be reached for too long, or the run cannot be
+/// written. Nothing is left in `to`.
 pub fn fetch(link: &Link, job: &Job, to: &Path) -> Result<(), RemoteError> {
     let packed = format!("{}/run.tar", job.folder);
     let sum = link.output(&format!("cat {} 2> /dev/null || echo none", quoted(&format!("{}/sum", job.folder))))?;
@@ -36,7 +36,7 @@ pub fn fetch(link: &Link, job: &Job, to: &Path) -> Result<(), RemoteError> {
     Ok(staging.publish("unpacked/run")?)
 }
 
-/// Receives the archive and rewinds the file.
+/// Receives the archive into `part` and rewinds that file.
 fn receive(link: &Link, packed: &str, wanted: &str, part: &mut File) -> Result<(), RemoteError> {
     let (mut cuts, mut why) = (0, String::new());
     while cuts < TRIES {

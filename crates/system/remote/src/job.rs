@@ -1,4 +1,4 @@
-//! A remote command that survives a connection loss.
+//! A command on the target that continues if the connection is lost.
 
 use crate::FOLDER;
 use crate::child::Bounds;
@@ -8,16 +8,16 @@ use punctual_model::Argv;
 use std::time::{Duration, Instant};
 
 const TURN: Duration = Duration::from_secs(1);
-/// Maximum size of the output of a job, bytes: a JSON document for hundreds of CPUs.
+/// Maximum size of a job's output, bytes; enough for a JSON document about hundreds of CPUs.
 const DOCUMENT: u64 = 4 << 20;
 
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// Path relative to the home folder on the target.
+    /// Path of the job's directory on the target, relative to the home directory.
     pub folder: String,
 }
 
-/// Result of a job as the target reports it: untrusted, to be escaped before it is displayed.
+/// Result of a job as reported by the target. It is untrusted and must be escaped before it is displayed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ended {
     pub code: i32,
@@ -26,13 +26,14 @@ pub struct Ended {
 }
 
 impl Job {
-    /// Creates a job; `name` must be unique on the target.
+    /// Creates a job. `name` must be unique on the target.
     pub fn new(name: &str) -> Job {
         Job { folder: format!("{FOLDER}/jobs/{name}") }
     }
 
-    /// Starts a command in its own session. `{job}` in its words is replaced by the absolute path of the job's folder
-    /// on the target. A subfolder `run` is packed afterwards, for [`crate::fetch()`]. Idempotent.
+    /// Starts a command in a session of its own. `{job}` in its words is replaced by the absolute path of the job's
+    /// directory on the target. When it has ended, a subdirectory `run` is packed for [`crate::fetch()`]. A job that
+    /// was already started is not started again.
     pub fn start(&self, link: &Link, argv: &Argv, as_root: bool) -> Result<(), RemoteError> {
         let words: Vec<String> = argv.0.iter().map(|word| self.word(word)).collect();
         let sudo = if as_root { "sudo -n -- " } else { "" };
@@ -51,7 +52,7 @@ impl Job {
         link.output(&script).map(drop)
     }
 
-    /// Quotes a word for the remote shell, which alone knows the home folder.
+    /// Quotes a word for the remote shell. Only that shell knows the home directory.
     fn word(&self, word: &str) -> String {
         match word.split_once("{job}") {
             Some((before, after)) => format!("{}\"$PWD\"{}", plain(before), plain(after)),
@@ -62,10 +63,10 @@ impl Job {
         }
     }
 
-    /// Waits for the job's end despite connection losses, at most `patience` after the last answer.
+    /// Waits until the job has ended, also if the connection is lost, but at most `patience` after the last answer.
     ///
     /// # Errors
-    /// If no answer arrives for that long, or the job ended without an exit code: the machine was restarted.
+    /// No answer arrived for that long, or the job ended without an exit code because the machine was restarted.
     pub fn wait(&self, link: &Link, patience: Duration) -> Result<Ended, RemoteError> {
         let folder = quoted(&self.folder);
         let script = format!(

@@ -1,9 +1,9 @@
-//! Access to another machine over OpenSSH: files copied both ways in verified parts, commands that survive a connection
-//! loss, and runs of this program on it ([`Remote`]).
+//! Access to another machine over OpenSSH: files copied in both directions in verified parts, commands that continue if
+//! the connection is lost, and runs of this program on it ([`Remote`]).
 //!
 //! Architecture invariant: host keys must be known, ssh never prompts, no agent is forwarded, and every word is quoted
-//! for the remote shell. Data from the other side is untrusted: bounded in bytes and time, escaped before it is
-//! displayed, and unpacked to regular files and folders only.
+//! for the remote shell. Data from the other machine is untrusted: limited in size and time, escaped before it is
+//! displayed, and unpacked only to regular files and directories.
 
 #![forbid(unsafe_code)]
 
@@ -25,9 +25,9 @@ pub use program::Remote;
 pub use target::{Target, TargetError};
 pub use upload::upload;
 
-/// Folder of this crate's files, relative to the user's home folder on the target.
+/// Directory of this crate's files on the target, relative to the user's home directory.
 const FOLDER: &str = ".cache/punctual/remote";
-/// Size of separately verified parts, bytes.
+/// Size of the parts of a file that are verified separately, bytes.
 const PART: u64 = 4 << 20;
-/// Maximum number of consecutive connection losses without progress.
+/// Maximum number of lost connections in succession without progress.
 const TRIES: u32 = 10;

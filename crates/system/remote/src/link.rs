@@ -8,20 +8,20 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-/// Bounds of a command with a few lines of output.
+/// Limits for a command that prints a few lines.
 pub(crate) const COMMAND: Bounds = Bounds { bytes: 1 << 20, time: Duration::from_secs(600) };
 /// Maximum time of a transfer: 2 GiB at 100 kB/s.
 pub(crate) const TRANSFER_TIME: Duration = Duration::from_secs(6 * 3600);
-/// Number of error lines shown: the last ones, in which ssh and shells give the reason.
+/// Maximum number of error lines shown. They are the last lines, in which ssh and shells state the reason.
 const SHOWN: usize = 8;
 
-/// Exit code of ssh's own failures; also of a command that ended with 255, which this crate's commands never do.
+/// Exit code of ssh if ssh itself fails. No command of this crate exits with this code.
 const SSH_FAILED: i32 = 255;
 
 #[derive(Clone, Debug)]
 pub struct Link {
     pub target: Target,
-    /// Configuration file passed to ssh with `-F`, in place of the user's ssh_config.
+    /// Configuration file passed to ssh with `-F`; `None`: the user's ssh_config.
     pub config: Option<PathBuf>,
 }
 
@@ -29,15 +29,15 @@ pub struct Link {
 pub(crate) enum Said {
     Ended {
         code: i32,
-        /// Error output, as from [`shown`].
+        /// Standard error, as returned by [`shown`].
         complaint: String,
     },
-    /// The connection was lost or could not be made; it may recover.
+    /// The connection was lost or could not be made. Another attempt may succeed.
     Cut(String),
 }
 
 impl Link {
-    /// Returns ssh with its options, which override those of its configuration file.
+    /// Returns an ssh command that runs `line`. Its options override those of ssh's configuration file.
     fn command(&self, line: &str) -> Command {
         let mut command = Command::new("ssh");
         command.args(self.config.iter().flat_map(|path| ["-F".into(), path.clone().into_os_string()]));
@@ -59,7 +59,7 @@ impl Link {
         command
     }
 
-    /// Runs a shell script in the home folder; its output is written to `out`.
+    /// Runs a shell script in the home directory. Its output is written to `out`.
     pub(crate) fn script(
         &self,
         script: &str,
@@ -96,8 +96,8 @@ impl Link {
         }
     }
 
-    /// Recognises failures that a retry cannot fix and adds the command that does. The whole error output is needed:
-    /// ssh's message about a changed key is longer than what is shown.
+    /// Returns advice if another attempt cannot succeed, with the command that corrects the cause; otherwise `None`.
+    /// `whole` is the complete error output, because ssh's message about a changed key is longer than what is shown.
     fn hopeless(&self, whole: &str, complaint: &str) -> Option<String> {
         let (target, host) = (&self.target, &self.target.host);
         let port = target.port.map(|port| format!("-p {port} ")).unwrap_or_default();
@@ -123,7 +123,7 @@ impl Link {
         is_wrong.iter().any(|text| whole.contains(text)).then(|| format!("{target}: {complaint}"))
     }
 
-    /// Runs a script that must exit with 0, and returns its output; retried after a connection loss.
+    /// Runs a script that must exit with 0. Returns its output. After a lost connection it is run again.
     pub(crate) fn output(&self, script: &str) -> Result<String, RemoteError> {
         self.output_within(script, COMMAND)
     }
@@ -149,8 +149,8 @@ impl Link {
         RemoteError::Link(format!("{target} cannot be reached ({why}): run the same command again to resume"))
     }
 
-    /// Returns the output of `uname -m` on the target, and whether commands run as root and whether sudo works without
-    /// a password.
+    /// Returns the output of `uname -m` on the target, whether commands run as root, and whether sudo works without a
+    /// password.
     pub fn who(&self) -> Result<(String, bool, bool), RemoteError> {
         let said = self.output("uname -m; id -u; sudo -n true 2> /dev/null && echo sudo || echo none")?;
         let lines: Vec<&str> = said.lines().map(str::trim).collect();
@@ -161,7 +161,7 @@ impl Link {
     }
 }
 
-/// Converts output of the other side to one line that is safe to display.
+/// Converts output of the other machine to one line that is safe to display.
 pub(crate) fn shown(text: &str) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     clean::line(&lines.get(lines.len().saturating_sub(SHOWN)..).unwrap_or_default().join(" / "))

@@ -1,5 +1,5 @@
-//! Runs this program on another machine: copies it, starts it so that it survives a connection loss, and waits for its
-//! end.
+//! Runs this program on another machine: copies it, starts it so that it continues if the connection is lost, and waits
+//! for its end.
 
 use crate::error::{RemoteError, file};
 use crate::link::{quoted, shown};
@@ -14,7 +14,7 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct Remote<'l> {
     pub link: &'l Link,
-    /// Path relative to the home folder on the target.
+    /// Path of the program on the target, relative to the home directory.
     pub program: String,
     pub needs_sudo: bool,
     pub has_root: bool,
@@ -24,7 +24,7 @@ impl<'l> Remote<'l> {
     /// Copies the program to the target.
     ///
     /// # Errors
-    /// If the program is for another architecture, or the target cannot be reached.
+    /// The program is for another architecture, or the target cannot be reached.
     pub fn with_program(link: &'l Link, program: &Path) -> Result<Remote<'l>, RemoteError> {
         let (machine, is_root, has_sudo) = link.who()?;
         let refused = |what: String| Err(RemoteError::Refused(what));
@@ -60,16 +60,16 @@ impl<'l> Remote<'l> {
         Ok(Remote { link, program: there, needs_sudo: !is_root && has_sudo, has_root: is_root || has_sudo })
     }
 
-    /// Starts the program with these arguments; see [`Job::start`].
+    /// Starts the program with these arguments, as [`Job::start`] does.
     pub fn start(&self, job: &Job, words: &[String]) -> Result<(), RemoteError> {
         let argv = std::iter::once(format!("{{home}}/{}", self.program)).chain(words.iter().cloned()).collect();
         job.start(self.link, &Argv(argv), self.needs_sudo)
     }
 
-    /// Runs the program to its end.
+    /// Runs the program until it ends.
     ///
     /// # Errors
-    /// If the target stays unreachable for longer than `patience`.
+    /// The target could not be reached for longer than `patience`.
     pub fn run(&self, name: &str, words: &[String], patience: Duration) -> Result<Ended, RemoteError> {
         let job = Job::new(name);
         self.start(&job, words)?;
@@ -79,10 +79,11 @@ impl<'l> Remote<'l> {
     }
 }
 
-/// Values of e_machine (elf(5)), with the architecture as in `uname -m`.
+/// Values of e_machine (elf(5)), each with the architecture in the form of `uname -m`.
 const MACHINES: [(u16, &str); 4] = [(62, "x86_64"), (183, "aarch64"), (40, "armv7l"), (243, "riscv64")];
 
-/// Returns the architecture as in `uname -m`; `None` if the file is not a program for a known one.
+/// Returns the architecture of a program in the form of `uname -m`; `None` if it is unknown or the file is not a
+/// program.
 fn arch_of_program(path: &Path) -> Result<Option<&'static str>, RemoteError> {
     let mut head = Vec::new();
     let opened = File::open(path).map_err(file("open", path))?;
@@ -92,7 +93,8 @@ fn arch_of_program(path: &Path) -> Result<Option<&'static str>, RemoteError> {
     Ok(MACHINES.iter().find(|(number, _)| is_elf && machine == Some(*number)).map(|(_, arch)| *arch))
 }
 
-/// A 32-bit Arm program also runs on armv8 in 32-bit mode, where `uname -m` is `armv8l`.
+/// Returns true if a program for `arch` runs on `machine`. 32-bit Arm programs also run on armv8 in 32-bit mode, for
+/// which `uname -m` prints `armv8l`.
 fn is_same(arch: &str, machine: &str) -> bool {
     arch == machine || (arch == "armv7l" && (machine.starts_with("armv7") || machine.starts_with("armv8")))
 }
@@ -104,7 +106,7 @@ mod tests {
     #[test]
     fn programs_tell_their_processor() {
         let home = tempfile::tempdir().unwrap();
-        // As uname(2) reports it.
+        // This is what uname(2) returns.
         let own = if cfg!(target_arch = "arm") { "armv7l" } else { std::env::consts::ARCH };
         assert_eq!(arch_of_program(Path::new("/proc/self/exe")).unwrap(), Some(own));
         let script = home.path().join("script");

@@ -1,4 +1,4 @@
-//! SHA-256 as sha256sum(1) prints it.
+//! Computes SHA-256 checksums in the form that sha256sum(1) prints.
 
 use crate::error::{RemoteError, file};
 use punctual_directory::sha256;

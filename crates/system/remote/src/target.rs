@@ -1,15 +1,15 @@
-//! `ssh://[USER@]HOST[:PORT]`.
+//! Parses `ssh://[USER@]HOST[:PORT]`.
 
 use std::fmt;
 use std::str::FromStr;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// Name or address, or a host of the user's ssh_config.
+    /// Name or address, or the name of a host in the user's ssh_config.
     pub host: String,
-    /// User to log in as; `None` leaves the choice to ssh.
+    /// User to log in as; `None`: as configured in ssh.
     pub user: Option<String>,
-    /// Port of the SSH server; `None` leaves the choice to ssh.
+    /// Port of the SSH server; `None`: as configured in ssh.
     pub port: Option<u16>,
 }
 
@@ -33,7 +33,7 @@ impl FromStr for Target {
         let port = port
             .map(|port| port.parse::<u16>().ok().filter(|port| *port > 0))
             .map_or(Ok(None), |port| port.map(Some).ok_or_else(error))?;
-        // A leading dash would be an option; ssh itself refuses such names since 7.5.
+        // A host name with a leading dash could be taken for an option; ssh itself refuses such names since 7.5.
         let is_name = |text: &str, more: &str| {
             !text.is_empty()
                 && !text.starts_with('-')

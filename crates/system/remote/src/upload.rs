@@ -1,4 +1,4 @@
-//! Uploads a file: verifies existing parts, sends the rest, verifies the whole file and renames it.
+//! Uploads a file: verifies the parts that exist, sends the rest, verifies the whole file and renames it.
 
 use crate::child::Bounds;
 use crate::error::{RemoteError, file};
@@ -9,10 +9,10 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::time::Duration;
 
-/// Returns the file's path relative to the home folder. An existing file is not sent again.
+/// Uploads a file unless it exists on the target. Returns its path there, relative to the home directory.
 ///
 /// # Errors
-/// If the file cannot be read, the target stays unreachable, or its disk is full.
+/// The file cannot be read, the target cannot be reached for too long, or its disk is full.
 pub fn upload(link: &Link, path: &Path) -> Result<String, RemoteError> {
     let sum = sum::of_file(path)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -27,7 +27,7 @@ pub fn upload(link: &Link, path: &Path) -> Result<String, RemoteError> {
         }
         match send(link, &to, &sum, path, sound)? {
             Said::Ended { code: 0, .. } => return Ok(to),
-            // Wrong checksum: valid parts are kept, the rest is sent again.
+            // The checksum is wrong: the next attempt keeps the valid parts and sends the rest.
             Said::Ended { code: 3, .. } => why = "wrong checksum".to_owned(),
             Said::Ended { code, complaint, .. } => {
                 return Err(RemoteError::Link(format!("{}: {to}: exit code {code}: {complaint}", link.target)));
@@ -40,7 +40,7 @@ pub fn upload(link: &Link, path: &Path) -> Result<String, RemoteError> {
     Err(link.cut(&why))
 }
 
-/// Returns the number of valid parts from the beginning; `None` if the file is complete.
+/// Returns the number of valid parts at the beginning of the file; `None` if the file is complete.
 fn sound_parts(link: &Link, to: &str, sum: &str, path: &Path) -> Result<Option<u64>, RemoteError> {
     let (file_there, folder) = (quoted(to), quoted(&format!("{FOLDER}/up")));
     let script = format!(

@@ -1,13 +1,13 @@
-//! A small real-time application, correct or with one of the usual mistakes, as a subject for audits:
+//! A small real-time application, either correct or with a common mistake, for tests of the audit:
 //!
 //! ```text
 //! punctual-application [policy=fifo:80] [cpus=0] [name=app] [sleep=absolute] [lock=yes] [slack=1] [faults=no] [period=20] [busy=0]
 //! ```
 //!
 //! `policy` is `fifo:N`, `rr:N`, `deadline:RUNTIME_US/PERIOD_US` or `other`; `sleep` is `absolute`, `relative`,
-//! `realtime` (clock_nanosleep(2) on CLOCK_REALTIME) or `never`; `busy` ms of CPU time are used in each period of
-//! `period` ms, and missed periods are skipped; `faults=yes` allocates memory in every period; `lock=no` and `slack=0`
-//! leave memory and timer slack (PR_SET_TIMERSLACK, ns) unchanged. It runs until it is killed.
+//! `realtime` (clock_nanosleep(2) on CLOCK_REALTIME) or `never`. The application uses `busy` ms of CPU time in each
+//! period of `period` ms, and skips missed periods. With `faults=yes` it allocates memory in every period; `lock=no`
+//! and `slack=0` leave memory and timer slack (PR_SET_TIMERSLACK, ns) unchanged. It runs until it is killed.
 
 use punctual_units::{CpuList, Nanos, Scheduling};
 use rustix::mm::{MlockAllFlags, mlockall};
@@ -20,9 +20,9 @@ use std::process::exit;
 type Anything = Result<(), Box<dyn std::error::Error>>;
 
 const MILLISECOND_NS: i64 = 1_000_000;
-/// Maximum of a time, one day: below this limit nothing overflows.
+/// Maximum of any time, one day in ms, so that sums of times do not overflow.
 const LONGEST_MS: i64 = 86_400_000;
-/// Bytes allocated per period: four pages.
+/// Number of bytes allocated per period: four pages.
 const PIECE: usize = 1 << 14;
 
 struct Wanted {
@@ -146,7 +146,7 @@ fn timespec(ns: i64) -> Timespec {
     Timespec { tv_sec: ns / 1_000_000_000, tv_nsec: ns % 1_000_000_000 }
 }
 
-/// Uses this much CPU time, which takes more wall time while other threads have the CPU.
+/// Uses this much CPU time, which takes more real time if other threads use the CPU.
 fn use_cpu(ns: i64) {
     let used = || nanoseconds(clock_gettime(ClockId::ThreadCPUTime));
     let end = used() + ns;

@@ -1,4 +1,4 @@
-//! Injects delays and records what happened in a folder, for guests and for manual experiments:
+//! Injects delays and records what happened in a folder; for guests and for manual experiments:
 //!
 //! ```text
 //! punctual-inject FOLDER [cpu=1] [other=0] [bursts=8] [length_ms=16] [late_us=2000] [seed=1] [KIND…]
@@ -8,10 +8,10 @@
 //! punctual-inject beside FILE [cpu=1] [times=3] [after_ms=1500] -- PROGRAM WORDS…
 //! ```
 //!
-//! `chains` makes threads wait for one another, and records into FOLDER/CHAIN. `rtla` injects each delay alone while
+//! `chains` makes threads wait for each other, and records into FOLDER/CHAIN. `rtla` injects one delay at a time while
 //! the program RTLA measures with `timerlat -a`, and records into FOLDER/KIND-N. `beside` runs a measuring program
 //! while a FIFO 95 thread makes releases 1, 5 and 20 ms late, and writes the program's output and the injected delays
-//! into FILE (JSON).
+//! to FILE (JSON).
 
 use punctual_inject::{
     Beside, CHAINS, HIDDEN_ARG, InjectError, KINDS, Recorder, Wanted, beside, beside_rtla, campaign, chains, child_main,
@@ -48,7 +48,7 @@ fn main() {
 
 type Anything = Result<(), Box<dyn std::error::Error>>;
 
-/// What to inject, and the selected kinds of `all`; all of them if none is named.
+/// Returns what to inject, and the kinds in `all` that the words name; all kinds if the words name none.
 fn parse<K>(
     words: &[String],
     late_ns: u64,
@@ -120,7 +120,7 @@ fn run_chains(folder: &Path, words: &[String]) -> Anything {
     Ok(())
 }
 
-/// Injects one kind into a separate folder; a note there gives the reason if it is impossible.
+/// Injects one kind into a folder of its own. If that is impossible, a file in the folder contains the reason.
 fn each(folder: &Path, name: &str, inject: impl FnOnce(&Path) -> Result<String, InjectError>) -> Anything {
     let place = folder.join(name);
     std::fs::create_dir_all(&place)?;

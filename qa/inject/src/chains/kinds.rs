@@ -12,11 +12,11 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::AtomicU32;
 use std::thread::{Scope, ScopedJoinHandle};
 
-/// Thread ID, and two times per slot.
+/// The ID of a thread, and the two times that it recorded in each slot.
 type Times = (i32, Vec<(u64, u64)>);
 type Handle<'s> = ScopedJoinHandle<'s, Result<Times, InjectError>>;
 
-/// Starts a thread that does the same in each slot.
+/// Starts a thread that calls `each` in each slot.
 fn thread<'s, 'e>(
     scope: &'s Scope<'s, 'e>,
     slots: &'e [Slot],
@@ -33,7 +33,7 @@ where
     })
 }
 
-/// Starts a thread that spins between two points of each slot.
+/// Starts a thread that spins from one point of each slot to another; the points are given in per cent of the slot.
 fn hog<'s, 'e>(
     scope: &'s Scope<'s, 'e>,
     slots: &'e [Slot],
@@ -51,7 +51,7 @@ where
     }))
 }
 
-/// A wakeup through an eventfd.
+/// Wakes a thread through an eventfd.
 struct Bell(OwnedFd);
 
 impl Bell {
@@ -59,14 +59,14 @@ impl Bell {
         eventfd(0, EventfdFlags::empty()).map(Bell).map_err(InjectError::at("make an eventfd"))
     }
 
-    /// Wakes the waiter; returns the time just before.
+    /// Wakes the waiting thread. Returns the time just before.
     fn ring(&self) -> Result<u64, InjectError> {
         let before = now();
         rustix::io::write(&self.0, &1u64.to_ne_bytes()).map_err(InjectError::at("write to an eventfd"))?;
         Ok(before)
     }
 
-    /// Waits; returns the time of the wakeup.
+    /// Waits. Returns the time of the wakeup.
     fn wait(&self) -> Result<u64, InjectError> {
         let mut count = [0; 8];
         rustix::io::read(&self.0, &mut count).map_err(InjectError::at("read from an eventfd"))?;
@@ -74,7 +74,8 @@ impl Bell {
     }
 }
 
-/// `reader` is woken late by its timer, wakes `server` on the other CPU, which is late too, and wakes `client`.
+/// Injects a chain of two late threads: `reader` is woken late by its timer and wakes `server` on the other CPU, which
+/// is late, too, and wakes `client`.
 pub(super) fn wakers(config: &Config) -> Result<Vec<Chain>, InjectError> {
     let slots = config.slots(begin() + SETTLING);
     let (first, second) = (Bell::new()?, Bell::new()?);
@@ -101,7 +102,8 @@ pub(super) fn wakers(config: &Config) -> Result<Vec<Chain>, InjectError> {
     })
 }
 
-/// `worker` works for a while and wakes `client`; meanwhile another thread takes its CPU.
+/// Injects a preempted waker: `worker` works for a while and wakes `client`; in the meantime another thread takes its
+/// CPU.
 pub(super) fn preempted(config: &Config) -> Result<Vec<Chain>, InjectError> {
     let slots = config.slots(begin() + SETTLING);
     let bell = Bell::new()?;
@@ -126,7 +128,7 @@ pub(super) fn preempted(config: &Config) -> Result<Vec<Chain>, InjectError> {
     })
 }
 
-/// `client` waits for a PI futex of `middle`, which waits for one of `owner`.
+/// Injects a chain of locks: `client` waits for a PI futex of `middle`, which waits for a PI futex of `owner`.
 pub(super) fn owners(config: &Config) -> Result<Vec<Chain>, InjectError> {
     let slots = config.slots(begin() + SETTLING);
     let (first, second) = (AtomicU32::new(0), AtomicU32::new(0));
@@ -182,14 +184,14 @@ fn module() -> Result<File, InjectError> {
     }
 }
 
-/// Writes a line to the module; returns the times before and after.
+/// Writes a line to the module. Returns the times before and after.
 fn asked(mut module: &File, line: &str) -> Result<(u64, u64), InjectError> {
     let before = now();
     module.write_all(line.as_bytes()).map_err(InjectError::at(format!("write {line} to /dev/hold")))?;
     Ok((before, now()))
 }
 
-/// `client` waits for a spinlock held by `owner`, a thread of lower priority on the same CPU.
+/// Injects a held spinlock: `client` waits for a spinlock held by `owner`, a thread of lower priority on the same CPU.
 pub(super) fn spinlock(config: &Config) -> Result<Vec<Chain>, InjectError> {
     if !std::fs::exists("/sys/kernel/realtime").unwrap_or(false) {
         return Err(InjectError::Impossible("spinlocks sleep only with PREEMPT_RT".into()));
@@ -222,7 +224,7 @@ pub(super) fn stopper(config: &Config) -> Result<Vec<Chain>, InjectError> {
     sent(config, "stop", Awaited::Stopper)
 }
 
-/// `sender` makes the module occupy the CPU of `client`, which is due meanwhile.
+/// Makes the module occupy the CPU of `client` on behalf of `sender`; `client` is due to run in the meantime.
 fn sent(config: &Config, kind: &str, what: Awaited) -> Result<Vec<Chain>, InjectError> {
     let module = module()?;
     let slots = config.slots(begin() + SETTLING);

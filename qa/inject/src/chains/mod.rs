@@ -1,5 +1,6 @@
-//! Injects chains of waits that end in a wakeup, with a log of who waited for whom: wakers that were themselves late,
-//! owners of locks that waited for other owners, senders of interrupts, and queuers of stopper work.
+//! Injects chains of waits that end in a wakeup, and logs which thread waited for which: wakers that were late
+//! themselves, owners of locks that waited for other owners, senders of interrupts, and threads that queued stopper
+//! work.
 
 mod kinds;
 
@@ -21,28 +22,28 @@ pub struct Chain {
     pub tid: i32,
     /// Earliest time of the wakeup, ns on CLOCK_MONOTONIC, like the other times.
     pub after_ns: u64,
-    /// Latest time of the wakeup: the thread was running by then.
+    /// Latest time of the wakeup, ns: the thread was running by then.
     pub until_ns: u64,
-    /// The waits that led to the wakeup, in reverse order of time.
+    /// The waits that led to the wakeup, the last one first.
     pub waits: Vec<Waited>,
 }
 
-/// A thread's wait.
+/// The wait of one thread.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waited {
     pub tid: i32,
     pub what: Awaited,
     pub from_ns: u64,
     pub to_ns: u64,
-    /// The thread that ran meanwhile, owned the lock, sent the interrupt or queued the work.
+    /// ID of the thread that ran in the meantime, owned the lock, sent the interrupt or queued the work.
     pub by: i32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Awaited {
-    /// The thread was woken, and waited for a CPU.
+    /// The thread had been woken and waited for a CPU.
     Cpu,
-    /// The thread was preempted.
+    /// The thread had been preempted and waited for a CPU.
     CpuAgain,
     Lock,
     /// An interrupt sent by another CPU occupied the thread's CPU.
@@ -75,14 +76,14 @@ pub(crate) fn named(name: &str) -> Option<&'static ChainKind> {
     CHAINS.iter().find(|kind| kind.name == name)
 }
 
-/// Time before and after the chains.
+/// Time without injections before and after the chains.
 const CALM: Duration = Duration::from_millis(60);
 
 /// Injects the chains of one kind and writes `trace.txt`, `chains.json` ([`Chain`]) and `facts.json` ([`Surroundings`])
 /// to `folder`, which must exist. Returns the number of chains.
 ///
 /// # Errors
-/// [`InjectError::Impossible`] if this machine cannot produce it.
+/// [`InjectError::Impossible`] if this machine cannot produce the chain.
 pub fn chains(kind: &ChainKind, wanted: &Wanted, recorder: &Recorder, folder: &Path) -> Result<usize, InjectError> {
     let mut injection = Running::start(&Config::new(kind.name, Manner::Timed, wanted))?;
     recorder.begin()?;

@@ -1,5 +1,5 @@
-//! SCHED_DEADLINE (Documentation/scheduler/sched-deadline.rst) is above all other policies; among its threads the one
-//! with the earliest deadline runs, and none runs longer than its runtime per period.
+//! Delays by SCHED_DEADLINE threads (Documentation/scheduler/sched-deadline.rst), which run before all other policies.
+//! Among them, the one with the earliest deadline runs, for at most its runtime per period.
 
 use super::hog;
 use crate::InjectError;
@@ -17,14 +17,14 @@ pub(super) fn hog(config: &Config) -> Result<Vec<Burst>, InjectError> {
     Ok(bursts)
 }
 
-/// A thread whose deadline is 18 ms after it wakes. The victim's deadline is 20 ms after its release, and therefore
-/// later if the release comes while this thread runs.
+/// Injects a thread whose deadline is 18 ms after it wakes. The victim's deadline is 20 ms after its release, and
+/// therefore later if the release occurs while this thread runs.
 pub(super) fn peer(config: &Config) -> Result<Vec<Burst>, InjectError> {
     let config = Config { length_ns: 12_000_000, ..config.clone() };
     hog::spin(&config, "same_priority", "peer", deadline(17, 18, 40))
 }
 
-/// The victim itself exceeds its budget.
+/// Makes the victim itself exceed its budget.
 pub(super) fn budget(config: &Config) -> Result<Vec<Burst>, InjectError> {
     sleep_until(begin() + u64::from(config.bursts) * config.every_ns);
     Ok(Vec::new())

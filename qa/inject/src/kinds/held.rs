@@ -1,4 +1,4 @@
-//! Delays that only the kernel can cause: a module produces them (qa/trials/src/sections/hold.c) and logs when.
+//! Delays that only the kernel can cause. A module produces them (qa/trials/src/sections/hold.c) and logs their times.
 
 use crate::InjectError;
 use crate::child::begin;
@@ -37,7 +37,7 @@ pub(super) fn idle_state(config: &Config) -> Result<Vec<Burst>, InjectError> {
     hold(config, &["state"], config.other_cpu, of_no_thread(config, "idle_exit", "in an idle state"))
 }
 
-/// Occupies the victim's CPU in the idle loop, where no trace shows what the kernel does.
+/// Keeps the victim's CPU in the idle loop, where no trace shows what the kernel does.
 pub(super) fn idle_loop(config: &Config) -> Result<Vec<Burst>, InjectError> {
     hold(config, &["loop"], config.other_cpu, of_no_thread(config, "unaccounted", "the idle task was current"))
 }
@@ -54,7 +54,7 @@ fn of_no_thread(config: &Config, class: &str, what: &str) -> Burst {
     Burst { tid: None, comm: None, what: Some(what.into()), ..burst(config, class) }
 }
 
-/// Requests the kinds in turn, from `cpu`; the victim's CPU is the one that is held.
+/// Requests the kinds in turn, from CPU `cpu`; the victim's CPU is the one that is occupied.
 fn hold(config: &Config, kinds: &[&str], cpu: u32, burst: Burst) -> Result<Vec<Burst>, InjectError> {
     let mut module = match OpenOptions::new().write(true).open(MODULE) {
         Err(e) if e.kind() == ErrorKind::NotFound => {
@@ -74,7 +74,8 @@ fn hold(config: &Config, kinds: &[&str], cpu: u32, burst: Burst) -> Result<Vec<B
     log()?.lines().map(|line| held(line, &burst)).collect()
 }
 
-/// Parses the module's line: start and end of the write, its time, start and end of the held section, gaps in it.
+/// Parses a line of the module: start and end of the write, the requested length in µs, start and end of the section,
+/// and the gaps in it.
 fn held(line: &str, burst: &Burst) -> Result<Burst, InjectError> {
     let numbers: Vec<u64> = line.split(' ').filter_map(|word| word.parse().ok()).collect();
     let [earliest_ns, worst, _, start_ns, end_ns, gaps @ ..] = &numbers[..] else {

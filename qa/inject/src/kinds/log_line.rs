@@ -1,4 +1,4 @@
-//! Writes a long line to the kernel log on a serial console: kernels without PREEMPT_RT print it with interrupts
+//! Delays by a long line in the kernel log on a serial console, which kernels without PREEMPT_RT print with interrupts
 //! disabled (kernel/printk/printk.c, `console_emit_next_record`), by polling the port.
 
 use crate::InjectError;
@@ -11,9 +11,9 @@ use std::fs;
 use std::io::Write;
 
 const NAME: &str = "prints";
-/// Length of the log line, just below LOG_LINE_MAX; its level, 1, is printed even with `quiet`.
+/// Length of the log line, just below LOG_LINE_MAX. Lines of its level, 1, are printed even with `quiet`.
 const LENGTH: usize = 900;
-/// Printing must take at least this long, ns; shorter lines delay too little.
+/// Minimum time that printing must take, ns. A shorter delay would be too small.
 const MIN_NS: u64 = 4_000_000;
 
 pub(super) fn run(config: &Config) -> Result<Vec<Burst>, InjectError> {

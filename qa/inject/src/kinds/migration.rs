@@ -1,6 +1,6 @@
-//! The victim waits for a hog, is moved to another CPU (sched_setaffinity(2)), and waits there for another hog. The
-//! move itself is short; the injection shows whether time is attributed to the thread of the CPU on which the victim
-//! waited.
+//! Delays by migration: the victim waits for another thread, is moved to another CPU (sched_setaffinity(2)), and waits
+//! there for another thread. The move itself is short; the injection tests whether time is attributed to the thread on
+//! the CPU on which the victim waited.
 
 use crate::InjectError;
 use crate::child::begin;
@@ -23,7 +23,7 @@ pub(super) fn run(config: &Config) -> Result<Vec<Burst>, InjectError> {
     })
 }
 
-/// Runs a hog on the victim's CPU for longer than the victim stays there.
+/// Runs a thread on the victim's CPU for longer than the victim stays there.
 fn hog(config: &Config, slots: &[Slot]) -> Result<Vec<Burst>, InjectError> {
     const NAME: &str = "hog";
     become_thread(NAME, config.cpu, fifo(99)?)?;
@@ -38,10 +38,10 @@ fn hog(config: &Config, slots: &[Slot]) -> Result<Vec<Burst>, InjectError> {
     Ok(bursts)
 }
 
-/// Time before and after the system call, and the wait on the new CPU.
+/// Times before and after the system call, and the wait on the new CPU.
 type Move = ((u64, u64), Burst);
 
-/// Moves the victim, keeps it waiting on its new CPU, and moves it back.
+/// Moves the victim, makes it wait on its new CPU, and moves it back.
 fn moves(config: &Config, slots: &[Slot]) -> Result<Vec<Move>, InjectError> {
     const NAME: &str = "mover";
     become_thread(NAME, config.other_cpu, fifo(95)?)?;

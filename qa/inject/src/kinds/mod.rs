@@ -1,4 +1,4 @@
-//! The delays that can be injected, one file per kind or family.
+//! The kinds of delays that can be injected, one file per kind or family.
 
 mod deadline;
 mod held;

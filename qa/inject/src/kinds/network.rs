@@ -1,8 +1,8 @@
-//! A long softirq: one broadcast datagram on `lo`, steered to the victim's CPU (RPS), which NET_RX copies to thousands
-//! of sockets. On PREEMPT_RT it runs in a thread (ksoftirqd, from 6.10 on backlog_napi), whose priority is raised above
-//! the victim's, as advice for RT kernels recommends.
+//! Delays by a long softirq: one broadcast datagram on `lo`, steered to the victim's CPU (RPS), which NET_RX copies to
+//! thousands of sockets. On PREEMPT_RT it runs in a thread (ksoftirqd, since Linux 6.10 backlog_napi), whose priority
+//! is raised above the victim's, as is often recommended for RT kernels.
 //!
-//! Another CPU observes the start and end: it polls the sockets that get the first and the last copy.
+//! Another CPU observes start and end: it polls the sockets that get the first and the last copy.
 
 use crate::InjectError;
 use crate::child::begin;
@@ -15,10 +15,10 @@ use rustix::net::{AddressFamily, RecvFlags, SocketType, bind, recv, socket, sock
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::os::fd::OwnedFd;
 
-/// Initial and maximum number of sockets.
+/// Number of sockets: at the start, and at most.
 const FEW: usize = 300;
 const MAX: usize = 40_000;
-/// A datagram that takes longer than this is considered lost, ns.
+/// Time after which a datagram is considered lost, ns.
 const PATIENCE: u64 = 500_000_000;
 const STEERING: &str = "/sys/class/net/lo/queues/rx-0/rps_cpus";
 
@@ -91,10 +91,10 @@ impl Flood {
         Ok(())
     }
 
-    /// Sends a datagram; returns when it was sent, and when its first and its last copy arrived.
+    /// Sends a datagram. Returns when it was sent, and when its first and its last copy arrived.
     ///
-    /// The kernel goes through the sockets from newest to oldest, and the newest gets its copy last (net/ipv4/udp.c,
-    /// `__udp4_lib_mcast_deliver`).
+    /// The kernel delivers to the sockets from the newest to the oldest, but the newest gets its copy last
+    /// (net/ipv4/udp.c, `__udp4_lib_mcast_deliver`).
     fn send(&mut self) -> Result<(u64, Seen, Seen, Gaps), InjectError> {
         let [oldest, .., second, newest] = self.receivers.as_slice() else {
             return Err(InjectError::Child("too few sockets".into()));

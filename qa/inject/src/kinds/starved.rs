@@ -1,7 +1,7 @@
-//! A real-time thread of lower priority than the victim never sleeps, and an ordinary thread on the same CPU starves.
-//! Since Linux 6.12 the fair server then runs the ordinary thread ahead of all real-time ones, 50 ms per second
-//! (kernel/sched/deadline.c, `dl_server`); before that, RT throttling takes the CPU from all real-time threads for that
-//! time (kernel/sched/rt.c, sched_rt_runtime_us).
+//! Delays after starvation: a real-time thread of lower priority than the victim never sleeps, so an ordinary thread on
+//! the same CPU starves. Since Linux 6.12 the fair server then runs the ordinary thread before all real-time threads,
+//! for 50 ms per second (kernel/sched/deadline.c, `dl_server`); before that, RT throttling takes the CPU from all
+//! real-time threads for that time (kernel/sched/rt.c, sched_rt_runtime_us).
 
 use crate::InjectError;
 use crate::child::begin;
@@ -14,10 +14,10 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Period of both mechanisms, ns.
 const SECOND: u64 = 1_000_000_000;
-/// Turns of the starving thread shorter than this are not recorded, ns.
+/// Minimum length of the ordinary thread's intervals on the CPU that are recorded, ns.
 const MIN: u64 = 50_000;
-/// The ordinary thread must run before the hog starts: on PREEMPT_RT a starved ktimers thread would never wake it. In
-/// ns.
+/// Time by which the ordinary thread starts before the thread that starves it, ns: on PREEMPT_RT a starved ktimers
+/// thread would never wake it.
 const HEAD_START: u64 = 20_000_000;
 const MAX_GAPS: usize = 10_000;
 const STARVED: &str = "starved";
@@ -35,7 +35,8 @@ pub(super) fn run(config: &Config) -> Result<Vec<Burst>, InjectError> {
     })
 }
 
-/// Nothing else should run on the CPU while the hog is throttled: the hog's own gaps show when that is.
+/// Injects throttling that leaves the CPU idle: nothing else should run while the spinning thread is throttled, and the
+/// gaps in that thread show when this is.
 pub(super) fn idle(config: &Config) -> Result<Vec<Burst>, InjectError> {
     const MIN: u64 = 20_000_000;
     if class()? != "rt_throttling" {
@@ -66,7 +67,7 @@ fn class() -> Result<&'static str, InjectError> {
     }
 }
 
-/// Parses the release: `6.12.95+deb12-rt-amd64` gives 6 and 12.
+/// Returns the major and minor version of the running kernel: 6 and 12 for `6.12.95+deb12-rt-amd64`.
 fn release() -> Option<(u32, u32)> {
     let text = fs::read_to_string("/proc/sys/kernel/osrelease").ok()?;
     let mut numbers = text.split(|c: char| !c.is_ascii_digit());
@@ -81,7 +82,7 @@ fn hog(config: &Config, begun: u64, end: u64, hogs: &AtomicBool) -> Result<(), I
     Ok(())
 }
 
-/// Reads the clock all the time: the thread ran unless it was switched out in between.
+/// Reads the clock continuously: the thread ran between two reads unless it was switched out.
 fn starve(config: &Config, class: &str, begun: u64, end: u64, hogs: &AtomicBool) -> Result<Vec<Burst>, InjectError> {
     become_thread(STARVED, config.cpu, ORDINARY)?;
     let burst = own_burst(class, STARVED, ORDINARY, config.cpu);
@@ -111,8 +112,8 @@ fn starve(config: &Config, class: &str, begun: u64, end: u64, hogs: &AtomicBool)
     Ok(bursts)
 }
 
-/// Returns the current time, and the thread's number of context switches, which identifies the turn that this time
-/// belongs to.
+/// Returns the current time, and the thread's number of context switches, which shows whether it was switched out
+/// between two calls.
 fn turn() -> Result<(u64, u64), InjectError> {
     loop {
         let before = switches()?;

@@ -1,7 +1,8 @@
-//! Thousands of timers (timerfd_create(2)) that expire at one instant on the victim's CPU: in the timer's interrupt; on
-//! PREEMPT_RT in the HRTIMER softirq, whose thread (ktimers, otherwise ksoftirqd) is raised above the victim.
+//! Delays by thousands of timers (timerfd_create(2)) that expire at one instant on the victim's CPU: in the timer
+//! interrupt; on PREEMPT_RT in the HRTIMER softirq, whose thread (ktimers, otherwise ksoftirqd) is raised above the
+//! victim.
 //!
-//! Another CPU observes the start and end: it polls the first and the last timer.
+//! Another CPU observes start and end: it polls the first and the last timer.
 
 use crate::InjectError;
 use crate::child::begin;
@@ -18,7 +19,7 @@ use std::sync::mpsc;
 
 const FEW: usize = 200;
 const MAX: usize = 20_000;
-/// How long before their expiry the timers are armed, because arming takes time too, ns.
+/// Time from arming the timers to their expiry, ns; arming them takes time, too.
 const AHEAD: u64 = 400_000_000;
 
 pub(super) fn irq(config: &Config) -> Result<Vec<Burst>, InjectError> {
@@ -72,7 +73,7 @@ fn inject(config: &Config, burst: Burst) -> Result<Vec<Burst>, InjectError> {
     })
 }
 
-/// Arms the timers on the victim's CPU, so that they expire there, at a lower priority than the victim.
+/// Arms the timers on the victim's CPU, so that they expire there, in a thread of lower priority than the victim.
 fn arm(config: &Config, all: &[OwnedFd], asked: mpsc::Receiver<(usize, u64)>) -> Result<(), InjectError> {
     let scheduling: Scheduling = fifo(5)?;
     become_thread("arms timers", config.cpu, scheduling)?;
@@ -115,7 +116,8 @@ fn watch(
     Ok(bursts)
 }
 
-/// Timers due at the same time expire in the order in which they were armed (lib/timerqueue.c).
+/// Polls the first and the last timer. Timers due at the same time expire in the order in which they were armed
+/// (lib/timerqueue.c).
 fn expired(timers: &[OwnedFd], at: u64) -> Result<(Seen, Seen, Gaps), InjectError> {
     let [first, .., last] = timers else { return Err(InjectError::Child("too few timers".into())) };
     sleep_until(at.saturating_sub(500_000));

@@ -1,4 +1,5 @@
-//! The function tracer is left on in the top instance: every kernel function takes longer, and no thread is to blame.
+//! Delays by the function tracer, left on in the top instance: every kernel function takes longer, and no thread is
+//! responsible.
 
 use crate::InjectError;
 use crate::capture::TRACEFS;

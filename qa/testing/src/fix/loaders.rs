@@ -1,4 +1,5 @@
-//! The roots of crates/system/boot as folders, and simulations of boot loader commands as described in their manuals.
+//! The root directories of crates/system/boot as folders, and simulations of boot loader commands as their manuals
+//! describe them.
 
 use super::materialise;
 use crate::root;
@@ -9,7 +10,7 @@ fn roots_folder() -> PathBuf {
     root().join("crates/system/boot/tests/roots")
 }
 
-/// The roots whose parameters can be changed.
+/// Returns the names of the roots whose kernel parameters can be changed.
 pub fn roots() -> Vec<String> {
     let refused = ["bootc-no-rpm-ostree", "grub-and-systemd-boot", "ubuntu-core-22-signed"];
     let all = fs::read_dir(roots_folder()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -18,7 +19,7 @@ pub fn roots() -> Vec<String> {
     all
 }
 
-/// A recorded machine that boots from this root.
+/// Creates a recorded machine that boots from this root.
 pub fn booted_by(name: &str) -> tempfile::TempDir {
     let machine = root().join("machines/laptop-smt-6.8");
     let root = materialise(&machine);
@@ -43,7 +44,7 @@ fn fill(name: &str, root: &Path) {
     }
 }
 
-/// The root directory alone, without a recorded machine: fast enough for thousands of runs.
+/// Creates only the root directory, without a recorded machine, which is fast enough for thousands of runs.
 pub fn bare(name: &str) -> tempfile::TempDir {
     use std::os::unix::fs::PermissionsExt;
     let root = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
@@ -65,7 +66,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Simulates a boot loader's command; other commands do nothing.
+/// Simulates a command of a boot loader. Other commands do nothing.
 pub fn run(root: &Path, words: &[&str]) {
     let at = |path: &str| root.join(path.trim_start_matches('/'));
     match words {
@@ -90,8 +91,8 @@ pub fn run(root: &Path, words: &[&str]) {
     }
 }
 
-/// Leaves what the command leaves when it is interrupted: grub-mkconfig has its menu in a temporary place, and half of
-/// it in the final one.
+/// Simulates an interrupted command: grub-mkconfig leaves its menu in a temporary file, and half of it in the final
+/// one.
 pub fn run_half(root: &Path, words: &[&str]) {
     let ["grub-mkconfig", "-o", path] = words else { return };
     let path = root.join(path.trim_start_matches('/'));
@@ -99,7 +100,7 @@ pub fn run_half(root: &Path, words: &[&str]) {
     fs::write(path, "menu").unwrap();
 }
 
-/// Appends what a generator makes of our file to the generated file.
+/// Appends to the generated file what the boot loader's generator makes of the file `from`.
 fn generated(root: &Path, path: &str, from: &str) {
     let old = fs::read_to_string(root.join(path)).unwrap_or_default();
     let mut text: String =
@@ -110,7 +111,7 @@ fn generated(root: &Path, path: &str, from: &str) {
     fs::write(root.join(path), text).unwrap();
 }
 
-/// Sets a variable in GRUB's environment block: util/grub-editenv.c pads it with `#` to 1024 bytes.
+/// Sets a variable in GRUB's environment block, which util/grub-editenv.c pads with `#` to 1024 bytes.
 pub fn set(path: &Path, name: &str, value: Option<&str>) {
     let old = fs::read_to_string(path).unwrap_or_else(|_| "# GRUB Environment Block\n".to_owned());
     let start = format!("{name}=");

@@ -23,21 +23,21 @@ pub struct Kernel {
     pub real: Real,
     pub boot: RefCell<String>,
     pub now_s: Cell<u64>,
-    /// Units, with whether each is enabled and active.
+    /// Systemd units, and whether each is enabled and active.
     pub units: RefCell<BTreeMap<String, (bool, bool)>>,
-    /// Files for which every write fails with this errno.
+    /// Files to which every write fails with this errno.
     pub refusing: RefCell<BTreeMap<PathBuf, i32>>,
-    /// True to interrupt every command halfway.
+    /// True if every command is to be interrupted halfway.
     pub cuts: Cell<bool>,
-    /// True if grub-mkconfig finds no kernel to boot; it exits with 0 nevertheless.
+    /// True if grub-mkconfig finds no kernel to boot; it nevertheless exits with 0.
     pub finds_none: Cell<bool>,
     /// True if grub-script-check rejects every menu.
     pub is_wrong: Cell<bool>,
-    /// Behaviour of the lockup detectors before 6.5: the stored value of soft_watchdog.
+    /// The stored value of soft_watchdog, if the lockup detectors behave as before Linux 6.5; otherwise `None`.
     pub detectors: Option<Cell<bool>>,
     /// Programs that are not installed.
     pub missing: RefCell<BTreeSet<String>>,
-    /// Number of further reads of the boot ID that fail.
+    /// Number of reads of the boot ID that are still to fail.
     pub bootless: Cell<u32>,
 }
 
@@ -276,7 +276,7 @@ pub fn materialise(machine: &Path) -> tempfile::TempDir {
     root
 }
 
-/// Every path with its type, mode, owner and content, except those of the journal.
+/// Returns every path with its type and mode, owner and content, except the paths of the journal.
 pub fn tree(root: &Path) -> BTreeMap<PathBuf, (u32, u32, Vec<u8>)> {
     let mut found = BTreeMap::new();
     let mut open = vec![root.to_owned()];
@@ -342,7 +342,8 @@ pub fn fix(
     punctual_fix::fix(&mut journal, plan, options, &Asked { judge: &judge, guard: &|_| Ok(()) })
 }
 
-/// Like fs::create_dir_all, but no other user may write there, whatever the umask: the journal refuses such folders.
+/// Like fs::create_dir_all, but no other user may write to the folders, whatever the umask: the journal refuses folders
+/// to which they may.
 pub fn make_folders(path: impl AsRef<Path>) -> std::io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     std::fs::DirBuilder::new().recursive(true).mode(0o755).create(path)

@@ -1,9 +1,9 @@
 pub mod schema;
 
-/// Field number, value of a varint, bytes of a string or message.
+/// Number of a field, its value if it is a varint, and its bytes if it is a string or a message.
 pub type Field = (u32, u64, Option<Vec<u8>>);
 
-/// Decodes a message; panics if the bytes are not a message.
+/// Decodes a message. Panics if the bytes are not a message.
 pub fn decode(mut bytes: &[u8]) -> Vec<Field> {
     let mut fields = Vec::new();
     while !bytes.is_empty() {

@@ -1,5 +1,5 @@
-//! The subset of Perfetto's messages that is written, and a check of traces against it. Names, numbers and types are
-//! those in protos/perfetto/trace of Perfetto 0.59 (from the descriptors of its Python package).
+//! The subset of Perfetto's messages that the program writes, and a check of traces against it. Names, numbers and
+//! types are those in protos/perfetto/trace of Perfetto 0.59 (taken from the descriptors of its Python package).
 
 use super::{decode, each, number, text};
 use std::collections::BTreeMap;
@@ -88,8 +88,8 @@ const SCHEMA: &[(&str, &[(u32, Type)])] = &[
     ("local_timer_exit", &[(1, Int32)]),
 ];
 
-/// Counts the messages by type. Panics if a message violates the schema, a slice has no described track, or the slices
-/// of a track are not properly nested in time.
+/// Checks a trace and returns the number of messages by type. Panics if a message violates the schema, the track of a
+/// slice is not described, or the slices of a track are not properly nested in time.
 pub fn check(trace: &[u8]) -> BTreeMap<&'static str, usize> {
     let mut found = BTreeMap::new();
     message("Trace", trace, &mut found);

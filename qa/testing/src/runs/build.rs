@@ -5,11 +5,11 @@ use punctual_model::{
 use punctual_units::{CpuId, Histogram, Nanos, Scheduling};
 
 pub const SECOND: u64 = 1_000_000_000;
-/// Number of worst wakeups kept per CPU and phase.
+/// Number of worst wakeups that are kept per CPU and phase.
 const KEPT: usize = 4;
 pub const START: u64 = 5_000 * SECOND;
 
-/// Knuth's linear congruential generator; only the upper bits are used.
+/// Knuth's linear congruential generator, of which only the upper bits are used.
 pub struct Rng(pub u64);
 
 impl Rng {
@@ -26,9 +26,9 @@ impl Rng {
 #[derive(Clone, Copy)]
 pub struct Shape {
     pub base: u64,
-    /// Width of the body of the distribution, ns.
+    /// Width of the main part of the distribution, ns.
     pub body: u64,
-    /// Unit of the tail in ns: the number of samples halves with every step of this size.
+    /// Step of the tail, ns: with every step of this size the number of samples halves.
     pub tail: u64,
 }
 
@@ -45,7 +45,7 @@ pub struct Plan {
     pub load: &'static str,
     pub shape: Shape,
     pub report: Option<LoadReport>,
-    /// A stall: CPU, second within the phase, length in ns.
+    /// A stall, if there is one: CPU, second within the phase, length in ns.
     pub stall: Option<(u32, u64, u64)>,
 }
 
@@ -57,7 +57,7 @@ pub struct RunPlan {
     pub got: Scheduling,
 }
 
-/// Consecutive phases, each after a pause of half a second.
+/// Creates a recording with consecutive phases, each after a pause of half a second.
 pub fn recording(plan: RunPlan) -> Recording {
     let mut rng = Rng(42);
     let mut recording = Recording { findings: facts::findings(), ..Recording::new(facts::run(&plan)) };
@@ -132,7 +132,7 @@ fn add_seconds(
 struct Track {
     distribution: Distribution,
     windows: Vec<u64>,
-    /// Latency, cycle and number of skipped periods.
+    /// Worst wakeups: latency in ns, cycle and number of skipped periods.
     worst: Vec<(u64, u64, u64)>,
 }
 

@@ -21,7 +21,7 @@ fn four_loads() -> Vec<Plan> {
     ]
 }
 
-/// Four loads on four CPUs, all on time.
+/// Returns a run with four loads on four CPUs, in which all wakeups are on time.
 pub fn good() -> (Recording, Verdict) {
     let recording =
         recording(RunPlan { cpus: 4, period_ns: 1_000_000, seconds: 30, phases: four_loads(), got: fifo90() });
@@ -29,7 +29,7 @@ pub fn good() -> (Recording, Verdict) {
     (recording, verdict)
 }
 
-/// A task of priority 99 held CPU 1 for 15 ms.
+/// Returns a run in which a task of priority 99 held CPU 1 for 15 ms.
 pub fn failing() -> (Recording, Verdict) {
     let mut cpu = plan("cpu", 3_400, 4_000, 6_000);
     cpu.stall = Some((1, 7, 15_100_000));
@@ -40,7 +40,7 @@ pub fn failing() -> (Recording, Verdict) {
     (recording, verdict)
 }
 
-/// The io load did not run, and the claim requires more than a run of this length can show.
+/// Returns a run in which the io load did not run, and whose claim requires a longer run.
 pub fn inconclusive() -> (Recording, Verdict) {
     let phases = vec![plan("idle", 4_000, 2_600, 900), plan("io", 5_500, 7_000, 4_100)];
     let mut recording = recording(RunPlan { cpus: 2, period_ns: 1_000_000, seconds: 5, phases, got: fifo90() });
@@ -72,7 +72,8 @@ pub fn empty() -> (Recording, Verdict) {
     (recording, verdict)
 }
 
-/// Killed while measuring: no recorded end, a truncated file, one missing histogram, an ordinary thread.
+/// Returns a run that was killed while measuring: no recorded end, a truncated file, one missing histogram, an
+/// ordinary thread.
 pub fn damaged() -> (Recording, Verdict) {
     let phases = vec![plan("idle", 14_000, 62_000, 90_000), plan("cpu", 15_000, 900_000, 700_000)];
     let got = Scheduling::Other { nice: 0 };
@@ -95,10 +96,10 @@ pub fn damaged() -> (Recording, Verdict) {
     (recording, verdict)
 }
 
-/// Names that an attacker, or bad luck, can produce.
+/// A name that an attacker can choose, or that occurs by chance.
 pub const HOSTILE: &str = crate::hostile::NAMES[0];
 
-/// Replaces every untrusted string.
+/// Returns a recording and a verdict in which every untrusted string is `text`.
 pub fn hostile(text: &str) -> (Recording, Verdict) {
     let (mut recording, _) = damaged();
     let s = || text.to_owned();

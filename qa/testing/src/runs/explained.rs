@@ -1,4 +1,4 @@
-//! Explained wakeups, from recorded traces of Linux 6.12-rt and 6.1-rt in a guest.
+//! Explained wakeups, taken from recorded traces of Linux 6.12-rt and 6.1-rt in a guest.
 
 use super::cases::{failing, hostile};
 use punctual_model::{Explained, Explanation, Recording, Verdict};
@@ -20,7 +20,7 @@ pub fn explanation() -> Explanation {
     Explanation { victims, wakeups: 1_234, chosen: "measuring tools' threads".into(), notes, ..Explanation::default() }
 }
 
-/// Replaces every untrusted string.
+/// Returns a recording with explained wakeups, and its verdict, in which every untrusted string is `text`.
 pub fn hostile_explained(text: &str) -> (Recording, Verdict) {
     let (mut recording, verdict) = hostile(text);
     recording.explained = lines();

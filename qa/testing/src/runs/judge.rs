@@ -1,4 +1,4 @@
-//! Hand-made verdicts, consistent with the values in the recording.
+//! Handwritten verdicts that agree with the values in the recording.
 
 use punctual_model::{
     CellId, CellJudgement, Claim, ClusterNote, Coverage, CpuResult, Judged, Needed, Outcome, Phase, Quantity,
@@ -6,7 +6,8 @@ use punctual_model::{
 };
 use punctual_units::Nanos;
 
-/// −ln 0.05: no exceedance in n samples bounds the probability at 3/n.
+/// −ln 0.05: if none of n samples exceeds a limit, the probability of exceeding it is at most about 3/n (at 95 %
+/// confidence).
 const THREE: f64 = 2.995_732_273_554;
 
 pub fn verdict(recording: &Recording, claims: &[&str]) -> Verdict {

@@ -1,5 +1,5 @@
-//! Synthetic runs, the same on every machine: they use only whole numbers, and neither a clock nor a library's random
-//! numbers.
+//! Synthetic runs that are the same on every machine: they use only integers, and neither a clock nor a library's
+//! random numbers.
 
 mod build;
 mod cases;

@@ -1,4 +1,4 @@
-//! Hand-made tails with every possible outcome.
+//! Handwritten tails with every possible outcome.
 
 use punctual_model::{
     ArrivalPattern, ArrivalSource, Arrivals, ClusterNote, Recording, Tail, TailOutcome, TailRefusal, TailSeries,
@@ -6,7 +6,7 @@ use punctual_model::{
 };
 use punctual_units::Nanos;
 
-/// Adds a tail per phase: the first with a level and a period, the others with refusals.
+/// Adds a tail per phase: the first with a level and a period, the others with the reason why there is none.
 pub fn add(recording: &Recording, verdict: &mut Verdict) {
     let outcomes = [level(), mixture(), TailOutcome::Refused { once_in: 1e6, reasons: every_other() }];
     let patterns = [

@@ -18,16 +18,16 @@ const ROUNDS: usize = 4;
 /// Share of the cycles made long on purpose that must name the reason.
 const NAMED: f64 = 0.97;
 
-/// A mean or maximum may differ by this share, or by [`NEAR_NS`]: a cycle ends with a system call, before which the log
-/// is written.
+/// Share by which a mean or maximum may differ; a difference of [`NEAR_NS`] is also accepted, because the program
+/// writes its log before the system call that ends the cycle.
 const SHARE: f64 = 0.02;
 const NEAR_NS: f64 = 5_000.0;
-/// The CPU time includes the system calls of a cycle; the log includes only its work.
+/// Time of a cycle's system calls, ns, which the measured CPU time includes and the logged one does not.
 const CALLS_NS: f64 = 10_000.0;
-/// USER_HZ: /proc/stat.
+/// Length of a clock tick in /proc/stat (USER_HZ), ns.
 const TICK_NS: f64 = 10_000_000.0;
 
-/// Run programs whose releases, ends and CPU times are known, and compare with what `prove --app` found (docs/app.md)
+/// Run programs with known releases, ends and CPU times, and compare these with what `prove --app` found (docs/app.md)
 ///
 /// Before: cargo build --release -p punctual. Needs root, tracefs, cc
 #[derive(Debug, clap::Args)]
@@ -52,7 +52,7 @@ struct Case {
     /// The thread or chain whose values are compared.
     response: String,
     period_us: u64,
-    /// True if the log contains the CPU times of this thread.
+    /// True if the log has the CPU times of this thread.
     has_cpu: bool,
 }
 
@@ -87,14 +87,14 @@ fn cases() -> Vec<Case> {
     all
 }
 
-/// Releases, ends and CPU times, ns.
+/// Release, end and CPU time of each cycle, ns.
 type Log = Vec<(u64, u64, u64)>;
 
 struct Compared {
     what: &'static str,
     found: f64,
     truth: f64,
-    /// May differ by so much, or by [`SHARE`] of the truth; `None`: by nothing.
+    /// The value may differ by this many ns, or by [`SHARE`] of the logged value; `None` if it must be equal.
     near: Option<f64>,
 }
 
@@ -229,7 +229,7 @@ fn one(wanted: &Wanted, case: &Case) -> Result<Vec<Compared>, String> {
     Ok(values)
 }
 
-/// Of all CPUs since the machine started.
+/// Returns the steal time of all CPUs since the machine started, ticks.
 fn steal_ticks() -> f64 {
     let text = fs::read_to_string("/proc/stat").unwrap_or_default();
     text.split_whitespace().nth(8).and_then(|ticks| ticks.parse().ok()).unwrap_or(0.0)

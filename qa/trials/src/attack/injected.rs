@@ -1,4 +1,4 @@
-//! Symbolic and hard links at the names of results: before, while and after the results are created.
+//! Tests symbolic and hard links at the names of results: before, while and after the results are created.
 
 use super::{Field, TARGETS, attacker};
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Further names that a run creates or uses for incomplete files.
+/// Other names that a run creates or uses for incomplete files.
 const OTHERS: [&str; 7] =
     [".run.json.new", ".manifest.json.new", ".report.html.new", ".worst.jsonl.new", "hist", "traces", "segments"];
 
@@ -21,7 +21,7 @@ pub(super) fn run(field: &Field) -> Result<String, String> {
     ))
 }
 
-/// The folder's own name is a link, or a folder of another user.
+/// Tests a folder whose own name is a link, and one that belongs to another user.
 fn before(field: &Field) -> Result<u64, String> {
     let out = field.home().join("run");
     let shown = out.display().to_string();
@@ -50,7 +50,7 @@ fn before(field: &Field) -> Result<u64, String> {
     Ok(refused + 1)
 }
 
-/// A thread creates links at every possible name as soon as the folder exists.
+/// Tests a run while a thread creates links at every possible name as soon as the folder exists.
 fn during(field: &Field) -> Result<(u64, u64), String> {
     let (stop, links) = (AtomicBool::new(false), AtomicU64::new(0));
     let out = field.home().join("run");
@@ -101,7 +101,7 @@ fn inject(field: &Field, out: &Path, stop: &AtomicBool, links: &AtomicU64, symbo
     let _ = fs::remove_dir_all(out);
 }
 
-/// The files of a finished run are links when they are written again, and so are those next to a report.
+/// The files of a finished run, and the files next to a report, are replaced by links before they are written again.
 fn after(field: &Field) -> Result<u64, String> {
     let out = field.home().join("bench");
     let shown = out.display().to_string();

@@ -10,27 +10,28 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// Let another user redirect what root writes beneath that user's folder; nothing outside may change (docs/security.md)
+/// Let another user redirect what root writes below that user's folder; nothing outside it may change
+/// (docs/security.md)
 ///
-/// Needs root and tracefs. Symbolic and hard links are placed at the names of results before, while and after these are
-/// created, and parent folders are swapped for links as fast as possible.
+/// Needs root and tracefs. Symbolic and hard links are put at the names of results before, while and after these are
+/// created, and folders above them are replaced by links as fast as possible.
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
     /// Program to test
     #[arg(long, value_name = "FILE", default_value_os_t = xtask::punctual())]
     punctual: PathBuf,
-    /// Minimum number of swaps of each directory
+    /// Minimum number of times that each directory is swapped with a link
     #[arg(long, value_name = "N", default_value_t = 1000)]
     swaps: u64,
-    /// Minimum number of runs attacked in each way
+    /// Minimum number of runs that are attacked in each way
     #[arg(long, value_name = "N", default_value_t = 4)]
     runs: u64,
 }
 
-/// User ID of the attacker, which no user of this machine has.
+/// User ID of the attacker, which no user of the machine should have.
 pub(crate) const ATTACKER: u32 = 61_234;
 
-/// A folder of the attacker, and next to it files that must not change.
+/// A folder that belongs to the attacker, and next to it files that must not change.
 pub(crate) struct Field {
     place: tempfile::TempDir,
     punctual: PathBuf,

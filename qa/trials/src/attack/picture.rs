@@ -1,5 +1,5 @@
-//! The state below a folder: names, contents, and stat(2) except for the link count, because hard links are created
-//! meanwhile.
+//! Records the state of everything below a folder: names, contents, and stat(2) except for the link count, because hard
+//! links are created in the meantime.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,8 +10,10 @@ use std::path::Path;
 pub(super) struct Picture(BTreeMap<String, String>);
 
 impl Picture {
+    /// Records the current state below a folder.
+    ///
     /// # Errors
-    /// A file or directory that cannot be read.
+    /// A file or directory cannot be read.
     pub fn of(folder: &Path) -> Result<Picture, String> {
         let mut picture = Picture::default();
         picture.add(folder)?;
@@ -32,7 +34,7 @@ impl Picture {
         Ok(())
     }
 
-    /// Names that were added, removed or changed.
+    /// Returns the names that were added, removed or changed.
     pub fn changed<'a>(&'a self, after: &'a Picture) -> Vec<&'a String> {
         let before = self.0.iter().filter(|(name, facts)| after.0.get(*name) != Some(facts)).map(|(name, _)| name);
         before.chain(after.0.keys().filter(|name| !self.0.contains_key(*name))).collect()

@@ -1,4 +1,4 @@
-//! Swaps a folder on the path for a link to the victim's folder, and back, as fast as possible.
+//! Swaps a folder in the path of a result with a link to the victim's folder, and back, as fast as possible.
 
 use super::{Field, attacker};
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Attacks whole runs: the swapped folder is the run directory itself, or the one above it.
+/// Attacks whole runs: the folder that is swapped is the run directory itself, or the one above it.
 pub(super) fn runs(field: &Field, swaps: u64, least: u64) -> Result<String, String> {
     let mut said = Vec::new();
     for (what, out) in [("its run directory", "deep/run"), ("the folder above", "deep")] {
@@ -41,8 +41,8 @@ pub(super) fn files(field: &Field, swaps: u64) -> Result<String, String> {
     ))
 }
 
-/// Swaps at least this often and during at least this many runs. Returns how many swaps and runs there were, and how
-/// many runs succeeded.
+/// Swaps the folder at least this often and during at least this many runs. Returns how many swaps and runs there were,
+/// and how many runs succeeded.
 fn under(
     field: &Field,
     swapped: &Path,
@@ -76,7 +76,7 @@ fn under(
     })
 }
 
-/// Creates a folder as the attacker; an existing link or folder stays.
+/// Creates a folder as the attacker. An existing link or folder is kept.
 fn make(folder: &Path) -> Result<(), String> {
     let _attacker = attacker()?;
     match fs::create_dir(folder) {

@@ -1,17 +1,18 @@
-//! A minimal periodic thread, clock_nanosleep and clock_gettime and nothing else, with which the engine is compared.
+//! A minimal periodic thread, which only calls clock_nanosleep() and clock_gettime(), and with which the engine is
+//! compared.
 
 use rustix::thread::{ClockId, clock_nanosleep_absolute};
 use rustix::time::{Timespec, clock_gettime};
 use std::process::Command;
 use std::time::Duration;
 
-/// The loop, run by this program itself; policy and CPU are set by chrt and taskset.
+/// The loop, run by this program itself. chrt and taskset set the policy and the CPU.
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
     period_ns: i64,
     seconds: i64,
-    /// Let the main thread wake every 10 ms on the same CPU at SCHED_OTHER, as that of cyclictest does: on some kernels
-    /// this alone makes the periodic thread's wakeups cheaper
+    /// Let the main thread wake every 10 ms on the same CPU at SCHED_OTHER, as the main thread of cyclictest does: on
+    /// some kernels this alone makes the periodic thread's wakeups cheaper
     #[arg(long)]
     ticking: bool,
 }

@@ -1,5 +1,5 @@
 //! `bench cycle`: counts user instructions and system calls per cycle of a `punctual-rt` task, compared with bare loops
-//! in C, and of a task in C++, compared with the same one in C.
+//! in C, and of a task in C++, compared with the same task in C.
 //!
 //! A thread is single-stepped (ptrace(2)) from one clock_nanosleep(2) to the next: this needs no hardware counters, and
 //! other activity on the machine is not counted.
@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// A loop without any library: sleeps until the next release, reads the clock and, with EXECUTION, reads it again after
-/// its work; keeps minimum, maximum and sum.
+/// A loop without any library. It sleeps until the next release, reads the clock and, with EXECUTION, reads it again
+/// after its work; it keeps minimum, maximum and sum.
 const BARE: &str = r#"
 #include <stdint.h>
 #include <time.h>
@@ -39,7 +39,7 @@ int main(void) {
     }
 }
 "#;
-/// Maximum ratio of a cycle's instructions in C++ to those in C.
+/// Maximum ratio of a cycle's instructions in C++ to the instructions of the same cycle in C.
 const MAX_CPP: f64 = 1.05;
 const CYCLES: usize = 100;
 const NANOSLEEP: u64 = 230;
@@ -81,7 +81,7 @@ pub fn run() -> Result<(), String> {
     Ok(())
 }
 
-/// Compiles a source in C or, by its name, C++.
+/// Compiles a source in C, or in C++ if its name says so.
 fn compiled(folder: &Path, name: &str, text: &str, flags: &[&str]) -> Result<PathBuf, String> {
     let (source, output) = (folder.join(name), folder.join(format!("{name}-{}", flags.len())));
     fs::write(&source, text).map_err(|e| format!("{}: {e}", source.display()))?;
@@ -94,7 +94,7 @@ fn compiled(folder: &Path, name: &str, text: &str, flags: &[&str]) -> Result<Pat
     }
 }
 
-/// Compiles a source with the C interface, statically.
+/// Compiles a source and links it statically with the C interface.
 fn linked(folder: &Path, name: &str, text: &str) -> Result<PathBuf, String> {
     let include = xtask::root().join("crates/realtime/capi/include").display().to_string();
     let archive =
@@ -117,9 +117,9 @@ fn example() -> Result<PathBuf, String> {
     program.ok_or_else(|| "cargo did not build the example `cycle`".into())
 }
 
-/// Instructions and system calls of the shortest cycle of the thread with that name, or of the only thread. Longer
-/// cycles read the clock while the kernel updated it, and so read it again (28 instructions): with a stop at each
-/// instruction a cycle takes milliseconds.
+/// Returns instructions and system calls of the shortest cycle of the thread with that name, or of the only thread.
+/// Other cycles are longer because they read the clock while the kernel updated it, and so read it again (28
+/// instructions): with a stop at each instruction, a cycle takes milliseconds.
 fn measure(file: &Path, words: &[&str], thread: Option<&str>) -> Result<(u64, u64), String> {
     let child = Command::new(file).args(words).stdout(Stdio::null()).spawn();
     let mut child = child.map_err(|e| format!("{}: {e}", file.display()))?;
@@ -178,14 +178,15 @@ fn count(tid: Pid) -> Result<Vec<(u64, u64)>, String> {
     Ok(cycles)
 }
 
-/// Address of a stopped thread's next instruction, and the number of the system call that it would make there.
+/// Returns the address of a stopped thread's next instruction, and the number of the system call that it would make
+/// there.
 #[cfg(target_arch = "x86_64")]
 fn registers(tid: Pid) -> Result<(ptrace::AddressType, u64), String> {
     let registers = ptrace::getregs(tid).map_err(failed("getregs"))?;
     Ok((registers.rip as ptrace::AddressType, registers.rax))
 }
 
-/// Other architectures have other registers; `run` refuses them.
+/// Returns an error: other architectures have other registers, and `run` refuses them.
 #[cfg(not(target_arch = "x86_64"))]
 fn registers(tid: Pid) -> Result<(ptrace::AddressType, u64), String> {
     Err(format!("the registers of thread {tid} are not supported on {}", std::env::consts::ARCH))

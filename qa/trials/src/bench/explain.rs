@@ -1,7 +1,8 @@
-//! `bench explain`: time for reading and attributing a trace, compared with `trace-cmd report` of the same file.
+//! `bench explain`: measures the time for reading and attributing a trace, compared with `trace-cmd report` of the same
+//! file.
 //!
-//! Both print to /dev/null. A pair is one run of each, directly one after the other, in alternating order. Files are in
-//! the page cache, because each is read once beforehand.
+//! Both write to /dev/null. A pair is one run of each, directly one after the other, in alternating order. The files
+//! are in the page cache, because each is read once before.
 
 use punctual_stats::paired_ratio;
 use std::fs;
@@ -9,10 +10,10 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// Limit for the upper bound of ours / theirs: four times as fast.
+/// Limit for the upper bound of the ratio of our time to trace-cmd's: four times as fast.
 const BAR: f64 = 0.25;
 const CONFIDENCE: f64 = 0.95;
-/// Events of a typical trace for latencies.
+/// Events in a typical trace for latencies.
 const EVENTS: [&str; 8] = [
     "sched",
     "irq",
@@ -24,7 +25,7 @@ const EVENTS: [&str; 8] = [
     "timer:hrtimer_cancel",
 ];
 
-/// Compare the time for reading and attributing traces with trace-cmd report
+/// Compare the time for reading and attributing traces with that of trace-cmd report
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
     /// Number of pairs for each file
@@ -112,7 +113,7 @@ fn seconds(mut command: Command, codes: &[i32]) -> Result<f64, String> {
     }
 }
 
-/// Records a busy cyclictest, as version 6 and, compressed, as version 7.
+/// Records while cyclictest is running, as a trace of version 6 and, compressed, of version 7.
 fn record() -> Result<Vec<PathBuf>, String> {
     let mut files = Vec::new();
     for (version, compression) in [("6", "none"), ("7", "zstd")] {

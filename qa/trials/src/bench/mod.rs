@@ -1,4 +1,4 @@
-//! `cargo trials bench`: the cost of measuring, explaining and tracing, compared with other programs.
+//! `cargo trials bench`: measures the cost of measuring, explaining and tracing, compared with other programs.
 
 mod bare;
 mod cycle;
@@ -14,8 +14,8 @@ pub enum Wanted {
     Overhead(overhead::Wanted),
     Explain(explain::Wanted),
     Tracing(tracing::Wanted),
-    /// Count user instructions and system calls per cycle of a punctual-rt task, compared with bare loops in C, and in C++
-    /// compared with C
+    /// Count user instructions and system calls per cycle of a punctual-rt task, compared with bare loops in C; and of
+    /// a task in C++, compared with the same task in C
     Cycle,
     #[command(hide = true)]
     Bare(bare::Wanted),

@@ -1,8 +1,8 @@
-//! CPU time per cycle, compared with other programs.
+//! Measures the CPU time per cycle, compared with other programs.
 //!
-//! Both programs run at the same time on two CPUs and then change places, so that disturbances affect both. A pair is
+//! Both programs run at the same time on two CPUs and then exchange these, so that disturbances affect both. A pair is
 //! the geometric mean of the two ratios. First the other program runs against itself: if that interval is wider than
-//! the limit, the method is too imprecise on this machine, and the output reports this.
+//! the limit, the method is too imprecise on this machine, and the output says so.
 
 use std::fs;
 use std::process::{Child, Command, Stdio};
@@ -19,17 +19,17 @@ enum Program {
     Ours,
     /// cyclictest, whose main thread wakes every 10 ms on the measured CPU.
     Cyclictest,
-    /// cyclictest with `-M`: its main thread sleeps until a new maximum, and so is as quiet as ours.
+    /// cyclictest with `-M`: its main thread sleeps until there is a new maximum, so it wakes as rarely as ours.
     CyclictestQuiet,
     Bare,
-    /// The bare loop, with a main thread that wakes every 10 ms, like that of cyclictest.
+    /// The bare loop, with a main thread that wakes every 10 ms, like the one of cyclictest.
     BareTicking,
 }
 
-/// Compare the CPU time per cycle with cyclictest and with a bare loop of nanosleep and clock
+/// Compare the CPU time per cycle with that of cyclictest and of a bare loop that sleeps and reads the clock
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
-    /// Number of exchanged pairs for each comparison
+    /// Number of pairs for each comparison
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub pairs: u32,
 }
@@ -112,7 +112,7 @@ fn start(program: Program, cpu: u32) -> Result<Child, String> {
     command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().map_err(|e| format!("{command:?}: {e}"))
 }
 
-/// CPU time of all threads of a process in ns: the first field of schedstat.
+/// Returns the CPU time of all threads of a process, ns: the first field of schedstat.
 fn cpu_ns(pid: u32) -> Result<f64, String> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).map_err(|e| format!("process {pid} has ended: {e}"))?;
     let mut sum = 0.0;
@@ -123,7 +123,7 @@ fn cpu_ns(pid: u32) -> Result<f64, String> {
     Ok(sum)
 }
 
-/// Geometric mean and 95 % interval (Student's t on the logarithms).
+/// Returns the geometric mean and its 95 % interval (Student's t on the logarithms).
 fn interval(ratios: &[f64]) -> (f64, f64, f64) {
     let n = ratios.len() as f64;
     let logs: Vec<f64> = ratios.iter().map(|r| r.ln()).collect();
@@ -133,7 +133,7 @@ fn interval(ratios: &[f64]) -> (f64, f64, f64) {
     (mean.exp(), (mean - half).exp(), (mean + half).exp())
 }
 
-/// Two-sided 95 % quantile of Student's t.
+/// Returns the two-sided 95 % quantile of Student's t distribution.
 fn student(freedom: usize) -> f64 {
     const TABLE: [f64; 10] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
     match freedom {

@@ -1,7 +1,7 @@
-//! `bench tracing`: the effect of recording events on the median wakeup latency.
+//! `bench tracing`: measures the effect of recording events on the median wakeup latency.
 //!
 //! A round is one run without a trace, one with the minimal set of events and one with the full set, in alternating
-//! order. The load is idle, so that nothing hides the cost.
+//! order. The load is idle, so that it does not hide the cost.
 
 use punctual_stats::paired_ratio;
 use std::fs;
@@ -12,7 +12,7 @@ const WAYS: [(&str, &[&str]); 3] = [
     ("minimal", &["--trace", "always", "--trace-events", "minimal"]),
     ("full", &["--trace", "always", "--trace-events", "full"]),
 ];
-/// Upper bounds on the ratio of the medians to that without a trace.
+/// Upper bounds of the ratio of each median to the median without a trace.
 const BARS: [(usize, f64); 2] = [(1, 1.10), (2, 1.20)];
 const CONFIDENCE: f64 = 0.95;
 
@@ -56,7 +56,7 @@ pub fn run(rounds: u32) -> Result<(), String> {
     Ok(())
 }
 
-/// Median of one run in ns: the geometric mean of the medians of the CPUs.
+/// Returns the median of one run, ns: the geometric mean of the medians of the CPUs.
 fn median(options: &[&str]) -> Result<f64, String> {
     let out = format!("/dev/shm/punctual-bench-{}", std::process::id());
     let failed = |what: &str| format!("{what}: build it first (cargo build --release), and run as root");

@@ -1,5 +1,6 @@
-//! Kills the product's fix, trial and undo with SIGKILL at random moments, on a copy of the guest's disk and with its
-//! grub-mkconfig: a run takes seconds, so hundreds are possible. Then another program makes a change in between.
+//! Kills the program's fix, trial boot and undo with SIGKILL at random moments, on a copy of the guest's disk and with
+//! its grub-mkconfig: a run takes seconds, so hundreds are possible. Then another program changes the same files in
+//! between.
 
 use super::place::{Place, Tree, difference, length};
 use super::{Bench, expect};
@@ -17,7 +18,7 @@ const OWN: &str = "/etc/default/grub.d/60-punctual.cfg";
 const DRAFTS: [&str; 2] = ["boot/grub/grub.cfg.punctual", "boot/grub/grub.cfg.punctual.new"];
 const UNDO: &[&str] = &[PROGRAM, "undo"];
 
-/// The original copy, and how a rule is fixed in it.
+/// The original copy, and the rule that is fixed in it.
 struct Tried<'a> {
     place: &'a Place,
     rule: &'a str,
@@ -27,13 +28,13 @@ struct Tried<'a> {
 
 #[derive(Default)]
 struct Met {
-    /// Kills that hit a running process.
+    /// Number of kills that hit a running process.
     within: u32,
-    /// Kills that also killed the process's children.
+    /// Number of kills that also killed the process's children.
     family: u32,
-    /// Kills that found something changed below /etc or /boot.
+    /// Number of kills after which something below /etc or /boot was changed.
     changed: u32,
-    /// Kills that found a draft of the menu, complete or not.
+    /// Number of kills after which a draft of the menu was left, complete or not.
     draft: u32,
     over: u32,
 }
@@ -86,7 +87,7 @@ impl Tried<'_> {
         expect(differs.is_empty(), format!("not as before:\n{}", differs.join("\n")))
     }
 
-    /// The usual duration of fix and undo: the median of five.
+    /// Returns the usual duration of fix and of undo: the median of five.
     fn usual(&self, fix: &[&str]) -> Result<[Duration; 2], String> {
         let mut times = (0..5).map(|_| self.whole(fix)).collect::<Result<Vec<_>, String>>()?;
         let mut median = |which: usize| {
@@ -96,7 +97,7 @@ impl Tried<'_> {
         Ok([median(0), median(1)])
     }
 
-    /// Fix and undo without a kill; returns how long each takes.
+    /// Runs fix and undo without a kill. Returns how long each takes.
     fn whole(&self, fix: &[&str]) -> Result<[Duration; 2], String> {
         let begun = Instant::now();
         let said = self.good(fix)?;
@@ -129,7 +130,7 @@ impl Tried<'_> {
         Ok(met)
     }
 
-    /// Starts the program and kills it, alone or with its children; half of the kills come after the first record in
+    /// Starts the program and kills it, alone or with its children. Half of the kills come after the first record in
     /// the journal.
     fn kill(
         &self,
@@ -160,7 +161,7 @@ impl Tried<'_> {
         Ok(after)
     }
 
-    /// The user edits our file: undo leaves it and reports that.
+    /// Tests that undo leaves a file which the user has edited after the fix, and reports that.
     fn edited(&self) -> Result<String, String> {
         self.good(&self.fix(&[]))?;
         let path = self.place.at(OWN);
@@ -184,7 +185,7 @@ impl Tried<'_> {
         ))
     }
 
-    /// The package changes its own file and regenerates the menu, as its maintainer scripts do.
+    /// The distribution's package changes its own file and regenerates the menu, as its maintainer scripts do.
     fn updated(&self) -> Result<String, String> {
         self.good(&self.fix(&[]))?;
         let update = format!("sed -i 's/^GRUB_TIMEOUT=.*/GRUB_TIMEOUT=3/' {DEFAULTS} && update-grub");

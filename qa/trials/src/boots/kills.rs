@@ -1,4 +1,5 @@
-//! Kills the emulator at random moments of fix and undo: after undo in the next boot, every byte is as before.
+//! Kills the emulator at random moments of fix and undo, and tests that after undo in the next boot every byte is as
+//! before.
 
 use super::{Bench, boot_of, expect};
 use punctual_vm::{DiskGuest, Ending, Kill};
@@ -41,7 +42,7 @@ pub fn run(bench: &Bench) -> Result<String, String> {
     }
 }
 
-/// One kill, and the boot that repairs it. Returns true if the work was over when the kill came.
+/// Makes one kill, and the boot that repairs it. Returns true if the fix or undo was over when the kill came.
 fn one(bench: &Bench, guest: &DiskGuest, name: &str, what: &str, after: Duration) -> Result<bool, String> {
     let word = &bench.word;
     let script = match what {

@@ -25,9 +25,9 @@ pub struct Bench {
     /// Shell functions available to every step.
     system: String,
     word: String,
-    /// Number of kills of the emulator (in chroot: of the product), in fix and in undo each.
+    /// Number of kills of the emulator (in `chroot`: of the program), in fix and in undo each.
     kills: u32,
-    /// The product, if it is tested instead of the shell stand-in.
+    /// The program to test; `None` to test the shell functions that replace it.
     program: Option<PathBuf>,
     rule: Option<String>,
 }
@@ -37,7 +37,7 @@ pub struct Bench {
 /// The changes are made permanent, tried once, and interrupted by kills.
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
-    /// Program to test instead of a shell stand-in
+    /// Program to test instead of shell functions that do the same
     #[arg(long, value_name = "FILE", requires_all = ["rule", "word"])]
     punctual: Option<PathBuf>,
     /// Rule to fix with the program given by --punctual
@@ -115,7 +115,7 @@ impl Bench {
         keep_consoles(&self.folder, name, run);
     }
 
-    /// Runs to the end; every step must exit with 0.
+    /// Runs a guest to its end; every step must exit with 0.
     fn whole(&self, name: &str, guest: &DiskGuest, steps: &[Step]) -> Result<Vec<DiskBoot>, String> {
         let run = guest.run(steps, None).map_err(|e| e.to_string())?;
         self.keep(name, &run);

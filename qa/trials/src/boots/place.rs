@@ -1,4 +1,4 @@
-//! A copy of the guest's disk as a separate machine: a mount namespace held by one process.
+//! A copy of the guest's disk that behaves like a separate machine: a mount namespace held by one process.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -11,7 +11,7 @@ const SETUP: &str = include_str!("chroot.sh");
 /// Size in bytes above which files are compared by inode, size and mtime.
 const LARGE: u64 = 1 << 20;
 
-/// A mount namespace with the copy; removed on drop.
+/// A mount namespace with the copy. Dropping it removes both.
 pub struct Place {
     holder: Child,
     folder: PathBuf,
@@ -59,8 +59,8 @@ impl Place {
         root.join(inner.strip_prefix("/").unwrap_or(&inner)).join(path.trim_start_matches('/'))
     }
 
-    /// A command that runs in the namespace. The started process becomes the command after three exec(2), so killing it
-    /// kills the command.
+    /// Returns a command that runs in the namespace. The started process becomes the command after three exec(2), so
+    /// killing the process kills the command.
     pub fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new("/usr/bin/nsenter");
         command.args(["-t", &self.holder.id().to_string(), "-m", "/usr/sbin/chroot"]).arg(self.folder.join("root"));
@@ -123,7 +123,7 @@ pub fn difference(before: &Tree, now: &Tree) -> Vec<String> {
     differing.map(shown).collect()
 }
 
-/// Size of a file, 0 if it is missing.
+/// Returns the size of a file, bytes; 0 if it is missing.
 pub fn length(path: &Path) -> u64 {
     File::open(path).and_then(|file| file.metadata()).map_or(0, |meta| meta.len())
 }

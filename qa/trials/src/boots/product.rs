@@ -1,11 +1,12 @@
-//! The product's own trial boot: one that is kept, one that is not, and two that break. The boot after it is the old
-//! one, and the prepared files are removed completely.
+//! Tests the program's own trial boot: one that is kept, one that is not, and two that break. The boot after a trial
+//! must be the old one, and the files prepared for the trial must be removed completely.
 
 use super::{Bench, boot_of, expect};
 use punctual_vm::DiskBoot;
 use std::time::Instant;
 
-/// In the old boot, the product reports that the trial is over, changes nothing, and removes its files.
+/// Shell commands for the old boot: the program must report that the trial is over, change nothing, and remove its
+/// files.
 const BACK: &str = "grep -q punctual.trial /proc/cmdline && exit 10
     said=$(punctual audit --fix \"$rule\" --persist 2>&1)
     [ $? = 4 ] || exit 11
@@ -13,13 +14,13 @@ const BACK: &str = "grep -q punctual.trial /proc/cmdline && exit 10
     echo \"$said\" | grep -q 'failed and the machine fell back' || exit 12
     grep -q . /var/lib/punctual/trial || exit 13";
 
-/// One trial: what is done in each boot after it was armed, and how the first of them ends.
+/// One trial: what is done in each boot after it was armed, and whether the trial boot breaks.
 struct Case {
     name: &'static str,
-    /// Commands after arming, in the same boot.
+    /// Shell commands after arming, in the same boot.
     then: &'static str,
     boots: &'static [&'static str],
-    /// True if the trial ends in a panic before any of the steps.
+    /// True if the trial boot ends in a panic before any step runs.
     breaks: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Tries parameters that break a boot once each: the boot after it is the old one.
+//! Tries parameters, most of which break the boot, in one boot each, and tests that the boot after it is the old one.
 
 use super::{Bench, expect};
 use punctual_vm::{DiskBoot, Ending};
@@ -6,7 +6,7 @@ use std::time::Instant;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Comes {
-    /// The trial boots: its step sees the parameter, and the next boot is without it.
+    /// The trial boots: its step finds the parameter, and the next boot does not have it.
     Up,
     /// The trial fails, and the machine returns to the old boot automatically.
     Back,
@@ -44,7 +44,7 @@ pub fn run(bench: &Bench) -> Result<String, String> {
     }
 }
 
-/// Arms the trial; the next step runs in whichever boot comes: in the trial if that succeeds, otherwise in the old one.
+/// Arms the trial. The next step runs in the boot that follows: in the trial if it succeeds, otherwise in the old boot.
 fn one(bench: &Bench, name: &str, words: &str) -> Result<(&'static str, String), String> {
     let guest = bench.guest(name)?;
     let word = words.split(' ').next().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! `cargo trials chains`: makes chains of waits in guests, with a log of who waited for whom, and scores the links that
-//! `explain` reports.
+//! `cargo trials chains`: makes chains of waits in guests, with a log of which thread waited for which, and scores the
+//! links that `explain` reports.
 
 mod score;
 

@@ -1,8 +1,8 @@
-//! Compares the links that `explain` reports with the log of who waited for whom.
+//! Compares the links that `explain` reports with the log of which thread waited for which.
 //!
 //! A link is right if it names the thread that waited, with the logged duration within a tenth, and the thread that ran
-//! meanwhile, owned the lock, sent the interrupt or queued the work. It is missing if it is not reported, or the other
-//! thread is reported as unknown. Any other reported link is wrong.
+//! in the meantime, owned the lock, sent the interrupt or queued the work. It is missing if it is not reported, or if
+//! the other thread is reported as unknown. Any other reported link is wrong.
 
 use crate::guests::{folders, name_of};
 use crate::injected::score::{facts, read};
@@ -80,7 +80,7 @@ fn victims(folder: &Path, tid: i32, facts: Facts) -> Result<Vec<Victim>, String>
     Ok(explain(source.as_mut(), options).victims)
 }
 
-/// A reported link: who waited for how long, and the text.
+/// A reported link: which thread waited, for how long, and the text.
 struct Named {
     tid: Option<i32>,
     ns: u64,
@@ -116,7 +116,8 @@ fn judge(row: &mut Row, chain: &Chain, victim: Option<&Victim>) {
     }
 }
 
-/// Links, and causes that name another thread. Shorter ones are interrupts that wake the thread.
+/// Returns the reported links, and the causes that name another thread. Shorter ones, which are interrupts that wake
+/// the thread, are omitted.
 fn named(victim: &Victim) -> Vec<Named> {
     let links = victim.chain.iter().map(|link| Named { tid: link.tid, ns: link.ns, text: link.sentence.clone() });
     let places = victim.causes.iter().filter_map(|cause| {

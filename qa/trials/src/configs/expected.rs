@@ -1,14 +1,14 @@
-//! The expected state of each rule that depends on a configuration, derived manually from the configuration's lines
-//! alone.
+//! The expected state of each rule that depends on a kernel configuration, derived manually from the lines of the
+//! configuration alone.
 
 use super::grep::Grep;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum With {
     Nothing,
-    /// Parameters that affect no rule here.
+    /// Kernel parameters that affect no rule here.
     Plain,
-    /// Parameters with nohz_full= and rcu_nocbs=.
+    /// Kernel parameters with nohz_full= and rcu_nocbs=.
     Tickless,
 }
 
@@ -65,7 +65,7 @@ const HEAVY: &[&str] = &[
     "DEBUG_HARD_LOCKS",
 ];
 
-/// The expected state; `None` for rules that a configuration does not decide.
+/// Returns the expected state; `None` for rules that a configuration does not decide.
 pub fn expected(id: &str, with: With, c: &Grep) -> Option<&'static str> {
     let rt = c.is("PREEMPT_RT");
     let fail_if = |wrong: bool| if wrong { "FAIL" } else { "PASS" };

@@ -1,4 +1,4 @@
-//! The lines of a configuration as grep(1) would find them. Shares no code with what it checks.
+//! Finds lines of a configuration as grep(1) would. Shares no code with the audit that it checks.
 
 pub struct Grep<'t> {
     lines: Vec<&'t str>,
@@ -9,13 +9,13 @@ impl<'t> Grep<'t> {
         Grep { lines: text.split('\n').collect() }
     }
 
-    /// The value in a line that matches `^CONFIG_X=`, without quotes.
+    /// Returns the value in a line that matches `^CONFIG_X=`, without quotes.
     pub fn value(&self, option: &str) -> Option<&'t str> {
         let begin = format!("CONFIG_{option}=");
         self.lines.iter().find_map(|line| line.strip_prefix(begin.as_str())).map(|value| value.trim_matches('"'))
     }
 
-    /// The version in `# Linux/x86 6.12.9 Kernel Configuration`.
+    /// Returns the version in a line such as `# Linux/x86 6.12.9 Kernel Configuration`.
     pub fn version(&self) -> Option<(u32, u32)> {
         let title = self.lines.iter().find(|line| line.starts_with("# Linux/") && line.ends_with(" Configuration"))?;
         let mut numbers = title.split(' ').nth(2)?.split(['.', '-']);
@@ -33,8 +33,8 @@ impl<'t> Grep<'t> {
         options.iter().any(|option| matches!(self.value(option), Some("y" | "m")))
     }
 
-    /// Compares evidence such as `FILE CONFIG_HZ: 250`, `FILE CONFIG_X: not set` or `FILE: on of A B C: A`. Returns the
-    /// number of options mentioned, and those for which it is wrong.
+    /// Compares evidence such as `FILE CONFIG_HZ: 250`, `FILE CONFIG_X: not set` or `FILE: on of A B C: A` with the
+    /// lines. Returns the number of options in it, and a message for each that is wrong.
     pub fn contradictions(&self, source: &str, said: &str) -> (u32, Vec<String>) {
         if let Some((_, option)) = source.rsplit_once(" CONFIG_") {
             let found = self.value(option).unwrap_or("not set");

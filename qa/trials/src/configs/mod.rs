@@ -1,4 +1,5 @@
-//! `cargo trials configs`: compares `audit --config` of kernel configurations with a plain search of their lines.
+//! `cargo trials configs`: compares the results of `audit --config` for kernel configurations with a plain search of
+//! their lines.
 
 mod expected;
 mod grep;
@@ -10,7 +11,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Command lines with which each configuration is audited: none, one that requests nothing, one that requests features.
+/// Command lines with which each configuration is audited: none, one that requests no feature, one that requests some.
 const CMDLINES: &[(With, &str)] = &[
     (With::Nothing, ""),
     (With::Plain, "root=/dev/sda1 ro quiet\n"),
@@ -21,7 +22,7 @@ const CMDLINES: &[(With, &str)] = &[
 struct Tally {
     /// How often each rule of the table had each state.
     states: BTreeMap<String, BTreeMap<String, u32>>,
-    /// Number of compared verdicts, and of options shown as evidence.
+    /// Number of verdicts that were compared, and of options shown as evidence.
     verdicts: u32,
     options: u32,
     wrong: Vec<String>,
@@ -68,7 +69,7 @@ fn scratch() -> Result<PathBuf, String> {
     Ok(folder)
 }
 
-/// The findings of `audit --config FILE [--config cmdline:FILE] --json`.
+/// Returns the findings of `audit --config FILE [--config cmdline:FILE] --json`.
 fn audit(punctual: &Path, config: &Path, cmdline: Option<&Path>) -> Result<Vec<Value>, String> {
     let mut command = Command::new(punctual);
     command.args(["audit", "--json", "--config"]).arg(config);

@@ -1,4 +1,4 @@
-//! `compare --fail-if-worse` for boots of one kernel, and of a slower kernel.
+//! Tests `compare --fail-if-worse` on boots of one kernel, and of a slower kernel.
 
 use super::{Bar, Conditions};
 use crate::simulate::normal;
@@ -19,7 +19,7 @@ const EFFECTS: [f64; 3] = [0.0, 0.03, 0.1];
 /// The order of the boots of both kernels.
 #[derive(Clone, Copy, PartialEq)]
 enum Order {
-    /// All boots of the first, then all of the second.
+    /// All boots of the first kernel, then all boots of the second.
     Blocks,
     /// Alternating: A B B A …
     Turns,
@@ -102,7 +102,7 @@ fn compared(boots: usize, order: Order, effect: f64, factor: f64, random: &mut S
     compare(&sides).unwrap_or_default()
 }
 
-/// A boot whose wakeups take `late` times as long as others: log-normal, with a tail of one in a hundred.
+/// Returns a boot whose wakeups take `late` times as long as usual: log-normal, with a tail of one in a hundred.
 fn boot(late: f64, nth: u64, random: &mut SplitMix64) -> Recording {
     let stamp = |real_ns| Stamp { mono_ns: 1, boot_ns: 60_000_000_000, real_ns };
     let mut run = Run {

@@ -1,4 +1,4 @@
-//! Fleets of identical boards, and of boards with one slow one.
+//! Tests reports on many identical boards, and on boards of which one is slow.
 
 use super::{Bar, Conditions};
 use crate::simulate::normal;
@@ -13,12 +13,12 @@ const LOADS: [&str; 3] = ["idle", "cpu", "io"];
 /// Distribution of the worst wakeup of a run.
 #[derive(Clone, Copy)]
 enum Worst {
-    /// Fréchet: wakeups with the tail x^−10. The standard deviation of the logarithm is 13 %.
+    /// Fréchet: wakeups with the tail x^−10. The standard deviation of the logarithm of the worst wakeup is 13 %.
     Frechet,
     /// The worst of a million wakeups of 20 µs plus an exponential part with a mean of 4 µs.
     Exponential,
     LogNormal,
-    /// Nine runs in ten as [`Worst::Frechet`]; the tenth meets a disturbance of 60 to 120 µs.
+    /// Nine runs in ten are like [`Worst::Frechet`]; in the tenth there is a disturbance of 60 to 120 µs.
     Rare,
 }
 
@@ -73,7 +73,7 @@ fn outliers(runs: &[RunSummary]) -> Vec<String> {
     fleet(runs).outliers.into_iter().filter_map(|outlier| outlier.host).collect()
 }
 
-/// `factor` gives the slowdown for a board and a load, by their numbers.
+/// Simulates the runs of the boards. `factor` gives the slowdown for a board and a load, by their numbers.
 fn simulated(
     (boards, runs): (usize, usize),
     worst: Worst,
@@ -90,7 +90,7 @@ fn simulated(
     all
 }
 
-/// A run with these worst wakeups under the loads.
+/// Returns a run with these worst wakeups under the loads.
 pub fn summary(n: u64, host: &str, loads: &[&str], maxima: &[u64]) -> RunSummary {
     let cell = |(load, max_ns): (&&str, &u64)| SummaryCell {
         phase: (*load).into(),

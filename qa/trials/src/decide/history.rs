@@ -1,4 +1,4 @@
-//! A year of nightly runs without changes, and a year with a shift.
+//! Tests a year of nightly runs without a change, and a year with a shift.
 
 use super::fleet::summary;
 use super::{Bar, Conditions};
@@ -13,10 +13,10 @@ const YEAR: usize = 365;
 const SHIFT: usize = 100;
 const WITHIN: usize = 10;
 const RISE: f64 = 1.25;
-/// Accepted relative deviation from the requested rate.
+/// Accepted relative deviation from the requested rate of false alarms.
 const OFF: f64 = 0.3;
 
-/// How the nights vary.
+/// How the values vary from night to night.
 #[derive(Clone, Copy)]
 enum Noise {
     Normal,
@@ -95,14 +95,14 @@ fn years(conditions: &Conditions, name: &str, bar: Bar, (series, phi, rate): (us
     );
 }
 
-/// Loads and nights of the alarms.
+/// Returns the load and the night of each alarm.
 fn seen(history: &History) -> impl Iterator<Item = (&str, usize)> {
     let series = history.groups.iter().flat_map(|group| &group.series);
     series.flat_map(|s| s.shifts.iter().map(|shift| (s.load.as_str(), shift.at + shift.runs_to_see - 1)))
 }
 
-/// Nights whose values follow an AR(1) process; from the night [`SHIFT`] on, those of the first load are `rise` times
-/// as large.
+/// Returns nights whose values follow an AR(1) process; from the night [`SHIFT`] on, the values of the first load are
+/// `rise` times as large.
 fn nights(
     nights: usize,
     series: usize,

@@ -1,5 +1,5 @@
-//! `cargo trials decide`: how often decisions between kernels, runs, boards and settings are wrong when nothing
-//! differs, and how often they detect a difference. Machines are simulated; the program's own crates decide.
+//! `cargo trials decide`: measures how often decisions between kernels, runs, boards and settings are wrong if nothing
+//! differs, and how often they detect a difference. The machines are simulated; the program's own crates decide.
 
 mod compare;
 mod fleet;
@@ -38,7 +38,7 @@ pub fn run(wanted: &Wanted) -> Result<(), String> {
     if missed.is_empty() { Ok(()) } else { Err(format!("missed: {}", missed.join("; "))) }
 }
 
-/// The requirement on the mean over the runs.
+/// What is required of the mean over the runs.
 #[derive(Clone, Copy, Debug)]
 enum Bar {
     AtMost(f64),
@@ -68,7 +68,7 @@ impl Bar {
     }
 }
 
-/// Tries conditions in order, each with its own seeds, which do not depend on what else is tried.
+/// Tries conditions in order. Each has its own seeds, which do not depend on which other conditions are tried.
 struct Conditions<'a> {
     wanted: &'a Wanted,
     number: Cell<u64>,
@@ -76,7 +76,7 @@ struct Conditions<'a> {
 }
 
 impl Conditions<'_> {
-    /// The mean of the results of the runs (1 and 0 for yes and no), with its standard error.
+    /// Prints the mean of the results of the runs (1 and 0 for yes and no), with its standard error.
     fn mean<S>(
         &self,
         name: &str,
@@ -105,7 +105,7 @@ impl Conditions<'_> {
         }
     }
 
-    /// The share of runs for which `run` returns true.
+    /// Prints the share of runs for which `run` returns true.
     fn share(&self, name: &str, bar: Bar, run: impl Fn(SplitMix64) -> bool + Sync) {
         self.mean(name, bar, || (), |(), random| f64::from(u8::from(run(random))));
     }

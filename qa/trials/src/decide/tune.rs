@@ -1,5 +1,5 @@
-//! Searches by `tune` on machines where no change has an effect, with and without a recurring disturbance; and with the
-//! five faults that `cargo trials tune` injects.
+//! Tests searches by `tune` on machines where no change has an effect, with and without a recurring disturbance; and on
+//! machines with the five faults that `cargo trials tune` injects.
 
 use super::{Bar, Conditions};
 use punctual_stats::SplitMix64;
@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 
 const KNOBS: [&str; 12] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"];
 
-/// Delays in ns that the five faults of docs/tune.md (on 6.1) add while they are not fixed, next to four harmless
-/// settings.
+/// Settings, each with the delay that it adds until it is fixed, ns: the five faults of docs/tune.md (on 6.1), and four
+/// harmless settings.
 const FAULTS: [(&str, f64); 9] = [
     ("timer-migration", 0.0),
     ("trace-events-on", 10_400.0),
@@ -45,13 +45,14 @@ pub fn conditions(conditions: &Conditions) {
     });
 }
 
-/// The delays of all faults that are not fixed, plus noise with a heavy tail, plus a disturbance.
+/// A machine whose latency is the sum of the delays of all faults that are not fixed, of noise with a heavy tail, and
+/// of a disturbance.
 struct Simulated<'a> {
     faults: &'a [(&'a str, f64)],
     on: BTreeSet<String>,
     random: SplitMix64,
     blocks: usize,
-    /// Number of blocks between disturbances, 0 for none; `phase` is the position of the first.
+    /// Number of blocks between disturbances; 0 if there are none. `phase` is the position of the first.
     period: usize,
     phase: usize,
     scale: f64,

@@ -1,4 +1,4 @@
-//! The kernels that are tried, and the expected outcomes.
+//! The kernels that are deployed, and the expected outcomes.
 
 use punctual_vm::{DiskRun, Ending};
 
@@ -6,7 +6,7 @@ use punctual_vm::{DiskRun, Ending};
 pub enum Comes {
     /// The kernel is verified and committed, and is the default from then on.
     Kept,
-    /// The old kernel returns automatically, and a rollback restores every byte.
+    /// The machine returns to the old kernel automatically, and a rollback restores every byte.
     Returned,
 }
 
@@ -24,12 +24,12 @@ pub struct Case {
     pub injection: Injection,
     /// Additional arguments of `kernel deploy`.
     pub words: &'static [&'static str],
-    /// Commands in the old kernel before the deployment.
+    /// Shell commands that run in the old kernel before the deployment.
     pub before: &'static str,
     pub comes: Comes,
 }
 
-/// A first process that occupies the only CPU forever, with RT throttling disabled.
+/// Shell commands that install a first process which occupies the only CPU forever, with RT throttling disabled.
 const HOG: &str = "printf '%s\\n' '#!/bin/sh' 'mount -t proc proc /proc 2> /dev/null' 'echo -1 > /proc/sys/kernel/sched_rt_runtime_us' \
     'chrt -f 99 sh -c \"while :; do :; done\"' > /usr/sbin/hog; chmod 755 /usr/sbin/hog";
 const HANG: &str =

@@ -1,4 +1,5 @@
-//! Cuts the link at random moments. Needs root, sshd, unshare(1), GRUB's tools, and disk space in the folder.
+//! `cargo trials deploy link`: kills the controller of a deployment over ssh at random moments. Needs root, sshd,
+//! unshare(1), GRUB's tools, and disk space in the folder.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,5 +1,5 @@
-//! `cargo trials deploy`: installs kernels beside a guest's own, boots them through OVMF and GRUB, and commits or
-//! abandons them.
+//! `cargo trials deploy`: installs kernels next to a guest's own kernel, boots them through OVMF and GRUB, and commits
+//! them or returns to the old one.
 //!
 //! Each case is deployed once, and its armed disk is copied for every run: a run is the trial boot and the boots after
 //! it.
@@ -20,10 +20,10 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 const SCRIPT: &str = include_str!("script.sh");
-/// Name of the trial over ssh with the controller killed at random moments; selected only by name, as root.
+/// Name of the case over ssh in which the controller is killed at random moments; it runs only if named, as root.
 const LINK: &str = "link";
-/// Name of the trial over ssh to a guest, with the link cut at random points and the guest restarted each time;
-/// selected only by name.
+/// Name of the case over ssh to a guest in which the link is cut at random points and the guest is restarted each time;
+/// it runs only if named.
 const CUT: &str = "cut";
 /// Time limit of a boot: firmware, and a hang that a watchdog ends after 180 s, on a busy host.
 const LIMIT: Duration = Duration::from_secs(900);
@@ -40,8 +40,8 @@ struct Bench {
 
 /// Deploy good and bad kernels in guests that boot through OVMF and GRUB (docs/deploy.md)
 ///
-/// Good kernels are committed. Kernels that panic, find no root, hang, lose the network or starve their guard are
-/// abandoned.
+/// Good kernels must be committed. For kernels that panic, find no root file system, hang, lose the network or starve
+/// their guard, the machine must return to the old kernel.
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
     /// Program to test
@@ -168,7 +168,7 @@ fn armed(bench: &Bench, case: &Case) -> Result<DiskGuest, String> {
     Ok(guest)
 }
 
-/// Tries the armed disk once; returns the duration in seconds.
+/// Tries the armed disk once. Returns the duration, s.
 fn tried(bench: &Bench, case: &Case, armed: &DiskGuest, number: usize) -> Result<u64, String> {
     let name = format!("{}-{number}", case.name);
     let folder = bench.folder.join(&name);

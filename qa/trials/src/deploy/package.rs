@@ -1,4 +1,4 @@
-//! The distribution's kernel as a package with what a guest needs, either intact or damaged.
+//! Packages the distribution's kernel with what a guest needs, either intact or damaged.
 
 use super::cases::{Case, Injection};
 use crate::guests;
@@ -6,9 +6,9 @@ use punctual_vm::Arch;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A different series than the image's own kernels, whose files already exist.
+/// The kernel to package: of another series than the image's own kernels, whose files already exist there.
 const KERNEL: &str = "rt@6.1";
-/// Folders of modules needed by a guest with virtio.
+/// Folders with the modules that a guest with virtio needs.
 const MODULES: [&str; 13] = [
     "kernel/drivers/virtio",
     "kernel/drivers/block/virtio_blk",
@@ -73,9 +73,9 @@ fn add(tar: &mut tar::Builder<Vec<u8>>, name: &str, content: &[u8]) -> Result<()
     tar.append_data(&mut header, Path::new(name), content).map_err(|e| format!("{name}: {e}"))
 }
 
-/// Writes `cli; jmp .` at the places where the firmware or GRUB enters an image: the entry point in the PE header, and
-/// the handover entry after the real-mode part (Documentation/arch/x86/boot.rst: setup_sects at 0x1f1, handover_offset
-/// at 0x264; 512 bytes further for 64 bits).
+/// Overwrites the places at which the firmware or GRUB enters an image with `cli; jmp .`: the entry point in the PE
+/// header, and the handover entry after the real-mode part (Documentation/arch/x86/boot.rst: setup_sects at 0x1f1,
+/// handover_offset at 0x264; 512 bytes further for 64 bits).
 fn loops(image: &mut [u8]) -> Result<(), String> {
     let number = |image: &[u8], at: usize| {
         let bytes = image.get(at..at + 4).and_then(|bytes| <[u8; 4]>::try_from(bytes).ok());

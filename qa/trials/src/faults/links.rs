@@ -1,4 +1,4 @@
-//! Links and FIFOs placed at the paths of results.
+//! Puts links and FIFOs at the paths of results.
 
 use crate::built::punctual;
 use std::fs;
@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-/// Commands that write the file at the end of their arguments.
+/// Commands that write the file whose path is their last argument.
 fn commands(run: &str) -> [(&'static str, Vec<String>); 5] {
     let words = |words: &[&str]| words.iter().map(ToString::to_string).collect();
     [

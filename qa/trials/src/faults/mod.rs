@@ -1,5 +1,5 @@
-//! `cargo trials faults`: injects the faults that break measurement tools, and checks what must hold then. Writes
-//! docs/reliability.md.
+//! `cargo trials faults`: injects the faults that break measurement tools, checks what must hold in each case, and
+//! writes docs/reliability.md.
 
 mod guests;
 mod links;
@@ -16,7 +16,7 @@ use std::path::Path;
 
 pub(super) enum How {
     Here(fn(&Path) -> Result<String, String>),
-    /// Tested by another command, whose results are entered into the page manually.
+    /// The fault is tested by another command, whose results are entered into the page manually.
     By(&'static str),
 }
 
@@ -185,12 +185,13 @@ pub(super) const FAULTS: [Fault; 22] = [
     },
 ];
 
-/// Inject the faults that break measurement tools, and check what must hold then (docs/reliability.md); needs root
+/// Inject the faults that break measurement tools, and check what must hold in each case (docs/reliability.md); needs
+/// root
 ///
 /// Before: cargo build --release
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
-    /// Faults to test; by default all without a separate command
+    /// Faults to test; by default all that need no separate command
     #[arg(value_name = "NAME", value_parser = PossibleValuesParser::new(FAULTS.map(|fault| PossibleValue::new(fault.name).help(fault.fault))))]
     names: Vec<String>,
     /// Write the results to docs/reliability.md

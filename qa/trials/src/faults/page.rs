@@ -1,4 +1,4 @@
-//! docs/reliability.md: the table with the most recent result for each fault.
+//! Writes docs/reliability.md: the table with the most recent result for each fault.
 
 use super::{FAULTS, Fault, How};
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! Signals at random moments: a result within a second, and an exit code that shows the signal.
+//! Sends signals at random moments: there must be a result within a second, and an exit code that shows the signal.
 
 use super::document;
 use crate::built::missing;
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 const RUNS: usize = 100;
 const SIGNALS: [(Signal, i32); 4] = [(Signal::INT, 2), (Signal::TERM, 15), (Signal::HUP, 1), (Signal::QUIT, 3)];
 const LONGEST: Duration = Duration::from_secs(1);
-/// Time after the start in which the program blocks signals, like a shell.
+/// Minimum time from the start of the program to the signal. By then the program has blocked the signals.
 const FIRST: Duration = Duration::from_millis(150);
 
 pub fn run(place: &Path) -> Result<String, String> {

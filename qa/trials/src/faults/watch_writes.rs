@@ -1,5 +1,5 @@
-//! Makes every writing system call of `punctual watch` fail, once or from then on, by strace(1)'s fault injection: the
-//! measurement must continue.
+//! Makes every writing system call of `punctual watch` fail, once or from then on, with strace(1)'s fault injection:
+//! the measurement must continue.
 
 use super::document;
 use super::watching::Series;
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 const WATCH: [&str; 11] = ["watch", "--quiet", "-D", "4s", "-i", "10ms", "--block", "1s", "--segment", "2s", "--out"];
 const LASTS: Duration = Duration::from_secs(4);
 const ERRORS: [&str; 2] = ["EIO", "EROFS"];
-/// Calls tried per thread, evenly spread, because those of one checkpoint are like those of the next.
+/// Number of calls tried per thread, evenly distributed, because the calls of each checkpoint are alike.
 const TRIED: u32 = 6;
 /// Time after which a watch that has not ended counts as hung.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -28,14 +28,14 @@ struct Injected {
     call: &'static str,
     error: &'static str,
     nth: u32,
-    /// True if every later call fails too.
+    /// True if every later call fails, too.
     for_good: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Taken {
     Refused,
-    /// The watch measured to its end, and reported with exit code 4 what could not be written.
+    /// The watch measured until its end, and reported with exit code 4 what it could not write.
     Reported,
     /// The watch ended with exit code 0, and everything was written.
     Whole,
@@ -72,7 +72,7 @@ pub fn run(place: &Path) -> Result<String, String> {
     }
 }
 
-/// Maximum number of calls of each kind by one thread.
+/// Returns the maximum number of calls of each kind by one thread.
 fn counted(place: &Path) -> Result<Vec<(&'static str, u32)>, String> {
     let (log, out) = (place.join("calls"), place.join("counted"));
     strace(&["-o", &log.display().to_string(), "-e", &format!("trace={}", CALLS.join(","))], &out)?;
@@ -131,14 +131,15 @@ impl Injected {
     }
 }
 
-/// Returns true if a write(2) to standard error failed according to strace's output, because then nothing can be
-/// reported. Lines interrupted by another thread are not searched for their result.
+/// Returns true if strace's output shows that a write(2) to standard error failed, because then nothing can be
+/// reported. In lines interrupted by another thread the result is not searched for.
 fn is_mute(calls: &str) -> bool {
     let failed = |line: &str| line.ends_with("(INJECTED)") || line.ends_with("<unfinished ...>");
     calls.lines().any(|line| line.contains(" write(2, ") && failed(line))
 }
 
-/// Judges the outcome. A panic has exit code 101 or ends with a signal; with code 0 everything must have been written.
+/// Judges the outcome. A panic has exit code 101 or ends the program with a signal; with code 0 everything must have
+/// been written.
 fn judged(output: &Output, is_mute: bool, out: &Path, took: Duration) -> Result<Taken, String> {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     let failed = |what: &str| Err(format!("{what} ({}, {took:.1?}): {said}", output.status));

@@ -6,14 +6,14 @@ use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Blocks of a second, so that the ticks of the context thread are a second apart too.
+/// The tested command, with blocks of one second, so that the context thread also samples once a second.
 const WATCH: &str = "punctual watch -q --block 1s -i 10ms --out /tmp/r";
 const YEAR: i64 = 31_536_000;
 const STEPS: [&str; 2] = ["the wall clock was set forward by 365 days", "the wall clock was set back by 730 days"];
-/// Maximum lateness in ns of an emulated CPU without a clock change.
+/// Maximum lateness of an emulated CPU without a clock change, ns.
 const LATEST_NS: u64 = 100_000_000;
 
-/// The series fetched from a guest.
+/// The series copied from a guest.
 pub(super) struct Series {
     pub watch: Value,
     pub lines: Vec<Value>,
@@ -22,7 +22,7 @@ pub(super) struct Series {
 }
 
 impl Series {
-    /// Reads the series; every line and every run directory must be readable.
+    /// Reads the series. Every line and every run directory must be readable.
     pub fn read(folder: &Path) -> Result<Series, String> {
         let text = |name: &str| {
             let path = folder.join(name);
@@ -43,7 +43,8 @@ impl Series {
         notes.filter_map(|line| line["text"].as_str()).collect()
     }
 
-    /// Number of released jobs on the CPU with the fewest, each of which ran or was skipped; and the worst latency.
+    /// Returns the number of releases on the CPU with the fewest, after checking that each of them ran or was skipped,
+    /// and the worst latency.
     pub fn periods(&self) -> Result<(u64, u64), String> {
         let cpus = self.watch["cpus"].as_array().filter(|cpus| !cpus.is_empty()).ok_or("no CPUs in watch.json")?;
         let (mut least, mut latest) = (u64::MAX, 0);
@@ -58,7 +59,7 @@ impl Series {
         Ok((least, latest))
     }
 
-    /// The CPUs measured by each run directory; checks that each is complete.
+    /// Returns the CPUs that each run directory measured, after checking that each is complete.
     pub fn measured(&self) -> Result<Vec<Vec<u64>>, String> {
         self.runs.iter().map(|run| whole(run)).collect()
     }
@@ -69,7 +70,7 @@ fn started(run: &Path) -> Option<f64> {
     serde_json::from_str::<Value>(&text).ok()?["started"]["mono_ns"].as_f64()
 }
 
-/// CPUs with results in a complete run directory.
+/// Returns the CPUs with results in a run directory, which must be complete.
 fn whole(run: &Path) -> Result<Vec<u64>, String> {
     let document = document(run)?;
     let result = &document["result"];
@@ -81,7 +82,7 @@ fn whole(run: &Path) -> Result<Vec<u64>, String> {
     Ok(cpus.filter_map(|cpu| cpu["cpu"].as_u64()).collect())
 }
 
-/// Sets the clock a year forward and two back: each step appears in the series, and causes no latency.
+/// Sets the clock a year forward and two years back: each step must appear in the series, and cause no latency.
 pub fn clock(place: &Path) -> Result<String, String> {
     let script = format!(
         "{WATCH} -D 24s --segment 5s & P=$!; sleep 6; now=$(date +%s); date -s @$((now + {YEAR})); sleep 6; \
@@ -112,7 +113,8 @@ pub fn clock(place: &Path) -> Result<String, String> {
     }
 }
 
-/// The second of two CPUs goes offline and online again: a run directory with both, one with the first, one with both.
+/// Takes the second of two CPUs offline and online again: one run directory has both CPUs, the next the first, the next
+/// both.
 pub fn hotplug(place: &Path) -> Result<String, String> {
     let script = format!(
         "{WATCH} -D 24s --segment 60s & P=$!; sleep 7; echo 0 > /sys/devices/system/cpu/cpu1/online; sleep 7; \

@@ -1,4 +1,4 @@
-//! Makes every writing call fail once, by strace(1)'s fault injection.
+//! Makes every writing system call fail once, with strace(1)'s fault injection.
 
 use super::document;
 use crate::built::punctual;
@@ -22,7 +22,7 @@ pub(super) const CALLS: [&str; 12] = [
     "pwrite64",
 ];
 const ERRORS: [&str; 3] = ["ENOSPC", "EIO", "EROFS"];
-/// Maximum number tried per call and thread, which strace counts separately; further ones are similar.
+/// Maximum number of calls tried per kind and thread, for which strace counts separately. Later calls are similar.
 const MAX: u32 = 40;
 const RUN: [&str; 6] = ["measure", "--duration", "200ms", "--interval", "5ms", "--out"];
 
@@ -54,7 +54,8 @@ pub fn run(place: &Path) -> Result<String, String> {
     }
 }
 
-/// Judges the outcome. A panic has exit code 101 or ends with a signal; with code 0 the result must be complete.
+/// Judges the outcome. A panic has exit code 101 or ends the program with a signal; with code 0 the result must be
+/// complete.
 fn judged(output: &Output, out: &Path) -> Result<(), String> {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     if said.contains("panicked") || output.status.code().is_none_or(|code| code > 4) {
@@ -82,14 +83,14 @@ fn injected(call: &str, error: &str, nth: u32, out: &Path) -> Result<Output, Str
     strace(&["-o", "/dev/null", "-e", &format!("trace={call}"), "-e", &inject], out)
 }
 
-/// Maximum number of calls of each kind by one thread.
+/// Returns the maximum number of calls of each kind by one thread.
 fn counted(place: &Path) -> Result<Vec<(&'static str, u32)>, String> {
     let (log, out) = (place.join("calls"), place.join("counted"));
     strace(&["-o", &log.display().to_string(), "-e", &format!("trace={}", CALLS.join(","))], &out)?;
     most_calls(&log)
 }
 
-/// Like [`counted`], from strace's output.
+/// Like [`counted`], but reads the output of strace.
 pub(super) fn most_calls(log: &Path) -> Result<Vec<(&'static str, u32)>, String> {
     let text = fs::read_to_string(log).map_err(|e| format!("{}: {e}", log.display()))?;
     let mut counts: BTreeMap<(&str, &str), u32> = BTreeMap::new();

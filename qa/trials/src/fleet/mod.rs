@@ -1,5 +1,5 @@
-//! `cargo trials fleet`: runs the Ansible role on boards that are network namespaces with an sshd each; one run is
-//! killed, one board is disconnected during its run. Needs root, sshd, ip(8) and ansible-core.
+//! `cargo trials fleet`: runs the Ansible role on boards that are network namespaces, each with an sshd. One run is
+//! killed, and one board is disconnected during its run. Needs root, sshd, ip(8) and ansible-core.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ const BOARDS: usize = 8;
 
 /// Run the Ansible role on 8 boards, with one run killed and one board disconnected; needs root
 ///
-/// Boards are network namespaces with an sshd each.
+/// Boards are network namespaces, each with an sshd.
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
     /// Program to test
@@ -22,7 +22,7 @@ pub struct Wanted {
     /// Ansible program
     #[arg(long, value_name = "FILE", default_value_os_t = xtask::tools_dir().with_file_name("ansible-venv").join("bin/ansible-playbook"))]
     ansible: PathBuf,
-    /// Measurement time of each board in seconds
+    /// Measurement time of each board, s
     #[arg(long, value_name = "N", default_value_t = 30)]
     seconds: u32,
 }
@@ -61,7 +61,7 @@ fn needed(ansible: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Expects six complete runs, one resumed, one killed and reported, and one report of all.
+/// Checks for six complete runs, one resumed run, one that was killed and reported, and one report of all.
 fn score(text: &str, out: &Path, punctual: &Path) -> Result<(), String> {
     let outcome = |n: usize| {
         let name = format!("board-{n}: ");

@@ -1,7 +1,7 @@
-//! `cargo trials fuzz guided`: runs every reader under libFuzzer, guided by coverage, in slices, at low priority,
-//! resumable.
+//! `cargo trials fuzz guided`: runs every reader under libFuzzer, guided by coverage, in time slices, at low priority.
+//! It can be resumed.
 //!
-//! The program is built as cargo-fuzz builds it without a sanitizer (`-s none`, which a stable compiler supports):
+//! The program is built as cargo-fuzz builds it without a sanitizer (`-s none`, which a stable compiler supports): see
 //! qa/libfuzzer/README.md.
 
 use super::slice::{Slice, Tools};
@@ -14,7 +14,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// Maximum duration of a slice, after which its result is written. Each slice starts with the reader's whole corpus,
-/// which takes 15 s for some.
+/// which takes 15 s for some readers.
 const SLICE: Duration = Duration::from_secs(300);
 /// Duration of the first slice, long enough to measure the speed.
 const FIRST: Duration = Duration::from_secs(4);
@@ -24,11 +24,11 @@ const FINDINGS: usize = 3;
 const INSTRUMENTED: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-simplifycfg-branch-fold-threshold=0 --cfg fuzzing -Ccodegen-units=1";
-/// Default of cargo-fuzz, unless `--no-trace-compares` is given: libFuzzer learns what is compared with what. Without
-/// it 20,000 executions were 1.10 (dat6) to 1.4 times (boot) faster.
+/// Flag that cargo-fuzz sets unless `--no-trace-compares` is given: libFuzzer learns which values are compared. Without
+/// it 20,000 executions were 1.10 (dat6) to 1.4 (boot) times as fast.
 const COMPARES: &str = " -Cllvm-args=-sanitizer-coverage-trace-compares";
 
-/// Run the readers under libFuzzer, guided by coverage, at nice 19, resuming where the last run ended
+/// Run the readers under libFuzzer, guided by coverage, at nice 19; resumes where the last run ended
 /// (qa/libfuzzer/README.md)
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
@@ -47,16 +47,16 @@ pub struct Wanted {
     /// File that records the progress
     #[arg(long, value_name = "FILE", default_value = "target/fuzz/state.json")]
     state: PathBuf,
-    /// Program to run, built before, instead of building it
+    /// Instrumented program to run, instead of building one
     #[arg(long, value_name = "FILE", conflicts_with = "no_trace_compares")]
     program: Option<PathBuf>,
-    /// Build without the tracing of comparisons: faster, but finds less
+    /// Build without tracing comparisons: this is faster, but finds less
     #[arg(long)]
     no_trace_compares: bool,
     /// Print the progress so far
     #[arg(long, conflicts_with = "keep")]
     table: bool,
-    /// Reduce the corpora to qa/libfuzzer/corpus
+    /// Reduce the corpora and store them in qa/libfuzzer/corpus
     #[arg(long)]
     keep: bool,
 }
@@ -121,12 +121,12 @@ pub fn run(wanted: &Wanted) -> Result<(), String> {
 struct Work {
     state: State,
     running: Vec<&'static str>,
-    /// Readers that could not be executed at all, with the reason.
+    /// Readers that could not be executed, with the reason.
     failed: Vec<String>,
 }
 
 impl Work {
-    /// The fastest unfinished reader; those never executed come before all others.
+    /// Returns the fastest unfinished reader. Readers that were never executed come first.
     fn next(&mut self, options: &Options) -> Option<(&'static str, Reader)> {
         let rate = |name: &str| self.state.0.get(name).and_then(|one| one.rate()).unwrap_or(f64::INFINITY);
         let is_open = |name: &str| {

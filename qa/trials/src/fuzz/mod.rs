@@ -1,8 +1,8 @@
-//! `cargo trials fuzz`: passes mutated inputs through every reader (qa/fuzz), and runs the same readers guided by
-//! coverage ([`guided`]).
+//! `cargo trials fuzz`: passes mutated inputs to every reader (qa/fuzz), and runs the same readers guided by coverage
+//! ([`guided`]).
 //!
-//! Mutation is deterministic: the same seed, number, fixtures and corpus give the same input. It runs anywhere,
-//! including in the tests.
+//! Mutation is deterministic: the same seed, number, fixtures and corpus give the same input. It works on any machine,
+//! also in the tests.
 
 mod guided;
 mod slice;
@@ -20,11 +20,11 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// CPU time that an input may take (a machine with files of 4 MiB each may take more), with allowance for a busy host.
+/// Maximum CPU time of an input, with allowance for a busy host. A machine with files of 4 MiB each may take more.
 const SLOW: Duration = Duration::from_millis(250);
 const SLOW_MACHINE: Duration = Duration::from_secs(2);
 const HANG: Duration = Duration::from_secs(120);
-/// Limit on the address space of the whole run: no reader holds more than 64 MiB.
+/// Limit on the address space of the whole run, bytes: no reader uses more than 64 MiB.
 const MEMORY: u64 = 512 << 20;
 /// Number of findings after which the run is stopped.
 const FINDINGS: usize = 10;
@@ -57,7 +57,7 @@ pub struct Wanted {
     /// Seed of the mutations
     #[arg(long, value_name = "S", default_value = "1", value_parser = number)]
     seed: u64,
-    /// Write the seed inputs to a folder instead of executing anything
+    /// Write the seed inputs to this folder instead of executing anything
     #[arg(long, value_name = "DIR")]
     seeds: Option<String>,
     #[command(subcommand)]
@@ -73,7 +73,7 @@ fn names() -> PossibleValuesParser {
     PossibleValuesParser::new(READERS.map(|(name, _)| name))
 }
 
-/// Accepts `10_000_000` as well as 10000000.
+/// Parses `10_000_000` as well as 10000000.
 fn number(text: &str) -> Result<u64, ParseIntError> {
     text.replace('_', "").parse()
 }
@@ -101,7 +101,7 @@ pub fn run(wanted: &Wanted) -> Result<(), String> {
     if failed { Err("findings: inputs are in target/fuzz".to_owned()) } else { Ok(()) }
 }
 
-/// Executes a reader and prints statistics and findings; returns true if there are no findings.
+/// Executes a reader and prints statistics and findings. Returns true if there are no findings.
 fn run_reader(name: &str, reader: Reader, amount: Amount) -> bool {
     let start = Instant::now();
     let run = fuzz(name, reader, amount);
@@ -118,7 +118,8 @@ fn run_reader(name: &str, reader: Reader, amount: Amount) -> bool {
     run.findings.is_empty()
 }
 
-/// The release profile aborts on a panic and ignores overflows: rebuilds with a profile that does neither.
+/// Builds and runs this program again with another profile: the release profile aborts on a panic and ignores
+/// overflows.
 fn again() -> Result<(), String> {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     let mut command = Command::new(cargo);
@@ -149,8 +150,8 @@ struct Amount {
     longest: Duration,
 }
 
-/// Initial inputs: a reader's own seeds alternate with the inputs in `qa/libfuzzer/corpus`, which guided fuzzing found
-/// to reach other code.
+/// Initial inputs: a reader's own seeds alternate with the inputs in `qa/libfuzzer/corpus`, with which guided fuzzing
+/// reached other code.
 struct Seeds {
     reader: Reader,
     own: Vec<Vec<u8>>,
@@ -196,7 +197,7 @@ fn fuzz(name: &str, reader: Reader, amount: Amount) -> Run {
     run
 }
 
-/// Collects panics instead of printing them.
+/// Stores the messages of panics instead of printing them.
 fn panics() -> Arc<Mutex<String>> {
     let last: Arc<Mutex<String>> = Arc::default();
     let seen = Arc::clone(&last);
@@ -208,7 +209,7 @@ fn panics() -> Arc<Mutex<String>> {
     last
 }
 
-/// Executes an input and counts it; returns its fault, if any.
+/// Executes an input and counts it. Returns its fault, if any.
 fn fault(executor: &Executor, reader: Reader, bytes: &[u8], run: &mut Run, last: &Mutex<String>) -> Option<String> {
     let (result, took) = timed(executor, bytes);
     run.executions += 1;
@@ -231,8 +232,8 @@ fn cpu_time() -> Duration {
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
 }
 
-/// The current execution, and a thread that saves its input if it hangs, and ends the run. The thread ends on drop:
-/// sleeping threads of short runs would together use more memory than allowed.
+/// The current execution, and a thread that saves its input and ends the run if it hangs. Dropping it ends the thread:
+/// the sleeping threads of short runs would together use more memory than allowed.
 struct Watch {
     current: Arc<AtomicU64>,
     _ends: Sender<()>,
@@ -257,7 +258,7 @@ fn watch(name: &str, seeds: Arc<Seeds>, seed: u64) -> Watch {
     Watch { current, _ends: ends }
 }
 
-/// Returns the input without the pieces that are not needed for the panic.
+/// Returns the input without the parts that are not needed for the panic.
 fn smaller(executor: &Executor, mut input: Vec<u8>) -> Vec<u8> {
     let fails = |bytes: &[u8]| catch_unwind(AssertUnwindSafe(|| executor.run(bytes))).is_err();
     let mut size = input.len() / 2;
@@ -287,7 +288,7 @@ mod tests {
     use super::*;
     use clap::Parser;
 
-    /// Executions of each reader: 20,000 in a release build, where code is fast; fewer in a debug build.
+    /// Executions of each reader: 20,000 in a release build, fewer in a debug build, which is slower.
     const EXECUTIONS: u64 = if cfg!(debug_assertions) { 2_000 } else { 20_000 };
 
     #[test]

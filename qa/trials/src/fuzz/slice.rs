@@ -1,4 +1,4 @@
-//! One slice of a reader under libFuzzer: its arguments, and its parsed output.
+//! Runs one slice of a reader under libFuzzer, and parses its output.
 
 use flate2::Compression;
 use flate2::read::GzDecoder;
@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Seconds after which an input counts as hung. Generous, because other programs take precedence.
+/// Time after which an input counts as hung, s. It is long, because other programs take precedence.
 const HANG: u32 = 60;
-/// Memory limit in MB: no reader holds more than 64 MiB; the instrumented program and its corpus need the rest.
+/// Memory limit, MB: no reader uses more than 64 MiB; the rest is for the instrumented program and its corpus.
 const MEMORY_MB: u32 = 1024;
-/// Lower bound in bytes for libFuzzer's limit on the input length.
+/// Lower bound of libFuzzer's limit on the input length, bytes.
 const LONGEST: usize = 4096;
-/// Maximum length in bytes of inputs kept in the repository.
+/// Maximum length of inputs that are kept in the repository, bytes.
 const KEPT: usize = 512;
 
 /// The instrumented program, and the folder of corpora, logs and findings.
@@ -35,8 +35,8 @@ pub struct Slice {
 }
 
 impl Tools {
-    /// Runs a slice, limited by executions and time. Fails if the program cannot be started, or ended without printing
-    /// statistics.
+    /// Runs a slice, limited by executions and time. Returns an error if the program cannot be started, or ended
+    /// without printing statistics.
     pub fn slice(&self, name: &str, reader: Reader, executions: u64, time: Duration) -> Result<Slice, String> {
         let folder = |kind: &str| {
             let folder = self.folder.join(kind).join(name);
@@ -68,8 +68,8 @@ impl Tools {
         self.execute(command, name)
     }
 
-    /// Writes a small set of short inputs, which reaches all edges that short inputs of the corpora reach, to
-    /// `qa/libfuzzer/corpus`; returns their number. Nothing is replaced unless the whole set was found.
+    /// Writes a small set of short inputs to `qa/libfuzzer/corpus`, which reaches all edges that short inputs of the
+    /// corpora reach. Returns the number of inputs. Nothing is replaced unless the whole set was found.
     pub fn keep(&self, name: &str) -> Result<usize, String> {
         let failed = |path: &Path, e: std::io::Error| format!("{}: {e}", path.display());
         let folder = |kind: &str| self.folder.join(kind).join(name);
@@ -121,7 +121,7 @@ fn unpack(tar: &Path, into: &Path) -> Result<(), String> {
     }
 }
 
-/// A reader's kept inputs, in the order of the archive; empty if it cannot be read.
+/// Returns a reader's kept inputs, in the order of the archive; empty if it cannot be read.
 pub fn kept(name: &str) -> Vec<Vec<u8>> {
     let path = xtask::root().join(packed(name));
     let Ok(file) = File::open(path) else { return Vec::new() };
@@ -155,14 +155,15 @@ fn pack(folder: &Path, into: &Path) -> Result<usize, String> {
     Ok(files.len())
 }
 
-/// Formats libFuzzer's dictionary: one word per line, special bytes in hexadecimal.
+/// Formats libFuzzer's dictionary: one word per line, with special bytes in hexadecimal.
 fn words(words: &[&str]) -> String {
     let plain = |byte: u8| (byte.is_ascii_graphic() || byte == b' ') && !matches!(byte, b'"' | b'\\');
     let letter = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("\\x{byte:02x}") };
     words.iter().map(|word| format!("\"{}\"\n", word.bytes().map(letter).collect::<String>())).collect()
 }
 
-/// Parses libFuzzer's output: the statistics in the last line that has them, the final count, and why it ended.
+/// Parses libFuzzer's output: the statistics in the last line that has them, the final count, and the reason for its
+/// end.
 fn read(text: &str) -> Slice {
     let mut slice = Slice::default();
     let (mut what, mut file) = (None, None);

@@ -1,4 +1,4 @@
-//! Progress of guided fuzzing, in a file from which the next run resumes.
+//! Stores the progress of guided fuzzing in a file, from which the next run resumes.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -12,28 +12,29 @@ use std::path::Path;
 pub struct Progress {
     /// Number of executed inputs, including those of the corpus.
     pub executions: u64,
-    /// Wall time in seconds, whatever else was running.
+    /// Real time, s, including time in which other programs ran.
     pub seconds: f64,
     /// Number of edges of the program that the corpus reaches; `None` before the first slice.
     pub edges: Option<u64>,
     pub corpus: Option<u64>,
-    /// Findings: the file, and what the reader did.
+    /// Findings, each with its file and what the reader did.
     pub findings: Vec<String>,
 }
 
 impl Progress {
-    /// Executions per second; `None` before the first execution.
+    /// Returns the number of executions per second; `None` before the first execution.
     pub fn rate(&self) -> Option<f64> {
         (self.executions > 0 && self.seconds > 0.0).then(|| self.executions as f64 / self.seconds)
     }
 }
 
-/// Progress by name of the reader.
+/// The progress of each reader, by its name.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct State(pub BTreeMap<String, Progress>);
 
 impl State {
-    /// Reads the state; it is empty if there is no file. Fails if the file cannot be read or has another format.
+    /// Reads the state, which is empty if there is no file. Returns an error if the file cannot be read or has another
+    /// format.
     pub fn read(path: &Path) -> Result<State, String> {
         match fs::read(path) {
             Ok(bytes) => serde_json::from_slice(&bytes)
@@ -43,7 +44,7 @@ impl State {
         }
     }
 
-    /// Writes to a temporary file and renames it: after a kill there is either the old or the new one.
+    /// Writes to a temporary file and renames it, so that a kill leaves either the old or the new file.
     pub fn write(&self, path: &Path) -> Result<(), String> {
         let failed = |e: std::io::Error| format!("cannot write {}: {e}", path.display());
         let text = serde_json::to_string_pretty(self).map_err(|e| e.to_string())?;
@@ -52,7 +53,7 @@ impl State {
         fs::rename(&beside, path).map_err(failed)
     }
 
-    /// One line for each of `names`, with its progress towards `wanted`.
+    /// Returns one line for each of `names`, with its progress towards `wanted` executions.
     pub fn table(&self, names: &[&str], wanted: u64) -> String {
         let mut text = format!(
             "{:<22} {:>11} {:>6} {:>9} {:>7} {:>7} {:>8}\n",

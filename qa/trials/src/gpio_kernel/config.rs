@@ -1,4 +1,4 @@
-//! The kernel's configuration: everything off except what the fragments set.
+//! Writes the kernel's configuration, in which everything is off except what the fragments set.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ pub fn fragment(stock: bool) -> String {
     format!("{GUEST}{}", if stock { STOCK } else { RT })
 }
 
-/// A key that distinguishes configurations in the name of a folder.
+/// Returns a key that distinguishes configurations in the names of folders.
 pub fn key(fragment: &str) -> String {
     let mut sum = flate2::Crc::new();
     sum.update(fragment.as_bytes());
@@ -19,7 +19,8 @@ pub fn key(fragment: &str) -> String {
 }
 
 /// Writes `.config` (allnoconfig with KCONFIG_ALLCONFIG, Documentation/kbuild/kconfig.rst) and checks that it contains
-/// every symbol, because kconfig drops one whose dependencies are not met, without a message and with exit code 0.
+/// every symbol of the fragment: if the dependencies of one are not met, kconfig drops it without a message and with
+/// exit code 0.
 pub fn write(tree: &Path, folder: &Path, fragment: &str) -> Result<(), String> {
     let all = folder.join("fragment.config");
     fs::write(&all, fragment).map_err(|e| format!("{}: {e}", all.display()))?;
@@ -42,7 +43,7 @@ pub fn write(tree: &Path, folder: &Path, fragment: &str) -> Result<(), String> {
     }
 }
 
-/// Lines of the fragment that are missing from the configuration.
+/// Returns the lines of the fragment that are missing in the configuration.
 fn lost<'a>(fragment: &'a str, config: &str) -> Vec<&'a str> {
     let has = |line: &str| config.lines().any(|other| other.trim_end() == line);
     fragment.lines().map(str::trim).filter(|line| line.starts_with("CONFIG_") && !has(line)).collect()

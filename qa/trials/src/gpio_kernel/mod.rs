@@ -1,5 +1,5 @@
-//! `cargo trials gpio-kernel`: builds a guest kernel with gpio-sim from the distribution's kernel source and a separate
-//! configuration.
+//! `cargo trials gpio-kernel`: builds a guest kernel with gpio-sim from the distribution's kernel source, with a
+//! configuration of its own.
 
 mod config;
 mod tools;
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 const PRINT_EVERY: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(500);
-/// File that is written last, so that a folder that contains it is complete.
+/// File that is written last, so that a folder which contains it is complete.
 const STAMP: &str = ".built";
 /// Number of objects in the PREEMPT_RT configuration of 6.12, for the progress display.
 const OBJECTS: usize = 1140;
@@ -53,7 +53,7 @@ pub fn run(wanted: &Wanted) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the kernel, which is built if it does not exist yet. An interrupted build is continued.
+/// Returns the kernel. Builds it if it does not exist yet; an interrupted build is continued.
 pub fn build(wanted: &Wanted) -> Result<Built, String> {
     let cache = Cache::usual().map_err(|e| e.to_string())?;
     let source = KernelSource::newest(wanted.series.as_deref(), &cache).map_err(|e| e.to_string())?;
@@ -93,7 +93,8 @@ fn lock(path: &Path) -> Result<File, String> {
     Ok(file)
 }
 
-/// A make command for a build outside the source tree; `uname -v` contains neither user nor machine.
+/// Returns a make command for a build outside the source tree. `uname -v` of the kernel contains neither user nor
+/// machine.
 fn make(tree: &Path, folder: &Path) -> Command {
     let mut make = Command::new("nice");
     make.args(["-n", "10", "make", "-C"]).arg(tree).arg(format!("O={}", folder.display())).arg("ARCH=x86_64");
@@ -101,7 +102,8 @@ fn make(tree: &Path, folder: &Path) -> Command {
     make
 }
 
-/// make's standard input is the lock: if this program is killed and make survives, no other build runs beside it.
+/// Compiles the kernel. make's standard input is the lock: if this program is killed and make continues, no other build
+/// runs at the same time.
 fn compile(tree: &Path, folder: &Path, jobs: Option<usize>, lock: &File) -> Result<(), String> {
     let path = folder.join("build.log");
     let log = File::create(&path).map_err(|e| format!("{}: {e}", path.display()))?;

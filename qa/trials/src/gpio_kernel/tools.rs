@@ -13,10 +13,11 @@ const PROGRAMS: [(&str, &str); 9] = [
     ("xz", "xz-utils"),
     ("nice", "coreutils"),
 ];
-/// objtool reads objects with libelf; x86-64 builds always have it (HAVE_UACCESS_VALIDATION).
+/// Headers that the build needs, and their packages: objtool reads objects with libelf, and x86-64 builds always use it
+/// (HAVE_UACCESS_VALIDATION).
 const HEADERS: [(&str, &str); 2] = [("gelf.h", "libelf-dev"), ("stdlib.h", "libc6-dev")];
 
-/// Checks for all tools; the error lists everything that is missing.
+/// Checks for all tools. The error lists everything that is missing.
 pub fn check() -> Result<(), String> {
     if env::consts::ARCH != "x86_64" {
         return Err(format!("gpio-kernel builds for x86-64 on x86-64; this machine is {}", env::consts::ARCH));

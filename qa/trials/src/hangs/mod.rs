@@ -1,5 +1,5 @@
-//! `cargo trials hangs`: stops or starves everything a command waits for, one thing after the other; each command must
-//! end within the time it was given plus 10 s, and report what delayed it.
+//! `cargo trials hangs`: stops or starves everything that a command waits for, one thing after the other. Each command
+//! must end within the time in its arguments plus 10 s, and report what delayed it.
 
 use crate::built::missing;
 use rustix::process::Signal;
@@ -10,17 +10,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// Time beyond what the user gave, and the time this program needs to notice the end.
+/// Accepted delay beyond the time in the arguments, and the time that this program needs to notice the end.
 const GRACE: Duration = Duration::from_secs(10);
 const NOTICED: Duration = Duration::from_secs(2);
-/// A command that computes with the 5 % of a CPU that a real-time thread leaves ends later, without waiting for
-/// anything.
+/// Time limit of a command that computes with the 5 % of a CPU that a real-time thread leaves: it ends later, although
+/// it waits for nothing.
 const COMPUTING: Duration = Duration::from_secs(60);
 /// Maximum number of children of one command that are stopped.
 const MAX_CHILDREN: usize = 10;
 
-/// A command and the time in seconds given in its arguments. `OUT` stands for a new directory, `FOLDER` for an existing
-/// one.
+/// A command, and the time in its arguments, s. `OUT` stands for a new directory, `FOLDER` for an existing one.
 pub struct Case {
     pub name: &'static str,
     pub words: &'static [&'static str],
@@ -88,7 +87,7 @@ pub const CASES: &[Case] = &[
     Case { name: "audit --probe", words: &["audit", "--probe"], given: 5 },
 ];
 
-/// Stop and starve what commands wait for, and check that each one ends in time; needs root
+/// Stop and starve what commands wait for, and check that each command ends in time; needs root
 ///
 /// Before: cargo build --release. Needs chrt and taskset (util-linux), and two CPUs.
 #[derive(Debug, clap::Args)]
@@ -133,11 +132,11 @@ struct Trial<'a> {
     place: &'a Path,
     tried: std::cell::Cell<u32>,
     late: std::cell::RefCell<Vec<String>>,
-    /// Duration of the undisturbed command on this machine; other programs lengthen it.
+    /// Duration of the undisturbed command on this machine, which other programs lengthen.
     usual: std::cell::Cell<Duration>,
 }
 
-/// A running command, with its standard error in a file.
+/// A running command, whose standard error goes to a file.
 struct Run {
     child: Child,
     began: Instant,
@@ -174,7 +173,7 @@ impl Trial<'_> {
         Ok(())
     }
 
-    /// Waits for the end, and reports how it came about.
+    /// Waits for the end of the command, and prints how it ended.
     fn end(&self, what: &str, case: &Case, mut run: Run) -> Result<(), String> {
         let limit = Duration::from_secs(case.given).max(self.usual.get()) + GRACE + NOTICED;
         let in_time = ended_within(&mut run.child, limit.saturating_sub(run.began.elapsed()))?;
@@ -250,7 +249,7 @@ impl Trial<'_> {
     }
 }
 
-/// Returns true for an end by a panic, which aborts, or by a signal that nobody sent.
+/// Returns true if the command ended by a panic, which aborts, or by a signal that nothing sent.
 pub fn is_panic(status: &ExitStatus, said: &str) -> bool {
     said.contains("panicked at") || matches!(status.signal(), Some(4 | 6 | 7 | 8 | 11))
 }
@@ -268,7 +267,7 @@ pub fn ended_within(child: &mut Child, limit: Duration) -> Result<Option<ExitSta
     }
 }
 
-/// The PID of the command's child with this number, as soon as there are that many; `None` after the time limit.
+/// Waits until the command has this many children, and returns the PID of the last; `None` after the time limit.
 fn child_number(run: &Run, number: usize, most: Duration) -> Option<i32> {
     while run.began.elapsed() < most.max(Duration::from_secs(1)) {
         let mut all = punctual_watchdog::proc::descendants(run.child.id() as i32);

@@ -1,4 +1,4 @@
-//! Injects in a guest and fetches the recordings.
+//! Injects delays in a guest and copies the recordings to this machine.
 
 use super::{TRACER, Wanted};
 use crate::{built, guests, sections};
@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Records in the guest `kernel` (`rt@6.12`, `arm64:rt@6.12`) into `folder`.
+/// Records in a guest with `kernel` (`rt@6.12`, `arm64:rt@6.12`) into `folder`.
 pub fn record(kernel: &str, wanted: &Wanted, folder: &Path) -> Result<(), String> {
     let (arch, spec) = match kernel.split_once(':') {
         Some((arch, spec)) => (arch, spec),
@@ -80,7 +80,7 @@ fn keep(from: &Path, into: &Path) -> std::io::Result<()> {
     fs::remove_dir_all(from.parent().unwrap_or(from))
 }
 
-/// Path of `punctual-inject` for this architecture.
+/// Returns the path of `punctual-inject` for this architecture.
 pub fn program(arch: &str) -> Result<PathBuf, String> {
     match arch {
         "arm64" => built::program(

@@ -13,7 +13,7 @@ use std::process::Command;
 
 /// The kernels of docs/injected.md.
 const KERNELS: [&str; 5] = ["rt@6.1", "rt@6.12", "stock@6.1", "stock@6.12", "arm64:rt@6.12"];
-/// The kind of delay that runs in a separate boot, because the kernel patches all its functions.
+/// The kind of delay that needs a boot of its own, because the kernel patches all its functions.
 const TRACER: &str = "tracer-left-on";
 
 /// Inject delays in guests, or on this machine, and score whether `explain` finds their causes (docs/injected.md)
@@ -36,10 +36,10 @@ pub struct Wanted {
     /// Folder for the recordings
     #[arg(long, value_name = "DIR", default_value_os_t = std::env::temp_dir().join("punctual-injected"))]
     out: PathBuf,
-    /// Explain from the trace alone, without what is known about the machine
+    /// Explain from the trace alone, without facts about the machine
     #[arg(long)]
     bare: bool,
-    /// Record nothing; explain the recordings in a folder again
+    /// Record nothing; explain the recordings in this folder again
     #[arg(long, value_name = "DIR", conflicts_with = "out")]
     score: Option<PathBuf>,
 }

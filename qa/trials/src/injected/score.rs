@@ -1,10 +1,10 @@
 //! Compares the explanation of each late wakeup with its known cause.
 //!
-//! A wakeup counts if injected bursts take at least a tenth of its delay, and at least 1 ms. It is right if every
-//! injected thread or class has its share within 5 points, and if whatever took more than 55 % of the delay comes
-//! first. The log of a thread that spins or waits does not separate it from interrupts that took time from it, so its
-//! share may be smaller by their time. If the log gives bounds for the ends of a burst, the share must be within them,
-//! by the same 5 points.
+//! A wakeup counts if injected bursts take at least a tenth of its delay, and at least 1 ms. It is right if the share
+//! of every injected thread or class is within 5 points of the log, and if a cause that took more than 55 % of the
+//! delay comes first. The log of a thread that spins or waits includes interrupts that took time from it, so the
+//! reported share may be smaller by their time. If the log gives bounds for the ends of a burst, the share must be
+//! within these bounds, with the same 5 points.
 
 use crate::guests::{folders, name_of};
 use punctual_explain::{Cause, Confidence, ExplainOptions, Explanation, Facts, Victim, Victims, explain};
@@ -15,44 +15,46 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::Path;
 
-/// Accepted difference of shares.
+/// Accepted difference between the shares.
 const POINTS: f64 = 0.05;
-/// A cause with a larger share of the delay must be named first.
+/// Share of the delay above which a cause must be named first.
 const MAX: f64 = 0.55;
-/// Bursts count if they have at least this part of a delay, and at least this many ns.
+/// Minimum share of a delay, and minimum ns, of bursts that count.
 const MIN_PART: f64 = 0.1;
 const MIN_NS: u64 = 1_000_000;
-/// The release on the victim's clock and the due time in the trace count as equal within this, ns.
+/// Maximum difference between the release on the victim's clock and the due time in the trace for which they count as
+/// equal, ns.
 const SAME_NS: u64 = 50_000;
 
-/// One kind of delay on one kernel.
+/// Results for one kind of delay on one kernel.
 #[derive(Clone, Debug, Default)]
 pub struct Row {
     pub kernel: String,
     pub injection: String,
     pub impossible: Option<String>,
-    /// Late wakeups with an injected cause.
+    /// Number of late wakeups with an injected cause.
     pub injected: u32,
     pub right: u32,
-    /// Wrong explanations by the confidence of the false statement: suspected, medium, high.
+    /// Number of wrong explanations, by the confidence of the false statement: suspected, medium, high.
     pub wrong: [u32; 3],
-    /// Late wakeups with an injected cause that are missing from `explain`.
+    /// Number of late wakeups with an injected cause that `explain` does not report.
     pub missing: u32,
-    /// Injected wakeups with more than 5 % of the delay unaccounted for.
+    /// Number of injected wakeups with more than 5 % of the delay unaccounted for.
     pub uncovered: u32,
-    /// Injected wakeups for which the share of each part is within 5 points of the log, allowing only for interrupts.
+    /// Number of injected wakeups for which the share of each part is within 5 points of the log, with allowance only
+    /// for interrupts.
     pub close: u32,
-    /// Injected wakeups for which the log bounds the share only to more than 5 points.
+    /// Number of injected wakeups for which the log determines the share only within more than 5 points.
     pub vague: u32,
-    /// The victim had the CPU in time and was preempted before it could read the clock, so that it is not a late wakeup
-    /// for `explain`.
+    /// Number of injected wakeups in which the victim got the CPU in time and was preempted before it could read the
+    /// clock, so that it is not a late wakeup for `explain`.
     pub later: u32,
-    /// Late wakeups not explained by anything injected.
+    /// Number of late wakeups that nothing injected explains.
     pub unplanned: u32,
     pub notes: Vec<String>,
 }
 
-/// Scores everything below `out`: KERNEL/KIND.
+/// Scores everything below `out`, in folders KERNEL/KIND.
 pub fn folder(out: &Path, bare: bool) -> Result<Vec<Row>, String> {
     let mut rows = Vec::new();
     for kernel in folders(out)? {
@@ -95,7 +97,7 @@ pub fn read<T: DeserializeOwned>(folder: &Path, name: &str) -> Result<T, String>
     serde_json::from_str(&text).map_err(|e| format!("{}: {e}", path.display()))
 }
 
-/// The facts that a live capture would have.
+/// Returns the facts that a live capture would have.
 pub fn facts(known: &Surroundings) -> Facts {
     let policy = |text: &str| match text.trim_start_matches("SCHED_") {
         "FIFO" => Some(Policy::Fifo),
@@ -120,7 +122,7 @@ pub fn facts(known: &Surroundings) -> Facts {
     }
 }
 
-/// Class and thread of a part of a delay, and the further text required in the explanation.
+/// Class and thread of a part of a delay, and text that the explanation must also contain.
 pub type Part = (String, Option<i32>, Option<String>);
 
 fn wakeup(row: &mut Row, late: &Late, bursts: &[Burst], explanation: &Explanation) {
@@ -176,8 +178,8 @@ fn wakeup(row: &mut Row, late: &Late, bursts: &[Burst], explanation: &Explanatio
     }
 }
 
-/// Allows only for interrupts within a thread's time, not for stalls of the host and the time from the switch to the
-/// clock reading.
+/// Returns true if the shares agree with allowance only for interrupts within a thread's time, but not for stalls of
+/// the host and the time from the switch to the clock read.
 fn plainly(late: &Late, end: u64, bursts: &[Burst], victim: &Victim) -> bool {
     let whole = end.saturating_sub(late.release_ns).max(1) as f64;
     let mut shares: BTreeMap<Part, u64> = BTreeMap::new();
@@ -200,7 +202,7 @@ fn is_that(victim: &Victim, late: &Late) -> bool {
     victim.moments.is_some_and(|m| m.t0_ns.abs_diff(late.release_ns) <= SAME_NS)
 }
 
-/// The fault of an explanation, and the confidence of the false statement; `None` without a fault.
+/// Returns what is wrong in an explanation, and the confidence of the false statement; `None` if nothing is wrong.
 fn complaint(
     expected: &[(Part, f64, f64)],
     exact: bool,
@@ -240,7 +242,8 @@ fn complaint(
     None
 }
 
-/// No thread is to blame: the tracer must be reported, and no thread with certainty.
+/// Checks an explanation of the tracer's delays: no thread is responsible, so the tracer must be reported, and no
+/// thread with certainty.
 fn tracer(victim: &Victim, explanation: &Explanation) -> Option<String> {
     let first = victim.causes.first()?;
     if !explanation.notes.iter().any(|note| note.contains("tracer")) {
@@ -261,7 +264,7 @@ pub fn is_part(cause: &Cause, (class, tid, what): &Part) -> bool {
     class_name(cause) == *class && (tid.is_none() || cause.tid == *tid) && what.as_ref().is_none_or(says)
 }
 
-/// Maximum share that interrupts can have taken of a thread's time, or of a class other than interrupts.
+/// Returns the maximum share that interrupts can have taken of a thread's time, or of a class other than interrupts.
 fn interrupts(victim: &Victim, (class, tid, _): &Part) -> f64 {
     if of_interrupts(class) && tid.is_none() {
         return 0.0;

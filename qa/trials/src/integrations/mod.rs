@@ -1,6 +1,6 @@
 //! `cargo trials integrations`: runs the examples of integrations/ with their programs: podman, lava-run, labgrid,
-//! systemd in a guest, act; and `punctual new` in a root with only a compiler. (Ansible: `cargo trials fleet`.) A
-//! missing program is reported and counts as a failure, so nothing passes silently.
+//! systemd in a guest, act; and `punctual new` in a root file system with only a compiler. (Ansible: `cargo trials
+//! fleet`.) A missing program is reported and counts as a failure, so that nothing passes silently.
 
 use crate::built::{missing, program};
 use crate::guests;
@@ -11,7 +11,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Name and script, whose arguments are the binary, integrations/, a folder, and those returned by [`more`].
+/// Name and script. The script's arguments are the binary, integrations/, a folder, and the arguments that [`more`]
+/// returns.
 const ALL: &[(&str, &str)] = &[
     ("oci", include_str!("oci.sh")),
     ("lava", include_str!("lava.sh")),
@@ -51,7 +52,7 @@ pub fn run(wanted: &Wanted) -> Result<(), String> {
     if bad.is_empty() { Ok(()) } else { Err(format!("not run or not passed: {}", bad.join(", "))) }
 }
 
-/// Returns false if the example failed or its program is not installed, which was printed.
+/// Runs an example and prints its result. Returns false if it failed or its program is not installed.
 fn checked(name: &str, script: &str, punctual: &Path, tools: &Path) -> Result<bool, String> {
     let folder = tempfile::Builder::new().prefix("punctual-integration-").tempdir().map_err(|e| e.to_string())?;
     let file = folder.path().join("script.sh");
@@ -72,8 +73,8 @@ fn checked(name: &str, script: &str, punctual: &Path, tools: &Path) -> Result<bo
     Ok(output.status.success())
 }
 
-/// Further arguments of a script: `lava` and `systemd` get a kernel and a BusyBox from the lab's cache, the others and
-/// `systemd` the folder of tools, and `systemd` the script that its guest runs and the applications.
+/// Returns further arguments of a script: for `lava` and `systemd` a kernel and a BusyBox from the lab's cache, for some
+/// the folder of tools, and for `systemd` also the script that its guest runs, and the applications.
 fn more(name: &str, tools: &Path) -> Result<Vec<OsString>, String> {
     let guest = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/integrations/systemd-guest.sh");
     let mut words = Vec::new();
@@ -110,7 +111,8 @@ mod tests {
         }
     }
 
-    /// The texts that the guest waits for, in the journal and in the status of our units, occur in our sources.
+    /// The texts in the journal and in the status of units for which the guest waits occur in the sources of this
+    /// workspace.
     #[test]
     fn the_programs_still_say_what_the_guest_waits_for() {
         let mut all = String::new();

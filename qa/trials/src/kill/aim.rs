@@ -1,5 +1,5 @@
-//! Chooses when a run is killed: anywhere within it, or at a random time after an event, because a phase of a
-//! millisecond is hardly ever hit by chance.
+//! Chooses when a run is killed: at any time, or a random time after an event, because a phase of a millisecond is
+//! hardly ever hit by chance.
 
 use crate::random::random;
 use std::path::Path;
@@ -7,11 +7,11 @@ use std::process::Child;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// How long a run measures, and its loads: longer than what may be lost (10 s), with checkpoints every 5 s; or two
-/// short loads, to hit what comes before, between and after them.
+/// Duration and loads of a long run, which is longer than what may be lost (10 s), with checkpoints every 5 s; and of a
+/// short run with two loads, for kills before, between and after them.
 const LONG: [&str; 2] = ["14s", "cpu"];
 const SHORT: [&str; 2] = ["2s", "cpu,scheduler"];
-/// Latest random kill; with several runs at once, a run takes longer than it measures.
+/// Latest time of a random kill. With several runs at the same time, a run takes longer than its measurement.
 const LONGEST: Duration = Duration::from_secs(18);
 const SHORTEST: Duration = Duration::from_secs(6);
 /// Maximum wait for an event.
@@ -20,14 +20,14 @@ const LOOK: Duration = Duration::from_micros(300);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
-    /// The run directory exists: the run is auditing, then setting up the trace.
+    /// The run directory exists: the run is auditing, then enabling the trace.
     Folder,
     Trace,
     /// The first window of the trace exists.
     Window,
-    /// The last load's histograms exist: the end of measuring.
+    /// The histograms of the last load exist: the measurement ends.
     Measured,
-    /// The checkpoints have been removed: the run is explaining, judging, reporting.
+    /// The checkpoints have been removed: the run is being explained, judged and reported.
     Closed,
     Report,
 }
@@ -36,11 +36,11 @@ pub enum Mark {
 pub enum Aim {
     Long,
     Short,
-    /// At a random time, at most this many ms, after this event in a short run.
+    /// In a short run, at most this many ms after this event, at a random time.
     After(Mark, u64),
 }
 
-/// Aims used in turn: 6 of 20 are long runs.
+/// Times of the kill, used in turn; 6 of 20 are in long runs.
 const AIMS: [Aim; 20] = [
     Aim::Long,
     Aim::Short,

@@ -1,6 +1,6 @@
-//! kill -9 at random moments, several runs at once: every run stays readable, at most 10 s are lost, no process
-//! remains, and the next start removes what was left in the system. Each point is a line in a file, so that an
-//! interrupted series can be continued.
+//! `cargo trials kill`: kills runs with SIGKILL at random moments, several at the same time. Every run must stay
+//! readable, at most 10 s may be lost, no process may remain, and the next start must remove what was left in the
+//! system. Each point is a line in a file, so that an interrupted series can be continued.
 
 mod aim;
 mod point;
@@ -21,7 +21,7 @@ const TOLD: usize = 50;
 
 /// Kill runs at random moments with SIGKILL, and check what is left of each; needs root
 ///
-/// Each run must be readable, lose at most 10 s of samples and leave nothing behind in the system.
+/// Each run must be readable, lose at most 10 s of samples and leave nothing in the system.
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
     /// Total number of runs
@@ -70,7 +70,7 @@ struct State {
 }
 
 impl State {
-    /// Tries one point after the other, until enough are done or one could not be tried.
+    /// Tries one point after the other, until enough have been tried or one could not be tried.
     fn work(&self, last: u32) {
         loop {
             let number = self.next.fetch_add(1, Relaxed);
@@ -103,7 +103,7 @@ impl State {
     }
 }
 
-/// Points for this build in the file; skips a line truncated by a kill.
+/// Returns the points for this build in the file. Skips a line that a kill has truncated.
 fn known(state: &std::path::Path, build: &str) -> Result<Vec<Point>, String> {
     let folder = state.parent().filter(|folder| !folder.as_os_str().is_empty());
     folder.map_or(Ok(()), fs::create_dir_all).map_err(|e| format!("{}: {e}", state.display()))?;
@@ -115,7 +115,7 @@ fn known(state: &std::path::Path, build: &str) -> Result<Vec<Point>, String> {
     Ok(points.filter(|point| point.build == build).collect())
 }
 
-/// Identifies the program, because points for another one do not count.
+/// Returns an identifier of the program, because points of another build do not count.
 fn build(punctual: &std::path::Path) -> Result<String, String> {
     use std::os::unix::fs::MetadataExt;
     let meta = fs::metadata(punctual).map_err(|e| missing(punctual, &e))?;

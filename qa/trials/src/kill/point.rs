@@ -1,4 +1,4 @@
-//! Kills one run and checks what must hold then.
+//! Kills one run and checks what must hold afterwards.
 
 use super::aim::Aim;
 use super::stage::{self, Stage};
@@ -11,12 +11,13 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Maximum of lost samples in seconds.
+/// Maximum duration of lost samples, s.
 const MAX_LOST: f64 = 10.0;
-/// A process that survives the run by this long counts as left behind. Several runs at once share the CPUs, so killed
-/// processes need a moment to die.
+/// Time after which a process that survives its run counts as left behind. Several runs share the CPUs, so killed
+/// processes take a moment to end.
 const GONE: Duration = Duration::from_secs(3);
-/// Marks the processes of a run in their environment, which is all they share when their parent is dead.
+/// Environment variable that marks the processes of a run, which have nothing else in common when their parent has
+/// ended.
 const MARK: &str = "PUNCTUAL_KILL_POINT";
 
 /// The result of one killed run: a line of the file.
@@ -26,10 +27,10 @@ pub struct Point {
     pub build: String,
     pub stage: Stage,
     pub long: bool,
-    /// Time from the start of the run to the kill, in seconds.
+    /// Time from the start of the run to the kill, s.
     pub lived: f64,
     pub lost: f64,
-    /// Time until none of the run's processes was running, in seconds.
+    /// Time until none of the run's processes was running, s.
     pub gone_after: f64,
     pub traced: bool,
     pub half_window: bool,
@@ -101,7 +102,7 @@ struct Killed<'a> {
     name: &'a str,
     pid: u32,
     mono: f64,
-    /// Maximum duration of lost samples for a run without any record, in seconds.
+    /// Maximum duration of lost samples if the run has no record, s.
     most_lost: f64,
     ended: bool,
 }
@@ -141,7 +142,7 @@ impl Killed<'_> {
         }
     }
 
-    /// After the next start of the program, nothing of the killed one may be left in the system.
+    /// Checks that after the next start of the program nothing of the killed run is left in the system.
     fn is_restored(&self) -> Result<(), String> {
         if let Some(instance) = instances(self.pid).first() {
             return Err(format!("trace instance {instance} was not removed by the next start"));
@@ -154,7 +155,7 @@ impl Killed<'_> {
     }
 }
 
-/// Every released job ran or was skipped, even after a kill.
+/// Checks that every release ran or was skipped, also after a kill.
 fn adds_up(result: &Value) -> Result<(), String> {
     for phase in result["phases"].as_array().ok_or("no phases in the document")? {
         for cpu in phase["cpus"].as_array().ok_or("a phase without CPUs")? {
@@ -167,9 +168,9 @@ fn adds_up(result: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// Duration of the lost samples in seconds: from the last recorded one to the kill, or to the planned end of the phase.
-/// A run that was measured to its end loses nothing. A phase that began but was not recorded counts from the last one
-/// that was.
+/// Returns the duration of the lost samples, s: from the last recorded sample to the kill, or to the planned end of the
+/// phase. A run that was measured to its end loses nothing. If a phase began but was not recorded, the last recorded
+/// sample is in the phase before it.
 fn lost(result: &Value, killed: f64, most: f64) -> Result<f64, String> {
     if result["run"]["complete"].as_bool() == Some(true) {
         return Ok(0.0);
@@ -202,7 +203,7 @@ fn names(folder: &str) -> Vec<String> {
     entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }
 
-/// Waits until no process has the mark; returns how long that took in seconds.
+/// Waits until no process has the mark. Returns how long that took, s.
 fn nothing_left(name: &str) -> Result<f64, String> {
     let (begun, mark) = (Instant::now(), format!("{MARK}={name}"));
     loop {

@@ -1,4 +1,4 @@
-//! Determines from the written files what a run was doing when it was killed.
+//! Determines from the files of a run what it was doing when it was killed.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -10,9 +10,9 @@ use std::path::Path;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
-    /// No run exists yet: nothing has been measured.
+    /// No run directory exists yet: nothing has been measured.
     Folder,
-    /// The folder exists, the audit does not.
+    /// The directory exists, the audit does not.
     Audit,
     /// The audit is done; loads or traces are being started.
     SettingUp,
@@ -20,11 +20,11 @@ pub enum Stage {
     FirstLoad,
     Between,
     LastLoad,
-    /// Measured; the trace is being removed, the run is being closed.
+    /// The measurement is over; the trace is being removed and the run is being closed.
     Ending,
     /// The run is closed; causes, verdict and report are being written.
     Explaining,
-    /// The report exists, and the process has not ended yet.
+    /// The report exists, but the process has not ended yet.
     Reported,
     Ended,
 }
@@ -44,7 +44,7 @@ impl Stage {
         Stage::Ended,
     ];
 
-    /// The stage, as far as files show it.
+    /// Returns the stage, as far as the existing files show it.
     pub fn of_files(out: &Path) -> Stage {
         let is = |name: &str| out.join(name).exists();
         match () {
@@ -57,8 +57,7 @@ impl Stage {
         }
     }
 
-    /// Refines the stage by the contents of the run directory; `killed` is the time of the kill on CLOCK_MONOTONIC in
-    /// seconds.
+    /// Refines the stage by the contents of the run directory. `killed` is the time of the kill on CLOCK_MONOTONIC, s.
     pub fn refined(self, result: &Value, killed: f64) -> Stage {
         let phases = result["phases"].as_array().map(Vec::as_slice).unwrap_or_default();
         let (Some(last), Stage::SettingUp) = (phases.last(), self) else { return self };
@@ -96,7 +95,7 @@ impl fmt::Display for Stage {
     }
 }
 
-/// Returns true if there is a trace window without the note that is written after it.
+/// Returns true if there is a trace window, but not the note that is written after it.
 pub fn has_half_window(out: &Path) -> bool {
     let traces = fs::read_dir(out.join("traces")).into_iter().flatten().flatten().map(|entry| entry.path());
     traces.filter(|path| path.extension().is_some_and(|e| e == "dat")).any(|path| !path.with_extension("json").exists())

@@ -1,4 +1,4 @@
-//! kill -9 at random moments of a fix, then undo: every value is as before.
+//! `cargo trials kill-fix`: kills a fix with SIGKILL at random moments, then undoes it: every value must be as before.
 
 use crate::built::missing;
 use crate::random::random;

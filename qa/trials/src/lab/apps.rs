@@ -1,4 +1,4 @@
-//! The applications in the kernel of `cargo trials gpio-kernel`, in virtual time, judged by rtl_433.
+//! Runs the applications in the kernel of `cargo trials gpio-kernel`, in virtual time. rtl_433 decodes what is sent.
 
 use crate::built::{self, punctual};
 use crate::gpio_kernel;
@@ -9,14 +9,14 @@ use std::process::Command;
 
 /// Script that sends all codes under each load; the kernel's tracepoint records the edges.
 const CODES: &str = include_str!("../../../../apps/rf-switch/tests/guest.sh");
-/// Script that runs dial and metronome on simulated lines.
+/// Script that runs the telephone dial and the metronome on simulated lines.
 const LINES: &str = include_str!("../../../../docs/apps/gpio-sim.sh");
 const CHAIN: &str = include_str!("chain.sh");
 const PROGRAMS: [&str; 3] = ["rf-switch", "rotary-dial", "metronome"];
 /// Number of codes: all houses and units, on and off.
 const ALL: usize = 512;
 
-/// Three boots: dial to radio, dial and metronome, all codes under load.
+/// Boots three times: telephone dial to radio, dial and metronome, all codes under load.
 pub fn apps(place: &Path) -> Result<String, String> {
     let kernel = gpio_kernel::build(&gpio_kernel::Wanted::default())?.folder;
     let chain = chain(&kernel, &place.join("chain")).map_err(|why| format!("dial to radio: {why}"))?;
@@ -48,7 +48,7 @@ fn decoded(file: &Path) -> Result<Vec<Value>, String> {
     parsed.map_err(|e| format!("rtl_433 on {}: {e}", file.display()))
 }
 
-/// The script prints `ok` or `FAILED` per check, and the metronome's table.
+/// Runs the script, which prints `ok` or `FAILED` per check, and the metronome's table.
 fn lines(kernel: &Path, place: &Path) -> Result<String, String> {
     let said = in_guest(kernel, place, "1200s", LINES, "/tmp/runs")?;
     let lines: Vec<&str> = said.lines().filter(|line| !line.starts_with("Terminated")).collect();

@@ -1,4 +1,4 @@
-//! The event suite in guests: events that must not be lost are not lost, whatever the emulator's timing.
+//! Runs the event suite in guests: events that must not be lost must not be, whatever the timing of the emulator.
 
 use crate::built::punctual;
 use crate::gpio_kernel;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-/// A kernel, and the setup of the suite in it.
+/// A kernel, and how the suite is started in it.
 struct In {
     name: &'static str,
     kernel: String,
@@ -14,7 +14,7 @@ struct In {
     words: &'static str,
 }
 
-/// Mounts configfs, where gpio-sim's chips are created.
+/// Shell command that mounts configfs, where gpio-sim's chips are created.
 const CONFIGFS: &str = "mount -t configfs none /sys/kernel/config; ";
 
 pub fn events(place: &Path) -> Result<String, String> {
@@ -32,8 +32,8 @@ pub fn events(place: &Path) -> Result<String, String> {
     Ok(figures)
 }
 
-/// One boot. Exit code 0 means that all promises were kept; 3 that they were kept but some tests, which it names, could
-/// not run there.
+/// Runs the suite in one boot. Exit code 0 means that all promises were kept; 3 that they were kept, but some tests,
+/// which the output names, could not run there.
 fn suite(one: &In, place: &Path) -> Result<String, String> {
     let put = format!("{}:/bin/punctual", xtask::punctual().display());
     let out = place.display().to_string();
@@ -66,8 +66,8 @@ fn suite(one: &In, place: &Path) -> Result<String, String> {
     Ok(format!("{}; missing: {}", counts.join(", "), without.join(", ")))
 }
 
-/// Single edges are not promised (an interrupt's thread may be late), but most of those 1 ms apart must arrive, and
-/// each must be accounted for.
+/// Checks the counts of GPIO edges. Single edges are not promised (an interrupt's thread may be late), but most edges
+/// that are 1 ms apart must arrive, and each must be accounted for.
 fn edges(counts: &Value) -> Result<(), String> {
     let count = |key: &str| counts[key].as_u64().unwrap_or(u64::MAX);
     let (sent, received) = (count("sent"), count("received"));

@@ -1,4 +1,4 @@
-//! GPIO edges and a UIO interrupt in the kernel of `cargo trials gpio-kernel`.
+//! Tests GPIO edges and a UIO interrupt in the kernel of `cargo trials gpio-kernel`.
 
 use crate::{built, gpio_kernel, guests};
 use punctual_vm::{Arch, Cache, Guest, Kernel, KernelSpec, Machine, boot};
@@ -6,10 +6,11 @@ use std::path::Path;
 use std::time::Duration;
 
 const SCRIPT: &str = include_str!("gpio.sh");
-/// Number of lines that the script must print: 13 of punctual-gpio-check, one for UIO.
+/// Number of checks that the script must print: 13 of punctual-gpio-check, one for UIO.
 const CHECKS: usize = 14;
 
-/// With one virtual CPU the sender and the interrupt's thread share it, so that counts are exact.
+/// Runs the checks. The guest has one virtual CPU, which the sender and the interrupt's thread share, so that counts
+/// are exact.
 pub fn gpio(place: &Path) -> Result<String, String> {
     let build = "cargo build --release -p punctual-gpio --features sim";
     let program = built::program("release/punctual-gpio-check", build)?;

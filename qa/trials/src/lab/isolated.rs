@@ -1,10 +1,11 @@
-//! Checks which CPUs get a thread if some are isolated: with our program, and for comparison with those of rt-tests.
+//! Checks on which CPUs threads run if some CPUs are isolated: threads of this program and, for comparison, of
+//! rt-tests.
 
 use super::in_lab;
 use crate::guests::libraries;
 use std::path::Path;
 
-/// Each line of the script prints the request and the CPUs that got threads, from the JSON.
+/// Each line that the script prints has the command and the CPUs on which threads ran, taken from the JSON.
 const SCRIPT: &str = r#"
 cpus() { grep '"cpu"' /tmp/o.json | tr -dc '0-9\n' | tr '\n' ' '; }
 try() { name=$1; shift; rm -f /tmp/o.json
@@ -20,7 +21,7 @@ for option in -S -a -t; do
   [ -x /bin/cyclictest ] && try "theirs taskset $option $more" taskset 4 /bin/cyclictest $option $more
 done; exit 0"#;
 
-/// Three CPUs, the second of which is isolated.
+/// Boots a guest with three CPUs, of which one is isolated, and checks the script's output.
 pub fn isolated(_: &Path) -> Result<String, String> {
     let mut words: Vec<String> =
         ["boot", "-k", "rt", "--cpus", "3", "--append", "isolcpus=1"].map(String::from).to_vec();
@@ -40,12 +41,13 @@ pub fn isolated(_: &Path) -> Result<String, String> {
     Ok(format!("; rt-tests' {}", theirs.join("; ")))
 }
 
-/// Adds rt-tests' own program to the guest, if it is installed here.
+/// Returns arguments that add the cyclictest of rt-tests to the guest, if it is installed here.
 fn theirs() -> Vec<String> {
     with_libraries("/usr/bin/cyclictest")
 }
 
-/// Arguments that add a program of this machine to a guest as /bin/NAME with its libraries; empty if it is missing.
+/// Returns arguments that add a program of this machine to a guest as /bin/NAME with its libraries; empty if it is
+/// missing.
 pub fn with_libraries(path: &str) -> Vec<String> {
     let Some(libraries) = libraries(path) else { return Vec::new() };
     let program = format!("{path}:/bin/{}", path.rsplit('/').next().unwrap_or(path));

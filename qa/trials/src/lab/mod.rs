@@ -1,4 +1,4 @@
-//! `cargo trials lab`: the lab against real kernels in QEMU.
+//! `cargo trials lab`: tests the lab with real kernels in QEMU.
 
 mod apps;
 mod events;
@@ -53,12 +53,12 @@ const TESTS: [(&str, &str, Test); 17] = [
     ("control", "several virtual CPUs show their control", control),
 ];
 
-/// Tests that only run if named, because they need a kernel that takes minutes to build.
+/// Tests that run only if named, because they need a kernel that takes minutes to build.
 const NAMED_ONLY: [&str; 3] = ["gpio", "events", "apps"];
 
-/// Tests in virtual time, which other load does not affect. They run in parallel with those of [`BESIDE`].
+/// Tests in virtual time, which other load does not affect. They run at the same time as those of [`BESIDE`].
 const VIRTUAL: [&str; 3] = ["negative", "repeatable", "bisect"];
-/// Tests judged by their output, not its timing. The kernel they need has been available since `boot`.
+/// Tests that are judged by their output, not by its timing. The test `boot` has fetched the kernel that they need.
 const BESIDE: [&str; 4] = ["panic", "hang", "silent", "network"];
 
 /// Run `punctual lab` with real kernels in QEMU (docs/lab.md)
@@ -98,7 +98,7 @@ pub fn run(wanted: &Wanted) -> Result<(), String> {
     }
 }
 
-/// Runs the tests one after another and prints the result of each. Returns the names of those that failed.
+/// Runs the tests one after the other and prints the result of each. Returns the names of those that failed.
 fn one_by_one(tests: &[&(&'static str, &str, Test)], folder: &Path) -> Vec<&'static str> {
     let mut failed = Vec::new();
     for (name, what, test) in tests {
@@ -115,10 +115,10 @@ fn one_by_one(tests: &[&(&'static str, &str, Test)], folder: &Path) -> Vec<&'sta
 }
 
 /// Runs `punctual lab`. If a guest with several CPUs panics before the script runs, it is booted once more, with a
-/// message: of 120 such boots of Debian's RT kernels in QEMU 7.2 (TCG, one thread per CPU), one panicked, each time in
-/// a different place. The same applies to a guest that dies of an unexpected breakpoint: the kernel patches its code
-/// with the help of breakpoints (text_poke_bp_batch() in arch/x86/kernel/alternative.c), and an emulated CPU can still
-/// hit one after the others have been informed that patching is over.
+/// message: of 120 boots of Debian's RT kernels in QEMU 7.2 (TCG, one thread per CPU), one panicked, each time in a
+/// different place. The same applies if a guest ends with an unexpected breakpoint: the kernel patches its code with
+/// the help of breakpoints (text_poke_bp_batch() in arch/x86/kernel/alternative.c), and an emulated CPU can still hit
+/// one after the kernel has finished patching.
 pub fn in_lab(words: &[&str]) -> Result<Output, String> {
     let words = [&["lab"], words].concat();
     let output = punctual(&words)?;
@@ -136,7 +136,7 @@ const EARLY: &str = ", before the script started: ";
 /// Part of the kernel's message about an unexpected breakpoint.
 const BREAKPOINT: &str = "Oops: int3: ";
 
-/// Runs `punctual lab` and checks the exit code and the output on either stream.
+/// Runs `punctual lab` and checks the exit code and the output on both streams.
 fn expect(words: &[&str], code: i32, says: &str) -> Result<String, String> {
     let output = in_lab(words)?;
     let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
@@ -261,7 +261,7 @@ fn tree(folder: &Path) -> Result<Vec<(PathBuf, Vec<u8>)>, String> {
     Ok(files)
 }
 
-/// Prints the timerlat settings that all its users share, the tracing instances and the journal.
+/// Shell function that prints the timerlat settings that all its users share, the tracing instances and the journal.
 const TRACES: &str = "traces() { cd /sys/kernel/tracing; cat osnoise/cpus osnoise/timerlat_period_us osnoise/options \
                       osnoise/stop_tracing_us; ls instances; ls /run/punctual 2>/dev/null; cd /; }; ";
 
@@ -329,8 +329,8 @@ fn control(place: &Path) -> Result<String, String> {
     }
 }
 
-/// Uses a tree whose "build" copies one of the distribution's kernels: PREEMPT_RT up to the third commit, stock from
-/// the fourth on.
+/// Bisects a Git tree whose "build" copies one of the distribution's kernels: PREEMPT_RT up to the third commit, the
+/// stock kernel from the fourth on.
 fn bisect(place: &Path) -> Result<String, String> {
     let tree = place.join("tree");
     fs::create_dir_all(&tree).map_err(|e| e.to_string())?;
@@ -363,7 +363,7 @@ fn bisect(place: &Path) -> Result<String, String> {
     expect(&[&words[..], &proof[..]].concat(), 0, "change 4\n\n kernel | 2 +-").map(|_| String::new())
 }
 
-/// The newest image of the 6.12 series that earlier tests have fetched.
+/// Returns the newest image of the 6.12 series that earlier tests have fetched.
 fn cached_image(flavour: &str) -> Result<PathBuf, String> {
     let cache = punctual_vm::Cache::usual().map_err(|e| e.to_string())?;
     let lab = cache.root();

@@ -1,4 +1,4 @@
-//! Boots the guests and fetches their audits.
+//! Boots the guests and copies their audits to this machine.
 
 use super::Wanted;
 use super::script;
@@ -9,11 +9,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Maximum number of boots for one recording. Some guests are lost under QEMU with several CPUs.
+/// Maximum number of boots for one recording. QEMU with several CPUs loses some guests.
 const BOOTS: usize = 5;
 
-/// Stands for a parameter that makes the command line almost as long as the kernel allows (COMMAND_LINE_SIZE, 2048 on
-/// x86).
+/// Placeholder for a parameter that makes the command line almost as long as the kernel allows (COMMAND_LINE_SIZE, 2048
+/// on x86).
 const LONG: &str = "@long";
 
 /// State shared by all guests of one kernel.
@@ -26,7 +26,7 @@ struct Guests<'a> {
     name: &'a str,
 }
 
-/// Boots everything wanted on one kernel. Returns what could not be booted.
+/// Boots everything that is wanted on one kernel. Returns the names of what could not be booted.
 pub fn record(name: &str, wanted: &Wanted, table: &Table) -> Result<Vec<String>, String> {
     let (kernel, cache) = guests::kernel(name, Arch::Amd64)?;
     let files = files(&kernel)?;
@@ -42,8 +42,8 @@ pub fn record(name: &str, wanted: &Wanted, table: &Table) -> Result<Vec<String>,
 }
 
 impl Guests<'_> {
-    /// Boots every part of a ground that has a wanted injection. The first part is also booted if an injection that
-    /// needs its own boot is compared with it.
+    /// Boots every part of a setup that has a wanted injection. The first part is also booted if an injection with a
+    /// boot of its own is compared with it.
     fn ground(&self, ground: &Ground, table: &Table) -> Vec<String> {
         let is_wanted = |injection: &&&Injection| self.wanted.has(injection, self.name);
         let is_compared = table
@@ -69,7 +69,7 @@ impl Guests<'_> {
         self.boot(&injection.name, &append, script::of_boot(ground, &table.preparation(ground), injection))
     }
 
-    /// Boots until a guest has run to its end. Returns the name if none did.
+    /// Boots until a guest has run to its end. Returns the name if no guest did.
     fn boot(&self, what: &str, append: &[String], script: String) -> Option<String> {
         let mut guest = Guest::new(Machine::usual(Arch::Amd64), self.kernel.clone(), script);
         guest.cpus = 2;
@@ -112,7 +112,8 @@ fn keep(place: &Path, folder: &Path) -> std::io::Result<()> {
     fs::remove_dir_all(place)
 }
 
-/// Files of each guest: both programs, and the kernel's configuration in the place where distributions put it.
+/// Returns the files of each guest: both programs, and the kernel's configuration at the path where distributions put
+/// it.
 fn files(kernel: &Kernel) -> Result<Vec<FileIn>, String> {
     let mut files = built::for_guests()?;
     if let (Some(config), Some(release)) = (&kernel.config, &kernel.release) {

@@ -1,5 +1,5 @@
-//! `cargo trials misconfigured`: injects misconfigurations in guests and checks that each flips its rules and no
-//! others.
+//! `cargo trials misconfigured`: injects misconfigurations in guests and checks that each changes the state of its
+//! rules and of no others.
 
 mod guests;
 mod score;
@@ -12,7 +12,8 @@ use table::{Injection, Table};
 /// The kernels listed in docs/misconfigured.md.
 const KERNELS: [&str; 4] = ["rt@6.12", "rt@6.1", "stock@6.12", "stock@6.1"];
 
-/// Inject misconfigurations in guests, and check that each flips exactly its rules (docs/misconfigured.md)
+/// Inject misconfigurations in guests, and check that each changes the state of exactly its rules
+/// (docs/misconfigured.md)
 ///
 /// Before: cargo build --release; cargo build --release -p punctual-inject
 #[derive(Debug, clap::Args)]

@@ -1,4 +1,4 @@
-//! Compares the rules that changed with those that should change.
+//! Compares the rules whose state changed with those whose state should change.
 
 use super::Wanted;
 use super::table::{Flips, Injection, Table, state};
@@ -10,9 +10,9 @@ use std::path::Path;
 
 type Audit = BTreeMap<String, (State, String)>;
 
-/// Rules whose state also depends on how busy the host is: through the kernel's complaints
-/// (`hrtimer: interrupt took …`), and the guest's load, which includes tasks that wait for its slow CPUs. Each rule
-/// counts only for injections that are about it.
+/// Rules whose state also depends on how busy the host is: through messages of the kernel (`hrtimer: interrupt took
+/// …`), and through the guest's load, which includes tasks that wait for its slow CPUs. Each of these rules counts only
+/// for injections that are about it.
 const OF_HOST: [&str; 2] = ["housekeeping-enough", "sched-latency-warn"];
 
 pub struct Score {
@@ -24,11 +24,11 @@ pub struct Score {
     says: BTreeMap<String, String>,
     /// Rules whose state after undoing differs from that before the injection.
     left: Flips,
-    /// Values that the injection's fix did not restore, or that its undo changed.
+    /// Values that the injection's fix did not restore, or that the undo of the fix did not change back.
     unfixed: Vec<String>,
-    /// Rules that differ between two audits of the unchanged ground.
+    /// Rules that differ between two audits of the unchanged setup.
     flickering: Vec<String>,
-    /// Why the recording is missing or incomplete.
+    /// Why the recording is missing or incomplete; `None` if it is complete.
     missing: Option<String>,
 }
 
@@ -43,8 +43,8 @@ impl Score {
 }
 
 impl Score {
-    /// Reads the recordings of the ground's boot `home` and, if the injection has its own boot, also those of that
-    /// boot.
+    /// Reads the recordings of the boot `home` of the setup and, if the injection has a boot of its own, also those of
+    /// that boot.
     fn compare(&mut self, folder: &Path, home: &str, injection: &Injection, stayed: &[String]) -> Result<(), String> {
         let expected = self.expected.clone();
         let counts = |rule: &String| expected.contains_key(rule) || !OF_HOST.contains(&rule.as_str());
@@ -188,7 +188,7 @@ pub fn text(scores: &[Score]) -> String {
     out
 }
 
-/// The tables of docs/misconfigured.md: the grounds, then one line per injection with one column per kernel.
+/// Returns the tables of docs/misconfigured.md: the setups, then one line per injection with one column per kernel.
 pub fn markdown(table: &Table, kernels: &[&str], scores: &[Score]) -> String {
     let mut out = String::new();
     for ground in &table.grounds {
@@ -214,7 +214,7 @@ pub fn markdown(table: &Table, kernels: &[&str], scores: &[Score]) -> String {
     out
 }
 
-/// The flips expected of an injection: `mem-swap PASS→WARN`, joined by `or` where kernels differ.
+/// Returns the expected changes of an injection, `mem-swap PASS→WARN`, joined by `or` if kernels differ.
 fn flips(found: &[Option<&Score>]) -> String {
     let mut flips: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for (rule, (from, to)) in found.iter().flatten().flat_map(|score| &score.expected) {

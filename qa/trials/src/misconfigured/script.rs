@@ -3,7 +3,7 @@ use std::fmt::Write;
 
 pub const OUT: &str = "/audits";
 
-/// Keeps the part of each finding that is compared: rule, state and summary.
+/// Start of each script. It keeps the parts of each finding that are compared: rule, state and summary.
 const BEGIN: &str = r#"
 mkdir -p /audits
 w() { [ -e "$1" ] && echo "$2" > "$1"; }
@@ -22,8 +22,8 @@ values() { for f in $2; do echo "== $f"; cat "$f"; done > /audits/$1.values; }
 exec > /dev/null 2> /audits/errors
 "#;
 
-/// Script for one boot of a ground: an audit before, with and after each injection; where the injection's fix is tried,
-/// also after the fix and after its undo.
+/// Returns the script for one boot of a setup: an audit before, with and after each injection; and, if the injection's
+/// fix is tried, after the fix and after its undo.
 pub fn of_part(ground: &Ground, preparation: &str, injections: &[&Injection]) -> String {
     let mut script = begin(ground, preparation);
     add(&mut script, "look ground.first\nlook ground.second");
@@ -41,7 +41,7 @@ pub fn of_part(ground: &Ground, preparation: &str, injections: &[&Injection]) ->
     script
 }
 
-/// Script for an injection that needs its own boot: the ground's preparation, then one audit.
+/// Returns the script for an injection that needs a boot of its own: the preparation of the setup, then one audit.
 pub fn of_boot(ground: &Ground, preparation: &str, injection: &Injection) -> String {
     let mut script = begin(ground, preparation);
     add(&mut script, &injection.inject);
@@ -49,8 +49,8 @@ pub fn of_boot(ground: &Ground, preparation: &str, injection: &Injection) -> Str
     script
 }
 
-/// Commands that apply the fix of an injection's rules and undo it. An interrupt moves to another CPU the next time it
-/// fires.
+/// Returns commands that apply the fix of an injection's rules and undo it. An interrupt moves to another CPU only when
+/// it next occurs.
 fn fixed(Injection { name, fixes, files, .. }: &Injection) -> String {
     let fix = format!("/bin/punctual audit --fix {} --i-know --look-again 0s $OPTIONS", fixes.join(" "));
     format!(

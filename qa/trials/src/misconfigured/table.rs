@@ -1,10 +1,10 @@
-//! `injections.toml`: what is injected, and which rules it must flip.
+//! Reads `injections.toml`: what is injected, and which rules must change their state.
 
 use punctual_model::State;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// States before and after, by rule.
+/// States before and after an injection, by rule.
 pub type Flips = BTreeMap<String, (State, State)>;
 
 #[derive(Debug, Deserialize)]
@@ -16,7 +16,7 @@ pub struct Table {
     pub injections: Vec<Injection>,
 }
 
-/// Setup that several injections share.
+/// A setup that several injections share.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ground {
@@ -24,13 +24,13 @@ pub struct Ground {
     pub about: String,
     #[serde(default)]
     pub append: Vec<String>,
-    /// Options passed to the audit.
+    /// Options of the audit.
     #[serde(default)]
     pub audit: String,
-    /// Runs the audit as nobody, with the limits $R and $L.
+    /// True to run the audit as nobody, with the limits $R and $L.
     #[serde(default)]
     pub as_user: bool,
-    /// Another ground whose preparation runs first.
+    /// Another setup whose preparation runs first.
     pub on: Option<String>,
     #[serde(default)]
     pub prepare: String,
@@ -45,20 +45,20 @@ pub struct Injection {
     pub inject: String,
     #[serde(default)]
     pub undo: String,
-    /// Kernel parameters the injection adds, in a separate boot.
+    /// Kernel parameters that the injection adds, in a boot of its own.
     #[serde(default)]
     pub boot: Vec<String>,
-    /// Kernels the injection applies to. Empty means all.
+    /// Kernels to which the injection applies; empty for all.
     #[serde(default)]
     pub kernels: Vec<String>,
     flips: Vec<String>,
-    /// Rules that `audit --fix` should fix and `undo` restore.
+    /// Rules that `audit --fix` must fix and `undo` restore; empty if the fix is not tried.
     #[serde(default)]
     pub fixes: Vec<String>,
     /// Shell patterns of the files that the fix writes.
     #[serde(default)]
     pub files: String,
-    /// Rules that undoing does not restore.
+    /// Rules whose state undoing does not restore.
     #[serde(default)]
     pub stays: Vec<String>,
     #[serde(default)]
@@ -86,7 +86,7 @@ impl Table {
         format!("{}\n{}", below.map_or("", |below| below.prepare.as_str()), ground.prepare)
     }
 
-    /// Divides a ground's injections into groups, one boot each, so small that losing one costs little.
+    /// Divides the injections of a setup into groups, each with one boot, so small that losing one costs little.
     pub fn parts(&self, ground: &Ground) -> Vec<(String, Vec<&Injection>)> {
         let own: Vec<&Injection> =
             self.injections.iter().filter(|p| p.ground == ground.name && p.boot.is_empty()).collect();
@@ -116,7 +116,7 @@ impl Injection {
     }
 }
 
-/// Returns true if the word selects the kernel: `rt`, `@6.12` and `rt@6.12` match `rt@6.12`.
+/// Returns true if the word selects the kernel: `rt`, `@6.12` and `rt@6.12` select `rt@6.12`.
 fn fits(word: &str, kernel: &str) -> bool {
     word == kernel || kernel.strip_prefix(word).is_some_and(|rest| rest.starts_with('@')) || {
         word.starts_with('@') && kernel.ends_with(word)

@@ -1,4 +1,4 @@
-//! The boards QEMU emulates, their cards, and what a kernel must show there.
+//! Boots SD cards on the boards that QEMU emulates, and checks what the kernel shows there.
 
 use super::Bench;
 use punctual_kbuild::image;
@@ -7,19 +7,19 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::time::Duration;
 
-/// Printed at the end of look.sh.
+/// Text that look.sh prints at its end.
 const END: &str = "LOOK-END";
-/// Booting takes some 30 s here, but it is emulated and may run with other work.
+/// Time limit of a boot. It takes some 30 s, but is emulated and may run together with other work.
 const LIMIT: Duration = Duration::from_secs(400);
 
-/// A board and what is expected of it. Boards whose network QEMU does not model are tested without a network, with a
-/// message.
+/// A board and what is expected of it. If QEMU does not emulate its network, the board is tested without one, which the
+/// output says.
 pub struct Board {
     pub key: &'static str,
     machine: Machine,
     tree: &'static str,
     model: &'static str,
-    /// Names of the lines of look.sh, each with a word it must contain.
+    /// Names of the lines of look.sh, each with a word that the line must contain.
     shows: &'static [(&'static str, &'static str)],
 }
 

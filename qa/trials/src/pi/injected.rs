@@ -1,4 +1,4 @@
-//! Injects faults into the package that was just built. Each fault must make its check fail, and no other check.
+//! Injects faults into the package that was just built. Each fault must make its own check fail, and no other check.
 
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
@@ -25,7 +25,7 @@ const FAULTS: [(&str, &str, Injection); 4] = [
     ("no SPI", "board", no_spi),
 ];
 
-/// Injects each fault into a copy of the stage below `packaged`.
+/// Injects each fault into a copy of the package's files below `packaged`.
 pub fn all(packaged: &Path, scratch: &Path) -> Result<(), String> {
     let path = packaged.join("manifest.json");
     let text = fs::read_to_string(&path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
@@ -80,7 +80,7 @@ impl Fault {
     }
 }
 
-/// Replaces a word with one of the same length, so that offsets stay the same.
+/// Replaces a word by another one of the same length, so that offsets do not change.
 fn swapped(bytes: &[u8], from: &[u8], to: &[u8]) -> Result<Vec<u8>, String> {
     let mut bytes = bytes.to_vec();
     let places: Vec<usize> =

@@ -1,4 +1,4 @@
-//! `cargo trials pi`: from a plan to a booted board, using the product's commands.
+//! `cargo trials pi`: runs all commands of `punctual kernel` from the plan to a booted board.
 
 mod boards;
 mod injected;
@@ -23,7 +23,7 @@ pub struct Wanted {
     /// Program to test
     #[arg(long, value_name = "FILE", default_value_os_t = xtask::punctual())]
     punctual: PathBuf,
-    /// Working directory; results of an earlier run in it are reused
+    /// Working directory; results of an earlier run in it are used again
     #[arg(long, value_name = "DIR", default_value = "target/pi")]
     dir: PathBuf,
 }
@@ -33,7 +33,7 @@ pub struct Bench<'a> {
     pub dir: PathBuf,
 }
 
-/// Runs all steps, continuing from an earlier run in the directory.
+/// Runs all steps. Continues after those that an earlier run in the directory has finished.
 pub fn run(wanted: &Wanted) -> Result<(), String> {
     let dir = std::path::absolute(&wanted.dir).map_err(|e| format!("{}: {e}", wanted.dir.display()))?;
     let bench = Bench { punctual: &wanted.punctual, dir };
@@ -74,7 +74,7 @@ impl Bench<'_> {
         Ok(path.display().to_string())
     }
 
-    /// Runs `punctual kernel WORD …`, which must exit with this code. Returns the output.
+    /// Runs `punctual kernel WORD …`, which must exit with `code`. Returns the output.
     fn punctual(&self, word: &str, words: &[&str], code: i32) -> Result<String, String> {
         let begun = Instant::now();
         let mut command = Command::new(self.punctual);

@@ -10,7 +10,7 @@ use std::fs;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Doing {
     Fixing,
-    /// The guest was idle, with the fixes in force.
+    /// The guest was idle, with the fixes applied.
     Fixed,
     Measuring,
     Measured,
@@ -18,10 +18,10 @@ enum Doing {
     Undone,
 }
 
-/// State of a guest at a cut.
+/// State of a guest when the power was cut.
 pub struct State {
     doing: Doing,
-    /// Round of the guest's work.
+    /// Number of the round of the guest's work.
     round: u32,
 }
 
@@ -55,7 +55,7 @@ impl State {
         matches!(self.doing, Doing::Fixed | Doing::Measuring | Doing::Measured)
     }
 
-    /// Returns true if this round's run must be on the disk.
+    /// Returns true if the run of this round must be on the disk.
     fn has_run(&self) -> bool {
         matches!(self.doing, Doing::Measured | Doing::Undoing | Doing::Undone)
     }
@@ -75,7 +75,7 @@ pub struct Reads {
     said: String,
 }
 
-/// What a guest found on a disk, or what it had written.
+/// What a guest found on a disk, or had written to it.
 #[derive(Debug, Default)]
 pub struct Facts {
     codes: BTreeMap<String, i32>,
@@ -87,8 +87,10 @@ pub struct Facts {
 }
 
 impl Facts {
+    /// Reads what a guest had written, from the files in its folder.
+    ///
     /// # Errors
-    /// The guest did nothing.
+    /// The guest did nothing, or a run could not be read even before a cut.
     pub fn of_work(folder: &Path) -> Result<Facts, String> {
         let read = |name: &str| fs::read_to_string(folder.join(name)).map_err(|e| format!("{name}: {e}"));
         let facts = Facts::parse(&format!("etc {}{}", read("etc")?, read("runs")?));
@@ -98,6 +100,8 @@ impl Facts {
         }
     }
 
+    /// Reads what a guest found on the disk with this name.
+    ///
     /// # Errors
     /// The guest did not examine this disk.
     pub fn of_disk(folder: &Path, name: &str) -> Result<Facts, String> {
@@ -134,7 +138,7 @@ impl Facts {
     }
 }
 
-/// Describes everything wrong on a disk; `before` is what was written there.
+/// Returns everything that is wrong on a disk; `before` is what was written to it.
 pub fn judge(state: &State, facts: &Facts, before: &Facts) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut expect = |holds: bool, what: String| wrong.extend((!holds).then_some(what));

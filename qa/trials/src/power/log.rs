@@ -1,4 +1,5 @@
-//! The log of a disk's writes (Documentation/admin-guide/device-mapper/log-writes.rst), and what survives a power cut.
+//! Reads the log of a disk's writes (Documentation/admin-guide/device-mapper/log-writes.rst), and computes what
+//! survives a power cut.
 
 use punctual_stats::SplitMix64;
 use std::collections::BTreeMap;
@@ -11,13 +12,14 @@ const MAGIC: u64 = 0x006a_7366_7773_6872;
 const FLUSH: u64 = 1;
 const FUA: u64 = 1 << 1;
 const DISCARD: u64 = 1 << 2;
-/// Unit that a disk writes atomically, bytes.
+/// Size of the unit that a disk writes atomically, bytes.
 pub const BLOCK: usize = 4096;
 
 type Block = Box<[u8; BLOCK]>;
 
 pub enum Entry {
-    /// Byte offset on the disk, and the location of its bytes in the log; zeros without a location.
+    /// Byte offset on the disk, and the location of the written bytes in the log; without a location, zeros are
+    /// written.
     Write {
         at: u64,
         length: u64,
@@ -42,7 +44,7 @@ impl WriteLog {
         parse(bytes).ok_or_else(|| format!("{}: no log of writes", path.display()))
     }
 
-    /// The bytes of a write.
+    /// Returns the bytes of a write.
     pub fn content(&self, entry: &Entry) -> &[u8] {
         match entry {
             Entry::Write { bytes: Some(range), .. } => &self.bytes[range.clone()],
@@ -69,8 +71,9 @@ impl WriteLog {
         }
     }
 
-    /// Content of the disk if the power is cut directly after each of these entries, in order: everything written
-    /// before the last flush, and each block of later writes with the probability of the entry.
+    /// Calls `each` with the contents of the disk if the power is cut directly after each of these entries, in order:
+    /// everything written before the last flush, and each block of later writes with the probability that is given with
+    /// the entry.
     pub fn cut(
         &self,
         base: Image,
@@ -160,7 +163,7 @@ mod tests {
         parse(bytes).unwrap()
     }
 
-    /// The byte in each of four sectors after a cut that follows this entry.
+    /// Returns the byte in each of four sectors after a cut that follows this entry.
     fn after(log: &WriteLog, cut: usize, kept: f64) -> Vec<u8> {
         let mut found = Vec::new();
         let each = |_: usize, image: Image| {

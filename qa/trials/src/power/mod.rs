@@ -1,5 +1,5 @@
-//! `cargo trials power`: cuts the power while fixes, undoes and measurements write. A guest works on a disk whose
-//! writes and flushes are logged; other guests check what survives a cut.
+//! `cargo trials power`: cuts the power while fixes, undos and measurements write. A guest works on a disk whose writes
+//! and flushes are logged; other guests check what survives a cut.
 
 mod judge;
 mod log;
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// A file system: how it is created, and the modules it needs.
+/// A file system: the program that creates it, and the modules that it needs.
 struct Kind {
     name: &'static str,
     make: &'static [&'static str],
@@ -39,13 +39,13 @@ const KINDS: [Kind; 2] = [
     },
 ];
 
-/// Size of the file system; on the disk, the marks follow it.
+/// Size of the file system, bytes. The marks follow it on the disk.
 const SIZE: u64 = 128 << 20;
 const DISK: u64 = SIZE + (1 << 20);
 const SECTOR: u64 = 512;
 /// Number of disks per guest.
 const TOGETHER: usize = 12;
-/// Fixes that write files, and fixes that set values.
+/// Rules whose fixes write files, and rules whose fixes set values.
 const RULES: &str = "mem-dirty-limits mem-compaction timer-migration";
 /// Shares of the unflushed blocks that survive a cut.
 const KEPT: [f64; 4] = [0.0, 0.5, 0.9, 1.0];
@@ -65,13 +65,13 @@ pub struct Wanted {
     /// Duration of the guest's work, s
     #[arg(long, value_name = "N", default_value_t = 120)]
     seconds: u64,
-    /// Measure with --no-sync: cuts after a measurement must then lose it, as a control
+    /// Measure with --no-sync. As a control, cuts after a measurement must then lose the run
     #[arg(long)]
     no_sync: bool,
     /// Seed of the random numbers [default: the time]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Folder for disks; inconsistent ones are kept there
+    /// Folder for disks; those that are inconsistent are kept there
     #[arg(long, value_name = "DIR", default_value_os_t = std::env::temp_dir().join(format!("punctual-power-{}", std::process::id())))]
     out: PathBuf,
 }
@@ -144,7 +144,7 @@ impl Trial<'_> {
         Ok(wrong)
     }
 
-    /// Creates an empty file system, and an image of it.
+    /// Creates an empty file system. Returns an image of it.
     fn made(&self, disk: &Path) -> Result<Image, String> {
         let failed = |e: std::io::Error| format!("{}: {e}", disk.display());
         let file = fs::File::create(disk).map_err(failed)?;
@@ -178,7 +178,7 @@ impl Trial<'_> {
         Ok((guest, cache))
     }
 
-    /// Runs a guest on the disk; returns what it wrote.
+    /// Runs a guest on the disk. Returns what the guest wrote.
     fn recorded(&self, disk: &Path, written: &Path) -> Result<Facts, String> {
         fs::File::create(written).map_err(|e| format!("{}: {e}", written.display()))?;
         let (mut guest, cache) = self.guest(include_str!("write.sh"))?;
@@ -204,7 +204,7 @@ impl Trial<'_> {
     }
 }
 
-/// Positions in the log of the guest's marks, with their texts.
+/// Returns the positions of the guest's marks in the log, with their texts.
 fn marks(log: &WriteLog) -> Vec<(usize, String)> {
     let is_mark = |entry: &Entry| matches!(entry, Entry::Write { at, .. } if *at >= SIZE);
     let marks = log.entries.iter().enumerate().filter(|(_, entry)| is_mark(entry));
@@ -212,7 +212,7 @@ fn marks(log: &WriteLog) -> Vec<(usize, String)> {
     marks.map(|(at, entry)| (at, text(entry))).collect()
 }
 
-/// A third of the cuts directly after a mark, after which nothing may be lost; the others within an operation.
+/// Chooses the cuts: a third directly after a mark, when nothing may be lost, the others within an operation.
 fn choose(marks: &[(usize, String)], count: usize, random: &mut SplitMix64) -> Result<Vec<(usize, f64)>, String> {
     let of = |words: &[&str]| -> Vec<usize> {
         let is = |text: &str| words.iter().any(|word| text.split(' ').next() == Some(word));
@@ -237,7 +237,8 @@ fn choose(marks: &[(usize, String)], count: usize, random: &mut SplitMix64) -> R
     Ok((0..count).map(&mut cut).collect())
 }
 
-/// A program of this machine with its libraries: BusyBox's dd cannot bypass the page cache.
+/// Returns a program of this machine with its libraries. BusyBox's dd cannot be used, since it cannot bypass the page
+/// cache.
 fn host_program(path: &str) -> Result<Vec<FileIn>, String> {
     let libraries = guests::libraries(path).ok_or_else(|| format!("{path} is missing"))?;
     let file = |path: &str| guests::program(Path::new(path), path);

@@ -1,5 +1,5 @@
-//! `cargo trials rtla`: runs `explain` and the auto-analysis of `rtla timerlat` on the same injected delays, and
-//! compares which of them names the cause that the log has.
+//! `cargo trials rtla`: applies `explain` and the auto-analysis of `rtla timerlat` to the same injected delays, and
+//! compares which of them names the logged cause.
 
 use crate::guests::{self, folders, name_of};
 use crate::injected::{self, score};
@@ -29,8 +29,8 @@ const KINDS: [&str; 13] = [
     "idle-state",
     "idle-loop",
 ];
-/// The two latencies of one wakeup differ by at most this many ns: both end at the thread, timerlat's within its own
-/// code.
+/// Maximum difference between the two latencies of one wakeup, ns: both end when the thread runs, timerlat's within its
+/// own code.
 const SAME_NS: u64 = 1_000_000;
 
 /// Inject delays while `rtla timerlat -a` measures in a guest with PREEMPT_RT, and compare rtla's auto-analysis with
@@ -105,8 +105,8 @@ struct Answer {
     text: String,
 }
 
-/// Results for one kind, in the order both right, only `explain`, only rtla, neither; and the number of delays without
-/// an rtla analysis.
+/// Number of delays of one kind for which both are right, only `explain` is, only rtla is, and neither is; and the
+/// number of delays without an analysis by rtla.
 #[derive(Default)]
 struct Row {
     counts: [u32; 4],
@@ -155,7 +155,7 @@ fn table(folder: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// The answers of `explain` and rtla for the injected delay.
+/// Returns the answers of `explain` and rtla for the injected delay.
 fn compared(run: &Path) -> Result<(Answer, Answer), String> {
     if let Ok(why) = fs::read_to_string(run.join("failed.txt")) {
         return Err(why);
@@ -190,16 +190,16 @@ fn open(path: &Path) -> Result<Box<dyn Source>, String> {
     punctual_trace::open(file, punctual_trace::Options::default()).map_err(|e| failed(e.to_string()))
 }
 
-/// The burst that took most of a delay, if one took more than half.
+/// Returns the burst that took more than half of a delay, if there is one.
 fn injected_in<'b>(victim: &Victim, bursts: &'b [Burst]) -> Option<&'b Burst> {
     let moments = victim.moments?;
     let inside = |burst: &&Burst| burst.most(moments.t0_ns, moments.t3_ns);
     bursts.iter().max_by_key(inside).filter(|burst| inside(burst) * 2 > victim.latency_ns)
 }
 
-/// The line of rtla's analysis with the largest share of the time. If rtla stopped in timerlat's interrupt (`-a` sets a
-/// threshold for that as well), it reports how late the interrupt came and what ran before: idle, or a thread that had
-/// interrupts off.
+/// Returns the line of rtla's analysis with the largest share of the time. If rtla stopped in timerlat's interrupt
+/// (`-a` sets a threshold for that, too), it reports how late the interrupt came and what ran before: the idle task, or
+/// a thread that had disabled interrupts.
 fn theirs(analysis: &RtlaAnalysis, burst: &Burst) -> Answer {
     if let (None, Some(us), Some((comm, tid, _))) =
         (analysis.blocking_thread_us, analysis.irq_latency_us, analysis.blocking.first())

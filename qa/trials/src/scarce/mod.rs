@@ -1,5 +1,5 @@
-//! `cargo trials scarce`: runs each command with too few processes or file descriptors, or too little memory or disk.
-//! None may panic or hang, and what it leaves must be readable.
+//! `cargo trials scarce`: runs each command with too few processes or file descriptors, or too little memory or disk
+//! space. None may panic or hang, and what a command leaves must be readable.
 
 use crate::built::missing;
 use crate::hangs::{ended_within, is_panic};
@@ -51,7 +51,7 @@ const COMMANDS: &[(&str, &[&str])] = &[
     ("history", &["history", "add", "RUN", "--db", "OUT"]),
 ];
 
-/// Time allowed beyond the duration in the arguments, including what a loaded machine adds.
+/// Time allowed in addition to the duration in the arguments, which includes delays on a busy machine.
 const LIMIT: Duration = Duration::from_secs(17);
 
 #[derive(Clone, Copy)]
@@ -80,7 +80,7 @@ impl Scarce {
     }
 }
 
-/// Run commands with too few processes or file descriptors, or too little memory or disk; as root
+/// Run commands with too few processes or file descriptors, or too little memory or disk space; as root
 ///
 /// Before: cargo build --release. Needs prlimit (util-linux) and control groups of either version.
 #[derive(Debug, clap::Args)]
@@ -119,7 +119,8 @@ pub fn run(wanted: &Wanted) -> Result<(), String> {
     if failed.is_empty() { Ok(()) } else { Err(failed.join("; ")) }
 }
 
-/// Returns how the command ended. Fails if it panicked or hung, or if something it left cannot be read.
+/// Runs one command and returns how it ended. Returns an error if it panicked or hung, or if something that it left
+/// cannot be read.
 fn one(punctual: &Path, place: &Path, run: &Path, words: &[&str], scarce: Scarce, n: u32) -> Result<String, String> {
     let failed = |e: std::io::Error| e.to_string();
     let folder = place.join(format!("{n}"));
@@ -203,7 +204,7 @@ fn one(punctual: &Path, place: &Path, run: &Path, words: &[&str], scarce: Scarce
     Ok(status.code().map_or_else(killed, |code| format!("code {code}")))
 }
 
-/// Reads every remaining run, watch and history without limits; returns their number.
+/// Reads every run, watch and history that was left, without limits. Returns their number.
 fn readable(punctual: &Path, out: &Path) -> Result<usize, String> {
     let runs = out.join("runs");
     let below = fs::read_dir(runs).into_iter().flatten().flatten().map(|entry| entry.path());
@@ -230,7 +231,7 @@ fn words(punctual: &Path, words: &[&str], path: &Path) -> Command {
     command
 }
 
-/// A control group with one limit, version 1 or 2.
+/// A control group with one limit, of version 1 or 2.
 struct Group(PathBuf);
 
 impl Group {

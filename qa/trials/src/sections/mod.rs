@@ -1,5 +1,5 @@
-//! `cargo trials sections`: holds interrupts or preemption off in functions with known names, and checks what `explain`
-//! says about them.
+//! `cargo trials sections`: disables interrupts or preemption in functions with known names, and checks what `explain`
+//! reports about them.
 
 use crate::{built, guests};
 use punctual_vm::{Arch, Clock, Guest, shift_of_mips};
@@ -11,7 +11,7 @@ use std::process::Command;
 const MODULE: &str = include_str!("hold.c");
 const SCRIPT: &str = include_str!("guest.sh");
 
-/// Kind, class, and the name the cause must have.
+/// Kind, class, and the name that the cause must have.
 const KINDS: [(&str, &str, &str); 8] = [
     ("alpha", "irqs_disabled", "hold_irqs_alpha"),
     ("beta", "irqs_disabled", "hold_irqs_beta"),
@@ -24,7 +24,7 @@ const KINDS: [(&str, &str, &str); 8] = [
 ];
 const RUNS: u32 = 3;
 
-/// Hold interrupts or preemption off in functions with known names, in guests in virtual time, and score what `explain`
+/// Disable interrupts or preemption in functions with known names, in guests in virtual time, and score what `explain`
 /// names (docs/sections.md)
 ///
 /// Requires: cargo build --release; gcc, make, and the headers of each kernel below /usr/src (linux-headers-…); for
@@ -135,26 +135,26 @@ fn victims(path: &Path) -> Result<Vec<Value>, String> {
     Ok(document["result"]["victims"].as_array().cloned().unwrap_or_default())
 }
 
-/// Start and end of the delay in ns.
+/// Returns start and end of the delay, ns.
 fn delay(victim: &Value) -> Option<(u64, u64)> {
     let moments = &victim["moments"];
     let end = moments["t4_ns"].as_u64().or_else(|| moments["t3_ns"].as_u64())?;
     Some((moments["t0_ns"].as_u64()?, end))
 }
 
-/// Start and end of each section the module held, in ns.
+/// Returns start and end of each section in which the module disabled interrupts or preemption, ns.
 fn held(path: &Path) -> Result<Vec<(u64, u64)>, String> {
     let text = fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
     Ok(text.lines().filter_map(pair).collect())
 }
 
-/// Parses the second pair of times: the write itself lasts until the writer has the CPU again.
+/// Parses the second pair of times. The first is that of the write, which lasts until the writer has the CPU again.
 fn pair(line: &str) -> Option<(u64, u64)> {
     let mut words = line.split(' ').skip(3);
     Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?))
 }
 
-/// Returns `true` if the delay is at least 60 µs and at least three fifths of it fall into held sections.
+/// Returns `true` if the delay is at least 60 µs and at least three fifths of it are within these sections.
 fn mostly((from, to): (u64, u64), held: &[(u64, u64)]) -> bool {
     let inside = held.iter().map(|(start, end)| to.min(*end).saturating_sub(from.max(*start))).max().unwrap_or(0);
     to.saturating_sub(from) >= 60_000 && inside * 5 >= (to - from) * 3

@@ -1,4 +1,4 @@
-//! Runs both programs in a guest, using this machine's cyclictest and the libraries it is linked to.
+//! Runs both programs in a guest, with this machine's cyclictest and the libraries with which it is linked.
 
 use super::{ORDER, Wanted, words};
 use crate::guests;
@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-/// Runs in the guest `kernel` (`rt@6.12`) and leaves the results in `folder`.
+/// Runs in a guest with `kernel` (`rt@6.12`), and writes the results to `folder`.
 pub fn run(kernel: &str, wanted: &Wanted, folder: &Path) -> Result<(), String> {
     let (kernel, cache) = guests::kernel(kernel, Arch::Amd64)?;
     let mut guest = Guest::new(Machine::usual(Arch::Amd64), kernel, script(wanted));

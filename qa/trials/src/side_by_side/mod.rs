@@ -9,10 +9,10 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Options of both programs. The spikes carry the time at which each delay was found. Both programs hold
+/// Options of both programs. The spikes have the time at which each delay was found. Both programs hold
 /// /dev/cpu_dma_latency at 0.
 const OPTIONS: &str = "-q -m -p 80 -i 1000 -t 1 -h 2000 --spike 500 --secaligned -D 4";
-/// Order of the runs in a group, so that drift affects both programs alike.
+/// Order of the runs in a group, in which drift affects both programs alike.
 const ORDER: [&str; 4] = ["ours", "theirs", "theirs", "ours"];
 
 /// Run cyclictest and `punctual cyclictest` in turn with injected delays, and count what each finds

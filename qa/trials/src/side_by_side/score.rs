@@ -1,4 +1,4 @@
-//! Counts what each program found of the injected delays.
+//! Counts which of the injected delays each program found.
 
 use punctual_inject::{Held, Seen};
 use std::collections::BTreeMap;
@@ -6,12 +6,12 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-/// Latencies that a run reports, in µs.
+/// Latencies that a run reports, µs.
 struct Reported {
     rows: Vec<(u64, u64)>,
     overflows: u64,
     max: u64,
-    /// Latency, and the time at which the thread woke.
+    /// Latency, and the time at which the thread woke, µs.
     spikes: Vec<(u64, u64)>,
 }
 
@@ -19,16 +19,16 @@ struct Reported {
 #[derive(Default)]
 struct Size {
     injected: u32,
-    /// Injected too late: the thread that takes the CPU got it after the release.
+    /// Number of delays injected too late: the injecting thread got the CPU only after the release.
     late: u32,
     found: u32,
-    /// Found, but larger than the injected delay and the run's ordinary wakeups explain.
+    /// Number of delays found, but longer than the injected delay and the run's ordinary wakeups explain.
     larger: u32,
     missed: u32,
-    /// Not a separate delay: the thread was already late from an earlier release, and that wakeup is reported, longer
-    /// by this delay.
+    /// Number of delays that are not separate: the thread was still late from an earlier release, and that wakeup is
+    /// reported, longer by this delay.
     within: u32,
-    /// Reported minus injected latency, in µs.
+    /// Differences between reported and injected latency, µs.
     errors: Vec<i64>,
 }
 
@@ -37,19 +37,19 @@ struct Program {
     runs: u32,
     failed: u32,
     sizes: BTreeMap<u64, Size>,
-    /// Samples above [`TAIL`], and the number of injected delays.
+    /// Number of samples above [`TAIL`], and number of injected delays.
     tail: u64,
     injected: u64,
-    /// Runs whose largest latency belongs to the largest delay found.
+    /// Number of runs whose largest latency belongs to the largest delay found.
     max_is_injected: u32,
-    /// Median and 99th percentile, in µs, of the wakeups that no injection delayed.
+    /// Medians and 99th percentiles of the wakeups that no injection delayed, µs.
     medians: Vec<u64>,
     p99s: Vec<u64>,
 }
 
-/// Latencies above this, in µs, belong to the tail. The smallest injected delay is 1 ms.
+/// Latency above which a sample belongs to the tail, µs. The smallest injected delay is 1 ms.
 const TAIL: u64 = 800;
-/// Time that a wakeup may take beyond the injected delay and the run's 99th percentile, in µs.
+/// Time by which a wakeup may exceed the injected delay and the run's 99th percentile, µs.
 const SLACK: i64 = 100;
 
 pub fn table(folder: &Path) -> Result<String, String> {
@@ -133,7 +133,7 @@ impl Program {
 }
 
 impl Size {
-    /// Counts the delay. Returns `true` if it was not injected in time.
+    /// Counts the delay. Returns `true` if it was injected too late.
     fn is_late(&mut self, held: &Held) -> bool {
         self.injected += 1;
         let is_late = held.from_ns > held.release_ns;
@@ -166,7 +166,7 @@ impl Size {
 }
 
 impl Reported {
-    /// Latency of the wakeup with this release.
+    /// Returns the latency of the wakeup with this release.
     fn latency_of(&self, held: &Held) -> Option<u64> {
         let release = held.release_ns / 1000;
         let spike = self.spikes.iter().find(|(latency, at)| at.saturating_sub(*latency).abs_diff(release) <= 2);
@@ -183,7 +183,7 @@ impl Reported {
         self.overflows + self.rows.iter().filter(|(bin, _)| *bin > TAIL).map(|(_, count)| count).sum::<u64>()
     }
 
-    /// Quantile of the wakeups below [`TAIL`].
+    /// Returns a quantile of the wakeups below [`TAIL`].
     fn quantile(&self, part: f64) -> u64 {
         let rows: Vec<(u64, u64)> = self.rows.iter().copied().filter(|(bin, _)| *bin <= TAIL).collect();
         let all: u64 = rows.iter().map(|(_, count)| count).sum();
@@ -198,7 +198,7 @@ impl Reported {
     }
 }
 
-/// Parses the output of a run. Returns `None` if it is not a result.
+/// Parses the output of a run. Returns `None` if it has no result.
 fn parse(text: &str) -> Option<Reported> {
     let comment = |name: &str| -> Option<u64> {
         text.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().next()?.parse().ok()

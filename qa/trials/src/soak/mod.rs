@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 
 const LOGS: &str = "target/soak";
 
-/// A long job. Its commands run in order until one fails.
+/// A long check. Its commands run in order until one fails.
 struct Job {
     name: &'static str,
     shows: &'static str,
-    /// Duration in minutes on a machine with two cores of 2023.
+    /// Duration on a machine of 2023 with two cores, min.
     minutes: u32,
     /// Arguments of `cargo` for each command.
     commands: &'static [&'static [&'static str]],
@@ -21,7 +21,7 @@ struct Job {
 
 const RELEASE: &[&str] = &["build", "--release"];
 
-/// A job whose requirements are not met fails and names the missing package; it is not skipped.
+/// A check whose requirements are not met is not skipped: it fails and names the missing package.
 const JOBS: &[Job] = &[
     Job {
         name: "tasks",

@@ -1,5 +1,5 @@
-//! `cargo trials tune`: injects faults beside harmless settings in guests, and checks what `punctual tune` keeps, also
-//! without any fault.
+//! `cargo trials tune`: injects faults together with harmless settings in guests, and checks what `punctual tune`
+//! keeps, also without any fault.
 
 mod score;
 
@@ -9,16 +9,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A fault: the rule that finds it, the kernels it applies to, and how it is injected.
+/// A fault: the rule that finds it, the kernels to which it applies, and how it is injected.
 struct Fault {
     rule: &'static str,
-    /// Kernels the fault applies to. Empty means all.
+    /// Kernels to which the fault applies; empty for all.
     kernels: &'static str,
     inject: &'static str,
 }
 
-/// The most severe fault comes first. Each causes several times the latency of the next, up to [`KNOWN`]. Periods are
-/// short, so that a block of [`BLOCK`] contains each of them. `worker` uses up the time that throttling leaves, or
+/// The faults, the most severe first. Up to [`KNOWN`], each causes several times the latency of the next. Their periods
+/// are short, so that a block of [`BLOCK`] contains each of them. `worker` uses the time that throttling leaves, or
 /// starves ordinary tasks.
 const FAULTS: &[Fault] = &[
     Fault {
@@ -60,26 +60,28 @@ const FAULTS: &[Fault] = &[
     },
 ];
 
-/// Number of faults of a kernel whose order is known, since each hides the next. The order of the others depends on the
-/// kernel.
+/// Number of faults of a kernel whose order is known, since each hides the next. The order of the other faults depends
+/// on the kernel.
 const KNOWN: usize = 3;
 
 /// Measurement time per block: one and a half periods of the slowest fault.
 const BLOCK: &str = "300ms";
 
-/// Wall-clock time limit of a boot.
+/// Time limit of a boot, in real time.
 const LIMIT: Duration = Duration::from_secs(2_400);
 
 /// Rules whose settings have no effect on what is measured.
 const HARMLESS: &[&str] = &["timer-migration", "mem-compaction", "watchdog-hung-task", "mem-dirty-limits"];
 
-/// Files with the values of the harmless settings, compared before and after, followed by those that the faults change.
+/// Files with the values of the harmless settings, which are compared before and after, followed by the files that the
+/// faults change.
 const VALUES: &str = "/proc/sys/kernel/timer_migration /proc/sys/vm/compaction_proactiveness \
                       /proc/sys/kernel/hung_task_timeout_secs /proc/sys/vm/dirty_background_ratio \
                       /proc/sys/kernel/sched_rt_runtime_us /proc/sys/kernel/stack_tracer_enabled \
                       /sys/kernel/tracing/current_tracer /sys/kernel/debug/sched/fair_server/cpu0/runtime";
 
-/// Inject faults beside harmless settings in guests, and score what `tune` keeps, also without any fault (docs/tune.md)
+/// Inject faults together with harmless settings in guests, and score what `tune` keeps, also without any fault
+/// (docs/tune.md)
 ///
 /// Before: cargo build --release; cargo build --release -p punctual-inject
 #[derive(Debug, clap::Args)]

@@ -36,7 +36,7 @@ pub fn score(kernel: &str, injected: bool, folder: &Path) -> Result<bool, String
     Ok(is_found && is_ordered && is_back && harmless(&before, &after))
 }
 
-/// Median in µs.
+/// Returns a median, formatted in µs.
 fn median(tuned: &Value, name: &str) -> String {
     let mut all: Vec<f64> = tuned[name].as_array().into_iter().flatten().filter_map(Value::as_f64).collect();
     all.sort_by(f64::total_cmp);

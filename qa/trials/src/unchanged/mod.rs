@@ -1,4 +1,5 @@
-//! Changes the machine and runs other measurements during `prove`. Each must be named, and no run with one may pass.
+//! `cargo trials unchanged`: changes the machine and runs other measurements during `prove`. The run must name each
+//! change, and must not pass.
 
 use crate::built::missing;
 use std::fs;
@@ -7,8 +8,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-/// Change the machine and measure during `prove`; each change must be named, and no run with one may pass; as root,
-/// with cyclictest
+/// Change the machine and measure during `prove`; the run must name each change, and must not pass; as root, with
+/// cyclictest
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
     /// Number of rounds of all changes
@@ -17,7 +18,7 @@ pub struct Wanted {
     /// Number of runs without a change, which must pass
     #[arg(long, default_value_t = 10)]
     quiet: u32,
-    /// Duration of each run in seconds
+    /// Duration of each run, s
     #[arg(long, default_value_t = 6)]
     seconds: u64,
 }
@@ -27,15 +28,15 @@ const FIXED: &str = "/proc/sys/kernel/sched_autogroup_enabled";
 const GOVERNORS: &str = "/sys/devices/system/cpu/cpufreq";
 
 enum Change {
-    /// A change by this program with these arguments, after another command.
+    /// This program makes the change, with these arguments, after another command of it.
     Own { first: &'static [&'static str], words: &'static [&'static str], named: &'static str },
-    /// Changes a value to whichever of the two it does not have.
+    /// A file's value is changed to that of the two values which it does not have.
     Value { path: String, values: [&'static str; 2] },
-    /// Changes the file that stands in for a governor.
+    /// The file that replaces a governor's is changed.
     Governor,
-    /// Runs another program, which is stopped afterwards.
+    /// Another program runs, and is stopped afterwards.
     Program { words: &'static [&'static str], named: &'static str },
-    /// Changes the priority of a kernel thread.
+    /// The priority of a kernel thread is changed.
     Thread,
 }
 
@@ -62,7 +63,7 @@ fn changes() -> Vec<(&'static str, Change)> {
     ]
 }
 
-/// An interrupt whose affinity can be changed.
+/// Returns the number of an interrupt whose affinity can be changed.
 fn movable() -> String {
     let paths = fs::read_dir("/proc/irq").into_iter().flatten().flatten();
     let mut paths = paths.map(|entry| entry.path().join("smp_affinity_list"));
@@ -107,7 +108,7 @@ pub fn run(wanted: &Wanted) -> Result<(), String> {
     if is_fine { Ok(()) } else { Err(unnamed.join("\n")) }
 }
 
-/// The problems that the run's record reports.
+/// Returns the problems in the record of a run.
 fn problems(text: &str) -> String {
     let value: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
     let all = value["problems"].as_array().into_iter().flatten().filter_map(|problem| problem["text"].as_str());
@@ -127,7 +128,7 @@ impl Trial<'_> {
         command
     }
 
-    /// Starts `prove` in a separate mount namespace, where a directory stands in for the governors, which a guest does
+    /// Starts `prove` in a mount namespace of its own, in which a directory replaces the governors, which a guest does
     /// not have.
     fn prove(&self, name: &str) -> Result<Child, String> {
         let policy = self.place.join("cpufreq/policy0");
@@ -205,8 +206,8 @@ impl Trial<'_> {
         }
     }
 
-    /// Returns how many of fix, undo and tune are refused with the PID of a running measurement, and do not keep that
-    /// run from passing.
+    /// Returns how many of fix, undo and tune are refused with the PID of a running measurement. That run must
+    /// nevertheless pass.
     fn refused(&self) -> Result<usize, String> {
         let proving = self.prove("refused")?;
         sleep(Duration::from_secs(self.seconds).mul_f64(0.3));

@@ -1,8 +1,8 @@
 //! `cargo trials verdict`: measures how often a verdict is wrong when the true value equals the limit of the claim, and
 //! how long it takes.
 //!
-//! Machines are simulated event by event at 1 kHz, and what they would record is judged like a run. A rate is good
-//! enough if it is at most 5 % and its upper 95 % limit (Clopper and Pearson) is at most 6 %.
+//! Machines are simulated event by event at 1 kHz, and what they would record is judged like a run. An error rate is
+//! acceptable if it is at most 5 % and its upper 95 % limit (Clopper and Pearson) is at most 6 %.
 
 mod quantiles;
 mod recorded;
@@ -28,7 +28,7 @@ pub struct Wanted {
     /// Number of simulated runs of each condition
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
-    /// Only conditions whose names contain this
+    /// Only conditions whose names contain this text
     #[arg(long, value_name = "TEXT", default_value = "")]
     only: String,
     /// Number of threads
@@ -59,7 +59,7 @@ pub struct Row {
     ok: bool,
 }
 
-/// A condition whose results are printed once it is known whether they are good enough.
+/// A condition, whose result is printed once it is known whether it is acceptable.
 pub struct Found {
     name: String,
     how: String,
@@ -79,7 +79,8 @@ fn print(name: &str, how: &str, cells: u32, figures: &str, ok: bool, seconds: f6
     println!("{name:52} {how:15} {cells:>5}  {figures:49} {:4} {seconds:6.1} s", if ok { "ok" } else { "NOT" });
 }
 
-/// Simulates the runs of each condition. Each has its own seed, which does not depend on what else is simulated.
+/// Simulates the runs of each condition. Each condition has its own seed, which does not depend on which others are
+/// simulated.
 pub struct Runs<'a> {
     wanted: &'a Wanted,
     condition: Cell<u64>,
@@ -105,7 +106,7 @@ impl Runs<'_> {
         Some(Row { name: format!("{name} ({how})"), ok: rates.ok() })
     }
 
-    /// Results of the condition's runs, in order.
+    /// Returns the results of the condition's runs, in order.
     fn each<S, T: Send>(&self, state: impl Fn() -> S + Sync, run: impl Fn(&mut S, SplitMix64) -> T + Sync) -> Vec<T> {
         let many = Many { runs: self.wanted.runs, threads: self.wanted.threads };
         many.each(SEED + (self.condition.get() << 32), state, run)

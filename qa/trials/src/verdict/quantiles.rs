@@ -1,4 +1,4 @@
-//! Claims of quantiles of autocorrelated latencies, where the true value equals the limit.
+//! Tests claims about quantiles of autocorrelated latencies whose true quantile equals the limit.
 
 use super::recorded::{LIMIT, MINUTE, PERIOD, recording};
 use super::source::Counts;
@@ -11,24 +11,24 @@ use punctual_units::Nanos;
 const QUANTILES: [f64; 3] = [0.5, 0.99, 0.999];
 /// Fractions of the variance of the log latency that an AR(1) process contributes.
 const SHARES: [f64; 2] = [0.1, 0.3];
-/// Time constants of the AR(1) in seconds.
+/// Time constants of the AR(1) process, s.
 const CONSTANTS: [f64; 2] = [1.0, 5.0];
-/// Lengths of runs in minutes.
+/// Lengths of runs, min.
 const LENGTHS: [u64; 3] = [5, 15, 60];
-/// The AR(1) has one value per 100 ms, and counts are recorded in blocks of 5 s.
+/// Number of releases for each value of the AR(1) process, one per 100 ms. Counts are recorded in blocks of 5 s.
 const STEP: u64 = 100_000_000 / PERIOD.0;
 const STEPS: u64 = 50;
 
-/// A table of the probability that a latency exceeds the limit, given the value of the AR(1).
+/// A table of the probability that a latency exceeds the limit, by the value of the AR(1) process.
 struct Beyond(Vec<f64>);
 
-/// Range of the AR(1) values in the table, and entries per unit.
+/// Range of the AR(1) process's values in the table, and entries per unit.
 const WIDEST: f64 = 8.0;
 const FINE: f64 = 200.0;
 
 impl Beyond {
-    /// The log latency is √share·a + √(1 − share)·z with normal a and z of variance 1. It is therefore standard normal,
-    /// and its quantile is known.
+    /// Computes the table. The log latency is √share·a + √(1 − share)·z, where a and z are normal with variance 1. It
+    /// is therefore standard normal, and its quantile is known.
     fn new(q: f64, share: f64) -> Beyond {
         let limit = normal_quantile(q).unwrap_or(f64::NAN);
         let at = |i: u32| {
@@ -100,7 +100,7 @@ fn outcome(claim: &Claim, beyond: &Beyond, constant: f64, minutes: u64, mut rand
     judge(&recording, std::slice::from_ref(claim)).outcome
 }
 
-/// Standard normal values, generated in pairs (Box and Muller 1958).
+/// Generates standard normal numbers, in pairs (Box and Muller 1958).
 struct Normals(Option<f64>);
 
 impl Normals {
@@ -115,7 +115,7 @@ impl Normals {
     }
 }
 
-/// Poisson values by multiplication (Knuth), for small means.
+/// Returns a number with the Poisson distribution by multiplication (Knuth), for small means.
 fn poisson(mean: f64, random: &mut SplitMix64) -> u64 {
     let (least, mut product, mut n) = ((-mean).exp(), random.uniform(), 0);
     while product > least {
@@ -129,7 +129,7 @@ fn poisson(mean: f64, random: &mut SplitMix64) -> u64 {
 mod tests {
     use super::*;
 
-    /// With the stationary AR(1), a fraction of 1 − q exceeds the limit.
+    /// With the stationary AR(1) process, a fraction of 1 − q exceeds the limit.
     #[test]
     fn the_limit_is_the_quantile() {
         for q in QUANTILES {

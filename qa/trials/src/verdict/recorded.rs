@@ -1,4 +1,4 @@
-//! Recordings with given counts, and their verdicts.
+//! Creates recordings with given counts, and their verdicts.
 
 use super::source::Counts;
 use punctual_judge::judge;
@@ -9,16 +9,16 @@ use punctual_model::{
 use punctual_units::{CpuId, Nanos};
 use std::collections::HashMap;
 
-/// Period for 1 kHz.
+/// Period of the releases, for 1 kHz.
 pub const PERIOD: Nanos = Nanos::from_millis(1);
 /// Latency limit of every claim.
 pub const LIMIT: Nanos = Nanos::from_micros(100);
-/// Latencies of releases that are on time, and of late ones.
+/// Latencies of releases that are on time, and of late ones, ns.
 const IN_TIME: u64 = 5_000;
 const LATE: u64 = 150_000;
 const PHASE: &str = "1-idle";
 
-/// A complete run without problems, with one phase and one CPU for each cell.
+/// Returns a complete run without problems, with one phase and one CPU for each cell.
 pub fn recording(cells: &[(Counts, Option<Blocks>)], claim: &Claim, until_decided: bool) -> Recording {
     let stamp = Stamp { mono_ns: 0, boot_ns: 0, real_ns: 0 };
     let mut run = Run {
@@ -101,20 +101,20 @@ pub fn judged(cells: &[Counts], claim: &Claim) -> Verdict {
     judge(&recording(&cells, claim, true), std::slice::from_ref(claim))
 }
 
-/// Computes the verdicts on one claim of a share. The same counts are judged only once, and counts that cannot decide
-/// the claim are not judged at all.
+/// Computes the verdicts on one claim about a share. The same counts are judged only once, and counts that cannot
+/// decide the claim are not judged at all.
 ///
 /// A run with fewer late releases and episodes in more time is closer to a pass, and one with more of them in less time
 /// is closer to a fail, whether or not an episode was longer than declared. If the former does not pass and the latter
-/// does not fail, no run in between is decided. Both are rounded, first coarsely, so that a few recordings answer for
-/// many.
+/// does not fail, no run in between is decided. Both are computed from rounded counts, first coarsely, so that a few
+/// recordings decide for many.
 pub struct Judge {
     claim: Claim,
     outcomes: HashMap<Counts, Outcome>,
     evidence: HashMap<Counts, f64>,
 }
 
-/// Largest number of outcomes kept in memory.
+/// Maximum number of outcomes that are kept in memory.
 const REMEMBERED: usize = 2_000_000;
 /// Binary digits kept when counts are rounded.
 const DIGITS: [u32; 2] = [4, 7];
@@ -147,8 +147,8 @@ impl Judge {
         *self.outcomes.entry(counts).or_insert_with(|| judged(&[counts], claim).outcome)
     }
 
-    /// Counts that are late as often or more, in the same time or less, with no episode longer than declared and with
-    /// one.
+    /// Returns counts that are late as often or more, in the same time or less: once without an episode longer than
+    /// declared, once with one.
     fn near_fail(&self, counts: Counts, digits: u32) -> [Counts; 2] {
         let released = match down(counts.released / MINUTE, digits) {
             0 => counts.released,
@@ -161,8 +161,8 @@ impl Judge {
         [most, Counts { longest: declared + 1, ..most }]
     }
 
-    /// An upper bound of the evidence (e-value) against the claim in one cell: the smallest power of two at whose
-    /// confidence the cell alone does not fail.
+    /// Returns an upper bound of the evidence (e-value) against the claim in one cell: the smallest power of two at
+    /// whose confidence the cell alone does not fail.
     pub fn evidence_below(&mut self, counts: Counts) -> f64 {
         let claim = &self.claim;
         let below = |counts: Counts| {
@@ -176,12 +176,12 @@ impl Judge {
         both.into_iter().map(|counts| *self.evidence.entry(counts).or_insert_with(|| below(counts))).fold(0.0, f64::max)
     }
 
-    /// Outcome for all cells together.
+    /// Returns the outcome for all cells together.
     pub fn together(&self, cells: &[Counts]) -> Outcome {
         judged(cells, &self.claim).outcome
     }
 
-    /// Evidence that all cells together need to refute the claim.
+    /// Returns the evidence that refutes the claim for all cells together.
     pub fn evidence_needed(&self, cells: usize) -> f64 {
         cells as f64 / (1.0 - self.claim.confidence)
     }
@@ -199,7 +199,7 @@ fn up(n: u64, digits: u32) -> u64 {
     n.next_multiple_of(step(n, digits))
 }
 
-/// Counts that are late as often or less, in the same time or more, with no episode longer than declared.
+/// Returns counts that are late as often or less, in the same time or more, with no episode longer than declared.
 fn near_pass(counts: Counts, digits: u32) -> Counts {
     let episodes = down(counts.episodes, digits);
     let late = down(counts.late, digits).max(episodes);
@@ -207,7 +207,7 @@ fn near_pass(counts: Counts, digits: u32) -> Counts {
     Counts { released, episodes, late, longest: late.min(1), open: 0 }
 }
 
-/// Releases per minute.
+/// Number of releases per minute.
 pub const MINUTE: u64 = 60_000_000_000 / PERIOD.0;
 
 #[cfg(test)]
@@ -218,7 +218,7 @@ mod tests {
         text.parse().expect(text)
     }
 
-    /// In a recording without problems, an easy claim passes and a wrong one fails.
+    /// In a recording without problems, a claim that is easily met passes and a wrong one fails.
     #[test]
     fn nothing_is_in_doubt() {
         let counts = Counts { released: 100 * MINUTE, ..Counts::default() };

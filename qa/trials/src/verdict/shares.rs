@@ -1,4 +1,5 @@
-//! Claims of shares: how often a verdict is wrong when the true value equals the limit, and how long a decision takes.
+//! Tests claims about shares: how often a verdict is wrong when the true share equals the limit, and how long a
+//! decision takes.
 
 use super::recorded::{Judge, LIMIT, MINUTE, PERIOD, judged};
 use super::source::{Arrivals, Counts, Event, Sizes, Source, Track};
@@ -12,16 +13,16 @@ use std::collections::BinaryHeap;
 
 /// Last minute at which a run is judged; it is judged every minute until then.
 const HORIZON: u64 = 12 * 60;
-/// Multiple of the shortest time in which the claim can pass. Runs are this long where the horizon is too short, since
-/// nothing can pass earlier.
+/// Length of runs for which the horizon is too short, as a multiple of the shortest time in which the claim can pass.
 const LONG_ENOUGH: u64 = 8;
 const SHARES: [f64; 2] = [1e-6, 1e-4];
-/// Twelve hours in releases at 1 kHz.
+/// Number of releases in twelve hours at 1 kHz.
 const TWELVE_HOURS: f64 = 43.2e6;
-/// Fourteen minutes in releases at 1 kHz.
+/// Number of releases in fourteen minutes at 1 kHz.
 const FOURTEEN_MINUTES: u64 = 840_000;
 
-/// Disturbances that make this share of the releases late, and the longest stall to declare, in releases.
+/// Returns disturbances that make this share of the releases late, each with its name and the longest stall to declare,
+/// in releases.
 fn sources(share: f64) -> Vec<(String, Source, u64)> {
     let of = |name: &str, sizes: Sizes| {
         (name.to_owned(), Source { sizes, arrivals: Arrivals::Random, every: 1, share }, sizes.most())
@@ -44,7 +45,7 @@ fn sources(share: f64) -> Vec<(String, Source, u64)> {
     ]
 }
 
-/// A disturbance makes at most one release more late than its length in periods.
+/// Returns the claim. A disturbance makes at most one release more late than its length in periods.
 fn claim(p: f64, stall: u64) -> Claim {
     Claim {
         quantity: Quantity::Exceedance { limit: LIMIT, p },
@@ -92,7 +93,7 @@ pub fn rows(runs: &Runs) -> Vec<Row> {
     rows
 }
 
-/// How often runs of a source whose share equals the limit end with a decision.
+/// Returns how often runs end with a decision if the share of their source equals the limit.
 fn errors(
     runs: &Runs,
     claim: &Claim,
@@ -110,11 +111,12 @@ fn at_end(judge: &mut Judge, source: Source, end: u64, random: SplitMix64) -> Ou
     judge.outcome(track.at(released))
 }
 
-/// The first minute, up to `end`, at which the judge decides, and the decision.
+/// Returns the first minute, up to `end`, at which the judge decides, and the decision.
 ///
-/// Without a new event, the evidence for a pass grows with time and the evidence for a fail decreases. It is therefore
-/// enough to judge at the first minute after the start of an event, at the first after the end of its episode, and at
-/// the last before the next event. For a pass at the latter, the minute where it begins is found by bisection.
+/// Without a new event, the evidence for a pass increases with time and the evidence for a fail decreases. It is
+/// therefore enough to judge at the first minute after the start of an event, at the first after the end of its
+/// episode, and at the last before the next event. If the claim passes at the latter, the first minute at which it does
+/// is found by bisection.
 fn decided(judge: &mut Judge, source: Source, end: u64, random: SplitMix64) -> Option<(u64, Outcome)> {
     let mut track = Track::default();
     let mut events = source.events(random);
@@ -156,8 +158,8 @@ fn decided(judge: &mut Judge, source: Source, end: u64, random: SplitMix64) -> O
 /// Like [`decided`], but for several cells, judged every minute.
 ///
 /// All cells are judged together only if every cell may pass, or if the evidence against the claim, which is the mean
-/// over the cells, may suffice. The evidence of one cell is bounded after each of its events, since it decreases until
-/// the next.
+/// over the cells, may be sufficient. The evidence of one cell is bounded after each of its events, since it decreases
+/// until the next.
 fn decided_together(judge: &mut Judge, source: Source, cells: u32, end: u64, mut random: SplitMix64) -> Outcome {
     let mut sources: Vec<_> = (0..cells).map(|_| source.events(SplitMix64::new(random.next_u64()))).collect();
     let mut tracks = vec![Track::default(); sources.len()];
@@ -198,8 +200,8 @@ fn decided_together(judge: &mut Judge, source: Source, cells: u32, end: u64, mut
     Outcome::Inconclusive
 }
 
-/// Cases for the median number of minutes until a pass: true share relative to the limit, size of the clusters, and the
-/// largest allowed number of minutes.
+/// Cases for the median time until a pass: true share relative to the limit, size of the clusters, and the maximum
+/// allowed number of minutes.
 const TIMES: [(f64, u64, Option<u64>); 7] = [
     (0.0, 1, Some(70)),
     (0.0, 8, Some(60 * 8)),
@@ -237,7 +239,7 @@ fn clusters(size: u64, share: f64) -> Source {
     Source { sizes: Sizes::Constant(size), arrivals: Arrivals::Random, every: 1, share }
 }
 
-/// A machine that is late three times as often as claimed fails within three times the shortest time to pass.
+/// Checks that a machine that is late three times as often as claimed fails within three times the shortest time to pass.
 fn power(runs: &Runs) -> Vec<Row> {
     let one = |size: u64| {
         let claim = claim(SHARES[0], size);
@@ -255,8 +257,8 @@ fn power(runs: &Runs) -> Vec<Row> {
     [1, 8, 50].into_iter().filter_map(one).collect()
 }
 
-/// Without a declared stall, an hour without a late release passes only for disturbances of a single period: the bounds
-/// for longer ones are above the limit.
+/// If no stall is declared, an hour without a late release passes only for disturbances of a single period: the bounds
+/// for longer disturbances are above the limit.
 fn none_late(runs: &Runs) -> Vec<Row> {
     let one = |size: u64| {
         let claim = claim(SHARES[0], 1);
@@ -291,7 +293,7 @@ fn none_late(runs: &Runs) -> Vec<Row> {
     [1, 8, 50, 200].into_iter().filter_map(one).collect()
 }
 
-/// A single sample does not pass any claim.
+/// Checks that no claim passes with a single sample.
 fn one_sample(runs: &Runs) -> Option<Row> {
     let counts = Counts { released: 1, ..Counts::default() };
     let texts = [
@@ -319,7 +321,7 @@ mod tests {
     use super::super::source::Events;
     use super::*;
 
-    /// The same as [`decided_together`], judging every minute with no shortcuts.
+    /// Does the same as [`decided_together`], but judges every minute.
     fn every_minute(claim: &Claim, mut sources: Vec<Events>, end: u64) -> Option<(u64, Outcome)> {
         let mut tracks = vec![Track::default(); sources.len()];
         let mut next: Vec<Option<Event>> = sources.iter_mut().map(Iterator::next).collect();

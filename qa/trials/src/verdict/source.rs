@@ -1,4 +1,4 @@
-//! Simulates a machine's disturbances event by event, and the late episodes that the engine would record of them.
+//! Simulates a machine's disturbances event by event, and the late episodes that the engine would record.
 
 use punctual_model::EPISODE_GAP;
 use punctual_stats::SplitMix64;
@@ -7,7 +7,7 @@ use punctual_stats::SplitMix64;
 #[derive(Clone, Copy, Debug)]
 pub enum Sizes {
     Constant(u64),
-    /// Geometric with this mean, at most `most`.
+    /// Geometric distribution with this mean, at most `most`.
     Geometric {
         mean: f64,
         most: u64,
@@ -18,7 +18,7 @@ pub enum Sizes {
         most: u64,
         share: f64,
     },
-    /// Pareto from 1 with this exponent, at most `most`.
+    /// Pareto distribution from 1 with this exponent, at most `most`.
     Pareto {
         exponent: f64,
         most: u64,
@@ -35,7 +35,7 @@ impl Sizes {
         }
     }
 
-    /// Draws a size by inverting the probability of exceeding a size.
+    /// Returns a random size, by inverting the probability of exceeding a size.
     fn draw(self, random: &mut SplitMix64) -> u64 {
         let u = random.uniform();
         let at_most = |size: f64, most: u64| (size as u64).clamp(1, most);
@@ -69,11 +69,11 @@ impl Sizes {
 pub enum Arrivals {
     /// An event begins with the same probability at each release outside of an event.
     Random,
-    /// An event begins every this many releases, from a random phase. One late release may be missing.
+    /// An event begins every this many releases, starting at a random phase. One late release may be missing.
     Every(u64),
 }
 
-/// A machine, given by its events and the share of releases they make late.
+/// A machine, described by its events and the share of releases that they make late.
 #[derive(Clone, Copy, Debug)]
 pub struct Source {
     pub sizes: Sizes,
@@ -92,12 +92,12 @@ pub struct Event {
 }
 
 impl Event {
-    /// The event's last late release.
+    /// Returns the event's last late release.
     fn last(&self) -> u64 {
         self.start + (self.late - 1) * self.every
     }
 
-    /// Number of releases until the event's episode has ended.
+    /// Returns the number of releases until the event's episode has ended.
     pub fn ended(&self) -> u64 {
         self.last() + 1 + EPISODE_GAP
     }
@@ -116,7 +116,7 @@ impl Source {
     }
 }
 
-/// Events in time order, endless if the share is above 0.
+/// Events in time order. The sequence is endless if the share is above 0.
 pub struct Events {
     source: Source,
     random: SplitMix64,
@@ -167,11 +167,11 @@ pub struct Counts {
 pub struct Track {
     last: Option<Event>,
     episodes: u64,
-    /// Late releases of all events before the last.
+    /// Number of late releases of all events before the last.
     late: u64,
-    /// Longest of the episodes before the last.
+    /// Longest episode before the last.
     longest: u64,
-    /// First release of the last episode, and its late releases in the events before the last.
+    /// First release of the last episode, and number of its late releases in the events before the last.
     first: u64,
     before: u64,
 }
@@ -192,7 +192,7 @@ impl Track {
         self.last = Some(event);
     }
 
-    /// Counts after this many releases, of which at least the first of the last event has happened.
+    /// Returns the counts after this many releases, of which at least the first of the last event has happened.
     pub fn at(&self, released: u64) -> Counts {
         let Some(last) = self.last else { return Counts { released, ..Counts::default() } };
         let late = ((released - 1 - last.start) / last.every + 1).min(last.late);

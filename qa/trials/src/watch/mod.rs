@@ -1,5 +1,5 @@
-//! `cargo trials watch`: runs `punctual watch` for hours beside intermittent loads, with injected maxima, and records
-//! its memory, its files, its CPU time and the causes it names. The results can be scored at any time, also while it
+//! `cargo trials watch`: runs `punctual watch` for hours with intermittent loads and injected maxima, and records its
+//! memory, its files, its CPU time and the causes that it names. The results can be scored at any time, also while it
 //! runs or after it was interrupted.
 
 mod score;
@@ -18,30 +18,30 @@ use std::time::{Duration, Instant};
 
 /// Interval between samples of memory, files and CPU time.
 const SAMPLE: Duration = Duration::from_secs(10);
-/// Interval between injected maxima in seconds: shortest and longest.
+/// Shortest and longest interval between injected maxima, s.
 const INJECT_EVERY: (f64, f64) = (150.0, 300.0);
-/// Durations of a load and of the pauses between loads in seconds.
+/// Shortest and longest duration of a load, and of the pauses between loads, s.
 const LOAD_RUNS: (f64, f64) = (5.0, 20.0);
 const LOAD_RESTS: (f64, f64) = (30.0, 120.0);
 const LOADS: [&str; 5] = ["cpu", "memory", "io", "scheduler", "timers"];
-/// Longest injected delay, ns: with longer ones, the throttling of real-time threads would interfere.
+/// Longest injected delay, ns. Throttling of real-time threads would interfere with longer delays.
 const LONGEST: u64 = 400_000_000;
 
-/// Files in the directory of the soak.
+/// Files in the directory of the trial.
 pub(crate) const SERIES: &str = "series";
 pub(crate) const SAMPLES: &str = "samples.jsonl";
 pub(crate) const INJECTED: &str = "injected.jsonl";
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Sample {
-    /// Time since the soak began.
+    /// Time since the trial began, s.
     pub seconds: f64,
     pub rss_bytes: u64,
-    /// CPU time of the watch and its children, in ticks.
+    /// CPU time of the watch and its children, ticks.
     pub cpu_ticks: u64,
-    /// Total size of the watch's files in bytes.
+    /// Total size of the watch's files, bytes.
     pub file_bytes: u64,
-    /// Disk space that the watch's files take, in bytes.
+    /// Disk space that the watch's files occupy, bytes.
     pub disk_bytes: u64,
 }
 
@@ -49,14 +49,14 @@ pub(crate) struct Sample {
 pub(crate) struct Injection {
     pub cpu: u32,
     pub comm: String,
-    /// Largest latency of the CPU before the injection, in ns.
+    /// Largest latency of the CPU before the injection, ns.
     pub before_ns: u64,
     pub held: Held,
 }
 
-/// Run `punctual watch` for hours beside loads and injected maxima, and score it (docs/watch.md); as root
+/// Run `punctual watch` for hours with loads and injected maxima, and score it (docs/watch.md); as root
 ///
-/// Scores memory, files and CPU time, and whether every injected maximum is traced and named.
+/// Scores memory, files and CPU time, and whether every injected maximum is traced and its cause named.
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
     /// How long to watch, in hours
@@ -68,7 +68,7 @@ pub struct Wanted {
     /// New directory for the recordings
     #[arg(long, value_name = "DIR", default_value = "target/watch-soak")]
     out: PathBuf,
-    /// Score the recordings of an earlier or running soak in this directory
+    /// Score the recordings of an earlier or running trial in this directory
     #[arg(long, value_name = "DIR", conflicts_with = "out")]
     score: Option<PathBuf>,
 }
@@ -177,7 +177,7 @@ impl Soak<'_> {
     }
 
     /// Makes one CPU later than it has ever been, with a thread of FIFO priority 95. Returns `None` if no release is
-    /// known yet, or if it would take too long.
+    /// known yet, or if that would take too long.
     fn inject(&self, number: u32) -> Result<Option<Injection>, String> {
         let text = fs::read(self.series.join("watch.json")).map_err(|e| format!("watch.json: {e}"))?;
         let watch: Watch = serde_json::from_slice(&text).map_err(|e| format!("watch.json: {e}"))?;
@@ -210,8 +210,8 @@ fn line(file: &mut File, value: &impl Serialize) -> Result<(), String> {
     file.write_all(text.as_bytes()).map_err(|e| format!("cannot write a sample: {e}"))
 }
 
-/// Size of all files below, and disk space of the files and directories, in bytes. Files that disappear meanwhile count
-/// as 0.
+/// Returns the size of all files below a folder, and the disk space of its files and directories, bytes. Files that
+/// disappear in the meantime count as 0.
 fn files(folder: &Path) -> (u64, u64) {
     use std::os::unix::fs::MetadataExt;
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();

@@ -1,4 +1,4 @@
-//! Checks whether a soak of `watch` meets its targets.
+//! Checks whether a trial of `watch` meets its targets.
 
 use super::{INJECTED, Injection, SAMPLES, SERIES, Sample};
 use punctual_model::{Watch, WatchLine, WatchMaximum};
@@ -10,14 +10,14 @@ use std::path::Path;
 const MAX_DRIFT: f64 = 1_048_576.0;
 const MAX_PER_CPU_AND_DAY: f64 = 1_048_576.0;
 const MAX_CPU_PERCENT: f64 = 1.0;
-/// Start-up time in seconds during which memory grows.
+/// Time after the start during which memory may grow, s.
 const WARM: f64 = 300.0;
-/// Length in seconds of the part at each end over which memory is compared.
+/// Length of the intervals at both ends over which memory is compared, s.
 const END: f64 = 600.0;
-/// Time in ns that a verdict takes to be written. A maximum injected later than this before the end is not judged.
+/// Time until a verdict is written, ns. A maximum injected less than this before the end is not judged.
 const SETTLE_NS: u64 = 15_000_000_000;
 
-/// Returns the table, and whether all targets are met. Works on an unfinished soak, too.
+/// Returns the table, and whether all targets are met. Also works on an unfinished trial.
 pub(super) fn of(out: &Path) -> Result<(String, bool), String> {
     let samples: Vec<Sample> = lines(&out.join(SAMPLES))?;
     let injections: Vec<Injection> = lines(&out.join(INJECTED))?;
@@ -98,7 +98,7 @@ fn cpu(text: &mut String, samples: &[Sample]) -> bool {
     said(text, percent < MAX_CPU_PERCENT, &format!("CPU time: {ticks:.2} s, {percent:.3} % of one CPU; target: < 1"))
 }
 
-/// Checks whether each injected delay was a new maximum and was named.
+/// Checks whether each injected delay was a new maximum and its cause was named.
 fn maxima(text: &mut String, injections: &[Injection], series: &[WatchLine], watch: &Watch) -> bool {
     let found: Vec<&WatchMaximum> = series
         .iter()

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_rf-switch");
 
-/// Runs the program to its end: exit code, stdout, stderr.
+/// Runs the program to its end. Returns exit code, stdout and stderr.
 pub fn output(words: &[&str]) -> (Option<i32>, String, String) {
     let output = Command::new(PROGRAM).args(words).stdin(Stdio::null()).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
@@ -44,7 +44,7 @@ impl Place {
         File::options().write(true).open(self.pipe()).unwrap().write_all(text.as_bytes()).unwrap();
     }
 
-    /// Starts a daemon on a wire in memory, with T of 20 µs unless `words` say otherwise: a message of 10 ms.
+    /// Starts a daemon on a wire in memory, with T = 20 µs unless `words` contain another value: a message takes 10 ms.
     pub fn daemon(&self, words: &[&str]) -> Daemon {
         let mut command = Command::new(PROGRAM);
         command.args(["--dry-run", "--json", "--replace", "0", "--pipe"]).arg(self.pipe()).args(words);
@@ -62,7 +62,7 @@ pub struct Daemon {
 }
 
 impl Daemon {
-    /// Starts the daemon and returns once it reads its FIFO.
+    /// Starts the daemon. Returns once it reads its FIFO.
     pub fn spawn(command: &mut Command, stderr: PathBuf) -> Daemon {
         let errors = File::create(&stderr).unwrap();
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(errors).spawn().unwrap();
@@ -97,7 +97,7 @@ impl Daemon {
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: `{line}` {}", self.said()))
     }
 
-    /// Waits until the figures satisfy the condition, at most a minute.
+    /// Waits until the figures in the daemon's report satisfy the condition, at most a minute. Returns the report.
     pub fn until(&mut self, enough: impl Fn(&Value) -> bool) -> Value {
         let begun = std::time::Instant::now();
         loop {
@@ -110,7 +110,7 @@ impl Daemon {
         }
     }
 
-    /// Sends SIGTERM; returns the exit status and the final report.
+    /// Sends SIGTERM. Returns the exit status and the final report.
     pub fn end(mut self) -> (ExitStatus, Value) {
         self.signal("TERM");
         let status = self.child.wait().unwrap();
@@ -125,7 +125,7 @@ impl Daemon {
     }
 }
 
-/// Cleans up after a failed test.
+/// Kills the daemon if a test has failed.
 impl Drop for Daemon {
     fn drop(&mut self) {
         let _ = self.child.kill();

@@ -92,7 +92,7 @@ fn damaged_files_are_no_equal_ones() {
     assert_eq!(comparison.problems, ["b, run: the file ends within a row"]);
 }
 
-/// Two files of one run, and another such pair with different file names.
+/// Returns a run imported from files whose names begin with `stem`, with one series for each of `subjects`.
 fn of_two_files(stem: &str, subjects: [&str; 2]) -> Recording {
     let mut recording = file(A);
     recording.run.phases[0].label = Some(format!("{stem}_hist: wakeup latency"));

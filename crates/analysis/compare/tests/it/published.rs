@@ -115,7 +115,7 @@ fn a_difference_at_constant_temperature_is_not_called_heat() {
     assert!(!differs(&comparison));
 }
 
-/// A benchmark of this program with the same values and temperatures has the same ratio and the same effect of
+/// A benchmark run by this program with the same values and temperatures gives the same ratio and the same effect of
 /// temperature.
 #[test]
 fn a_benchmark_of_ours_is_compared_as_the_published_one() {

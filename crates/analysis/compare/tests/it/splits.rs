@@ -8,7 +8,8 @@ use punctual_stats::{SplitMix64, normal_quantile};
 const COMPARISONS: u64 = 100;
 const AT_MOST: usize = 9;
 
-/// A boot whose latencies under three loads are `factor` times those of other boots, in addition to a random effect.
+/// Returns a boot whose latencies under three loads are `factor` times as long as in other boots, in addition to a
+/// random effect.
 fn boot(random: &mut SplitMix64, effect: f64, factor: f64, nth: u64) -> Recording {
     let normal = |random: &mut SplitMix64| normal_quantile(random.uniform()).unwrap();
     let late = factor * f64::exp(effect * normal(random));

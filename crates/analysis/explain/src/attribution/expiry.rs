@@ -18,6 +18,8 @@ const SAME: std::ops::Range<i64> = -10_000..100_000;
 pub(super) struct Offset {
     last: [Option<i64>; 8],
     next: usize,
+    /// The start of the last interrupt with an expiry, and the time of its first expiry.
+    first: Option<(u64, u64)>,
 }
 
 impl Offset {
@@ -26,6 +28,19 @@ impl Offset {
             self.last[self.next] = Some(t.wrapping_sub(now as u64) as i64);
             self.next = (self.next + 1) % self.last.len();
         }
+    }
+
+    /// Returns when a timer was due that an interrupt found `late` ns late, on the trace's clock. The interrupt reads the
+    /// timers' clock between its start and its first expiry: the later end is taken if they are far apart, since a
+    /// timer does not interrupt before it is due.
+    fn due(&mut self, irq: u64, t: u64, late: u64) -> u64 {
+        const APART: u64 = 5_000;
+        let first = match self.first.filter(|(of, _)| *of == irq) {
+            Some((_, first)) => first,
+            None => self.first.insert((irq, t)).1,
+        };
+        let read = if first.saturating_sub(irq) > APART { first } else { irq };
+        read.saturating_sub(late).min(irq)
     }
 
     fn get(&self) -> Option<i64> {
@@ -96,7 +111,10 @@ impl Machine {
         let due = armed.expires.and_then(|expires| match same {
             true => u64::try_from(expires).ok(),
             // Its lateness is known on any clock.
-            false => now.and_then(|now| now.checked_sub(expires)).map(|late| irq.saturating_sub(late.max(0) as u64)),
+            false => {
+                let late = now.and_then(|now| now.checked_sub(expires)).map(|late| late.max(0) as u64);
+                late.map(|late| cpu.timers.due(irq, t, late))
+            }
         });
         let due = due.map(|due| due.max(armed.started).min(t));
         if let Some(due) = due {

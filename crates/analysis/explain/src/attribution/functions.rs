@@ -116,6 +116,21 @@ pub(super) fn is_idle(line: &Traced) -> bool {
     name(&line.function).is_some_and(|name| name.contains("idle"))
 }
 
+/// Returns the function that the idle loop calls between the two times, with the one that it calls, such as
+/// `acpi_idle_do_entry ← acpi_idle_enter`.
+pub(super) fn idle_call(cpu: &Cpu, from: u64, to: u64) -> Option<String> {
+    const LOOPS: [&str; 5] = ["cpu_idle", "do_idle", "cpuidle_idle_call", "default_idle_call", "cpuidle_enter_state"];
+    const OTHERS: [&str; 6] = ["tick_", "rcu_", "sched", "preempt", "irq", "need_resched"];
+    let lines = || cpu.traced.iter().filter(|line| line.t >= from && line.t <= to && line.tid == Some(0));
+    let called = |by: &dyn Fn(&str) -> bool| {
+        let mut calls = lines().filter(|line| line.parent.as_ref().and_then(name).is_some_and(by));
+        calls.find_map(|line| name(&line.function).filter(|name| !OTHERS.iter().any(|other| name.contains(other))))
+    };
+    let outer = called(&|parent| LOOPS.contains(&parent))?;
+    let inner = called(&|parent| parent == outer).map(|inner| format!("{inner} ← ")).unwrap_or_default();
+    Some(format!("{inner}{outer}"))
+}
+
 /// True for functions on the way into an interrupt.
 pub(super) fn is_entry(line: &Traced) -> bool {
     const ENTRIES: [&str; 9] = [

@@ -127,6 +127,9 @@ impl Machine {
         }
         if let Kind::Stack { frames } = &event.kind {
             self.seen.stacks += 1;
+            if let Some((runs, tid)) = section::kthread(frames).zip(event.tid) {
+                self.tasks.get(tid).runs = Some(runs);
+            }
             let cpu = self.cpu_mut(event.cpu)?;
             cpu.inside.stack(frames);
             if let Some(last) = cpu.last.filter(|last| *last < event.t_ns) {

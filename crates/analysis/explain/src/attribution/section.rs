@@ -1,7 +1,7 @@
 //! Finds the place of a CPU with interrupts or preemption off: by functions of a function trace, and by stacks.
 
 use super::cpu::{Cpu, push};
-use punctual_trace::{Context, Event, Flags, Kind, RETURN, Symbol, is_interrupt_entry};
+use punctual_trace::{Context, Event, Flags, Kind, Name, RETURN, Symbol, is_interrupt_entry};
 
 /// Minimum time between two functions for which a section is named, ns.
 const LEAST: u64 = 20_000;
@@ -108,6 +108,15 @@ fn off(flags: Option<Flags>) -> bool {
 pub(super) fn name(symbol: &Symbol) -> Option<&str> {
     match symbol {
         Symbol::Name(name) => Some(name),
+        Symbol::Address(_) => None,
+    }
+}
+
+/// Returns the function that kthread() called (kernel/kthread.c), from a stack, innermost frame first.
+pub(super) fn kthread(frames: &[Symbol]) -> Option<Name> {
+    let at = frames.iter().rposition(|frame| name(frame) == Some("kthread"))?;
+    match frames.get(at.checked_sub(1)?)? {
+        Symbol::Name(name) => Some(Name::clone(name)),
         Symbol::Address(_) => None,
     }
 }

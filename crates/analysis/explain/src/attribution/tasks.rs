@@ -1,7 +1,7 @@
 use super::cpu::Running;
 use super::ids::IdMap;
 use super::waits::{Locks, Step};
-use punctual_trace::{Comm, Task};
+use punctual_trace::{Comm, Name, Task};
 
 /// Maximum number of tasks and timers; a full table is cleared.
 const MOST: usize = 1 << 16;
@@ -91,6 +91,8 @@ pub(super) struct Known {
     /// The thread that last woke it, unless an interrupt did, and the one that last boosted it.
     pub woken_by: Option<i32>,
     pub boosted_by: Option<i32>,
+    /// The function that the thread runs, if a stack shows that it is a thread of the kernel.
+    pub runs: Option<Name>,
     /// Time of the last expiry of the timer of its SCHED_DEADLINE budget (dl_task_timer), which it starts itself.
     pub replenished: Option<u64>,
     /// The softirq in which the thread was preempted (PREEMPT_RT).

@@ -24,6 +24,7 @@ pub(super) fn new(machine: &Machine, window: &Window, facts: &Facts, tally: &Tal
     entered(machine, window, &mut causes);
     tracer(machine, window, &mut causes, latency_ns);
     at_end(machine, facts, window, &mut causes);
+    causes.iter_mut().for_each(|cause| unnamed(machine, cause));
     if facts.steal_rose == Some(true) {
         // The hypervisor may have taken the CPU at any time.
         let doubtful = causes.iter_mut().filter(|cause| cause.class != Class::Steal);
@@ -167,7 +168,9 @@ fn stood(machine: &Machine, window: &Window, causes: &mut [Cause]) {
     let Some(cause) = causes.first_mut().filter(|cause| idle.contains(&cause.evidence.as_str())) else { return };
     let Some(cpu) = machine.cpu(window.cpu) else { return };
     let Some(pair) = functions::longest(cpu, cause.ns).filter(|(line, _)| line.t >= window.waking.t0) else { return };
-    cause.place = functions::last(pair.0);
+    let idle = functions::idle_call(cpu, window.waking.t0, window.t3);
+    let idle = idle.map(|call| format!(" (the idle loop calls {call})")).unwrap_or_default();
+    cause.place = functions::last(pair.0).map(|last| last + &idle);
     if functions::both_off(pair) {
         sentences::evidence(Why::StoodOff).clone_into(&mut cause.evidence);
     }
@@ -231,6 +234,14 @@ fn tracer(machine: &Machine, window: &Window, causes: &mut [Cause], latency_ns: 
     let Some((ns, cpu)) = cpus.iter().filter_map(spent).max().filter(|(ns, _)| *ns * 2 > latency_ns) else { return };
     sentences::evidence(Why::Tracer).clone_into(&mut cause.evidence);
     cause.place = Some(format!("CPU {cpu} was recording a stack, {} at most", Nanos(ns)));
+}
+
+/// Handles a thread whose name is not in the trace (`<...>`): of one of the kernel's, a stack shows its function.
+fn unnamed(machine: &Machine, cause: &mut Cause) {
+    let runs = cause.tid.filter(|_| cause.comm.is_none()).and_then(|tid| machine.tasks.find(tid)?.runs.clone());
+    if let Some((runs, place)) = runs.zip(cause.place.as_mut()) {
+        *place += &format!(", a thread of the kernel that runs {runs}()");
+    }
 }
 
 /// Handles a wakeup for which no event shows what ran, if the switch shows which thread was running at the end.

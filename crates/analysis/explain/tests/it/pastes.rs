@@ -380,3 +380,78 @@ fn a_noise_of_a_thread_is_named_beside_the_sample() {
         "{said}"
     );
 }
+
+#[test]
+fn a_thread_without_its_name_is_known_by_the_function_that_it_runs() {
+    let text = format!(
+        "{HEADER}  <...>-88  4dNh..  0us :  88:120:R   + [004]  21:  0:R ctl\n  <...>-88  4dNh..  8us : <stack trace>\n \
+         => try_to_wake_up+0x1/0x2\n => asm_sysvec_apic_timer_interrupt+0x1/0x2\n => free_pages+0x0/0x2\n => reclaimd+0x1/0x2\n => kthread+0x1/0x2\n \
+         <...>-88  4.N...  11us : _raw_spin_lock_irq+0x0/0x2 <-free_pages+0x1/0x2\n  <...>-88  4dN...  11us*: isolate_all <-free_pages\n  \
+         <...>-88  4dN...  5498us : count_all <-free_pages\n  <...>-88  4d.....  5500us : __schedule\n  \
+         <...>-88  4d.....  5501us :  88:120:R ==> [004]  21:  0:R ctl\n"
+    );
+    let said = first(&text);
+    assert!(said.contains("isolate_all") && said.contains("a thread of the kernel that runs reclaimd()"), "{said}");
+}
+
+#[test]
+fn what_the_idle_loop_calls_is_named_where_it_stayed_current() {
+    let text = format!(
+        "{HEADER}  <idle>-0  0dNh2.  0us :  0:120:R   + [000]  21:  0:R ctl\n  <idle>-0  0dN.1.  2us!: irq_exit <-do_IRQ\n  \
+         <idle>-0  0dN.1.  130us : do_IRQ <-common_interrupt\n  <idle>-0  0dN.1.  131us : bios_busy <-cpu_idle\n  <idle>-0  0dN.1.  131us : bios_call <-bios_busy\n  \
+         <idle>-0  0d..1.  132us : __schedule\n  <idle>-0  0d..1.  133us :  0:120:R ==> [000]  21:  0:R ctl\n"
+    );
+    let said = first(&text);
+    assert!(said.contains("last traced in irq_exit ← do_IRQ (the idle loop calls bios_call ← bios_busy)"), "{said}");
+}
+
+#[test]
+fn the_timers_clock_is_read_after_a_hole_in_the_interrupt() {
+    let text = |first: u64| {
+        format!(
+            "ctl-21  [001] d..1.  5.000000: hrtimer_start: hrtimer=00ab function=hrtimer_wakeup expires=9000500000 softexpires=9000500000 mode=ABS\n\
+             ctl-21  [001] d..2.  5.000001: sched_switch: prev_comm=ctl prev_pid=21 prev_prio=19 prev_state=S ==> next_comm=swapper/1 next_pid=0 next_prio=120\n\
+             <idle>-0  [001] d.h1.  5.000510: local_timer_entry: vector=236\n\
+             <idle>-0  [001] d.h1.  5.000{first}: hrtimer_expire_entry: hrtimer=00ab function=hrtimer_wakeup now=9000509000\n\
+             <idle>-0  [001] d.h1.  5.000{first}: sched_waking: comm=ctl pid=21 prio=19 target_cpu=001\n\
+             <idle>-0  [001] d.h1.  5.000530: local_timer_exit: vector=236\n\
+             <idle>-0  [001] d..2.  5.000535: sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=ctl next_pid=21 next_prio=19\n"
+        )
+    };
+    // 9 µs late when read, shortly after the interrupt began, or up to the first expiry.
+    assert!(first(&text(512)).contains("34.0 µs late"), "{}", first(&text(512)));
+    assert!(first(&text(518)).contains("26.0 µs late"), "{}", first(&text(518)));
+}
+
+#[test]
+fn rtlas_last_line_names_the_cpu_that_left_idle() {
+    let said = first(
+        "rtla timerlat hit stop tracing\n  IRQ handler delay:  (exit from idle)  48.21 us (91.09 %)\n  IRQ latency:  49.11 us\n  \
+         Timerlat IRQ duration:  2.17 us (4.09 %)\n  Thread latency:  52.93 us (100%)\n\n  Max timerlat IRQ latency from idle: 49.11 us in cpu 2\n",
+    );
+    assert!(said.starts_with("CPU2 52.9 µs late"), "{said}");
+}
+
+#[test]
+fn events_of_lttng_are_read() {
+    let line = |t: u64, tid: u32, event: &str, fields: &str| {
+        format!(
+            "[00:00:01.{t:09}] (+0.000000370) host {event}: {{ cpu_id = 1 }}, {{ pid = {tid}, tid = {tid}, procname = \"x\" }}, {{ {fields} }}\n"
+        )
+    };
+    let switch = |prev: &str, state: u32, next: &str| {
+        let task = |which: &str, of: &str| {
+            let words: Vec<&str> = of.split(' ').collect();
+            format!("{which}_comm = \"{}\", {which}_tid = {}, {which}_prio = {}", words[0], words[1], words[2])
+        };
+        format!("{}, prev_state = {state}, {}", task("prev", prev), task("next", next))
+    };
+    let text = [
+        line(1_000, 7, "sched_switch", &switch("ctl 7 -81", 1, "log 8 -91")),
+        line(500_000, 8, "sched_waking", "comm = \"ctl\", tid = 7, prio = -71, target_cpu = 1"),
+        line(900_000, 8, "sched_switch", &switch("log 8 -91", 1, "ctl 7 -71")),
+    ]
+    .concat();
+    let said = first(&text);
+    assert!(said.contains("ctl (RT 70, pid 7) on CPU 1, 400 µs late: log (RT 90, pid 8) ran 400 µs of it"), "{said}");
+}

@@ -76,7 +76,7 @@ fn of_factor(factor: FleetFactor, strata: &Strata) -> Vec<FleetContrast> {
     found
 }
 
-/// Values in ns, one per board.
+/// Returns values in ns, one per board.
 fn values(all: &[(&RunSummary, u64)]) -> Vec<f64> {
     of_boards(all).into_values().map(f64::exp).collect()
 }

@@ -2,7 +2,7 @@ use super::run::settings;
 use punctual_model::history::RunSummary;
 use punctual_model::{FleetLine, Outcome};
 
-/// One line for each phase and CPU of each run.
+/// Returns one line for each phase and CPU of each run.
 pub fn lines(runs: &[RunSummary]) -> Vec<FleetLine> {
     let of_run = |run: &RunSummary| {
         let settings = settings(run);

@@ -26,8 +26,8 @@ pub(super) struct Outliers {
 
 type Groups<'a> = BTreeMap<(String, String), Vec<(&'a RunSummary, u64)>>;
 
-/// Boards that are worse than the worst of that many boards under the same load and settings is expected to be by
-/// chance. The most certain outlier comes first.
+/// Returns the boards that are worse than the worst of that many boards under the same load and settings is expected to
+/// be by chance. The most certain outlier comes first.
 pub(super) fn outliers(runs: &[&RunSummary]) -> Outliers {
     let mut groups = Groups::new();
     for run in runs {
@@ -63,7 +63,7 @@ pub(super) fn outliers(runs: &[&RunSummary]) -> Outliers {
     Outliers { found: scored, tests, too_few }
 }
 
-/// Scores of all boards of a group. Their p-values are computed later.
+/// Returns the scores of all boards of a group. Their p-values are computed later.
 fn scores(settings: &str, load: &str, all: &[(&RunSummary, u64)], boards: &BTreeMap<String, f64>) -> Vec<FleetOutlier> {
     let values: Vec<f64> = boards.values().copied().collect();
     let Some((middle, deviation)) = spread(&values) else { return Vec::new() };
@@ -86,19 +86,19 @@ fn scores(settings: &str, load: &str, all: &[(&RunSummary, u64)], boards: &BTree
     boards.iter().filter_map(one).collect()
 }
 
-/// One value per board: the median of its runs.
+/// Returns one value per board: the median of its runs.
 pub(super) fn of_boards(all: &[(&RunSummary, u64)]) -> BTreeMap<String, f64> {
     let mut by_board: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     all.iter().for_each(|(run, ns)| by_board.entry(board(run)).or_default().push(log(*ns)));
     by_board.into_iter().filter_map(|(board, values)| Some((board, median(&values)?))).collect()
 }
 
-/// Logarithm, since ratios of latencies are compared; latencies are at least 1 ns.
+/// Returns the logarithm, because ratios of latencies are compared. Latencies are at least 1 ns.
 fn log(ns: u64) -> f64 {
     (ns.max(1) as f64).ln()
 }
 
-/// Median and robust standard deviation, which is at least [`LEAST_DEVIATION`].
+/// Returns the median and robust standard deviation, which is at least [`LEAST_DEVIATION`].
 fn spread(values: &[f64]) -> Option<(f64, f64)> {
     let (middle, deviation) = location(values)?;
     let mean = OF_MEAN * values.iter().map(|value| (value - middle).abs()).sum::<f64>() / values.len() as f64;

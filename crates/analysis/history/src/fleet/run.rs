@@ -3,7 +3,7 @@
 use punctual_model::history::RunSummary;
 use punctual_units::Nanos;
 
-/// Text of the settings that must be equal for latencies to be comparable.
+/// Returns the text of the settings that must be equal for latencies to be comparable.
 pub(super) fn settings(run: &RunSummary) -> String {
     let s = &run.settings;
     let unknown = || "unknown".to_owned();
@@ -20,7 +20,7 @@ pub(super) fn settings(run: &RunSummary) -> String {
     words.join(", ")
 }
 
-/// Reason why the figures of a run do not represent its machine; `None` if they do.
+/// Returns the reason why the figures of a run do not represent its machine; `None` if they do.
 pub(super) fn doubt(run: &RunSummary) -> Option<String> {
     if run.cells.is_empty() {
         return Some("it has no results".into());
@@ -29,12 +29,12 @@ pub(super) fn doubt(run: &RunSummary) -> Option<String> {
     run.cells.first().filter(|_| all).and_then(|cell| cell.doubt.clone())
 }
 
-/// Path of a run, or another property that identifies it.
+/// Returns the path of a run, or another property that identifies it.
 pub(super) fn name(run: &RunSummary) -> String {
     run.folder.clone().unwrap_or_else(|| run.id.clone())
 }
 
-/// The worst wakeup of a run under each load, from figures that are not doubtful.
+/// Returns the worst wakeup of a run under each load, from figures that are not doubtful.
 pub(super) fn worst_by_load(run: &RunSummary) -> Vec<(&str, u64)> {
     let mut all: Vec<(&str, u64)> = Vec::new();
     for cell in run.cells.iter().filter(|cell| cell.doubt.is_none()) {
@@ -47,7 +47,7 @@ pub(super) fn worst_by_load(run: &RunSummary) -> Vec<(&str, u64)> {
     all
 }
 
-/// Name of the board. Boards without a name are treated as different boards.
+/// Returns the name of the board. Boards without a name are treated as different boards.
 pub(super) fn board(run: &RunSummary) -> String {
     run.host.clone().unwrap_or_else(|| run.id.clone())
 }

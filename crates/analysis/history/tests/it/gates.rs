@@ -11,7 +11,7 @@ fn options(figures: &[Figure], tolerance: f64) -> GateOptions {
     GateOptions { name: "before".into(), figures: figures.to_vec(), tolerance, alpha: 0.05 }
 }
 
-/// `n` equivalent runs of several loads with heavy-tailed noise. The last one is the new run.
+/// Returns `n` equivalent runs of several loads with heavy-tailed noise. The last one is the new run.
 fn alike(random: &mut SplitMix64, n: usize, loads: usize) -> Vec<RunSummary> {
     let mut runs = days(random, std::iter::repeat_n(40_000.0, n));
     for run in &mut runs {

@@ -15,8 +15,8 @@ fn only(runs: Vec<RunSummary>) -> HistorySeries {
     history.groups[0].series[0].clone()
 }
 
-/// Number of shifts by a factor of 66/41 that were detected within ten runs: at the correct run, one run beside it,
-/// elsewhere, and not at all.
+/// Returns the number of shifts by a factor of 66/41 that were detected within ten runs: at the correct run, one run
+/// beside it, elsewhere, and not at all.
 fn injected(spread: f64) -> [u64; 4] {
     let mut came = [0; 4];
     for seed in 0..SEEDS {

@@ -37,7 +37,7 @@ pub(crate) struct Reader {
     beyond: u64,
 }
 
-/// Cells of a line, split by its separator. Also supports tables in Markdown.
+/// Returns the cells of a line, split by its separator. Also supports tables in Markdown.
 fn cells(line: &str) -> impl Iterator<Item = &str> {
     let separator = ['|', ';', '\t', ','].into_iter().find(|separator| line.contains(*separator));
     let line = if separator == Some('|') { line.trim().trim_matches('|') } else { line };
@@ -46,13 +46,13 @@ fn cells(line: &str) -> impl Iterator<Item = &str> {
     by_mark.chain(by_space).map(|cell| cell.trim().trim_matches(['"', '\'', '`', '*']).trim())
 }
 
-/// Value of a cell: `None` if it is empty, NaN if it contains words.
+/// Returns the value of a cell: `None` if it is empty, NaN if it contains words.
 fn read(cell: &str) -> Option<f64> {
     let nothing = cell.is_empty() || ["-", "–", "None", "NaN", "nan", "null", "NA", "n/a"].contains(&cell);
     (!nothing).then(|| value(cell).unwrap_or(f64::NAN))
 }
 
-/// True if the row has as many cells as its table, but only some of them are numbers.
+/// Returns true if the row has as many cells as its table, but only some of them are numbers.
 fn is_torn(table: &Table, row: &[Option<f64>]) -> bool {
     row.len() == table.wide() && row.iter().flatten().any(|value| !value.is_nan())
 }
@@ -71,7 +71,7 @@ fn value(cell: &str) -> Option<f64> {
     })
 }
 
-/// True for a rule between column names and rows: `|---|:---:|`, `-----`.
+/// Returns true for a rule between column names and rows: `|---|:---:|`, `-----`.
 fn is_rule(text: &str) -> bool {
     text.contains("--") && text.chars().all(|c| "-|:+= ".contains(c))
 }
@@ -91,7 +91,7 @@ impl Reader {
         }
     }
 
-    /// Line number of the first row.
+    /// Returns the line number of the first row.
     pub fn first(&self) -> u64 {
         self.first
     }
@@ -124,7 +124,8 @@ impl Reader {
         Taken::No
     }
 
-    /// True if a row that contains words belongs to the current table, or is the first row below the column names.
+    /// Returns true if a row that contains words belongs to the current table, or is the first row below the column
+    /// names.
     fn is_row(&self, row: &[Option<f64>], line: &Line) -> bool {
         let below = self.header.as_ref().filter(|(names, at)| at + 1 == line.number && names.len() == row.len());
         match below {
@@ -167,8 +168,8 @@ impl Reader {
         Taken::Yes
     }
 
-    /// Number of rows that may be a result in addition to those of a tool. A CPU list or a few numbers in successive
-    /// lines do not count.
+    /// Returns the number of rows that may be a result in addition to the results of a tool. A CPU list or a few
+    /// numbers in successive lines do not count.
     pub fn weigh(&self) -> u64 {
         let named = self.tables.iter().any(|table| !table.names.is_empty());
         match (self.telling, self.rows) {

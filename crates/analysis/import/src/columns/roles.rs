@@ -67,7 +67,7 @@ fn given(text: &str) -> Result<Column, String> {
 }
 
 impl Columns {
-    /// Roles for a table of this width; `None` if it has a different number of columns.
+    /// Returns the roles for a table of this width; `None` if it has a different number of columns.
     pub(super) fn roles(&self, wide: usize) -> Option<Vec<Column>> {
         let mut roles = self.columns.clone();
         let last = roles.last().copied()?;
@@ -78,7 +78,7 @@ impl Columns {
     }
 }
 
-/// Length of a unit in ns, by its name.
+/// Returns the length of a unit in ns, by its name.
 fn unit_of(word: &str) -> Option<f64> {
     Some(match word {
         "ns" | "nsec" | "nsecs" | "nanosecond" | "nanoseconds" | "nanos" => 1.0,
@@ -109,14 +109,14 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
-/// True for the name of a CPU or thread column: `core1`, `cpu 0`, `t3`.
+/// Returns true for the name of a CPU or thread column: `core1`, `cpu 0`, `t3`.
 fn is_numbered(words: &[String]) -> bool {
     let joined = words.concat();
     let rest = ["cpu", "core", "thread", "thr", "t", "c"].iter().find_map(|name| joined.strip_prefix(name));
     rest.is_some_and(|rest| !rest.is_empty() && rest.len() <= 4 && rest.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// Role implied by a name; `None` if it is unknown.
+/// Returns the role implied by a name; `None` if it is unknown.
 fn named(name: &str) -> Option<Column> {
     let words = words(name);
     let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
@@ -161,7 +161,7 @@ fn named(name: &str) -> Option<Column> {
     Some((role, unit))
 }
 
-/// Roles of columns with these names; `None` if the names do not determine them.
+/// Returns the roles of columns with these names; `None` if the names do not determine them.
 pub(super) fn of_names(names: &[String]) -> Option<Vec<Column>> {
     let columns: Vec<Option<Column>> = names.iter().map(|name| named(name)).collect();
     let is = |at: usize, wanted: Role| columns.get(at).copied().flatten().is_some_and(|(role, _)| role == wanted);

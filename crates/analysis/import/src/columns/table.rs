@@ -69,7 +69,7 @@ impl Edges {
         true
     }
 
-    /// Width of a bin: the step if the distances of all rows are multiples of it, otherwise `None`.
+    /// Returns the width of a bin: the step if the distances of all rows are multiples of it, otherwise `None`.
     fn width(&self) -> Option<f64> {
         self.step.filter(|_| !self.uneven)
     }
@@ -109,7 +109,8 @@ impl Table {
         self.wide
     }
 
-    /// True if the roles are known and the corresponding cells have valid values. Other cells may contain words.
+    /// Returns true if the roles are known and the corresponding cells have valid values. Other cells may contain
+    /// words.
     pub fn takes(&self, row: &Row) -> bool {
         let needed = |(role, _): &Column| matches!(role, Role::Bin | Role::Sample | Role::Max);
         let roles = self.roles.as_deref().unwrap_or_default();
@@ -122,7 +123,7 @@ impl Table {
         self.unreadable += lines;
     }
 
-    /// True if the row begins another table, because a histogram starts over or the rows are of another kind.
+    /// Returns true if the row begins another table, because a histogram starts over or the rows are of another kind.
     pub fn ends_before(&self, row: &Row) -> bool {
         let again = self.wide > 1
             && self.is_histogram() != Some(false)
@@ -240,7 +241,7 @@ impl Table {
         self.unit.is_some() || units.into_iter().all(|(_, unit)| unit.is_some())
     }
 
-    /// The result, and the name of its format. The error describes the table.
+    /// Returns the result, and the name of its format. The error describes the table.
     pub fn block(&self, options: &Options) -> Result<(Block, &'static str), String> {
         let histogram = match self.is_histogram() {
             Some(histogram) => histogram,

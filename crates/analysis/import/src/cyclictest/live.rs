@@ -15,7 +15,7 @@ pub(super) enum Tool {
     Cyclictest,
     /// The row has no priority, and its interval is a deadline.
     Cyclicdeadline,
-    /// `A:` is the CPU.
+    /// In the row, `A:` is the CPU.
     Jitterdebugger,
 }
 
@@ -63,7 +63,7 @@ pub(super) enum Parsed {
     Other,
 }
 
-/// The rows in a line. Empty if the line begins with anything other than a row or the load average printed by
+/// Returns the rows in a line. Empty if the line begins with anything other than a row or the load average printed by
 /// cyclictest.
 pub(super) fn rows(text: &str) -> Vec<&str> {
     let starts: Vec<usize> = text.match_indices("T:").map(|(at, _)| at).filter(|&at| is_start(text, at)).collect();
@@ -75,7 +75,7 @@ pub(super) fn rows(text: &str) -> Vec<&str> {
     starts.iter().zip(ends).filter_map(|(&from, to)| Some(text.get(from..to)?.trim_end())).collect()
 }
 
-/// True for `T: 0 (` or `T: 0 Spike:`, even if the preceding line break was lost, but not within a word.
+/// Returns true for `T: 0 (` or `T: 0 Spike:`, even if the preceding line break was lost, but not within a word.
 fn is_start(text: &str, at: usize) -> bool {
     let before = text.get(..at).and_then(|before| before.chars().next_back());
     let after = text.get(at + 2..).unwrap_or_default().trim_start_matches([' ', '\t']);
@@ -86,7 +86,7 @@ fn is_start(text: &str, at: usize) -> bool {
     }
 }
 
-/// True if `line` is the remainder of a wrapped row.
+/// Returns true if `line` is the remainder of a wrapped row.
 pub(super) fn continues(open: &str, line: &str) -> bool {
     const KEYS: [&str; 9] = ["P:", "I:", "C:", "A:", "Min:", "Act:", "Avg:", "Max:", "TS:"];
     let numbers = || !line.is_empty() && line.split_ascii_whitespace().all(|w| number::signed(w).is_some());
@@ -168,7 +168,7 @@ fn thread_of(head: &str) -> Option<&str> {
 }
 
 impl Row {
-    /// True for a later row of the same thread in the same run.
+    /// Returns true for a later row of the same thread in the same run.
     pub fn continues(&self, before: &Row) -> bool {
         let same_tid = self.tid.zip(before.tid).is_none_or(|(tid, other)| tid == other);
         let max = before.max.zip(self.max).is_none_or(|(before, now)| now >= before);
@@ -176,7 +176,7 @@ impl Row {
         same_tid && max && min && self.cycles >= before.cycles
     }
 
-    /// True if the figures cannot belong to one thread.
+    /// Returns true if the figures cannot belong to one thread.
     fn contradicts(&self) -> bool {
         let (Some(min), Some(max)) = (self.min, self.max) else { return false };
         let outside = |v: f64| v < min as f64 - 1.0 || v > max as f64 + 1.0;

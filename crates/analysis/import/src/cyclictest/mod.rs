@@ -59,7 +59,7 @@ impl Reader {
         &mut self.runs[last]
     }
 
-    /// The run being read. Begins one if it was announced, or if there is none.
+    /// Returns the run being read. Begins one if it was announced, or if there is none.
     fn now(&mut self, line: &Line) -> &mut Run {
         match self.runs.len() {
             n if n > 0 && self.next.is_none() => &mut self.runs[n - 1],
@@ -145,8 +145,8 @@ impl Reader {
         }
     }
 
-    /// True if the row continues the run being read. A run ends with its histogram, or where a thread differs or counts
-    /// or extremes decrease. If rows of two programs alternate, they are assigned to the most recent runs.
+    /// Returns true if the row continues the run being read. A run ends with its histogram, or where a thread differs
+    /// or counts or extremes decrease. If rows of two programs alternate, they are assigned to the most recent runs.
     fn continues_run(&mut self, row: &live::Row) -> bool {
         let Some(now) = self.runs.last() else { return true };
         if self.next.is_some() || now.can_include(row) {

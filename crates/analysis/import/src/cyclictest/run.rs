@@ -57,12 +57,12 @@ impl Run {
         self.table.is_none() && self.live.is_empty() && self.verbose.is_empty()
     }
 
-    /// True if the run's histogram is complete, so that following lines belong to another run.
+    /// Returns true if the run's histogram is complete, so that following lines belong to another run.
     pub fn ended(&self) -> bool {
         self.table.as_ref().is_some_and(Table::is_summed)
     }
 
-    /// True if another table begins. For a run of status rows this is the histogram at their end.
+    /// Returns true if another table begins. For a run of status rows this is the histogram at their end.
     pub fn ends_before(&self, part: &Part, line: &Line) -> bool {
         match &self.table {
             Some(table) => table.ends_before(part, line),
@@ -81,7 +81,7 @@ impl Run {
         self.live.row(row.thread).is_some_and(|known| known.tid == row.tid)
     }
 
-    /// True if the status row can belong to this run.
+    /// Returns true if the status row can belong to this run.
     pub fn can_include(&self, row: &live::Row) -> bool {
         !self.ended() && self.live.row(row.thread).is_none_or(|before| row.continues(before))
     }
@@ -99,8 +99,8 @@ impl Run {
         }
     }
 
-    /// A block for each measured quantity, with its format and tool. Status rows that contradict the histogram belong
-    /// to another run.
+    /// Returns a block for each measured quantity, with its format and tool. Status rows that contradict the
+    /// histogram belong to another run.
     pub fn blocks(&self, options: &Options) -> (Vec<Block>, Vec<(&'static str, Tool)>) {
         let unit = self.unit().ns();
         let facts = Facts {
@@ -184,8 +184,8 @@ impl Run {
     }
 }
 
-/// True if the status row can belong to the run of this histogram. The last row is printed at the end of the run, or
-/// some ms before.
+/// Returns true if the status row can belong to the run of this histogram. The last row is printed at the end of the
+/// run, or some ms before.
 fn of_one_run(row: &live::Row, thread: &Thread, unit_ns: u64) -> bool {
     let scaled = |value: Option<i64>| {
         value.map(|v| crate::number::scaled(u64::try_from(v).unwrap_or(0), unit_ns).unwrap_or(u64::MAX))

@@ -1,8 +1,8 @@
 //! Histograms: `# Histogram`, then a row per bin (`"%06d "` followed by `"%06lu\t"` per thread), then the summary.
 //!
-//! Versions of rt-tests before 2.5 print every bin, later ones only those with samples. Overflows are counted without
-//! their values. `-H` adds a column with the sum. The files of OSADL's mklatencyplot contain only the rows, with a tab
-//! after the bin.
+//! Versions of rt-tests before 2.5 print every bin; later versions print only bins with samples. Overflows are counted
+//! without their values. `-H` adds a column with the sum. The files of OSADL's mklatencyplot contain only the rows,
+//! with a tab after the bin.
 
 use super::run::Facts;
 use crate::bins::Bins;
@@ -60,7 +60,7 @@ pub(super) fn part(line: &str) -> Option<Part<'_>> {
 }
 
 impl Part<'_> {
-    /// True if a table begins with this line.
+    /// Returns true if a table begins with this line.
     pub fn begins(&self) -> bool {
         match self {
             Part::Header | Part::Summary(..) => true,
@@ -70,7 +70,7 @@ impl Part<'_> {
     }
 }
 
-/// True for at least six digits followed by at least one count.
+/// Returns true for at least six digits followed by at least one count.
 fn is_row(line: &str) -> bool {
     let mut words = line.split_ascii_whitespace();
     words.next().is_some_and(|w| w.len() >= 6) && words.next().is_some_and(|w| w.len() >= 6)
@@ -102,12 +102,12 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// True if the summary has begun, after which there are no more rows.
+    /// Returns true if the summary has begun, after which there are no more rows.
     pub fn is_summed(&self) -> bool {
         self.summary.iter().any(|row| !row.is_empty())
     }
 
-    /// True if the line is the first one of another table.
+    /// Returns true if the line is the first of another table.
     pub fn ends_before(&self, part: &Part, line: &Line) -> bool {
         let begun = self.rows > 0 || self.row.is_some() || self.is_summed();
         match part {
@@ -184,7 +184,7 @@ impl Table {
         }
     }
 
-    /// True if the line continues the preceding row. A row begins with its bin and a space, and its columns are
+    /// Returns true if the line continues the preceding row. A row begins with its bin and a space, and its columns are
     /// separated by tabs. A continuation begins with a tab, is a single number, or has exactly the missing number of
     /// columns.
     fn continues(&self, line: &str) -> bool {
@@ -265,7 +265,7 @@ impl Table {
         self.summary.get(key as usize).map_or(0, Vec::len)
     }
 
-    /// True if the last column is the sum of the others (`-H`).
+    /// Returns true if the last column is the sum of the others (`-H`).
     fn has_sum(&self) -> bool {
         let Some((last, others)) = self.columns.split_last() else { return false };
         let adds_up = last.count == others.iter().map(|b| b.count).fold(0, u64::saturating_add);
@@ -326,8 +326,8 @@ impl Table {
         thread
     }
 
-    /// Compares the stated mean with that of the bins if all samples are in bins. This is the only check for versions
-    /// without a total.
+    /// Compares the stated mean with the mean of the bins if all samples are in bins. This is the only check for
+    /// versions without a total.
     fn other_mean(&self, number: usize, thread: &Thread) -> Option<Loss> {
         let Samples::Bins(bins) = &thread.samples else { return None };
         let stated = number::scaled(self.stated(Key::Avg, number)?, thread.width_ns)?;
@@ -409,7 +409,7 @@ impl Table {
     }
 }
 
-/// True if a tab follows the first word.
+/// Returns true if a tab follows the first word.
 fn by_tab(line: &str) -> bool {
     let line = line.trim_start_matches(' ');
     line.find(char::is_whitespace).is_some_and(|at| line.as_bytes().get(at) == Some(&b'\t'))

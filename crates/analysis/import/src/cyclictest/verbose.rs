@@ -43,7 +43,7 @@ pub(super) fn interval(line: &str) -> Option<(u32, u64)> {
     Some((thread as u32, number::whole(us)?))
 }
 
-/// Parses three numbers with colons, each padded to eight characters, so that shorter ones follow a space and
+/// Parses three numbers with colons, each padded to eight characters, so that a space precedes a shorter number, and
 /// `12:31:01` is not a row. With --smi a count follows.
 pub(super) fn row(line: &str) -> Option<Row> {
     let line = line.trim_start();
@@ -63,7 +63,7 @@ pub(super) fn row(line: &str) -> Option<Row> {
     Some(Row { thread, cycle: number::samples(cycle)?, latency })
 }
 
-/// A row and the length of its line, if it consists of three padded non-negative numbers and a newline.
+/// Returns a row and the length of its line, if it consists of three padded non-negative numbers and a newline.
 fn plain(bytes: &[u8]) -> Option<(Row, usize)> {
     let mut at = 0;
     let thread = field(bytes, &mut at, b':', 0)?;
@@ -109,7 +109,8 @@ impl Verbose {
         self.intervals_us.get(&thread).copied()
     }
 
-    /// True if the row begins another run: its cycle number decreases by more than for a row that was printed twice.
+    /// Returns true if the row begins another run: its cycle number decreases by more than for a row that was printed
+    /// twice.
     pub fn restarts(&self, row: &Row) -> bool {
         self.raw(row.thread).is_some_and(|raw| row.cycle.saturating_add(1) < raw.next)
     }

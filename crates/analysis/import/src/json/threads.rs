@@ -19,7 +19,7 @@ pub(super) fn of<'a>(value: &'a Value, key: &str) -> Vec<(u32, &'a Value)> {
     found
 }
 
-/// Keys and sample counts; `None` for a malformed entry.
+/// Returns keys and sample counts; `None` for a malformed entry.
 fn bins_of(one: &Value) -> impl Iterator<Item = Option<(&str, u64)>> {
     let all = one.get("histogram").and_then(Value::as_object).into_iter().flatten();
     all.map(|(key, n)| Some((key.as_str(), n.as_u64().filter(|&n| n <= number::MOST_SAMPLES)?)))
@@ -59,8 +59,8 @@ fn stated(thread: &mut Thread, one: &Value, count: &str, unit_ns: u64) {
     thread.mean_ns = mean.map(|v| v * unit_ns as f64);
 }
 
-/// Threads of cyclictest and cyclicdeadline. The format has no overflow field: cycles that are not in the bins are
-/// beyond the last one.
+/// Returns a thread of cyclictest or cyclicdeadline. The format has no overflow field: cycles that are not in the bins
+/// are beyond the last one.
 pub(super) fn cyclic(
     number: u32,
     one: &Value,
@@ -97,7 +97,7 @@ pub(super) fn cyclic(
     thread
 }
 
-/// Threads of jitterdebugger. The tool has bins up to 1000, drops larger samples, and skips no period.
+/// Returns a thread of jitterdebugger. The tool has bins up to 1000, drops larger samples, and skips no period.
 pub(super) fn jitterdebugger(number: u32, one: &Value, unit_ns: u64, options: &Options) -> Thread {
     let (bins, bad) = whole_bins(one, unit_ns);
     let end = bins.range().map_or(0, |(_, last)| last.saturating_add(unit_ns));
@@ -113,7 +113,7 @@ pub(super) fn jitterdebugger(number: u32, one: &Value, unit_ns: u64, options: &O
     thread
 }
 
-/// Threads of oslat. Bins are named by their upper edge, and the last one also contains all larger samples.
+/// Returns a thread of oslat. Bins are named by their upper edge, and the last one also contains all larger samples.
 pub(super) fn oslat(number: u32, one: &Value) -> Thread {
     // If the bins have fractions of a microsecond, the extremes are in nanoseconds.
     let fine = bins_of(one).flatten().any(|(key, _)| key.contains('.'));

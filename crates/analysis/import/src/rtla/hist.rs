@@ -34,14 +34,14 @@ struct Column {
     avg: Option<f64>,
 }
 
-/// True for a header such as `Index   IRQ-000   Thr-000`.
+/// Returns true for a header such as `Index   IRQ-000   Thr-000`.
 pub(super) fn is_header(line: &str) -> bool {
     let mut words = line.split_ascii_whitespace();
     let column = |word: &str| ["IRQ-", "Thr-", "Usr-", "CPU-"].iter().any(|kind| word.starts_with(kind));
     words.next() == Some("Index") && words.next().is_some_and(column)
 }
 
-/// True if the line consists of integers only.
+/// Returns true if the line consists of integers only.
 fn is_row(line: &str) -> bool {
     !line.is_empty() && line.split_ascii_whitespace().all(|word| number::whole(word).is_some())
 }
@@ -76,7 +76,7 @@ impl Hist {
         self.filled > MOST_BINS
     }
 
-    /// True for a line of the block over all CPUs: an index and one or two figures of each kind.
+    /// Returns true for a line of the block over all CPUs: an index and one or two figures of each kind.
     fn of_all(&self, line: &str) -> bool {
         let kinds = self.columns.iter().map(|column| column.kind).collect::<std::collections::BTreeSet<_>>().len();
         let words = line.split_ascii_whitespace();

@@ -37,8 +37,8 @@ fn seconds(text: &str) -> Option<u64> {
 }
 
 impl Timerlat {
-    /// True if the screen shows the same run as `before` at a later time: it has the same CPUs, and counts and extremes
-    /// do not decrease.
+    /// Returns true if the screen shows the same run as `before` at a later time: it has the same CPUs, and counts
+    /// and extremes do not decrease.
     pub fn continues(&self, before: &Timerlat) -> bool {
         let goes_on = |old: &Row| {
             let new = self.rows.iter().find(|row| row.cpu == old.cpu);
@@ -108,7 +108,7 @@ impl Timerlat {
         Some(Row { cpu: 0, count, parts: parts.take(3).map(figures).collect() })
     }
 
-    /// True if the row over all CPUs has a larger count or a later time than the other rows.
+    /// Returns true if the row over all CPUs has a larger count or a later time than the other rows.
     fn contradicts(&self, at: usize) -> bool {
         let Some(all) = &self.all else { return false };
         let counted = self.rows.iter().fold(0u64, |sum, row| sum.saturating_add(row.count));
@@ -149,7 +149,7 @@ impl Timerlat {
     }
 }
 
-/// True if the new range of minimum and maximum includes the old one.
+/// Returns true if the new range of minimum and maximum includes the old one.
 fn wider(new: Option<[u64; 3]>, old: Option<[u64; 3]>) -> bool {
     match (new, old) {
         (Some([min, _, max]), Some([old_min, _, old_max])) => min <= old_min && max >= old_max,
@@ -194,8 +194,8 @@ impl Noise {
         Noise { of, seconds: 0, columns: Vec::new(), rows: Vec::new(), done: false }
     }
 
-    /// True if the screen shows the same run as `before` at a later time: it has the same CPUs, and the observed time
-    /// does not decrease.
+    /// Returns true if the screen shows the same run as `before` at a later time: it has the same CPUs, and the
+    /// observed time does not decrease.
     pub fn continues(&self, before: &Noise) -> bool {
         let figure = |row: &(u32, Vec<f64>), name: &str| {
             let at = self.columns.iter().position(|(_, column)| column == &name);

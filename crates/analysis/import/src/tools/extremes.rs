@@ -69,7 +69,7 @@ pub(crate) fn cpu_of(value: Option<&Value>) -> Option<u32> {
     value.and_then(Value::as_u64).and_then(|cpu| u32::try_from(cpu).ok()).filter(|&cpu| cpu < 8_192)
 }
 
-/// Text for display, of limited length.
+/// Returns the text for display, of limited length.
 pub(crate) fn clean(text: &str, most: usize) -> String {
     text.chars().filter(|c| !c.is_control()).take(most).collect::<String>().trim().to_owned()
 }

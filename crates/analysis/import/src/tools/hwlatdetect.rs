@@ -315,7 +315,7 @@ impl Run {
         }
     }
 
-    /// Losses, and the number of gaps that are counted but not listed.
+    /// Returns the losses, and the number of gaps that are counted but not listed.
     fn faults(&self) -> (Vec<Loss>, u64) {
         let mut lost = Vec::new();
         let (Some(max), Some(recorded), Some(exceeding)) = (self.max_us, self.recorded, self.exceeding) else {

@@ -70,7 +70,7 @@ pub(crate) type JsonReader = fn(&Value, &Options) -> Option<Found>;
 /// ([`crate::json`]).
 pub(crate) const JSON: &[JsonReader] = &[rttests_json::read, performance_test::json];
 
-/// The readers for the given format, in the order in which a line is offered to them.
+/// Returns the readers for the given format, in the order in which a line is offered to them.
 pub(crate) fn all(options: &Options) -> Vec<Box<dyn Reader>> {
     let wants = |format: Format| options.format.is_none_or(|wanted| wanted == format);
     let mut all: Vec<Box<dyn Reader>> = Vec::new();

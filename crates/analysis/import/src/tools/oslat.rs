@@ -99,7 +99,7 @@ impl Reader {
         self.torn = Some((first, runs.saturating_add(1)));
     }
 
-    /// Begins a run.
+    /// Ends the current run and begins another at this line.
     fn begin(&mut self, line: &Line) {
         self.finish_run();
         if let Some(head) = self.head.take() {
@@ -203,7 +203,7 @@ impl super::Reader for Reader {
     }
 }
 
-/// Values of a row without its unit.
+/// Returns values of a row without its unit.
 fn words<'a>(rest: &'a str, unit: &str) -> impl Iterator<Item = &'a str> {
     let rest = rest.trim();
     rest.strip_suffix(unit).unwrap_or(rest).split_ascii_whitespace().take(MOST_THREADS as usize + 1)
@@ -226,7 +226,7 @@ enum Layout {
     Named,
     /// A bucket `e` contains latencies below `e`, rounded up to whole units (2.5 to 2.8).
     Shifted,
-    /// As [`Layout::Shifted`], but rounded up or down.
+    /// Like [`Layout::Shifted`], but it is unknown whether the values are rounded up or down.
     Unknown,
 }
 

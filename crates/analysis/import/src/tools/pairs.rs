@@ -262,7 +262,7 @@ impl Row {
     }
 }
 
-/// True for a line that begins like `#0: ID`.
+/// Returns true for a line that begins like `#0: ID`.
 fn looks_like_pair(text: &str) -> bool {
     let mut scan = Scan(text);
     scan.skip("#").is_some() && scan.whole().is_some() && scan.0.starts_with(": ID")

@@ -59,7 +59,7 @@ impl Reader {
         self.tables.push(Table { line: line.number, before, header, ..Table::default() });
     }
 
-    /// The table being read.
+    /// Returns the table being read.
     fn open(&mut self) -> Option<&mut Table> {
         self.tables.last_mut().filter(|t| t.total.is_none() && self.further == 0)
     }
@@ -143,7 +143,7 @@ impl super::Reader for Reader {
 }
 
 impl Table {
-    /// Names of the threads, for a note, because threads are identified by number.
+    /// Returns the names of the threads, for a note, because threads are identified by number.
     fn names(&self, several: bool) -> String {
         let names: Vec<String> =
             self.rows.iter().take(MOST_NAMES).enumerate().map(|(n, row)| format!("{n} {}", row.task)).collect();

@@ -45,7 +45,7 @@ struct Row {
     lasts: f64,
     received: u64,
     lost: u64,
-    /// Number of latencies, if it is stated in addition to that of the messages.
+    /// Number of latencies, if it is stated in addition to the number of messages.
     latencies: Option<u64>,
     min_ns: Option<u64>,
     max_ns: Option<u64>,
@@ -275,7 +275,7 @@ fn columns(text: &str) -> Option<Columns> {
     })
 }
 
-/// The row, and the resolution of its largest latency in ns.
+/// Returns the row, and the resolution of its largest latency in ns.
 fn row(text: &str, columns: Columns) -> Option<(Row, u64)> {
     let fields: Vec<&str> = text.split(',').map(str::trim).collect();
     let get = |at: usize| fields.get(at).copied().filter(|_| fields.len() == columns.all);

@@ -1,6 +1,6 @@
 //! Latency tests of RTAI (testsuite/kern/latency, user/latency, kern/kthreads), with one row per averaging time.
 //!
-//! Overall minimum and maximum and the overruns are those of the run up to the row. There is no total at the end.
+//! Overall minimum, overall maximum and overruns cover the run up to the row. There is no total at the end.
 
 use super::{Line, Taken, signed};
 use crate::Options;
@@ -209,7 +209,7 @@ impl super::Reader for Reader {
     }
 }
 
-/// True for a date such as `2026/11/3 12:01:00`.
+/// Returns true for a date such as `2026/11/3 12:01:00`.
 fn is_date(text: &str) -> bool {
     let Some((date, time)) = text.split_once(' ') else { return false };
     let three = |text: &str, at: char| text.split(at).take(4).filter(|part| number::whole(part).is_some()).count() == 3;

@@ -105,7 +105,7 @@ struct Figures {
     doubled: u64,
     unreadable: u64,
     bins: Option<Bins>,
-    /// Number of buckets of the histogram, including empty ones.
+    /// Number of buckets of the histogram, including empty buckets.
     buckets: Option<u64>,
     filled: u64,
 }
@@ -175,7 +175,7 @@ impl Figures {
         self.stated.get(key).filter(|v| **v <= number::LARGEST_NS as f64).map(|v| v.round() as u64)
     }
 
-    /// Contradictory or missing figures.
+    /// Returns a problem for each kind of contradictory or missing figures.
     fn problems(&self) -> Vec<Loss> {
         let mut lost = Vec::new();
         let mut lose = |kind, n: u64, text: &str| {
@@ -249,7 +249,8 @@ impl Figures {
     }
 }
 
-/// Blocks of the tables. The version determines whether latencies beyond the buckets may be missing.
+/// Adds the blocks of the tables to `found`. The version determines whether latencies beyond the buckets may be
+/// missing.
 fn finish(found: &mut Found, tables: Vec<Table>, version: Option<&str>, options: &Options) {
     found.version = version.filter(|v| !v.is_empty()).map(|v| clean(v, 80));
     let numbers = version.and_then(|v| v.split_once('.')).and_then(|(major, minor)| {

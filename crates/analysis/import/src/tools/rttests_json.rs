@@ -25,12 +25,12 @@ pub(super) const OF_SENDER: &str = "the number of samples is that of the sender;
 pub(super) const OF_ROUNDS: &str = "a latency is a round of the signal through all threads; in the threads after the first it \
                                     includes the first one's pause of 10 ms in every 16th round";
 
-/// The quantity measured between a sender and a receiver; `None` for another program.
+/// Returns the quantity measured between a sender and a receiver; `None` for another program.
 pub(super) fn pair_label(program: &str) -> Option<&'static str> {
     PAIRS.iter().find(|(name, _)| *name == program).map(|(_, label)| *label)
 }
 
-/// Reads a document; `None` if it is not JSON of rt-tests, or is that of cyclictest, cyclicdeadline or oslat. If the
+/// Reads a document; `None` if it is not JSON of rt-tests, or is from cyclictest, cyclicdeadline or oslat. If the
 /// program measures no latency, or is unknown, `tool` names it and there are no figures.
 pub(crate) fn read(value: &Value, _: &Options) -> Option<Found> {
     let text = |key: &str| value.get(key).and_then(Value::as_str);
@@ -120,7 +120,7 @@ fn stated(one: &Value, count: Option<u64>) -> Stated {
     Stated { count, min_ns: us("min"), max_ns: us("max"), mean_ns: mean.map(|us| us * 1_000.0) }
 }
 
-/// A thread of a pair. The receiver measures, and the sender counts.
+/// Returns a thread of a pair. The receiver measures, and the sender counts.
 fn of_pair(number: u32, one: &Value) -> Thread {
     let none = Value::Null;
     let (sender, receiver) = (one.get("sender").unwrap_or(&none), one.get("receiver").unwrap_or(&none));
@@ -138,7 +138,8 @@ fn of_pair(number: u32, one: &Value) -> Thread {
     thread
 }
 
-/// Scheduling of the threads of these programs: FIFO, or not real-time if the priority is 0.
+/// Returns the scheduling of the threads of these programs: FIFO; `None` if the priority is 0 (not real-time) or
+/// invalid.
 pub(super) fn fifo(priority: u64) -> Option<Scheduling> {
     let priority: Priority = priority.to_string().parse().ok()?;
     Some(Scheduling::Fifo { priority })

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Format: `print_stat` of signaltest.c, which is the same in rt-tests 0.70 to 2.10. Rows of cyclictest have `I:`
-//! before `C:`, and those of cyclicdeadline have no `P:`. Values are in microseconds.
+//! before `C:`, and rows of cyclicdeadline have no `P:`. Values are in microseconds.
 
 use super::extremes::{Stated, clean};
 use super::rttests_json::{OF_ROUNDS, fifo};
@@ -211,7 +211,7 @@ impl Row {
     }
 }
 
-/// True for a load average such as `0.31 0.12 0.04 2/118 2312` of /proc/loadavg.
+/// Returns true for a load average such as `0.31 0.12 0.04 2/118 2312` of /proc/loadavg.
 fn is_load(text: &str) -> bool {
     let words: Vec<&str> = text.split_ascii_whitespace().take(6).collect();
     let [a, b, c, tasks, last] = words.as_slice() else { return false };

@@ -125,7 +125,8 @@ impl super::Reader for Reader {
     }
 }
 
-/// The text after `cyclic: `, with or without `stress-ng: info:  [123] ` before it. Leading white space is kept.
+/// Returns the text after `cyclic: `, with or without `stress-ng: info:  [123] ` before it. Leading white space is
+/// kept.
 fn of_cyclic(line: &str) -> Option<&str> {
     let line = line.trim_start();
     let at = match line.strip_prefix("stress-ng: info:") {
@@ -136,7 +137,7 @@ fn of_cyclic(line: &str) -> Option<&str> {
     at.strip_prefix("cyclic:")
 }
 
-/// True for a message such as `stress-ng: info:  [123] dispatching hogs: 1 cyclic`.
+/// Returns true for a message such as `stress-ng: info:  [123] dispatching hogs: 1 cyclic`.
 fn is_message(line: &str) -> bool {
     let rest = line.trim_start().strip_prefix("stress-ng: ").and_then(|rest| rest.split_once(':'));
     let Some((level, rest)) = rest else { return false };

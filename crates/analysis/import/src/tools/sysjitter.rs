@@ -157,7 +157,7 @@ impl Run {
         self.lines.iter().find(|(p, _)| *p == place)?.1.get(core).copied()
     }
 
-    /// The value of a key for a core, if it is an integer that a double represents exactly.
+    /// Returns the value of a key for a core, if it is an integer that a double represents exactly.
     fn whole(&self, key: &str, core: usize) -> Option<u64> {
         self.value(key, core).filter(|v| v.fract() == 0.0 && *v <= number::LARGEST_NS as f64).map(|v| v as u64)
     }

@@ -1,7 +1,7 @@
 //! `latency` of Xenomai 2 and 3 (testsuite/latency/latency.c), and EVL's `latmus` (benchmarks/latmus.c): one row per
 //! second, totals at the end, and an optional histogram (`-h`; `latmus -g`).
 //!
-//! Best, worst, overruns and mode switches are those of the run up to the row.
+//! Best, worst, overruns and mode switches cover the run up to the row.
 
 mod cells;
 mod run;
@@ -141,7 +141,7 @@ impl Reader {
         self.run.insert(Run { line: line.number, before: line.before.map(str::to_owned), ..Run::default() })
     }
 
-    /// The run to which a header belongs, which is a new one if the current one has figures.
+    /// Returns the run to which a header belongs, which is a new one if the current one has figures.
     fn heading(&mut self, line: &Line) -> &mut Run {
         if self.run.as_ref().is_none_or(Run::has_figures) {
             return self.begin(line);
@@ -472,8 +472,8 @@ fn total(rest: &str) -> Option<Total> {
 }
 
 impl Row {
-    /// True if a counter or the worst value decreases, or the best value increases, which means that `next` belongs to
-    /// another run.
+    /// Returns true if a counter or the worst value decreases, or the best value increases, which means that `next`
+    /// belongs to another run.
     fn is_before_another(&self, next: &Row) -> bool {
         next.best > self.best
             || next.worst < self.worst

@@ -15,7 +15,7 @@ fn refused(name: &str) -> String {
     read(&name, std::fs::File::open(path(&name)).unwrap(), &Options::default()).unwrap_err().to_string()
 }
 
-/// Number of samples and largest latency of each phase, µs.
+/// Returns the number of samples and largest latency of each phase, µs.
 fn phases(run: &Recording) -> Vec<(u64, u64)> {
     let of = |phase: &punctual_model::Phase| {
         let max = phase.cpus.iter().filter_map(|c| c.max_ns).max().unwrap_or(0);
@@ -124,7 +124,7 @@ const GOOD: &str = "T: 0 ( 1334) P:99 I:1000 C:  10000 Min:      5 Act:   12 Avg
 const LATE: &str = "T: 0 ( 1401) P:99 I:1000 C:  10000 Min:      5 Act:   12 Avg:   15 Max:     534\n";
 const TOP: &str = "                 Timer Latency\n  0 00:01:00   |  IRQ Timer Latency (us)  |  Thread Timer Latency (us)\nCPU COUNT      |  cur  min  avg  max |  cur  min  avg  max\n";
 
-/// True if the maximum is 534 µs, or if there is a problem.
+/// Returns true if the maximum is 534 µs, or if there is a problem.
 fn is_known(text: &str) -> bool {
     let Ok(read) = read("x.txt", text.as_bytes(), &Options::default()) else { return true };
     let run = punctual_import::recording(vec![read]);

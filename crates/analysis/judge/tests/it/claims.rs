@@ -66,7 +66,7 @@ fn the_worst_cell_decides_and_stands_first() {
     assert_eq!((worst.phase.as_str(), worst.cpu, worst.max_ns), ("2-cpu", CpuId(1), 700_000));
 }
 
-/// A run of ten minutes at 1 kHz, with this number of wakeups later than 100 µs in each of its 120 blocks.
+/// Returns a run of ten minutes at 1 kHz, with this number of wakeups later than 100 µs in each of its 120 blocks.
 fn in_blocks(late: impl Fn(u64) -> u64) -> punctual_model::Recording {
     let mut run = one(vec![1]);
     let counts: Vec<(u64, u64, u64)> = (0..120).map(|n| (5_000, late(n), late(n))).collect();

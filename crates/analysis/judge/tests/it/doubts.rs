@@ -6,14 +6,14 @@ use punctual_model::Outcome::{Fail, Held, Inconclusive, Pass};
 use punctual_model::{CpuResult, EndedBy, Event, Kind, Outcome, Problem, ProblemKind, Recording};
 use punctual_units::{CpuId, Histogram, Scheduling};
 
-/// Two phases on two CPUs, with a wakeup of 500 µs in the second phase on CPU 1.
+/// Returns a run of two phases on two CPUs, with a wakeup of 500 µs in the second phase on CPU 1.
 fn good() -> Recording {
     let mut late = quiet(5_000, 4);
     late[1_234] = 500_000;
     recording(&[("idle", &[quiet(5_000, 1), quiet(5_000, 2)]), ("cpu", &[quiet(5_000, 3), late])])
 }
 
-/// Outcomes of `max < 1ms`: idle 0, idle 1, cpu 0, cpu 1, and overall.
+/// Returns the outcomes of `max < 1ms`: idle 0, idle 1, cpu 0, cpu 1, and overall.
 fn cells(run: &Recording) -> (Vec<Outcome>, Outcome) {
     let judged = judged(run, "max < 1ms");
     let mut cells = judged.cells;

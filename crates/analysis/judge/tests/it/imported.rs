@@ -5,7 +5,7 @@ use crate::common;
 use punctual_model::{Blur, Kind, Outcome, Outcome::*, Recording, Unplaced};
 use punctual_units::{CpuId, Histogram};
 
-/// A run of one thread with these samples, as (µs, count).
+/// Returns a run of one thread with these samples, as (µs, count).
 fn reported(samples: &[(u64, u64)], blur: Blur) -> Recording {
     let mut run = common::one(vec![1; 10]);
     let (id, cpu) = (run.run.phases[0].id.clone(), run.run.phases[0].cpus[0].cpu);

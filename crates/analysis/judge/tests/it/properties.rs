@@ -18,7 +18,7 @@ const CLAIMS: [&str; 8] = [
     "P(>1ms) < 5e-3 @80%",
 ];
 
-/// Latencies from wakeups in time to stalls of several periods.
+/// Returns latencies from wakeups in time to stalls of several periods.
 fn latencies() -> impl Strategy<Value = Vec<u64>> {
     let one = prop_oneof![50 => 1_000u64..4_000, 3 => 4_000u64..900_000, 1 => 900_000u64..20_000_000];
     (1usize..40, proptest::collection::vec(one, 0..200)).prop_map(|(times, v)| v.repeat(times))

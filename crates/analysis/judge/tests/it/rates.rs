@@ -18,7 +18,7 @@ const LATE: u64 = 150_000;
 /// Recorded counts: releases, late releases, episodes, and the longest episode.
 type Counts = (u64, u64, u64, u64);
 
-/// One cell at 1 kHz, without an open episode.
+/// Returns a run of one cell at 1 kHz with these counts, without an open episode.
 fn recorded(limit: u64, (released, late, episodes, longest): Counts) -> Recording {
     let mut recording = one(vec![IN_TIME]);
     recording.run.settings.worst_kept = 0;
@@ -33,8 +33,8 @@ fn recorded(limit: u64, (released, late, episodes, longest): Counts) -> Recordin
     recording
 }
 
-/// Numbers of passes and fails of runs that are checked each time the expected number of events has grown by one, up to
-/// 12 times.
+/// Returns the numbers of passes and fails of runs that are checked each time the expected number of events has grown
+/// by one, up to 12 times.
 fn until_decided(claim: &str, p: f64, every: u64, mean: f64, size: fn(&mut SplitMix64) -> u64) -> (usize, usize) {
     let claim = claims(&[claim]).remove(0);
     let pause = mean / p - ((mean - 1.0) * every as f64 + 1.0);

@@ -13,7 +13,7 @@ const A_SECOND: u64 = SECOND / EVERY;
 /// Interval of the spikes, as caused by memory scrubbing of server firmware.
 const FOURTEEN_MINUTES: u64 = 14 * 60;
 
-/// The worst wakeup of each second, ns, recorded on an idle shared virtual machine for 10 minutes.
+/// Returns the worst wakeup of each second, ns, recorded on an idle shared virtual machine for 10 minutes.
 fn recorded() -> Vec<u64> {
     let line =
         include_str!("../../../compare/tests/fixtures/seconds.txt").lines().find_map(|l| l.strip_prefix("idle: "));
@@ -37,7 +37,7 @@ impl Body {
     }
 }
 
-/// A run of `seconds` that begins `from` seconds after a spike. With `spikes`, spikes occur every 14 minutes.
+/// Returns a run of `seconds` that begins `from` seconds after a spike. With `spikes`, spikes occur every 14 minutes.
 fn run(body: Body, (from, seconds): (u64, u64), spikes: bool) -> Recording {
     let mut recording = one(vec![2_000]);
     recording.run.settings.period_ns = Some(Nanos(EVERY));

@@ -39,12 +39,15 @@ pub(crate) fn line(line: &[u8]) -> Option<Graph<'_>> {
     let cpu = u32::try_from(cpu).ok()?;
     let (mut task, mut flags, mut duration_ns) = (None, None, None);
     let mut columns = 0;
-    // The text begins after the last of the columns: task, flags, duration.
+    // The text begins after the last of the columns: task, flags, duration, which may be blank.
+    let mut is_last = false;
     while columns < 3
+        && !is_last
         && let Some(at) = memchr::memchr(b'|', rest)
         && !rest.get(..at)?.windows(2).any(|two| two == b"/*")
     {
         let column = trim(rest.get(..at)?);
+        is_last = column.is_empty() || duration(column).is_some();
         task = task.or_else(|| comm_dash_pid(column));
         duration_ns = duration_ns.or_else(|| duration(column));
         if task.is_some() && columns == 1 {
@@ -53,10 +56,23 @@ pub(crate) fn line(line: &[u8]) -> Option<Graph<'_>> {
         rest = rest.get(at + 1..)?;
         columns += 1;
     }
-    let text = trim(rest);
-    let indent = rest.len() - skip_spaces(rest).len();
+    let (indent, text) = without_drawing(rest);
     let event = text.strip_prefix(b"/*").map(|text| trim(text.strip_suffix(b"*/").unwrap_or(text)));
     (columns > 0).then_some(Graph { cpu, time, task, flags, duration_ns, event, function: (indent, text) })
+}
+
+/// Splits a text into its indentation and the rest. Whoever pasted it may have drawn brackets and remarks into the
+/// indentation: `|  slow part      update();`, `+---->}`.
+fn without_drawing(text: &[u8]) -> (usize, &[u8]) {
+    let plain = trim(text);
+    let is_drawn = plain.starts_with(b"+") || plain.starts_with(b"|") || find(plain, b"   ").is_some();
+    if !is_drawn || find(plain, b"/*").is_some() {
+        return (text.len() - skip_spaces(text).len(), plain);
+    }
+    let behind = |mark: &[u8]| memchr::memmem::rfind(plain, mark).map_or(0, |at| at + mark.len());
+    let from = [&b"  "[..], b"| ", b"->"].iter().map(|mark| behind(mark)).max().unwrap_or(0);
+    let own = skip_spaces(plain.get(from..).unwrap_or_default());
+    (text.len() - skip_spaces(text).len() + plain.len() - own.len(), own)
 }
 
 /// A dump to the kernel's log has the time at which it was printed before each line: `[  210.331114]  4)`.
@@ -253,6 +269,17 @@ mod tests {
         let (mut calls, mut longest) = (Calls::default(), None);
         text.lines().for_each(|text| calls.line(&line(text.as_bytes()).unwrap(), &mut longest));
         longest.unwrap()
+    }
+
+    #[test]
+    fn what_is_drawn_into_the_indentation_is_no_column() {
+        let call = longest_of(
+            " 1)               |  outer() {\n 1)               |    middle() {\n 1)   0.470 us    |   +->get_time();\n 1)               |   |  inner() {\n \
+             1)   0.382 us    | slow |    count();\n 1)   7.505 us    |   +->}\n 1) + 18.024 us   |    }\n 1) + 20.000 us   |  }\n",
+        );
+        let middle = call.longest.unwrap();
+        assert_eq!((call.function.as_str(), middle.function.as_str(), middle.ns), ("outer", "middle", 18_024));
+        assert_eq!(middle.longest.unwrap().function, "inner");
     }
 
     #[test]

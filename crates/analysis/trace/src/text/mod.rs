@@ -8,6 +8,7 @@ mod header;
 mod irq;
 mod lines;
 mod log;
+mod lttng;
 mod names;
 mod noise;
 mod old;
@@ -75,9 +76,16 @@ impl<R: Read> TextSource<R> {
         }
         match first {
             Some(event) => source.queue.push_front(event),
-            None if source.reader.info.format == Format::Unknown => {
+            // `cpus=2` stands in other texts as well.
+            None if matches!(source.reader.info.format, Format::Unknown | Format::TraceCmdReport) => {
                 let refusal = untimed(head).or_else(|| summary::summary(head)).or_else(|| unplaced(head));
-                return Err(refusal.unwrap_or(TraceError::Unrecognised));
+                let refusal = match source.reader.info.format {
+                    Format::Unknown => Some(refusal.unwrap_or(TraceError::Unrecognised)),
+                    _ => refusal,
+                };
+                if let Some(refusal) = refusal {
+                    return Err(refusal);
+                }
             }
             None => {}
         }
@@ -160,6 +168,7 @@ impl<R: Read> TextSource<R> {
         let next = self.scratch.trim_ascii();
         let starts_anew = next.is_empty()
             || next.starts_with(b"#")
+            || lttng::is_line(next)
             || repair::is_omission(next)
             || graph::line(next).is_some_and(|line| !line.is_cut());
         if starts_anew || (!soft && !matches!(front(&self.scratch, self.reader.latency), Front::Other)) {
@@ -213,7 +222,7 @@ fn has_events(head: &[u8]) -> bool {
     let mut cleaned = Vec::new();
     head.split(|b| *b == b'\n').any(|line| {
         repair::clean(line, &mut cleaned);
-        matches!(front(&cleaned, false), Front::Event(..) | Front::Cut)
+        matches!(front(&cleaned, false), Front::Event(..) | Front::Cut) || lttng::is_line(&cleaned)
     })
 }
 

@@ -7,7 +7,7 @@ use super::names::Names;
 use super::old::{Found, Old};
 use super::prefix::{self, Front, Prefix, Style, front};
 use super::sched::Line;
-use super::{log, loss, old, repair, restart, rtla, scan};
+use super::{log, loss, lttng, old, repair, restart, rtla, scan};
 use crate::Options;
 use crate::event::{Event, Kind};
 use crate::info::{Damage, Format, LatencyHeader, Place, TimeBase, TraceInfo};
@@ -92,7 +92,10 @@ impl Reader {
         match front(line, self.latency) {
             Front::Event(prefix, body) => self.event(&prefix, body),
             Front::Cut => Read1::Partial(None, self.bodies.names.get(b"line")),
-            Front::Other => self.no_event(line, queue),
+            Front::Other => match lttng::line(line) {
+                Some((prefix, body)) => self.event(&prefix, &body),
+                None => self.no_event(line, queue),
+            },
         }
     }
 

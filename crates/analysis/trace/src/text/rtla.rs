@@ -32,6 +32,7 @@ impl Rtla {
             return self.begin(rest, sections);
         }
         if !self.open {
+            from_idle(line, sections);
             return line.starts_with(b"rtla timerlat hit stop tracing") || self.begin_without(line, sections);
         }
         let Some(section) = sections.last_mut() else { return false };
@@ -130,6 +131,17 @@ impl Rtla {
             _ => keep(&mut section.sources, (text(name, 64), number, us)),
         }
         true
+    }
+}
+
+/// `Max timerlat IRQ latency from idle: 49.11 us in cpu 2`, at the end: the CPU of a section that lacks its first line.
+fn from_idle(line: &[u8], sections: &mut [RtlaAnalysis]) {
+    let Some((_, us, rest)) = labelled(line).filter(|(label, ..)| label.ends_with(b"from idle:")) else { return };
+    let cpu = rest.strip_prefix(b"in cpu ").and_then(number).and_then(|(cpu, _)| u32::try_from(cpu).ok());
+    if let Some(section) = sections.last_mut().filter(|section| section.cpu.is_none())
+        && section.irq_latency_us == Some(us)
+    {
+        section.cpu = cpu;
     }
 }
 

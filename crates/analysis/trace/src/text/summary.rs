@@ -1,11 +1,13 @@
 //! Recognises texts that are not traces but are mistaken for them: tables of other tools, and the kernel's log.
 
 mod bpf;
+mod tables;
 
 use super::scan::text;
 use super::{log, repair};
 use crate::info::TraceError;
 use bpf::{criticalstat, histograms, offcpu, runqslower, softirqslower, totals};
+use tables::{biosnoop, calls, hist_triggers, klockstat, latencies, latencytop, other_tools, wakers};
 
 const LATENCIES: &str = "`punctual import FILE --out DIR` reads its figures";
 const RECORD: &str = "`perf script` prints the underlying events";
@@ -13,8 +15,10 @@ const EVENTS: &str = "record sched_switch, sched_waking, irq and irq_vectors eve
 
 /// Describes a text that contains no trace, with the worst latency in it.
 pub(super) fn summary(head: &[u8]) -> Option<TraceError> {
-    const TABLES: [(&str, &str); 5] = [
+    const TABLES: [(&str, &str); 7] = [
         ("Operating System Noise", "the table of rtla osnoise top"),
+        ("% CPU Aval", "the table of rtla osnoise top"),
+        ("IRQ-000   Thr-000", "a histogram of rtla timerlat"),
         ("RTLA timerlat histogram", "a histogram of rtla timerlat"),
         ("Timer Latency", "the table of rtla timerlat top"),
         ("RTLA osnoise", "a table of rtla osnoise"),
@@ -47,17 +51,31 @@ pub(super) fn summary(head: &[u8]) -> Option<TraceError> {
     if head.contains("T: 0 (") {
         return table(threads(&head), LATENCIES);
     }
-    if let Some((what, next)) =
-        [hwlatdetect, runqslower, trace_irqoff, offcpu, contention, totals, softirqslower, criticalstat]
-            .iter()
-            .find_map(|read| read(&head))
-    {
+    let tools: [fn(&str) -> Option<(String, &'static str)>; 15] = [
+        hwlatdetect,
+        runqslower,
+        trace_irqoff,
+        offcpu,
+        wakers,
+        contention,
+        totals,
+        softirqslower,
+        criticalstat,
+        klockstat,
+        biosnoop,
+        latencytop,
+        calls,
+        hist_triggers,
+        latencies,
+    ];
+    if let Some((what, next)) = tools.iter().find_map(|read| read(&head)) {
         return table(what, next);
     }
     if let Some(buckets) = histograms(&head) {
         return table(format!("a histogram of a BPF tool, whose worst buckets are {buckets}"), EVENTS);
     }
-    Some(TraceError::Log { said: log::said(&head)?, next: EVENTS })
+    let log = log::said(&head).map(|said| TraceError::Log { said, next: EVENTS });
+    log.or_else(|| other_tools(&head).and_then(|(what, next)| table(what, next)))
 }
 
 /// Parses rows of rtla's top display: `0 #5823 | 24 0 1 24 | 1035 3 7 1035` of timerlat (the interrupt's and the
@@ -101,13 +119,25 @@ fn maxima(head: &str) -> Option<String> {
     Some(format!("the worst latency is {us} us"))
 }
 
-/// `RTS|  10.119|  27.029|  31.204| …|  10.119|  31.204|` of EVL's latmus and Xenomai's latency; the last value of a
-/// row is the worst so far.
+/// Parses `RTS|  10.119|  27.029|  31.204|  4|  0|  10.119|  31.204|` of EVL's latmus and Xenomai's latency: minimum,
+/// average, maximum, overruns, mode switches, the best and the worst so far; some versions lack a column.
 fn latmus(head: &str) -> Option<String> {
     let rows = head.lines().map(str::trim).filter(|line| line.starts_with("RTD|") || line.starts_with("RTS|"));
-    let figures = rows.flat_map(|row| row.split('|').filter_map(|figure| figure.trim().parse::<f64>().ok()));
+    let rows: Vec<Vec<&str>> = rows.map(|row| row.split('|').skip(1).map(str::trim).collect()).collect();
+    let figures = rows.iter().flatten().filter_map(|figure| figure.parse::<f64>().ok());
     let worst = figures.filter(|us| us.fract() != 0.0).max_by(f64::total_cmp)?;
-    Some(format!("the lines of latmus or Xenomai's latency (the worst is {worst} us)"))
+    let column = |name: &str| {
+        let heading = head.lines().map(str::trim).find(|line| line.starts_with("RTH|"))?;
+        let at = heading.split('|').skip(1).position(|column| column.trim_start_matches('-').trim() == name)?;
+        rows.iter().filter_map(|row| row.get(at)?.parse::<u64>().ok()).max()
+    };
+    let overruns = column("overrun").map(|n| format!(", {n} overruns")).unwrap_or_default();
+    let switches = match column("msw") {
+        Some(0) => ", 0 switches to Linux",
+        Some(_) => ", with switches to Linux (msw)",
+        None => "",
+    };
+    Some(format!("the lines of latmus or Xenomai's latency (the worst is {worst} us{overruns}{switches})"))
 }
 
 fn worst(head: &str, row: impl Fn(&str) -> Option<(f64, String)>) -> Option<(f64, String)> {
@@ -236,6 +266,14 @@ fn trace_irqoff(head: &str) -> Option<(String, &'static str)> {
 /// Parses `19  811.74 ms  621.76 ms  42.72 ms  spinlock  rcu_core+0xec` of perf lock contention; with -t the last two are
 /// a thread.
 fn contention(head: &str) -> Option<(String, &'static str)> {
+    struct Wait {
+        total: f64,
+        total_text: String,
+        max: f64,
+        max_text: String,
+        times: u64,
+        who: String,
+    }
     let mut rows = head.lines().skip_while(|line| !(line.contains("contended") && line.contains("max wait")));
     let of_threads = rows.next()?.contains("comm");
     let row = |row: &str| {
@@ -251,16 +289,26 @@ fn contention(head: &str) -> Option<(String, &'static str)> {
             };
             Some(words.get(value)?.parse::<f64>().ok()? * unit)
         };
-        let (_, max, _) = (ns(1)?, ns(3)?, ns(5)?);
+        let (total, max, _) = (ns(1)?, ns(3)?, ns(5)?);
         let [what, at @ ..] = words.get(7..)? else { return None };
         let at = text(at.join(" ").as_bytes(), 80);
         let who = if of_threads { format!("of {at} ({what})") } else { format!("for a {what} in {at}") };
-        let times = words.first()?;
-        let wait = words.get(3..5)?.join(" ");
-        Some((max, format!("(the longest wait is {wait}, {who}, {times} waits); who held the lock is not in it")))
+        let times: u64 = words.first()?.parse().ok()?;
+        let (total_text, max_text) = (words.get(1..3)?.join(" "), words.get(3..5)?.join(" "));
+        Some(Wait { total, total_text, max, max_text, times, who })
     };
-    let (_, worst) = rows.filter_map(row).max_by(|(a, _), (b, _)| a.total_cmp(b))?;
-    Some((format!("perf lock contention {worst}"), EVENTS))
+    let rows: Vec<Wait> = rows.filter_map(row).collect();
+    let worst = rows.iter().max_by(|a, b| a.max.total_cmp(&b.max))?;
+    let most = rows.iter().max_by(|a, b| a.total.total_cmp(&b.total))?;
+    let (wait, who, times) = (&worst.max_text, &worst.who, worst.times);
+    let sum = match most.who == worst.who {
+        true => String::new(),
+        false => format!("; the largest sum is {} in {} waits, {}", most.total_text, most.times, most.who),
+    };
+    let what = format!(
+        "perf lock contention (the longest wait is {wait}, {who}, {times} waits{sum}); who held the lock is not in it"
+    );
+    Some((what, EVENTS))
 }
 
 #[cfg(test)]

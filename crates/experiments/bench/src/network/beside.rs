@@ -18,19 +18,19 @@ use std::time::Duration;
 const PRIORITY: u8 = 80;
 
 const LOOK_EVERY: Duration = Duration::from_millis(5);
-/// Time after which a starved thread is abandoned, with a note.
+/// Time after which a thread that gets no CPU time is abandoned with a note, ns.
 const PATIENCE_NS: u64 = 1_000_000_000;
 
 pub(super) enum Company {
     Nothing,
-    /// Counts the solutions of the N-queens problem repeatedly.
+    /// Counts the solutions of the N-queens problem again and again.
     Nqueens(Box<Nqueens>, u32),
     Measure(CpuList),
 }
 
 pub(super) enum Results {
     Nothing,
-    /// Number of completed counts, the time they took, the first wrong result if any, and the number of queens.
+    /// Number of completed counts, the time they took, the first wrong result (if any), and the number of queens.
     Nqueens {
         counts: u64,
         elapsed_ns: u64,
@@ -57,14 +57,14 @@ impl Company {
         })
     }
 
-    /// Starts the load, which ends when `over` is set, or after `duration`.
+    /// Starts the load. It ends when `over` is set, or after `duration`.
     pub fn start<'s>(
         &'s self,
         scope: &'s Scope<'s, '_>,
         over: &'s AtomicBool,
         duration: Nanos,
     ) -> Result<Joined<'s>, BenchError> {
-        // The engine runs its checks while it starts, before any image is sent.
+        // The engine checks itself when it starts, before any image is sent.
         let running = match self {
             Company::Measure(cpus) => Some(measuring(cpus, duration)?),
             Company::Nothing | Company::Nqueens(..) => None,
@@ -79,7 +79,7 @@ impl Company {
     }
 }
 
-/// Counts repeatedly. Only counts that end before the last image is sent are included.
+/// Counts again and again. Only counts that end before the last image is sent are included.
 fn count(queens: &Nqueens, n: u32, over: &AtomicBool) -> Result<Results, BenchError> {
     let (began, mut ended) = (now(), now());
     let (mut counts, mut got) = (0, None);
@@ -123,12 +123,12 @@ fn measuring(cpus: &CpuList, duration: Nanos) -> Result<(Running, Vec<String>), 
     }
 }
 
-/// Waits until the threads have finished or sending has ended.
+/// Waits until the threads have finished or no more images are sent.
 fn collect(running: Running, mut notes: Vec<String>, over: &AtomicBool) -> Results {
     while !running.finished() && !over.load(Relaxed) {
         thread::sleep(LOOK_EVERY);
     }
-    // The measurement was planned to last as long as sending, so only the last milliseconds are missing.
+    // The measurement was planned for the same time as sending, so at most its last milliseconds are missing.
     running.stop_with_enough();
     let patience = now() + PATIENCE_NS;
     while !running.finished() && now() < patience {
@@ -164,7 +164,8 @@ impl Results {
     }
 }
 
-/// The policy of this thread if it is SCHED_OTHER, because an ordinary user may not lower a nice value (sched(7)).
+/// Returns the policy of this thread if it is SCHED_OTHER, because an ordinary user must not lower a nice value
+/// (sched(7)).
 fn own_or_ordinary() -> Scheduling {
     match punctual_uapi::scheduling(0) {
         Ok((own @ Scheduling::Other { .. }, _)) => own,

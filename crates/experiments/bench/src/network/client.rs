@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Largest accepted response head in bytes.
+/// Maximum size of a response head, bytes.
 const LONGEST_HEAD: usize = 8 << 10;
 const ADVICE: &str = "check that `punctual serve --store DIR` still runs there, and check the cable";
 
@@ -21,9 +21,9 @@ pub(super) struct Client {
 }
 
 pub(super) struct Sent {
-    /// Time from the first byte sent to the last response.
+    /// Time from the first byte sent to the last response, ns.
     pub elapsed_ns: u64,
-    /// Time of each image from its first byte to the response.
+    /// Distribution of the time from an image's first byte to its response.
     pub times: Histogram,
 }
 
@@ -39,7 +39,7 @@ impl Client {
         Ok(Client { stream, name: name.to_owned() })
     }
 
-    /// Sends the image repeatedly for `duration` or until stopped, at least once.
+    /// Sends the image at least once, and again until `duration` has passed or `stop` is set.
     pub fn send(&mut self, image: &[u8], duration: Nanos, stop: &AtomicBool) -> Result<Sent, BenchError> {
         let (began, mut times) = (now(), Histogram::new());
         while times.is_empty() || (now() - began < duration.0 && !stop.load(Relaxed)) {
@@ -56,7 +56,8 @@ impl Client {
             image.len()
         );
         let sent = self.stream.write_all(head.as_bytes()).and_then(|()| self.stream.write_all(image));
-        // A server may refuse before it has read everything. Its response is more informative than the broken pipe.
+        // A server may refuse before it has read everything. Its response is more informative than the error of the
+        // write.
         match (self.answer(), sent) {
             (Ok(201), Ok(())) => Ok(()),
             (Ok(status), _) => Err(BenchError::Refused(format!("{} answered {status}: {}", self.name, advice(status)))),
@@ -79,8 +80,8 @@ impl Client {
     }
 }
 
-/// Replaces EAGAIN, which a read or write returns after its timeout (SO_RCVTIMEO, socket(7)), by an error that states
-/// the timeout.
+/// Replaces EAGAIN, which a read or write returns after its time limit (SO_RCVTIMEO, socket(7)), by an error that
+/// states the limit.
 fn named(error: io::Error) -> io::Error {
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
@@ -91,7 +92,7 @@ fn named(error: io::Error) -> io::Error {
     }
 }
 
-/// Status code of a line such as `HTTP/1.1 201 Created`.
+/// Returns the status code in a line such as `HTTP/1.1 201 Created`.
 fn status(head: &[u8]) -> Option<u16> {
     let rest = head.strip_prefix(b"HTTP/1.1 ").and_then(|rest| rest.get(..3))?;
     std::str::from_utf8(rest).ok()?.parse().ok()

@@ -1,12 +1,12 @@
-//! The kernel's counters: CPU time by kind, and interrupts.
+//! Reads the kernel's counters: CPU time by kind, and interrupts.
 
 use crate::axis::Measured;
 use std::fs;
 
-/// Counters of /proc/stat (proc_stat(5)), read at one point in time.
+/// Counters of /proc/stat (proc_stat(5)) at one instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counters {
-    /// Ticks summed over all CPUs: user, nice, system, idle, iowait, irq, softirq, steal.
+    /// Clock ticks of all CPUs: user, nice, system, idle, iowait, irq, softirq, steal.
     ticks: [u64; 8],
     interrupts: u64,
     net_rx: u64,
@@ -26,8 +26,8 @@ impl Counters {
         }
     }
 
-    /// Adds measured values: shares of the time of all CPUs, and interrupts per image. Shares are omitted for less than
-    /// a second of ticks, because the ticks are too coarse.
+    /// Adds measured values: shares of the time of all CPUs, and interrupts per image. Shares are omitted for runs of
+    /// less than a second, for which ticks are too coarse.
     pub fn add_to(&self, of: &str, images: u64, measured: &mut Measured) {
         let [user, nice, system, _, _, irq, softirq, steal] = self.ticks;
         let all: u64 = self.ticks.iter().sum();

@@ -1,4 +1,4 @@
-//! A web server benchmark: images are sent by HTTP POST and stored, while another load runs and is measured as well.
+//! A web server benchmark: images are sent by HTTP POST and stored, while another load may run and is also measured.
 
 mod beside;
 mod client;
@@ -26,7 +26,7 @@ const SERVER: &str = "start `punctual serve --store DIR` there, and give its add
 /// Plans the benchmark.
 ///
 /// # Errors
-/// [`BenchError`] if the sizes are impossible, the directory cannot be used, or the server does not respond.
+/// [`BenchError`] if the sizes are impossible, the directory cannot be used, or the server does not answer.
 pub fn plan(settings: NetworkSettings, repetitions: u64) -> Result<BenchPlan, BenchError> {
     let mut settings = settings;
     if let Some(folder) = &settings.folder {
@@ -85,14 +85,14 @@ impl Network {
         Ok(Network { settings: settings.clone(), secret, image: image(bytes), company })
     }
 
-    /// Sends one image to the other machine, to find errors before a run starts.
+    /// Sends one image to the other machine, so that errors appear before the run starts.
     fn probe(&mut self) -> Result<(), BenchError> {
         let Some(to) = &self.settings.to else { return Ok(()) };
         punctual_watchdog::starting(format_args!("the first post to {to}"), punctual_watchdog::SHORT);
         Client::connect(resolve(to)?, to, self.secret.as_ref())?.post(&self.image)
     }
 
-    /// Sends images until the time is up, with the chosen load running.
+    /// Sends images until the time has passed, while the chosen load runs.
     fn repeat(&self, to: SocketAddr, name: &str, stop: &AtomicBool, measured: &mut Measured) -> Result<(), BenchError> {
         let mut client = Client::connect(to, name, self.secret.as_ref())?;
         let over = AtomicBool::new(false);
@@ -123,7 +123,7 @@ impl Network {
         measured.times(of, "post and answer", sent.times);
     }
 
-    /// What the values were measured for, including the load that ran.
+    /// Describes what the values are about, including the load that ran.
     fn of(&self) -> String {
         let place = if self.settings.to.is_some() { "to another machine" } else { "over loopback" };
         let beside = match self.settings.beside {
@@ -164,7 +164,7 @@ fn store(folder: &Path) -> Result<Store, BenchError> {
         .map_err(|e| BenchError::Refused(format!("{e}; choose a writable directory with --store DIR")))
 }
 
-/// Serves on a free port of the loopback interface while `work` runs, then removes the stored images.
+/// Runs a server on a free port of the loopback interface while `work` runs, then removes the stored images.
 fn with_server(folder: &Path, work: impl FnOnce(SocketAddr) -> Result<(), BenchError>) -> Result<(), BenchError> {
     let server = Server::bind(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0)).map_err(refused)?;
     let server = server.storing(store(folder)?);
@@ -188,7 +188,7 @@ fn refused(error: LoadError) -> BenchError {
     BenchError::Refused(error.to_string())
 }
 
-/// Resolves HOST, HOST:PORT or [ADDRESS]:PORT.
+/// Resolves HOST, HOST:PORT or [ADDRESS]:PORT to an address.
 fn resolve(to: &str) -> Result<SocketAddr, BenchError> {
     let with_port = match to.parse::<IpAddr>() {
         Ok(address) => Ok(vec![SocketAddr::new(address, DEFAULT_PORT)].into_iter()),
@@ -199,7 +199,7 @@ fn resolve(to: &str) -> Result<SocketAddr, BenchError> {
     found.next().ok_or_else(|| BenchError::Refused(format!("{to} does not resolve to an address; {SERVER}")))
 }
 
-/// A PGM image, which any viewer can display: grey noise, which no file system can compress.
+/// Returns a PGM image that any viewer can display: grey noise, which no file system can compress.
 fn image(bytes: u64) -> Vec<u8> {
     const WIDTH: u64 = 16;
     let rows = bytes / WIDTH;

@@ -44,7 +44,7 @@ fn parts_that_are_done_are_not_counted_again() {
         let Ended::Done(measured) = ended else { panic!() };
         assert!(measured.elapsed_ns > 1 << 60 && measured.cpu_ns > Some(1 << 59));
     }
-    // The log is trusted, so a wrong part results in a wrong count.
+    // The log is trusted, so a wrong part leads to a wrong count.
     let wrong = BenchParts { done: vec![(all[0].0, all[0].1 + 8)], ..BenchParts::default() };
     let Ended::Done(measured) = repeat(&settings, wrong, false).0 else { panic!() };
     assert!(measured.checks[0].is_wrong() && measured.checks[0].got == 732);

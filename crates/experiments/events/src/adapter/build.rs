@@ -1,4 +1,4 @@
-//! Builds adapters on systems on which the tools of a co-kernel are installed.
+//! Builds adapters on systems that have the tools of a co-kernel.
 
 use super::{Adapter, PATIENCE};
 use crate::backend::NotRun;
@@ -9,10 +9,10 @@ use std::process::{Command, Stdio};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cokernel {
-    /// Name of the backend and of its source file.
+    /// Name of the backend, and of its source file.
     pub name: &'static str,
     source: &'static str,
-    /// Programs that print the compiler flags, in the order in which they are tried.
+    /// Programs that print the compiler flags, tried in this order.
     tools: &'static [&'static str],
     compile: &'static [&'static str],
     link: &'static [&'static str],
@@ -46,8 +46,8 @@ pub const COKERNELS: [Cokernel; 3] = [
     },
 ];
 
-/// Adds an rpath for each library directory, because the libraries of a co-kernel are rarely in the search path of
-/// ld.so(8) (for example /usr/xenomai/lib).
+/// Adds an rpath for each library directory, because ld.so(8) rarely searches the directories of a co-kernel's
+/// libraries (for example /usr/xenomai/lib).
 fn found_again(link: &[String]) -> Vec<String> {
     link.iter().filter_map(|word| word.strip_prefix("-L")).map(|folder| format!("-Wl,-rpath,{folder}")).collect()
 }
@@ -58,13 +58,13 @@ impl Cokernel {
     /// Builds the adapter in a temporary directory and starts it.
     ///
     /// # Errors
-    /// [`NotRun::Unsupported`] if the tools are missing; [`NotRun::Failed`] if it does not compile or run.
+    /// [`NotRun::Unsupported`] if the tools are missing; [`NotRun::Failed`] if the adapter does not compile or run.
     pub fn start(&self) -> Result<Adapter, NotRun> {
         let (compile, link) = self.flags()?;
         let folder = Scratch::create(self.name, Whose::System).map_err(|e| {
             NotRun::Failed(format!("cannot create a directory for the adapter: {e}; set TMPDIR to another place"))
         })?;
-        // The user cannot run the adapter by hand, because its directory is removed.
+        // The user cannot run the adapter, because its directory is removed.
         let advice = format!("its messages, if any, are above; {}", self.help);
         let program = self.build(folder.path(), &compile, &link)?;
         let mut adapter = Adapter::advised(Command::new(program), PATIENCE, advice)?;
@@ -129,7 +129,7 @@ mod tests {
         assert!(found_again(&["-lpthread".into()]).is_empty());
     }
 
-    /// A co-kernel whose tool prints its arguments.
+    /// Returns a co-kernel whose tool prints its arguments.
     fn echoed(name: &'static str, source: &'static str) -> Cokernel {
         Cokernel { name, source, tools: &["echo"], compile: &["-DX"], link: &["-lpthread"], help: "boot its kernel" }
     }

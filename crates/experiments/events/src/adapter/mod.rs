@@ -1,5 +1,5 @@
-//! Adapters for co-kernels: separate programs, linked with the libraries of a co-kernel, that run one test at a time
-//! using a line protocol (docs/backends.md).
+//! Adapters for co-kernels: programs that are linked with a co-kernel's libraries, and run one test at a time as
+//! requested through a line protocol (docs/backends.md).
 
 mod build;
 mod line;
@@ -18,11 +18,11 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
-/// Time an adapter may take beyond the duration of its test.
+/// Time that an adapter may take in addition to the duration of its test.
 const PATIENCE: Duration = Duration::from_secs(30);
 const LONGEST: u64 = 4096;
 
-/// A running adapter. Dropping it kills the program and removes the directory it was built in.
+/// A running adapter. Dropping it kills the program and removes the directory in which it was built.
 pub struct Adapter {
     name: String,
     child: Child,
@@ -31,16 +31,16 @@ pub struct Adapter {
     facts: BTreeMap<String, String>,
     patience: Duration,
     advice: String,
-    /// Directory the adapter was built in.
+    /// Directory in which the adapter was built; `None` if it was not built here.
     folder: Option<Scratch>,
 }
 
 impl Adapter {
-    /// Starts a program that uses the protocol, and exchanges greetings with it. `patience` is the time it may take
-    /// beyond the duration of a test.
+    /// Starts a program that uses the protocol, and exchanges greetings with it. `patience` is the time that it may
+    /// take in addition to the duration of a test.
     ///
     /// # Errors
-    /// [`NotRun`] if the program cannot be started or does not return the greeting.
+    /// [`NotRun`] if the program cannot be started or does not answer the greeting.
     pub fn start(command: Command, patience: Duration) -> Result<Adapter, NotRun> {
         Adapter::advised(command, patience, "run it by hand and write `hello 1`".into())
     }
@@ -96,8 +96,8 @@ impl Adapter {
         NotRun::Failed(format!("adapter {}: {why}; {}", self.name, self.advice))
     }
 
-    /// Reads the next line, which must arrive before `give_up` and while `stopped` returns false. After an error the
-    /// adapter is killed, because later answers could not be assigned to a request.
+    /// Reads the next line, which must arrive before `give_up` and before `stopped` returns true. After an error the
+    /// adapter is killed, because later answers could belong to the earlier request.
     fn next(&mut self, give_up: Instant, stopped: &dyn Fn() -> bool) -> Result<Line, NotRun> {
         let why = loop {
             match self.lines.recv_timeout(Duration::from_millis(100)) {
@@ -111,7 +111,7 @@ impl Adapter {
                 Err(RecvTimeoutError::Timeout) => {}
             }
         };
-        // The process may have ended already.
+        // The process may already have ended.
         let _ = self.child.kill();
         Err(self.broken(&why))
     }
@@ -150,14 +150,14 @@ impl Adapter {
     }
 }
 
-/// Records events that arrived together. Each of them after the first is one interval less late than the one before.
+/// Records events that arrived together. Each event is one interval less late than the one before it.
 fn together(ledger: &mut Ledger, interval: Nanos, number: u64, count: u64, lateness: u64) {
     ledger.arrived_together(number, count, |n| Nanos(lateness.saturating_sub((n - number).saturating_mul(interval.0))));
 }
 
 impl Drop for Adapter {
     fn drop(&mut self) {
-        // The process may have ended already.
+        // The process may already have ended.
         let _ = writeln!(self.requests, "quit");
         let _ = self.child.kill();
         let _ = punctual_watchdog::wait(&mut self.child, &self.name, punctual_watchdog::GRACE);

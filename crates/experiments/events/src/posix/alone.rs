@@ -14,7 +14,8 @@ use std::time::Duration;
 const TOGETHER: usize = 64;
 
 impl Posix {
-    /// Runs a periodic task of punctual-rt. Missed releases count as arriving together with the one the task woke for.
+    /// Runs a periodic task of punctual-rt. Missed releases count as arriving together with the release for which it
+    /// woke.
     pub(super) fn wait_periodically(&self, plan: &Plan<'_>) -> Answer {
         let ledger = Arc::new(Mutex::new(plan.ledger()));
         let (theirs, interval, events) = (ledger.clone(), plan.interval, plan.events);
@@ -41,7 +42,7 @@ impl Posix {
         Ok(Observed { page_faults, notes: self.narrowed(), ..Observed::new(ledger, sent) })
     }
 
-    /// Uses alarm sets of punctual-rt with a common epoch.
+    /// Runs alarm sets of punctual-rt with a common start.
     pub(super) fn set_alarms(&self, plan: &Plan<'_>) -> Answer {
         let scheduling = self.scheduling(plan, 0);
         let mut ledger = plan.ledger();
@@ -63,7 +64,7 @@ impl Posix {
     }
 }
 
-/// Runs one set after another and returns the number of alarms that were due.
+/// Runs one alarm set after another. Returns the number of alarms that were due.
 fn ring(plan: &Plan<'_>, ledger: &mut Ledger) -> u64 {
     let epoch = monotonic() + Nanos::from_millis(5);
     let mut set = AlarmSet::<u64, TOGETHER>::new();

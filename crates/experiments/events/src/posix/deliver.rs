@@ -1,4 +1,4 @@
-//! Runs a sending and a receiving real-time task, and records the fate of each event.
+//! Runs a sending and a receiving real-time task, and records what happens to each event.
 
 use super::Posix;
 use crate::Ledger;
@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicI32, AtomicU64};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Number of send times kept, which exceeds the capacity of every source here (the largest is RLIMIT_SIGPENDING).
+/// Number of send times kept. It exceeds the capacity of every source (the largest is RLIMIT_SIGPENDING).
 const KEPT: usize = 1 << 17;
-/// Time without an arrival after the last event, after which no more are expected.
+/// If nothing arrives for this time after the last event was sent, no more events are expected.
 const QUIET: Nanos = Nanos::from_millis(1000);
 /// Polling interval of the main thread.
 const LOOK: Duration = Duration::from_millis(10);
@@ -21,7 +21,7 @@ const LOOK: Duration = Duration::from_millis(10);
 /// Send times of events, CLOCK_MONOTONIC.
 #[derive(Clone)]
 pub(super) enum Times {
-    /// The most recent send times, as recorded by the sender.
+    /// The most recent send times, which the sender records.
     Sent(Arc<Vec<AtomicU64>>),
     Due {
         first: Nanos,
@@ -31,7 +31,7 @@ pub(super) enum Times {
 
 impl Times {
     pub fn new() -> Times {
-        // Initialized by writing, so that the pages are mapped.
+        // Written to, so that the pages are mapped.
         let times: Vec<AtomicU64> = (0..KEPT).map(|_| AtomicU64::new(1)).collect();
         Times::Sent(Arc::new(times))
     }
@@ -42,12 +42,12 @@ impl Times {
         }
     }
 
-    /// Number of the last event, from `next` on, that had been sent at time `at`; `next` if none had.
+    /// Returns the number of the last event from `next` on that had been sent at time `at`; `next` if none had.
     pub fn number_at(&self, next: u64, at: Nanos) -> u64 {
         let Times::Sent(times) = self else { return next };
         let sent = |number: u64| times[number as usize % KEPT].load(Acquire);
         let mut number = next;
-        // A slot that is not yet written is older than the one before it.
+        // A slot that is not yet written has an earlier time than the slot before it.
         while (sent(number)..=at.0).contains(&sent(number + 1)) {
             number += 1;
         }
@@ -62,12 +62,12 @@ impl Times {
     }
 }
 
-/// One arrival: the number of the event, if events have numbers, and how many arrived together.
+/// An arrival: the number of the event, if events have numbers, and how many arrived together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Came {
     pub number: Option<u64>,
     pub count: u64,
-    /// Number of events before this one that the source reports as dropped.
+    /// Number of events before this one that the source reports as lost.
     pub dropped: u64,
 }
 
@@ -82,12 +82,12 @@ impl Came {
 }
 
 pub(super) trait Taker: Send + 'static {
-    /// Sleeps until an event arrives, then passes on each arrival. Returns `INTR` if none arrived for a while or a
+    /// Sleeps until events arrive, then calls `came` for each arrival. Returns `INTR` if none arrived for a while, or a
     /// signal interrupted the wait.
     fn take(&mut self, came: &mut dyn FnMut(Came)) -> Result<(), Errno>;
 }
 
-/// A source whose arrivals are recorded in a ledger. The ledger belongs to the real-time thread. No other thread locks
+/// A source whose arrivals are recorded in a ledger. The ledger belongs to the real-time thread: no other thread locks
 /// it until that thread has ended.
 struct Taking<T> {
     taker: T,
@@ -149,8 +149,8 @@ impl Posix {
         Ok(Receiver { handle, ledger, arrivals })
     }
 
-    /// Sends numbers at the plan's interval until all are sent or the user interrupts. `send` returns whether the
-    /// source accepted the number.
+    /// Sends event numbers at the plan's interval until all are sent or the user interrupts. `send` returns false if
+    /// the source refused the number.
     pub(super) fn send(
         &self,
         plan: &Plan<'_>,
@@ -201,7 +201,7 @@ impl Posix {
         self.deliver_at(plan, Times::new(), taker, send)
     }
 
-    /// Like `deliver`, for a receiver that requires the send times.
+    /// Like `deliver`, for a receiver that needs the send times.
     pub(super) fn deliver_at(
         &self,
         plan: &Plan<'_>,
@@ -220,7 +220,7 @@ impl Receiver {
     /// Waits until all events have been received or no more arrive, then ends the receiver.
     ///
     /// # Errors
-    /// [`NotRun::Failed`] if reading the source failed.
+    /// [`NotRun::Failed`] if the source could not be read.
     pub(super) fn finish(self, plan: &Plan<'_>, sent: Sent) -> Answer {
         let mut before = self.arrivals.load(Relaxed);
         let mut since = monotonic();
@@ -246,7 +246,8 @@ impl Receiver {
 mod tests {
     use super::*;
 
-    /// An arrival is attributed to the last event sent before it; earlier outstanding events arrived together with it.
+    /// An arrival belongs to the last event sent before it; earlier events that have not arrived arrive together with
+    /// it.
     #[test]
     fn an_event_is_known_by_its_time() {
         let times = Times::Sent(Arc::new((0..KEPT).map(|_| AtomicU64::new(1)).collect()));
@@ -259,7 +260,7 @@ mod tests {
         assert_eq!(times.number_at(1, Nanos(400)), 3);
         assert_eq!(times.number_at(3, Nanos(9999)), 3, "nothing was sent after it");
         assert_eq!(times.number_at(2, Nanos(50)), 2, "an event from before: the next one");
-        // The ring wraps: the slot of KEPT still has the time of the event KEPT earlier.
+        // The buffer wraps around: slot KEPT still has the time of the event KEPT numbers earlier.
         slots[KEPT - 1].store(1000, Release);
         assert_eq!(times.number_at(KEPT as u64 - 1, Nanos(2000)), KEPT as u64 - 1);
         slots[0].store(1100, Release);

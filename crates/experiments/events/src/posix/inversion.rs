@@ -1,4 +1,4 @@
-//! Tests priority inheritance of a mutex, like crates/realtime/rt/tests/it/inversion.rs.
+//! Tests priority inheritance of a mutex, as crates/realtime/rt/tests/it/inversion.rs does.
 
 use super::near;
 use crate::backend::{Answer, NotRun, Observed, Plan, no_thread};
@@ -10,8 +10,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 const PATIENCE: Nanos = Nanos::from_secs(10);
 
-/// Runs the plan's rounds with an inheriting mutex, and then one with a plain mutex as a control. If the control shows
-/// no inversion, the test is inconclusive.
+/// Runs the plan's rounds with a mutex that inherits priority, and one round with a plain mutex as a control. If the
+/// control has no priority inversion, the test is inconclusive.
 pub(super) fn rounds(plan: &Plan<'_>, cpu: CpuId) -> Answer {
     let mut ledger = plan.ledger();
     let (ours, plain) = (Mutex::new(()), std::sync::Mutex::new(()));
@@ -42,7 +42,7 @@ pub(super) fn rounds(plan: &Plan<'_>, cpu: CpuId) -> Answer {
     Ok(observed)
 }
 
-/// Uses this much CPU time, however often it is preempted.
+/// Uses this much CPU time, however often the thread is preempted.
 pub(super) fn burn(time: Nanos) {
     let used = || {
         let t = clock_gettime(ClockId::ThreadCPUTime);
@@ -58,11 +58,11 @@ fn become_fifo(plan: &Plan<'_>, above: i8, cpu: CpuId) -> Result<(), NotRun> {
     attributes.apply().map(drop).map_err(|e| NotRun::Failed(e.to_string()))
 }
 
-/// A function that runs its argument under the lock.
+/// A function that runs its argument while it holds a lock.
 type Locked<'a> = &'a (dyn Fn(&mut dyn FnMut()) + Sync);
 
-/// Time for which the high-priority thread waits for the lock. The threads start each other, so the result does not
-/// depend on sleeps.
+/// Returns how long the high-priority thread waits for the lock. The threads start each other, so that the result does
+/// not depend on sleeps.
 fn wait_for_lock(plan: &Plan<'_>, cpu: CpuId, locked: Locked<'_>) -> Result<Nanos, NotRun> {
     let stage = Stage {
         plan,
@@ -123,7 +123,7 @@ impl Stage<'_> {
         self.wait(&self.ready)?;
         self.wait(&self.ready)?;
         (self.locked)(&mut || {
-            // The high-priority thread runs immediately. This one continues when it waits for the lock.
+            // The high-priority thread runs immediately. This thread continues when that one waits for the lock.
             post(&self.start_high);
             post(&self.start_medium);
             burn(CRITICAL);
@@ -133,6 +133,6 @@ impl Stage<'_> {
 }
 
 fn post(semaphore: &Semaphore) {
-    // Fails only if the count reaches four billion.
+    // This fails only if the count reaches four billion.
     let _ = semaphore.post();
 }

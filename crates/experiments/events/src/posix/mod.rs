@@ -1,5 +1,4 @@
-//! The backend for any Linux, with or without PREEMPT_RT. It uses the tasks of punctual-rt and the kernel's event
-//! sources.
+//! The backend for Linux with or without PREEMPT_RT. It uses tasks of punctual-rt and event sources of the kernel.
 
 mod alone;
 mod deliver;
@@ -20,18 +19,18 @@ use std::collections::BTreeMap;
 
 pub struct Posix {
     rt: Rt,
-    /// The reason why real-time priority is not available; `None` if it is available.
+    /// Why real-time priority is not available; `None` if it is available.
     refused: Option<String>,
     wires: Wires,
 }
 
 impl Posix {
-    /// Locks the program's memory if permitted, and blocks SIGRTMIN and SIGUSR2, which the signal tests receive. Must
-    /// be called before threads are started that could receive them.
+    /// Locks the program's memory if permitted, and blocks SIGRTMIN and SIGUSR2, which the signal tests receive. It
+    /// must be called before threads are started that could receive these signals.
     ///
     /// # Errors
-    /// [`NotRun`] if the signals cannot be blocked or no wakeup can be installed, which does not happen on Linux.
-    /// [`Backend::facts`] reports whether memory is locked.
+    /// [`NotRun`] if the signals cannot be blocked, or punctual-rt cannot be started; neither happens on Linux.
+    /// [`Backend::facts`] says whether memory is locked.
     pub fn new(priority: Priority, wires: Wires) -> Result<Posix, NotRun> {
         let failed = |e: &dyn std::fmt::Display| NotRun::Failed(e.to_string());
         punctual_uapi::block(&SignalSet::new(&[Sig::RtMin, Sig::Usr2])).map_err(|e| failed(&e))?;
@@ -43,7 +42,7 @@ impl Posix {
         Ok(Posix { rt, refused, wires })
     }
 
-    /// SCHED_FIFO at `above` the plan's priority, or SCHED_OTHER without permission.
+    /// Returns SCHED_FIFO with the plan's priority plus `above`, or SCHED_OTHER if real-time priority is not permitted.
     fn scheduling(&self, plan: &Plan<'_>, above: i8) -> Scheduling {
         match self.refused {
             None => Scheduling::Fifo { priority: near(plan.priority, above) },
@@ -51,13 +50,13 @@ impl Posix {
         }
     }
 
-    /// A note that the measurement had no real-time priority; empty if it had.
+    /// Returns a note that the tests had no real-time priority; empty if they had.
     fn narrowed(&self) -> Vec<String> {
         let note = |why: &String| format!("ran under SCHED_OTHER, so the timing is that of an ordinary thread: {why}");
         self.refused.iter().map(note).collect()
     }
 
-    /// Refuses tests that require real-time priority if it is not available.
+    /// Fails if a test needs real-time priority and it is not available.
     ///
     /// # Errors
     /// [`NotRun::Unsupported`] without real-time priority.

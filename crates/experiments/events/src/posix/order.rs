@@ -1,4 +1,4 @@
-//! Tests the order in which threads on one CPU run.
+//! Tests the order in which threads on a CPU run.
 
 use super::inversion::burn;
 use super::near;
@@ -10,14 +10,14 @@ use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize};
 
 const THREADS: usize = 4;
 const PATIENCE: Nanos = Nanos::from_secs(10);
-/// CPU time each thread uses in the order tests.
+/// CPU time that each thread uses in the order tests.
 const WORK: Nanos = Nanos::from_millis(1);
 /// Time slice of SCHED_RR if the kernel does not report it (RR_TIMESLICE).
 const TURN: Nanos = Nanos::from_millis(100);
-/// Capacity of the log, which exceeds the number of turns that the threads can have.
+/// Capacity of the log. The threads cannot have as many turns.
 const PLACES: usize = 256;
 
-/// The order in which threads ran, with an entry each time a different thread continues.
+/// The order in which threads ran: one entry each time another thread continues.
 struct Log {
     who: [AtomicU32; PLACES],
     next: AtomicUsize,
@@ -36,7 +36,7 @@ impl Log {
     }
 }
 
-/// Runs the plan's rounds, or a single one for round robin.
+/// Runs the plan's rounds; for round robin a single one.
 pub(super) fn rounds(order: Order, plan: &Plan<'_>, cpu: CpuId) -> Answer {
     let mut ledger = plan.ledger();
     let (mut sent, mut notes) = (0, Vec::new());
@@ -56,18 +56,18 @@ pub(super) fn rounds(order: Order, plan: &Plan<'_>, cpu: CpuId) -> Answer {
     Ok(Observed { notes, ..Observed::new(ledger, sent) })
 }
 
-/// Index of the thread made ready `n`th. This is not the order of priority.
+/// Returns the index of the thread that becomes ready as number `n`. This is not the order of priority.
 fn nth_ready(order: Order, n: usize) -> usize {
     if order == Order::Priority { [2, 0, 3, 1][n % THREADS] } else { n }
 }
 
-/// Number of places in the expected order, and the place of each entry of the log.
+/// Returns the number of places in the expected order, and the place of each entry of the log.
 fn numbers(order: Order, log: &[usize]) -> (u64, Vec<u64>) {
     let mut turns = [0; THREADS];
     let places = log.iter().filter(|who| **who < THREADS).map(|who| {
         turns[*who] += 1;
         match order {
-            // Each thread ends before the next one begins.
+            // Each thread ends before the next one starts.
             Order::Priority | Order::Fifo => (2 * who + turns[*who] - 1) as u64,
             Order::RoundRobin => ((turns[*who] - 1) * THREADS + who) as u64,
         }
@@ -75,8 +75,8 @@ fn numbers(order: Order, log: &[usize]) -> (u64, Vec<u64>) {
     let places: Vec<u64> = places.collect();
     let expected = match order {
         Order::Priority | Order::Fifo => 2 * THREADS,
-        // Each thread has at least two turns. Turns beyond the smallest number of a thread are not counted, because
-        // that thread had ended by then.
+        // Each thread has at least two turns. Turns in excess of the smallest number of turns of a thread are not
+        // counted, because by then that thread had ended.
         Order::RoundRobin => THREADS * turns.iter().min().map_or(2, |least| (*least).max(2)),
     };
     (expected as u64, places.into_iter().filter(|place| *place < expected as u64).collect())
@@ -89,7 +89,7 @@ struct Round<'a> {
     log: Log,
     gates: [Semaphore; THREADS],
     threads: [AtomicI32; THREADS],
-    /// CPU time each thread uses in the round-robin test.
+    /// CPU time that each thread uses in the round-robin test.
     turns: Nanos,
     /// The thread that ran last.
     last: AtomicU64,
@@ -136,13 +136,13 @@ impl Round<'_> {
         Ok(())
     }
 
-    /// Makes the threads ready after all of them sleep. Runs on their CPU with a higher priority, so that none of them
+    /// Makes the threads ready when all of them sleep. It runs on their CPU with a higher priority, so that no thread
     /// runs before all are ready.
     fn open(&self) -> Result<(), NotRun> {
         let opened = asleep(&self.threads, self.until)
             .and_then(|()| attributes(Scheduling::Fifo { priority: self.plan.priority }, self.cpu));
         for n in 0..THREADS {
-            // The count is one at most, so it can be raised.
+            // The count is at most one, so it can be increased.
             let _ = self.gates[nth_ready(self.order, n)].post();
         }
         opened
@@ -158,8 +158,8 @@ fn attributes(scheduling: Scheduling, cpu: CpuId) -> Result<(), NotRun> {
     attributes.apply().map(drop).map_err(|e| NotRun::Failed(e.to_string()))
 }
 
-/// Sets policy and CPU of a thread. Thread 0 has the highest priority, which is below that of `open`. In the tests of
-/// equal priorities, all threads have the same one.
+/// Sets policy and CPU of a thread. Thread 0 has the highest priority, which is below that of `open`. In tests with
+/// equal priorities all threads have the same priority.
 fn begin(order: Order, plan: &Plan<'_>, cpu: CpuId, me: usize) -> Result<(), NotRun> {
     let below = if order == Order::Priority { me as i8 + 1 } else { 1 };
     let priority = near(plan.priority, -below);
@@ -170,7 +170,7 @@ fn begin(order: Order, plan: &Plan<'_>, cpu: CpuId, me: usize) -> Result<(), Not
     attributes(scheduling, cpu)
 }
 
-/// Uses `work` of CPU time, and logs each time the thread continues after another thread.
+/// Uses CPU time `work`, and logs each time that the thread continues after another thread.
 fn take_turns(me: usize, work: Nanos, log: &Log, last: &AtomicU64) {
     let mut done = Nanos::ZERO;
     let step = Nanos::from_micros(20);
@@ -183,14 +183,14 @@ fn take_turns(me: usize, work: Nanos, log: &Log, last: &AtomicU64) {
     }
 }
 
-/// The time slice of SCHED_RR: sched(7), /proc/sys/kernel/sched_rr_timeslice_ms.
+/// Returns the time slice of SCHED_RR (sched(7), /proc/sys/kernel/sched_rr_timeslice_ms).
 fn turn() -> Nanos {
     let text = std::fs::read_to_string("/proc/sys/kernel/sched_rr_timeslice_ms").ok();
     text.and_then(|text| text.trim().parse().ok()).filter(|ms| (1..=1000).contains(ms)).map_or(TURN, Nanos::from_millis)
 }
 
-/// Waits until every thread exists and sleeps, according to its state in proc_pid_stat(5). A thread that is runnable
-/// but has not slept yet would be first in its queue, not last.
+/// Waits until every thread exists and sleeps, as its state in proc_pid_stat(5) shows. A runnable thread that has not
+/// slept yet would be first in the queue instead of last.
 fn asleep(threads: &[AtomicI32; THREADS], until: Nanos) -> Result<(), NotRun> {
     let sleeps = |thread: &AtomicI32| match thread.load(Acquire) {
         0 => false,

@@ -18,8 +18,8 @@ const CLOCK: &str = "/dev/rtc0";
 const FIRST: Nanos = Nanos::from_millis(3000);
 
 impl Posix {
-    /// Receives update interrupts, one per second. The first one is not counted, because it determines when the others
-    /// are due.
+    /// Receives one update interrupt per second. The first interrupt is not counted, because it determines when the
+    /// others are due.
     pub(super) fn rtc(&self, plan: &Plan<'_>) -> Answer {
         let clock = File::open(CLOCK).map_err(|e| match e.kind() {
             ErrorKind::NotFound => NotRun::Unsupported(format!(
@@ -40,7 +40,7 @@ impl Posix {
         seconds.left = plan.events;
         let times = Times::Due { first, interval: plan.interval };
         let receiver = self.receive(plan, self.scheduling(plan, 0), &times, seconds)?;
-        // Allows for a clock that is slightly slower than CLOCK_MONOTONIC.
+        // Allows for a clock slightly slower than CLOCK_MONOTONIC.
         let margin = Nanos(plan.interval.0 / 10);
         let observed = self.until_due(plan, receiver, first + margin);
         let _ = set_update_interrupts(&kept, false);
@@ -54,7 +54,7 @@ impl Posix {
     }
 }
 
-/// Interrupts of the clock; receives the first `left` of them.
+/// The first `left` interrupts of the clock.
 struct Seconds {
     clock: File,
     left: u64,
@@ -64,7 +64,7 @@ impl Seconds {
     /// Waits for the first interrupt, or until the user interrupts.
     ///
     /// # Errors
-    /// [`NotRun::Unsupported`] if no interrupt came within `most`.
+    /// [`NotRun::Unsupported`] if no interrupt arrived within `most`.
     fn begin(&mut self, most: Nanos, stop: &AtomicBool) -> Result<(), NotRun> {
         let end = monotonic() + most;
         let mut seen = 0;
@@ -92,7 +92,7 @@ impl Seconds {
 
 impl Taker for Seconds {
     fn take(&mut self, came: &mut dyn FnMut(Came)) -> Result<(), Errno> {
-        // The low byte is the kind of interrupt; the rest is the number of interrupts since the last read (rtc(4)).
+        // The low byte is the kind of interrupt, the rest is the number of interrupts since the last read (rtc(4)).
         let mut bytes = [0; size_of::<usize>()];
         if read(&self.clock, &mut bytes)? != bytes.len() {
             return Err(Errno::IO);

@@ -1,4 +1,4 @@
-//! Tests of the event sources of a Linux kernel, and of the channels of punctual-rt.
+//! Tests the event sources of the Linux kernel, and the channels of punctual-rt.
 
 use super::Posix;
 use super::deliver::{Came, Receiver, Sent, Taker, Times};
@@ -31,7 +31,7 @@ fn failed<E: std::fmt::Display>(what: &'static str) -> impl Fn(E) -> NotRun {
     move |e| NotRun::Failed(format!("{what}: {e}"))
 }
 
-/// Writes a number. Returns `false` if the source is full.
+/// Writes a number. Returns false if the source is full.
 fn put(fd: impl AsFd, number: u64) -> Result<bool, Errno> {
     match write(fd, &number.to_le_bytes()) {
         Ok(8) => Ok(true),
@@ -42,7 +42,7 @@ fn put(fd: impl AsFd, number: u64) -> Result<bool, Errno> {
 }
 
 impl Posix {
-    /// Uses a timerfd that expires at the plan's interval. It has no sender, so all events must have arrived when the
+    /// Uses a timerfd that expires at the plan's interval. Nobody sends its events, so all must have arrived when the
     /// last one is due.
     pub(super) fn timer(&self, plan: &Plan<'_>) -> Answer {
         let timer = Arc::new(
@@ -61,13 +61,13 @@ impl Posix {
         self.until_due(plan, receiver, first)
     }
 
-    /// Waits until all events of a source without a sender are due.
+    /// Waits until all events are due, for a source without a sender.
     pub(super) fn until_due(&self, plan: &Plan<'_>, receiver: Receiver, first: Nanos) -> Answer {
         let last = first + Nanos(plan.interval.0 * plan.events.saturating_sub(1));
         while monotonic() < last && !plan.stop.load(Relaxed) {
             std::thread::sleep(last.saturating_sub(monotonic()).min(Nanos::from_millis(10)).into());
         }
-        // The source continues, so an event that has not been received would merge with a later one.
+        // The source continues, so an event not yet received would arrive together with a later one.
         let now = monotonic();
         let due = if now < first { 0 } else { (now - first).0 / plan.interval.0 + 1 };
         let observed = receiver.finish(plan, Sent { sent: due.min(plan.events), refused: 0 })?;
@@ -83,21 +83,21 @@ impl Posix {
     pub(super) fn pipe(&self, plan: &Plan<'_>) -> Answer {
         let (reader, writer) = rustix::pipe::pipe().map_err(failed("pipe"))?;
         fcntl_setfl(&writer, OFlags::NONBLOCK).map_err(failed("fcntl(F_SETFL)"))?;
-        // Kept open until everything is received, because a pipe without a writer is at end of file.
+        // Open until all is received, because a pipe without a writer is at end of file.
         let _kept = writer.try_clone().map_err(failed("dup"))?;
         self.deliver(plan, Numbers::new(reader), move |number| put(&writer, number))
     }
 
-    /// Uses a pseudo-terminal: data written to the master arrives at the slave as if it were typed.
+    /// Uses a pseudo-terminal: data written to the master arrives at the slave as if typed.
     pub(super) fn pty(&self, plan: &Plan<'_>) -> Answer {
         let (master, slave) = raw_pty()?;
-        // Kept open until everything is received, because a terminal without a master is hung up.
+        // Open until all is received, because a terminal without a master is hung up.
         let _kept = master.try_clone().map_err(failed("dup"))?;
         self.deliver(plan, Numbers::new(slave), move |number| put(&master, number))
     }
 
-    /// Sends signals to the receiver's thread. While a standard signal is pending, further ones are dropped without
-    /// notice to the sender.
+    /// Sends signals to the receiver's thread. While a standard signal is pending, the kernel drops further ones
+    /// without reporting it to the sender.
     pub(super) fn signals(&self, plan: &Plan<'_>, signal: Sig) -> Answer {
         let thread = Arc::new(AtomicI32::new(0));
         let taker = Signals { set: SignalSet::new(&[signal]), thread: thread.clone() };
@@ -118,13 +118,13 @@ impl Posix {
         Ok(Observed { notes: self.narrowed(), ..observed })
     }
 
-    /// Sends datagrams to a local socket. /proc/net/udp counts those dropped because of a full receive buffer.
+    /// Sends datagrams to a local socket. /proc/net/udp counts those dropped because the receive buffer was full.
     pub(super) fn udp(&self, plan: &Plan<'_>) -> Answer {
         let receiver = UdpSocket::bind("127.0.0.1:0").map_err(failed("bind(127.0.0.1)"))?;
         let sender = UdpSocket::bind("127.0.0.1:0").map_err(failed("bind(127.0.0.1)"))?;
         let address = receiver.local_addr().map_err(failed("getsockname"))?;
         sender.connect(address).and_then(|()| sender.set_nonblocking(true)).map_err(failed("connect(127.0.0.1)"))?;
-        // Kept open until the number of drops is read.
+        // Open until the number of drops is read.
         let kept = receiver.try_clone().map_err(failed("dup"))?;
         let mut observed = self.deliver(plan, Numbers::new(receiver), move |number| put(&sender, number))?;
         let table = std::fs::read_to_string("/proc/net/udp").unwrap_or_default();
@@ -167,7 +167,7 @@ impl Posix {
     }
 }
 
-/// Expirations of a timer, which continues after the last event of the test.
+/// Expirations of a timer that continues after the last event of the test.
 struct Expirations {
     timer: Arc<OwnedFd>,
     left: u64,
@@ -193,7 +193,7 @@ impl Taker for Expirations {
     }
 }
 
-/// A number sent as 8 bytes through a pipe.
+/// A number as 8 bytes, for sending through a pipe.
 struct Number(u64);
 
 impl Frame for Number {
@@ -209,13 +209,13 @@ impl Frame for Number {
     }
 }
 
-/// Creates a pseudo-terminal without line editing. The master is non-blocking, the slave blocks.
+/// Creates a pseudo-terminal without line editing. Its master does not block; its slave does.
 fn raw_pty() -> Result<(OwnedFd, File), NotRun> {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).map_err(failed("openpt"))?;
     grantpt(&master).and_then(|()| unlockpt(&master)).map_err(failed("unlockpt"))?;
     let name = ptsname(&master, Vec::new()).map_err(failed("ptsname"))?;
     let path = std::path::Path::new(std::ffi::OsStr::from_bytes(name.as_bytes()));
-    // A session leader without a terminal would get this one as its controlling terminal, and closing it would raise
+    // This terminal would become the controlling terminal of a session leader that has none, and closing it would raise
     // SIGHUP (open(2)).
     let mut options = File::options();
     options.read(true).write(true).custom_flags(OFlags::NOCTTY.bits() as i32);
@@ -227,7 +227,8 @@ fn raw_pty() -> Result<(OwnedFd, File), NotRun> {
     Ok((master, slave))
 }
 
-/// The last column of the socket's line (proc_net(5), udp4_format_sock() in net/ipv4/udp.c).
+/// Returns the last column of the socket's line (proc_net(5), udp4_format_sock() in net/ipv4/udp.c); `None` without
+/// such a line.
 fn drops(table: &str, port: u16) -> Option<u64> {
     let local = format!(":{port:04X}");
     let line = table.lines().find(|line| line.split_whitespace().nth(1).is_some_and(|a| a.ends_with(&local)))?;

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicI32;
 use std::sync::atomic::Ordering::Release;
 
-/// Polling interval for sources whose system call is restarted after a signal.
+/// Polling interval for sources whose system call restarts after a signal.
 pub(super) const LOOK: Nanos = Nanos::from_millis(20);
 
-/// Numbers received through pipes, terminals and datagrams: 8 bytes, little-endian.
+/// Receives numbers of 8 bytes, little-endian, through pipes, terminals and datagrams.
 pub(super) struct Numbers<F> {
     fd: F,
     bytes: [u8; 512],
@@ -33,14 +33,14 @@ impl<F: AsFd + Send + 'static> Taker for Numbers<F> {
         let end = self.held + got;
         let (whole, _) = self.bytes[..end].as_chunks::<8>();
         whole.iter().for_each(|bytes| came(Came::numbered(u64::from_le_bytes(*bytes))));
-        // A terminal may return part of a number.
+        // A terminal may return a part of a number.
         self.held = end % 8;
         self.bytes.copy_within(end - self.held..end, 0);
         Ok(())
     }
 }
 
-/// Events that are only counted: eventfd, and other objects of punctual-rt.
+/// Receives events that are only counted: from an eventfd, or other objects of punctual-rt.
 pub(super) struct Counted<S>(pub S);
 
 impl<S: rt::Source + 'static> Taker for Counted<S> {
@@ -51,7 +51,7 @@ impl<S: rt::Source + 'static> Taker for Counted<S> {
     }
 }
 
-/// Signals for this thread. A standard signal carries a number as well: that of the signal that became pending first.
+/// Receives signals for this thread. A standard signal also has a number: that of the first signal that became pending.
 pub(super) struct Signals {
     pub set: SignalSet,
     pub thread: Arc<AtomicI32>,
@@ -81,14 +81,14 @@ impl Taker for Queued {
     }
 }
 
-/// Edges of a GPIO line. The kernel takes an edge's timestamp in the hard interrupt handler and numbers the edge in the
-/// interrupt's thread. A full queue therefore leaves a gap in the numbers, but coalesced edges do not; the timestamp,
-/// which lies between two send times, identifies the edge.
+/// Receives edges of a GPIO line. The kernel reads an edge's timestamp in the hard interrupt handler, and numbers the
+/// edge in the interrupt's thread. If the queue is full, numbers are missing; if edges are merged, none is. The
+/// timestamp, which is between two send times, therefore identifies the edge.
 pub(super) struct Edges {
     pub line: Line,
     pub events: Vec<Event>,
     pub times: Times,
-    /// The kernel's number of the last edge, and the suite's number of the next one.
+    /// The kernel's number of the last edge; then the suite's number of the next one.
     pub last: u32,
     pub next: u64,
 }
@@ -105,7 +105,7 @@ impl Edges {
 
 impl Taker for Edges {
     fn take(&mut self, came: &mut dyn FnMut(Came)) -> Result<(), Errno> {
-        // `wait` continues after a signal, so it needs a timeout.
+        // `wait` continues after a signal, so it has a time limit.
         if !self.line.wait(Some(LOOK)).map_err(|_| Errno::IO)? {
             return Err(Errno::INTR);
         }
@@ -120,7 +120,7 @@ impl Taker for Edges {
     }
 }
 
-/// Single bytes, each of which is the low byte of a number.
+/// Receives single bytes. Each is the low byte of a number.
 pub(super) struct Bytes<F> {
     pub fd: F,
     pub next: u64,
@@ -139,7 +139,7 @@ impl<F: AsFd + Send + 'static> Taker for Bytes<F> {
     }
 }
 
-/// The number nearest to `next` whose low byte is `byte`.
+/// Returns the number nearest to `next` whose low byte is `byte`.
 fn nearest(next: u64, byte: u8) -> u64 {
     let ahead = i64::from(byte.wrapping_sub(next as u8) as i8);
     next.checked_add_signed(ahead).unwrap_or(u64::from(byte))
@@ -159,7 +159,7 @@ mod tests {
             }
         }
 
-        /// However the bytes are split, the numbers are received intact.
+        /// However the bytes are split, the numbers are received unchanged.
         #[test]
         fn numbers_may_be_cut(cuts in proptest::collection::vec(1usize..40, 1..20)) {
             let (reader, mut writer) = std::io::pipe().unwrap();

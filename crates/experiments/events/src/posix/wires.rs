@@ -1,4 +1,4 @@
-//! External loopbacks: GPIO lines and a serial port.
+//! Sends events through external loopbacks: GPIO lines and a serial port.
 
 use super::Posix;
 use super::deliver::Times;
@@ -12,18 +12,18 @@ use rustix::io::{Errno, write};
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// Time allowed for the interrupt's thread to settle.
+/// Time limit for the interrupt's thread to become ready.
 const SETTLED: Nanos = Nanos::from_millis(500);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wires {
-    /// Two GPIO lines joined by a wire, or a simulated one.
+    /// Two GPIO lines connected by a wire, or a simulated wire.
     pub gpio: Option<GpioWire>,
     /// An unused serial port, which is switched to loopback mode.
     pub serial: Option<String>,
 }
 
-/// A GPIO line that drives another GPIO line.
+/// The connection between a GPIO output line and a GPIO input line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GpioWire {
     /// A simulated wire (gpio-sim).
@@ -64,13 +64,13 @@ fn failed(e: GpioError) -> NotRun {
     NotRun::Failed(e.to_string())
 }
 
-/// Reduces an error to an errno for the sending thread.
+/// Converts an error to an errno, for the sending thread.
 fn errno(_: GpioError) -> Errno {
     Errno::IO
 }
 
 impl Posix {
-    /// Sends rising and falling edges in turn.
+    /// Sends alternating rising and falling edges.
     pub(super) fn gpio(&self, plan: &Plan<'_>) -> Answer {
         let none =
             || "no wire was given: use --gpio CHIP:OUT,IN (two joined lines) or --gpio sim (gpio-sim)".to_owned();
@@ -99,7 +99,7 @@ impl Posix {
         }
     }
 
-    /// Sends bytes through a port in loopback mode to itself.
+    /// Sends bytes through a port in loopback mode, which receives them itself.
     pub(super) fn serial(&self, plan: &Plan<'_>) -> Answer {
         let none = || {
             "no port was given: use for example --serial /dev/ttyS1 (grep -v unknown /proc/tty/driver/serial lists the ports)".to_owned()
@@ -124,7 +124,7 @@ impl Posix {
 fn edges(chip: &Chip, offset: u32, times: &Times) -> Result<Edges, NotRun> {
     let both = punctual_gpio::Edges::Both;
     let line = Line::edges(chip, offset, both, MAX_BUFFERED, EventClock::Monotonic).map_err(failed)?;
-    // If it does not settle, edges may coalesce at first, which is counted.
+    // If the thread does not become ready, edges may be merged at first, which is counted.
     settle(SETTLED);
     Ok(Edges { line, events: vec![Event::default(); 64], times: times.clone(), last: 0, next: 0 })
 }

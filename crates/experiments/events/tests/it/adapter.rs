@@ -1,4 +1,4 @@
-//! Tests the adapter protocol, with scripts that follow and violate it, and with a real adapter in C.
+//! Tests the adapter protocol with scripts that follow or violate it, and with a real adapter in C.
 
 use punctual_events::{Adapter, Backend, COKERNELS, NotRun, Plan, Settings, find};
 use punctual_model::{EventCounts, SuiteEnd};
@@ -96,7 +96,7 @@ fn an_unwanted_mode_switch_is_a_failure() {
     }
 }
 
-/// Compiles and runs the header that all adapters share. The workspace requires a C compiler anyway (for SQLite).
+/// Compiles and runs the header that all adapters include. The workspace needs a C compiler anyway (for SQLite).
 #[test]
 fn an_adapter_in_c_keeps_the_protocol() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,13 +1,13 @@
-//! k faults of a mock are reported as exactly k, whatever the seed.
+//! Checks that a mock's faults are reported with their exact number for every seed.
 
 use punctual_events::{Backend, Faults, Mock, Plan, Source};
 use punctual_model::EventCounts;
 use punctual_units::{Nanos, Priority};
 use std::sync::atomic::AtomicBool;
 
-/// Returns `None` if the counts are exactly as requested, otherwise the counts.
+/// Returns `None` if the counts are exactly as expected, otherwise faults and counts.
 fn wrong(seed: u64, events: u64) -> Option<(Faults, EventCounts)> {
-    // From none to a hundredth of all events, with a different number for each fault and seed.
+    // From zero to a hundredth of all events, different for each fault and seed.
     let k = |salt: u64| (seed * 7919 + salt * 104_729) % (events / 100) * u64::from(!(seed + salt).is_multiple_of(5));
     let faults = Faults { drop: k(1), double: k(2), delay: k(3), coalesce: k(4), refuse: k(5) };
     let stop = AtomicBool::new(false);
@@ -27,7 +27,7 @@ fn wrong(seed: u64, events: u64) -> Option<(Faults, EventCounts)> {
         reordered: counts.reordered,
         strays: 0,
     };
-    // A delayed event arrives after the next one, unless there is no next one or it is delayed, dropped or refused as
+    // A delayed event arrives after the next event, unless there is none or that one is delayed, dropped or refused as
     // well.
     let overtaken = counts.reordered <= faults.delay && (faults.delay < 20 || counts.reordered > faults.delay / 2);
     let arrived = counts.received + counts.coalesced;

@@ -1,4 +1,4 @@
-//! Runs the tests on this machine. No result depends on its speed.
+//! Runs the tests on this machine. The results do not depend on its speed.
 
 use punctual_events::{Backend, NotRun, Plan, Posix, Source, TESTS, What, Wires};
 use punctual_model::{EventCounts, Promise};

@@ -1,4 +1,4 @@
-//! AVX-512 (F): compressing stores collect the words, test-under-mask instructions count them.
+//! AVX-512 (F): compressing stores collect words; instructions that test under a mask count them.
 
 use core::arch::x86_64::{
     __m512i, _mm512_add_epi64, _mm512_load_si512, _mm512_loadu_si512, _mm512_mask_sub_epi32, _mm512_mask_sub_epi64,
@@ -97,7 +97,7 @@ impl Simd for Avx512 {
     }
 }
 
-/// Counts the pairs of a word in `R` registers and a probe that have no bit in common.
+/// Counts the combinations of a word in `R` registers and a probe that have no bit in common.
 #[inline(always)]
 unsafe fn tiles_32<const R: usize>(words: &[u32], probes: &[u32]) -> u64 {
     // SAFETY: the caller ensures AVX-512F and passes R * TILE words.

@@ -10,53 +10,54 @@ pub(crate) mod portable;
 
 use crate::east::{BITS, GROUPS, Group, MORE, PAIRS};
 
-/// Number of words of bits in a block, plus space for one more group, which may be written as a whole.
+/// Number of words of bits in a block, plus space for one more group, because whole groups are written.
 pub(crate) const BIT_WORDS: usize = PAIRS / 64 + 8;
-/// Pairs per vector of the widest kernel. Lists are padded to multiples of this.
+/// Number of pairs per vector of the widest kernel. Lists are padded to a multiple of it.
 pub(crate) const TILE: usize = 16;
 
-/// Space for the pairs of a block, and for one more tile, which may be written as a whole.
+/// Space for the pairs of a block, plus space for one more tile, because whole tiles are written.
 pub(crate) const ROOM: usize = PAIRS + 2 * TILE;
 
-/// Non-zero words of bits and their positions in the block.
+/// Non-zero words of bits, and their positions in the block.
 #[derive(Debug)]
 pub(crate) struct Bits {
     pub(crate) words: [u64; BIT_WORDS],
     pub(crate) places: [u64; BIT_WORDS],
 }
 
-/// Operations that a kernel implements with its instruction set.
+/// Operations that each kernel implements with its instruction set.
 ///
 /// # Safety
-/// A method may only be called if the CPU supports the instructions, and only from a function that has them enabled, so
-/// that it is inlined there.
+/// A method may only be called if the CPU supports the instructions, and only by a function in which they are enabled,
+/// so that it is inlined there.
 pub(crate) trait Simd {
-    /// Finds the pairs on none of the given rows in this many groups. Collects the words of bits that have any pair and
-    /// returns their number.
+    /// Finds the pairs that are in none of the given rows, in this many groups. Collects the words of bits that contain
+    /// such pairs. Returns their number.
     unsafe fn filter(rows: &[&[Group; GROUPS]], groups: usize, to: &mut Bits) -> usize;
 
-    /// Collects the words of the pairs whose bits are set and returns their number. May write up to [`TILE`]
-    /// meaningless words after them.
+    /// Collects the words of the pairs whose bits are set. Returns their number. Up to [`TILE`] meaningless words may
+    /// be written after them.
     #[inline(always)]
     unsafe fn gather_32(words: &[u32; PAIRS + MORE], bits: &[u64], places: &[u64], to: &mut [u32; ROOM]) -> usize {
         gather(words, bits, places, to)
     }
 
-    /// The same as [`Simd::gather_32`] for 64 bits.
+    /// Like [`Simd::gather_32`], for words of 64 bits.
     #[inline(always)]
     unsafe fn gather_64(words: &[u64; PAIRS + MORE], bits: &[u64], places: &[u64], to: &mut [u64; ROOM]) -> usize {
         gather(words, bits, places, to)
     }
 
-    /// Counts the pairs of one of `left` and one of `probes` that have no bit in common. The length of `left` is a
-    /// multiple of [`TILE`].
+    /// Counts the combinations of one of `left` and one of `probes` that have no bit in common. The length of `left` is
+    /// a multiple of [`TILE`].
     unsafe fn count_32(left: &[u32], probes: &[u32]) -> u64;
 
-    /// The same as [`Simd::count_32`] for 64 bits.
+    /// Like [`Simd::count_32`], for words of 64 bits.
     unsafe fn count_64(left: &[u64], probes: &[u64]) -> u64;
 }
 
-/// Appends the non-zero words of a group without branches, which would be hard to predict.
+/// Appends the non-zero words of a group. Returns the new length. It has no branches, because they would be hard to
+/// predict.
 #[inline(always)]
 pub(crate) fn append(words: [u64; 8], group: usize, to: &mut Bits, length: usize) -> usize {
     let mut end = length;

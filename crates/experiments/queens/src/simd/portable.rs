@@ -1,4 +1,4 @@
-//! The kernel for any CPU, autovectorised for the build target.
+//! The kernel for any CPU. The compiler vectorises it for the build target.
 
 use super::{Bits, Simd, TILE, append};
 use crate::east::{GROUPS, Group};

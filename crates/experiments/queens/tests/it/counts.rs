@@ -1,4 +1,4 @@
-//! Compares counts with known ones, with every kernel that this CPU supports.
+//! Compares counts with the known ones, for every kernel that this CPU supports.
 
 use std::io::{self, Write};
 use std::num::{NonZeroU32, NonZeroUsize};
@@ -15,13 +15,13 @@ fn count(n: u32, kernel: Kernel) -> u64 {
 fn kernels() -> Vec<Kernel> {
     let (here, missing): (Vec<_>, Vec<_>) = Kernel::ALL.into_iter().partition(|kernel| kernel.is_available());
     for kernel in missing {
-        // Written directly, because the test harness hides the output of eprintln for passing tests.
+        // Written directly to standard error, because the test harness hides the output of eprintln for passed tests.
         let _ = writeln!(io::stderr(), "not tested: kernel {kernel}: this CPU lacks its instructions");
     }
     here
 }
 
-/// The simplest possible search, independent of the crate.
+/// Returns the number of solutions, counted by the simplest possible search, which uses no code of the crate.
 fn plain(n: u32, columns: u32, left: u32, right: u32) -> u64 {
     let all = (1 << n) - 1;
     let mut free = all & !(columns | left | right);

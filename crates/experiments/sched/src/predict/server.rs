@@ -4,11 +4,11 @@ use punctual_units::{Nanos, Scheduling};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Server {
-    runtime: f64,
+    runtime: i64,
     deadline: u64,
     period: u64,
     /// Remaining runtime of the server; negative after an overrun.
-    budget: f64,
+    budget: i64,
     /// Absolute deadline of the server; 0 before the first activation.
     until: u64,
     /// Time until which the thread is throttled.
@@ -21,7 +21,7 @@ impl Server {
         let or = |time: Nanos, other: Nanos| if time.0 == 0 { other.0 } else { time.0 };
         let period = or(period_ns, deadline_ns).max(1);
         let deadline = or(deadline_ns, period_ns).clamp(1, period);
-        Some(Server { runtime: runtime_ns.0 as f64, deadline, period, budget: 0.0, until: 0, wait: None })
+        Some(Server { runtime: runtime_ns.0.max(1).cast_signed(), deadline, period, budget: 0, until: 0, wait: None })
     }
 
     /// Handles a wakeup: update_dl_entity() and dl_check_constrained_dl().
@@ -31,7 +31,7 @@ impl Server {
             return;
         }
         if self.deadline < self.period && self.until > 0 && self.until < now && now < next {
-            (self.wait, self.budget) = (Some(next), self.budget.min(0.0));
+            (self.wait, self.budget) = (Some(next), self.budget.min(0));
             return;
         }
         if self.until == 0 || self.until < now {
@@ -39,45 +39,51 @@ impl Server {
         } else if self.overflows(now) {
             match self.deadline < self.period {
                 // The revised wakeup rule (update_dl_revised_wakeup()).
-                true => self.budget = self.density() * (self.until - now) as f64,
+                true => self.budget = (self.density() * (self.until - now) as f64) as i64,
                 false => self.renew(now),
             }
         }
     }
 
-    /// Ends the throttling if its time has elapsed: dl_task_timer(), replenish_dl_entity().
-    pub fn tick(&mut self, now: u64) {
+    /// Ends the throttling if its time has elapsed: dl_task_timer(), replenish_dl_entity(). Returns true then.
+    pub fn tick(&mut self, now: u64) -> bool {
         if self.wait.is_none_or(|until| until > now) {
-            return;
+            return false;
         }
         self.wait = None;
-        while self.budget <= 0.0 {
+        while self.budget <= 0 {
             self.until += self.period;
-            self.budget += self.runtime.max(1.0);
+            self.budget += self.runtime;
         }
         if self.until < now {
             self.renew(now);
         }
+        true
     }
 
-    /// Accounts for CPU time: update_curr_dl_se().
-    pub fn used(&mut self, time: f64, now: u64) {
-        self.budget -= time;
-        // Ignores rounding errors of the simulation, which the kernel does not have.
-        if self.budget < 0.5 {
+    pub fn charge(&mut self, time: u64) {
+        self.budget -= time.cast_signed();
+    }
+
+    /// Throttles the thread if its runtime is used up, which the kernel finds out at ticks and when the thread leaves the
+    /// CPU: update_curr_dl_se(). Returns true then.
+    pub fn enforce(&mut self, now: u64) -> bool {
+        let over = self.budget <= 0 && self.wait.is_none();
+        if over {
             self.wait = Some(self.next_period());
             self.tick(now);
         }
+        over
+    }
+
+    /// Time at which a throttled thread continues.
+    pub fn timer(&self) -> Option<u64> {
+        self.wait
     }
 
     /// Absolute deadline if the thread may run; `None` if it is throttled.
     pub fn runnable(&self) -> Option<u64> {
         self.wait.is_none().then_some(self.until)
-    }
-
-    /// Remaining runtime of the server; negative after an overrun.
-    pub fn left(&self) -> f64 {
-        self.budget
     }
 
     fn renew(&mut self, now: u64) {
@@ -89,12 +95,12 @@ impl Server {
     }
 
     fn density(&self) -> f64 {
-        self.runtime / self.deadline as f64
+        self.runtime as f64 / self.deadline as f64
     }
 
     /// True if the remaining runtime until the deadline exceeds the reservation: dl_entity_overflow().
     fn overflows(&self, now: u64) -> bool {
-        self.budget > self.density() * (self.until - now) as f64
+        self.budget as f64 > self.density() * (self.until - now) as f64
     }
 }
 
@@ -118,17 +124,17 @@ mod tests {
         let mut constrained = server(1, 3, 10);
         constrained.wake(2 * MS);
         assert_eq!(constrained.runnable(), Some(5 * MS));
-        constrained.used(0.5e6, 3 * MS);
+        constrained.charge(MS / 2);
         constrained.wake(10 * MS);
         assert_eq!(constrained.runnable(), None);
         constrained.tick(12 * MS - 1);
         assert_eq!(constrained.runnable(), None);
         constrained.tick(12 * MS);
-        assert_eq!((constrained.runnable(), constrained.left()), (Some(15 * MS), 1e6));
+        assert_eq!((constrained.runnable(), constrained.budget), (Some(15 * MS), 1_000_000));
         // If the deadline equals the period, no wakeup is delayed.
         let mut implicit = server(1, 10, 10);
         implicit.wake(2 * MS);
-        implicit.used(0.5e6, 3 * MS);
+        implicit.charge(MS / 2);
         implicit.wake(12 * MS + 1);
         assert_eq!(implicit.runnable(), Some(22 * MS + 1));
     }
@@ -138,31 +144,32 @@ mod tests {
         let mut server = server(4, 10, 10);
         server.wake(0);
         server.wake(0);
-        server.used(3e6, 3 * MS);
+        server.charge(3 * MS);
         // 1 ms within 10 ms is below the reservation of 4 in 10.
         server.wake(4 * MS);
-        assert_eq!((server.runnable(), server.left()), (Some(10 * MS), 1e6));
+        assert_eq!((server.runnable(), server.budget), (Some(10 * MS), 1_000_000));
         // 1 ms within 1 ms exceeds it, so a new period begins.
         server.wake(9 * MS);
-        assert_eq!((server.runnable(), server.left()), (Some(19 * MS), 4e6));
+        assert_eq!((server.runnable(), server.budget), (Some(19 * MS), 4_000_000));
     }
 
     #[test]
     fn the_revised_rule_cuts_the_runtime_of_a_constrained_server() {
         let mut server = server(4, 8, 20);
         server.wake(0);
-        server.used(1e6, MS);
+        server.charge(MS);
         server.wake(6 * MS);
-        assert_eq!((server.runnable(), server.left()), (Some(8 * MS), 1e6));
+        assert_eq!((server.runnable(), server.budget), (Some(8 * MS), 1_000_000));
     }
 
     #[test]
     fn a_used_up_runtime_waits_for_the_period_and_an_overrun_is_paid() {
         let mut server = server(2, 10, 10);
         server.wake(0);
-        server.used(3e6, 3 * MS);
+        server.charge(3 * MS);
+        assert!(server.enforce(3 * MS) && !server.enforce(3 * MS));
         assert_eq!(server.runnable(), None);
         server.tick(10 * MS);
-        assert_eq!((server.runnable(), server.left()), (Some(20 * MS), 1e6));
+        assert_eq!((server.runnable(), server.budget), (Some(20 * MS), 1_000_000));
     }
 }

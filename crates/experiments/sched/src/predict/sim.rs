@@ -1,177 +1,314 @@
-//! A small simulation of Linux's scheduling policies on several CPUs.
+//! Simulates Linux's scheduler on several CPUs, event by event: the ends of work, timers, and ticks.
 
-use super::state::{At, State};
-use super::{Scheduler, Task};
-use punctual_model::{Prediction, RtLimit};
-use punctual_units::{Arrange, CpuId, Scheduling};
+use super::cpu::{Class, Cpu};
+use super::fair::{self, Queue};
+use super::lots::Lots;
+use super::thread::{At, Thread};
+use super::{Foreign, Scheduler, Task, releasing};
+use punctual_model::Prediction;
+use punctual_units::{Arrange, CpuId, CpuList};
 
-struct Cpu {
-    id: CpuId,
-    /// Start of the limit's period, negative if before the first release. `None` if no real-time thread has run yet.
-    window: Option<i64>,
-    used: f64,
-    /// Index of the real-time thread that has the CPU.
-    real_time: Option<usize>,
-    /// True if real-time threads may not use the CPU even if no other task is runnable.
-    throttled: bool,
-    ordinary: Vec<usize>,
+/// A tick is handled up to 1 / JITTER of a tick late.
+const JITTER: u64 = 16;
+/// CPU time that the releasing thread uses for one release.
+pub(super) const RELEASE: u64 = 10_000;
+
+pub(super) struct Sim<'a> {
+    pub scheduler: &'a Scheduler<'a>,
+    pub now: u64,
+    pub threads: Vec<Thread<'a>>,
+    pub cpus: Vec<Cpu>,
+    /// The thread that releases the others.
+    pub releaser: Option<usize>,
+    next_tick: u64,
+    pub ticks: u64,
+    /// Changes of the tasks outside the experiment, in order of time, and the number of those that have been.
+    foreign: Vec<(u64, usize, Option<Class>)>,
+    past: usize,
+    pub lots: Lots,
+    /// The CPU whose ksoftirqd balances.
+    pub balancing: Option<usize>,
+    /// Last place at the head and at the tail of the queues.
+    places: (i64, i64),
 }
 
-struct Sim<'a> {
-    states: Vec<State<'a>>,
-    cpus: Vec<Cpu>,
-    scheduler: &'a Scheduler,
-    place: u64,
+/// Computes when each thread begins and ends, relative to its own release.
+///
+/// Follows kernel/sched of Linux 6.12: SCHED_DEADLINE by earliest deadline with a constant bandwidth server for each
+/// thread; SCHED_FIFO and SCHED_RR by priority; ordinary threads by earliest eligible virtual deadline; one queue for each
+/// CPU, between which threads are moved when they wake, when a CPU has less to do, and now and then.
+pub fn simulate(tasks: &[Task], scheduler: &Scheduler<'_>) -> Vec<Prediction> {
+    let cpus: CpuList = tasks.iter().flat_map(|task| task.cpus.iter()).collect();
+    let ids: Vec<CpuId> = cpus.iter().collect();
+    let slice = (scheduler.quantum.0 / scheduler.tick.0.max(1)).max(1);
+    let index = |id: CpuId| ids.iter().position(|other| *other == id).unwrap_or(0);
+    let first = tasks.iter().map(|task| task.release).min().unwrap_or_default();
+    let policy = releasing(tasks.iter().map(|task| task.scheduling));
+    let on_ours = scheduler.releaser.filter(|id| cpus.contains(*id));
+    let releaser = on_ours.map(|id| Task::releasing(id, first, policy));
+    let all = tasks.iter().chain(&releaser);
+    let threads = all.map(|task| Thread::new(task, index(task.home), &cpus, slice)).collect();
+    let mut lots = Lots::new(scheduler.seed);
+    let jitter = scheduler.tick.0 / JITTER;
+    let mut sim = Sim {
+        scheduler,
+        now: 0,
+        threads,
+        cpus: ids.iter().map(|_| Cpu::new(scheduler, lots.next())).collect(),
+        releaser: releaser.is_some().then_some(tasks.len()),
+        next_tick: (scheduler.first_tick.0 + lots.below(jitter)).saturating_sub(jitter / 4),
+        ticks: 0,
+        foreign: changes(scheduler.foreign, &ids),
+        past: 0,
+        lots,
+        balancing: None,
+        places: (0, 0),
+    };
+    sim.run(tasks.len());
+    sim.threads[..tasks.len()].iter().map(|thread| thread.prediction(scheduler.horizon.0)).collect()
 }
 
-/// Computes when each thread begins and ends, relative to its own release. Real-time threads run by priority and,
-/// within one priority, in order of waking; SCHED_RR goes to the end of its queue after each slice; SCHED_DEADLINE runs
-/// by earliest deadline within its budget; ordinary threads share the rest in proportion to their weights.
-pub fn simulate(tasks: &[Task], scheduler: &Scheduler) -> Vec<Prediction> {
-    let mut ids: Vec<CpuId> = tasks.iter().flat_map(|task| task.cpus.iter()).collect();
-    ids.sort_unstable();
-    ids.dedup();
-    let window = scheduler.phase.map(|phase| -phase.0.cast_signed());
-    let cpu = |id| Cpu { id, window, used: 0.0, real_time: None, throttled: false, ordinary: Vec::new() };
-    let states = tasks.iter().enumerate().map(|(n, task)| State::new(task, n as u64, scheduler.quantum)).collect();
-    let mut sim = Sim { states, cpus: ids.into_iter().map(cpu).collect(), scheduler, place: tasks.len() as u64 };
-    let step = scheduler.step.0.max(1);
-    let mut now = 0;
-    while now < scheduler.horizon.0 && sim.states.iter().any(|state| state.at != At::Ended) {
-        sim.wake(now);
-        sim.place_real_time();
-        sim.place_ordinary(now);
-        sim.run(now, step);
-        now += step;
-    }
-    let mut found: Vec<Prediction> = sim.states.iter().map(State::prediction).collect();
-    // Threads that do not end before end with the experiment.
-    for (prediction, task) in found.iter_mut().zip(tasks).filter(|(_, task)| task.body.loops.is_none()) {
-        prediction.ends_ns = Some(scheduler.horizon.saturating_sub(task.release));
-    }
-    found
+/// What other tasks take, as changes on the CPUs with these numbers. A change at the same time that ends comes first.
+fn changes(foreign: &[Foreign], ids: &[CpuId]) -> Vec<(u64, usize, Option<Class>)> {
+    let of = |one: &Foreign| {
+        let cpu = ids.iter().position(|id| *id == one.cpu)?;
+        let class = if one.is_ordinary { Class::Ordinary } else { Class::RealTime };
+        Some([(one.from.0, cpu, Some(class)), (one.to.0, cpu, None)])
+    };
+    let mut all: Vec<_> = foreign.iter().filter_map(of).flatten().collect();
+    all.arrange_by_key(|(t, _, class)| (*t, class.is_some()));
+    all
 }
 
 impl Sim<'_> {
-    fn wake(&mut self, now: u64) {
-        for state in &mut self.states {
-            let woke = state.wake(now);
-            if woke {
-                state.place = self.place;
-                self.place += 1;
-                state.slice = self.scheduler.quantum.0 as f64;
+    fn run(&mut self, count: usize) {
+        while self.now < self.scheduler.horizon.0 && self.threads[..count].iter().any(|thread| thread.at != At::Ended) {
+            self.advance(self.next_event().min(self.scheduler.horizon.0));
+            self.finish_work();
+            self.others();
+            self.timers();
+            if self.now >= self.next_tick {
+                self.tick();
             }
-            if let Some(server) = &mut state.server {
-                server.tick(now);
-                if woke {
-                    server.wake(now);
-                }
+            while let Some(cpu) = self.cpus.iter().position(|cpu| cpu.resched) {
+                self.schedule(cpu);
             }
         }
     }
 
-    /// Assigns CPUs to the threads of highest urgency. Each gets its previous CPU if that is free.
-    fn place_real_time(&mut self) {
-        for cpu in &mut self.cpus {
-            cpu.real_time = None;
-        }
-        let mut order: Vec<usize> = (0..self.states.len()).filter(|n| self.is_runnable_real_time(*n)).collect();
-        order.arrange_by_key(|n| {
-            let state = &self.states[*n];
-            let deadline = state.server.and_then(|server| server.runnable()).unwrap_or(0);
-            (std::cmp::Reverse(state.rank()), deadline, state.place)
+    fn next_event(&self) -> u64 {
+        let work = self.cpus.iter().filter_map(|cpu| match self.threads[cpu.current?].at {
+            At::Ready(left) => Some(self.now + left),
+            _ => None,
         });
-        for n in order {
-            let state = &self.states[n];
-            let free = |cpu: &&mut Cpu| cpu.real_time.is_none() && state.task.cpus.contains(cpu.id);
-            let mut places: Vec<&mut Cpu> = self.cpus.iter_mut().filter(free).collect();
-            let at = places.iter().position(|cpu| Some(cpu.id) == state.cpu).unwrap_or(0);
-            if let Some(cpu) = places.get_mut(at) {
-                cpu.real_time = Some(n);
-                self.states[n].cpu = Some(cpu.id);
+        let held =
+            |n: usize| self.releaser.is_some() && self.threads[n].at == At::Unreleased && Some(n) != self.releaser;
+        let woken = (0..self.threads.len()).filter(|n| !held(*n)).filter_map(|n| self.threads[n].wakes());
+        let servers = self.threads.iter().filter_map(|thread| thread.server?.timer());
+        let fair = self.cpus.iter().filter_map(|cpu| cpu.server?.timer());
+        let throttles = self.cpus.iter().filter_map(|cpu| cpu.throttle?.timer());
+        let others = self.foreign.get(self.past).map(|(t, ..)| *t);
+        let all = work.chain(woken).chain(servers).chain(fair).chain(throttles).chain(others);
+        all.fold(self.next_tick, u64::min).max(self.now)
+    }
+
+    fn advance(&mut self, to: u64) {
+        let time = to - self.now;
+        for c in 0..self.cpus.len() {
+            let class = self.class(c);
+            let charged = self.cpus[c].current.map_or(time, |n| self.threads[n].run(self.now, time));
+            self.cpus[c].charge(class, charged);
+        }
+        self.now = to;
+    }
+
+    /// Class of what runs.
+    pub fn class(&self, c: usize) -> Class {
+        match self.cpus[c].current.map(|n| &self.threads[n]) {
+            None => self.cpus[c].foreign.unwrap_or(Class::Idle),
+            Some(thread) if thread.is_deadline() => Class::Deadline,
+            Some(thread) if thread.priority().is_some() => Class::RealTime,
+            Some(_) => Class::Ordinary,
+        }
+    }
+
+    /// Has threads whose work is done continue with their next action.
+    fn finish_work(&mut self) {
+        for c in 0..self.cpus.len() {
+            let Some(n) = self.cpus[c].current.filter(|n| self.threads[*n].at == At::Ready(0)) else { continue };
+            match Some(n) == self.releaser {
+                true => self.release(c),
+                false => self.threads[n].finish(self.now),
+            }
+            if !self.threads[n].is_ready() {
+                self.cpus[c].resched = true;
+                self.leave_queue(n);
             }
         }
     }
 
-    fn is_runnable_real_time(&self, n: usize) -> bool {
-        let state = &self.states[n];
-        state.is_ready() && state.rank().is_some() && state.server.is_none_or(|server| server.runnable().is_some())
+    /// The releasing thread releases the threads whose time has come, and sleeps until that of the next one.
+    fn release(&mut self, c: usize) {
+        let Some(releaser) = self.releaser else { return };
+        for n in 0..releaser {
+            if self.threads[n].at == At::Unreleased && self.threads[n].wakes() <= Some(self.now) {
+                self.wake(n, c);
+            }
+        }
+        let waiting = self.threads[..releaser].iter().filter(|thread| thread.at == At::Unreleased);
+        let next = waiting.filter_map(Thread::wakes).min();
+        self.threads[releaser].at = next.map_or(At::Ended, At::Asleep);
     }
 
-    /// Moves ordinary threads to the least loaded CPUs: first those without a real-time thread, then those with the
-    /// shortest queue.
-    fn place_ordinary(&mut self, now: u64) {
-        for cpu in &mut self.cpus {
-            cpu.ordinary.clear();
-            cpu.throttled = cpu.is_limited(now, self.scheduler.limit.as_ref()) && self.scheduler.is_always_limited();
-        }
-        for (n, state) in self.states.iter_mut().enumerate() {
-            if !state.is_ready() || state.rank().is_some() {
-                continue;
+    /// Tasks outside the experiment take CPUs, and leave them.
+    fn others(&mut self) {
+        while let Some((_, c, class)) = self.foreign.get(self.past).copied().filter(|(t, ..)| *t <= self.now) {
+            self.past += 1;
+            if self.cpus[c].is_idle() {
+                self.cpus[c].leave_idle(self.now);
             }
-            let allowed = self.cpus.iter_mut().filter(|cpu| state.task.cpus.contains(cpu.id));
-            let room = |cpu: &&mut Cpu| {
-                (cpu.real_time.is_some() && !cpu.throttled, cpu.ordinary.len(), Some(cpu.id) != state.cpu, cpu.id)
-            };
-            if let Some(cpu) = allowed.min_by_key(room) {
-                cpu.ordinary.push(n);
-                state.cpu = Some(cpu.id);
-            }
+            (self.cpus[c].foreign, self.cpus[c].resched) = (class, true);
         }
     }
 
-    fn run(&mut self, now: u64, step: u64) {
-        for cpu in &mut self.cpus {
-            let limited = cpu.is_limited(now, self.scheduler.limit.as_ref());
-            // RT throttling applies only to SCHED_FIFO and SCHED_RR. The fair server runs as one of the deadline
-            // threads, whose reservations leave time for it.
-            let runs =
-                |n: &usize| self.states[*n].is_deadline() || !limited || (cpu.ordinary.is_empty() && !cpu.throttled);
-            match cpu.real_time.filter(runs) {
-                Some(n) => {
-                    cpu.window.get_or_insert(now.cast_signed());
-                    let state = &mut self.states[n];
-                    let most = state.server.map_or(step as f64, |server| server.left().min(step as f64));
-                    let used = state.run(now, most);
-                    cpu.used += used;
-                    if let Some(server) = &mut state.server {
-                        server.used(used, now + step);
-                    }
-                    state.slice -= used;
-                    let turns = matches!(state.task.scheduling, Scheduling::Rr { .. });
-                    if turns && state.slice < step as f64 / 2.0 && state.is_ready() {
-                        state.slice += self.scheduler.quantum.0 as f64;
-                        state.place = self.place;
-                        self.place += 1;
-                    }
+    fn timers(&mut self) {
+        for n in 0..self.threads.len() {
+            if self.threads[n].wakes().is_some_and(|at| at <= self.now) {
+                match (self.releaser, self.threads[n].at) {
+                    (Some(releaser), At::Unreleased) if n != releaser => {}
+                    _ => self.wake(n, self.threads[n].cpu),
                 }
-                None => share(&mut self.states, &cpu.ordinary, now, step as f64),
+            }
+            let over = self.threads[n].server.as_mut().is_some_and(|server| server.tick(self.now));
+            if over && self.threads[n].is_ready() {
+                self.replenished(n);
             }
         }
-    }
-}
-
-impl Cpu {
-    /// Returns `true` if real-time threads have used up their time in this period.
-    fn is_limited(&mut self, now: u64, limit: Option<&RtLimit>) -> bool {
-        let (Some(limit), Some(start)) = (limit, self.window) else { return false };
-        let (runtime, period) = (limit.runtime_ns, limit.period_ns.0.max(1).cast_signed());
-        let since = now.cast_signed() - start;
-        if since >= period {
-            self.window = Some(start + since / period * period);
-            self.used = 0.0;
+        for c in 0..self.cpus.len() {
+            let now = self.now;
+            let cpu = &mut self.cpus[c];
+            let served = cpu.server.as_mut().is_some_and(|server| server.fire(now));
+            let freed = cpu.throttle.as_mut().is_some_and(|throttle| throttle.fire(now));
+            cpu.resched |= served || freed;
         }
-        self.used >= runtime.0 as f64
     }
-}
 
-/// Shares a CPU among ordinary threads for `length`. Time that one does not use goes to the next.
-fn share(states: &mut [State<'_>], queue: &[usize], now: u64, length: f64) {
-    let mut left = length;
-    let mut weights: f64 = queue.iter().map(|n| states[*n].weight()).sum();
-    for n in queue {
-        let weight = states[*n].weight();
-        left -= states[*n].run(now, left * weight / weights.max(f64::MIN_POSITIVE));
-        weights -= weight;
+    fn tick(&mut self) {
+        self.next_tick += self.scheduler.tick.0.max(1);
+        self.ticks += 1;
+        for c in 0..self.cpus.len() {
+            if self.scheduler.realtime && self.class(c) < Class::RealTime && self.lots.kthreads() {
+                self.pull_real_time(c);
+                // When they are done, the CPU becomes idle once more.
+                self.cpus[c].resched |= self.cpus[c].is_idle();
+            }
+            let Some(n) = self.cpus[c].current else { continue };
+            self.update_current(c);
+            self.turn(c, n);
+            self.balance(c);
+        }
+    }
+
+    /// Counts the tick of a SCHED_RR thread: task_tick_rt().
+    fn turn(&mut self, c: usize, n: usize) {
+        let quantum = (self.scheduler.quantum.0 / self.scheduler.tick.0.max(1)).max(1);
+        let thread = &mut self.threads[n];
+        if !thread.takes_turns() || !thread.is_ready() {
+            return;
+        }
+        thread.slice = thread.slice.saturating_sub(1);
+        if thread.slice > 0 {
+            return;
+        }
+        thread.slice = quantum;
+        let priority = thread.priority();
+        if (0..self.threads.len())
+            .any(|other| other != n && self.on(c, other) && self.threads[other].priority() == priority)
+        {
+            self.threads[n].place = self.tail();
+            self.cpus[c].resched = true;
+        }
+    }
+
+    /// Checks the limits of the running thread, as the kernel does at ticks and when it switches: update_curr().
+    pub fn update_current(&mut self, c: usize) {
+        let (now, Some(n)) = (self.now, self.cpus[c].current) else { return };
+        let (class, slice) = (self.class(c), self.scheduler.slice.0);
+        let mut resched = self.threads[n].server.as_mut().is_some_and(|server| server.enforce(now));
+        if class == Class::Ordinary {
+            let over = self.threads[n].is_ready() && self.threads[n].fair.renew(slice);
+            resched |= over && self.queue(c).len() > 1;
+            resched |= self.cpus[c].server.as_mut().is_some_and(|server| server.enforce(now));
+        } else {
+            resched |= self.cpus[c].throttle.as_mut().is_some_and(|throttle| throttle.enforce());
+        }
+        self.cpus[c].resched |= resched;
+    }
+
+    /// The ordinary threads that are on a CPU's queue or run there.
+    pub fn queue(&self, c: usize) -> Queue {
+        let ordinary = |n: &usize| self.on(c, *n) && self.threads[*n].is_ordinary();
+        (0..self.threads.len()).filter(ordinary).map(|n| (n, self.threads[n].fair)).collect()
+    }
+
+    /// True if the thread is on the CPU's queue, or runs there.
+    pub fn on(&self, c: usize, n: usize) -> bool {
+        self.threads[n].cpu == c && self.threads[n].is_queued()
+    }
+
+    /// A place behind all others.
+    pub fn tail(&mut self) -> i64 {
+        self.places.1 += 1;
+        self.places.1
+    }
+
+    /// A place before all others.
+    pub fn head(&mut self) -> i64 {
+        self.places.0 -= 1;
+        self.places.0
+    }
+
+    /// Puts a runnable thread on a CPU's queue.
+    pub fn enter_queue(&mut self, n: usize, c: usize) {
+        if self.threads[n].is_ordinary() {
+            let queue = self.queue(c);
+            if self.class(c) == Class::Idle {
+                self.cpus[c].leave_idle(self.now);
+            }
+            self.update_current(c);
+            self.threads[n].fair.place(&queue, self.scheduler.slice.0);
+            self.cpus[c].averaged = self.now;
+            let now = self.now;
+            if let Some(server) = self.cpus[c].server.as_mut().filter(|_| queue.is_empty()) {
+                server.start(now);
+                self.cpus[c].resched |= server.deadline().is_some();
+            }
+        }
+        self.threads[n].place = self.tail();
+        self.threads[n].cpu = c;
+    }
+
+    /// Prepares a thread that no longer runs, or moves, for its next queue.
+    pub fn leave_queue(&mut self, n: usize) {
+        let c = self.threads[n].cpu;
+        let mut all = self.queue(c);
+        if self.threads[n].is_ordinary() {
+            if all.iter().all(|(other, _)| *other != n) {
+                all.push((n, self.threads[n].fair));
+            }
+            self.threads[n].fair.leave(&all, self.scheduler.slice.0, self.scheduler.tick.0);
+        }
+    }
+
+    /// Moves a waiting thread to another CPU's queue.
+    pub fn migrate(&mut self, n: usize, to: usize) {
+        self.leave_queue(n);
+        // Not on the old queue any more, and not yet on the new one.
+        self.threads[n].cpu = usize::MAX;
+        self.enter_queue(n, to);
+    }
+
+    pub fn pick_ordinary(&self, c: usize) -> Option<usize> {
+        fair::pick(&self.queue(c), self.cpus[c].current)
     }
 }

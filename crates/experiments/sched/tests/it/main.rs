@@ -1,4 +1,3 @@
 mod accounts;
 mod outcomes;
 mod predictions;
-mod replays;

@@ -16,7 +16,7 @@ use punctual_kernel::config::of_config;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Files are taken from these folders of a package; others (documentation) are ignored.
+/// Folders of a package that contain modules.
 const MODULES: [&str; 2] = ["lib/modules", "usr/lib/modules"];
 /// Names of kernel images in boot/; `-RELEASE` may follow.
 const IMAGES: [&str; 6] = ["vmlinuz", "vmlinux", "Image", "zImage", "kernel8.img", "kernel"];
@@ -91,14 +91,14 @@ impl Package {
         })
     }
 
-    /// The kernel configuration, keyed without `CONFIG_`.
+    /// Returns the kernel configuration, keyed without `CONFIG_`.
     pub fn options(&self) -> Result<Option<punctual_kernel::config::Options>, DeployError> {
         let Some(path) = &self.config else { return Ok(None) };
         fs::read_to_string(path).map(|text| Some(of_config(&text))).map_err(file("read", path))
     }
 }
 
-/// Every regular file, sorted; links and devices are left out.
+/// Returns every regular file, sorted; links and devices are left out.
 pub(crate) fn files(root: &Path) -> Result<Vec<PathBuf>, DeployError> {
     let (mut found, mut folders) = (Vec::new(), vec![root.to_owned()]);
     while let Some(folder) = folders.pop() {

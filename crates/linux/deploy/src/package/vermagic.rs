@@ -7,7 +7,7 @@ use punctual_model::Argv;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Number of modules passed to one modinfo.
+/// Number of modules passed to one call of modinfo(8).
 const BATCH: usize = 200;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub fn wrong_modules(folder: &Path, release: &str, is_rt: Option<bool>) -> Resul
     Ok(magic)
 }
 
-/// The option that selects the real-time kernel of a release, without `CONFIG_`.
+/// Returns the option that selects the real-time kernel of a release, without `CONFIG_`.
 pub(crate) fn rt_option(release: &str) -> &'static str {
     punctual_kernel::Release::of_uname(release).map_or("PREEMPT_RT", |release| release.series.rt_option())
 }

@@ -30,7 +30,7 @@ fn state(root: &Path, kernel: &Kernel) -> Status {
 
 type Tree = std::collections::BTreeMap<std::path::PathBuf, (u32, u32, Vec<u8>)>;
 
-/// The folders that a deployment may change: /boot, /etc and /lib.
+/// Returns the folders that a deployment may change: /boot, /etc and /lib.
 fn touched(root: &Path) -> Vec<Tree> {
     ["boot", "etc", "lib"].map(|name| tree(&root.join(name))).into_iter().collect()
 }

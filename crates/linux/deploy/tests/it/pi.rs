@@ -76,8 +76,8 @@ fn a_copy_that_was_cut_short_starts_the_old_kernel() {
     }
 }
 
-/// A package of a 32-bit kernel with the patch of 4.19, as such kernels identify themselves (raspberrypi/linux issue
-/// 3172).
+/// Returns a package of a 32-bit kernel with the patch of 4.19, as such kernels identify themselves
+/// (raspberrypi/linux issue 3172).
 fn classic(release: &str) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
@@ -92,7 +92,7 @@ fn classic(release: &str) -> TempDir {
     folder
 }
 
-/// A Raspberry Pi with a 32-bit system: no kernel8.img.
+/// Returns a Raspberry Pi with a 32-bit system: no kernel8.img.
 fn of_32_bits(model: &str, image: &str) -> (TempDir, Kernel) {
     let (root, kernel, _) = machine(PI, RELEASE);
     let at = root.path();

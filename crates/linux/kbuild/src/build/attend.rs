@@ -33,8 +33,8 @@ pub fn prepare(job: &Job, log: &Log) -> Result<(), KbuildError> {
     ended(status, log, begin)
 }
 
-/// Number of objects to compile; `None` if the dry run failed, which only loses this number. If vmlinux.a does not
-/// exist yet (6.12), the dry run fails only after all objects.
+/// Returns the number of objects to compile according to a dry run; `None` if the dry run failed without listing any.
+/// If vmlinux.a does not exist yet (6.12), the dry run fails after it has listed all objects.
 pub fn count(job: &Job) -> Result<Option<usize>, KbuildError> {
     let ran = run(make(job).arg("-n").args(targets(job)), b"", MAKE)?;
     let counted = planned(&String::from_utf8_lossy(&ran.stdout));
@@ -132,7 +132,7 @@ fn said(is_paused: bool, hottest: Option<i64>, job: &Job) -> String {
     }
 }
 
-/// Ensures that make ends with this process, so that only one make continues a half-built folder.
+/// Wraps make so that it ends when this process ends, and does not run beside the make of a later build.
 fn ending_with_us(make: &Command) -> Command {
     let paths = std::env::var_os("PATH").unwrap_or_default();
     let is_there = |program: &str| std::env::split_paths(&paths).any(|folder| folder.join(program).is_file());

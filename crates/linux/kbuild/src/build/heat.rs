@@ -21,6 +21,8 @@ pub struct HeatError(i64);
 const HYSTERESIS: i64 = 8;
 
 impl Heat {
+    /// Creates the limit from degrees Celsius.
+    ///
     /// # Errors
     /// The limit is not plausible.
     pub fn at(degrees: i64, zones: &Path) -> Result<Heat, HeatError> {
@@ -34,7 +36,8 @@ impl Heat {
         })
     }
 
-    /// The hottest zone; `None` if no zone reports a temperature.
+    /// Returns the temperature of the hottest zone in thousandths of a degree Celsius; `None` if no zone reports a
+    /// temperature.
     pub fn hottest(&self) -> Option<i64> {
         let zones = fs::read_dir(&self.zones).ok()?.flatten();
         let zones = zones.filter(|entry| entry.file_name().to_string_lossy().starts_with("thermal_zone"));

@@ -134,7 +134,7 @@ fn absolute(job: &Job) -> Result<Job, KbuildError> {
 
 pub(crate) const MAKE: &str = "apt-get install make gcc flex bison bc libssl-dev libelf-dev";
 
-/// A make command with everything fixed that would make the result vary.
+/// Returns a make command with fixed values for everything that would make the result vary.
 pub(crate) fn make(job: &Job) -> Command {
     let mut make = Command::new("make");
     make.arg("-C").arg(&job.tree).arg(format!("O={}", job.out.display())).arg(format!("ARCH={}", job.arch.name()));
@@ -150,7 +150,7 @@ pub(crate) fn make(job: &Job) -> Command {
     make
 }
 
-/// The date as printed by `date -u`; it becomes the end of `uname -v`.
+/// Returns the date as printed by `date -u`; it becomes the end of `uname -v`.
 fn date(epoch: u64) -> String {
     let time = i64::try_from(epoch).ok().and_then(|second| Timestamp::from_second(second).ok());
     time.unwrap_or(Timestamp::MAX).strftime("%a %b %d %T UTC %Y").to_string()

@@ -67,7 +67,10 @@ fn diagnostic(job: &Job) -> Result<Options, KbuildError> {
     Ok(punctual_kernel::diagnostic(job.arch, release.series))
 }
 
-/// Runs kconfig; the result has all options of a diagnostic kernel.
+/// Runs `make olddefconfig`. Returns the configuration.
+///
+/// # Errors
+/// make fails, or the result lacks an option of a diagnostic kernel.
 fn changed(job: &Job, path: &Path, diagnostic: &Options) -> Result<String, KbuildError> {
     let ran = run(make(job).arg("olddefconfig"), b"", MAKE)?;
     if !ran.status.success() {
@@ -92,7 +95,7 @@ fn changed(job: &Job, path: &Path, diagnostic: &Options) -> Result<String, Kbuil
     }
 }
 
-/// Saves the request: `package` compares the configuration with it.
+/// Saves the requested options, with which `package` compares the configuration.
 fn request(out: &Path, diagnostic: Options, name: &str) -> Result<(), KbuildError> {
     let path = out.join(REQUESTED);
     let mut all = match fs::read_to_string(&path) {

@@ -20,7 +20,8 @@ impl Progress {
         self.of.is_some_and(|of| self.objects > of)
     }
 
-    /// Remaining time, extrapolated from the finished part; `None` if that is too small, or the total is unknown.
+    /// Returns the remaining time, extrapolated from the finished part; `None` if fewer than 20 objects are finished,
+    /// or the total is unknown.
     pub fn eta(&self) -> Option<Duration> {
         let rest = self.of?.checked_sub(self.objects)?;
         (self.objects >= 20).then(|| self.worked.mul_f64(rest as f64 / self.objects as f64))
@@ -47,7 +48,7 @@ impl fmt::Display for Progress {
     }
 }
 
-/// Number of objects in make's log; the counterpart of `make -n … | grep -c ' -c -o '`.
+/// Counts the objects compiled so far, in make's log. The total comes from a dry run (`make -n … | grep -c ' -c -o '`).
 pub fn compiled(log: &str) -> usize {
     log.lines().filter(|line| ["  CC ", "  AS ", "  CC [M] "].iter().any(|tag| line.starts_with(tag))).count()
 }

@@ -59,7 +59,7 @@ impl State {
         read_json(&out.join(FILE))
     }
 
-    /// The release of a finished build.
+    /// Returns the release of a finished build.
     ///
     /// # Errors
     /// The release is missing; the package's file names contain it.
@@ -83,7 +83,8 @@ impl State {
     }
 }
 
-/// Start time of a process in clock ticks since boot; it distinguishes the process from a later one with the same PID.
+/// Returns the start time of a process in clock ticks since boot. It distinguishes the process from a later one with
+/// the same PID.
 pub(super) fn started(pid: i32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name in parentheses may contain anything.

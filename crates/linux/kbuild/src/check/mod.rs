@@ -1,6 +1,6 @@
-//! Checks that the contents of a package match its name. Each check comes from a kernel that someone shipped or booted:
-//! one named -rt without real-time support, silently dropped options, modules of another build, a board without
-//! keyboard and SPI.
+//! Checks that the contents of a package match its name. Each check is based on a fault of a kernel that was shipped or
+//! booted: no real-time support in a kernel named -rt, silently dropped options, modules of another build, no drivers
+//! for the board's keyboard or SPI.
 
 mod banner;
 mod modules;

@@ -19,7 +19,7 @@ pub struct Module {
     pub vermagic: Option<String>,
 }
 
-/// All modules below `lib/modules/RELEASE`; empty if the folder does not exist.
+/// Returns all modules below `lib/modules/RELEASE`; empty if the folder does not exist.
 pub fn modules(folder: &Path) -> Result<Vec<Module>, KbuildError> {
     if !folder.is_dir() {
         return Ok(Vec::new());
@@ -55,7 +55,8 @@ fn vermagic(object: &[u8]) -> Option<String> {
     Some(String::from_utf8_lossy(&text).trim_end().to_owned())
 }
 
-/// The start of the vermagic for a configuration (include/linux/vermagic.h); the rest depends on the architecture.
+/// Returns the start of the vermagic for a configuration (include/linux/vermagic.h); the rest depends on the
+/// architecture.
 pub fn expected_vermagic(release: &str, config: &Options) -> String {
     let on = |name: &str| config.get(name).is_some_and(|value| value.text() == "y");
     // PREEMPT_BUILD came with 5.14; before that PREEMPT selected full preemption.

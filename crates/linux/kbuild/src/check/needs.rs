@@ -21,7 +21,8 @@ pub(super) fn check(board: Option<&Board>, config: &Options, modules: &[Module])
     }
 }
 
-/// A driver that is `m` counts only if its module is present: the initramfs or the package may lack it.
+/// Returns what is missing for a part; `None` if it has a driver. A driver that is `m` counts only if its module is
+/// present, because the initramfs or the package may lack it.
 fn lacks(need: &Need, config: &Options, modules: &[Module]) -> Option<String> {
     let value = |option: &str| config.get(option).map_or("n", |value| value.text());
     let has = |module: &str| modules.iter().any(|m| m.name == module.replace('-', "_"));

@@ -41,7 +41,7 @@ pub fn file(url: &str, folder: &Path, report: &mut dyn FnMut(&str)) -> Result<Pa
     Ok(whole)
 }
 
-/// Like [`file`] for something small that may have changed: never resumed, never reused.
+/// Like [`file`] for a small file that may have changed: an earlier download is neither resumed nor reused.
 pub fn anew(url: &str, folder: &Path, report: &mut dyn FnMut(&str)) -> Result<PathBuf, KbuildError> {
     if let (true, Some(name)) = (url.contains("://"), url.rsplit('/').next()) {
         for old in [folder.join(name), folder.join(format!("{name}.part"))] {

@@ -74,7 +74,7 @@ pub fn fetch(
     Ok(Taken { tree, proof, sha256: None, commit: Some(chosen), epoch })
 }
 
-/// The commit that is checked out.
+/// Returns the commit that is checked out.
 pub fn head(tree: &Path) -> Result<String, KbuildError> {
     git(tree, &["rev-parse", "HEAD"]).map(|said| said.trim().to_owned())
 }

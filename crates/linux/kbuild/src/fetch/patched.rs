@@ -2,8 +2,8 @@
 //! fuzz 0; otherwise it is refused.
 //!
 //! The request names its file, or the folder in which kernel.org publishes a series' patches
-//! (https://cdn.kernel.org/pub/linux/kernel/projects/rt/X.Y/, older ones in `older/`); in the latter case the release
-//! of the tree decides.
+//! (https://cdn.kernel.org/pub/linux/kernel/projects/rt/X.Y/, older patches in `older/`). If it names a folder, the
+//! release of the tree decides which patch is used.
 
 use super::{Request, download};
 use crate::KbuildError;

@@ -38,7 +38,7 @@ pub fn fetch(url: &str, request: &Request, out: &Path, report: &mut dyn FnMut(&s
     Ok(Taken { tree, proof, sha256: Some(sha256), commit: None, epoch: None })
 }
 
-/// Locations of signature and checksums: as requested, or where kernel.org has them.
+/// Returns the locations of signature and checksums: as requested, or where kernel.org has them.
 fn beside(url: &str, request: &Request) -> (String, String) {
     let stem = PACKINGS.iter().find_map(|(end, _)| url.strip_suffix(end)).unwrap_or(url);
     let folder = url.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));

@@ -11,8 +11,8 @@ use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
-/// Mainline's device trees have other names than the firmware expects. config.txt has one section per model; later ones
-/// override earlier ones (https://www.raspberrypi.com/documentation/computers/config_txt.html#model-filters).
+/// Sections of config.txt and the mainline device tree of each, because the firmware expects other names. Later
+/// sections override earlier ones (https://www.raspberrypi.com/documentation/computers/config_txt.html#model-filters).
 const MAINLINE: [(&str, &str); 9] = [
     ("pi3", "bcm2837-rpi-3-b.dtb"),
     ("pi3+", "bcm2837-rpi-3-b-plus.dtb"),
@@ -33,7 +33,7 @@ pub struct Files {
     pub notes: Vec<String>,
 }
 
-/// The kernel command line, with a serial console.
+/// Returns the kernel command line, with a serial console.
 pub fn command_line() -> String {
     format!("console=serial0,115200 console=tty1 root={} rootfstype=ext4 rootwait fsck.repair=no", root_name())
 }

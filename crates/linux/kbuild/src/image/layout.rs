@@ -24,7 +24,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// A disk of 512 MiB, with 124 MiB for the firmware, kernels and device trees.
+    /// Returns a disk of 512 MiB, with 124 MiB for the firmware, kernels and device trees.
     pub fn usual() -> Layout {
         Layout { disk: 512 * MIB, boot: 4 * MIB, root: 128 * MIB }
     }

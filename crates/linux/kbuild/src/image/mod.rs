@@ -46,8 +46,8 @@ const BUILT_IN: [&[&str]; 4] = [
 /// Writes the image, which is complete or absent afterwards. Returns notes for the user.
 ///
 /// # Errors
-/// The board does not boot from such a card, the kernel could not read its root, mke2fs is missing, or the disk is
-/// full.
+/// The board does not boot from a Raspberry Pi card, the kernel could not read its root, mke2fs is missing, or the disk
+/// is full.
 pub fn write(job: &Job, report: &mut dyn FnMut(&str)) -> Result<Vec<String>, KbuildError> {
     if job.board.boot != BootWay::RaspberryPi {
         let said = format!("{} does not boot from a Raspberry Pi card: omit --image", job.board.key);

@@ -82,7 +82,7 @@ fn executable(path: &Path) -> Result<(), KbuildError> {
     fs::set_permissions(path, Permissions::from_mode(0o755)).map_err(KbuildError::file("change", path))
 }
 
-/// Sets the owners to root, because mke2fs copies those of the calling user.
+/// Sets the owners to root, because mke2fs gives the files to the calling user.
 fn owned_by_root(job: &Job, layout: &Layout, disk: &Path, root: &Path) -> Result<(), KbuildError> {
     let meta = root.metadata().map_err(KbuildError::file("read", root))?;
     if (meta.uid(), meta.gid()) == (0, 0) {

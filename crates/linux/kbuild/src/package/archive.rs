@@ -40,7 +40,7 @@ enum Kind {
     File { mode: u32 },
 }
 
-/// All entries, sorted so that parents come first.
+/// Returns all entries, sorted so that parents come first.
 fn entries(root: &Path) -> Result<BTreeMap<PathBuf, Kind>, KbuildError> {
     let mut found = BTreeMap::new();
     let mut open = vec![root.to_owned()];

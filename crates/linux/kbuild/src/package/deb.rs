@@ -35,7 +35,7 @@ pub fn headers(stage: &Stage, state: &State, root: &Path, into: &Path) -> Result
     write(&name, state, into, &whole, &control, &[])
 }
 
-/// Package names must be lower case (Debian Policy 5.6.7).
+/// Converts a release to the form of a package name, which must be lower case (Debian Policy 5.6.7).
 fn lower(release: &str) -> String {
     release.to_ascii_lowercase().replace('_', "-")
 }
@@ -59,7 +59,8 @@ fn control(name: &str, state: &State, release: &str, kib: u64, extra: &str, desc
     )
 }
 
-/// A hyphen would start the Debian revision, so it is replaced by a character that preserves the order.
+/// Returns the package's version. A hyphen would start the Debian revision, so it is replaced by a character that
+/// preserves the order.
 fn version(release: &str) -> String {
     format!("{}-1", release.replace(['-', '_'], "+"))
 }

@@ -43,7 +43,7 @@ pub struct Packaged {
     pub checks: Vec<Check>,
     /// The written files; empty if a check failed.
     pub files: Vec<PathBuf>,
-    /// Folder of the unpacked files, for an image.
+    /// Folder of the unpacked files, from which an image can be written.
     pub stage: PathBuf,
 }
 
@@ -123,7 +123,7 @@ fn sums(into: &Path, files: &[PathBuf]) -> Result<PathBuf, KbuildError> {
     Ok(path)
 }
 
-/// The requested options, saved when the build was configured.
+/// Returns the requested options, saved when the build was configured.
 fn asked(build: &Path) -> Result<Option<Options>, KbuildError> {
     let path = build.join(REQUESTED);
     let text = match fs::read_to_string(&path) {

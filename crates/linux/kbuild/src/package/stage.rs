@@ -57,7 +57,7 @@ impl Stage {
         Ok(Stage { root, release: release.to_owned() })
     }
 
-    /// Device trees, relative to `usr/lib/linux-image-R`.
+    /// Returns the device trees as paths relative to `usr/lib/linux-image-R`.
     pub fn device_trees(&self) -> Result<Vec<PathBuf>, KbuildError> {
         let folder = self.root.join(format!("usr/lib/linux-image-{}", self.release));
         let all = if folder.is_dir() { below(&folder)? } else { Vec::new() };

@@ -118,7 +118,8 @@ fn what_is_not_signed_or_was_changed_leaves_no_tree() {
     }
 }
 
-/// A repository whose Makefile passes through three releases, each with an additional commit.
+/// Creates a repository whose commits set the release in the Makefile to three values, each followed by a commit
+/// without a change of release.
 fn repository(folder: &Path) -> Vec<String> {
     let git = |words: &[&str]| {
         let mut git = Command::new("git");

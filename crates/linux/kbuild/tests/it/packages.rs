@@ -120,7 +120,7 @@ fn card(tree: &Tree, done: &Packaged, name: &str, firmware: Option<PathBuf>) -> 
     image::write(&job, &mut |_| {})
 }
 
-/// The description that debugfs gives of a file in the second partition.
+/// Returns debugfs's description of a file in the second partition.
 fn stat(path: &Path, file: &str) -> String {
     let debugfs =
         ["/usr/sbin/debugfs", "/sbin/debugfs"].into_iter().find(|p| Path::new(p).is_file()).unwrap_or("debugfs");

@@ -25,7 +25,7 @@ fn git(folder: &Path, words: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-/// A branch that passed through 6.6.146 to 6.6.148, the folder of published patches, and a folder for the source.
+/// A branch with the releases 6.6.146 to 6.6.148, the folder of published patches, and a folder for the source.
 struct Place {
     at: TempDir,
     /// The last commit of each release.
@@ -80,7 +80,7 @@ impl Place {
         }
     }
 
-    /// The folder of patches as a URL.
+    /// Returns the folder of patches as a URL.
     fn folder(&self) -> String {
         format!("file://{}/", self.path("rt").display())
     }

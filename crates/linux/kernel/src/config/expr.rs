@@ -6,7 +6,7 @@ use super::Options;
 /// `n` is 0, `m` is 1, `y` is 2. `None` if the value depends on a compiler or shell (`$(…)`), or is not understood.
 pub type Tri = Option<u8>;
 
-/// The terms that must all hold: `A && (B || C)` has two.
+/// Returns the terms that must all hold: `A && (B || C)` has two.
 pub fn terms(expression: &str) -> Vec<String> {
     let (mut depth, mut start, mut all) = (0usize, 0, Vec::new());
     let bytes = expression.as_bytes();

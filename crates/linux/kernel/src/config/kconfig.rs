@@ -94,14 +94,14 @@ impl Kconfig {
     }
 }
 
-/// The dependencies that are off; empty if all hold or this is unknown.
+/// Returns the dependencies that are off; empty if all hold or this is unknown.
 fn unmet(definition: &Definition, options: &Options) -> String {
     let all = definition.depends.iter().flat_map(|depends| terms(depends));
     let off: Vec<String> = all.filter(|t| value(t, options) == Some(0)).map(|t| with_values(&t, options)).collect();
     off.join(" and ")
 }
 
-/// An expression followed by the values of its options: `PCI || OF (PCI is off, OF is off)`.
+/// Returns an expression followed by the values of its options: `PCI || OF (PCI is off, OF is off)`.
 fn with_values(expression: &str, options: &Options) -> String {
     let mut names = symbols(expression);
     names.dedup();

@@ -17,7 +17,7 @@ pub struct Job {
     /// Prefix of a cross compiler, up to but not including `gcc`; some options depend on the compiler.
     pub cross: Option<String>,
     pub base: Base,
-    /// Name and text of each fragment; later ones override earlier ones.
+    /// Name and text of each fragment; later fragments override earlier fragments.
     pub fragments: Vec<(String, String)>,
     /// True to run `make menuconfig` on this terminal before the result is compared.
     pub menu: bool,
@@ -28,7 +28,7 @@ pub struct Job {
 pub enum Base {
     /// A `make` target: `defconfig`, `tinyconfig`, `bcm2711_defconfig`.
     Target(String),
-    /// The text of a configuration, such as that of a running kernel.
+    /// The text of a configuration, for example the running kernel's.
     Config(String),
 }
 

@@ -17,7 +17,7 @@ use std::fmt;
 pub struct Value(String);
 
 impl Value {
-    /// The value as in `.config`: `y`, `m`, `n`, a number, or a quoted string.
+    /// Returns the value as in `.config`: `y`, `m`, `n`, a number, or a quoted string.
     pub fn text(&self) -> &str {
         &self.0
     }
@@ -65,6 +65,8 @@ fn option(line: &str) -> Option<Option<(String, Value)>> {
     (is_name(name) && (is_string || is_word)).then(|| Some((name.to_owned(), Value(value.to_owned()))))
 }
 
+/// Parses the options of a fragment.
+///
 /// # Errors
 /// A line is not an option, or an option has two values.
 pub fn requested(fragment: &str) -> Result<Options, FragmentError> {
@@ -111,7 +113,7 @@ impl fmt::Display for Dropped {
     }
 }
 
-/// The requested options that the result lacks; empty if it has all.
+/// Returns the requested options that the result lacks; empty if it has all.
 pub fn dropped(requested: &Options, result: &Options, kconfig: &Kconfig) -> Vec<Dropped> {
     let mut all = Vec::new();
     for (symbol, wanted) in requested {

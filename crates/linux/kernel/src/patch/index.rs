@@ -1,4 +1,4 @@
-//! The published index: a page of https://cdn.kernel.org/pub/linux/kernel/projects/rt/X.Y/ and that of its folder
+//! The published index: a page of https://cdn.kernel.org/pub/linux/kernel/projects/rt/X.Y/ and the page of its folder
 //! `older/`.
 //!
 //! A page lists files as links (nginx's fancyindex and autoindex, Apache's mod_autoindex): only the targets of the
@@ -100,7 +100,7 @@ impl Index {
 /// Finds the patch for exactly this release: on the series' page, otherwise on the page of the older patches.
 ///
 /// # Errors
-/// There is none (the nearest ones are named), the older page is missing, or the patch is not signed.
+/// There is none (the nearest patches are named), the older page is missing, or the patch is not signed.
 pub fn find(release: Release, page: &Index, older: Option<&Index>) -> Result<Found, PatchError> {
     if let Some(found) = page.found(release, "") {
         return found;

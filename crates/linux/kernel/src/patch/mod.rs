@@ -44,7 +44,7 @@ pub enum PatchError {
     Broken { tree: String, why: String },
 }
 
-/// The release of a kernel source, from its Makefile.
+/// Returns the release of a kernel source, from its Makefile.
 ///
 /// # Errors
 /// It cannot be read, is not a kernel source, or already has a real-time patch.
@@ -66,7 +66,7 @@ pub fn makefile_release(makefile: &str) -> Option<Release> {
     format!("{}.{}.{}", value("VERSION")?, value("PATCHLEVEL")?, value("SUBLEVEL")?).parse().ok()
 }
 
-/// The release of a patch, from its published name.
+/// Returns the release of a patch, from its published name.
 ///
 /// # Errors
 /// The name has another form.
@@ -76,6 +76,8 @@ pub fn patch_of_name(name: &str) -> Result<Patched, PatchError> {
     version.and_then(|v| v.parse().ok()).ok_or_else(|| PatchError::Name(name.to_owned()))
 }
 
+/// Checks that a patch is for the release of the tree.
+///
 /// # Errors
 /// The patch is for another release.
 pub fn fits(patch: Patched, tree: Release) -> Result<(), PatchError> {

@@ -77,7 +77,7 @@ fn fingerprint(name: &str, ran: &Ran) -> Result<String, PatchError> {
     }
 }
 
-/// The SHA-256 of a file in a verified `sha256sums.asc`.
+/// Returns the SHA-256 of a file in a verified `sha256sums.asc`.
 pub fn sum_of<'t>(sums: &'t str, file: &str) -> Option<&'t str> {
     let lines = sums.lines().filter_map(|line| line.split_once(char::is_whitespace));
     let is_hash = |hash: &&str| hash.len() == 64 && hash.bytes().all(|b| b.is_ascii_hexdigit());

@@ -41,7 +41,7 @@ pub enum Source {
         series: Series,
     },
     StableRt {
-        /// The patch, if known; otherwise the newest one of the published index.
+        /// The patch, if known; otherwise the newest of the published index is used.
         patched: Option<Patched>,
         series: Series,
     },
@@ -71,8 +71,8 @@ pub(super) struct Chosen {
     pub warnings: Vec<String>,
 }
 
-/// Without a requested series, tries the maintained ones: first those with PREEMPT_RT in mainline, among these the best
-/// tested, then the newest.
+/// Chooses the source. If no series is requested, tries the maintained series: first series with PREEMPT_RT in
+/// mainline, among these the best tested, then the newest.
 pub(super) fn choose(at: &Situation, request: &Request) -> Result<Chosen, PlanError> {
     if let Some(chosen) = own_core(at, request) {
         return Ok(chosen);
@@ -137,8 +137,8 @@ fn of_series(at: &Situation, request: &Request, entry: &SeriesEntry) -> Result<C
     Err(PlanError::NoSource { board: at.board.name.clone(), reasons })
 }
 
-/// A system delivered with an older series may depend on it. That series is offered if a patch makes it real-time, and
-/// used only if the user requests it.
+/// Returns the running kernel's older series as a source that was not chosen, if a patch makes it real-time: the system
+/// may depend on this series. It is used only if the user requests it.
 fn own_series(at: &Situation, request: &Request, chosen: &SeriesEntry) -> Option<PassedOver> {
     let running = crate::Release::of_uname(at.release.as_deref()?)?.series;
     if request.series.is_some() || at.is_rt == Some(true) || running >= chosen.name {

@@ -6,7 +6,7 @@ use crate::{Arch, Board, Series};
 const NINETEEN: Series = Series { major: 4, minor: 19 };
 const FIVE_FOUR: Series = Series { major: 5, minor: 4 };
 
-/// Warnings about a kernel before 6.12 on a Raspberry Pi; empty for every other source.
+/// Returns warnings about a kernel before 6.12 on a Raspberry Pi; empty for every other source.
 pub fn warnings(at: &Situation, request: &Request, source: &Source) -> Vec<String> {
     let Source::PiTreePatched { series, patched, branch } = source else { return Vec::new() };
     let mut all = vec![
@@ -25,13 +25,13 @@ pub fn warnings(at: &Situation, request: &Request, source: &Source) -> Vec<Strin
     }
     all.push(
         "SPI and I2C have been missing when the overlays were those of another kernel: the package has its own, and kernel verify compares \
-         all devices with those before"
+         all devices with those found before"
             .to_owned(),
     );
     all
 }
 
-/// A known failure of a series on a board that supports it in principle.
+/// Returns a known failure of a series on a board that supports it in principle.
 pub fn trouble(board: &Board, series: Series) -> Option<String> {
     board.pi.as_ref()?;
     if !board.usb_dwc_otg {

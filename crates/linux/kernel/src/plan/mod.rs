@@ -36,7 +36,7 @@ pub enum PlanError {
     NoSource { board: String, reasons: Vec<String> },
 }
 
-/// How long a step takes, and where that was measured.
+/// Estimated duration of a step, and where it was measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Estimate {
@@ -90,6 +90,8 @@ pub struct Plan {
     pub warnings: Vec<String>,
 }
 
+/// Plans a kernel.
+///
 /// # Errors
 /// The request is invalid, or nothing satisfies it on this board.
 pub fn plan(situation: &Situation, request: &Request) -> Result<Plan, PlanError> {

@@ -37,15 +37,16 @@ pub(super) fn package(at: &Situation, request: &Request, _: &SeriesEntry) -> Res
     lacks(found, request).map_or(Ok(()), |what| Err(format!("{name} {what}")))?;
     let install = found.install.iter().map(|line| line.replace("{package}", name)).collect();
     let more: String = found.note.iter().map(|note| format!("; it {note}")).chain(doubt).collect();
-    let series = found.series.map_or_else(|| "of a changing series".to_owned(), |series| series.to_string());
+    let series = found.series.map_or_else(|| "no fixed series".to_owned(), |series| series.to_string());
     let why = format!(
         "{name} ({series}) is built, signed and updated by the distribution, and has everything that is requested{more}"
     );
     Ok((Source::Package { package: name.to_owned(), install }, why))
 }
 
-/// The package that can replace the running kernel. The devices of a PC are found by probing, so another kernel of the
-/// distribution is only a doubt there; on boards, the device tree and drivers that only a vendor has are decisive.
+/// Returns the package that can replace the running kernel, and a doubt about it. If it is unknown whether a package
+/// can replace the kernel, a PC, whose devices are found by probing, gets the package with a doubt. On a board this is
+/// an error, because the device tree and some drivers may exist only in the vendor's kernel.
 fn fitting<'p>(at: &Situation, system: &System, all: &[&'p Package]) -> Result<(&'p Package, Option<String>), String> {
     let release = at.release.as_deref().unwrap_or_default();
     let fits = |p: &&&Package| p.beside.is_empty() || p.beside.iter().any(|end| release.ends_with(end.as_str()));
@@ -113,13 +114,13 @@ fn unknown_system(at: &Situation) -> String {
     }
 }
 
-/// The requested property that a package lacks or may lack.
+/// Returns the requested property that a package lacks or may lack.
 fn lacks(package: &Package, request: &Request) -> Option<String> {
     match (request.series, package.series) {
         (Some(requested), Some(series)) if requested != series => {
             return Some(format!("is {series}, but {requested} is requested"));
         }
-        (Some(requested), None) => return Some(format!("is of a changing series, but {requested} is requested")),
+        (Some(requested), None) => return Some(format!("has no fixed series, but {requested} is requested")),
         _ => {}
     }
     match (request.hz, package.hz) {

@@ -66,9 +66,9 @@ pub struct Request {
     pub newest_rt: Option<Patched>,
 }
 
-/// The choices of kernel/Kconfig.hz.
+/// Values of CONFIG_HZ (kernel/Kconfig.hz).
 const FREQUENCIES: [u32; 4] = [100, 250, 300, 1000];
-/// arch/arm/Kconfig has different choices, without 300.
+/// Values of CONFIG_HZ on ARM, which differ (arch/arm/Kconfig).
 const ARM_FREQUENCIES: [u32; 5] = [100, 200, 250, 500, 1000];
 
 impl Request {
@@ -80,15 +80,15 @@ impl Request {
         }
     }
 
-    /// A requested tracer that a series does not have yet, and the first series with it. timerlat and osnoise were
-    /// added in v5.14 (Documentation/trace).
+    /// Returns a requested tracer that a series does not have yet, and the first series with it. timerlat and osnoise
+    /// were added in v5.14 (Documentation/trace).
     pub(super) fn late_tracer(&self, series: Series) -> Option<(Tracer, Series)> {
         let since = Series { major: 5, minor: 14 };
         let late = self.tracers.iter().find(|t| matches!(t, Tracer::Timerlat | Tracer::Osnoise));
         late.filter(|_| series < since).map(|tracer| (*tracer, since))
     }
 
-    /// A fragment for `scripts/kconfig/merge_config.sh` and `punctual kernel configure`.
+    /// Returns a fragment for `scripts/kconfig/merge_config.sh` and `punctual kernel configure`.
     pub fn fragment(&self, arch: Arch, series: Series) -> String {
         let mut text = String::from("# PREEMPT_RT needs EXPERT (kernel/Kconfig.preempt).\n");
         let mut put = |symbol: &str| {
@@ -141,8 +141,9 @@ const DEBUGGING: [&str; 23] = [
     "DEBUG_HARD_LOCKS",
 ];
 
-/// Options of a PREEMPT_RT kernel that can name sections with interrupts or preemption disabled: the tracers for them
-/// and what they record, without debugging options that lengthen such sections, and without a local version.
+/// Returns the options of a PREEMPT_RT kernel that can name sections with interrupts or preemption disabled: the
+/// tracers for them and what they record, without debugging options that lengthen such sections, and without a local
+/// version.
 pub fn diagnostic(arch: Arch, series: Series) -> Options {
     use Tracer::{Hwlat, Irqsoff, Osnoise, Preemptoff, Timerlat};
     let mut request = Request { tracers: vec![Irqsoff, Preemptoff, Hwlat, Osnoise, Timerlat], ..Request::default() };

@@ -71,7 +71,7 @@ impl Situation {
         })
     }
 
-    /// A board about which nothing else is known.
+    /// Creates a situation in which only the board is known.
     ///
     /// # Errors
     /// There is no such board.

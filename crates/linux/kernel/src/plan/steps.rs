@@ -28,7 +28,8 @@ pub(super) fn steps(at: &Situation, request: &Request, source: &Source) -> Vec<S
     }
 }
 
-/// The core's latency test: `latency` in the test suites of Xenomai and RTAI, `latmus` in libevl's.
+/// Returns the step that runs the core's own latency test: `latency` in the test suites of Xenomai and RTAI, `latmus`
+/// in libevl's.
 fn core_tests(core: &str) -> Step {
     let command = match core {
         "EVL" => "sudo evl test   # and: sudo latmus -m",
@@ -62,15 +63,15 @@ fn installed(at: &Situation, package: &str, install: &[String]) -> Step {
     }
 }
 
-/// A step without a measured time that needs almost no space.
+/// Creates a step without a measured time that needs almost no space.
 fn small(title: &str, commands: Vec<String>, why: &str, risk: &str) -> Step {
     let (title, why, risk) = (title.to_owned(), why.to_owned(), risk.to_owned());
     let time = Some(Estimate { minutes_min: 0, minutes_max: 1, basis: "it copies or writes little data" });
     Step { title, commands, why, time, disk_mb: Some(0), risk }
 }
 
-/// Lines for rt.config if the base is a distribution's configuration, whose debug information makes a build many times
-/// larger (lib/Kconfig.debug: DEBUG_INFO_NONE since 5.18, commit f9b3cd245784).
+/// Returns lines for rt.config if the base is a distribution's configuration, whose debug information makes a build
+/// many times larger (lib/Kconfig.debug: DEBUG_INFO_NONE since 5.18, commit f9b3cd245784).
 pub(super) fn without_debug_info(source: &Source) -> Option<&'static str> {
     let series = source.built().filter(|_| !build::has_own_defconfig(source))?;
     let is_choice = series >= crate::Series { major: 5, minor: 18 };

@@ -21,7 +21,7 @@ impl System {
         System { id: id.to_owned(), like: Vec::new(), version }
     }
 
-    /// The table's entry for this system, otherwise that of a system it is derived from.
+    /// Returns the table's entry for this system, otherwise the entry of a system it is derived from.
     fn entry(&self) -> Option<&'static SystemEntry> {
         let of = |id: &String| systems().iter().find(|entry| entry.os.contains(id));
         of(&self.id).or_else(|| self.like.iter().find_map(of))

@@ -10,7 +10,8 @@ pub fn checks(given: &Given) -> Vec<Check> {
     vec![usb(given), initramfs(given), modules(given), age(given), room(given)]
 }
 
-/// The first of the Raspberry Pi's boot folders that has this file; `Err` if it exists but cannot be read.
+/// Reads a file from the first of the Raspberry Pi's boot folders that has it; `None` if none has it, `Err` if it
+/// cannot be read.
 fn boot_file(target: &dyn Machine, name: &str) -> Result<Option<String>, String> {
     for folder in FOLDERS {
         let path = format!("{folder}/{name}");

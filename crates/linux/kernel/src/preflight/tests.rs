@@ -32,7 +32,7 @@ fn pi3(line: &str, config: &str) -> Recorded {
     target
 }
 
-/// The outcomes other than pass and skip for a Raspberry Pi 3 that is fine except for `change`.
+/// Returns the outcomes other than pass and skip for a Raspberry Pi 3 that is fine except for `change`.
 fn not_good(change: impl FnOnce(&mut Given)) -> Vec<(&'static str, Outcome, String)> {
     let (host, options) = (host(), of_config(GOOD));
     let target = pi3("rootwait dwc_otg.fiq_enable=0 dwc_otg.fiq_fsm_enable=0", "arm_64bit=1\n");

@@ -31,7 +31,7 @@ fn every_recorded_machine_has_its_plan() {
     compare("machines.txt", &text);
 }
 
-/// Machines of `tests/roots.txt` as directory trees.
+/// Returns the machines of `tests/roots.txt` as directory trees.
 fn roots() -> Vec<(String, tempfile::TempDir)> {
     let text = include_str!("../roots.txt");
     let write = |section: &str| {

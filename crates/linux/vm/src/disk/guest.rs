@@ -66,9 +66,9 @@ impl DiskGuest {
 
     /// Runs the steps, one boot each. Boots that reached no step (a panic in a trial) are listed in between.
     ///
-    /// A reset restarts the emulator with the same disk and variables: after a reset within QEMU 7.2 the firmware took
-    /// 175 s instead of 12 s (probably because of already translated code). The disk's cache is write-through: data
-    /// that the guest has synced is safe, everything else is lost with it.
+    /// A reset restarts the emulator with the same disk and variables, because after a reset within QEMU 7.2 the
+    /// firmware took 175 s instead of 12 s (probably because of already translated code). The disk's cache is
+    /// write-through: data that the guest has synced is safe, everything else is lost in a reset.
     ///
     /// # Errors
     /// The emulator cannot be started, or fails. A hang is an [`Ending`].

@@ -33,7 +33,7 @@ impl Firmware {
     }
 }
 
-/// A command for programs that may be missing from the path of an ordinary user.
+/// Returns a command for programs that may be missing from the path of an ordinary user.
 pub(super) fn command(program: &str) -> Command {
     let places = ["/usr/sbin", "/sbin"].map(|folder| Path::new(folder).join(program));
     match places.into_iter().find(|path| !tools::is_installed(program) && path.is_file()) {

@@ -72,8 +72,8 @@ pub struct DiskImage {
 }
 
 impl DiskImage {
-    /// The machine's own Debian release, for a PC: the essential packages, GRUB, initramfs-tools, and the newest
-    /// PREEMPT_RT and stock kernels. Built once and cached; a newer package makes a new image.
+    /// Builds an image of the machine's own Debian release for a PC: the essential packages, GRUB, initramfs-tools, and
+    /// the newest PREEMPT_RT and stock kernels. The image is cached; a newer package makes a new image.
     ///
     /// # Errors
     /// Something is not installed here (the error names the package), there is no network, or the guest that finishes
@@ -94,7 +94,7 @@ impl DiskImage {
         Ok(DiskImage { disk: folder.join(DISK), kernels, made_in: made.then(|| begun.elapsed()) })
     }
 
-    /// Path of the raw image.
+    /// Returns the path of the raw image.
     pub fn path(&self) -> &Path {
         &self.disk
     }
@@ -114,7 +114,7 @@ fn kernels(apt: &Apt) -> Result<[String; 2], VmError> {
     Ok([find(true)?, find(false)?])
 }
 
-/// A checksum of the list of packages in the image.
+/// Returns a checksum of the list of packages in the image.
 fn key(files: &[String]) -> u32 {
     let mut sum = Crc::new();
     for text in files.iter().map(String::as_str).chain([CONFIGURE, INIT, FEATURES]) {
@@ -196,7 +196,7 @@ fn format(folder: &Path, disk: &Path, root: &Path) -> Result<(), VmError> {
     tools::output(&mut mkfs, "install it: apt-get install e2fsprogs").map(drop)
 }
 
-/// The stock kernel of the two, which boots faster here.
+/// Returns the stock kernel of the two, which boots faster here.
 fn stock_kernel(root: &Path) -> Result<Kernel, VmError> {
     let boot = root.join("boot");
     let entries = fs::read_dir(&boot).map_err(VmError::file("read", &boot))?;

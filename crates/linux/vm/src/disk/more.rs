@@ -12,9 +12,9 @@ use std::process::Command;
 const PACKED: &str = "packages.tar";
 
 impl DiskImage {
-    /// A tar archive of packages and all their dependencies, without those in every image. Unpacked at the root of a
-    /// guest, it adds their files and runs none of their scripts. Built once and cached; a newer package makes a new
-    /// archive.
+    /// Builds a tar archive of packages and all their dependencies, without those in every image. Unpacked at the root
+    /// of a guest, it adds their files and runs none of their scripts. The archive is cached; a newer package makes a
+    /// new archive.
     ///
     /// # Errors
     /// Something is not installed here (the error names the package), or there is no network.

@@ -100,7 +100,8 @@ fn entry(kind: [u8; 16], number: u8, start: u64, end: u64, name: &str) -> Vec<u8
     bytes
 }
 
-/// A fixed identifier in the form of a random one (RFC 9562, version 4); images of the lab never meet another disk.
+/// Returns a fixed identifier in the form of a random one (RFC 9562, version 4). It need not be unique, because a guest
+/// has only one partitioned disk.
 fn identity(number: u8) -> [u8; 16] {
     let mut bytes = *b"punctual\x40lab-\0\0\0";
     bytes[7] = 0x40;

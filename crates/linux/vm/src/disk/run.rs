@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 /// When to kill the emulator, as in a power failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kill {
-    /// Kill after a step has run `mark WORD` with this word.
+    /// Word that a step passes to `mark`; the kill follows it.
     pub mark: String,
-    /// Time after the host has read the mark.
+    /// Delay between reading the mark and the kill.
     pub after: Duration,
 }
 

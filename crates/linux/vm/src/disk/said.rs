@@ -25,7 +25,7 @@ pub struct DiskBoot {
 }
 
 impl DiskBoot {
-    /// The console without marks and control characters.
+    /// Returns the console without marks and control characters.
     pub fn console(&self) -> String {
         console::clean(&console::plain(&self.raw))
     }

@@ -1,4 +1,4 @@
-//! Options removed from cyclictest with rt-tests 2.0, and their replacements.
+//! Options that rt-tests 2.0 removed from cyclictest, and their replacements.
 //!
 //! Source: src/cyclictest/cyclictest.c of rt-tests 0.84 and 1.0, `process_options`.
 
@@ -26,12 +26,12 @@ const GONE: [(Option<char>, &str, &str); 17] = [
     (Some('y'), "policy", "write --policy=NAME"),
 ];
 
-/// The replacement for an option letter.
+/// Returns advice for a removed option letter.
 pub(super) fn letter(letter: char) -> Option<&'static str> {
     GONE.iter().find(|(known, ..)| *known == Some(letter)).map(|(.., advice)| *advice)
 }
 
-/// The replacement for a long option or a prefix of it.
+/// Returns advice for a removed long option or a prefix of its name.
 pub(super) fn name(name: &str) -> Option<&'static str> {
     let fits = |known: &str| name.len() > 2 && known.starts_with(name);
     GONE.iter().find(|(_, known, _)| fits(known)).map(|(.., advice)| *advice)

@@ -57,7 +57,7 @@ const OPTIONAL: [char; 3] = ['a', 'A', 't'];
 /// Parses the arguments.
 ///
 /// # Errors
-/// [`UsageError`], whose text shows the correct form.
+/// [`UsageError`], whose message shows the correct form.
 pub fn parse(words: &[OsString]) -> Result<Asked, UsageError> {
     let mut reading = Reading { options: defaults(words), parser: Parser::from_args(words.iter().cloned()) };
     loop {
@@ -82,7 +82,7 @@ enum Named {
     Long(&'static str),
 }
 
-/// Resolves a long name, or an unambiguous prefix of one.
+/// Finds a long option by its name or an unambiguous prefix of it.
 fn long(name: &str) -> Result<Named, UsageError> {
     let all = SHORT.iter().map(|(name, _)| *name).chain(LONG.iter().copied());
     let fitting: Vec<&'static str> = all.clone().filter(|known| known.starts_with(name)).collect();
@@ -105,7 +105,7 @@ fn unknown(option: &str, instead: Option<&str>) -> UsageError {
     })
 }
 
-/// Rejects an unknown word, whereas cyclictest ignores it and then measures something other than intended.
+/// Returns an error for an unexpected word. cyclictest ignores it, and then measures something other than intended.
 fn stray(word: &str, options: &Options) -> UsageError {
     let advice = match options.words.iter().find(|w| w.starts_with("-s") && w.contains('p') && !w.starts_with("--")) {
         Some(bundle) => format!("{bundle} is parsed as single letters: did you mean --smp (-S), with -m -p N?"),
@@ -159,7 +159,7 @@ impl Reading {
         Ok(())
     }
 
-    /// Sets an option letter without a value; returns false for other letters.
+    /// Sets an option that has no value. Returns false for other letters.
     fn flag(&mut self, letter: char) -> bool {
         let options = &mut self.options;
         match letter {
@@ -174,7 +174,7 @@ impl Reading {
             'R' => options.resolution = true,
             's' => options.system = true,
             'S' => options.smp = true,
-            // Standard output is flushed after every report in any case.
+            // Standard output is always flushed after every report.
             'u' => {}
             'v' => options.verbose = true,
             'x' => options.posix_timers = true,
@@ -237,7 +237,8 @@ impl Reading {
         Ok(value)
     }
 
-    /// An optional value, which is attached to the option or is a following word that does not look like an option.
+    /// Returns an optional value, which is attached to the option, or is the next word if that does not look like an
+    /// option.
     fn optional(&mut self, is_of_cpus: bool) -> Result<Option<String>, UsageError> {
         if let Some(value) = self.parser.optional_value() {
             return Ok(Some(value.to_string_lossy().into_owned()));

@@ -25,7 +25,8 @@ pub(super) fn bins(option: &str, text: &str) -> Result<usize, UsageError> {
     Ok(usize::try_from(wanted).unwrap_or(HIST_MAX).min(HIST_MAX))
 }
 
-/// Parses CPUs in the syntax of numa_parse_cpustring(3): `3-5,0`, all others `!0`, the first usable ones `+0-1`, `all`.
+/// Parses CPUs in the syntax of numa_parse_cpustring(3): `3-5,0`, all except one `!0`, the first usable ones `+0-1`,
+/// `all`.
 pub(super) fn cpus(option: &str, text: &str) -> Result<Affinity, UsageError> {
     let wrong = || UsageError(format!("{option} needs a list of CPUs such as 3-5,0, !0, +0-1 or all, not `{text}`"));
     let (is_inverted, rest) = text.strip_prefix('!').map_or((false, text), |rest| (true, rest));
@@ -40,7 +41,7 @@ pub(super) fn cpus(option: &str, text: &str) -> Result<Affinity, UsageError> {
     })
 }
 
-/// Parses a duration: `90`, `10m`, `2h`, `1d`. cyclictest treats any other letter as seconds.
+/// Parses a duration: `90`, `10m`, `2h`, `1d`. cyclictest takes any other letter to mean seconds; here it is an error.
 pub(super) fn duration(text: &str) -> Result<Nanos, UsageError> {
     let wrong = || UsageError(format!("-D needs seconds, or a number followed by s, m, h or d, not `{text}`"));
     let at = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());

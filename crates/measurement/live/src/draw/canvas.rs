@@ -2,7 +2,7 @@ use super::Looks;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::style::{Color, Modifier, Style};
 
-/// Colour and style of text. Colour never carries information that the text lacks.
+/// Colour and style of text. Colour only repeats what the text says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Look(Color, Modifier);
 
@@ -29,7 +29,7 @@ impl Canvas<'_> {
         (self.buffer.area.width, self.buffer.area.height)
     }
 
-    /// Writes `text` at column `x` of line `y`, clipped at the border. Returns the next column.
+    /// Writes `text` at column `x` of line `y`, clipped at the border. Returns the column after the text.
     pub fn put(&mut self, x: u16, y: u16, text: &str, look: Look) -> u16 {
         let area = self.buffer.area;
         if x >= area.width || y >= area.height {

@@ -14,7 +14,7 @@ use text::{celsius, clean, hertz};
 /// Capabilities of the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Looks {
-    /// True if UTF-8 is available. Otherwise letters replace blocks, and u replaces µ.
+    /// True if UTF-8 is available. Otherwise ASCII characters replace block characters and µ.
     pub unicode: bool,
     pub colour: bool,
 }
@@ -29,10 +29,10 @@ impl Looks {
     }
 }
 
-/// Below this number of columns or lines, only the worst latency of each CPU is shown.
+/// On a screen with fewer columns or lines, only the worst latency of each CPU is shown.
 const SMALL: (u16, u16) = (44, 11);
 
-/// Draws a snapshot. Any size is supported; on a small screen only the most important parts are drawn.
+/// Draws a snapshot on a screen of any size. A small screen shows only the most important parts.
 pub fn draw(snapshot: &Snapshot, looks: Looks, buffer: &mut Buffer) {
     let mut canvas = Canvas::new(buffer, looks);
     let (width, height) = canvas.size();
@@ -49,8 +49,8 @@ fn full(snapshot: &Snapshot, canvas: &mut Canvas) {
     let (_, height) = canvas.size();
     header(snapshot, canvas);
     progress(snapshot, canvas, 1);
-    // Lines used otherwise: two at the top, the table heading, the machine, an axis of two lines, the keys, and up to
-    // three empty ones.
+    // Lines for other purposes: two at the top, the table heading, the machine, an axis of two lines, the keys, and up
+    // to three blank lines.
     let room = usize::from(height).saturating_sub(8);
     let cpus = shown(&snapshot.cpus, room / 2);
     let airy = room >= 3 * cpus.len() + 3;
@@ -72,7 +72,7 @@ fn full(snapshot: &Snapshot, canvas: &mut Canvas) {
     footer(snapshot, canvas, height.saturating_sub(1));
 }
 
-/// The CPUs that fit on the screen, in numerical order: all, or those with the worst wakeups.
+/// Returns the CPUs that fit on the screen, in numerical order: all, or those with the worst wakeups.
 fn shown(cpus: &[CpuView], room: usize) -> Vec<&CpuView> {
     let mut all: Vec<&CpuView> = cpus.iter().collect();
     if all.len() > room {
@@ -111,7 +111,7 @@ fn stage(snapshot: &Snapshot) -> (&'static str, canvas::Look) {
     }
 }
 
-/// Completed share of this phase, 0 to 1.
+/// Returns the completed share of this phase, 0 to 1.
 fn done(snapshot: &Snapshot) -> f64 {
     (snapshot.elapsed.0 as f64 / snapshot.planned.0.max(1) as f64).clamp(0.0, 1.0)
 }
@@ -143,7 +143,7 @@ fn progress(snapshot: &Snapshot, canvas: &mut Canvas, y: u16) {
     canvas.put(at + 1, y, &said, PLAIN);
 }
 
-/// Line with temperature, frequency and throttling, as far as known.
+/// Draws the line with temperature, frequency and throttling, as far as they are known.
 fn machine(snapshot: &Snapshot, cpus: usize, canvas: &mut Canvas, y: u16) {
     let said = match (&snapshot.machine, snapshot.context) {
         (_, false) => "context not sampled: no temperature, frequency, steal".to_owned(),
@@ -176,7 +176,7 @@ fn counters(machine: &Machine, looks: Looks) -> String {
     }
 }
 
-/// Short name of a sensor: `thermal_zone0 cpu-thermal` becomes `cpu-thermal`.
+/// Returns the short name of a sensor: `cpu-thermal` for `thermal_zone0 cpu-thermal`.
 fn sensor(name: &str) -> String {
     let name = clean(name);
     name.split_once(' ')
@@ -231,11 +231,11 @@ fn help(snapshot: &Snapshot, canvas: &mut Canvas) {
     if snapshot.attached {
         lines.push("The figures are read from the run directory every 5 s.".into());
     } else {
-        lines.push("Frequencies are read between loads only, because reading them disturbs.".into());
+        lines.push("Frequencies are read between loads only, because reading them causes latency.".into());
         lines.push("The view is drawn twice a second by one ordinary thread without locks.".into());
     }
     if snapshot.shared {
-        lines.push("It shares CPUs with the measuring threads; use --cpus to leave it one.".into());
+        lines.push("It shares CPUs with the measuring threads; leave one free with --cpus.".into());
     }
     for (y, line) in (keys.len() as u16 + 2..).zip(&lines) {
         if y < height {
@@ -273,7 +273,7 @@ fn small_row(snapshot: &Snapshot, view: &CpuView, canvas: &mut Canvas, y: u16) {
         0 => (format!("  p99 {}", text::latency(view.p99, canvas.looks)), DIM),
         skipped => (format!("  skipped {}", text::count(skipped)), WARN),
     };
-    // A truncated figure would be misread.
+    // A truncated number would be misread.
     if usize::from(at) + more.chars().count() <= usize::from(width) {
         canvas.put(at, y, &more, look);
     } else if view.skipped > 0 {

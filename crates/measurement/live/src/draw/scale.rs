@@ -20,7 +20,7 @@ impl Scale {
         Scale { low: (low as f64).ln(), high: (high as f64).ln(), columns }
     }
 
-    /// Column of a latency; `None` if it is outside the scale.
+    /// Returns the column of a latency; `None` if it is outside the scale.
     pub fn column(&self, ns: u64) -> Option<u16> {
         let width = f64::from(self.columns);
         let at = ((ns.max(1) as f64).ln() - self.low) / (self.high - self.low).max(f64::MIN_POSITIVE) * width;
@@ -28,14 +28,14 @@ impl Scale {
         (at >= 0.0 && at < width).then_some(at as u16)
     }
 
-    /// Round latencies on the axis, with their columns.
+    /// Returns the latencies to label on the axis, with their columns.
     pub fn ticks(&self) -> impl Iterator<Item = (u16, u64)> {
         let scale = *self;
         steps().filter_map(move |ns| Some((scale.column(ns)?, ns)))
     }
 }
 
-/// The steps 1, 2, 5, 10, 20, … up to 64 bits.
+/// Returns 1, 2, 5, 10, 20, … as far as 64 bits allow.
 fn steps() -> impl Iterator<Item = u64> {
     (0..20).flat_map(|k| [1u64, 2, 5].into_iter().filter_map(move |m| m.checked_mul(10u64.checked_pow(k)?)))
 }

@@ -2,8 +2,8 @@ use super::canvas::{BOLD, Canvas, DIM, Look, PLAIN, WARN};
 use super::text::{count, latency, share};
 use crate::snapshot::{CpuView, Snapshot};
 
-/// A column of the table: its title, its width, and the priority for dropping the column if space is short (a higher
-/// value is dropped earlier).
+/// A column of the table: its title, its width, and the order in which columns are dropped if space is short (the
+/// highest value first).
 struct Column {
     title: &'static str,
     width: usize,
@@ -32,7 +32,7 @@ fn late(snapshot: &Snapshot, ns: Option<u64>, otherwise: Look) -> Look {
     if late { WARN } else { otherwise }
 }
 
-/// Draws the table from line `y` on. Returns the next line.
+/// Draws the table from line `y` on. Returns the line after the table.
 pub(super) fn draw(snapshot: &Snapshot, cpus: &[&CpuView], canvas: &mut Canvas, y: u16) -> u16 {
     let columns = fitting(usize::from(canvas.size().0));
     let mut x = 0;

@@ -5,7 +5,7 @@ pub(super) fn unknown(looks: Looks) -> &'static str {
     if looks.unicode { "–" } else { "-" }
 }
 
-/// Formats a latency, for example `12.3 µs`.
+/// Formats a latency, for example `12.3 µs`; a placeholder if unknown.
 pub(super) fn latency(ns: Option<u64>, looks: Looks) -> String {
     match ns {
         Some(ns) => ascii(Nanos(ns).to_string(), looks),
@@ -13,12 +13,12 @@ pub(super) fn latency(ns: Option<u64>, looks: Looks) -> String {
     }
 }
 
-/// Replaces µ if the terminal cannot display it.
+/// Replaces µ by u if the terminal cannot display it.
 pub(super) fn ascii(text: String, looks: Looks) -> String {
     if looks.unicode { text } else { text.replace('µ', "u") }
 }
 
-/// A duration that changes while displayed: in whole seconds, or in tenths for a short one.
+/// Formats a duration that changes while it is displayed: in whole seconds, or tenths of a second if it is short.
 pub(super) fn seconds(ns: Nanos) -> String {
     let s = ns.0 / 1_000_000_000;
     match s {
@@ -30,7 +30,7 @@ pub(super) fn seconds(ns: Nanos) -> String {
     }
 }
 
-/// Remaining time, rounded up so that it and the displayed elapsed time add up to the total.
+/// Formats the remaining time, rounded up, so that it and the displayed elapsed time add up to the total.
 pub(super) fn rest(ns: Nanos) -> String {
     seconds(if ns.0 >= 10_000_000_000 { Nanos(ns.0.saturating_add(999_999_999)) } else { ns })
 }
@@ -67,12 +67,11 @@ pub(super) fn count(n: u64) -> String {
     }
 }
 
-/// Removes control characters from names given by users and the kernel.
 pub(super) fn clean(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(200).collect()
 }
 
-/// The first `room` characters of a text.
+/// Returns the first `room` characters of a text.
 pub(super) fn shortened(text: &str, room: usize, looks: Looks) -> String {
     if text.chars().count() <= room {
         return text.to_owned();

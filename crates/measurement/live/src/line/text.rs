@@ -4,12 +4,12 @@ use punctual_units::Nanos;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Status {
     /// Number of the phase (from 1), number of phases, and load as named by the user; `None` before the first phase and
-    /// after the last.
+    /// after the last one.
     pub phase: Option<(usize, usize, String)>,
     pub doing: String,
     pub phase_left: Option<Nanos>,
     pub run_left: Left,
-    /// Duration of the current activity, displayed if the remaining time is unknown.
+    /// Duration of the current activity so far; displayed if the remaining time is unknown.
     pub since: Nanos,
 }
 
@@ -22,14 +22,14 @@ pub enum Left {
     AtMost(Nanos),
 }
 
-/// Number of columns left empty at the end: one for the cursor, two for the `^C` that the terminal echoes there
+/// Number of columns left empty at the end of the line: one for the cursor, two for the `^C` that the terminal echoes
 /// (termios(3), ECHOCTL).
 const SPARE: usize = 3;
-/// Maximum length of a load's name in columns. The name may be a command.
+/// Maximum number of columns for a load's name, which may be a long command.
 const NAME: usize = 24;
 
-/// The longest form that fits into `width` columns, otherwise the shortest one, truncated, so that the line never
-/// wraps.
+/// Returns the longest form that fits into `width` columns. If none fits, the shortest is truncated, so that the line
+/// never wraps.
 pub fn text(status: &Status, width: usize) -> String {
     let room = width.saturating_sub(SPARE);
     let forms = forms(status);
@@ -37,7 +37,7 @@ pub fn text(status: &Status, width: usize) -> String {
     cut(fits.or(forms.last()).map_or("", String::as_str), room)
 }
 
-/// All forms of the text, longest first.
+/// Returns all forms of the text, longest first.
 fn forms(status: &Status) -> [String; 4] {
     let (place, name) = match &status.phase {
         Some((number, of, load)) => (format!("[{number}/{of}]"), shortened(load)),
@@ -78,7 +78,7 @@ fn in_words(left: Left) -> Option<String> {
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Remaining time in whole seconds, rounded up, so that 0 s appears only at the end.
+/// Formats the remaining time in whole seconds, rounded up, so that 0 s appears only at the end.
 fn time(left: Nanos) -> String {
     whole(left.0.div_ceil(SECOND))
 }
@@ -97,7 +97,7 @@ fn whole(seconds: u64) -> String {
     }
 }
 
-/// Removes control characters from a name, and shortens it.
+/// Removes control characters from a load's name and shortens it.
 fn shortened(name: &str) -> String {
     let clean: String = name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     match columns(&clean) <= NAME {
@@ -106,7 +106,7 @@ fn shortened(name: &str) -> String {
     }
 }
 
-/// Upper bound on the number of columns, since a character outside ASCII may occupy two.
+/// Returns an upper bound of the displayed width in columns: a character outside ASCII may occupy two.
 fn columns(text: &str) -> usize {
     text.chars().map(wide).sum()
 }

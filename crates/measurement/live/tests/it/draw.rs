@@ -11,7 +11,7 @@ use ratatui_core::terminal::Terminal;
 
 const LOOKS: Looks = Looks { unicode: true, colour: true };
 
-/// A CPU with wakeups around `middle` and a tail up to `worst`.
+/// Returns a CPU with wakeups around `middle` and a tail up to `worst`.
 fn cpu(number: u32, middle: u64, worst: u64, skipped: u64) -> CpuView {
     let mut histogram = Histogram::new();
     for i in 0..2_000u64 {

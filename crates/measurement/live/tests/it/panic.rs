@@ -1,5 +1,5 @@
-//! A panic anywhere in the program restores the terminal before it is reported. The test runs itself again in a
-//! pseudo-terminal (pty(7)).
+//! Checks that a panic anywhere in the program restores the terminal before it is reported. The test runs itself again
+//! in a pseudo-terminal (pty(7)).
 
 use punctual_live::{Settings, View};
 use rustix::io::read;

@@ -5,7 +5,7 @@
 //! loads-test-host serve ADDRESS:PORT
 //! ```
 //!
-//! `run` prints `ready PID…` when the load runs, and its report as JSON when it has stopped.
+//! `run` prints `ready PID…` when the load runs, and its report as JSON after it has stopped.
 
 use punctual_loads::{HIDDEN_ARG, Load, LoadSettings, child_main, not_run, parse, serve};
 use punctual_units::Nanos;
@@ -75,7 +75,7 @@ fn settings(phase: Duration, rest: &[&str]) -> Result<LoadSettings, Box<dyn std:
             "memory" => settings.memory_limit_bytes = Some(value.parse()?),
             "workers" => settings.workers = Some(value.parse()?),
             "ready" => settings.ready_within = Nanos::from_millis(value.parse()?),
-            // These are properties of the calling process, not settings of the load.
+            // These are properties of the calling process, not load settings.
             "fifo" => become_real_time(value.parse()?)?,
             "nproc" => limit_processes(value.parse()?)?,
             _ => return Err(format!("no setting {key}").into()),

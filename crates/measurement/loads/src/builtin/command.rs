@@ -1,5 +1,5 @@
-//! `cmd:…`: any shell command as a load. This process starts the command, checks that it works, and ends it and
-//! everything it started, even if the measuring process has died.
+//! `cmd:…`: a shell command as a load. This process starts the command and checks that it makes progress. It ends the
+//! command and everything the command started, even if the measuring process has died.
 
 use super::{Builtin, Plan, RunsAs, own_pid, printable};
 use crate::LoadError;
@@ -31,15 +31,15 @@ pub(super) const LOAD: Builtin = Builtin {
 const CPU_MS: usize = 0;
 const RUNS: usize = 1;
 
-/// Sampling interval. Each sample reads a few files in /proc for each thread.
+/// Sampling interval. Each sample reads a few files in /proc per thread.
 const LOOK: Duration = Duration::from_millis(100);
-/// Maximum number of threads per sample. Activity of a process tree can be seen in any of its threads.
+/// Maximum number of threads per sample. Any thread shows whether the command is active.
 const MOST_THREADS: usize = 64;
 /// Number of bytes to keep from the end of the command's standard error.
 const TAIL: usize = 2 << 10;
 const END: Duration = Duration::from_millis(1_200);
 
-/// Locked while a command starts, so that no command starts after the shutdown has begun.
+/// Locked while a command starts, and set when shutdown begins, so that no command starts after that.
 type Gate = Arc<Mutex<bool>>;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -48,7 +48,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
     let command = config.command.clone().ok_or(LoadError::NoCommand)?;
-    // Adopts orphans, so that they can be found and killed.
+    // Adopts orphaned descendants, so that they can be found and killed.
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(LoadError::on("prctl", "PR_SET_CHILD_SUBREAPER"))?;
     let units = vec![
@@ -59,7 +59,8 @@ fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
     if rustix::process::geteuid().is_root() {
         plan.notes.push("the command runs as root, like its caller".into());
     }
-    // The caller blocks the signals it waits for. If inherited, the mask would prevent `timeout` from ending a program.
+    // The caller blocks the signals that it waits for. A program that inherits this mask could not be ended by
+    // `timeout`.
     uapi::unblock_all().map_err(|e| LoadError::Refused(e.to_string()))?;
     let gate = Gate::default();
     let closing = gate.clone();
@@ -71,8 +72,8 @@ fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
     Ok(plan)
 }
 
-/// Lets the shell check a command's syntax and its first word, without running it. A first word with quotes or
-/// expansions is not looked up.
+/// Lets the shell check a command's syntax and look up its first word, without running the command. A first word with
+/// quotes or expansions is not looked up.
 pub(crate) fn check(command: &str) -> Result<(), LoadError> {
     let shell = |words: &[&str]| {
         let mut shell = Command::new("/bin/sh");
@@ -102,7 +103,7 @@ fn host(command: &str, beat: &mut Beat, gate: &Gate) -> Result<(), LoadError> {
     let mut again = 0u64;
     loop {
         let Some(running) = start(command, beat, gate)? else {
-            // The main thread is ending the process, so this thread only waits.
+            // The main thread is about to end the process, so this thread only waits.
             std::thread::sleep(Duration::from_secs(3600));
             continue;
         };
@@ -139,7 +140,7 @@ fn start(command: &str, beat: &mut Beat, gate: &Gate) -> Result<Option<Running>,
     Ok(Some(Running { pid, tail }))
 }
 
-/// Reads everything, so that the command never blocks on the pipe, and keeps the last part.
+/// Reads everything, so that the command never blocks on the pipe, and keeps the last part in `tail`.
 fn keep_tail(mut from: impl Read, tail: &Mutex<Vec<u8>>) {
     let mut buffer = [0; 4096];
     while let Ok(n) = from.read(&mut buffer)
@@ -152,7 +153,7 @@ fn keep_tail(mut from: impl Read, tail: &Mutex<Vec<u8>>) {
     }
 }
 
-/// Beats whenever the command has made progress. Returns when the shell has ended.
+/// Publishes a beat whenever the command has made progress. Returns the status of the shell when it has ended.
 fn watch(running: &Running, beat: &mut Beat) -> WaitStatus {
     let pidfd = rustix::process::pidfd_open(running.pid, rustix::process::PidfdFlags::empty()).ok();
     let mut before = Work::look();
@@ -170,7 +171,7 @@ fn watch(running: &Running, beat: &mut Beat) -> WaitStatus {
     }
 }
 
-/// Sleeps briefly; with `pidfd` (Linux 5.3), only until the shell has ended.
+/// Sleeps briefly, or with `pidfd` (Linux 5.3) until the shell ends if that is earlier.
 fn sleep_or_end(pidfd: Option<&rustix::fd::OwnedFd>) {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let Some(pidfd) = pidfd else { return std::thread::sleep(LOOK) };
@@ -178,7 +179,7 @@ fn sleep_or_end(pidfd: Option<&rustix::fd::OwnedFd>) {
     let _ = poll(&mut [PollFd::new(pidfd, PollFlags::IN)], Some(&timeout));
 }
 
-/// Reaps all ended processes, including orphans. Returns the status of `shell` if it is among them.
+/// Reaps all ended processes, including orphans. Returns the status of `shell` if it has ended.
 fn reap(shell: Pid) -> Option<WaitStatus> {
     let mut found = None;
     while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
@@ -202,7 +203,7 @@ fn how_it_ended(status: WaitStatus, running: &Running) -> String {
     }
 }
 
-/// Work of the command and its descendants so far.
+/// Work done so far by the command and its descendants.
 struct Work {
     /// CPU time, including that of ended processes.
     cpu_ms: u64,
@@ -228,7 +229,7 @@ impl Work {
     }
 }
 
-/// Context switches of a thread.
+/// Returns the number of context switches of a thread; `None` if it has ended.
 fn switches(pid: i32, tid: i32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/task/{tid}/status")).ok()?;
     let counts = status.lines().filter(|l| l.contains("ctxt_switches:"));

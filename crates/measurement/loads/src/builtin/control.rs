@@ -1,6 +1,6 @@
-//! `control`: a busy loop on the last CPU only. Any kernel can immediately preempt a thread that only computes, so any
-//! effect on the wakeups of other CPUs comes from below the kernel: an emulator that runs CPUs in turns, or a
-//! hypervisor with too few CPUs.
+//! `control`: a busy loop on the last CPU only. A thread that only computes does not delay wakeups on other CPUs. If
+//! these become later nevertheless, the cause is below the kernel: an emulator that runs CPUs in turns, or a hypervisor
+//! with too few CPUs.
 
 use super::{Builtin, Plan, RunsAs, own_pid};
 use crate::LoadError;
@@ -12,14 +12,14 @@ use std::hint::black_box;
 
 pub(super) const LOAD: Builtin = Builtin {
     name: "control",
-    about: "a busy loop on the last CPU only: delays of other CPUs are not caused by the kernel",
+    about: "a busy loop on the last CPU only: it shows delays that are not caused by the kernel",
     comm: "load-control",
     runs_as: RunsAs::Nobody,
     in_all: false,
     prepare,
 };
 
-/// Clock ticks of CPU time per second that prove that the load runs.
+/// CPU time per second, in clock ticks, that proves that the load runs.
 const TICKS: f64 = 5.0;
 
 fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
@@ -28,7 +28,7 @@ fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
     Ok(plan)
 }
 
-/// A plan without workers, verified by CPU time.
+/// Returns a plan without workers whose execution is verified by its CPU time.
 pub(super) fn plan() -> Plan {
     let time = Counter::new("CPU time of the load, ticks", Source::CpuTicks(own_pid())).per_second(TICKS);
     Plan::new(vec![Unit::each("loops")], vec![time])

@@ -1,4 +1,4 @@
-//! `cpu`: floating-point and integer arithmetic on every CPU, over tables about as large as a second-level cache.
+//! `cpu`: floating-point and integer arithmetic on every CPU, on tables about as large as a level 2 cache.
 
 use super::{Builtin, Plan, RunsAs, own_pid};
 use crate::LoadError;
@@ -17,7 +17,7 @@ pub(super) const LOAD: Builtin = Builtin {
     prepare,
 };
 
-/// Clock ticks of CPU time per second that prove that the load runs: a twentieth of one CPU at the usual 100 Hz.
+/// CPU time per second, in clock ticks, that proves that the load runs: a twentieth of one CPU at the usual 100 Hz.
 const TICKS: f64 = 5.0;
 
 fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
@@ -41,7 +41,7 @@ fn work(beat: &mut Beat) -> Result<(), LoadError> {
     }
 }
 
-/// Rows of the matrices: a multiplication takes about 0.1 ms on a PC and a few ms on a small board.
+/// Number of rows of the matrices. A multiplication takes about 0.1 ms on a PC and a few ms on a small board.
 const N: usize = 64;
 
 struct Matrices {
@@ -57,7 +57,7 @@ impl Matrices {
         Matrices { a: matrix(), b: matrix(), c: vec![[0.0; N]; N] }
     }
 
-    /// c = a·b in an order that compilers vectorise. Afterwards a is set to the scaled c.
+    /// Computes c = a·b in an order that compilers vectorise, then sets a to the scaled c.
     fn multiply(&mut self) {
         for (row, out) in self.a.iter().zip(&mut self.c) {
             *out = [0.0; N];
@@ -75,7 +75,7 @@ impl Matrices {
     }
 }
 
-/// Words of the table, which has 128 KiB.
+/// Number of words in the table: 128 KiB.
 const TABLE: usize = 16 << 10;
 
 fn blend(table: &mut [u64], seed: u64) -> u64 {
@@ -96,7 +96,7 @@ mod tests {
     fn numbers_stay_ordinary() {
         let mut matrices = Matrices::new();
         (0..100).for_each(|_| matrices.multiply());
-        // Subnormal or infinite numbers would be slower than those of a real program.
+        // Subnormal or infinite numbers would make the arithmetic slower than in a real program.
         assert!(matrices.a.iter().flatten().all(|v| v.is_normal() && v.abs() < 10.0));
     }
 

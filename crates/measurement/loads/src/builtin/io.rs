@@ -1,7 +1,7 @@
 //! `io`: writes, fsyncs and reads back an unnamed scratch file.
 //!
-//! Because SD cards wear, the amount written is limited and spread over the phase. Between the writes, the load reads,
-//! which causes no wear.
+//! Because SD cards wear, the amount of data is limited and written evenly over the phase. Between writes the load
+//! reads, which causes no wear.
 
 use super::{Builtin, Plan, RunsAs};
 use crate::LoadError;
@@ -29,8 +29,8 @@ pub(super) const LOAD: Builtin = Builtin {
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// Size of the scratch file in the load `all`, small enough to be completely written early. File systems leave the
-/// first write of a block to kernel threads, which then wait a long time for a CPU.
+/// Size of the scratch file in the load `all`. It is small, so that the whole file is written early: file systems leave
+/// the first write of a block to kernel threads, which may wait long for a CPU.
 const SMALL: u64 = 8 * MIB;
 
 /// Number of workers. Disks are slower than CPUs, so two workers keep one busy.
@@ -61,7 +61,7 @@ fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
     Ok(plan)
 }
 
-/// A file without a name, so that no file remains however the load ends.
+/// An unnamed scratch file, which disappears however the load ends.
 struct Scratch {
     file: File,
     bytes: u64,
@@ -82,8 +82,8 @@ impl Scratch {
     }
 }
 
-/// Creates it with O_TMPFILE (Linux 3.11; not on NFS, old overlayfs, FAT), otherwise as a file whose name is removed
-/// immediately.
+/// Creates a file with O_TMPFILE (Linux 3.11; not on NFS, old overlayfs, FAT), otherwise a named file whose name is
+/// removed immediately.
 fn nameless(folder: &Path) -> Result<File, LoadError> {
     let on = folder.display().to_string();
     let mode = Mode::RUSR | Mode::WUSR;
@@ -100,8 +100,8 @@ fn nameless(folder: &Path) -> Result<File, LoadError> {
     Ok(fd.into())
 }
 
-/// Allocates the space in advance, so that the disk cannot become full during the load. Where this is not supported,
-/// writes may fail.
+/// Allocates the file's space, so that the disk cannot become full during the load. On file systems that do not support
+/// this, writes may fail.
 fn reserve(file: &File, bytes: u64, on: &str) -> Result<(), LoadError> {
     match rustix::fs::fallocate(file, FallocateFlags::empty(), 0, bytes) {
         Err(e) if e != rustix::io::Errno::OPNOTSUPP && e != rustix::io::Errno::NOSYS => {
@@ -111,18 +111,18 @@ fn reserve(file: &File, bytes: u64, on: &str) -> Result<(), LoadError> {
     }
 }
 
-/// The number of bytes a worker may have written at a given time.
+/// Determines how many bytes a worker may have written at a given time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Allowance {
     cap: u64,
-    /// Bytes available immediately, so that short phases write as well.
+    /// Number of bytes that may be written immediately, so that short phases write as well.
     burst: u64,
-    /// Bytes per second, after the burst.
+    /// Bytes per second that may be written after the burst.
     rate: f64,
 }
 
 impl Allowance {
-    /// Factor by which phases may last longer than planned.
+    /// Factor by which a phase may last longer than planned.
     const MARGIN: f64 = 1.1;
 
     fn new(cap: u64, phase_ns: u64) -> Allowance {
@@ -135,7 +135,7 @@ impl Allowance {
         self.cap.min(self.burst + (self.rate * elapsed_ns as f64 / 1e9) as u64)
     }
 
-    /// Bytes per write: 4 to 256 KiB, chosen for at least about four writes per second.
+    /// Returns the size of a write, 4 to 256 KiB, chosen for about four or more writes per second.
     fn block(&self) -> u64 {
         (self.rate as u64 / 4).clamp(4 * KIB, 256 * KIB) / (4 * KIB) * (4 * KIB)
     }
@@ -162,7 +162,7 @@ fn work(beat: &mut Beat, region: Region, allowance: Allowance) -> Result<(), Loa
             beat.count(0, block);
             beat.count(2, 1);
         } else {
-            // A block that has been written, in a pseudorandom order.
+            // Reads a block that has been written, in pseudorandom order.
             let known = number.min(blocks).max(1);
             let at = (now() / 1000).wrapping_mul(0x9e37_79b9_7f4a_7c15) % known;
             region.read(at * block, &mut buffer)?;
@@ -176,21 +176,20 @@ impl Region {
     fn write(&self, at: u64, buffer: &mut [u8], number: u64) -> Result<(), LoadError> {
         fill(buffer, number);
         self.file.write_all_at(buffer, self.start + at).map_err(LoadError::on("pwrite", ON))?;
-        // Regularly syncs metadata as well, since a journal is part of the load.
+        // Metadata is also synced regularly, because journalling is part of the load.
         let synced = if number.is_multiple_of(8) { self.file.sync_all() } else { self.file.sync_data() };
         synced.map_err(LoadError::on("fsync", ON))
     }
 
     fn read(&self, at: u64, buffer: &mut [u8]) -> Result<(), LoadError> {
-        // Drops the page cache first, so that the data is read from the disk. If that is refused, it is read from the
-        // cache.
+        // Drops the page cache first, so that the data is read from the disk. If that fails, it is read from the cache.
         let length = std::num::NonZeroU64::new(buffer.len() as u64);
         let _ = rustix::fs::fadvise(&*self.file, self.start + at, length, Advice::DontNeed);
         self.file.read_exact_at(buffer, self.start + at).map_err(LoadError::on("pread", ON))
     }
 }
 
-/// Fills the buffer with incompressible data that differs for each number: xorshift64* seeded with the number.
+/// Fills the buffer with incompressible data, different for each `number`: xorshift64* seeded with the number.
 fn fill(buffer: &mut [u8], number: u64) {
     let mut x = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     for chunk in buffer.chunks_mut(8) {
@@ -238,7 +237,7 @@ mod tests {
             prop_assert!(allowance.bytes_at(at) <= cap);
             prop_assert!(allowance.bytes_at(0) <= allowance.bytes_at(at));
             prop_assert!(allowance.block() >= 4 * KIB && allowance.block() <= 256 * KIB);
-            // The allowance lasts until the end of the phase.
+            // The allowance is spread until the end of the phase.
             prop_assert!(phase < 100_000_000 || allowance.bytes_at(phase) < cap);
         }
     }

@@ -1,5 +1,5 @@
-//! `loopback`: TCP and UDP over the loopback interface. It loads the network stack and its softirqs without a network
-//! card.
+//! `loopback`: TCP and UDP over the loopback interface, which loads the network stack and its softirqs without a
+//! network card.
 
 use super::{Builtin, Plan, RunsAs};
 use crate::LoadError;
@@ -11,16 +11,16 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 pub(super) const LOAD: Builtin = Builtin {
     name: "loopback",
-    about: "TCP and UDP round trips and bulk over 127.0.0.1",
+    about: "TCP and UDP round trips and bulk transfers over 127.0.0.1",
     comm: "load-loopback",
     runs_as: RunsAs::Nobody,
     in_all: true,
     prepare,
 };
 
-/// Bytes per bulk transfer between the round trips.
+/// Bytes of each bulk transfer between round trips.
 const BULK: usize = 256 << 10;
-/// In the load `all`, transfers are smaller and the rate per worker is limited.
+/// Bytes of each bulk transfer in the load `all`, which also limits the rate of each worker.
 const SMALL_BULK: usize = 32 << 10;
 const TOGETHER_BYTES_PER_S: u64 = 16_000_000;
 

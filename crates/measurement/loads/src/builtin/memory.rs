@@ -21,7 +21,7 @@ pub(super) const LOAD: Builtin = Builtin {
 };
 
 const MIB: usize = 1 << 20;
-/// Cache size assumed if the kernel does not report it (many Arm boards). It is larger than on most of them.
+/// Cache size assumed if the kernel does not report it, as on many Arm boards; most of them have less.
 const UNKNOWN_CACHE: u64 = 2 << 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,8 +31,8 @@ struct Sizes {
     fresh: usize,
 }
 
-/// Chooses four times the cache size for each worker, 1 to 64 MiB, within the budget. Uses fewer workers if the budget
-/// is too small for all.
+/// Returns the number of workers and the bytes for each: four times the cache size, 1 to 64 MiB, within the budget. If
+/// the budget is too small, there are fewer workers.
 fn sizes(workers: usize, cache: u64, budget: u64) -> Sizes {
     let mib = MIB as u64;
     let workers = (workers as u64).min(budget / mib).max(1);
@@ -82,8 +82,8 @@ fn work(beat: &mut Beat, sizes: Sizes) -> Result<(), LoadError> {
             std::io::Error::from(std::io::ErrorKind::OutOfMemory),
         )
     })?;
-    // The buffer grows during the work, because on a small or busy board filling all of it first takes seconds without
-    // copying.
+    // The buffer grows while the load works: on a small or busy board, filling all of it first would take seconds in
+    // which nothing is copied.
     loop {
         grow(&mut buffer, sizes.buffer, beat);
         let chunk = MIB.min(buffer.len() / 4);
@@ -96,12 +96,12 @@ fn work(beat: &mut Beat, sizes: Sizes) -> Result<(), LoadError> {
             beat.count(1, pages);
             beat.beat_and_rest();
         }
-        // Makes the copied data change.
+        // Changes the data, so that each copy has an effect.
         buffer[0] = buffer[0].wrapping_add(1);
     }
 }
 
-/// Doubles the buffer from one MiB up to `size` bytes, with a beat for every MiB.
+/// Grows the buffer by doubling from 1 MiB to `size` bytes, with a beat for every MiB.
 fn grow(buffer: &mut Vec<u8>, size: usize, beat: &mut Beat) {
     let target = size.min(MIB.max(2 * buffer.len()));
     while buffer.len() < target {
@@ -126,8 +126,8 @@ fn copy(buffer: &mut [u8], chunk: usize, mut copied: impl FnMut(usize)) {
     black_box(buffer);
 }
 
-/// Maps fresh pages, writes to each, and unmaps them. This causes page faults, zeroed pages, and TLB shootdowns on the
-/// CPUs of the other workers.
+/// Maps new pages, writes to each, and unmaps them. Returns the number of pages. This causes page faults, zeroing of
+/// pages, and TLB shootdowns on the CPUs of the other workers.
 fn touch_fresh(bytes: usize) -> Result<u64, LoadError> {
     let words_a_page = page_size() / size_of::<u64>();
     let (fresh, _fd) = SharedWords::create("punctual-fresh-pages", bytes / size_of::<u64>())?;
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn small_machines_survive() {
-        // A 64 MiB cgroup with 40 MiB left, on 4 CPUs; then one with no memory left.
+        // A cgroup of 64 MiB with 40 MiB left on 4 CPUs, then one with no memory left.
         assert_eq!(sizes(4, 2 * M, 5 * M), Sizes { workers: 4, buffer: 1_146_880, fresh: 163_840 });
         assert_eq!(sizes(4, 2 * M, 0), Sizes { workers: 1, buffer: MIB - MIB / 8, fresh: MIB / 8 });
         assert_eq!(sizes(2, 8 * M, 3000 * M), Sizes { workers: 2, buffer: 32 * MIB, fresh: MIB });

@@ -1,4 +1,4 @@
-//! The table of loads. Each load has its own module.
+//! The table of loads. Each load is a module.
 
 use crate::LoadError;
 use crate::beat::Beat;
@@ -55,36 +55,36 @@ pub(crate) struct Builtin {
     /// Process name shown in ps and traces, of which the kernel keeps 15 bytes.
     pub comm: &'static str,
     pub runs_as: RunsAs,
-    /// True if the load is a part of the load `all`.
+    /// True if the load is part of the load `all`.
     pub in_all: bool,
-    /// Examines the machine. Returns the plan of the load, or the reason why it cannot run.
+    /// Examines the machine. Returns the load's plan, or why it cannot run.
     pub prepare: fn(&ChildConfig) -> Result<Plan, LoadError>,
 }
 
-/// User ID of a load if the caller is root.
+/// The user as whom a load runs if the caller is root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RunsAs {
     /// The load runs as nobody from the start.
     Nobody,
-    /// The load runs as nobody, but `prepare` runs as the caller, to open files that only the caller may open.
+    /// The load runs as nobody, but `prepare` runs as root, to open files that only root may open.
     NobodyOncePrepared,
-    /// The load runs as the caller, because the command is the caller's own.
+    /// The load runs as root, because the command is the caller's own.
     Caller,
 }
 
 impl Builtin {
-    /// True for a load that is part of the load `all`. `network` is included only with a peer.
+    /// Returns true if the load is part of the load `all`. `network` is included only with a peer.
     pub fn is_in_all(&self, has_peer: bool) -> bool {
         self.in_all && (has_peer || self.name != network::LOAD.name)
     }
 
-    /// True for `cmd:…`, which starts foreign programs and must end them.
+    /// Returns true for `cmd:…`, which starts other programs and must end them.
     pub fn is_command(&self) -> bool {
         self.runs_as == RunsAs::Caller
     }
 }
 
-/// The default loads of `prove`: `idle`, each part of `all`, and `all`.
+/// Returns the default loads of `prove`: `idle`, each part of `all`, and `all`.
 pub fn defaults(has_peer: bool) -> Vec<&'static str> {
     let each = LOADS.iter().filter(|load| load.is_in_all(has_peer)).map(|load| load.name);
     iter::once("idle").chain(each).chain(iter::once("all")).collect()
@@ -95,10 +95,10 @@ pub(crate) fn named(name: &str) -> Option<&'static Builtin> {
     TABLE.iter().find(|load| load.name == name)
 }
 
-/// Body of a worker. It runs until the process ends; returning is a failure.
+/// Main function of a worker. It runs until the process ends; if it returns, the load has failed.
 pub(crate) type Work = Box<dyn FnOnce(&mut Beat) -> Result<(), LoadError> + Send>;
 
-/// Body of a helper thread, which has no heartbeat.
+/// Main function of a helper thread, which publishes no beats.
 pub(crate) type Help = Box<dyn FnOnce() -> Result<(), LoadError> + Send>;
 
 #[derive(Default)]

@@ -1,5 +1,5 @@
-//! `network`: TCP and UDP traffic to a `punctual serve` on another machine, through a network card whose interrupt
-//! count must increase.
+//! `network`: TCP and UDP traffic to `punctual serve` on another machine, through a network card whose interrupt count
+//! must increase.
 
 use super::{Builtin, Plan, RunsAs};
 use crate::counter::{Counter, Source};
@@ -15,7 +15,7 @@ pub(super) const LOAD: Builtin = Builtin {
     name: "network",
     about: "TCP and UDP to another machine that runs `punctual serve` (--peer HOST)",
     comm: "load-network",
-    // The secret can be read only as the caller.
+    // Only the caller may be permitted to read the secret.
     runs_as: RunsAs::NobodyOncePrepared,
     in_all: true,
     prepare,
@@ -23,7 +23,7 @@ pub(super) const LOAD: Builtin = Builtin {
 
 /// Maximum number of connections: enough to keep a network card busy, few enough for any server.
 const MOST_WORKERS: usize = 4;
-/// Bytes per bulk transfer between the round trips.
+/// Bytes of each bulk transfer between round trips.
 const BULK: usize = 64 << 10;
 
 fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
@@ -49,8 +49,8 @@ fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
     Ok(plan)
 }
 
-/// Counts packets in both directions, and the card's interrupts. If these cannot be identified, counts the softirqs of
-/// all cards.
+/// Adds counters of packets in both directions and of the card's interrupts, or of the network softirqs of all cards if
+/// the interrupts cannot be identified.
 fn add_counters(plan: &mut Plan, interface: &str) {
     for file in ["tx_packets", "rx_packets"] {
         let packets = Counter::new(format!("{interface} {file}"), Source::Interface(interface.into(), file.into()));
@@ -62,7 +62,7 @@ fn add_counters(plan: &mut Plan, interface: &str) {
         format!("/proc/interrupts {}", card.names.join(" ")),
         Source::Interrupts(card.numbers.clone(), card.names.clone()),
     );
-    // A busy card is polled and interrupts rarely, but a count of zero means that it is idle.
+    // A busy card is polled and raises few interrupts, but a count of zero means that it is idle.
     match !card.is_virtual && interrupts.read().is_ok() {
         true => plan.counters.push(interrupts.per_second(1.0)),
         false => {

@@ -1,4 +1,4 @@
-//! `scheduler`: starts and reaps programs, and passes messages around rings of threads, as hackbench does. This causes
+//! `scheduler`: starts and reaps programs, and passes messages around rings of threads like hackbench. This causes
 //! wakeups, context switches, migrations and new address spaces.
 
 use super::{Builtin, Plan, RunsAs};
@@ -31,8 +31,8 @@ const RING: usize = 8;
 const SMALLEST_RING: usize = 2;
 const MESSAGES: usize = 3;
 const MESSAGE: usize = 100;
-/// Pause between two programs in the load `all`; `MESSAGE_REST` is the pause of a ring's first thread between two
-/// messages.
+/// Pause between two programs in the load `all`. `MESSAGE_REST` is the pause between two messages of a ring's first
+/// thread.
 const PROGRAM_REST: Duration = Duration::from_millis(2);
 const MESSAGE_REST: Duration = Duration::from_micros(500);
 const MOST_THREADS: usize = 2048;
@@ -61,13 +61,13 @@ fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
     Ok(plan)
 }
 
-/// Threads per ring for `workers` rings, using at most a quarter of the limit on processes.
+/// Returns the number of threads per ring for `workers` rings that together use at most a quarter of the process limit.
 fn ring_size(workers: usize, limit: Option<u64>) -> usize {
     let limit = limit.map_or(MOST_THREADS, |n| (n / 4).min(MOST_THREADS as u64) as usize);
     (limit / workers.max(1)).clamp(SMALLEST_RING, RING)
 }
 
-/// A program that exits immediately: this one, or true(1) if this one is not executable.
+/// Returns a program that exits immediately: this one, or true(1) if this one cannot be executed.
 fn program() -> Result<&'static str, LoadError> {
     const OWN: &str = "/proc/self/exe";
     let own = start(OWN);
@@ -89,8 +89,7 @@ fn start(program: &str) -> std::io::Result<()> {
     }
 }
 
-/// Time in ns for which programs may fail to start, for example because a limit is reached, before the load counts as
-/// failed.
+/// Time for which programs may fail to start, for example at a process limit, before the load counts as failed, ns.
 const PATIENCE: u64 = 1_500_000_000;
 
 fn start_programs(beat: &mut Beat, program: &str, rest: Duration) -> Result<(), LoadError> {
@@ -109,7 +108,7 @@ fn start_programs(beat: &mut Beat, program: &str, rest: Duration) -> Result<(), 
     }
 }
 
-/// Adds a ring of threads. Its first thread publishes progress: if that thread receives no message, no message
+/// Adds a ring of threads to the plan. Its first thread publishes progress: if it receives no message, no message
 /// circulates.
 fn add_ring(
     plan: &mut Plan,

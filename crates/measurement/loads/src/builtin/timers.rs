@@ -28,11 +28,11 @@ pub(super) const LOAD: Builtin = Builtin {
 const EXPIRED: usize = 0;
 const SLEEPS: usize = 1;
 
-/// Timers per worker. With periods of 4 to 80 ms some 18,000 expire per second.
+/// Number of timers per worker. With periods of 4 to 80 ms about 18,000 expire per second.
 const TIMERS: usize = 512;
 const SHORTEST_NS: u64 = 4_000_000;
 const LONGEST_NS: u64 = 80_000_000;
-/// Descriptors reserved for other purposes.
+/// Number of file descriptors reserved for other purposes.
 const OTHER_FILES: usize = 64;
 
 fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
@@ -56,7 +56,7 @@ fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
     Ok(plan)
 }
 
-/// Raises the limit on open files as far as possible without privileges, and returns it.
+/// Raises the limit on open files as far as possible without privileges. Returns the new limit.
 fn files_allowed() -> usize {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum.or(Some(1 << 20)), maximum: limit.maximum };
@@ -90,7 +90,7 @@ fn expire(beat: &mut Beat, timers: usize) -> Result<(), LoadError> {
     }
 }
 
-/// Period of timer `i`. The periods are spread so that timers do not expire together for long.
+/// Returns the period of timer `i`, ns. Periods differ, so that timers soon stop expiring together.
 fn period_ns(i: usize) -> u64 {
     SHORTEST_NS + (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) % (LONGEST_NS - SHORTEST_NS)
 }
@@ -109,11 +109,11 @@ fn timespec(ns: u64) -> Timespec {
     Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as _ }
 }
 
-/// Durations of successive sleeps. Most of them are short.
+/// Durations of successive sleeps, ns. Most are short.
 const SLEEPS_NS: [u64; 8] = [50_000, 100_000, 50_000, 250_000, 50_000, 1_000_000, 100_000, 5_000_000];
 
 fn sleep(beat: &mut Beat) -> Result<(), LoadError> {
-    // Timer slack would delay ordinary threads by up to 50 µs to make timers expire together.
+    // Timer slack delays sleeps of ordinary threads by up to 50 µs, so that timers expire together.
     let _ = set_current_timer_slack(NonZeroU64::new(1));
     loop {
         for ns in SLEEPS_NS {

@@ -2,7 +2,7 @@ use super::*;
 use proptest::prelude::*;
 use std::io::Cursor;
 
-/// A client whose requests have all been sent. It collects the answers.
+/// A client that has already sent all its requests. It collects the answers.
 struct Client {
     sent: Cursor<Vec<u8>>,
     answers: Vec<u8>,
@@ -10,7 +10,7 @@ struct Client {
 
 impl Read for Client {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        // Returns small pieces, so that heads and bodies are split at every position.
+        // Returns small pieces, so that heads and bodies are split at all positions.
         let most = into.len().min(7);
         self.sent.read(&mut into[..most])
     }
@@ -34,7 +34,7 @@ impl Write for Client {
 
 const LIMITS: StoreLimits = StoreLimits { largest: 100, kept: 250 };
 
-/// The answers, and the stored files by name.
+/// Returns the answers, and the stored files by name.
 fn post(sent: &[u8]) -> (String, Vec<(String, Vec<u8>)>) {
     let place = tempfile::tempdir().unwrap();
     let folder = place.path().join("store");

@@ -6,7 +6,8 @@ use common::{Host, alone, disk_folder};
 use std::fs;
 use std::time::Duration;
 
-/// A command that leaves its session, process group and parent, ignores all signals it can, and forks continuously.
+/// A command that leaves its session, process group and parent, ignores all signals that it can, and forks
+/// continuously.
 const ESCAPING: &str = "cmd:trap '' TERM HUP INT; (setsid sh -c 'trap \"\" TERM HUP INT; while :; do sleep 0.01; done' &) ; \
                         while :; do (sleep 30 &); sleep 0.05; done";
 
@@ -51,7 +52,7 @@ fn nothing_is_left_of_a_stopped_command() {
     let mut host = Host::start(&["run", ESCAPING, "0.7"]);
     host.ready();
     std::thread::sleep(Duration::from_millis(300));
-    // Expects the host, the load's process, two shells and their sleeps.
+    // Expects the host, the load's process, two shells and their sleeps to run.
     assert!(host.processes().len() >= 5, "{:?}", host.processes());
     let report = host.report();
     assert!(report.ran, "{report:?}");

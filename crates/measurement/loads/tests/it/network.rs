@@ -10,7 +10,7 @@ use std::time::Duration;
 const HERE: &str = "198.18.77.1/30";
 const THERE: &str = "198.18.77.2";
 
-/// A network namespace at the other end of a pair of interfaces. It is removed on drop.
+/// A network namespace connected by a pair of interfaces. It is removed on drop.
 struct Other {
     name: String,
 }

@@ -91,7 +91,7 @@ fn a_load_that_is_stopped() {
     std::thread::sleep(Duration::from_millis(300));
     send(pid, Signal::STOP);
     let report = host.report();
-    // On a busy machine the worker may not beat at all before it is stopped.
+    // On a busy machine the worker may complete no unit of work before it is stopped.
     let is_reported =
         ["made no progress for 2.", "made no progress in 3.00 s"].iter().any(|text| why(&report).contains(text));
     assert!(is_reported && why(&report).contains("stopped"), "{report:?}");

@@ -30,7 +30,7 @@ fn a_short_phase_gets_one_sample_and_one_flush() {
         tids: vec![(CpuId(0), tid)],
         housekeeping: CpuList::new(),
         load: Some(("cpu".into(), Box::new(|| 7))),
-        // One hour, which exceeds the phase however long this thread waits for a CPU.
+        // One hour: longer than the phase, however long this thread waits for a CPU.
         pace: Pace { interval: Nanos::from_secs(3600), ..Pace::default() },
         tick: None,
     };

@@ -1,5 +1,5 @@
-//! Values that are read only between phases because reading them disturbs a CPU: its frequency (some drivers interrupt
-//! the CPU), and its model-specific registers.
+//! Values that are read only between phases, because reading them interrupts a CPU: model-specific registers and, with
+//! some drivers, frequencies.
 
 use super::read_trimmed;
 use punctual_model::Event;
@@ -8,7 +8,7 @@ use punctual_units::{CpuId, CpuList};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-/// Frequencies and SMI counts of these CPUs, as one event for each kind that can be read.
+/// Reads the frequencies and SMI counts of these CPUs. Returns one event per kind that can be read.
 pub fn between_phases(cpus: &CpuList) -> Vec<Event> {
     let mono_ns = monotonic().0;
     let khz = frequencies(cpus);
@@ -23,12 +23,13 @@ pub fn between_phases(cpus: &CpuList) -> Vec<Event> {
     events
 }
 
-/// Current frequencies in kHz, for CPUs where they can be read. Some drivers interrupt the CPU to read them.
+/// Returns the current frequencies, kHz, of CPUs for which they can be read. Some drivers interrupt the CPU to read
+/// them.
 pub fn frequencies(cpus: &CpuList) -> Vec<(CpuId, u64)> {
     cpus.iter().filter_map(|cpu| Some((cpu, frequency(cpu)?))).collect()
 }
 
-/// System management interrupts of each CPU since boot, for CPUs where they can be counted.
+/// Returns the number of system management interrupts since boot for each CPU on which they can be counted.
 pub(crate) fn smi_counts(cpus: &CpuList) -> Vec<(CpuId, u64)> {
     match is_intel() {
         true => cpus.iter().filter_map(|cpu| Some((cpu, smi_count(cpu)?))).collect(),
@@ -40,7 +41,7 @@ fn frequency(cpu: CpuId) -> Option<u64> {
     read_trimmed(format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_cur_freq"))?.parse().ok()
 }
 
-/// MSR_SMI_COUNT of Intel processors since Nehalem (Software Developer's Manual vol. 4, 34H, bits 31:0).
+/// Reads MSR_SMI_COUNT of Intel processors since Nehalem (Software Developer's Manual vol. 4, register 34H, bits 31:0).
 fn smi_count(cpu: CpuId) -> Option<u64> {
     const MSR_SMI_COUNT: u64 = 0x34;
     let mut value = [0u8; 8];

@@ -1,9 +1,9 @@
-//! /proc/interrupts and /proc/softirqs: counts by source and CPU.
+//! Reads /proc/interrupts and /proc/softirqs: counts by source and CPU.
 
 use punctual_units::CpuId;
 use std::collections::HashMap;
 
-/// Counts by source for the requested CPUs. Columns are identified by the file's header, which omits offline CPUs.
+/// Counts by source for the requested CPUs. The file's header identifies the columns, since offline CPUs are omitted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Table {
     /// For each source name, the count for each of `cpus`.
@@ -12,7 +12,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Parses either file. An offline CPU has no counts.
+    /// Parses the content of either file. An offline CPU has no counts.
     pub fn parse(text: &str, cpus: &[CpuId]) -> Table {
         let mut lines = text.lines();
         let header: Vec<CpuId> = lines.next().unwrap_or("").split_whitespace().filter_map(cpu_of).collect();
@@ -33,8 +33,8 @@ impl Table {
         Table { rows, cpus: present.into_iter().map(|(cpu, _)| cpu).collect() }
     }
 
-    /// Increase of each source on `cpu` since `before`, largest first, without zeros. `None` if neither table has the
-    /// CPU.
+    /// Returns the increase of each source on `cpu` since `before`, largest first, without zeros; `None` if the CPU is
+    /// missing in either table.
     pub fn risen(&self, before: &Table, cpu: CpuId) -> Option<Vec<(String, u64)>> {
         let (now, then) = (self.column(cpu)?, before.column(cpu)?);
         let mut risen: Vec<(String, u64)> = self
@@ -59,8 +59,8 @@ fn cpu_of(word: &str) -> Option<CpuId> {
     word.strip_prefix("CPU")?.parse().ok().map(CpuId)
 }
 
-/// Name of a source: `36 virtio1-req.0` for a numbered interrupt, `LOC Local timer interrupts` for one of the
-/// architecture.
+/// Returns the name of a source: `36 virtio1-req.0` for a numbered interrupt, `LOC Local timer interrupts` for an
+/// interrupt of the architecture.
 fn source_name(key: &str, words: &[&str]) -> String {
     let numbered = key.bytes().all(|b| b.is_ascii_digit());
     let trigger = |w: &&str| {

@@ -1,5 +1,5 @@
-//! Values read from the kernel, with a module for each kind of file. Reading during a measurement disturbs no measured
-//! CPU. Other values are read only between phases, in [`between`], or skipped by [`thermal`].
+//! Values read from the kernel, with a module for each kind of file. Files that are read during a measurement disturb
+//! no measured CPU. Other values are read only between phases ([`between`]) or not at all ([`thermal`]).
 
 pub(crate) mod between;
 pub(crate) mod interrupts;
@@ -18,7 +18,7 @@ pub(crate) struct Source {
     text: Vec<u8>,
 }
 
-/// Read limit. For comparison, /proc/interrupts of 512 CPUs has about 1 MiB.
+/// Maximum number of bytes read from a file. For comparison, /proc/interrupts of 512 CPUs has about 1 MiB.
 const LARGEST: usize = 16 << 20;
 
 impl Source {
@@ -47,7 +47,7 @@ impl Source {
     }
 }
 
-/// Reads a file without surrounding blanks; `None` if it cannot be read.
+/// Reads a file and removes surrounding white space; `None` if it cannot be read.
 pub(crate) fn read_trimmed(path: impl AsRef<Path>) -> Option<String> {
     std::fs::read_to_string(path).ok().map(|s| s.trim().to_owned())
 }

@@ -1,4 +1,4 @@
-//! /proc/stat, /proc/vmstat and cpufreq statistics: machine-wide counters, and steal time by CPU.
+//! Reads /proc/stat, /proc/vmstat and cpufreq statistics: counters of the whole machine, and steal time by CPU.
 
 use punctual_units::CpuId;
 
@@ -19,7 +19,7 @@ impl Stat {
             match words.next() {
                 Some("ctxt") => stat.context_switches = words.next().and_then(|w| w.parse().ok()),
                 Some(cpu) => {
-                    // The eighth number is the steal time. The line `cpu` without a number is the sum of all CPUs.
+                    // The eighth number is the steal time. The line `cpu` without a number has the sums over all CPUs.
                     let id = cpu.strip_prefix("cpu").and_then(|n| n.parse().ok()).map(CpuId);
                     if let (Some(id), Some(ticks)) = (id, words.nth(7).and_then(|w| w.parse().ok())) {
                         stat.steal_ticks.push((id, ticks));

@@ -1,4 +1,4 @@
-//! Threads in /proc: the measuring threads, and other real-time threads that may delay them.
+//! Reads threads in /proc: the measuring threads, and other real-time threads that may delay them.
 
 use super::Source;
 use punctual_units::CpuId;
@@ -18,11 +18,11 @@ pub(crate) struct TaskStat {
 
 impl TaskStat {
     pub fn parse(text: &str) -> Option<TaskStat> {
-        // The name may contain blanks and parentheses, so it ends at the last parenthesis.
+        // The name may contain spaces and parentheses, so it ends at the last closing parenthesis.
         let (head, tail) = text.rsplit_once(')')?;
         let comm = head.split_once('(')?.1.to_owned();
         let fields: Vec<&str> = tail.split_whitespace().collect();
-        // `fields[0]` is the third field of the manual page.
+        // `fields[0]` is field 3 of the manual page.
         let field = |n: usize| fields.get(n - 3)?.parse::<u64>().ok();
         Some(TaskStat {
             comm,
@@ -81,7 +81,7 @@ impl OwnThread {
 }
 
 pub(crate) struct RtTask {
-    /// Description, for example `multipathd (RR 99, pid 1456)`.
+    /// Name of the thread for display, for example `multipathd (RR 99, pid 1456)`.
     label: String,
     start_ticks: u64,
     stat: Source,
@@ -99,8 +99,8 @@ pub(crate) struct RtTasks {
 const MOST: usize = 128;
 
 impl RtTasks {
-    /// Looks for new threads. The run time of a thread that started after `since_ticks` is counted from its start, that
-    /// of an older one from now on.
+    /// Looks for new threads. The run time of a thread that started after `since_ticks` counts from its start; that of
+    /// an older thread counts from now.
     pub fn scan(&mut self, since_ticks: Option<u64>) {
         let own = std::process::id();
         for pid in numbers("/proc").filter(|pid| *pid as u32 != own) {
@@ -117,8 +117,8 @@ impl RtTasks {
         }
     }
 
-    /// Run time of each thread since the last call, as the last CPU, the description, and ns. Ended threads are
-    /// dropped.
+    /// Returns the last CPU, name and run time since the last call, ns, of each thread that ran. Ended threads are no
+    /// longer tracked.
     pub fn ran(&mut self) -> Vec<(CpuId, String, u64)> {
         let mut ran = Vec::new();
         self.tasks.retain(|_, task| match task.advance() {

@@ -1,4 +1,4 @@
-//! Temperatures and throttling: thermal zones, x86 throttle counters, the firmware of the Raspberry Pi.
+//! Reads temperatures and throttling from thermal zones, x86 throttle counters and the Raspberry Pi's firmware.
 //!
 //! Reading some sensors interrupts a CPU, or sends a message to firmware, which answers with an interrupt. During a
 //! measurement such a sensor is read only if the interrupt is known to go to a CPU that is not measured.
@@ -10,7 +10,7 @@ use punctual_units::{CpuId, CpuList};
 use std::fs::{self, File};
 use std::path::Path;
 
-/// All readable sensors, as open files.
+/// All readable sensors, kept open.
 #[derive(Debug, Default)]
 pub(crate) struct Thermal {
     zones: Vec<Zone>,
@@ -18,7 +18,7 @@ pub(crate) struct Thermal {
     firmware: Option<Source>,
     undervoltage: Option<Source>,
     vcio: Option<File>,
-    /// True if a request to the Raspberry Pi's firmware does not disturb a measured CPU.
+    /// True if a request to the Raspberry Pi's firmware interrupts no measured CPU.
     is_mailbox_quiet: bool,
 }
 
@@ -32,7 +32,7 @@ struct Zone {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum When {
-    /// During a measurement: only sensors whose reading disturbs no measured CPU are read.
+    /// During a measurement. Only sensors whose reading disturbs no measured CPU are read.
     Measuring,
     Between,
 }
@@ -45,13 +45,14 @@ pub(crate) struct ThermalReadings {
     pub throttling: Vec<Reading>,
 }
 
-/// Bits of the Pi firmware's `get_throttled`: the current state, and 16 bits higher the state since boot.
+/// Bits of the Raspberry Pi firmware's `get_throttled`: the present state, and 16 bits higher whether it has occurred
+/// since boot.
 const PI_BITS: [(u32, &str); 4] =
     [(0, "under-voltage"), (1, "frequency capped"), (2, "throttled"), (3, "soft temperature limit")];
 
 impl Thermal {
     /// Finds the sensors below `root`, which is `/` except in tests. `measured` are the CPUs that must not be
-    /// disturbed.
+    /// interrupted.
     pub fn open(root: &Path, measured: &CpuList) -> Thermal {
         let mut thermal = Thermal { zones: zones(root, measured), ..Thermal::default() };
         for (folder, dir) in folders(&root.join("sys/devices/system/cpu"), "cpu") {
@@ -71,7 +72,7 @@ impl Thermal {
         thermal
     }
 
-    /// Reads the sensors, except those that fail and, during a measurement, those that may disturb a measured CPU.
+    /// Reads the sensors. Omits those that fail and, during a measurement, those that may disturb a measured CPU.
     pub fn read(&mut self, when: When) -> ThermalReadings {
         let mut now = ThermalReadings::default();
         let reading = |name: &str, value| Reading { name: name.to_owned(), value };
@@ -102,7 +103,7 @@ impl Thermal {
         }
     }
 
-    /// Sensors that are not read during a measurement because this disturbs, or may disturb, a measured CPU.
+    /// Returns the sensors that are not read during a measurement because that may disturb a measured CPU.
     pub fn left_out(&self) -> Vec<String> {
         let zones = self.zones.iter().filter(|zone| !zone.is_quiet).map(|zone| zone.name.clone());
         let asks = self.firmware.is_some() || self.vcio.is_some();
@@ -131,7 +132,7 @@ fn zones(root: &Path, measured: &CpuList) -> Vec<Zone> {
 
 const PACKAGE: &str = "x86_pkg_temp";
 
-/// True if reading this type of zone is known not to disturb a measured CPU.
+/// Returns true if reading a thermal zone of this type is known not to disturb a measured CPU.
 ///
 /// drivers/thermal/intel/x86_pkg_temp_thermal.c reads a register on the first CPU of the package by interrupting it,
 /// and that CPU is known only for the package of CPU 0. bcm2835_thermal.c and bcm2711_thermal.c under
@@ -146,7 +147,7 @@ fn is_quiet(kind: &str, is_pi: bool, packages: usize, measured: &CpuList) -> boo
     }
 }
 
-/// True if the mailbox interrupt is known to go to CPUs that are not measured.
+/// Returns true if the mailbox interrupt is known to go only to CPUs that are not measured.
 fn is_mailbox_quiet(root: &Path, measured: &CpuList) -> bool {
     if measured.is_empty() {
         return true;
@@ -163,7 +164,7 @@ fn is_mailbox_quiet(root: &Path, measured: &CpuList) -> bool {
 }
 
 impl ThermalReadings {
-    /// Throttling since `before`: counter increases, and flags that are set.
+    /// Returns throttling since `before`: counters that increased, and flags that are set.
     pub fn throttled_since(&self, before: &ThermalReadings) -> Vec<Reading> {
         let old = |name: &str| before.throttling.iter().find(|r| r.name == name).map_or(0, |r| r.value);
         let events = |r: &Reading| match r.name.ends_with("_count") {
@@ -179,7 +180,7 @@ fn parse_hex(text: &str) -> Option<u32> {
     u32::from_str_radix(text.strip_prefix("0x").unwrap_or(text), 16).ok()
 }
 
-/// Directories below `dir` named `prefix` plus a number, in ascending order.
+/// Returns the directories in `dir` whose names are `prefix` and a number, in ascending order.
 fn folders(dir: &Path, prefix: &str) -> Vec<(String, std::path::PathBuf)> {
     let mut found: Vec<(u32, String, std::path::PathBuf)> = fs::read_dir(dir)
         .into_iter()
@@ -258,7 +259,7 @@ mod tests {
         assert_eq!(left_out, ["thermal_zone0 acpitz", "thermal_zone2 TCPU"]);
         assert_eq!(read("0-3", When::Measuring).0, ["thermal_zone3 pch_cannonlake"]);
         assert_eq!(read("0-3", When::Between).0.len(), 4);
-        // With a second package the interrupted CPU is unknown.
+        // With a second package it is unknown which CPU is interrupted.
         write(root, "sys/class/thermal/thermal_zone4/type", "x86_pkg_temp");
         write(root, "sys/class/thermal/thermal_zone4/temp", "40000");
         assert_eq!(read("2-3", When::Measuring).0, ["thermal_zone3 pch_cannonlake"]);

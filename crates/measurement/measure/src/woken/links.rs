@@ -1,4 +1,4 @@
-//! Links from a sender to a receiver that require no device.
+//! Links from a sender to a receiver that need no device.
 
 use super::mail::{Arrival, Mailbox};
 use punctual_uapi::{self as uapi, Origin, Sig, SignalSet};
@@ -12,20 +12,20 @@ use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
 /// A channel for messages, with one system call per operation and no allocation.
 pub(crate) trait Link: Send + Sync {
-    /// Called in the receiving thread before anything is sent.
+    /// Called in the receiving thread before the first message is sent.
     fn prepare(&self) -> Result<(), uapi::Error> {
         Ok(())
     }
 
-    /// Sends the message that was just published. Returns false if the kernel refused it.
+    /// Sends the message that was just published. Returns false if the kernel refuses it.
     fn send(&self, mail: &Mailbox, sequence: u64) -> bool;
 
-    /// Sleeps until a message arrives; `taken` messages have been accounted for. `None` after a signal or a foreign
-    /// message.
+    /// Sleeps until a message arrives. The first `taken` messages are already accounted for. `None` after a signal, or
+    /// a message from elsewhere.
     fn receive(&self, mail: &Mailbox, taken: u64) -> Option<Arrival>;
 }
 
-/// A futex(2): FUTEX_WAKE by the sender.
+/// A futex(2) that the sender wakes with FUTEX_WAKE.
 pub(crate) struct Futex;
 
 impl Link for Futex {
@@ -37,7 +37,7 @@ impl Link for Futex {
     #[inline(always)]
     fn receive(&self, mail: &Mailbox, taken: u64) -> Option<Arrival> {
         match futex::wait(&mail.word.0, futex::Flags::PRIVATE, taken as u32, None) {
-            // The word changed before the thread slept.
+            // The word changed before the thread went to sleep.
             Ok(()) | Err(Errno::AGAIN) => Some(Arrival::State),
             Err(_) => None,
         }

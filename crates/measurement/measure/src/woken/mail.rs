@@ -5,8 +5,8 @@ use punctual_units::Nanos;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
-/// Number of messages whose sending times are kept until they are taken. Further messages are counted without their own
-/// time; the oldest one determines the receiver's latency.
+/// Number of messages whose sending times are kept until the receiver accounts for them. Further messages are only
+/// counted; the oldest kept message determines the latency.
 const SLOTS: usize = 1024;
 
 /// A value on its own cache line, to avoid false sharing.
@@ -23,7 +23,7 @@ struct Slot {
 #[cfg_attr(target_arch = "aarch64", repr(align(65536)))]
 #[cfg_attr(not(target_arch = "aarch64"), repr(align(4096)))]
 pub(crate) struct Mailbox {
-    /// Number of published messages, which is the number of the next one.
+    /// Number of published messages, which is also the number of the next one.
     head: Own<AtomicU64>,
     /// The lower half of `head`, for futex(2).
     pub word: Own<AtomicU32>,
@@ -48,24 +48,25 @@ impl Mailbox {
         }
     }
 
-    /// Makes all pages resident, and locks them if permitted.
+    /// Makes all pages resident, and locks them if that is permitted.
     pub fn lock(&self) {
         for slot in &self.slots {
             slot.sent.store(slot.sent.load(Relaxed), Relaxed);
         }
-        // A failure needs no report here: the receiver reports whether memory can be locked, and its page faults are
-        // counted.
+        // A failure is not reported here: the receiver reports whether memory can be locked, and counts its page
+        // faults.
         let _ = punctual_uapi::lock(self);
     }
 
-    /// Number of published messages. It must be read before the clock, so that all of them were sent before that
-    /// reading.
+    /// Returns the number of published messages. If it is called before reading the clock, all of them were sent before
+    /// that reading.
     #[inline(always)]
     pub fn head(&self) -> u64 {
         self.head.0.load(Acquire)
     }
 
-    /// Publishes the next message at `now`, and returns its number. Called by the sender just before it sends.
+    /// Publishes the next message with sending time `now`. Returns its number. The sender calls this just before it
+    /// sends.
     #[inline(always)]
     pub fn publish(&self, now: Nanos) -> u64 {
         let sequence = self.head.0.load(Relaxed);
@@ -79,19 +80,19 @@ impl Mailbox {
         sequence
     }
 
-    /// Sending time of a message; `None` if it is no longer kept.
+    /// Returns the sending time of a message; `None` if it is no longer kept.
     #[inline(always)]
     fn sent(&self, sequence: u64) -> Option<Nanos> {
         let slot = &self.slots[sequence as usize % SLOTS];
         (slot.sequence.load(Relaxed) == sequence).then(|| Nanos(slot.sent.load(Relaxed)))
     }
 
-    /// Starts recording with the next message. Called by the sender.
+    /// Makes the next message the first recorded one. Called by the sender.
     pub fn record(&self) {
         self.recorded.0.store(self.head.0.load(Relaxed), Release);
     }
 
-    /// True if the receiver has accounted for all messages.
+    /// Returns true if the receiver has accounted for all messages.
     pub fn is_empty(&self) -> bool {
         self.taken.0.load(Relaxed) == self.head()
     }
@@ -115,30 +116,30 @@ impl Mailbox {
 
 impl Drop for Mailbox {
     fn drop(&mut self) {
-        // Unlocked as for a cell, since the allocator may reuse the memory.
+        // Unlocks the memory, because the allocator may reuse it.
         let _ = punctual_uapi::unlock(self);
     }
 }
 
-/// Information from the system call in which the receiver slept.
+/// What the system call in which the receiver slept tells about messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
-    /// A message was published. No message can be lost, and several cause a single wakeup.
+    /// A message was published. Messages cannot be lost, and several may cause a single wakeup.
     State,
-    /// Number of messages sent since the last read. They cause a single wakeup.
+    /// Number of messages sent since the last read, which cause a single wakeup.
     Count(u64),
-    /// The next `messages` (at least one) of a queue. The lowest `bits` bits of `last` are those of the last one's
-    /// number.
+    /// The next `messages` (at least one) of a queue. The lowest `bits` bits of `last` are the lowest bits of the last
+    /// message's number.
     Queue { messages: u64, last: u64, bits: u32 },
 }
 
-/// The receiver's accounting. `released == ran + skipped` always holds.
+/// The receiver's account of all messages. `released == ran + skipped` always holds.
 ///
-/// It is inexact in two cases. If a late receiver counted a message as skipped while it seemed to be in transit, and
-/// the queue later turns out to have lost it, it stays skipped and is also reported as lost. The release was missed
-/// either way, and the phase is inconclusive. Also, a queue reveals a loss only with the next message, so a lost
-/// message that was counted as skipped and has no successor is not reported. It was sent, and the receiver was late for
-/// it, so the accounting is still correct.
+/// Lost messages are not reported exactly in two cases. A late receiver counts a message in transit as skipped; if the
+/// queue turns out to have lost it, the message is also reported as lost. The release was missed either way, and the
+/// phase is inconclusive. Moreover, a queue reveals a loss only with the next message, so a lost message that was
+/// counted as skipped and has no successor is not reported. It was sent and the receiver was late for it, so the
+/// account is still correct.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Inbox {
     period: u64,
@@ -157,11 +158,12 @@ impl Inbox {
         Inbox { period: period.0.max(1), ..Inbox::default() }
     }
 
-    /// Accounts for an arrival; `head` must be read before the clock reading `woke`. `None` if there is nothing new.
+    /// Accounts for an arrival. `head` must have been read before the clock reading `woke`. `None` if there is nothing
+    /// new.
     ///
-    /// The release is the sending time of the oldest message that is neither accounted for nor lost. Of the messages
-    /// published later, those count as skipped for which the receiver is late by whole periods. The others were sent
-    /// too close together, which is not attributed to the receiver.
+    /// The release is the sending time of the oldest message that is neither accounted for nor lost. Later messages
+    /// count as skipped if the receiver is late for them by whole periods. The others were sent too close together,
+    /// which is not attributed to the receiver.
     #[inline(always)]
     pub fn book(&mut self, mail: &Mailbox, arrival: Arrival, head: u64, woke: Nanos) -> Option<Wakeup> {
         let lost = self.remarks.lost;
@@ -186,7 +188,7 @@ impl Inbox {
         Some(wakeup)
     }
 
-    /// The oldest message that is neither accounted for nor lost.
+    /// Returns the oldest message that is neither accounted for nor lost; `None` if there is none.
     #[inline(always)]
     fn oldest(&mut self, arrival: Arrival, head: u64) -> Option<u64> {
         match arrival {
@@ -211,7 +213,7 @@ impl Inbox {
                     self.lose(lost, last + 1 - messages.max(1));
                 }
                 if last < self.taken {
-                    // The message was counted with an earlier one while it was in transit.
+                    // The message was counted together with an earlier one while it was in transit.
                     return None;
                 }
             }
@@ -219,16 +221,16 @@ impl Inbox {
         (head > self.taken).then_some(self.taken)
     }
 
-    /// Records that a queue dropped `lost` messages, the last of them just before `next`. Messages that are already
-    /// accounted for are unchanged.
+    /// Records that a queue lost `lost` messages, the last of them just before `next`. Messages that are already
+    /// accounted for are not changed.
     #[cold]
     fn lose(&mut self, lost: u64, next: u64) {
         self.remarks.lost += lost;
         self.taken = self.taken.max(next);
     }
 
-    /// At the first recorded message, drops the accounting of earlier ones, except for the `lost` messages just
-    /// detected.
+    /// At the first recorded message, discards the account of earlier messages, except for the `lost` messages that
+    /// were just detected.
     #[inline(always)]
     fn cross(&mut self, mail: &Mailbox, oldest: u64, head: u64, lost: u64) -> u64 {
         if self.recording {
@@ -238,14 +240,14 @@ impl Inbox {
         if head <= first {
             return oldest;
         }
-        // All accounting so far concerns earlier messages. It is unknown which of several messages in one read are
-        // missing.
+        // The account so far is only about earlier messages. If one read returned several messages, it is unknown which
+        // are missing.
         let remarks = Remarks { lost, ..Remarks::default() };
         (self.recording, self.cycle, self.remarks) = (true, 0, remarks);
         oldest.max(first)
     }
 
-    /// True if a recorded message was accounted for.
+    /// Returns true if a recorded message was accounted for.
     #[inline(always)]
     pub fn is_recording(&self) -> bool {
         self.recording
@@ -260,10 +262,10 @@ impl Inbox {
         if self.recording { self.cycle } else { 0 }
     }
 
-    /// Remarks, including the number of messages that were sent but did not arrive.
+    /// Returns remarks for the report, for example the number of messages that were sent but did not arrive.
     pub fn remarks(&self, mail: &Mailbox) -> Remarks {
         let left = mail.head().saturating_sub(self.taken);
-        // A message in transit when the measurement is stopped is not lost.
+        // A message that is in transit when the measurement is stopped is not lost.
         let left = if mail.is_closed() { left } else { 0 };
         Remarks { lost: self.remarks.lost + left, ..self.remarks.clone() }
     }

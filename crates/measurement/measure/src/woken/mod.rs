@@ -1,5 +1,5 @@
-//! Wakeups by a partner thread. The partner sends a message at each release, and the measuring thread's latency counts
-//! from the partner's clock reading just before the sending call.
+//! Wakeups by another thread, the partner. It sends a message at each release. The latency of the measuring thread
+//! counts from the partner's clock reading just before the sending call.
 
 mod links;
 mod mail;
@@ -23,7 +23,7 @@ pub(crate) struct Partner {
     pub link: AnyLink,
 }
 
-/// A link, selected once and not in every period.
+/// The link in use, selected once instead of in every period.
 pub(crate) enum AnyLink {
     Futex(Futex),
     Signal(Signal),
@@ -36,7 +36,7 @@ pub(crate) enum AnyLink {
 pub enum SourceRefused {
     #[error(transparent)]
     Serial(#[from] SerialError),
-    /// Several CPUs are to be measured, but a serial port has a single reader.
+    /// Several CPUs are to be measured, but only one thread can read a serial port.
     #[error("{port} wakes one thread, but {cpus} CPUs are to be measured: choose one with --cpus")]
     OneThread { port: String, cpus: usize },
     #[error("cannot measure --via {via}: {why}")]
@@ -49,7 +49,7 @@ impl SourceRefused {
     }
 }
 
-/// Creates one partner for each of `threads` threads; none if a timer wakes the threads.
+/// Creates a partner for each of `threads` threads; none if timers wake the threads.
 pub(crate) fn partners(via: &WakeupSource, threads: usize, period: Nanos) -> Result<Vec<Box<Partner>>, SourceRefused> {
     if !via.is_woken() {
         return Ok(Vec::new());
@@ -74,7 +74,7 @@ fn link(via: &WakeupSource, threads: usize, period: Nanos) -> Result<AnyLink, So
     })
 }
 
-/// The receiving side. Recording begins with the sender's first recorded message.
+/// The receiving side of a link. Recording begins with the sender's first recorded message.
 pub(crate) struct Woken<'a, L> {
     link: &'a L,
     mail: &'a Mailbox,
@@ -91,7 +91,7 @@ impl<'a, L: Link> Woken<'a, L> {
 }
 
 impl<L: Link> Wait for Woken<'_, L> {
-    /// No action, since the sender determines the start.
+    /// Does nothing, because the sender determines the start.
     fn begin(&mut self, _: Nanos, _: Nanos) {}
 
     #[inline(always)]
@@ -105,7 +105,7 @@ impl<L: Link> Wait for Woken<'_, L> {
                 return None;
             }
             let Some(arrival) = self.link.receive(self.mail, self.inbox.taken()) else { continue };
-            // In this order, every counted message was sent before the clock is read.
+            // In this order, all counted messages were sent before the clock is read.
             let head = self.mail.head();
             let woke = punctual_rt::monotonic();
             let Some(wakeup) = self.inbox.book(self.mail, arrival, head, woke) else { continue };
@@ -117,7 +117,7 @@ impl<L: Link> Wait for Woken<'_, L> {
         }
     }
 
-    /// No action, since the sender determines the duration.
+    /// Does nothing, because the sender determines the duration.
     fn go_on(&mut self, _: Nanos) {
         self.went_on = true;
     }

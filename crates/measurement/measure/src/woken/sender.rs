@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering::Relaxed;
 pub struct SenderPlace {
     pub cpu: CpuId,
     pub scheduling: Scheduling,
-    /// True if the sender's CPU is the measured one.
+    /// True if the sender runs on the measured CPU.
     pub shared: bool,
 }
 
@@ -21,21 +21,21 @@ pub struct Sent {
     pub place: SenderPlace,
     pub messages: u64,
     /// Number of messages sent more than a quarter of a period after their release. The receiver's latency counts from
-    /// the sending time.
+    /// the sending time, so it is not affected.
     pub late_sends: u64,
-    /// Number of releases without a message, because the sender was too late with the previous one.
+    /// Number of releases without a message, because the previous message was sent too late.
     pub unsent: u64,
-    /// Number of messages refused by the kernel because the queue was full.
+    /// Number of messages that the kernel refused because the queue was full.
     pub refused: u64,
-    /// Worst delay after the release, ns.
+    /// Worst delay from release to sending, ns.
     pub worst_ns: u64,
 }
 
-/// Chooses CPU and policy of a sender. On a housekeeping CPU it has the policy of the measured thread. Without such a
-/// CPU it shares the measured one and must not delay the thread it wakes, so it runs one priority lower, or as an
-/// ordinary thread.
+/// Chooses CPU and policy of a sender. On a housekeeping CPU it has the policy of the measured thread. Otherwise it
+/// shares the measured CPU and must not delay the thread it wakes, so it runs at the next lower priority, or as an
+/// ordinary thread if there is none.
 pub(crate) fn place(measured: Scheduling, index: usize, cpu: CpuId, housekeeping: &CpuList) -> SenderPlace {
-    // A SCHED_DEADLINE thread cannot be pinned, and its sender needs no reserved runtime.
+    // A SCHED_DEADLINE thread cannot be bound to a CPU, and its sender needs no reserved runtime.
     let middle = Priority::try_from(50).map_or(Scheduling::Other { nice: 0 }, |priority| Scheduling::Fifo { priority });
     let own = if matches!(measured, Scheduling::Deadline { .. }) { middle } else { measured };
     if let Some(free) = housekeeping.iter().nth(index % housekeeping.len().max(1)) {
@@ -50,7 +50,7 @@ pub(crate) fn place(measured: Scheduling, index: usize, cpu: CpuId, housekeeping
     SenderPlace { cpu, scheduling: scheduling.unwrap_or(Scheduling::Other { nice: 0 }), shared: true }
 }
 
-/// Time a sender waits for the receiver to take its last message.
+/// Time for which a sender waits until the receiver has taken its last message.
 const GRACE: Nanos = Nanos::from_millis(200);
 /// Polling interval while a sender waits for its last message to be taken.
 const LOOK: Nanos = Nanos::from_millis(1);
@@ -74,11 +74,11 @@ impl Sender<'_> {
         attributes.apply()
     }
 
-    /// Sends from `start` on, and finally ends the thread `receiver`.
+    /// Sends messages from `start` on, and finally makes the thread `receiver` end.
     pub fn run<L: Link>(&self, link: &L, start: Nanos, receiver: i32) -> Sent {
         let mut periodic = Periodic::new(start, self.period, start + self.warmup);
         self.send(link, &mut periodic);
-        // Messages of the warm-up are not counted.
+        // Messages sent during the warm-up are not counted.
         self.mail.record();
         periodic.go_on(self.duration);
         let sent = self.send(link, &mut periodic);
@@ -104,12 +104,12 @@ impl Sender<'_> {
         sent
     }
 
-    /// Waits for the receiver to take the messages in transit, marks the end, and wakes the receiver until it has
-    /// noticed. After a stop the receiver ends without this.
+    /// Waits until the receiver has taken the messages in transit, marks the end, and wakes the receiver until it has
+    /// noticed. A receiver that was stopped ends on its own.
     fn close(&self, receiver: i32) {
         let give_up = monotonic() + GRACE;
         let pause = || {
-            // A signal only shortens the wait, so the result is ignored.
+            // A signal only makes the wait shorter, so the result is ignored.
             let _ = sleep_until(monotonic() + LOOK);
         };
         while !self.stop.load(Relaxed) && !self.mail.is_empty() && monotonic() < give_up {
@@ -120,7 +120,7 @@ impl Sender<'_> {
         }
         self.mail.close();
         while !self.mail.has_left() && !self.stop.load(Relaxed) {
-            // The thread has exited and needs no wakeup.
+            // ESRCH: the thread has already exited.
             if uapi::wake(receiver).is_err() {
                 return;
             }

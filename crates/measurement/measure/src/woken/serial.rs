@@ -1,4 +1,4 @@
-//! Wakeups by a UART in loopback mode: each byte raises a receive interrupt.
+//! Wakeups by a UART in loopback mode: each byte causes a receive interrupt.
 
 use super::links::Link;
 use super::mail::{Arrival, Mailbox};
@@ -14,7 +14,7 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
-/// The reason why a port cannot be used. The port is unchanged, or restored.
+/// Why a port cannot be used. The port was not changed, or its settings were restored.
 #[derive(Debug, thiserror::Error)]
 pub enum SerialError {
     #[error(
@@ -27,14 +27,14 @@ pub enum SerialError {
     )]
     InUse {
         port: String,
-        /// Name without the directory.
+        /// File name of the device without directory.
         short: String,
         pid: i32,
         name: String,
     },
     #[error("cannot open {port}: {source}; list the available ones: ls -l /dev/ttyS* /dev/ttyAMA*")]
     Open { port: String, source: std::io::Error },
-    /// The port has no UART, or one without loopback.
+    /// The port has no UART, or its UART has no loopback mode.
     #[error("{port}: {why}; list the available ones: cat /proc/tty/driver/serial")]
     NoHardware { port: String, why: String },
     #[error("a byte takes {byte} at {rate} bit/s on {port}: choose a period of at least twice that with --period")]
@@ -49,7 +49,7 @@ pub enum SerialError {
 /// Baud rates to try, fastest first.
 const RATES: [u32; 8] = [4_000_000, 3_000_000, 2_000_000, 1_000_000, 921_600, 460_800, 230_400, 115_200];
 
-/// A port in loopback mode. It is restored on drop, or after this process is killed.
+/// A port in loopback mode. Its settings are restored on drop, and also if this process is killed.
 pub struct Serial {
     port: Port,
     _guard: Guard,
@@ -57,7 +57,7 @@ pub struct Serial {
     pub notes: Vec<String>,
 }
 
-/// The descriptor for reading, which blocks until a byte arrives.
+/// Returns the descriptor for reading; a read blocks until a byte arrives.
 impl AsFd for Serial {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.port.as_fd()
@@ -65,7 +65,7 @@ impl AsFd for Serial {
 }
 
 impl Serial {
-    /// Opens an unused port, and tests it by sending a byte.
+    /// Opens an unused port, and tests it with one byte.
     ///
     /// # Errors
     /// The port is in use, has no loopback, or is too slow for the period.
@@ -92,7 +92,7 @@ impl Serial {
         Ok(serial)
     }
 
-    /// Checks that a byte that is sent comes back in time.
+    /// Sends one byte and checks that it comes back in time.
     fn try_byte(&self) -> Result<(), String> {
         let fail = |e: Errno| e.to_string();
         write(&self.port, &[0x55]).map_err(fail)?;
@@ -102,7 +102,7 @@ impl Serial {
         if read(&self.port, &mut byte) != Ok(1) || byte != [0x55] {
             return Err("a byte sent in loopback mode did not return".into());
         }
-        // From here on, reading blocks.
+        // From here on, reads block.
         fcntl_setfl(self.port.as_fd(), OFlags::RDWR).map_err(fail)
     }
 }
@@ -124,26 +124,26 @@ impl Link for Serial {
 
 fn device(path: &str) -> Result<u64, SerialError> {
     let file = fs::metadata(path).map_err(|source| SerialError::Open { port: path.into(), source })?;
-    // Major 1 has /dev/null and similar devices, which half of all processes have open.
+    // Half of all processes have devices with major number 1 open, for example /dev/null.
     match file.file_type().is_char_device() && rustix::fs::major(file.rdev()) != 1 {
         true => Ok(file.rdev()),
         false => Err(SerialError::NoHardware { port: path.into(), why: "it is not a serial port".into() }),
     }
 }
 
-/// A line of /proc/consoles ends with the device: `ttyS0 -W- (EC p a) 4:64`.
+/// Returns true if the device is a console. A line of /proc/consoles ends with the device: `ttyS0 -W- (EC p a) 4:64`.
 fn is_console(consoles: &str, device: u64) -> bool {
     let number = format!("{}:{}", rustix::fs::major(device), rustix::fs::minor(device));
     consoles.lines().any(|line| line.split_whitespace().next_back() == Some(&number))
 }
 
-/// A process that has the device open, as far as permissions on /proc allow.
+/// Returns ID and name of a process that has the device open, as far as permissions on /proc show it.
 fn user(device: u64) -> Option<(i32, String)> {
     let numbered = |entry: fs::DirEntry| entry.file_name().to_str()?.parse::<i32>().ok();
     let pids = fs::read_dir("/proc").ok()?.flatten().filter_map(numbered);
     let has = |pid: &i32| {
         let open = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
-        // Examines only devices, because stat(2) on a file of an unreachable server would block.
+        // Only devices are examined, because stat(2) of a file on an unreachable server would block.
         let devices = open.filter(|fd| fs::read_link(fd.path()).is_ok_and(|to| to.starts_with("/dev/")));
         devices.into_iter().any(|fd| fs::metadata(fd.path()).is_ok_and(|file| file.rdev() == device))
     };
@@ -152,7 +152,8 @@ fn user(device: u64) -> Option<(i32, String)> {
     Some((pid, name.trim().to_owned()))
 }
 
-/// Checks the hardware, and sets raw mode, the fastest rate, and loopback. Returns the rate.
+/// Checks the hardware, then sets raw mode, the fastest baud rate and loopback. Returns the rate, and a guard that
+/// restores the port.
 fn set_up(port: &Port) -> Result<(u32, Guard), String> {
     let hardware = port.hardware().map_err(|e| format!("it is not a serial port with modem lines ({e})"))?;
     if hardware.kind == 0 {
@@ -189,7 +190,7 @@ fn make_raw(port: &Port, fastest: u32) -> Result<u32, Errno> {
     Ok(tcgetattr(port)?.output_speed().max(1))
 }
 
-/// Notes on the part of the latencies that is not caused by the kernel.
+/// Returns notes on the part of the latencies that the kernel does not cause.
 fn notes(path: &str, rate: u32, byte: Nanos) -> Vec<String> {
     let mut notes = vec![format!(
         "each latency includes the transmission time of a byte on {path}: {byte} at {rate} bit/s, 10 bits"

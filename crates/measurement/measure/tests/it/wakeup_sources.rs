@@ -1,5 +1,4 @@
-//! Tests every wakeup source that requires no device on this machine. The accounting is exact even if the machine is
-//! busy.
+//! Tests every wakeup source that needs no device. Every release must be accounted for even if the machine is busy.
 
 use punctual_measure::{Outcome, Plan, WORST, start};
 use punctual_model::{Alignment, ProblemKind};

@@ -4,18 +4,18 @@ use punctual_model::LateWakeup;
 use punctual_units::{Arrange, Nanos};
 
 pub(crate) const MOST: usize = 8;
-/// Number of worst wakeups per CPU that are traced.
+/// Number of worst wakeups per CPU of which traces are saved.
 pub(crate) const RANKS: usize = 4;
-/// Maximum number of windows extracted at once from a buffer, which holds a few seconds of events.
+/// Maximum number of windows saved at once from a buffer, which holds a few seconds of events.
 const AT_ONCE: usize = 4;
-/// Maximum length of a window, ns. A delay of a minute can be explained from its end alone.
+/// Maximum length of a window, ns. The end of a delay of a minute is enough to explain it.
 const LONGEST: u64 = 10_000_000_000;
 
 pub(crate) type Late = LateWakeup;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Window {
-    /// Start of the window; CLOCK_MONOTONIC, ns, like `to`.
+    /// Start of the window, CLOCK_MONOTONIC, ns; `to` is its end on the same clock.
     pub from: u64,
     pub to: u64,
     pub late: Vec<LateWakeup>,
@@ -27,8 +27,8 @@ impl Window {
     }
 }
 
-/// Windows around `late`, in chronological order, merged where they overlap. Returns at most [`AT_ONCE`], and only for
-/// wakeups among the [`MOST`] worst, counting those already `kept`.
+/// Returns windows around the wakeups `late`, in chronological order, merged where they overlap. Returns at most
+/// [`AT_ONCE`], and only for wakeups among the [`MOST`] worst including those already `kept`.
 pub(crate) fn windows(mut late: Vec<Late>, before: Nanos, after: Nanos, kept: &[u64]) -> Vec<Window> {
     late.arrange_by_key(|l| l.release_mono_ns);
     let mut all: Vec<Window> = Vec::new();

@@ -5,13 +5,13 @@ use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
 };
 
-/// Timers started per round; a round takes about a millisecond.
+/// Number of timers started per round, which takes about a millisecond.
 const CALLS: u32 = 2000;
 /// Number of alternating rounds with and without the event.
 const PAIRS: usize = 7;
 
-/// Cost of a trace event, ns of CPU time: median difference of hrtimer_start with and without the event, over
-/// alternating rounds. `None` if the event is not recorded or a file cannot be written.
+/// Measures the cost of a trace event, ns of CPU time: the median difference between the durations of hrtimer_start
+/// with and without the event in alternating rounds. `None` if the event is not recorded or a file cannot be written.
 pub(super) fn of_event(instance: &Instance) -> Option<f64> {
     let events = instance.events();
     if !events.iter().any(|event| event == "timer:hrtimer_start") {

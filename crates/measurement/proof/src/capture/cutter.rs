@@ -1,4 +1,4 @@
-//! Extracts windows from an overwriting trace buffer, for runs and for `watch`.
+//! Saves time windows of a trace buffer that is overwritten continuously, for runs and for `watch`.
 
 use super::choose::{self, Late, Window};
 use super::cost;
@@ -12,7 +12,7 @@ use punctual_tracefs::{Config, Cut, FULL, Flight, Instance, MINIMAL, Tracefs, Tr
 use punctual_units::{CpuId, Nanos};
 use std::path::{Path, PathBuf};
 
-/// A private trace instance and the windows extracted from it. Dropping it removes the instance.
+/// A private trace instance, and the windows saved from it. Dropping it removes the instance.
 pub struct Cutter {
     flight: Flight,
     before: Nanos,
@@ -22,17 +22,16 @@ pub struct Cutter {
 }
 
 impl Cutter {
-    /// Time after a late wakeup that the buffer must cover before the window is extracted.
+    /// Time after a late wakeup that the window must include.
     pub const AFTER: Nanos = Nanos::from_millis(1);
 
-    /// Starts tracing for threads of this period. This takes about a tenth of a second, during which all CPUs are
-    /// disturbed.
+    /// Starts tracing for threads of this period. This takes about a tenth of a second and disturbs all CPUs.
     ///
     /// # Errors
     /// Tracing is not possible. The instance is removed.
     pub fn start(trace: &Trace, period: Nanos) -> Result<Cutter, TracefsError> {
         let events = if trace.full { FULL } else { MINIMAL };
-        // Name pattern of the measuring threads.
+        // Pattern that matches the names of the measuring threads.
         let stacks = trace.stacks.then(|| "next_comm ~ \"measure/*\"".to_owned());
         let config = Config { events, buffer_kb: trace.buffer_kb, tracer: None, stacks };
         let instance = Instance::create(&Tracefs::find()?, &Journal::of_user(), &config)?;
@@ -44,7 +43,7 @@ impl Cutter {
             buffer_kb: instance.buffer_kb(),
             event_cost_ns: None,
         };
-        // Two periods include the start of the timer; 5 ms show the activity of the CPU before it.
+        // Two periods include the start of the timer; 5 ms show what the CPU did before it.
         let before = Nanos((2 * period.0).clamp(5_000_000, 100_000_000));
         Ok(Cutter {
             flight: Flight::new(instance)?,
@@ -59,24 +58,24 @@ impl Cutter {
         &self.tracing
     }
 
-    /// Number of events recorded so far on all CPUs. Most of them are overwritten, as intended.
+    /// Returns the number of events recorded so far on all CPUs. Most of them are overwritten, as intended.
     pub fn recorded(&self) -> u64 {
         self.flight.statistics().recorded()
     }
 
-    /// Skips the existing messages of the kernel log.
+    /// Skips the messages that the kernel log already has.
     pub fn begin_log(&mut self) {
         self.log = Log::open();
     }
 
-    /// Complete windows around late wakeups, in chronological order, merged where they overlap. Only the worst wakeups
-    /// are included, counting those whose latencies are already `kept`.
+    /// Returns complete windows around late wakeups, in chronological order, merged where they overlap. Only the worst
+    /// wakeups are included. The latencies `kept` are those of windows that are already saved.
     pub fn windows(&self, late: Vec<Late>, kept: &[u64]) -> Vec<Window> {
         choose::windows(late, self.before, Self::AFTER, kept)
     }
 
-    /// Writes each window into `dir` under its name (`traces/NAME.dat`), and the known facts about it into a `.json`
-    /// file beside it.
+    /// Writes each window into `dir` under its name (`traces/NAME.dat`), and facts about it into a `.json` file next to
+    /// it.
     ///
     /// # Errors
     /// A file could not be written.
@@ -106,17 +105,17 @@ impl Cutter {
         for (capture, kept) in captures.iter_mut().zip(kept) {
             capture.overwritten = kept.overwritten.into_iter().map(CpuId).collect();
             capture.policies = facts::policies(dir, &capture.file);
-            // Replaced atomically even if the program is killed, because a reader treats an empty file as damaged.
+            // A killed program must not leave an empty file, which a reader would treat as damaged.
             dir.replace(note(&capture.file), &punctual_rundir::capture_text(capture), false)?;
         }
         Ok(captures)
     }
 
-    /// Adds the function names of the stacks to the files of these windows. Reads /proc/kallsyms, which would disturb a
-    /// running measurement.
+    /// Adds the function names of the stacks to the files of these windows. It reads /proc/kallsyms, which would
+    /// disturb a measurement, so call it after the phase.
     ///
     /// # Errors
-    /// A file could not be read or written. It is unchanged.
+    /// A file could not be read or written, and is unchanged.
     pub fn name(&self, dir: &Dir, captures: &mut [Capture]) -> std::io::Result<()> {
         stacks::name(dir, self.flight.head(), captures)?;
         captures.iter().try_for_each(|capture| {
@@ -125,19 +124,19 @@ impl Cutter {
         })
     }
 
-    /// Removes the files of a window. If one cannot be removed, a reader finds an additional capture.
+    /// Removes the files of a window. If that fails, a reader finds one more capture.
     pub fn forget(dir: &Dir, file: &str) {
         let _ = dir.remove_file(note(file));
         let _ = dir.remove_file(file);
     }
 
-    /// Measures the cost of an event, then removes the instance; returns a message if something could not be removed.
+    /// Measures the cost of an event, then removes the instance. Returns a message if something could not be removed.
     pub fn end(mut self) -> (Tracing, Option<String>) {
         self.tracing.event_cost_ns = cost::of_event(self.flight.instance());
         (self.tracing, removed(self.flight))
     }
 
-    /// Removes the instance without further measurements; returns a message if something could not be removed.
+    /// Removes the instance without measuring. Returns a message if something could not be removed.
     pub fn end_now(self) -> Option<String> {
         removed(self.flight)
     }

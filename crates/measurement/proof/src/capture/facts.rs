@@ -1,4 +1,4 @@
-//! Facts that are stored with a window in addition to its events.
+//! Facts that are saved with a window in addition to its events.
 
 use punctual_directory::Dir;
 use punctual_machine::{self as machine, Live};
@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
 
-/// Policies of the live real-time threads in a trace.
+/// Returns the policies of real-time threads in a trace that still exist.
 pub(super) fn policies(dir: &Dir, trace: &str) -> BTreeMap<i32, Policy> {
     let mut policies = BTreeMap::new();
     let Ok(file) = dir.file(trace) else { return policies };
@@ -18,7 +18,7 @@ pub(super) fn policies(dir: &Dir, trace: &str) -> BTreeMap<i32, Policy> {
     for event in source {
         let Kind::SchedSwitch { prev, next, .. } = event.kind else { continue };
         for task in [prev, next] {
-            // Kernel priorities 0 to 99 are real-time. For a thread with boosted priority, its own policy is recorded.
+            // Kernel priorities 0 to 99 are real-time. For a thread with a boosted priority, its own policy counts.
             let wanted = task.prio.is_some_and(|prio| (0..100).contains(&prio)) && task.tid > 0;
             if wanted
                 && !policies.contains_key(&task.tid)
@@ -32,7 +32,7 @@ pub(super) fn policies(dir: &Dir, trace: &str) -> BTreeMap<i32, Policy> {
     policies
 }
 
-/// Facts about the machine that do not change until it is rebooted.
+/// Facts about the machine that change only when it is rebooted.
 pub(crate) struct OfMachine {
     pub kernel: Option<String>,
     pub guest: Option<bool>,
@@ -51,8 +51,8 @@ impl OfMachine {
     }
 }
 
-/// Reads the fair server's settings (Linux 6.12 and later, debugfs): true if it is on for any CPU, false if it is off
-/// for all. `None` if the settings cannot be read, or the kernel has no fair server.
+/// Reads the settings of the fair server (Linux 6.12 and later, debugfs). Returns true if it is on for any CPU, false
+/// if it is off for all; `None` if the settings cannot be read or the kernel has no fair server.
 pub(crate) fn fair_server() -> Option<bool> {
     let folders = std::fs::read_dir("/sys/kernel/debug/sched/fair_server").ok()?;
     let mut known = None;
@@ -77,14 +77,14 @@ impl Log {
         Log(file)
     }
 
-    /// True if the kernel reported real-time throttling. It does so only once per boot, so a missing message proves
-    /// nothing.
+    /// Returns true if the kernel reported real-time throttling. It does so only once per boot, so a missing message
+    /// proves nothing.
     pub fn throttled(&mut self) -> Option<bool> {
         let file = self.0.as_mut()?;
         let mut record = [0u8; 2048];
         let mut found = None;
-        // Each read returns one record (Documentation/ABI/testing/dev-kmsg). An overwritten record is an error, after
-        // which the next one follows.
+        // Each read returns one record (Documentation/ABI/testing/dev-kmsg). A read of an overwritten record fails, and
+        // the next read continues after it.
         for _ in 0..4096 {
             match file.read(&mut record) {
                 Ok(n) => {

@@ -1,5 +1,5 @@
-//! Reads the running kernel's instructions through /proc/kcore (fs/proc/kcore.c), to determine whether an address
-//! follows an instruction that enables interrupts.
+//! Reads instructions of the running kernel through /proc/kcore (fs/proc/kcore.c), to determine whether the instruction
+//! before an address enables interrupts.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 /// Number of bytes examined before the address.
 const BEFORE: usize = 12;
 
-/// A segment of kernel memory: address, length, offset in the file.
+/// A segment of kernel memory: address, length, offset in /proc/kcore.
 struct Part {
     address: u64,
     length: u64,
@@ -20,7 +20,7 @@ pub(super) struct KernelText {
 }
 
 impl KernelText {
-    /// Opens /proc/kcore. `None` if it does not exist (CONFIG_PROC_KCORE) or may not be read (not root, kernel
+    /// Opens /proc/kcore. `None` if it does not exist (CONFIG_PROC_KCORE), or may not be read (not root, kernel
     /// lockdown).
     pub fn open() -> Option<KernelText> {
         let file = File::open("/proc/kcore").ok()?;
@@ -42,7 +42,7 @@ impl KernelText {
         Some(KernelText { file, parts })
     }
 
-    /// True if the instruction before `address` enables interrupts; false if it does not or cannot be read.
+    /// Returns true if the instruction before `address` enables interrupts; false if it does not or cannot be read.
     pub fn lets_interrupts_in(&mut self, address: u64) -> bool {
         let from = address - (BEFORE as u64).min(address);
         let part = self.parts.iter().find(|part| from >= part.address && address - part.address < part.length);
@@ -65,8 +65,9 @@ fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
 
-/// Matches `popf`, or `sti` followed by the instruction in its interrupt shadow, as compilers and the kernel's patching
-/// (nops) emit them. Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, STI.
+/// Returns true for `popf`, or `sti` and the instruction in its interrupt shadow, in the forms that compilers and the
+/// kernel's code patching (with nops) produce. Source: Intel 64 and IA-32 Architectures Software Developer's Manual,
+/// volume 2, STI.
 fn x86(before: &[u8]) -> bool {
     const STI: u8 = 0xfb;
     const POPF: u8 = 0x9d;
@@ -81,14 +82,14 @@ fn x86(before: &[u8]) -> bool {
         &[0x31, 0xc0],
         &[],
     ];
-    // Nops may follow popf, too: the site is patched to the length of a call.
+    // Nops may also follow popf, because the kernel pads the patched code to the length of a call.
     let ends = |first: u8, second: &[u8]| before.strip_suffix(second).is_some_and(|rest| rest.last() == Some(&first));
     let pop = |rest: &[u8]| matches!(rest, [.., STI, 0x50..=0x5f] | [.., STI, 0x41, 0x50..=0x5f]);
     SHADOWED.iter().any(|nop| ends(STI, nop) || ends(POPF, nop)) || pop(before)
 }
 
-/// Matches `msr daifclr, #imm` or `msr daif, xN`, optionally followed by `isb` (Arm Architecture Reference Manual,
-/// C5.2).
+/// Returns true for `msr daifclr, #imm` or `msr daif, xN`, with or without a following `isb` (Arm Architecture
+/// Reference Manual, C5.2).
 fn arm64(before: &[u8]) -> bool {
     const ISB: u32 = 0xd503_3fdf;
     let mut words = before.chunks_exact(4).rev().filter_map(|word| Some(u32::from_le_bytes(word.try_into().ok()?)));

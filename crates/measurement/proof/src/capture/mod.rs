@@ -1,9 +1,9 @@
-//! Tracing during a measurement: the kernel writes to a private ring buffer, and windows around the worst wakeups are
-//! saved.
+//! Tracing during a measurement: the kernel writes events to a private ring buffer, and time windows around the worst
+//! wakeups are saved.
 //!
-//! A late measuring thread signals an eventfd ([`Cell::watch`]), which wakes an ordinary thread that saves the window.
-//! The threshold adapts so that such signals become rare: they are sent immediately for a new worst wakeup, and at most
-//! once a second for one of the worst four of a CPU. Nothing is analysed during the measurement.
+//! A late measuring thread writes to an eventfd ([`Cell::watch`]), which wakes an ordinary thread that saves the
+//! window. The threshold adapts so that this is rare: it happens immediately for a new worst wakeup, and at most once a
+//! second for one of the worst four of a CPU. Nothing is analysed during the measurement.
 
 mod choose;
 mod cost;
@@ -33,16 +33,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
 
-/// Minimum time from a new worst wakeup to a signal for a smaller one.
+/// Minimum time between a new worst wakeup and a signal for a smaller one.
 const SECOND: Nanos = Nanos::from_secs(1);
-/// Settling time: at the start of a phase each wakeup can be the worst so far.
+/// Time at the start of a phase without signals, because at first each wakeup is the worst so far.
 const SETTLE: Nanos = Nanos::from_millis(50);
 
 pub(crate) struct Tracer {
     cutter: Cutter,
     bell: Bell,
     dir: Dir,
-    /// Saved windows of phases that continue in another round, and the number of windows extracted.
+    /// For each phase that continues in another round, the number of windows saved, and each window's worst latency
+    /// with its capture.
     kept: BTreeMap<String, (u32, Vec<(u64, Capture)>)>,
 }
 
@@ -56,13 +57,13 @@ pub(crate) struct Watch {
 pub(crate) type Watched = (CpuId, i32, Arc<Cell>);
 
 impl Tracer {
-    /// Starts tracing. This takes about a tenth of a second, during which all CPUs are disturbed.
+    /// Starts tracing. This takes about a tenth of a second and disturbs all CPUs.
     pub fn start(options: &Options, dir: &Dir, bell: &Bell) -> Result<Tracer, TracefsError> {
         let cutter = Cutter::start(&options.trace, options.period)?;
         Ok(Tracer { cutter, bell: bell.clone(), dir: dir.clone(), kept: BTreeMap::new() })
     }
 
-    /// Watches one phase.
+    /// Starts a thread that saves windows during one phase.
     ///
     /// # Errors
     /// The thread could not be started. Tracing has been stopped.
@@ -85,19 +86,19 @@ impl Tracer {
         builder.spawn(move || watcher.run(&theirs)).map(|thread| Watch { bell, stop, thread })
     }
 
-    /// The saved windows of a phase that has ended.
+    /// Returns the saved windows of a phase that has ended.
     pub fn captures(&self, phase: &str) -> Vec<Capture> {
         self.kept.get(phase).map_or_else(Vec::new, |(_, kept)| kept.iter().map(|(_, one)| one.clone()).collect())
     }
 
-    /// Measures the cost of an event, then removes the instance; returns a message if something could not be removed.
+    /// Measures the cost of an event, then removes the instance. Returns a message if something could not be removed.
     pub fn end(self) -> (Tracing, Option<String>) {
         self.cutter.end()
     }
 }
 
 impl Watch {
-    /// Checks once more for late wakeups, then ends the watch. `None` if the thread panicked; the trace is then lost.
+    /// Checks for late wakeups once more, then ends the thread. `None` if the thread panicked; the trace is then lost.
     pub fn finish(self) -> Option<(Tracer, PhaseTrace)> {
         self.stop.store(true, Relaxed);
         self.bell.ring();
@@ -110,7 +111,7 @@ struct Watcher {
     events_before: u64,
     phase: String,
     watched: Vec<Watched>,
-    /// CPU and release of the late wakeups examined so far.
+    /// CPU and release of the late wakeups that were examined.
     seen: Vec<(CpuId, u64)>,
     /// The worst latency in each saved window, and its capture.
     kept: Vec<(u64, Capture)>,
@@ -151,14 +152,14 @@ impl Watcher {
         (self.tracer, self.result)
     }
 
-    /// Sleeps at most until the end of the phase. A signal received meanwhile is handled afterwards.
+    /// Sleeps, but at most until the end of the phase. A signal that arrives meanwhile is handled afterwards.
     fn pause(&self, time: Nanos, stop: &AtomicBool) {
         if !stop.load(Relaxed) {
             std::thread::sleep(time.into());
         }
     }
 
-    /// Sets the threshold for signalling: either a new overall worst, or one of the worst of a CPU.
+    /// Sets the threshold for signals: a new worst wakeup of all CPUs if `high`, otherwise one of the worst of a CPU.
     fn arm(&self, high: bool) {
         let full = self.kept.len() >= MOST;
         let least = self.kept.iter().map(|(latency, _)| *latency).min().filter(|_| full).unwrap_or(0);
@@ -169,7 +170,7 @@ impl Watcher {
         }
     }
 
-    /// Saves the windows of wakeups that are among the worst and have not been examined.
+    /// Saves windows around wakeups that are among the worst and were not examined yet.
     fn look(&mut self) {
         let now = monotonic();
         let mut late: Vec<Late> = Vec::new();

@@ -1,5 +1,5 @@
-//! Names the functions of stacks, in saved windows and in a live trace, and detects stacks that end a section with
-//! interrupts disabled.
+//! Names the functions on stacks in saved windows and in a live trace, and finds stacks that show where a section with
+//! disabled interrupts ends.
 
 use super::kernel_text::KernelText;
 use punctual_directory::Dir;
@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// Maximum number of addresses resolved in the windows of a phase.
+/// Maximum number of addresses that are named in the windows of a phase.
 const MOST: usize = 4096;
 
 /// Addresses found in a window.
@@ -21,7 +21,7 @@ struct Seen {
     expiries: Vec<(u64, Vec<u64>)>,
 }
 
-/// Writes the function names into the space that each file reserves for them, and the times of [`Capture::released`].
+/// Writes function names into the space that each file reserves for them, and the times of [`Capture::released`].
 pub(super) fn name(dir: &Dir, head: &DatHead, captures: &mut [Capture]) -> io::Result<()> {
     let seen: Vec<Seen> = captures.iter().map(|capture| seen(dir, capture)).collect::<io::Result<_>>()?;
     let addresses: BTreeSet<u64> = seen.iter().flat_map(|seen| &seen.addresses).copied().take(MOST).collect();
@@ -66,7 +66,7 @@ fn seen(dir: &Dir, capture: &Capture) -> io::Result<Seen> {
     Ok(seen)
 }
 
-/// The symbols of an event, to be named.
+/// Returns the symbols of an event that have to be named.
 fn symbols_of(kind: &mut Kind) -> Vec<&mut Symbol> {
     match kind {
         Kind::HrtimerStart { function, .. } | Kind::HrtimerExpireEntry { function, .. } => {
@@ -85,13 +85,13 @@ fn address(symbol: &Symbol) -> Option<u64> {
     }
 }
 
-/// The address at which the interrupt occurred.
+/// Returns the address at which the interrupt occurred; `None` if the stack does not show it.
 fn interrupted<'n>(frames: &[u64], name: impl Fn(u64) -> Option<&'n str>) -> Option<u64> {
     let names: Vec<Option<&str>> = frames.iter().map(|at| name(*at)).collect();
     frames.get(punctual_trace::interrupted(&names)?).copied()
 }
 
-/// Resolves the function names of events as they arrive.
+/// Names the functions in events as they arrive.
 pub(crate) struct Namer {
     symbols: Symbols,
     text: Option<KernelText>,
@@ -112,8 +112,8 @@ impl Namer {
         Ok(Namer { symbols, text: KernelText::open(), lets_in: HashMap::new(), expired: BTreeSet::new() })
     }
 
-    /// Returns `true` for the stack of a timer interrupt that arrived right after an instruction that enables
-    /// interrupts.
+    /// Names the functions in an event. Returns true if it is the stack of a timer interrupt that arrived just after an
+    /// instruction that enables interrupts.
     pub fn name(&mut self, event: &mut Event) -> bool {
         let is_expiry = matches!(event.kind, Kind::HrtimerExpireEntry { .. });
         let expired = if is_expiry { !self.expired.insert(event.cpu) } else { self.expired.remove(&event.cpu) };

@@ -7,7 +7,7 @@ use punctual_model::{Capture, PhaseTrace, Tracing};
 use punctual_rt::monotonic;
 use punctual_units::Nanos;
 
-/// Length of a warm-up that covers the setup of the trace. A shorter one is extended.
+/// Minimum length of a warm-up during which tracing starts. Shorter warm-ups are extended.
 pub(crate) const HIDING: Nanos = Nanos::from_millis(500);
 
 pub(crate) enum State {
@@ -39,7 +39,8 @@ impl State {
         matches!(self, State::Wanted(..))
     }
 
-    /// Starts tracing if it is requested and not running. `recording_from`: the time at which it must be ready.
+    /// Starts tracing if it is requested and not yet running. `recording_from` is the time at which it should be ready.
+    /// Returns a note for the report, if any.
     ///
     /// # Errors
     /// Tracing cannot start, and the user requires it.
@@ -86,7 +87,7 @@ impl State {
         }
     }
 
-    /// The saved windows of a phase that has ended, and the directory they are in.
+    /// Returns the saved windows of a phase that has ended, and the directory that contains them.
     pub fn captures(&self, phase: &str) -> Option<(&Dir, Vec<Capture>)> {
         match self {
             State::On(tracer) => Some((&tracer.dir, tracer.captures(phase))),
@@ -94,7 +95,7 @@ impl State {
         }
     }
 
-    /// Ends tracing. Returns `None` if it was not requested.
+    /// Ends tracing. Returns its result, or `None` if tracing was not requested, and a message about errors.
     pub fn end(&mut self) -> (Option<Tracing>, Option<String>) {
         match std::mem::replace(self, State::Off) {
             State::Off => (None, None),

@@ -1,4 +1,4 @@
-//! Compares gaps in the clock readings with the trace.
+//! Compares gaps between clock readings with the trace.
 
 use punctual_explain::{Activity, GapEvidence, GapSorter, Surroundings};
 use punctual_measure::{GapPlan, Topology, steal_ticks};
@@ -7,17 +7,16 @@ use punctual_rt::monotonic;
 use punctual_units::{Arrange, CpuId, CpuList, Nanos};
 use std::collections::{HashMap, VecDeque};
 
-/// Delay after which the CPU time accounting of a gap is complete, ns: time is accounted at the next tick or context
-/// switch.
+/// Time after a gap until the CPU time in it is accounted for, at the next tick or context switch, ns.
 const SETTLE: u64 = 20_000_000;
 const WAITING: usize = 1 << 16;
-/// Minimum overlap, in percent, for gaps of two CPUs to count as one stall.
+/// Minimum overlap of the gaps of two CPUs that count as one stall, percent.
 const SAME: u64 = 80;
 
-/// Number of steal readings that are kept, enough for two intervals.
+/// Number of steal time readings that are kept, enough for two intervals.
 const SAMPLES: usize = 4;
 
-/// Steal time by CPU, in ticks; `None` if it could not be read.
+/// Steal time of each CPU, in ticks; `None` if it could not be read.
 type Ticks = Option<Vec<(CpuId, u64)>>;
 
 pub(super) struct Comparison {
@@ -25,16 +24,16 @@ pub(super) struct Comparison {
     start: Nanos,
     online: CpuList,
     tids: HashMap<CpuId, i32>,
-    /// True if the machine is, or may be, virtual.
+    /// True if the machine is virtual, or this is unknown.
     guest: bool,
     activity: Activity,
     sorter: GapSorter,
     waiting: Vec<Gap>,
-    /// Gaps of the last comparison, since a stall of all CPUs may extend over two comparisons.
+    /// Gaps of the previous comparison, because a stall of all CPUs may extend over two comparisons.
     recent: Vec<Gap>,
-    /// Recent readings of steal time by CPU, newest last.
+    /// Recent readings of each CPU's steal time, newest last.
     steal: VecDeque<(u64, Ticks)>,
-    /// Number of gaps dropped for lack of space.
+    /// Number of gaps dropped because the queue was full.
     pub dropped: u64,
 }
 
@@ -65,7 +64,7 @@ impl Comparison {
         &mut self.activity
     }
 
-    /// Queues a gap until its events have arrived.
+    /// Queues a gap until the events during it have been read.
     pub fn gap(&mut self, gap: Gap) {
         if self.waiting.len() < WAITING {
             self.waiting.push(gap);
@@ -74,7 +73,7 @@ impl Comparison {
         }
     }
 
-    /// Compares the gaps that ended well before `known_until`, the time up to which the trace was read.
+    /// Compares the gaps that ended sufficiently before `known_until`, up to which the trace was read.
     pub fn compare(&mut self, known_until: u64, traced: bool) {
         self.waiting.arrange_by_key(|gap| gap.start_ns);
         self.steal.push_back((monotonic().0, steal_ticks()));
@@ -99,14 +98,14 @@ impl Comparison {
     fn steal_rose(&self, gap: &Gap) -> Option<bool> {
         let of = |ticks: &Ticks| ticks.as_ref()?.iter().find(|(cpu, _)| *cpu == gap.cpu).map(|(_, n)| *n);
         let before = self.steal.iter().rev().find(|(t, _)| *t <= gap.start_ns).or(self.steal.front())?;
-        // Steal time is accounted at a tick, which may follow a little later.
+        // Steal time is accounted at a tick, which may occur a little later.
         let counted = end(gap).saturating_add(SETTLE);
         let after = self.steal.iter().find(|(t, _)| *t >= counted).or(self.steal.back())?;
         Some(of(&after.1)? > of(&before.1)?)
     }
 
-    /// True if the other CPUs stopped as well. A CPU did not stop if it switched tasks in the middle of the gap, or if
-    /// it read its clock without a gap.
+    /// Returns true if the other CPUs stopped as well. A CPU did not stop if it switched tasks in the middle of the
+    /// gap, or read its clock without a gap. `None` if that is unknown.
     fn at_once(&self, gap: &Gap, ready: &[Gap]) -> Option<bool> {
         let margin = gap.length_ns / 10;
         let (from, to) = (gap.start_ns.saturating_add(margin), end(gap).saturating_sub(margin));
@@ -131,10 +130,10 @@ impl Comparison {
         stood_still
     }
 
-    /// True if `cpu` should have read its clock during the whole gap.
+    /// Returns true if the thread on `cpu` should have read its clock during the whole gap.
     fn reads(&self, cpu: CpuId, gap: &Gap) -> bool {
         let at = |t: u64| self.plan.reads(cpu, Nanos(t).saturating_sub(self.start));
-        // Windows are long, so a gap that starts and ends inside a window lies within a single one.
+        // Windows are long, so a gap that starts and ends inside windows lies within one window.
         at(gap.start_ns) && at(end(gap)) && gap.length_ns < self.plan.window.0
     }
 
@@ -147,9 +146,9 @@ fn end(gap: &Gap) -> u64 {
     gap.start_ns.saturating_add(gap.length_ns)
 }
 
-/// Gaps that may overlap `gap`, from a list sorted by start. There are few of them unless the data is crafted.
+/// Returns the gaps from a list sorted by start that may overlap `gap`. They are few unless the data is crafted.
 fn near<'a>(list: &'a [Gap], gap: &Gap) -> &'a [Gap] {
-    // A gap that started long before and still overlaps is at least that long; looking back by twice the gap's length
+    // A gap that started much earlier and still overlaps is at least that long. Searching back twice the gap's length
     // finds a stall of the same length.
     let first = list.partition_point(|g| g.start_ns < gap.start_ns.saturating_sub(gap.length_ns.saturating_mul(2)));
     let last = list.partition_point(|g| g.start_ns < end(gap));

@@ -1,5 +1,5 @@
-//! The kernel's hwlat detector (kernel/trace/trace_hwlat.c). It reads the clock with interrupts disabled, so Linux does
-//! not cause the gaps it reports, except through NMIs, which it counts.
+//! Runs the kernel's hwlat detector (kernel/trace/trace_hwlat.c). It reads the clock with interrupts disabled, so Linux
+//! causes the gaps it reports only through NMIs, which it counts.
 
 use super::Remarks;
 use punctual_journal::Journal;
@@ -11,7 +11,7 @@ use punctual_uapi::{Sig, Waited, wait};
 use punctual_units::{CpuId, CpuList, Nanos};
 use std::fs::read_to_string;
 
-/// Runs the detector on these CPUs, one after the other. If that is not possible, notes the reason and returns `None`.
+/// Runs the detector on these CPUs in turn. If that is not possible, notes the reason and returns no result.
 pub(super) fn run(
     cpus: &CpuList,
     time: Nanos,
@@ -52,10 +52,10 @@ fn run_instance(
             signal = Some(other).filter(|s| *s != Sig::Chld);
         }
     }
-    // The threshold is shared by the whole machine and is not changed.
+    // The threshold is shared by the whole machine, so it is not changed.
     let own =
         read_to_string(tracefs.root().join("tracing_thresh")).ok().and_then(|text| text.trim().parse::<u64>().ok());
-    // Starting another tracer would clear the buffer; removing the instance stops this one.
+    // Starting another tracer would clear the buffer; this one stops when its instance is removed.
     instance.record(false)?;
     let text = instance.text()?;
     if let Some(us) = own.filter(|us| us.saturating_mul(1_000) > threshold.0) {

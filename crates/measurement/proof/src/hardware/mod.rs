@@ -1,5 +1,5 @@
-//! Distinguishes hardware, hypervisor and Linux as causes of gaps, by means of threads that read the clock, a trace of
-//! the activity of Linux, and counters.
+//! Determines whether hardware, a hypervisor or Linux causes gaps. Threads that read the clock find the gaps; a trace
+//! of what Linux does and counters show the cause.
 
 mod compare;
 mod hwlat;
@@ -20,23 +20,23 @@ use punctual_units::{CpuList, Nanos, Priority};
 
 /// Interval at which the trace is read and compared with the gaps.
 const EVERY: Nanos = Nanos::from_millis(200);
-/// A thread that has not ended this long after its planned end gets no CPU time.
+/// A thread that has not ended this long after its planned end is getting no CPU time.
 const GRACE: Nanos = Nanos::from_millis(500);
 
 #[derive(Clone, Debug)]
 pub struct HardwareOptions {
-    /// CPUs to examine; `None`: all allowed CPUs.
+    /// CPUs to examine; `None`: all CPUs that this process may use.
     pub cpus: Option<CpuList>,
     /// Maximum duration.
     pub duration: Nanos,
     /// Minimum time between two clock readings that counts as a gap.
     pub threshold: Nanos,
-    /// Priority of the reading threads; `None`: FIFO 90 where permitted, otherwise SCHED_OTHER with a note.
+    /// Priority of the reading threads; `None`: FIFO 90 if permitted, otherwise SCHED_OTHER with a note.
     pub priority: Option<Priority>,
     pub trace: bool,
-    /// Buffer size per CPU, KiB; `None`: derived from the machine's memory.
+    /// Buffer size per CPU, KiB; `None` derives it from the machine's memory.
     pub buffer_kb: Option<u64>,
-    /// Also runs the kernel's hwlat detector, for half of the time.
+    /// Also runs the kernel's hwlat detector, for half of the duration.
     pub hwlat: bool,
 }
 
@@ -46,7 +46,7 @@ pub struct Looked {
     pub signal: Option<Sig>,
 }
 
-/// Looks for gaps in clock readings on this machine. Signals must be blocked as for a run.
+/// Looks for gaps between clock readings on this machine. Signals must be blocked as for a run.
 ///
 /// # Errors
 /// A CPU does not exist or is not allowed, a requested priority is refused, or threads cannot be created.
@@ -79,7 +79,7 @@ struct Remarks {
     notes: Vec<String>,
 }
 
-/// Traces interrupts and preemption. If that is not possible, notes the reason and returns `None`.
+/// Traces interrupts and context switches. If that is not possible, notes the reason and returns `None`.
 fn trace(options: &HardwareOptions, remarks: &mut Remarks) -> Option<(Flight, Stream)> {
     if !options.trace {
         remarks.narrowed.push("tracing is switched off: Linux cannot be distinguished from other causes".into());
@@ -151,7 +151,7 @@ impl Look {
         Ok(Looked { hardware, signal })
     }
 
-    /// Removes the trace instance; returns the number of events read.
+    /// Removes the trace instance. Returns the number of events read; `None` if nothing was traced.
     fn end_trace(&mut self) -> Option<u64> {
         let (flight, stream) = self.trace.take()?;
         let statistics = flight.statistics();
@@ -164,7 +164,7 @@ impl Look {
         Some(stream.events)
     }
 
-    /// Compares gaps with the trace until the duration has elapsed or a signal arrives.
+    /// Compares gaps with the trace until the duration has passed or a signal arrives.
     fn follow(&mut self, running: &Gaps, mut comparison: Comparison) -> (Comparison, Option<Sig>) {
         let over = running.start + self.plan.duration;
         let signals = crate::signals();
@@ -185,7 +185,7 @@ impl Look {
     }
 
     fn step(&mut self, running: &Gaps, comparison: &mut Comparison, last: bool) {
-        // Gaps are read before the buffer, so that the buffer already contains their events.
+        // Gaps are read before the buffer, which then already contains their events.
         running.take(|gap| comparison.gap(gap));
         let mut known_until = u64::MAX;
         if let Some((flight, stream)) = &mut self.trace {
@@ -251,7 +251,7 @@ impl Look {
         }
     }
 
-    /// Notes conditions that weaken the result.
+    /// Notes conditions that make the result less certain.
     fn judge_conditions(&mut self, hardware: &Hardware) {
         for cpu in &hardware.cpus {
             let asked = self.plan.scheduling;

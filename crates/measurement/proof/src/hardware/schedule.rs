@@ -1,4 +1,4 @@
-//! Policy and reading windows of the threads, and limits of the kernel's trace.
+//! Policy and windows of the threads that read the clock, and limits of the kernel's trace.
 
 use super::Remarks;
 use crate::error::ProofError;
@@ -7,10 +7,11 @@ use punctual_rt::{Refused, granted_nice, try_scheduling};
 use punctual_units::{CpuList, Nanos, Priority, Scheduling};
 use std::fs::read_to_string;
 
-/// Length of a cycle, as for the hwlat tracer, which reads for half of each second.
+/// Length of a cycle. The hwlat tracer also reads for half of each second.
 const CYCLE: Nanos = Nanos::from_secs(1);
 
-/// FIFO 90 or the requested priority; SCHED_OTHER with a note if FIFO is refused and no priority was requested.
+/// Returns the scheduling: the requested priority or FIFO 90. If FIFO is refused and no priority was requested, returns
+/// SCHED_OTHER and adds a note.
 pub(super) fn scheduling(priority: Option<Priority>, remarks: &mut Remarks) -> Result<Scheduling, ProofError> {
     let usual = || Priority::try_from(90).map_err(|e| ProofError::Usage(e.to_string()));
     let wanted = Scheduling::Fifo { priority: priority.map_or_else(usual, Ok)? };
@@ -26,7 +27,7 @@ pub(super) fn scheduling(priority: Option<Priority>, remarks: &mut Remarks) -> R
     Ok(granted_nice(Scheduling::Other { nice: 0 }))
 }
 
-/// Chooses windows that do not trigger real-time throttling.
+/// Plans the gap detector with windows that do not cause real-time throttling.
 pub(super) fn plan(
     cpus: CpuList,
     scheduling: Scheduling,
@@ -48,7 +49,7 @@ pub(super) fn plan(
     GapPlan { cpus, scheduling, cycle: CYCLE, window, duration, threshold }
 }
 
-/// The longest window of each cycle that uses at most four fifths of the time allowed by throttling. `runtime` and
+/// Returns the longest window per cycle that uses at most four fifths of the time that throttling allows. `runtime` and
 /// `period` are in µs.
 fn window(runtime: i64, period: i64) -> Nanos {
     let (Ok(runtime), Ok(period)) = (u64::try_from(runtime), u64::try_from(period)) else { return Nanos(CYCLE.0 / 2) };
@@ -62,11 +63,12 @@ fn window(runtime: i64, period: i64) -> Nanos {
     Nanos(u64::try_from(most).unwrap_or(u64::MAX).clamp(1_000_000, CYCLE.0 / 2))
 }
 
-/// Notes on interrupts that this kernel does not trace, and that therefore look like hardware.
+/// Returns notes on interrupts that this kernel does not trace, so that the gaps they cause look like those of
+/// hardware.
 pub(super) fn blind(missing: &[String]) -> Vec<String> {
     let lacks = |event: &str| missing.iter().any(|name| name == event);
     let mut remarks = Vec::new();
-    // x86 has the first event, Arm the second.
+    // The first event exists on x86, the second on Arm.
     if lacks("irq_vectors:call_function_entry") && lacks("ipi:ipi_entry") {
         remarks.push(
             "this kernel does not trace interrupts between CPUs: a short gap may be such an interrupt".to_owned(),

@@ -1,6 +1,6 @@
-//! `hwlat`: the kernel's detector (kernel/trace/trace_hwlat.c) in a private instance. Its thread moves from CPU to CPU.
-//! In each window (1 s) it reads the clock with interrupts disabled for half of the time, and reports the longest gap,
-//! if any.
+//! `hwlat`: the kernel's detector (kernel/trace/trace_hwlat.c) in a private trace instance. Its thread moves from CPU
+//! to CPU. In each window of 1 s it reads the clock with interrupts disabled for half of the time, and reports the
+//! longest gap if it exceeds the threshold.
 
 use super::timerlat;
 use crate::error::ProofError;
@@ -19,10 +19,10 @@ use std::sync::Arc;
 
 pub(super) const LABEL: &str = "hardware latency";
 
-/// Interval at which the trace is read. The detector reports at most one gap per second.
+/// Interval at which the trace is read; the detector reports at most one gap per second.
 const EVERY: Nanos = Nanos::from_secs(1);
 
-/// DEFAULT_SAMPLE_WINDOW and DEFAULT_LAT_THRESHOLD (kernel/trace/trace_hwlat.c), used if the files cannot be read.
+/// DEFAULT_SAMPLE_WINDOW and DEFAULT_LAT_THRESHOLD (kernel/trace/trace_hwlat.c), µs, used if the files cannot be read.
 const WINDOW_US: u64 = 1_000_000;
 const THRESHOLD_US: u64 = 10;
 
@@ -40,10 +40,10 @@ struct Hwlat {
     failed: Option<String>,
 }
 
-/// Starts the tracer on the CPUs of the plan.
+/// Starts the tracer on the planned CPUs.
 ///
 /// # Errors
-/// The tracer cannot be used; everything is restored.
+/// The tracer cannot be used; all settings are restored.
 pub(super) fn start(plan: &Plan) -> Result<Box<dyn Meter>, ProofError> {
     let environment = |e: TracefsError| match &e {
         TracefsError::Io { source, .. } if source.raw_os_error() == Some(rustix::io::Errno::BUSY.raw_os_error()) => {
@@ -57,7 +57,7 @@ pub(super) fn start(plan: &Plan) -> Result<Box<dyn Meter>, ProofError> {
     instance.limit(plan.cpus.iter().map(|cpu| cpu.0)).map_err(environment)?;
     instance.start_tracer("hwlat").map_err(environment)?;
     let flight = Flight::new(instance).map_err(environment)?;
-    // Read while the tracer runs, because the kernel sets its own threshold during that time if tracing_thresh is 0.
+    // Read while the tracer runs: if tracing_thresh is 0, the kernel sets its own threshold during that time.
     let micros = |path: &str, usual| number(&tracefs.root().join(path)).unwrap_or(usual).max(1);
     let start = monotonic();
     Ok(Box::new(Hwlat {
@@ -92,7 +92,7 @@ impl Hwlat {
             self.gaps = self.gaps.saturating_add(gaps.unwrap_or(1).into());
             self.nmis = self.nmis.saturating_add(nmi_count.unwrap_or(0).into());
             if let Some((_, cell)) = self.cells.iter().find(|(cpu, _)| cpu.0 == event.cpu) {
-                // The record is written at the end of the window; the gap is somewhere within it.
+                // The record is written at the end of the window, but the gap may be anywhere in it.
                 let release = Nanos(event.t_ns.saturating_sub(longest));
                 let woke = release + Nanos(longest);
                 cell.record(&Wakeup { cycle: count, release, woke, skipped: 0 }, u64::MAX);
@@ -101,11 +101,11 @@ impl Hwlat {
         Ok(())
     }
 
-    /// Results of all windows. Windows without a gap are samples as well, for which only an upper bound is known.
+    /// Returns the results of all windows. A window without a gap is also a sample, of which only an upper limit is
+    /// known.
     fn part(&self, took: Nanos) -> Part {
         let mut part = Part { label: Some(LABEL), ..Part::default() };
-        // The detector visits the CPUs without reporting which one it is on, so a window that may belong to another CPU
-        // is not counted.
+        // The detector does not report which CPU it runs on, so windows that may belong to another CPU are not counted.
         let windows = took.0 / self.window.0.max(1) / (self.cells.len().max(1) as u64);
         for (cpu, cell) in &self.cells {
             meter::add(&mut part, *cpu, cell, meter::nothing(*cpu));

@@ -1,9 +1,9 @@
 //! Assembles one CPU's timerlat samples.
 //!
-//! Each activation has two or three records: the latency of the timer interrupt, of the thread and, with a user-space
-//! thread, of its return to user space. All carry the number of the activation, so a missing number shows a lost
-//! record. A period that passed while the thread was late is not an activation and has no number (wait_next_period() in
-//! kernel/trace/trace_osnoise.c skips it silently). It is detected by the time between releases.
+//! Each activation has two or three records: the latencies of the timer interrupt, of the thread and, with a user-space
+//! thread, of its return to user space. All contain the number of the activation, so a missing number reveals a lost
+//! record. A period that passes while the thread is late is not an activation and has no number (wait_next_period() in
+//! kernel/trace/trace_osnoise.c skips it); the time between releases reveals it.
 
 use punctual_measure::Cell;
 use punctual_rt::Wakeup;
@@ -11,24 +11,25 @@ use punctual_trace::TimerlatContext;
 use punctual_units::Nanos;
 use std::sync::Arc;
 
-/// Kinds of latency: interrupt, thread, return to user space.
+/// Number of kinds of latency: interrupt, thread, return to user space.
 pub(super) const KINDS: usize = 3;
 
-/// Maximum plausible latency: one year.
+/// Largest latency that is considered plausible: one year, ns.
 const LONGEST: u64 = 366 * 86_400 * 1_000_000_000;
 
 pub(super) struct Lane {
-    /// Cells of interrupt, thread and user space, in this order.
+    /// Cells for interrupt, thread and user space, in this order.
     pub cells: [Arc<Cell>; KINDS],
     /// Number of missing records, by kind.
     pub lost: [u64; KINDS],
-    /// Number of times the numbering restarted because another program restarted the tracer.
+    /// Number of times the activations were numbered from the start again, because another program restarted the
+    /// tracer.
     pub restarts: u64,
     user: bool,
     period: u64,
     from: u64,
     to: u64,
-    /// A reference release. All other releases are whole periods apart from it.
+    /// A reference release, ns. All releases are a whole number of periods away from it.
     base: Option<u64>,
     pending: Option<Activation>,
 }
@@ -42,7 +43,7 @@ struct Activation {
 }
 
 impl Lane {
-    /// Counts activations released in `from..to`. `user` is true if each has three records.
+    /// Creates a counter of activations released in `from..to`. `user` is true if each has three records.
     pub fn new(period: Nanos, keep: usize, from: Nanos, to: Nanos, user: bool) -> Lane {
         Lane {
             cells: [(); KINDS].map(|()| Arc::new(Cell::new(keep))),
@@ -57,7 +58,7 @@ impl Lane {
         }
     }
 
-    /// Processes a record: the time it was written, and its contents.
+    /// Processes one record: the time at which it was written, and its content.
     pub fn record(&mut self, t_ns: u64, count: u64, context: TimerlatContext, latency: u64) {
         let latency = latency.min(LONGEST);
         if self.pending.as_ref().is_none_or(|pending| pending.count != count) {
@@ -80,7 +81,7 @@ impl Lane {
             self.restarts += 1;
             self.base = None;
         }
-        // Records are written shortly after the time they describe, so the earliest one determines the grid best.
+        // Records are written shortly after the time they describe, so the earliest one is the best reference.
         let base = *self.base.get_or_insert(release);
         let index = release.saturating_sub(base).saturating_add(self.period / 2) / self.period;
         let ideal = base.saturating_add(index.saturating_mul(self.period));
@@ -103,14 +104,14 @@ impl Lane {
         self.pending = Some(Activation { count, index, release, latencies: [None; KINDS] });
     }
 
-    /// Number of recorded periods among the `periods` that begin with this release.
+    /// Returns how many of the `periods` starting with this release are recorded.
     fn periods_in(&self, release: u64, periods: u64) -> u64 {
         let counts = (self.from..self.to).contains(&release);
         if counts { periods.min(self.to.saturating_sub(release).saturating_sub(1) / self.period) } else { 0 }
     }
 
-    /// Counts an activation and the periods that passed before the next one. `whole` is true if all its records should
-    /// be present.
+    /// Counts an activation and the periods skipped before the next one. `whole` is true if all its records should
+    /// exist.
     fn settle(&mut self, activation: &Activation, skipped: u64, whole: bool) {
         if !(self.from..self.to).contains(&activation.release) {
             return;
@@ -123,8 +124,8 @@ impl Lane {
                 continue;
             };
             let release = Nanos(activation.release);
-            // A thread can be late although the interrupt is not. The skipped periods are then not attributed to the
-            // interrupt.
+            // A thread can be late although the interrupt is not. The interrupt is then not responsible for the skipped
+            // periods.
             let own = skipped.min(latency / self.period);
             let woke = Nanos(activation.release.saturating_add(latency));
             cell.record(&Wakeup { cycle: activation.index, release, woke, skipped: own }, self.period);
@@ -132,8 +133,8 @@ impl Lane {
         }
     }
 
-    /// Counts the last activation, and as skipped the subsequent periods without records that ended more than a period
-    /// ago. Returns the time since which a thread that has not run until `now` has been waiting.
+    /// Counts the last activation. Later periods that have no records and ended more than a period ago count as
+    /// skipped. Returns the time since which a thread that has not run until `now` has been waiting, ns.
     pub fn finish(&mut self, now: Nanos) -> Option<u64> {
         let last = self.pending.take()?;
         self.to = self.to.min(now.0.saturating_sub(self.period)).max(last.release.saturating_add(1).min(self.to));
@@ -192,7 +193,7 @@ mod tests {
         assert_eq!((counts(&lane), lane.lost), (vec![(2, 3), (2, 3), (0, 0)], [0; 3]));
         let late = lane.cells[1].worst()[0];
         assert_eq!((late.latency, late.skipped), (3_400_000, 3));
-        // Delays of 2.4, 1.4 and 0.4 ms. The interrupt of a skipped period is not late.
+        // The delays are 2.4, 1.4 and 0.4 ms. The interrupt of a skipped period is not late.
         assert!(lane.cells[1].histograms().1.max().is_some_and(|max| (2_390_000..2_420_000).contains(&max)));
         assert_eq!(lane.cells[0].histograms().1.max(), Some(0));
     }
@@ -210,7 +211,7 @@ mod tests {
     #[test]
     fn records_that_are_written_late_move_nothing() {
         let mut lane = lane(false);
-        // The first record is written 300 µs after the time it describes, the later ones immediately.
+        // The first record is written 300 µs after the time it describes, later ones immediately.
         lane.record(1_000 * MS + 302_000, 1, Irq, 2_000);
         lane.record(1_000 * MS + 5_000, 1, Thread, 5_000);
         (1..50).for_each(|n| activation(&mut lane, n + 1, 1_000 * MS + n * MS, &[2_000, 5_000]));

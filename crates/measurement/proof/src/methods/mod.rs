@@ -1,6 +1,6 @@
 //! Measurements other than the wakeups of a sleeping thread: a thread that never sleeps (`busy-poll`), and two kernel
 //! tracers (`timerlat`, `hwlat`). Each writes an ordinary run directory whose phases are named after the measured
-//! values. Reports, claims and the judge treat them like the phases of an imported run.
+//! values. Reports, claims and verdicts treat these phases like those of an imported run.
 
 mod hwlat;
 mod lane;
@@ -25,7 +25,7 @@ pub use via::Via;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// Gaps between the readings of a thread that reads the clock continuously, as oslat does.
+    /// Gaps between the clock readings of a thread that reads the clock continuously, as oslat does.
     BusyPoll,
     /// The kernel's timerlat tracer (kernel/trace/trace_osnoise.c): latency of the timer interrupt, of the thread it
     /// wakes, and of that thread's return to user space.
@@ -65,7 +65,7 @@ impl FromStr for Method {
 }
 
 impl Method {
-    /// Selects the CPUs to measure among the requested ones (`None`: all), and returns remarks.
+    /// Returns the CPUs to measure, by default all that this process may use, and notes on this choice.
     ///
     /// # Errors
     /// The policy, the period or the CPUs are not supported, or the kernel lacks the tracer.
@@ -85,7 +85,7 @@ impl Method {
         Ok((cpus, None))
     }
 
-    /// The options that determine the policy. The policy of hwlat's kernel thread cannot be chosen.
+    /// Returns the options that determine the policy. For hwlat the policy of its kernel thread cannot be chosen.
     ///
     /// # Errors
     /// A policy was chosen for hwlat.
@@ -123,7 +123,7 @@ impl Method {
     /// Starts a phase.
     ///
     /// # Errors
-    /// A thread, a tracer or a setting that the measurement needs is refused.
+    /// The kernel refuses a thread, a tracer or a setting that the measurement needs.
     pub(crate) fn start(self, plan: &Plan) -> Result<Box<dyn Meter>, ProofError> {
         match self {
             Method::BusyPoll => poll::start(plan),
@@ -140,7 +140,7 @@ impl Method {
         }
     }
 
-    /// The phase ID of these values, for example `2-cpu-thread-latency`, if a load has more than one kind.
+    /// Returns the ID of a phase, for example `2-cpu-thread-latency` if a load has more than one kind of values.
     pub(crate) fn phase_id(self, id: &str, label: &str) -> String {
         match self {
             Method::Timerlat => format!("{id}-{}", label.to_ascii_lowercase().replace(' ', "-")),

@@ -14,8 +14,8 @@ pub(super) fn start(plan: &Plan) -> Result<Box<dyn Meter>, ProofError> {
     Ok(Box::new(Threads { running, scheduling: plan.scheduling, label: Some(LABEL) }))
 }
 
-/// Selects the CPUs to read on among the requested ones (`None`: all), and returns remarks. With a real-time policy one
-/// CPU is always left free for the kernel's own work and for the user to end the run.
+/// Returns the CPUs on which the clock is read, by default all that this process may use, and notes on this choice.
+/// With a real-time policy one CPU is always left free, for the kernel's work and so that the user can end the run.
 ///
 /// # Errors
 /// All CPUs were requested, or there is only one.
@@ -53,7 +53,7 @@ pub(super) fn cpus(
     }
 }
 
-/// Notes on the mechanisms that interrupt a real-time thread that never sleeps, under the kernel's current settings.
+/// Returns notes on what can interrupt a real-time thread that never sleeps with the kernel's current settings.
 pub(super) fn notes(scheduling: Scheduling, fair_server: Option<bool>) -> Vec<String> {
     if !matches!(scheduling.policy(), Policy::Fifo | Policy::Rr) {
         return vec![
@@ -65,8 +65,8 @@ pub(super) fn notes(scheduling: Scheduling, fair_server: Option<bool>) -> Vec<St
     takers(limit, fair_server, punctual_machine::rt_group_sched(&Live::new()))
 }
 
-/// Describes the mechanisms that interrupt a real-time thread that never sleeps. `limit`: kernel.sched_rt_runtime_us
-/// and kernel.sched_rt_period_us. `groups`: CONFIG_RT_GROUP_SCHED, with which RT throttling remained when Linux 6.12
+/// Describes what can interrupt a real-time thread that never sleeps. `limit` is kernel.sched_rt_runtime_us and
+/// kernel.sched_rt_period_us. `groups` is CONFIG_RT_GROUP_SCHED, with which RT throttling still exists after Linux 6.12
 /// added the fair server (commit 5f6bd380c7bd).
 fn takers(limit: Option<(i64, i64)>, fair_server: Option<bool>, groups: Option<bool>) -> Vec<String> {
     let throttles = limit.map(|(runtime, period)| runtime >= 0 && runtime < period);

@@ -1,4 +1,4 @@
-//! Records, changes and restores tracer settings that all instances share.
+//! Records, changes and restores the tracer settings that all instances share.
 
 use crate::error::ProofError;
 use punctual_journal::{Journal, Lease, Undo};
@@ -6,7 +6,8 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Changed settings. They are restored by [`Settings::restore`] or drop, or after kill -9 by the next start.
+/// Changed settings. They are restored by [`Settings::restore`] or on drop, or after kill -9 when the program is
+/// started again.
 #[derive(Debug)]
 pub(super) struct Settings(Option<Lease>);
 
@@ -18,7 +19,7 @@ pub(super) struct Change {
 }
 
 impl Change {
-    /// Changes `path` to `new`; `None` if it already has that value.
+    /// Plans to change `path` to `new`. `None` if it already has that value.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -28,8 +29,8 @@ impl Change {
         Ok((old != new).then_some(Change { path, old, new }))
     }
 
-    /// Changes an option in a file that lists all options and marks disabled ones with the prefix `NO_`
-    /// (osnoise/options). `None` if the option has the wanted state, or the kernel does not have it.
+    /// Plans to change an option in a file that lists all options and marks disabled ones with the prefix `NO_`
+    /// (osnoise/options). `None` if the option already has the wanted state, or the kernel does not have it.
     ///
     /// # Errors
     /// The file exists but cannot be read.
@@ -49,7 +50,7 @@ impl Settings {
     /// Makes the changes in order. Each is journalled before it is made.
     ///
     /// # Errors
-    /// The journal cannot be written, or a change is refused. All changes are undone.
+    /// The journal cannot be written, or a change is refused. All changes were undone.
     pub fn change(journal: &Journal, changes: Vec<Change>) -> Result<Settings, ProofError> {
         if changes.is_empty() {
             return Ok(Settings(None));
@@ -58,7 +59,7 @@ impl Settings {
         let lease = journal
             .lease(changes.iter().map(undo).collect())
             .map_err(|e| ProofError::Environment(format!("{e}; nothing was changed")))?;
-        // An error from here on drops the lease, which restores the settings.
+        // If a later step fails, dropping the lease restores the settings.
         for Change { path, new, .. } in &changes {
             write(path, new).map_err(|e| failed(&format!("write `{new}` to"), path, &e))?;
         }
@@ -68,14 +69,14 @@ impl Settings {
     /// Restores the settings.
     ///
     /// # Errors
-    /// A list of what could not be restored.
+    /// Descriptions of what could not be restored.
     pub fn restore(&mut self) -> Result<(), Vec<String>> {
         self.0.take().map_or(Ok(()), Lease::give_back)
     }
 }
 
-/// Reads the file in a single read(2): osnoise/cpus fails with EINVAL if the buffer is too small for all of it, even at
-/// the end of the file (osnoise_cpus_read()).
+/// Reads a file in one read(2). osnoise/cpus fails with EINVAL if the buffer is too small for the whole content, even
+/// at the end of the file (osnoise_cpus_read()).
 fn read(path: &Path) -> io::Result<String> {
     let mut room = vec![0; 32 << 10];
     let n = File::open(path)?.read(&mut room)?;
@@ -83,7 +84,7 @@ fn read(path: &Path) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&room).into_owned())
 }
 
-/// Writes an existing file in a single write(2).
+/// Writes to an existing file in one write(2).
 pub(crate) fn write(path: &Path, text: &str) -> io::Result<()> {
     File::options().write(true).truncate(true).open(path)?.write_all(text.as_bytes())
 }

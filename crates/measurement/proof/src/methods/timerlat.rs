@@ -1,4 +1,4 @@
-//! `timerlat`: the kernel's measurement of a periodic thread, in a private instance. All samples are recorded.
+//! `timerlat`: the kernel's measurement of a periodic thread, in a private trace instance. All samples are recorded.
 
 use super::lane::{KINDS, Lane};
 use super::settings::{Change, Settings};
@@ -18,11 +18,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Names of the kinds, equal to those used when importing files of rtla.
+/// Names of the kinds of latency, the same as for imported files of rtla.
 pub(super) const LABELS: [&str; KINDS] = ["IRQ latency", "thread latency", "return-to-user latency"];
 
-/// Interval at which the buffer is read. At the shortest period a CPU writes some 3000 records of 32 bytes in it; its
-/// buffer holds at least 512 KiB.
+/// Interval at which the buffer is read. With the shortest period, a CPU writes some 3000 records of 32 bytes in this
+/// time; its buffer holds at least 512 KiB.
 const EVERY: Nanos = Nanos::from_millis(100);
 
 /// timerlat_min_period and timerlat_max_period (kernel/trace/trace_osnoise.c).
@@ -33,10 +33,10 @@ pub(super) struct Timerlat {
     end: Nanos,
     period: Nanos,
     lanes: Vec<(CpuId, Lane)>,
-    /// CPU, thread ID and policy of the kernel's threads, or of those of the user-space process.
+    /// CPU, thread ID and policy of the kernel's threads, or of the threads of the user-space process.
     threads: Vec<(CpuId, i32, Scheduling)>,
     stream: Stream,
-    // The fields are in the order in which they must be released: readers of the files, the tracer, its settings.
+    // Fields are dropped in this order, as required: readers of the files, the tracer, its settings.
     user: Option<User>,
     flight: Option<Flight>,
     settings: Settings,
@@ -45,7 +45,7 @@ pub(super) struct Timerlat {
     notes: Vec<String>,
 }
 
-/// Checks period and policy.
+/// Checks the period and the policy.
 ///
 /// # Errors
 /// timerlat does not support the period or the policy.
@@ -64,10 +64,10 @@ pub(super) fn check(period: Nanos, scheduling: Scheduling) -> Result<(), ProofEr
     }
 }
 
-/// Finds a tracefs that offers this tracer.
+/// Finds a tracefs of a kernel that has this tracer.
 ///
 /// # Errors
-/// The kernel lacks the tracer. The text names a kernel that has it.
+/// The kernel lacks the tracer. The message names a kernel that has it.
 pub(super) fn find(tracer: &str) -> Result<Tracefs, ProofError> {
     let environment = |e: TracefsError| ProofError::Environment(e.to_string());
     let tracefs = Tracefs::find().map_err(environment)?;
@@ -86,7 +86,7 @@ pub(super) fn find(tracer: &str) -> Result<Tracefs, ProofError> {
 /// Starts the tracer and, if the kernel supports it, its user-space process.
 ///
 /// # Errors
-/// The tracer cannot be used; everything is restored.
+/// The tracer cannot be used; all settings are restored.
 pub(super) fn start(plan: &Plan) -> Result<Box<dyn Meter>, ProofError> {
     let environment = |e: TracefsError| ProofError::Environment(e.to_string());
     let tracefs = find("timerlat")?;
@@ -100,7 +100,7 @@ pub(super) fn start(plan: &Plan) -> Result<Box<dyn Meter>, ProofError> {
     let osnoise = tracefs.root().join("osnoise");
     let has_user = plan.cpus.iter().all(|cpu| user::file(&osnoise, cpu).exists());
     let journal = Journal::of_user();
-    // Created before the instance, because changes are restored in reverse order after a kill.
+    // Created before the instance, because after a kill the changes are undone in reverse order.
     let settings = Settings::change(&journal, changes(&osnoise, plan, has_user)?)?;
     let config = Config { events: &[], buffer_kb: None, tracer: None, stacks: None };
     let mut instance = Instance::create(&tracefs, &journal, &config).map_err(environment)?;
@@ -137,12 +137,12 @@ pub(super) fn start(plan: &Plan) -> Result<Box<dyn Meter>, ProofError> {
     }))
 }
 
-/// Changes to the tracer's shared settings for this phase.
+/// Returns the changes to the tracer's shared settings for this phase.
 fn changes(osnoise: &Path, plan: &Plan, user: bool) -> Result<Vec<Change>, ProofError> {
     let mut changes = Vec::new();
     changes.extend(Change::of(osnoise.join("timerlat_period_us"), (plan.period.0 / 1_000).to_string())?);
     changes.extend(Change::of(osnoise.join("cpus"), plan.cpus.to_string())?);
-    // A threshold set by another user would end the recording.
+    // A threshold that another user has set would end the recording.
     for name in ["stop_tracing_us", "stop_tracing_total_us", "print_stack"] {
         let path = osnoise.join(name);
         if path.exists() {
@@ -178,13 +178,13 @@ fn kernel_threads(cpus: &CpuList, scheduling: Scheduling) -> Result<Vec<(CpuId, 
     }
 }
 
-/// Kernel threads with this name prefix, and the CPU number that follows it.
+/// Returns the kernel threads whose names start with `prefix`, each with the CPU number that follows it.
 fn threads_named(prefix: &str) -> Vec<(CpuId, i32)> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let thread = |name: &str| {
         let tid: i32 = name.parse().ok()?;
         let comm = fs::read_to_string(format!("/proc/{tid}/comm")).ok()?;
-        // Any thread can have such a name, but only kernel threads have an empty command line.
+        // Any thread can have this name, but only kernel threads have an empty command line.
         let kernel = fs::read(format!("/proc/{tid}/cmdline")).ok()?.is_empty();
         let cpu = comm.trim().strip_prefix(prefix)?.parse().ok()?;
         kernel.then_some((CpuId(cpu), tid))
@@ -208,7 +208,7 @@ impl Timerlat {
         Ok(())
     }
 
-    /// Restores everything; notes what could not be restored.
+    /// Restores all settings, and notes what could not be restored.
     fn restore(&mut self) {
         if let Some(user) = &mut self.user {
             user.end();
@@ -284,7 +284,7 @@ impl Meter for Timerlat {
     }
 
     fn cells(&self) -> Vec<(CpuId, Arc<Cell>)> {
-        // The cell of the thread latency, which every kernel reports.
+        // The cell for the latency of the thread, which every kernel reports.
         self.lanes.iter().map(|(cpu, Lane { cells: [_, thread, _], .. })| (*cpu, Arc::clone(thread))).collect()
     }
 
@@ -309,7 +309,7 @@ impl Meter for Timerlat {
     }
 
     fn collect(mut self: Box<Self>) -> Collected {
-        // Records of the last releases may still be missing.
+        // The records of the last releases may not have been written yet.
         if self.stopped.is_none() && self.failed.is_none() {
             std::thread::sleep(Nanos(self.period.0.max(1_000_000)).into());
         }

@@ -31,7 +31,7 @@ pub(super) struct Thread {
     pub got: Scheduling,
 }
 
-/// The user-space process. Dropping it kills the process.
+/// The user-space process; dropping it kills it.
 #[derive(Debug)]
 pub(super) struct User {
     child: Child,
@@ -71,14 +71,14 @@ impl User {
         Ok(user)
     }
 
-    /// True if the process ended without being asked to.
+    /// Returns true if the process ended without being asked to.
     pub fn has_ended(&mut self) -> bool {
         !matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Ends the process, so that it does not hold the files open when the tracer is disabled.
+    /// Ends the process, so that it does not have the files open when the tracer is disabled.
     pub fn end(&mut self) {
-        // The process may have ended already.
+        // The process may already have ended.
         let _ = self.child.kill();
         let _ = watchdog::wait(&mut self.child, "the end of timerlat's process", watchdog::GRACE);
     }
@@ -114,11 +114,11 @@ pub fn timerlat_main(mut words: impl Iterator<Item = OsString>) -> i32 {
 
 fn say(line: &str) {
     let mut out = std::io::stdout().lock();
-    // The parent may have ended.
+    // The parent may already have ended.
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());
 }
 
-/// Body of a thread, which must be pinned before it opens the file.
+/// Main function of a thread, which must be bound to its CPU before it opens the file.
 fn read(path: &Path, cpu: CpuId, scheduling: Scheduling) {
     let attributes = Attributes { scheduling, cpu: Some(cpu), lock_stack: true };
     let applied = match attributes.apply() {

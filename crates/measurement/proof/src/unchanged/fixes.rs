@@ -1,5 +1,5 @@
-//! The journal of changes before and after a run: fixes that are pending and may be reverted, and changes made during
-//! the run.
+//! Reads the journal of changes before and after a run: fixes that may still be reverted, and changes made during the
+//! run.
 
 use punctual_fix::{Entry, Journal, Real, Set, State, TRIAL_RULE};
 use std::io::ErrorKind;
@@ -9,7 +9,7 @@ pub(super) struct Fixes {
     entries: Vec<Entry>,
     sets: Vec<Set>,
     lost: bool,
-    /// The reason why the journal could not be read.
+    /// Why the journal could not be read; `None` if it was read.
     unknown: Option<String>,
 }
 
@@ -37,7 +37,7 @@ impl Fixes {
         self.unknown.clone()
     }
 
-    /// Fixes that may be undone at any time, each with the command that confirms or undoes it.
+    /// Returns fixes that may be undone at any time, each with the command that confirms or undoes it.
     pub fn waiting(&self) -> Vec<String> {
         let is_open = |set: &Set| self.entries.iter().any(|entry| entry.set == set.id && entry.is_open());
         let mut waiting = Vec::new();
@@ -62,7 +62,7 @@ impl Fixes {
         waiting.into_iter().map(str::to_owned).collect()
     }
 
-    /// Changes that this program made or undid since `self` was read.
+    /// Returns the changes that this program made or undid since `self` was read.
     pub fn since(&self, later: &Fixes) -> Vec<String> {
         let before = |entry: &Entry| self.entries.iter().find(|other| other.id == entry.id).map(|other| other.state);
         let is_done = |entry: &&Entry| match (before(entry), entry.state) {

@@ -1,5 +1,5 @@
-//! Detects changes to the machine during a measurement, and other measurements on the same CPUs. To leave the measured
-//! CPUs undisturbed, it checks only before the first phase, between phases and after the last one. See
+//! Detects changes to the machine during a measurement, and other measurements on the same CPUs. It checks only before
+//! the first phase, between phases and after the last one, so that it does not disturb the measured CPUs. See
 //! docs/adr/0034-nobody-changes-the-machine-under-a-proof.md.
 
 mod fixes;
@@ -16,7 +16,7 @@ use punctual_units::CpuList;
 use settings::Settings;
 use std::path::Path;
 
-/// State before the measurement.
+/// State of the machine before the measurement.
 pub(crate) struct Unchanged {
     cpus: CpuList,
     register: Option<Register>,
@@ -28,7 +28,7 @@ pub(crate) struct Unchanged {
 }
 
 impl Unchanged {
-    /// Registers this process. `journal` is the directory of the journal of changes.
+    /// Registers this process as measuring. `journal` is the directory of the journal of changes.
     ///
     /// # Errors
     /// Another process is changing the machine.
@@ -58,12 +58,12 @@ impl Unchanged {
         Ok(unchanged)
     }
 
-    /// Problems found so far; each makes the run inconclusive.
+    /// Returns the problems found so far, which make the run inconclusive.
     pub fn problems(&self) -> &[String] {
         &self.problems
     }
 
-    /// Looks for unregistered programs that measure or load the machine. Called between phases.
+    /// Looks for programs without registration that measure or load the machine. Call it between phases.
     pub fn look(&mut self) {
         let known: Vec<u32> = self.register.iter().flat_map(Register::others).map(|other| other.pid).collect();
         let (measuring, loading) = self.programs.look(&known);
@@ -71,7 +71,7 @@ impl Unchanged {
         self.notes.extend(loading.into_iter().map(|who| format!("{who} also loads this machine")));
     }
 
-    /// Compares the state with the current one. Returns problems, which make the run inconclusive, and remarks.
+    /// Compares the machine with its state before. Returns problems, which make the run inconclusive, and notes.
     pub fn end(mut self, journal: &Path) -> (Vec<Problem>, Vec<String>) {
         self.look();
         let (problems, notes) = (&mut self.problems, &mut self.notes);
@@ -89,8 +89,8 @@ impl Unchanged {
     }
 }
 
-/// Adds another process of this program to the problems. If it does not affect the result, for example because it
-/// measures other CPUs, adds it to the notes.
+/// Adds another process of this program to the problems, or to the notes if it does not affect the result, for example
+/// because it measures other CPUs.
 fn said(other: &Other, cpus: &CpuList, problems: &mut Vec<String>, notes: &mut Vec<String>) {
     match &other.does {
         Does::Changes => problems.push(format!("{other} changed this machine meanwhile")),
@@ -100,7 +100,7 @@ fn said(other: &Other, cpus: &CpuList, problems: &mut Vec<String>, notes: &mut V
     }
 }
 
-/// Removes duplicates: a process that registers at the same time is seen twice.
+/// Removes duplicates: a process that registers during the check is seen twice.
 fn once(texts: Vec<String>) -> Vec<String> {
     let mut kept: Vec<String> = Vec::new();
     texts.into_iter().for_each(|text| {
@@ -111,7 +111,7 @@ fn once(texts: Vec<String>) -> Vec<String> {
     kept
 }
 
-/// Lists the changes in one sentence; `None` if there are none.
+/// Lists the changes in a sentence; `None` if there are none.
 fn listed(what: &str, changes: &[String]) -> Option<String> {
     let (shown, more) = changes.split_at(changes.len().min(MOST_SHOWN));
     let more = if more.is_empty() { String::new() } else { format!(", and {} more", more.len()) };

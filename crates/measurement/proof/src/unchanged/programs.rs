@@ -1,9 +1,9 @@
-//! Recognizes other programs that measure latency or load a machine, by their names.
+//! Recognizes other programs that measure latency or load the machine, by name.
 
 use std::collections::BTreeMap;
 use std::fs;
 
-/// Measuring programs of rt-tests and of the kernel's tools/tracing/rtla, and rteval, which runs them.
+/// Measuring programs of rt-tests and of the kernel's tools/tracing/rtla, and rteval, which starts them.
 const MEASURE: &[&str] = &[
     "cyclicdeadline",
     "cyclictest",
@@ -27,7 +27,7 @@ const MEASURE: &[&str] = &[
 
 const LOAD: &[&str] = &["hackbench", "pi_stress", "pip_stress", "stress", "stress-ng", "stressapptest"];
 
-/// Commands of this program that measure. They are normally in the register, unless it cannot be shared with them.
+/// Commands of this program that measure. They are normally registered, unless the register cannot be shared with them.
 const OURS: &[&str] = &["bench", "cyclictest", "events", "measure", "prove", "sched", "selftest", "tune", "watch"];
 
 #[derive(Default)]
@@ -42,8 +42,8 @@ struct Process {
 }
 
 impl Programs {
-    /// Measuring programs and loads that were not reported before. Excludes this process, its ancestors and its
-    /// descendants. `known`: processes that are reported elsewhere.
+    /// Returns measuring programs and loads that were not reported before, except this process, its ancestors and its
+    /// descendants. `known` are processes that are reported elsewhere.
     pub fn look(&mut self, known: &[u32]) -> (Vec<String>, Vec<String>) {
         let processes = processes();
         let own = std::process::id();
@@ -64,8 +64,8 @@ impl Programs {
     }
 }
 
-/// Name of the program, and true if it measures. It is recognized by its own name or by that of the script that an
-/// interpreter runs.
+/// Returns the name of the program, and whether it measures. The name is its own or that of the script that an
+/// interpreter runs. `None` for other programs.
 fn program(words: &[String]) -> Option<(&str, bool)> {
     let name = |word: &String| word.rsplit('/').next().map(|name| name.trim_start_matches('-').to_owned());
     let names: Vec<String> = words.iter().take(2).filter_map(name).collect();
@@ -75,7 +75,7 @@ fn program(words: &[String]) -> Option<(&str, bool)> {
         list.iter().find(|known| asked.is_some_and(|name| name == *known)).copied()
     };
     if names.first().is_some_and(|name| name == "punctual") {
-        // The command measures another machine, or starts a local process that is examined separately.
+        // The command measures another machine, or starts a local process that is checked separately.
         if words.iter().any(|word| word == "--target" || word.starts_with("--target=")) {
             return None;
         }
@@ -89,10 +89,10 @@ fn shown(words: &[String], name: &str) -> String {
     if line.is_empty() { name.to_owned() } else { line }
 }
 
-/// True if the process is a descendant of `above`.
+/// Returns true if the process is a descendant of `above`.
 fn is_below(processes: &BTreeMap<u32, Process>, pid: u32, above: u32) -> bool {
     let mut at = pid;
-    // Limits the iterations to the number of processes, since parents may change while they are read.
+    // The number of processes limits the iterations, because parents may change while they are read.
     for _ in 0..processes.len() {
         if at == above {
             return true;
@@ -165,7 +165,7 @@ mod tests {
         let processes = processes();
         assert!(is_below(&processes, child.id(), std::process::id()));
         assert!(processes.contains_key(&std::process::id()));
-        // The process belongs to this program, so it is not reported.
+        // The process belongs to this program and is not reported.
         let (measuring, _) = Programs::default().look(&[]);
         child.kill().unwrap();
         child.wait().unwrap();

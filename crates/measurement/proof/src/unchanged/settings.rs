@@ -1,9 +1,9 @@
-//! Current values of the settings that affect latency.
+//! Reads the settings that affect latency.
 
 use punctual_machine::Machine;
 use std::collections::BTreeMap;
 
-/// Files with one setting each. `*` matches any text within one path component.
+/// Files that contain one setting each. `*` matches any text in one path component.
 const FILES: &[&str] = &[
     "/proc/irq/*/smp_affinity_list",
     "/proc/irq/default_smp_affinity",
@@ -67,15 +67,15 @@ const NOT: &[&str] = &[
     "/proc/sys/vm/stat_refresh",
 ];
 
-/// Files of this process's control group and its ancestors.
+/// Files of this process's cgroup and its ancestors.
 const OF_GROUP: &[&str] = &["cpu.max", "cpuset.cpus", "cpuset.cpus.effective", "cpuset.cpus.partition"];
 
 pub(super) struct Settings {
-    /// Value of each setting by path, including policy and priority of kernel threads.
+    /// Values of the settings by path, and policy and priority of kernel threads by name.
     values: BTreeMap<String, String>,
     /// True if irqbalance runs.
     has_irqbalance: bool,
-    /// True if the kernel limits frequencies because of a high temperature.
+    /// True if the kernel reduces frequencies because of a high temperature.
     is_cooling: bool,
 }
 
@@ -104,8 +104,8 @@ impl Settings {
         Settings { values, has_irqbalance, is_cooling }
     }
 
-    /// Settings that differ in `later`, as `path: from → to`. Those that the machine changes automatically are in the
-    /// second list.
+    /// Returns the settings that differ in `later`, as `path: from → to`. The second list has those that the machine
+    /// changes automatically.
     pub fn since(&self, later: &Settings) -> (Vec<String>, Vec<String>) {
         let kernels_own = |path: &str| {
             let is_balanced = self.has_irqbalance && later.has_irqbalance && path.starts_with("/proc/irq/");
@@ -113,7 +113,7 @@ impl Settings {
         };
         let (mut changed, mut moved) = (Vec::new(), Vec::new());
         for (path, from) in &self.values {
-            // A file that is missing disappeared with its device, thread or CPU. A missing CPU shows in `online`.
+            // A file is missing if its device, thread or CPU has disappeared. `online` shows a missing CPU.
             let Some(to) = later.values.get(path).filter(|to| *to != from) else { continue };
             let shown = |value: &str| if value.is_empty() { "(empty)".to_owned() } else { value.replace('\t', " ") };
             let text = format!("{path}: {} → {}", shown(from), shown(to));
@@ -132,7 +132,7 @@ fn expand(machine: &dyn Machine, pattern: &str) -> Vec<String> {
         };
         let fits = |name: &&String| {
             name.strip_prefix(before).and_then(|rest| rest.strip_suffix(after)).is_some_and(|rest| {
-                // Numeric directories below /proc are processes.
+                // Numeric directories in /proc are processes.
                 pattern != "/proc/*/stat" || rest.bytes().all(|byte| byte.is_ascii_digit())
             })
         };
@@ -145,7 +145,7 @@ fn expand(machine: &dyn Machine, pattern: &str) -> Vec<String> {
     found
 }
 
-/// Files of the process's control groups: cgroups(7), version 2.
+/// Returns the files of the process's cgroups (cgroups(7), version 2).
 fn of_group(machine: &dyn Machine) -> Vec<String> {
     let read = machine.read("/proc/self/cgroup");
     let own = read.text().and_then(|text| text.lines().find_map(|line| line.strip_prefix("0::"))).unwrap_or("/");
@@ -157,7 +157,7 @@ fn of_group(machine: &dyn Machine) -> Vec<String> {
     groups.flat_map(files).collect()
 }
 
-/// /proc/PID/stat (proc_pid_stat(5)).
+/// Fields of /proc/PID/stat (proc_pid_stat(5)).
 struct Stat {
     pid: String,
     name: String,
@@ -171,7 +171,8 @@ impl Stat {
         let (head, tail) = text.rsplit_once(')')?;
         let (pid, name) = head.split_once(" (")?;
         let fields: Vec<&str> = tail.split_whitespace().collect();
-        // `fields` starts with the third field of the manual page, so indices are those of the manual page minus 3.
+        // `fields` starts with the third field of the manual page, so that an index is the manual page's number minus
+        // 3.
         let field = |n: usize| fields.get(n - 3).copied();
         let policy = match field(41)? {
             "0" => "SCHED_OTHER".to_owned(),

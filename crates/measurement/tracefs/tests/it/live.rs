@@ -1,4 +1,4 @@
-//! Tests for a machine on which tracefs is accessible. Otherwise they report that they were skipped.
+//! Tests that need access to tracefs. Without access they report that they were skipped.
 
 use punctual_directory::Dir;
 use punctual_journal::Journal;
@@ -20,7 +20,8 @@ fn now() -> u64 {
     t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
 }
 
-/// Every file below `folder`, with its content if it can be read without blocking, except those that change constantly.
+/// Returns every file below `folder`, with its content if it can be read without blocking, except files that change
+/// constantly.
 fn picture(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let changing =
         ["trace", "trace_pipe", "stats", "saved_cmdlines", "saved_tgids", "enabled_functions", "touched_functions"];
@@ -71,7 +72,7 @@ fn a_window_holds_what_happened_in_it_and_nothing_is_left_behind() {
         assert!(events.windows(2).all(|pair| pair[0].t_ns <= pair[1].t_ns));
         assert!(events.first().unwrap().t_ns <= cut.from_ns || kept.pages > 0);
         let mine = events.iter().filter(|e| cut.from_ns <= e.t_ns && e.t_ns <= cut.to_ns + 5_000_000);
-        // Some kernels do not record switches from the idle task. Those to the idle task belong to this thread.
+        // Some kernels do not record switches from the idle task. Switches to it are caused by this thread.
         let one = |tid: i32| tid != me && tid != 0;
         let switched =
             mine.filter(|e| matches!(&e.kind, Kind::SchedSwitch { prev, next, .. } if one(prev.tid) || one(next.tid)));
@@ -124,7 +125,7 @@ fn an_instance_that_another_program_reads_is_removed_when_it_has_read() {
     assert!(!folder.exists());
 }
 
-/// With a truncated description the page size and the kernel's word size would have to be guessed.
+/// If the description were truncated, the page size and the kernel's word size would have to be guessed.
 #[test]
 #[ignore = "live: root, tracefs, timing"]
 fn the_kernels_description_of_its_pages_is_whole() {

@@ -14,7 +14,7 @@ fn an_instance_is_made_in_it_and_written_down_by_its_name_and_no_mount_table_cha
     let made = Instance::create(&Tracefs::at(root), &Journal::at(home.path().join("j")), &config).unwrap();
     let folder = made.folder().to_owned();
     assert!(folder.starts_with(root) && folder.join("trace_clock").exists());
-    // A child process finds it by the same path.
+    // A child process finds the mount by the same path.
     let seen = std::process::Command::new("test").arg("-d").arg(&folder).status().unwrap();
     let entry = fs::read_dir(home.path().join("j")).unwrap().next().unwrap().unwrap().path();
     let written = fs::read_to_string(entry).unwrap();

@@ -1,4 +1,4 @@
-//! Measures the costs of a change: power and throughput.
+//! Measures the costs of a change in power and throughput.
 
 use super::{Candidate, Pair, Search, Stop};
 use punctual_model::TrialCost;
@@ -6,15 +6,15 @@ use punctual_stats::{paired_ratio, pairs_for_interval};
 
 const CONFIDENCE: f64 = 0.95;
 
-/// Number of pairs for measuring throughput.
+/// Returns the number of pairs of throughput measurements.
 pub(super) fn pairs_of_work() -> usize {
     pairs_for_interval(CONFIDENCE).unwrap_or(0) as usize
 }
 
 impl Search<'_> {
-    /// Compares the power in the blocks that confirmed the change, and the throughput in as many pairs as an interval
-    /// requires. Unknown costs are omitted. If the time limit ends the throughput measurement, the change stays
-    /// confirmed.
+    /// Returns the costs of a change: the difference in power between the blocks that confirmed it, and in throughput
+    /// from as many pairs as a confidence interval requires. Unknown costs are omitted. If the time limit interrupts
+    /// the throughput measurement, the change stays confirmed.
     pub(super) fn costs(&mut self, candidate: &Candidate, blocks: &[Pair]) -> Result<Vec<TrialCost>, Stop> {
         let power = blocks.iter().map(|(without, with)| without.watts.zip(with.watts)).collect::<Option<Vec<_>>>();
         let work = match self.work(candidate) {

@@ -1,6 +1,7 @@
 //! The search: screens candidates, confirms them with independent data, keeps those that help, and repeats.
 //!
-//! Architecture invariant: does not depend on how a block is measured and a fix applied, which [`Bench`] implements.
+//! Architecture invariant: the search does not know how a block is measured or a fix applied; [`Bench`] implements
+//! both.
 
 mod costs;
 mod plan;
@@ -11,7 +12,7 @@ use plan::{Judgement, alpha_of, is_futile, is_hopeless, judge, pairs_for};
 use punctual_model::{Ended, Trial, TrialCost, TrialKind};
 use punctual_stats::SplitMix64;
 
-/// Pairs of the minimised values without and with a change, ns.
+/// For each pair of blocks, the minimised quantity without and with a change, ns.
 type Pairs = Vec<(f64, f64)>;
 
 /// A change that may help.
@@ -41,25 +42,25 @@ pub struct Block {
 }
 
 pub trait Bench {
-    /// Measures a block.
+    /// Measures one block in the current state of the machine.
     ///
     /// # Errors
     /// The search must stop.
     fn block(&mut self) -> Result<Block, Stop>;
 
-    /// Throughput with the applied changes, 1/s; `None` if it cannot be measured.
+    /// Measures throughput with the changes applied so far, 1/s; `None` if it cannot be measured.
     ///
     /// # Errors
     /// The search must stop.
     fn work(&mut self) -> Result<Option<f64>, Stop>;
 
-    /// Applies a change. The inner error is the reason for a failure, after which the change is not tried again.
+    /// Applies a change on trial. The inner error states why it failed; the change is then not tried again.
     ///
     /// # Errors
     /// The search must stop.
     fn apply(&mut self, candidate: &Candidate) -> Result<Result<(), String>, Stop>;
 
-    /// Applies a change permanently. The inner error is the reason for a failure.
+    /// Applies a change permanently. The inner error states why it failed.
     ///
     /// # Errors
     /// The search must stop.
@@ -68,10 +69,10 @@ pub trait Bench {
     /// Undoes the change on trial.
     ///
     /// # Errors
-    /// The search must stop, even if only undoing failed, since later measurements would be meaningless.
+    /// The search must stop, even if only undoing failed, because later measurements would be meaningless.
     fn revert(&mut self, candidate: &Candidate) -> Result<(), Stop>;
 
-    /// Measures for as long as the claims require, and returns whether they hold; `None` if there are none.
+    /// Measures for as long as the claims require, and returns whether they hold; `None` if there are no claims.
     ///
     /// # Errors
     /// The search must stop.
@@ -80,20 +81,20 @@ pub trait Bench {
 
 #[derive(Clone, Debug)]
 pub struct Rules {
-    /// Probability of keeping any change if none helps.
+    /// Maximum probability that any change is kept if none helps.
     pub alpha: f64,
-    /// Number of pairs of a screening. It is odd, so that there is a median pair.
+    /// Number of pairs of a screening. It is odd, so that one pair is the median.
     pub screening: usize,
-    /// Minimum reduction for keeping a change, as a share of the value without it. [`Rules::least_ns`] applies as well.
+    /// Minimum reduction for keeping a change, as a share of the value without it; [`Rules::least_ns`] also applies.
     pub least_share: f64,
-    /// Minimum reduction for keeping a change, ns.
+    /// Minimum reduction for keeping a change, ns; [`Rules::least_share`] also applies.
     pub least_ns: f64,
-    /// Seed of the order in which blocks are measured.
+    /// Seed for the random order of the blocks.
     pub seed: u64,
 }
 
 impl Rules {
-    /// The default rules.
+    /// Returns the default rules.
     pub fn new(seed: u64) -> Rules {
         Rules { alpha: 0.05, screening: 3, least_share: 0.02, least_ns: 1_000.0, seed }
     }
@@ -106,7 +107,8 @@ pub struct Found {
     pub not_tried: Vec<(String, String)>,
     /// Rules whose changes are kept.
     pub kept: Vec<String>,
-    /// Values of blocks before any change. `after` has those of blocks with all kept changes.
+    /// Values of the minimised quantity in blocks before any change, ns. `after` has those of blocks with all kept
+    /// changes.
     pub before: Vec<f64>,
     pub after: Vec<f64>,
     pub ended: Ended,
@@ -122,10 +124,10 @@ pub enum Update<'a> {
         number: usize,
         /// Number of candidates in the round.
         of: usize,
-        /// Number of pairs before [`Update::Paired`] or [`Update::Ended`].
+        /// Number of pairs planned, before [`Update::Paired`] or [`Update::Ended`].
         pairs: usize,
     },
-    /// A pair of a screening was measured: value with the change minus value without it, ns.
+    /// A pair of a screening was measured. The value is that with the change minus that without it, ns.
     Paired(f64),
     /// A confirmation has ended.
     Ended(&'a Trial),
@@ -133,25 +135,25 @@ pub enum Update<'a> {
 
 pub type OnUpdate<'a> = &'a mut dyn FnMut(Update);
 
-/// Minimum number of blocks of a search. Without a helpful candidate, each is screened with more than half of its
+/// Returns the minimum number of blocks of a search. If no candidate helps, each is screened with more than half of its
 /// pairs. Each kept change also requires the rest of its screening, its confirmation, and another screening of the
-/// others.
+/// other candidates.
 pub fn blocks(candidates: usize, kept: usize, rules: &Rules) -> usize {
     let kept = kept.min(candidates);
     let hopeless = rules.screening / 2 + 1;
-    // A change kept at the end of a round has a complete screening.
+    // A change that was kept completed its screening.
     let screening = |n: usize| 2 * ((candidates - n) * hopeless + usize::from(n < kept) * (rules.screening - hopeless));
     let confirming = |nth: usize| 2 * pairs_for(alpha_of(rules.alpha, nth as u64));
     (0..=kept).map(|n| screening(n) + if n > 0 { confirming(n) } else { 0 }).sum()
 }
 
-/// Number of throughput measurements in a search that keeps `kept` of this number of candidates.
+/// Returns the number of throughput measurements in a search with this number of candidates, of which `kept` are kept.
 pub fn works(candidates: usize, kept: usize) -> usize {
     2 * kept.min(candidates) * costs::pairs_of_work()
 }
 
-/// Runs the search. However it ends, only kept changes are applied when it returns, unless undoing failed, which
-/// `ended` reports.
+/// Runs the search. When it returns, only kept changes are applied, unless undoing a change failed, which `ended`
+/// reports.
 pub fn search(candidates: Vec<Candidate>, bench: &mut dyn Bench, rules: &Rules, on_update: OnUpdate) -> Found {
     let found = Found {
         trials: Vec::new(),
@@ -188,7 +190,7 @@ struct Search<'a> {
     found: Found,
 }
 
-/// Blocks without and with a change.
+/// A block without a change and a block with it.
 type Pair = (Block, Block);
 
 fn figures(pairs: &[Pair]) -> Vec<(f64, f64)> {
@@ -206,7 +208,7 @@ impl Search<'_> {
                 return Ok(if self.found.trials.is_empty() { Ended::NothingToTry } else { Ended::NothingHelps });
             }
             // A candidate that seemed to help but was not confirmed is tried once more, because one outlier can hide a
-            // true effect.
+            // real effect.
             match self.round()? {
                 Round::Kept => fruitless = 0,
                 Round::Unconfirmed if fruitless == 0 => fruitless += 1,
@@ -215,12 +217,12 @@ impl Search<'_> {
         }
     }
 
-    /// Screens the open candidates and confirms the promising ones, best first, until one is kept.
+    /// Screens the open candidates, then confirms the promising ones, best first, until one is kept.
     fn round(&mut self) -> Result<Round, Stop> {
         let mut promising = Vec::new();
         for (candidate, pairs) in self.screened()? {
             let Some(judged) = judge(&pairs) else { continue };
-            // Uses the median pair. With three pairs, one outlier affects half of the Walsh averages.
+            // Ranks by the median pair. With three pairs, one outlier would affect half of the Walsh averages.
             let differences: Vec<f64> = pairs.iter().map(|(without, with)| with - without).collect();
             let seems = punctual_stats::median(&differences).unwrap_or(0.0);
             if self.is_worth_it(&pairs, seems) {
@@ -237,9 +239,9 @@ impl Search<'_> {
         Ok(if promising.is_empty() { Round::Nothing } else { Round::Unconfirmed })
     }
 
-    /// Measures a pair of each open candidate in turn, in a new random order for each round of pairs. A temporary
-    /// disturbance then affects one pair of several candidates, not all pairs of one. Candidates whose median pair can
-    /// no longer suffice are dropped.
+    /// Measures one pair of each open candidate per pass, in a new random order for each pass. A temporary disturbance
+    /// then affects one pair of several candidates instead of all pairs of one. Candidates whose median pair can no
+    /// longer be good enough are dropped.
     fn screened(&mut self) -> Result<Vec<(Candidate, Pairs)>, Stop> {
         let all = self.rules.screening;
         let mut screened: Vec<(Candidate, Pairs)> = self.open.iter().map(|open| (open.clone(), Vec::new())).collect();
@@ -262,7 +264,7 @@ impl Search<'_> {
         Ok(screened)
     }
 
-    /// Measures independent pairs, and keeps the change if they show that it helps.
+    /// Measures independent pairs, and keeps the change if they show that it helps. Returns whether it was kept.
     fn confirm(&mut self, candidate: &Candidate, number: usize, of: usize) -> Result<bool, Stop> {
         self.confirmations += 1;
         let alpha = alpha_of(self.rules.alpha, self.confirmations);
@@ -300,13 +302,13 @@ impl Search<'_> {
         -shift >= self.least(usual)
     }
 
-    /// The smallest effect that counts, given the typical value of a block.
+    /// Returns the smallest effect that counts, given the typical value of a block, ns.
     fn least(&self, usual: f64) -> f64 {
         self.rules.least_ns.max(usual * self.rules.least_share)
     }
 
-    /// Measures pairs, and stops early if `alpha` can no longer be reached. `None` if the change could not be applied
-    /// and is no longer a candidate.
+    /// Measures pairs, and stops early if level `alpha` can no longer be reached. `None` if the change could not be
+    /// applied, and is no longer a candidate.
     fn confirmed(&mut self, candidate: &Candidate, alpha: f64) -> Result<Option<Vec<Pair>>, Stop> {
         let (all, mut pairs) = (pairs_for(alpha), Vec::new());
         while pairs.len() < all && !is_futile(&figures(&pairs), all, alpha) {
@@ -316,7 +318,7 @@ impl Search<'_> {
         Ok(Some(pairs))
     }
 
-    /// A block without the change and one with it, in random order. `None` as for [`Search::confirmed`].
+    /// Measures a block without the change and one with it, in random order; `None` as for [`Search::confirmed`].
     fn pair(&mut self, candidate: &Candidate) -> Result<Option<Pair>, Stop> {
         let early = if self.random.below(2) == 0 { Some(self.without()?) } else { None };
         let Some(with) = self.with(candidate, |bench| bench.block())? else { return Ok(None) };
@@ -327,7 +329,7 @@ impl Search<'_> {
         Ok(Some((without, with)))
     }
 
-    /// Runs `measure` while the change is applied. `None` if it could not be applied and is no longer a candidate.
+    /// Calls `measure` while the change is applied; `None` if it could not be applied, and is no longer a candidate.
     fn with<T>(
         &mut self,
         candidate: &Candidate,
@@ -339,7 +341,7 @@ impl Search<'_> {
             return Ok(None);
         }
         let measured = measure(self.bench);
-        // The change is undone even if measuring was stopped.
+        // The change is undone even if the measurement was interrupted.
         self.bench.revert(candidate)?;
         measured.map(Some)
     }

@@ -1,16 +1,17 @@
-//! Number of pairs needed for a decision, and the decision.
+//! Determines the number of pairs needed, and evaluates them.
 
 use punctual_stats::{Estimate, confidence_at_look, median, paired_shift, signed_rank};
 use std::f64::consts::LN_2;
 use std::iter::repeat;
 
-/// Significance level of the `nth` confirmation (from 1). The levels of all confirmations sum to at most `alpha`.
+/// Returns the significance level of the `nth` confirmation (from 1). The levels of all confirmations sum to at most
+/// `alpha`.
 pub(crate) fn alpha_of(alpha: f64, nth: u64) -> f64 {
     1.0 - confidence_at_look(1.0 - alpha, nth)
 }
 
-/// Number of pairs of a confirmation at the one-sided level `alpha`: as many as needed if all have the same sign, plus
-/// two.
+/// Returns the number of pairs of a confirmation at the one-sided level `alpha`: the number needed if all have the same
+/// sign, plus two.
 pub(crate) fn pairs_for(alpha: f64) -> usize {
     let least = (-alpha.ln() / LN_2).ceil().max(5.0);
     least as usize + 2
@@ -20,11 +21,11 @@ pub(crate) fn pairs_for(alpha: f64) -> usize {
 pub(crate) struct Judgement {
     /// Value with the change minus value without it, ns; negative if the change is an improvement.
     pub shift: Estimate,
-    /// Probability of pairs at least this favourable if the change does not help.
+    /// Probability of pairs at least this favourable if the change has no effect.
     pub p: f64,
 }
 
-/// Evaluates pairs; `None` without completed pairs.
+/// Evaluates pairs; `None` if there are none.
 pub(crate) fn judge(pairs: &[(f64, f64)]) -> Option<Judgement> {
     let shift = paired_shift(pairs, 0.95)?;
     let differences: Vec<f64> = pairs.iter().map(|(without, with)| with - without).collect();
@@ -34,17 +35,18 @@ pub(crate) fn judge(pairs: &[(f64, f64)]) -> Option<Judgement> {
     Some(Judgement { shift, p: if helps { 0.5 * test.p } else { 1.0 - 0.5 * test.p } })
 }
 
-/// True if `pairs` cannot reach `alpha` even if all remaining pairs, up to `all`, are as favourable as possible.
+/// Returns true if `pairs` cannot reach level `alpha` even if the remaining pairs, up to `all`, are as favourable as
+/// possible.
 pub(crate) fn is_futile(pairs: &[(f64, f64)], all: usize, alpha: f64) -> bool {
-    // The most favourable remaining pairs have negative differences larger than any before.
+    // The most favourable case: the remaining differences are negative and larger in magnitude than all others.
     let largest = pairs.iter().map(|(a, b)| (b - a).abs()).fold(1.0, f64::max);
     let hoped = (pairs.len()..all).map(|n| (0.0, -largest * (2.0 + n as f64)));
     let hoped: Vec<(f64, f64)> = pairs.iter().copied().chain(hoped).collect();
     judge(&hoped).is_none_or(|best| best.p > alpha)
 }
 
-/// True if the median of `all` differences can no longer reach the `least` effect that counts for the typical value of
-/// a block: more than half are too small even for the smallest typical value that is still possible.
+/// Returns true if the median of all `all` differences can no longer reach the minimum effect that `least` returns for
+/// the typical value of a block: more than half are too small even for the smallest typical value still possible.
 pub(crate) fn is_hopeless(pairs: &[(f64, f64)], all: usize, least: impl Fn(f64) -> f64) -> bool {
     let without: Vec<f64> = pairs.iter().map(|(without, _)| *without).chain(repeat(0.0)).take(all).collect();
     let least = least(median(&without).unwrap_or(0.0));

@@ -2,10 +2,10 @@ use super::*;
 use punctual_stats::SplitMix64;
 use std::collections::BTreeSet;
 
-/// A simulated machine. Its latency is the largest delay of the unfixed faults, plus the effects of harmless changes,
-/// plus noise.
+/// A simulated machine. Its latency is the largest delay of the faults that are not fixed, plus the effects of harmless
+/// changes, plus noise.
 struct Simulated {
-    /// Name of a fault, and the delay it adds while unfixed, ns (negative: fixing it increases the latency).
+    /// Name of each fault, and the delay it adds until it is fixed, ns (negative: fixing it increases the latency).
     faults: Vec<(&'static str, f64)>,
     on: BTreeSet<String>,
     noise: SplitMix64,
@@ -13,7 +13,7 @@ struct Simulated {
     most: usize,
     refuses: Option<&'static str>,
     holds_below: Option<f64>,
-    /// If true, the largest delay hides the others; otherwise delays add up.
+    /// If true, only the largest delay counts; otherwise delays add up.
     hides: bool,
 }
 
@@ -55,7 +55,7 @@ impl Bench for Simulated {
         if self.blocks > self.most {
             return Err(Stop::TimeUp);
         }
-        // The noise has a heavy tail: some blocks are several times as late.
+        // The noise has a heavy tail: in some blocks it is several times as large.
         let noise = 4_000.0 / (1.0 - self.noise.uniform()).powf(0.5);
         // Each change costs 10 % more power and 1 % of the throughput.
         let watts = Some(10.0 * 1.1f64.powi(self.on.len() as i32) + 0.1 * self.noise.uniform());
@@ -111,7 +111,7 @@ fn five_faults_are_found_in_order_of_effect() {
         assert_eq!(found.ended, Ended::NothingHelps);
         small += usize::from(kept.get(4) == Some(&"governor"));
     }
-    // The effect slightly exceeds the noise, so it is not always visible in three pairs.
+    // The effect is only slightly larger than the noise, so three pairs do not always show it.
     assert!(small >= 34, "{small} of 40");
 }
 
@@ -138,7 +138,7 @@ fn what_a_change_costs_stands_beside_its_gain() {
     assert!(found.trials.iter().filter(|t| t.kind == TrialKind::Screening).all(|t| t.costs.is_empty()));
 }
 
-/// With twelve changes without effect, at most 5 % of the runs may keep one.
+/// With twelve changes that have no effect, a change may be kept in at most 5 % of the runs.
 #[test]
 fn a_machine_without_faults_is_left_alone() {
     let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"];
@@ -165,7 +165,7 @@ fn what_cannot_be_applied_is_said_and_left() {
     assert!(!found.kept.contains(&"hog".to_owned()));
 }
 
-/// If the search is stopped at any block, only kept changes are applied (asserted in `search`).
+/// Wherever the search is stopped, only kept changes are applied (asserted in `search`).
 #[test]
 fn stopped_anywhere_nothing_is_left_on_trial() {
     for most in (0..120).step_by(7) {

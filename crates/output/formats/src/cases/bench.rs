@@ -38,7 +38,7 @@ impl Cases {
     }
 }
 
-/// Mean, minimum and maximum of each series that has points.
+/// Returns the mean, minimum and maximum of each series that has points.
 pub(super) fn of_series(names: &mut Names, group: &str, all: &[Series]) -> Vec<Figure> {
     let mut figures = Vec::new();
     for series in all.iter().filter(|s| s.count > 0) {
@@ -61,7 +61,7 @@ fn complete(names: &mut Names, group: &str, recording: &Recording, bench: &Bench
     in_doubt(names.path(vec![group.to_owned(), "complete".into()]), "all repetitions", &doubts)
 }
 
-/// Sets the outcome to that of a repetition's check if that is worse.
+/// Adds a repetition's check to the case: a worse outcome replaces the outcome and the sentence.
 fn worst(case: &mut Case, path: &[String], check: &BenchCheck) {
     let (outcome, sentence) = match check.expected {
         Some(expected) if check.is_wrong() => (CaseOutcome::Fail, format!("got {}, expected {expected}", check.got)),

@@ -11,8 +11,8 @@ impl Cases {
         let mut cases: Vec<Case> = check.findings.iter().map(|one| case(&mut names, &findings, one)).collect();
         if !cases.iter().any(|case| case.outcome == CaseOutcome::Fail) {
             let path = names.path(vec![findings.clone(), "nothing-fails".into()]);
-            let sentence = format!("no finding fails in {}", check.program);
-            cases.push(Case { path, title: "nothing fails".into(), outcome: check.outcome.into(), sentence });
+            let sentence = format!("no failures found in {}", check.program);
+            cases.push(Case { path, title: "no failures".into(), outcome: check.outcome.into(), sentence });
         }
         let sources = names.name(slug("check sources"));
         let source = |source: &punctual_model::CheckSource| Case {

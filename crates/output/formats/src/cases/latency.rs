@@ -7,7 +7,7 @@ use punctual_model::{Judged, Known, Outcome, Phase, Recording, Verdict};
 use punctual_report::{Cell, Figures, QUANTILES, recorded_ns, words};
 
 impl Cases {
-    /// Creates the cases. Figures are those of the corrected distribution, as in every report.
+    /// Creates the cases. Figures are from the corrected distribution, as in every report.
     pub fn of_run(recording: &Recording, verdict: &Verdict) -> Cases {
         let figures = Figures::new(recording, verdict);
         let mut names = Names::default();
@@ -22,7 +22,7 @@ impl Cases {
     }
 }
 
-/// Cases of the whole run: its verdict, if there were claims, and the completeness of the record.
+/// Returns cases of the whole run: its verdict, if there were claims, and the completeness of the record.
 fn whole(names: &mut Names, recording: &Recording, verdict: &Verdict) -> Group {
     let name = names.name("run".into());
     let mut cases = Vec::new();

@@ -8,7 +8,7 @@ use punctual_trace::{Event, Kind, Task, TaskState, Vector};
 const TIMESTAMP: u32 = 1;
 const PID: u32 = 2;
 
-/// The event at `t`, caused by the task `by`; `None` if Perfetto has no message for it.
+/// Converts the event, at `t` and caused by the task `by`. Returns `None` if Perfetto has no message for it.
 pub fn event(event: &Event, t: u64, by: Option<i32>) -> Option<Message> {
     let (field, body) = body(&event.kind)?;
     let mut message = Message::default();
@@ -20,7 +20,7 @@ pub fn event(event: &Event, t: u64, by: Option<i32>) -> Option<Message> {
     Some(message)
 }
 
-/// Field number in `FtraceEvent`, and the message of the event.
+/// Returns the field number in `FtraceEvent` and the message of the event; `None` if Perfetto has no message for it.
 fn body(kind: &Kind) -> Option<(u32, Message)> {
     let known = match kind {
         Kind::SchedSwitch { prev, prev_state, next } => (4, switch(prev, *prev_state, next)),
@@ -77,8 +77,8 @@ fn thread(task: &Task, [comm, pid, prio]: [u32; 3]) -> Message {
     message
 }
 
-/// Task state bits of Linux 4.4, which trace_processor assumes if a trace names no kernel (task_state.cc). These files
-/// never name one, so the bits are valid for every kernel.
+/// Returns the task state bits of Linux 4.4, which trace_processor assumes if a trace names no kernel (task_state.cc).
+/// Files written by this module never name one, so these bits are correct for events of every kernel.
 fn state(state: TaskState) -> i64 {
     match state.letter {
         b'R' if state.preempted => 0x800,

@@ -46,7 +46,8 @@ pub struct Tracks {
 const NESTED: u32 = 16;
 
 impl Tracks {
-    /// Packets for an event that starts a slice, ends a slice, or is one; `None` for any other event.
+    /// Returns the packets for an event that starts or ends a slice, or is a complete slice; `None` for any other
+    /// event.
     pub fn event(&mut self, event: &Event, t: u64) -> Option<Vec<Message>> {
         let cpu = event.cpu;
         match &event.kind {
@@ -81,8 +82,8 @@ impl Tracks {
         open.into_iter().flat_map(|(cpu, n)| (0..n).map(move |_| end(t, cpu_track(cpu)))).collect()
     }
 
-    /// A slice from T0 to T3, or to T4 if known, with nested slices for its parts. `time` converts to the written
-    /// times.
+    /// Returns a slice from T0 (due) to T3 (on the CPU), or to T4 (return to user space) if known, with nested slices
+    /// for its parts. `time` converts times of the trace to times of the file.
     pub fn verdict(&mut self, victim: &Victim, time: impl Fn(u64) -> u64) -> Vec<Message> {
         let (Some(tid), Some(moments)) = (victim.tid, victim.moments) else { return Vec::new() };
         let mut packets = self.describe(VERDICTS, "Late wakeups (punctual)", None);
@@ -162,7 +163,7 @@ fn packet(t: u64, event: &Message) -> Message {
     packet
 }
 
-/// Causes and other facts as annotations of the slice.
+/// Returns causes and other facts as annotations of the slice.
 fn annotations(victim: &Victim) -> Vec<Message> {
     let annotation = |name: &str| {
         let mut message = Message::default();

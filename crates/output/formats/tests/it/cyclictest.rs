@@ -10,7 +10,7 @@ fn imported(name: &str, text: &str) -> Recording {
     punctual_import::recording(vec![read])
 }
 
-/// Number of wakeups, minimum and maximum of each CPU, in whole microseconds.
+/// Returns the number of wakeups, minimum and maximum of each CPU, in whole microseconds.
 fn figures(recording: &Recording) -> Vec<(u64, Option<u64>, Option<u64>)> {
     let of = |c: &punctual_model::CpuResult| (c.ran, c.min_ns.map(|ns| ns / 1_000), c.max_ns.map(|ns| ns / 1_000));
     recording.run.phases.iter().flat_map(|p| &p.cpus).map(of).collect()

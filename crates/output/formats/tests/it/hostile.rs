@@ -1,5 +1,5 @@
 //! Untrusted names of hosts, loads, labels and tasks cannot inject content into a harness, a browser, a database or a
-//! spreadsheet, and every document stays valid. The table contains all formats, including those of this program.
+//! spreadsheet, and every document stays valid. The table contains all formats, including this program's own formats.
 
 use crate::read;
 

@@ -16,14 +16,14 @@ fn imported(name: &str, text: &str) -> Recording {
     punctual_import::recording(vec![read])
 }
 
-/// A summary `C: 100000 Min: 5 Avg: 40 Max: 900` without a histogram.
+/// Returns a summary `C: 100000 Min: 5 Avg: 40 Max: 900` without a histogram.
 fn summary() -> (Recording, Verdict) {
     let recording = imported("live-a.txt", include_str!("../fixtures/live-a.txt"));
     let (_, verdict) = runs::empty();
     (recording, Verdict { claims: Vec::new(), problems: Vec::new(), ..verdict })
 }
 
-/// One CPU of the valid run, with these latencies and this blur.
+/// Reduces the valid test run to one CPU with these latencies and this uncertainty of their values.
 fn known(values: &[(u64, u64)], blur: Blur) -> (Recording, Verdict) {
     let (mut recording, verdict) = runs::good();
     recording.run.phases.truncate(1);
@@ -41,7 +41,7 @@ fn known(values: &[(u64, u64)], blur: Blur) -> (Recording, Verdict) {
     (recording, verdict)
 }
 
-/// 1,000 samples at 20 µs, and two above 100 µs, the larger at 1,800 µs.
+/// Returns a run with 1,000 samples at 20 µs, and two above 100 µs, the larger at 1,800 µs.
 fn overflow() -> (Recording, Verdict) {
     let unplaced = Some(Unplaced { count: 1, from_ns: 100_000, to_ns: Some(1_800_000) });
     known(&[(20, 1_000), (100, 1), (1_800, 1)], Blur { unplaced, ..Blur::default() })
@@ -51,7 +51,7 @@ fn hidden() -> (Recording, Verdict) {
     known(&[(20, 1_000), (50, 3)], Blur { hidden_from_ns: Some(100_000), ..Blur::default() })
 }
 
-/// All documents that contain only figures, by name.
+/// Returns all documents that contain only figures, by name.
 fn documents((recording, verdict): &(Recording, Verdict)) -> Vec<(&'static str, String)> {
     let cases = Cases::of_run(recording, verdict);
     let ids = KcidbIds { origin: "punctual".into(), build: Some("punctual:x".into()) };

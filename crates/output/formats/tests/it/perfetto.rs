@@ -18,7 +18,7 @@ fn exported(name: &str) -> (Explanation, Vec<u8>, Written) {
     (explanation, out, written)
 }
 
-/// Events in bundles by CPU, as time, event field and body.
+/// Returns events in bundles by CPU, as time, event field and body.
 fn ftrace(trace: &[u8]) -> Vec<(u64, u64, u32, Vec<Field>)> {
     let mut events = Vec::new();
     for packet in each(trace, 1) {
@@ -36,7 +36,7 @@ fn ftrace(trace: &[u8]) -> Vec<(u64, u64, u32, Vec<Field>)> {
     events
 }
 
-/// Slices, as time, type, track and name.
+/// Returns slices, as time, type, track and name.
 fn slices(trace: &[u8]) -> Vec<(u64, u64, u64, Option<String>)> {
     let packets = each(trace, 1).into_iter().map(|packet| decode(&packet));
     packets

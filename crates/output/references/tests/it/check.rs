@@ -46,7 +46,7 @@ quote = "Max: 93"
 note = "more"
 "#;
 
-/// The lines of errors, and their texts.
+/// Returns the lines of errors, and their texts.
 fn errors(text: &str) -> Vec<(usize, String)> {
     check(text).into_iter().filter(|p| p.is_error).map(|p| (p.line, p.what)).collect()
 }

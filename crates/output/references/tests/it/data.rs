@@ -58,7 +58,7 @@ fn boards_are_told_apart() {
     }
 }
 
-/// The first two maxima equal those of the histograms in the fixtures of `stats`.
+/// The first two maxima equal the maxima of the histograms in the fixtures of `stats`.
 #[test]
 fn the_figures_of_lemariva() {
     for (key, rt, stock) in

@@ -102,7 +102,7 @@ fn answer(check: &Check) -> String {
     };
     let found = match open {
         0 if warnings == 0 => "nothing found".to_owned(),
-        0 => "nothing that fails".to_owned(),
+        0 => "no failures".to_owned(),
         1 => "1 finding".to_owned(),
         n => format!("{n} findings"),
     };

@@ -10,7 +10,7 @@ use punctual_model::{Check, CheckFinding, Outcome, Severity, State};
 /// Selects how much of the result of a check is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CheckListing {
-    /// As much as fits on a terminal of 80×24.
+    /// The part that fits on a terminal of 80×24.
     Brief,
     /// All findings with stacks, reasons and fixes, and all threads.
     Full,

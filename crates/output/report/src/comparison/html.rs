@@ -131,7 +131,7 @@ fn method() -> String {
     format!(
         "<p>{}",
         prose(
-            "One boot is one sample, by the median of its runs: the wakeups within one share its memory layout, its order of loads and \
+            "One boot is one sample, by the median of its runs: the wakeups of one boot share its memory layout, its order of loads and \
              its phase. With four boots of each and more, ratios are Hodges–Lehmann's estimate on logarithms with the rank interval of \
              the Mann–Whitney test, whose two-sided p is given; of six or more alternating pairs (A B B A …), those of the signed-rank \
              test. With fewer there is no verdict. p is corrected for the number of rows (Benjamini and Hochberg); a reported \

@@ -19,7 +19,8 @@ pub fn span<'a>(groups: impl Iterator<Item = &'a Known<'static>>) -> Option<(f64
     ends.map(|(low, high)| (low.max(1) as f64, high.max(1) as f64)).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
 }
 
-/// Draws the share of periods by latency; shares, because the lengths of the runs may differ.
+/// Draws the share of periods by latency. Numbers of periods are not comparable, because the lengths of the runs may
+/// differ.
 pub fn histogram(comparison: &Comparison, id: &str, load: &str, groups: &[Known], span: (f64, f64)) -> Chart {
     let edges = log_edges(span.0, span.1 * 1.02);
     let shares: Vec<Vec<f64>> = groups.iter().map(|k| shares(k, &edges)).collect();

@@ -14,7 +14,7 @@ const LEAST_ROWS: usize = 4;
 /// The decision of a comparison, as computed by `punctual_compare`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// Some figure of a later group is worse than that of the first.
+    /// A figure of a later group is worse than the first group's.
     Worse,
     NotWorse,
     /// Too few boots, problems in the runs, or no value known for both groups.

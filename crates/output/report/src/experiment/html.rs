@@ -67,7 +67,6 @@ fn measured(experiment: &Experiment, repetition: &Repetition) -> Table {
             seconds(Some(ran.workload_ns)),
             seconds(ran.taken.map(|taken| taken.steal_ns)),
             seconds(ran.taken.map(|taken| taken.others_ns)),
-            difference(ran.balance_ns),
             difference(ran.rest_ns()),
             share(ran.rest()),
         ]
@@ -80,7 +79,6 @@ fn measured(experiment: &Experiment, repetition: &Repetition) -> Table {
         "workload, s",
         "steal, s",
         "others, s",
-        "balance, s",
         "rest, s",
         "of elapsed",
     ];

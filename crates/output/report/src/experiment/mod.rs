@@ -16,7 +16,7 @@ pub use text::experiment_text;
 pub fn experiment_csv(experiment: &Experiment) -> String {
     let mut out = String::from(
         "repetition,thread,whole,alone_ns,predicted_ns,as_charged_ns,elapsed_ns,workload_ns,run_ns,wait_ns,blocked_ns,steal_ns,taken_steal_ns,\
-         taken_others_ns,balance_ns,rest_ns\n",
+         taken_others_ns,rest_ns\n",
     );
     for (number, repetition) in experiment.repetitions.iter().enumerate() {
         for (planned, ran) in experiment.threads.iter().zip(&repetition.threads) {
@@ -37,9 +37,9 @@ pub fn experiment_csv(experiment: &Experiment) -> String {
             ];
             let cells: Vec<String> = cells.into_iter().map(cell).collect();
             let signed = |ns: Option<i64>| ns.map_or(String::new(), |ns| ns.to_string());
-            let (balance, rest) = (signed(ran.balance_ns), signed(ran.rest_ns()));
+            let rest = signed(ran.rest_ns());
             let name = crate::csv::field(&planned.name);
-            let _ = writeln!(out, "{},{name},{},{},{balance},{rest}", number + 1, ran.whole, cells.join(","));
+            let _ = writeln!(out, "{},{name},{},{},{rest}", number + 1, ran.whole, cells.join(","));
         }
     }
     out
@@ -61,7 +61,6 @@ fn share(share: Option<f64>) -> String {
 /// Returns the measured minus the predicted time, as a share of the predicted time, which follows from the work
 /// calibrated with each thread running alone; 0 if the thread ended between the earliest and the latest predicted end.
 fn alone_misses(predicted: Prediction, ran: &RanThread) -> Option<f64> {
-    let ends = predicted.ends_ns?;
-    let nearest = ran.elapsed_ns.clamp(predicted.earliest_ns.unwrap_or(ends).min(ends), ends);
+    let nearest = predicted.nearest(ran.elapsed_ns)?;
     Some((ran.elapsed_ns.0 as f64 - nearest.0 as f64) / nearest.0.max(1) as f64)
 }

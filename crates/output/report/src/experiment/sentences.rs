@@ -35,11 +35,8 @@ fn of_thread(planned: &PlannedThread, ran: &RanThread) -> Option<String> {
             causes.push(format!("tasks outside the experiment took {}", taken.others_ns));
         }
     }
-    if let Some(ns) = ran.balance_ns.filter(|ns| of_elapsed(ns.unsigned_abs() as f64) > TELLS) {
-        let word = if ns > 0 { "later" } else { "earlier" };
-        let length = Nanos(ns.unsigned_abs());
-        causes
-            .push(format!("the kernel's balancing of CPUs made it end {length} {word} than immediate balancing would"));
+    if let Some((earliest, latest)) = ran.as_charged.bounds().filter(|_| ran.as_charged.width() > Some(TELLS)) {
+        causes.push(format!("as charged its end is predicted only to be between {earliest} and {latest}"));
     }
     if ran.is_explained() == Some(false) {
         causes.push(format!("{} of its time is unexplained", share(ran.rest())));
@@ -59,7 +56,8 @@ fn of_thread(planned: &PlannedThread, ran: &RanThread) -> Option<String> {
     (!causes.is_empty()).then(|| format!("{}{off}: {}", line(&planned.name), causes.join("; ")))
 }
 
-/// Reports real-time threads that were held back: number and durations, which identify the mechanism.
+/// Reports how often and for how long ordinary tasks ran while a real-time thread waited; the durations identify the
+/// mechanism.
 fn held(experiment: &Experiment, repetition: &Repetition) -> Option<String> {
     let (first, count) = (repetition.held.first()?, repetition.held.len() as u64);
     let sum = repetition.held.iter().map(|held| held.lasted_ns.0).fold(0, u64::saturating_add);

@@ -64,14 +64,14 @@ fn seed_lines(experiment: &Experiment, repetition: &Repetition) -> String {
 
 fn table(experiment: &Experiment, repetition: &Repetition) -> String {
     let mut out = format!(
-        "  {:<12} {:>9} {:>10} {:>9} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}  seconds\n",
-        "thread", "predicted", "as charged", "measured", "run", "wait", "sleep", "steal", "others", "balance", "rest"
+        "  {:<12} {:>9} {:>10} {:>9} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}  seconds\n",
+        "thread", "predicted", "as charged", "measured", "run", "wait", "sleep", "steal", "others", "rest"
     );
     for (planned, ran) in experiment.threads.iter().zip(&repetition.threads) {
         let account = &ran.account;
         let _ = writeln!(
             out,
-            "  {:<12} {:>9} {:>10} {:>9} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}  {}",
+            "  {:<12} {:>9} {:>10} {:>9} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}  {}",
             line(&planned.name),
             seconds(planned.predicted.ends_ns),
             seconds(ran.as_charged.ends_ns),
@@ -81,7 +81,6 @@ fn table(experiment: &Experiment, repetition: &Repetition) -> String {
             seconds(account.blocked_ns),
             seconds(account.steal_ns),
             seconds(ran.taken.map(|taken| taken.others_ns)),
-            difference(ran.balance_ns),
             difference(ran.rest_ns()),
             share(ran.rest())
         );

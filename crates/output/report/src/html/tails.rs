@@ -1,4 +1,4 @@
-//! Formats the tails: levels beyond the data, and the shapes of the fits.
+//! Formats the tails: latencies extrapolated beyond the data, and the shapes of the fits.
 
 use super::Page;
 use super::write::{details, figure, list};

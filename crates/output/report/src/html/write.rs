@@ -96,7 +96,7 @@ const LONGEST_FIGURE: usize = 26;
 /// Maximum size of collapsed content that is printed, bytes.
 const SHORT: usize = 2_500;
 
-/// Formats a collapsed part that its summary opens. On paper short parts are open, and long ones are omitted.
+/// Formats a collapsed part that its summary opens. When printed, a short part is open, and a long part is omitted.
 pub fn details(summary: &str, content: &str) -> String {
     let class = if content.len() <= SHORT { " class=\"short\"" } else { "" };
     format!("<details{class}><summary>{}</summary>{content}</details>", esc(summary))

@@ -111,7 +111,7 @@ fn title(board: &Board) -> String {
     format!("{}{parts}: {number}", board.name)
 }
 
-/// A row of the plot: kind of kernel, its series, class of the load.
+/// A row of the plot: kind of kernel, whether the task is in the kernel, series, class of the load.
 type Group = (Flavour, bool, Option<(u32, u32)>, LoadClass);
 
 fn group(p: &Published) -> Group {

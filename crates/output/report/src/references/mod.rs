@@ -31,14 +31,15 @@ fn flavour(recording: &Recording) -> Option<Flavour> {
     recording.run.machine.preempt_rt.map(|rt| if rt { Flavour::PreemptRt } else { Flavour::Stock })
 }
 
-/// True if the run measured wakeups by a timer, as all published figures did; other measurements are not comparable.
+/// Returns true if the run measured wakeups by a timer, as all published figures did. Other measurements are not
+/// comparable.
 fn is_of_timers(recording: &Recording) -> bool {
     let wakes = recording.run.phases.iter().all(|p| p.label.as_ref().is_none_or(|label| is_wakeup(label)));
     recording.run.settings.via.as_ref().is_none_or(|via| !via.is_woken()) && wakes
 }
 
-/// True if the label of an imported phase denotes wakeup latency. The label follows the file name if there are several
-/// files.
+/// Returns true if the label of an imported phase denotes wakeup latency. The label follows the file name if there are
+/// several files.
 fn is_wakeup(label: &str) -> bool {
     matches!(label.rsplit(": ").next(), Some("latency" | "wakeup latency"))
 }
@@ -58,7 +59,7 @@ pub(crate) fn none(figures: &Figures) -> Option<String> {
     published(figures.recording).is_none().then(|| NONE.to_owned())
 }
 
-/// Compares the run's worst wakeup with the published figures, lists the most comparable ones with conditions and
+/// Compares the run's worst wakeup with the published figures, lists the most comparable figures with conditions and
 /// source, and states how comparable they are. Empty if there are no figures, or if the run has no worst wakeup.
 pub(crate) fn sentences(figures: &Figures) -> Vec<String> {
     let recording = figures.recording;

@@ -2,7 +2,7 @@ use super::axis::Scale;
 use crate::clean;
 use std::fmt::Write;
 
-/// Default minimum width of rectangles, px: narrower ones are hard to see.
+/// Default minimum width of rectangles, px: narrower rectangles are hard to see.
 const NARROWEST: f64 = 1.2;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub struct Canvas {
     /// The opening tag without its end, so that attributes can be added to it.
     head: String,
     out: String,
-    /// Minimum width of rectangles, px; narrower ones are drawn this wide.
+    /// Minimum width of rectangles, px; narrower rectangles are drawn this wide.
     pub narrowest: f64,
 }
 

@@ -105,7 +105,7 @@ fn rest(canvas: &mut Canvas, frame: &Frame, with: &[(&Cell, &Known)], picked: &[
     canvas.path("rest", &format!("M{}Z", worst.chain(best).collect::<Vec<_>>().join("L")));
 }
 
-/// Draws the corner that a line must pass below: later than the limit no more often than claimed.
+/// Draws for each claim the corner below which all lines must pass: its limit and its probability.
 fn limits(canvas: &mut Canvas, frame: &Frame, claims: &[Claim]) {
     let mut row = 0;
     for claim in claims {

@@ -81,7 +81,7 @@ pub fn counts(histogram: &Histogram, edges: &[f64]) -> Vec<u64> {
 }
 
 /// Returns P(latency > x) as the corners of its falling steps, from the smallest latency on. `of` is the number of all
-/// samples; those that are not in the histogram are later than the ones in it.
+/// samples; samples that are not in the histogram are later than all samples in it.
 pub fn exceedance(histogram: &Histogram, of: u64) -> Vec<(f64, f64)> {
     let n = of.max(1) as f64;
     let max = histogram.max().unwrap_or(0);
@@ -118,7 +118,7 @@ impl Series {
         Series::Slots { from, width, values: vec![None; n.max(1)] }
     }
 
-    /// Adds a value; the largest one of an interval or slot is used.
+    /// Adds a value; the largest of an interval or slot is used.
     pub fn add(&mut self, start: u64, end: u64, figure: f64) {
         match self {
             Series::Exact(all) => match all.last_mut().filter(|last| (last.0, last.1) == (start, end)) {
@@ -156,7 +156,7 @@ impl Series {
     }
 }
 
-/// Returns the index of a CPU among the picked ones, which is that of its colour.
+/// Returns the index of a CPU among the picked CPUs, which is also the index of its colour.
 pub fn colour_of(picked: &[CpuId], cpu: CpuId) -> Option<usize> {
     picked.iter().position(|p| *p == cpu)
 }

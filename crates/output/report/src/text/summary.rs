@@ -184,7 +184,7 @@ fn next(recording: &Recording, verdict: &Verdict, place: Place, style: TextStyle
     page.lines()
 }
 
-/// Returns the outcome, and that of each claim, on one line.
+/// Returns one line with the outcome, and the claims that have this outcome.
 fn ending(verdict: &Verdict, style: TextStyle) -> String {
     let claims: Vec<String> = verdict
         .claims

@@ -11,8 +11,7 @@ use punctual_units::Nanos;
 /// Formats what a trace shows about late wakeups, for a terminal: the verdicts first, then the composition of the worst
 /// delay.
 ///
-/// `places` are those of the victims, in their order: the load and the time of each; `cycles` also lists the longest
-/// cycles.
+/// `places` contains the load and the time of each explained wakeup, in order; `cycles` also lists the longest cycles.
 pub fn explanation_text(explanation: &Explanation, places: &[String], cycles: bool) -> String {
     let mut out = String::new();
     if explanation.victims.is_empty() {
@@ -133,7 +132,7 @@ fn list(out: &mut String, title: &str, lines: &[&str]) {
     }
 }
 
-/// Draws the timeline of the worst wakeup that has one. `timelines` are those of the victims, in their order.
+/// Draws the timeline of the worst wakeup that has one. `timelines` has one entry per explained wakeup, in order.
 pub fn worst_timeline_text(explanation: &Explanation, timelines: &[Option<Timeline>], style: TextStyle) -> String {
     let found = explanation.victims.iter().zip(timelines).find_map(|(victim, t)| Some((victim, t.as_ref()?)));
     match found {

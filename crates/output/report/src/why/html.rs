@@ -129,7 +129,7 @@ fn advice<'a>(group: &Culprit<'a>) -> Option<&'a str> {
     others.iter().all(|late| late.sentence.ends_with(advice)).then_some(advice)
 }
 
-/// Formats the sentence of a wakeup, and the chain behind it.
+/// Formats the sentence of a wakeup, and below it the chain of causes.
 fn item(late: &Late, sentence: &str) -> String {
     let chain: Vec<String> = late.victim.chain.iter().map(|link| words::stopped(&link.text())).collect();
     format!("<li>{}{}", prose(sentence), list("", &chain))

@@ -1,4 +1,4 @@
-//! Formats the causes of late wakeups from traces, for the explained wakeups of a run and for those of a single trace.
+//! Formats the causes of late wakeups from traces, for the explained wakeups of a run or of a single trace.
 
 mod explanation;
 mod html;
@@ -47,7 +47,7 @@ fn of<'a>(recording: &Recording, explained: &'a [Explained]) -> Vec<Late<'a>> {
 }
 
 /// Returns the sentence of the worst wakeup whose main cause delayed the wakeups most, and the shares of the causes in
-/// the total delay; without the latter if there is a single cause. Empty if nothing is explained.
+/// the total delay, `None` if there is a single cause. Empty if nothing is explained.
 pub(crate) fn dominant(late: &[Late]) -> Option<(String, Option<String>)> {
     let worst = late.first()?;
     let (shares, _) = shares(late.iter().map(|late| late.victim));

@@ -10,7 +10,7 @@ const BARS: usize = 10;
 /// Formats the explanation of a trace as a self-contained HTML file: the worst wakeup's verdict, then all wakeups by
 /// culprit, the composition of their delays, the timeline of the worst, and what the trace cannot show.
 ///
-/// `name` is the trace as the user named it; `timelines` are those of the victims in order.
+/// `name` is the trace as the user named it; `timelines` has one entry per explained wakeup, in order.
 pub fn explanation_html(name: &str, explanation: &Explanation, timelines: &[Option<Timeline>]) -> String {
     let pictures = timelines.iter().map(Option::as_ref).chain(std::iter::repeat(None));
     let all: Vec<Late> =

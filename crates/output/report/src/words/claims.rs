@@ -208,7 +208,7 @@ fn longer(claim: &Claim, cell: &CellJudgement) -> String {
     }
 }
 
-/// True if the samples alone show that the claim holds.
+/// Returns true if the samples alone show that the claim holds.
 fn would_pass(claim: &Claim, cell: &CellJudgement) -> bool {
     let below = |limit: f64| cell.upper.is_some_and(|upper| upper < limit) && !cell.stall_exceeded;
     match claim.quantity {
@@ -263,7 +263,7 @@ fn least(value: Option<f64>) -> String {
     value.map_or_else(|| "–".into(), at_least)
 }
 
-/// Formats a quantile, for example `p99.99` for 0.9999.
+/// Returns the name of a quantile, for example `p99.99` for 0.9999.
 pub(crate) fn name(q: f64) -> String {
     let text = format!("{:.10}", q * 100.0);
     format!("p{}", text.trim_end_matches('0').trim_end_matches('.'))

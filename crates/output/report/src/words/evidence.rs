@@ -83,7 +83,7 @@ fn further(needed: &Needed) -> String {
     )
 }
 
-/// If periods were skipped, reports the figure that changes most by including them.
+/// Reports the figure that changes most if skipped periods are included; `None` if no period was skipped.
 fn corrected(figures: &Figures) -> Option<String> {
     let cell = figures.cells.iter().filter(|c| c.was_corrected()).max_by_key(|c| c.result.skipped)?;
     let skipped = cell.result.skipped?;

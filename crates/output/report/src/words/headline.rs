@@ -31,8 +31,8 @@ pub fn headline(recording: &Recording, verdict: &Verdict) -> Headline {
     Headline { outcome: verdict.outcome, word: word(verdict.outcome), sentence }
 }
 
-/// True if nothing was claimed and no problem occurred, so that there is no verdict. A run that its user ended early
-/// still counts as measured: ending early affects claims only.
+/// Returns true if nothing was claimed and no problem occurred, so that there is no verdict. A run that its user ended
+/// early still counts as measured: ending early affects claims only.
 pub fn is_mere_measurement(verdict: &Verdict) -> bool {
     let fine = verdict.problems.iter().all(|(_, problem)| problem.kind == ProblemKind::EndedEarly);
     verdict.claims.is_empty() && fine && verdict.scored() > 0

@@ -1,11 +1,12 @@
-//! Formats sentences about the tail of each load beyond the data, and about the arrival pattern of the worst wakeups.
+//! Formats sentences about the tail of each load: the latency extrapolated beyond the data (the level), and the arrival
+//! pattern of the worst wakeups.
 
 use super::{capital, noun, place};
 use crate::number::{confidence, count, count_f, plural, probability, round_probability};
 use punctual_model::{ArrivalPattern, ArrivalSource, Arrivals, Recording, Tail, TailOutcome, TailRefusal, Verdict};
 use punctual_units::Nanos;
 
-/// Minimum p value shown; the bounds behind smaller ones are not more precise.
+/// Minimum p value shown. A smaller value is shown as below this one, because it is not known precisely.
 const LEAST_P: f64 = 1e-9;
 
 /// Returns for each load a sentence on the level beyond the data and one on the arrival pattern, then the requirements

@@ -36,7 +36,7 @@ pub fn warnings(recording: &Recording, verdict: &Verdict) -> Vec<String> {
     shortened(all)
 }
 
-/// Limits the number of problems: a run that lost every CPU has one for each.
+/// Limits the number of problems: a run that lost every CPU has one per CPU.
 fn shortened(mut all: Vec<String>) -> Vec<String> {
     const MOST: usize = 10;
     let more = all.len().saturating_sub(MOST) as u64;
@@ -60,7 +60,7 @@ fn virtual_time(recording: &Recording) -> Option<String> {
     ))
 }
 
-/// Reports the control of virtual time; a failed control is reported as a problem.
+/// Reports that the control of virtual time passed. A failed control is reported as a problem.
 fn control(verdict: &Verdict) -> Option<String> {
     let control = verdict.virtual_control.as_ref().filter(|c| c.passed())?;
     Some(format!(

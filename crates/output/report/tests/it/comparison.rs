@@ -40,7 +40,8 @@ fn group(name: &str) -> Group {
     Group { name: name.into(), boots, runs: 3, folder: Some(format!("out/{name}")), scored: 300_000 }
 }
 
-/// A row with 100 batches per group that correlate with their neighbours, and temperatures below and above 78 °C.
+/// Returns a row with 100 batches per group that correlate with their neighbours, and temperatures below and above 78
+/// °C.
 fn batches() -> ComparisonRow {
     let of = |mean: f64, effective: f64| Sampled {
         values: vec![mean; 2],
@@ -72,7 +73,7 @@ fn batches() -> ComparisonRow {
     }
 }
 
-/// The throughput of a load, which temperature explains in part.
+/// Returns the throughput of a load, which temperature explains in part.
 fn rate() -> ComparisonRow {
     let (faster, cooled) = (ratio(1.25, Some((1.1, 1.4))), ratio(1.04, Some((0.98, 1.1))));
     let reported =
@@ -86,7 +87,7 @@ fn rate() -> ComparisonRow {
     }
 }
 
-/// Boots of a benchmark that differ because of temperature.
+/// Returns boots of a benchmark that differ because of temperature.
 fn hot() -> ComparisonRow {
     let mut row = ComparisonRow { sample: SampleUnit::Boot, load: "matrix".into(), ..batches() };
     row.against[0].conclusion = Conclusion::More;

@@ -10,7 +10,7 @@ use punctual_report::{
 };
 use punctual_testing::runs;
 
-/// The page contains only its own markup: no text between `<` and `>` is untrusted.
+/// Checks that the page contains only its own markup: no text between `<` and `>` is untrusted.
 fn assert_harmless_html(page: &str) {
     // The page's own script is last, and contains no name from the run.
     assert_eq!(page.matches("<script>").count(), 1);
@@ -21,7 +21,7 @@ fn assert_harmless_html(page: &str) {
     assert_plain(page);
 }
 
-/// The text contains no control characters except newline, and no line that a LAVA dispatcher interprets.
+/// Checks that the text contains no control characters except newline, and no line that a LAVA dispatcher interprets.
 fn assert_plain(text: &str) {
     assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "a control character got through");
     assert!(!text.contains("<LAVA_"), "a LAVA signal got through");

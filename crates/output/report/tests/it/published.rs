@@ -10,7 +10,7 @@ fn sentences((recording, verdict): &(Recording, Verdict)) -> Vec<String> {
     value["published"]["sentences"].as_array().unwrap().iter().map(|s| s.as_str().unwrap().to_owned()).collect()
 }
 
-/// The good run with another board, kernel and worst wakeup.
+/// Returns the good run with another board, kernel and worst wakeup.
 fn run(board: Option<&str>, rt: Option<bool>, worst_ns: u64) -> (Recording, Verdict) {
     let (mut recording, mut verdict) = runs::good();
     recording.run.machine.board = board.map(str::to_owned);

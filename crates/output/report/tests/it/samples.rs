@@ -14,10 +14,10 @@ use punctual_units::{CpuId, Histogram, Nanos};
 use serde_json::{Value, json};
 
 const DAY_NS: u64 = 86_400_000_000_000;
-/// 2 March 2026.
+/// Start of the sample runs: 2 March 2026, 00:00 UTC, in ns since 1970.
 const START_NS: u64 = 1_772_409_600_000_000_000;
 
-/// Name and HTML of each sample page.
+/// Returns the name and HTML of each sample page.
 pub fn all() -> Vec<(&'static str, String)> {
     let run =
         |(recording, verdict): (Recording, Verdict)| html(&recording, &verdict, "punctual-runs/2026-03-02T03-04-05Z");
@@ -43,7 +43,7 @@ pub fn all() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// 24 h of two loads with traces, four CPUs, windows of a second and blocks of five minutes.
+/// Returns a run of 24 h under two loads with traces, four CPUs, windows of a second and blocks of five minutes.
 pub fn day() -> (Recording, Verdict) {
     let (mut recording, verdict) = runs::explained();
     let cpus = [CpuId(0), CpuId(1), CpuId(2), CpuId(3)];

@@ -39,7 +39,7 @@ fn a_week_of_seconds_keeps_its_maximum_and_stays_small() {
     assert!(page.contains("CPU 0: max\u{a0}988\u{a0}ms") || page.contains("CPU 0: max 988\u{a0}ms"));
 }
 
-/// A run with `n` blocks of 5 minutes on each of two CPUs, and the start of another one.
+/// Returns a run with `n` blocks of 5 minutes on each of two CPUs, and the start of another one.
 fn with_blocks(n: u64) -> (Recording, punctual_model::Verdict) {
     let (mut recording, verdict) = runs::good();
     let start = recording.run.phases[0].start_mono_ns.unwrap_or(0);
@@ -161,7 +161,7 @@ fn everything_fits_eighty_columns() {
     }
 }
 
-/// From 80 columns on, the verdict is first and last, and every line fits the width.
+/// Checks that from 80 columns on, the verdict is first and last, and every line fits the width.
 fn assert_one_screen(recording: &Recording, verdict: &Verdict) {
     let place = Place { run: "runs/2026-11-26", page: Some("runs/2026-11-26/report.html") };
     for width in [80, 100, 200] {
@@ -187,7 +187,7 @@ fn a_summary_is_one_screen_of_any_run() {
     all.iter().for_each(|(recording, verdict)| assert_one_screen(recording, verdict));
 }
 
-/// A number of any size, often an edge case.
+/// Returns a number of any size, often an edge case.
 fn figure() -> impl Strategy<Value = u64> {
     prop_oneof![Just(0), Just(1), Just(u64::MAX), 0u64..1_000, 1_000u64..10_000_000, any::<u64>()]
 }

@@ -100,12 +100,12 @@ fn the_page_of_one_trace_begins_with_its_worst() {
     assert!(empty.contains("No late wakeup can be explained from this trace."));
 }
 
-/// A number of any size, often an edge case.
+/// Returns a number of any size, often an edge case.
 fn number() -> impl Strategy<Value = u64> {
     prop_oneof![Just(0), Just(u64::MAX), 0u64..1_000, 1_000_000u64..90_000_000, any::<u64>()]
 }
 
-/// A file may contain times that go back, impossible shares, and far too many spans.
+/// Writes times that go back, impossible shares and far too many spans to a line, as a damaged file may contain them.
 fn disturb(line: &mut Explained, take: &mut impl FnMut() -> u64) {
     let many = (take() % 3_000) as usize;
     let timeline = line.timeline.as_mut().unwrap();

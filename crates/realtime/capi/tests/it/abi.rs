@@ -1,6 +1,6 @@
-//! Binary compatibility of the C interface: each version has a committed list of what it declares, and the lists of
-//! earlier versions with the same soname hold for this one. `UPDATE_GOLDEN=1 cargo test -p punctual-rt-capi abi` writes
-//! the list of the current version and the linker's map of symbol versions.
+//! Tests the binary compatibility of the C interface: each version has a committed list of its declarations, and the
+//! declarations of earlier versions with the same soname must still exist unchanged. `UPDATE_GOLDEN=1 cargo test -p
+//! punctual-rt-capi abi` writes the list of the current version and the linker's map of symbol versions.
 
 use punctual_testing::golden;
 use std::collections::BTreeSet;
@@ -15,8 +15,8 @@ fn folder() -> PathBuf {
 /// The current version, without its patch level.
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION_MAJOR"), ".", env!("CARGO_PKG_VERSION_MINOR"));
 
-/// What a header declares, one declaration a line: constants, enumerators with their numbers, structures with their
-/// members, function types, functions.
+/// Returns what a header declares, one declaration per line: constants, enumerators with their numbers, structures with
+/// their members, function types, functions.
 fn declarations(header: &str) -> BTreeSet<String> {
     let code = header.lines().map(|line| line.split("//").next().unwrap_or_default());
     let (directives, code): (Vec<&str>, Vec<&str>) = code.partition(|line| line.starts_with('#'));
@@ -37,7 +37,7 @@ fn declarations(header: &str) -> BTreeSet<String> {
     all
 }
 
-/// The code between semicolons outside braces, in single spaces.
+/// Splits code at semicolons outside braces, and reduces white space to single spaces.
 fn statements(code: &str) -> Vec<String> {
     let (mut all, mut depth) = (vec![String::new()], 0);
     for c in code.chars() {
@@ -56,7 +56,7 @@ fn statements(code: &str) -> Vec<String> {
     all.iter().map(words).filter(|text| text.len() > 1).collect()
 }
 
-/// The name of a declared function.
+/// Returns the name of a declared function; `None` for another declaration.
 fn function(declaration: &str) -> Option<&str> {
     let (before, _) = declaration.split_once('(')?;
     let name = before.rsplit([' ', '*']).next()?;
@@ -67,7 +67,7 @@ fn functions<'a>(declared: impl IntoIterator<Item = &'a String>) -> BTreeSet<&'a
     declared.into_iter().filter_map(|line| function(line)).collect()
 }
 
-/// Lists of earlier versions with this soname, the earliest first.
+/// Returns the lists of earlier versions with this soname, the earliest first.
 fn earlier() -> Vec<(String, BTreeSet<String>)> {
     let number = |version: &str| version.split('.').map(|part| part.parse::<u32>().unwrap()).collect::<Vec<_>>();
     let files = fs::read_dir(folder().join("abi")).unwrap().map(|entry| entry.unwrap().path());
@@ -87,7 +87,7 @@ fn header() -> BTreeSet<String> {
     declarations(&fs::read_to_string(folder().join("include/punctual_rt.h")).unwrap())
 }
 
-/// The linker's version script: each function has the version that first declared it.
+/// Returns the linker's version script, in which each function has the version that first declared it.
 fn map(versions: &[(String, BTreeSet<String>)]) -> String {
     let mut text = String::from("# Made by tests/it/abi.rs from abi/: do not edit.\n");
     let (mut known, mut last) = (BTreeSet::new(), None);
@@ -112,7 +112,7 @@ fn the_abi_of_this_version_is_the_committed_one() {
     golden("punctual_rt.map", &map(&versions));
 }
 
-/// A program that was built with an earlier version runs with this one.
+/// A program that was built with an earlier version must run with this one.
 #[test]
 fn what_earlier_versions_declare_is_unchanged() {
     let now = header();

@@ -1,5 +1,5 @@
-//! Every name of this workspace in docs/api-map.md exists: among the public names of punctual-rt, in its methods, or in
-//! the C header. The documentation tests of this crate compile its examples.
+//! Tests that every name of this workspace in docs/api-map.md exists: among the public names of punctual-rt, in its
+//! methods, or in the C header. The documentation tests of this crate compile the examples of that page.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,7 +13,8 @@ pub fn page() -> String {
     fs::read_to_string(root().join("docs/api-map.md")).unwrap()
 }
 
-/// Words in backquotes in the last column of the tables of co-kernels, which lists our names.
+/// Returns the words in backquotes in the last column of the tables of co-kernels, which has the names of this
+/// workspace.
 fn ours(page: &str) -> BTreeSet<String> {
     let (_, tables) = page.split_once("## RTAI and Xenomai").unwrap();
     let rows = tables.lines().filter(|line| line.starts_with('|') && !line.starts_with("|---"));
@@ -21,7 +22,7 @@ fn ours(page: &str) -> BTreeSet<String> {
     cells.flat_map(|(_, cell)| quoted(cell)).map(str::to_owned).collect()
 }
 
-/// The text in backquotes.
+/// Returns the parts of the text that are in backquotes.
 pub fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }
@@ -40,7 +41,7 @@ pub fn has_word(text: &str, word: &str) -> bool {
     })
 }
 
-/// All names that the library exports.
+/// Returns the source text in which the library exports its names.
 pub fn exported() -> String {
     let text = fs::read_to_string(root().join("crates/realtime/rt/src/lib.rs")).unwrap();
     let uses = text.split("pub use ").skip(1).map(|part| part.split(';').next().unwrap());
@@ -64,7 +65,7 @@ fn files(folder: &Path, into: &mut Vec<String>) {
     }
 }
 
-/// What names are looked up in.
+/// The texts in which names are looked up.
 pub struct Source {
     exported: String,
     rust: Vec<String>,
@@ -114,7 +115,7 @@ fn every_name_of_ours_exists() {
     }
 }
 
-/// Table 1 has nine, two, two, four and eleven services in its five categories.
+/// Table 1 of the paper has nine, two, two, four and eleven services in its five categories.
 #[test]
 fn no_service_of_the_paper_is_left_out() {
     let page = page();

@@ -1,5 +1,5 @@
-//! The committed header matches the source. `UPDATE_GOLDEN=1 cargo test -p punctual-rt-capi --features
-//! reference-checks` regenerates it.
+//! Tests that the committed header matches the source. `UPDATE_GOLDEN=1 cargo test -p punctual-rt-capi --features
+//! reference-checks` regenerates the header.
 
 use cbindgen::{Builder, Config, DocumentationStyle, Language, RenameRule, Style};
 use punctual_testing::golden;
@@ -12,13 +12,14 @@ const PREAMBLE: &str = "\
  * punctual-rt for C and C++: real-time tasks on Linux that account for every release and event, alarms, locks with priority
  * inheritance, queues, pipes to the shell, a log, marks in the kernel's trace, statistics. Guide: docs/c-interface.md.
  *
- * - Functions that return int answer one of enum prt_status, 0 for success; prt_last_error() has the text.
- * - A pointer that is NULL where a value is needed is an error. Any other must be what the function asks for.
- * - Handles belong to the caller from ..._new(), ..._open() or ..._start() until ..._free(). While one is freed nobody may use it.
- * - Times are nanoseconds on CLOCK_MONOTONIC, intervals nanoseconds.
- * - \"Threads\" says who may call; \"an ordinary one\" is a thread without deadlines: such a call may allocate and block. \"Real-time\"
- *   means that it neither allocates, locks, formats nor faults, and makes no system call that is not named.
- * - No panic of the library crosses this boundary: it is PRT_STATUS_PANIC, or ends the process where the library is built with
+ * - Functions that return int return one of enum prt_status, 0 for success; prt_last_error() returns the text.
+ * - NULL is an error for a pointer that must not be NULL. Any other pointer must be what the function requires.
+ * - Handles belong to the caller from ..._new(), ..._open() or ..._start() until ..._free(). While one is being freed, nothing
+ *   else may use it.
+ * - Times are nanoseconds on CLOCK_MONOTONIC, intervals are nanoseconds.
+ * - \"Threads\" states which threads may call a function. A function for non-real-time threads may allocate and block.
+ *   \"Real-time\" means that it neither allocates, locks, formats nor faults, and makes no system call that is not named.
+ * - No panic of the library reaches the caller: it becomes PRT_STATUS_PANIC, or ends the process if the library is built with
  *   panic=abort, as in its release profile.
  *
  * Made by tests/it/header.rs: do not edit. */";
@@ -84,7 +85,7 @@ fn every_function_is_documented() {
     }
 }
 
-/// `extern "C" fn NAME` of every source file.
+/// Returns the names of the functions `extern "C" fn NAME` of every source file.
 fn exported() -> Vec<String> {
     let named = |line: &str| {
         let (_, rest) = line.split_once("pub unsafe extern \"C\" fn ").or(line.split_once("pub extern \"C\" fn "))?;

@@ -1,5 +1,5 @@
-//! The installation steps of docs/c-interface.md in a temporary prefix: a program gets its flags from pkg-config, is
-//! linked with the shared and with the static library, and runs.
+//! Tests the installation steps of docs/c-interface.md in a temporary prefix: a program gets its flags from pkg-config,
+//! is linked with the shared and with the static library, and runs.
 
 use crate::archive;
 use punctual_starter::{Language, Project};
@@ -19,7 +19,7 @@ fn run(command: &mut Command) -> String {
     out.into_owned()
 }
 
-/// Returns `false`, and prints why, if a program is missing.
+/// Returns whether a program is installed. Prints a message if it is not.
 fn is_there(name: &str, package: &str) -> bool {
     let there = Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success());
     if !there {
@@ -33,7 +33,8 @@ fn made_for_this_machine(compiler: &str) -> bool {
     output.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).starts_with(std::env::consts::ARCH))
 }
 
-/// Returns `false`, and prints so, if all programs are static, or for another machine (`cargo xtask cross`).
+/// Returns whether a shared library can be built: false, with a message, if all programs are static, or built for
+/// another machine (`cargo xtask cross`).
 fn is_shared() -> bool {
     let shared = !cfg!(target_feature = "crt-static") && made_for_this_machine("cc");
     if !shared {
@@ -42,7 +43,7 @@ fn is_shared() -> bool {
     shared
 }
 
-/// Installs into this folder; returns that of the libraries.
+/// Installs the library into this folder, and returns the folder of the library files.
 fn install(prefix: &Path) -> PathBuf {
     run(Command::new("sh").arg(folder().join("install.sh")).arg(archive()).arg(prefix));
     prefix.join("lib")
@@ -60,7 +61,7 @@ fn link(into: &Path, flags: &[String]) {
     run(command.args(["-std=c99", "-Wall", "-Wextra", "-Werror", "-o"]).arg(into).arg(source).args(flags));
 }
 
-/// Runs the example and checks its counts: released = ran + skipped + pending.
+/// Runs the example and checks that released = ran + skipped + pending.
 fn accounts(program: &Path, libraries: Option<&Path>) {
     let mut command = Command::new(program);
     command.args(["500", "100", "10"]).env_remove("LD_LIBRARY_PATH");
@@ -72,7 +73,7 @@ fn accounts(program: &Path, libraries: Option<&Path>) {
     assert!(numbers[0] >= 100 && numbers[0] == numbers[1..4].iter().sum::<u64>(), "{text}");
 }
 
-/// A library without the version that the program was linked with is refused when it is loaded.
+/// Checks that the loader refuses a library that lacks the symbol version with which the program was linked.
 fn needs_the_version(program: &Path, libraries: &Path) {
     let library = libraries.join("libpunctual_rt_c.so.0");
     let version = concat!("PUNCTUAL_RT_", env!("CARGO_PKG_VERSION_MAJOR"), ".", env!("CARGO_PKG_VERSION_MINOR"));
@@ -115,7 +116,7 @@ fn an_installed_library_is_linked_with_what_pkg_config_says() {
     accounts(&whole, None);
 }
 
-/// `punctual new --lang c` and `cpp`: from nothing to a loop that prints its statistics.
+/// `punctual new --lang c` and `cpp` create projects that can be built and print their statistics.
 #[test]
 #[ignore = "live: root, g++, pkg-config, timing"]
 fn a_new_project_is_built_and_prints_its_statistics() {
@@ -154,7 +155,7 @@ fn the_shared_library_has_the_functions_of_the_map_and_no_other() {
     assert_eq!(exported, mapped());
 }
 
-/// `NAME@@VERSION` of each function in the linker's map.
+/// Returns `NAME@@VERSION` for each function in the linker's map.
 fn mapped() -> Vec<String> {
     let text = fs::read_to_string(folder().join("punctual_rt.map")).unwrap();
     let (mut version, mut names) = ("", Vec::new());

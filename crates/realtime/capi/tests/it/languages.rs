@@ -1,11 +1,11 @@
-//! docs/api-map.md has each service in each language, or says why there is none; each name there exists, and each public
-//! name of Rust, C and C++ is there.
+//! Tests that docs/api-map.md has each service in each language, or says why there is none; that each name there
+//! exists; and that each public name of Rust, C and C++ is on the page.
 
 use crate::api_map::{Source, exported, has_word, page, quoted, root};
 use std::collections::BTreeSet;
 use std::fs;
 
-/// A row: the service, and its cells for Rust, C and C++.
+/// A row of the table: the service, and its cells for Rust, C and C++.
 type Row = (String, [String; 3]);
 
 fn rows() -> Vec<Row> {
@@ -21,12 +21,12 @@ fn rows() -> Vec<Row> {
     lines.map(row).collect()
 }
 
-/// The names in the cells of a language, also those that a reason mentions.
+/// Returns the names in the cells of a language, also those that a reason mentions.
 fn names(language: usize) -> BTreeSet<String> {
     rows().iter().flat_map(|(_, cells)| quoted(&cells[language]).map(str::to_owned).collect::<Vec<_>>()).collect()
 }
 
-/// The C++ headers without what is in the namespace `detail`.
+/// Returns the C++ headers without the contents of the namespace `detail`.
 fn cpp() -> String {
     let folder = root().join("crates/realtime/capi/include/punctual");
     let files = fs::read_dir(folder).unwrap().map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap());
@@ -41,12 +41,12 @@ fn cpp() -> String {
     files.map(public).collect()
 }
 
-/// Types and functions of the namespace: what is defined at the beginning of a line.
+/// Returns the types and functions of the namespace: those that are defined at the beginning of a line.
 fn defined(cpp: &str) -> BTreeSet<&str> {
     cpp.lines().filter_map(defines).collect()
 }
 
-/// The name of the type or function that a line defines.
+/// Returns the name of the type or function that a line defines.
 fn defines(line: &str) -> Option<&str> {
     let line = line.strip_prefix("template <class T> ").unwrap_or(line);
     if let Some(rest) = ["class ", "struct ", "enum class "].iter().find_map(|kind| line.strip_prefix(kind)) {
@@ -93,7 +93,7 @@ fn each_service_has_a_name_or_a_reason_in_each_language() {
     }
 }
 
-/// The functions of the header whose family, such as prt_mutex, has no name in the table.
+/// Every function of the header has at least one name of its family, such as prt_mutex, in the table.
 #[test]
 fn each_function_of_c_belongs_to_a_service() {
     let family = |name: &str| name.splitn(3, '_').take(2).collect::<Vec<_>>().join("_");
@@ -114,7 +114,8 @@ fn each_type_and_function_of_cpp_belongs_to_a_service() {
     assert!(all.len() > 30 && missing.is_empty(), "not in the table: {missing:?}");
 }
 
-/// What the table leaves out of Rust: values, results, errors and what a service of the table is made with.
+/// Public names of Rust that the table leaves out: values, results, errors, and the types that create a service of the
+/// table.
 const RUST_VALUES: &str = "AlarmsFull Applied Arg Arrival At Block Bridge CapacityError Checked Counted CpuId CpuList End Fifo Finished Frame Full \
     Histogram InterruptStats IrqThreadError Line LockError LogCounts MailboxCounts MarkCounts MutexGuard Nanos NotOpened NotSent Outcome \
     Overflowed Parsed PipeCounts Policy PoolCounts Priority QueueCounts Received Refused Remarks Report Reservation RtReceiver RtSender Rung \

@@ -1,4 +1,4 @@
-//! The C interface as its users see it: header, binary interface, programs, installation.
+//! Tests the C interface as its users see it: header, binary interface, programs, installation.
 
 mod abi;
 mod api_map;
@@ -11,8 +11,8 @@ mod programs;
 use std::fs;
 use std::path::PathBuf;
 
-/// The static library, which cargo puts beside this test's program under a name with a hash. There is one for each set of
-/// features; the newest is from the current source.
+/// Returns the path of the static library, which cargo writes next to this test program under a name with a hash. There
+/// is one for each set of features; the newest is built from the current source.
 fn archive() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let beside = fs::read_dir(test.parent().unwrap()).unwrap().map(|entry| entry.unwrap().path());

@@ -1,4 +1,4 @@
-//! C programs with the static library: compiled without warnings as C99 and as C++, and run.
+//! Tests C programs with the static library: they are compiled without warnings as C99 and as C++, and run.
 
 use crate::archive;
 use rustix::process::{Pid, Signal, kill_process};
@@ -14,7 +14,7 @@ fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// A compiler for the architecture of this test: the machine's own, or Debian's cross compiler.
+/// Returns a compiler for the architecture of this test: the machine's own, or Debian's cross compiler.
 fn compiler(language: &Language) -> Compiler {
     let made_for = |name: &str| {
         let output = Command::new(name).arg("-dumpmachine").output().ok().filter(|output| output.status.success())?;
@@ -35,13 +35,13 @@ fn compiler(language: &Language) -> Compiler {
 
 struct Compiler {
     name: String,
-    /// The loader does not find the C library of a foreign architecture, so programs are linked statically.
+    /// True for a foreign architecture. Its C library is not found by the loader, so programs are linked statically.
     is_foreign: bool,
 }
 
 struct Language {
     compiler: &'static str,
-    /// Suffix of the name of a cross compiler, after the target triplet.
+    /// Suffix of the cross compiler's name, after the target triplet.
     foreign: &'static str,
     options: &'static [&'static str],
 }
@@ -140,7 +140,7 @@ fn the_executor_calls_back_for_what_the_loop_publishes() {
     });
 }
 
-/// What may throw in a real-time thread, or does not fit, is refused when it is compiled.
+/// Code that may throw in a real-time thread, or has too many or unsuitable values, does not compile.
 #[test]
 #[ignore = "live: g++"]
 fn what_may_throw_does_not_compile() {
@@ -266,14 +266,14 @@ fn all_of_this_is_cpp_too() {
     [the_periodic_example, the_events_example, misuse, threads, events].iter().for_each(|check| check(&CPP));
 }
 
-/// The program in docs/c-interface.md.
+/// Returns the program in docs/c-interface.md.
 fn documented(language: &str) -> String {
     let text = fs::read_to_string(folder().join("../../../docs/c-interface.md")).unwrap();
     let (_, rest) = text.split_once(&format!("```{language}\n")).unwrap();
     rest.split_once("```").unwrap().0.to_owned()
 }
 
-/// The parts of programs in docs/c-interface.md, as the body of a function with the variables that they name.
+/// The parts of programs in docs/c-interface.md compile as the body of a function with the variables that they name.
 #[test]
 fn the_documented_parts_of_programs_compile() {
     let text = fs::read_to_string(folder().join("../../../docs/c-interface.md")).unwrap();
@@ -339,7 +339,7 @@ fn the_documented_cpp_program_ends_with_its_figure() {
     });
 }
 
-/// Like [`everywhere`], for source text.
+/// Like [`everywhere`], but the source is given as text.
 fn everywhere_text(source: &str, check: impl Fn(&Path)) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("control.c");

@@ -1,6 +1,6 @@
-//! Checks the GPIO path against a real kernel: toggles simulated lines a known number of times and compares with what
-//! the reader received. For a guest with gpio-sim (docs/gpio-kernel.md); with a single virtual CPU the counts are
-//! exact. Prints one line per check; the exit code is 1 if one failed.
+//! Checks the GPIO functions against a real kernel: toggles simulated lines a known number of times and compares this
+//! with what the reader received. For a guest with gpio-sim (docs/gpio-kernel.md); with a single virtual CPU the counts
+//! are exact. Prints one line per check; the exit code is 1 if one failed.
 
 #![forbid(unsafe_code)]
 
@@ -18,9 +18,9 @@ use std::process::ExitCode;
 type Outcome = Result<String, Box<dyn Error>>;
 type Check = fn(&SimChip) -> Outcome;
 
-/// Number of toggles when the sender waits for each event.
+/// Number of toggles if the sender waits for each event.
 const PACED: u32 = 1000;
-/// Number of toggles without a reader.
+/// Number of toggles if no thread reads.
 const STALLED: u32 = 40;
 /// Priority above that of the interrupt threads (50, sched(7)).
 const ABOVE: u8 = 90;
@@ -88,7 +88,7 @@ fn toggle(sim: &SimChip, offset: u32, count: u32) -> Result<(), GpioError> {
     (1..=count).try_for_each(|number| sim.pull(offset, number % 2 == 1))
 }
 
-/// Reads all pending events, and those that follow within 200 ms of the last.
+/// Reads all pending events, and those that arrive within 200 ms of the previous one.
 fn drain(line: &mut Line) -> Result<(Vec<Event>, Tally), GpioError> {
     let (mut all, mut tally) = (Vec::new(), Tally::default());
     let mut events = [Event::default(); 64];
@@ -125,7 +125,7 @@ fn busy(sim: &SimChip) -> Outcome {
     }
 }
 
-/// Waits for each toggle: every edge is received, in order, with a time stamp between the surrounding clock readings.
+/// Waits after each toggle: every edge is received, in order, with a time stamp between the surrounding clock readings.
 fn paced(sim: &SimChip) -> Outcome {
     let mut line = line(sim, 0, Edges::Both, USUAL_BUFFER)?;
     let mut tally = Tally::default();
@@ -169,7 +169,7 @@ fn realtime(sim: &SimChip) -> Outcome {
     Ok("CLOCK_REALTIME timestamps lie between the surrounding clock readings".into())
 }
 
-/// Without a reader: the queue keeps the last `kept` events, and the gap is at the start.
+/// Toggles without a reader: the queue keeps the last `kept` events, and the gap is before them.
 fn stalled(sim: &SimChip, buffer: u32, kept: u64) -> Outcome {
     let mut line = line(sim, 0, Edges::Both, buffer)?;
     toggle(sim, 0, STALLED)?;
@@ -183,8 +183,8 @@ fn stalled(sim: &SimChip, buffer: u32, kept: u64) -> Outcome {
     Ok(format!("buffer {buffer}: {account}; first line_seqno {}", dropped + 1))
 }
 
-/// The sender preempts the interrupt's thread on its CPU: each toggle causes a hard interrupt, but the thread runs once
-/// and reports one event without a gap.
+/// Makes the sender preempt the interrupt's thread on its CPU: each toggle causes a hard interrupt, but the thread runs
+/// once and reports one event without a gap.
 fn coalesced(sim: &SimChip) -> Outcome {
     let mut line = line(sim, 0, Edges::Both, 64)?;
     let count = STALLED + 1;
@@ -198,10 +198,10 @@ fn coalesced(sim: &SimChip) -> Outcome {
     let account = account(count, &tally);
     expect(tally.dropped == 0 && tally.coalesced(count.into()).is_some_and(|n| n > 0), account.clone())?;
     expect(events.iter().all(|e| e.timestamp_ns <= last), format!("{events:?}"))?;
-    Ok(format!("sender at FIFO {ABOVE}: {account}: no gap reveals them"))
+    Ok(format!("sender at FIFO {ABOVE}: {account}: coalesced edges leave no gap"))
 }
 
-/// Edges of one line are not events of another.
+/// Checks that edges of one line are not events of another.
 fn neighbour(sim: &SimChip) -> Outcome {
     let (mut a, mut b) = (line(sim, 0, Edges::Both, 64)?, line(sim, 1, Edges::Both, 64)?);
     toggle(sim, 0, 7)?;
@@ -227,7 +227,7 @@ fn output(sim: &SimChip) -> Outcome {
     Ok("100 values set, 100 read back; no longer driven afterwards".into())
 }
 
-/// The chip is removed while a reader waits, and leaves neither a device nor a configfs folder.
+/// Removes the chip while a reader waits, and checks that neither a device nor a configfs folder is left.
 fn removed(sim: SimChip) -> Outcome {
     let mut line = line(&sim, 0, Edges::Both, USUAL_BUFFER)?;
     let node = sim.node().to_owned();

@@ -8,12 +8,12 @@ use rustix::io::Errno;
 /// Number of edges read from the kernel at once.
 const CHUNK: usize = 16;
 
-/// The edges of a line that was requested with [`Line::edges`] and CLOCK_MONOTONIC. [`Arrival::value`] is 1 (rising) or
-/// 0 (falling).
+/// The edges of a line that was requested with [`Line::edges`] and CLOCK_MONOTONIC. [`Arrival::value`] is 1 for a
+/// rising edge and 0 for a falling one.
 ///
-/// Edges dropped because the kernel's queue was full are lost; they leave a gap in the sequence numbers. An edge that
-/// arrived before the interrupt thread had handled the previous one leaves no gap. If both edges were requested, it
-/// shows as the same edge twice and counts as coalesced.
+/// Edges that the kernel drops because its queue is full count as lost; they leave a gap in the sequence numbers. An
+/// edge that arrives before the kernel's interrupt thread has handled the previous one leaves no gap. If both edges
+/// were requested, such an edge shows as the same edge twice and counts as coalesced.
 #[derive(Debug)]
 pub struct Gpio {
     line: Line,
@@ -51,7 +51,7 @@ impl Source for Gpio {
     }
 }
 
-/// Converts an edge to an arrival, with the events lost or coalesced before it.
+/// Converts an edge to an arrival, which includes the number of events lost or coalesced before it.
 fn account(tally: &mut Tally, event: &Event, both: bool) -> Arrival {
     let before = *tally;
     tally.add(event);

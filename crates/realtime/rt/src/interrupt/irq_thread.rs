@@ -4,7 +4,7 @@ use punctual_uapi as uapi;
 use punctual_units::{Priority, Scheduling};
 use std::fs;
 
-/// Why the priority of an interrupt's threads cannot be set.
+/// Why the priority of an interrupt's threads could not be set.
 #[derive(thiserror::Error)]
 pub enum IrqThreadError {
     /// The interrupt has no thread.
@@ -13,7 +13,7 @@ pub enum IrqThreadError {
          threadirqs, or a PREEMPT_RT kernel)"
     )]
     None(u32),
-    /// /proc cannot be read.
+    /// The threads cannot be listed from /proc.
     #[error("cannot list the threads of interrupt {irq}: {source}")]
     List {
         /// Interrupt number.
@@ -33,15 +33,16 @@ pub enum IrqThreadError {
     },
 }
 
-/// Interrupt threads with changed priority. The old priorities are restored on drop.
+/// Interrupt threads whose priority was changed. Dropping the value restores the old priorities.
 #[derive(Debug)]
 #[must_use = "the priority is restored when this is dropped"]
 pub struct IrqThreads(Vec<(i32, Scheduling, bool)>);
 
 impl IrqThreads {
-    /// Gives every thread of interrupt `irq` this SCHED_FIFO priority. Choose it above the tasks that must not delay
-    /// the interrupt, and not below those that wait for it. Needs CAP_SYS_NICE. A killed program does not restore the
-    /// priority; for a change that is journalled, use `punctual audit --fix irq-thread-priority`.
+    /// Gives every thread of interrupt `irq` this SCHED_FIFO priority. It should be lower than that of tasks that the
+    /// interrupt must not delay, and at least that of tasks that wait for the interrupt. Needs CAP_SYS_NICE. A program
+    /// that is killed does not restore the priority; `punctual audit --fix irq-thread-priority` makes a journalled
+    /// change.
     ///
     /// # Errors
     /// [`IrqThreadError`]; threads changed before the error are restored.
@@ -56,7 +57,7 @@ impl IrqThreads {
         if changed.0.is_empty() { Err(IrqThreadError::None(irq)) } else { Ok(changed) }
     }
 
-    /// IDs of the threads whose priority was changed.
+    /// Returns the IDs of the threads whose priority was changed.
     pub fn pids(&self) -> Vec<i32> {
         self.0.iter().map(|(pid, ..)| *pid).collect()
     }
@@ -71,7 +72,7 @@ impl Drop for IrqThreads {
     }
 }
 
-/// Kernel threads named `irq/NN-…`, including secondary ones (`irq/NN-s-…`).
+/// Returns the IDs of the kernel threads named `irq/NN-…`, including secondary threads (`irq/NN-s-…`).
 fn threads(irq: u32) -> std::io::Result<Vec<i32>> {
     let of = |name: &str| {
         name.strip_prefix("irq/").and_then(|rest| rest.split_once('-')).is_some_and(|(n, _)| n == irq.to_string())

@@ -1,4 +1,4 @@
-//! Tasks that run on events: edges of GPIO lines, interrupts of UIO devices, timers.
+//! Tasks that run on events: edges of GPIO lines, interrupts of UIO devices, expirations of timers.
 
 mod gpio;
 mod irq_thread;
@@ -20,7 +20,7 @@ use rustix::io::Errno;
 pub struct Arrival {
     /// When the kernel saw the event, CLOCK_MONOTONIC; `None` if the source has no time stamps.
     pub at: Option<Nanos>,
-    /// Number of events that this wakeup stands for: more than one if several arrived before it.
+    /// Number of events in this arrival: more than one if several occurred before the thread read them.
     pub events: u64,
     /// Events before this one that the source dropped, according to its sequence numbers.
     pub lost: u64,
@@ -30,11 +30,11 @@ pub struct Arrival {
 
 /// A source of events.
 pub trait Source: Send {
-    /// Sleeps until there is an event and takes one. Makes one system call if an event is available.
+    /// Sleeps until there is an event and returns it. Makes one system call if an event is already available.
     ///
     /// # Errors
-    /// `INTR`: a signal came first; the task checks whether it should stop, and calls again. Any other error ends the
-    /// task.
+    /// `INTR`: a signal interrupted the wait; the task checks whether it should stop, and calls again. Any other error
+    /// ends the task.
     fn wait(&mut self) -> Result<Arrival, Errno>;
 }
 

@@ -1,4 +1,4 @@
-//! Event sources available on every Linux system, and UIO.
+//! Event sources that need no GPIO line or timer: eventfd(2), and UIO devices.
 
 use crate::interrupt::{Arrival, Source};
 use rustix::event::{EventfdFlags, eventfd};
@@ -9,12 +9,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// An eventfd(2) that another thread or process, or the kernel (KVM, AIO), increments. Several increments before a
-/// wakeup are one arrival with several events.
+/// wakeup are one arrival with that number of events.
 #[derive(Clone, Debug)]
 pub struct Eventfd(Arc<OwnedFd>);
 
 impl Eventfd {
-    /// Creates an eventfd; a clone of it sends.
+    /// Creates an eventfd. A clone of it can be given to the thread that calls [`Eventfd::raise`].
     ///
     /// # Errors
     /// `MFILE`, `NFILE`, `NOMEM`.
@@ -22,10 +22,10 @@ impl Eventfd {
         Ok(Eventfd(Arc::new(eventfd(0, EventfdFlags::CLOEXEC)?)))
     }
 
-    /// Adds `events`, with one system call. Never blocks in practice (only at 2^64 − 2 events not yet received).
+    /// Adds `events` to the counter, with one system call. It blocks only if the counter would exceed 2^64 − 2.
     ///
     /// # Errors
-    /// `INVAL`: 2^64 − 1.
+    /// `INVAL`: `events` is 2^64 − 1.
     pub fn raise(&self, events: u64) -> Result<(), Errno> {
         write(&*self.0, &events.to_ne_bytes()).map(drop)
     }
@@ -58,10 +58,8 @@ pub struct Uio {
 impl Uio {
     /// Opens a device, for example `/dev/uio0`.
     ///
-    /// # Errors
-    /// Errors of open(2): the device does not exist (load uio_pdrv_genirq or the device's own driver), or is not
-    /// accessible
-    /// (use a udev rule that assigns it to a group).
+    /// Errors of open(2): the device does not exist (load uio_pdrv_genirq or the device's own driver), or it is not
+    /// accessible (use a udev rule that assigns it to a group).
     pub fn open(path: &Path) -> std::io::Result<Uio> {
         Ok(Uio { file: File::options().read(true).write(true).open(path)?, seen: None, unmask: true })
     }

@@ -8,24 +8,24 @@ use rustix::io::Errno;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// An event as passed to the body.
+/// The argument of an interrupt task's body: one wakeup for one or more events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interrupt {
-    /// Number of the event, from 0, including those coalesced or lost before it.
+    /// Number of the event, from 0; coalesced and lost events are counted, too.
     pub sequence: u64,
     /// When the kernel saw the event, CLOCK_MONOTONIC; `None` if its source has no time stamps.
     pub at: Option<Nanos>,
     /// When the thread woke for the event, CLOCK_MONOTONIC.
     pub woke: Nanos,
-    /// Further events that this wakeup stands for, because they arrived before it was received.
+    /// Number of further events that arrived before the thread woke, and for which the body does not run.
     pub coalesced: u64,
-    /// Events before this one that the source dropped.
+    /// Number of events before this one that the source dropped.
     pub lost: u64,
     /// Value of the event: the edge of a GPIO line (1 rising, 0 falling), otherwise 0.
     pub value: u64,
 }
 
-/// An interrupt task that has not been started: [`Rt::interrupt`].
+/// An interrupt task that has not been started; created by [`Rt::interrupt`].
 #[must_use = "a task runs from spawn() on"]
 pub struct InterruptTask<'a, S> {
     rt: &'a Rt,
@@ -36,12 +36,12 @@ pub struct InterruptTask<'a, S> {
     prepare: Option<Box<dyn FnOnce() + Send>>,
 }
 
-/// Numbers of events by outcome.
+/// Number of events by outcome.
 #[derive(Debug, Default)]
 struct Events {
     coalesced: AtomicU64,
     lost: AtomicU64,
-    /// Events with a time stamp.
+    /// Number of events with a time stamp.
     stamped: AtomicU64,
     /// The errno that ended the task, or 0.
     failed: AtomicU64,
@@ -64,18 +64,18 @@ pub struct InterruptStats {
     pub events: u64,
     /// Wakeups for which the body ran.
     pub handled: u64,
-    /// Events that arrived together with a handled one.
+    /// Number of events that arrived together with a handled one.
     pub coalesced: u64,
-    /// Events that the source dropped.
+    /// Number of events that the source dropped.
     pub lost: u64,
-    /// From the kernel's time stamp to the wakeup, ns; empty if the source has no time stamps, see [`Interrupt::at`].
+    /// Time from the kernel's time stamp to the wakeup, ns; empty if the source has no time stamps ([`Interrupt::at`]).
     pub latency: Histogram,
     /// Time from the wakeup to the body's return, ns.
     pub execution: Histogram,
-    /// The event with the largest latency: its number, and when the kernel saw it. `None` if all latencies are zero or
-    /// there are none.
+    /// The event with the largest latency: its number, and when the kernel saw it. `None` if no latency above zero was
+    /// recorded.
     pub worst: Option<WorstCycle>,
-    /// The kernel's counters of its thread.
+    /// Counters that the kernel keeps for the task's thread.
     pub usage: TaskUsage,
     /// The error of the task's event source, if one ended the task.
     pub failed: Option<Errno>,
@@ -92,16 +92,17 @@ impl<'a, S: Source + 'static> InterruptTask<'a, S> {
         self
     }
 
-    /// Runs `prepare` once in the task's thread before its first event, like [`crate::PeriodicTask::prepare`].
+    /// Runs `prepare` once in the task's thread before its first event; see [`crate::PeriodicTask::prepare`].
     pub fn prepare(mut self, prepare: impl FnOnce() + Send + 'static) -> Self {
         self.prepare = Some(Box::new(prepare));
         self
     }
 
-    /// Starts the task. `body` runs in its thread on every event, under the rules of [`crate::PeriodicTask::spawn`].
+    /// Starts the task. `body` runs in its thread on every event; the rules of [`crate::PeriodicTask::spawn`] apply to
+    /// it.
     ///
     /// # Errors
-    /// [`SpawnError`]; nothing was started then.
+    /// [`SpawnError`]; in this case nothing was started.
     pub fn spawn<F>(self, body: F) -> Result<InterruptHandle, SpawnError>
     where
         F: FnMut(&Interrupt) -> Next + Send + 'static,
@@ -117,7 +118,7 @@ impl<'a, S: Source + 'static> InterruptTask<'a, S> {
     }
 }
 
-/// The loop makes one system call per event, and neither allocates nor locks.
+/// Runs the loop, which makes one system call per event, and neither allocates nor locks.
 fn run<S: Source, F>(shared: &Shared, events: &Events, mut source: S, mut body: F) -> End
 where
     F: FnMut(&Interrupt) -> Next,
@@ -158,7 +159,7 @@ where
     }
 }
 
-/// Adds `n` to a counter of which the caller must be the only writer.
+/// Adds `n` to a counter. The caller must be its only writer.
 fn count(word: &AtomicU64, n: u64) {
     if n > 0 {
         word.store(word.load(Relaxed) + n, Relaxed);
@@ -166,23 +167,23 @@ fn count(word: &AtomicU64, n: u64) {
 }
 
 impl InterruptHandle {
-    /// The underlying task, with its attributes and name.
+    /// Returns the underlying task, which has the attributes and the name.
     pub fn task(&self) -> &Task {
         &self.task
     }
 
-    /// Current statistics. Do not call this from a real-time thread.
+    /// Returns the current statistics. Do not call this from a real-time thread.
     pub fn stats(&self) -> InterruptStats {
         self.of(self.task.stats())
     }
 
-    /// Asks the task to end and waits until it has.
+    /// Asks the task to end and waits until it has ended. Returns how it ended, and its final statistics.
     pub fn stop(self) -> (End, InterruptStats) {
         let InterruptHandle { task, events } = self;
         finished(task.stop(), &events)
     }
 
-    /// Waits until the task ends on its own.
+    /// Waits until the task ends on its own. Returns how it ended, and its final statistics.
     pub fn join(self) -> (End, InterruptStats) {
         let InterruptHandle { task, events } = self;
         finished(task.join(), &events)

@@ -14,7 +14,8 @@ use std::sync::Arc;
 /// The task waits in a futex with an absolute timeout. On PREEMPT_RT the kernel expires the timeouts of SCHED_FIFO,
 /// SCHED_RR and SCHED_DEADLINE threads in hard interrupt context (__hrtimer_setup_sleeper() in kernel/time/hrtimer.c),
 /// like those of clock_nanosleep(2), so only interrupts and threads that run before the task delay it. A timerfd
-/// expires in softirq context there, in the thread ktimers/N (SCHED_FIFO 1) or ksoftirqd/N: [`crate::Timerfd`].
+/// ([`crate::Timerfd`]), by contrast, expires in softirq context, in the thread ktimers/N (SCHED_FIFO 1) or
+/// ksoftirqd/N.
 #[derive(Debug)]
 pub struct Timer(Arc<Shared>);
 
@@ -45,13 +46,13 @@ impl Timer {
 }
 
 impl TimerHandle {
-    /// Expires at `first` on CLOCK_MONOTONIC, or at once if that has passed, and then every `interval` (zero: only
-    /// once). Replaces the previous setting; expirations that the task has not received are lost. Takes a lock with
-    /// priority inheritance, which the task holds for a few instructions per expiration; one system call if the task
-    /// sleeps.
+    /// Sets the timer to expire at `first` on CLOCK_MONOTONIC, or at once if that has passed, and then every `interval`
+    /// (zero: only once). Replaces the previous setting; expirations that the task has not received are lost. Takes a
+    /// lock with priority inheritance, which the task holds for a few instructions per expiration. Makes one system
+    /// call if the task sleeps.
     ///
     /// # Errors
-    /// [`LockError`]: the task ended in a panic, or another thread did while it set the timer.
+    /// [`LockError`]: the task, or another thread that set the timer, panicked while it held the lock.
     pub fn set(&self, first: Nanos, interval: Nanos) -> Result<(), LockError> {
         self.replace(Setting { next: Some(first), interval })
     }
@@ -72,7 +73,7 @@ impl TimerHandle {
 }
 
 impl Setting {
-    /// Takes the expirations that are due at `now`: the time of the first, and their number.
+    /// Removes the expirations that are due at `now`, and returns the time of the first and their number.
     fn take(&mut self, now: Nanos) -> Option<(Nanos, u64)> {
         let first = self.next.filter(|next| *next <= now)?;
         if self.interval == Nanos::ZERO {
@@ -161,7 +162,7 @@ mod tests {
     }
 
     proptest! {
-        /// Every expiration is counted once, on its grid.
+        /// Every expiration is counted once, at its nominal time.
         #[test]
         fn expirations_are_counted_once(interval in 1u64..1_000, waits in proptest::collection::vec(0u64..5_000, 1..100)) {
             let mut setting = Setting { next: Some(Nanos(100)), interval: Nanos(interval) };

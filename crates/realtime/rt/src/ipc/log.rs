@@ -18,7 +18,7 @@ use std::time::Duration;
 pub enum Level {
     /// Something failed.
     Error,
-    /// Something is not as it should be.
+    /// Something is unusual, but the program continues.
     Warning,
     /// Normal operation.
     Info,
@@ -50,7 +50,7 @@ macro_rules! arg {
 }
 arg!(u64 => U as u64, u32 => U as u64, i64 => I as i64, i32 => I as i64, f64 => F as f64, Nanos => T as Nanos);
 
-/// Maximum number of arguments per record; further ones are ignored.
+/// Maximum number of arguments per record. Further arguments are ignored.
 const MAX_ARGS: usize = 4;
 
 #[derive(Clone, Copy, Debug)]
@@ -69,7 +69,7 @@ pub struct LogCounts {
     pub written: u64,
     /// Records dropped because a recorder was full.
     pub dropped: u64,
-    /// Records that the output refused.
+    /// Records that could not be written to the output.
     pub failed: u64,
 }
 
@@ -84,8 +84,9 @@ struct Common {
     stop: AtomicBool,
 }
 
-/// A log with one [`Recorder`] per real-time thread. An ordinary thread polls every 20 ms, sorts by time, formats and
-/// writes, and reports how many records were dropped. Dropping the log writes the remaining records.
+/// A log with one [`Recorder`] per real-time thread. An ordinary thread polls the recorders every 20 ms, sorts the
+/// records by time, formats and writes them, and reports how many were dropped. Dropping the log writes the remaining
+/// records.
 ///
 /// ```
 /// use punctual_rt::{Level, Log};
@@ -123,7 +124,8 @@ impl Log {
         Ok(Recorder(sender))
     }
 
-    /// Current counters. For ordinary threads only: takes a lock that the writing thread holds while it formats.
+    /// Returns the current counters. For ordinary threads only: takes a lock that the writing thread holds while it
+    /// formats.
     pub fn counts(&self) -> LogCounts {
         let inside = self.lock();
         LogCounts { dropped: inside.sources.iter().map(|s| s.1.counts().dropped).sum(), ..inside.counts }
@@ -150,13 +152,13 @@ impl std::fmt::Debug for Log {
     }
 }
 
-/// A real-time thread's end of a [`Log`].
+/// The end of a [`Log`] that a real-time thread writes to.
 #[derive(Debug)]
 pub struct Recorder(Sender<Record>);
 
 impl Recorder {
-    /// Records the time, `text`, and up to four numbers for the `{}` in it, in order. Wait-free: one clock read, no
-    /// system call, no allocation. If there is no space, the record is dropped and counted.
+    /// Records the time, `text`, and up to four numbers, which replace each `{}` in `text` in order. Wait-free: one
+    /// clock read, no system call, no allocation. If there is no space, the record is dropped and counted.
     pub fn record(&mut self, level: Level, text: &'static str, args: &[Arg]) {
         let mut kept = [Arg::U(0); MAX_ARGS];
         for (to, from) in kept.iter_mut().zip(args) {
@@ -166,12 +168,13 @@ impl Recorder {
         let _ = self.0.send(Record { at: monotonic(), level, text, args: kept, count: args.len().min(MAX_ARGS) as u8 });
     }
 
-    /// Number of records dropped so far because the recorder was full.
+    /// Returns the number of records dropped so far because the recorder was full.
     pub fn dropped(&self) -> u64 {
         self.0.counts().dropped
     }
 
-    /// Makes the recorder's buffer resident and keeps it so: mlock(2). Call it before the first use.
+    /// Locks the recorder's buffer in memory: mlock(2). Returns the number of bytes locked. Call it before the first
+    /// use.
     ///
     /// # Errors
     /// `ENOMEM`, `EPERM`: RLIMIT_MEMLOCK.
@@ -192,7 +195,8 @@ fn write_all(common: &Common, mut output: impl Write) {
     }
 }
 
-/// Writes the waiting records ordered by time, then one line per source with newly dropped records.
+/// Writes the waiting records ordered by time, then one line for each recorder that has dropped records since the last
+/// call.
 fn write_waiting(inside: &mut Inside, output: &mut impl Write) {
     let mut lines: Vec<(Nanos, String)> = Vec::new();
     for (name, receiver, reported) in &mut inside.sources {

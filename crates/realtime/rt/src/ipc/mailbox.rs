@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 pub struct MailboxCounts {
     /// Values put into the mailbox.
     pub sent: u64,
-    /// Values taken out by a reader.
+    /// Values taken out of the mailbox.
     pub received: u64,
     /// Values dropped because the mailbox was full ([`Overflow::DropNewest`]).
     pub dropped_newest: u64,
@@ -22,25 +22,25 @@ pub struct MailboxCounts {
     pub refused: u64,
 }
 
-/// Why a value was not sent; contains the value.
+/// Why a value was not sent. The error returns the value to the caller.
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotSent<T> {
     /// The mailbox is full ([`Overflow::Refuse`]).
     #[error("the mailbox is full: its reader is slower than its writers")]
     Full(T),
     /// The mailbox's lock could not be taken.
-    #[error("the mailbox cannot be entered: {1}")]
+    #[error("the mailbox cannot be locked: {1}")]
     Lock(T, LockError),
 }
 
-/// A bounded mailbox in order of arrival. Share it by reference, `Arc` or `static`. It is meant for one reader; with
-/// several, each value goes to one of them.
+/// A bounded mailbox in order of arrival. Share it by reference, in an `Arc` or as a `static`. It is meant for one
+/// reader; with several, each value goes to one of them.
 ///
-/// Writers enter one at a time through a mutex with priority inheritance, which they hold while copying one value. A
-/// lock-free ring would be no better: with many writers, a writer that is preempted between claiming its slot and
-/// filling it blocks the reader from everything behind, and cannot inherit a priority. A send costs two atomic
-/// exchanges and an addition, and one system call if the reader sleeps; it waits at most for the copy of another writer
-/// or the reader.
+/// Writers take turns through a mutex with priority inheritance, which they hold while copying one value. A lock-free
+/// ring would be no better: with many writers, a writer that is preempted between claiming its slot and filling it
+/// keeps the reader from all later slots, and cannot inherit a priority. A send costs two atomic exchanges and an
+/// addition, and one system call if the reader sleeps. It waits at most while another writer or the reader copies a
+/// value.
 ///
 /// ```
 /// use punctual_rt::{Mailbox, Overflow};
@@ -66,7 +66,7 @@ struct Inside<T> {
 }
 
 impl<T> Mailbox<T> {
-    /// A mailbox for `capacity` values. Only this call allocates.
+    /// Creates a mailbox for `capacity` values. No other call allocates.
     ///
     /// # Errors
     /// [`CapacityError::Zero`].
@@ -78,11 +78,11 @@ impl<T> Mailbox<T> {
         Ok(Mailbox { inside: Mutex::new(inside), bell: Bell::default(), capacity, overflow })
     }
 
-    /// Puts `value` in and wakes the reader. Never waits for room. A value dropped on overflow is dropped by the
-    /// caller.
+    /// Puts `value` into the mailbox and wakes the reader. Never waits for room. A value that is discarded because the
+    /// mailbox is full is dropped in the calling thread.
     ///
     /// # Errors
-    /// [`NotSent`], with the value.
+    /// [`NotSent`], which contains the value.
     pub fn send(&self, value: T) -> Result<(), NotSent<T>> {
         let mut inside = match self.inside.lock() {
             Ok(inside) => inside,
@@ -115,7 +115,7 @@ impl<T> Mailbox<T> {
         Ok(())
     }
 
-    /// Takes the oldest value, if there is one. Waits at most for a writer's copy.
+    /// Takes the oldest value, if there is one. Waits at most while a writer copies a value.
     ///
     /// # Errors
     /// [`LockError`]: the mailbox's lock could not be taken.
@@ -137,7 +137,8 @@ impl<T> Mailbox<T> {
     /// Like [`Mailbox::receive`], but waits at most until `until` on CLOCK_MONOTONIC.
     ///
     /// # Errors
-    /// [`LockError::TimedOut`]; any other: the mailbox's lock could not be taken.
+    /// [`LockError::TimedOut`] if no value arrived in time. Any other [`LockError`]: the mailbox's lock could not be
+    /// taken.
     pub fn receive_until(&self, until: Nanos) -> Result<T, LockError> {
         self.sleep(Some(until))
     }
@@ -154,7 +155,7 @@ impl<T> Mailbox<T> {
         }
     }
 
-    /// Current counters.
+    /// Returns the current counters.
     ///
     /// # Errors
     /// [`LockError`]: the mailbox's lock could not be taken.
@@ -162,7 +163,7 @@ impl<T> Mailbox<T> {
         Ok(self.inside.lock()?.counts)
     }
 
-    /// Makes the mailbox's buffer resident and keeps it so: mlock(2). Call it before the first use.
+    /// Locks the mailbox's buffer in memory: mlock(2). Call it before the first use.
     ///
     /// # Errors
     /// `ENOMEM`, `EPERM`: RLIMIT_MEMLOCK.

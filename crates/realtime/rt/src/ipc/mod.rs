@@ -15,7 +15,7 @@ pub use queue::{CapacityError, Full, QueueCounts, Receiver, Sender, queue};
 pub use rendezvous::{Received, Rendezvous, Request, SendError, ServeError, Server};
 pub use shared::{Shared, SharedWriter, Unsteady, Words};
 
-/// What happens to a value for which there is no room. Every such value is counted.
+/// What happens to a value that does not fit because the queue is full. Every such value is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overflow {
     /// The value is returned to the sender.

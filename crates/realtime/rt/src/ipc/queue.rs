@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Counters of a [`queue`]. `sent` is the sum of `received`, the waiting values, and those dropped together with the
-/// queue.
+/// Counters of a [`queue`]. `sent` is the sum of `received`, the values still waiting, and the values dropped together
+/// with the queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueCounts {
     /// Values put into the queue.
@@ -20,7 +20,7 @@ pub struct QueueCounts {
     pub refused: u64,
 }
 
-/// One cache line per writer, to avoid false sharing.
+/// Counters of one end of the queue, in a cache line of their own to avoid false sharing.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Line {
@@ -49,7 +49,7 @@ impl Counts {
     }
 }
 
-/// Adds one to a counter that only the calling side writes; no locked instruction.
+/// Adds one to a counter that only the calling side writes, without an atomic read-modify-write instruction.
 fn count(counter: &AtomicU64) {
     counter.store(counter.load(Relaxed).wrapping_add(1), Relaxed);
 }
@@ -58,7 +58,7 @@ fn count(counter: &AtomicU64) {
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CapacityError {
     /// A capacity of 0.
-    #[error("a capacity of 0 holds nothing: give at least 1")]
+    #[error("the capacity is 0: it must be at least 1")]
     Zero,
     /// The policy needs a [`Mailbox`](crate::Mailbox).
     #[error(
@@ -78,7 +78,7 @@ impl Overflow {
     }
 }
 
-/// The queue is full; contains the value.
+/// The queue is full. Contains the value that was not sent.
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the queue is full: its reader is slower than its writer")]
 pub struct Full<T>(
@@ -86,11 +86,11 @@ pub struct Full<T>(
     pub T,
 );
 
-/// A queue for `capacity` values, in order, from one thread to another. The only place that allocates.
+/// Creates a queue that passes up to `capacity` values in order from one thread to another. No other call allocates.
 ///
 /// Both ends are wait-free: a few instructions, no lock, no system call. The reader is not woken: poll in every cycle,
-/// or use a [`Mailbox`](crate::Mailbox). A value dropped on overflow is dropped by the sender, so use values without
-/// heap memory.
+/// or use a [`Mailbox`](crate::Mailbox). A value discarded because the queue is full is dropped in the sender's thread,
+/// so use values without heap memory.
 ///
 /// ```
 /// use punctual_rt::{Overflow, queue};
@@ -124,7 +124,7 @@ impl<T> Sender<T> {
     /// Puts `value` into the queue. Wait-free.
     ///
     /// # Errors
-    /// [`Full`], with [`Overflow::Refuse`] only.
+    /// [`Full`]; only with [`Overflow::Refuse`].
     #[inline]
     pub fn send(&mut self, value: T) -> Result<(), Full<T>> {
         match self.producer.push(value) {
@@ -138,18 +138,18 @@ impl<T> Sender<T> {
         Ok(())
     }
 
-    /// Current counters.
+    /// Returns the current counters.
     pub fn counts(&self) -> QueueCounts {
         self.counts.get()
     }
 
-    /// Returns true if the receiver was dropped. Values are kept, but nothing will receive them.
+    /// Returns true if the receiver was dropped. Values can still be sent, but nothing will receive them.
     pub fn is_abandoned(&self) -> bool {
         self.producer.is_abandoned()
     }
 
-    /// Makes the ring and the counters resident and keeps them so: mlock(2). Reaches every slot only while the queue is
-    /// empty. Returns the number of bytes locked. Call it before the real-time part.
+    /// Locks the ring and the counters in memory: mlock(2). Locks every slot only if the queue is empty. Returns the
+    /// number of bytes locked. Call it before the real-time part.
     ///
     /// # Errors
     /// `ENOMEM`, `EPERM`: RLIMIT_MEMLOCK.
@@ -183,12 +183,12 @@ impl<T> Receiver<T> {
         Some(value)
     }
 
-    /// Number of waiting values.
+    /// Returns the number of waiting values.
     pub fn waiting(&self) -> usize {
         self.consumer.slots()
     }
 
-    /// Current counters.
+    /// Returns the current counters.
     pub fn counts(&self) -> QueueCounts {
         self.counts.get()
     }

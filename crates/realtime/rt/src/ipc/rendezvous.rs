@@ -11,22 +11,22 @@ use std::marker::PhantomData;
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
     /// No thread serves the rendezvous.
-    #[error("nobody serves this rendezvous: call serve() in the thread that is to answer, before the first send")]
+    #[error("no thread serves this rendezvous: call serve() in the answering thread before the first send")]
     NobodyServes,
-    /// All places are taken by waiting senders.
-    #[error("all places of the rendezvous are taken: make it with as many as there are senders")]
+    /// All places are taken by senders that wait for an answer.
+    #[error("all places of the rendezvous are taken: create it with as many places as there are senders")]
     Full,
-    /// No answer in time. The receiver may have received the message.
+    /// No answer arrived in time. The receiver may have received the message.
     #[error("no answer came before the timeout (ETIMEDOUT)")]
     TimedOut,
     /// The receiver dropped the request without an answer, stopped serving, or its thread ended.
-    #[error("the receiver let the message go without an answer, or ended")]
+    #[error("the receiver dropped the message without an answer, or ended")]
     Unanswered,
     /// The calling thread serves this rendezvous itself, or its receiver waits for the caller (`EDEADLK`).
     #[error("the answer would never come: the receiver is the calling thread, or waits for it (EDEADLK)")]
     Deadlock,
-    /// Another error of a lock.
-    #[error("the rendezvous cannot be entered: {0}")]
+    /// The rendezvous's lock could not be taken for another reason.
+    #[error("the rendezvous cannot be locked: {0}")]
     Lock(LockError),
 }
 
@@ -52,12 +52,12 @@ pub enum ServeError {
     Lock(#[from] LockError),
 }
 
-/// A meeting point for messages `M` that are answered with `R`. Share it by reference, `Arc` or `static`.
+/// Exchanges messages `M` for answers `R` between threads. Share it by reference, in an `Arc` or as a `static`.
 ///
 /// From the moment a message waits until it is answered, the receiving thread runs at least at its sender's priority,
 /// whatever it is doing: each sender sleeps on a futex with priority inheritance that the receiver owns, and the answer
-/// unlocks it. So messages can be received in order of arrival, not of priority, without waiting behind threads of
-/// intermediate priority.
+/// unlocks it. Messages can therefore be received in order of arrival instead of priority: threads of intermediate
+/// priority do not delay the answer.
 ///
 /// ```
 /// use punctual_rt::Rendezvous;
@@ -72,7 +72,7 @@ pub enum ServeError {
 #[derive(Debug)]
 pub struct Rendezvous<M, R> {
     state: Mutex<State<M, R>>,
-    /// One per place: free, or owned by the receiver from the arrival of the message until the answer.
+    /// One futex per place: free, or owned by the receiver from the arrival of the message until its answer.
     gates: Vec<PiFutex>,
     bell: Bell,
 }
@@ -81,7 +81,7 @@ pub struct Rendezvous<M, R> {
 struct State<M, R> {
     server: Option<ThreadId>,
     places: Vec<Place<M, R>>,
-    /// Places with a message not yet received, oldest first.
+    /// Indices of places whose message has not been received yet, oldest first.
     waiting: VecDeque<usize>,
 }
 
@@ -90,13 +90,13 @@ enum Place<M, R> {
     Free,
     Waiting(M),
     Received,
-    /// The message was received, but its sender has given up.
+    /// The message was received, but its sender no longer waits for the answer.
     Abandoned,
     Answered(Option<R>),
 }
 
 impl<M, R> Rendezvous<M, R> {
-    /// A rendezvous for `places` concurrent senders. Only this call allocates.
+    /// Creates a rendezvous for up to `places` concurrent senders. No other call allocates.
     pub fn new(places: usize) -> Rendezvous<M, R> {
         let state = State {
             server: None,
@@ -120,7 +120,7 @@ impl<M, R> Rendezvous<M, R> {
         Ok(Server { rendezvous: self, stays: PhantomData })
     }
 
-    /// Sends `message` and sleeps until the answer.
+    /// Sends `message`, sleeps until the answer arrives, and returns it.
     ///
     /// # Errors
     /// [`SendError`].
@@ -128,8 +128,8 @@ impl<M, R> Rendezvous<M, R> {
         self.exchange(message, None)
     }
 
-    /// Like [`Rendezvous::send`], but waits at most until `until` on CLOCK_MONOTONIC. A message not yet received by
-    /// then is withdrawn.
+    /// Like [`Rendezvous::send`], but waits at most until `until` on CLOCK_MONOTONIC. A message that has not been
+    /// received by then is withdrawn.
     ///
     /// # Errors
     /// [`SendError`].
@@ -149,7 +149,8 @@ impl<M, R> Rendezvous<M, R> {
         }
     }
 
-    /// Puts the message into a free place, and makes the receiver the owner of its gate.
+    /// Puts the message into a free place, makes the receiver the owner of its futex, and returns the index of the
+    /// place.
     fn leave(&self, message: M) -> Result<usize, SendError> {
         let mut state = self.state.lock()?;
         let server = state.server.ok_or(SendError::NobodyServes)?;
@@ -163,7 +164,8 @@ impl<M, R> Rendezvous<M, R> {
         Ok(place)
     }
 
-    /// Takes the answer at a place. The caller owns the gate: the receiver has unlocked it, or its thread has ended.
+    /// Takes the answer from a place. The caller owns the place's futex: the receiver has unlocked it, or its thread
+    /// has ended.
     fn answer(&self, place: usize) -> Result<R, SendError> {
         let state = self.state.lock();
         let unlocked = self.gates[place].unlock();
@@ -176,7 +178,7 @@ impl<M, R> Rendezvous<M, R> {
         }
     }
 
-    /// Withdraws a message whose wait failed or timed out, so that the caller never got the gate.
+    /// Withdraws a message whose wait failed or timed out, so that the caller never owned the futex.
     fn give_up(&self, place: usize) -> Result<(), SendError> {
         let mut state = self.state.lock()?;
         if matches!(state.places[place], Place::Received) {
@@ -194,8 +196,8 @@ impl<M, R> Rendezvous<M, R> {
     }
 }
 
-/// The receiving side of a [`Rendezvous`]. It stays in the thread that created it (not `Send`), since that thread
-/// inherits the priorities. Dropping it leaves all messages unanswered and allows another receiver.
+/// The receiving side of a [`Rendezvous`]. It cannot leave the thread that created it (it is not `Send`), since that
+/// thread inherits the priorities. Dropping it leaves all messages unanswered and allows another thread to serve.
 #[derive(Debug)]
 pub struct Server<'r, M, R> {
     rendezvous: &'r Rendezvous<M, R>,
@@ -203,7 +205,7 @@ pub struct Server<'r, M, R> {
 }
 
 impl<M, R> Server<'_, M, R> {
-    /// Takes the oldest message, if one is waiting. Waits at most for the copy of another message.
+    /// Takes the oldest message, if one is waiting. Waits at most while a sender copies a message.
     ///
     /// # Errors
     /// [`LockError`]: the rendezvous's lock could not be taken.
@@ -219,7 +221,7 @@ impl<M, R> Server<'_, M, R> {
         }
     }
 
-    /// Takes the oldest message; sleeps until there is one.
+    /// Takes the oldest message. Sleeps until there is one.
     ///
     /// # Errors
     /// [`LockError`]: the rendezvous's lock could not be taken.
@@ -230,7 +232,8 @@ impl<M, R> Server<'_, M, R> {
     /// Like [`Server::receive`], but waits at most until `until` on CLOCK_MONOTONIC.
     ///
     /// # Errors
-    /// [`LockError::TimedOut`]; any other: the rendezvous's lock could not be taken.
+    /// [`LockError::TimedOut`] if no message arrived in time. Any other [`LockError`]: the rendezvous's lock could not
+    /// be taken.
     pub fn receive_until(&self, until: Nanos) -> Result<Received<'_, M, R>, LockError> {
         self.sleep(Some(until))
     }
@@ -247,7 +250,7 @@ impl<M, R> Server<'_, M, R> {
         }
     }
 
-    /// Stores the answer and unlocks the gate, which wakes the sender and ends the priority inheritance.
+    /// Stores the answer and unlocks the place's futex, which wakes the sender and ends the priority inheritance.
     fn finish(&self, place: usize, answer: Option<R>) {
         let Ok(mut state) = self.rendezvous.state.lock() else { return };
         let is_abandoned = matches!(state.places[place], Place::Abandoned);
@@ -276,7 +279,7 @@ impl<M, R> Drop for Server<'_, M, R> {
     }
 }
 
-/// A message, and the request that must be answered.
+/// A message, and the request through which it must be answered.
 pub type Received<'s, M, R> = (M, Request<'s, M, R>);
 
 /// A received message that awaits an answer. If it is dropped without one, its sender gets [`SendError::Unanswered`].
@@ -289,7 +292,7 @@ pub struct Request<'s, M, R> {
 }
 
 impl<M, R> Request<'_, M, R> {
-    /// Answers and wakes the sender, without waiting for it.
+    /// Sends the answer and wakes the sender, without waiting for it.
     pub fn reply(mut self, answer: R) {
         self.answer = Some(answer);
     }

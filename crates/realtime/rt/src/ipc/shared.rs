@@ -6,17 +6,17 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU64, fence};
 
-/// Plain data as 64-bit words. Safe to implement, because `from_words` accepts any words that another process writes.
-/// It is a conversion and not a cast, because `bytemuck::Pod` would require that nobody changes the bytes while they
-/// are read.
+/// Plain data that can be converted to and from 64-bit words. The trait is safe to implement, because `from_words`
+/// accepts any words that another process writes. The data is converted instead of cast (`bytemuck::Pod`), because a
+/// cast would require that nobody changes the bytes while they are read.
 ///
-/// Both sides must interpret the words alike: for a struct, convert its fields as a tuple or array.
+/// Both processes must interpret the words in the same way: for a struct, convert its fields as a tuple or array.
 pub trait Words: Sized {
-    /// Number of 64-bit words that the value takes.
+    /// Number of 64-bit words that the value occupies.
     const COUNT: usize;
     /// Writes the value into `words`, which has length [`Words::COUNT`].
     fn to_words(&self, words: &mut [u64]);
-    /// The value of `words`, which has length [`Words::COUNT`]. Must accept any words.
+    /// Returns the value stored in `words`, which has length [`Words::COUNT`]. Must accept any words.
     fn from_words(words: &[u64]) -> Self;
 }
 
@@ -92,18 +92,18 @@ const SEQUENCE: usize = 0;
 const CLAIMED: usize = 1;
 const HEADER: usize = 2;
 
-/// The writer overtook every attempt to read.
+/// The writer changed the value during every attempt to read it.
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the shared value changed during each of 64 readings: the writer writes without a pause")]
+#[error("the shared value changed during each of 64 attempts to read it: it is written without a pause")]
 pub struct Unsteady;
 
 /// A value of plain data in locked memory shared between processes: memfd_create(2), mlock(2). Initially all words are
 /// zero.
 ///
 /// There are two copies. The writer changes one while readers read the other, so a writer that is preempted or killed
-/// does not block readers, and a reader never sees a partial change (the latch of include/linux/seqlock.h, here with
-/// atomics, so that no process can cause undefined behaviour in another). Pass the descriptor to a child (as standard
-/// input) or over a socket.
+/// does not block readers, and a reader never sees a partial change. This is the latch of include/linux/seqlock.h, here
+/// with atomics, so that no process can cause undefined behaviour in another. Pass the descriptor to a child (for
+/// example as its standard input) or over a socket.
 ///
 /// ```
 /// use punctual_rt::Shared;
@@ -125,10 +125,10 @@ pub struct Shared<T> {
 impl<T: Words> Shared<T> {
     const FITS: () = assert!(T::COUNT <= MAX_WORDS, "a shared value has at most 64 words (512 bytes)");
 
-    /// Creates a value, and the descriptor to open it in another process.
+    /// Creates a value. Also returns the descriptor with which another process can open it.
     ///
     /// # Errors
-    /// memfd_create(2), ftruncate(2), fcntl(2), mmap(2).
+    /// Errors of memfd_create(2), ftruncate(2), fcntl(2) and mmap(2).
     pub fn create(name: &str) -> Result<(Shared<T>, OwnedFd), uapi::Error> {
         let () = Self::FITS;
         let (words, fd) = SharedWords::create(name, HEADER + 2 * T::COUNT)?;
@@ -138,7 +138,7 @@ impl<T: Words> Shared<T> {
     /// Opens a value made by [`Shared::create`] with the same `T`.
     ///
     /// # Errors
-    /// fstat(2), mmap(2); `EINVAL` if the descriptor is too small or not sealed against shrinking.
+    /// Errors of fstat(2) and mmap(2); `EINVAL` if the descriptor is too small or not sealed against shrinking.
     pub fn from_fd(fd: impl AsFd) -> Result<Shared<T>, uapi::Error> {
         let () = Self::FITS;
         Ok(Shared::of(SharedWords::from_fd(fd, HEADER + 2 * T::COUNT)?))
@@ -149,25 +149,25 @@ impl<T: Words> Shared<T> {
         Shared { words, not_locked, value: PhantomData }
     }
 
-    /// Why the memory is not locked, so that it may fault; `None` if it is locked.
+    /// Returns why the memory is not locked, in which case accesses may fault; `None` if it is locked.
     pub fn not_locked(&self) -> Option<&str> {
         self.not_locked.as_deref()
     }
 
-    /// The right to write: the first caller in any process gets it, until its writer is dropped.
+    /// Returns the right to write, or `None` while another writer exists in any process.
     pub fn writer(&self) -> Option<SharedWriter<'_, T>> {
         let claim = self.words.words()[CLAIMED].compare_exchange(0, 1, Acquire, Relaxed);
         claim.is_ok().then(|| SharedWriter::of(self))
     }
 
-    /// Like [`Shared::writer`], even if another process has a writer: for a new writer after the old one was killed. Two
-    /// concurrent writers mix their values, but do no other harm.
+    /// Like [`Shared::writer`], but also succeeds while another process has a writer: for a new writer after the old
+    /// one was killed. With two concurrent writers, a reader may see a mixture of their values; they do no other harm.
     pub fn take_over(&self) -> SharedWriter<'_, T> {
         self.words.words()[CLAIMED].swap(1, AcqRel);
         SharedWriter::of(self)
     }
 
-    /// The last value written. No system call, no lock; reads again if the writer has written twice meanwhile.
+    /// Returns the last value written. No system call, no lock; reads again if the writer wrote twice in the meantime.
     ///
     /// # Errors
     /// [`Unsteady`] after 64 attempts.
@@ -188,7 +188,7 @@ impl<T: Words> Shared<T> {
         Err(Unsteady)
     }
 
-    /// The copy that readers use at this sequence number.
+    /// Returns the copy that readers use at this sequence number.
     fn copy(&self, sequence: u64) -> &[AtomicU64] {
         let from = HEADER + (sequence & 1) as usize * T::COUNT;
         &self.words.words()[from..from + T::COUNT]
@@ -200,7 +200,7 @@ impl<T: Words> Shared<T> {
 pub struct SharedWriter<'s, T: Words>(&'s Shared<T>);
 
 impl<'s, T: Words> SharedWriter<'s, T> {
-    /// Makes both copies equal, since a killed writer may have left them different.
+    /// Creates the writer. Makes both copies equal, since a killed writer may have left them different.
     fn of(shared: &'s Shared<T>) -> SharedWriter<'s, T> {
         let now = shared.words.words()[SEQUENCE].load(Acquire);
         for (other, read) in shared.copy(now.wrapping_add(1)).iter().zip(shared.copy(now)) {

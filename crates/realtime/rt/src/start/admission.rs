@@ -1,4 +1,4 @@
-//! The bandwidth that SCHED_DEADLINE may reserve, and the reservations.
+//! The CPU bandwidth that SCHED_DEADLINE tasks may reserve, and their reservations.
 
 use crate::start::probe::Machine;
 use crate::start::throttling::release;
@@ -25,30 +25,31 @@ pub struct Reservation {
 
 /// Admission of SCHED_DEADLINE tasks on the CPUs of the calling thread. The kernel admits a task if the bandwidth of
 /// all deadline tasks of its root domain, the sum of runtime / period, stays below the share kernel.sched_rt_runtime_us
-/// / kernel.sched_rt_period_us of these CPUs (Documentation/scheduler/sched-deadline.rst, 4). From Linux 6.12 on the
-/// fair servers use part of that.
+/// / kernel.sched_rt_period_us of these CPUs (Documentation/scheduler/sched-deadline.rst, "Bandwidth management").
+/// Since Linux 6.12 the fair servers use part of this share.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Admission {
-    /// CPUs that the calling thread may run on: its root domain, if a deadline task can be admitted at all.
+    /// CPUs that the calling thread may run on. These are its root domain if a deadline task can be admitted at all.
     pub cpus: CpuList,
-    /// Sum of the capacities of these CPUs; the fastest CPU of a machine has 1.
+    /// Sum of the capacities of these CPUs; the fastest CPU of the machine has capacity 1.
     pub capacity: f64,
-    /// Part of the capacity that may be reserved; `None`: all of it, without a check (−1).
+    /// Share of the capacity that may be reserved; `None` if the kernel admits without a check
+    /// (kernel.sched_rt_runtime_us is −1).
     pub limit: Option<f64>,
     /// Deadline threads that may run on these CPUs.
     pub reserved: Vec<Reservation>,
-    /// Bandwidth of the fair servers, in CPUs; their default from Linux 6.12 on if it cannot be read. The kernel counts
-    /// it as reserved, but 6.12 forgets it when cpusets change.
+    /// Bandwidth of the fair servers, in CPUs; if it cannot be read, their default since Linux 6.12. The kernel counts
+    /// it as reserved, but Linux 6.12 stops counting it when cpusets change.
     pub servers: f64,
-    /// The kernel's own sum of reserved bandwidth, in CPUs, which only root can read.
+    /// The kernel's own sum of reserved bandwidth, in CPUs; `None` if it cannot be read, which only root can.
     pub sum: Option<f64>,
 }
 
 impl Admission {
-    /// Reads the deadline bandwidth that is reserved now.
+    /// Reads the deadline bandwidth that is currently reserved.
     ///
     /// # Errors
-    /// Why it cannot be read.
+    /// A message that says why it cannot be read.
     pub fn read() -> Result<Admission, String> {
         let cpus = uapi::affinity(0).map_err(|error| error.to_string())?;
         Admission::of(&Machine::live(), cpus, |tid| {
@@ -83,7 +84,8 @@ impl Admission {
         Ok(Admission { capacity: cpus.iter().map(capacity).sum(), cpus, limit, reserved, servers, sum })
     }
 
-    /// Reserved bandwidth, in CPUs: the kernel's sum, or else that of the threads and the fair servers.
+    /// Returns the reserved bandwidth, in CPUs: the kernel's sum if known, otherwise the sum over the threads and the
+    /// fair servers.
     pub fn taken(&self) -> f64 {
         self.sum.unwrap_or_else(|| self.servers + self.by_threads())
     }
@@ -92,12 +94,12 @@ impl Admission {
         self.reserved.iter().map(|one| one.runtime.0 as f64 / one.period.0.max(1) as f64).sum()
     }
 
-    /// Bandwidth that may still be reserved, in CPUs; `None` without a limit.
+    /// Returns the bandwidth that may still be reserved, in CPUs; `None` without a limit.
     pub fn free(&self) -> Option<f64> {
         self.limit.map(|limit| (limit * self.capacity - self.taken()).max(0.0))
     }
 
-    /// The longest runtime that a task with this deadline and period could reserve.
+    /// Returns the longest runtime that a task with this deadline and period could reserve.
     pub fn longest(&self, deadline: Nanos, period: Nanos) -> Nanos {
         // One unit of bandwidth less, because the kernel rounds down the bandwidth of a task.
         let free = self.free().map_or(f64::INFINITY, |free| (free - 1.0 / WHOLE).max(0.0));
@@ -105,10 +107,11 @@ impl Admission {
     }
 }
 
-/// `CPU 0-1: 1.90 CPUs may be reserved, 1.60 are (6.00 ms of 10.0 ms by control (pid 12), fair servers 0.10); 0.30 free`.
+/// Formats `CPU 0-1: 1.90 CPUs may be reserved, 1.60 are (6.00 ms of 10.0 ms by control (pid 12), fair servers 0.10);
+/// 0.30 free`.
 impl fmt::Display for Admission {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        /// Maximum number of threads to name in a message.
+        /// Maximum number of threads to name in the text.
         const NAMED: usize = 5;
         let Some((limit, free)) = self.limit.zip(self.free()) else {
             return write!(f, "CPU {}: reservations are not checked (kernel.sched_rt_runtime_us is -1)", self.cpus);
@@ -136,7 +139,7 @@ impl fmt::Display for Admission {
     }
 }
 
-/// Bandwidth of a CPU's fair server, in CPUs.
+/// Returns the bandwidth of a CPU's fair server, in CPUs.
 fn server(machine: &Machine, cpu: CpuId) -> f64 {
     let of = |what: &str| machine.number::<f64>(&format!("/sys/kernel/debug/sched/fair_server/cpu{cpu}/{what}")).ok();
     match of("runtime").zip(of("period")) {
@@ -147,7 +150,7 @@ fn server(machine: &Machine, cpu: CpuId) -> f64 {
     }
 }
 
-/// `.dl_bw->total_bw` of a CPU's run queue, in CPUs.
+/// Returns `.dl_bw->total_bw` of a CPU's run queue from the text of /sys/kernel/debug/sched/debug, in CPUs.
 fn sum(debug: &str, cpu: CpuId) -> Option<f64> {
     let queue = format!("dl_rq[{cpu}]:");
     let mut lines = debug.lines().skip_while(|line| line.trim() != queue).skip(1);
@@ -155,7 +158,7 @@ fn sum(debug: &str, cpu: CpuId) -> Option<f64> {
     line.split_once("total_bw")?.1.trim_start().strip_prefix(':')?.trim().parse::<f64>().ok().map(|bw| bw / WHOLE)
 }
 
-/// What to change in a refused request, beyond what [`crate::refusal_advice`] knows without reading anything.
+/// Returns what to change in a refused request. Unlike [`crate::refusal_advice`], it reads files.
 pub(crate) fn explain(runtime: Nanos, deadline: Nanos, period: Nanos) -> Option<String> {
     let now = Admission::read().ok()?;
     let share = runtime.0 as f64 / period.0.max(1) as f64;

@@ -24,27 +24,27 @@ pub enum Check {
         /// Period of the reservation.
         period: Nanos,
     },
-    /// This many bytes may be locked: RLIMIT_MEMLOCK, or CAP_IPC_LOCK.
+    /// This many bytes can be locked: RLIMIT_MEMLOCK, or CAP_IPC_LOCK.
     LockedMemory(u64),
     /// Timers have nanosecond resolution: CONFIG_HIGH_RES_TIMERS.
     HighResolutionTimers,
-    /// The clock is read without a system call. Unknown for a clocksource that is neither known to have a vDSO reader
-    /// nor known to have none.
+    /// The clock is read without a system call. The result is unknown for a clocksource of which this library does not
+    /// know whether it has a vDSO reader.
     FastClock,
-    /// Nothing takes a CPU from a SCHED_FIFO or SCHED_RR task that does not sleep: neither RT throttling
-    /// (kernel.sched_rt_runtime_us; until Linux 6.12, or with CONFIG_RT_GROUP_SCHED) nor the fair server (from Linux 6.12
-    /// on, /sys/kernel/debug/sched/fair_server, which only root can read). With the kernel's defaults it fails; a program
-    /// that leaves 5 % of each CPU unused does not need it.
+    /// No mechanism takes the CPU from a SCHED_FIFO or SCHED_RR task that does not sleep: neither RT throttling
+    /// (kernel.sched_rt_runtime_us; before Linux 6.12, or with CONFIG_RT_GROUP_SCHED) nor the fair server (since Linux
+    /// 6.12, /sys/kernel/debug/sched/fair_server, which only root can read). With the kernel's defaults the check
+    /// fails; a program that leaves 5 % of each CPU unused does not need it.
     NoThrottling,
-    /// No thread of another program runs before a SCHED_FIFO task of a priority below this one: none is SCHED_DEADLINE
-    /// or has this priority or a higher one. Kernel threads count, except the stoppers (migration/N), which every
-    /// kernel has.
+    /// No thread of another program is SCHED_DEADLINE, or SCHED_FIFO or SCHED_RR with this priority or a higher one.
+    /// Kernel threads count, except the stoppers (migration/N), which every kernel has.
     ForeignRtAbove(u8),
     /// The kernel does not kill this process for using the CPU without sleeping: RLIMIT_RTTIME (rtkit sets 200 ms).
     NoRtTimeLimit,
     /// This CPU is isolated from other tasks: isolcpus=, or an isolated cpuset partition (control groups of version 2).
     Isolated(CpuId),
-    /// This CPU's frequency is not scaled: governor `performance`, equal lower and upper limits, or no scaling at all.
+    /// This CPU's frequency does not change: governor `performance`, equal lower and upper limits, or no frequency
+    /// scaling at all.
     FixedFrequency(CpuId),
 }
 
@@ -63,7 +63,7 @@ impl fmt::Display for Check {
             Check::ForeignRtAbove(priority) => {
                 write!(f, "no other real-time thread at {priority} or above, nor SCHED_DEADLINE")
             }
-            Check::NoRtTimeLimit => write!(f, "no limit of real-time CPU time"),
+            Check::NoRtTimeLimit => write!(f, "no limit on real-time CPU time"),
             Check::Isolated(cpu) => write!(f, "CPU {cpu} isolated"),
             Check::FixedFrequency(cpu) => write!(f, "CPU {cpu} at a fixed frequency"),
         }
@@ -151,7 +151,7 @@ fn fast_clock(machine: &Machine) -> Result<Outcome, String> {
     /// and timer-riscv.c, drivers/clocksource/hyperv_timer.c.
     const FAST: [&str; 5] =
         ["tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page", "riscv_clocksource"];
-    /// Clocksources without a vDSO reader; `timer` is the bcm2835's.
+    /// Clocksources without a vDSO reader; `timer` is the system timer of the BCM2835.
     const SLOW: [&str; 6] = ["hpet", "acpi_pm", "jiffies", "refined-jiffies", "hyperv_clocksource_msr", "timer"];
     let clock = machine.read("/sys/devices/system/clocksource/clocksource0/current_clocksource")?;
     let fix = "see the reason in `dmesg | grep -i clocksource`; boot with tsc=reliable only where the TSC is sound";
@@ -163,7 +163,7 @@ fn fast_clock(machine: &Machine) -> Result<Outcome, String> {
 }
 
 fn foreign(machine: &Machine, priority: u8) -> Result<Outcome, String> {
-    /// Maximum number of threads to name in a message.
+    /// Maximum number of threads to name in the text.
     const NAMED: usize = 5;
     let (found, unseen) = machine.real_time_from(priority)?;
     if found.is_empty() {

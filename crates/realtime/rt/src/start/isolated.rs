@@ -4,28 +4,29 @@ use crate::start::probe::Machine;
 use punctual_units::CpuList;
 
 const AT_BOOT: &str = "/sys/devices/system/cpu/isolated";
-/// Mount points of cgroup v2: as the only hierarchy, and beside cgroup v1.
+/// Mount points of cgroup v2: the first if it is the only hierarchy, the second if cgroup v1 is mounted, too.
 const GROUPS: [&str; 2] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
-/// Maximum nesting depth of partitions that are examined.
+/// Maximum nesting depth of the control groups that are examined.
 const DEPTH: usize = 8;
 
-/// All isolated CPUs. The kernel lists those of isolcpus= in one file, and those of partitions in another: in the root
-/// group since Linux 6.7, before that only in each partition (Documentation/admin-guide/cgroup-v2.rst).
+/// Returns all isolated CPUs. The kernel lists the CPUs of isolcpus= in one file, and those of partitions in another:
+/// since Linux 6.7 in the root group, before that only in each partition (Documentation/admin-guide/cgroup-v2.rst).
 ///
 /// # Errors
-/// A file cannot be read; or another mechanism may isolate CPUs, or hide the partitions, and cannot be judged.
+/// A file cannot be read, or CPUs may be isolated in a way that cannot be examined (cgroup v1, or partitions that are
+/// not visible in a container).
 pub(super) fn isolated(machine: &Machine) -> Result<CpuList, String> {
     let at_boot = list(machine, AT_BOOT)?;
     let since = partitions(machine)?;
     Ok(at_boot.iter().chain(since.iter()).collect())
 }
 
-/// Why a CPU that is in no list may nevertheless be isolated; `None` if it is not.
+/// Returns why a CPU that no list contains may nevertheless be isolated; `None` if it is not.
 pub(super) fn doubt(machine: &Machine) -> Option<String> {
     // Version 1: without load balancing in the root, each group decides (cpusets(7)).
     let root = "/sys/fs/cgroup/cpuset/cpuset.sched_load_balance";
     if machine.read(root).is_ok_and(|text| text == "0") {
-        return Some(format!("{root} is 0: cgroup v1 groups isolate CPUs, and are not examined"));
+        return Some(format!("{root} is 0: control groups of version 1 may isolate CPUs, and are not examined"));
     }
     // The kernel's root group has no cgroup.events, unlike the apparent root of a container.
     let inside = GROUPS.iter().find(|mount| machine.read(&format!("{mount}/cgroup.events")).is_ok())?;
@@ -48,7 +49,8 @@ fn partitions(machine: &Machine) -> Result<CpuList, String> {
     Ok(found)
 }
 
-/// Finds the isolated partitions below `folder`. The parent of a partition is always a partition, up to the root.
+/// Adds the CPUs of the isolated partitions below `folder` to `found`. The parent of a partition is always a partition,
+/// up to the root.
 fn descend(machine: &Machine, folder: &str, depth: usize, found: &mut CpuList) -> Result<(), String> {
     if depth == 0 {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Start-up: requirements of a real-time program, checked and reported before its first task.
+//! Checks the requirements of a real-time program and reports the results before its first task starts.
 
 mod admission;
 mod checks;
@@ -20,10 +20,10 @@ use punctual_uapi as uapi;
 use punctual_units::{Nanos, Scheduling};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// Default size of the prefaulted stack.
+/// Default size of the prefaulted part of a stack, bytes.
 const STACK: usize = 256 << 10;
 
-/// Requirements of a program before it starts: [`Rt::builder`].
+/// Requirements of a program, checked before it starts; created by [`Rt::builder`].
 #[derive(Clone, Debug)]
 #[must_use = "nothing is checked or locked before start()"]
 pub struct Builder {
@@ -34,15 +34,15 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Locks all memory of the program, present and future, and keeps the C library's heap from returning memory:
-    /// mlockall(2), mallopt(3). Stacks of future threads are then fully resident.
+    /// Locks all memory of the program, present and future, and keeps the C library's heap from returning memory to the
+    /// kernel: mlockall(2), mallopt(3). The stacks of threads started later are then fully resident.
     pub fn lock_memory(mut self) -> Builder {
         self.lock = true;
         self
     }
 
-    /// Bytes of each task's stack that are written before its first release; the stack is a little larger. The default
-    /// is 256 KiB.
+    /// Sets the number of bytes of each task's stack that are written before its first release; the stack is a little
+    /// larger. The default is 256 KiB.
     pub fn prefault_stack(mut self, bytes: usize) -> Builder {
         self.stack = bytes;
         self
@@ -55,7 +55,7 @@ impl Builder {
     }
 
     /// Starts even if this check fails or cannot be made: [`Builder::start`] prints a warning on standard error, and
-    /// the report contains the failure.
+    /// the report contains the result.
     pub fn warn(mut self, check: Check) -> Builder {
         self.checks.push((check, Severity::Wanted));
         self
@@ -67,11 +67,11 @@ impl Builder {
         self
     }
 
-    /// Runs the checks, prints a line for each that failed or could not be made on standard error (unless
-    /// [`Builder::silence_warnings`]), locks memory, and sets the epoch of all tasks to now.
+    /// Runs the checks, prints a line on standard error for each that failed or could not be made (unless
+    /// [`Builder::silence_warnings`] was called), locks memory, and sets the epoch of all tasks to the current time.
     ///
     /// # Errors
-    /// [`StartError`], with the whole report if a required check failed.
+    /// [`StartError`]. If a required check failed, it contains the whole report.
     pub fn start(self) -> Result<Rt, StartError> {
         let machine = Machine::live();
         let checked = self.checks.iter().map(|(check, severity)| check.make(&machine, *severity)).collect();
@@ -94,7 +94,7 @@ impl Builder {
     }
 }
 
-/// Why a program cannot start.
+/// Why a program could not start.
 #[derive(thiserror::Error)]
 pub enum StartError {
     /// A required check failed.
@@ -133,45 +133,46 @@ pub struct Rt {
 }
 
 impl Rt {
-    /// A builder without checks or memory locking.
+    /// Returns a builder without checks or memory locking.
     pub fn builder() -> Builder {
         Builder { lock: false, silent: false, stack: STACK, checks: Vec::new() }
     }
 
-    /// Results of the checks.
+    /// Returns the results of the checks.
     pub fn report(&self) -> &Report {
         &self.report
     }
 
-    /// The instant on CLOCK_MONOTONIC at which the release grids of all tasks begin.
+    /// Returns the epoch, the instant on CLOCK_MONOTONIC from which the releases of all tasks are counted.
     pub fn epoch(&self) -> Nanos {
         self.epoch
     }
 
-    /// A task that runs every `period`.
+    /// Describes a task that runs every `period`. [`PeriodicTask::spawn`] starts it.
     pub fn periodic(&self, name: &str, scheduling: Scheduling, period: Nanos) -> PeriodicTask<'_> {
         PeriodicTask::new(self, name, scheduling, period)
     }
 
-    /// A SCHED_DEADLINE task that runs every `period`, for up to `runtime`, and finishes by `deadline` after the
-    /// release: sched(7), Documentation/scheduler/sched-deadline.rst. The kernel refuses a reservation that does not
-    /// fit beside the existing ones ([`crate::Admission`] reports what would), and throttles a task that uses up its
-    /// runtime until its next period; [`Cycle::overruns`](crate::Cycle::overruns) counts that.
+    /// Describes a SCHED_DEADLINE task that runs every `period`, for up to `runtime`, and finishes by `deadline` after
+    /// the release: sched(7), Documentation/scheduler/sched-deadline.rst. The kernel refuses a reservation that does
+    /// not fit beside the existing ones ([`crate::Admission`] reports what would fit). It stops a task that has used up
+    /// its runtime until its next period; [`Cycle::overruns`](crate::Cycle::overruns) counts how often.
     ///
-    /// The task may not be pinned, except to the only CPU of its root domain (a cpuset partition of one CPU). It may
-    /// run on any CPU of the domain, and is checked at ticks: a job may exceed its runtime by one tick.
+    /// The task must not be pinned, except to the only CPU of its root domain (a cpuset partition of one CPU). It may
+    /// run on any CPU of the domain. The kernel checks the runtime at ticks: a job may exceed it by one tick.
     ///
-    /// Starting it blocks SIGXCPU in the calling thread, so that the kernel delivers the signal to the task that
+    /// Starting the task blocks SIGXCPU in the calling thread, so that the kernel delivers the signal to the task that
     /// overran.
     ///
-    /// If the deadline is before the end of the period, a late activation gives up one release: see
-    /// [`PeriodicTask::late_activation`], also for the kernel's behaviour otherwise.
+    /// If the deadline is before the end of the period, the task skips one release after a late activation.
+    /// [`PeriodicTask::late_activation`] explains this, and what the kernel would do otherwise.
     pub fn deadline(&self, name: &str, runtime: Nanos, deadline: Nanos, period: Nanos) -> PeriodicTask<'_> {
         let scheduling = Scheduling::Deadline { runtime_ns: runtime, deadline_ns: deadline, period_ns: period };
         PeriodicTask::new(self, name, scheduling, period).deadline(deadline)
     }
 
-    /// A task that runs on every event of a source: an edge of a GPIO line, an interrupt of a UIO device, a timer.
+    /// Describes a task that runs on every event of `source`: an edge of a GPIO line, an interrupt of a UIO device, a
+    /// timer. [`InterruptTask::spawn`] starts it.
     pub fn interrupt<S: Source + 'static>(
         &self,
         name: &str,
@@ -181,14 +182,14 @@ impl Rt {
         InterruptTask::new(self, name, scheduling, source)
     }
 
-    /// Stops every task and waits until each body has returned. Statistics remain available from their handles.
+    /// Stops every task and waits until each body has returned. Their handles still return the statistics.
     pub fn stop(&self) {
         let tasks = std::mem::take(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner));
         tasks.iter().filter_map(Weak::upgrade).for_each(|task| task.stop());
     }
 
-    /// Sleeps until SIGINT, SIGTERM or SIGHUP, then calls [`Rt::stop`]. Block the signals with [`block_signals`] before
-    /// the first thread starts.
+    /// Sleeps until SIGINT, SIGTERM or SIGHUP arrives, then calls [`Rt::stop`]. Block the signals with
+    /// [`block_signals`] before the first thread starts.
     ///
     /// [`block_signals`]: crate::block_signals
     pub fn until_signal(&self) {
@@ -212,8 +213,8 @@ fn ending() -> uapi::SignalSet {
     uapi::SignalSet::new(&[uapi::Sig::Int, uapi::Sig::Term, uapi::Sig::Hup])
 }
 
-/// Blocks SIGINT, SIGTERM and SIGHUP in the calling thread and those it starts, so that [`Rt::until_signal`] receives
-/// them. Call it at the start of `main`.
+/// Blocks SIGINT, SIGTERM and SIGHUP in the calling thread and in the threads that it starts, so that
+/// [`Rt::until_signal`] receives them. Call it at the start of `main`.
 ///
 /// # Errors
 /// Cannot fail on Linux.

@@ -1,4 +1,4 @@
-//! Inputs of the checks: files below a root, so that tests can provide a machine, and limits of this process.
+//! Inputs of the checks: the limits of this process, and files below a root directory, which tests can replace.
 
 use punctual_units::Nanos;
 use rustix::process::{Resource, getrlimit};
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 /// A machine to check.
 pub(crate) struct Machine {
     root: PathBuf,
-    /// True if files and limits are those of this process.
+    /// True if files and limits are those of the running machine and this process; false in tests.
     live: bool,
 }
 
@@ -17,7 +17,7 @@ pub(crate) struct Machine {
 pub(crate) struct Foreign {
     pub name: String,
     pub pid: u32,
-    /// `None` for SCHED_DEADLINE, which runs before every priority.
+    /// SCHED_FIFO or SCHED_RR priority; `None` for SCHED_DEADLINE, which runs before every priority.
     pub priority: Option<u8>,
 }
 
@@ -39,7 +39,7 @@ impl Machine {
         self.full(path).exists()
     }
 
-    /// Names in a folder, sorted.
+    /// Returns the names in a folder, sorted.
     pub(crate) fn names(&self, path: &str) -> Result<Vec<String>, String> {
         let entries = fs::read_dir(self.full(path)).map_err(|error| format!("{path}: {error}"))?;
         let mut names: Vec<String> =
@@ -48,7 +48,7 @@ impl Machine {
         Ok(names)
     }
 
-    /// Content of a file without surrounding white space, or why it cannot be read.
+    /// Returns the content of a file without surrounding white space, or why it cannot be read.
     pub(crate) fn read(&self, path: &str) -> Result<String, String> {
         let text = fs::read_to_string(self.full(path)).map_err(|error| format!("{path}: {error}"))?;
         Ok(text.trim().to_owned())
@@ -59,13 +59,13 @@ impl Machine {
         text.parse().map_err(|_| format!("{path}: `{text}` is not a number"))
     }
 
-    /// The soft limit of a resource; `Ok(None)` if unlimited.
+    /// Returns the soft limit of a resource; `Ok(None)` if it is unlimited.
     pub(crate) fn limit(&self, resource: Resource) -> Result<Option<u64>, String> {
-        if self.live { Ok(getrlimit(resource).current) } else { Err("limits of a recorded machine".into()) }
+        if self.live { Ok(getrlimit(resource).current) } else { Err("a recorded machine has no limits".into()) }
     }
 
-    /// Checks whether the kernel grants this to a thread of this process; it is set for the check, and the previous
-    /// scheduling is restored.
+    /// Checks whether the kernel grants this scheduling to a thread of this process: sets it, and restores the previous
+    /// scheduling.
     pub(crate) fn grants(&self, scheduling: punctual_units::Scheduling) -> Result<Result<(), crate::Refused>, String> {
         if self.live {
             Ok(crate::try_scheduling(scheduling))
@@ -74,7 +74,7 @@ impl Machine {
         }
     }
 
-    /// Resolution of CLOCK_MONOTONIC timers: clock_getres(2).
+    /// Returns the resolution of CLOCK_MONOTONIC timers: clock_getres(2).
     pub(crate) fn resolution(&self) -> Result<Nanos, String> {
         if !self.live {
             return Err("a recorded machine has no clock".into());
@@ -83,7 +83,7 @@ impl Machine {
         Ok(Nanos(resolution.tv_sec as u64 * 1_000_000_000 + resolution.tv_nsec as u64))
     }
 
-    /// SCHED_DEADLINE threads of all programs: process, thread, name.
+    /// Returns the SCHED_DEADLINE threads of all programs: process ID, thread ID, name.
     pub(crate) fn deadline_threads(&self) -> Result<Vec<(u32, i32, String)>, String> {
         let mut found = Vec::new();
         for pid in self.names("/proc")?.iter().filter_map(|name| name.parse::<u32>().ok()) {
@@ -98,11 +98,11 @@ impl Machine {
         Ok(found)
     }
 
-    /// Threads of other programs, including kernel threads, that run before those of a SCHED_FIFO priority one lower
-    /// than this: SCHED_DEADLINE, and SCHED_FIFO and SCHED_RR from this priority on (proc_pid_stat(5), fields 40 and 41).
+    /// Returns the threads of other programs, including kernel threads, that are SCHED_DEADLINE, or SCHED_FIFO or
+    /// SCHED_RR with a priority of at least `least` (proc_pid_stat(5), fields 40 and 41).
     ///
     /// Excludes the stopper of each CPU (migration/N, FIFO 99): every kernel has it, and it runs only to move threads.
-    /// The second value states why other threads may not be visible.
+    /// The second value says why some threads may not be visible; `None` if all are.
     pub(crate) fn real_time_from(&self, least: u8) -> Result<(Vec<Foreign>, Option<String>), String> {
         let mut found = Vec::new();
         let mut unreadable = 0;
@@ -133,8 +133,8 @@ impl Machine {
     }
 }
 
-/// Parses a line of stat; `None` unless the policy is SCHED_FIFO (1), SCHED_RR (2) or SCHED_DEADLINE (6), and for the
-/// kernel's stoppers, which are children of kthreadd (2) with the flag PF_KTHREAD.
+/// Parses a line of /proc/PID/stat. Returns `None` unless the policy is SCHED_FIFO (1), SCHED_RR (2) or SCHED_DEADLINE
+/// (6), and for the kernel's stoppers, which are children of kthreadd (PID 2) with the flag PF_KTHREAD.
 fn real_time(stat: &str) -> Option<Foreign> {
     const PF_KTHREAD: u32 = 0x0020_0000;
     let (before, after) = stat.rsplit_once(") ")?;

@@ -1,4 +1,4 @@
-//! Results of the checks, for a log and for programs.
+//! Results of the checks, and their text.
 
 use crate::Check;
 use std::fmt;
@@ -15,7 +15,7 @@ pub enum Severity {
 /// Result of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Passed; contains what was found.
+    /// The check passed. Contains what was found.
     Pass(String),
     /// The check failed.
     Fail {
@@ -24,7 +24,7 @@ pub enum Outcome {
         /// What to do, often a command.
         fix: String,
     },
-    /// Cannot be determined on this machine; contains the reason. Never a pass.
+    /// The check could not be made on this machine. Contains the reason. Never counts as passed.
     Unknown(String),
 }
 
@@ -53,7 +53,7 @@ impl Checked {
     }
 }
 
-/// Results of all requested checks, in the order of the requests.
+/// Results of all requested checks, in the order in which they were requested.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Report {
     /// One entry per check.
@@ -66,7 +66,7 @@ impl Report {
         self.checked.iter().all(Checked::passed)
     }
 
-    /// Writes the lines of the checks that did not pass.
+    /// Writes a line for each check that did not pass.
     pub(crate) fn warn(&self, to: &mut impl std::io::Write) -> std::io::Result<()> {
         self.checked.iter().filter(|checked| !checked.passed()).try_for_each(|checked| writeln!(to, "{checked}"))
     }
@@ -78,14 +78,14 @@ impl Report {
 
 punctual_units::debug_as_display!(Report);
 
-/// One line per check: `ok`, `FAILED` or `unknown`, what was found, and what to do.
+/// Formats one line per check: `ok`, `FAILED` or `unknown`, what was found, and what to do.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.checked.iter().try_for_each(|checked| writeln!(f, "{checked}"))
     }
 }
 
-/// A line of the report.
+/// Formats one line of the report.
 impl fmt::Display for Checked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Checked { check, severity, outcome } = self;

@@ -1,4 +1,5 @@
-//! What takes the CPU from SCHED_FIFO and SCHED_RR threads that do not sleep: RT throttling and the fair server.
+//! Mechanisms that take the CPU from SCHED_FIFO and SCHED_RR threads that do not sleep: RT throttling and the fair
+//! server.
 
 use crate::start::Outcome;
 use crate::start::probe::Machine;
@@ -7,8 +8,9 @@ use punctual_units::{CpuId, CpuList, Nanos};
 const SCHED: &str = "/sys/kernel/debug/sched";
 const SERVER: &str = "/sys/kernel/debug/sched/fair_server";
 
-/// RT throttling limits real-time threads to kernel.sched_rt_runtime_us. Linux 6.12 replaced it by the fair server
-/// (commit 5f6bd380c7bd), except for kernels with CONFIG_RT_GROUP_SCHED, which have both.
+/// Checks for RT throttling, which limits real-time threads to kernel.sched_rt_runtime_us, and for the fair server.
+/// Linux 6.12 replaced the former by the latter (commit 5f6bd380c7bd), except in kernels with CONFIG_RT_GROUP_SCHED,
+/// which have both.
 pub(super) fn throttling(machine: &Machine) -> Result<Outcome, String> {
     let runtime: i64 = machine.number("/proc/sys/kernel/sched_rt_runtime_us")?;
     let period: i64 = machine.number("/proc/sys/kernel/sched_rt_period_us")?;
@@ -50,7 +52,7 @@ pub(super) fn throttling(machine: &Machine) -> Result<Outcome, String> {
     if !found.is_empty() {
         let fix = format!(
             "no change is needed if all real-time threads together leave that much of each CPU unused; if none of them \
-             can run away: {}",
+             can loop without sleeping: {}",
             fixes.join("; ")
         );
         return Ok(Outcome::Fail { found: found.join("; "), fix });
@@ -64,14 +66,14 @@ pub(super) fn throttling(machine: &Machine) -> Result<Outcome, String> {
 enum Server {
     /// This kernel has no fair server.
     Absent,
-    /// CPUs on which the fair server has a runtime: CPU, runtime, period.
+    /// CPUs on which the fair server has a runtime above zero, with its runtime and period.
     Present(Vec<(CpuId, Nanos, Nanos)>),
     Unknown(String),
 }
 
 impl Server {
-    /// Reads the state from debugfs, which only root can access. Without it, the kernel's release can only show that no
-    /// server exists.
+    /// Reads the fair server's state from debugfs, which only root can access. Without it, the kernel's release number
+    /// can only show that the kernel has no fair server.
     fn of(machine: &Machine) -> Server {
         let Ok(names) = machine.names(SERVER) else {
             if machine.read(&format!("{SCHED}/features")).is_ok() || release(machine).is_some_and(|of| of < (6, 12)) {
@@ -93,7 +95,7 @@ impl Server {
     }
 }
 
-/// Major and minor number of the running kernel.
+/// Returns the major and minor version of the running kernel.
 pub(crate) fn release(machine: &Machine) -> Option<(u32, u32)> {
     let release = machine.read("/proc/sys/kernel/osrelease").ok()?;
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|number| number.parse().ok());
@@ -103,9 +105,9 @@ pub(crate) fn release(machine: &Machine) -> Option<(u32, u32)> {
 /// Returns true if the kernel groups real-time threads: CONFIG_RT_GROUP_SCHED, which rt_group_sched=0 disables at boot
 /// since Linux 6.16 (commit d6809c2f606c).
 ///
-/// Only then does the scheduler's debug file list the budgets of run queues (print_rt_rq() in kernel/sched/debug.c
-/// since 6.12), and a version 1 control group of the controller `cpu` has them. The kernel's configuration is
-/// conclusive only if the option is off.
+/// Only such a kernel lists the budgets of run queues in the scheduler's debug file (print_rt_rq() in
+/// kernel/sched/debug.c since 6.12), or in a version 1 control group of the controller `cpu`. The kernel's
+/// configuration is conclusive only if the option is off.
 fn group_scheduling(machine: &Machine) -> Result<bool, String> {
     for mount in ["/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct"] {
         if machine.read(&format!("{mount}/cpu.shares")).is_ok() {

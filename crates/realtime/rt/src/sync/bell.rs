@@ -5,8 +5,8 @@ use punctual_units::Nanos;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
-/// Incremented after each change. A thread reads [`Bell::heard`], checks its condition, and calls [`Bell::wait`], which
-/// sleeps unless the bell was rung since. No system call without sleepers.
+/// A counter that is incremented after each change. A thread reads [`Bell::heard`], checks its condition, and calls
+/// [`Bell::wait`], which sleeps unless the counter has changed since. Makes no system call if no thread sleeps.
 #[derive(Debug, Default)]
 pub(crate) struct Bell {
     rung: AtomicU32,
@@ -18,7 +18,7 @@ impl Bell {
         self.rung.load(SeqCst)
     }
 
-    /// Wakes one or all sleepers, highest priority first.
+    /// Increments the counter and wakes one or all sleepers, highest priority first.
     pub(crate) fn ring(&self, all: bool) {
         self.rung.fetch_add(1, SeqCst);
         // A sleeper counts itself before the kernel compares the word (a full barrier), so one of the two sees the
@@ -28,7 +28,7 @@ impl Bell {
         }
     }
 
-    /// Sleeps until rung after `heard`; may also return spuriously.
+    /// Sleeps until the counter is no longer `heard`, or `until` on CLOCK_MONOTONIC. May also return spuriously.
     pub(crate) fn wait(&self, heard: u32, until: Option<Nanos>) -> Result<(), TimedOut> {
         self.sleepers.fetch_add(1, SeqCst);
         let end = sleep_while(&self.rung, heard, until);

@@ -5,7 +5,7 @@ use punctual_units::Nanos;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
 
-/// Number of requested flags that must be set.
+/// How many of the requested flags must be set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Match {
     /// At least one of the requested flags.
@@ -14,8 +14,8 @@ pub enum Match {
     All,
 }
 
-/// A group of 32 event flags. Any thread sets and clears them; others wait until some or all flags of a mask are set,
-/// and may clear them in the same step, so that only one thread takes an event.
+/// A group of 32 event flags. Any thread may set and clear them. Threads wait until some or all flags of a mask are
+/// set, and may clear them in the same atomic step, so that only one thread takes an event.
 ///
 /// Setting never blocks; it makes a system call (FUTEX_WAKE of all) only if a thread sleeps. Flags are states, not
 /// counts: a flag set twice before it is cleared counts once, and a waiter misses a flag that is cleared before the
@@ -38,12 +38,12 @@ pub struct EventFlags {
 }
 
 impl EventFlags {
-    /// A group with these flags set.
+    /// Creates a group in which these flags are set.
     pub const fn new(flags: u32) -> EventFlags {
         EventFlags { flags: AtomicU32::new(flags), sleepers: AtomicU32::new(0) }
     }
 
-    /// Sets flags and wakes the sleepers. Never blocks; from any thread.
+    /// Sets flags and wakes the sleepers. Never blocks; any thread may call it.
     pub fn set(&self, mask: u32) {
         let before = self.flags.fetch_or(mask, SeqCst);
         if before & mask != mask && self.sleepers.load(SeqCst) > 0 {
@@ -56,29 +56,29 @@ impl EventFlags {
         self.flags.fetch_and(!mask, AcqRel) & mask
     }
 
-    /// The current flags.
+    /// Returns the current flags.
     pub fn get(&self) -> u32 {
         self.flags.load(Acquire)
     }
 
-    /// The flags of `mask` that are set, if enough are. Never blocks. An empty mask is satisfied by [`Match::All`]
-    /// only.
+    /// Returns the flags of `mask` that are set; `None` if `how` is not satisfied. Never blocks. An empty mask
+    /// satisfies only [`Match::All`].
     pub fn try_wait(&self, mask: u32, how: Match) -> Option<u32> {
         met(self.get(), mask, how)
     }
 
-    /// Like [`EventFlags::try_wait`], but also clears these flags in the same step.
+    /// Like [`EventFlags::try_wait`], but also clears the returned flags in the same atomic step.
     pub fn try_take(&self, mask: u32, how: Match) -> Option<u32> {
         let taken = self.flags.fetch_update(AcqRel, Acquire, |now| met(now, mask, how).map(|set| now & !set));
         taken.ok().map(|before| before & mask)
     }
 
-    /// Sleeps until enough flags of `mask` are set; returns those.
+    /// Sleeps until `how` is satisfied, and returns the flags of `mask` that are set.
     pub fn wait(&self, mask: u32, how: Match) -> u32 {
         self.sleep(mask, how, None, Self::try_wait).unwrap_or_default()
     }
 
-    /// Like [`EventFlags::wait`], but also clears these flags in the same step.
+    /// Like [`EventFlags::wait`], but also clears the returned flags in the same atomic step.
     pub fn take(&self, mask: u32, how: Match) -> u32 {
         self.sleep(mask, how, None, Self::try_take).unwrap_or_default()
     }
@@ -86,7 +86,7 @@ impl EventFlags {
     /// Like [`EventFlags::wait`], but waits at most until `until` on CLOCK_MONOTONIC.
     ///
     /// # Errors
-    /// [`TimedOut`].
+    /// [`TimedOut`] if `how` is not satisfied in time.
     pub fn wait_until(&self, mask: u32, how: Match, until: Nanos) -> Result<u32, TimedOut> {
         self.sleep(mask, how, Some(until), Self::try_wait)
     }
@@ -94,7 +94,7 @@ impl EventFlags {
     /// Like [`EventFlags::take`], but waits at most until `until` on CLOCK_MONOTONIC.
     ///
     /// # Errors
-    /// [`TimedOut`]: nothing is cleared.
+    /// [`TimedOut`]; in this case nothing is cleared.
     pub fn take_until(&self, mask: u32, how: Match, until: Nanos) -> Result<u32, TimedOut> {
         self.sleep(mask, how, Some(until), Self::try_take)
     }

@@ -18,11 +18,11 @@ const EVERY_BIT: NonZeroU32 = NonZeroU32::MAX;
 
 /// The time limit of a wait passed (`ETIMEDOUT`).
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("nothing came before the time was over (ETIMEDOUT)")]
+#[error("the time limit passed (ETIMEDOUT)")]
 pub struct TimedOut;
 
-/// Sleeps while the word is `expected`, until woken, a signal, or `until` on CLOCK_MONOTONIC: FUTEX_WAIT_BITSET, which
-/// takes absolute times. May also return spuriously.
+/// Sleeps while `word` is `expected`, until the thread is woken, a signal arrives, or `until` on CLOCK_MONOTONIC:
+/// FUTEX_WAIT_BITSET, which takes absolute times. May also return spuriously.
 fn sleep_while(word: &AtomicU32, expected: u32, until: Option<Nanos>) -> Result<(), TimedOut> {
     let time = until.map(crate::clock::timespec);
     match futex::wait_bitset(word, futex::Flags::PRIVATE, expected, time.as_ref(), EVERY_BIT) {
@@ -38,7 +38,7 @@ fn wake(word: &AtomicU32, count: u32) {
     let _ = futex::wake(word, futex::Flags::PRIVATE, count);
 }
 
-/// Passed to [`wake`] to wake all sleepers.
+/// Count for [`wake`] that wakes all sleepers.
 const ALL: u32 = i32::MAX as u32;
 
 punctual_units::debug_as_display!(TimedOut);

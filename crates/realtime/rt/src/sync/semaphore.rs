@@ -5,7 +5,7 @@ use punctual_units::Nanos;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
-/// The count is at its maximum (2^32 - 1) and was not raised.
+/// The count is at its maximum (2^32 − 1), so it was not raised.
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the semaphore's count is at its maximum, 2^32 - 1: it is posted more often than it is waited for")]
 pub struct Overflowed;
@@ -13,8 +13,9 @@ pub struct Overflowed;
 /// A counting semaphore: [`Semaphore::post`] raises the count, [`Semaphore::wait`] lowers it, sleeping while it is 0.
 ///
 /// Posting never blocks: it is an atomic addition, and a system call (FUTEX_WAKE) only if a thread sleeps. Waiters wake
-/// by real-time priority; a thread that arrives meanwhile may take the count first. A semaphore has no owner, so there
-/// is no priority inheritance: protect data with [`Mutex`](crate::Mutex). Not for use between processes.
+/// in order of their real-time priority; a thread that arrives in the meantime may take the count first. A semaphore
+/// has no owner, so there is no priority inheritance: protect data with [`Mutex`](crate::Mutex). It does not work
+/// between processes.
 ///
 /// ```
 /// use punctual_rt::Semaphore;
@@ -32,15 +33,15 @@ pub struct Semaphore {
 }
 
 impl Semaphore {
-    /// A semaphore with this initial count.
+    /// Creates a semaphore with this initial count.
     pub const fn new(count: u32) -> Semaphore {
         Semaphore { count: AtomicU32::new(count), sleepers: AtomicU32::new(0) }
     }
 
-    /// Raises the count by one and wakes one sleeper. Never blocks; from any thread.
+    /// Raises the count by one and wakes one sleeper. Never blocks; any thread may call it.
     ///
     /// # Errors
-    /// [`Overflowed`].
+    /// [`Overflowed`] if the count is at its maximum.
     pub fn post(&self) -> Result<(), Overflowed> {
         self.count.fetch_update(SeqCst, Relaxed, |count| count.checked_add(1)).map_err(|_| Overflowed)?;
         // A sleeper counts itself before the kernel reads the count (a full barrier), so one of the two sees the other.
@@ -50,22 +51,22 @@ impl Semaphore {
         Ok(())
     }
 
-    /// Lowers the count if it is not 0. Never blocks, no system call.
+    /// Lowers the count by one and returns true, or returns false if it is 0. Never blocks, makes no system call.
     pub fn try_wait(&self) -> bool {
         self.count.fetch_update(Acquire, Relaxed, |count| count.checked_sub(1)).is_ok()
     }
 
-    /// Lowers the count, sleeping until it is not 0.
+    /// Lowers the count by one. Sleeps while it is 0.
     pub fn wait(&self) {
         // This cannot time out.
         let _ = self.sleep(None);
     }
 
     /// Like [`Semaphore::wait`], but waits at most until `until` on CLOCK_MONOTONIC. If the count is not 0, it is
-    /// lowered even after that time.
+    /// lowered even if `until` has passed.
     ///
     /// # Errors
-    /// [`TimedOut`]: the count is not lowered.
+    /// [`TimedOut`]; in this case the count is not lowered.
     pub fn wait_until(&self, until: Nanos) -> Result<(), TimedOut> {
         self.sleep(Some(until))
     }
@@ -82,7 +83,7 @@ impl Semaphore {
         Ok(())
     }
 
-    /// The current count.
+    /// Returns the current count.
     pub fn count(&self) -> u32 {
         self.count.load(Relaxed)
     }

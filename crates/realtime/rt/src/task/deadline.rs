@@ -3,7 +3,8 @@
 //! The kernel runs such a task in a constant bandwidth server: a wakeup after the server's deadline starts a new period
 //! of the server. If the deadline is before the end of the period, a wakeup between the two is postponed until one
 //! period after the previous activation (dl_check_constrained_dl() in kernel/sched/deadline.c). One late activation
-//! therefore makes every later one equally late. Skipping one release after it lets the server's period end first.
+//! therefore makes every later one equally late. If the task skips one release after it, the server's period ends
+//! before the next wakeup.
 
 use crate::monotonic;
 use crate::task::releases::{Late, Releases};
@@ -17,17 +18,18 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// The way the jobs of a task end.
+/// How the jobs of a task end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Jobs {
-    /// Jobs end by an absolute sleep until the next release. With a tolerance, an activation that is later than that
-    /// gives up releases; no tolerance is needed if the deadline is the end of the period.
+    /// Jobs end by an absolute sleep until the next release. The duration is the tolerance: after an activation that is
+    /// later than this, the task skips releases. `None` if the deadline is the end of the period, where this is not
+    /// needed.
     Sleep(Option<Nanos>),
     /// Jobs end by sched_yield(2).
     Yield,
 }
 
-/// Resources that a thread opens before it takes the policy.
+/// Resources that a thread opens before it sets its policy.
 pub(crate) struct Prepared {
     delay: Option<RunDelay>,
     _overruns: Option<uapi::Overruns>,
@@ -52,8 +54,8 @@ pub(crate) struct Job<'a> {
     pub(crate) period: Nanos,
 }
 
-/// The loop makes one system call per release, and neither allocates, locks nor faults. From the first late wakeup on,
-/// a task with a deadline before the end of its period makes a second call: [`Activations`].
+/// Runs the loop, which makes one system call per release, and neither allocates, locks nor faults. From the first late
+/// wakeup on, a task with a deadline before the end of its period makes a second system call: [`Activations`].
 pub(crate) fn run<F>(job: &Job<'_>, releases: &mut Releases, jobs: Jobs, mut prepared: Prepared, body: F) -> End
 where
     F: FnMut(&crate::Cycle) -> Next,
@@ -69,7 +71,7 @@ where
     }
 }
 
-/// The loop of jobs that end by a sleep. `sleep` returns false if a signal interrupted it.
+/// Runs jobs that end by a sleep. `sleep` returns false if a signal interrupted it.
 fn sleeping<F>(
     job: &Job<'_>,
     releases: &mut Releases,
@@ -110,7 +112,8 @@ where
     End::Cycles
 }
 
-/// The kernel starts each job one period after the activation of the previous one, so the grid moves with it.
+/// Runs jobs that end by sched_yield(2). The kernel starts each job one period after the activation of the previous
+/// one, so the times of all later releases move with it.
 fn yielding<F>(job: &Job<'_>, releases: &mut Releases, mut body: F) -> End
 where
     F: FnMut(&crate::Cycle) -> Next,
@@ -171,11 +174,12 @@ where
     missed(job.shared, late, overruns, Some(job.deadline), body)
 }
 
-/// Distinguishes late activations from waits for the CPU, which are normal for the threads of a schedulable set and do
-/// not move the server's period.
+/// Distinguishes late activations from waits for the CPU. The latter are normal for the threads of a schedulable set,
+/// and do not move the server's period.
 ///
-/// The kernel counts how long a thread waited for a CPU (proc_pid_schedstat, CONFIG_SCHED_INFO). Reading that before
-/// each sleep costs a system call, so it begins with the first late wakeup, which itself counts as a late activation.
+/// The kernel counts how long a thread has waited for a CPU (proc_pid_schedstat, CONFIG_SCHED_INFO). Reading this
+/// before each sleep costs a system call, so it is read only after the first late wakeup, which itself counts as a late
+/// activation.
 struct Activations {
     tolerance: Nanos,
     delay: Option<RunDelay>,
@@ -190,8 +194,8 @@ impl Activations {
         }
     }
 
-    /// Time at which the task was activated for the release at `scheduled`, if that was late. The previous job ended at
-    /// `ended`.
+    /// Returns the time at which the task was activated for the release at `scheduled`, if that was late; otherwise
+    /// `None`. `ended` is the time at which the previous job ended.
     #[inline(always)]
     fn late(&mut self, scheduled: Nanos, ended: Nanos, woke: Nanos) -> Option<Nanos> {
         // A job that ended after the release did not sleep, so there is no activation.
@@ -208,7 +212,7 @@ impl Activations {
     }
 }
 
-/// The time that the calling thread has waited for a CPU.
+/// Reads how long the calling thread has waited for a CPU so far.
 struct RunDelay(File);
 
 impl RunDelay {

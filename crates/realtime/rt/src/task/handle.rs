@@ -1,4 +1,4 @@
-//! A task as seen by the rest of the program.
+//! The handle of a task, through which the rest of the program stops it and reads its statistics.
 
 use crate::task::{Counted, Record, TaskUsage};
 use crate::{Applied, monotonic};
@@ -11,16 +11,16 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Outcome of a task.
+/// How a task ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The task's body, or its safe state, returned [`crate::Next::Stop`].
+    /// The body, or the [`crate::Miss::SafeState`] function, returned [`crate::Next::Stop`].
     Returned,
-    /// The task was stopped: [`Task::stop`], [`crate::Rt::stop`].
+    /// The program stopped the task: [`Task::stop`], [`crate::Rt::stop`].
     Stopped,
-    /// The task has completed its number of cycles.
+    /// The task has run its number of cycles ([`crate::PeriodicTask::cycles`]).
     Cycles,
-    /// The task was a period late, and its [`crate::Miss`] policy is [`crate::Miss::Stop`].
+    /// The task was late by a period, and its [`crate::Miss`] policy is [`crate::Miss::Stop`].
     Missed,
     /// The task's source of events failed; [`crate::InterruptStats::failed`] has the error.
     Failed,
@@ -36,7 +36,7 @@ pub(crate) struct Shared {
     /// Thread ID; 0 before the thread runs.
     pub(crate) tid: AtomicI32,
     pub(crate) ended: AtomicBool,
-    /// Counters of the thread when the task began, and when it ended, if it has.
+    /// The kernel's counters of the thread when the task began, and, if it has ended, at its end.
     pub(crate) usage: Mutex<(TaskUsage, Option<TaskUsage>)>,
     pub(crate) period: Nanos,
 }
@@ -54,7 +54,7 @@ impl Shared {
         }
     }
 
-    /// Asks the task to end and wakes it, repeatedly until it reacts.
+    /// Asks the task to end, and wakes it repeatedly until it has noticed.
     pub(crate) fn stop(&self) {
         self.stop.store(true, Relaxed);
         let mut pause = Duration::from_micros(100);
@@ -87,7 +87,7 @@ pub struct Task {
     pub(crate) first: Nanos,
 }
 
-/// Statistics of a task at some time.
+/// Statistics of a task, read while it runs or at its end.
 #[derive(Clone)]
 pub struct TaskStats {
     /// Name of the task.
@@ -98,7 +98,7 @@ pub struct TaskStats {
     pub at: Nanos,
     /// Releases, lateness and execution times.
     pub counted: Counted,
-    /// The kernel's counters of the task's thread since the first release.
+    /// Counters that the kernel keeps for the task's thread, since its first release.
     pub usage: TaskUsage,
 }
 
@@ -112,22 +112,22 @@ pub struct Finished {
 }
 
 impl Task {
-    /// Name of the task and (the first 15 bytes) of its thread.
+    /// Returns the name of the task. Its first 15 bytes are the name of the thread.
     pub fn name(&self) -> &str {
         &self.shared.name
     }
 
-    /// Policy, priority and CPUs in force, read back from the kernel.
+    /// Returns the policy, priority and CPUs in force, as read back from the kernel.
     pub fn applied(&self) -> &Applied {
         &self.applied
     }
 
-    /// Why the task's memory is not locked; `None` if it is.
+    /// Returns why the task's memory is not locked; `None` if it is.
     pub fn not_resident(&self) -> Option<&str> {
         self.not_resident.as_deref().or(self.applied.not_locked.as_deref())
     }
 
-    /// Time of the task's first release, CLOCK_MONOTONIC.
+    /// Returns the time of the task's first release, CLOCK_MONOTONIC.
     pub fn first(&self) -> Nanos {
         self.first
     }
@@ -137,13 +137,13 @@ impl Task {
         self.shared.ended.load(Relaxed)
     }
 
-    /// Current statistics, without stopping or slowing the task: reads its counters and a few files of proc(5). Do not
-    /// call this from a real-time thread.
+    /// Returns the current statistics, without stopping or slowing the task: reads its counters and a few files of
+    /// proc(5). Do not call this from a real-time thread.
     pub fn stats(&self) -> TaskStats {
         stats(&self.shared)
     }
 
-    /// Asks the task to end and waits until it has: a running body is not interrupted, a sleeping task is woken.
+    /// Asks the task to end and waits until it has ended. A running body is not interrupted; a sleeping task is woken.
     pub fn stop(self) -> Finished {
         self.shared.stop();
         self.join()
@@ -167,7 +167,7 @@ fn stats(shared: &Shared) -> TaskStats {
     }
 }
 
-/// The message of a panic.
+/// Returns the message of a panic.
 pub(crate) fn message(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| text.to_string());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without a message".into())

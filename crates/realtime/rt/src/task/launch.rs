@@ -1,4 +1,4 @@
-//! Start and end of every task's thread.
+//! Starts the thread of a task and measures it.
 
 use crate::task::handle::message;
 use crate::task::{End, Shared, Task, TaskUsage};
@@ -9,10 +9,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, PoisonError, mpsc};
 
-/// Why a task was not started.
+/// Why a task could not be started.
 #[derive(thiserror::Error)]
 pub enum SpawnError {
-    /// Policy, priority or CPU was refused.
+    /// The policy, the priority or the CPU was refused.
     #[error("task {name}: {}", source.advised())]
     Refused {
         /// Name of the task.
@@ -21,19 +21,19 @@ pub enum SpawnError {
         source: Box<Refused>,
     },
     /// The thread cannot be created: clone(2).
-    #[error("task {name}: cannot start its thread: {source}; look at ulimit -u and the memory that is left")]
+    #[error("task {name}: cannot start its thread: {source}; see `ulimit -u` and `free`")]
     Thread {
         /// Name of the task.
         name: String,
         /// Error of creating the thread.
         source: std::io::Error,
     },
-    /// The thread ended before it was ready.
+    /// The thread ended before it reported that it was ready.
     #[error("task {0}: its thread ended before it was ready")]
     Gone(String),
 }
 
-/// Children of a task get SCHED_OTHER.
+/// Flags of every task: the threads that it starts get SCHED_OTHER.
 pub(crate) const RESET: SchedFlags = SchedFlags { reset_on_fork: true, reclaim: false, overrun_signal: false };
 
 /// Sent by a thread when it is ready.
@@ -43,10 +43,10 @@ struct Ready {
     first: Nanos,
 }
 
-/// Starts the thread of a task: memory first, then `prepare`, then CPU and policy; then `first` returns the first
-/// release or the current time, and `work` runs until it ends.
+/// Starts the thread of a task. The thread first locks its memory, then calls `prepare`, then sets CPU and policy. Then
+/// `first` returns the first release or the current time, and `work` runs until the task ends.
 ///
-/// All reads and writes precede the policy, because they would consume a SCHED_DEADLINE thread's budget.
+/// Everything else precedes setting the policy, since it would consume the budget of a SCHED_DEADLINE thread.
 pub(crate) fn launch<T, P, F, W>(
     rt: &Rt,
     (attributes, flags): (Attributes, SchedFlags),
@@ -94,7 +94,7 @@ where
     }
 }
 
-/// The kernel's counters of a thread before its work.
+/// The kernel's counters of a thread before the task's first release.
 struct Before {
     tid: i32,
     by_proc: TaskUsage,
@@ -110,7 +110,7 @@ impl Before {
         Before { tid, by_proc, by_call: TaskUsage::of_caller() }
     }
 
-    /// Runs the work and reads the counters after it; a panic ends only this task.
+    /// Runs `work` and reads the counters after it. A panic in `work` ends only this task.
     fn measure(self, shared: &Shared, work: impl FnOnce() -> End) -> End {
         let end = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| End::Panicked(message(&*panic)));
         let mut used = TaskUsage::of_caller().since(&self.by_call);

@@ -6,7 +6,7 @@ use punctual_units::{BINS, Histogram, Nanos, bin_index, bins_of_steps};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU64, fence};
 
-/// Counts by bin, with exact extremes and sum.
+/// Number of values in each bin of a histogram, with exact minimum, maximum and sum.
 struct Counts {
     bins: [AtomicU64; BINS],
     sum: AtomicU64,
@@ -35,7 +35,7 @@ impl Counts {
         largest
     }
 
-    /// Adds `count` values `largest`, `largest − step`, ….
+    /// Adds `count` values: `largest`, `largest − step`, `largest − 2 × step`, ….
     fn add_steps(&self, largest: u64, step: u64, count: u64) {
         bins_of_steps(largest, step, count, |bin, n, sum| {
             add(&self.bins[bin], n);
@@ -54,13 +54,13 @@ impl Counts {
     }
 }
 
-/// Counters of a task. Page-aligned, so that locking it locks nothing else; arm64 has pages of up to 64 KiB.
+/// Counters of a task. Page-aligned, so that locking it locks no other data; arm64 has pages of up to 64 KiB.
 #[repr(C)]
 #[cfg_attr(target_arch = "aarch64", repr(align(65536)))]
 #[cfg_attr(not(target_arch = "aarch64"), repr(align(4096)))]
 pub(crate) struct Record {
     ran: AtomicU64,
-    /// Odd while the counters of a miss are being changed, so that a reader tries again.
+    /// Odd while the counters of a miss are being changed, so that a reader reads again.
     sequence: AtomicU64,
     skipped: AtomicU64,
     pending: AtomicU64,
@@ -76,12 +76,12 @@ pub(crate) struct Record {
     period: u64,
 }
 
-/// The worst wakeup.
+/// The wakeup with the largest lateness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorstCycle {
     /// Number of the release.
     pub index: u64,
-    /// When that release should have run, CLOCK_MONOTONIC.
+    /// When that release was due, CLOCK_MONOTONIC.
     pub scheduled: Nanos,
     /// Lateness of the wakeup.
     pub lateness: Nanos,
@@ -105,17 +105,17 @@ pub struct Counted {
     pub overruns: u64,
     /// Lateness of the task's wakeup, ns, one sample per release that ran.
     pub lateness: Histogram,
-    /// Lateness of skipped releases when the task woke, ns, one sample each: together with `lateness`, every release
-    /// of a task has one. Empty for events, whose times are unknown.
+    /// Lateness of each skipped release at the wakeup that skipped it, ns: together with `lateness`, there is one
+    /// sample for every release of a task. Empty for interrupt tasks, since the times of skipped events are unknown.
     pub given_up: Histogram,
-    /// Time from the task's wakeup to the body's return, ns, including preemption; empty if not requested.
+    /// Time from the task's wakeup to the body's return, ns, including preemption; empty if it is not measured.
     pub execution: Histogram,
-    /// The worst wakeup; `None` before the first late one.
+    /// The wakeup with the largest lateness; `None` if no wakeup was late.
     pub worst: Option<WorstCycle>,
 }
 
 impl Record {
-    /// Creates empty counters. `period` is that of the releases; zero if they are not periodic.
+    /// Creates empty counters. `period` is the time between releases; zero if they are not periodic.
     pub(crate) fn new(period: Nanos) -> Record {
         let zero = || AtomicU64::new(0);
         Record {
@@ -133,7 +133,7 @@ impl Record {
         }
     }
 
-    /// Writes every page of the counters and locks the pages in memory; the error says why they are not locked.
+    /// Writes to every page of the counters and locks the pages in memory. The error says why they are not locked.
     pub(crate) fn make_resident(&self) -> Result<(), uapi::Error> {
         for word in self.lateness.bins.iter().chain(&self.execution.bins).chain(&self.given_up.bins) {
             word.store(word.load(Relaxed), Relaxed);
@@ -141,8 +141,8 @@ impl Record {
         uapi::lock(self)
     }
 
-    /// Accounts for a release that runs while no other is skipped or pending. Its wakeup was at the scheduled time or
-    /// later.
+    /// Accounts for a release that runs while no other is skipped or pending. The thread must have woken at or after
+    /// the scheduled time.
     #[inline(always)]
     pub(crate) fn run(&self, cycle: &Cycle) {
         if self.lateness.add(cycle.woke.0.wrapping_sub(cycle.scheduled.0)) {
@@ -159,7 +159,7 @@ impl Record {
         self.missed(cycle, 1);
     }
 
-    /// Accounts for skipped releases, and for this one: `ran` is 1 if it ran, otherwise 0.
+    /// Accounts for the skipped releases of `cycle`, and for its own: `ran` is 1 if it ran, otherwise 0.
     pub(crate) fn missed(&self, cycle: &Cycle, ran: u64) {
         self.sequence.store(self.sequence.load(Relaxed) + 1, Relaxed);
         fence(Release);
@@ -195,8 +195,8 @@ impl Record {
         }
     }
 
-    /// Everything counted so far. The four counts of releases are always consistent; the histograms may be one sample
-    /// ahead or behind while the task runs.
+    /// Returns everything counted so far. The four counts of releases are always consistent; while the task runs, the
+    /// histograms may be one sample ahead or behind.
     pub(crate) fn counted(&self) -> Counted {
         let [ran, skipped, pending] = self.releases();
         let lateness = self.lateness.histogram();
@@ -240,7 +240,8 @@ impl Drop for Record {
     }
 }
 
-/// Requires that the caller is the only writer: a load and a store, no locked instruction.
+/// Adds `n` with a load and a store instead of an atomic read-modify-write instruction, so the caller must be the only
+/// writer.
 #[inline(always)]
 fn add(word: &AtomicU64, n: u64) {
     word.store(word.load(Relaxed).wrapping_add(n), Relaxed);

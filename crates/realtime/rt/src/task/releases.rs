@@ -1,4 +1,4 @@
-//! Accounting for releases: which is due, which were missed, and what happens to those.
+//! Determines which releases are due and which were missed, and what happens to missed releases.
 
 use crate::clock::timespec;
 use punctual_units::Nanos;
@@ -6,7 +6,7 @@ use rustix::time::{Nsecs, Timespec};
 
 const SECOND: Nsecs = 1_000_000_000;
 
-/// One release of a periodic task, as passed to its body.
+/// One release of a periodic task; the argument of its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cycle {
     /// Number of the release, from 0, including skipped ones.
@@ -15,12 +15,12 @@ pub struct Cycle {
     pub scheduled: Nanos,
     /// When the thread woke for this release, CLOCK_MONOTONIC.
     pub woke: Nanos,
-    /// Missed releases, for which the body will not run, between this one and the next that will run.
+    /// Number of missed releases, for which the body will not run, between this one and the next that will run.
     pub skipped: u64,
-    /// Releases that are due and will still run: [`Miss::CatchUp`] only.
+    /// Number of releases that are due and will still run; only with [`Miss::CatchUp`].
     pub pending: u64,
-    /// Number of times the kernel throttled the task since its previous cycle because its runtime was used up:
-    /// SCHED_DEADLINE only. Detected at ticks, so several overruns within one tick may count once.
+    /// Number of times the kernel throttled the task since its previous cycle because its runtime was used up; only
+    /// with SCHED_DEADLINE. Detected at ticks, so several overruns within one tick may count as one.
     pub overruns: u64,
 }
 
@@ -41,36 +41,36 @@ pub enum Next {
     Stop,
 }
 
-/// What happens to releases that pass before the task wakes, because it woke, or its body returned, at least a period
-/// late.
+/// What happens to releases that pass while the task is late by a period or more, because it woke late or its body
+/// returned late.
 #[derive(Clone, Copy, Debug)]
 pub enum Miss {
-    /// Missed releases are counted but not run; the next release is the first in the future, on the same grid. For
+    /// Missed releases are counted but not run. The next release is the first in the future, at its unchanged time. For
     /// control loops and samplers.
     Skip,
-    /// Missed releases run at once, one after the other, with their own index and scheduled time. At most `at_most` are
-    /// pending; older ones are counted but not run. For a task that must do each step, such as a player.
+    /// Missed releases run immediately, one after the other, with their own index and scheduled time. At most `at_most`
+    /// are pending; older ones are counted but not run. For a task that must do each step, such as a player.
     CatchUp {
         /// Maximum number of pending releases.
         at_most: u64,
     },
     /// The task ends with [`crate::End::Missed`] without running the late release.
     Stop,
-    /// This function runs in place of the body for the late release; the missed releases, including the late one, count
-    /// as skipped. Its return value decides whether the task continues.
+    /// This function runs instead of the body for the late release. All missed releases, including the late one, count
+    /// as skipped. The function's return value decides whether the task continues.
     SafeState(fn(&Cycle) -> Next),
 }
 
-/// What to do after a wakeup with missed or pending releases.
+/// What a task does after a wakeup with missed or pending releases.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Late {
     /// Run the body.
     Run(Cycle),
-    /// This release was missed: run this function, or end.
+    /// This release was missed: call the function if there is one, otherwise end.
     Missed(Cycle, Option<fn(&Cycle) -> Next>),
 }
 
-/// The grid of releases and the next one on it.
+/// The times of the releases of a task, and the next release.
 #[derive(Clone, Debug)]
 pub(crate) struct Releases {
     next: u64,
@@ -84,27 +84,27 @@ pub(crate) struct Releases {
 }
 
 impl Releases {
-    /// Releases at `first`, `first + period`, …; the period is at least 1 ns.
+    /// Creates releases at `first`, `first + period`, …; the period must be at least 1 ns.
     pub(crate) fn new(first: Nanos, period: Nanos, miss: Miss) -> Releases {
         let period = Nanos(period.0.max(1));
         let (target, step) = (timespec(first), timespec(period));
         Releases { next: first.0, period: period.0, index: 0, pending: 0, miss, target, step }
     }
 
-    /// When to wake for the next release.
+    /// Returns the time at which to wake for the next release.
     #[inline(always)]
     pub(crate) fn target(&self) -> &Timespec {
         &self.target
     }
 
-    /// Number of releases for which the body ran, or that were given up.
+    /// Returns the number of releases that ran or were skipped.
     #[inline(always)]
     pub(crate) fn accounted(&self) -> u64 {
         self.index
     }
 
-    /// Accounts for the wakeup at `now` if no other release is due by then and none is pending; otherwise use
-    /// [`Releases::late`].
+    /// Accounts for the wakeup at `now` if no other release is due by then and none is pending. Otherwise returns
+    /// `None`, and [`Releases::late`] must be called.
     #[inline(always)]
     pub(crate) fn on_time(&mut self, now: Nanos) -> Option<Cycle> {
         // A wakeup before its release, which the kernel does not cause, would count as late here, and as on time in
@@ -125,24 +125,24 @@ impl Releases {
         Some(cycle)
     }
 
-    /// Accounts for the wakeup at `now` if [`Releases::on_time`] did not.
+    /// Accounts for the wakeup at `now`, for which [`Releases::on_time`] returned `None`.
     pub(crate) fn late(&mut self, now: Nanos) -> Late {
         self.miss(now, now)
     }
 
-    /// Accounts for a wakeup after which releases up to `until`, later than `now`, cannot be met: they are given up,
-    /// including those that would be caught up.
+    /// Accounts for the wakeup at `now` if the releases after its own and up to `until`, which is later than `now`,
+    /// cannot be met: they are skipped, even with [`Miss::CatchUp`].
     pub(crate) fn give_up(&mut self, now: Nanos, until: Nanos) -> Late {
         self.miss(now, until.max(now))
     }
 
-    /// When the next release should run.
+    /// Returns the time of the next release.
     #[inline(always)]
     pub(crate) fn next(&self) -> Nanos {
         Nanos(self.next)
     }
 
-    /// Moves the grid, so that the next release is at `at`.
+    /// Moves all later releases, so that the next is at `at`.
     pub(crate) fn move_to(&mut self, at: Nanos) {
         self.next = at.0;
         self.target = timespec(at);
@@ -188,7 +188,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Accounts for the wakeup at `now`; returns the cycle, and whether it runs.
+    /// Accounts for the wakeup at `now`. Returns the cycle, and whether it runs.
     fn book(releases: &mut Releases, now: Nanos) -> (Cycle, bool) {
         match releases.on_time(now) {
             Some(cycle) => (cycle, true),
@@ -199,7 +199,7 @@ mod tests {
         }
     }
 
-    /// A stall of 15.5 periods at release 3 of 20.
+    /// Returns index, skipped and pending of each cycle of 20 releases, with a stall of 15.5 periods at release 3.
     fn stalled(miss: Miss) -> Vec<(u64, u64, u64)> {
         let mut releases = Releases::new(Nanos(1_000), Nanos(100), miss);
         let mut now = 0;
@@ -247,7 +247,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the delays and the policy, every release is counted once, in order, and on its grid.
+        /// Whatever the delays and the policy, every release is counted once, in order, and at its nominal time.
         #[test]
         fn released_is_ran_skipped_and_pending(
             period in 1u64..5_000_000,

@@ -1,4 +1,4 @@
-//! Description, start and loop of a periodic task.
+//! Describes, starts and runs periodic tasks.
 
 use crate::task::deadline::{self, Job, Jobs, Prepared};
 use crate::task::launch::{RESET, SpawnError, launch};
@@ -12,7 +12,7 @@ use rustix::time::ClockId;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// A periodic task that has not been started: [`Rt::periodic`].
+/// A periodic task that has not been started; created by [`Rt::periodic`] and [`Rt::deadline`].
 #[must_use = "a task runs from spawn() on"]
 pub struct PeriodicTask<'a> {
     rt: &'a Rt,
@@ -52,55 +52,56 @@ impl<'a> PeriodicTask<'a> {
         }
     }
 
-    /// Pins the task to this CPU. SCHED_DEADLINE requires all CPUs of the root domain, so this must be the domain's
-    /// only CPU: run the program in a cpuset partition of one CPU.
+    /// Pins the task to this CPU. A SCHED_DEADLINE task must be allowed on all CPUs of its root domain, so it can be
+    /// pinned only if the domain has one CPU: run the program in a cpuset partition of one CPU.
     pub fn cpu(mut self, cpu: CpuId) -> Self {
         self.cpu = Some(cpu);
         self
     }
 
-    /// What happens to missed releases. The default is [`Miss::Skip`].
+    /// Selects what happens to missed releases. The default is [`Miss::Skip`].
     pub fn on_miss(mut self, miss: Miss) -> Self {
         self.miss = miss;
         self
     }
 
-    /// Deadline of a body, relative to its release; returning later is a deadline miss. The default is the period.
+    /// Sets the time from a release by which the body should return; a later return is a deadline miss. The default is
+    /// the period.
     pub fn deadline(mut self, deadline: Nanos) -> Self {
         self.deadline = Some(deadline);
         self
     }
 
-    /// Releases are at [`Rt::epoch`] + offset + a multiple of the period: tasks with the same period keep their
-    /// distance.
+    /// Sets the offset of the releases, which are at [`Rt::epoch`] + offset + a multiple of the period: the releases of
+    /// two tasks with the same period are always the same time apart.
     pub fn offset(mut self, offset: Nanos) -> Self {
         self.offset = offset;
         self
     }
 
-    /// The task ends after this many releases, whether its body ran for them or they were skipped; after more releases
+    /// Ends the task after this many releases, whether its body ran for them or they were skipped; after more releases
     /// if the last wakeup was late.
     pub fn cycles(mut self, cycles: u64) -> Self {
         self.cycles = cycles;
         self
     }
 
-    /// Disables execution times and deadline misses, which saves one clock read per cycle.
+    /// Disables the measurement of execution times and deadline misses, which saves one clock read per cycle.
     pub fn without_execution(mut self) -> Self {
         self.execution = false;
         self
     }
 
-    /// SCHED_DEADLINE: may also use the bandwidth that other deadline tasks leave unused (SCHED_FLAG_RECLAIM, GRUB;
-    /// Documentation/scheduler/sched-deadline.rst). No effect with other policies.
+    /// SCHED_DEADLINE only: lets the task also use the bandwidth that other deadline tasks leave unused
+    /// (SCHED_FLAG_RECLAIM, GRUB; Documentation/scheduler/sched-deadline.rst). No effect with other policies.
     pub fn reclaim(mut self) -> Self {
         self.reclaim = true;
         self
     }
 
-    /// SCHED_DEADLINE with a deadline before the end of the period: an activation that is later than this gives up the
-    /// next release, which is counted as skipped, so that the one after it is on time. Otherwise the kernel would make
-    /// every later activation equally late. The default is an eighth of the time from the runtime to the deadline.
+    /// SCHED_DEADLINE with a deadline before the end of the period: after an activation that is late by more than
+    /// `tolerance`, the task skips the next release, so that the one after it is on time. Otherwise the kernel would
+    /// make every later activation equally late. The default is an eighth of the time from the runtime to the deadline.
     ///
     /// [`Miss::CatchUp`] does not catch up on these releases; [`Miss::Stop`] and [`Miss::SafeState`] count the
     /// activation as a miss.
@@ -109,33 +110,33 @@ impl<'a> PeriodicTask<'a> {
         self
     }
 
-    /// SCHED_DEADLINE: ends each job by sched_yield(2), which gives up the rest of its runtime, instead of sleeping
-    /// until the next release. The kernel then starts each job one period after the activation of the previous one: the
-    /// grid moves. A late activation makes every later one equally late, tasks do not keep their distance, and the
-    /// releases drift from the grid of [`Rt::epoch`] and [`crate::monotonic`], since NTP does not adjust the
-    /// scheduler's clock. [`Cycle::scheduled`] is then one period after the previous wakeup, and [`Cycle::lateness`]
-    /// counts from there.
+    /// SCHED_DEADLINE only: ends each job by sched_yield(2), which gives up the rest of its runtime, instead of
+    /// sleeping until the next release. The kernel then starts each job one period after the activation of the previous
+    /// one, so the times of the releases move: a late activation makes every later one equally late, tasks do not stay
+    /// a fixed time apart, and the releases drift against [`Rt::epoch`] and [`crate::monotonic`], since NTP does not
+    /// adjust the scheduler's clock. [`Cycle::scheduled`] is then one period after the previous wakeup, and
+    /// [`Cycle::lateness`] is relative to it.
     pub fn end_jobs_by_yield(mut self) -> Self {
         self.yields = true;
         self
     }
 
-    /// Runs `prepare` once in the task's thread, before it takes its CPU and policy and before the first release is
-    /// chosen: the place to touch thread-local memory for the first time. It may allocate.
+    /// Runs `prepare` once in the task's thread, before it sets its CPU and policy and before the first release is
+    /// chosen: use it to touch thread-local memory for the first time. It may allocate.
     pub fn prepare(mut self, prepare: impl FnOnce() + Send + 'static) -> Self {
         self.prepare = Some(Box::new(prepare));
         self
     }
 
-    /// Starts the task: the thread first locks its memory and sets its CPU affinity and policy, and the first release
-    /// is at least a millisecond after that; with SCHED_DEADLINE also at least a period, so that its full runtime
-    /// budget is available.
+    /// Starts the task. The thread first locks its memory and sets its CPU affinity and policy. The first release is at
+    /// least a millisecond later; with SCHED_DEADLINE also at least a period later, so that its full runtime budget is
+    /// available.
     ///
     /// `body` runs in the thread at every release. It must not allocate, lock what ordinary threads lock (use
     /// [`crate::Mutex`]), print, or touch memory for the first time.
     ///
     /// # Errors
-    /// [`SpawnError`]; nothing was started then.
+    /// [`SpawnError`]; in this case nothing was started.
     pub fn spawn<F>(self, body: F) -> Result<Task, SpawnError>
     where
         F: FnMut(&Cycle) -> Next + Send + 'static,
@@ -177,7 +178,7 @@ impl<'a> PeriodicTask<'a> {
     }
 }
 
-/// How jobs end; `None` unless the policy is SCHED_DEADLINE.
+/// Returns how jobs end; `None` unless the policy is SCHED_DEADLINE.
 fn jobs(scheduling: Scheduling, yields: bool, tolerance: Option<Nanos>) -> Option<Jobs> {
     let Scheduling::Deadline { runtime_ns, deadline_ns, period_ns } = scheduling else { return None };
     let slack = Nanos(deadline_ns.saturating_sub(runtime_ns).0 / 8);
@@ -188,14 +189,14 @@ fn jobs(scheduling: Scheduling, yields: bool, tolerance: Option<Nanos>) -> Optio
     })
 }
 
-/// The first point of the grid that is at least `ahead` from now.
+/// Returns the first `grid` + a multiple of `period` that is at least `ahead` from now.
 fn first_release(grid: Nanos, period: Nanos, ahead: Nanos) -> Nanos {
     let earliest = monotonic() + ahead;
     let behind = earliest.saturating_sub(grid).0;
     grid + Nanos(behind.div_ceil(period.0) * period.0)
 }
 
-/// The loop makes one system call per release, and neither allocates, locks nor faults.
+/// Runs the loop, which makes one system call per release, and neither allocates, locks nor faults.
 #[inline(never)]
 fn run<F, const EXECUTION: bool>(shared: &Shared, releases: &mut Releases, cycles: u64, deadline: u64, body: F) -> End
 where
@@ -234,7 +235,7 @@ where
     End::Cycles
 }
 
-/// Handles a wakeup with releases missed or pending: a separate function, so that the loop keeps its values in
+/// Handles a wakeup with missed or pending releases. A separate function, so that the loop keeps its values in
 /// registers.
 #[cold]
 #[inline(never)]

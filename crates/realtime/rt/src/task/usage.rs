@@ -1,23 +1,23 @@
-//! The kernel's counters of a thread, readable while it runs: proc(5).
+//! Counters that the kernel keeps for a thread, readable while it runs: proc(5).
 
 use punctual_uapi as uapi;
 use std::fs;
 
-/// Counters of a thread since its first release; `None` if the kernel does not report one.
+/// The kernel's counters of a thread since its first release; `None` for a counter that the kernel does not report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TaskUsage {
-    /// Minor and major page faults: 0 if memory is locked and prefaulted.
+    /// Minor and major page faults; 0 if memory is locked and prefaulted.
     pub page_faults: Option<u64>,
     /// Voluntary context switches: about one per release.
     pub voluntary_switches: Option<u64>,
     /// Involuntary context switches.
     pub involuntary_switches: Option<u64>,
-    /// Migrations to another CPU (CONFIG_SCHED_DEBUG); 0 if it is pinned.
+    /// Migrations to another CPU (CONFIG_SCHED_DEBUG); 0 if the thread is pinned.
     pub migrations: Option<u64>,
 }
 
 impl TaskUsage {
-    /// Counters of thread `tid` of this process: /proc/self/task/TID/{stat,status,sched}.
+    /// Reads the counters of thread `tid` of this process: /proc/self/task/TID/{stat,status,sched}.
     pub(crate) fn of(tid: i32) -> TaskUsage {
         let read = |file| fs::read_to_string(format!("/proc/self/task/{tid}/{file}")).unwrap_or_default();
         let (stat, status, sched) = (read("stat"), read("status"), read("sched"));
@@ -29,7 +29,7 @@ impl TaskUsage {
         }
     }
 
-    /// Counters of the calling thread without migrations, from one system call: getrusage(2).
+    /// Reads the counters of the calling thread, except migrations, with one system call: getrusage(2).
     pub(crate) fn of_caller() -> TaskUsage {
         let usage = uapi::thread_usage().ok();
         TaskUsage {
@@ -40,7 +40,7 @@ impl TaskUsage {
         }
     }
 
-    /// The increase of each counter since `before`.
+    /// Returns the increase of each counter since `before`.
     pub(crate) fn since(&self, before: &TaskUsage) -> TaskUsage {
         let used = |now: Option<u64>, then: Option<u64>| now?.checked_sub(then?);
         TaskUsage {
@@ -52,7 +52,8 @@ impl TaskUsage {
     }
 }
 
-/// minflt and majflt, fields 10 and 12 of proc_pid_stat(5); the comm before them may contain spaces and parentheses.
+/// Returns minflt + majflt, fields 10 and 12 of proc_pid_stat(5). The comm before them may contain spaces and
+/// parentheses.
 fn faults(stat: &str) -> Option<u64> {
     let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split(' ').collect();
     Some(fields.get(7)?.parse::<u64>().ok()? + fields.get(9)?.parse::<u64>().ok()?)

@@ -1,4 +1,4 @@
-//! Objects between threads, tested with threads. A lost wakeup makes a test hang.
+//! Tests mutexes, queues and other shared objects with several threads. A lost wakeup makes a test hang.
 
 use punctual_rt::{
     CapacityError, EventFlags, Level, LockError, Log, Mailbox, Match, NotSent, Overflow, Rendezvous, Semaphore,

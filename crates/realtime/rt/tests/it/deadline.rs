@@ -1,4 +1,4 @@
-//! SCHED_DEADLINE tasks on this machine's kernel.
+//! Tests SCHED_DEADLINE tasks on the running kernel.
 
 use punctual_rt::{Admission, End, Miss, Nanos, Next, Rt, Scheduling, monotonic};
 use std::sync::Arc;
@@ -59,7 +59,8 @@ fn overruns_are_counted_and_given_to_the_task() {
     assert!((2..=4).contains(&counted.overruns), "{}", counted.overruns);
 }
 
-/// Run in a guest with one CPU. A task that waits for another's job is not activated late, and skips no release.
+/// To be run in a guest with one CPU. A task that waits for another task's job is not activated late, and skips no
+/// release.
 #[test]
 #[ignore = "live: root, timing"]
 fn waiting_for_an_earlier_deadline_is_no_late_activation() {

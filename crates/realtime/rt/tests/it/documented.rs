@@ -7,7 +7,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..")
 }
 
-/// The first code block in this language below a heading.
+/// Returns the first code block in this language below a heading.
 fn block(heading: &str, language: &str) -> String {
     let text = fs::read_to_string(root().join("docs/guide/commands-by-example.md")).unwrap();
     let below = text.split_once(&format!("## {heading}\n")).expect("the heading").1;

@@ -1,5 +1,5 @@
-//! Priority inversion: a low-priority thread holds what a high-priority one needs, while a medium-priority one burns
-//! the CPU they share. The threads start each other, so nothing depends on a sleep.
+//! Tests priority inversion: a low-priority thread holds what a high-priority one needs, while a medium-priority one
+//! occupies the CPU that they share. The threads start each other, so nothing depends on a sleep.
 
 use punctual_rt::{Attributes, Mutex, Rendezvous, Semaphore, monotonic, try_scheduling};
 use punctual_units::{CpuId, Nanos, Priority, Scheduling};
@@ -13,7 +13,7 @@ fn fifo(priority: u8) -> Scheduling {
     Scheduling::Fifo { priority: Priority::try_from(priority).unwrap() }
 }
 
-/// A CPU for the test; `None`, with the reason printed, if this machine grants no real-time priority.
+/// Returns a CPU for the test. Prints the reason and returns `None` if this machine grants no real-time priority.
 fn a_cpu() -> Option<CpuId> {
     if let Err(error) = try_scheduling(fifo(30)) {
         println!("not tested: no real-time priority here, so none to inherit ({error}); run as root");
@@ -26,7 +26,7 @@ fn become_fifo(priority: u8, cpu: CpuId) {
     Attributes { scheduling: fifo(priority), cpu: Some(cpu), lock_stack: false }.apply().unwrap();
 }
 
-/// Uses this much CPU time, however often it is preempted.
+/// Uses this much CPU time, even if it is preempted.
 fn burn(time: Nanos) {
     let used = || {
         let t = clock_gettime(ClockId::ThreadCPUTime);
@@ -36,7 +36,7 @@ fn burn(time: Nanos) {
     while used().0 - begun.0 < time.0 {}
 }
 
-/// How long the high-priority thread waits for the lock. `locked` runs its argument under the lock.
+/// Returns how long the high-priority thread waits for the lock. `locked` calls its argument while holding the lock.
 fn wait_for_lock(cpu: CpuId, locked: &(dyn Fn(&mut dyn FnMut()) + Sync)) -> Nanos {
     let (start_high, start_medium, ready) = (Semaphore::new(0), Semaphore::new(0), Semaphore::new(0));
     std::thread::scope(|s| {
@@ -70,7 +70,7 @@ fn wait_for_lock(cpu: CpuId, locked: &(dyn Fn(&mut dyn FnMut()) + Sync)) -> Nano
     })
 }
 
-/// How long the high-priority thread waits for an answer of the low-priority one, which lets the medium one start.
+/// Returns how long the high-priority thread waits for an answer of the low-priority one, which starts the medium one.
 fn wait_for_answer(cpu: CpuId) -> Nanos {
     let rendezvous = Rendezvous::<(), ()>::new(1);
     let (start_medium, ready, serves) = (Semaphore::new(0), Semaphore::new(0), Semaphore::new(0));

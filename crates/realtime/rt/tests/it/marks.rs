@@ -1,4 +1,4 @@
-//! Marks are in the kernel's trace.
+//! Tests that marks are in the kernel's trace.
 
 use punctual_rt::{MarkCounts, Marks};
 use std::fs;

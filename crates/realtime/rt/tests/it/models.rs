@@ -1,4 +1,5 @@
-//! Queue, mailbox and pool compared with simple models: the same values, order and counts.
+//! Compares the queue, the mailbox and the pool with simple models: the values, their order and the counts must be
+//! equal.
 
 use proptest::prelude::*;
 use punctual_rt::{Block, Full, Mailbox, MailboxCounts, NotSent, Overflow, Pool, QueueCounts, Shared, queue};
@@ -70,7 +71,7 @@ proptest! {
         }
     }
 
-    /// Every block keeps its value, whatever is allocated and freed in between.
+    /// Every allocated block keeps its value, whatever is allocated and freed in between.
     #[test]
     fn a_pool_hands_out_each_block_once(steps in proptest::collection::vec((any::<bool>(), 0usize..8), 0..200)) {
         let pool = Pool::<usize, 5>::new();

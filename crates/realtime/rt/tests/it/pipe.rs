@@ -1,4 +1,4 @@
-//! Pipes through real FIFOs in a temporary folder.
+//! Tests pipes through real FIFOs in a temporary folder.
 
 use punctual_rt::{
     Bridge, CapacityError, Fifo, Frame, Line, NotOpened, Overflow, Parsed, PipeCounts, TimedOut, monotonic, pipe,
@@ -40,7 +40,7 @@ fn write_to(path: &Path) -> File {
     OpenOptions::new().write(true).open(path).unwrap()
 }
 
-/// Waits until the bridge's counters satisfy the condition; forever if they do not.
+/// Waits until the bridge's counters satisfy the condition, without a time limit.
 fn until(bridge: &Bridge, enough: impl Fn(PipeCounts) -> bool) -> PipeCounts {
     while !enough(bridge.counts()) {
         std::thread::yield_now();
@@ -111,7 +111,7 @@ fn text_goes_out_in_order() {
     assert_eq!(until(&bridge, |c| c.sent == 20_000).dropped, 0);
 }
 
-/// Each line waits for the previous one: the bridge falls asleep, and must be woken, every time.
+/// Each line is sent after the previous one has arrived: the bridge falls asleep, and must be woken, every time.
 #[test]
 fn no_line_stays_in_the_ring() {
     let (_folder, path) = place();

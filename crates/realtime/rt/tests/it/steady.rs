@@ -1,4 +1,5 @@
-//! After its first release a task does not fault. A unit test beside its loop checks that it does not allocate.
+//! Tests that a task does not fault after its first release. A unit test beside its loop checks that it does not
+//! allocate.
 
 use punctual_rt::{End, Miss, Nanos, Next, Rt, Scheduling};
 

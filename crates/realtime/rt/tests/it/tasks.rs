@@ -1,4 +1,4 @@
-//! Tasks on the machine that runs the tests: whatever its noise, every release is accounted for.
+//! Tests tasks on the machine that runs the tests: however busy it is, every release is accounted for.
 
 use punctual_rt::{Check, Cycle, End, Eventfd, Interrupt, Miss, Next, Rt, Timer, monotonic};
 use punctual_units::{Nanos, Scheduling};
@@ -17,7 +17,7 @@ fn busy_until(at: Nanos) {
     }
 }
 
-/// Every 100th body takes 5.5 periods. Returns the cycles as seen by the body.
+/// Runs a task in which every 100th body takes 5.5 periods. Returns the cycles that its body received.
 fn stalling(miss: Miss, cycles: u64) -> (Vec<Cycle>, punctual_rt::Finished) {
     let (rt, period) = (rt(), Nanos::from_micros(100));
     let seen = Arc::new(Mutex::new(Vec::with_capacity(cycles as usize)));
@@ -56,7 +56,7 @@ fn skipped_releases_are_exact() {
     assert_eq!(counted.given_up.count(), counted.skipped);
 }
 
-/// A million releases of 20 µs, with every 100th body taking 5.5 periods; takes a minute.
+/// Runs a million releases every 20 µs, in which every 100th body takes 5.5 periods; takes a minute.
 #[test]
 #[ignore = "a minute: `cargo trials soak tasks`"]
 fn a_million_releases_are_exact() {

@@ -1,4 +1,4 @@
-//! Every wakeup source without a partner thread, on this machine's clock.
+//! Tests every wakeup source that needs no partner thread, with this machine's clock.
 
 use punctual_rt::{Periodic, Relative, Signalled, Timerfd, Wait, monotonic};
 use punctual_units::Nanos;

@@ -1,5 +1,5 @@
-//! Creates, builds and runs a project in Rust; those in C and C++ are tested beside the library that they need, in
-//! crates/realtime/capi.
+//! Creates, builds and runs a project in Rust. Projects in C and C++ are tested in crates/realtime/capi, which has the
+//! library that they need.
 
 use punctual_starter::{Language, Project};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Projects as `punctual new` writes them; compiled and run where the compilers are installed.
+//! Tests the projects that `punctual new` writes. They are compiled and run where the compilers are installed.
 
 mod compiled;
 mod written;

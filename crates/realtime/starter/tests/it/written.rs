@@ -29,7 +29,7 @@ fn every_file_is_written_and_none_has_a_place_to_fill_in() {
     }
 }
 
-/// A claim names a thread as the kernel does, with 15 bytes.
+/// A claim names a thread as the kernel does, with the first 15 bytes of its name.
 #[test]
 fn a_long_name_is_a_claim_s_as_the_kernel_cuts_it() {
     let files = project("conveyor-belt-left", Language::C).files().unwrap();

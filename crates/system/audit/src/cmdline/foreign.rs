@@ -53,6 +53,7 @@ const SYSCTLS: &[&str] =
 
 /// Names from real-time guides that no mainline kernel supports, with the text to show.
 const UNKNOWN: &[(&str, &str)] = &[
+    ("housekeeping", "is not a parameter of Linux: isolcpus= and irqaffinity= name the CPUs"),
     ("kthread_cpus", "is not in mainline Linux: only patched kernels support it"),
     ("noht", "is not a parameter of Linux: nosmt keeps one thread of each core (since 4.19)"),
     (
@@ -80,17 +81,6 @@ pub(crate) fn unknown(word: &str) -> Option<String> {
     ))
 }
 
-/// Parameters whose handlers are below arch/x86 or in drivers for x86 only.
-const X86: &[&str] =
-    &["idle", "tsc", "notsc", "mce", "hpet", "intel_pstate", "amd_pstate", "intel_idle.max_cstate", "pti", "nopti"];
-
-/// Explains why an architecture other than x86 does not support a parameter; `arch` is `uname -m`.
-pub(crate) fn of_x86(word: &str, arch: &str) -> Option<String> {
-    let is_x86 = arch == "x86_64" || arch.ends_with("86");
-    let key = key(word);
-    (!is_x86 && X86.contains(&key.as_str())).then(|| format!("{key} is supported on x86 only, not on {arch}"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -100,13 +90,18 @@ mod tests {
         for word in ["dtparam=spi=on", "force_turbo=1", "hdmi_group=2", "over_voltage_delta=50000"] {
             assert!(config_txt(word).is_some(), "{word}");
         }
-        for word in ["kthread_cpus=0", "noht", "preempt_rt", "sched_rt_runtime_us=-1", "kernel.nmi_watchdog=0"] {
+        for word in [
+            "kthread_cpus=0",
+            "housekeeping=0-1",
+            "noht",
+            "preempt_rt",
+            "sched_rt_runtime_us=-1",
+            "kernel.nmi_watchdog=0",
+        ] {
             assert!(unknown(word).is_some(), "{word}");
         }
         for word in ["isolcpus=2", "sysctl.kernel.sched_rt_runtime_us=-1", "net.ifnames=0", "gpio", "quiet", "hd=1"] {
             assert!(unknown(word).is_none() && config_txt(word).is_none(), "{word}");
         }
-        assert!(of_x86("idle=poll", "aarch64").is_some());
-        assert!(of_x86("idle=poll", "i686").is_none() && of_x86("isolcpus=2", "aarch64").is_none());
     }
 }

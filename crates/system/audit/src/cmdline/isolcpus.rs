@@ -23,13 +23,11 @@ const FLAGS: &[(&str, Release)] = &[("nohz", (4, 15)), ("domain", (4, 15)), ("ma
 
 impl Isolcpus {
     pub fn parse(value: &str, scope: Scope) -> Isolcpus {
+        if scope.is_before((4, 15)) {
+            return Isolcpus::parse_old(value, scope);
+        }
         let mut found = Isolcpus::default();
         let mut rest = value;
-        if scope.is_before((4, 15)) && rest.starts_with(|c: char| c.is_ascii_alphabetic()) {
-            let is_flag = FLAGS.iter().any(|(name, _)| rest.split(',').next() == Some(*name));
-            let why = if is_flag { "flags are supported since Linux 4.15" } else { "the list begins with a letter" };
-            return found.ignored(value, why);
-        }
         while rest.starts_with(|c: char| c.is_ascii_alphabetic()) {
             let (flag, after) = rest.split_once(',').unwrap_or((rest, ""));
             // A flag without a comma after it is not a flag.
@@ -61,6 +59,26 @@ impl Isolcpus {
                 found.ignored(value, "the machine has no such CPU")
             }
             Ok(cpus) => Isolcpus { cpus: Some(cpus), ..found },
+        }
+    }
+
+    /// isolated_cpu_setup() of kernel/sched/core.c and topology.c (2.6.39 to 4.14) knows no flags; of a list that is
+    /// rejected the mask keeps the CPUs before the mistake.
+    fn parse_old(value: &str, scope: Scope) -> Isolcpus {
+        let is_flag = FLAGS.iter().any(|(name, _)| value.split(',').next() == Some(*name));
+        let (cpus, why) = list::parse_partly(value, scope);
+        let is_there = cpus.iter().any(|cpu| cpu.0 <= scope.last);
+        let found = Isolcpus::default();
+        match why {
+            Some(_) if is_flag => found.ignored(value, "flags are supported since Linux 4.15"),
+            Some(why) if !is_there => found.ignored(value, &why),
+            Some(why) => {
+                let wrong = format!("isolcpus={} isolates only CPU {}: {why}", scrub(value), cpus);
+                Isolcpus { cpus: Some(cpus), wrong: Some(wrong), ..found }
+            }
+            None if cpus.is_empty() => found.ignored(value, "it names no CPU"),
+            None if !is_there => found.ignored(value, "the machine has no such CPU"),
+            None => Isolcpus { cpus: Some(cpus), ..found },
         }
     }
 
@@ -110,6 +128,9 @@ impl Isolation {
                 "isolcpus" => {
                     let own = Isolcpus::parse(value, scope);
                     let types = own.types();
+                    if scope.is_before((4, 15)) && own.cpus.is_none() {
+                        found.clear(&word, &types);
+                    }
                     found.wrong.extend(own.wrong);
                     found.skipped.extend(own.skipped);
                     match own.cpus {
@@ -129,6 +150,15 @@ impl Isolation {
             }
         }
         found
+    }
+
+    /// Before Linux 4.15 each isolcpus= clears the mask, even one that is rejected.
+    fn clear(&mut self, word: &str, types: &[Type]) {
+        if let Some((_, cpus, _)) = self.of.iter().find(|(of, ..)| types.contains(of)) {
+            let text = format!("`{}` also cancels the earlier isolcpus= of CPU {}", scrub(word), cpus);
+            self.overruled.push((key(word), text));
+        }
+        self.of.retain(|(of, ..)| !types.contains(of));
     }
 
     fn add(&mut self, word: &str, types: &[Type], cpus: CpuList, scope: Scope, possible: Option<&CpuList>) {
@@ -213,6 +243,16 @@ mod tests {
         assert_eq!(cpus("managed_irq,domain,2-3", Some((5, 4))), None);
         assert_eq!(cpus("domain,2-3", Some((5, 4))).as_deref(), Some("2-3"));
         assert_eq!(cpus("domain,2-3", Some((4, 14))), None);
+    }
+
+    #[test]
+    fn before_4_15_what_precedes_a_mistake_counts_and_each_isolcpus_clears_the_mask() {
+        let partly = read("2-3,domain", Some((4, 14)));
+        assert!(partly.wrong.is_some_and(|why| why.contains("isolates only CPU 2-3")));
+        assert_eq!(cpus("2-3,domain", Some((4, 14))).as_deref(), Some("2-3"));
+        assert_eq!(all("isolcpus=2-3 isolcpus=nohz,domain,3", (2, 6)), ["", "", ""]);
+        assert_eq!(all("isolcpus=2-3 isolcpus=1,x", (4, 4)), ["1", "", ""]);
+        assert_eq!(all("isolcpus=2-3 isolcpus=1,x", (4, 15)), ["2-3", "", ""]);
     }
 
     /// Lists the CPUs that a line isolates: from the domain, from managed interrupts, and from the tick.

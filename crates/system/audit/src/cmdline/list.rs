@@ -28,12 +28,22 @@ impl Scope {
 /// # Errors
 /// Why the kernel rejects the list, as the end of a sentence about it.
 pub(crate) fn parse(text: &str, scope: Scope) -> Result<CpuList, String> {
+    match parse_partly(text, scope) {
+        (cpus, None) => Ok(cpus),
+        (_, Some(why)) => Err(why),
+    }
+}
+
+/// Like [`parse`], with the CPUs before the part that is rejected: these are set in the mask already.
+pub(crate) fn parse_partly(text: &str, scope: Scope) -> (CpuList, Option<String>) {
     let mut cpus = CpuList::new();
     for part in text.split(|c: char| c == ',' || c.is_ascii_whitespace()).filter(|part| !part.is_empty()) {
-        let region = region(part, scope).map_err(|why| format!("`{}` {why}", shown(part)))?;
-        region.for_each(|cpu| cpus.insert(CpuId(cpu)));
+        match region(part, scope) {
+            Ok(region) => region.for_each(|cpu| cpus.insert(CpuId(cpu))),
+            Err(why) => return (cpus, Some(format!("`{}` {why}", shown(part)))),
+        }
     }
-    Ok(cpus)
+    (cpus, None)
 }
 
 /// Parses systemd's lists: numbers and ranges separated by white space or commas (systemd-system.conf(5),
@@ -55,6 +65,8 @@ fn shown(part: &str) -> String {
 /// Parses a region such as `9-38:4/10`: the first 4 of each group of 10.
 fn region(part: &str, scope: Scope) -> Result<impl Iterator<Item = u32>, String> {
     let (range, pattern) = match part.split_once(':') {
+        // __bitmap_parselist() of lib/bitmap.c, commit 2d13e6ca4868.
+        Some(_) if scope.is_before((4, 9)) => return Err("has a stride, supported since Linux 4.9".to_owned()),
         Some((range, pattern)) => (range, Some(pattern)),
         None => (part, None),
     };
@@ -185,6 +197,13 @@ mod tests {
     fn words_count_from_their_release() {
         let old = |text| parse(text, Scope { last: 3, release: Some((5, 10)), bits: None });
         assert!(old("2-N").is_err() && old("all").is_err() && old("0-3:1/2").is_ok());
+        assert!(parse("0-3:1/2", Scope { last: 3, release: Some((4, 4)), bits: None }).is_err());
+    }
+
+    #[test]
+    fn what_precedes_a_mistake_is_kept() {
+        let (cpus, why) = parse_partly("2-3,x,5", Scope { last: 7, release: Some((4, 4)), bits: None });
+        assert_eq!((cpus.to_string().as_str(), why.is_some()), ("2-3", true));
     }
 
     #[test]

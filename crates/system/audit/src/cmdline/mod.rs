@@ -1,5 +1,6 @@
 //! The kernel command line as the kernel parses it.
 
+pub(crate) mod arches;
 pub(crate) mod built;
 pub(crate) mod foreign;
 pub(crate) mod isolcpus;

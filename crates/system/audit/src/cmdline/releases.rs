@@ -4,8 +4,31 @@ use super::list::Release;
 use super::names::key;
 use std::sync::LazyLock;
 
-/// The releases whose sources `parameters.txt` was made from.
-const LISTED: [Release; 7] = [(5, 10), (5, 15), (6, 1), (6, 6), (6, 12), (6, 18), (7, 2)];
+/// The releases whose sources `parameters.txt` was made from; the first one is 2.6.39.
+const LISTED: [Release; 22] = [
+    (2, 6),
+    (3, 2),
+    (3, 4),
+    (3, 10),
+    (3, 12),
+    (3, 14),
+    (3, 16),
+    (3, 18),
+    (4, 1),
+    (4, 4),
+    (4, 9),
+    (4, 14),
+    (4, 16),
+    (4, 19),
+    (5, 4),
+    (5, 10),
+    (5, 15),
+    (6, 1),
+    (6, 6),
+    (6, 12),
+    (6, 18),
+    (7, 2),
+];
 
 /// One parameter per line: its name and, unless every listed release has it, the first and the last one that do; an
 /// omitted bound is that of the list. The names are those of __setup(), early_param(), early_param_on_off() and
@@ -18,24 +41,35 @@ const LISTED: [Release; 7] = [(5, 10), (5, 15), (6, 1), (6, 6), (6, 12), (6, 18)
 const PARAMETERS: &str = include_str!("parameters.txt");
 
 /// The first release, where it is known exactly: commits 826bfeb37bb4, 8412b4563e59, ace3c5499e61, 7f66f099de4d,
-/// 68d124b09999, 0ce20dd84089, a831881be220, 3fbfbf7a3b66, 3705b88db0d7, 5307c9556bc1; kernel-parameters.txt of 6.16.
+/// 68d124b09999, 0ce20dd84089, a831881be220, 3fbfbf7a3b66, 3705b88db0d7, 5307c9556bc1, 5a9be7c628c3, 3e42ec1aa716,
+/// 98af8452945c; kernel-parameters.txt of 6.16; the files of the handlers in the releases before and after.
 const SINCE: &[(&str, Release)] = &[
     ("cpufreq.default_governor", (5, 9)),
+    ("cpuidle.off", (3, 1)),
+    ("intel_pstate", (3, 9)),
     ("kfence.sample_interval", (5, 12)),
+    ("mitigations", (5, 2)),
     ("nohz_full", (3, 10)),
+    ("numa_balancing", (3, 8)),
     ("preempt", (5, 12)),
     ("rcu_nocb_poll", (3, 8)),
     ("rcu_nocbs", (3, 8)),
     ("rcupdate.rcu_expedited", (3, 8)),
+    ("rcupdate.rcu_normal", (4, 5)),
+    ("rcupdate.rcu_normal_after_boot", (4, 5)),
     ("rcutree.enable_rcu_lazy", (6, 8)),
+    ("rcutree.kthread_prio", (3, 19)),
     ("rcutree.nohz_full_patience_delay", (6, 11)),
+    ("rcutree.use_softirq", (5, 3)),
     ("rt_group_sched", (6, 16)),
     ("skew_tick", (3, 5)),
     ("workqueue.unbound_cpus", (6, 6)),
+    ("zswap.enabled", (3, 11)),
 ];
 
 /// Stable releases to which mitigations= of Linux 5.2 was backported (commit 98af8452945c).
-const MITIGATIONS: [(u32, u32, u32); 6] = [(4, 4, 180), (4, 9, 176), (4, 14, 119), (4, 19, 43), (5, 0, 16), (5, 1, 2)];
+const MITIGATIONS: [(u32, u32, u32); 7] =
+    [(3, 16, 68), (4, 4, 180), (4, 9, 176), (4, 14, 119), (4, 19, 43), (5, 0, 16), (5, 1, 2)];
 
 /// Like [`lacks`], by the patch level. Distributions number their kernels `4.19.0`, which does not show what was
 /// backported to them.
@@ -45,28 +79,6 @@ pub(crate) fn lacks_at(word: &str, (major, minor, patch): (u32, u32, u32)) -> Op
     lacks.then(|| {
         format!("mitigations is supported since Linux {major}.{minor}.{since}, and this is {major}.{minor}.{patch}")
     })
-}
-
-/// preempt= by architecture (HAVE_PREEMPT_DYNAMIC of arch/*/Kconfig): commits 826bfeb37bb4, 1b2d3451ee50, 4e90d0522a68,
-/// 80c7889de7a8.
-const PREEMPT: &[(&str, Release)] = &[
-    ("aarch64", (5, 18)),
-    ("i586", (5, 12)),
-    ("i686", (5, 12)),
-    ("loongarch64", (6, 7)),
-    ("riscv64", (6, 6)),
-    ("x86_64", (5, 12)),
-];
-
-/// Returns the first release that has preempt= on an architecture; `None` if unknown.
-pub(crate) fn preempt_since(arch: &str) -> Option<Release> {
-    PREEMPT.iter().find(|(name, _)| *name == arch).map(|(_, since)| *since)
-}
-
-/// Like [`lacks`], for parameters that only some architectures have.
-pub(crate) fn lacks_on(word: &str, release: Release, arch: &str) -> Option<String> {
-    let since = preempt_since(arch).filter(|since| key(word) == "preempt" && release < *since)?;
-    Some(format!("preempt is supported since Linux {} on {arch}, but this is {}", show(since), show(release)))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,11 +121,14 @@ pub(super) fn is_listed(key: &str) -> bool {
 /// Returns true if the list of a release, or the lists of both its neighbours, contain the parameter.
 pub(crate) fn has(word: &str, release: Release) -> bool {
     let key = key(word);
-    let is_covered = LISTED[0] <= release && release <= LISTED[LISTED.len() - 1];
+    // Of the releases 2.6 only the last one is listed.
+    let is_covered = LISTED[1] <= release && release <= LISTED[LISTED.len() - 1];
     let has = |Parameter { first, last, .. }: &Parameter| {
         first.is_none_or(|first| first <= release) && last.is_none_or(|last| release <= last)
     };
-    is_covered && find(&key).is_some_and(has)
+    // Stable releases took it over.
+    let is_doubtful = key == "mitigations" && release < (5, 2);
+    is_covered && !is_doubtful && find(&key).is_some_and(has)
 }
 
 /// Returns the parameters that a release may have, or those of all listed ones if it is unknown.
@@ -125,12 +140,24 @@ pub(super) fn of(release: Option<Release>) -> impl Iterator<Item = &'static str>
 /// Explains why a mainline kernel of this release does not support a parameter that other releases do, as a sentence.
 pub(crate) fn lacks(word: &str, release: Release) -> Option<String> {
     let key = key(word);
+    let is_backported = key == "mitigations" && MITIGATIONS.iter().any(|known| (known.0, known.1) == release);
     let why = match SINCE.iter().find(|(name, _)| *name == key) {
+        _ if is_backported => None,
         Some((_, since)) if release < *since => Some(format!("since Linux {}", show(*since))),
         Some(_) => None,
         None => find(&key)?.lacks(release),
     }?;
     Some(format!("{key} is supported {why}, but this is {}", show(release)))
+}
+
+/// Returns since which release Linux has a parameter, as `NAME since …`; `None` if every listed one has it.
+pub(crate) fn since(word: &str) -> Option<String> {
+    let key = key(word);
+    let since = match SINCE.iter().find(|(name, _)| *name == key) {
+        Some((_, since)) => format!("since Linux {}", show(*since)),
+        None => find(&key)?.lacks((0, 0))?,
+    };
+    Some(format!("{key} {since}"))
 }
 
 impl Parameter {
@@ -168,7 +195,7 @@ pub(crate) fn searched(release: Option<Release>) -> String {
     }
 }
 
-fn show((major, minor): Release) -> String {
+pub(super) fn show((major, minor): Release) -> String {
     format!("{major}.{minor}")
 }
 
@@ -197,7 +224,7 @@ mod tests {
             let found = find(name).unwrap_or_else(|| panic!("{name}"));
             let before = found.first.and_then(|first| LISTED.iter().rev().find(|listed| **listed < first));
             assert!(before.is_none_or(|before| before < since), "{name}");
-            assert!(found.first.unwrap_or(LISTED[0]) >= *since, "{name}");
+            assert!(found.first.is_none_or(|first| first >= *since), "{name}");
         }
     }
 
@@ -245,6 +272,12 @@ mod tests {
     }
 
     #[test]
+    fn the_first_release_is_told() {
+        assert_eq!(since("preempt=full").as_deref(), Some("preempt since Linux 5.12"));
+        assert_eq!((since("isolcpus=2"), since("no_such_parameter")), (None, None));
+    }
+
+    #[test]
     fn a_patch_level_decides_what_stable_releases_took_over() {
         assert!(lacks_at("mitigations=off", (4, 19, 13)).is_some_and(|said| said.contains("4.19.43")));
         for (word, release) in
@@ -257,23 +290,15 @@ mod tests {
     #[test]
     fn a_listed_release_has_its_parameters() {
         assert!(has("isolcpus=2", (5, 10)) && has("sched_debug", (5, 10)) && !has("sched_debug", (5, 12)));
-        assert!(!has("isolcpus=2", (4, 19)) && !has("no_such_parameter", (5, 10)));
-    }
-
-    #[test]
-    fn an_architecture_may_be_later() {
-        assert!(lacks_on("preempt=full", (5, 15), "aarch64").is_some_and(|said| said.contains("5.18 on aarch64")));
-        assert_eq!(lacks_on("preempt=full", (5, 18), "aarch64"), None);
-        assert_eq!(lacks_on("preempt=full", (5, 15), "x86_64"), None);
-        assert_eq!(lacks_on("isolcpus=2", (5, 15), "aarch64"), None);
+        assert!(has("isolcpus=2", (4, 19)) && !has("isolcpus=2", (2, 6)) && !has("no_such_parameter", (5, 10)));
     }
 
     #[test]
     fn what_was_searched_is_said() {
         assert_eq!(searched(Some((6, 1))), "6.1");
         assert_eq!(searched(Some((6, 8))), "6.6 and 6.12");
-        assert_eq!(searched(Some((4, 19))), "5.10 to 7.2 (no list exists for 4.19)");
-        assert_eq!(searched(Some((7, 3))), "5.10 to 7.2 (no list exists for 7.3)");
-        assert_eq!(searched(None), "5.10 to 7.2");
+        assert_eq!(searched(Some((4, 20))), "4.19 and 5.4");
+        assert_eq!(searched(Some((7, 3))), "2.6 to 7.2 (no list exists for 7.3)");
+        assert_eq!(searched(None), "2.6 to 7.2");
     }
 }

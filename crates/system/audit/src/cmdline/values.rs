@@ -23,6 +23,16 @@ const WORDS: &[(&str, &[&str])] = &[
     ("cpufreq.default_governor", &["performance", "powersave", "ondemand", "conservative", "schedutil", "userspace"]),
 ];
 
+/// Values with the first release that supports them; earlier ones reject or ignore them. kernel/sched/core.c,
+/// arch/x86/kernel/tsc.c, drivers/cpufreq/intel_pstate.c.
+const ADDED: &[(&str, &str, Release)] = &[
+    ("intel_pstate", "active", (5, 8)),
+    ("preempt", "lazy", (6, 13)),
+    ("tsc", "nowatchdog", (5, 2)),
+    ("tsc", "recalibrate", (6, 3)),
+    ("tsc", "watchdog", (6, 3)),
+];
+
 /// Names of the clocksources of x86, Arm and guests; small boards have others.
 const CLOCKS: &[&str] = &["tsc", "hpet", "acpi_pm", "jiffies", "pit", "kvm-clock", "arch_sys_counter"];
 
@@ -31,9 +41,10 @@ pub(crate) fn refused(word: &str, release: Option<Release>) -> Option<String> {
     let (_, value) = word.split_once('=')?;
     let name = key(word);
     let shown = scrub(word);
-    // sched_dynamic_mode() of kernel/sched/core.c, ARCH_HAS_PREEMPT_LAZY.
-    if word == "preempt=lazy" && release.is_some_and(|release| release < (6, 13)) {
-        return Some(format!("`{shown}` is rejected: lazy is supported since Linux 6.13"));
+    if let Some((.., since)) = ADDED.iter().find(|(known, added, _)| *known == name && *added == value)
+        && release.is_some_and(|release| release < *since)
+    {
+        return Some(format!("`{shown}` is rejected: {value} is supported since Linux {}.{}", since.0, since.1));
     }
     if let Some((_, values)) = WORDS.iter().find(|(known, _)| *known == name) {
         let values = (!values.contains(&value)).then(|| values.join(", "))?;
@@ -145,7 +156,15 @@ mod tests {
             let text = refused(word, None).unwrap_or_default();
             assert!(text.contains(said), "{word}: {text}");
         }
-        assert!(refused("preempt=lazy", Some((6, 6))).is_some());
+        for (word, release, is_refused) in [
+            ("preempt=lazy", (6, 6), true),
+            ("preempt=lazy", (6, 13), false),
+            ("tsc=nowatchdog", (5, 0), true),
+            ("tsc=nowatchdog", (5, 4), false),
+            ("tsc=watchdog", (6, 1), true),
+        ] {
+            assert_eq!(refused(word, Some(release)).is_some(), is_refused, "{word} {release:?}");
+        }
         for word in [
             "preempt=full",
             "preempt=lazy",

@@ -41,6 +41,7 @@ pub(super) fn source(source: &Source) -> String {
         Source::Kconfig(option) => format!("CONFIG_{option}"),
         Source::Kconfigs(options) => format!("those of CONFIG_{} that are on", options.join(", CONFIG_")),
         Source::Cmdline(name) => format!("kernel parameter {name}="),
+        Source::Supports(name) => format!("kernel support of {name}"),
         Source::Parameters(names) => format!("kernel parameters {}", list(names)),
         Source::Cpus(set) => format!("the {} CPUs", of_set(*set)),
         Source::Units(names) => format!("units of systemd: {}", list(names)),

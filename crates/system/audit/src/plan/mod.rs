@@ -10,7 +10,7 @@ pub(crate) use interrupts::on as irqs_on;
 pub use interrupts::{IrqPlan, Movable};
 pub use steps::{BootParameter, proposes};
 pub use takes::Misfit;
-pub(crate) use takes::misfit;
+pub(crate) use takes::{conditions, ignored, kept, misfit};
 
 use crate::{Context, Offers, Rules};
 use choose::Choice;

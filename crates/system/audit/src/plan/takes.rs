@@ -3,27 +3,16 @@
 use crate::cmdline::built::Built;
 use crate::cmdline::list::Release;
 use crate::cmdline::names::key;
-use crate::cmdline::releases;
-use crate::probes::cmdline::built;
+use crate::cmdline::{arches, releases, values};
+use crate::probes::cmdline::{built, unsupported};
 use crate::probes::kernel::{backports, release};
 use crate::sight::{Notes, Sight, config_gap};
 use crate::{Context, Offers, Rules};
-use punctual_machine::Machine;
+use punctual_machine::{BuiltIn, KernelConfig, Machine, parameters, scrub};
 
-/// Releases since which a parameter has an effect, although earlier ones accept its name: iommu.strict=, for example,
-/// had an effect only on arm64 before; efi=noruntime, nohz_full, rcu_nocbs, intel_pstate and nosmt are older than the
-/// lists of [`releases`].
-const SINCE: &[(&str, Release)] = &[
-    ("efi", (3, 12)),
-    ("intel_pstate", (3, 9)),
-    ("iommu.strict", (5, 14)),
-    ("nohz_full", (3, 10)),
-    ("nosmt", (4, 19)),
-    ("rcu_nocb_poll", (3, 8)),
-    ("rcu_nocbs", (3, 8)),
-    ("rcutree.use_softirq", (5, 3)),
-    ("zswap.enabled", (3, 11)),
-];
+/// Releases since which a parameter has this effect, though earlier ones accept the name: before, iommu.strict= worked on
+/// arm64 only; efi=noruntime is older than its handler.
+const SINCE: &[(&str, Release)] = &[("efi", (3, 12)), ("iommu.strict", (5, 14))];
 
 /// First release with the flag `managed_irq`: an unknown flag makes earlier kernels ignore all of isolcpus= (commit
 /// 11ea68f553e2).
@@ -44,23 +33,68 @@ impl Rules {
 }
 
 pub(crate) fn misfit(sight: &Sight, word: &str) -> Option<Misfit> {
-    lacks(sight, word).or_else(|| without(sight, word))
+    ignored(sight).or_else(|| overruled(sight, word)).or_else(|| lacks(sight, word)).or_else(|| without(sight, word))
+}
+
+fn built_in(sight: &Sight) -> Option<BuiltIn> {
+    sight.config().as_ref().ok().and_then(KernelConfig::built_in)
+}
+
+/// A kernel may ignore the boot loader's line, in which a parameter would be changed.
+pub(crate) fn ignored(sight: &Sight) -> Option<Misfit> {
+    let BuiltIn::Instead(_) = built_in(sight)? else { return None };
+    let config = sight.config().as_ref().ok()?;
+    let mut options = ["CMDLINE_FORCE", "CMDLINE_OVERRIDE", "CMDLINE_OVERWRITE", "CMDLINE_BOOL"].iter();
+    let option = options.find(|option| config.is_on(option)).copied().unwrap_or_default();
+    let why = format!(
+        "no effect: this kernel uses only the command line it is built with: change CONFIG_CMDLINE, or build without CONFIG_{option}"
+    );
+    Some(Misfit { is_certain: true, why })
+}
+
+/// Lists the releases and architectures that have a parameter, where those of this kernel are unknown.
+pub(crate) fn conditions(sight: &Sight, word: &str) -> impl Iterator<Item = String> {
+    let is_arch_known = sight.text("/proc/sys/kernel/arch", &mut Notes::default()).is_ok();
+    let since = running(sight).is_none().then(|| releases::since(word)).flatten();
+    let only = (!is_arch_known).then(|| arches::only(word)).flatten();
+    since.into_iter().chain(only)
+}
+
+/// Words that are built in behind the boot loader's line overrule it.
+fn overruled(sight: &Sight, word: &str) -> Option<Misfit> {
+    let BuiltIn::Behind(line) = built_in(sight)? else { return None };
+    let other = same(&line, word)?;
+    let why = format!("no effect: CONFIG_CMDLINE ends the line with `{other}`");
+    (other != word).then_some(Misfit { is_certain: true, why })
+}
+
+/// Explains why the parameter `name` cannot be removed from the boot loader's line.
+pub(crate) fn kept(sight: &Sight, name: &str) -> Option<Misfit> {
+    let (BuiltIn::Before(line) | BuiltIn::Behind(line)) = built_in(sight)? else { return ignored(sight) };
+    let why = format!("CONFIG_CMDLINE has `{}`: change that", same(&line, name)?);
+    Some(Misfit { is_certain: true, why })
+}
+
+/// The last word of a line that sets the same parameter.
+fn same(line: &str, word: &str) -> Option<String> {
+    parameters(line).iter().rev().find(|other| key(other) == key(word)).map(|other| scrub(other))
 }
 
 fn lacks(sight: &Sight, word: &str) -> Option<Misfit> {
-    let release = running(sight)?;
     let (name, value) = word.split_once('=').unwrap_or((word, ""));
     let since = match name {
         "isolcpus" if value.contains("managed_irq") => Some(MANAGED),
         _ => SINCE.iter().find(|(known, _)| *known == key(word)).map(|(_, since)| *since),
     };
-    let too_old = since.filter(|since| release < *since);
+    let release = running(sight);
+    let too_old = since.filter(|since| release.is_some_and(|release| release < *since));
     let too_old = too_old.map(|(major, minor)| format!("{name} with this value was added in Linux {major}.{minor}"));
-    let why = too_old.or_else(|| releases::lacks(word, release))?;
-    Some(match backports(sight) {
-        true => Misfit { is_certain: false, why: format!("probably no effect, unless it was backported: {why}") },
-        false => Misfit { is_certain: true, why: format!("no effect: {why}") },
-    })
+    if !backports(sight) {
+        let why = too_old.or_else(|| unsupported(sight, word)).or_else(|| values::refused(word, release))?;
+        return Some(Misfit { is_certain: true, why: format!("no effect: {why}") });
+    }
+    let why = too_old.or_else(|| releases::lacks(word, release?))?;
+    Some(Misfit { is_certain: false, why: format!("probably no effect, unless it was backported: {why}") })
 }
 
 fn without(sight: &Sight, word: &str) -> Option<Misfit> {

@@ -135,7 +135,7 @@ fn a_release_decides_which_parameters_have_an_effect() {
         ("5.10.0", "iommu.strict=1", Some((true, "was added in Linux 5.14"))),
         ("5.4.61-rt37-v8+", "isolcpus=managed_irq,domain,3", Some((true, "was added in Linux 5.6"))),
         ("6.12.1", "sched_debug", Some((true, "until Linux 5.10"))),
-        ("3.9.0", "nohz_full=1", Some((true, "was added in Linux 3.10"))),
+        ("3.9.0", "nohz_full=1", Some((true, "since Linux 3.10"))),
     ] {
         let mut machine = machine(&["0", "1"]);
         put(&mut machine, "/proc/sys/kernel/osrelease", release);

@@ -4,7 +4,7 @@ use super::{CONFIG_READS, Probe, With};
 use crate::cmdline::names::is_tuning;
 use crate::reading::{Cause, Gap, Many, Reading, Value};
 use crate::sight::{Notes, Sight};
-use punctual_machine::{BootFile, BuiltIn, KernelConfig, boot_file, boot_file_cmdline, parameters, scrub};
+use punctual_machine::{BootFile, BuiltIn, Given, KernelConfig, boot_file, boot_file_cmdline, parameters, scrub};
 use std::collections::BTreeSet;
 
 /// Files that are or contain one command line: of the Raspberry Pi's firmware, of systemd's kernel-install, of U-Boot.
@@ -27,6 +27,7 @@ pub(super) const PROBES: &[Probe] = &[
         name: "boot-drift",
         with: &[],
         reads: &[
+            &[Given::LINES],
             LINES,
             GRUB_ENV,
             CONFIG_READS,
@@ -42,6 +43,8 @@ pub(super) const PROBES: &[Probe] = &[
         ],
         run: drift,
     },
+    // Number of lines of a given file with a command line, if that is read by an unknown loader.
+    Probe { name: "boot-lines", with: &[], reads: &[&[Given::LINES]], run: lines },
 ];
 
 struct Persisted {
@@ -83,6 +86,17 @@ fn line_of(file: &str, text: &str) -> Option<String> {
     Some(if is_one_line(file, text) { first } else { text }.to_owned())
 }
 
+fn lines(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    match sight.text(Given::LINES, &mut Notes::default()) {
+        Ok(text) => {
+            let count = text.lines().count();
+            notes.add(Given::LINES, format!("{count} lines"));
+            Reading::One(Ok(Value::Number(i64::try_from(count).unwrap_or(i64::MAX))))
+        }
+        Err(gap) => Reading::gap(gap),
+    }
+}
+
 fn drift(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let found = persisted(sight, notes).and_then(|there| there.ok_or_else(|| Gap::new("boot loader", Cause::Absent)));
     let Persisted { file, words: mut next, below, is_part } = match found {
@@ -122,10 +136,17 @@ fn drift(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
 /// Returns the first configuration that exists, most specific first.
 fn persisted(sight: &Sight, notes: &mut Notes) -> Result<Option<Persisted>, Gap> {
     let mut unnoted = Notes::default();
+    if let Ok(text) = sight.text(Given::LINES, &mut unnoted) {
+        return Ok(Some(Persisted::new(Given::LINES, &text, Some(text.clone()))));
+    }
     for path in LINES {
         match sight.text(path, &mut unnoted) {
             Ok(text) => return Ok(Some(Persisted::new(path, &text, line_of(path, &text)))),
             Err(gap) if gap.cause == Cause::Absent => {}
+            // Which of the files this machine has is unknown.
+            Err(gap) if gap.is_not_given() => {
+                return Err(noted(Gap::new("the boot loader's configuration", gap.cause), notes));
+            }
             Err(gap) => return Err(noted(gap, notes)),
         }
     }

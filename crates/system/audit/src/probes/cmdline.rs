@@ -1,13 +1,13 @@
-use super::cpu_lists::adds_up;
+use super::cpu_lists::{adds_up, idle_lists};
 use super::kernel::{backports, release};
 use super::{CONFIG_READS, Probe, With};
 use crate::cmdline::UNKNOWN;
 use crate::cmdline::built::{self, Built, asks_nothing};
 use crate::cmdline::list::typographic;
-use crate::cmdline::{foreign, names, releases, values};
+use crate::cmdline::{arches, foreign, names, releases, values};
 use crate::reading::{Cause, Gap, Known, Many, Reading, Value};
-use crate::sight::{Notes, Sight};
-use punctual_machine::{has_variable, longest_cmdline, may_repeat, parameters, scrub};
+use crate::sight::{Notes, Sight, meaning};
+use punctual_machine::{longest_cmdline, may_repeat, parameters, scrub};
 use std::collections::{BTreeMap, BTreeSet};
 
 const CMDLINE: &str = "/proc/cmdline";
@@ -21,8 +21,15 @@ pub(super) const PROBES: &[Probe] = &[
     Probe { name: "unknown-parameters", with: &[], reads: &[&[LOG]], run: unknown },
     // Sentences about words that look like mistakes.
     Probe { name: "near-misses", with: &[], reads: &[&[CMDLINE, LOG], CONFIG_READS], run: near_misses },
-    // Sentences about parameters of other releases, patched kernels or other architectures.
-    Probe { name: "parameters-of-others", with: &[], reads: &[&[CMDLINE, LOG, ARCH], CONFIG_READS], run: of_others },
+    // Sentences about parameters that this kernel does not support, or that another one disables.
+    Probe {
+        name: "parameters-of-others",
+        with: &[],
+        reads: &[&[CMDLINE, LOG, ARCH, POSSIBLE], CONFIG_READS],
+        run: of_others,
+    },
+    // What words with variables stand for that may be any parameters.
+    Probe { name: "command-line-unknown", with: &[], reads: &[&[CMDLINE]], run: variables },
     // Tuning parameters whose support neither release nor configuration determines.
     Probe { name: "undecided-parameters", with: &[], reads: &[&[CMDLINE], CONFIG_READS], run: undecided },
     // `yes` if the kernel's log reports unknown parameters, `no`, or `unknown` if the release is not given.
@@ -51,6 +58,14 @@ pub(super) fn listed(found: Result<Vec<String>, Gap>) -> Reading {
         Err(gap) => many.missing = Some(gap),
     }
     Reading::Many(many)
+}
+
+/// More may exist if a word stands for any parameters.
+pub(super) fn with_open(sight: &Sight, reading: Reading) -> Reading {
+    match reading {
+        Reading::Many(many) => Reading::Many(Many { missing: many.missing.or_else(|| sight.open()), ..many }),
+        one => one,
+    }
 }
 
 /// The words that the log calls unknown; `None` where it has no such line, or only a truncated one (printk takes 1,024
@@ -95,12 +110,13 @@ fn reported(sight: &Sight, _: &With, _: &mut Notes) -> Reading {
 
 /// Returns true if the log lists unknown parameters and this one is not among them.
 fn is_known(sight: &Sight, word: &str) -> bool {
+    let is_given = || sight.cmdline().is_ok_and(|line| parameters(&line).iter().any(|given| given == word));
     let log = sight.log();
     let is_told = match logged(sight) {
         Some(listed) => !listed.iter().any(|other| other == word),
         None => log.missing.is_none() && log.lines.iter().any(|line| line.starts_with("Kernel command line:")),
     };
-    is_told && !word.contains('.') && tells(sight).unwrap_or(false)
+    is_told && !word.contains('.') && tells(sight).unwrap_or(false) && is_given()
 }
 
 fn near_misses(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
@@ -111,6 +127,9 @@ fn near_misses(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
             let shown = scrub(word);
             if let Some(what) = typographic(word) {
                 return Some(format!("`{shown}` has a typographic {what}, which the kernel treats as a letter"));
+            }
+            if unsupported(sight, word).is_some() {
+                return None;
             }
             if let Some(said) = values::refused(word, release).or_else(|| foreign::config_txt(word)) {
                 return Some(said);
@@ -148,36 +167,43 @@ fn series(sight: &Sight) -> Option<(u32, u32)> {
     release(sight, &mut Notes::default()).ok().map(|(major, minor, _)| (major, minor))
 }
 
-fn of_others(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
-    let release = series(sight);
-    let arch = sight.text(ARCH, &mut Notes::default()).unwrap_or_else(|_| "x86_64".to_owned());
-    let found = words(sight, notes).map(|words| {
-        let unknown = words.iter().filter(|word| !is_known(sight, word));
-        let said = unknown.filter_map(|word| {
-            let lacks = || releases::lacks(word, release?).or_else(|| releases::lacks_on(word, release?, &arch));
-            let of_others = foreign::unknown(word)
-                .or_else(lacks)
-                .or_else(|| lacks_at(sight, word))
-                .or_else(|| foreign::of_x86(word, &arch));
-            of_others.or_else(|| match built(sight, word)? {
-                (Built::Out, options) if !asks_nothing(word) => Some(format!(
-                    "{} does something only in kernels with {options}, and this is built without",
-                    names::key(word)
-                )),
-                _ => None,
-            })
-        });
-        let mut all: Vec<String> = said.collect();
-        let mut before = BTreeSet::new();
-        all.retain(|sentence| before.insert(sentence.clone()));
-        all
-    });
-    listed(found)
+/// Explains, as a sentence, why this kernel does not support a parameter: none does, or its release, architecture or
+/// configuration lacks it.
+pub(crate) fn unsupported(sight: &Sight, word: &str) -> Option<String> {
+    if is_known(sight, word) {
+        return None;
+    }
+    let (release, arch) = (series(sight), sight.text(ARCH, &mut Notes::default()).ok());
+    let at = || releases::lacks_at(word, self::release(sight, &mut Notes::default()).ok()?);
+    foreign::unknown(word)
+        .or_else(|| arches::lacks_on(word, release, arch.as_deref()?))
+        .or_else(|| releases::lacks(word, release?))
+        .or_else(at)
+        .or_else(|| match built(sight, word)? {
+            (Built::Out, options) if !asks_nothing(word) => Some(format!(
+                "{} does something only in kernels with {options}, and this is built without",
+                names::key(word)
+            )),
+            _ => None,
+        })
 }
 
-/// Why a stable release does not know a parameter that later ones of its series know.
-pub(super) fn lacks_at(sight: &Sight, word: &str) -> Option<String> {
-    releases::lacks_at(word, release(sight, &mut Notes::default()).ok()?)
+fn of_others(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    let found = words(sight, notes).map(|words| {
+        let mut all: Vec<String> = words.iter().filter_map(|word| unsupported(sight, word)).collect();
+        let mut before = BTreeSet::new();
+        all.retain(|sentence| before.insert(sentence.clone()));
+        all.extend(sight.cmdline().map(|line| idle_lists(sight, &line)).unwrap_or_default());
+        all
+    });
+    let reading = listed(found);
+    notes.add("/proc/cmdline: without effect", reading.show());
+    reading
+}
+
+fn variables(sight: &Sight, _: &With, _: &mut Notes) -> Reading {
+    let gaps = sight.variables().iter().filter(|word| !word.contains('=')).map(|word| meaning(word).source).collect();
+    listed(Ok(gaps))
 }
 
 /// Returns whether the kernel was built with the parameter, and the options that decide this.
@@ -203,8 +229,8 @@ fn whole(sight: &Sight) -> Result<String, Gap> {
     sight.cmdline()?;
     let read = sight.machine.read(CMDLINE);
     let line = read.text().unwrap_or_default().trim_end();
-    match parameters(line).into_iter().find(|word| has_variable(word)) {
-        Some(word) => Err(Gap::new(format!("what `{}` stands for", scrub(&word)), Cause::NotGiven)),
+    match sight.variables().first() {
+        Some(word) => Err(meaning(word)),
         None => Ok(line.to_owned()),
     }
 }
@@ -294,7 +320,7 @@ fn repeated(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
         let all = all.map(|all| all.iter().map(|word| scrub(word)).collect::<Vec<_>>().join(" "));
         all.chain(huge_pages_twice(&words)).collect()
     });
-    let reading = listed(found);
+    let reading = with_open(sight, listed(found));
     notes.add(CMDLINE, format!("given with several values: {}", reading.show()));
     reading
 }

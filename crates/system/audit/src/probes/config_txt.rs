@@ -27,7 +27,9 @@ pub(super) const PROBES: &[Probe] = &[
         run: |sight, _, notes| some(sight, notes, is_misspelt_turbo),
     },
     // `yes` if the CPU's minimum clock is its maximum, else `no`.
-    Probe { name: "pi-clock-constant", with: &[], reads: READS, run: constant },
+    Probe { name: "pi-clock-constant", with: &[], reads: READS, run: |sight, _, notes| word(sight, notes, constant) },
+    // What keeps the core clock constant: `turbo`, `uart` (at 250 MHz) or `limits`; else `no`.
+    Probe { name: "pi-core-clock", with: &[], reads: READS, run: |sight, _, notes| word(sight, notes, core) },
     Probe {
         name: "pi-overvoltage",
         with: &[],
@@ -178,19 +180,72 @@ fn is_misspelt_turbo(line: &Line) -> bool {
     crate::cmdline::names::distance(&letters, "forceturbo") <= 1
 }
 
-fn constant(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
-    let found = match read(sight, notes) {
-        Ok(found) => found,
-        Err(gap) => return Reading::gap(gap),
+fn word(sight: &Sight, notes: &mut Notes, of: fn(&Found) -> Result<&'static str, Gap>) -> Reading {
+    read(sight, notes).and_then(|found| of(&found)).map_or_else(Reading::gap, Reading::word)
+}
+
+/// The value of a setting; `None` if it is not set.
+///
+/// # Errors
+/// If it is unknown whether its line applies.
+fn value<'f>(found: &'f Found, key: &str) -> Result<Option<&'f str>, Gap> {
+    match found.lines.iter().find(|line| line.key() == key) {
+        Some(Line { unless, .. }) if !unless.is_empty() => {
+            Err(Gap::new(format!("whether {unless} holds"), Cause::NotGiven))
+        }
+        line => Ok(line.map(Line::value)),
+    }
+}
+
+fn mhz(found: &Found, key: &str) -> Result<Option<u32>, Gap> {
+    Ok(value(found, key)?.and_then(|value| value.parse().ok()))
+}
+
+fn constant(found: &Found) -> Result<&'static str, Gap> {
+    match (mhz(found, "arm_freq_min")?, mhz(found, "arm_freq")?.or_else(|| stock(found, "arm_freq"))) {
+        (Some(least), Some(most)) => Ok(if least >= most { "yes" } else { "no" }),
+        (None, _) => Ok("no"),
+        (Some(_), None) => Err(Gap::new("the maximum clock of this board", Cause::NotGiven)),
+    }
+}
+
+/// Models whose primary UART is the mini UART: raspberrypi/documentation, configuration/uart.adoc.
+const MINI_UART: &[&str] = &["Raspberry Pi 3", "Raspberry Pi 4", "Raspberry Pi Zero W", "Raspberry Pi Zero 2 W"];
+/// Overlays that make the other UART the primary one.
+const OTHER_UART: &[&str] = &["disable-bt", "miniuart-bt", "pi3-disable-bt", "pi3-miniuart-bt"];
+
+/// The mini UART as the primary one fixes the core clock at 250 MHz (uart.adoc). Otherwise the clock is constant if its
+/// limits are equal (overclocking.adoc, whose table has the stock ones).
+fn core(found: &Found) -> Result<&'static str, Gap> {
+    if value(found, "force_turbo")? == Some("1") {
+        return Ok("turbo");
+    }
+    let is_moved = |line: &Line| {
+        let name = line.value().split(',').next().unwrap_or_default();
+        line.key() == "dtoverlay" && OTHER_UART.contains(&name)
     };
-    let mhz = |key: &str| {
-        let line = found.lines.iter().find(|line| line.key() == key && line.unless.is_empty());
-        line.and_then(|line| line.value().parse::<u32>().ok())
-    };
-    match (mhz("arm_freq_min"), mhz("arm_freq").or_else(|| stock(&found, "arm_freq"))) {
-        (Some(least), Some(most)) => Reading::word(if least >= most { "yes" } else { "no" }),
-        (None, _) => Reading::word("no"),
-        (Some(_), None) => Reading::gap(Gap::new("the maximum clock of this board", Cause::NotGiven)),
+    if value(found, "enable_uart")? == Some("1") {
+        let moved = found.lines.iter().find(|line| is_moved(line));
+        let is_mini = |model: &String| MINI_UART.iter().any(|name| model.contains(name));
+        match (moved.map(|line| line.unless.as_str()), &found.model) {
+            (Some(""), _) => {}
+            (Some(unless), _) => return Err(Gap::new(format!("whether {unless} holds"), Cause::NotGiven)),
+            (None, None) => return Err(Gap::new("the model of this board", Cause::NotGiven)),
+            (None, Some(model)) if is_mini(model) => return Ok("uart"),
+            (None, Some(_)) => {}
+        }
+    }
+    let set = |key, all| -> Result<Option<u32>, Gap> { Ok(mhz(found, key)?.or(mhz(found, all)?)) };
+    let stock_least = stock(found, "core_freq").map(|most| match most {
+        910 => 500,
+        500 => 200,
+        _ => 250,
+    });
+    let least = set("core_freq_min", "gpu_freq_min")?.or(stock_least);
+    let most = set("core_freq", "gpu_freq")?.or_else(|| stock(found, "core_freq"));
+    match least.zip(most) {
+        Some((least, most)) => Ok(if least >= most { "limits" } else { "no" }),
+        None => Err(Gap::new("the core clock of this board", Cause::NotGiven)),
     }
 }
 

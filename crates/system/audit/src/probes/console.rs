@@ -19,6 +19,8 @@ pub(super) const PROBES: &[Probe] = &[
     Probe { name: "serial-consoles", with: &[], reads: &[&[CONSOLES, CMDLINE, ARCH], CONFIG_READS], run: serial },
     // Consoles of the command line without a driver in the kernel's configuration.
     Probe { name: "consoles-without-driver", with: &[], reads: &[&[CMDLINE], CONFIG_READS], run: without_driver },
+    // Consoles of the command line that 8250.nr_uarts=0 leaves without a port.
+    Probe { name: "consoles-without-port", with: &[], reads: &[&[CMDLINE], CONFIG_READS], run: without_port },
     // Messages below this level are printed.
     Probe { name: "console-level", with: &[], reads: &[&[PRINTK, CMDLINE, IGNORED], CONFIG_READS], run: level },
     // `yes` if messages of every level are printed, else `no`.
@@ -76,6 +78,32 @@ fn named(words: &[String]) -> impl Iterator<Item = &str> {
     asked.map(|value| value.split(',').next().unwrap_or_default())
 }
 
+/// Without ports the 8250 driver has no console (univ8250_console_init of drivers/tty/serial/8250/8250_core.c).
+fn lacks_port(sight: &Sight, words: &[String], name: &str) -> bool {
+    let count = words
+        .iter()
+        .rev()
+        .find_map(|word| ["8250.nr_uarts=", "8250_core.nr_uarts="].iter().find_map(|start| word.strip_prefix(start)));
+    let is_none = count.and_then(values::number) == Some(0);
+    let is_8250 = name.strip_prefix("ttyS").is_some_and(|number| number.bytes().all(|b| b.is_ascii_digit()));
+    let is_on = |option: &str| sight.option(option, &mut Notes::default()).is_ok_and(|value| value.text() == "y");
+    let drivers = DRIVERS.iter().filter(|(of, _)| *of == "ttyS").flat_map(|(_, options)| *options);
+    let mut others = drivers.filter(|option| **option != "SERIAL_8250_CONSOLE");
+    is_none && is_8250 && !others.any(|option| is_on(option))
+}
+
+fn without_port(sight: &Sight, _: &With, _: &mut Notes) -> Reading {
+    let words = match sight.cmdline() {
+        Ok(line) => parameters(&line),
+        Err(gap) => return Reading::Many(Many::unknown(gap)),
+    };
+    let mut many = Many::default();
+    for name in named(&words).filter(|name| lacks_port(sight, &words, name)) {
+        many.push("", Ok(Value::Text(name.to_owned())));
+    }
+    Reading::Many(many)
+}
+
 fn without_driver(sight: &Sight, _: &With, _: &mut Notes) -> Reading {
     let mut many = Many::default();
     match sight.cmdline() {
@@ -108,7 +136,9 @@ fn serial(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
         Ok(line) => {
             let words = parameters(&line);
             let asked: Vec<&str> = words.iter().filter_map(|word| word.strip_prefix("console=")).collect();
-            named(&words).filter(|name| !lacks_driver(sight, name)).for_each(&mut add);
+            named(&words)
+                .filter(|name| !lacks_driver(sight, name) && !lacks_port(sight, &words, name))
+                .for_each(&mut add);
             let asked = if asked.is_empty() { "no console=".to_owned() } else { asked.join(" ") };
             many.missing = sight.variable("console");
             if asked == "no console=" && many.missing.is_none() {

@@ -3,11 +3,10 @@
 use super::cmdline::built;
 use super::kernel::{backports, release};
 use super::{CONFIG_READS, CPU_SET_READS, Probe, With};
-use crate::cmdline::built::Built;
 use crate::cmdline::isolcpus::Isolation;
 use crate::cmdline::list::{self, Release, Scope};
 use crate::cmdline::names::key;
-use crate::cmdline::values;
+use crate::cmdline::{built::Built, values};
 use crate::reading::{Cause, Gap, Many, Reading, Value};
 use crate::rule::Set;
 use crate::sight::{Notes, Sight};
@@ -71,9 +70,13 @@ impl Lists<'_> {
             "rcu_nocbs" if value.is_empty() => None,
             "rcu_nocbs" => match offload_list(&value, self.scope) {
                 Ok(cpus) => Some(cpus),
-                Err(why) if self.scope.is_before(NOCBS_CHECKED) => {
-                    self.refused(name, &value, &format!("{why}: it offloads no CPU"))
-                }
+                Err(why) if self.scope.is_before(NOCBS_CHECKED) => match offloaded_partly(&value, self.scope) {
+                    cpus if cpus.is_empty() => self.refused(name, &value, &format!("{why}: it offloads no CPU")),
+                    cpus => {
+                        self.refused::<CpuList>(name, &value, &format!("{why}: it offloads only CPU {cpus}"));
+                        Some(cpus)
+                    }
+                },
                 Err(why) => self.refused(name, &value, &format!("{why}: the kernel offloads every CPU")),
             },
             _ => {
@@ -118,6 +121,11 @@ fn offload_list(value: &str, scope: Scope) -> Result<CpuList, String> {
         true => list::parse(value, Scope { release: None, ..scope }),
         false => list::parse(value, scope),
     }
+}
+
+/// Before Linux 5.2 the CPUs before a mistake are offloaded: rcu_nocb_setup() ignores the result of cpulist_parse().
+fn offloaded_partly(value: &str, scope: Scope) -> CpuList {
+    list::parse_partly(value, scope).0
 }
 
 /// Recognises a word that was probably meant as part of a list: `isolcpus= 2,3`, `rcu_nocbs:2,3`.
@@ -238,7 +246,8 @@ fn conflicts(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
         lists.found.into_iter().chain(more).collect::<Vec<String>>()
     };
     let found = in_any_machine(found, there.is_none());
-    let mut many = Many { items: Vec::new(), missing: possible.as_ref().err().or(isolated.as_ref().err()).cloned() };
+    let missing = possible.as_ref().err().or(isolated.as_ref().err()).cloned();
+    let mut many = Many { items: Vec::new(), missing: missing.or_else(|| sight.open()) };
     found.into_iter().for_each(|text| many.push("", Ok(Value::Text(text))));
     notes.add("CPU lists", Reading::Many(many.clone()).show());
     Reading::Many(many)
@@ -341,9 +350,22 @@ fn offloaded(asked: &CpuList, nocbs: &CpuList, tickless: Option<&CpuList>) -> Op
     }
 }
 
+/// Sentences about lists that another word of the line leaves without effect.
+pub(super) fn idle_lists(sight: &Sight, line: &str) -> Vec<String> {
+    let possible = possible(sight, &mut Notes::default()).ok();
+    let isolation = isolation(sight, line, possible.as_ref(), 0);
+    let scope = scope(sight, line, possible.as_ref(), 0);
+    let mut lists = Lists { line, scope, possible: possible.as_ref(), isolation, found: Vec::new() };
+    let of: Vec<(&str, Option<CpuList>)> = NAMES.iter().map(|name| (*name, lists.get(name))).collect();
+    without_effect(line).into_iter().chain(not_started(line, &of)).collect()
+}
+
 fn isolcpus(sight: &Sight, notes: &mut Notes, more: u32) -> Result<Option<Isolation>, Gap> {
     let line = sight.cmdline().inspect_err(|gap| notes.add(&gap.source, gap.cause.describe()))?;
     let words: Vec<String> = parameters(&line).into_iter().filter(|word| key(word) == "isolcpus").collect();
+    if let Some(gap) = sight.variable("isolcpus").filter(|_| words.is_empty()) {
+        return Err(gap);
+    }
     if words.is_empty() {
         return Ok(None);
     }
@@ -434,7 +456,10 @@ fn offloaded_cpus(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
         }
     };
     let is_on = |option: &str| matches!(sight.option(option, &mut Notes::default()), Ok(Value::Text(v)) if v == "y");
-    let asked = parameter(&line, "rcu_nocbs");
+    let asked = match sight.asked("rcu_nocbs", &mut Notes::default()) {
+        Ok(asked) => asked,
+        Err(gap) => return Reading::gap(gap),
+    };
     if is_on("RCU_NOCB_CPU_ALL") || (is_on("RCU_NOCB_CPU_DEFAULT_ALL") && asked.is_none()) {
         return Reading::word("every CPU");
     }
@@ -445,7 +470,11 @@ fn offloaded_cpus(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     match asked.map(|value| offload_list(&value, scope)) {
         Some(Ok(list)) => cpus = cpus.iter().chain(list.iter()).collect(),
         Some(Err(_)) if !scope.is_before(NOCBS_CHECKED) => return Reading::word("every CPU"),
-        _ => {}
+        Some(Err(_)) => {
+            let value = parameter(&line, "rcu_nocbs").unwrap_or_default();
+            cpus = cpus.iter().chain(offloaded_partly(&value, scope).iter()).collect();
+        }
+        None => {}
     }
     let cpus = if cpus.is_empty() { "none".to_owned() } else { cpus.to_string() };
     notes.add("/proc/cmdline: CPUs with offloaded callbacks", &cpus);
@@ -459,6 +488,7 @@ fn list_words(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
         Ok(line) => {
             let is_one = |word: &&String| NAMES.contains(&key(word).as_str()) || stray(word).is_some();
             parameters(&line).iter().filter(is_one).for_each(|word| many.push("", Ok(Value::Text(scrub(word)))));
+            many.missing = NAMES.iter().find_map(|name| sight.variable(name));
             notes.add("/proc/cmdline: CPU lists", Reading::Many(many.clone()).show());
         }
         Err(gap) => {

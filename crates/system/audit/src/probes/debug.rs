@@ -4,7 +4,6 @@ use crate::cmdline::values;
 use crate::reading::{Cause, Gap, Many, Reading, Value};
 use crate::sight::{Notes, Sight};
 use crate::tasks::READS as TASKS;
-use punctual_machine::parameter;
 
 /// Files that list active probes. Kernels before 5.6 do not list all kinds in dynamic_events.
 const LISTS: &[&str] =
@@ -18,7 +17,7 @@ const MESSAGES: &str = "/proc/dynamic_debug/control";
 /// such messages, no others).
 const ALWAYS_ON: &[&str] = &["init/main.c:", "kernel/power/"];
 
-/// Options that cost time in hot paths.
+/// Options that cost time in hot paths, by their help in lib/Kconfig.debug, lib/Kconfig.k*san and arch/x86/Kconfig.debug.
 const EXPENSIVE: &[&str] = &[
     "DEBUG_PREEMPT",
     "DEBUG_OBJECTS",
@@ -34,8 +33,53 @@ const EXPENSIVE: &[&str] = &[
 ];
 
 /// Like [`EXPENSIVE`], but these options exist only in some releases or depend on other options: one that the
-/// configuration does not determine counts as off. FAULT_INJECTION alone has no hook in a hot path.
-const ALSO: &[&str] = &["DEBUG_CREDENTIALS", "DEBUG_SLAB", "FAILSLAB", "FAIL_PAGE_ALLOC", "PAGE_TABLE_CHECK_ENFORCED"];
+/// configuration does not determine counts as off. FAULT_INJECTION alone has no hook in a hot path. Further files:
+/// kernel/dma, kernel/gcov, kernel/rcu/Kconfig.debug, kernel/trace.
+const ALSO: &[&str] = &[
+    "DEBUG_ATOMIC",
+    "DEBUG_CREDENTIALS",
+    "DEBUG_HIGHMEM",
+    "DEBUG_KMAP_LOCAL_FORCE_MAP",
+    "DEBUG_LOCKDEP",
+    "DEBUG_LOCK_ALLOC",
+    "DEBUG_MUTEXES",
+    "DEBUG_PI_LIST",
+    "DEBUG_PLIST",
+    "DEBUG_RT_MUTEXES",
+    "DEBUG_RWSEMS",
+    "DEBUG_SLAB",
+    "DEBUG_SPINLOCK",
+    "DEBUG_VIRTUAL",
+    "DEBUG_WW_MUTEX_SLOWPATH",
+    "DMA_API_DEBUG",
+    "FAILSLAB",
+    "FAIL_PAGE_ALLOC",
+    "GCOV_PROFILE_ALL",
+    "IRQSOFF_TRACER",
+    "KCOV_INSTRUMENT_ALL",
+    "LOCKDEP",
+    "LOCK_STAT",
+    "PAGE_TABLE_CHECK_ENFORCED",
+    "PREEMPT_TRACER",
+    "PROFILE_ALL_BRANCHES",
+    "PROFILE_ANNOTATED_BRANCHES",
+    "PROVE_LOCKING",
+    "RCU_STRICT_GRACE_PERIOD",
+];
+
+/// Options with checks of which the cost is small, or that cost nothing until they are enabled at run time (LATENCYTOP).
+/// Distributions ship some of them.
+const MODEST: &[&str] = &[
+    "DEBUG_IRQFLAGS",
+    "DEBUG_LIST",
+    "DEBUG_MAPLE_TREE",
+    "DEBUG_NOTIFIERS",
+    "DEBUG_SG",
+    "DEBUG_STACK_USAGE",
+    "LATENCYTOP",
+    "SCHED_STACK_END_CHECK",
+    "UBSAN",
+];
 
 pub(super) const PROBES: &[Probe] = &[
     // Options of the kernel's configuration that cost time in hot paths.
@@ -45,6 +89,8 @@ pub(super) const PROBES: &[Probe] = &[
         reads: &[CONFIG_READS, &["/proc/cmdline", "/proc/sys/kernel/osrelease"]],
         run: expensive,
     },
+    // Options with a small cost.
+    Probe { name: "modest-debugging", with: &[], reads: &[CONFIG_READS], run: modest },
     // Threads of the hwlat, osnoise and timerlat tracers.
     Probe { name: "tracer-threads", with: &[], reads: &[TASKS], run: threads },
     Probe { name: "dynamic-probes", with: &[], reads: &[LISTS], run: dynamic },
@@ -59,7 +105,7 @@ fn expensive(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let mut many = sight.options(&owned(EXPENSIVE), notes);
     many.items.extend(sight.options(&owned(ALSO), notes).items);
     let is_on = |name: &str| sight.option(name, &mut Notes::default()).is_ok_and(|value| value.text() == "y");
-    let given = |name: &str| sight.cmdline().ok().and_then(|line| parameter(&line, name));
+    let given = |name: &str| sight.asked(name, &mut Notes::default()).ok().flatten();
     // mm/kmemleak.c, kmemleak_boot_config: `on` or `off`.
     let leaks = match given("kmemleak").as_deref() {
         Some("on") => true,
@@ -67,14 +113,22 @@ fn expensive(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
         _ => !is_on("DEBUG_KMEMLEAK_DEFAULT_OFF"),
     };
     // A boot parameter enables it since Linux 3.19 (commit 031bc5743f15).
-    let is_old = release(sight, &mut Notes::default()).is_ok_and(|(major, minor, _)| (major, minor) < (3, 19));
-    let pages = is_old || given("debug_pagealloc").and_then(|value| values::boolean(&value)) == Some(true);
-    for (name, runs) in [("DEBUG_KMEMLEAK", leaks), ("DEBUG_PAGEALLOC", pages)] {
+    let is_before = |other| release(sight, &mut Notes::default()).is_ok_and(|(major, minor, _)| (major, minor) < other);
+    let enabled = |name| given(name).and_then(|value| values::boolean(&value)) == Some(true);
+    let pages = is_before((3, 19)) || enabled("debug_pagealloc");
+    // A boot parameter enables it since Linux 4.6 (commit 8823b1dbc05f).
+    let poison = is_before((4, 6)) || enabled("page_poison");
+    for (name, runs) in [("DEBUG_KMEMLEAK", leaks), ("DEBUG_PAGEALLOC", pages), ("PAGE_POISONING", poison)] {
         if runs && is_on(name) {
             many.push("", Ok(Value::Text(name.to_owned())));
         }
     }
     Reading::Many(many)
+}
+
+fn modest(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    let names: Vec<String> = MODEST.iter().map(|name| (*name).to_owned()).collect();
+    Reading::Many(Many { missing: None, ..sight.options(&names, notes) })
 }
 
 fn threads(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {

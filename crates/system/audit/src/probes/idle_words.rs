@@ -99,7 +99,7 @@ fn by_line(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let is_intel = if is_out { Some(false) } else { is_intel(sight) };
     match Words::of(&line).come_to(is_intel, is_out) {
         Some(word) => Reading::word(word),
-        None => Reading::gap(Gap::new("/proc/cmdline: idle states", Cause::Absent)),
+        None => Reading::gap(sight.open().unwrap_or_else(|| Gap::new("/proc/cmdline: idle states", Cause::Absent))),
     }
 }
 

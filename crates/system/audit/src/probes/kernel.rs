@@ -1,5 +1,5 @@
 use super::{CONFIG_READS, Probe, With};
-use crate::cmdline::releases;
+use crate::cmdline::{arches, releases};
 use crate::reading::{Cause, Gap, Many, Reading, Value};
 use crate::sight::{Notes, Sight, config_gap};
 use punctual_machine::{co_kernel, preemption_mode};
@@ -25,7 +25,7 @@ pub(super) const PROBES: &[Probe] = &[
         reads: &[&[PREEMPT, VERSION, "/proc/cmdline", "/sys/kernel/realtime"], CONFIG_READS],
         run: preemption,
     },
-    // `known`, or the kernels that support preempt=: `since Linux 5.18 on aarch64`.
+    // `known`, or a sentence about why this kernel does not support preempt=.
     Probe {
         name: "preempt-parameter",
         with: &[],
@@ -59,17 +59,9 @@ fn release_text(sight: &Sight, notes: &mut Notes) -> Result<String, Gap> {
     }
 }
 
-/// Returns true if the release's name shows that features of later ones were backported: enterprise kernels of the RHEL
-/// family (`5.14.0-503.el9`) and of SUSE (`6.4.0-150600.23-default`).
+/// See [`punctual_machine::backports`].
 pub(crate) fn backports(sight: &Sight) -> bool {
-    release_text(sight, &mut Notes::default()).is_ok_and(|text| is_enterprise(&text))
-}
-
-fn is_enterprise(release: &str) -> bool {
-    let has_digit = |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit());
-    let is_rhel = release.match_indices(".el").any(|(at, el)| has_digit(&release[at + el.len()..]));
-    let suse = release.split_once('-').map_or("", |(_, build)| build.split('.').next().unwrap_or_default());
-    is_rhel || (suse.len() == 6 && suse.bytes().all(|byte| byte.is_ascii_digit()))
+    release_text(sight, &mut Notes::default()).is_ok_and(|text| punctual_machine::backports(&text))
 }
 
 pub(crate) fn release(sight: &Sight, notes: &mut Notes) -> Result<(u32, u32, u32), Gap> {
@@ -123,14 +115,17 @@ fn preemption(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
 
 /// Without a configuration, `uname -v` identifies kernels with PREEMPT_DYNAMIC since 5.18 (commit 51d72596c870).
 fn preempt_parameter(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
-    let (major, minor, _) = match release(sight, notes) {
-        Ok(release) => release,
+    let series = match release(sight, notes) {
+        Ok((major, minor, _)) => (major, minor),
         Err(gap) => return Reading::gap(gap),
     };
-    let series = (major, minor);
-    let arch = sight.text(ARCH, &mut Notes::default()).unwrap_or_default();
-    if let Some(since) = releases::preempt_since(&arch).filter(|since| series < *since && !backports(sight)) {
-        return Reading::word(format!("since Linux {}.{} on {arch}", since.0, since.1));
+    let arch = sight.text(ARCH, &mut Notes::default()).ok();
+    let lacks = || {
+        let of_arch = |arch: String| arches::lacks_on("preempt", Some(series), &arch);
+        arch.and_then(of_arch).or_else(|| releases::lacks("preempt", series))
+    };
+    if let Some(why) = (!backports(sight)).then(lacks).flatten() {
+        return Reading::word(why);
     }
     let says = || {
         let version = sight.text(VERSION, &mut Notes::default()).ok().filter(|_| series >= (5, 18))?;
@@ -142,7 +137,7 @@ fn preempt_parameter(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     };
     match is_built {
         Some(true) => Reading::word("known"),
-        Some(false) => Reading::word("only by kernels built with PREEMPT_DYNAMIC"),
+        Some(false) => Reading::word("preempt is supported only by kernels built with PREEMPT_DYNAMIC"),
         None => Reading::gap(Gap::new("CONFIG_PREEMPT_DYNAMIC", Cause::Missing)),
     }
 }
@@ -203,21 +198,4 @@ fn foreign_modules(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     }
     notes.add(MODULES, format!("{} modules; foreign: {}", text.lines().count(), Reading::Many(many.clone()).show()));
     Reading::Many(many)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_enterprise;
-
-    #[test]
-    fn enterprise_kernels_are_known_by_their_release() {
-        for text in ["5.14.0-503.14.1.el9_5.x86_64+rt", "4.18.0-553.el8.x86_64", "6.4.0-150600.23.25-default"] {
-            assert!(is_enterprise(text), "{text}");
-        }
-        for text in
-            ["6.12.9-rt1", "6.8.0-49-generic", "6.1.0-28-amd64", "6.6.63-v8+", "6.11.4-301.fc41.x86_64", "6.1.elf"]
-        {
-            assert!(!is_enterprise(text), "{text}");
-        }
-    }
 }

@@ -5,7 +5,7 @@ use super::{CONFIG_READS, Probe, With};
 use crate::cmdline::values;
 use crate::reading::{Cause, Gap, Reading};
 use crate::sight::{Notes, Sight};
-use punctual_machine::{is_preempt_rt, parameter};
+use punctual_machine::is_preempt_rt;
 
 const NORMAL: &str = "/sys/kernel/rcu_normal";
 const CMDLINE: &str = "/proc/cmdline";
@@ -23,25 +23,31 @@ fn mode(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     if !sight.text(NORMAL, &mut Notes::default()).is_err_and(|gap| gap.is_not_given()) {
         return absent();
     }
-    let (line, version) = match (sight.cmdline(), sight.text(VERSION, &mut Notes::default())) {
-        (Ok(line), Ok(version)) => (line, version),
-        (Err(gap), _) | (_, Err(gap)) => return Reading::gap(gap),
+    let is_rt = match sight.text(VERSION, &mut Notes::default()) {
+        Ok(version) => is_preempt_rt(&version),
+        Err(gap) => return Reading::gap(gap),
     };
-    let is_rt = is_preempt_rt(&version);
     // In earlier releases the real-time patches did this.
     if is_rt && !release(sight, &mut Notes::default()).is_ok_and(|(major, minor, _)| (major, minor) >= (5, 11)) {
         return absent();
     }
-    let number = |name: &str| parameter(&line, &format!("rcupdate.{name}")).and_then(|value| values::number(&value));
-    let after_boot = number("rcu_normal_after_boot").map_or(is_rt, |number| number != 0);
-    let is_before = release(sight, &mut Notes::default()).is_ok_and(|(major, minor, _)| {
-        crate::cmdline::releases::lacks("rcupdate.rcu_expedited", (major, minor)).is_some()
-    });
-    let is_on = |name: &str| number(name).unwrap_or(0) != 0 && !is_before;
-    let mode = match (is_on("rcu_normal") || after_boot, is_on("rcu_expedited")) {
-        (true, _) => "normal",
-        (false, true) => "expedited",
-        (false, false) => "callers",
+    let mut number = |name: &str| -> Result<Option<i64>, Gap> {
+        let value = sight.asked(&format!("rcupdate.{name}"), notes)?;
+        Ok(value.and_then(|value| values::number(&value)))
+    };
+    let mut mode = || -> Result<&'static str, Gap> {
+        let after_boot = number("rcu_normal_after_boot")?.map_or(is_rt, |number| number != 0);
+        let (is_normal, is_expedited) =
+            (number("rcu_normal")?.unwrap_or(0) != 0, number("rcu_expedited")?.unwrap_or(0) != 0);
+        Ok(match (is_normal || after_boot, is_expedited) {
+            (true, _) => "normal",
+            (false, true) => "expedited",
+            (false, false) => "callers",
+        })
+    };
+    let mode = match mode() {
+        Ok(mode) => mode,
+        Err(gap) => return Reading::gap(gap),
     };
     notes.add("/proc/cmdline: grace periods", mode);
     Reading::word(mode)

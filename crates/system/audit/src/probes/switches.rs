@@ -1,11 +1,11 @@
 //! Parameters that enable or disable debugging, accounting or protection.
 
-use super::cmdline::{lacks_at, listed, words};
+use super::cmdline::{listed, unsupported, with_open, words};
 use super::kernel::release;
 use super::{CONFIG_READS, Probe, With};
 use crate::cmdline::list::Release;
 use crate::cmdline::names::key;
-use crate::cmdline::{releases, values};
+use crate::cmdline::values;
 use crate::reading::{Cause, Gap, Reading};
 use crate::sight::{Notes, Sight};
 use punctual_machine::{is_preempt_rt, parameter, parameters, scrub};
@@ -20,6 +20,19 @@ pub(super) const PROBES: &[Probe] = &[
     Probe { name: "accounting-parameters", with: &[], reads: &[&[CMDLINE]], run: accounting },
     // Mitigations of processor vulnerabilities that are disabled.
     Probe { name: "mitigations-off", with: &[], reads: &[&[CMDLINE], CONFIG_READS], run: mitigations },
+    // Sentences about parameters that would disable mitigations, but that this kernel does not support.
+    Probe {
+        name: "mitigations-without-effect",
+        with: &[],
+        reads: &[&[CMDLINE, "/proc/sys/kernel/arch"], CONFIG_READS],
+        run: |sight, _, notes| {
+            let is_one = |word: &&String| OFF.contains(&word.as_str());
+            listed(
+                words(sight, notes)
+                    .map(|words| words.iter().filter(is_one).filter_map(|word| unsupported(sight, word)).collect()),
+            )
+        },
+    },
     // `yes` or `no`; absent without skew_tick=.
     Probe { name: "skew-tick", with: &[], reads: &[&[CMDLINE], CONFIG_READS], run: skew_tick },
 ];
@@ -102,7 +115,7 @@ fn those(sight: &Sight, what: &str, notes: &mut Notes, is_one: impl Fn(&str) -> 
         let on = words.iter().filter(|word| is_one(word));
         on.map(|word| scrub(word)).collect()
     });
-    let reading = listed(found);
+    let reading = with_open(sight, listed(found));
     notes.add(CMDLINE, format!("of {what}: {}", reading.show()));
     reading
 }
@@ -150,12 +163,12 @@ fn mitigations(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let line = sight.cmdline().unwrap_or_default();
     let pti = page_table_isolation(&line, release);
     those(sight, "mitigations that are off", notes, |word| match key(word).as_str() {
+        _ if unsupported(sight, word).is_some() => false,
         "pti" | "nopti" if pti != Some(false) => false,
         // The last of several counts.
         name if word.contains('=') && parameter(&line, name).as_deref() != word.split_once('=').map(|(_, v)| v) => {
             false
         }
-        "mitigations" if lacks_at(sight, word).is_some() => false,
         "mitigations" if is_new => word.starts_with("mitigations=off"),
         "kpti" => word.split_once('=').is_some_and(|(_, value)| values::boolean(value) == Some(false)),
         _ => OFF.contains(&word),
@@ -180,16 +193,9 @@ fn page_table_isolation(line: &str, release: Option<Release>) -> Option<bool> {
 }
 
 fn skew_tick(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
-    let release = release(sight, &mut Notes::default()).ok().map(|(major, minor, _)| (major, minor));
-    match sight.cmdline().map(|line| parameter(&line, "skew_tick")) {
-        Ok(Some(value)) => {
-            notes.add("/proc/cmdline skew_tick", &value);
-            if release.is_some_and(|release| releases::lacks("skew_tick", release).is_some()) {
-                return Reading::word("not-known");
-            }
-            // get_option() leaves 0 where it finds no number.
-            Reading::word(if values::number(&value).unwrap_or(0) != 0 { "yes" } else { "no" })
-        }
+    match sight.asked("skew_tick", notes) {
+        // get_option() leaves 0 where it finds no number.
+        Ok(Some(value)) => Reading::word(if values::number(&value).unwrap_or(0) != 0 { "yes" } else { "no" }),
         Ok(None) => Reading::gap(Gap::new("/proc/cmdline skew_tick", Cause::Absent)),
         Err(gap) => Reading::gap(gap),
     }

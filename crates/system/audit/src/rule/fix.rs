@@ -63,6 +63,9 @@ pub enum Action {
 /// Begins the reason at the end of a fix whose kernel parameter has no effect on this kernel.
 pub(crate) const NOT_HERE: &str = " (not here: ";
 
+/// Begins the list of kernels that have the parameters of a fix, at its end.
+pub(crate) const SUPPORTED: &str = " (supported: ";
+
 /// Begins the line of a fix that is impossible inside a container.
 pub(crate) const ON_THE_HOST: &str = "on the host: ";
 
@@ -71,6 +74,16 @@ impl Action {
     pub(crate) fn added(&self) -> impl Iterator<Item = &str> {
         let Action::Boot { add, .. } = self else { return "".split_whitespace() };
         add.split_whitespace()
+    }
+
+    /// Returns the names of the kernel parameters that the fix only removes.
+    pub(crate) fn removed(&self) -> impl Iterator<Item = &str> {
+        let (add, remove) = match self {
+            Action::Boot { add, remove } => (add.as_str(), remove.as_str()),
+            _ => ("", ""),
+        };
+        let name = |word: &str| word.split('=').next().unwrap_or_default().to_owned();
+        remove.split_whitespace().filter(move |gone| !add.split_whitespace().any(|word| name(word) == *gone))
     }
 
     /// Returns true if it changes the kernel, whichever rule it belongs to. Network settings belong to a namespace.

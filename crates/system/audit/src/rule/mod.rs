@@ -7,9 +7,9 @@ mod named;
 mod source;
 mod test;
 
-pub(crate) use fix::NOT_HERE;
 use fix::ON_THE_HOST;
 pub use fix::{Action, Fix};
+pub(crate) use fix::{NOT_HERE, SUPPORTED};
 pub use group::Group;
 pub use load::RuleError;
 
@@ -80,7 +80,8 @@ use std::collections::BTreeMap;
 /// - `list`: the names in a folder that match `names`. `exists`: `yes` or `no`.
 /// - `kconfig`: an option of the running kernel's configuration without `CONFIG_` (`n` when off). `kconfigs`: which of
 ///   several are on.
-/// - `cmdline`: the value of a kernel parameter. `parameters`: which of several are given, as written.
+/// - `cmdline`: the value of a kernel parameter that this kernel supports. `parameters`: which of several are given, as
+///   written. `supports`: `yes`, or a sentence about why the kernel does not support a parameter.
 /// - `cpus`: one of the sets `measured`, `isolated`, `housekeeping`, `online`, `tickless`.
 /// - `units`: which of several systemd units run or are enabled. `processes`: which of several programs run.
 /// - `log`: lines of the kernel log with one of these texts.
@@ -181,7 +182,7 @@ impl Rule {
         let own = self.cases.iter().filter(|case| case.state == finding.state).filter_map(|case| case.fix.as_ref());
         // Without FAIL, WARN or UNKNOWN no finding carries its fix.
         let carries = matches!(finding.state, State::Fail | State::Warn | State::Unknown);
-        let line = finding.fix.as_deref().and_then(|line| line.split(NOT_HERE).next());
+        let line = finding.fix.as_deref().and_then(|line| line.split(NOT_HERE).next()?.split(SUPPORTED).next());
         let line = line.map(|line| line.strip_prefix(ON_THE_HOST).unwrap_or(line));
         let mut fitting = own.filter(|fix| carries && fix.line().as_deref() == line);
         fitting.next().unwrap_or(&self.fix)
@@ -193,6 +194,11 @@ impl Rule {
         if finding.fix.is_some() && is_hosts() {
             finding.fix = finding.fix.take().map(|line| format!("{ON_THE_HOST}{line}"));
         }
+    }
+
+    /// Returns true if an action of a fix is a change of the boot loader's line, also in words.
+    pub(crate) fn changes_line(&self, action: &Action) -> bool {
+        matches!(action, Action::Boot { .. }) || (self.group == Group::Cmdline && matches!(action, Action::Manual(_)))
     }
 
     pub(crate) fn fixes(&self) -> impl Iterator<Item = &Fix> {

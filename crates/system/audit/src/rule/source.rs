@@ -40,6 +40,8 @@ pub(crate) enum Source {
     Kconfigs(Vec<String>),
     Cmdline(String),
     Parameters(Vec<String>),
+    /// `yes`, or a sentence about why the kernel does not support the parameter.
+    Supports(String),
     Cpus(Set),
     Units(Vec<String>),
     Processes(Vec<String>),
@@ -111,6 +113,7 @@ struct Written {
     kconfigs: Option<Vec<String>>,
     cmdline: Option<String>,
     parameters: Option<Vec<String>>,
+    supports: Option<String>,
     cpus: Option<Set>,
     units: Option<Vec<String>>,
     processes: Option<Vec<String>>,
@@ -144,7 +147,7 @@ impl TryFrom<Written> for Read {
             (Some(source), None) => source,
             _ => {
                 return Err("a read needs exactly one of file, files, list, exists, kconfig, kconfigs, cmdline, \
-                            parameters, cpus, units, processes, log, irqs, probe"
+                            parameters, supports, cpus, units, processes, log, irqs, probe"
                     .into());
             }
         };
@@ -181,7 +184,7 @@ impl Written {
         }
     }
 
-    fn sources(self) -> Result<[Option<Source>; 14], String> {
+    fn sources(self) -> Result<[Option<Source>; 15], String> {
         let form = Form { kind: self.form.unwrap_or_default(), within: self.within, without: self.without };
         let part = || match (&self.key, self.field, &self.lines) {
             (Some(key), ..) => Part::Key(key.clone()),
@@ -200,6 +203,7 @@ impl Written {
             self.kconfigs.map(Source::Kconfigs),
             self.cmdline.map(Source::Cmdline),
             self.parameters.map(Source::Parameters),
+            self.supports.map(Source::Supports),
             self.cpus.map(Source::Cpus),
             self.units.map(Source::Units),
             self.processes.map(Source::Processes),
@@ -241,7 +245,10 @@ impl Source {
             Source::List { folder: path, .. } => vec![glob::any_process(path)],
             Source::Exists(path) => glob::folders_above(path),
             Source::Kconfig(_) | Source::Kconfigs(_) => many(probes::CONFIG_READS),
-            Source::Cmdline(_) | Source::Parameters(_) => many(&["/proc/cmdline"]),
+            Source::Cmdline(_) | Source::Supports(_) => {
+                [many(&["/proc/cmdline", "/proc/sys/kernel/arch", "/dev/kmsg"]), many(probes::CONFIG_READS)].concat()
+            }
+            Source::Parameters(_) => many(&["/proc/cmdline"]),
             Source::Cpus(_) => many(probes::CPU_SET_READS),
             Source::Units(_) => many(probes::UNIT_READS),
             Source::Processes(_) => many(crate::tasks::READS),

@@ -59,6 +59,9 @@ impl Sight<'_> {
             Source::Kconfig(option) => Reading::One(self.option(option, notes)),
             Source::Kconfigs(options) => Reading::Many(self.options(options, notes)),
             Source::Cmdline(name) => Reading::One(self.parameter(name, notes)),
+            Source::Supports(name) => {
+                Reading::word(probes::cmdline::unsupported(self, name).unwrap_or_else(|| "yes".to_owned()))
+            }
             Source::Parameters(names) => Reading::Many(self.parameters(names, notes)),
             Source::Cpus(set) => Reading::One(self.set_text(*set, notes)),
             Source::Units(units) => Reading::Many(self.units(units, notes)),

@@ -1,7 +1,7 @@
 use super::{Notes, Sight, config_gap};
-use crate::cmdline::names;
+use crate::probes::cmdline::unsupported;
 use crate::reading::{Cause, Gap, Known, Many, Reading, Value};
-use punctual_machine::{Read, Setting, has_variable, parameter, parameters, scrub};
+use punctual_machine::{CUT_OFF, Read, Setting, has_variable, parameter, parameters, scrub};
 
 const CMDLINE: &str = "/proc/cmdline";
 
@@ -54,19 +54,36 @@ impl Sight<'_> {
         many
     }
 
-    pub(super) fn parameter(&self, name: &str, notes: &mut Notes) -> Known {
+    /// Returns the value of a parameter; `None` if it is not given, or this kernel does not support it.
+    ///
+    /// # Errors
+    /// If the command line is unknown, or a word with a variable may be this parameter.
+    pub fn asked(&self, name: &str, notes: &mut Notes) -> Result<Option<String>, Gap> {
         let source = format!("{CMDLINE} {name}");
-        let cmdline = self.cmdline().inspect_err(|gap| notes.add(&source, gap.cause.describe()))?;
-        match parameter(&cmdline, name) {
-            Some(value) => {
-                notes.add(source, scrub(&format!("{name}={value}")));
-                Ok(Value::Text(value))
+        let cmdline = match self.cmdline() {
+            Ok(cmdline) => cmdline,
+            // Given or not, it would have no effect.
+            Err(gap) if gap.is_not_given() && unsupported(self, name).is_some() => return Ok(None),
+            Err(gap) => {
+                notes.add(&source, gap.cause.describe());
+                return Err(gap);
             }
-            None => {
-                notes.add(&source, "not given");
-                Err(Gap::new(source, Cause::Absent))
-            }
-        }
+        };
+        let Some(value) = parameter(&cmdline, name) else {
+            let shown = self.variable(name).map_or_else(|| "not given".to_owned(), |gap| gap.describe());
+            notes.add(source, shown);
+            return self.variable(name).map_or(Ok(None), Err);
+        };
+        let word = if value.is_empty() { name.to_owned() } else { format!("{name}={value}") };
+        let why = unsupported(self, &word);
+        let suffix = why.as_ref().map(|why| format!(", without effect: {why}")).unwrap_or_default();
+        notes.add(source, format!("{}{suffix}", scrub(&word)));
+        Ok(why.is_none().then_some(value))
+    }
+
+    pub(super) fn parameter(&self, name: &str, notes: &mut Notes) -> Known {
+        let value = self.asked(name, notes)?;
+        value.map(Value::Text).ok_or_else(|| Gap::new(format!("{CMDLINE} {name}"), Cause::Absent))
     }
 
     /// Returns the given parameters, as written. A name that ends in a dot is a prefix.
@@ -84,6 +101,7 @@ impl Sight<'_> {
                         many.push("", Ok(Value::Text(scrub(&word))));
                     }
                 }
+                many.missing = names.iter().find_map(|name| self.variable(name));
                 notes.add(CMDLINE, format!("of {}: {}", names.join(" "), Reading::Many(many.clone()).show()));
             }
             Err(gap) => {
@@ -94,25 +112,23 @@ impl Sight<'_> {
         many
     }
 
-    fn fixed(&self, line: String) -> Result<String, Gap> {
-        let words = parameters(&line);
-        match words.iter().find(|word| has_variable(word) && names::is_tuning(word)) {
-            Some(word) => Err(Gap::new(format!("what `{}` stands for", scrub(word)), Cause::NotGiven)),
-            None if words.iter().any(|word| has_variable(word)) => {
-                let kept = line.split(' ').filter(|word| !has_variable(word));
-                Ok(kept.collect::<Vec<_>>().join(" "))
-            }
-            None => Ok(line),
-        }
+    /// Returns the words of the command line that contain a variable of a boot script, or the mark of a log that is cut.
+    pub fn variables(&self) -> Vec<String> {
+        let line = self.machine.read(CMDLINE);
+        let mut words = parameters(line.text().unwrap_or_default());
+        words.retain(|word| has_variable(word));
+        words
     }
 
-    /// Returns the gap for the first word of the command line that contains a variable of a boot script, among words
-    /// without a value and words of this parameter.
+    /// Returns the gap for the first word with a variable that may be this parameter: it has no other name.
     pub fn variable(&self, name: &str) -> Option<Gap> {
-        let line = self.machine.read(CMDLINE);
-        let words = parameters(line.text().unwrap_or_default());
-        let is_one = |word: &&String| has_variable(word) && word.split_once('=').is_none_or(|(key, _)| key == name);
-        words.iter().find(is_one).map(|word| Gap::new(format!("what `{}` stands for", scrub(word)), Cause::NotGiven))
+        let is_one = |word: &&String| word.split_once('=').is_none_or(|(key, _)| key == name);
+        self.variables().iter().find(is_one).map(|word| meaning(word))
+    }
+
+    /// Returns the gap for the first word that may be any parameters.
+    pub fn open(&self) -> Option<Gap> {
+        self.variables().iter().find(|word| !word.contains('=')).map(|word| meaning(word))
     }
 
     /// Truncates a command line to the length that the kernel takes, if that is known.
@@ -124,15 +140,27 @@ impl Sight<'_> {
         line.trim_end().get(..longest).map(str::to_owned).unwrap_or(line)
     }
 
-    /// If there is no command line, its parameters are unknown, not absent. Words of a boot script that contain
-    /// variables are omitted; if one of them is a tuning parameter, the line counts as unknown.
+    /// If there is no command line, its parameters are unknown, not absent. Words with variables are omitted: see
+    /// [`Sight::variable`].
     pub fn cmdline(&self) -> Result<String, Gap> {
         match self.machine.read(CMDLINE) {
             Read::Known(bytes) => match String::from_utf8(bytes) {
-                Ok(line) if !line.contains('\0') && !line.trim().is_empty() => self.fixed(self.taken(line)),
+                Ok(line) if !line.contains('\0') && !line.trim().is_empty() => {
+                    let line = self.taken(line);
+                    let kept: Vec<&str> = line.split(' ').filter(|word| !has_variable(word)).collect();
+                    Ok(kept.join(" "))
+                }
                 _ => Err(Gap::new(CMDLINE, Cause::Garbled("parameter"))),
             },
             other => Err(Gap::new(CMDLINE, Cause::of(&other).unwrap_or(Cause::Absent)).expected()),
         }
     }
+}
+
+/// Returns the gap of a word with a variable.
+pub(crate) fn meaning(word: &str) -> Gap {
+    if word.contains(CUT_OFF) {
+        return Gap::new("the end of the command line, which the log omits", Cause::NotGiven);
+    }
+    Gap::new(format!("what `{}` stands for", scrub(word)), Cause::NotGiven)
 }

@@ -10,6 +10,7 @@ mod sets;
 mod systemd;
 
 pub(crate) use files::mask;
+pub(crate) use kernel::meaning;
 pub(crate) use log::Log;
 
 use crate::Context;

@@ -130,9 +130,15 @@ fn sections_of_config_txt_need_the_board_where_they_matter() {
 
 #[test]
 fn lines_below_the_first_are_reported() {
-    let findings = audit(&[("cmdline-of-a-board", "root=/dev/sda1 ro isolcpus=2\nnohz_full=2\n")]);
-    let drift = findings.iter().find(|finding| finding.id == "cmdline-drift").unwrap();
-    assert!(drift.state == State::Warn && drift.summary.contains("`nohz_full=2` is below it"), "{}", drift.summary);
+    let lines = "root=/dev/sda1 ro isolcpus=2\nnohz_full=2\n";
+    for (name, state, says) in [
+        ("cmdline.txt", State::Warn, "`nohz_full=2` is below it"),
+        ("cmdline-of-a-board", State::Info, "which loader reads this file is unknown"),
+    ] {
+        let findings = audit(&[(name, lines)]);
+        let drift = findings.iter().find(|finding| finding.id == "cmdline-drift").unwrap();
+        assert!(drift.state == state && drift.summary.contains(says), "{name}: {}", drift.summary);
+    }
 }
 
 #[test]

@@ -1,5 +1,4 @@
-//! An additional label in extlinux.conf. U-Boot cannot select an entry for one boot, so a trial has to be chosen at the
-//! console.
+//! Adds a label to extlinux.conf. U-Boot cannot boot an entry once, so the user has to choose the trial at the console.
 
 use super::NewKernel;
 use crate::extlinux::{Menu, is_generated, keyword, read};
@@ -49,7 +48,8 @@ fn menu(view: &dyn Machine) -> Result<Menu, Refusal> {
     read(view).map_err(|error: BootError| Refusal::new(error.to_string()))
 }
 
-/// Returns the default label's lines with the new kernel's files. Lines with overlays and other files are unchanged.
+/// Returns the lines of the default label with the new kernel's files, and the new parameters. Lines for overlays and
+/// other files are unchanged.
 fn label(menu: &Menu, kernel: &NewKernel, change: &Change) -> Result<(String, Vec<String>), Refusal> {
     let append = menu.appended(change).map_err(|stop| stop.0)?;
     let mut text = format!("LABEL {LABEL}\n      MENU LABEL Linux {} (punctual)\n", kernel.release);

@@ -1,8 +1,8 @@
-//! GRUB with grub-mkconfig: an entry in custom.cfg, which grub.cfg reads last.
+//! GRUB with grub-mkconfig: adds an entry to custom.cfg, which grub.cfg reads last.
 //!
-//! grub.cfg is not regenerated: its default entry is copied, so a trial needs no generator, and update-grub neither
-//! reads nor removes the entry. The accepted entry becomes the default through custom.cfg alone, but not in a boot for
-//! which another was chosen (`boot_once`, 00_header of grub-mkconfig).
+//! grub.cfg is not regenerated. Its default entry is copied, so that a trial needs no generator, and update-grub
+//! neither reads nor removes the copy. An accepted entry becomes the default through custom.cfg alone, except in a boot
+//! for which another entry was chosen (`boot_once`, 00_header of grub-mkconfig).
 
 use super::NewKernel;
 use crate::Change;
@@ -78,7 +78,7 @@ fn entry(
     let old = default_entry(view)?;
     let image = old.image().to_owned();
     let Some((folder, name)) = image.rsplit_once('/') else { return Err(format!("{MENU}: `{image}` has no folder")) };
-    // The new files are in the folder of the old image, so they have the same path prefix in GRUB.
+    // The new files are in the directory of the old image, so GRUB uses the same path prefix for them.
     if !crate::read::exists(view, &format!("/boot/{name}")) {
         return Err(format!("{MENU}: the default's image {image} is not /boot/{name}"));
     }

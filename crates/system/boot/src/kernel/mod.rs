@@ -1,6 +1,6 @@
-//! Adds a kernel beside the default one: first an entry for one boot, then the same entry permanently.
+//! Adds a kernel in addition to the default one: first as an entry that is booted once, then permanently.
 //!
-//! The default stays until the entry is accepted, and its entry remains even then.
+//! The default changes only when the entry is accepted. Even then the old entry stays.
 
 mod extlinux;
 mod grub;
@@ -13,36 +13,36 @@ use crate::{Change, words};
 use punctual_machine::Machine;
 use punctual_model::Edit;
 
-/// A kernel whose files are already installed in a separate folder.
+/// A kernel whose files are already installed in a directory of their own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NewKernel {
     /// The kernel's release, as `uname -r` will print it.
     pub release: String,
-    /// Folder of the kernel's files, relative to the boot folder: `punctual/6.12.9-rt1`; without `..` and leading
-    /// slash.
+    /// Directory with the kernel's files, relative to the boot directory, without `..` and leading slash, for example
+    /// `punctual/6.12.9-rt1`.
     pub folder: String,
     pub image: String,
-    /// File in `folder`; `None` boots without an initrd.
+    /// Name of the initrd in `folder`; `None`: boots without one.
     pub initrd: Option<String>,
-    /// Folder in `folder`; `None` uses the device trees of the loader or the firmware.
+    /// Name of the directory with device trees in `folder`; `None`: uses those of the boot loader or firmware.
     pub trees: Option<String>,
-    /// Identifies the trial boot: letters and digits.
+    /// Letters and digits that identify the trial boot.
     pub mark: String,
     pub add: Vec<String>,
-    /// Lines in the loader's language before its trial entry, to arm a watchdog (GRUB only).
+    /// Lines in the boot loader's language that precede the trial entry and arm a watchdog (GRUB only).
     pub prelude: Vec<String>,
 }
 
-/// Seconds until the firmware's watchdog resets a Raspberry Pi whose kernel did not take it over. Source: Raspberry Pi
-/// documentation, config.txt, `kernel_watchdog_timeout`.
+/// Time until the firmware's watchdog resets a Raspberry Pi if the kernel has not taken it over, s (Raspberry Pi
+/// documentation, config.txt, `kernel_watchdog_timeout`).
 pub const PI_WATCHDOG_S: u32 = 60;
 
-/// Parameters that make a failing kernel reset the machine: Documentation/admin-guide/kernel-parameters.txt. The user's
-/// values take precedence.
+/// Parameters with which a failing kernel resets the machine (Documentation/admin-guide/kernel-parameters.txt). Values
+/// that the user has set take precedence.
 const ENDINGS: [&str; 5] = ["panic=10", "oops=panic", "softlockup_panic=1", "hung_task_panic=1", "nmi_watchdog=panic"];
 
 impl NewKernel {
-    /// The word that only the trial boot's command line has.
+    /// Returns the word that only the trial boot has on its command line.
     pub fn word(&self) -> String {
         format!("{TRIAL_PARAMETER}={}", self.mark)
     }
@@ -51,7 +51,7 @@ impl NewKernel {
         Change { add: self.add.clone(), remove: Vec::new() }
     }
 
-    /// The change for the trial boot: every failure that the kernel notices ends in a reset.
+    /// Returns the change for the trial boot: every failure that the kernel detects resets the machine.
     fn once(&self) -> Change {
         let mut change = self.for_good();
         let asked = |name: &str| self.add.iter().any(|word| words::key(word) == name);
@@ -72,10 +72,10 @@ impl NewKernel {
     }
 }
 
-/// Plans an entry for one boot.
+/// Plans an entry that is booted once.
 ///
 /// # Errors
-/// If the loader cannot boot an entry once, or its configuration is not understood.
+/// The boot loader cannot boot an entry once, or its configuration is not understood.
 pub fn kernel_trial(view: &dyn Machine, chain: &Chain, kernel: &NewKernel) -> Result<Trial, Refusal> {
     kernel.check()?;
     match chain.kind {
@@ -86,7 +86,7 @@ pub fn kernel_trial(view: &dyn Machine, chain: &Chain, kernel: &NewKernel) -> Re
     }
 }
 
-/// Plans the entry as the new default. The old default's entry can still be selected manually.
+/// Plans the entry as the new default. The user can still choose the entry of the old default.
 pub fn kernel_kept(view: &dyn Machine, chain: &Chain, kernel: &NewKernel) -> Result<Vec<Edit>, Refusal> {
     kernel.check()?;
     match chain.kind {

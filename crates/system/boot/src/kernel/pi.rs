@@ -1,6 +1,6 @@
-//! The Raspberry Pi's firmware: `os_prefix` in tryboot.txt for one boot, in config.txt permanently.
+//! The Raspberry Pi's firmware: `os_prefix` in tryboot.txt for one boot, or in config.txt permanently.
 //!
-//! The model of the firmware's rules, [`crate::firmware_start`], checks what will boot.
+//! [`crate::firmware_start`], a model of the firmware's rules, checks what will boot.
 
 use super::{NewKernel, PI_WATCHDOG_S};
 use crate::Change;
@@ -42,7 +42,7 @@ pub fn trial(view: &dyn Machine, kernel: &NewKernel) -> Result<Trial, Refusal> {
             Edit::write(format!("{folder}/{}/cmdline.txt", kernel.folder), line),
             Edit::write(path, settings(&config, kernel) + &watchdog),
         ],
-        // Armed by the argument of reboot.
+        // The argument of the reboot command selects the trial.
         arm: None,
         reboot: Argv::new(["reboot", "0 tryboot"]),
         unattended: true,
@@ -63,16 +63,16 @@ pub fn kept(view: &dyn Machine, kernel: &NewKernel) -> Result<Vec<Edit>, Refusal
     Ok(vec![
         Edit::write(format!("{folder}/{}/cmdline.txt", kernel.folder), line),
         Edit::remove(format!("{folder}/tryboot.txt")),
-        // Written last: from then on the default boot is the new kernel's, whose command line must exist by then.
+        // Written last, because from then on the new kernel boots by default, and its command line must exist.
         Edit::write(path, settings(&config, kernel)),
     ])
 }
 
-/// Returns the settings without an older block of punctual's, followed by those that start the new kernel.
+/// Returns the settings without an older block that punctual wrote, followed by the settings that start the new kernel.
 fn settings(config: &str, kernel: &NewKernel) -> String {
     let old = config.find(&format!("\n[all]\n{MARK}")).and_then(|at| config.get(..at)).unwrap_or(config);
     let end = if old.is_empty() || old.ends_with('\n') { "" } else { "\n" };
-    // The block has to be last, as the last value counts.
+    // The block must be last, because the last value counts.
     let initramfs = match &kernel.initrd {
         Some(name) => format!("auto_initramfs=0\ninitramfs {name} followkernel\n"),
         None => "auto_initramfs=0\n".to_owned(),
@@ -83,8 +83,8 @@ fn settings(config: &str, kernel: &NewKernel) -> String {
     )
 }
 
-/// Returns the default command line with the change applied; it is read without punctual's prefix, so it is the old
-/// kernel's.
+/// Returns the default command line with the change applied. It is read without punctual's prefix, so it is that of the
+/// old kernel.
 fn cmdline(view: &dyn Machine, change: &Change) -> Result<String, Refusal> {
     let (path, line) = line(view).map_err(|error| Refusal::new(error.to_string()))?;
     one_line(&path, &line).map_err(|error| Refusal::new(error.to_string()))?;

@@ -1,7 +1,7 @@
-//! config.txt as the firmware reads it, with conditional sections and included files.
+//! Evaluates config.txt as the firmware does, with conditional sections and included files.
 //!
-//! Source: "config.txt" of the Raspberry Pi documentation, conditional filters: those of one kind replace each other,
-//! those of different kinds combine, `[all]` resets them.
+//! Source: "config.txt" in the Raspberry Pi documentation, conditional filters. A filter replaces earlier filters of
+//! the same kind, filters of different kinds must all apply, and `[all]` removes all of them.
 
 use crate::read::{BootError, required, unclear};
 use punctual_machine::Machine;
@@ -14,15 +14,15 @@ const MAX_INCLUDES: usize = 64;
 enum Holds {
     Yes,
     No,
-    /// Whether the section applies depends on a pin, a display, a serial number, or something unknown.
+    /// Whether the section applies depends on a pin, a display, a serial number, or something that is not known.
     Unsure,
 }
 
 pub(super) struct Config {
-    /// Key, value, true if it certainly applies, and its position.
+    /// Key, value, whether the setting certainly applies, and its file and line.
     settings: Vec<(String, String, bool, String)>,
     pub text: String,
-    /// True if sections exist that apply only to a trial boot.
+    /// True if there are sections that apply only to a trial boot.
     pub has_tryboot: bool,
 }
 
@@ -31,7 +31,7 @@ impl Config {
         Config::read_file(view, folder, "config.txt", false, model)
     }
 
-    /// Reads a replacement of config.txt; sections `[tryboot]` apply in a trial.
+    /// Reads a file that replaces config.txt. In a trial, sections `[tryboot]` apply.
     pub fn read_file(
         view: &dyn Machine,
         folder: &str,
@@ -56,7 +56,7 @@ impl Config {
         Ok(Config { settings, text, has_tryboot })
     }
 
-    /// Returns the last value that applies.
+    /// Returns the last value that applies; `None` if there is none.
     pub fn value(&self, key: &str) -> Result<Option<&str>, BootError> {
         let mut found = None;
         for (_, value, is_sure, place) in self.settings.iter().filter(|(k, ..)| k == key) {
@@ -72,7 +72,7 @@ impl Config {
         Ok(found)
     }
 
-    /// Returns all values, including those of sections that may not apply.
+    /// Returns all values, including those in sections that may not apply.
     pub fn may_be(&self, key: &str) -> impl Iterator<Item = &str> {
         self.settings.iter().filter(move |(k, ..)| k == key).map(|(_, value, ..)| value.as_str())
     }
@@ -140,14 +140,14 @@ impl Reader<'_> {
         let included = format!("{}/{name}", self.folder);
         match crate::read::text(self.view, &included)? {
             Some(text) => self.file(&included, &text, depth + 1),
-            // The firmware ignores it.
+            // The firmware ignores a missing file.
             None => Ok(()),
         }
     }
 
     fn filter(&mut self, filter: Option<&str>) {
         let Some(filter) = filter else { return self.put("unknown", Holds::Unsure) };
-        // The documentation does not tell if a filter after [none] ends it.
+        // The documentation does not say whether a filter after [none] ends it.
         if filter != "all" && self.filters.get("none") == Some(&Holds::No) {
             self.put("none", Holds::Unsure);
         }
@@ -183,7 +183,7 @@ fn kind(filter: &str) -> &'static str {
     kinds.iter().find(|(start, _)| filter.starts_with(start)).map_or("unknown", |(_, kind)| kind)
 }
 
-/// Returns `None` if the filter does not test the board's model.
+/// Returns whether a filter on the board's model holds; `None` if the filter does not test the model.
 fn model_holds(filter: &str, model: Option<&str>) -> Option<Holds> {
     let names: &[&str] = match filter {
         "pi5" => &["Raspberry Pi 5", "Compute Module 5"],
@@ -206,7 +206,7 @@ fn model_holds(filter: &str, model: Option<&str>) -> Option<Holds> {
         _ => return None,
     };
     let Some(model) = model else { return Some(Holds::Unsure) };
-    // The filters that apply to a Zero 2 W, a 400 or a 500 have changed between firmware versions.
+    // The filters that apply to a Zero 2 W, a 400 or a 500 differ between firmware versions.
     let is_between = (model.contains("Zero 2") && matches!(filter, "pi3" | "pi0"))
         || (model.contains("Pi 400") && filter == "pi4")
         || (model.contains("Pi 500") && filter == "pi5");

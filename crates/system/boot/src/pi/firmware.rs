@@ -1,13 +1,14 @@
-//! A model of the documented rules by which the Raspberry Pi's firmware boots, for plans and tests; no board is needed.
+//! A model of the documented rules by which the Raspberry Pi's firmware boots. Plans and tests use it without a board.
 //!
 //! The rules, from "config.txt" and "tryboot" in the Raspberry Pi documentation
 //! (https://www.raspberrypi.com/documentation/computers/config_txt.html, boot options):
-//! - a trial boot reads tryboot.txt instead of config.txt, once; the boot after any reset reads config.txt;
-//! - `os_prefix` is prepended to kernel, device tree and command line, and ignored if kernel or device tree do not
-//!   exist with it;
-//! - overlays are read from `os_prefix` + `overlay_prefix` only if that has a README, else from `overlay_prefix`;
-//! - `initramfs NAME followkernel` names a file; `auto_initramfs=1` chooses the one named like the kernel: `initramfs8`
-//!   for `kernel8.img`.
+//! - a trial boot reads tryboot.txt instead of config.txt; the boot after any reset reads config.txt;
+//! - `os_prefix` is put in front of the names of kernel, device tree and command line, but ignored if kernel or
+//!   device tree do not exist with it;
+//! - overlays are read from `os_prefix` + `overlay_prefix` only if a README exists there, otherwise from
+//!   `overlay_prefix`;
+//! - `initramfs NAME followkernel` names a file; `auto_initramfs=1` chooses the file that corresponds to the kernel:
+//!   `initramfs8` for `kernel8.img`.
 
 use super::config::Config;
 use super::{model, prefix};
@@ -16,33 +17,33 @@ use punctual_machine::Machine;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PiBoot {
-    /// Any boot other than a trial, including the one after a trial.
+    /// Any boot except a trial boot; also the boot after a trial boot.
     Ordinary,
     /// The boot after `reboot '0 tryboot'`.
     Trial,
 }
 
-/// The files that the firmware loads, relative to the boot folder.
+/// The files that the firmware loads, relative to the boot directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PiStart {
     pub settings: &'static str,
-    /// Path of the kernel, which may be missing: see [`PiStart::has_kernel`].
+    /// Path of the kernel, which may not exist (see [`PiStart::has_kernel`]).
     pub kernel: String,
     pub has_kernel: bool,
-    /// The prefix in effect; empty if none is set or it is ignored.
+    /// The prefix in effect; empty if none is set, or if it is ignored.
     pub prefix: String,
-    /// True if a prefix was ignored because kernel or device tree are missing with it.
+    /// True if a prefix is ignored because kernel or device tree do not exist with it.
     pub prefix_ignored: bool,
     pub overlays: String,
     pub cmdline: String,
     pub initramfs: Option<String>,
 }
 
-/// Returns the files that the firmware loads from `folder`, for a board whose default kernel is `usual`
-/// (`kernel8.img`).
+/// Returns the files that the firmware loads from `folder` on a board whose default kernel is `usual` (for example
+/// `kernel8.img`).
 ///
 /// # Errors
-/// If a file cannot be read, or the result depends on an unknown condition: a pin, a display, a partition.
+/// A file cannot be read, or the result depends on a condition that is not known: a pin, a display, a partition.
 pub fn firmware_start(view: &dyn Machine, folder: &str, boot: PiBoot, usual: &str) -> Result<PiStart, BootError> {
     let is_trial = boot == PiBoot::Trial;
     let settings = if is_trial { "tryboot.txt" } else { "config.txt" };
@@ -119,7 +120,7 @@ mod tests {
         let trial = start(&files, PiBoot::Trial).unwrap();
         assert_eq!((trial.settings, trial.kernel.as_str(), trial.has_kernel), ("tryboot.txt", "rt/kernel8.img", true));
         assert_eq!((trial.overlays.as_str(), trial.cmdline.as_str()), ("rt/overlays/", "rt/cmdline.txt"));
-        // The old kernel's initramfs has no name with the prefix, so it is not loaded.
+        // With the prefix there is no initramfs for the old kernel, so none is loaded.
         assert_eq!(trial.initramfs, None);
         let after = start(&files, PiBoot::Ordinary).unwrap();
         assert_eq!((after.settings, after.kernel.as_str()), ("config.txt", "kernel8.img"));
@@ -159,7 +160,7 @@ mod tests {
         let ordinary = start(&[("config.txt", text)], PiBoot::Ordinary).unwrap();
         assert_eq!((ordinary.kernel.as_str(), ordinary.initramfs.as_deref()), ("kernel8.img", Some("own.gz")));
         let trial = start(&[CONFIG, ("tryboot.txt", text)], PiBoot::Trial);
-        // [pi5] and [tryboot] are of different kinds: both have to apply.
+        // [pi5] and [tryboot] are of different kinds, so both must apply.
         assert_eq!(trial.unwrap().kernel, "kernel8.img");
         let alone = start(&[CONFIG, ("tryboot.txt", "[tryboot]\nkernel=trial.img\n")], PiBoot::Trial).unwrap();
         assert_eq!((alone.kernel.as_str(), alone.has_kernel), ("trial.img", false));

@@ -1,4 +1,5 @@
-//! The Raspberry Pi's firmware: config.txt names cmdline.txt, which has one line; tryboot.txt is for one boot.
+//! The Raspberry Pi's firmware. config.txt names cmdline.txt, which has one line; tryboot.txt replaces config.txt for
+//! one boot.
 
 mod config;
 mod firmware;
@@ -14,7 +15,8 @@ use config::{Config, is_plain};
 use punctual_machine::Machine;
 use punctual_model::{Argv, Edit};
 
-/// In order: Raspberry Pi OS 12 and Ubuntu; earlier releases; Fedora and openSUSE, where config.txt starts U-Boot.
+/// Boot directories of Raspberry Pi OS 12 and Ubuntu; of earlier releases; of Fedora and openSUSE, where config.txt
+/// starts U-Boot.
 const FOLDERS: &[&str] = &["/boot/firmware", "/boot", "/boot/efi"];
 
 const TRIAL: &str = "cmdline-punctual-trial.txt";
@@ -24,7 +26,7 @@ pub(crate) fn folder(view: &dyn Machine) -> Option<&'static str> {
     FOLDERS.iter().copied().find(|folder| exists(view, &format!("{folder}/config.txt")))
 }
 
-/// Returns what config.txt starts instead of Linux: U-Boot, EFI firmware.
+/// Returns what config.txt starts instead of Linux: U-Boot or EFI firmware; `None` if it starts Linux.
 pub(crate) fn loads(view: &dyn Machine) -> Option<String> {
     let config = Config::read(view, folder(view)?, model(view).as_deref()).ok()?;
     let is_loader = |name: &&str| {
@@ -42,7 +44,7 @@ fn model(view: &dyn Machine) -> Option<String> {
 struct Boot {
     folder: &'static str,
     config: Config,
-    /// Prefix of kernel, command line and device tree; ends in `/` if it is a folder.
+    /// Prefix of the names of kernel, command line and device tree. It ends in `/` if it is a directory.
     prefix: String,
     path: String,
     line: String,
@@ -65,7 +67,7 @@ fn read(view: &dyn Machine) -> Result<Boot, BootError> {
     Ok(Boot { folder, config, prefix, path, line })
 }
 
-/// The firmware ignores a prefix if kernel and device tree do not exist with it.
+/// Returns the prefix in effect. The firmware ignores a prefix if kernel or device tree do not exist with it.
 fn prefix(view: &dyn Machine, folder: &str, config: &Config) -> Result<String, BootError> {
     let Some(prefix) = config.value("os_prefix")?.filter(|prefix| !prefix.is_empty()) else { return Ok(String::new()) };
     let path = format!("{folder}/config.txt");
@@ -73,7 +75,7 @@ fn prefix(view: &dyn Machine, folder: &str, config: &Config) -> Result<String, B
         return Err(unclear(&path, format!("`os_prefix={prefix}` leaves the boot folder")));
     }
     let (inner, start) = prefix.rsplit_once('/').unwrap_or(("", prefix));
-    // A recording has no paths with a trailing slash.
+    // A recorded machine has no paths with a trailing slash.
     let there = listed(view, format!("{folder}/{inner}").trim_end_matches('/'))?;
     let rest = |name: &String| name.strip_prefix(start).map(str::to_owned);
     let behind: Vec<String> = there.iter().filter_map(rest).collect();
@@ -133,8 +135,8 @@ pub(crate) fn change(view: &dyn Machine, change: &Change) -> Result<Plan, Stop> 
     Ok(plan)
 }
 
-/// After `reboot "0 tryboot"` tryboot.txt is read instead of config.txt, once. Source: Raspberry Pi documentation,
-/// "tryboot".
+/// Plans a trial: after `reboot "0 tryboot"` the firmware reads tryboot.txt instead of config.txt, once (Raspberry Pi
+/// documentation, "tryboot").
 fn trial(view: &dyn Machine, boot: &Boot, change: &Change) -> Result<Trial, String> {
     let path = format!("{}/tryboot.txt", boot.folder);
     let there = names(view, boot.folder);
@@ -158,7 +160,7 @@ fn trial(view: &dyn Machine, boot: &Boot, change: &Change) -> Result<Trial, Stri
     Ok(Trial {
         words: words(&line),
         edits: vec![Edit::write(format!("{}/{}{TRIAL}", boot.folder, boot.prefix), line), Edit::write(path, tryboot)],
-        // Armed by the argument of reboot.
+        // The argument of the reboot command selects the trial.
         arm: None,
         reboot: Argv::new(["reboot", "0 tryboot"]),
         unattended: true,

@@ -1,4 +1,4 @@
-//! Regression tests for inputs found by fuzzing (`cargo trials fuzz boot`).
+//! Regression tests for inputs that fuzzing found (`cargo trials fuzz boot`).
 
 use crate::common;
 
@@ -13,12 +13,12 @@ fn planned(tree: &Tree, add: &[&str]) -> Plan {
     change(tree, &detect(tree).unwrap(), &asked(add))
 }
 
-/// An unchecked change, as a caller may build it.
+/// Returns a change that was not checked, as a caller may build it.
 fn asked(add: &[&str]) -> Change {
     Change { add: add.iter().map(|word| (*word).to_owned()).collect(), remove: Vec::new() }
 }
 
-/// Applies a change, and checks that the same change again plans nothing.
+/// Applies a change. Checks that the same change then plans nothing.
 fn once(mut tree: Tree, add: &[&str]) -> Vec<String> {
     let plan = planned(&tree, add);
     assert!(plan.refused.is_empty() && !plan.edits.is_empty(), "{plan:?}");
@@ -80,7 +80,7 @@ fn deployments_without_a_number_are_refused() {
     assert!(plan.refused.first().is_some_and(|refusal| refusal.why.contains("is not a number")), "{plan:?}");
 }
 
-/// Removing the last word may leave white space of any kind, but never that of another line.
+/// Removing the last word may leave white space, but must not remove that of another line.
 #[test]
 fn the_last_word_of_a_pi_goes_and_a_word_comes() {
     for blank in ["", " ", "\r\r\u{b}", "\u{c}"] {

@@ -1,5 +1,5 @@
-//! Random changes to every root directory: the next boot has the requested parameters, a second change does nothing,
-//! and both can be undone.
+//! Makes random changes to every root directory. The next boot must have the requested parameters, a second change must
+//! do nothing, and both must be undoable.
 
 use crate::common;
 
@@ -48,7 +48,7 @@ fn request() -> impl Strategy<Value = Change> {
     (add, subsequence(REMOVE, 0..4)).prop_filter_map("two values", |(add, remove)| Change::new(add, remove).ok())
 }
 
-/// Plans and applies a change; `None` if the plan is refused, in which case it has no steps.
+/// Plans and applies a change; `None` if it is refused, in which case the plan has no steps.
 fn applied(before: &Tree, change_: &Change) -> Option<(Tree, punctual_boot::Plan)> {
     let chain = detect(before).unwrap();
     let plan = change(before, &chain, change_);
@@ -61,7 +61,7 @@ fn applied(before: &Tree, change_: &Change) -> Option<(Tree, punctual_boot::Plan
     Some((after, plan))
 }
 
-/// Nothing but the words changes: variables of GRUB and U-Boot are preserved.
+/// Checks that only the words change: variables of GRUB and U-Boot stay the same.
 fn checked(name: &str, request: &Change) -> Result<(), TestCaseError> {
     let before = tree(name);
     let chain = detect(&before).unwrap();
@@ -113,7 +113,7 @@ proptest! {
     }
 }
 
-/// Adding new words and removing them restores every byte.
+/// Adding new words and removing them again must restore every byte.
 #[test]
 fn what_was_added_leaves_no_byte() {
     for name in changeable() {
@@ -125,7 +125,7 @@ fn what_was_added_leaves_no_byte() {
         if exact && name != "pi-os-prefix-include" {
             assert_eq!(undone, before, "{name}");
         }
-        // The plan's edits name the files that a caller must back up.
+        // The plan's edits name all files that a caller must save before.
         for edit in &plan.edits {
             let path = edit.path.to_str().unwrap();
             match before.0.get(path) {

@@ -1,4 +1,4 @@
-//! Every root directory: its boot chain, what boots, and the plans of some changes.
+//! Checks for every root directory its boot chain, what boots, and the plans of some changes.
 
 use crate::common;
 

@@ -1,5 +1,5 @@
-//! The real tools on planned files; run by hand: `PUNCTUAL_BOOT_TOOLS=DIR cargo test -p punctual-boot --test it tools --
-//! --ignored`, where DIR has Debian's grub-common and u-boot-menu unpacked (`apt-get download`, `dpkg -x`).
+//! Runs the real tools on planned files. Run manually: `PUNCTUAL_BOOT_TOOLS=DIR cargo test -p punctual-boot --test it
+//! tools -- --ignored`. DIR contains Debian's grub-common and u-boot-menu, unpacked (`apt-get download`, `dpkg -x`).
 
 use crate::common;
 
@@ -13,7 +13,7 @@ fn tools() -> PathBuf {
     PathBuf::from(std::env::var_os("PUNCTUAL_BOOT_TOOLS").expect("PUNCTUAL_BOOT_TOOLS"))
 }
 
-/// The files of a machine after a change, and those of its trial.
+/// Writes the files of a machine after a change and those of its trial. Returns their directory.
 fn planned(name: &str, add: &str, remove: &str) -> tempfile::TempDir {
     let mut tree = tree(name);
     let plan = change(&tree, &detect(&tree).unwrap(), &Change::parse(add, remove).unwrap());
@@ -37,7 +37,7 @@ fn good(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Debian's script with the root prepended to its paths.
+/// Returns Debian's script with `root` in front of its paths.
 fn moved(script: &Path, root: &Path, folders: &[&str]) -> String {
     let mut text = fs::read_to_string(script).unwrap();
     for folder in folders {
@@ -46,8 +46,8 @@ fn moved(script: &Path, root: &Path, folders: &[&str]) -> String {
     text
 }
 
-/// Runs the part of grub-mkconfig that sources the files, and compares the words of 10_linux's ordinary and recovery
-/// entry.
+/// Runs the part of grub-mkconfig that sources the files. Compares the words of the ordinary entry and the recovery
+/// entry of 10_linux.
 #[test]
 #[ignore = "needs Debian's grub-common"]
 fn grub_mkconfig_takes_the_parameters() {
@@ -74,7 +74,7 @@ fn grub_mkconfig_takes_the_parameters() {
     }
 }
 
-/// GRUB's own parser accepts the menu with our entry.
+/// GRUB's own parser must accept the menu with the added entry.
 #[test]
 #[ignore = "needs Debian's grub-common"]
 fn grub_script_check_takes_the_trial_entry() {
@@ -86,7 +86,7 @@ fn grub_script_check_takes_the_trial_entry() {
     }
 }
 
-/// u-boot-update with other paths and one kernel.
+/// Runs u-boot-update with other paths and one kernel.
 #[test]
 #[ignore = "needs Debian's u-boot-menu"]
 fn u_boot_update_takes_the_parameters() {

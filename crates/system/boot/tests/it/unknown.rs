@@ -1,4 +1,5 @@
-//! An unreadable file is not treated as empty: a change that depends on it is refused with the reason.
+//! Checks that a file that cannot be read does not count as empty: a change that depends on it is refused with the
+//! reason.
 
 use crate::common;
 
@@ -8,7 +9,7 @@ use punctual_machine::{Listing, Machine, Read};
 
 const CMDLINE: &str = "/proc/cmdline";
 
-/// A machine with one unreadable file.
+/// A machine on which one file cannot be read.
 struct Hidden<'t> {
     tree: &'t Tree,
     path: &'t str,
@@ -29,7 +30,7 @@ impl Machine for Hidden<'_> {
     }
 }
 
-/// The plan for a machine of a known boot chain, one of whose files has become unreadable.
+/// Returns the plan for a machine whose boot chain was detected before one of its files became unreadable.
 fn planned(name: &str, path: &str, read: &Read, add: &str, remove: &str) -> Plan {
     let tree = tree(name);
     let chain = detect(&tree).unwrap();
@@ -89,7 +90,7 @@ fn parameters_that_cannot_be_read_are_not_none() {
     }
 }
 
-/// Unreadable files are never overwritten.
+/// Files that cannot be read must not be overwritten.
 #[test]
 fn every_file_hidden_in_turn() {
     for name in changeable() {

@@ -27,13 +27,13 @@ fn whole() -> String {
     (1..).zip(records()).map(|(n, record)| line(n, &record).unwrap()).collect()
 }
 
-/// The format of a version without numbers.
+/// Returns a journal in the format of a version without record numbers.
 fn earlier() -> String {
     let json = records().into_iter().map(|record| serde_json::to_string(&record).unwrap());
     json.map(|json| format!("{:08x} {json}\n", crc32fast::hash(json.as_bytes()))).collect()
 }
 
-/// Every bit flipped, every byte removed, every line dropped, and truncations at every length.
+/// Returns copies with every bit flipped, every byte removed, every line removed, and truncated at every length.
 fn damaged(whole: &str) -> impl Iterator<Item = (String, Vec<u8>)> + '_ {
     let lines: Vec<&str> = whole.split_inclusive('\n').collect();
     let flipped = (0..whole.len() * 8).map(|bit| {
@@ -75,7 +75,7 @@ fn damage_to_one_copy_loses_nothing() {
 fn damage_to_both_copies_is_reported() {
     let whole = whole();
     for (what, bytes) in damaged(&whole) {
-        // Both copies once had this content.
+        // Both copies had this content at some time.
         let is_earlier = bytes.is_empty() || whole.as_bytes().starts_with(&bytes) && bytes.ends_with(b"\n");
         assert_eq!(merge(Some(&bytes), Some(&bytes)).lost.is_empty(), is_earlier, "{what}");
     }
@@ -97,7 +97,7 @@ fn a_write_that_is_cut_off_takes_effect_or_not() {
     let (whole, count) = (whole(), records().len());
     let before = whole[..whole.len() - 1].rfind('\n').unwrap() + 1;
     for cut in before..=whole.len() {
-        // The copy is written first.
+        // The copy is written before `journal`.
         let merged = merge(Some(&whole.as_bytes()[..before]), Some(&whole.as_bytes()[..cut]));
         let has_it = cut == whole.len();
         assert_eq!((merged.lost.len(), merged.records.len()), (0, count - usize::from(!has_it)), "{cut}");

@@ -5,7 +5,7 @@ use crate::glob;
 use punctual_audit::Action;
 use std::path::PathBuf;
 
-/// Write-only control files: their old state cannot be read, so a change could not be undone.
+/// Write-only control files. Their old state cannot be read, so a change could not be undone.
 const ORDERS: &[&str] = &["/proc/dynamic_debug/control", "/sys/kernel/debug/kmemleak"];
 
 pub(super) fn add(request: &Request, places: &Places, action: &Action, plan: &mut RulePlan) {
@@ -14,7 +14,7 @@ pub(super) fn add(request: &Request, places: &Places, action: &Action, plan: &mu
         Action::Sysctl { key, value } => write(request, places, &sysctl_path(key), value),
         Action::Run(line) => commands::steps(request, places, &plan.rule, line),
         Action::Manual(text) => Err(text.clone()),
-        // Used only in `persist`.
+        // This kind of fix occurs only in `persist`.
         Action::Boot { .. } | Action::File { .. } => Ok(Vec::new()),
     };
     match done {
@@ -24,7 +24,8 @@ pub(super) fn add(request: &Request, places: &Places, action: &Action, plan: &mu
     }
 }
 
-/// Maps a sysctl to /proc/sys: dots become slashes and slashes dots, unless the first separator is a slash (sysctl(8)).
+/// Returns the path in /proc/sys for a sysctl: dots become slashes and slashes dots, unless the first separator is a
+/// slash (sysctl(8)).
 pub(super) fn sysctl_path(key: &str) -> String {
     if key.find(['.', '/']).is_some_and(|at| key[at..].starts_with('/')) {
         return format!("/proc/sys/{key}");
@@ -42,10 +43,10 @@ pub(super) fn write(request: &Request, places: &Places, file: &str, value: &str)
     if ORDERS.contains(&file) {
         return Err("cannot be undone: its old value cannot be read".to_owned());
     }
-    // `N` there means no.
+    // `N` in this file means no.
     let value = if file.starts_with("/sys/module/") { value.to_owned() } else { places.fill(value)? };
     let paths: Vec<PathBuf> = match file.contains("/IF/") {
-        // Only interfaces with a device: not lo, bridges or tunnels.
+        // Only interfaces with a device: neither lo nor bridges or tunnels.
         true => glob::expand(request.sys, &file.replace("/IF/", "/*/"))
             .into_iter()
             .filter(|path| path.parent().is_some_and(|folder| request.sys.look(&folder.join("device")).is_ok()))

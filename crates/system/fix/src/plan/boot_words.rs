@@ -1,4 +1,4 @@
-//! Kernel parameters of one rule that can work on this machine.
+//! Selects the kernel parameters of a rule that can work on this machine.
 
 use super::init::Init;
 use super::places::Places;
@@ -7,11 +7,11 @@ use punctual_audit::proposes;
 use punctual_machine::{Machine, parameters};
 use punctual_units::CpuList;
 
-/// Parameters whose value is a list of CPUs chosen by the user; new CPUs are added to it.
+/// Parameters whose value is a list of CPUs that the user chooses. New CPUs are added to an existing list.
 const CPU_SETS: &[&str] = &["isolcpus", "nohz_full", "rcu_nocbs"];
 
 /// # Errors
-/// Why one of them cannot work on this machine, or contradicts other advice.
+/// The reason why one of them cannot work on this machine, or contradicts other advice.
 pub(super) fn wanted(
     request: &Request,
     places: &Places,
@@ -40,7 +40,7 @@ pub(super) fn wanted(
             return Err(format!("{name} is kept: the CPU plan for {profile} proposes it (--plan-cpus)"));
         }
         let is_there = |words: &Vec<String>| words.iter().any(|word| word.split('=').next() == Some(name));
-        // Several names in a rule may stand for one cause.
+        // Several names in a rule may have the same cause.
         if running.as_ref().is_none_or(is_there) {
             wanted.remove.push(name.to_owned());
         }
@@ -51,12 +51,12 @@ pub(super) fn wanted(
     }
 }
 
-/// The running kernel's words; `None` if they cannot be read.
+/// Returns the words of the running kernel's command line; `None` if they cannot be read.
 fn running(machine: &dyn Machine) -> Option<Vec<String>> {
     machine.read("/proc/cmdline").bytes().map(|bytes| parameters(&String::from_utf8_lossy(bytes)))
 }
 
-/// A word extended by the CPUs and flags that the running kernel has in addition.
+/// Returns the word, extended by the CPUs and flags that the running kernel's parameter has in addition.
 fn joined(machine: &dyn Machine, word: &str) -> Result<String, String> {
     let Some((name, value)) = word.split_once('=').filter(|(name, _)| CPU_SETS.contains(name)) else {
         return Ok(word.to_owned());
@@ -83,7 +83,8 @@ fn joined(machine: &dyn Machine, word: &str) -> Result<String, String> {
     Ok(format!("{name}={flags}{cpus}"))
 }
 
-/// Splits `domain,managed_irq,2-3`: flags begin with a letter (kernel/sched/isolation.c, housekeeping_isolcpus_setup).
+/// Splits `domain,managed_irq,2-3` into flags and CPUs. Flags begin with a letter (kernel/sched/isolation.c,
+/// housekeeping_isolcpus_setup).
 fn parted(value: &str) -> (Vec<String>, String) {
     let is_flag = |part: &&str| part.starts_with(|c: char| c.is_ascii_alphabetic());
     let parts: Vec<&str> = value.split(',').collect();

@@ -1,4 +1,4 @@
-//! Commands of rules whose inverse is known. They are never run through a shell.
+//! Plans commands of rules whose inverse is known. They are never run through a shell.
 
 use super::Request;
 use super::places::Places;
@@ -9,7 +9,7 @@ use punctual_units::{CpuList, Priority, Scheduling};
 use std::path::{Path, PathBuf};
 
 /// # Errors
-/// Why it is left to the user.
+/// The reason why the command is left to the user.
 pub(super) fn steps(request: &Request, places: &Places, rule: &str, line: &str) -> Result<Vec<Doing>, String> {
     let steps = resolved(request, places, rule, line)?;
     match super::init::missing(request.sys, &steps) {
@@ -52,8 +52,8 @@ fn run(argv: Argv, back: Argv, lasting: bool) -> Doing {
     Doing::Run { command: Command { argv, back: Back::By(back), rewrites: Vec::new(), draft: None }, lasting }
 }
 
-/// Plans systemctl's `disable`, `mask` and `stop`, with `--now`; changes only units that are not in that state yet, so
-/// that undo restores only those.
+/// Plans systemctl's `disable`, `mask` and `stop`, with or without `--now`. Only units that are not yet in that state
+/// are changed, so that undo restores only these.
 fn units(request: &Request, rule: &str, words: &[&str]) -> Result<Vec<Doing>, String> {
     let Some((verb @ ("disable" | "mask" | "stop"), rest)) = words.split_first().map(|(verb, rest)| (*verb, rest))
     else {
@@ -107,8 +107,8 @@ fn systemctl(verb: &str, unit: &str) -> Argv {
     Argv::new(["systemctl", verb, unit])
 }
 
-/// First word of the answer to a query, which changes nothing. Before version 252, `is-enabled` printed nothing for a
-/// unit that does not exist.
+/// Returns the first word of systemctl's answer to a question, which changes nothing. Before version 252, `is-enabled`
+/// printed nothing about a unit that does not exist.
 fn ask(request: &Request, question: &str, unit: &str) -> Result<String, String> {
     let command = systemctl(question, unit);
     let ran = request.sys.run(&command).map_err(|e| format!("systemctl: {e}"))?;
@@ -129,7 +129,7 @@ fn module_step(request: &Request, module: &str, load: bool) -> Result<Vec<Doing>
     })
 }
 
-/// Disables each swap area separately, so that its priority can be restored: proc_swaps(5).
+/// Plans to disable each swap area separately, so that its priority can be restored (proc_swaps(5)).
 fn swaps(request: &Request) -> Result<Vec<Doing>, String> {
     let swaps = request.sys.read(Path::new("/proc/swaps")).map_err(|e| format!("/proc/swaps: {e}"))?;
     let swaps = String::from_utf8_lossy(&swaps).into_owned();
@@ -137,7 +137,7 @@ fn swaps(request: &Request) -> Result<Vec<Doing>, String> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let (name, priority) = (words.first()?.replace("\\040", " "), words.get(4)?);
         let back = match priority.starts_with('-') {
-            // Priorities assigned by the kernel, in the order of activation.
+            // Negative priorities are assigned by the kernel, in the order of activation.
             true => Argv::new(["swapon", name.as_str()]),
             false => Argv::new(["swapon", "-p", priority, name.as_str()]),
         };

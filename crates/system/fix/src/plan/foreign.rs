@@ -1,5 +1,5 @@
-//! Limits what rules of a profile that is not built in may change. The author of the profile is unknown: anything but a
-//! latency setting (allowed.txt) is changed only if its name is acknowledged.
+//! Limits what the rules of a user-supplied profile may change. Its author is unknown, so anything except a latency
+//! setting (allowed.txt) is changed only if the user acknowledges it by name.
 
 use super::actions::sysctl_path;
 use crate::glob;
@@ -7,7 +7,8 @@ use punctual_audit::{Action, Fix};
 
 const ALLOWED: &str = include_str!("allowed.txt");
 
-/// Why a fix of a foreign rule is refused: names that were not acknowledged (`--i-know=NAME`).
+/// Returns why the fix of a rule is refused: what it changes was not acknowledged by name (`--i-know=NAME`). `None` if
+/// it is permitted.
 pub(super) fn refusal(fix: &Fix, known: &[String]) -> Option<String> {
     let names = fix.now.iter().chain(&fix.persist).flat_map(targets).filter(|name| !is_allowed(name));
     let mut missing: Vec<String> = names.filter(|name| !known.iter().any(|known| is_same(known, name))).collect();
@@ -18,7 +19,7 @@ pub(super) fn refusal(fix: &Fix, known: &[String]) -> Option<String> {
     (!missing.is_empty()).then(|| format!("{what}: review it, then {}", options.join(" ")))
 }
 
-/// What an action changes: kernel parameters by name, files and sysctls by path, commands verbatim.
+/// Returns what an action changes: kernel parameters by name, files and sysctls by path, commands verbatim.
 fn targets(action: &Action) -> Vec<String> {
     let name = |word: &str| word.split('=').next().unwrap_or_default().to_owned();
     match action {
@@ -45,8 +46,8 @@ fn is_allowed(target: &str) -> bool {
     }
 }
 
-/// Compares an acknowledged name with what an action changes: `-` and `_` are equivalent in parameter names
-/// (kernel/params.c, parameq), and a sysctl has a name as well as a path.
+/// Returns true if an acknowledged name is what an action changes. `-` and `_` are equal in parameter names
+/// (kernel/params.c, parameq), and a sysctl can be given by name or path.
 fn is_same(said: &str, target: &str) -> bool {
     match target.starts_with('/') {
         true => said == target || sysctl_path(said) == target,
@@ -115,7 +116,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever a profile writes between the words, the kernel gets no parameter that is not allowed.
+        /// Whatever a profile contains between the words, the kernel must get no parameter that is not allowed.
         #[test]
         fn no_parameter_gets_by(before in "[a-z=\" \t.,-]{0,12}", name in "(init|rdinit|mitigations|root|[a-z]{1,8}\\.[a-z]{1,8})") {
             let line = format!("{before} {name}=x");

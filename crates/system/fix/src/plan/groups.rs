@@ -1,11 +1,11 @@
-//! Control groups: an isolated cpuset partition needs version 2.
+//! Checks control groups: an isolated cpuset partition needs version 2.
 
 use crate::system::{System, is_absent};
 use std::path::Path;
 
 const AT_BOOT: &str = "isolate CPUs at boot (isolcpus= on the kernel command line, with --persist)";
 
-/// Why a cpuset partition cannot be created here, and what to do; `None` if it can.
+/// Returns why a cpuset partition cannot be created here, and what to do; `None` if it can be created.
 ///
 /// Source: Documentation/admin-guide/cgroup-v2.rst (cgroup.controllers, cpuset.cpus.partition), cgroup-v1/cpusets.rst.
 pub(super) fn hindrance(sys: &dyn System) -> Option<String> {
@@ -41,8 +41,8 @@ fn by_version_1(where_: &str) -> String {
     )
 }
 
-/// Evidence that the controller cpuset belongs to version 1: its folder, or a separate hierarchy in /proc/self/cgroup
-/// (`4:cpuset:/`, cgroups(7)).
+/// Returns evidence that version 1 has the cpuset controller: its directory, or a separate hierarchy in
+/// /proc/self/cgroup (`4:cpuset:/`, cgroups(7)). `None` if there is none.
 fn version_1(sys: &dyn System) -> Option<String> {
     for folder in ["/sys/fs/cgroup/cpuset", "/dev/cpuset"] {
         for file in ["cpuset.cpus", "cpus"] {

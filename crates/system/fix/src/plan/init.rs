@@ -1,4 +1,4 @@
-//! The init system: files of systemd have no effect under another.
+//! Determines the init system: files for systemd have no effect with another one.
 
 use crate::carry::Doing;
 use crate::system::System;
@@ -7,13 +7,13 @@ use std::path::Path;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Init {
     Systemd,
-    /// Name of the init program: `init` (OpenRC, sysvinit, busybox), `runit`, `s6-svscan`, a container's program.
+    /// Name of process 1: `init` (OpenRC, sysvinit, busybox), `runit`, `s6-svscan`, or a container's program.
     Other(String),
     Unknown,
 }
 
 impl Init {
-    /// Determines the init system by sd_booted(3), otherwise by the name of process 1.
+    /// Determines the init system as sd_booted(3) does, otherwise from the name of process 1.
     pub fn of(sys: &dyn System) -> Init {
         if sys.look(Path::new("/run/systemd/system")).is_ok() {
             return Init::Systemd;
@@ -25,7 +25,7 @@ impl Init {
         }
     }
 
-    /// Why systemd's files and commands have no effect here; `None` if they have an effect, or if that is unknown.
+    /// Returns why files and commands of systemd have no effect here; `None` if they have an effect, or it is unknown.
     pub fn without_systemd(&self) -> Option<String> {
         match self {
             Init::Other(name) => Some(format!("this machine is not run by systemd: process 1 is `{name}`")),
@@ -33,14 +33,14 @@ impl Init {
         }
     }
 
-    /// Why tmpfiles.d(5) is not read at boot; OpenRC may have a separate program for it.
+    /// Returns why tmpfiles.d(5) is not read at boot; `None` if it is. OpenRC may have a program for it.
     pub fn without_tmpfiles(&self, sys: &dyn System) -> Option<String> {
         let has_reader = ["systemd-tmpfiles", "tmpfiles"].iter().any(|program| !sys.lacks(program));
         self.without_systemd().filter(|_| !has_reader).map(|why| format!("{why}, and nothing here reads tmpfiles.d"))
     }
 }
 
-/// A missing program that one of these steps, or its inverse, needs.
+/// Returns a message about a missing program that one of these steps or its inverse needs; `None` if none is missing.
 pub(super) fn missing<'s>(sys: &dyn System, steps: impl IntoIterator<Item = &'s Doing>) -> Option<String> {
     steps.into_iter().find_map(|step| match step {
         Doing::Run { command, .. } => crate::carry::missing(sys, command),

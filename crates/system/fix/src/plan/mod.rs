@@ -1,4 +1,4 @@
-//! Turns the audit's advice into concrete steps on this machine. Reads only.
+//! Turns the audit's advice into concrete steps on this machine. It only reads.
 
 mod actions;
 mod boot_words;
@@ -19,7 +19,7 @@ use punctual_model::{Finding, Severity, State, Step};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BootWish {
-    /// Words to add, as on the command line.
+    /// Words to add, as written on the command line.
     pub add: Vec<String>,
     pub remove: Vec<String>,
 }
@@ -45,28 +45,28 @@ impl BootWish {
     }
 }
 
-/// Turns kernel parameters into steps of the machine's boot chain.
+/// A function that plans kernel parameters as steps of the machine's boot chain.
 pub type BootChain<'a> = &'a dyn Fn(&BootWish) -> Result<Vec<Step>, String>;
 
-/// Rule name under which all kernel parameters are changed.
+/// Name of the rule under which all kernel parameters are changed.
 pub const BOOT_RULE: &str = "boot-parameters";
 
 pub struct Request<'a> {
     pub rules: &'a Rules,
     /// The machine as the audit sees it.
     pub machine: &'a dyn Machine,
-    /// The same machine, for modifications.
+    /// The same machine, for changing it.
     pub sys: &'a dyn System,
-    /// Purpose for which the audit was made.
+    /// Profile and CPUs of the audit.
     pub context: &'a Context,
     pub pid: Option<u32>,
-    /// Rules that the user named; if empty, every FAIL and WARN whose fix disturbs nothing.
+    /// Rules that the user named. If empty, all rules with FAIL or WARN whose fix interrupts nothing.
     pub ids: &'a [String],
     pub persist: bool,
-    /// What a profile that is not built in may change besides latency settings: kernel parameters, sysctls, paths and
+    /// What a user-supplied profile may change besides latency settings: kernel parameters, sysctls, paths and
     /// commands.
     pub i_know: &'a [String],
-    /// Plans changes of kernel parameters; without it, they are only advice.
+    /// Plans changes of kernel parameters; `None`: they are only advice.
     pub boot: Option<BootChain<'a>>,
 }
 
@@ -77,11 +77,11 @@ pub struct RulePlan {
     pub state: State,
     pub summary: String,
     pub steps: Vec<Doing>,
-    /// Steps left to the user, and why.
+    /// Steps that the user has to do, with the reasons.
     pub manual: Vec<String>,
     pub interrupts: Option<String>,
     pub risk: Option<String>,
-    /// True if the finding must change at once; false if all steps are for the next boot or the next interrupt.
+    /// True if the finding must change at once; false if all steps take effect at the next boot or the next interrupt.
     pub is_judged: bool,
 }
 
@@ -90,14 +90,14 @@ pub struct Plan {
     pub rules: Vec<RulePlan>,
 }
 
-/// A named rule that does not exist.
+/// A rule that the user named does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no rule is named `{0}`: `punctual audit --all` lists them")]
 pub struct UnknownRule(pub String);
 
 impl Request<'_> {
     /// # Errors
-    /// A named rule does not exist.
+    /// A rule that the user named does not exist.
     pub fn plan(&self, findings: &[Finding]) -> Result<Plan, UnknownRule> {
         if let Some(unknown) = self.ids.iter().find(|id| !findings.iter().any(|finding| finding.id == **id)) {
             return Err(UnknownRule(unknown.clone()));
@@ -167,7 +167,7 @@ impl Request<'_> {
         (!plan.steps.is_empty() || !plan.manual.is_empty()).then_some(plan)
     }
 
-    /// If one step of a rule is impossible here, none is done: a container's host has to do them all.
+    /// If one step of a rule is impossible in a container, none is done, because the host has to do all of them.
     fn leave_to_the_host(&self, plan: &mut RulePlan) {
         let mount = plan.steps.iter().find_map(|step| match step {
             Doing::Value { path, .. } | Doing::Folder(path) => {
@@ -183,7 +183,7 @@ impl Request<'_> {
         }
     }
 
-    /// Steps that interrupt something, or need a decision, are done only if the rule is named.
+    /// If steps interrupt something or need a decision, they are done only if the user named the rule.
     fn hold_back(&self, plan: &mut RulePlan, request: &mut BootWish) {
         let stops = |step: &Doing| matches!(step, Doing::Run { .. });
         let stops = plan.steps.iter().any(stops).then_some("it stops or starts programs");
@@ -199,7 +199,7 @@ impl Request<'_> {
     }
 }
 
-/// Words that rules request on the kernel's command line.
+/// Words for the kernel's command line that rules request.
 #[derive(Default)]
 struct ForBoot {
     request: BootWish,
@@ -218,7 +218,7 @@ impl ForBoot {
     }
 }
 
-/// Kernel parameters as a separate rule.
+/// Plans the kernel parameters as a rule of their own.
 pub(crate) fn boot_rule(sys: &dyn System, boot: Option<BootChain>, request: &BootWish) -> RulePlan {
     let mut plan = RulePlan {
         rule: BOOT_RULE.to_owned(),
@@ -243,7 +243,7 @@ pub(crate) fn boot_rule(sys: &dyn System, boot: Option<BootChain>, request: &Boo
             Step::Manual(what) => plan.manual.push(what),
         }),
     }
-    // Without its generator, a loader's changed files would never take effect.
+    // Without the program that generates the boot loader's configuration, changed files would have no effect.
     if let Some(why) = init::missing(sys, &plan.steps) {
         plan.steps.clear();
         plan.manual.push(format!("kernel command line: {}: {why}", request.line()));

@@ -1,4 +1,4 @@
-//! A rule's `persist`: one drop-in file per rule, named after it.
+//! Plans the `persist` part of a rule: one drop-in file per rule, named after it.
 
 use super::actions::sysctl_path;
 use super::init::Init;
@@ -48,7 +48,7 @@ pub(super) fn add(request: &Request, places: &Places, fix: &Fix, plan: &mut Rule
     }
 }
 
-/// Refuses systemd's files on a machine without systemd, where they would only look like a fix.
+/// Refuses files for systemd on a machine without systemd, where they would have no effect.
 fn read_by_nobody(request: &Request, path: &str, content: String) -> Result<String, String> {
     let other = Init::of(request.sys).without_systemd().filter(|_| path.starts_with("/etc/systemd/"));
     other.map_or(Ok(content), Err)
@@ -60,22 +60,22 @@ fn ours(path: &str, rule: &str) -> PathBuf {
     path.with_file_name(format!("60-punctual-{rule}.{extension}"))
 }
 
-/// Plans a drop-in file with a header that names its origin; missing folders are created.
+/// Plans a drop-in file whose first line names its origin, and missing directories above it.
 pub(super) fn file(request: &Request, plan: &mut RulePlan, path: &Path, content: &str) {
     plan.steps.extend(missing_folders(request.sys, path));
     let head = format!("# Written by punctual for its rule {0}; `punctual undo {0}` undoes it.\n", plan.rule);
     plan.steps.push(Doing::Edit(Edit::write(path, head + content)));
 }
 
-/// The missing folders above a path, the highest first.
+/// Returns steps that create the missing directories above a path, highest first.
 pub(super) fn missing_folders(sys: &dyn System, path: &Path) -> impl Iterator<Item = Doing> {
     let missing = path.ancestors().skip(1).take_while(|folder| sys.look(folder).is_err_and(|e| is_absent(&e)));
     let missing: Vec<PathBuf> = missing.map(Path::to_owned).collect();
     missing.into_iter().rev().map(Doing::Folder)
 }
 
-/// Values of rules without a drop-in file, which tmpfiles.d(5) writes at boot. Numbers of interrupts and threads differ
-/// from boot to boot, and control groups belong to systemd.
+/// Plans a tmpfiles.d(5) file that writes the values of a rule at boot. Numbers of interrupts and threads change from
+/// boot to boot, and control groups belong to systemd, so these are not included.
 fn values(request: &Request, fix: &Fix, plan: &mut RulePlan) {
     let lasting = |path: &Path| {
         let text = path.to_string_lossy();
@@ -100,7 +100,8 @@ fn values(request: &Request, fix: &Fix, plan: &mut RulePlan) {
     plan.manual.extend(advice.map(|action| format!("permanently: {}", action.line())));
 }
 
-/// systemd-sysctl(8) reads the files of all folders by name: one sorted after ours takes precedence.
+/// Adds advice if another file takes precedence: systemd-sysctl(8) reads the files of all directories in the order of
+/// their names.
 fn doubt(request: &Request, plan: &mut RulePlan, key: &str) {
     let mine = format!("60-punctual-{}.conf", plan.rule);
     for folder in ["/etc/sysctl.d", "/run/sysctl.d", "/usr/lib/sysctl.d"] {

@@ -1,4 +1,4 @@
-//! Replaces the placeholders in capitals that rules use: CPUS, HOUSEKEEPING, TID, IF.
+//! Replaces the placeholders in capital letters that rules contain: CPUS, HOUSEKEEPING, TID, IF.
 
 use super::Request;
 use punctual_units::CpuList;
@@ -9,12 +9,12 @@ pub(super) struct Places {
     pub isolated: CpuList,
     /// All other CPUs; `None` if unknown.
     pub housekeeping: Option<CpuList>,
-    /// True if the application's CPUs are all CPUs of the machine; `None` if the online or isolated CPUs are unknown.
+    /// True if the application uses all CPUs of the machine; `None` if the online or isolated CPUs are unknown.
     pub is_everywhere: Option<bool>,
     pid: Option<u32>,
 }
 
-/// Placeholders that only the user can replace.
+/// Placeholders that only the user can replace, with advice.
 const OPEN: &[(&str, &str)] = &[
     ("N", "choose a number"),
     ("GROUP", "choose a group"),
@@ -25,7 +25,7 @@ const OPEN: &[(&str, &str)] = &[
     ("PRIORITY", "choose a priority"),
 ];
 
-/// Error if the application's CPUs may be all CPUs, leaving none for everything else.
+/// Error if the application may use all CPUs, so that none would be left for anything else.
 pub(super) const UNKNOWN_CPUS: &str = "the online or isolated CPUs cannot be read, so these may be all CPUs";
 
 impl Places {
@@ -49,7 +49,7 @@ impl Places {
     }
 
     /// # Errors
-    /// Why one of the placeholders cannot be replaced.
+    /// The reason why a placeholder cannot be replaced.
     pub fn fill(&self, text: &str) -> Result<String, String> {
         let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
         let mut filled = String::new();
@@ -59,7 +59,7 @@ impl Places {
             let end = after.find(|c| !is_part(c)).unwrap_or(after.len());
             let (word, behind) = after.split_at(end);
             filled.push_str(before);
-            // `NAME=value` in a configuration file is a key.
+            // `NAME=value` in a configuration file is a key, not a placeholder.
             filled.push_str(&if behind.starts_with('=') { word.to_owned() } else { self.word(word)? });
             rest = behind;
         }

@@ -1,4 +1,4 @@
-//! Fixes that need more than a value in a rule: one function and one table line each.
+//! Fixes that need more than values in a rule. Each has a function and a line in a table.
 
 use super::init::Init;
 use super::places::{Places, UNKNOWN_CPUS};
@@ -28,7 +28,7 @@ const PLANNERS: &[(&str, Planner)] = &[
     ("trace-events-on", events),
 ];
 
-/// What the fix of a rule interrupts: SEAPATH's experience with TuneD, and the kernel's documentation.
+/// What the fix of a rule interrupts, according to SEAPATH's experience with TuneD and the kernel's documentation.
 const INTERRUPTS: &[(&str, &str)] = &[
     ("cpu-smt", "half of the CPUs go offline: whatever is bound to them moves, and does not return after an undo"),
     (
@@ -39,7 +39,7 @@ const INTERRUPTS: &[(&str, &str)] = &[
     ("rpi-swap", "everything that is swapped out is read back first; where memory is short, processes are killed"),
     ("net-queue-count", "the link is reset"),
     ("rpi-wifi-bt", "wireless links go down, perhaps the one you are using"),
-    ("wq-unbound-cpumask", "driver work moves: networks have frozen for a moment"),
+    ("wq-unbound-cpumask", "drivers' work moves to other CPUs, which has stopped network traffic for a moment"),
     ("sched-rt-throttle", "a runaway real-time loop then hangs the machine"),
     ("sched-fair-server", "a runaway real-time loop then hangs the machine"),
     ("sched-fair-server-asym-bug", "a runaway real-time loop then hangs the machine"),
@@ -50,7 +50,8 @@ const INTERRUPTS: &[(&str, &str)] = &[
     ("trace-events-on", "someone may be tracing"),
 ];
 
-/// Rules whose fix takes something that another program, or the machine's administrator, may need.
+/// Rules whose fix takes something away that another program or the administrator may need. They are applied only if
+/// named.
 const ASKED_ONLY: &[(&str, &str)] = &[
     // raspberrypi/linux issue 3683: a Raspberry Pi 1 B+ does not boot with it.
     ("cmdline-threadirqs", "a driver whose handler must not be a thread may hang the boot"),
@@ -80,7 +81,7 @@ const ASKED_ONLY: &[(&str, &str)] = &[
     ("iso-present", "other programs lose these CPUs"),
 ];
 
-/// Plans the fix of a rule that has a special planner; returns false if it has none.
+/// Plans the fix of a rule that has a function here. Returns false if it has none.
 pub(super) fn plan(request: &Request, places: &Places, plan: &mut RulePlan) -> bool {
     let found = PLANNERS.iter().find(|(rule, _)| *rule == plan.rule);
     found.iter().for_each(|(_, planner)| planner(request, places, plan));
@@ -91,7 +92,7 @@ pub(super) fn interrupts(rule: &str) -> Option<&'static str> {
     INTERRUPTS.iter().find(|(name, _)| *name == rule).map(|(_, what)| *what)
 }
 
-/// Returns true if the finding changes only later: an IO-APIC moves an interrupt at its next occurrence.
+/// Returns true if the finding changes later: an IO-APIC moves an interrupt at its next occurrence.
 pub(super) fn shows_later(rule: &str) -> bool {
     rule == "irq-effective-affinity"
 }
@@ -139,7 +140,7 @@ fn unbound_work(request: &Request, places: &Places, plan: &mut RulePlan) {
     masks(places, plan, there);
 }
 
-/// A priority just below the measured task's if there is room; otherwise an ordinary policy.
+/// Returns a priority just below the measured task's if there is one, otherwise an ordinary policy.
 fn below(measured: Scheduling, policy: Policy) -> Scheduling {
     let priority = match measured {
         Scheduling::Fifo { priority } | Scheduling::Rr { priority } => priority.get() - 1,
@@ -180,8 +181,8 @@ fn rogue_threads(request: &Request, _: &Places, plan: &mut RulePlan) {
     }
 }
 
-/// Lowers priorities where threads start: drop-ins for systemd units; advice for other threads, and on machines without
-/// systemd.
+/// Plans lower priorities for when the threads start again: drop-ins for systemd units, and advice for other threads
+/// and for machines without systemd.
 fn lower_at_start(request: &Request, plan: &mut RulePlan, units: &[(String, Scheduling)], others: &[String]) {
     let no_program = || request.sys.lacks("systemctl").then(|| "the program `systemctl` is not installed".to_owned());
     let hindrance = Init::of(request.sys).without_systemd().or_else(no_program);
@@ -194,11 +195,11 @@ fn lower_at_start(request: &Request, plan: &mut RulePlan, units: &[(String, Sche
     plan.manual.extend(others.iter().map(|name| advice(name, why)));
 }
 
-/// Advice for threads that no systemd unit starts: chrt(1) in front of the program, or an option of OpenRC's command,
-/// runit's run, cron, or a desktop's autostart.
+/// Advice for threads that no systemd unit starts. Use chrt(1) in front of the program, in OpenRC's command, runit's
+/// run script, cron, or the autostart of a desktop.
 const WHERE_IT_STARTS: &str = "lower its priority where it is started, with chrt(1)";
 
-/// Plans a drop-in (systemd.exec(5)). It has no effect on a program that sets its own priority.
+/// Plans a drop-in for a unit (systemd.exec(5)). It has no effect if the program sets its priority itself.
 fn drop_in(request: &Request, plan: &mut RulePlan, unit: &str, new: Scheduling) {
     let content = match new {
         Scheduling::Fifo { priority } | Scheduling::Rr { priority } => {
@@ -220,7 +221,7 @@ fn drop_in(request: &Request, plan: &mut RulePlan, unit: &str, new: Scheduling) 
         .push(format!("{unit} gets this priority at its next start, unless the program may and does set a higher one"));
 }
 
-/// The service of a process: the last component of its control group.
+/// Returns the systemd unit of a process, the last component of its control group; `None` if it belongs to none.
 fn unit_of(request: &Request, pid: u32) -> Option<String> {
     let groups = request.sys.read(Path::new(&format!("/proc/{pid}/cgroup"))).ok()?;
     let groups = String::from_utf8_lossy(&groups).into_owned();
@@ -252,12 +253,12 @@ fn kernel_threads_above(request: &Request, places: &Places, plan: &mut RulePlan)
     }
 }
 
-/// Gives the threads of devices that the loop waits for a priority above the loop's, and all others a lower one.
+/// Gives interrupt threads for which the loop waits a priority above the loop's, and all others a lower one.
 fn interrupt_threads(request: &Request, _: &Places, plan: &mut RulePlan) {
     threads_by_device(request, plan, false);
 }
 
-/// Changes only the threads of devices that the loop waits for.
+/// Changes only interrupt threads for which the loop waits.
 fn awaited_threads(request: &Request, _: &Places, plan: &mut RulePlan) {
     threads_by_device(request, plan, true);
 }
@@ -294,7 +295,7 @@ fn idle_states(request: &Request, places: &Places, plan: &mut RulePlan) {
         .push("or let the application write 0 to /dev/cpu_dma_latency and hold it open while it runs".to_owned());
 }
 
-/// Raises the lowest frequency to the highest allowed one, so that the governor has no choice.
+/// Raises the lowest frequency to the highest permitted one, so that the governor has no choice.
 fn one_frequency(request: &Request, _: &Places, plan: &mut RulePlan) {
     for policy in glob::expand(request.sys, "/sys/devices/system/cpu/cpufreq/policy*") {
         match request.sys.read(&policy.join("scaling_max_freq")) {
@@ -309,8 +310,8 @@ fn one_frequency(request: &Request, _: &Places, plan: &mut RulePlan) {
 
 const PARTITION: &str = "/sys/fs/cgroup/punctual-rt";
 
-/// Plans an isolated partition (Documentation/admin-guide/cgroup-v2.rst, cpuset.cpus.partition; isolated since Linux
-/// 6.1).
+/// Plans an isolated cpuset partition (Documentation/admin-guide/cgroup-v2.rst, cpuset.cpus.partition; `isolated` since
+/// Linux 6.1).
 fn partition(request: &Request, places: &Places, plan: &mut RulePlan) {
     if let Some(why) = groups::hindrance(request.sys) {
         return plan.manual.push(why);
@@ -344,8 +345,8 @@ fn slabs(request: &Request, _: &Places, plan: &mut RulePlan) {
     plan.steps.extend(paths.into_iter().map(|path| Doing::Value { path, new: "0".to_owned() }));
 }
 
-/// Changes each event separately: the switch for all events reads `X` if only some are on, and could not restore
-/// exactly those.
+/// Plans to disable each event separately. The switch for all events reads `X` if only some are on, so that it could
+/// not restore exactly these.
 fn events(request: &Request, _: &Places, plan: &mut RulePlan) {
     let folder = "/sys/kernel/tracing";
     match request.sys.read(Path::new(&format!("{folder}/set_event"))) {

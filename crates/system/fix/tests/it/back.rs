@@ -1,4 +1,4 @@
-//! fix, then undo: every byte, mode and owner is as before, whatever fails or ends in between.
+//! After fix and undo, every byte, mode and owner must be as before, whatever fails or ends the process in between.
 
 use proptest::prelude::*;
 use punctual_audit::{Profile, Rules};
@@ -11,7 +11,7 @@ fn i_know() -> FixOptions {
     FixOptions { i_know: true, ..FixOptions::default() }
 }
 
-/// All rules of a machine that have steps, as if each had been named.
+/// Plans all rules of a machine that have steps, as if the user had named them.
 fn everything(rules: &Rules, root: &Path, kernel: &Kernel, profile: Profile) -> Plan {
     let ids: Vec<String> = rules.iter().map(|rule| rule.id.clone()).collect();
     plan(rules, root, kernel, &ids, true, profile)
@@ -42,7 +42,7 @@ fn every_machine_is_as_before() {
     assert!(changed > 1000, "{changed} changes of {total} steps");
 }
 
-/// One run with one fault, then an undo by an intact process.
+/// Runs a fix with one fault, then an undo in an intact process. Returns the number of operations.
 fn survives(rules: &Rules, machine: &Path, ids: Option<&[String]>, at: u64, fault: Fault) -> Result<u64, String> {
     let root = materialise(machine);
     let kernel = Kernel::under(root.path());

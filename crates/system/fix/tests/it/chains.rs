@@ -1,4 +1,5 @@
-//! Kernel parameters of every boot chain: set, tried and kept, then undone to the byte, whatever fails or ends in between.
+//! Kernel parameters of every boot chain are set, tried, kept and undone. Afterwards every byte must be as before,
+//! whatever fails in between.
 
 use proptest::prelude::*;
 use punctual_audit::{Profile, Rules};
@@ -22,7 +23,7 @@ fn words(add: &[&str], remove: &[&str]) -> BootWish {
     BootWish { add: owned(add), remove: owned(remove) }
 }
 
-/// The permanent plan of rules, including kernel parameters, as the program makes it.
+/// Plans rules permanently, including kernel parameters, as the program does.
 fn of_rules(rules: &Rules, root: &Path, kernel: &Kernel, ids: &[String], how: How) -> Plan {
     let (machine, context) = (Live::under(root), context(root, Profile::ControlLoop));
     let findings = rules.audit(&machine, &context);
@@ -57,7 +58,7 @@ fn undone(kernel: &Kernel) -> Undone {
     undo(kernel, Path::new(JOURNAL), &[]).unwrap()
 }
 
-/// Rules that request a kernel parameter, including some that also request files and values.
+/// Returns rules that request a kernel parameter, including some that also change files and values.
 fn boot_rules() -> Vec<String> {
     let ids = [
         "cmdline-skew-tick",
@@ -103,7 +104,7 @@ fn every_root_is_as_before() {
     assert!(set == roots().len() as u32 && tries >= 10, "{set} {tries}");
 }
 
-/// One fix of parameters with a fault, then an undo by an intact process. Returns the number of operations.
+/// Runs a fix of parameters with one fault, then an undo in an intact process. Returns the number of operations.
 fn survives(
     root: tempfile::TempDir,
     make: &dyn Fn(&Path, &Kernel) -> Plan,
@@ -131,7 +132,7 @@ fn a_kill_or_an_error_at_every_operation_on_every_root() {
     let request = words(&["isolcpus=2-3", "threadirqs"], &["quiet"]);
     let mut runs = 0;
     for (n, name) in roots().into_iter().enumerate() {
-        // Each root permanently and on trial, each with every other fault.
+        // Each root directory is used permanently and on trial, with every second fault.
         for (m, how) in [How::ForGood, How::Trial].into_iter().enumerate() {
             let make = |root: &Path, kernel: &Kernel| of_words(root, kernel, &request, how);
             for fault in FAULTS.into_iter().skip((n + m) % 2).step_by(2) {
@@ -180,7 +181,7 @@ fn a_kill_or_an_error_at_every_operation_of_an_undo() {
     }
 }
 
-/// An incomplete menu, in fix or in undo, is never the one that boots, and is removed.
+/// An incomplete menu, written by fix or undo, must never boot, and must be removed.
 #[test]
 fn half_a_menu_is_never_booted() {
     let (rules, request) = (Rules::embedded(), words(&["isolcpus=2-3"], &[]));
@@ -202,8 +203,8 @@ fn half_a_menu_is_never_booted() {
     }
 }
 
-/// grub-mkconfig exits with 0 even if it found no kernel, and a menu may have errors: neither replaces the bootable
-/// one.
+/// grub-mkconfig exits with 0 even if it finds no kernel, and a menu may have errors. Neither may replace the menu that
+/// boots.
 #[test]
 fn a_menu_that_boots_nothing_is_not_used() {
     let (rules, request) = (Rules::embedded(), words(&["isolcpus=2-3"], &[]));
@@ -222,8 +223,8 @@ fn a_menu_that_boots_nothing_is_not_used() {
     }
 }
 
-/// Another program has run grub-mkconfig since: it is run again after the undo, and an interruption there also leaves a
-/// complete menu.
+/// If another program has run grub-mkconfig since, it runs again after the undo. An interruption of that must also
+/// leave a complete menu.
 #[test]
 fn a_menu_made_anew_since_is_made_once_more() {
     let (rules, request) = (Rules::embedded(), words(&["isolcpus=2-3"], &[]));
@@ -247,7 +248,7 @@ fn a_menu_made_anew_since_is_made_once_more() {
     assert!(!names.iter().any(|name| name.contains("punctual")), "{names:?}");
 }
 
-/// Boots the prepared entry: GRUB empties next_entry before it boots it.
+/// Boots the prepared entry. GRUB empties next_entry before.
 fn reboot(root: &Path, kernel: &Kernel, cmdline: &str) {
     *kernel.boot.borrow_mut() += "+";
     fs::write(root.join("proc/cmdline"), cmdline).unwrap();
@@ -276,7 +277,7 @@ fn a_trial_is_told_kept_and_undone_on_every_root() {
         fix(rules, root.path(), &kernel, &plan, &i_know()).unwrap();
         let prepared = tried(&kernel).unwrap().unwrap();
         assert_eq!((&prepared.request, prepared.is_running), (&request, false), "{name}");
-        // The loader's own words stay first.
+        // The words that the boot loader adds remain first.
         reboot(root.path(), &kernel, &format!("{} {}", old.trim(), trial.words.join(" ")));
         assert!(tried(&kernel).unwrap().unwrap().is_running, "{name}: {:?}", trial.words);
         let taken = undo(&kernel, Path::new(JOURNAL), &[TRIAL_RULE.to_owned()]).unwrap();
@@ -311,7 +312,7 @@ fn what_others_write_to_the_environment_block_stays() {
     let before = fs::read_to_string(&env).unwrap();
     let plan = of_words(root.path(), &kernel, &words(&["isolcpus=2-3"], &[]), How::ForGood);
     fix(rules, root.path(), &kernel, &plan, &i_know()).unwrap();
-    // As grub-boot-success.service does at every boot.
+    // grub-boot-success.service does this at every boot.
     set(&env, "boot_success", Some("1"));
     let undone = undone(&kernel);
     assert!(undone.is_complete(), "{undone:#?}");

@@ -1,4 +1,5 @@
-//! A damaged journal: one copy makes up for the other; if both lack a record, that is reported, and nothing is changed.
+//! A damaged journal: one copy must make up for the other. If both lack a record, this must be reported, and nothing
+//! may be changed.
 
 use punctual_audit::Profile;
 use punctual_fix::{Fault, Faulty, FixOptions, Journal, JournalError, System, recover, undo};
@@ -11,11 +12,11 @@ const VALUE: &str = "/proc/sys/kernel/sched_autogroup_enabled";
 struct World {
     root: tempfile::TempDir,
     kernel: Kernel,
-    /// Content of both copies after the fix.
+    /// Content of each copy after the fix.
     whole: Vec<u8>,
 }
 
-/// A machine after a fix, with an intact journal.
+/// Returns a machine after a fix, with an intact journal.
 fn world() -> World {
     let root = materialise(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../machines/laptop-smt-6.8"));
     let kernel = Kernel::under(root.path());
@@ -59,7 +60,7 @@ impl World {
 #[test]
 fn what_is_lost_is_told_until_it_is_accepted() {
     let world = world();
-    // Damage to the change itself.
+    // Here the change itself is damaged.
     let mut bytes = world.whole.clone();
     let at = bytes.windows(9).position(|window| window == b"\"planned\"").unwrap();
     bytes[at] ^= 1;
@@ -76,7 +77,7 @@ fn what_is_lost_is_told_until_it_is_accepted() {
     assert!(kept == bytes && kept == std::fs::read(world.file("journal.damaged-1.copy")).unwrap());
     assert!(undo(&world.kernel, Path::new(JOURNAL), &[]).unwrap().is_complete());
     world.fix(&world.kernel).unwrap();
-    // Acceptance covers only what was lost by then.
+    // Only what was lost at that time is accepted.
     let [mut one, two] = NAMES.map(|name| std::fs::read(world.file(name)).unwrap());
     assert_eq!(one, two);
     let at = one.len() - 10;
@@ -117,7 +118,7 @@ fn writing_damaged_copies_anew_may_be_cut_off() {
             let faulty = Faulty::new(&world.kernel, at, fault);
             let accepted = Journal::existing(&faulty, Path::new(JOURNAL)).unwrap().unwrap().accept_loss();
             let is_lost = !world.journal().lost().is_empty();
-            // If it is interrupted behind its last write, it is accepted nevertheless.
+            // If it is interrupted after its last write, the loss is accepted nevertheless.
             assert!(!is_lost || accepted.is_err(), "{fault:?} at {at}");
             if faulty.count() <= at {
                 break;

@@ -1,5 +1,5 @@
-//! Every rule, profile and recorded machine: a plan contradicts neither itself nor the CPU plan, can work on that
-//! kernel, and removes nothing that a user may need unless it is asked to.
+//! For every rule, profile and recorded machine, a plan must contradict neither itself nor the CPU plan, must be
+//! possible on that kernel, and must remove nothing that a user may need unless the user asks for it.
 
 use punctual_audit::{Context, PlanWish, Profile, proposes};
 use punctual_fix::{BootWish, Doing, Plan, Request};
@@ -22,7 +22,7 @@ struct Planned {
     proposed: Vec<String>,
 }
 
-/// With `all`, every rule that finds something is named.
+/// Plans the fixes for a machine. With `all`, every rule that finds something is named.
 fn planned(root: &Path, context: &Context, all: bool) -> Planned {
     let (machine, kernel) = (Live::under(root), Kernel::under(root));
     let findings = rules().audit(&machine, context);
@@ -51,7 +51,7 @@ fn planned(root: &Path, context: &Context, all: bool) -> Planned {
     Planned { plan, boot: boot.into_inner(), proposed: proposed.unwrap_or_default() }
 }
 
-/// Parameters contradict neither each other nor the CPU plan, and the kernel accepts them.
+/// Checks that parameters contradict neither each other nor the CPU plan, and that the kernel accepts them.
 fn check_parameters(case: &str, root: &Path, context: &Context, planned: &Planned) {
     let Planned { boot, proposed, .. } = planned;
     for word in &boot.add {
@@ -67,7 +67,7 @@ fn check_parameters(case: &str, root: &Path, context: &Context, planned: &Planne
     }
 }
 
-/// No two rules request different values in one file.
+/// Checks that no two rules request different values in one file.
 fn check_values(case: &str, plan: &Plan) {
     let mut values: BTreeMap<&Path, &str> = BTreeMap::new();
     for rule in &plan.rules {
@@ -80,7 +80,7 @@ fn check_values(case: &str, plan: &Plan) {
     }
 }
 
-/// Changes that cost the machine something and must be requested by name.
+/// Changes that take something from the machine and may be made only if requested by name.
 const NOT_UNASKED: &[&str] = &[
     "audit",
     "efi",
@@ -147,7 +147,7 @@ fn input(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/inputs").join(name)
 }
 
-/// The requested command line, and all advice.
+/// Returns the requested command line, and all advice.
 fn of_input(input: &Path, profile: Profile, cpus: &str, ids: &[&str]) -> (BootWish, String) {
     let mut context = context(input, profile);
     context.cpus = cpus.parse().unwrap();
@@ -180,7 +180,7 @@ fn of_input(input: &Path, profile: Profile, cpus: &str, ids: &[&str]) -> (BootWi
 #[test]
 fn a_busy_loop_loses_no_nohz_full() {
     let root = input("nohz-busy-poll");
-    // CPU 3 is not isolated: the CPU plan decides which CPUs are to be.
+    // CPU 3 is not isolated, because the CPU plan determines which CPUs should be.
     for ids in [&["kconfig-nohz-choice"][..], &[]] {
         let (boot, said) = of_input(&root, Profile::BusyPoll, "3", ids);
         assert!(!boot.line().contains("nohz_full"), "{}", boot.line());

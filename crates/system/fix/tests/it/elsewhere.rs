@@ -1,4 +1,4 @@
-//! Unusual machines: cgroup v1, no systemd, missing programs. Impossible steps are reported with the reason.
+//! Unusual machines: cgroup v1, no systemd, missing programs. Impossible steps must be reported with the reason.
 
 use punctual_audit::Profile;
 use punctual_fix::{BootWish, Doing, FixOptions, How, Parameters, Plan, Request, undo};
@@ -48,7 +48,7 @@ fn steps(plan: &Plan) -> Vec<String> {
     plan.rules.iter().flat_map(|rule| &rule.steps).map(Doing::line).collect()
 }
 
-/// A thread above every other, as found by the audit.
+/// Adds a thread with a priority above all others, as the audit finds it.
 fn rogue(world: &World, cgroup: &str) {
     let stat = "700 (multipathd) S 1 700 700 0 -1 0 0 0 0 0 1 1 0 0 -100 0 1 0 100 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 99 2 0 0 0";
     for folder in ["/proc/700", "/proc/700/task/700"] {
@@ -68,7 +68,7 @@ fn cgroup_v1_is_named() {
             vec![("/proc/self/cgroup", "4:cpuset:/\n1:name=systemd:/\n")],
             "cgroup v1 here (/proc/self/cgroup: 4:cpuset:/)",
         ),
-        // systemd's hybrid: version 2 without the controller, beside version 1.
+        // systemd's hybrid layout: version 2 without the controller, in addition to version 1.
         (
             vec![("/sys/fs/cgroup/cgroup.controllers", "\n"), ("/proc/self/cgroup", "7:cpu,cpuset:/\n0::/\n")],
             "cgroup v1 here (/proc/self/cgroup: 7:cpu,cpuset:/)",
@@ -199,7 +199,7 @@ fn a_boot_loader_without_its_generator_is_left_alone() {
     }
 }
 
-/// Every rule without any program that it runs: errors are clear, and undo restores everything.
+/// Every rule is applied while no program exists that it runs: errors must be clear, and undo must restore everything.
 #[test]
 fn every_rule_without_any_program() {
     for machine in machines() {
@@ -219,7 +219,7 @@ fn every_rule_without_any_program() {
     }
 }
 
-/// A program that disappears between plan and fix, or that only the inverse needs.
+/// A program may disappear between plan and fix, or be needed only by the inverse.
 #[test]
 fn a_program_that_is_gone_is_refused_before_anything_is_begun() {
     let swaps = "Filename Type Size Used Priority\n/dev/sda2 partition 4096 0 -2\n";

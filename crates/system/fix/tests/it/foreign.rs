@@ -1,4 +1,4 @@
-//! Hostile TuneD profiles: no fix gives the kernel a parameter, or writes a file, that is not a latency setting.
+//! Hostile TuneD profiles: no fix may give the kernel a parameter or write a file that is not a latency setting.
 
 use proptest::prelude::*;
 use punctual_audit::{Offers, Profile, Rules, Today};
@@ -10,7 +10,7 @@ use std::path::Path;
 
 const FILES: &[&str] = &["kernel/core_pattern", "kernel/modprobe", "vm/swappiness", "kernel/sched_autogroup_enabled"];
 
-/// The steps of a profile's fixes, and the kernel parameters.
+/// Returns the steps of a profile's fixes, and the kernel parameters.
 fn planned(text: &str, i_know: &[String]) -> Option<(Plan, Vec<String>)> {
     let root = materialise(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../machines/laptop-smt-6.8"));
     for file in FILES {

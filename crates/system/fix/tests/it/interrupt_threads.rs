@@ -1,4 +1,4 @@
-//! Interrupt threads get the priority required by their device; undo restores the old one.
+//! Interrupt threads must get the priority that their device requires, and undo must restore the old one.
 
 use punctual_audit::{Offers, Profile};
 use punctual_fix::{Asked, Doing, FixOptions, Journal, fix, undo};
@@ -9,7 +9,7 @@ use punctual_testing::machines;
 use std::fs;
 use std::path::Path;
 
-/// A FIFO kernel thread (PF_KTHREAD), as in proc_pid_stat(5).
+/// Adds a FIFO kernel thread (PF_KTHREAD), as in proc_pid_stat(5).
 fn thread(root: &Path, tid: u32, name: &str, priority: u32) {
     let rt = -1 - i64::from(priority);
     let stat = format!(

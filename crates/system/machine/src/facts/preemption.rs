@@ -1,5 +1,6 @@
 use super::text;
-use crate::{KernelConfig, Machine, bracketed, parameter};
+use crate::release::{backports, series};
+use crate::{KernelConfig, Machine, Setting, bracketed, parameter};
 
 /// Returns true if `uname -v` names a PREEMPT_RT kernel. The build derives the word from its configuration
 /// (init/Makefile, preempt-flag; `PREEMPT RT` in the real-time patches up to 5.x), so it is reliable, unlike a release
@@ -32,23 +33,39 @@ pub(super) fn mode(machine: &dyn Machine, version: Option<&str>, config: Option<
     }
     // Up to 5.17 `uname -v` has only PREEMPT (commit 51d72596c870).
     let is_said = version?.split_whitespace().any(|w| w == "PREEMPT_DYNAMIC");
-    let dynamic = is_said || config.is_some_and(|config| config.is_on("PREEMPT_DYNAMIC"));
+    let is_built = config.map(|config| config.get("PREEMPT_DYNAMIC"));
+    if !is_said && is_built == Some(Setting::Off) {
+        return built_in(version?, config);
+    }
     let asked = text(machine, "/proc/cmdline")?;
-    match parameter(&asked, "preempt").as_deref().and_then(known_mode) {
-        // sched_dynamic_mode() of kernel/sched/core.c refuses `lazy` on other architectures; the option was added in
-        // Linux 6.13.
-        Some(mode) if mode == "lazy" && lacks_lazy(config) => built_in(version?, config),
-        Some(mode) if dynamic => Some(mode),
-        _ => built_in(version?, config),
+    let mode = parameter(&asked, "preempt").as_deref().and_then(known_mode);
+    let is_dynamic = is_said || matches!(is_built, Some(Setting::Is(_)));
+    match mode.filter(|mode| is_dynamic && !is_refused(mode, machine, config)) {
+        Some(mode) => Some(mode),
+        None => built_in(version?, config),
+    }
+}
+
+/// sched_dynamic_mode() of kernel/sched/core.c: `lazy` is accepted since Linux 6.13 on architectures that support it, and
+/// on these, in Linux 7.1 (not yet in 6.19), nothing else but `full`.
+fn is_refused(mode: &str, machine: &dyn Machine, config: Option<&KernelConfig>) -> bool {
+    let release = config.and_then(KernelConfig::release).or_else(|| {
+        let release = text(machine, "/proc/sys/kernel/osrelease")?;
+        series(&release).filter(|_| !backports(&release))
+    });
+    let is_before = |since| release.is_some_and(|release| release < since);
+    let has_lazy = config.map(|config| config.get("ARCH_HAS_PREEMPT_LAZY"));
+    match mode {
+        "lazy" => is_before((6, 13)) || has_lazy == Some(Setting::Off),
+        "none" | "voluntary" => {
+            release.is_some_and(|release| release >= (7, 1)) && matches!(has_lazy, Some(Setting::Is(_)))
+        }
+        _ => false,
     }
 }
 
 fn known_mode(word: &str) -> Option<String> {
     ["none", "voluntary", "full", "lazy"].contains(&word).then(|| word.to_owned())
-}
-
-fn lacks_lazy(config: Option<&KernelConfig>) -> bool {
-    config.is_some_and(|config| config.get("ARCH_HAS_PREEMPT_LAZY") == crate::Setting::Off)
 }
 
 /// Returns the kernel's default mode. Without a configuration `uname -v` is not enough: `none` and `voluntary` look
@@ -74,5 +91,30 @@ mod tests {
         assert!(is_preempt_rt("#1 SMP PREEMPT RT Debian 4.19.67-2"));
         assert!(!is_preempt_rt("#1 SMP PREEMPT Sat Jan 2 -rt45"));
         assert!(!is_preempt_rt("#1 SMP PREEMPT_DYNAMIC Debian 6.12.9-1"));
+    }
+
+    #[test]
+    fn the_release_decides_what_preempt_does() {
+        let mode = |head: &str, more: &str, line: &str| {
+            let mut given = crate::Given::new();
+            let text = format!(
+                "# Linux/{head} Kernel Configuration\nCONFIG_PREEMPT_DYNAMIC=y\n{more}\n# CONFIG_PREEMPT_RT is not set\n"
+            );
+            given.add("config", text.as_bytes(), None).unwrap();
+            given.add("cmdline", format!("ro {line}\n").as_bytes(), None).unwrap();
+            preemption_mode(&given, KernelConfig::read(&given).ok().as_ref())
+        };
+        for (head, more, line, expected) in [
+            ("x86 6.1.129", "CONFIG_PREEMPT_VOLUNTARY=y", "preempt=lazy", "voluntary"),
+            ("x86 6.1.129", "CONFIG_PREEMPT_VOLUNTARY=y", "preempt=full", "full"),
+            ("x86 6.13.1", "CONFIG_PREEMPT_VOLUNTARY=y", "preempt=lazy", "lazy"),
+            ("x86 4.14.336", "CONFIG_PREEMPT_VOLUNTARY=y", "preempt=full", "voluntary"),
+            ("x86 5.13.19", "CONFIG_PREEMPT_VOLUNTARY=y", "preempt=full", "voluntary"),
+            ("mips 5.10.200", "CONFIG_PREEMPT_VOLUNTARY=y", "preempt=full", "voluntary"),
+            ("x86 7.1.1", "CONFIG_PREEMPT_LAZY=y\nCONFIG_ARCH_HAS_PREEMPT_LAZY=y", "preempt=none", "lazy"),
+            ("x86 6.19.1", "CONFIG_PREEMPT_LAZY=y\nCONFIG_ARCH_HAS_PREEMPT_LAZY=y", "preempt=none", "none"),
+        ] {
+            assert_eq!(mode(head, more, line).as_deref(), Some(expected), "{head} {more} {line}");
+        }
     }
 }

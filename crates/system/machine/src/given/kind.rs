@@ -96,8 +96,9 @@ fn fits(kind: Kind, text: &str, bytes: &[u8]) -> bool {
         Kind::Cmdline if boot_file(text).is_some() => boot_file_cmdline(text).is_some() && !has_options(text),
         Kind::Cmdline => {
             let is_listed = |line: &str| parameters(line).iter().any(|word| is_boot_parameter(word));
-            let is_line = lines(text).count() == 1 || lines(text).next().is_some_and(is_listed);
-            is_line && !has_options(text) && !text.contains('[') && !lines(text).any(|line| line.starts_with('#'))
+            let mut said = lines(text).filter(|line| !line.starts_with('#'));
+            let is_line = said.next().is_some_and(|first| is_listed(first) || said.next().is_none());
+            is_line && !has_options(text) && !lines(text).any(|line| line.starts_with('['))
         }
         Kind::ConfigTxt => !has_options(text) && text.lines().all(is_config_txt_line),
         Kind::Model => lines(text).count() == 1 && !text.contains('=') && text.trim().len() <= LONGEST_MODEL,
@@ -172,7 +173,7 @@ fn guess(name: &str, text: &str, bytes: &[u8]) -> Result<Kind, &'static str> {
         None if boot_file(text).is_some() && may_be(Kind::Cmdline) => Ok(Kind::Cmdline),
         None if may_be(Kind::ConfigTxt) && lines(text).any(is_firmware_line) => Ok(Kind::ConfigTxt),
         None if may_be(Kind::Cmdline)
-            && lines(text).count() == 1
+            && lines(text).filter(|line| !line.starts_with('#')).count() == 1
             && parameters(text).iter().any(|word| is_boot_parameter(word)) =>
         {
             Ok(Kind::Cmdline)

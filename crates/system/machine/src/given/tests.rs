@@ -137,6 +137,49 @@ fn parts_end_where_the_file_does() {
     assert_eq!(given.read_part(CMDLINE, u64::MAX, 1), Read::Known(Vec::new()));
 }
 
+#[test]
+fn the_loader_decides_what_several_lines_are() {
+    let text = b"# mine\nroot=/dev/sda1 ro\nthreadirqs\n";
+    let mut joined = Given::new();
+    joined.add("saved_cmdline", text, None).unwrap();
+    assert_eq!(joined.read(CMDLINE).text(), Some("root=/dev/sda1 ro threadirqs"));
+    assert_eq!(joined.read(Given::LINES).text(), Some("root=/dev/sda1 ro\nthreadirqs"));
+    assert_eq!(joined.read(CMDLINE_TXT), Read::NotGiven);
+    joined.add("config.txt", b"[all]\n", None).unwrap();
+    assert_eq!(joined.read(CMDLINE).text(), Some("# mine"));
+    assert_eq!((joined.read(Given::LINES), joined.read(CMDLINE_TXT).bytes()), (Read::NotGiven, Some(&text[..])));
+    let mut noted = Given::new();
+    noted.add("proc_cmdline", b"# low latency\nroot=/dev/sda1 ro\n", None).unwrap();
+    assert_eq!((noted.read(CMDLINE).text(), noted.read(Given::LINES)), (Some("root=/dev/sda1 ro"), Read::NotGiven));
+}
+
+#[test]
+fn uname_says_what_a_kernel_of_the_release_says() {
+    for (options, arch, version) in [
+        (
+            "# Linux/x86 5.13.1 Kernel Configuration\nCONFIG_X86_64=y\nCONFIG_PREEMPT=y\nCONFIG_PREEMPT_DYNAMIC=y\n# CONFIG_PREEMPT_RT is not set",
+            "x86_64",
+            "PREEMPT",
+        ),
+        (
+            "# Linux/arm 3.2.102 Kernel Configuration\nCONFIG_ARM=y\nCONFIG_PREEMPT_NONE=y\nCONFIG_PREEMPT_DYNAMIC=y",
+            "arm",
+            "no preemption flag",
+        ),
+        ("CONFIG_MIPS=y\nCONFIG_64BIT=y\nCONFIG_PREEMPT_VOLUNTARY=y", "mips64", "no preemption flag"),
+        (
+            "# Linux/powerpc 6.1.1 Kernel Configuration\nCONFIG_PPC32=y\nCONFIG_PREEMPT_NONE=y",
+            "ppc",
+            "no preemption flag",
+        ),
+        ("CONFIG_ARM=y\nCONFIG_CPU_32v7=y\nCONFIG_PREEMPT_RT=y", "armv7l", "PREEMPT_RT"),
+    ] {
+        let mut given = Given::new();
+        given.add("c", format!("{options}\n").as_bytes(), None).unwrap();
+        assert_eq!((given.read(ARCH).text(), given.read(VERSION).text()), (Some(arch), Some(version)), "{options}");
+    }
+}
+
 proptest! {
     #[test]
     fn any_bytes_are_answered(name in "[a-z.:/-]{0,12}", bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
@@ -177,7 +220,7 @@ fn words_that_the_kernel_is_built_with_are_joined() {
     assert_eq!(instead.read(CMDLINE).text(), Some("pti=on"));
     instead.add("line", b"ro isolcpus=2\n", Some(Kind::Cmdline)).unwrap();
     assert_eq!(
-        (instead.read(CMDLINE).text(), instead.read(CMDLINE_TXT).text()),
+        (instead.read(CMDLINE).text(), instead.read(Given::LINES).text()),
         (Some("pti=on"), Some("ro isolcpus=2"))
     );
 }

@@ -1,5 +1,5 @@
-//! Boards that send arbitrary data. A substitute for `ssh` runs the commands locally, with the board's programs before
-//! the system's in PATH; the tested side runs in a separate process, which reports its memory usage.
+//! Boards that send arbitrary data. A substitute for `ssh` runs the commands on this machine, with the board's programs
+//! before those of the system in PATH. The code under test runs in a separate process, which reports its memory usage.
 
 use punctual_remote::{Job, Link, fetch};
 use std::fs;
@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tar::{EntryType, Header};
 
-/// Environment variable with the board's folder, set for the process that talks to the board.
+/// Environment variable with the board's directory, set for the process under test.
 const BOARD: &str = "PUNCTUAL_TEST_BOARD";
-/// Maximum memory of the whole process, KiB.
+/// Maximum memory of the process under test, KiB.
 const MEMORY: u64 = 64 << 10;
 /// The job whose run is fetched.
 const JOB: &str = "job";
@@ -46,8 +46,8 @@ impl Board {
         self
     }
 
-    /// Returns the outcome on the tested side, and checks that it stays within its memory, prints no terminal control
-    /// characters, and leaves nothing behind.
+    /// Returns what the process under test reported. Checks that it stays within its memory limit, prints no terminal
+    /// control characters, and leaves no files.
     fn met(&self, task: &str) -> String {
         let path = format!("{}:{}", self.0.path().join("ssh").display(), std::env::var("PATH").unwrap());
         let mut child = Command::new(std::env::current_exe().unwrap());
@@ -74,7 +74,7 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Run only as a child process by [`Board::met`].
+/// The process under test; run only as a child process by [`Board::met`].
 #[test]
 fn the_side_that_is_tested() {
     let Some(board) = std::env::var_os(BOARD).map(PathBuf::from) else { return };
@@ -167,7 +167,7 @@ fn endless_output_is_cut_off() {
     let board = Board::new().with_run(b"");
     board.program("bin/cat", "exec yes");
     assert!(board.met("fetch").contains("sent more than 1 MiB"));
-    // The maximum amount of output, all of which needs escaping.
+    // The maximum amount of output, each byte of which must be escaped.
     let board = Board::new().with_run(b"");
     fs::write(board.0.path().join("home/.cache/punctual/remote/jobs/job/code"), "0").unwrap();
     board.program("bin/head", "exec /usr/bin/head -c 4194304 /dev/zero");
@@ -190,9 +190,9 @@ fn what_a_board_says_is_harmless_in_errors() {
     }
 }
 
-/// Transfers two and a half GB.
+/// Transfers 2.5 GB.
 #[test]
-// Takes 3 GB of disk for 12 s.
+// Needs 3 GB of disk space for 12 s.
 #[ignore = "live: timing"]
 fn an_endless_run_is_cut_off() {
     let board = Board::new().with_run(b"");

@@ -1,5 +1,5 @@
-//! Tests with a real sshd on a separate port: strict host keys, quoted words, files in parts and commands over a
-//! connection that is cut.
+//! Tests with a real sshd on another port: strict host keys, quoted words, and files and commands over a connection
+//! that breaks.
 
 use punctual_model::Argv;
 use punctual_remote::{Job, Remote, RemoteError, fetch, upload};
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Starts sshd. If that fails, prints a message and returns `None`; the test is then skipped.
+/// Starts sshd. If that fails, prints a message and returns `None`, and the test is skipped.
 fn sshd() -> Option<Sshd> {
     let found = Sshd::start();
     if let Err(why) = &found {
@@ -58,12 +58,12 @@ fn a_file_comes_whole_over_a_link_that_is_cut_at_twenty_points() {
     let path = sshd.folder().join("kernel.tar");
     let bytes: Vec<u8> = (0_u32..6 << 20).flat_map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes()).collect();
     fs::write(&path, &bytes).unwrap();
-    // Each connection ends after another number of bytes, except the last ones.
+    // Each connection breaks after a different number of bytes, except the last ones.
     let (proxy, cuts) = sshd.cutting(20, 9_000_000);
     let there = upload(&proxy, &path)
         .unwrap_or_else(|error| panic!("{error}; {} cuts", cuts.load(std::sync::atomic::Ordering::SeqCst)));
     assert_eq!(fs::read(sshd.home().join(&there)).unwrap(), bytes);
-    // The file exists, so nothing is sent again, however the connection behaves.
+    // The file exists, so it is not sent again, even over a connection that breaks.
     assert_eq!(upload(&sshd.link(), &path).unwrap(), there);
     fs::remove_file(sshd.home().join(&there)).unwrap();
 }
@@ -93,7 +93,7 @@ fn a_command_outlives_the_link_and_its_run_comes_back() {
     let job = Job::new(&format!("run-{}", sshd.port));
     let line = "mkdir \"$0\"; head -c 300000 /dev/zero > \"$0/hist\"; sleep 3; echo said; exit 3";
     let start = || job.start(&proxy, &Argv::new(["sh", "-c", line, "{job}/run"]), false);
-    // Started again after a cut, the job runs once.
+    // Although it is started again after a lost connection, the job runs once.
     start().unwrap();
     start().unwrap();
     let ended = job.wait(&proxy, PATIENCE).unwrap();

@@ -1,4 +1,4 @@
-//! The guest, controlled over ssh: booted, queried, restarted, powered off.
+//! Controls the guest over ssh: boots, queries, restarts and powers it off.
 
 use super::super::cases::CASES;
 use super::super::{Bench, SCRIPT, package};
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 const SERVE: &str = include_str!("serve.sh");
 const LOOK: Duration = Duration::from_millis(100);
-/// Time limit of a boot and of a shutdown.
+/// Time limit for a boot, and for a shutdown.
 const BOOT: Duration = Duration::from_secs(400);
 /// Time limit from the start of sshd to its first response.
 const ANSWER: Duration = Duration::from_secs(60);
@@ -98,13 +98,13 @@ impl Machine {
         self.live.as_ref().map(|live| live.said().marks).unwrap_or_default()
     }
 
-    /// The progress of the deployment, as last reported by the machine.
+    /// Returns the progress of the deployment, as last reported by the machine.
     pub fn at(&self) -> String {
         let last = self.marks().iter().rev().find_map(|mark| mark.strip_prefix("at ").map(str::to_owned));
         last.unwrap_or_else(|| "nothing".to_owned())
     }
 
-    /// Runs a shell line on the machine, bypassing the relay; returns its output.
+    /// Runs a shell line on the machine, bypassing the relay. Returns its output.
     pub fn shell(&self, line: &str) -> Result<String, String> {
         let port = self.port.to_string();
         let mut ssh = Command::new("ssh");
@@ -127,7 +127,7 @@ impl Machine {
         self.live = None;
     }
 
-    /// Restarts the machine through its own kernel; returns when the machine is down.
+    /// Restarts the machine through its own kernel. Returns when the machine is down.
     pub fn restart(&mut self) -> Result<(), String> {
         self.shell("setsid /run/lab/tools/restart > /dev/null 2>&1 < /dev/null &")?;
         let begun = Instant::now();
@@ -155,7 +155,7 @@ impl Drop for Machine {
 
 type Files = [(&'static str, Vec<u8>); 2];
 
-/// Creates separate keys, and a configuration that uses them.
+/// Creates ssh keys for this trial, and an ssh configuration that uses them.
 fn keys(folder: &Path) -> Result<(PathBuf, Files), String> {
     for name in ["host", "user"] {
         let path = folder.join(name);

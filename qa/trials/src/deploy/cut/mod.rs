@@ -1,6 +1,6 @@
 //! `cargo trials deploy cut`: cuts the link of a deployment over ssh at random points and restarts the machine each
-//! time. Checks what it boots then, and whether it responds; at the end a deployment must succeed, be committed, and be
-//! removed without a trace.
+//! time. Checks what the machine boots then, and whether it responds. At the end a deployment must succeed, be
+//! committed, and be removed completely.
 
 mod machine;
 mod plan;
@@ -37,9 +37,9 @@ pub struct Request {
 struct Series<'b> {
     bench: &'b Bench,
     cache: Cache,
-    /// Remaining cuts, taken from the end: those during sending come first.
+    /// Cuts that are still to be made, taken from the end. The last ones are those during sending.
     left: Mutex<Vec<(usize, Cut)>>,
-    /// Duration of a whole deployment on the machine, measured by the first machine; `Err` if that failed.
+    /// How long a whole deployment runs on the machine, as measured on the first machine; `Err` if that failed.
     installing: Mutex<Option<Result<Duration, String>>>,
     failed: Mutex<Vec<String>>,
 }
@@ -88,7 +88,7 @@ impl Series<'_> {
         self.left.lock().ok()?.pop()
     }
 
-    /// The work of one machine: cuts as long as there are any, then a deployment without a cut.
+    /// Does the work of one machine: makes cuts as long as there are any, then deploys without a cut.
     fn on_one(&self, job: usize) -> Result<(), String> {
         let mut machine = Machine::new(self.bench, &self.cache, &format!("machine-{job}"))?;
         let up = machine.boot()?;
@@ -114,8 +114,8 @@ impl Series<'_> {
         Ok(())
     }
 
-    /// Converts the share to a number of bytes, or to a time, for which it waits for the measurement of the first
-    /// machine.
+    /// Converts the share in `cut` to a number of bytes or to a time. For the latter, waits for the measurement of the
+    /// first machine.
     fn point(&self, cut: Cut, machine: &Machine) -> Result<Point, String> {
         let share = match cut.at {
             At::Sending(share) => {
@@ -176,7 +176,7 @@ fn kill(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// A deployment without a cut; returns how long the command ran on the machine.
+/// Deploys without a cut. Returns how long the command ran on the machine.
 fn whole(bench: &Bench, machine: &Machine) -> Result<Duration, String> {
     let mut child = controller(bench, machine, machine.port)?;
     let (begun, mut started, mut done) = (Instant::now(), None, None);
@@ -202,7 +202,7 @@ fn is_installing(at: &str) -> bool {
     !["nothing", "program", "program-there", "package", "sent"].contains(&at)
 }
 
-/// Deploys, cuts the link and restarts the machine; returns the outcome.
+/// Deploys, cuts the link and restarts the machine. Returns the outcome.
 fn one(bench: &Bench, machine: &mut Machine, point: Point, cut: Cut, old: &str) -> Result<String, String> {
     // Files that already exist would not be sent again.
     let sent = if matches!(cut.at, At::Sending(_)) { "remote" } else { "remote/jobs" };
@@ -241,7 +241,7 @@ fn one(bench: &Bench, machine: &mut Machine, point: Point, cut: Cut, old: &str) 
     ))
 }
 
-/// Waits until the point is reached, or the controller has ended before it.
+/// Waits until the point is reached, or the controller has ended before it. Returns which of them, as text.
 fn wait_for(child: &mut Child, machine: &Machine, relay: &Relay, point: Point) -> Result<String, String> {
     let (begun, mut started) = (Instant::now(), None);
     loop {
@@ -268,7 +268,8 @@ fn wait_for(child: &mut Child, machine: &Machine, relay: &Relay, point: Point) -
     }
 }
 
-/// Checks that the old kernel is running, or the new one on trial, from which the next restart returns.
+/// Checks that the old kernel is running, or the new one on trial; in the latter case the next restart must return to
+/// the old one.
 fn settled(machine: &mut Machine, up: &Up, old: &str) -> Result<String, String> {
     let status =
         |machine: &Machine| machine.punctual("status").map(|text| text.lines().next().unwrap_or_default().to_owned());
@@ -287,7 +288,7 @@ fn settled(machine: &mut Machine, up: &Up, old: &str) -> Result<String, String> 
     Ok(format!(": {trial}; restarted: {}: {}", back.release, status(machine)?))
 }
 
-/// A deployment without a cut, up to its commit, and its removal.
+/// Deploys without a cut, commits, and removes the deployment.
 fn last(bench: &Bench, machine: &mut Machine, old: &str) -> Result<(), String> {
     let mut child = controller(bench, machine, machine.port)?;
     ended(&mut child, machine)?;

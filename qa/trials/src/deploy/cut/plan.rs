@@ -1,12 +1,12 @@
-//! Plans where and how the link is cut, and how the machine is then restarted.
+//! Plans when and how the link is cut, and how the machine is restarted afterwards.
 
 use std::time::Duration;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum At {
-    /// The link is cut after this share of the bytes has been sent to the machine.
+    /// The link is cut when this share of the bytes has been sent to the machine.
     Sending(f64),
-    /// The link is cut after this share of the running time of the command on the machine.
+    /// The link is cut when this share of the running time of the command on the machine has passed.
     Installing(f64),
 }
 
@@ -14,13 +14,13 @@ pub enum At {
 pub enum Link {
     /// The controller and its ssh are killed: the machine sees the connection close.
     Killed,
-    /// The relay stops forwarding: the machine sees nothing at all.
+    /// The relay stops forwarding: the machine receives nothing at all.
     Dead,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Restart {
-    /// SIGKILL to the emulator, like a power failure.
+    /// The emulator gets SIGKILL, which resembles a power failure.
     Power,
     Reboot,
 }
@@ -34,8 +34,8 @@ pub struct Cut {
     pub after: Duration,
 }
 
-/// Half of the cuts happen while bytes are sent, half while the command runs on the machine, one in each interval of
-/// equal size. Every fourth ends the same way; the same seed gives the same cuts.
+/// Plans the cuts. Half of them happen while bytes are sent, half while the command runs on the machine, one in each of
+/// a number of equal intervals. The kinds of cut and restart alternate; the same seed gives the same cuts.
 pub fn cuts(count: usize, seed: u64) -> Vec<Cut> {
     let mut state = seed;
     let sending = count / 2;
@@ -57,7 +57,7 @@ pub fn cuts(count: usize, seed: u64) -> Vec<Cut> {
     all
 }
 
-/// SplitMix64 (Steele, Lea and Flood, 2014), scaled to the range from 0 to 1.
+/// Returns a number of SplitMix64 (Steele, Lea and Flood, 2014), scaled to the range from 0 to 1.
 fn random(state: &mut u64) -> f64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *state;

@@ -1,5 +1,5 @@
-//! A TCP relay in front of a machine, which can go dead: it then forwards nothing in either direction, and closes
-//! nothing.
+//! A TCP relay to a machine that can simulate a dead link: it then forwards nothing in either direction, and closes no
+//! connection.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
@@ -13,13 +13,13 @@ const LOOK: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 struct Gate {
     sent: AtomicU64,
-    /// Number of the byte before which the relay goes dead.
+    /// Number of the byte before which the relay stops forwarding.
     limit: u64,
     dead: AtomicBool,
     over: AtomicBool,
 }
 
-/// A running relay; its connections are closed on drop.
+/// A running relay. Dropping it closes its connections.
 #[derive(Debug)]
 pub struct Relay {
     /// The port on which the relay listens, at 127.0.0.1.
@@ -28,8 +28,8 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// Relays to a port of this host; goes dead before byte `limit` (counted over all connections, towards the
-    /// machine).
+    /// Starts a relay to a port of this host. It stops forwarding before byte `limit`, counted over all connections in
+    /// the direction of the machine.
     pub fn start(to: u16, limit: Option<u64>) -> Result<Relay, String> {
         let said = |e: std::io::Error| format!("the relay: {e}");
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(said)?;
@@ -108,7 +108,7 @@ fn pump(mut from: TcpStream, mut to: TcpStream, counts: bool, gate: &Gate) {
 }
 
 impl Gate {
-    /// How many of the next bytes may still pass.
+    /// Returns how many of the next `read` bytes may still pass.
     fn lets(&self, read: usize) -> usize {
         let before = self.sent.fetch_add(read as u64, Ordering::SeqCst);
         let left = self.limit.saturating_sub(before);

@@ -3,7 +3,7 @@ use punctual_units::{CpuId, Histogram};
 
 const MINUTE: u64 = 60_000_000_000;
 
-/// A run measured in its own boot in the `nth` hour of a day.
+/// Returns a run measured in its own boot in the `nth` hour of a day.
 pub fn booted(loads: &[(String, Vec<u64>)], nth: u64) -> Recording {
     let mut recording = recording(loads);
     let real_ns = 1_767_225_600_000_000_000 + nth * 60 * MINUTE;

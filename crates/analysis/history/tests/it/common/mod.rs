@@ -9,8 +9,8 @@ use punctual_units::CpuId;
 pub const DAY: u64 = 86_400_000_000_000;
 pub const START: u64 = 1_767_225_600_000_000_000;
 
-/// A run of one day with one load on two CPUs. All figures of the second CPU are `ns`, and those of the first are half
-/// of it.
+/// Returns a run of one day with one load on two CPUs. All figures of the second CPU are `ns`, and all of the first are
+/// half of it.
 pub fn run(day: u64, load: &str, ns: u64) -> RunSummary {
     let cell = |cpu: u32, ns: u64| SummaryCell {
         phase: format!("1-{load}"),
@@ -61,13 +61,13 @@ pub fn run(day: u64, load: &str, ns: u64) -> RunSummary {
     }
 }
 
-/// A random value with standard normal distribution (Box and Muller 1958).
+/// Returns a random value with standard normal distribution (Box and Muller 1958).
 pub fn normal(random: &mut SplitMix64) -> f64 {
     let (u, v) = (1.0 - random.uniform(), random.uniform());
     (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
 }
 
-/// Runs of consecutive days, each around one of the levels, with a spread of 10 %.
+/// Returns runs of consecutive days, each around one of the levels, with a spread of 10 %.
 pub fn days(random: &mut SplitMix64, levels: impl Iterator<Item = f64>) -> Vec<RunSummary> {
     spread_days(random, levels, 0.1)
 }

@@ -190,8 +190,8 @@ impl Table {
         thread
     }
 
-    /// Mean computed from the names of the buckets. oslat adds the samples beyond the last bucket of the first CPU to
-    /// all CPUs.
+    /// Returns the mean computed from the names of the buckets. oslat adds the samples beyond the last bucket of the
+    /// first CPU to all CPUs.
     pub(super) fn mean(&self, column: usize) -> Option<f64> {
         let within = |n: usize| Some(self.stated_ns(2, n)? < self.last?);
         let usable = self.overflow.is_some() && within(0)? && within(column)? && !self.is_empty(column);

@@ -18,7 +18,7 @@ fn bins(thread: &Thread) -> &Bins {
     }
 }
 
-/// Problems of the text, and those found by reconciling the figures.
+/// Returns problems of the text, and those found by reconciling the figures.
 fn problems(found: &Found) -> Vec<String> {
     let settled = |t: &Thread| crate::settle::settle(t.clone(), punctual_units::CpuId(0)).lost;
     let threads = found.blocks.iter().flat_map(|b| &b.threads).flat_map(settled);

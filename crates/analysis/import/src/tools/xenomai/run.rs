@@ -33,7 +33,7 @@ impl Run {
         self.total.map(|t| t.switches).or(plot).or(self.last.map(|row| row.switches)).unwrap_or(0)
     }
 
-    /// Smallest, mean and largest latency.
+    /// Returns the smallest, mean and largest latency, ns.
     pub(super) fn extremes(&self) -> [Option<i64>; 3] {
         if let Some(total) = self.total {
             return [Some(total.min), Some(total.mean), Some(total.max)];
@@ -48,7 +48,7 @@ impl Run {
         SECOND_NS.checked_div(self.period_us?.checked_mul(1_000)?).filter(|&n| n > 0)
     }
 
-    /// The stated number of samples, otherwise that of the rows.
+    /// Returns the stated number of samples, otherwise the number in the rows.
     pub(super) fn count(&self) -> Option<u64> {
         let stated = self.cells.get(AVG).and_then(|c| c.stated).map(|(n, _)| n).filter(|&n| n > 0);
         let plotted = self.plot.as_ref().and_then(|p| p.count);

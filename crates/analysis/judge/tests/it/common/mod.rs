@@ -12,7 +12,7 @@ pub fn fifo() -> Scheduling {
     Scheduling::Fifo { priority: 90.try_into().unwrap() }
 }
 
-/// `n` latencies of 2 µs plus an exponential tail of 0.5 µs, deterministic for a seed.
+/// Returns `n` latencies of 2 µs plus an exponential tail of 0.5 µs, deterministic for a seed.
 pub fn quiet(n: usize, seed: u64) -> Vec<u64> {
     let mut state = seed;
     (0..n)
@@ -34,7 +34,7 @@ pub fn quiet_but(n: usize, late: &[(usize, u64)]) -> Vec<u64> {
     latencies
 }
 
-/// A complete run without problems: one phase per load, one CPU per list of latencies.
+/// Returns a complete run without problems: one phase per load, one CPU per list of latencies.
 pub fn recording(phases: &[(&str, &[Vec<u64>])]) -> Recording {
     let mut recording = empty();
     for (load, cpus) in phases {

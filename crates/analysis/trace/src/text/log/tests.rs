@@ -149,7 +149,7 @@ fn stacks_of_32_bit_arm_and_the_work_of_a_worker_are_read() {
 fn a_report_without_its_first_line_is_read() {
     let log = "rcu:     0-....: (83337 ticks this GP) idle=00c4/1/0x40 softirq=2/2 fqs=39\nCPU: 0 PID: 1 Comm: shutdown Tainted\n\
                epc : machine_restart+0x18/0x1a\n";
-    assert!(of(log).contains("grace period; shown running: shutdown, in machine_restart"), "{}", of(log));
+    assert!(of(log).contains("grace period (CPU 0); shown running: shutdown, in machine_restart"), "{}", of(log));
     let log = "Call Trace:\n <IRQ>\n ? watchdog_timer_fn+0x218/0x2a0\n </IRQ>\n <TASK>\n ? native_queued_spin_lock_slowpath+0x2/0x3\n\
                queued_read_lock_slowpath+0x14a/0x150\n _raw_read_lock+0x2f/0x40\n";
     assert!(of(log).contains("is not known, in queued_read_lock_slowpath ← _raw_read_lock"), "{}", of(log));
@@ -195,4 +195,141 @@ fn the_owner_of_a_mutex_and_where_the_time_went_are_said() {
 fn pending_softirqs_are_named() {
     let text = of("NOHZ tick-stop error: local softirq work is pending, handler #208!!!\n");
     assert!(text.contains("is not in the line: NET_RX, RCU"), "{text}");
+}
+
+#[test]
+fn an_interrupt_that_nobody_took_is_said_with_its_handlers() {
+    let log = "[ 7.1] irq 42: nobody cared (try booting with the \"irqpoll\" option)\n[ 7.1] CPU: 0 PID: 9 Comm: irq/42-nic\n\
+               [ 7.2] Call trace:\n[ 7.2]  note_interrupt+0x220/0x3a0\n[ 7.3] handlers:\n\
+               [ 7.3] [<0000000025a6cd31>] irq_default_primary_handler threaded [<0000000093580eb7>] nic_event\n\
+               [ 7.3] [<0000000025a6cd41>] dma_done\n[ 7.4] Disabling IRQ #42\n";
+    assert!(of(log).ends_with("disables the line; handlers on the line: nic_event, dma_done"), "{}", of(log));
+    let old =
+        "irq 11: nobody cared (try booting with the \"irqpoll\" option)\nhandlers:\n[<c02f1a10>] (usb_irq+0x0/0x60)\n";
+    assert!(of(old).ends_with("handlers on the line: usb_irq"), "{}", of(old));
+    assert!(of("irq 11: nobody cared\n").ends_with("its handlers are not in this text"));
+}
+
+#[test]
+fn code_that_sleeps_in_a_handler_is_that_of_the_handler() {
+    let arm = "BUG: scheduling while atomic: irq/9-touch/82/0x00010000\nCall trace:\n show_stack from dump_stack_lvl+0x54/0x5c\n \
+               dump_stack_lvl from __schedule_bug+0x50/0x70\n __schedule_bug from schedule+0x34/0xa0\n schedule from __mutex_lock+0x1/0x2\n \
+               __mutex_lock from clk_lock+0x1/0x2\n clk_lock from clk_rate+0x1/0x2\n clk_rate from read_reg+0x1/0x2\n \
+               read_reg from draw+0x1/0x2\n draw from dma_irq+0x1/0x2\n dma_irq from __handle_irq_event_percpu+0x44/0x130\n";
+    let text = of(arm);
+    assert!(text.contains("in __mutex_lock ← clk_lock ← clk_rate ← read_reg, called by dma_irq, an interrupt handler; context: hard interrupt"), "{text}");
+    let bare = "[ 4.2] BUG: sleeping function called from invalid context at kernel/locking/spinlock_rt.c:48\n\
+                [ 4.2] in_atomic(): 1, irqs_disabled(): 1, non_block: 0, pid: 0, name: swapper/0\n...\n[ 4.3]  __might_resched+0x13c/0x1f4\n\
+                [ 4.3]  rt_spin_lock+0x54/0x11c\n[ 4.3]  report_key+0x48/0x80\n[ 4.3]  keys_timer+0x4c/0x78\n[ 4.3]  __hrtimer_run_queues+0x1a4/0x438\n";
+    assert!(of(bare).contains("in rt_spin_lock ← report_key ← keys_timer, a timer callback"), "{}", of(bare));
+    let soft = bare.replace("in_atomic(): 1", "preempt_count: 101, expected: 0");
+    assert!(of(&soft).contains("; context: softirq"), "{}", of(&soft));
+}
+
+#[test]
+fn reports_of_lockdep_have_the_locks_and_no_delay() {
+    let wait = "=====\n[ BUG: Invalid wait context ]\nrepro/837 is trying to lock:\nffff88801acfabd8 (&queue->wait){....}-{3:3}, at: __wake_up+0x26/0x60\n\
+                2 locks held by repro/837:\n #0: ffffffff8725cd00 (rcu_read_lock){....}-{1:3}, at: switch_in+0xd1/0xbc0\n \
+                #1: ffff88806ca3c6f8 (&cpu_lock){....}-{2:2}, at: switch_in+0x1a7/0xbc0\n";
+    let text = of(wait);
+    assert!(
+        text.ends_with(
+            "no measured length; repro/837 was to take &queue->wait in __wake_up, holding the raw spinlocks &cpu_lock"
+        ),
+        "{text}"
+    );
+    let circle = "WARNING: possible circular locking dependency detected\njob/5 is trying to acquire lock:\nc1 (&a->lock){+.+.}-{3:3}, at: open_a+0x1/0x2\n\
+                  but task is already holding lock:\nc2 (&b->lock){+.+.}-{3:3}, at: open_b+0x1/0x2\n";
+    assert!(of(circle).ends_with("job/5 was to take &a->lock in open_a, holding &b->lock"), "{}", of(circle));
+}
+
+#[test]
+fn a_stall_of_sched_ext_has_what_ran() {
+    let dump = " runnable task stall (kworker/0:0[106377] failed to run for 5.043s)\n CPU 1 : nr_run=0\n   curr=swapper/1[0] class=idle_sched_class\n \
+                CPU 0   : nr_run=3\n    curr=player[994] class=rt_sched_class\n   R kworker/0:0[106377] -5043ms\n     cpus=01\n";
+    assert!(of(dump).contains("CPU 0, on whose queue it was, ran player[994] of the rt class"), "{}", of(dump));
+    let own = dump.replace("class=rt", "class=ext");
+    assert!(of(&own).contains("ran player[994], which the BPF scheduler schedules as well"), "{}", of(&own));
+    assert!(
+        of("runnable task stall (a[1] failed to run for 5.0s)\n").contains("what ran on its CPU is not in this text")
+    );
+    // A line of the dump is the first line of trace-cmd's reports.
+    let error = crate::text::TextSource::new(dump.as_bytes(), std::io::empty(), crate::Options::default()).err();
+    assert!(matches!(error, Some(crate::TraceError::Log { .. })), "{error:?}");
+}
+
+#[test]
+fn the_check_of_a_clock_has_how_far_both_advanced() {
+    let log = "clocksource: timekeeping watchdog on CPU2: Marking clocksource 'tsc' as unstable because the skew is too large:\n\
+               clocksource:                       'hpet' wd_nsec: 0 wd_now: ffd7 wd_last: 40da mask: ffffffff\n\
+               clocksource:                       'tsc' cs_nsec: 471766594285 cs_now: 44f cs_last: 394 mask: ffff\n";
+    let text = of(log);
+    assert!(text.contains("tsc advanced 471.767 s and hpet 0.000 s: either the check came 471.267 s late"), "{text}");
+    let both = log.replace("wd_nsec: 0", "wd_nsec: 471766000000");
+    assert!(of(&both).ends_with("hpet 471.766 s: the check came 471.267 s late"), "{}", of(&both));
+    let skew = log.replace("471766594285", "500700000").replace("wd_nsec: 0", "wd_nsec: 500000000");
+    assert!(of(&skew).ends_with("tsc advanced 0.501 s and hpet 0.500 s"), "{}", of(&skew));
+}
+
+#[test]
+fn every_culprit_of_one_kind_is_said() {
+    let log = "[ 5.1] workqueue: poll_a [drm] hogged CPU for >10000us 4 times, consider\n[ 5.2] workqueue: poll_b hogged CPU for >10000us 4 times, consider\n\
+               [ 9.1] workqueue: poll_a [drm] hogged CPU for >10000us 8 times, consider\n";
+    assert!(
+        of(log).ends_with("; also in the log: \"workqueue: poll_b hogged CPU for >10000us 4 times, consider\""),
+        "{}",
+        of(log)
+    );
+    let log = "Mar 20 01:02:56 host kernel: [96.1] BUG: soft lockup - CPU#0 stuck for 61s! [temp:7]\nMar 20 01:02:56 host kernel: [97.1] BUG: soft lockup - CPU#1 stuck for 61s! [swap:4]\n\
+               Mar 20 01:02:56 host kernel: [98.1] BUG: soft lockup - CPU#0 stuck for 61s! [temp:7]\n";
+    let text = of(log);
+    assert!(text.contains("CPU#0 stuck for 61s! [temp:7]\": CPU 0 switched to no other thread"), "{text}");
+    assert!(text.ends_with("also in the log: \"BUG: soft lockup - CPU#1 stuck for 61s! [swap:4]\""), "{text}");
+}
+
+#[test]
+fn a_stall_has_its_cpus_and_a_lockup_its_cpu() {
+    let rcu = "rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:\nrcu:  0-...!: (1 GPs behind) idle=312\nrcu:  1-...!: (1 GPs behind) idle=694\n\
+               rcu: Tasks blocked on level-0 rcu_node (CPUs 0-3): P123/1:b..l\n";
+    assert!(of(rcu).contains("no quiescent state (CPU 0, 1; task P123/1:b..l); what ran"), "{}", of(rcu));
+    let after = format!("[70.6] sched: RT throttling activated\n{rcu}");
+    assert!(of(&after).contains("tasks:\" (CPU 0, 1; task"), "{}", of(&after));
+    let power = "watchdog: CPU 1 detected hard LOCKUP on other CPUs 0\nwatchdog: CPU 1 TB:167, last SMP heartbeat\nTB:84 (16191ms ago)\n\
+                 watchdog: CPU 0 Hard LOCKUP\nCPU: 0 PID: 0 Comm: idle\nNIP [c0561f34] wait_here+0x74/0x90\n";
+    assert!(
+        of(power).contains("no timer interrupt ran on CPU 0 for seconds (the last one was 16191 ms ago), in wait_here"),
+        "{}",
+        of(power)
+    );
+}
+
+#[test]
+fn the_owner_of_a_mutex_has_its_own_place() {
+    let hung = "INFO: task ring0:155 blocked for more than 122 seconds.\nCall trace:\n schedule+0x1/0x2\n mutex_lock+0x5/0x9\n run_job+0x9/0x14\n\
+                INFO: task ring0:155 is blocked on a mutex likely owned by task worker:154.\nCall trace:\n schedule+0x1/0x2\n wait_fence+0x1/0x2\n shrink_all+0x1/0x2\n";
+    assert!(
+        of(hung).ends_with(
+            ", in mutex_lock ← run_job; the mutex is likely owned by worker:154, which is in wait_fence ← shrink_all"
+        ),
+        "{}",
+        of(hung)
+    );
+}
+
+#[test]
+fn registers_of_other_architectures_are_read() {
+    for line in [
+        "   ERA: 90000000002a4b9c scan_here+0x1c/0x20",
+        "Krnl PSW : 0704c00180000000 00000000001a2b3c (scan_here+0x1c/0x20)",
+        "epc   : 80123456 scan_here+0x1c/0x20",
+        "PC is at scan_here+0x1c/0x20",
+        "EIP is at scan_here+0x1c/0x20",
+        "TPC: <scan_here+0x1c/0x20>",
+        "PC: [<000b4a3c>] scan_here+0x1c/0x20",
+    ] {
+        let log = format!("BUG: soft lockup - CPU#1 stuck for 22s! [job:7]\n{line}\n");
+        assert!(of(&log).contains(", in scan_here"), "{}", of(&log));
+    }
+    let m68k = "INFO: task job:77 blocked for more than 120 seconds.\nCall Trace: [<00032b1c>] schedule+0x0/0x6a\n [<00032b1c>] wait_log+0x0/0x6a\n";
+    assert!(of(m68k).contains(", in wait_log"), "{}", of(m68k));
 }

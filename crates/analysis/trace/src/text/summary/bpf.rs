@@ -28,7 +28,8 @@ pub(super) fn runqslower(head: &str) -> Option<(String, &'static str)> {
     Some((what, EVENTS))
 }
 
-/// Parses `14:41:43 irq(hard) to softirq net_rx   50223  0  cat` of bcc's softirqslower.
+/// Parses bcc's softirqslower: `14:41:43 irq(hard) to softirq net_rx   50223  0  cat` below a heading, and `23:09:54
+/// softirq runtime: rcu took 12 us (0 ms), on CPU:1, comm:swapper/1`.
 pub(super) fn softirqslower(head: &str) -> Option<(String, &'static str)> {
     let rows = head.lines().skip_while(|line| !(line.contains("SOFTIRQ") && line.contains("LAT(us)"))).skip(1);
     let row = |row: &str| {
@@ -36,10 +37,19 @@ pub(super) fn softirqslower(head: &str) -> Option<(String, &'static str)> {
         let at = words.iter().skip(1).position(|word| word.parse::<u64>().is_ok())? + 1;
         let (us, stage) = (words.get(at)?.parse::<u64>().ok()?, words.get(1..at)?.join(" "));
         let (cpu, who) = (words.get(at + 1)?.parse::<u32>().ok()?, words.get(at + 2..)?.join(" "));
-        let (stage, who) = (text(stage.as_bytes(), 60), text(who.as_bytes(), 32));
-        Some((us, format!("softirqslower (the longest is {us} µs, of {stage} on CPU {cpu}, while {who} was current)")))
+        Some((us, stage, cpu, who))
     };
-    let (_, what) = rows.filter_map(row).max_by_key(|(us, _)| *us)?;
+    let sentence = |line: &str| {
+        let (stage, rest) = line.trim().split_once(" took ")?;
+        let (us, rest) = rest.split_once(" us")?;
+        let (cpu, who) = rest.split_once("on CPU:")?.1.split_once(", comm:")?;
+        let stage = stage.split_once(' ')?.1.replace(": ", " ");
+        Some((us.parse().ok()?, stage, cpu.trim().parse().ok()?, who.trim().to_owned()))
+    };
+    let rows = rows.filter_map(row).chain(head.lines().filter_map(sentence));
+    let (us, stage, cpu, who) = rows.max()?;
+    let (stage, who) = (text(stage.as_bytes(), 60), text(who.as_bytes(), 32));
+    let what = format!("softirqslower (the longest is {us} µs, of {stage} on CPU {cpu}, while {who} was current)");
     Some((what, EVENTS))
 }
 
@@ -72,23 +82,48 @@ pub(super) fn criticalstat(head: &str) -> Option<(String, &'static str)> {
     worst.map(|(_, what)| (what, EVENTS))
 }
 
-/// Parses `IPI-2  1421603` below `HARDIRQ  TOTAL_usecs` of bcc's hardirqs and softirqs.
+/// Parses `IPI-2  1421603` below `HARDIRQ  TOTAL_usecs` of bcc's hardirqs and softirqs; later versions have the number
+/// of interrupts, the longest and the CPU as well.
 pub(super) fn totals(head: &str) -> Option<(String, &'static str)> {
     let is_head = |line: &&str| line.contains("IRQ") && (line.contains("TOTAL_") || line.contains("TOTAL ("));
-    let heading = head.lines().find(is_head)?;
+    let heading = head.lines().find(is_head)?.replace("TOTAL (", "TOTAL_(");
     let unit = if heading.contains("nsecs") { "ns" } else { "µs" };
-    let rows = head.lines().skip_while(|line| !is_head(line)).filter_map(|line| {
+    let columns: Vec<&str> = heading.split_whitespace().skip(1).collect();
+    let column = |is: &dyn Fn(&str) -> bool| columns.iter().position(|name| is(name));
+    let total = column(&|name| name.starts_with("TOTAL") && name.contains("secs"));
+    let (max, cpu) = (column(&|name| name.starts_with("MAX")), column(&|name| name == "CPU"));
+    let of = total.or_else(|| column(&|name| name.starts_with("TOTAL")))?;
+    let rows = head.lines().skip_while(|line| !is_head(line)).skip(1).filter_map(|line| {
         let words: Vec<&str> = line.split_whitespace().collect();
-        Some((words.get(1)?.parse::<u64>().ok()?, *words.first()?))
+        // The name may have blanks, and a remark may stand behind the row.
+        let at = (1..words.len()).find(|at| words.get(*at..at + columns.len()).is_some_and(are_numbers))?;
+        let name = words.get(..at)?.join(" ");
+        let figures: Vec<u64> =
+            words.get(at..at + columns.len())?.iter().filter_map(|word| word.parse().ok()).collect();
+        Some((name, figures))
     });
-    let (sum, name) = rows.max()?;
-    let name = text(name.as_bytes(), 40);
-    Some((
-        format!(
-            "a table of hardirqs or softirqs (the largest sum is {sum} {unit}, of {name}); sums hold no single delay"
-        ),
-        EVENTS,
-    ))
+    let on = |row: &(String, Vec<u64>)| {
+        let cpu = cpu.and_then(|at| row.1.get(at)).map(|cpu| format!(" on CPU {cpu}")).unwrap_or_default();
+        format!("{}{cpu}", text(row.0.as_bytes(), 40))
+    };
+    let rows: Vec<(String, Vec<u64>)> = rows.collect();
+    let most = |at: usize| rows.iter().filter_map(|row| Some((*row.1.get(at)?, row))).max();
+    let (figure, row) = most(of)?;
+    let sum = match total {
+        Some(_) => format!("the largest sum is {figure} {unit}, of {}", on(row)),
+        None => format!("the most frequent is {}, {figure} times", on(row)),
+    };
+    let longest = max.and_then(most).map(|(max, row)| format!("; the longest is {max} {unit}, of {}", on(row)));
+    let what = match longest {
+        Some(longest) => format!("a table of hardirqs or softirqs ({sum}{longest})"),
+        None if total.is_some() => format!("a table of hardirqs or softirqs ({sum}); sums hold no single delay"),
+        None => format!("a table of hardirqs or softirqs ({sum}); numbers hold no delay"),
+    };
+    Some((what, EVENTS))
+}
+
+fn are_numbers(words: &[&str]) -> bool {
+    !words.is_empty() && words.iter().all(|word| word.parse::<u64>().is_ok())
 }
 
 /// Parses the stacks of bcc's offcputime: frames, `-  name (tid)` and the sum of µs in a line each.

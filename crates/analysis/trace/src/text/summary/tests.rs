@@ -95,9 +95,16 @@ fn tables_of_rtla_and_latmus_have_their_worst() {
     let lock = " contended   total wait     max wait     avg wait         type   caller\n\n  6  6.03 s  6.03 s  1.00 s  spinlock   broadcast_control+0xc0\n\
                 19  811.74 ms  621.76 ms  42.72 ms  spinlock   rcu_core+0xec\n";
     assert!(
-        said(lock).contains("(the longest wait is 6.03 s, for a spinlock in broadcast_control+0xc0, 6 waits)"),
+        said(lock)
+            .contains("(the longest wait is 6.03 s, for a spinlock in broadcast_control+0xc0, 6 waits); who held"),
         "{}",
         said(lock)
+    );
+    let sums = lock.replace("811.74 ms", "811.74 s");
+    assert!(
+        said(&sums).contains(", 6 waits; the largest sum is 811.74 s in 19 waits, for a spinlock in rcu_core+0xec)"),
+        "{}",
+        said(&sums)
     );
     let lock = " contended   total wait     max wait     avg wait          pid   comm\n  1  740.66 ms  740.66 ms  740.66 ms  1950   nv_queue\n";
     assert!(said(lock).contains("is 740.66 ms, of nv_queue (1950), 1 waits)"), "{}", said(lock));
@@ -123,4 +130,81 @@ fn tables_of_rtla_and_latmus_have_their_worst() {
     assert!(said(hist).contains("(the worst latency is 17 us)"), "{}", said(hist));
     let latmus = "RTT|  00:00:01  (user, 1000 us period)\nRTD| 26.675| 26.951| 27.826| 0| 0| 26.675| 31.204\n";
     assert!(said(latmus).contains("(the worst is 31.204 us)"), "{}", said(latmus));
+    let overruns = "RTH|----lat min|----lat avg|----lat max|-overrun|---msw|---lat best|--lat worst\nRTD| 2.443| 3.525| 84.411| 52| 0| 1.574| 375.502\n";
+    assert!(
+        said(overruns).contains("(the worst is 375.502 us, 52 overruns, 0 switches to Linux)"),
+        "{}",
+        said(overruns)
+    );
+}
+
+#[test]
+fn tables_of_bpf_tools_have_their_worst() {
+    let slow = "Tracing softirq latency higher than 10 us...\n23:09:54 irq(hard) to softirq: rcu took 10 us (0 ms), on CPU:1, comm:swapper/1\n\
+                23:09:55 softirq runtime: sched took 294 us (0 ms), on CPU:1, comm:my app\n";
+    assert!(
+        said(slow).starts_with(
+            "softirqslower (the longest is 294 µs, of softirq runtime sched on CPU 1, while my app was current)"
+        ),
+        "{}",
+        said(slow)
+    );
+    let counts =
+        "HARDIRQ   TOTAL_count TOTAL_usecs MAX_usecs CPU\nnic0  111375 1420732  303  2\nmy disk  8 162  533 8\n";
+    assert!(
+        said(counts).starts_with("a table of hardirqs or softirqs (the largest sum is 1420732 µs, of nic0 on CPU 2; the longest is 533 µs, of my disk on CPU 8)"),
+        "{}",
+        said(counts)
+    );
+    let counts = "HARDIRQ                    TOTAL_count\nnic0  111375\n";
+    assert!(
+        said(counts).contains("(the most frequent is nic0, 111375 times); numbers hold no delay"),
+        "{}",
+        said(counts)
+    );
+    let locks = "    Caller  Avg Wait    Count   Max Wait   Total Wait\n   down_read+0x5    155 ns    33052   115.5 us       5.1 ms\n     read_dir+0x115\n\
+                 Max PID 39643, COMM app, Lock dir_sem (0xffffffff89f87e00)\n\n   Caller  Avg Hold    Count   Max Hold   Total Hold\n\
+                 down_write+0x5    8.3 us     7751   373.9 us      64.3 ms\n  Max PID 3, COMM job, Lock no-ksym (0xffff94)\n";
+    assert!(
+        said(locks).starts_with("klockstat (the longest wait is 115.5 us, in down_read+0x5 ← read_dir+0x115, by app (39643), lock dir_sem (0xffffffff89f87e00), 33052 of them; \
+            the longest hold is 373.9 us, in down_write+0x5, by job (3), lock (0xffff94), 7751 of them); who held a lock while another waited is not in it"),
+        "{}",
+        said(locks)
+    );
+    let old = "   Caller   Avg Spin  Count   Max spin Total spin\n   lock_it   1234  4  8000 9000\n";
+    assert!(said(old).contains("the longest wait is 8000 ns, in lock_it, 4 of them"), "{}", said(old));
+    let disk = "67.830  my app  36  sdb  W  6024  4096  0.66\n67.840  my app  36  sdb  W  6032  4096  0.65\n67.851  my app  36  sdb  W  6040  4096  0.67\n";
+    assert!(
+        said(disk).starts_with("biosnoop (the longest request took 0.67 ms, of my app (36) on sdb, of 3 requests; its requests end 10.00 to 11.00 ms apart"),
+        "{}",
+        said(disk)
+    );
+    let file = "TIME     COMM           PID    T BYTES   OFF_KB   LAT(ms) FILENAME\n06:35:01 my app  16464  R 1249    0         7.05 common\n06:35:02 cron  16463  R 1249    0  16.05 common\n";
+    assert!(said(file).contains("(the largest LAT(ms) is 16.05, in the row \"06:35:02 cron 16463 R"), "{}", said(file));
+    let woken =
+        "    target:          ksoftirqd/1\n    ffffffff81 kthread\n    waker:           swapper/1\n        580\n";
+    assert!(
+        said(woken).contains("ksoftirqd/1 was blocked for 580 µs in all until swapper/1 woke it"),
+        "{}",
+        said(woken)
+    );
+    let top = "Cause                             Maximum     Percentage\nScheduler: waiting for cpu      14.2 msec   50.0 %\nFork   3.0 msec 1.0 %\n";
+    assert!(
+        said(top).contains("latencytop (the longest is 14.2 ms, \"Scheduler: waiting for cpu\", 50 % of all"),
+        "{}",
+        said(top)
+    );
+    let trace =
+        "     0.000 ( 0.012 ms): app/123 futex(uaddr: 0x7f) = 0\n     1.000 (12.500 ms): my app/124 read(fd: 3) = 1\n";
+    assert!(
+        said(trace).contains("(the longest system call took 12.5 ms: \"my app/124 read(fd: 3) = 1\")"),
+        "{}",
+        said(trace)
+    );
+    let strace = "read(3, \"x\", 1) = 1 <0.000012>\nfutex(0x7f, FUTEX_WAIT) = 0 <0.250000>\n";
+    assert!(said(strace).contains("took 250 ms: \"futex(0x7f, FUTEX_WAIT) = 0\""), "{}", said(strace));
+    let hist = "{ lat:  12, next_pid: 7 } hitcount:  2\n{ lat:  240, next_pid: 9 } hitcount:  1\n";
+    assert!(said(hist).contains("(the largest latency is 240, of { lat:  240, next_pid: 9 })"), "{}", said(hist));
+    let map = "  *A0           993.552887 secs A0 => perf:23665\n   *.   A0      993.552781 secs .  => swapper:0\n";
+    assert!(said(map).starts_with("perf sched map"), "{}", said(map));
 }

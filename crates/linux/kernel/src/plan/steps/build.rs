@@ -5,14 +5,14 @@ use crate::plan::{Estimate, Request, Situation, Source, Step};
 use crate::{Patched, Series};
 
 const MEASURED: &str = "on 2 CPUs of a PC, Debian's linux-source-6.12";
-/// Names of the build's folders, in the order in which they are created.
+/// Folder of the kernel source, relative to the folder in which the commands are run.
 pub const SOURCE: &str = "source";
 pub const BUILD: &str = "build";
 const PACKAGES: &str = "packages";
 const PI_TREE: &str = "https://github.com/raspberrypi/linux";
 /// Signers of kernel.org's tarballs and checksum lists.
 const TREE_KEYS: &str = "torvalds@kernel.org gregkh@kernel.org autosigner@kernel.org";
-/// A placeholder, because the signer of a patch differs between series.
+/// Placeholder for the key that signed a patch; the signers differ between series.
 const PATCH_KEY: &str = "SIGNER";
 const KERNEL_ORG: &str = "https://cdn.kernel.org/pub/linux/kernel";
 
@@ -68,7 +68,7 @@ fn pi_tree(branch: &str) -> Step {
     }
 }
 
-/// The step that imports the signers' keys. It is left to the user, who decides whom to trust.
+/// Returns the step that imports the signers' keys. It is left to the user, who decides whom to trust.
 fn keys(of: &[&str]) -> Step {
     let mut commands = Vec::new();
     if of.contains(&TREE_KEYS) {
@@ -163,7 +163,7 @@ pub fn has_own_defconfig(source: &Source) -> bool {
     matches!(source, Source::PiTree { .. } | Source::PiTreePatched { .. })
 }
 
-/// Path of the running kernel's configuration, if the machine is also the build machine.
+/// Returns the path of the running kernel's configuration, if the machine is also the build machine.
 fn running_config(at: &Situation) -> Option<&str> {
     at.config.as_deref().filter(|_| is_native(at))
 }
@@ -256,7 +256,7 @@ pub fn package(at: &Situation) -> Step {
     step
 }
 
-/// The files that `package` writes for a board.
+/// Returns a pattern for the tarball that `package` writes for a board.
 pub fn packaged(at: &Situation) -> String {
     format!("{PACKAGES}/linux-*-{}.tar.gz", at.board.arch.name())
 }

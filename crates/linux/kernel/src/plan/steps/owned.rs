@@ -9,7 +9,7 @@ use punctual_boot::Kind;
 const OF_THE_LOADER: &str = "the package manager owns this kernel, so it is selected with the boot loader's own commands; kernel deploy is for packages built by punctual";
 const HANG: &str = "a kernel that hangs needs a watchdog or the power switch";
 
-/// Commands to run before the package is installed.
+/// Returns commands to run before the package is installed.
 pub fn before(at: &Situation) -> Vec<String> {
     let folder = at.boot_folder.unwrap_or("/boot/firmware");
     match (at.board.pi.is_some(), system(at)) {
@@ -192,7 +192,7 @@ fn pi_os(at: &Situation, setting: &str) -> Vec<Step> {
     vec![trial, verify(at), commit]
 }
 
-/// Steps for Debian's package raspi-firmware, which rewrites config.txt when a kernel is installed (its hook
+/// Returns steps for Debian's package raspi-firmware, which rewrites config.txt when a kernel is installed (its hook
 /// /etc/kernel/postinst.d/z50-raspi-firmware).
 fn raspi_firmware(at: &Situation) -> Vec<Step> {
     let folder = at.boot_folder.unwrap_or("/boot/firmware");
@@ -223,7 +223,7 @@ fn raspi_firmware(at: &Situation) -> Vec<Step> {
     vec![boot, verify(at), kept]
 }
 
-/// Steps for Ubuntu's flash-kernel, which copies the newest kernel over the one that the firmware starts.
+/// Returns steps for Ubuntu's flash-kernel, which copies the newest kernel over the one that the firmware starts.
 fn flash_kernel(at: &Situation) -> Vec<Step> {
     let folder = at.boot_folder.unwrap_or("/boot/firmware");
     let boot = small(

@@ -14,7 +14,7 @@ pub fn of_built(at: &Situation, source: &Source) -> Vec<Step> {
     if is_known { vec![deploy(at, source), tried(at), kept(at)] } else { by_hand(at) }
 }
 
-/// Manual steps for loaders that `kernel deploy` does not support and refuses.
+/// Returns manual steps for loaders that `kernel deploy` does not support and refuses.
 fn by_hand(at: &Situation) -> Vec<Step> {
     let loader = at.loader.said().unwrap_or_default();
     let is_installable = matches!(at.loader.kind(), Some(Kind::GrubBls | Kind::SystemdBoot));
@@ -55,7 +55,7 @@ fn by_hand(at: &Situation) -> Vec<Step> {
     std::iter::once(step).chain(owned::of_loader(at)).collect()
 }
 
-/// A `punctual kernel` command on the target machine: local, or over ssh if the kernel was built elsewhere.
+/// Returns a `punctual kernel` command on the target machine: local, or over ssh if the kernel was built elsewhere.
 fn there(at: &Situation, words: &str) -> String {
     match build::is_native(at) {
         true => format!("sudo punctual kernel {words}"),
@@ -130,8 +130,8 @@ fn kept(at: &Situation) -> Step {
     )
 }
 
-/// A manual check of a kernel that was not deployed by this program, so that `kernel verify` has nothing to compare
-/// with.
+/// Returns a manual check of a kernel that was not deployed by this program, so that `kernel verify` has nothing to
+/// compare with.
 pub fn verify(at: &Situation) -> Step {
     let mut commands = vec![
         line("uname -r && uname -v   # the second must contain PREEMPT_RT"),
@@ -142,7 +142,7 @@ pub fn verify(at: &Situation) -> Step {
         commands.insert(0, line("lsusb; ls /dev/spidev* /dev/i2c-* /dev/gpiochip*; ip -br link"));
     }
     let mut step =
-        small("look", commands, "a name with -rt proves nothing: such kernels have shipped without PREEMPT_RT", "");
+        small("check it", commands, "a name with -rt proves nothing: such kernels have shipped without PREEMPT_RT", "");
     step.time = Some(Estimate { minutes_min: 1, minutes_max: 2, basis: "the measurement takes 60 s" });
     step
 }

@@ -32,8 +32,8 @@ fn is_there(view: &dyn Machine, folder: &str) -> bool {
     matches!(view.list(folder), Listing::Known(_))
 }
 
-/// Type, major:minor (none for a file system that spans devices), and source of the mount at `/`; the last one if
-/// several are stacked.
+/// Returns type, major:minor (none for a file system that spans devices) and source of the mount at `/`; the last mount
+/// if several are stacked.
 fn root(view: &dyn Machine) -> Option<(String, Option<String>, String)> {
     let mounts = view.read("/proc/self/mountinfo");
     let of_mounts = mounts.text().and_then(|text| text.lines().filter_map(mountinfo).next_back());

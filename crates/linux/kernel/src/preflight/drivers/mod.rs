@@ -123,7 +123,7 @@ fn driver(view: &dyn Machine, device: &str) -> Option<String> {
     read.text()?.lines().find_map(|line| line.strip_prefix("DRIVER=")).map(str::to_owned)
 }
 
-/// Drivers of the network interfaces that have a device.
+/// Returns drivers of the network interfaces that have a device.
 fn cards(view: &dyn Machine) -> Result<Vec<Needed>, String> {
     const NETS: &str = "/sys/class/net";
     let names = match view.list(NETS) {
@@ -141,7 +141,8 @@ fn cards(view: &dyn Machine) -> Result<Vec<Needed>, String> {
     Ok(all)
 }
 
-/// Drivers of the consoles in use (/proc/consoles) or, if that file cannot be read, of those on the command line.
+/// Returns drivers of the consoles in use (/proc/consoles) or, if that file cannot be read, of those on the command
+/// line.
 fn consoles(view: &dyn Machine) -> Result<Vec<Needed>, String> {
     let registered = view.read("/proc/consoles");
     let names: Vec<String> = match registered.text() {
@@ -161,7 +162,7 @@ fn consoles(view: &dyn Machine) -> Result<Vec<Needed>, String> {
     Ok(names.into_iter().filter(|name| !matches!(name.as_str(), "null" | "ttynull")).map(needed).collect())
 }
 
-/// The options of all console drivers in the table, any one of which provides a console.
+/// Returns the options of all console drivers in the table, any one of which provides a console.
 pub(super) fn console_options() -> impl Iterator<Item = &'static str> {
     CONSOLES.iter().flat_map(|(_, any)| any.iter().copied())
 }

@@ -8,7 +8,8 @@ pub fn option_of(table: &[Row], name: &str) -> Option<Vec<&'static str>> {
     table.iter().find(|(driver, _)| plain(driver) == plain(name)).map(|(_, any)| any.to_vec())
 }
 
-/// Buses above a disk's controller: every configuration that boots the machine has them, or they have no option.
+/// Drivers of buses above a disk's controller. They are not checked, because every configuration that boots the machine
+/// has them, or because they have no option.
 pub const BUSES: &[&str] =
     &["pcieport", "usb", "hub", "simple-pm-bus", "simple-bus", "ti-sysc", "of_fsl_spba", "shpchp", "serial8250"];
 

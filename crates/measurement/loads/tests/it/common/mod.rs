@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Serializes the tests, since loads disturb each other.
+/// Serializes the tests, because loads disturb each other.
 pub fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A host process with a load, marked so that all its descendants can be found, whatever their parent.
+/// A process that runs a load, marked so that all its descendants can be found whatever their parent.
 pub struct Host {
     pub child: Child,
     out: BufReader<ChildStdout>,
@@ -27,7 +27,7 @@ impl Host {
         Host::start_in(&[], args)
     }
 
-    /// Starts the host. `before` is a command that runs it.
+    /// Starts the process. `before` is a command that runs it, or empty.
     pub fn start_in(before: &[&str], args: &[&str]) -> Host {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let mark = format!("PUNCTUAL_TEST={}-{}", std::process::id(), COUNT.fetch_add(1, Relaxed));
@@ -46,7 +46,7 @@ impl Host {
         Host { child, out, mark }
     }
 
-    /// Waits until the load runs. Returns its processes.
+    /// Waits until the load runs. Returns the load's processes.
     pub fn ready(&mut self) -> Vec<i32> {
         let line = self.line();
         let pids = line.strip_prefix("ready").unwrap_or_else(|| panic!("not ready: {line}{}", self.rest()));
@@ -74,7 +74,7 @@ impl Host {
         report
     }
 
-    /// All living descendants of the host.
+    /// Returns all living descendants of the process.
     pub fn processes(&self) -> Vec<i32> {
         let pids = fs::read_dir("/proc").unwrap().filter_map(|e| e.ok()?.file_name().to_str()?.parse::<i32>().ok());
         pids.filter(|pid| self.is_marked(*pid)).collect()
@@ -124,7 +124,7 @@ pub fn run(args: &[&str]) -> LoadReport {
     Host::start(args).report()
 }
 
-/// A directory on a disk, not in memory.
+/// Creates a directory on a disk instead of a file system in memory.
 pub fn disk_folder() -> tempfile::TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 const PERIOD: u64 = 1_000;
 
-/// Kind of message transport in the simulation.
+/// A simulated kind of message transport.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     State,
@@ -14,12 +14,12 @@ enum Kind {
     Bytes,
 }
 
-/// A sender and a receiver on one clock, and all events that can occur between them.
+/// A sender and a receiver with one clock, and all events that can occur between them.
 struct World {
     mail: Box<Mailbox>,
     inbox: Inbox,
     kind: Kind,
-    /// Published messages in transit.
+    /// Numbers of published messages in transit.
     way: VecDeque<u64>,
     dropped: Vec<u64>,
     /// Number of the last message that left the queue.
@@ -118,7 +118,7 @@ proptest! {
                 prop_assert_eq!(world.inbox.released(), world.ran + world.skipped);
             }
         }
-        // Receives everything in transit, then sends no more.
+        // Receives everything in transit and sends nothing more.
         while world.receive(now).is_some() || !world.way.is_empty() {}
         world.mail.close();
         let sent = world.recorded.map_or(0, |first| world.sent - first);

@@ -27,14 +27,14 @@ pub fn html(page: &str) {
     assert_eq!(lower.matches("href=").count(), lower.matches("href=\"#").count(), "a link leads out of the page");
 }
 
-/// A complete document without any `<`, even in strings.
+/// Checks for a complete document without any `<`, even in strings.
 pub fn json(text: &str) {
     plain(text);
     assert!(!text.contains('<'), "a browser could be led astray");
     serde_json::from_str::<serde_json::Value>(text).unwrap();
 }
 
-/// No field is a formula, and every row has as many fields as the header.
+/// Checks that no field is a formula, and that every row has as many fields as the header.
 pub fn csv(text: &str) {
     plain(text);
     let rows: Vec<Vec<String>> = text.lines().map(fields).collect();
@@ -196,7 +196,7 @@ pub fn prometheus(text: &str) {
     }
 }
 
-/// Names of the labels. Panics on anything but `name="value"` with the three escapes.
+/// Returns the names of the labels. Panics on anything but `name="value"` with the three escapes.
 fn label_names(mut labels: &str) -> Vec<String> {
     let mut names = Vec::new();
     while !labels.is_empty() {

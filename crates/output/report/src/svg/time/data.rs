@@ -153,7 +153,7 @@ fn start(sample: &ContextSample) -> u64 {
     sample.mono_ns.saturating_sub(sample.interval_ns)
 }
 
-/// Returns the CPUs with their own line: all picked ones, or the worst few if there are many CPUs.
+/// Returns the CPUs with their own line: all picked CPUs, or the worst few if there are many CPUs.
 fn with_lines(figures: &Figures, picked: &[CpuId]) -> Vec<CpuId> {
     const MOST_LINES: usize = 4;
     if !figures.is_crowded() {

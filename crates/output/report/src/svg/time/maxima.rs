@@ -14,7 +14,7 @@ use punctual_units::CpuId;
 
 const HEIGHT: f64 = 130.0;
 
-/// Draws the chart; `None` if the run has too few blocks. `limits` are the claimed ones, ns.
+/// Draws the chart; `None` if the run has too few blocks. `limits` are the claimed limits, ns.
 pub fn chart(id: &str, figures: &Figures, picked: &[CpuId], limits: &[f64]) -> Option<Chart> {
     let history = History::of_blocks(figures, picked)?;
     let lines = history.latency_lines(picked);

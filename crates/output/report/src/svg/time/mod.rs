@@ -26,7 +26,7 @@ const GAP: f64 = 16.0;
 const LATENCY_HEIGHT: f64 = 240.0;
 const SMALL_HEIGHT: f64 = 92.0;
 
-/// Draws the chart; `None` if nothing was recorded over time. `limits` are the claimed ones, ns.
+/// Draws the chart; `None` if nothing was recorded over time. `limits` are the claimed limits, ns.
 pub fn chart(id: &str, figures: &Figures, picked: &[CpuId], limits: &[f64]) -> Option<Chart> {
     let history = History::of(figures, picked)?;
     let svg = both(|form| drawing(&form.id(id), form, (figures, &history), picked, limits));

@@ -149,7 +149,8 @@ impl<'a> Bars<'a> {
         }
     }
 
-    /// Returns the tooltip; `None` for spans that delayed nothing, on narrow screens: they are too small to touch.
+    /// Returns the tooltip; on narrow screens, `None` for spans that delayed nothing, because they are too small to
+    /// touch.
     fn tip(&self, span: &Span) -> Option<String> {
         if self.view.right + MARGIN <= NARROW && span.cause.is_none() {
             return None;

@@ -74,13 +74,13 @@ impl<'a> View<'a> {
         self.x.at(self.since(t))
     }
 
-    /// True if the span is the cause that the sentence names.
+    /// Returns true if the span is the cause that the sentence names.
     fn is_main(&self, span: &Span) -> bool {
         main_cause(self.victim)
             .is_some_and(|main| span.cause == Some(main.class) && main.tid.is_none_or(|tid| span.tid == Some(tid)))
     }
 
-    /// True if a cause of the delay names this span's thread, or if the span has no cause.
+    /// Returns true if a cause of the delay names this span's thread, or if the span has no cause.
     fn blames(&self, span: &Span) -> bool {
         let causes = &self.victim.causes;
         span.cause.is_none_or(|class| causes.iter().any(|c| c.class == class && c.tid.is_some() && c.tid == span.tid))

@@ -12,7 +12,7 @@ const DESKTOP: View = View { width: 1280, height: 900, script: true, dark: false
 const TABLET: View = View { width: 768, ..DESKTOP };
 const PHONE: View = View { width: 400, height: 860, ..DESKTOP };
 
-/// The folder of a test, which contains the profile of its browser.
+/// Returns the folder of a test, which contains the profile of its browser.
 fn folder(test: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pages").join(test);
     std::fs::create_dir_all(&folder).unwrap();

@@ -1,5 +1,5 @@
-//! Compares pictures of pages with reviewed ones at a quarter of their width: another font gives the same grey, but
-//! what moved, is missing or has another colour is detected.
+//! Compares pictures of pages with reviewed pictures at a quarter of their width. At this size, another font looks the
+//! same, but elements that moved, are missing or have another colour are detected.
 
 use super::devtools::{Browser, View};
 use super::{DESKTOP, PHONE, files, folder};

@@ -54,7 +54,8 @@ impl Common {
         }
     }
 
-    /// Sleeps until `fd` has `events`, or until the time limit. Returns `false` if the bridge should stop.
+    /// Sleeps until `fd` has one of the events in `events`, or the time limit passes. Returns `false` if the bridge
+    /// should stop.
     fn wait(&self, fd: &OwnedFd, events: PollFlags, time: Option<Nanos>) -> bool {
         let mut fds = [PollFd::new(&self.stop, PollFlags::IN), PollFd::new(fd, events)];
         // EINTR needs no handling: the callers check again.
@@ -63,7 +64,7 @@ impl Common {
     }
 }
 
-/// Moves frames from the FIFO into the ring until told to stop.
+/// Moves frames from the FIFO into the ring until the bridge is stopped.
 pub(super) fn carry_in<T: Frame>(common: &Common, fifo: &OwnedFd, mut ring: Sender<T>) {
     let mut decoder = Decoder::default();
     let mut refused = None;
@@ -99,7 +100,7 @@ pub(super) fn carry_in<T: Frame>(common: &Common, fifo: &OwnedFd, mut ring: Send
     }
 }
 
-/// Moves frames from the ring into the FIFO until told to stop; then writes the remaining frames that fit.
+/// Moves frames from the ring into the FIFO until the bridge is stopped; then writes the remaining frames that fit.
 pub(super) fn carry_out<T: Frame>(common: &Common, fifo: &OwnedFd, mut ring: Receiver<T>) {
     let mut batch = Batch::default();
     let mut goes_on = true;
@@ -140,7 +141,7 @@ struct Batch {
 }
 
 impl Batch {
-    /// Takes frames from the ring if all text has been written.
+    /// Takes frames from the ring if all previous text has been written.
     fn fill<T: Frame>(&mut self, ring: &mut Receiver<T>) {
         if !self.bytes.is_empty() {
             return;

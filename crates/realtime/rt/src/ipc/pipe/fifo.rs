@@ -1,4 +1,4 @@
-//! The FIFO of a pipe: found or created, locked exclusively, and removed if it was created.
+//! The FIFO of a pipe: opened or created, locked exclusively, and removed if it was created.
 
 use crate::CapacityError;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 pub enum At {
     /// A name under /run, which is empty after a reboot.
     Run(String),
-    /// A name under /dev, as for Xenomai's pipes: `rtp1` is /dev/rtp1.
+    /// A name under /dev, where Xenomai has its pipes: `rtp1` is /dev/rtp1.
     Dev(String),
     /// Any path.
     Path(PathBuf),
@@ -30,7 +30,7 @@ impl At {
     }
 }
 
-/// A text with a slash is a path, any other is a name under /run.
+/// Text with a slash is a path; other text is a name under /run.
 impl From<&str> for At {
     fn from(text: &str) -> At {
         if text.contains('/') { At::Path(text.into()) } else { At::Run(text.into()) }
@@ -82,11 +82,11 @@ pub enum NotOpened {
     Thread(io::Error),
 }
 
-/// A FIFO that only this program reads, or only this program writes (flock(2)). It is open for both, so that the other
-/// ends may come and go; it is non-blocking. It is meant for programs with their own bridge; [`pipe`](crate::pipe) and
-/// [`pipe_out`](crate::pipe_out) include one.
+/// A FIFO that only this program reads, or only this program writes (flock(2)). It is opened non-blocking and in both
+/// directions, so that other programs may open and close it at any time. It is meant for programs with their own
+/// bridge; [`pipe`](crate::pipe) and [`pipe_out`](crate::pipe_out) include one.
 ///
-/// If it does not exist, it is created (mode 660, less the umask) and removed on drop. An existing one is taken over
+/// If the FIFO does not exist, it is created (mode 660, less the umask) and removed on drop. An existing FIFO is used
 /// and left in place.
 #[derive(Debug)]
 pub struct Fifo {
@@ -103,7 +103,7 @@ impl AsFd for Fifo {
 }
 
 impl Fifo {
-    /// Creates or takes over the FIFO.
+    /// Opens the FIFO, or creates it if it does not exist.
     ///
     /// # Errors
     /// [`NotOpened`]: another program uses it, it is not a FIFO, or a system call failed.
@@ -118,7 +118,7 @@ impl Fifo {
         Err(NotOpened::InUse { path })
     }
 
-    /// Opens an existing FIFO; `None` if it was removed meanwhile.
+    /// Opens an existing FIFO. Returns `None` if it was removed in the meantime.
     fn try_open(path: &Path) -> Result<Option<Fifo>, NotOpened> {
         let refused = |call| move |source| NotOpened::Refused { call, path: path.into(), source };
         let made = match mknodat(CWD, path, FileType::Fifo, Mode::from_raw_mode(0o660), 0) {
@@ -150,18 +150,18 @@ impl Fifo {
         Ok(fifo.is_there().then_some(fifo))
     }
 
-    /// A second descriptor, for the bridge's thread.
+    /// Returns a second descriptor, for the bridge's thread.
     pub(super) fn fd(&self) -> Result<OwnedFd, NotOpened> {
         let refused = |source| NotOpened::Refused { call: "fcntl", path: self.path.clone(), source };
         rustix::io::fcntl_dupfd_cloexec(&self.fd, 0).map_err(refused)
     }
 
-    /// Path of the FIFO.
+    /// Returns the path of the FIFO.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Returns true if this program created the FIFO, and will be removed on drop.
+    /// Returns true if this program created the FIFO, which is then removed on drop.
     pub fn made(&self) -> bool {
         self.made
     }

@@ -1,11 +1,11 @@
-//! Conversion of bytes to frames and back.
+//! Converts bytes to frames and frames to bytes.
 
 use std::fmt;
 
 /// Result of parsing the start of the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parsed<T> {
-    /// A frame, and the number of bytes it took.
+    /// A frame, and the number of bytes it occupies in the input.
     Frame(T, usize),
     /// This many bytes are not a frame and cannot become one.
     Malformed(usize),
@@ -13,7 +13,7 @@ pub enum Parsed<T> {
     More,
 }
 
-/// A value that passes through a pipe. Both functions run in the bridge, an ordinary thread, and may allocate.
+/// A value sent through a pipe. Both functions run in the bridge, an ordinary thread, and may allocate.
 ///
 /// ```
 /// use punctual_rt::{Frame, Parsed};
@@ -53,7 +53,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// Creates a line; `None` if `text` is longer than 62 bytes, or more than one line. Does not allocate.
+    /// Creates a line. Returns `None` if `text` is longer than 62 bytes or has more than one line. Does not allocate.
     pub fn new(text: impl AsRef<[u8]>) -> Option<Line> {
         let text = text.as_ref();
         let mut bytes = [0; LONGEST];
@@ -61,7 +61,7 @@ impl Line {
         (!text.contains(&b'\n')).then_some(Line { bytes, length: text.len() as u8 })
     }
 
-    /// Bytes of the line.
+    /// Returns the bytes of the line.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.length.into()]
     }
@@ -89,7 +89,7 @@ impl Frame for Line {
     }
 }
 
-/// Maximum number of bytes of input that do not form a frame yet.
+/// Maximum number of bytes of input that are kept while they do not form a frame.
 pub(super) const MAX_INPUT: usize = 4096;
 
 /// Splits input into frames.
@@ -100,18 +100,18 @@ pub(super) struct Decoder {
 }
 
 impl Decoder {
-    /// Number of bytes that can still be added.
+    /// Returns the number of bytes that can still be added.
     pub(super) fn room(&self) -> usize {
         MAX_INPUT - self.input.len()
     }
 
-    /// Adds input, at most [`Decoder::room`] bytes.
+    /// Adds input, which must not be longer than [`Decoder::room`].
     pub(super) fn feed(&mut self, bytes: &[u8]) {
         self.input.extend_from_slice(bytes);
     }
 
-    /// The next frame. Malformed input is skipped and counted; so is input that reaches the limit without forming a
-    /// frame.
+    /// Returns the next frame, or `None` if more input is needed. Malformed input is skipped and counted, and so is
+    /// input that reaches the limit without forming a frame.
     pub(super) fn next<T: Frame>(&mut self) -> Option<T> {
         let mut at = 0;
         let frame = loop {
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A pair of digits without separator.
+    /// Two digits without a separator.
     #[derive(Debug, PartialEq)]
     struct Pair(u8, u8);
 
@@ -194,7 +194,8 @@ mod tests {
     }
 
     proptest! {
-        /// However the input is split, the frames are the same, and every byte is in a frame, malformed, or waiting.
+        /// However the input is split, the frames are the same, and every byte is part of a frame, malformed, or still
+        /// waiting.
         #[test]
         fn the_cuts_do_not_matter(bytes in proptest::collection::vec(prop_oneof![Just(b'4'), Just(b'2'), any::<u8>()], 0..200),
                                   cuts in proptest::collection::vec(1usize..9, 0..80)) {

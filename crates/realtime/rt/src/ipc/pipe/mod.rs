@@ -1,5 +1,5 @@
-//! Pipes between a real-time thread and the shell: a ring and an eventfd on one side, a FIFO on the other, and a bridge
-//! between them.
+//! Pipes between a real-time thread and the shell: a ring and an eventfd on the real-time side, a FIFO on the other,
+//! and a bridge thread between them.
 
 mod bridge;
 mod fifo;
@@ -35,21 +35,21 @@ pub struct PipeCounts {
     pub dropped: u64,
     /// Frames returned to the real-time sender because the ring was full ([`Overflow::Refuse`]).
     pub refused: u64,
-    /// Pieces of input that were not a frame.
+    /// Parts of the input that were skipped because they were not a frame.
     pub malformed: u64,
 }
 
-/// Commands from the shell to a real-time thread: `echo d21 > /run/rtp1`.
+/// Creates a pipe for commands from the shell to a real-time thread: `echo d21 > /run/rtp1`.
 ///
 /// The ring holds `N` frames. The receiver never touches the FIFO, and never waits for its writers. The bridge is a
-/// thread under SCHED_OTHER that opens the FIFO for reading and writing, so that a writer that leaves causes no end of
-/// file. With [`Overflow::DropNewest`], frames that do not fit are dropped and counted; with [`Overflow::Refuse`], the
-/// bridge stops reading until there is room, and the FIFO's writers wait. A FIFO has one direction: for answers use
-/// another one, with [`pipe_out`].
+/// thread under SCHED_OTHER that opens the FIFO for reading and writing, so that it does not see an end of file when a
+/// writer closes the FIFO. With [`Overflow::DropNewest`], frames that do not fit are dropped and counted; with
+/// [`Overflow::Refuse`], the bridge stops reading until there is room, and the FIFO's writers wait. A FIFO has one
+/// direction: for answers use a second FIFO, with [`pipe_out`].
 ///
 /// If the FIFO does not exist, it is created (mode 660, less the umask) and removed with the [`Bridge`]. An existing
-/// FIFO, from a killed run or created manually, is taken over and left in place. A FIFO used by another running program
-/// (flock(2)) and any other file are refused.
+/// FIFO, which a killed program left or the user created, is used and left in place. Any other file, and a FIFO used by
+/// another running program (flock(2)), is refused.
 ///
 /// # Errors
 /// [`NotOpened`].
@@ -65,10 +65,11 @@ pub fn pipe<T: Frame, const N: usize>(
     Ok((RtReceiver { receiver, common: common.clone() }, Bridge { common, fifo, thread: Some(thread) }))
 }
 
-/// Text from a real-time thread to the shell: `cat /run/rtp2`. Otherwise as [`pipe`].
+/// Creates a pipe for text from a real-time thread to the shell: `cat /run/rtp2`. See [`pipe`] for the FIFO and the
+/// bridge.
 ///
-/// The sender queues frames, which the bridge formats. Without a reader, text stays in the FIFO (64 KiB), then in the
-/// ring; after that, `overflow` applies.
+/// The sender queues frames, which the bridge formats. While no program reads the FIFO, text collects in it (64 KiB),
+/// then frames collect in the ring; when that is full, `overflow` applies.
 ///
 /// # Errors
 /// [`NotOpened`].
@@ -108,7 +109,7 @@ impl<T> RtReceiver<T> {
     /// CLOCK_MONOTONIC.
     ///
     /// # Errors
-    /// [`TimedOut`].
+    /// [`TimedOut`] if no frame arrived before `until`.
     pub fn receive_until(&mut self, until: Nanos) -> Result<T, TimedOut> {
         loop {
             if let Some(frame) = self.receive() {
@@ -128,20 +129,21 @@ impl<T> RtReceiver<T> {
         }
     }
 
-    /// Makes the descriptor ([`AsFd`]) unreadable until the next frame: call this, then [`RtReceiver::receive`] until
-    /// `None`, then poll.
+    /// Makes the eventfd ([`AsFd`]) unreadable until the next frame arrives. To wait with poll(2): call this, then
+    /// [`RtReceiver::receive`] until it returns `None`, then poll.
     pub fn clear(&self) {
         // EAGAIN: it was not readable.
         let _ = read(&self.common.event, &mut [0u8; 8]);
     }
 
-    /// Current counters.
+    /// Returns the current counters.
     pub fn counts(&self) -> PipeCounts {
         self.common.counts()
     }
 }
 
-/// The eventfd, readable when frames have arrived: for epoll(7) together with other descriptors.
+/// The eventfd is readable when frames have arrived. Use it to wait for the pipe together with other descriptors:
+/// epoll(7).
 impl<T> AsFd for RtReceiver<T> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.common.event.as_fd()
@@ -159,7 +161,7 @@ impl<T> RtSender<T> {
     /// Queues a frame for the bridge. Never blocks; makes a system call (write(2) to an eventfd) if the bridge sleeps.
     ///
     /// # Errors
-    /// [`Full`], with [`Overflow::Refuse`] only.
+    /// [`Full`]; only with [`Overflow::Refuse`].
     pub fn send(&mut self, frame: T) -> Result<(), Full<T>> {
         let sent = self.sender.send(frame);
         let counts = self.sender.counts();
@@ -173,20 +175,20 @@ impl<T> RtSender<T> {
         sent
     }
 
-    /// Current counters.
+    /// Returns the current counters.
     pub fn counts(&self) -> PipeCounts {
         self.common.counts()
     }
 }
 
-/// Adds one to a non-blocking eventfd. At its maximum the write fails, which is harmless: the eventfd is readable
-/// anyway.
+/// Adds one to a non-blocking eventfd. The write fails if the counter is at its maximum, which is harmless: the eventfd
+/// is readable then.
 fn wake(event: &OwnedFd) {
     let _ = write(event, &1u64.to_ne_bytes());
 }
 
 /// The ordinary end of a pipe: its thread and its FIFO. Dropping it writes the remaining frames that fit, stops the
-/// thread, and removes the FIFO if it was created here.
+/// thread, and removes the FIFO if this program created it.
 #[derive(Debug)]
 #[must_use = "the pipe closes at once"]
 pub struct Bridge {
@@ -196,17 +198,17 @@ pub struct Bridge {
 }
 
 impl Bridge {
-    /// Path of the FIFO.
+    /// Returns the path of the FIFO.
     pub fn path(&self) -> &Path {
         self.fifo.path()
     }
 
-    /// Returns true if the FIFO was created, and will be removed on drop; false if it existed before.
+    /// Returns true if this program created the FIFO, which is then removed on drop; false if it existed before.
     pub fn made(&self) -> bool {
         self.fifo.made()
     }
 
-    /// Current counters.
+    /// Returns the current counters.
     pub fn counts(&self) -> PipeCounts {
         self.common.counts()
     }

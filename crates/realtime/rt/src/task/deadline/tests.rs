@@ -14,7 +14,7 @@ struct Server {
 }
 
 impl Server {
-    /// Time at which a wakeup at `at` gets the CPU.
+    /// Returns the time at which a wakeup at `at` gets the CPU.
     fn activate(&mut self, at: u64) -> u64 {
         let next = self.activation + PERIOD.0;
         let begins = if self.deadline < at && at < next { next } else { at };
@@ -29,7 +29,8 @@ fn activations() -> Activations {
     Activations { tolerance: TOLERANCE, delay: None, before: None, watching: false }
 }
 
-/// Lateness of each job that ran, and the number of skipped releases, if the activations are late by `delays`.
+/// Returns the lateness of each job that ran, and the number of skipped releases, if the activations are late by
+/// `delays`.
 fn served(delays: &[u64], mut activations: Option<Activations>) -> (Vec<u64>, u64) {
     let mut releases = Releases::new(Nanos(100 * MS), PERIOD, Miss::Skip);
     let mut server = Server { deadline: 0, activation: 0 };
@@ -92,7 +93,7 @@ fn the_run_delay_of_this_thread_is_read_without_allocation() {
     assert!(delay.read().unwrap() >= last);
 }
 
-/// Includes a late wakeup, after which the run delay is read.
+/// The cycles include a late wakeup, after which the run delay is read.
 #[test]
 fn the_loop_allocates_nothing() {
     let period = Nanos::from_micros(200);
@@ -115,7 +116,7 @@ fn deadline(runtime: u64, deadline: u64) -> Scheduling {
     Scheduling::Deadline { runtime_ns: Nanos(runtime), deadline_ns: Nanos(deadline), period_ns: PERIOD }
 }
 
-/// Runs 40 cycles of which number 10 sleeps 2 ms too long; returns the lateness and index of each that ran.
+/// Runs 40 cycles, in which number 10 sleeps 2 ms too long. Returns the lateness and index of each that ran.
 fn slept_too_long(tolerance: Option<Nanos>) -> (Vec<(u64, u64)>, u64) {
     std::thread::spawn(move || {
         let shared = Shared::new("late", PERIOD);

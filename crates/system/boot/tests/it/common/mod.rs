@@ -1,4 +1,4 @@
-//! Machines in memory, and an independent model of how each boot chain interprets their files.
+//! Machines in memory, and an independent model of how each boot chain interprets its files.
 #![allow(dead_code)]
 
 use punctual_boot::{Change, Kind, Plan, detect};
@@ -78,7 +78,7 @@ impl Tree {
         };
     }
 
-    /// Executes a plan; commands have the effects that their manuals describe.
+    /// Executes a plan. Commands have the effects that their manuals describe.
     pub fn apply(&mut self, plan: &Plan) {
         assert!(plan.refused.is_empty(), "{:?}", plan.refused);
         plan.edits.iter().for_each(|edit| self.edit(edit));
@@ -111,7 +111,7 @@ impl Tree {
         }
     }
 
-    /// A new deployment: the newest entry's words with some removed and others appended.
+    /// Creates a deployment with the words of the newest entry, of which some are removed and others appended.
     fn kargs(&mut self, options: &[&str]) {
         let old = self.text("/boot/loader/entries/ostree-2.conf");
         let mut words = options_of(&old);
@@ -133,7 +133,7 @@ impl Tree {
         self.0.insert("/boot/loader/entries/ostree-2.conf".to_owned(), new.into_bytes());
     }
 
-    /// The words of the next boot, without quotes, by an independent reading of the files.
+    /// Returns the words of the next boot without quotes, determined from the files by independent code.
     pub fn booted(&self, name: &str) -> Vec<String> {
         parameters(&self.line(name))
     }
@@ -206,7 +206,7 @@ fn options_of(entry: &str) -> Vec<String> {
     lines.flat_map(str::split_whitespace).map(str::to_owned).collect()
 }
 
-/// Parameters for which every value counts, as far as the tests use them.
+/// Parameters of which all values take effect, as far as the tests use them.
 const ALL_COUNT: &[&str] = &["console", "rd.lvm.lv", "crashkernel"];
 
 fn key(word: &str) -> String {
@@ -217,7 +217,7 @@ fn folded(word: &str) -> String {
     word.split_once('=').map_or_else(|| key(word), |(_, value)| format!("{}={value}", key(word)))
 }
 
-/// The result of a change, regardless of order.
+/// Returns the expected result of a change, in any order.
 pub fn expected(old: &[String], change: &Change) -> Vec<String> {
     let mut words: Vec<String> = old.iter().map(|word| folded(word)).collect();
     let original = words.clone();
@@ -246,7 +246,7 @@ pub fn sorted(words: &[String]) -> Vec<String> {
     words
 }
 
-/// Names of the root directories whose kernel parameters can be changed.
+/// Returns the names of the root directories whose kernel parameters can be changed.
 pub fn changeable() -> Vec<String> {
     let refused = ["bootc-no-rpm-ostree", "grub-and-systemd-boot", "rhel-9-tuned", "ubuntu-core-22-signed"];
     names().into_iter().filter(|name| !refused.contains(&name.as_str())).collect()

@@ -1,0 +1,233 @@
+//! The reports of lateness that the kernel's log may contain, and what each means.
+
+/// What follows the first line of a report in the kernel's log.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Below {
+    Nothing,
+    /// The stack of the thread or CPU that the report names.
+    Stack,
+    /// The stacks of RCU's own kthread and of the stalled CPUs (kernel/rcu/tree_stall.h).
+    Rcu,
+    /// The busy workers of all pools (kernel/workqueue.c, show_all_workqueues).
+    Pools,
+    /// None; the line itself has the pending softirqs as a hexadecimal number.
+    Softirqs,
+    /// None; several lines name several culprits.
+    Each,
+    /// The handlers of the interrupt (kernel/irq/spurious.c).
+    Handlers,
+    /// The lock that was to be taken, and the locks that were held (kernel/locking/lockdep.c).
+    Locks,
+    /// The threads of each CPU (kernel/sched/ext.c, scx_dump_state).
+    Queues,
+    /// The readings of both clocks (kernel/time/clocksource.c).
+    Clocks,
+}
+
+pub(super) struct Report {
+    pub mark: &'static str,
+    /// The text before the report's value; of several reports of this type, the one with the largest value counts.
+    pub figure: Option<&'static str>,
+    pub means: &'static str,
+    pub below: Below,
+}
+
+const fn report(mark: &'static str, figure: Option<&'static str>, below: Below, means: &'static str) -> Report {
+    Report { mark, figure, means, below }
+}
+
+/// Reports of lateness, the most decisive first.
+pub(super) const REPORTS: &[Report] = &[
+    report("hard LOCKUP", None, Below::Stack, "no timer interrupt ran on that CPU for seconds"),
+    report("Hard LOCKUP", None, Below::Stack, "no timer interrupt ran on that CPU for seconds"),
+    // Up to Linux 2.6.37.
+    report("Watchdog detected LOCKUP on CPU", None, Below::Stack, "no timer interrupt ran on that CPU for seconds"),
+    report(
+        "soft lockup - CPU#",
+        Some("stuck for "),
+        Below::Stack,
+        "that CPU switched to no other thread for that long: the kernel did not let it, or the CPU itself was stopped",
+    ),
+    // Up to Linux 2.6.24.
+    report(
+        "soft lockup detected on CPU#",
+        None,
+        Below::Stack,
+        "that CPU switched to no other thread for seconds: the kernel did not let it, or the CPU itself was stopped",
+    ),
+    report(
+        "spinlock lockup suspected on CPU#",
+        None,
+        Below::Stack,
+        "that CPU waited for a spinlock for about a second; who held it is in the line below, if it was recorded",
+    ),
+    report(
+        "blocked for more than",
+        None,
+        Below::Stack,
+        "that thread slept uninterruptibly for that long: it did not wait for a CPU",
+    ),
+    report(
+        "RT throttling activated",
+        None,
+        Below::Nothing,
+        "real-time threads had used up their share and had to wait; neither thread nor CPU is in the line (rule sched-rt-throttle)",
+    ),
+    report("self-detected stall on CPU", None, Below::Rcu, "that CPU passed no quiescent state"),
+    report("detected stalls on CPUs/tasks", None, Below::Rcu, "a CPU or a preempted reader passed no quiescent state"),
+    report(
+        "detected expedited stalls on CPUs",
+        None,
+        Below::Rcu,
+        "a CPU or a preempted reader passed no quiescent state",
+    ),
+    report(
+        "detected stalls on tasks",
+        None,
+        Below::Rcu,
+        "those tasks passed no voluntary switch, which Tasks RCU waits for",
+    ),
+    report(
+        "workqueue lockup - pool",
+        Some("stuck for "),
+        Below::Pools,
+        "work that was pending for that CPU or pool did not start for that long",
+    ),
+    // The longest run so far of a handler (arch/x86/kernel/nmi.c, max_duration).
+    report(
+        "took too long to run:",
+        Some("took too long to run:"),
+        Below::Nothing,
+        "that long passed from the start of that NMI handler to its end, including anything that stopped the CPU meanwhile",
+    ),
+    report(
+        "hrtimer: interrupt took",
+        Some("interrupt took "),
+        Below::Nothing,
+        "that long passed in the timer interrupt: in its own timers, in an NMI, or while the CPU was stopped",
+    ),
+    report(
+        "hrtimer: interrupt too slow",
+        None,
+        Below::Nothing,
+        "the timer interrupt found further timers due again and again: its timers or the CPU took too long",
+    ),
+    report(
+        "DL replenish lagged too much",
+        None,
+        Below::Nothing,
+        "a SCHED_DEADLINE thread, or the fair server since Linux 6.8, was late by more than its period; the line does not say which",
+    ),
+    // kernel/time/tick-sched.c, report_idle_softirq.
+    report(
+        "tick-stop error: ",
+        None,
+        Below::Softirqs,
+        "an idle CPU was to stop its tick while softirqs were pending; which CPU and who raised them is not in the line",
+    ),
+    report(
+        "local_softirq_pending ",
+        None,
+        Below::Softirqs,
+        "an idle CPU was to stop its tick while softirqs were pending; which CPU and who raised them is not in the line",
+    ),
+    // kernel/sched/ext.c, check_rq_for_timeouts.
+    report(
+        "runnable task stall (",
+        None,
+        Below::Queues,
+        "that thread of the BPF scheduler (sched_ext) was runnable and got no CPU for so long, and the kernel ended the BPF scheduler",
+    ),
+    report("hogged CPU for >", Some("us "), Below::Each, "that work of a workqueue kept the CPU longer, each time"),
+    report(
+        "runaway thread",
+        None,
+        Below::Nothing,
+        "Xenomai's watchdog stopped a real-time thread that left no time to Linux",
+    ),
+    report(
+        "scheduling while atomic",
+        None,
+        Below::Stack,
+        "code would have slept where it must not: an error in it, of no measured length",
+    ),
+    report(
+        "sleeping function called from invalid context",
+        None,
+        Below::Stack,
+        "code might have slept where it must not: an error in it, of no measured length",
+    ),
+    report(
+        "scheduling with irqs disabled",
+        None,
+        Below::Stack,
+        "a thread would have slept with interrupts disabled: an error in that code, of no measured length",
+    ),
+    // kernel/irq/spurious.c, note_interrupt.
+    report(
+        ": nobody cared",
+        None,
+        Below::Handlers,
+        "of 100,000 interrupts on that line, more than 99,900 were taken by none of its handlers, and the kernel disables the line",
+    ),
+    // kernel/locking/lockdep.c.
+    report(
+        "Invalid wait context ]",
+        None,
+        Below::Locks,
+        "lockdep: a lock that may sleep on PREEMPT_RT was to be taken where sleeping is not allowed: an error in that code, of no measured length",
+    ),
+    report(
+        "possible circular locking dependency",
+        None,
+        Below::Locks,
+        "lockdep: locks were taken in an order that can deadlock: no deadlock and no delay was observed",
+    ),
+    report(
+        "inconsistent lock state",
+        None,
+        Below::Locks,
+        "lockdep: a lock was taken in an interrupt and elsewhere with interrupts enabled, which can deadlock: no deadlock and no delay was observed",
+    ),
+    report(
+        "possible recursive locking",
+        None,
+        Below::Locks,
+        "lockdep: locks of one class were nested, which can deadlock: no delay was observed",
+    ),
+    // kernel/time/clocksource.c, cs_watchdog_read.
+    report(
+        "read-back delay of",
+        Some("read-back delay of "),
+        Below::Nothing,
+        "reading the clocks took that long; what delayed it is not in the line, and it says nothing of the clock's rate",
+    ),
+    report("timekeeping watchdog", None, Below::Clocks, "a clock was wrong against another, or the check came late"),
+    report("Long readout interval", None, Below::Clocks, "the check of the clocks came late"),
+    // Up to Linux 4.1.
+    report(
+        "Clocksource tsc unstable",
+        None,
+        Below::Nothing,
+        "a clock was wrong against another, or the check came late, by the delta in the line",
+    ),
+    // kernel/events/core.c, perf_sample_event_took: an average over 128 samples, in ns.
+    report(
+        "perf: interrupt took too long",
+        Some("too long ("),
+        Below::Nothing,
+        "the running average, in ns, of the time in perf's interrupt, and its limit; how long one interrupt ran is not in the line",
+    ),
+];
+
+/// Lines by which a report is recognised if its first line is missing.
+pub(super) const REMAINS: &[Report] = &[
+    report("kthread starved for", None, Below::Rcu, "from the report of an RCU stall, whose first line is missing"),
+    report("ticks this GP)", None, Below::Rcu, "that CPU passed no quiescent state in RCU's grace period"),
+    report(
+        "watchdog_timer_fn+0x",
+        None,
+        Below::Stack,
+        "from the stack in a report of the soft lockup detector, whose first line is missing: for how long is not known",
+    ),
+];

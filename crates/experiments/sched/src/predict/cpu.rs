@@ -1,0 +1,139 @@
+//! A simulated CPU.
+
+use super::Scheduler;
+use super::fair_server::FairServer;
+use super::throttle::Throttle;
+
+/// Time after which an average of the scheduler has halved (kernel/sched/pelt.c).
+const HALF_LIFE: f64 = 32e6;
+/// Intervals between two attempts of a busy CPU to balance, in ms (get_sd_balance_interval() in kernel/sched/fair.c, for a
+/// domain of two CPUs). The last one is used after an attempt that found pinned threads only, until one finds unequal loads.
+const INTERVALS: [u64; 3] = [32, 64, 104];
+
+/// What the running thread is. The order is that of the kernel's classes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Class {
+    Idle,
+    Ordinary,
+    RealTime,
+    Deadline,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Cpu {
+    pub current: Option<usize>,
+    /// Class of a task outside the experiment that has the CPU.
+    pub foreign: Option<Class>,
+    /// The current thread has to be chosen again.
+    pub resched: bool,
+    pub server: Option<FairServer>,
+    pub throttle: Option<Throttle>,
+    pub idle_since: u64,
+    /// Share of the recent time that real-time threads and deadline threads ran: avg_rt and avg_dl.
+    real_time: f64,
+    /// The same of ordinary threads.
+    pub ordinary: f64,
+    pub balance: Balance,
+    /// Time at which the averages of the ordinary threads were last updated.
+    pub averaged: u64,
+    /// Capacity as balancing knows it.
+    pub known_capacity: f64,
+}
+
+/// Periodic balancing of the ordinary threads by a busy CPU.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Balance {
+    /// Tick of the next attempt.
+    next: u64,
+    interval: u64,
+    /// Number of attempts that moved no thread though the load was unequal.
+    pub failed: u32,
+}
+
+impl Cpu {
+    /// `lot` decides at which tick it first balances, and how often.
+    pub fn new(scheduler: &Scheduler<'_>, lot: u64) -> Cpu {
+        let limit = scheduler.limit.as_ref().filter(|limit| limit.runtime_ns < limit.period_ns);
+        let server = limit.filter(|limit| !limit.always);
+        let server = server.map(|limit| FairServer::new(limit.period_ns.0 - limit.runtime_ns.0, limit.period_ns.0));
+        let throttle = limit.filter(|limit| limit.always);
+        Cpu {
+            current: None,
+            foreign: None,
+            resched: false,
+            server,
+            throttle: throttle.map(|limit| Throttle::new(limit, scheduler.phase.map(|phase| phase.0))),
+            idle_since: 0,
+            real_time: 0.0,
+            ordinary: 0.0,
+            balance: Balance::new(lot, scheduler.tick.0.max(1)),
+            averaged: 0,
+            known_capacity: 1.0,
+        }
+    }
+
+    /// Accounts for `time` in which a thread of this class ran.
+    pub fn charge(&mut self, class: Class, time: u64) {
+        let decay = 0.5f64.powf(time as f64 / HALF_LIFE);
+        let is = |wanted: bool| if wanted { 1.0 - decay } else { 0.0 };
+        self.real_time = self.real_time * decay + is(class >= Class::RealTime);
+        self.ordinary = self.ordinary * decay + is(class == Class::Ordinary);
+        if class == Class::Ordinary
+            && let Some(server) = &mut self.server
+        {
+            server.charge(time);
+        }
+        if class >= Class::RealTime
+            && let Some(throttle) = &mut self.throttle
+        {
+            throttle.charge(time);
+        }
+    }
+
+    /// Share of the CPU that real-time threads leave to ordinary ones: scale_rt_capacity().
+    pub fn capacity(&self) -> f64 {
+        (1.0 - self.real_time).max(1.0 / 1024.0)
+    }
+
+    /// True if nothing runs, and nothing is about to.
+    pub fn is_idle(&self) -> bool {
+        self.current.is_none() && self.foreign.is_none() && !self.resched
+    }
+
+    /// Accounts for idle time until now.
+    pub fn leave_idle(&mut self, now: u64) {
+        let time = now - self.idle_since;
+        self.idle_since = now;
+        if let Some(server) = &mut self.server {
+            server.idle(time);
+        }
+    }
+}
+
+impl Balance {
+    fn new(lot: u64, tick: u64) -> Balance {
+        let interval = INTERVALS[usize::try_from(lot % 3).unwrap_or(0)];
+        Balance { next: lot / 3 % ticks(interval, tick), interval, failed: 0 }
+    }
+
+    pub fn is_due(&self, ticks: u64) -> bool {
+        self.next <= ticks
+    }
+
+    /// Plans the next attempt. `unequal` says whether threads should have been moved, `moved` whether one was.
+    pub fn plan(&mut self, now: u64, tick: u64, unequal: bool, moved: bool) {
+        self.failed = if unequal && !moved { self.failed + 1 } else { 0 };
+        self.interval = if unequal { INTERVALS[0] } else { self.interval.max(INTERVALS[1]) };
+        self.next = now + ticks(self.interval, tick);
+    }
+}
+
+/// Number of ticks in an interval in ms, of which the kernel subtracts one.
+fn ticks(interval: u64, tick: u64) -> u64 {
+    (interval * 1_000_000).div_ceil(tick).saturating_sub(1).max(1)
+}
+
+/// Share of its weight that a thread has as load after it has been runnable for this long.
+pub(super) fn ramp(time: u64) -> f64 {
+    1.0 - 0.5f64.powf(time as f64 / HALF_LIFE)
+}

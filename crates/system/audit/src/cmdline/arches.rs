@@ -1,0 +1,132 @@
+//! Parameters that only some architectures have.
+
+use super::list::Release;
+use super::names::key;
+use super::releases::show;
+use punctual_machine::{Since, architectures_with};
+
+const X86: &[Since] = &[("x86", EVER, EVER)];
+const EVER: Release = (0, 0);
+
+/// Parameters whose handlers are below arch/ or in drivers of one architecture, or depend on what an architecture
+/// supports: nosmt on HOTPLUG_SMT (commit 05736e4ac13c; arch/*/Kconfig, arch/s390/kernel/smt.c), mitigations= on uses of
+/// cpu_mitigations_off().
+const PARAMETERS: &[(&str, &[Since])] = &[
+    ("amd_pstate", X86),
+    ("hpet", X86),
+    ("idle", X86),
+    ("intel_idle.max_cstate", X86),
+    ("intel_pstate", X86),
+    ("kpti", &[("arm64", EVER, EVER)]),
+    ("mce", X86),
+    ("mds", X86),
+    (
+        "mitigations",
+        &[
+            ("arm64", EVER, EVER),
+            ("powerpc", EVER, EVER),
+            ("riscv", (6, 13), (6, 14)),
+            ("s390", EVER, EVER),
+            ("x86", EVER, EVER),
+        ],
+    ),
+    ("nopti", X86),
+    (
+        "nosmt",
+        &[
+            ("arm64", (6, 14), (6, 17)),
+            ("mips", (6, 14), (6, 17)),
+            ("powerpc", (6, 4), (6, 6)),
+            ("s390", (3, 18), (4, 1)),
+            // Stable releases of 4.9 to 4.18 took it over.
+            ("x86", (4, 8), (4, 19)),
+        ],
+    ),
+    ("notsc", X86),
+    ("pti", X86),
+    ("ssbd", &[("arm64", EVER, EVER)]),
+    ("tsc", X86),
+];
+
+/// The folder of arch/ for a machine (`uname -m`).
+fn folder(machine: &str) -> &str {
+    match machine {
+        "x86_64" | "i386" | "i486" | "i586" | "i686" => "x86",
+        "aarch64" | "armv8l" => "arm64",
+        _ => ["arm", "loongarch", "mips", "ppc", "riscv", "s390", "sh", "sparc"]
+            .into_iter()
+            .find(|name| machine.starts_with(name))
+            .map_or(machine, |name| if name == "ppc" { "powerpc" } else { name }),
+    }
+}
+
+fn since(key: &str) -> Option<&'static [Since]> {
+    match key {
+        "preempt" => architectures_with("PREEMPT_DYNAMIC"),
+        "threadirqs" => architectures_with("IRQ_FORCED_THREADING"),
+        name => PARAMETERS.iter().find(|(known, _)| *known == name).map(|(_, since)| *since),
+    }
+}
+
+fn names(since: &[Since]) -> String {
+    since.iter().map(|(name, ..)| *name).collect::<Vec<_>>().join(", ")
+}
+
+/// Returns the architectures with a parameter, as `NAME on …`; `None` if all have it.
+pub(crate) fn only(word: &str) -> Option<String> {
+    let key = key(word);
+    since(&key).map(|since| format!("{key} on {}", names(since)))
+}
+
+/// Explains why a kernel for this machine (`uname -m`) does not support a parameter that others do, as a sentence; `None`
+/// if it does, or that is unknown.
+pub(crate) fn lacks_on(word: &str, release: Option<Release>, machine: &str) -> Option<String> {
+    let key = key(word);
+    let since = since(&key)?;
+    let folder = folder(machine);
+    match since.iter().find(|(name, ..)| *name == folder) {
+        Some((_, without, with)) if release.is_some_and(|release| release <= *without) => {
+            let release = release.map(show).unwrap_or_default();
+            Some(format!("{key} is supported since Linux {} on {machine}, but this is {release}", show(*with)))
+        }
+        Some(_) => None,
+        None => Some(format!("{key} is supported on {} only, not on {machine}", names(since))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_architecture_decides() {
+        for (word, release, machine, expected) in [
+            ("preempt=full", Some((5, 15)), "aarch64", Some("since Linux 5.18 on aarch64, but this is 5.15")),
+            ("preempt=full", Some((5, 18)), "aarch64", None),
+            ("preempt=full", Some((5, 15)), "x86_64", None),
+            ("preempt=full", Some((5, 10)), "mips", Some("not on mips")),
+            ("preempt=full", Some((6, 18)), "armv7l", Some("not on armv7l")),
+            ("preempt=full", Some((6, 15)), "ppc64le", None),
+            ("threadirqs", Some((3, 2)), "arm", Some("since Linux 3.12 on arm")),
+            ("threadirqs", Some((3, 14)), "armv7l", None),
+            ("threadirqs", None, "s390x", Some("not on s390x")),
+            ("threadirqs", None, "aarch64", None),
+            ("nosmt", Some((5, 10)), "riscv64", Some("not on riscv64")),
+            ("nosmt", Some((3, 2)), "x86_64", Some("since Linux 4.19")),
+            ("mitigations=off", Some((6, 12)), "mips64", Some("not on mips64")),
+            ("mitigations=off", None, "aarch64", None),
+            ("idle=poll", None, "aarch64", Some("supported on x86 only, not on aarch64")),
+            ("idle=poll", None, "i686", None),
+            ("isolcpus=2", Some((5, 15)), "aarch64", None),
+        ] {
+            let said = lacks_on(word, release, machine);
+            let is_said = said.as_ref().zip(expected).map(|(said, part)| said.contains(part));
+            assert!(said.is_some() == expected.is_some() && is_said != Some(false), "{word} {machine}: {said:?}");
+        }
+    }
+
+    #[test]
+    fn the_table_is_sorted() {
+        assert!(PARAMETERS.is_sorted() && PARAMETERS.iter().all(|(_, since)| since.is_sorted()));
+    }
+}

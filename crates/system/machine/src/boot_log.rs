@@ -1,0 +1,152 @@
+//! The kernel's log: its command line, release and messages.
+
+/// Prepended to the content of /dev/kmsg if that is only a part of the log: messages missing from it may have been
+/// printed.
+pub const LOG_PART: &str = "# part\n";
+
+/// From init/main.c, start_kernel; arch/x86/kernel/setup.c prints `Command line:` earlier.
+const LOGGED: &[&str] = &["Kernel command line: ", "] Command line: ", "kernel: Command line: "];
+
+pub(crate) fn is_log(text: &str) -> bool {
+    text.lines().any(|line| LOGGED.iter().any(|start| line.contains(start)))
+}
+
+/// A message of this length, in bytes, may be cut: LOG_LINE_MAX of kernel/printk/printk.c is 992 or 976, in later
+/// releases PRINTKRB_RECORD_MAX is 1,024.
+const CUT: usize = 960;
+
+/// Stands for what printk cut off.
+pub const CUT_OFF: &str = "${cut}";
+
+/// Returns the command line of the last boot in the log. Since Linux 6.19 a long one is wrapped (print_kernel_cmdline
+/// of init/main.c): all lines but the last end with ` \`.
+pub(crate) fn logged(text: &str) -> String {
+    let of = |start: &str| {
+        let mut parts: Vec<&str> = Vec::new();
+        let mut is_longest = false;
+        for (message, part) in text.lines().filter_map(|line| Some((message(line), line.split_once(start)?.1))) {
+            if parts.last().is_none_or(|part| !part.ends_with(" \\")) {
+                parts.clear();
+            }
+            is_longest = message.trim_end().len() >= CUT;
+            parts.push(part.trim_end());
+        }
+        let mut words: Vec<&str> = parts.iter().map(|part| part.strip_suffix(" \\").unwrap_or(part)).collect();
+        let last = words.pop()?;
+        let last = if is_longest { without_end(last) } else { last.to_owned() };
+        words.push(&last);
+        Some(words.join(" "))
+    };
+    LOGGED.iter().find_map(|start| of(start)).unwrap_or_default()
+}
+
+/// The last word may be cut: its name is known if a value follows.
+fn without_end(line: &str) -> String {
+    let (whole, last) = line.rsplit_once(' ').unwrap_or(("", line));
+    let name = last.split_once('=').map(|(name, _)| format!("{name}={CUT_OFF} ")).unwrap_or_default();
+    format!("{whole} {name}{CUT_OFF}")
+}
+
+/// Returns the release of the last boot in a log that contains the kernel's banner (init/version.c).
+pub(crate) fn logged_release(text: &str) -> Option<&str> {
+    if !is_log(text) {
+        return None;
+    }
+    let (_, rest) = text.lines().rev().find_map(|line| line.split_once("Linux version "))?;
+    rest.split_whitespace().next().filter(|release| release.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+/// The messages of the last boot in a log, as records of /dev/kmsg (Documentation/ABI/testing/dev-kmsg) behind [`LOG_PART`].
+pub(crate) fn log_records(text: &str) -> Option<String> {
+    if !is_log(text) {
+        return None;
+    }
+    let messages: Vec<&str> = text.lines().map(message).collect();
+    let from = messages.iter().rposition(|message| message.starts_with("Linux version ")).unwrap_or_default();
+    let of_boot = messages.iter().skip(from).enumerate();
+    Some(of_boot.fold(LOG_PART.to_owned(), |all, (at, message)| format!("{all}6,{at},0,-;{message}\n")))
+}
+
+/// A line without what /dev/kmsg, dmesg, a serial console, syslog or journalctl puts before the message.
+fn message(line: &str) -> &str {
+    let is_record = |head: &str| head.starts_with(|c: char| c.is_ascii_digit()) && head.matches(',').count() >= 3;
+    let mut rest = match line.split_once(';') {
+        Some((head, rest)) if is_record(head) && !head.contains(' ') => rest,
+        _ => line.trim_start(),
+    };
+    loop {
+        let close = if rest.starts_with('[') {
+            ']'
+        } else if rest.starts_with('<') {
+            '>'
+        } else {
+            break;
+        };
+        let Some((_, behind)) = rest.split_once(close) else { break };
+        rest = behind.trim_start();
+    }
+    // `Sep 26 14:47:11 host kernel: `
+    match rest.split_once("kernel: ") {
+        Some((head, behind)) if head.split_whitespace().count() <= 4 => message(behind),
+        _ => rest,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_log_has_the_release() {
+        let log =
+            "[0] Linux version 6.1.0-1 (x)\n[0] Kernel command line: ro\n[0] Linux version 6.6.31+rpt-rpi-v8 (x)\n";
+        assert_eq!(logged_release(log), Some("6.6.31+rpt-rpi-v8"));
+        assert_eq!(logged_release("Linux version 6.1\n"), None);
+    }
+
+    #[test]
+    fn a_log_has_the_messages_of_its_last_boot() {
+        let records = |text: &str| log_records(text).map(|all| all.replace(LOG_PART, ""));
+        for line in [
+            "Kernel command line: ro [x]",
+            "[    0.04] Kernel command line: ro [x]",
+            "<5>[    0.04][    T0] Kernel command line: ro [x]",
+            "[Mon Jun 27 15:10:44 2022] Kernel command line: ro [x]",
+            "Sep 26 14:47:11 r14 kernel: [    0.04] Kernel command line: ro [x]",
+            "2025-09-26T14:47:11+02:00 r14 kernel: Kernel command line: ro [x]",
+            "[    0.89] r14 kernel: Kernel command line: ro [x]",
+            "5,1,10,-;Kernel command line: ro [x]",
+        ] {
+            assert_eq!(records(line).as_deref(), Some("6,0,0,-;Kernel command line: ro [x]\n"), "{line}");
+        }
+        let twice = "[0] Linux version 5.1 (x)\n[0] Kernel command line: a\n[0] Linux version 5.2 (x)\n[0] Kernel command line: b\n";
+        assert_eq!(records(twice).as_deref(), Some("6,0,0,-;Linux version 5.2 (x)\n6,1,0,-;Kernel command line: b\n"));
+        assert_eq!(log_records("GRUB_CMDLINE_LINUX=a\n"), None);
+    }
+
+    #[test]
+    fn a_wrapped_line_is_joined() {
+        let log = "[0] Kernel command line: old\n[0] Kernel command line: ro \\\n[0] Kernel command line: isolcpus=2-3 \\\n[0] Kernel command line: quiet\n";
+        assert_eq!(logged(log), "ro isolcpus=2-3 quiet");
+        assert_eq!(
+            logged("[0] Kernel command line: a \\\n[0] Kernel command line: b\n[9] Kernel command line: c\n"),
+            "c"
+        );
+    }
+
+    #[test]
+    fn what_printk_cut_off_is_unknown() {
+        let line = format!("[    0.04] Kernel command line: {}", "a=12345 ".repeat(121));
+        assert!(logged(&format!("{line}isolcpus=2-1\n")).ends_with(" a=12345 isolcpus=${cut} ${cut}"));
+        assert!(logged(&format!("{line}systemd.jour\n")).ends_with(" a=12345 ${cut}"));
+        assert!(logged(&format!("{}\n", line.replacen("a=12345 ", "", 9))).ends_with(" a=12345"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_answered(text in "(?s)(Kernel command line: |.{0,10}|\n){0,20}") {
+            let _ = (logged(&text), message(&text), log_records(&text));
+        }
+    }
+}

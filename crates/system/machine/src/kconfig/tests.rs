@@ -1,0 +1,138 @@
+use super::*;
+
+const WHOLE: &str = "#\n# Automatically generated file; DO NOT EDIT.\n# Linux/x86 6.12.0 Kernel Configuration\n#\n\
+    CONFIG_HZ=250\n# CONFIG_PREEMPT_RT is not set\nCONFIG_LOCALVERSION=\"-x\"\n#\n# Kernel hacking\n#\n# end of Kernel hacking\n";
+
+fn config(text: &str) -> KernelConfig {
+    KernelConfig::from_bytes("/boot/config", text.as_bytes()).unwrap()
+}
+
+#[test]
+fn configurations_of_linux_2_6_are_whole_and_have_a_version() {
+    let head = "#\n# Automatically generated make config: don't edit\n# Linux kernel version: 2.6.23-gentoo-r3\n# Thu Jan  3 10:55:37 2008\n#\n";
+    let old =
+        config(&format!("{head}CONFIG_X86=y\n\n#\n# Kernel hacking\n#\n\n#\n# Library routines\n#\nCONFIG_PLIST=y\n"));
+    assert_eq!((old.version(), old.get("HIGH_RES_TIMERS")), (Some("2.6.23-gentoo-r3"), Setting::Off));
+}
+
+#[test]
+fn options_are_read() {
+    let c = config(WHOLE);
+    assert_eq!(c.get("HZ"), Setting::Is("250".into()));
+    assert_eq!(c.get("LOCALVERSION"), Setting::Is("-x".into()));
+    assert_eq!(c.get("PREEMPT_RT"), Setting::Off);
+    assert_eq!(c.get("RT_GROUP_SCHED"), Setting::Off);
+    assert_eq!(c.version(), Some("6.12.0"));
+    assert_eq!(config("CONFIG_A=y\n").version(), None);
+}
+
+#[test]
+fn the_last_of_several_lines_counts() {
+    let c = config("CONFIG_A=y\nCONFIG_AB=m\n# CONFIG_A is not set\r\nCONFIG_A=3\nCONFIG_B=y\nCONFIG_=1\n");
+    assert_eq!((c.get("A"), c.get("AB")), (Setting::Is("3".into()), Setting::Is("m".into())));
+    assert!(c.is_on("B") && !c.is_on("AB") && !c.is_on("C"));
+}
+
+#[test]
+fn a_cut_text_does_not_turn_options_off() {
+    let chosen = WHOLE.replace("6.12.0 Kernel Configuration", "Kernel Configuration (cut to what rules ask for)");
+    assert_eq!(config(&chosen).get("RT_GROUP_SCHED"), Setting::Unknown);
+    let end = "# end of Kernel hacking\n";
+    for (from, to) in [
+        (end, "# Power management\n# end of Power management\nCONFIG_A=y\n"),
+        ("# Kernel hacking\n", ""),
+        ("# Linux/x86 6.12.0 Kernel Configuration\n", "[...]\n"),
+        (end, "# end of Kernel hacking\n...\n"),
+        (end, "# end of Power management\n# end of Kernel hacking\n"),
+    ] {
+        assert_eq!(config(&WHOLE.replacen(from, to, 1)).get("RT_GROUP_SCHED"), Setting::Unknown, "{to}");
+    }
+    assert_eq!(config(&WHOLE.replace('\n', "\r\n")).get("RT_GROUP_SCHED"), Setting::Off);
+    assert_eq!(config("CONFIG_A=y\n").get("B"), Setting::Unknown);
+}
+
+#[test]
+fn an_option_is_off_with_what_it_depends_on() {
+    let part = config("# CONFIG_DEBUG_KERNEL is not set\nCONFIG_HZ_1000=y\n");
+    assert_eq!((part.get("PROVE_LOCKING"), part.get("HZ")), (Setting::Off, Setting::Is("1000".into())));
+    assert_eq!((part.get("KASAN"), part.get("RCU_BOOST")), (Setting::Unknown, Setting::Unknown));
+}
+
+#[test]
+fn a_defconfig_has_defaults() {
+    let text = format!("{}CONFIG_PREEMPT_RT=y\n# CONFIG_RCU_BOOST is not set\n", KernelConfig::DEFCONFIG);
+    let small = config(&text);
+    assert_eq!((small.get("PROVE_LOCKING"), small.get("PREEMPT_RCU")), (Setting::Off, Setting::Is("y".into())));
+    assert_eq!((small.get("RCU_BOOST"), small.get("TRACING")), (Setting::Off, Setting::Unknown));
+    assert!(small.why("PROVE_LOCKING").is_some() && small.why("RCU_BOOST").is_none());
+    let locks = config(&format!("{}CONFIG_PROVE_LOCKING=y\n", KernelConfig::DEFCONFIG));
+    assert_eq!(locks.get("LOCKDEP"), Setting::Unknown);
+}
+
+#[test]
+fn of_a_choice_the_last_line_counts() {
+    let two = "CONFIG_CPU_FREQ_DEFAULT_GOV_PERFORMANCE=y\nCONFIG_CPU_FREQ_DEFAULT_GOV_ONDEMAND=y\n";
+    let c = config(two);
+    assert_eq!(c.get("CPU_FREQ_DEFAULT_GOV_PERFORMANCE"), Setting::Off);
+    assert!(c.is_on("CPU_FREQ_DEFAULT_GOV_ONDEMAND") && c.why("CPU_FREQ_DEFAULT_GOV_PERFORMANCE").is_some());
+    let off = config(&format!("{two}# CONFIG_CPU_FREQ_DEFAULT_GOV_ONDEMAND is not set\n"));
+    assert!(off.is_on("CPU_FREQ_DEFAULT_GOV_PERFORMANCE"));
+    assert_eq!(
+        (c.get("CPU_FREQ"), config("CONFIG_A=y\n").get("CPU_FREQ")),
+        (Setting::Is("y".into()), Setting::Unknown)
+    );
+}
+
+#[test]
+fn what_others_select_needs_no_line() {
+    let part = config("CONFIG_PREEMPT_RT=y\n");
+    assert_eq!((part.get("PREEMPT_RCU"), part.get("RCU_BOOST")), (Setting::Is("y".into()), Setting::Unknown));
+    // A whole file without a line for an option with a prompt was not made by Kconfig alone.
+    let whole = config(&WHOLE.replace("# CONFIG_PREEMPT_RT is not set", "CONFIG_PREEMPT_RT=y"));
+    assert_eq!((whole.get("PREEMPT_RCU"), whole.get("RCU_BOOST")), (Setting::Is("y".into()), Setting::Is("y".into())));
+    let arm = |release: &str| config(&format!("# Linux/arm {release} Kernel Configuration\nCONFIG_ARM=y\n"));
+    assert_eq!(arm("3.2.102").get("IRQ_FORCED_THREADING"), Setting::Off);
+    assert_eq!(arm("3.14.17").get("IRQ_FORCED_THREADING"), Setting::Is("y".into()));
+    assert_eq!(config("CONFIG_ARM=y\n").get("IRQ_FORCED_THREADING"), Setting::Unknown);
+}
+
+#[test]
+fn a_defconfig_detects_no_lockups_by_default() {
+    let of = |line: &str| config(&format!("{}CONFIG_ARM=y\n{line}\n", KernelConfig::DEFCONFIG));
+    for option in ["LOCKUP_DETECTOR", "SOFTLOCKUP_DETECTOR", "HARDLOCKUP_DETECTOR", "DETECT_HUNG_TASK"] {
+        assert_eq!(of("CONFIG_DETECT_SOFTLOCKUP=y").get(option), Setting::Off, "{option}");
+    }
+    assert_eq!(of("CONFIG_SOFTLOCKUP_DETECTOR=y").get("LOCKUP_DETECTOR"), Setting::Is("y".into()));
+}
+
+#[test]
+fn menus_before_5_4_have_no_end() {
+    let head =
+        "#\n# Automatically generated file; DO NOT EDIT.\n# Linux/x86 4.19.0 Kernel Configuration\n#\nCONFIG_NET=y\n";
+    assert_eq!(config(head).get("PROVE_LOCKING"), Setting::Unknown);
+    let whole = format!("{head}#\n# Kernel hacking\n#\nCONFIG_A=y\n#\n# Library routines\n#\nCONFIG_B=y\n");
+    assert_eq!(config(&whole).get("PROVE_LOCKING"), Setting::Off);
+}
+
+#[test]
+fn a_line_that_is_cut_says_nothing() {
+    let cut = config("CONFIG_A=y\nCONFIG_HZ=2");
+    assert_eq!((cut.get("A"), cut.get("HZ")), (Setting::Is("y".to_owned()), Setting::Unknown));
+}
+
+#[test]
+fn rubbish_is_no_configuration() {
+    for bad in [&b"\x1f\x8bnonsense"[..], b"", b"hello\n", b"CONFIG_A=\xff\n"] {
+        assert!(KernelConfig::from_bytes("/x", bad).is_none());
+    }
+}
+
+#[test]
+fn a_bomb_is_refused() {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    let line = "CONFIG_A=y\n".repeat(1 << 12);
+    for _ in 0..200 {
+        std::io::Write::write_all(&mut encoder, line.as_bytes()).unwrap();
+    }
+    assert!(KernelConfig::from_bytes("/x", &encoder.finish().unwrap()).is_none());
+}

@@ -1,0 +1,206 @@
+//! Options that a release of Linux does not have, options that only one architecture has, and choices, of which one
+//! option is on.
+
+use crate::KernelConfig;
+use crate::release::Release;
+
+/// Options with the last release without them: the Kconfig files of kernel/, lib/, mm/, drivers/cpufreq and init/ of
+/// Linux 2.6.39 to 7.1.
+const ADDED: &[(&str, Release)] = &[
+    ("CPU_FREQ_DEFAULT_GOV_SCHEDUTIL", (4, 6)),
+    ("CPU_ISOLATION", (4, 14)),
+    ("HWLAT_TRACER", (4, 8)),
+    ("HZ_PERIODIC", (3, 9)),
+    ("KCSAN", (5, 7)),
+    ("KFENCE", (5, 11)),
+    ("KMSAN", (6, 0)),
+    ("NO_HZ_COMMON", (3, 9)),
+    ("NO_HZ_FULL", (3, 9)),
+    ("OSNOISE_TRACER", (5, 12)),
+    ("PAGE_TABLE_CHECK", (5, 15)),
+    ("RCU_LAZY", (6, 1)),
+    ("RCU_NOCB_CPU", (3, 7)),
+    ("RCU_NOCB_CPU_CB_BOOST", (5, 19)),
+    ("RT_GROUP_SCHED_DEFAULT_DISABLED", (6, 14)),
+    ("SCHED_STACK_END_CHECK", (3, 17)),
+    ("TIMERLAT_TRACER", (5, 12)),
+];
+
+/// Options with the first release that no longer has them.
+const REMOVED: &[(&str, Release)] = &[
+    // Replaced by PREEMPT_RT in the real-time patches for 5.4.
+    ("PREEMPT_RT_FULL", (5, 4)),
+    ("RCU_NOCB_CPU_ALL", (4, 13)),
+];
+
+/// A folder of arch/, the last release known to lack an option there, and the first known to have it.
+pub type Since = (&'static str, (u32, u32), (u32, u32));
+
+/// Options that depend on what an architecture selects (arch/*/Kconfig of Linux 2.6.39 to 7.1): HAVE_PREEMPT_DYNAMIC
+/// (commits 826bfeb37bb4, 1b2d3451ee50, 4e90d0522a68, 80c7889de7a8), IRQ_FORCED_THREADING.
+const SELECTED: &[(&str, &[Since])] = &[
+    (
+        "IRQ_FORCED_THREADING",
+        &[
+            ("arm", (3, 11), (3, 12)),
+            ("arm64", (4, 1), (4, 2)),
+            ("loongarch", (5, 18), (5, 19)),
+            ("mips", (3, 0), (3, 1)),
+            ("powerpc", (3, 2), (3, 3)),
+            ("riscv", (5, 14), (5, 15)),
+            ("sh", (2, 6), (3, 0)),
+            ("x86", (0, 0), (2, 6)),
+        ],
+    ),
+    (
+        "PREEMPT_DYNAMIC",
+        &[
+            ("arm64", (5, 17), (5, 18)),
+            ("loongarch", (6, 6), (6, 7)),
+            ("powerpc", (6, 14), (6, 17)),
+            ("riscv", (6, 5), (6, 6)),
+            ("s390", (6, 9), (6, 13)),
+            ("x86", (5, 11), (5, 12)),
+        ],
+    ),
+];
+
+/// The architectures with an option that only some have; `None` for other options.
+pub fn architectures_with(option: &str) -> Option<&'static [Since]> {
+    SELECTED.iter().find(|(name, _)| *name == option).map(|(_, since)| *since)
+}
+
+/// Options of which Kconfig keeps the last that a file sets (conf_read_simple of scripts/kconfig/confdata.c).
+const CHOICES: &[&[&str]] = &[
+    &["PREEMPT_NONE", "PREEMPT_VOLUNTARY", "PREEMPT", "PREEMPT_LAZY"],
+    &[
+        "CPU_FREQ_DEFAULT_GOV_CONSERVATIVE",
+        "CPU_FREQ_DEFAULT_GOV_ONDEMAND",
+        "CPU_FREQ_DEFAULT_GOV_PERFORMANCE",
+        "CPU_FREQ_DEFAULT_GOV_POWERSAVE",
+        "CPU_FREQ_DEFAULT_GOV_SCHEDUTIL",
+        "CPU_FREQ_DEFAULT_GOV_USERSPACE",
+    ],
+    &["HZ_PERIODIC", "NO_HZ_IDLE", "NO_HZ_FULL"],
+    &["HZ_100", "HZ_250", "HZ_300", "HZ_1000"],
+    &["CMDLINE_FROM_BOOTLOADER", "CMDLINE_EXTEND", "CMDLINE_FORCE"],
+];
+
+/// Folders of arch/ with the options of which their configurations set one.
+const ARCHITECTURES: &[(&str, &[&str])] = &[
+    ("x86", &["X86", "X86_64", "X86_32"]),
+    ("arm64", &["ARM64"]),
+    ("arm", &["ARM"]),
+    ("riscv", &["RISCV"]),
+    ("powerpc", &["PPC", "PPC32", "PPC64"]),
+    ("s390", &["S390"]),
+    ("mips", &["MIPS"]),
+    ("loongarch", &["LOONGARCH"]),
+    ("sh", &["SUPERH"]),
+    ("sparc", &["SPARC", "SPARC64"]),
+];
+
+/// The architecture of a configuration as a folder of arch/: by its options, else by its heading.
+pub(crate) fn architecture(config: &KernelConfig) -> Option<&'static str> {
+    let is_on = |option: &&str| config.line(option).is_some_and(|(_, value)| value == "y");
+    let by_option = ARCHITECTURES.iter().find(|(_, options)| options.iter().any(&is_on));
+    let by_heading = || {
+        let word = config.head().find_map(|line| line.strip_prefix("# Linux/"))?.split_whitespace().next()?;
+        ARCHITECTURES
+            .iter()
+            .find(|(name, options)| *name == word || options.iter().any(|o| o.eq_ignore_ascii_case(word)))
+    };
+    by_option.or_else(by_heading).map(|(name, _)| *name)
+}
+
+/// The other options of the choice that `option` belongs to.
+pub(crate) fn rivals(option: &str) -> impl Iterator<Item = &'static str> {
+    choice(option).iter().copied().filter(move |other| *other != option)
+}
+
+/// The options of the choice that `option` belongs to.
+pub(crate) fn choice(option: &str) -> &'static [&'static str] {
+    CHOICES.iter().find(|choice| choice.contains(&option)).copied().unwrap_or_default()
+}
+
+/// Does an architecture (a folder of arch/) have an option of [`architectures_with`] in this release? `None` if unknown.
+pub(crate) fn selects(option: &str, arch: &str, release: Release) -> Option<bool> {
+    let since = architectures_with(option)?;
+    let Some((_, without, with)) = since.iter().find(|(name, ..)| *name == arch) else { return Some(false) };
+    if release <= *without { Some(false) } else { (release >= *with).then_some(true) }
+}
+
+/// Explains why a kernel of this release and architecture does not have the option, whatever its file says; `None` if
+/// it has it, or that is unknown.
+pub(crate) fn lacks(option: &str, config: &KernelConfig) -> Option<&'static str> {
+    const RELEASE: &str = "not set: this release of Linux has no such option";
+    let release = config.release()?;
+    if ADDED.iter().any(|(name, without)| *name == option && release <= *without) {
+        return Some(RELEASE);
+    }
+    if REMOVED.iter().any(|(name, without)| *name == option && release >= *without) {
+        return Some(RELEASE);
+    }
+    match option {
+        // The real-time patches for 3.0 to 5.2 have PREEMPT_RT_FULL instead; mainline has the option since 5.3.
+        "PREEMPT_RT" if ((3, 0)..(5, 3)).contains(&release) => Some(RELEASE),
+        "PREEMPT_DYNAMIC" => match architecture(config).and_then(|arch| selects(option, arch, release)) {
+            Some(false) => Some("not set: Linux of this release and architecture has no such option"),
+            // Without a prompt, and selected by PREEMPT (kernel/Kconfig.preempt, 5.12 to 5.15).
+            _ if ((5, 12)..(5, 16)).contains(&release) && !config.is_on("PREEMPT") => {
+                Some("not set: only PREEMPT selects it before Linux 5.16")
+            }
+            None if release < (5, 12) => Some(RELEASE),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_on(head: &str, option: &str) -> bool {
+        let text = format!("# Linux/{head} Kernel Configuration\nCONFIG_PREEMPT=y\nCONFIG_{option}=y\n");
+        KernelConfig::from_bytes("/x", text.as_bytes()).unwrap().is_on(option)
+    }
+
+    #[test]
+    fn options_of_other_releases_and_architectures_are_off() {
+        for (head, option, expected) in [
+            ("x86 4.14.336", "PREEMPT_DYNAMIC", false),
+            ("x86 5.12.1", "PREEMPT_DYNAMIC", true),
+            ("mips 5.10.200", "PREEMPT_DYNAMIC", false),
+            ("mips 6.18.1", "PREEMPT_DYNAMIC", false),
+            ("arm64 5.17.0", "PREEMPT_DYNAMIC", false),
+            ("arm64 5.18.0", "PREEMPT_DYNAMIC", true),
+            ("powerpc 6.15.0", "PREEMPT_DYNAMIC", true),
+            ("x86 4.14.1", "CPU_ISOLATION", false),
+            ("x86 5.12.1", "OSNOISE_TRACER", false),
+            ("x86 4.19.1", "PREEMPT_RT", false),
+            ("x86 2.6.33", "PREEMPT_RT", true),
+            ("x86 6.6.1", "PREEMPT_RT_FULL", false),
+            ("x86 4.19.1", "PREEMPT_RT_FULL", true),
+            // A vendor's kernel may have taken it over.
+            ("x86_64 5.10.134-13.an8.x86_64", "PREEMPT_DYNAMIC", true),
+            ("x86_64 5.10.134-rc1", "PREEMPT_DYNAMIC", false),
+        ] {
+            assert_eq!(is_on(head, option), expected, "{head} {option}");
+        }
+    }
+
+    #[test]
+    fn before_5_16_only_preempt_selects_dynamic_preemption() {
+        let text = "# Linux/x86 5.13.19 Kernel Configuration\nCONFIG_PREEMPT_VOLUNTARY=y\nCONFIG_PREEMPT_DYNAMIC=y\n";
+        assert!(!KernelConfig::from_bytes("/x", text.as_bytes()).unwrap().is_on("PREEMPT_DYNAMIC"));
+        let later = text.replace("5.13.19", "5.16.1");
+        assert!(KernelConfig::from_bytes("/x", later.as_bytes()).unwrap().is_on("PREEMPT_DYNAMIC"));
+    }
+
+    #[test]
+    fn tables_are_sorted() {
+        assert!(ADDED.is_sorted() && REMOVED.is_sorted() && SELECTED.is_sorted());
+        assert!(SELECTED.iter().all(|(_, since)| since.is_sorted()));
+    }
+}
