@@ -8,7 +8,7 @@ use std::process::ExitCode;
 /// Main function of a helper process: takes the remaining arguments, returns the exit code.
 type Main = fn(Skip<ArgsOs>) -> i32;
 
-const WORDS: [(&str, Main); 8] = [
+const WORDS: [(&str, Main); 9] = [
     (punctual_loads::HIDDEN_ARG, punctual_loads::child_main),
     (punctual_proof::AUDIT_ARG, punctual_proof::audit_main),
     // `audit --probe`: in a separate process, so that its privileges end with it.
@@ -19,6 +19,8 @@ const WORDS: [(&str, Main); 8] = [
     (punctual_watch::EXPLAIN_ARG, punctual_watch::explain_main),
     // `check`: becomes the program that is observed.
     (punctual_check::START_ARG, punctual_check::start_main),
+    // `prove --app`: the parent of all processes of the application.
+    (punctual_proof::REAPER_ARG, punctual_proof::reaper_main),
     // `audit --fix --confirm`: undoes the fix unless confirmed.
     (fix::GUARD_ARG, fix::guard_main),
     // Restores what a command that timed out had changed.

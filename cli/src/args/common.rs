@@ -53,7 +53,7 @@ pub struct TargetArgs {
     pub ssh_config: Option<PathBuf>,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum AlignmentArg {
     /// Release all threads at the same instant
     Aligned,

@@ -1,40 +1,60 @@
 //! Implements `prove --app`, which measures the cycles of an application.
 
-use super::args::{AppArgs, ProveArgs};
+use super::args::{AppArgs, ProveArgs, RunArgs};
 use super::{MeasureArgs, measured_options, run};
+use crate::args::common::AlignmentArg;
 use crate::finish::Answer;
 use crate::refusal::Refusal;
 use crate::{check, terminal};
 use punctual_check::Subject;
-use punctual_proof::{self as proof, App, AppOptions};
+use punctual_model::Claim;
+use punctual_proof::{self as proof, App, AppOptions, Via};
 use punctual_report::{self as report, TextStyle};
-use punctual_units::Nanos;
+use punctual_units::{Nanos, WakeupSource};
 use std::ffi::OsString;
 
-/// Returns the application whose cycles are measured; `None` if wakeups are measured.
+/// Returns the applications whose cycles are measured; `None` if wakeups are measured.
 pub(super) fn asked(args: &AppArgs) -> Result<Option<AppOptions>, Refusal> {
-    let (name, subject) = match (&args.command, args.pid, &args.unit) {
-        (Some(command), ..) => {
-            if command.trim().is_empty() {
-                return Err(Refusal::usage("--app: the command is empty"));
-            }
-            (command.clone(), Subject::Command(["/bin/sh", "-c", command].map(OsString::from).to_vec()))
+    let mut programs = Vec::new();
+    for command in &args.commands {
+        if command.trim().is_empty() {
+            return Err(Refusal::usage("--app: the command is empty"));
         }
-        (_, Some(pid), _) => (Subject::Pid(pid).name(), Subject::Pid(pid)),
-        (.., Some(unit)) => (unit.clone(), Subject::Cgroup(check::group_of(unit)?)),
-        _ => return Ok(None),
-    };
+        let words = ["/bin/sh", "-c", command].map(OsString::from).to_vec();
+        programs.push((command.clone(), Subject::Command(words)));
+    }
+    programs.extend(args.pids.iter().map(|pid| (Subject::Pid(*pid).name(), Subject::Pid(*pid))));
+    for unit in &args.units {
+        programs.push((unit.clone(), Subject::Cgroup(check::group_of(unit)?)));
+    }
     let after = args.after.unwrap_or(Nanos::ZERO);
-    Ok(Some(AppOptions { name, subject, threads: args.threads.clone(), after }))
+    Ok((!programs.is_empty()).then(|| AppOptions { programs, threads: args.threads.clone(), after }))
+}
+
+/// Options of wakeups do not apply to an application.
+fn refuse_options_of_wakeups(options: &RunArgs) -> Result<(), Refusal> {
+    let usual = WakeupSource::default();
+    let given = [
+        ("--deadline", options.deadline.is_some()),
+        ("--via", !matches!(&options.via, Via::Wakeup(way) if *way == usual)),
+        ("--policy", options.policy.is_some()),
+        ("--priority", options.priority.is_some()),
+        ("--cpus", options.cpus.is_some()),
+        ("--interval", options.period != Nanos::from_millis(1)),
+        ("--phase", options.phase != AlignmentArg::Staggered),
+        ("--until-decided", options.until_decided),
+    ];
+    match given.iter().find(|(_, is_given)| *is_given) {
+        Some((name, _)) => Err(Refusal::usage(format!(
+            "{name} is for wakeups; an application runs as it is, and a limit is a claim: --claim 'response(THREAD) < TIME'"
+        ))),
+        None => Ok(()),
+    }
 }
 
 pub(super) fn proved(args: &ProveArgs, asked: &AppOptions, started: Nanos) -> Result<Answer, Refusal> {
     let MeasureArgs { run: options, output, .. } = &args.measure;
-    if options.deadline.is_some() {
-        return Err(Refusal::usage(
-            "--deadline is for wakeups; for cycles use --claim 'response(THREAD) < TIME', with the name of a thread",
-        ));
-    }
+    refuse_options_of_wakeups(options)?;
     punctual_uapi::block(&proof::signals())?;
     let app = App::start(asked)?;
     let application = app.application();
@@ -47,12 +67,36 @@ pub(super) fn proved(args: &ProveArgs, asked: &AppOptions, started: Nanos) -> Re
     if options.claims.is_empty() {
         options.claims = app.proposed();
         if !output.quiet {
-            let claims: Vec<String> = options.claims.iter().map(|claim| format!("'{claim}'")).collect();
-            match claims.as_slice() {
-                [] => message!("no claim was given and no thread has a period: nothing is judged"),
-                claims => message!("no claim was given: {} is judged, from the periods found", claims.join(", ")),
-            }
+            message!("{}", proposal(&options.claims));
         }
     }
     run("prove", &args.measure, &options, &|options, observer| app.prove(options, observer))
+}
+
+/// Says which claims are judged although none was given.
+fn proposal(claims: &[Claim]) -> String {
+    const MOST: usize = 3;
+    if claims.is_empty() {
+        return "no claim was given and no thread has a period: nothing is judged".into();
+    }
+    let shown: Vec<String> = claims.iter().take(MOST).map(|claim| format!("'{claim}'")).collect();
+    let (more, are) = match claims.len() {
+        n if n > MOST => (format!(" and {} more", n - MOST), "are"),
+        1 => (String::new(), "is"),
+        _ => (String::new(), "are"),
+    };
+    format!("no claim was given: {}{more} {are} judged, from the periods found", shown.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_proposal_fits_a_line() {
+        let claims = |n: usize| (0..n).map(|n| format!("late(t{n}) = 0").parse().unwrap()).collect::<Vec<Claim>>();
+        assert_eq!(proposal(&claims(1)), "no claim was given: 'late(t0) = 0' is judged, from the periods found");
+        assert!(proposal(&claims(150)).contains("'late(t2) = 0' and 147 more are judged"));
+        assert!(proposal(&[]).contains("nothing is judged"));
+    }
 }

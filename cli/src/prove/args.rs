@@ -39,19 +39,19 @@ pub struct ProveArgs {
 
 /// Options that select an application whose cycles are measured instead of wakeups.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Application", group = clap::ArgGroup::new("application").args(["command", "pid", "unit"]))]
+#[command(next_help_heading = "Application", group = clap::ArgGroup::new("application").args(["commands", "pids", "units"]).multiple(true))]
 pub struct AppArgs {
     /// Start this command and measure the cycles of its real-time threads instead of wakeups; it ends with the run, and
-    /// its standard output becomes standard error
+    /// its standard output becomes standard error. --app, --pid and --unit may be repeated and combined
     #[arg(long = "app", value_name = "COMMAND")]
-    pub command: Option<String>,
+    pub commands: Vec<String>,
     /// Measure this process, which continues to run
-    #[arg(long, value_parser = clap::value_parser!(i32).range(1..))]
-    pub pid: Option<i32>,
+    #[arg(long = "pid", value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
+    pub pids: Vec<i32>,
     /// Measure the processes of this systemd unit
-    #[arg(long)]
-    pub unit: Option<String>,
-    /// Measure the threads of this name; may be repeated [default: all real-time threads]
+    #[arg(long = "unit", value_name = "UNIT")]
+    pub units: Vec<String>,
+    /// Measure the threads of this name, or PROGRAM/NAME; may be repeated [default: all real-time threads]
     #[arg(long = "thread", value_name = "NAME", requires = "application")]
     pub threads: Vec<String>,
     /// Time from the start of the application to its real-time work

@@ -2,13 +2,20 @@
 
 use crate::common::run;
 use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
 
 #[test]
 fn what_is_no_application_is_wrong_usage() {
     for (words, said) in [
         (&["prove", "--thread", "control"][..], "--app"),
         (&["prove", "--app", " "], "empty"),
-        (&["prove", "--app", "true", "--pid", "1"], "cannot be used with"),
+        (&["prove", "--app", "true", "--via", "timerfd"], "--via is for wakeups"),
+        (&["prove", "--app", "true", "--interval", "2ms"], "--interval is for wakeups"),
+        (&["prove", "--app", "true", "--claim", "chain(a > b > a) < 1ms"], "a is twice in the chain"),
+        (&["prove", "--app", "true", "--pid", "4194999"], "no process 4194999"),
         (&["prove", "--app", "true", "--deadline", "1ms"], "response(THREAD)"),
         (&["prove", "--app", "true", "--claim", "response() < 1ms"], "name of a thread"),
         (&["prove", "--app", "true", "--claim", "chain(a) < 1ms"], "two or more threads"),
@@ -18,6 +25,28 @@ fn what_is_no_application_is_wrong_usage() {
         let (code, _, errors) = run(words);
         assert!(code == 2 && errors.contains(said), "{words:?}: {code} {errors}");
     }
+}
+
+/// The process that starts a program adopts what its children leave behind, and ends it on SIGTERM, which the kernel
+/// sends if the measuring process is killed.
+#[test]
+fn what_a_program_leaves_behind_ends_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pid");
+    let script = format!("setsid sh -c 'echo $$ > {0}.new; mv {0}.new {0}; exec sleep 300' &", file.display());
+    let words = ["__app-reaper", "/bin/sh", "-c", &script];
+    let mut starter = Command::new(env!("CARGO_BIN_EXE_punctual")).args(words).spawn().unwrap();
+    while !file.exists() {
+        assert!(starter.try_wait().unwrap().is_none(), "it ended before the program");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let left = Path::new("/proc").join(fs::read_to_string(&file).unwrap().trim());
+    // The command has ended by then; its daemon has not.
+    std::thread::sleep(Duration::from_millis(100));
+    assert!(left.exists() && starter.try_wait().unwrap().is_none());
+    let ended = Command::new("kill").arg(starter.id().to_string()).status().unwrap();
+    assert!(ended.success() && starter.wait().unwrap().success());
+    assert!(!left.exists());
 }
 
 #[test]

@@ -13,7 +13,8 @@ pub enum AppValue {
     Jitter(String),
     /// CPU time of a cycle.
     Cpu(String),
-    /// Time from the release of the first thread to the end of the resulting cycle of the last thread.
+    /// Time from the release of the first thread to the end of the resulting cycle of the last thread, or from one mark
+    /// of the application to another.
     Chain(Vec<String>),
 }
 
@@ -45,6 +46,11 @@ impl AppValue {
                 if names.len() < 2 || names.iter().any(String::is_empty) {
                     return Err("a chain has two or more threads: chain(A > B)".into());
                 }
+                if let Some(twice) =
+                    names.iter().enumerate().find_map(|(n, name)| names[..n].contains(name).then_some(name))
+                {
+                    return Err(format!("{twice} is twice in the chain"));
+                }
                 AppValue::Chain(names)
             }
             _ => return Err(forms.into()),
@@ -57,7 +63,7 @@ impl AppValue {
         matches!(self, AppValue::Response(_))
     }
 
-    /// Returns the names of the threads in whose cycles the quantity is measured.
+    /// Returns the names of the threads in whose cycles the quantity is measured; of a chain, its threads or marks.
     pub fn threads(&self) -> &[String] {
         match self {
             AppValue::Response(name) | AppValue::Jitter(name) | AppValue::Cpu(name) => std::slice::from_ref(name),
@@ -135,7 +141,17 @@ mod tests {
         for text in ["response(control)", "jitter(rx thread)", "cpu((sd-pam))", "chain(irq > driver > client)"] {
             assert_eq!(text.parse::<AppValue>().unwrap().to_string(), text);
         }
-        for bad in ["", "response", "response()", "response(a", "chain(a)", "chain(a > )", "late(a)", "cpu(a) x"] {
+        for bad in [
+            "",
+            "response",
+            "response()",
+            "response(a",
+            "chain(a)",
+            "chain(a > )",
+            "chain(a > b > a)",
+            "late(a)",
+            "cpu(a) x",
+        ] {
             assert!(bad.parse::<AppValue>().is_err(), "{bad}");
         }
     }

@@ -11,6 +11,9 @@ pub struct Application {
     /// The command line, or the process or unit to which the measurement was attached.
     pub program: String,
     pub threads: Vec<AppThread>,
+    /// Marks that its threads wrote to trace_marker before the measurement; null if this kernel does not show them.
+    #[serde(default)]
+    pub marks: Option<Vec<AppMark>>,
     /// One entry per load and thread.
     pub cycles: Vec<AppCycles>,
     /// One entry per load and claimed chain.
@@ -24,6 +27,9 @@ pub struct Application {
 pub struct AppThread {
     /// Name used in claims: the name of the thread, followed by its ID if several threads have the same name.
     pub name: String,
+    /// Its program, without a path; several are told apart by numbers.
+    #[serde(default)]
+    pub program: String,
     pub tid: i32,
     pub pid: i32,
     pub scheduling: Scheduling,
@@ -42,6 +48,17 @@ pub struct AppThread {
     pub jitter_ns: Option<Nanos>,
     /// Another system call in which the thread may wait for its release.
     pub ambiguous_with: Option<String>,
+}
+
+/// A mark that the application writes to trace_marker (Documentation/trace/ftrace.rst), which a chain may have as a point.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AppMark {
+    pub name: String,
+    /// Names of the threads that write it.
+    pub threads: Vec<String>,
+    /// True if it has a value, by which passes are told apart.
+    pub has_values: bool,
 }
 
 /// Summary of all cycles of a thread under a load.
@@ -77,18 +94,23 @@ pub struct AppDelay {
     pub ns: u64,
 }
 
-/// Counts for a chain of threads under a load. Each thread of a chain releases the next one.
+/// Counts for a chain under a load: of threads, each of which releases the next one, or of marks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AppChain {
     pub load: String,
     /// `A > B > C`.
     pub chain: String,
-    /// Number of releases of the first thread that could be followed to the end of the last thread's cycle.
+    /// Number of releases of the first thread that could be followed to the end of the last thread's cycle; for marks, of
+    /// first marks that were followed to a last one.
     pub passes: u64,
-    /// Number of releases of the last thread by something outside the chain, such as another thread or a timer.
+    /// Number of releases of the last thread by something outside the chain, such as another thread or a timer; for marks,
+    /// of last marks that no first one led to.
     pub others: u64,
     /// Number of releases of the last thread with an unknown origin.
     #[serde(default)]
     pub unknown: u64,
+    /// Number of first marks that no last mark followed.
+    #[serde(default)]
+    pub unanswered: u64,
 }

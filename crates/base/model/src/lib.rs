@@ -41,7 +41,7 @@ mod watch;
 mod worst;
 
 pub use app_value::AppValue;
-pub use application::{AppChain, AppCycles, AppDelay, AppThread, Application};
+pub use application::{AppChain, AppCycles, AppDelay, AppMark, AppThread, Application};
 pub use bench::{
     BENCH_SCHEMA, Bench, BenchCheck, BenchDistribution, BenchFigure, BenchLog, BenchParts, BenchPlan, BenchRecord,
     BenchRepetition, BenchSettings, Beside, Conditions, NetworkSettings, NqueensMode, NqueensSettings,

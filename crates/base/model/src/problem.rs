@@ -42,6 +42,8 @@ pub enum ProblemKind {
     Unreported,
     /// Settings changed during the measurement or may change at any time, or another program measured at the same time.
     MachineChanged,
+    /// The measured application is no longer as it was when its cycles were determined.
+    ApplicationChanged,
     /// A kind from a later version; the text describes it.
     #[serde(other)]
     Unknown,

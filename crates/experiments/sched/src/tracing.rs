@@ -19,7 +19,7 @@ impl Tracing {
     /// The reason why tracing is not possible, with advice.
     pub fn start(tids: &[i32]) -> Result<Tracing, String> {
         let said = |e: punctual_tracefs::TracefsError| e.to_string();
-        let tracefs = Tracefs::find().map_err(said)?;
+        let tracefs = Tracefs::of_threads().map_err(said)?;
         let config = Config { events: EVENTS, buffer_kb: Some(BUFFER_KB), tracer: None, stacks: None };
         let instance = Instance::create(&tracefs, &Journal::of_user(), &config).map_err(said)?;
         let any = |fields: &[&str]| {
@@ -55,7 +55,7 @@ impl Tracing {
             return Err("the trace lost events".into());
         }
         if accounts.switches == 0 {
-            return Err("the trace has none of the threads, because this process runs in a PID namespace".into());
+            return Err("the trace has no switch of the threads".into());
         }
         match accounts.missing {
             0 => Ok(accounts),

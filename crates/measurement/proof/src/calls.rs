@@ -42,7 +42,8 @@ fn record(pid: u32, window: Nanos) -> Result<(Calls, Option<Sig>), String> {
     let threads = threads(pid)?;
     let config = Config { events: SYSTEM_CALLS, buffer_kb: None, tracer: None, stacks: None };
     let said = |e: TracefsError| e.to_string();
-    let instance = Instance::create(&Tracefs::find().map_err(said)?, &Journal::of_user(), &config).map_err(said)?;
+    let instance =
+        Instance::create(&Tracefs::of_threads().map_err(said)?, &Journal::of_user(), &config).map_err(said)?;
     if let Some(missing) = instance.missing().first() {
         return Err(format!("this kernel has no event {missing}"));
     }

@@ -17,6 +17,13 @@ pub enum TracefsError {
     Journal(#[from] punctual_journal::JournalError),
     #[error("this kernel has no tracer {tracer}; it has: {available}")]
     NoTracer { tracer: String, available: String },
+    /// The kernel records the thread IDs of the initial PID namespace, which this process cannot translate to its own.
+    #[error(
+        "this process runs in a PID namespace (a container), and kernel events have the thread IDs of the initial one, so \
+         threads cannot be told apart here; run punctual on the host, where --pid and --unit find the program in its \
+         container, or start the container with --pid=host"
+    )]
+    Namespace,
     /// The kernel lacks an event that every explanation needs.
     #[error("this kernel has no event {0}: it needs CONFIG_EVENT_TRACING and CONFIG_FTRACE")]
     NoEvent(String),

@@ -1,5 +1,6 @@
 use crate::error::TracefsError;
 use crate::events::{EventSet, NEEDED, NOISE};
+use crate::marks;
 use crate::mount::Tracefs;
 use punctual_journal::{Journal, Lease, Undo};
 use punctual_trace::DatHead;
@@ -165,6 +166,22 @@ impl Instance {
         write(&path, filter).map_err(TracefsError::on(path))?;
         let buffer = self.folder.join("trace");
         File::options().write(true).truncate(true).open(&buffer).map(drop).map_err(TracefsError::on(buffer))
+    }
+
+    /// Has what programs write to the main trace_marker copied to this instance (options/copy_trace_marker, Linux 6.16).
+    /// Returns `false` where the kernel cannot do that, or not safely (before Linux 7.0, 6.19.11, 6.18.21).
+    ///
+    /// # Errors
+    /// The option cannot be set.
+    pub fn copy_marks(&self) -> Result<bool, TracefsError> {
+        if !marks::are_safe(&rustix::system::uname().release().to_string_lossy()) {
+            return Ok(false);
+        }
+        let path = self.folder.join("options/copy_trace_marker");
+        match write(&path, "1") {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
+            written => written.map(|()| true).map_err(TracefsError::on(path)),
+        }
     }
 
     /// Enables or disables one of the instance's events.

@@ -14,6 +14,7 @@ mod error;
 mod events;
 mod flight;
 mod instance;
+mod marks;
 mod mount;
 mod uprobe;
 

@@ -55,6 +55,17 @@ impl Tracefs {
         }
     }
 
+    /// Like [`Tracefs::find`], for callers that look up threads by the IDs in events.
+    ///
+    /// # Errors
+    /// As there, and [`TracefsError::Namespace`].
+    pub fn of_threads() -> Result<Tracefs, TracefsError> {
+        match is_initial(fs::read_link("/proc/self/ns/pid")) {
+            true => Tracefs::find(),
+            false => Err(TracefsError::Namespace),
+        }
+    }
+
     /// Returns the tracers of this kernel, for example `timerlat`, `wakeup_rt`, `function`.
     ///
     /// # Errors
@@ -64,6 +75,13 @@ impl Tracefs {
         let list = fs::read_to_string(&path).map_err(TracefsError::on(path))?;
         Ok(list.split_whitespace().map(String::from).collect())
     }
+}
+
+/// True if the link /proc/self/ns/pid is that of the initial PID namespace, whose inode number is fixed
+/// (PROC_PID_INIT_INO, include/linux/proc_ns.h), or if there is no such link: a kernel without CONFIG_PID_NS.
+fn is_initial(link: io::Result<PathBuf>) -> bool {
+    const INITIAL: &str = "pid:[4026531836]";
+    link.map_or_else(|e| e.kind() == io::ErrorKind::NotFound, |link| link.as_os_str() == INITIAL)
 }
 
 fn readable(folder: &Path) -> Option<PathBuf> {
@@ -99,6 +117,16 @@ mod tests {
             let text = said(errno.raw_os_error());
             assert!(text.contains(word) && text.contains("mount -t tracefs nodev /sys/kernel/tracing"), "{text}");
         }
+    }
+
+    #[test]
+    fn thread_ids_of_events_are_those_of_the_initial_namespace() {
+        assert!(is_initial(Ok("pid:[4026531836]".into())));
+        assert!(!is_initial(Ok("pid:[4026532281]".into())));
+        assert!(is_initial(Err(io::ErrorKind::NotFound.into())));
+        assert!(!is_initial(Err(io::ErrorKind::PermissionDenied.into())));
+        let said = TracefsError::Namespace.to_string();
+        assert!(said.contains("thread IDs of the initial one") && said.contains("--pid=host"), "{said}");
     }
 
     #[test]

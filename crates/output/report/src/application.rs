@@ -4,7 +4,7 @@ use crate::html::write;
 use crate::number::{count, plural};
 use crate::svg::Table;
 use crate::text::page::{Page, TextStyle, Tint};
-use punctual_model::{AppChain, AppCycles, AppThread, Application, Cycle, Recording};
+use punctual_model::{AppChain, AppCycles, AppMark, AppThread, Application, Cycle, Recording};
 use punctual_units::Nanos;
 
 /// Formats the threads and what releases them, for a terminal. The text ends in a newline.
@@ -19,7 +19,27 @@ pub(crate) fn threads(page: &mut Page, application: &Application) {
     let count = plural(application.threads.len() as u64, "thread", "threads");
     page.tagged("", Tint::Strong, &format!("{}: {count} with cycles", application.program));
     for thread in &application.threads {
-        page.tagged("  ", Tint::Plain, &understood(thread));
+        page.tagged("  ", Tint::Plain, &of_program(application, thread));
+    }
+    marks(application).iter().for_each(|marks| page.tagged("  ", Tint::Plain, marks));
+}
+
+/// `marks: sampled (control), frame with a value (camera, display)`.
+fn marks(application: &Application) -> Option<String> {
+    let mark = |mark: &AppMark| {
+        let value = if mark.has_values { " with a value" } else { "" };
+        format!("{}{value} ({})", mark.name, mark.threads.join(", "))
+    };
+    let marks: Vec<String> = application.marks.iter().flatten().map(mark).collect();
+    (!marks.is_empty()).then(|| format!("marks: {}", marks.join(", ")))
+}
+
+/// What was understood of a thread, and of which program it is if there are several.
+fn of_program(application: &Application, thread: &AppThread) -> String {
+    let is_one = application.threads.iter().all(|other| other.program == thread.program);
+    match is_one || thread.name.starts_with(&format!("{}/", thread.program)) {
+        true => understood(thread),
+        false => format!("{}: {}", thread.program, understood(thread)),
     }
 }
 
@@ -60,7 +80,6 @@ pub(crate) fn shares(cycles: &AppCycles) -> String {
 pub(crate) fn section(page: &mut Page, application: &Application) {
     page.heading("Application");
     threads(page, application);
-    application.notes.iter().for_each(|note| page.tagged("! ", Tint::Warn, note));
     for cycles in &application.cycles {
         let count = plural(cycles.cycles, "cycle", "cycles");
         let overran = match (cycles.overruns, cycles.skipped) {
@@ -79,8 +98,10 @@ pub(crate) fn section(page: &mut Page, application: &Application) {
 /// Formats the section on the application in the HTML report; empty without an application.
 pub(crate) fn html(recording: &Recording) -> String {
     let Some(application) = &recording.application else { return String::new() };
-    let understood: Vec<String> = application.threads.iter().map(understood).collect();
-    let mut out = write::list("", &understood) + &write::list("warn", &application.notes);
+    let mut understood: Vec<String> =
+        application.threads.iter().map(|thread| of_program(application, thread)).collect();
+    understood.extend(marks(application));
+    let mut out = write::list("", &understood);
     let head = ["thread", "load", "cycles", "longer than the period", "skipped", "longest", "where the time went"];
     let row = |cycles: &AppCycles| {
         let longest = cycles.worst.first().map_or_else(|| "–".to_owned(), |worst| Nanos(worst.length_ns).to_string());
@@ -104,10 +125,13 @@ fn chain(chain: &AppChain) -> String {
     let passes = plural(chain.passes, "pass", "passes");
     let mut text = format!("chain {} under {}: {passes}", chain.chain, chain.load);
     if chain.others > 0 {
-        text += &format!(", {} not released through the chain", plural(chain.others, "cycle", "cycles"));
+        text += &format!(", {} that the chain did not lead to", plural(chain.others, "end", "ends"));
     }
     if chain.unknown > 0 {
         text += &format!(", {} of unknown origin", plural(chain.unknown, "release", "releases"));
+    }
+    if chain.unanswered > 0 {
+        text += &format!(", {} without a last mark", count(chain.unanswered));
     }
     text
 }

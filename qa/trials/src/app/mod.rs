@@ -1,5 +1,8 @@
 //! `cargo trials app`: compares the results of `prove --app` with what the programs themselves logged.
 
+mod culprits;
+
+use culprits::{CULPRITS, scored};
 use punctual_model::{Application, Run};
 use serde::de::DeserializeOwned;
 use std::fs;
@@ -8,6 +11,12 @@ use std::process::{Command, Stdio};
 
 const TRUTH: &str = include_str!("truth.c");
 const STAGES: &str = include_str!("stages.c");
+const CULPRIT: &str = include_str!("culprit.c");
+
+/// Runs for each way to make a cycle long; each has the eight longest cycles.
+const ROUNDS: usize = 4;
+/// Share of the cycles made long on purpose that must name the reason.
+const NAMED: f64 = 0.97;
 
 /// Share by which a mean or maximum may differ; a difference of [`NEAR_NS`] is also accepted, because the program
 /// writes its log before the system call that ends the cycle.
@@ -98,7 +107,7 @@ impl Compared {
 
 pub fn run(wanted: &Wanted) -> Result<(), String> {
     fs::create_dir_all(&wanted.out).map_err(|e| e.to_string())?;
-    for (name, source) in [("truth", TRUTH), ("stages", STAGES)] {
+    for (name, source) in [("truth", TRUTH), ("stages", STAGES), ("culprit", CULPRIT)] {
         let file = wanted.out.join(format!("{name}.c"));
         fs::write(&file, source).map_err(|e| e.to_string())?;
         let built = Command::new("cc").args(["-O2", "-pthread", "-o"]).arg(wanted.out.join(name)).arg(&file).status();
@@ -121,17 +130,47 @@ pub fn run(wanted: &Wanted) -> Result<(), String> {
         }
     }
     println!("{wrong} of {compared} figures differ from what the programs logged");
-    if wrong == 0 { Ok(()) } else { Err(format!("{wrong} figures are wrong")) }
+    let unnamed = match wanted.only.as_ref().is_none_or(|only| "culprits".contains(only.as_str())) {
+        true => culprits(wanted)?,
+        false => 0,
+    };
+    match wrong + unnamed {
+        0 => Ok(()),
+        _ => Err(format!("{wrong} figures are wrong, {unnamed} culprits missed beyond the bar")),
+    }
 }
 
-fn one(wanted: &Wanted, case: &Case) -> Result<Vec<Compared>, String> {
+/// Returns 0, or the number of missed culprits if they are too many.
+fn culprits(wanted: &Wanted) -> Result<usize, String> {
+    let (mut all, mut missed) = (0, 0);
+    for (mode, culprit) in CULPRITS {
+        for _ in 0..ROUNDS {
+            let (_, application, log) = proved(wanted, &format!("culprit {mode}"), "late(victim) = 0")?;
+            let pair = |line: &str| {
+                let (begin, end) = line.split_once(' ')?;
+                Some((begin.parse().ok()?, end.parse().ok()?))
+            };
+            let injected: Vec<(u64, u64)> = log.lines().filter_map(pair).collect();
+            for cycles in application.cycles.iter().filter(|cycles| cycles.thread == "victim") {
+                let (count, wrong) = scored(&cycles.worst, &injected, culprit);
+                (all, missed) = (all + count, missed + wrong.len());
+                wrong.iter().for_each(|cycle| println!("{mode}: {}  WRONG", cycle.verdict));
+            }
+        }
+    }
+    println!("{} of {all} cycles made long on purpose name the reason", all - missed as u64);
+    let is_enough = all > 0 && (all - missed as u64) as f64 >= all as f64 * NAMED;
+    Ok(if is_enough { 0 } else { missed.max(1) })
+}
+
+/// Runs a program below `prove --app`. Returns the run, the application and the program's log.
+fn proved(wanted: &Wanted, program: &str, claim: &str) -> Result<(Run, Application, String), String> {
     let (log, dir) = (wanted.out.join("log"), wanted.out.join("run"));
     let _ = (fs::remove_file(&log), fs::remove_dir_all(&dir));
-    let command = format!("{}/{} {}", wanted.out.display(), case.program, log.display());
-    let stolen_before = steal_ticks();
+    let command = format!("{}/{program} {}", wanted.out.display(), log.display());
     let ended = Command::new(&wanted.punctual)
         .args(["prove", "--quiet", "--load", "idle", "--duration", &wanted.duration, "--app", &command])
-        .args(["--claim", &format!("{} < 10s", case.response), "--out"])
+        .args(["--claim", claim, "--out"])
         .arg(&dir)
         .stdout(Stdio::null())
         .status()
@@ -139,8 +178,13 @@ fn one(wanted: &Wanted, case: &Case) -> Result<Vec<Compared>, String> {
     if !matches!(ended.code(), Some(0 | 1 | 3)) {
         return Err(format!("prove ended with {ended}"));
     }
-    let (run, application): (Run, Application) = (read(&dir.join("run.json"))?, read(&dir.join("application.json"))?);
     let text = fs::read_to_string(&log).map_err(|e| format!("no log: {e}"))?;
+    Ok((read(&dir.join("run.json"))?, read(&dir.join("application.json"))?, text))
+}
+
+fn one(wanted: &Wanted, case: &Case) -> Result<Vec<Compared>, String> {
+    let stolen_before = steal_ticks();
+    let (run, application, text) = proved(wanted, &case.program, &format!("{} < 10s", case.response))?;
     let log: Log = text.lines().filter_map(numbers).collect();
     let problems: Vec<&str> =
         run.phases.iter().flat_map(|phase| &phase.problems).map(|problem| problem.text.as_str()).collect();

@@ -25,6 +25,7 @@ use super::{Facts, chain, choose, sentences, victim};
 use followed::Followed;
 use punctual_model::{Blocked, Class, Confidence, Cycle};
 use punctual_trace::{Comm, TaskState};
+use punctual_units::Nanos;
 
 /// Maximum number of threads whose cycles are followed, and of the times on or off a CPU in one cycle.
 const THREADS: usize = 1024;
@@ -146,6 +147,32 @@ impl Cycles {
         open.tally.absorb(walk.tally);
         open.since = Some((t, cpu));
         steps
+    }
+
+    /// Takes a cycle that has not ended by `now`.
+    pub fn unfinished(&mut self, machine: &Machine, facts: &Facts, tid: i32, now: u64) -> Option<Cycle> {
+        let open = self.open.get_mut(&tid)?;
+        let mut blocked = None;
+        let rest = match (open.since, open.out) {
+            (Some((_, cpu)), _) => {
+                open.ran_until(machine, tid, now, cpu);
+                "the thread runs".to_owned()
+            }
+            (None, Some((_, cpu, state))) if state.runnable() => {
+                self.back(machine, facts, tid, now, cpu, End::Open);
+                "the thread waits for a CPU".to_owned()
+            }
+            (None, Some((out, _, state))) => {
+                let (ns, state) = (now.saturating_sub(out), char::from(state.letter).to_string());
+                blocked = Some(Blocked { ns, state, woken_by: None, comm: None, inverted: None, lock: None });
+                format!("the thread has been blocked for {}", Nanos(ns))
+            }
+            (None, None) => return None,
+        };
+        let mut cycle = close(machine, facts, tid, self.open.remove(&tid)?, now);
+        cycle.blocked.extend(blocked);
+        cycle.verdict += &format!("; it has not ended: {rest}");
+        Some(cycle)
     }
 
     fn keep(&mut self, cycle: Cycle, most: usize) {

@@ -29,6 +29,11 @@ impl Attribution {
         self.cycles.open_since(tid)
     }
 
+    /// Takes the cycle of a followed thread that has not ended by `now`, ns.
+    pub fn unfinished(&mut self, tid: i32, now: u64) -> Option<Cycle> {
+        self.cycles.unfinished(&self.machine, &self.options.facts, tid, now)
+    }
+
     pub(super) fn followed(&mut self, event: &Event) {
         self.cycles.before(&self.machine, event);
         let window = self.machine.apply(event);

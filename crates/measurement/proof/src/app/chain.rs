@@ -11,16 +11,56 @@ use std::collections::VecDeque;
 /// Maximum number of ended cycles of a chain's last thread that wait for a cycle of an earlier thread to end.
 const WAITING: usize = 4096;
 
-pub(super) struct Chain {
-    /// Thread IDs, from the first to the last thread of the chain.
-    tids: Vec<i32>,
+/// The passes through a chain that were followed from its beginning to its end.
+pub(super) struct Passes {
     pub value: Value,
     from: u64,
     to: u64,
-    waiting: VecDeque<Pass>,
     /// The longest pass, ns.
     pub longest: u64,
-    totals: AppChain,
+    pub totals: AppChain,
+}
+
+impl Passes {
+    /// Counts passes that begin in the phase.
+    pub fn new(names: &[String], (from, to): (u64, u64), claims: &[Claim], keep: usize, load: &str) -> Passes {
+        let totals = AppChain {
+            load: load.to_owned(),
+            chain: names.join(" > "),
+            passes: 0,
+            others: 0,
+            unknown: 0,
+            unanswered: 0,
+        };
+        let value = Value::new(AppValue::Chain(names.to_vec()), claims, keep, None);
+        Passes { value, from, to, longest: 0, totals }
+    }
+
+    pub fn counts(&self, begin: u64) -> bool {
+        (self.from..self.to).contains(&begin)
+    }
+
+    pub fn passed(&mut self, begin: u64, end: u64) {
+        if !self.counts(begin) {
+            return;
+        }
+        let cell: &Cell = &self.value.cell;
+        let wakeup = Wakeup { cycle: self.totals.passes, release: Nanos(begin), woke: Nanos(end), skipped: 0 };
+        cell.record(&wakeup, u64::MAX);
+        self.totals.passes += 1;
+        self.longest = self.longest.max(end.saturating_sub(begin));
+    }
+
+    pub fn finish(self) -> (Value, AppChain) {
+        (self.value, self.totals)
+    }
+}
+
+pub(super) struct Chain {
+    /// Thread IDs, from the first to the last thread of the chain.
+    tids: Vec<i32>,
+    pub passes: Passes,
+    waiting: VecDeque<Pass>,
 }
 
 /// A release of the last thread by the one before it, and the end of the cycle that took it.
@@ -45,10 +85,18 @@ impl Chain {
     pub fn new(names: &[String], lanes: &[Lane], claims: &[Claim], keep: usize, load: &str) -> Option<Chain> {
         let of = |name: &String| lanes.iter().find(|lane| lane.learned.thread.name == *name);
         let tids = names.iter().map(|name| Some(of(name)?.learned.thread.tid)).collect::<Option<Vec<i32>>>()?;
-        let (from, to) = lanes.first()?.phase();
-        let value = Value::new(AppValue::Chain(names.to_vec()), claims, keep, None);
-        let totals = AppChain { load: load.to_owned(), chain: names.join(" > "), passes: 0, others: 0, unknown: 0 };
-        Some(Chain { tids, value, from, to, waiting: VecDeque::new(), longest: 0, totals })
+        let passes = Passes::new(names, lanes.first()?.phase(), claims, keep, load);
+        Some(Chain { tids, passes, waiting: VecDeque::new() })
+    }
+
+    pub fn has(&self, tid: i32) -> bool {
+        self.tids.contains(&tid)
+    }
+
+    /// Number of releases that were not followed back, if there are any, and the chain.
+    pub fn unknown(&self) -> Option<(u64, &str)> {
+        let totals = &self.passes.totals;
+        (totals.unknown > 0).then_some((totals.unknown, totals.chain.as_str()))
     }
 
     pub fn last(&self) -> Option<i32> {
@@ -59,13 +107,13 @@ impl Chain {
     pub fn ended(&mut self, closed: &Closed) {
         let before = self.tids.iter().rev().nth(1).copied();
         for release in &closed.releases {
-            let counts = u64::from((self.from..self.to).contains(&release.at_ns));
+            let counts = u64::from(self.passes.counts(release.at_ns));
             match release.by {
                 by if by.is_some() && by == before && self.waiting.len() < WAITING => {
                     self.waiting.push_back(Pass { released: release.at_ns, end: closed.end_ns });
                 }
-                by if by.is_none() || by == before => self.totals.unknown += counts,
-                _ => self.totals.others += counts,
+                by if by.is_none() || by == before => self.passes.totals.unknown += counts,
+                _ => self.passes.totals.others += counts,
             }
         }
     }
@@ -77,14 +125,14 @@ impl Chain {
             let Some(pass) = self.waiting.pop_front() else { return };
             let mut found = Found::default();
             let is_known = self.back(self.tids.len().saturating_sub(2), pass.released, lanes, &mut found);
-            let counts = u64::from((self.from..self.to).contains(&pass.released));
+            let counts = u64::from(self.passes.counts(pass.released));
             match is_known {
                 true => {
-                    self.totals.others += found.others * counts;
-                    self.totals.unknown += found.unknown * counts;
-                    found.first.into_iter().for_each(|first| self.passed(first, pass.end));
+                    self.passes.totals.others += found.others * counts;
+                    self.passes.totals.unknown += found.unknown * counts;
+                    found.first.into_iter().for_each(|first| self.passes.passed(first, pass.end));
                 }
-                false if last => self.totals.unknown += counts,
+                false if last => self.passes.totals.unknown += counts,
                 false => self.waiting.push_back(pass),
             }
         }
@@ -120,21 +168,8 @@ impl Chain {
         })
     }
 
-    fn passed(&mut self, released: u64, end: u64) {
-        if !(self.from..self.to).contains(&released) {
-            return;
-        }
-        let cell: &Cell = &self.value.cell;
-        cell.record(
-            &Wakeup { cycle: self.totals.passes, release: Nanos(released), woke: Nanos(end), skipped: 0 },
-            u64::MAX,
-        );
-        self.totals.passes += 1;
-        self.longest = self.longest.max(end.saturating_sub(released));
-    }
-
     pub fn finish(self) -> (Value, AppChain) {
-        (self.value, self.totals)
+        self.passes.finish()
     }
 }
 
@@ -187,7 +222,7 @@ mod tests {
             chain.follow(&lanes, false);
         }
         chain.follow(&lanes, true);
-        let longest = chain.longest;
+        let longest = chain.passes.longest;
         let totals = chain.finish().1;
         (longest, totals.passes, totals.others, totals.unknown)
     }

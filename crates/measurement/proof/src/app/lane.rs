@@ -48,6 +48,15 @@ impl Value {
     }
 }
 
+/// Times between releases by the thread's timer.
+#[derive(Default)]
+struct Intervals {
+    count: u64,
+    sum: u64,
+    /// Far from the period although the cycle before had ended in time.
+    odd: u64,
+}
+
 pub(super) struct Lane {
     pub learned: Learned,
     from: u64,
@@ -64,6 +73,9 @@ pub(super) struct Lane {
     pub recent: VecDeque<Closed>,
     totals: AppCycles,
     unknown: u64,
+    intervals: Intervals,
+    /// The cycle that has not ended.
+    unfinished: Option<Cycle>,
     delays: BTreeMap<Class, u64>,
     cpus: BTreeMap<u32, u64>,
 }
@@ -99,6 +111,8 @@ impl Lane {
                 worst: Vec::new(),
             },
             unknown: 0,
+            intervals: Intervals::default(),
+            unfinished: None,
             delays: BTreeMap::new(),
             cpus: BTreeMap::new(),
         }
@@ -132,6 +146,13 @@ impl Lane {
             // Between lost events there may have been others.
             let is_known = closed.is_next && pending.is_timed && closed.is_timed;
             let skipped = if is_known { self.skipped(pending.release_ns, closed.release_ns) } else { 0 };
+            if let Some(period) = self.learned.grid.filter(|_| is_known && self.counts(closed.release_ns)) {
+                let between = closed.release_ns.saturating_sub(pending.release_ns);
+                let was_in_time = pending.end_ns.saturating_sub(pending.release_ns) <= period.0;
+                self.intervals.count += 1;
+                self.intervals.sum += between;
+                self.intervals.odd += u64::from(was_in_time && between.abs_diff(period.0) > period.0 / 4);
+            }
             self.settle(&pending, skipped);
         }
         let before = self.before.replace(closed.start_ns).filter(|_| closed.is_next);
@@ -199,9 +220,17 @@ impl Lane {
     }
 
     /// Records a cycle that has lasted longer than a period and has not ended.
-    pub fn unfinished(&mut self, release: u64, now: u64) {
+    pub fn unfinished(&mut self, release: u64, now: u64, cycle: Option<Cycle>) {
         let release = Wakeup { cycle: self.numbers.0, release: Nanos(release), woke: Nanos(now), skipped: 0 };
         self.response.cell.record(&release, u64::MAX);
+        self.unfinished = cycle;
+    }
+
+    /// The mean time between its releases, if its timer did not keep to the period that it had before.
+    pub fn changed_period(&self) -> Option<Nanos> {
+        const FEW: u64 = 4;
+        let Intervals { count, sum, odd } = self.intervals;
+        (odd >= FEW && odd > count / 20).then(|| Nanos(sum / count))
     }
 
     pub fn blocks(&mut self) {
@@ -234,12 +263,15 @@ impl Lane {
         parts.push(self.cpu.part(cpu, period, result));
         self.totals.delays = self.delays.into_iter().map(|(class, ns)| AppDelay { class, ns }).collect();
         self.totals.delays.sort_by_key(|delay| std::cmp::Reverse(delay.ns));
-        self.totals.worst = worst
+        self.totals.worst = self
+            .unfinished
             .iter()
+            .chain(worst)
             .filter(|cycle| (self.from..self.to).contains(&cycle.release_ns))
-            .take(SHOWN)
             .cloned()
             .collect();
+        self.totals.worst.sort_by_key(|cycle| std::cmp::Reverse(cycle.length_ns));
+        self.totals.worst.truncate(SHOWN);
         (parts, self.totals)
     }
 }
@@ -265,6 +297,7 @@ pub(super) mod tests {
                 name: name.into(),
                 tid,
                 pid: 7,
+                program: "plc".into(),
                 scheduling: Scheduling::Other { nice: 0 },
                 release: "absolute sleep".into(),
                 released_by: Vec::new(),
@@ -344,5 +377,42 @@ pub(super) mod tests {
         lane.cycle(closed(30 * MS, 200_000));
         let (totals, _) = results(lane);
         assert_eq!((totals.cycles, totals.skipped), (1, 1));
+    }
+
+    #[test]
+    fn a_changed_period_is_said_and_an_overrun_is_none() {
+        let with = |cycles: &[(u64, u64)]| {
+            let mut lane = lane();
+            cycles.iter().for_each(|(release, length)| lane.cycle(closed(*release, *length)));
+            lane.changed_period()
+        };
+        let every = |step: u64| (0..).map(move |n| (10 * MS + n * step, 200_000)).take_while(|(t, _)| *t < 20 * MS);
+        assert_eq!(with(&every(MS).collect::<Vec<_>>()), None);
+        assert_eq!(with(&every(MS / 2).collect::<Vec<_>>()), Some(Nanos(MS / 2)));
+        assert_eq!(with(&every(2 * MS).collect::<Vec<_>>()), Some(Nanos(2 * MS)));
+        let late: Vec<_> = every(2 * MS).map(|(release, _)| (release, 1_500_000)).collect();
+        assert_eq!(with(&late), None);
+    }
+
+    #[test]
+    fn a_cycle_that_has_not_ended_is_among_the_longest() {
+        let mut lane = lane();
+        lane.cycle(closed(10 * MS, 200_000));
+        let cycle = Cycle {
+            tid: 7,
+            comm: None,
+            scheduled: Default::default(),
+            cpu: 1,
+            release_ns: 11 * MS,
+            length_ns: 9 * MS,
+            behind_ns: 0,
+            ran_ns: 0,
+            delays: Vec::new(),
+            blocked: Vec::new(),
+            verdict: "it has not ended".into(),
+        };
+        lane.unfinished(11 * MS, 20 * MS, Some(cycle));
+        let (totals, response) = results(lane);
+        assert_eq!((totals.worst.len(), response.max_ns), (1, Some(9 * MS)));
     }
 }

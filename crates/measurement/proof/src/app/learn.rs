@@ -1,5 +1,6 @@
 //! Determines what releases each thread, from its waits before the measurement.
 
+use super::marks::SeenMarks;
 use super::program::{self, Thread};
 use super::takes::takes;
 use punctual_check::{Call, FileKind, Meaning, What, call_name, descriptor};
@@ -56,12 +57,13 @@ pub(super) struct Learning {
     threads: BTreeMap<i32, (Thread, Seen)>,
     /// The call in which each recorded thread is.
     calls: BTreeMap<i32, WaitCall>,
+    pub marks: SeenMarks,
 }
 
 impl Learning {
     pub fn new(threads: &[Thread]) -> Learning {
         let threads = threads.iter().map(|thread| (thread.tid, (thread.clone(), Seen::default()))).collect();
-        Learning { threads, calls: BTreeMap::new() }
+        Learning { threads, calls: BTreeMap::new(), marks: SeenMarks::default() }
     }
 
     pub fn event(&mut self, event: &Event) {
@@ -101,6 +103,7 @@ impl Learning {
                 let open = self.threads.get_mut(&task.tid).and_then(|(_, seen)| seen.open.as_mut());
                 open.into_iter().for_each(|open| (open.woken, open.by) = (Some(t), by));
             }
+            Kind::Print { .. } => self.marks.event(event),
             Kind::LostEvents { .. } => {
                 self.calls.clear();
                 self.threads.values_mut().for_each(|(_, seen)| seen.open = None);
@@ -136,10 +139,16 @@ impl Learning {
         }
     }
 
-    /// The thread's name, with its id if another has that name.
+    /// The thread's name: behind that of its program if threads of other programs have it, with its id if another thread
+    /// of its program does.
     fn name(&self, thread: &Thread) -> String {
-        let same = self.threads.values().filter(|(other, _)| other.name == thread.name).count();
-        if same > 1 { format!("{}-{}", thread.name, thread.tid) } else { thread.name.clone() }
+        let same = || self.threads.values().map(|(other, _)| other).filter(|other| other.name == thread.name);
+        let (all, own) = (same().count(), same().filter(|other| other.program == thread.program).count());
+        match (all, own) {
+            (_, 2..) => format!("{}-{}", thread.name, thread.tid),
+            (2.., _) => format!("{}/{}", thread.program, thread.name),
+            _ => thread.name.clone(),
+        }
     }
 }
 
@@ -207,6 +216,7 @@ impl Seen {
         Some(Learned {
             thread: AppThread {
                 name: name_of(thread.tid),
+                program: thread.program.clone(),
                 tid: thread.tid,
                 pid: thread.pid,
                 scheduling: thread.scheduling,
@@ -221,5 +231,27 @@ impl Seen {
             awaited: Awaited { call: wait, takes, by },
             grid: grid.map(|grid| grid.period).filter(|_| keeps),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use punctual_units::Scheduling;
+
+    #[test]
+    fn threads_of_one_name_are_told_apart() {
+        let thread = |program: &str, tid: i32, name: &str| Thread {
+            program: program.into(),
+            pid: tid,
+            tid,
+            name: name.into(),
+            scheduling: Scheduling::Other { nice: 0 },
+        };
+        let all = [thread("plc", 1, "io"), thread("plc", 2, "io"), thread("ui", 3, "main"), thread("plc", 4, "main")];
+        let learning = Learning::new(&[&all[..], &[thread("plc", 5, "control")]].concat());
+        let names: Vec<String> = (1..=5).map(|tid| learning.name_of(tid)).collect();
+        assert_eq!(names, ["io-1", "io-2", "ui/main", "plc/main", "control"]);
+        assert!(all[3].is_called("main") && all[3].is_called("plc/main") && !all[3].is_called("ui/main"));
     }
 }

@@ -4,46 +4,43 @@
 //! load, every cycle from a release to the next wait in that call is accounted for ([`punctual_explain::Attribution`]).
 
 mod chain;
+mod engine;
+mod finding;
 mod lane;
 mod learn;
+mod marks;
 mod meter;
+mod problems;
 mod program;
+mod reaper;
 mod recorder;
 mod takes;
+
+pub use reaper::{REAPER_ARG, reaper_main};
 
 use crate::capture::OfMachine;
 use crate::concluding::Done;
 use crate::error::ProofError;
-use crate::measuring::{prepared, signals};
+use crate::measuring::prepared;
 use crate::meter::Meter;
 use crate::options::{Observer, Options, Trace, When};
 use crate::subject::Subject;
-use learn::{Learned, Learning};
+use finding::Found;
+use learn::Learned;
 use program::{Program, Thread};
 use punctual_check::{is_real_time, urgency};
 use punctual_cycles::Release;
 use punctual_measure::Plan;
 use punctual_model::{AppThread, AppValue, Application, Claim, Quantity, Run};
-use punctual_rt::monotonic;
-use punctual_uapi::{Sig, Waited, wait};
 use punctual_units::{Nanos, Scheduling};
-use recorder::{Calls, Recorder};
-use std::collections::BTreeSet;
+use recorder::Calls;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Time limits for threads to become real-time, and for their cycles to be found.
-const START: Nanos = Nanos::from_secs(10);
-const LEARN: Nanos = Nanos::from_secs(10);
-/// Minimum time for which the threads are observed.
-const LEAST: Nanos = Nanos::from_secs(1);
-const LOOK: Nanos = Nanos::from_millis(50);
-
-/// The application, and those of its threads that are measured.
+/// The applications, and those of their threads that are measured.
 #[derive(Clone, Debug)]
 pub struct AppOptions {
-    /// Name for display: the command as given.
-    pub name: String,
-    pub subject: punctual_check::Subject,
+    /// Each with its name for display: the command as given.
+    pub programs: Vec<(String, punctual_check::Subject)>,
     /// Names of threads; empty: all real-time ones.
     pub threads: Vec<String>,
     /// Time from the application's start until its real-time work begins.
@@ -53,7 +50,7 @@ pub struct AppOptions {
 pub(crate) type Shared = Arc<Mutex<Watched>>;
 
 pub(crate) struct Watched {
-    program: Program,
+    programs: Vec<Program>,
     /// Names of the threads that the user requested; empty for all real-time threads.
     asked: Vec<String>,
     learned: Vec<Learned>,
@@ -68,16 +65,16 @@ impl Watched {
             self.learned.iter().any(|learned| learned.thread.tid == thread.tid)
                 || self.application.notes.iter().any(|note| note.contains(&format!("(thread {})", thread.tid)))
         };
-        self.program
-            .threads()
-            .into_iter()
+        self.programs
+            .iter()
+            .flat_map(Program::threads)
             .filter(|thread| is_wanted(&self.asked, thread) && !is_known(thread))
             .collect()
     }
 }
 
 fn is_wanted(asked: &[String], thread: &Thread) -> bool {
-    if asked.is_empty() { is_real_time(thread.scheduling) } else { asked.contains(&thread.name) }
+    if asked.is_empty() { is_real_time(thread.scheduling) } else { asked.iter().any(|name| thread.is_called(name)) }
 }
 
 /// The calls in which threads wait, and those that release them.
@@ -92,12 +89,6 @@ fn calls_of(learned: &[Learned]) -> Calls {
     calls
 }
 
-/// All calls of the program: of the threads that are measured, and of those that may release them.
-fn record(program: &Program, threads: &[Thread]) -> Result<Recorder, ProofError> {
-    let all = program.threads().into_iter().map(|thread| (thread.tid, BTreeSet::new())).collect();
-    Recorder::start(&all, threads.iter().all(|thread| is_real_time(thread.scheduling)))
-}
-
 /// An application that runs and whose cycles are known. Dropping it ends a program that was started.
 pub struct App(Shared);
 
@@ -109,53 +100,17 @@ impl App {
     /// There is no such program, none of its threads is real-time, the threads show no cycles, the kernel's events
     /// cannot be recorded, or a signal arrived.
     pub fn start(options: &AppOptions) -> Result<App, ProofError> {
-        let most = options.after + START + LEARN;
-        punctual_watchdog::starting("finding the cycles of the application", std::time::Duration::from_nanos(most.0));
-        let mut program = Program::start(options.name.clone(), options.subject.clone())?;
-        sleep(options.after)?;
-        let mut threads = wait_for_threads(&mut program, options)?;
-        let (mut recorder, mut learning) = (record(&program, &threads)?, Learning::new(&threads));
-        let until = monotonic() + LEARN;
-        let mut begun = monotonic();
-        loop {
-            sleep(LOOK)?;
-            let events = recorder.take().map_err(ProofError::Environment)?;
-            events.iter().for_each(|event| learning.event(event));
-            if let Some(how) = program.ended() {
-                return Err(ProofError::Usage(format!("{} ended before it was measured: {how}", program.name)));
-            }
-            let now = monotonic();
-            let current = wanted(&program, options);
-            if current.iter().map(|thread| thread.tid).ne(threads.iter().map(|thread| thread.tid)) && now < until {
-                recorder.end();
-                (threads, begun) = (current, now);
-                (recorder, learning) = (record(&program, &threads)?, Learning::new(&threads));
-                continue;
-            }
-            if now >= until || now >= begun + LEAST && learning.is_enough() {
-                break;
-            }
-        }
-        let mut notes = recorder.end();
-        let (learned, without) = learning.found();
-        if learned.is_empty() {
-            let names: Vec<&str> = without.iter().map(|thread| thread.name.as_str()).collect();
-            return Err(ProofError::Environment(format!(
-                "no cycles were found in {}: in {LEARN} none of them waited at the same place four times",
-                names.join(", ")
-            )));
-        }
-        notes.extend(without.iter().map(|thread| {
-            format!("{} (thread {}) showed no cycles in {LEARN} and is not measured", thread.name, thread.tid)
-        }));
+        let Found { programs, learned, marks, notes } = finding::find(options)?;
+        let names: Vec<&str> = programs.iter().map(|program| program.name.as_str()).collect();
         let application = Application {
-            program: program.name.clone(),
+            program: names.join(" and "),
             threads: learned.iter().map(|one| one.thread.clone()).collect(),
+            marks,
             notes,
             ..Application::default()
         };
         let (asked, machine) = (options.threads.clone(), OfMachine::read());
-        Ok(App(Arc::new(Mutex::new(Watched { program, asked, learned, application, machine }))))
+        Ok(App(Arc::new(Mutex::new(Watched { programs, asked, learned, application, machine }))))
     }
 
     /// The application's threads, what releases them, and the results so far.
@@ -193,7 +148,8 @@ impl App {
     }
 
     fn check(&self, claims: &[Claim]) -> Result<(), ProofError> {
-        let threads = self.application().threads;
+        let application = self.application();
+        let threads = &application.threads;
         let names: Vec<&str> = threads.iter().map(|thread| thread.name.as_str()).collect();
         for claim in claims {
             let usage = |text: String| Err(ProofError::Usage(format!("`{claim}`: {text}")));
@@ -203,6 +159,9 @@ impl App {
                     names.first().unwrap_or(&"control")
                 ));
             };
+            if matches!(of, AppValue::Chain(_)) && is_of_marks(of, &application)? {
+                continue;
+            }
             for name in of.threads() {
                 let Some(thread) = threads.iter().find(|thread| thread.name == *name) else {
                     return usage(format!(
@@ -228,6 +187,37 @@ impl App {
             }
         }
         Ok(())
+    }
+}
+
+/// True if the points of a chain are marks, false if they are threads.
+///
+/// # Errors
+/// They are neither, or some are threads and some are marks.
+fn is_of_marks(chain: &AppValue, application: &Application) -> Result<bool, ProofError> {
+    let usage = |text: String| Err(ProofError::Usage(format!("`{chain}`: {text}")));
+    let is_thread = |name: &&String| application.threads.iter().any(|thread| thread.name == **name);
+    let Some(other) = chain.threads().iter().find(|name| !is_thread(name)) else { return Ok(false) };
+    let Some(marks) = &application.marks else {
+        return usage(format!(
+            "no thread {other} has cycles, and this kernel does not show marks: that takes Linux 7.0, 6.19.11 or 6.18.21 \
+             (options/copy_trace_marker, and its repair)"
+        ));
+    };
+    let is_mark = |name: &&String| marks.iter().any(|mark| mark.name == **name);
+    let names = |names: Vec<&str>| if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+    if let Some(unknown) = chain.threads().iter().find(|name| !is_thread(name) && !is_mark(name)) {
+        return usage(format!(
+            "no thread {unknown} has cycles, and no mark of that name was written before the measurement; threads: {}; marks: {}",
+            names(application.threads.iter().map(|thread| thread.name.as_str()).collect()),
+            names(marks.iter().map(|mark| mark.name.as_str()).collect())
+        ));
+    }
+    match chain.threads().iter().find(|name| !is_mark(name)) {
+        Some(thread) => {
+            usage(format!("{thread} is a thread and {other} a mark: the points of a chain are threads or marks"))
+        }
+        None => Ok(true),
     }
 }
 
@@ -258,58 +248,27 @@ pub(crate) fn note(run: &mut Run) {
     settings.maxima_block_ns = None;
 }
 
-fn wanted(program: &Program, options: &AppOptions) -> Vec<Thread> {
-    let mut threads = program.threads();
-    threads.retain(|thread| is_wanted(&options.threads, thread));
-    threads.sort_by_key(|thread| thread.tid);
-    threads
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use punctual_model::AppMark;
 
-fn wait_for_threads(program: &mut Program, options: &AppOptions) -> Result<Vec<Thread>, ProofError> {
-    let until = monotonic() + START;
-    loop {
-        let threads = wanted(program, options);
-        let are_all = options.threads.iter().all(|name| threads.iter().any(|thread| thread.name == *name));
-        if !threads.is_empty() && are_all {
-            return Ok(threads);
-        }
-        if let Some(how) = program.ended() {
-            return Err(ProofError::Usage(format!("{} ended before it was measured: {how}", program.name)));
-        }
-        if monotonic() >= until {
-            return Err(ProofError::Usage(none(program, options)));
-        }
-        sleep(LOOK)?;
+    #[test]
+    fn a_chain_is_of_threads_or_of_marks() {
+        let thread = |name: &str| lane::tests::lane_of(name, 7).learned.thread;
+        let mark = |name: &str| AppMark { name: name.into(), threads: vec!["a".into()], has_values: false };
+        let threads = vec![thread("a"), thread("b")];
+        let with = Application { threads, marks: Some(vec![mark("in"), mark("out")]), ..Application::default() };
+        let of = |application: &Application, chain: &str| {
+            is_of_marks(&chain.parse().unwrap(), application).map_err(|e| e.to_string())
+        };
+        assert_eq!(of(&with, "chain(a > b)"), Ok(false));
+        assert_eq!(of(&with, "chain(in > out)"), Ok(true));
+        let said = |application: &Application, chain: &str| of(application, chain).unwrap_err();
+        assert!(said(&with, "chain(a > out)").contains("a is a thread and out a mark"));
+        assert!(said(&with, "chain(a > c)").contains("no thread c has cycles, and no mark of that name"));
+        let without = Application { marks: None, ..with };
+        assert_eq!(of(&without, "chain(a > b)"), Ok(false));
+        assert!(said(&without, "chain(in > out)").contains("this kernel does not show marks"));
     }
-}
-
-fn none(program: &Program, options: &AppOptions) -> String {
-    let mut names: Vec<String> = program.threads().into_iter().map(|thread| thread.name).collect();
-    names.dedup();
-    let missing = options.threads.iter().find(|name| !names.contains(name));
-    match missing {
-        Some(name) => format!("{} has no thread {name}; its threads: {}", program.name, names.join(", ")),
-        None => format!(
-            "none of the {} threads of {} is real-time after {START}: name one with --thread ({}), or start it under \
-             chrt(1): chrt -f 80 …",
-            program.threads().len(),
-            program.name,
-            names.join(", ")
-        ),
-    }
-}
-
-fn sleep(time: Nanos) -> Result<(), ProofError> {
-    let until = monotonic() + time;
-    while monotonic() < until {
-        if let Waited::Signal(signal) = wait(&signals(), Some(until.saturating_sub(monotonic())))
-            && signal != Sig::Chld
-        {
-            return Err(ProofError::Environment(format!(
-                "interrupted by {} before anything was measured",
-                signal.name()
-            )));
-        }
-    }
-    Ok(())
 }

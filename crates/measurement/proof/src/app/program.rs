@@ -1,7 +1,8 @@
-//! The processes of an application, started or attached to.
+//! The processes of an application: started, or attached to.
 
+use super::reaper;
 use crate::error::ProofError;
-use punctual_check::{Stopped, Subject};
+use punctual_check::Subject;
 use punctual_rt::monotonic;
 use punctual_uapi as uapi;
 use punctual_units::{Nanos, Scheduling};
@@ -16,21 +17,33 @@ const FOR_END: Nanos = Nanos::from_secs(2);
 /// A thread of the application.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Thread {
+    /// [`Program::short`].
+    pub program: String,
     pub pid: i32,
     pub tid: i32,
     pub name: String,
     pub scheduling: Scheduling,
 }
 
-/// The kernel's name of a thread.
+impl Thread {
+    /// True if `name` is its name, alone or behind that of its program: `plc/control`.
+    pub fn is_called(&self, name: &str) -> bool {
+        name == self.name
+            || name.strip_prefix(self.program.as_str()).and_then(|rest| rest.strip_prefix('/')) == Some(&self.name)
+    }
+}
+
+/// Returns the kernel's name of a thread.
 pub(super) fn comm(pid: i32, tid: i32) -> Option<String> {
     let name = fs::read_to_string(format!("/proc/{pid}/task/{tid}/comm")).ok()?;
     Some(name.trim_end().to_owned())
 }
 
 pub(super) struct Program {
-    /// Name for display.
+    /// Name shown to the user.
     pub name: String,
+    /// Its file, process or unit, without a path; unique among the programs that are measured together.
+    pub short: String,
     subject: Subject,
     child: Option<Child>,
     ended: Option<String>,
@@ -42,23 +55,36 @@ impl Program {
     /// # Errors
     /// There is no such program or process, or it cannot be started.
     pub fn start(name: String, subject: Subject) -> Result<Program, ProofError> {
-        subject.pids().map_err(ProofError::Usage)?;
+        let attached = subject.pids().map_err(ProofError::Usage)?;
         let child = match &subject {
             Subject::Command(words) => {
-                let started = Stopped::start(words).and_then(Stopped::run);
+                let started = reaper::start(words);
                 Some(started.map_err(|e| ProofError::Environment(format!("cannot start {name}: {e}")))?)
             }
             Subject::Pid(_) | Subject::Cgroup(_) => None,
         };
-        Ok(Program { name, subject, child, ended: None })
+        let short = match (&subject, attached.first()) {
+            (Subject::Pid(_), Some(pid)) => comm(*pid, *pid).unwrap_or_default(),
+            _ => last_of_path(name.split_whitespace().find(|word| !word.contains('=')).unwrap_or(&name)),
+        };
+        Ok(Program { name, short, subject, child, ended: None })
     }
 
+    /// Makes the short names of several programs unique.
+    pub fn tell_apart(programs: &mut [Program]) {
+        let names: Vec<String> = programs.iter().map(|program| program.short.clone()).collect();
+        for (at, program) in programs.iter_mut().enumerate() {
+            let number = names[..at].iter().filter(|name| **name == program.short).count() + 1;
+            if names.iter().filter(|name| **name == program.short).count() > 1 {
+                program.short = format!("{}-{number}", program.short);
+            }
+        }
+    }
+
+    /// Its processes, without the one that started it.
     fn pids(&self) -> Vec<i32> {
         match &self.child {
-            Some(child) => {
-                let own = child.id().cast_signed();
-                std::iter::once(own).chain(proc::descendants(own)).collect()
-            }
+            Some(child) => proc::descendants(child.id().cast_signed()),
             None => self.subject.pids().unwrap_or_default(),
         }
     }
@@ -67,7 +93,7 @@ impl Program {
     pub fn threads(&self) -> Vec<Thread> {
         let thread = |pid: i32, tid: i32| {
             let (scheduling, _) = uapi::scheduling(tid).ok()?;
-            Some(Thread { pid, tid, name: comm(pid, tid)?, scheduling })
+            Some(Thread { program: self.short.clone(), pid, tid, name: comm(pid, tid)?, scheduling })
         };
         self.pids()
             .into_iter()
@@ -93,24 +119,47 @@ impl Drop for Program {
         let pids = self.pids();
         let Some(child) = &mut self.child else { return };
         // A process that has ended meanwhile is an error without consequence.
-        let send = |signal: Signal| {
-            pids.iter().filter_map(|pid| Pid::from_raw(*pid)).for_each(|pid| {
-                let _ = kill_process(pid, signal);
-            });
+        let send = |pid: i32, signal: Signal| {
+            let _ = Pid::from_raw(pid).map(|pid| kill_process(pid, signal));
         };
-        // The shell that was started may end before the program that it has started.
-        let runs = |child: &mut Child| {
-            let is_alive = |pid: &&i32| proc::Stat::of(**pid).is_some_and(|stat| !stat.is_zombie());
-            matches!(child.try_wait(), Ok(None)) || pids.iter().any(|pid| is_alive(&pid))
-        };
-        send(Signal::TERM);
+        pids.iter().for_each(|pid| send(*pid, Signal::TERM));
         let until = monotonic() + FOR_END;
-        while monotonic() < until && runs(child) {
+        while monotonic() < until && matches!(child.try_wait(), Ok(None)) {
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
-        if runs(child) {
-            send(Signal::KILL);
+        // Its parent ends when all of them have; if one is left, there may be others by now.
+        if matches!(child.try_wait(), Ok(None)) {
+            let own = child.id().cast_signed();
+            proc::descendants(own).into_iter().for_each(|pid| send(pid, Signal::KILL));
         }
         let _ = punctual_watchdog::wait(child, "the application", punctual_watchdog::SHORT);
+    }
+}
+
+fn last_of_path(path: &str) -> String {
+    path.trim_end_matches('/').rsplit('/').next().unwrap_or(path).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn program(short: &str) -> Program {
+        Program {
+            name: short.into(),
+            short: short.into(),
+            subject: Subject::Pid(std::process::id().cast_signed()),
+            child: None,
+            ended: None,
+        }
+    }
+
+    #[test]
+    fn programs_of_one_name_have_numbers() {
+        let mut programs = ["plc", "ui", "plc"].map(program);
+        Program::tell_apart(&mut programs);
+        assert_eq!(programs.each_ref().map(|program| program.short.as_str()), ["plc-1", "ui", "plc-2"]);
+        assert_eq!(last_of_path("/sys/fs/cgroup/system.slice/plc.service"), "plc.service");
+        assert_eq!(last_of_path("./bin/control"), "control");
     }
 }

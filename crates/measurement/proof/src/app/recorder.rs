@@ -18,19 +18,31 @@ pub(super) struct Recorder {
     flight: Option<Flight>,
     /// Events that this kernel does not have.
     pub missing: Vec<String>,
+    /// Marks are recorded.
+    pub has_marks: bool,
+}
+
+/// Tracefs, if the IDs of threads in its events are those that this process sees.
+///
+/// # Errors
+/// There is none, or the IDs are others.
+pub(super) fn tracefs() -> Result<Tracefs, ProofError> {
+    Tracefs::of_threads().map_err(failed)
+}
+
+fn failed(error: TracefsError) -> ProofError {
+    ProofError::Environment(format!("the cycles of an application are found by kernel events: {error}"))
 }
 
 impl Recorder {
     /// Records wakeups, switches and interrupts of all CPUs, and the system calls of these threads, since a thread may
-    /// make a million others in a second. `only_real_time`: wakeups of others do not matter.
+    /// make a million others in a second. `only_real_time`: wakeups of others do not matter. `marks`: also what programs write to trace_marker, where the
+    /// kernel can do that.
     ///
     /// # Errors
     /// There is no tracefs, or it cannot be used. Everything is restored.
-    pub fn start(calls: &Calls, only_real_time: bool) -> Result<Recorder, ProofError> {
-        let failed = |e: TracefsError| {
-            ProofError::Environment(format!("{e}: kernel events are required to find the cycles of an application"))
-        };
-        let tracefs = Tracefs::find().map_err(failed)?;
+    pub fn start(calls: &Calls, only_real_time: bool, marks: bool) -> Result<Recorder, ProofError> {
+        let tracefs = tracefs()?;
         let config = Config { events: CYCLES, buffer_kb: None, tracer: None, stacks: None };
         let instance = Instance::create(&tracefs, &Journal::of_user(), &config).map_err(failed)?;
         let missing: Vec<String> = instance.missing().to_vec();
@@ -49,11 +61,12 @@ impl Recorder {
         if only_real_time {
             instance.filter("sched", "sched_waking", "prio < 100").map_err(failed)?;
         }
+        let has_marks = marks && instance.copy_marks().map_err(failed)?;
         let flight = Flight::new(instance).map_err(failed)?;
         // Some of these are of one architecture each, or are not in every kernel.
         let missing =
             missing.into_iter().filter(|name| !name.starts_with("ipi:") && !name.starts_with("irq_vectors:")).collect();
-        Ok(Recorder { stream: Stream::new(&flight), flight: Some(flight), missing })
+        Ok(Recorder { stream: Stream::new(&flight), flight: Some(flight), missing, has_marks })
     }
 
     /// Returns the events up to now, in chronological order.

@@ -24,10 +24,16 @@ pub fn distributions(page: &Page) -> String {
 fn problems(page: &Page) -> String {
     let recording = page.figures.recording;
     let of = |phase: &Phase| {
-        let name = words::phase_name(recording, &phase.id);
+        let name = words::place_of(recording, &phase.id);
         phase.problems.iter().map(|p| format!("`{name}`: {}", p.text)).collect::<Vec<_>>()
     };
-    list("warnings", &recording.run.phases.iter().flat_map(of).collect::<Vec<_>>())
+    let mut all: Vec<String> = Vec::new();
+    for text in recording.run.phases.iter().flat_map(of) {
+        if !all.contains(&text) {
+            all.push(text);
+        }
+    }
+    list("warnings", &all)
 }
 
 fn of_phase(page: &Page, span: &crate::svg::series::Span, n: usize, phase: &Phase) -> String {

@@ -139,7 +139,11 @@ fn tiles(page: &Page) -> String {
     }
     if let Some((sure, p, cell)) = worst_cell(verdict).and_then(|(sure, c)| Some((sure, c.p_beyond_max?, c))) {
         let beside = format!("of periods: P(> {}) at {} confidence", nanos(cell.max_ns), confidence(sure));
-        tiles.push(tile("A later wakeup is rarer than", at_most(p), beside));
+        let what = match recording.application {
+            Some(_) => "A longer response is rarer than",
+            None => "A later wakeup is rarer than",
+        };
+        tiles.push(tile(what, at_most(p), beside));
     }
     if tiles.is_empty() {
         return String::new();

@@ -1,4 +1,4 @@
-use super::{and, claims, latency, phase_name, place};
+use super::{and, claims, latency, load_name, phase_name, place};
 use crate::number::{at_most, count, plural};
 use punctual_model::{Judged, Outcome, Problem, ProblemKind, Quantity, Recording, Verdict};
 
@@ -105,7 +105,7 @@ fn failed(recording: &Recording, verdict: &Verdict) -> String {
 
 fn undecided(recording: &Recording, verdict: &Verdict) -> String {
     if let Some((phase, problem)) = gravest(verdict) {
-        let more = match verdict.problems.len() - 1 {
+        let more = match distinct(recording, verdict).len() - 1 {
             0 => String::new(),
             n => format!(" (and {})", plural(n as u64, "other problem", "other problems")),
         };
@@ -131,7 +131,7 @@ pub(super) fn gravest(verdict: &Verdict) -> Option<&(Option<String>, Problem)> {
         ProblemKind::NoRealTime => 0,
         ProblemKind::NotAsAsked => 1,
         ProblemKind::CpuLost => 2,
-        ProblemKind::MachineChanged => 3,
+        ProblemKind::MachineChanged | ProblemKind::ApplicationChanged => 3,
         ProblemKind::LoadDidNotRun => 3,
         ProblemKind::VirtualCpus => 4,
         ProblemKind::Storage => 4,
@@ -146,8 +146,28 @@ pub(super) fn gravest(verdict: &Verdict) -> Option<&(Option<String>, Problem)> {
     verdict.problems.iter().min_by_key(|(_, p)| rank(p.kind))
 }
 
+/// The phase of a problem; of an application the load under which its values are measured together.
+pub(crate) fn place_of(recording: &Recording, id: &str) -> String {
+    match recording.run.phases.iter().find(|phase| phase.id == id && phase.value.is_some()) {
+        Some(phase) => load_name(&phase.load),
+        None => phase_name(recording, id),
+    }
+}
+
+/// The problems; one that several values of an application have under the same load is one.
+pub(super) fn distinct<'a>(recording: &Recording, verdict: &'a Verdict) -> Vec<&'a (Option<String>, Problem)> {
+    let load = |phase: &Option<String>| phase.as_deref().map(|id| place_of(recording, id));
+    let mut all: Vec<&(Option<String>, Problem)> = Vec::new();
+    for one in &verdict.problems {
+        if !all.iter().any(|other| other.1 == one.1 && load(&other.0) == load(&one.0)) {
+            all.push(one);
+        }
+    }
+    all
+}
+
 pub(crate) fn problem_sentence(recording: &Recording, phase: Option<&str>, problem: &Problem) -> String {
-    let name = phase.map(|id| phase_name(recording, id));
+    let name = phase.map(|id| place_of(recording, id));
     let text = problem.text.trim_end_matches(['.', ' ']);
     let what = match (problem.kind, name) {
         (ProblemKind::LoadDidNotRun, Some(name)) => format!("the `{name}` load did not run"),
@@ -172,6 +192,7 @@ fn problem_words(kind: ProblemKind) -> &'static str {
         ProblemKind::Unreported => "the imported file does not record enough",
         ProblemKind::Unknown => "a problem of a kind unknown to this version",
         ProblemKind::MachineChanged => "the machine was changed during the measurement",
+        ProblemKind::ApplicationChanged => "the application changed",
         ProblemKind::Storage => "the record is incomplete or damaged",
     }
 }

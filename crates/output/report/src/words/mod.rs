@@ -19,6 +19,7 @@ mod warnings;
 
 pub use claims::claim;
 pub use evidence::evidence;
+pub(crate) use headline::place_of;
 pub use headline::{Headline, headline, is_mere_measurement, word};
 pub use imported::lost;
 pub use limits::cannot_say;

@@ -8,17 +8,18 @@ pub(crate) type Step = (String, &'static str);
 pub(crate) fn next(recording: &Recording, verdict: &Verdict, run: &str, shown: Vec<Step>) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     let passed = verdict.outcome == Outcome::Pass;
+    let is_of_wakeups = recording.run.import.is_none() && recording.application.is_none();
     let grave = |finding: &Finding| finding.state == State::Fail && finding.severity >= Severity::High;
     if !recording.explained.is_empty() && !passed {
         steps.push((format!("punctual explain {run}"), "every explained wakeup"));
-    } else if verdict.outcome == Outcome::Fail && recording.run.import.is_none() {
+    } else if verdict.outcome == Outcome::Fail && is_of_wakeups {
         steps.push(("sudo punctual explain --live".to_owned(), "what delays wakeups at the moment"));
     }
     if recording.findings.iter().any(grave) && !passed {
         steps.push(("sudo punctual audit --dry-run".to_owned(), "shows the fixes without applying any"));
     }
     steps.extend(shown);
-    if passed && recording.run.import.is_none() {
+    if passed && is_of_wakeups {
         steps.push(("punctual watch".to_owned(), "measures for weeks"));
     }
     steps

@@ -1,6 +1,6 @@
 //! Reports what a reader must know before any figure.
 
-use super::headline::{gravest, problem_sentence};
+use super::headline::{distinct, gravest, problem_sentence};
 use super::{capital, imported, stopped};
 use crate::figures::recorded_ns;
 use crate::number::plural;
@@ -17,6 +17,9 @@ pub fn warnings(recording: &Recording, verdict: &Verdict) -> Vec<String> {
     all.extend(imported::grave(recording));
     all.extend(ordinary_threads(recording));
     all.extend(incomplete(recording));
+    all.extend(
+        recording.application.iter().flat_map(|application| &application.notes).map(|note| stopped(&capital(note))),
+    );
     // These are reported elsewhere: the gravest problem in the headline of an inconclusive verdict, and that the run
     // has no proper end.
     let reported = (verdict.outcome == Outcome::Inconclusive).then(|| gravest(verdict)).flatten();
@@ -24,7 +27,7 @@ pub fn warnings(recording: &Recording, verdict: &Verdict) -> Vec<String> {
         phase.is_none() && p.kind == ProblemKind::Interrupted && !recording.run.complete
     };
     let problems =
-        verdict.problems.iter().filter(|p| !reported.is_some_and(|t| std::ptr::eq(t, *p)) && !is_reported(p));
+        distinct(recording, verdict).into_iter().filter(|p| !reported.is_some_and(|t| t == *p) && !is_reported(p));
     all.extend(problems.map(|(phase, p)| stopped(&capital(&problem_sentence(recording, phase.as_deref(), p)))));
     // The judge counts damage among the problems; a verdict of another origin may not.
     let known = |d: &&String| verdict.problems.iter().any(|(_, p)| p.text == **d);

@@ -1,0 +1,198 @@
+//! Reads the events of an application and accounts for the cycles of its threads, in a thread of its own.
+
+use super::chain::Chain;
+use super::lane::Lane;
+use super::learn::Learned;
+use super::marks::{Mark, MarkChain};
+use super::program::Program;
+use super::recorder::Recorder;
+use super::{Shared, calls_of};
+use crate::capture::fair_server;
+use crate::error::ProofError;
+use punctual_check::is_real_time;
+use punctual_explain::{Attribution, ExplainOptions};
+use punctual_measure::Plan;
+use punctual_model::{AppValue, Claim};
+use punctual_rt::monotonic;
+use punctual_trace::{Event, Kind};
+use punctual_uapi as uapi;
+use punctual_units::{CpuId, Nanos, Scheduling};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+/// Interval at which the trace is read.
+const EVERY: Duration = Duration::from_millis(20);
+/// Length of a block of time for claims about quantiles.
+const BLOCK: Nanos = Nanos::from_secs(5);
+/// Number of longest cycles kept per thread.
+const LONGEST: usize = 32;
+/// Time allowed after the phase for cycles released in it to end.
+pub(super) const PATIENCE: Nanos = Nanos::from_millis(500);
+
+#[derive(Default)]
+pub(super) struct Flags {
+    pub stop: AtomicBool,
+    /// All cycles of the phase have ended, or reading failed.
+    pub done: AtomicBool,
+    pub failed: AtomicBool,
+}
+
+pub(super) struct Engine {
+    pub shared: Shared,
+    pub start: Nanos,
+    pub end: Nanos,
+    pub recorder: Recorder,
+    pub attribution: Attribution,
+    pub lanes: Vec<Lane>,
+    pub chains: Vec<Chain>,
+    pub marks: Vec<MarkChain>,
+    /// Whether a thread that wrote a mark is one of the application.
+    writers: HashMap<i32, bool>,
+    next_block: Nanos,
+    pub failed: Option<String>,
+}
+
+impl Engine {
+    /// Starts recording. The phase begins when `plan` says.
+    ///
+    /// # Errors
+    /// The kernel's events cannot be recorded.
+    pub fn new(shared: &Shared, plan: &Plan, claims: &[Claim], load: &str) -> Result<Engine, ProofError> {
+        let state = shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut attribution = Attribution::new(ExplainOptions { most: LONGEST, ..ExplainOptions::default() });
+        state.learned.iter().for_each(|learned| attribution.follow(learned.thread.tid, learned.awaited.clone()));
+        let facts = attribution.facts();
+        facts.guest = state.machine.guest;
+        facts.kernel.clone_from(&state.machine.kernel);
+        facts.rt_group_sched = state.machine.rt_group_sched;
+        facts.fair_server = fair_server();
+        let mut names: Vec<&Vec<String>> = claims
+            .iter()
+            .filter_map(|claim| match &claim.of {
+                Some(AppValue::Chain(names)) => Some(names),
+                _ => None,
+            })
+            .collect();
+        names.sort();
+        names.dedup();
+        let is_thread = |name: &String| state.learned.iter().any(|learned| learned.thread.name == *name);
+        let (threads, marks): (Vec<&Vec<String>>, Vec<&Vec<String>>) =
+            names.into_iter().partition(|names| names.iter().all(is_thread));
+        let only_real_time = state.learned.iter().all(|learned| is_real_time(learned.thread.scheduling));
+        let recorder = Recorder::start(&calls_of(&state.learned), only_real_time, !marks.is_empty())?;
+        let start = monotonic() + Nanos::from_millis(2) + plan.warmup;
+        let end = start + plan.duration;
+        let lane = |learned: &Learned| Lane::new(learned.clone(), claims, plan.keep, (start, end), load);
+        let lanes: Vec<Lane> = state.learned.iter().map(lane).collect();
+        drop(state);
+        let chains =
+            threads.into_iter().filter_map(|names| Chain::new(names, &lanes, claims, plan.keep, load)).collect();
+        let marks =
+            marks.into_iter().map(|names| MarkChain::new(names, (start.0, end.0), claims, plan.keep, load)).collect();
+        let (shared, next_block) = (Arc::clone(shared), start + BLOCK);
+        Ok(Engine {
+            shared,
+            start,
+            end,
+            recorder,
+            attribution,
+            lanes,
+            chains,
+            marks,
+            writers: HashMap::new(),
+            next_block,
+            failed: None,
+        })
+    }
+
+    /// Runs until the phase is over and its cycles have ended, or until it is stopped.
+    pub fn run(mut self, flags: &Flags) -> Engine {
+        // Beside loads of ordinary threads the buffers would run over. If it is refused, lost events are counted.
+        let _ = uapi::set_scheduling(0, Scheduling::Other { nice: -20 }, false);
+        loop {
+            // What was recorded until it is stopped counts, also if this thread got no CPU time for a while.
+            let is_stopped = flags.stop.load(Relaxed);
+            self.failed = self.take().err();
+            flags.failed.store(self.failed.is_some(), Relaxed);
+            let until = self.recorder.stream.until_ns;
+            let is_over = until >= self.end.0 && self.is_settled() || until >= (self.end + PATIENCE).0;
+            if is_over || is_stopped || self.failed.is_some() {
+                flags.done.store(true, Relaxed);
+                return self;
+            }
+            std::thread::sleep(EVERY);
+        }
+    }
+
+    fn take(&mut self) -> Result<(), String> {
+        let events = self.recorder.take()?;
+        for event in &events {
+            for (tid, policy) in self.recorder.stream.policies(event) {
+                self.attribution.facts().policies.insert(tid, policy);
+            }
+            self.attribution.event(event, self.recorder.stream.info());
+            self.mark(event);
+        }
+        for closed in self.attribution.closed() {
+            for chain in self.chains.iter_mut().filter(|chain| chain.last() == Some(closed.tid)) {
+                chain.ended(&closed);
+            }
+            if let Some(lane) = self.lanes.iter_mut().find(|lane| lane.learned.thread.tid == closed.tid) {
+                lane.cycle(closed);
+            }
+        }
+        self.chains.iter_mut().for_each(|chain| chain.follow(&self.lanes, false));
+        let now = monotonic();
+        if now >= self.next_block {
+            self.lanes.iter_mut().for_each(Lane::blocks);
+            let home = self.home();
+            self.chains.iter_mut().for_each(|chain| chain.passes.value.block(home));
+            self.marks.iter_mut().for_each(|chain| chain.passes.value.block(home));
+            self.next_block = now + BLOCK;
+        }
+        let mut state = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let ended = state.programs.iter_mut().find_map(|program| Some((program.ended()?, program.name.clone())));
+        match ended {
+            Some((how, name)) => Err(format!("{name} ended while it was measured: {how}")),
+            None => Ok(()),
+        }
+    }
+
+    /// Passes a mark of the application to the chains that have it as a point.
+    fn mark(&mut self, event: &Event) {
+        if matches!(event.kind, Kind::LostEvents { .. }) {
+            self.marks.iter_mut().for_each(MarkChain::forget);
+        }
+        let Some((tid, mark)) = Mark::of(event).filter(|_| !self.marks.is_empty()) else { return };
+        let shared = &self.shared;
+        let is_own = self.writers.entry(tid).or_insert_with(|| {
+            let state = shared.lock().unwrap_or_else(PoisonError::into_inner);
+            state.programs.iter().flat_map(Program::threads).any(|thread| thread.tid == tid)
+        });
+        if *is_own {
+            self.marks.iter_mut().for_each(|chain| chain.mark(&mark, event.t_ns));
+        }
+    }
+
+    /// What was released in the phase has ended, also at the ends of chains.
+    fn is_settled(&self) -> bool {
+        let longest = self.chains.iter().map(|chain| chain.passes.longest).max().unwrap_or(0);
+        let is_answered = self.marks.iter().all(|chain| chain.open() == 0);
+        is_answered && self.open().is_empty() && self.recorder.stream.until_ns >= self.end.0.saturating_add(2 * longest)
+    }
+
+    pub fn home(&self) -> CpuId {
+        self.lanes.first().map_or(CpuId(0), Lane::home)
+    }
+
+    /// Cycles released in the phase that have not ended.
+    pub fn open(&self) -> Vec<(usize, u64)> {
+        let open = |(n, lane): (usize, &Lane)| {
+            let release = self.attribution.open_since(lane.learned.thread.tid)?;
+            lane.counts(release).then_some((n, release))
+        };
+        self.lanes.iter().enumerate().filter_map(open).collect()
+    }
+}
