@@ -217,7 +217,7 @@ mod tests {
         let good = root("0-3\n", "cpuset cpu io\n");
         assert_eq!(possible(good.path(), &"1-3".parse().unwrap()), Ok(()));
         assert!(why(&good, "0-3").contains("no CPU would be left"));
-        assert!(why(&good, "3-4").contains("CPU 4 belongs to another"));
+        assert!(why(&good, "3-4").contains("CPU 4 already belongs to another"));
         assert!(why(&root("0-3\n", "cpu io\n"), "1").contains("no cpuset controller"));
         assert!(why(&root("garbage", "cpuset\n"), "1").contains("cpuset.cpus.effective"));
         fs::write(good.path().join("cgroup.type"), "domain\n").unwrap();
