@@ -261,8 +261,8 @@ pub unsafe extern "C" fn prt_epoch_ns(rt: *const prt) -> u64 {
     })
 }
 
-/// Blocks SIGINT, SIGTERM and SIGHUP in the calling thread and those it starts, so that prt_until_signal() receives
-/// them. Call it at the start of main().
+/// Blocks SIGINT, SIGTERM and SIGHUP, except those that the program ignores (nohup), in the calling thread and those it
+/// starts, so that prt_until_signal() receives them. Call it at the start of main().
 ///
 /// Errors: none on Linux.
 #[unsafe(no_mangle)]
@@ -282,6 +282,24 @@ pub unsafe extern "C" fn prt_until_signal(rt: *const prt) -> c_int {
         crate::handle::not_in_a_task()?;
         rt.rt.until_signal();
         Ok(())
+    })
+}
+
+/// Like prt_until_signal(), but waits at most until `until_ns` on CLOCK_MONOTONIC: PRT_STATUS_TIMED_OUT, and the tasks
+/// run on.
+///
+/// Threads: an ordinary one, not a task's. Blocks.
+/// Errors: as for prt_until_signal(); PRT_STATUS_TIMED_OUT.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_until_signal_or(rt: *const prt, until_ns: u64) -> c_int {
+    guard(|| {
+        // SAFETY: NULL or a live handle, only read.
+        let rt = unsafe { shared(rt, c"rt is NULL") }?;
+        crate::handle::not_in_a_task()?;
+        match rt.rt.until_signal_or(Nanos(until_ns)) {
+            true => Ok(()),
+            false => Err(Failure::fixed(prt_status::TimedOut, c"no signal came before the time limit")),
+        }
     })
 }
 

@@ -199,6 +199,19 @@ impl Rt {
         self.stop();
     }
 
+    /// Like [`Rt::until_signal`], but waits at most until `until` on CLOCK_MONOTONIC. Returns true if a signal came: then
+    /// all tasks are stopped.
+    pub fn until_signal_or(&self, until: Nanos) -> bool {
+        let set = ending();
+        let _ = uapi::block(&set);
+        let left = Nanos(until.0.saturating_sub(monotonic().0));
+        let came = uapi::wait(&set, Some(left)) != uapi::Waited::TimedOut;
+        if came {
+            self.stop();
+        }
+        came
+    }
+
     pub(crate) fn stack(&self) -> usize {
         self.stack
     }
@@ -208,12 +221,15 @@ impl Rt {
     }
 }
 
+/// A signal that the program ignores (nohup) must stay so: one that is blocked would be received nevertheless.
 fn ending() -> uapi::SignalSet {
-    uapi::SignalSet::new(&[uapi::Sig::Int, uapi::Sig::Term, uapi::Sig::Hup])
+    let mut ending = vec![uapi::Sig::Int, uapi::Sig::Term, uapi::Sig::Hup];
+    ending.retain(|signal| !uapi::is_ignored(*signal));
+    uapi::SignalSet::new(&ending)
 }
 
-/// Blocks SIGINT, SIGTERM and SIGHUP in the calling thread and those it starts, so that [`Rt::until_signal`] receives
-/// them. Call it at the start of `main`.
+/// Blocks SIGINT, SIGTERM and SIGHUP, except those that the program ignores, in the calling thread and those it starts,
+/// so that [`Rt::until_signal`] receives them. Call it at the start of `main`.
 ///
 /// # Errors
 /// Cannot fail on Linux.
