@@ -1393,8 +1393,8 @@ bool prt_passed(const struct prt *rt);
 // Threads: any. Real-time.
 uint64_t prt_epoch_ns(const struct prt *rt);
 
-// Blocks SIGINT, SIGTERM and SIGHUP, except those that the program ignores (nohup), in the calling thread and those it
-// starts, so that prt_until_signal() receives them. Call it at the start of main().
+// Blocks SIGINT, SIGTERM and SIGHUP (unless it is ignored: nohup(1)) in the calling thread and those it starts, so that
+// prt_until_signal() receives them. Call it at the start of main().
 //
 // Errors: none on Linux.
 int prt_block_signals(void);

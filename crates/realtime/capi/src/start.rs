@@ -261,8 +261,8 @@ pub unsafe extern "C" fn prt_epoch_ns(rt: *const prt) -> u64 {
     })
 }
 
-/// Blocks SIGINT, SIGTERM and SIGHUP, except those that the program ignores (nohup), in the calling thread and those it
-/// starts, so that prt_until_signal() receives them. Call it at the start of main().
+/// Blocks SIGINT, SIGTERM and SIGHUP (unless it is ignored: nohup(1)) in the calling thread and those it starts, so that
+/// prt_until_signal() receives them. Call it at the start of main().
 ///
 /// Errors: none on Linux.
 #[unsafe(no_mangle)]

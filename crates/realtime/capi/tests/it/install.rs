@@ -156,6 +156,15 @@ fn the_program_ends_at_any_time(program: &Path) {
         assert!(child.wait().unwrap().success() && rest.contains(" releases: "), "{arguments:?}: {rest}");
         assert!(begun.elapsed().as_secs() < 50, "{arguments:?}");
     }
+    // Under nohup a hang-up does not end it.
+    let mut child = Command::new("nohup").arg(program).arg("60").stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    for (begin, signal) in [("second 1: ", Signal::HUP), ("second 2: ", Signal::TERM)] {
+        let line = lines.next().unwrap().unwrap();
+        assert!(line.starts_with(begin), "{line}");
+        kill_process(Pid::from_child(&child), signal).unwrap();
+    }
+    assert!(lines.any(|line| line.unwrap().contains(" releases: ")) && child.wait().unwrap().success());
     for arguments in [&["-5"][..], &["5s"], &["--help"], &["1", "x"], &["99999999999"], &["1", "0", "0"], &[""]] {
         let output = Command::new(program).args(arguments).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");

@@ -221,15 +221,15 @@ impl Rt {
     }
 }
 
-/// A signal that the program ignores (nohup) must stay so: one that is blocked would be received nevertheless.
+/// A SIGHUP that the program ignores, since nohup(1) started it, stays so: one that is blocked would be received
+/// nevertheless. SIGINT, which shells have background jobs of scripts ignore, ends the program if it is sent all the same.
 fn ending() -> uapi::SignalSet {
-    let mut ending = vec![uapi::Sig::Int, uapi::Sig::Term, uapi::Sig::Hup];
-    ending.retain(|signal| !uapi::is_ignored(*signal));
-    uapi::SignalSet::new(&ending)
+    let all = [uapi::Sig::Int, uapi::Sig::Term, uapi::Sig::Hup];
+    uapi::SignalSet::new(if uapi::is_ignored(uapi::Sig::Hup) { &all[..2] } else { &all })
 }
 
-/// Blocks SIGINT, SIGTERM and SIGHUP, except those that the program ignores, in the calling thread and those it starts,
-/// so that [`Rt::until_signal`] receives them. Call it at the start of `main`.
+/// Blocks SIGINT, SIGTERM and SIGHUP (unless it is ignored: nohup(1)) in the calling thread and those it starts, so that
+/// [`Rt::until_signal`] receives them. Call it at the start of `main`.
 ///
 /// # Errors
 /// Cannot fail on Linux.
