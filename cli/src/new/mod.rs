@@ -6,6 +6,7 @@ use crate::args::common::OutputArgs;
 use crate::finish::{Answer, finish};
 use crate::refusal::Refusal;
 use args::{Lang, NewArgs};
+use punctual_model::Argv;
 use punctual_starter::{Error, Language, Project, SOURCES};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -27,17 +28,19 @@ fn written(args: &NewArgs) -> Result<Answer, Refusal> {
     let project = Project { name: args.name.clone(), language, library: library.clone() };
     let folder = args.dir.clone().unwrap_or_else(|| PathBuf::from(&args.name));
     let files = project.write(&folder).map_err(|error| match error {
-        Error::Name(_) | Error::Exists(_) => Refusal::usage(error.to_string()),
+        Error::Name(_) | Error::Cargo(_) | Error::Own(_) | Error::Library(_) | Error::Exists(_) => {
+            Refusal::usage(error.to_string())
+        }
         Error::Io { .. } | Error::Directory(_) => Refusal::environment(error.to_string()),
     })?;
     let build = if language == Language::Rust { "cargo build --release" } else { "sh build.sh" };
     let program =
         if language == Language::Rust { format!("target/release/{}", args.name) } else { format!("./{}", args.name) };
     let text = format!(
-        "{}: {}\n\nNext  1. cd {} && {build}\n      2. sudo {program} 5      five seconds, and its statistics\n      3. README.md\n",
+        "{}: {}\n\nNext  1. {} && {build}\n      2. sudo {program} 5      five seconds, and its statistics\n      3. README.md\n",
         folder.display(),
         files.join(", "),
-        folder.display(),
+        Argv::new(["cd".to_owned(), folder.display().to_string()]).line(),
     );
     let missing = missing(language, library.as_deref());
     Ok(Answer::text(0, text).with_notes(missing))

@@ -3,10 +3,17 @@
 python3 -m unittest discover -s tests      (or pytest)
 """
 
+import json
 import os
+import signal
+import stat
+import subprocess
 import tempfile
+import threading
+import time
 import unittest
 from pathlib import Path
+from unittest import mock
 
 import punctual_rt
 
@@ -26,7 +33,76 @@ class Axes:
         return lambda *words, **more: self.calls.append(name)
 
 
+def script(folder, text):
+    """A program that stands in for punctual."""
+    path = Path(folder, "stands-in")
+    path.write_text(f"#!/bin/sh\n{text}\n", "utf-8")
+    path.chmod(stat.S_IRWXU)
+    return str(path)
+
+
+def interrupt(folder, times):
+    """Ctrl-C for this process only, once it waits for the program, and again when that ends."""
+
+    def run():
+        for names in [("begun", "waiting"), ("ending",)][:times]:
+            while not all(Path(folder, name).exists() for name in names):
+                time.sleep(0.01)
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread
+
+
 class WithoutTheProgram(unittest.TestCase):
+    def interrupted(self, text, times):
+        """The names of the files that the program leaves, if it is interrupted so many times."""
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                program = script(folder, f"cd '{folder}'; {text}; echo > begun; while :; do sleep 0.02; done")
+                original = subprocess.Popen.communicate
+
+                def communicate(child):
+                    Path(folder, "waiting").touch()
+                    return original(child)
+
+                thread = interrupt(folder, times)
+                with mock.patch.object(subprocess.Popen, "communicate", communicate), self.assertRaises(KeyboardInterrupt):
+                    punctual_rt.measure(program=program)
+                thread.join()
+                return sorted(path.name for path in Path(folder).iterdir())
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    def test_a_measurement_that_is_interrupted_ends_in_order(self):
+        left = self.interrupted("trap 'sleep 1; echo > ended; exit 3' INT", 1)
+        self.assertEqual(left, ["begun", "ended", "stands-in", "waiting"])
+
+    def test_a_second_interrupt_kills(self):
+        left = self.interrupted("trap 'echo > ending' INT", 2)
+        self.assertEqual(left, ["begun", "ending", "stands-in", "waiting"])
+
+    def test_what_is_no_report_is_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for answer in ("plain text", "[]", "{}", "\\377"):
+                with self.assertRaisesRegex(punctual_rt.PunctualError, "no report"):
+                    punctual_rt.read("run", program=script(folder, f"printf '{answer}'"))
+
+    def test_words_and_answers_are_passed_as_they_are(self):
+        with tempfile.TemporaryDirectory() as folder:
+            document = {"result": {"run_directory": "r", "verdict": {"headline": "spät"}}, "exit_code": 0}
+            answer = json.dumps(document, ensure_ascii=False)
+            program = script(folder, f"printf '%s\\n' \"$@\" > '{folder}/words'\ncat <<'END'\n{answer}\nEND")
+            report = punctual_rt.read("--help", program=program)
+            self.assertEqual(Path(folder, "words").read_text().split(), ["report", "--json", "--", "--help"])
+            self.assertEqual((report.headline, report.run), ("spät", Path.cwd() / "--help"))
+            report = punctual_rt.measure("--cpus", 2, Path("a"), program=program, out=Path("r"))
+            self.assertEqual(Path(folder, "words").read_text().split(), ["measure", "--cpus", "2", "a", "--json", "--out", "r"])
+            with self.assertRaisesRegex(punctual_rt.PunctualError, "cannot be run"):
+                punctual_rt.read("a\0b", program=program)
+
     def test_a_missing_program_is_named(self):
         with self.assertRaisesRegex(punctual_rt.PunctualError, "no-such-punctual cannot be run") as caught:
             punctual_rt.read("run", program="no-such-punctual")
@@ -38,7 +114,7 @@ class WithoutTheProgram(unittest.TestCase):
                 for name, value in [("setpoint", None), ("Zähler", 2**64 - 1), ("a b\nc\t", 40), ("", 1), ("x" * 63 + "ß", 0)]:
                     self.assertTrue(marker.mark(name, value))
             lines = ["setpoint", "Zähler 18446744073709551615", "a_b_c_ 40", "_ 1", "x" * 63 + " 0"]
-            self.assertEqual(Path(file.name).read_text(), "".join(f"punctual: {line}\n" for line in lines))
+            self.assertEqual(Path(file.name).read_text("utf-8"), "".join(f"punctual: {line}\n" for line in lines))
             self.assertEqual((marker.written, marker.failed, marker.problem), (5, 0, None))
             with self.assertRaisesRegex(ValueError, "0 to"):
                 marker.mark("x", -1)

@@ -141,6 +141,15 @@ fn timespec(left: std::time::Duration) -> libc::timespec {
     libc::timespec { tv_sec, tv_nsec: left.subsec_nanos() as _ }
 }
 
+/// Returns true if the program ignores the signal, for example because nohup(1) started it.
+pub fn is_ignored(signal: Sig) -> bool {
+    // SAFETY: an all-zero sigaction is valid; only the current action is read.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal.number(), std::ptr::null(), &raw mut action) == 0 && action.sa_sigaction == libc::SIG_IGN
+    }
+}
+
 /// Installs a handler without SA_RESTART for SIGURG, so that [`wake`] interrupts system calls. SIGURG is ignored by
 /// default, and nothing else here uses it.
 ///
@@ -179,6 +188,12 @@ mod tests {
         block(&set).unwrap();
         assert_eq!(wait(&set, Some(Nanos::from_millis(2))), Waited::TimedOut);
         assert_eq!(wait(&set, Some(Nanos::ZERO)), Waited::TimedOut);
+    }
+
+    /// Programs in Rust begin with SIGPIPE ignored.
+    #[test]
+    fn an_ignored_signal_is_known() {
+        assert!(is_ignored(Sig::Pipe) && !is_ignored(Sig::Chld));
     }
 
     #[test]

@@ -193,7 +193,7 @@ int main()
         std::printf("loop ended %d, ran all %d, received all %d, in order %d\n", how == rt::end::cycles,
                     stats.ran + stats.skipped == stats.released, received == stats.ran, order.load());
         auto brief = runtime.start(rt::options("brief", rt::policy::other, 0, 1ms), [](const rt::cycle &cycle) noexcept {
-            return cycle.index() == 3 ? rt::next::stop : rt::next::keep_going;
+            return cycle.index() >= 3 ? rt::next::stop : rt::next::keep_going;
         });
         std::printf("brief ended %d\n", brief.join() == rt::end::returned);
         return runtime.report().empty();

@@ -5,7 +5,9 @@
  * Without the privilege for SCHED_FIFO it runs in the ordinary class and says so. */
 
 #include <punctual_rt.h>
+#include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -20,6 +22,15 @@ static int failed(const char *what)
 {
     fprintf(stderr, "%s: %s\n", what, prt_last_error());
     return 1;
+}
+
+/* A whole number up to `most`. */
+static bool number(const char *text, uint64_t most, uint64_t *value)
+{
+    char *end;
+    errno = 0;
+    *value = strtoull(text, &end, 10);
+    return text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0 && *value <= most;
 }
 
 static struct prt *start(int priority)
@@ -50,14 +61,20 @@ static void figures(const struct prt_task *task, uint64_t sum)
 
 int main(int argc, char **argv)
 {
-    uint64_t period_us = argc > 1 ? strtoull(argv[1], NULL, 10) : 1000;
-    uint64_t cycles = argc > 2 ? strtoull(argv[2], NULL, 10) : 1000;
-    int priority = argc > 3 ? atoi(argv[3]) : 80;
+    uint64_t period_us = 1000, cycles = 1000, fifo = 80;
+    int priority;
     struct prt_task_options options;
     struct prt_task *task = NULL;
     struct prt *rt;
     uint64_t sum = 0;
 
+    /* An hour, and so many cycles that their time fits into 64 bits. */
+    if (argc > 4 || (argc > 1 && !number(argv[1], 3600000000, &period_us)) || (argc > 2 && !number(argv[2], 1000000, &cycles)) ||
+        (argc > 3 && !number(argv[3], 99, &fifo))) {
+        fprintf(stderr, "usage: periodic [PERIOD_US [CYCLES [PRIORITY]]]\n");
+        return 2;
+    }
+    priority = (int)fifo;
     if (prt_block_signals() || !(rt = start(priority)))
         return failed("start");
     prt_task_options_init(&options, "example", PRT_POLICY_FIFO, priority, period_us * 1000);
@@ -69,9 +86,11 @@ int main(int argc, char **argv)
     options.cycles = cycles;
     if (prt_task_start(rt, &options, body, &sum, &task))
         return failed("task");
+    /* The signals are blocked, so it has to wait for them as long as the task runs; then the task has ended, or is about to. */
+    if (cycles && prt_until_signal_or(rt, prt_now_ns() + cycles * options.period_ns) != PRT_STATUS_TIMED_OUT)
+        fprintf(stderr, "stopped by a signal\n");
     if (cycles ? prt_task_join(task, NULL) : prt_until_signal(rt))
         return failed("wait");
-    prt_task_stop(task, NULL);
     figures(task, sum);
     prt_task_free(task);
     prt_free(rt);

@@ -643,7 +643,8 @@ int prt_cond_notify_all(const struct prt_cond *cond,
 // Ownership: the caller's until prt_flags_free().
 struct prt_flags *prt_flags_new(uint32_t set);
 
-// Frees the group; no thread may be waiting for it. NULL is ignored.
+// Frees the group; no thread may be waiting for it, or in prt_flags_set(), which a thread that it wakes may outrun.
+// NULL is ignored.
 //
 // Threads: any ordinary one.
 void prt_flags_free(struct prt_flags *flags);
@@ -685,8 +686,8 @@ int prt_flags_try_take(const struct prt_flags *flags,
                        int how,
                        uint32_t *set);
 
-// Sleeps until enough flags of `mask` are set and reads those into `*set`; `how` is one of enum prt_match. A signal
-// does not end the wait.
+// Sleeps until enough flags of `mask` are set and reads those into `*set`; `how` is one of enum prt_match. Neither
+// a signal nor prt_stop() ends the wait.
 //
 // Threads: any. Real-time: futex(2) if it has to sleep; blocks.
 // Errors: PRT_STATUS_INVALID for a mask of 0 or another `how`; PRT_STATUS_NULL.
@@ -835,7 +836,8 @@ int prt_log_start(int fd,
 // RLIMIT_MEMLOCK or CAP_IPC_LOCK allow that.
 //
 // Threads: any ordinary one, before the real-time part.
-// Errors: PRT_STATUS_INVALID for a capacity of 0 or of more than a million; PRT_STATUS_NULL.
+// Errors: PRT_STATUS_INVALID for a capacity of 0 or of more than a million; PRT_STATUS_REFUSED: no memory;
+// PRT_STATUS_NULL.
 // Ownership: `*out` is the caller's until prt_recorder_free(), before or after the log is freed.
 int prt_log_recorder(const struct prt_log *log,
                      const char *name,
@@ -862,12 +864,13 @@ int prt_record(struct prt_recorder *recorder,
 // Errors: PRT_STATUS_NULL.
 int prt_log_get_counts(const struct prt_log *log, struct prt_log_counts *out);
 
-// Frees a recorder; its records are still written. NULL is ignored.
+// Frees a recorder; its records are still written, and its memory is freed after that. NULL is ignored.
 //
 // Threads: any ordinary one, after the recorder's thread has ended.
 void prt_recorder_free(struct prt_recorder *recorder);
 
-// Writes the remaining records and ends the log. NULL is ignored.
+// Writes the remaining records and ends the log. NULL is ignored. If the output accepts nothing for 2 s, because the
+// reader of a pipe has stopped, the rest is lost.
 //
 // Threads: any ordinary one. Waits for the writing thread.
 void prt_log_free(struct prt_log *log);
@@ -877,7 +880,7 @@ void prt_log_free(struct prt_log *log);
 //
 // Threads: any ordinary one.
 // Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID for a size or capacity of 0, a size beyond PRT_QUEUE_LARGEST, more than
-// 1 GiB, or an unknown policy.
+// 1 GiB, or an unknown policy; PRT_STATUS_REFUSED: no memory, or, where all memory is locked, RLIMIT_MEMLOCK.
 // Ownership: `*out` is the caller's until prt_mailbox_free().
 int prt_mailbox_new(size_t size,
                     size_t capacity,
@@ -900,7 +903,7 @@ int prt_mailbox_send(const struct prt_mailbox *mailbox,
                      size_t size);
 
 // Takes the oldest value, sleeping until there is one, and copies its `size` bytes to `value`; the size must be the
-// mailbox's. A signal does not end the wait.
+// mailbox's. Neither a signal nor prt_stop() ends the wait.
 //
 // Threads: any; with several readers each value goes to one. Real-time: futex(2); blocks.
 // Errors: PRT_STATUS_INVALID if the size is not the mailbox's; PRT_STATUS_OWNER_DIED; PRT_STATUS_NULL. Nothing is taken
@@ -1022,7 +1025,8 @@ bool prt_mutex_is_mine(const struct prt_mutex *mutex);
 // one of enum prt_overflow: with PRT_OVERFLOW_REFUSE the FIFO's writers wait.
 //
 // Threads: any ordinary one.
-// Errors: PRT_STATUS_REFUSED; PRT_STATUS_INVALID for a capacity of 0 or beyond PRT_PIPE_MOST; PRT_STATUS_NULL.
+// Errors: PRT_STATUS_REFUSED; PRT_STATUS_INVALID for a capacity of 0 or beyond PRT_PIPE_MOST, an unknown policy, or
+// PRT_OVERFLOW_DROP_OLDEST; PRT_STATUS_NULL.
 // Ownership: `*out` is the caller's until prt_pipe_in_free(). Until then a thread under SCHED_OTHER transfers the
 // lines.
 int prt_pipe_in_open(const char *at,
@@ -1107,7 +1111,8 @@ void prt_pipe_out_free(struct prt_pipe_out *pipe);
 //
 // Threads: any ordinary one.
 // Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID for a size or capacity of 0, a size beyond PRT_QUEUE_LARGEST, more than
-// 1 GiB, or an unknown policy.
+// 1 GiB, an unknown policy, or PRT_OVERFLOW_DROP_OLDEST; PRT_STATUS_REFUSED: no memory, or, where all memory is locked,
+// RLIMIT_MEMLOCK.
 // Ownership: the ends are the caller's, each until its own …_free(), in any order.
 int prt_queue_new(size_t size,
                   size_t capacity,
@@ -1181,7 +1186,8 @@ int prt_try_scheduling(int policy,
 // Ownership: the caller's until prt_semaphore_free().
 struct prt_semaphore *prt_semaphore_new(uint32_t count);
 
-// Frees the semaphore; no thread may be waiting for it. NULL is ignored.
+// Frees the semaphore; no thread may be waiting for it, or in prt_semaphore_post(), which the thread that it wakes may
+// outrun. NULL is ignored.
 //
 // Threads: any ordinary one.
 void prt_semaphore_free(struct prt_semaphore *semaphore);
@@ -1192,7 +1198,7 @@ void prt_semaphore_free(struct prt_semaphore *semaphore);
 // Errors: PRT_STATUS_FULL at a count of 2^32 - 1, which is kept; PRT_STATUS_NULL.
 int prt_semaphore_post(const struct prt_semaphore *semaphore);
 
-// Lowers the count, sleeping until it is not 0. A signal does not end the wait.
+// Lowers the count, sleeping until it is not 0. Neither a signal nor prt_stop() ends the wait.
 //
 // Threads: any. Real-time: no system call if the count is not 0, otherwise futex(2); blocks.
 // Errors: PRT_STATUS_NULL.
@@ -1230,11 +1236,12 @@ void prt_source_free(struct prt_source *source);
 // Ownership: `*out` is the caller's until prt_eventfd_free().
 int prt_eventfd_new(struct prt_eventfd **out);
 
-// Adds `events`, and wakes the task. Blocks only if 2^64 − 2 of them were not received.
+// Adds `events`, and wakes the task; 0 wakes nobody. Blocks only if 2^64 − 2 of them were not received.
 //
 // Threads: any. Real-time: write(2).
-// Errors: PRT_STATUS_INVALID for 2^64 − 1; PRT_STATUS_NULL.
-int prt_eventfd_raise(const struct prt_eventfd *eventfd, uint64_t events);
+// Errors: PRT_STATUS_INVALID for more than 2^32; PRT_STATUS_NULL.
+int prt_eventfd_raise(const struct prt_eventfd *eventfd,
+                      uint64_t events);
 
 // Frees a counter; a source of it remains. NULL is ignored.
 //
@@ -1386,8 +1393,8 @@ bool prt_passed(const struct prt *rt);
 // Threads: any. Real-time.
 uint64_t prt_epoch_ns(const struct prt *rt);
 
-// Blocks SIGINT, SIGTERM and SIGHUP in the calling thread and those it starts, so that prt_until_signal() receives
-// them. Call it at the start of main().
+// Blocks SIGINT, SIGTERM and SIGHUP (unless it is ignored: nohup(1)) in the calling thread and those it starts, so that
+// prt_until_signal() receives them. Call it at the start of main().
 //
 // Errors: none on Linux.
 int prt_block_signals(void);
@@ -1397,6 +1404,14 @@ int prt_block_signals(void);
 // Threads: an ordinary one, not a task's. Blocks.
 // Errors: PRT_STATUS_NULL, PRT_STATUS_DEADLOCK from a task's body.
 int prt_until_signal(const struct prt *rt);
+
+// Like prt_until_signal(), but waits at most until `until_ns` on CLOCK_MONOTONIC: PRT_STATUS_TIMED_OUT, and the tasks
+// run on.
+//
+// Threads: an ordinary one, not a task's. Blocks.
+// Errors: as for prt_until_signal(); PRT_STATUS_TIMED_OUT.
+int prt_until_signal_or(const struct prt *rt,
+                        uint64_t until_ns);
 
 // Stops every task and waits until each body has returned. Statistics remain available from their handles.
 //

@@ -93,9 +93,12 @@ pub(crate) unsafe fn text<'a>(pointer: *const c_char, name: &'static CStr) -> Re
 /// Returns the caller's bytes as a slice. `name` is the text of the error for NULL.
 ///
 /// # Safety
-/// `pointer` is NULL, or `size` bytes are readable while the slice is used.
+/// NULL, or `size` bytes are readable while the slice is used. NULL is no error if there are none to read.
 #[inline]
 pub(crate) unsafe fn bytes<'a>(pointer: *const c_void, size: usize, name: &'static CStr) -> Result<&'a [u8], Failure> {
+    if size == 0 {
+        return Ok(&[]);
+    }
     if pointer.is_null() {
         return Err(null(name));
     }

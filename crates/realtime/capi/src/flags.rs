@@ -74,7 +74,8 @@ pub extern "C" fn prt_flags_new(set: u32) -> *mut prt_flags {
     Box::into_raw(Box::new(prt_flags(EventFlags::new(set))))
 }
 
-/// Frees the group; no thread may be waiting for it. NULL is ignored.
+/// Frees the group; no thread may be waiting for it, or in prt_flags_set(), which a thread that it wakes may outrun.
+/// NULL is ignored.
 ///
 /// Threads: any non-real-time thread.
 #[unsafe(no_mangle)]
@@ -139,8 +140,8 @@ pub unsafe extern "C" fn prt_flags_try_take(flags: *const prt_flags, mask: u32, 
     unsafe { look(flags, mask, how, set, |flags, how| flags.try_take(mask, how).ok_or(NONE)) }
 }
 
-/// Sleeps until the set flags of `mask` satisfy `how`, one of enum prt_match, and stores them in `*set`. A signal does
-/// not end the wait.
+/// Sleeps until enough flags of `mask` are set and reads those into `*set`; `how` is one of enum prt_match. Neither
+/// a signal nor prt_stop() ends the wait.
 ///
 /// Threads: any. Real-time: futex(2) if it has to sleep; blocks.
 /// Errors: PRT_STATUS_INVALID for a mask of 0 or an unknown `how`; PRT_STATUS_NULL.

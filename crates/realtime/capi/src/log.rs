@@ -6,6 +6,7 @@ use crate::status::{Failure, prt_status};
 use punctual_rt::{Arg, Level, Log, LogCounts, Nanos, Recorder};
 use std::ffi::{c_char, c_int};
 use std::fs::File;
+use std::io::ErrorKind;
 use std::os::fd::BorrowedFd;
 
 /// Severity of a record.
@@ -128,9 +129,10 @@ pub unsafe extern "C" fn prt_log_start(fd: c_int, out: *mut *mut prt_log) -> c_i
 /// Creates a recorder with space for `capacity` records; `name` appears in its lines. Its memory is locked if
 /// RLIMIT_MEMLOCK or CAP_IPC_LOCK allows it.
 ///
-/// Threads: any non-real-time thread, before the real-time part.
-/// Errors: PRT_STATUS_INVALID for a capacity of 0 or of more than a million; PRT_STATUS_NULL.
-/// Ownership: `*out` is the caller's until prt_recorder_free(), which may be called before or after the log is freed.
+/// Threads: any ordinary one, before the real-time part.
+/// Errors: PRT_STATUS_INVALID for a capacity of 0 or of more than a million; PRT_STATUS_REFUSED: no memory;
+/// PRT_STATUS_NULL.
+/// Ownership: `*out` is the caller's until prt_recorder_free(), before or after the log is freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_log_recorder(
     log: *const prt_log,
@@ -151,7 +153,10 @@ pub unsafe extern "C" fn prt_log_recorder(
             ));
         }
         let recorder = log.0.recorder(name, capacity);
-        let mut recorder = recorder.map_err(|error| Failure::written(prt_status::Invalid, error))?;
+        let mut recorder = recorder.map_err(|error| {
+            let refused = error.kind() == ErrorKind::OutOfMemory;
+            Failure::written(if refused { prt_status::Refused } else { prt_status::Invalid }, error)
+        })?;
         // Without the privilege it is not locked; prt_builder_lock_memory() reports that for the whole program.
         let _ = recorder.lock_memory();
         // SAFETY: not NULL, and a place for a pointer.
@@ -214,7 +219,7 @@ pub unsafe extern "C" fn prt_log_get_counts(log: *const prt_log, out: *mut prt_l
     })
 }
 
-/// Frees a recorder; its records are still written. NULL is ignored.
+/// Frees a recorder; its records are still written, and its memory is freed after that. NULL is ignored.
 ///
 /// Threads: any non-real-time thread, after the recorder's thread has ended.
 #[unsafe(no_mangle)]
@@ -223,7 +228,8 @@ pub unsafe extern "C" fn prt_recorder_free(recorder: *mut prt_recorder) {
     drop(unsafe { take(recorder) });
 }
 
-/// Writes the remaining records and ends the log. NULL is ignored.
+/// Writes the remaining records and ends the log. NULL is ignored. If the output accepts nothing for 2 s, because the
+/// reader of a pipe has stopped, the rest is lost.
 ///
 /// Threads: any non-real-time thread. Waits for the writing thread.
 #[unsafe(no_mangle)]

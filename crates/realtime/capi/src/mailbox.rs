@@ -2,7 +2,7 @@
 
 use crate::boundary::{bytes, copy_out, guard, put, shared, take, wanted};
 use crate::mutex;
-use crate::queue::{PRT_QUEUE_LARGEST, overflow};
+use crate::queue::{PRT_QUEUE_LARGEST, capacity_failure, overflow};
 use crate::status::{Failure, prt_status};
 use punctual_rt::{LockError, Mailbox, MailboxCounts, Nanos, NotSent, Overflow};
 use std::ffi::{c_int, c_void};
@@ -70,8 +70,7 @@ fn made<const SIZE: usize>(capacity: usize, overflow: Overflow) -> Result<Box<dy
     if capacity > MAX / SIZE {
         return Err(Failure::written(prt_status::Invalid, format!("{capacity} values of {SIZE} bytes exceed 1 GiB")));
     }
-    let mut made =
-        Mailbox::<[u8; SIZE]>::new(capacity, overflow).map_err(|error| Failure::written(prt_status::Invalid, error))?;
+    let mut made = Mailbox::<[u8; SIZE]>::new(capacity, overflow).map_err(capacity_failure)?;
     // Without the privilege it is not locked; prt_builder_lock_memory() reports that for the whole program.
     let _ = made.lock_memory();
     Ok(Box::new(made))
@@ -87,9 +86,9 @@ pub struct prt_mailbox {
 /// Creates a mailbox for `capacity` values of `size` bytes. `overflow` is one of enum prt_overflow. The mailbox's
 /// memory is locked if RLIMIT_MEMLOCK or CAP_IPC_LOCK allows it.
 ///
-/// Threads: any non-real-time thread.
-/// Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID for a size or capacity of 0, a size above PRT_QUEUE_LARGEST, more than 1
-/// GiB in total, or an unknown policy.
+/// Threads: any ordinary one.
+/// Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID for a size or capacity of 0, a size beyond PRT_QUEUE_LARGEST, more than
+/// 1 GiB, or an unknown policy; PRT_STATUS_REFUSED: no memory, or, where all memory is locked, RLIMIT_MEMLOCK.
 /// Ownership: `*out` is the caller's until prt_mailbox_free().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_mailbox_new(
@@ -182,8 +181,8 @@ unsafe fn receive(mailbox: *const prt_mailbox, value: *mut c_void, size: usize, 
     }
 }
 
-/// Takes the oldest value, sleeping until there is one, and copies its `size` bytes to `value`; `size` must be the size
-/// given to prt_mailbox_new(). A signal does not end the wait.
+/// Takes the oldest value, sleeping until there is one, and copies its `size` bytes to `value`; the size must be the
+/// mailbox's. Neither a signal nor prt_stop() ends the wait.
 ///
 /// Threads: any; with several readers, each value goes to one of them. Real-time: futex(2); blocks.
 /// Errors: PRT_STATUS_INVALID for another size; PRT_STATUS_OWNER_DIED; PRT_STATUS_NULL. In these cases no value is

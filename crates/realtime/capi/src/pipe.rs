@@ -1,7 +1,7 @@
 //! Pipes of lines between a real-time thread and the shell.
 
 use crate::boundary::{bytes, copy_out, guard, put, shared, take, text, wanted};
-use crate::queue::overflow;
+use crate::queue::{capacity_failure, overflow};
 use crate::status::{Failure, prt_status};
 use punctual_rt::{Bridge, Line, Nanos, NotOpened, Overflow, PipeCounts, RtReceiver, RtSender, pipe, pipe_out};
 use std::cell::UnsafeCell;
@@ -79,7 +79,10 @@ fn open_out(at: &str, capacity: usize, overflow: Overflow) -> Result<prt_pipe_ou
 }
 
 fn not_opened(error: NotOpened) -> Failure {
-    Failure::written(prt_status::Refused, error)
+    match error {
+        NotOpened::Capacity(error) => capacity_failure(error),
+        other => Failure::written(prt_status::Refused, other),
+    }
 }
 
 /// Opens a pipe from the shell. `at` without a slash is a name under /run, otherwise it is a path. If the FIFO does not
@@ -87,8 +90,9 @@ fn not_opened(error: NotOpened) -> Failure {
 /// another running program is refused. The pipe holds at least `capacity` lines (16, 64, 256, 1024 or 4096). `overflow`
 /// is one of enum prt_overflow; with PRT_OVERFLOW_REFUSE the FIFO's writers wait.
 ///
-/// Threads: any non-real-time thread.
-/// Errors: PRT_STATUS_REFUSED; PRT_STATUS_INVALID for a capacity of 0 or above PRT_PIPE_MOST; PRT_STATUS_NULL.
+/// Threads: any ordinary one.
+/// Errors: PRT_STATUS_REFUSED; PRT_STATUS_INVALID for a capacity of 0 or beyond PRT_PIPE_MOST, an unknown policy, or
+/// PRT_OVERFLOW_DROP_OLDEST; PRT_STATUS_NULL.
 /// Ownership: `*out` is the caller's until prt_pipe_in_free(). Until then a thread under SCHED_OTHER transfers the
 /// lines.
 #[unsafe(no_mangle)]

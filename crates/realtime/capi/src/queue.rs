@@ -2,7 +2,7 @@
 
 use crate::boundary::{bytes, copy_out, exclusive, guard, put, shared, take, wanted};
 use crate::status::{Failure, prt_status};
-use punctual_rt::{Overflow, QueueCounts, Receiver, Sender, queue};
+use punctual_rt::{CapacityError, Overflow, QueueCounts, Receiver, Sender, queue};
 use std::ffi::{c_int, c_void};
 
 /// What happens to a value that does not fit because the queue is full. Each such value is counted.
@@ -105,11 +105,22 @@ fn ends<const SIZE: usize>(capacity: usize, overflow: Overflow) -> Result<Ends, 
         return Err(Failure::written(prt_status::Invalid, format!("{capacity} values of {SIZE} bytes exceed 1 GiB")));
     }
     let made = queue::<[u8; SIZE]>(capacity, overflow);
-    let (sender, receiver) = made.map_err(|error| Failure::written(prt_status::Invalid, error))?;
+    let (sender, receiver) = made.map_err(capacity_failure)?;
     Ok((Box::new(sender), Box::new(receiver)))
 }
 
-/// Creates both ends of a queue whose slots have `size` bytes, rounded up to a power of two.
+pub(crate) fn capacity_failure(error: CapacityError) -> Failure {
+    match error {
+        CapacityError::Zero => Failure::written(prt_status::Invalid, error),
+        CapacityError::Memory(_) => Failure::written(prt_status::Refused, error),
+        CapacityError::DropOldest => Failure::fixed(
+            prt_status::Invalid,
+            c"PRT_OVERFLOW_DROP_OLDEST is for mailboxes: in a queue or pipe only the receiver may take values",
+        ),
+    }
+}
+
+/// The ends of a queue whose slots have `size` bytes, rounded up to a power of two.
 fn sized(size: usize, capacity: usize, overflow: Overflow) -> Result<Ends, Failure> {
     match size {
         1..=8 => ends::<8>(capacity, overflow),
@@ -146,10 +157,11 @@ pub struct prt_receiver {
 /// Creates a queue that passes up to `capacity` values of `size` bytes in order from one thread to another. `overflow`
 /// is one of enum prt_overflow. The receiver is not woken: poll in every cycle.
 ///
-/// Threads: any non-real-time thread.
-/// Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID for a size or capacity of 0, a size above PRT_QUEUE_LARGEST, more than 1
-/// GiB in total, or an unknown policy.
-/// Ownership: the ends are the caller's, each until its own …_free(); they can be freed in any order.
+/// Threads: any ordinary one.
+/// Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID for a size or capacity of 0, a size beyond PRT_QUEUE_LARGEST, more than
+/// 1 GiB, an unknown policy, or PRT_OVERFLOW_DROP_OLDEST; PRT_STATUS_REFUSED: no memory, or, where all memory is locked,
+/// RLIMIT_MEMLOCK.
+/// Ownership: the ends are the caller's, each until its own …_free(), in any order.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_queue_new(
     size: usize,

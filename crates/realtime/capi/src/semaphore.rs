@@ -27,7 +27,8 @@ pub extern "C" fn prt_semaphore_new(count: u32) -> *mut prt_semaphore {
     Box::into_raw(Box::new(prt_semaphore(Semaphore::new(count))))
 }
 
-/// Frees the semaphore; no thread may be waiting for it. NULL is ignored.
+/// Frees the semaphore; no thread may be waiting for it, or in prt_semaphore_post(), which the thread that it wakes may
+/// outrun. NULL is ignored.
 ///
 /// Threads: any non-real-time thread.
 #[unsafe(no_mangle)]
@@ -50,7 +51,7 @@ pub unsafe extern "C" fn prt_semaphore_post(semaphore: *const prt_semaphore) -> 
     guard(|| unsafe { inner(semaphore) }?.post().map_err(|_| AT_MAXIMUM))
 }
 
-/// Lowers the count by one. Sleeps while it is 0. A signal does not end the wait.
+/// Lowers the count, sleeping until it is not 0. Neither a signal nor prt_stop() ends the wait.
 ///
 /// Threads: any. Real-time: no system call if the count is not 0, otherwise futex(2); blocks.
 /// Errors: PRT_STATUS_NULL.

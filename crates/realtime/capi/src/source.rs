@@ -4,7 +4,7 @@ use crate::boundary::{Data, guard, put, shared, take, text, wanted};
 use crate::mutex;
 use crate::status::{Failure, prt_status};
 use punctual_rt::gpio::{Chip, Edges, EventClock, Line, USUAL_BUFFER};
-use punctual_rt::{Arrival, Eventfd, Gpio, Nanos, Source, Timer, TimerHandle, Uio};
+use punctual_rt::{Arrival, Eventfd, Gpio, MOST_EVENTS, Nanos, Source, Timer, TimerHandle, Uio};
 use rustix::io::Errno;
 use std::ffi::{c_char, c_int, c_void};
 use std::path::Path;
@@ -89,17 +89,16 @@ pub unsafe extern "C" fn prt_eventfd_new(out: *mut *mut prt_eventfd) -> c_int {
     })
 }
 
-/// Adds `events` to the counter, and wakes the task. Blocks only if the counter would exceed 2^64 − 2.
+/// Adds `events`, and wakes the task; 0 wakes nobody. Blocks only if 2^64 − 2 of them were not received.
 ///
 /// Threads: any. Real-time: write(2).
-/// Errors: PRT_STATUS_INVALID if `events` is 2^64 − 1; PRT_STATUS_NULL.
+/// Errors: PRT_STATUS_INVALID for more than 2^32; PRT_STATUS_NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_eventfd_raise(eventfd: *const prt_eventfd, events: u64) -> c_int {
     guard(|| {
         // SAFETY: NULL or a live handle, which threads may share.
         let raised = unsafe { shared(eventfd, c"eventfd is NULL") }?.0.raise(events);
-        raised
-            .map_err(|_| Failure::fixed(prt_status::Invalid, c"write to the eventfd: EINVAL: give less than 2^64 - 1"))
+        raised.map_err(|_| Failure::fixed(prt_status::Invalid, c"more than 2^32 events at once: give less"))
     })
 }
 
@@ -267,9 +266,6 @@ struct Custom {
     data: Data,
 }
 
-/// Maximum number of events that a prt_wait function can report at once, so that sums do not overflow.
-const MAX_EVENTS: u64 = 1 << 32;
-
 impl Source for Custom {
     fn wait(&mut self) -> Result<Arrival, Errno> {
         let mut arrival = prt_arrival { at_ns: 0, events: 1, lost: 0, value: 0 };
@@ -280,8 +276,8 @@ impl Source for Custom {
         match errno {
             0 => Ok(Arrival {
                 at: (at_ns != 0).then_some(Nanos(at_ns)),
-                events: events.min(MAX_EVENTS),
-                lost: lost.min(MAX_EVENTS),
+                events: events.min(MOST_EVENTS),
+                lost: lost.min(MOST_EVENTS),
                 value,
             }),
             1..4096 => Err(Errno::from_raw_os_error(errno)),

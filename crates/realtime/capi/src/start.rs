@@ -262,7 +262,7 @@ pub unsafe extern "C" fn prt_epoch_ns(rt: *const prt) -> u64 {
     })
 }
 
-/// Blocks SIGINT, SIGTERM and SIGHUP in the calling thread and in the threads that it starts, so that
+/// Blocks SIGINT, SIGTERM and SIGHUP (unless it is ignored: nohup(1)) in the calling thread and those it starts, so that
 /// prt_until_signal() receives them. Call it at the start of main().
 ///
 /// Errors: none on Linux.
@@ -286,8 +286,25 @@ pub unsafe extern "C" fn prt_until_signal(rt: *const prt) -> c_int {
     })
 }
 
-/// Stops every task and waits until each body has returned. The statistics can still be read through the tasks'
-/// handles.
+/// Like prt_until_signal(), but waits at most until `until_ns` on CLOCK_MONOTONIC: PRT_STATUS_TIMED_OUT, and the tasks
+/// run on.
+///
+/// Threads: an ordinary one, not a task's. Blocks.
+/// Errors: as for prt_until_signal(); PRT_STATUS_TIMED_OUT.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_until_signal_or(rt: *const prt, until_ns: u64) -> c_int {
+    guard(|| {
+        // SAFETY: NULL or a live handle, only read.
+        let rt = unsafe { shared(rt, c"rt is NULL") }?;
+        crate::handle::not_in_a_task()?;
+        match rt.rt.until_signal_or(Nanos(until_ns)) {
+            true => Ok(()),
+            false => Err(Failure::fixed(prt_status::TimedOut, c"no signal came before the time limit")),
+        }
+    })
+}
+
+/// Stops every task and waits until each body has returned. Statistics remain available from their handles.
 ///
 /// Threads: any non-real-time thread, not a task's. Blocks.
 /// Errors: PRT_STATUS_NULL, PRT_STATUS_DEADLOCK from a task's body.

@@ -139,7 +139,7 @@ pub use attributes::{Applied, Attributes, Refused, granted_nice, try_scheduling}
 pub use clock::{clock_read_cost, monotonic, sleep_until};
 pub use interrupt::{
     Arrival, Eventfd, Gpio, Interrupt, InterruptHandle, InterruptStats, InterruptTask, IrqThreadError, IrqThreads,
-    Source, Timer, TimerHandle, Uio,
+    MOST_EVENTS, Source, Timer, TimerHandle, Uio,
 };
 pub use marks::{MarkCounts, Marks};
 pub use periodic::{Periodic, Wakeup};

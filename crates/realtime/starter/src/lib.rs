@@ -35,7 +35,14 @@ pub enum Error {
         "{0:?} is not a valid program name: use a letter, then letters, digits and -, at most 32 characters, all lower case"
     )]
     Name(String),
-    #[error("{} already exists: give another name, or remove it", .0.display())]
+    #[error("{0:?} is the name of a folder of cargo: choose another")]
+    Cargo(String),
+    /// Of a crate of the library, or of this tool.
+    #[error("{0:?} is a name of punctual's own: choose one that does not begin with punctual")]
+    Own(String),
+    #[error("the path of the library cannot stand in Cargo.toml, since it is not UTF-8 or has control characters: {:?}", .0.display())]
+    Library(PathBuf),
+    #[error("{} already exists: name another folder, or remove it", .0.display())]
     Exists(PathBuf),
     #[error("{path}: {source}", path = .path.display())]
     Io { path: PathBuf, source: std::io::Error },
@@ -47,16 +54,22 @@ impl Project {
     /// Returns the name and text of each file.
     ///
     /// # Errors
-    /// [`Error::Name`].
+    /// [`Error::Name`], [`Error::Cargo`], [`Error::Own`], [`Error::Library`].
     pub fn files(&self) -> Result<Vec<(String, String)>, Error> {
-        let name = checked(&self.name)?;
-        let library = self.library.clone().unwrap_or_else(|| SOURCES.into());
+        let name = checked(&self.name, self.language)?;
+        let library = match &self.library {
+            None => SOURCES,
+            Some(path) => {
+                let plain = path.to_str().filter(|text| !text.contains(char::is_control));
+                plain.ok_or_else(|| Error::Library(path.clone()))?
+            }
+        };
         let (program, build) = match self.language {
             Language::Rust => (format!("target/release/{name}"), "cargo build --release"),
             Language::C | Language::Cpp => (format!("./{name}"), "sh build.sh"),
         };
         let about = match self.language {
-            Language::Rust => format!("The library is a dependency by path in `Cargo.toml`: {}.", library.display()),
+            Language::Rust => format!("The library is a dependency by path in `Cargo.toml`: {library}."),
             Language::C | Language::Cpp => {
                 "The library comes from the package punctual-rt-dev, or from wherever `pkg-config --libs punctual-rt` points."
                     .to_owned()
@@ -65,13 +78,14 @@ impl Project {
         // The kernel keeps 15 bytes of a thread's name: prctl(2), PR_SET_NAME.
         let thread = &name[..name.len().min(15)];
         let fill = |text: &str| {
-            let text = text.replace("LIBRARY", &about).replace("PROGRAM", &program).replace("BUILD", build);
-            text.replace("THREAD", thread).replace("NAME", name)
+            let text = text.replace("PROGRAM", &program).replace("BUILD", build).replace("THREAD", thread);
+            // The last, since it is any text.
+            text.replace("NAME", name).replace("LIBRARY", &about)
         };
         let mut files = match self.language {
             Language::Rust => vec![
                 ("src/main.rs", fill(include_str!("../templates/main.rs"))),
-                ("Cargo.toml", manifest(name, &library)),
+                ("Cargo.toml", manifest(name, library)),
                 (".gitignore", "/target\n/punctual-runs\n".to_owned()),
             ],
             Language::C => vec![
@@ -131,20 +145,31 @@ fn place<'n>(project: &Dir, name: &'n Path) -> Result<(Option<Dir>, &'n Path), E
     Ok((dir, name))
 }
 
-fn checked(name: &str) -> Result<&str, Error> {
+/// Folders in cargo's target folder, which no program may be named like.
+const OF_CARGO: [&str; 4] = ["build", "deps", "examples", "incremental"];
+
+fn checked(name: &str, language: Language) -> Result<&str, Error> {
     let mut letters = name.bytes();
     let first = letters.next().is_some_and(|b| b.is_ascii_lowercase());
     let rest = letters.all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
-    (first && rest && name.len() <= 32 && !name.ends_with('-'))
-        .then_some(name)
-        .ok_or_else(|| Error::Name(name.chars().take(64).collect()))
+    if !(first && rest && name.len() <= 32 && !name.ends_with('-')) {
+        return Err(Error::Name(name.chars().take(64).collect()));
+    }
+    if name == "punctual" || name.starts_with("punctual-") {
+        return Err(Error::Own(name.to_owned()));
+    }
+    if language == Language::Rust && OF_CARGO.contains(&name) {
+        return Err(Error::Cargo(name.to_owned()));
+    }
+    Ok(name)
 }
 
-fn manifest(name: &str, library: &Path) -> String {
-    let library = library.display().to_string().replace('\\', "\\\\").replace('"', "\\\"");
+/// A workspace of its own, since the folder may be created within another.
+fn manifest(name: &str, library: &str) -> String {
+    let library = library.replace('\\', "\\\\").replace('"', "\\\"");
     format!(
         "[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[dependencies]\npunctual-rt = {{ path = \"{library}\" }}\n\n\
-         [profile.release]\npanic = \"abort\"\n"
+         [profile.release]\npanic = \"abort\"\ndebug = \"line-tables-only\"\n\n[workspace]\n"
     )
 }
 

@@ -4,11 +4,14 @@
 
 #include <punctual_rt.h>
 
+#include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #define PERIOD_NS 1000000
+#define SECOND_NS 1000000000
 #define PRIORITY 80
 
 struct sample {
@@ -30,15 +33,28 @@ static int failed(const char *what)
     return 1;
 }
 
-/* An ordinary thread: whatever it waits for, the loop does not. */
-static void log_second(struct prt_receiver *from, unsigned second)
+/* A whole number up to INT_MAX. */
+static bool number(const char *text, int *value)
 {
+    char *end;
+    errno = 0;
+    long all = strtol(text, &end, 10);
+    *value = (int)all;
+    return text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0 && *value == all;
+}
+
+/* An ordinary thread: whatever it waits for, the loop does not. */
+static void log_second(struct prt_receiver *from, int second)
+{
+    struct prt_queue_counts counts = { 0 };
     struct sample sample;
     uint64_t worst = 0, count = 0;
     for (; prt_receive(from, &sample, sizeof sample) == PRT_STATUS_OK; count++)
         if (sample.late_ns > worst)
             worst = sample.late_ns;
-    printf("second %u: %" PRIu64 " steps, at most %" PRIu64 " us late\n", second, count, worst / 1000);
+    prt_receiver_counts(from, &counts);
+    printf("second %d: %" PRIu64 " steps, at most %" PRIu64 " us late; %" PRIu64 " samples dropped so far\n", second, count,
+           worst / 1000, counts.dropped);
     fflush(stdout);
 }
 
@@ -56,16 +72,20 @@ static void figures(const struct prt_task *task)
 
 int main(int argc, char **argv)
 {
-    unsigned seconds = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 0;
-    struct prt_builder *builder = prt_builder_new();
+    int seconds = 0, cpu = -1, second;
+    struct prt_builder *builder;
     struct prt_task_options options;
     struct prt_sender *to = NULL;
     struct prt_receiver *from = NULL;
     struct prt_task *task = NULL;
     struct prt *rt = NULL;
     uint64_t next;
-    unsigned second;
 
+    if (argc > 3 || (argc > 1 && !number(argv[1], &seconds)) || (argc > 2 && !number(argv[2], &cpu))) {
+        fprintf(stderr, "usage: NAME [SECONDS [CPU]]\n");
+        return 2;
+    }
+    builder = prt_builder_new();
     prt_builder_lock_memory(builder);
     prt_builder_check(builder, PRT_CHECK_PREEMPT_RT, 0, PRT_SEVERITY_WANTED);
     prt_builder_check(builder, PRT_CHECK_HIGH_RESOLUTION_TIMERS, 0, PRT_SEVERITY_REQUIRED);
@@ -75,17 +95,19 @@ int main(int argc, char **argv)
     if (prt_queue_new(sizeof(struct sample), 4096, PRT_OVERFLOW_DROP_NEWEST, &to, &from) || prt_sender_lock_memory(to))
         return failed("queue");
     prt_task_options_init(&options, "NAME", PRT_POLICY_FIFO, PRIORITY, PERIOD_NS);
-    options.cpu = argc > 2 ? atoi(argv[2]) : -1;
-    options.cycles = (uint64_t)seconds * (1000000000 / PERIOD_NS);
+    options.cpu = cpu;
+    options.cycles = (uint64_t)seconds * (SECOND_NS / PERIOD_NS);
     if (prt_task_start(rt, &options, step, to, &task))
         return failed("task");
-    next = prt_now_ns();
-    for (second = 1; second <= seconds; second++) {
-        prt_sleep_until(next += 1000000000);
+    /* Until its last second, or a signal, which stops the task. */
+    next = prt_now_ns() + SECOND_NS;
+    for (second = 1; prt_until_signal_or(rt, next) == PRT_STATUS_TIMED_OUT && second != seconds; second++) {
         log_second(from, second);
+        next += SECOND_NS;
     }
-    if (seconds ? prt_task_join(task, NULL) : prt_until_signal(rt))
+    if (prt_task_join(task, NULL))
         return failed("wait");
+    log_second(from, second);
     figures(task);
     prt_task_free(task);
     prt_sender_free(to);

@@ -5,8 +5,9 @@
 #include <punctual.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
-#include <cstdlib>
+#include <string_view>
 
 namespace rt = punctual;
 using namespace std::chrono_literals;
@@ -23,41 +24,51 @@ struct sample {
 
 long long us(rt::nanoseconds time) { return static_cast<long long>(time / 1us); }
 
+/// A whole number from 0.
+bool number(std::string_view text, int &value)
+{
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return error == std::errc() && end == text.data() + text.size() && value >= 0;
+}
+
 /// In an ordinary thread: whatever it waits for, the loop does not.
-void log_second(rt::receiver<sample> &from, unsigned second)
+void log_second(rt::receiver<sample> &from, int second)
 {
     rt::nanoseconds worst{};
     unsigned count = 0;
     for (sample value; from.receive(value); count++)
         worst = std::max(worst, value.late);
-    std::printf("second %u: %u steps, at most %lld us late\n", second, count, us(worst));
+    std::printf("second %d: %u steps, at most %lld us late; %llu samples dropped so far\n", second, count, us(worst),
+                static_cast<unsigned long long>(from.counts().dropped));
     std::fflush(stdout);
 }
 
 } // namespace
 
 int main(int argc, char **argv) try {
-    const unsigned seconds = argc > 1 ? static_cast<unsigned>(std::strtoul(argv[1], nullptr, 10)) : 0;
+    int seconds = 0, cpu = -1;
+    if (argc > 3 || (argc > 1 && !number(argv[1], seconds)) || (argc > 2 && !number(argv[2], cpu))) {
+        std::fprintf(stderr, "usage: NAME [SECONDS [CPU]]\n");
+        return 2;
+    }
     rt::block_signals();
     auto program = rt::builder().lock_memory().want(rt::check::preempt_rt).require(rt::check::high_resolution_timers).start();
     // A queue for four seconds; what does not fit is dropped and counted.
     auto [to, from] = rt::queue<sample>(4096, rt::overflow::drop_newest);
     to.lock_memory();
-    auto options = rt::options("NAME", rt::policy::fifo, priority, period).cycles(seconds * (1s / period));
-    options.on_cpu(argc > 2 ? std::atoi(argv[2]) : -1);
+    auto options = rt::options("NAME", rt::policy::fifo, priority, period).on_cpu(cpu);
+    options.cycles(static_cast<std::uint64_t>(seconds) * (1s / period));
     // In the loop nothing is allocated, locked or printed.
     auto loop = program.start(options, [&to = to](const rt::cycle &cycle) noexcept {
         (void)to.send({cycle.index(), cycle.lateness()});
     });
-    auto next = rt::clock::now();
-    for (unsigned second = 1; second <= seconds; second++) {
-        (void)rt::sleep_until(next += 1s);
+    // Until its last second, or a signal, which stops the task.
+    auto next = rt::clock::now() + 1s;
+    int second = 1;
+    for (; !program.until_signal_or(next) && second != seconds; second++, next += 1s)
         log_second(from, second);
-    }
-    if (seconds)
-        loop.join();
-    else
-        program.until_signal();
+    loop.join();
+    log_second(from, second);
     const auto stats = loop.stats();
     std::printf("%llu releases: %llu ran, %llu skipped; late by %lld us at the median, %lld us at most; %lld page faults\n",
                 static_cast<unsigned long long>(stats.released), static_cast<unsigned long long>(stats.ran),

@@ -4,28 +4,44 @@
 
 use punctual_rt::{Check, CpuId, Nanos, Next, Overflow, Receiver, Rt, Scheduling, monotonic, queue};
 use std::error::Error;
-use std::thread::sleep;
-use std::time::Duration;
+use std::process::ExitCode;
 
 const PERIOD: Nanos = Nanos::from_millis(1);
+const SECOND: Nanos = Nanos::from_millis(1000);
 const PRIORITY: u8 = 80;
 
 struct Sample {
     late: Nanos,
 }
 
-/// Runs in an ordinary thread, so it may block without delaying the control loop.
+/// SECONDS and CPU.
+fn arguments() -> Option<(u64, Option<CpuId>)> {
+    let given: Vec<String> = std::env::args_os().skip(1).map(|word| word.into_string().ok()).collect::<Option<_>>()?;
+    let number = |text: &String| text.parse::<u32>().ok();
+    match &given[..] {
+        [] => Some((0, None)),
+        [seconds] => Some((number(seconds)?.into(), None)),
+        [seconds, cpu] => Some((number(seconds)?.into(), Some(CpuId(number(cpu)?)))),
+        _ => None,
+    }
+}
+
+/// Runs in an ordinary thread: whatever it waits for does not delay the loop.
 fn log_second(from: &mut Receiver<Sample>, second: u64) {
     let (mut worst, mut count) = (Nanos(0), 0);
     while let Some(sample) = from.receive() {
         worst = worst.max(sample.late);
         count += 1;
     }
-    println!("second {second}: {count} steps, at most {worst} late");
+    let dropped = from.counts().dropped;
+    println!("second {second}: {count} steps, at most {worst} late; {dropped} samples dropped so far");
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let seconds: u64 = std::env::args().nth(1).map_or(Ok(0), |text| text.parse())?;
+fn main() -> Result<ExitCode, Box<dyn Error>> {
+    let Some((seconds, cpu)) = arguments() else {
+        eprintln!("usage: NAME [SECONDS [CPU]]");
+        return Ok(ExitCode::from(2));
+    };
     punctual_rt::block_signals()?;
     let rt = Rt::builder().lock_memory().warn(Check::PreemptRt).require(Check::HighResolutionTimers).start()?;
     // A queue for four seconds; samples that do not fit are dropped and counted.
@@ -33,31 +49,29 @@ fn main() -> Result<(), Box<dyn Error>> {
     to.lock_memory()?;
     let mut task = rt.periodic("NAME", Scheduling::Fifo { priority: PRIORITY.try_into()? }, PERIOD);
     if seconds > 0 {
-        task = task.cycles(seconds * 1_000_000_000 / PERIOD.0);
+        task = task.cycles(seconds * (SECOND.0 / PERIOD.0));
     }
-    if let Some(cpu) = std::env::args().nth(2) {
-        task = task.cpu(CpuId(cpu.parse()?));
+    if let Some(cpu) = cpu {
+        task = task.cpu(cpu);
     }
     // Nothing in the loop allocates, locks or prints.
     let task = task.spawn(move |cycle| {
         let _ = to.send(Sample { late: cycle.lateness() });
         Next::Continue
     })?;
-    let begun = monotonic();
-    for second in 1..=seconds {
-        let until = begun + Nanos::from_millis(second * 1000);
-        sleep(Duration::from_nanos(until.0.saturating_sub(monotonic().0)));
+    // Until its last second, or a signal, which stops the task.
+    let (mut second, mut next) = (1, monotonic() + SECOND);
+    while !rt.until_signal_or(next) && second != seconds {
         log_second(&mut from, second);
-    }
-    if seconds == 0 {
-        rt.until_signal();
+        (second, next) = (second + 1, next + SECOND);
     }
     let finished = task.join();
+    log_second(&mut from, second);
     let counted = &finished.stats.counted;
     let [median, most] = [counted.lateness.quantile(0.5), counted.lateness.max()].map(|ns| Nanos(ns.unwrap_or(0)));
     println!(
         "{} releases: {} ran, {} skipped; late by {median} at the median, {most} at most",
         counted.released, counted.ran, counted.skipped
     );
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }

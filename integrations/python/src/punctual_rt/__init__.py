@@ -16,6 +16,7 @@ import csv
 import io
 import json
 import os
+import signal
 import subprocess
 import textwrap
 from collections.abc import Iterable, Sequence
@@ -62,7 +63,8 @@ class Report:
     """The output of `punctual report --format json` for a run (schema: docs/schemas, ``punctual.report/1``)."""
 
     def __init__(self, run: _PathLike, document: dict, program: str = "punctual") -> None:
-        self.run = Path(run)
+        #: Absolute, so that it is found after os.chdir(), too.
+        self.run = Path(os.path.abspath(run))
         #: The whole document.
         self.document = document
         self._program = program
@@ -153,7 +155,7 @@ class Report:
     def histograms(self) -> Rows:
         """One row for each bin: phase, load, value, cpu, low_ns, width_ns, count. As measured, without corrections."""
         values = self._values()
-        text = _call(self._program, ["report", os.fspath(self.run), "--format", "csv"])[1]
+        text = _call(self._program, ["report", "--format", "csv", "--", self.run])[1]
         rows = Rows()
         for row in csv.DictReader(io.StringIO(text)):
             if row["kind"] != "raw":
@@ -180,20 +182,20 @@ def read(run: _PathLike, program: str = "punctual") -> Report:
 
     Raises PunctualError if it cannot be read.
     """
-    _, text = _call(program, ["report", os.fspath(run), "--json"])
-    return Report(run, json.loads(text), program)
+    return Report(run, _document(program, ["report", "--json", "--", run]), program)
 
 
-def prove(*options: str, out: Optional[_PathLike] = None, program: str = "punctual") -> Report:
+def prove(*options: object, out: Optional[_PathLike] = None, program: str = "punctual") -> Report:
     """`punctual prove OPTIONS`: measures this machine for the time given in the options and returns the report.
 
     ``out`` is the run directory to create; by default one below ./punctual-runs. Raises PunctualError if nothing was
-    measured.
+    measured. Ctrl-C ends the measurement in order, which takes a few seconds: what was changed on the machine is undone,
+    and read() reads the run so far; a second Ctrl-C kills the program.
     """
     return _measured("prove", options, out, program)
 
 
-def measure(*options: str, out: Optional[_PathLike] = None, program: str = "punctual") -> Report:
+def measure(*options: object, out: Optional[_PathLike] = None, program: str = "punctual") -> Report:
     """`punctual measure OPTIONS`, as :func:`prove`."""
     return _measured("measure", options, out, program)
 
@@ -297,23 +299,46 @@ class Marker:
         self.close()
 
 
-def _measured(command: str, options: Sequence[str], out: Optional[_PathLike], program: str) -> Report:
+def _measured(command: str, options: Sequence[object], out: Optional[_PathLike], program: str) -> Report:
     words = [command, *options, "--json"]
     if out is not None:
-        words += ["--out", os.fspath(out)]
-    _, text = _call(program, words)
-    document = json.loads(text)
+        words += ["--out", out]
+    document = _document(program, words)
     # The directory as `report` reads it has the histograms, too.
     return Report(document["result"]["run_directory"], document, program)
 
 
-def _call(program: str, words: Iterable[str]) -> "tuple[int, str]":
-    words = list(words)
+def _document(program: str, words: Iterable[object]) -> dict:
+    code, text = _call(program, words)
     try:
-        done = subprocess.run([program, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    except OSError as error:
+        document = json.loads(text)
+    except ValueError:
+        document = None
+    if not isinstance(document, dict) or "result" not in document:
+        raise PunctualError(f"{program} answered no report, but {text[:100]!r}: is it punctual?", code)
+    return document
+
+
+def _call(program: str, words: Iterable[object]) -> "tuple[int, str]":
+    words = [os.fspath(word) if isinstance(word, os.PathLike) else str(word) for word in words]
+    try:
+        child = subprocess.Popen([program, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    except (OSError, ValueError) as error:
         raise PunctualError(f"{program} cannot be run: {error}; install punctual, or name it: program='/path/punctual'") from error
-    if done.returncode not in ANSWERS or not done.stdout:
-        said = done.stderr.strip() or f"ended with {done.returncode}"
-        raise PunctualError(f"{program} {' '.join(words)}: {said}", done.returncode)
-    return done.returncode, done.stdout
+    try:
+        out, said = child.communicate()
+    except BaseException:
+        # As Ctrl-C in a terminal, which the program may have received, too: it undoes its changes and completes the run.
+        try:
+            child.send_signal(signal.SIGINT)
+            child.communicate()
+        except BaseException:
+            child.kill()
+            child.communicate()
+            raise
+        raise
+    # The program writes UTF-8 in every locale.
+    if child.returncode not in ANSWERS or not out:
+        reason = said.decode("utf-8", "replace").strip() or f"ended with {child.returncode}"
+        raise PunctualError(f"{program} {' '.join(words)}: {reason}", child.returncode)
+    return child.returncode, out.decode("utf-8", "replace")

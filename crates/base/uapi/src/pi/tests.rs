@@ -133,6 +133,10 @@ fn an_owner_that_ends_is_reported_to_those_who_wait_and_those_who_come() {
     drop(waited_for.lock().unwrap());
     // There was no waiter: lost, unless a new thread got the same id (not within these few lines).
     assert_eq!(found_later.lock().unwrap_err(), LockError::OwnerDied);
+    // From then on no thread is taken for its owner, and it stays lost.
+    assert_eq!(found_later.futex().word.load(Relaxed) & word::TID_MASK, word::TID_MASK);
+    assert_eq!(found_later.lock().unwrap_err(), LockError::OwnerDied);
+    assert_eq!(found_later.try_lock().unwrap_err(), LockError::WouldBlock);
 }
 
 #[test]

@@ -9,7 +9,8 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, fence};
 
 const SECOND: u64 = 1_000_000_000;
-const TID_MASK: u32 = 0x3fff_ffff;
+/// Also the owner of a lost lock, since no thread has this id: PID_MAX_LIMIT is 2^22.
+pub(super) const TID_MASK: u32 = 0x3fff_ffff;
 const PRIVATE: futex::Flags = futex::Flags::PRIVATE;
 
 /// Reason why a lock was not acquired.
@@ -141,6 +142,7 @@ impl PiFutex {
     fn wait(&self, until: Option<Nanos>) -> Result<Acquired, LockError> {
         let time = until.map(timespec);
         loop {
+            let owner = self.word.load(Relaxed) & TID_MASK;
             let answer = match futex::lock_pi2(&self.word, PRIVATE, time.as_ref()) {
                 Err(Errno::NOSYS) if time.is_none() => futex::lock_pi(&self.word, PRIVATE, None),
                 other => other,
@@ -149,9 +151,21 @@ impl PiFutex {
                 Ok(()) => return Ok(self.acquired()),
                 // A signal, or the owner is about to exit and the kernel asks to retry.
                 Err(Errno::INTR | Errno::AGAIN) => {}
-                Err(errno) => return Err(error(errno)),
+                Err(errno) => {
+                    if errno == Errno::SRCH {
+                        self.lose(owner);
+                    }
+                    return Err(error(errno));
+                }
             }
         }
+    }
+
+    /// Replaces an owner that has ended, so that a later thread with its id is not taken for it.
+    fn lose(&self, owner: u32) {
+        let lost = |word: u32| (word & TID_MASK == owner).then_some(word | TID_MASK);
+        // It fails if the lock was reset meanwhile.
+        let _ = self.word.fetch_update(Relaxed, Relaxed, lost);
     }
 
     /// Returns how the calling thread has just acquired the lock from the kernel: because the owner unlocked it, or

@@ -81,7 +81,8 @@ enum class check {
 /// A set-up call failed: the operation, its object, the cause, and a remedy.
 class error : public std::exception {
 public:
-    explicit error(status code) : code_(code), text_(prt_last_error()) {}
+    explicit error(status code) : error(code, prt_last_error()) {}
+    error(status code, std::string text) : code_(code), text_(std::move(text)) {}
     status code() const noexcept { return code_; }
     const char *what() const noexcept override { return text_.c_str(); }
 
@@ -98,6 +99,22 @@ inline void must(int code)
 {
     if (code != PRT_STATUS_OK)
         throw error(of(code));
+}
+
+/// A text of the library; NULL is an error of the call that answered it.
+inline std::string text(const char *answer)
+{
+    if (!answer)
+        throw error(status::null);
+    return answer;
+}
+
+/// The text for C, which would end at a NUL byte inside it.
+inline const char *c_text(const std::string &text)
+{
+    if (text.find('\0') != text.npos)
+        throw error(status::invalid, "a NUL byte in a name or path: remove it");
+    return text.c_str();
 }
 
 inline std::uint64_t ns(nanoseconds time) noexcept
@@ -120,7 +137,7 @@ struct callable {
 };
 
 template <class F> struct callable_of : callable {
-    explicit callable_of(F function) : function(std::move(function)) {}
+    explicit callable_of(F from) : function(std::move(from)) {}
     F function;
 };
 
@@ -130,7 +147,10 @@ template <class F> F &behind(void *data) noexcept { return static_cast<callable_
 /// The result of a body as a C function returns it: void is next::keep_going.
 template <class F, class... A> int result_of(F &function, A &&...arguments) noexcept
 {
-    if constexpr (std::is_void_v<std::invoke_result_t<F &, A...>>) {
+    using result = std::invoke_result_t<F &, A...>;
+    static_assert(std::is_void_v<result> || std::is_same_v<result, next>,
+                  "a body returns void or punctual::next: what a status, bool or number means here would be a guess");
+    if constexpr (std::is_void_v<result>) {
         function(std::forward<A>(arguments)...);
         return PRT_NEXT_CONTINUE;
     } else {

@@ -46,12 +46,12 @@ public:
     /// The interrupts of a UIO device such as /dev/uio0.
     static source uio(const std::string &path)
     {
-        return made([&](prt_source **out) { return prt_source_uio(path.c_str(), out); });
+        return made([&](prt_source **out) { return prt_source_uio(detail::c_text(path), out); });
     }
     /// The edges of a line of a GPIO chip (device, name or label); interrupt::value() is 1 for a rising one.
     static source gpio(const std::string &chip, std::uint32_t offset, edges which)
     {
-        return made([&](prt_source **out) { return prt_source_gpio(chip.c_str(), offset, static_cast<int>(which), out); });
+        return made([&](prt_source **out) { return prt_source_gpio(detail::c_text(chip), offset, static_cast<int>(which), out); });
     }
     /// A source of one's own: `wait` is `int(prt_arrival &)` and noexcept; it waits for an event, describes it, and returns 0 or an
     /// errno, EINTR if a signal ended the wait.

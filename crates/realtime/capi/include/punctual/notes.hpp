@@ -26,17 +26,37 @@ template <class T> prt_arg number(const T &value) noexcept
 
 } // namespace detail
 
+/// A string literal: the log keeps its address. A buffer does not compile; before C++20 a const array that is not static does, and must
+/// not be given.
+class literal {
+public:
+    template <std::size_t N>
+#ifdef __cpp_consteval
+    consteval
+#else
+    constexpr
+#endif
+    literal(const char (&text)[N]) noexcept : text_(text)
+    {
+    }
+    template <std::size_t N> literal(char (&)[N]) = delete;
+
+private:
+    friend class recorder;
+    const char *text_;
+};
+
 /// A real-time thread's end of a log.
 class recorder {
 public:
-    /// Records the time, a string literal, and up to PRT_ARGS_MOST numbers for the `{}` in it: integers, floating-point numbers,
+    /// Records the time, a text, and up to PRT_ARGS_MOST numbers for the `{}` in it: integers, floating-point numbers,
     /// durations (a negative one is 0). Wait-free, no system call.
-    template <std::size_t N, class... Numbers> status record(level level, const char (&literal)[N], const Numbers &...numbers) noexcept
+    template <class... Numbers> status record(level level, literal text, const Numbers &...numbers) noexcept
     {
         static_assert(sizeof...(Numbers) <= PRT_ARGS_MOST, "more than PRT_ARGS_MOST numbers in a record");
         // The last one, since an array has at least one element.
         const prt_arg all[] = {detail::number(numbers)..., prt_arg{0, 0}};
-        return detail::of(prt_record(handle_.get(), static_cast<int>(level), literal, all, sizeof...(Numbers)));
+        return detail::of(prt_record(handle_.get(), static_cast<int>(level), text.text_, all, sizeof...(Numbers)));
     }
 
 private:
@@ -60,7 +80,7 @@ public:
     class recorder recorder(const std::string &name, std::size_t capacity) const
     {
         prt_recorder *made = nullptr;
-        detail::must(prt_log_recorder(handle_.get(), name.c_str(), capacity, &made));
+        detail::must(prt_log_recorder(handle_.get(), detail::c_text(name), capacity, &made));
         return punctual::recorder(made);
     }
     prt_log_counts counts() const noexcept

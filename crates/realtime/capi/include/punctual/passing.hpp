@@ -130,7 +130,7 @@ private:
     static T *open(int (*how)(const char *, std::size_t, int, T **), const std::string &at, std::size_t capacity, overflow when_full)
     {
         T *opened = nullptr;
-        detail::must(how(at.c_str(), capacity, static_cast<int>(when_full), &opened));
+        detail::must(how(detail::c_text(at), capacity, static_cast<int>(when_full), &opened));
         return opened;
     }
     template <class F> status took(std::string_view &view, F function) noexcept

@@ -9,12 +9,14 @@
 
 namespace punctual {
 
-/// A mutex with priority inheritance; meets Lockable, so std::lock_guard and std::unique_lock take it. lock() fails only if the
-/// thread already holds it or its owner died, which guard distinguishes.
+/// A mutex with priority inheritance; meets Lockable, so std::lock_guard and std::unique_lock take it. guard does not throw.
 class mutex {
 public:
     mutex() : handle_(prt_mutex_new()) {}
-    status lock() noexcept { return detail::of(prt_mutex_lock(handle_.get())); }
+    /// Throws punctual::error: status::deadlock if this thread holds it already, status::owner_died if its owner ended while holding
+    /// it. In the second case is_mine() says whether this thread has it now, and has to repair the data and unlock() it, or it is lost.
+    /// In a noexcept function, such as the body of a task, the error ends the program.
+    void lock() { detail::must(prt_mutex_lock(handle_.get())); }
     bool try_lock() noexcept { return prt_mutex_try_lock(handle_.get()) == PRT_STATUS_OK; }
     status lock_until(time_point until) noexcept { return detail::of(prt_mutex_lock_until(handle_.get(), detail::ns(until))); }
     status unlock() noexcept { return detail::of(prt_mutex_unlock(handle_.get())); }
@@ -22,13 +24,14 @@ public:
 
 private:
     friend class condition;
+    friend class guard;
     detail::handle<prt_mutex, prt_mutex_free> handle_;
 };
 
 /// Holds a mutex during its lifetime, if it converts to true.
 class guard {
 public:
-    explicit guard(mutex &of) noexcept : of_(of), code_(of.lock()) {}
+    explicit guard(mutex &of) noexcept : of_(of), code_(detail::of(prt_mutex_lock(of.handle_.get()))) {}
     guard(const guard &) = delete;
     guard &operator=(const guard &) = delete;
     ~guard()
@@ -36,8 +39,8 @@ public:
         if (*this)
             (void)of_.unlock();
     }
-    /// The mutex is held. After status::owner_died it is held too, but the protected data are in an unknown state.
-    explicit operator bool() const noexcept { return code_ == status::ok || code_ == status::owner_died; }
+    /// This guard holds the mutex. If code() is status::owner_died nevertheless, the protected data are in an unknown state.
+    explicit operator bool() const noexcept { return code_ == status::ok || (code_ == status::owner_died && of_.is_mine()); }
     status code() const noexcept { return code_; }
 
 private:
@@ -84,7 +87,7 @@ class flags {
 public:
     explicit flags(std::uint32_t set = 0) : handle_(prt_flags_new(set)) {}
     status set(std::uint32_t mask) noexcept { return detail::of(prt_flags_set(handle_.get(), mask)); }
-    /// Returns the previous flags.
+    /// Returns which flags of the mask were set.
     std::uint32_t clear(std::uint32_t mask) noexcept { return out([&](auto *were) { return prt_flags_clear(handle_.get(), mask, were); }).second; }
     std::uint32_t get() const noexcept { return out([&](auto *set) { return prt_flags_get(handle_.get(), set); }).second; }
     using found = std::pair<status, std::uint32_t>;

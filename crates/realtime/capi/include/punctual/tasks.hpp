@@ -8,6 +8,8 @@
 #include <punctual/base.hpp>
 #include <punctual/events.hpp>
 
+#include <cstdio>
+
 namespace punctual {
 
 /// One release of a task, passed to its body.
@@ -105,7 +107,8 @@ private:
     std::string name_;
 };
 
-/// A started task. It is stopped and joined when its handle is destroyed.
+/// A started task. It is stopped and joined when its handle is destroyed or assigned to. In a task's body that is impossible, its own
+/// task's or another's, and ends the program as std::thread does: std::terminate().
 class task {
 public:
     prt_stats stats() const
@@ -129,21 +132,26 @@ public:
         return now;
     }
     /// Why the memory is not locked; empty if it is.
-    std::string not_resident() const { return prt_task_not_resident(handle_.get()); }
+    std::string not_resident() const { return detail::text(prt_task_not_resident(handle_.get())); }
     end stop() { return ended(prt_task_stop); }
     end join() { return ended(prt_task_join); }
 
 private:
     friend class runtime;
+    using kept = std::unique_ptr<detail::callable>;
+    /// Ends the task. The bodies, and a source of one's own, outlive the thread that calls them: std::unique_ptr calls its deleter before
+    /// it replaces or destroys it.
     struct ends {
         void operator()(prt_task *task) const noexcept
         {
-            (void)prt_task_stop(task, nullptr);
-            (void)prt_task_free(task);
+            if (prt_task_free(task) == PRT_STATUS_OK)
+                return;
+            std::fprintf(stderr, "the handle of a task was destroyed: %s\n", prt_last_error());
+            std::terminate();
         }
+        kept main, other;
     };
-    using kept = std::unique_ptr<detail::callable>;
-    task(prt_task *handle, kept main, kept other) : main_(std::move(main)), other_(std::move(other)), handle_(handle) {}
+    task(prt_task *handle, kept main, kept other) : handle_(handle, ends{std::move(main), std::move(other)}) {}
     end ended(int (*how)(const prt_task *, int *)) const
     {
         int code = 0;
@@ -155,8 +163,6 @@ private:
     {
         return detail::result_of(detail::behind<F>(data), Now(*raw));
     }
-    // The bodies, and a source of one's own, outlive the thread that calls them: members are destroyed in reverse order.
-    kept main_, other_;
     std::unique_ptr<prt_task, ends> handle_;
 };
 
@@ -175,18 +181,26 @@ public:
     template <class F> task start(interrupt_options options, source from, F body)
     {
         auto main = keep<interrupt>(std::move(body));
-        options.raw_.name = options.name_.c_str();
+        options.raw_.name = detail::c_text(options.name_);
         prt_task *started = nullptr;
         detail::must(prt_interrupt_start(handle_.get(), &options.raw_, from.handle_.release(), task::call<F, interrupt, prt_interrupt>,
                                          main.get(), &started));
         return task(started, std::move(main), std::move(from.kept_));
     }
     /// Results of the checks, one per line.
-    std::string report() const { return prt_report(handle_.get()); }
+    std::string report() const { return detail::text(prt_report(handle_.get())); }
     bool passed() const noexcept { return prt_passed(handle_.get()); }
     time_point epoch() const noexcept { return clock::at(prt_epoch_ns(handle_.get())); }
     /// Sleeps until SIGINT, SIGTERM or SIGHUP, then stops all tasks. Call block_signals() before.
     void until_signal() const { detail::must(prt_until_signal(handle_.get())); }
+    /// Like until_signal(), but waits at most until `until`. Returns true if a signal came: then all tasks are stopped.
+    bool until_signal_or(time_point until) const
+    {
+        const int code = prt_until_signal_or(handle_.get(), detail::ns(until));
+        if (code != PRT_STATUS_TIMED_OUT)
+            detail::must(code);
+        return code == PRT_STATUS_OK;
+    }
     void stop() const { detail::must(prt_stop(handle_.get())); }
 
 private:
@@ -206,7 +220,7 @@ private:
         auto main = keep<cycle>(std::move(body));
         task::kept safe;
         auto &raw = options.raw_;
-        raw.name = options.name_.c_str();
+        raw.name = detail::c_text(options.name_);
         if constexpr (!std::is_same_v<S, no_safe_state>) {
             safe = keep<cycle>(std::move(safe_state));
             raw.safe_state = task::call<S, cycle, prt_cycle>;

@@ -77,6 +77,8 @@ static void counters(struct prt *rt)
     EXPECT(PRT_STATUS_OK, prt_source_eventfd(counter, &source));
     task = started(rt, source, see, &seen);
     EXPECT(PRT_STATUS_INVALID, prt_eventfd_raise(counter, UINT64_MAX));
+    EXPECT(PRT_STATUS_INVALID, prt_eventfd_raise(counter, ((uint64_t)1 << 32) + 1));
+    EXPECT(PRT_STATUS_OK, prt_eventfd_raise(counter, 0));
     for (n = 0; n < 300; raised += n % 3 + 1, n++)
         EXPECT(PRT_STATUS_OK, prt_eventfd_raise(counter, n % 3 + 1));
     prt_eventfd_free(counter);

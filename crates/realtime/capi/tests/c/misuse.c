@@ -338,6 +338,8 @@ static void queues(void)
     EXPECT(PRT_STATUS_INVALID, prt_queue_new(8, 0, 0, &sender, &receiver));
     EXPECT(PRT_STATUS_INVALID, prt_queue_new(8, (size_t)-1, 0, &sender, &receiver));
     EXPECT(PRT_STATUS_INVALID, prt_queue_new(8, 2, 5, &sender, &receiver));
+    EXPECT(PRT_STATUS_INVALID, prt_queue_new(8, 2, PRT_OVERFLOW_DROP_OLDEST, &sender, &receiver));
+    CHECK(strstr(prt_last_error(), "PRT_OVERFLOW_DROP_OLDEST is for mailboxes"));
     CHECK(sender == NULL && receiver == NULL);
 }
 
@@ -357,6 +359,7 @@ static void pipes(const char *at)
     EXPECT(PRT_STATUS_INVALID, prt_pipe_out_send(out, line, sizeof line));
     EXPECT(PRT_STATUS_OK, prt_pipe_out_send(out, line, sizeof line - 1));
     prt_pipe_out_free(out);
+    EXPECT(PRT_STATUS_INVALID, prt_pipe_in_open(at, 1, PRT_OVERFLOW_DROP_OLDEST, &in));
     EXPECT(PRT_STATUS_OK, prt_pipe_in_open(at, 1, 0, &in));
     CHECK(prt_pipe_in_fd(in) >= 0);
     EXPECT(PRT_STATUS_OK, prt_pipe_in_clear(in));

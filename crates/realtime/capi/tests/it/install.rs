@@ -3,9 +3,11 @@
 
 use crate::archive;
 use punctual_starter::{Language, Project};
+use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::time::Instant;
 
 fn folder() -> PathBuf {
@@ -127,11 +129,47 @@ fn a_new_project_is_built_and_prints_its_statistics() {
         let project = prefix.path().join(format!("{language:?}"));
         Project { name: "my-loop".into(), language, library: None }.write(&project).unwrap();
         run(Command::new("sh").arg(project.join("build.sh")).env("PKG_CONFIG_PATH", libraries.join("pkgconfig")));
-        let text = run(Command::new(project.join("my-loop")).arg("2").env("LD_LIBRARY_PATH", &libraries));
+        let program = project.join("my-loop");
+        let text = run(Command::new(&program).arg("2").env_remove("LD_LIBRARY_PATH"));
+        println!("{language:?}: {} s from nothing to its statistics", begun.elapsed().as_secs());
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[0].starts_with("second 1: ") && lines[1].starts_with("second 2: "), "{text}");
-        assert!(lines.last().unwrap().starts_with("2000 releases: "), "{text}");
-        println!("{language:?}: {} s from nothing to its statistics", begun.elapsed().as_secs());
+        let steps = |line: &str| line.split(' ').nth(2).unwrap().parse::<u64>().unwrap();
+        let last = lines.last().unwrap();
+        assert!(last.starts_with("2000 releases: "), "{text}");
+        let ran = last.split(' ').nth(2).unwrap().parse::<u64>().unwrap();
+        assert_eq!(lines[..2].iter().map(|line| steps(line)).sum::<u64>(), ran, "{text}");
+        the_program_ends_at_any_time(&program);
+    }
+}
+
+/// It logs each second with and without a number of them, ends on a signal, and takes no other arguments.
+fn the_program_ends_at_any_time(program: &Path) {
+    for arguments in [&[][..], &["60"], &["86400", "0"]] {
+        let begun = Instant::now();
+        let mut child = Command::new(program).args(arguments).stdout(Stdio::piped()).spawn().unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let (mut first, mut rest) = (String::new(), String::new());
+        output.read_line(&mut first).unwrap();
+        assert!(first.starts_with("second 1: ") && first.ends_with("; 0 samples dropped so far\n"), "{first}");
+        kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+        output.read_to_string(&mut rest).unwrap();
+        assert!(child.wait().unwrap().success() && rest.contains(" releases: "), "{arguments:?}: {rest}");
+        assert!(begun.elapsed().as_secs() < 50, "{arguments:?}");
+    }
+    // Under nohup a hang-up does not end it.
+    let mut child = Command::new("nohup").arg(program).arg("60").stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    for (begin, signal) in [("second 1: ", Signal::HUP), ("second 2: ", Signal::TERM)] {
+        let line = lines.next().unwrap().unwrap();
+        assert!(line.starts_with(begin), "{line}");
+        kill_process(Pid::from_child(&child), signal).unwrap();
+    }
+    assert!(lines.any(|line| line.unwrap().contains(" releases: ")) && child.wait().unwrap().success());
+    for arguments in [&["-5"][..], &["5s"], &["--help"], &["1", "x"], &["99999999999"], &["1", "0", "0"], &[""]] {
+        let output = Command::new(program).args(arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert_eq!(output.stderr, b"usage: my-loop [SECONDS [CPU]]\n", "{arguments:?}");
     }
 }
 

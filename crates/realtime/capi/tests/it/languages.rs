@@ -117,7 +117,7 @@ fn each_type_and_function_of_cpp_belongs_to_a_service() {
 /// Public names of Rust that the table leaves out: values, results, errors, and the types that create a service of the
 /// table.
 const RUST_VALUES: &str = "AlarmsFull Applied Arg Arrival At Block Bridge CapacityError Checked Counted CpuId CpuList End Fifo Finished Frame Full \
-    Histogram InterruptStats IrqThreadError Line LockError LogCounts MailboxCounts MarkCounts MutexGuard Nanos NotOpened NotSent Outcome \
+    Histogram InterruptStats IrqThreadError Line LockError LogCounts MOST_EVENTS MailboxCounts MarkCounts MutexGuard Nanos NotOpened NotSent Outcome \
     Overflowed Parsed PipeCounts Policy PoolCounts Priority QueueCounts Received Refused Remarks Report Reservation RtReceiver RtSender Rung \
     Scheduling SendError ServeError Severity SharedWriter SpawnError StartError TaskUsage TimedOut Unsteady Wait Wakeup Woke Words WorstCycle";
 

@@ -4,6 +4,7 @@ use crate::archive;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -49,7 +50,7 @@ struct Language {
 const C: Language = Language { compiler: "cc", foreign: "gcc", options: &["-std=c99"] };
 const CPP: Language = Language { compiler: "g++", foreign: "g++", options: &["-x", "c++", "-std=c++11"] };
 
-const CPP17: Language = Language { compiler: "g++", foreign: "g++", options: &["-x", "c++", "-std=c++17"] };
+const CPP17: Language = Language { compiler: "g++", foreign: "g++", options: &["-x", "c++", "-std=c++17", "-Wshadow"] };
 
 /// Compiles and links a program.
 fn build(language: &Language, source: &str, into: &Path) -> PathBuf {
@@ -129,6 +130,21 @@ fn every_part_of_the_cpp_header_works() {
 
 #[test]
 #[ignore = "live: g++, timing"]
+fn no_body_is_destroyed_in_use_and_no_lock_is_held_in_name_only() {
+    with(&CPP17, "tests/cpp/lifetimes.cpp", |program, scratch| {
+        let output = Command::new(program).arg(scratch.join("fifo")).output().unwrap();
+        assert_eq!(succeeded("lifetimes", &output), "lifetimes ok\n");
+        for which in ["own", "other"] {
+            let output = Command::new(program).arg(which).output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.signal(), Some(Signal::ABORT.as_raw()), "{which}: {said}");
+            assert!(said.contains("the handle of a task was destroyed: a task's body may not wait"), "{which}: {said}");
+        }
+    });
+}
+
+#[test]
+#[ignore = "live: g++, timing"]
 fn the_executor_calls_back_for_what_the_loop_publishes() {
     with(&CPP17, "examples/executor.cpp", |program, _| {
         let text = succeeded("executor", &Command::new(program).arg("1000").output().unwrap());
@@ -137,6 +153,9 @@ fn the_executor_calls_back_for_what_the_loop_publishes() {
         assert!((1..=101).contains(&states) && states == taken + dropped, "{text}");
         assert!(faults == called + lost && timers > 0, "{text}");
         assert!(text.ends_with("the last position is between 0 and the target\n"), "{text}");
+    });
+    with(&CPP17, "tests/cpp/fairness.cpp", |program, _| {
+        assert_eq!(succeeded("fairness", &Command::new(program).output().unwrap()), "timer ran\n");
     });
 }
 
@@ -168,13 +187,30 @@ fn what_may_throw_does_not_compile() {
         ("source::custom([](prt_arrival &) { return 0; });", "has to be noexcept"),
         ("alarms().run(clock::now(), [](const alarms::rung &) {});", "has to be noexcept"),
         ("log.record(level::info, \"\", 1, 2, 3, 4, 5);", "more than PRT_ARGS_MOST"),
+        ("char text[8] = \"\"; log.record(level::info, text);", "use of deleted function"),
+        ("rt.start(o, [](const cycle &) noexcept { return status::ok; });", "returns void or punctual::next"),
+        ("rt.start(o, [](const cycle &) noexcept { return true; });", "returns void or punctual::next"),
+        (
+            "rt.start(o, [](const cycle &) noexcept {}, [](const cycle &) noexcept { return 1; });",
+            "returns void or punctual::next",
+        ),
+        (
+            "rt.start(interrupt_options(\"a\", policy::other, 0), eventfd().events(), [](const interrupt &) noexcept { return 0; });",
+            "returns void or punctual::next",
+        ),
+        (
+            "alarms().run(clock::now(), [](const alarms::rung &) noexcept { return false; });",
+            "returns void or punctual::next",
+        ),
         ("mailbox<std::string>(1);", "are copied byte by byte"),
         ("queue<std::string>(1);", "are copied byte by byte"),
     ] {
         let output = refused(line).unwrap_or_else(|| panic!("{line} compiles"));
         assert!(output.contains(said), "{line}\n{output}");
     }
-    assert_eq!(refused("rt.start(o, [](const cycle &) noexcept {});"), None);
+    for line in ["rt.start(o, [](const cycle &) noexcept {});", "log.record(level::info, \"plain\", 1);"] {
+        assert_eq!(refused(line), None);
+    }
 }
 
 #[test]

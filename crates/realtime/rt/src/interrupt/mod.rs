@@ -8,7 +8,7 @@ mod timer;
 
 pub use gpio::Gpio;
 pub use irq_thread::{IrqThreadError, IrqThreads};
-pub use sources::{Eventfd, Uio};
+pub use sources::{Eventfd, MOST_EVENTS, Uio};
 pub use task::{Interrupt, InterruptHandle, InterruptStats, InterruptTask};
 pub use timer::{Timer, TimerHandle};
 

@@ -3,10 +3,13 @@
 use crate::interrupt::{Arrival, Source};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
-use rustix::io::{Errno, read, write};
+use rustix::io::{Errno, read, retry_on_intr, write};
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
+
+/// The most events that are raised, or reported by a source, at once, 2^32, so that their sum does not overflow.
+pub const MOST_EVENTS: u64 = 1 << 32;
 
 /// An eventfd(2) that another thread or process, or the kernel (KVM, AIO), increments. Several increments before a
 /// wakeup are one arrival with that number of events.
@@ -22,12 +25,16 @@ impl Eventfd {
         Ok(Eventfd(Arc::new(eventfd(0, EventfdFlags::CLOEXEC)?)))
     }
 
-    /// Adds `events` to the counter, with one system call. It blocks only if the counter would exceed 2^64 − 2.
+    /// Adds `events`, with one system call; 0 wakes nobody. Never blocks in practice (only at 2^64 − 2 events not yet
+    /// received).
     ///
     /// # Errors
-    /// `INVAL`: `events` is 2^64 − 1.
+    /// `INVAL`: more than [`MOST_EVENTS`].
     pub fn raise(&self, events: u64) -> Result<(), Errno> {
-        write(&*self.0, &events.to_ne_bytes()).map(drop)
+        if events > MOST_EVENTS {
+            return Err(Errno::INVAL);
+        }
+        retry_on_intr(|| write(&*self.0, &events.to_ne_bytes())).map(drop)
     }
 }
 

@@ -1,17 +1,17 @@
 //! A log for real-time threads, which only store numbers; an ordinary thread formats them.
 
-use super::{Overflow, ordinary, queue};
+use super::{CapacityError, Overflow, ordinary, queue};
 use crate::clock::monotonic;
 use crate::{Receiver, Sender};
 use punctual_uapi as uapi;
 use punctual_units::Nanos;
 use std::fmt::Write as _;
 use std::io::{self, Write};
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering::{Acquire, Release};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicU64, fence};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Severity of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -73,20 +73,31 @@ pub struct LogCounts {
     pub failed: u64,
 }
 
+/// How long the end of a log waits for an output that accepts nothing.
+const STALLED: Duration = Duration::from_secs(2);
+
+/// A recorder's name, its records, and the number of dropped ones that was reported.
+type Source = (String, Receiver<Record>, u64);
+
 #[derive(Default)]
-struct Inside {
-    sources: Vec<(String, Receiver<Record>, u64)>,
-    counts: LogCounts,
+struct Sources {
+    all: Vec<Source>,
+    /// Records dropped by recorders that do not exist any more.
+    dropped: u64,
 }
 
+/// Its lock is never held while anything is written, since the output may accept nothing for ever.
+#[derive(Default)]
 struct Common {
-    inside: Mutex<Inside>,
+    sources: Mutex<Sources>,
+    written: AtomicU64,
+    failed: AtomicU64,
     stop: AtomicBool,
 }
 
-/// A log with one [`Recorder`] per real-time thread. An ordinary thread polls the recorders every 20 ms, sorts the
-/// records by time, formats and writes them, and reports how many were dropped. Dropping the log writes the remaining
-/// records.
+/// A log with one [`Recorder`] per real-time thread. An ordinary thread polls every 20 ms, sorts by time, formats and
+/// writes, and reports how many records were dropped. Dropping the log writes the remaining records; if the output accepts
+/// nothing for 2 s, the rest is lost.
 ///
 /// ```
 /// use punctual_rt::{Level, Log};
@@ -106,7 +117,7 @@ impl Log {
     /// # Errors
     /// The thread cannot be created (`EAGAIN`).
     pub fn start(output: impl Write + Send + 'static) -> io::Result<Log> {
-        let common = Arc::new(Common { inside: Mutex::default(), stop: AtomicBool::new(false) });
+        let common = Arc::new(Common::default());
         let theirs = common.clone();
         let thread = ordinary::spawn("log", move || write_all(&theirs, output))?;
         Ok(Log { common, thread: Some(thread) })
@@ -116,33 +127,47 @@ impl Log {
     /// call it before the real-time part.
     ///
     /// # Errors
-    /// `EINVAL`: a capacity of 0.
+    /// `InvalidInput`: a capacity of 0. `OutOfMemory`.
     pub fn recorder(&self, name: &str, capacity: usize) -> io::Result<Recorder> {
         let ends = queue(capacity, Overflow::DropNewest);
-        let (sender, receiver) = ends.map_err(|e| io::Error::new(io::ErrorKind::InvalidInput, e))?;
-        self.lock().sources.push((name.into(), receiver, 0));
+        let (sender, receiver) = ends.map_err(|error| {
+            let kind = match error {
+                CapacityError::Memory(_) => io::ErrorKind::OutOfMemory,
+                _ => io::ErrorKind::InvalidInput,
+            };
+            io::Error::new(kind, error)
+        })?;
+        self.common.sources().all.push((name.into(), receiver, 0));
         Ok(Recorder(sender))
     }
 
     /// Returns the current counters. For ordinary threads only: takes a lock that the writing thread holds while it
     /// formats.
     pub fn counts(&self) -> LogCounts {
-        let inside = self.lock();
-        LogCounts { dropped: inside.sources.iter().map(|s| s.1.counts().dropped).sum(), ..inside.counts }
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Inside> {
-        self.common.inside.lock().unwrap_or_else(PoisonError::into_inner)
+        let sources = self.common.sources();
+        let dropped = sources.dropped + sources.all.iter().map(|source| source.1.counts().dropped).sum::<u64>();
+        LogCounts { written: self.common.written.load(Relaxed), dropped, failed: self.common.failed.load(Relaxed) }
     }
 }
 
 impl Drop for Log {
     fn drop(&mut self) {
         self.common.stop.store(true, Release);
-        if let Some(thread) = self.thread.take() {
-            thread.thread().unpark();
-            let _ = thread.join();
+        let Some(thread) = self.thread.take() else { return };
+        thread.thread().unpark();
+        let done = || self.common.written.load(Relaxed) + self.common.failed.load(Relaxed);
+        let (mut before, mut since) = (done(), Instant::now());
+        while !thread.is_finished() {
+            std::thread::sleep(Duration::from_millis(1));
+            let now = done();
+            if now != before {
+                (before, since) = (now, Instant::now());
+            } else if since.elapsed() > STALLED {
+                // Nothing that a record refers to is read from now on.
+                return self.common.sources().all.clear();
+            }
         }
+        let _ = thread.join();
     }
 }
 
@@ -187,7 +212,8 @@ fn write_all(common: &Common, mut output: impl Write) {
     loop {
         // Checked first, so that records before the stop are still written.
         let is_last = common.stop.load(Acquire);
-        write_waiting(&mut common.inside.lock().unwrap_or_else(PoisonError::into_inner), &mut output);
+        let lines = common.sources().waiting();
+        common.write(lines, &mut output);
         if is_last {
             return;
         }
@@ -195,29 +221,46 @@ fn write_all(common: &Common, mut output: impl Write) {
     }
 }
 
-/// Writes the waiting records ordered by time, then one line for each recorder that has dropped records since the last
-/// call.
-fn write_waiting(inside: &mut Inside, output: &mut impl Write) {
-    let mut lines: Vec<(Nanos, String)> = Vec::new();
-    for (name, receiver, reported) in &mut inside.sources {
-        // Only what is waiting now: a thread that records continuously must not keep others from being written.
-        for record in (0..receiver.waiting()).map_while(|_| receiver.receive()) {
-            lines.push((record.at, line(name, &record)));
-        }
-        let dropped = receiver.counts().dropped;
-        if dropped > *reported {
-            lines.push((Nanos(u64::MAX), format!("{name} dropped {} records\n", dropped - *reported)));
-            *reported = dropped;
-        }
+impl Sources {
+    /// Lines of the waiting records ordered by time, then one line per recorder with newly dropped records. Forgets the
+    /// recorders that do not exist any more.
+    fn waiting(&mut self) -> Vec<(Nanos, String)> {
+        let mut lines: Vec<(Nanos, String)> = Vec::new();
+        self.all.retain_mut(|(name, receiver, reported)| {
+            let is_last = receiver.is_abandoned();
+            // What it recorded before its end is read after this.
+            fence(Acquire);
+            // Only what is waiting now: a thread that records continuously must not keep others from being written.
+            for record in (0..receiver.waiting()).map_while(|_| receiver.receive()) {
+                lines.push((record.at, line(name, &record)));
+            }
+            let dropped = receiver.counts().dropped;
+            if dropped > *reported {
+                lines.push((Nanos(u64::MAX), format!("{name} dropped {} records\n", dropped - *reported)));
+                *reported = dropped;
+            }
+            self.dropped += if is_last { dropped } else { 0 };
+            !is_last
+        });
+        lines.sort_by_key(|(at, _)| *at);
+        lines
     }
-    lines.sort_by_key(|(at, _)| *at);
-    for (at, line) in lines {
-        match output.write_all(line.as_bytes()) {
-            Ok(()) => inside.counts.written += u64::from(at != Nanos(u64::MAX)),
-            Err(_) => inside.counts.failed += 1,
-        }
+}
+
+impl Common {
+    fn sources(&self) -> std::sync::MutexGuard<'_, Sources> {
+        self.sources.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    let _ = output.flush();
+
+    fn write(&self, lines: Vec<(Nanos, String)>, output: &mut impl Write) {
+        for (at, line) in lines {
+            match output.write_all(line.as_bytes()) {
+                Ok(()) => self.written.fetch_add(u64::from(at != Nanos(u64::MAX)), Relaxed),
+                Err(_) => self.failed.fetch_add(1, Relaxed),
+            };
+        }
+        let _ = output.flush();
+    }
 }
 
 fn line(name: &str, record: &Record) -> String {
@@ -262,20 +305,77 @@ mod tests {
 
     #[test]
     fn sources_are_merged_by_time_and_drops_are_reported_once() {
-        let mut inside = Inside::default();
+        let common = Common::default();
         let (mut a, from_a) = queue(2, Overflow::DropNewest).unwrap();
         let (mut b, from_b) = queue(9, Overflow::DropNewest).unwrap();
-        inside.sources = vec![("a".into(), from_a, 0), ("b".into(), from_b, 0)];
+        common.sources().all = vec![("a".into(), from_a, 0), ("b".into(), from_b, 0)];
         for at in [10, 30, 50] {
             a.send(record(at, "from {}", [Arg::U(at); MAX_ARGS])).unwrap();
         }
         b.send(record(20, "from {}", [Arg::U(20); MAX_ARGS])).unwrap();
         let mut output = Vec::new();
-        write_waiting(&mut inside, &mut output);
-        write_waiting(&mut inside, &mut output);
+        for _ in 0..2 {
+            let lines = common.sources().waiting();
+            common.write(lines, &mut output);
+        }
         let text = String::from_utf8(output).unwrap();
         let ends: Vec<&str> = text.lines().map(|l| l.rsplit_once("info ").map_or(l, |(_, end)| end)).collect();
         assert_eq!(ends, ["a: from 10", "b: from 20", "a: from 30", "a dropped 1 records"]);
-        assert_eq!(inside.counts.written, 3);
+        assert_eq!(common.written.load(Relaxed), 3);
+    }
+
+    #[test]
+    fn a_recorder_that_is_gone_is_forgotten_with_its_last_records_written() {
+        let mut sources = Sources::default();
+        let (mut sender, receiver) = queue(1, Overflow::DropNewest).unwrap();
+        sources.all = vec![("a".into(), receiver, 0)];
+        assert_eq!((sources.waiting().len(), sources.all.len()), (0, 1));
+        for at in [10, 20] {
+            sender.send(record(at, "plain", [Arg::U(0); MAX_ARGS])).unwrap();
+        }
+        drop(sender);
+        let lines = sources.waiting();
+        assert_eq!(
+            lines.iter().map(|(_, line)| line.as_str()).collect::<Vec<_>>(),
+            ["0.000000 info a: plain\n", "a dropped 1 records\n"]
+        );
+        assert_eq!((sources.all.len(), sources.dropped), (0, 1));
+    }
+
+    /// An output that accepts nothing until the test ends.
+    struct Stalled(std::sync::mpsc::Receiver<()>);
+
+    impl Write for Stalled {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            let _ = self.0.recv();
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn an_output_that_accepts_nothing_blocks_only_its_thread() {
+        let (release, stalled) = std::sync::mpsc::channel();
+        let log = Log::start(Stalled(stalled)).unwrap();
+        let mut recorder = log.recorder("a", 1).unwrap();
+        recorder.record(Level::Info, "plain", &[]);
+        // Once it is taken out, the thread is in write().
+        while log.common.sources().all[0].1.waiting() > 0 {
+            std::thread::yield_now();
+        }
+        recorder.record(Level::Info, "lost", &[]);
+        drop(log.recorder("b", 1).unwrap());
+        assert_eq!(log.counts(), LogCounts::default());
+        let common = log.common.clone();
+        drop(log);
+        assert!(common.sources().all.is_empty());
+        drop(release);
+        while Arc::strong_count(&common) > 1 {
+            std::thread::yield_now();
+        }
+        assert_eq!((common.failed.load(Relaxed), common.written.load(Relaxed)), (1, 0));
     }
 }

@@ -69,12 +69,14 @@ impl<T> Mailbox<T> {
     /// Creates a mailbox for `capacity` values. No other call allocates.
     ///
     /// # Errors
-    /// [`CapacityError::Zero`].
+    /// [`CapacityError::Zero`], [`CapacityError::Memory`].
     pub fn new(capacity: usize, overflow: Overflow) -> Result<Mailbox<T>, CapacityError> {
         if capacity == 0 {
             return Err(CapacityError::Zero);
         }
-        let inside = Inside { values: VecDeque::with_capacity(capacity), counts: MailboxCounts::default() };
+        let mut values = VecDeque::new();
+        values.try_reserve_exact(capacity).map_err(|_| CapacityError::memory::<T>(capacity))?;
+        let inside = Inside { values, counts: MailboxCounts::default() };
         Ok(Mailbox { inside: Mutex::new(inside), bell: Bell::default(), capacity, overflow })
     }
 

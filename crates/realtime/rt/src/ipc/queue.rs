@@ -60,6 +60,9 @@ pub enum CapacityError {
     /// A capacity of 0.
     #[error("the capacity is 0: it must be at least 1")]
     Zero,
+    /// The memory is not there, or may not be locked (mlockall(2), RLIMIT_MEMLOCK).
+    #[error("no memory for {0} bytes: give a smaller capacity, or raise memlock where all memory is locked")]
+    Memory(usize),
     /// The policy needs a [`Mailbox`](crate::Mailbox).
     #[error(
         "DropOldest is not possible with one writer and one reader, since only the reader may take values: use a Mailbox"
@@ -68,17 +71,29 @@ pub enum CapacityError {
 }
 
 impl Overflow {
-    /// Checks that a ring with one writer and one reader can have this capacity and policy.
-    pub(super) fn for_ring(self, capacity: usize) -> Result<(), CapacityError> {
+    /// Checks that a ring with one writer and one reader of values `T` can have this capacity and policy.
+    pub(super) fn for_ring<T>(self, capacity: usize) -> Result<(), CapacityError> {
         match self {
             _ if capacity == 0 => Err(CapacityError::Zero),
             Overflow::DropOldest => Err(CapacityError::DropOldest),
-            _ => Ok(()),
+            _ => there_is_memory::<T>(capacity),
         }
     }
 }
 
-/// The queue is full. Contains the value that was not sent.
+/// Allocates memory for `capacity` values `T` and frees it: the allocation of the values themselves ends the program if
+/// it fails.
+fn there_is_memory<T>(capacity: usize) -> Result<(), CapacityError> {
+    Vec::<T>::new().try_reserve_exact(capacity).map_err(|_| CapacityError::memory::<T>(capacity))
+}
+
+impl CapacityError {
+    pub(super) fn memory<T>(capacity: usize) -> CapacityError {
+        CapacityError::Memory(capacity.saturating_mul(size_of::<T>()))
+    }
+}
+
+/// The queue is full; contains the value.
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the queue is full: its reader is slower than its writer")]
 pub struct Full<T>(
@@ -106,7 +121,7 @@ pub struct Full<T>(
 /// # Errors
 /// [`CapacityError`].
 pub fn queue<T>(capacity: usize, overflow: Overflow) -> Result<(Sender<T>, Receiver<T>), CapacityError> {
-    overflow.for_ring(capacity)?;
+    overflow.for_ring::<T>(capacity)?;
     let (producer, consumer) = rtrb::RingBuffer::new(capacity);
     let counts = Arc::new(Counts::default());
     Ok((Sender { producer, overflow, counts: counts.clone() }, Receiver { consumer, counts }))

@@ -200,6 +200,19 @@ impl Rt {
         self.stop();
     }
 
+    /// Like [`Rt::until_signal`], but waits at most until `until` on CLOCK_MONOTONIC. Returns true if a signal came: then
+    /// all tasks are stopped.
+    pub fn until_signal_or(&self, until: Nanos) -> bool {
+        let set = ending();
+        let _ = uapi::block(&set);
+        let left = Nanos(until.0.saturating_sub(monotonic().0));
+        let came = uapi::wait(&set, Some(left)) != uapi::Waited::TimedOut;
+        if came {
+            self.stop();
+        }
+        came
+    }
+
     pub(crate) fn stack(&self) -> usize {
         self.stack
     }
@@ -209,11 +222,14 @@ impl Rt {
     }
 }
 
+/// A SIGHUP that the program ignores, since nohup(1) started it, stays so: one that is blocked would be received
+/// nevertheless. SIGINT, which shells have background jobs of scripts ignore, ends the program if it is sent all the same.
 fn ending() -> uapi::SignalSet {
-    uapi::SignalSet::new(&[uapi::Sig::Int, uapi::Sig::Term, uapi::Sig::Hup])
+    let all = [uapi::Sig::Int, uapi::Sig::Term, uapi::Sig::Hup];
+    uapi::SignalSet::new(if uapi::is_ignored(uapi::Sig::Hup) { &all[..2] } else { &all })
 }
 
-/// Blocks SIGINT, SIGTERM and SIGHUP in the calling thread and in the threads that it starts, so that
+/// Blocks SIGINT, SIGTERM and SIGHUP (unless it is ignored: nohup(1)) in the calling thread and those it starts, so that
 /// [`Rt::until_signal`] receives them. Call it at the start of `main`.
 ///
 /// # Errors

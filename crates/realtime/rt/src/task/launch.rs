@@ -64,7 +64,7 @@ where
     let (ready, answer) = mpsc::sync_channel(1);
     let (theirs, stack, name) = (shared.clone(), rt.stack(), shared.name.clone());
     let thread = std::thread::Builder::new()
-        .name(name.chars().filter(|c| *c != '\0').collect())
+        .name(name.chars().filter(|c| !c.is_control()).collect())
         .stack_size(stack + stack::MARGIN)
         .spawn(move || {
             stack::prefault(stack);

@@ -1,36 +1,56 @@
 //! Counters that a task writes and others read: one writer, no lock, relaxed stores.
 
 use crate::Cycle;
+use Number::*;
 use punctual_uapi as uapi;
 use punctual_units::{BINS, Histogram, Nanos, bin_index, bins_of_steps};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU64, fence};
 
-/// Number of values in each bin of a histogram, with exact minimum, maximum and sum.
-struct Counts {
-    bins: [AtomicU64; BINS],
-    sum: AtomicU64,
-    min: AtomicU64,
-    max: AtomicU64,
+/// The largest page, in words; arm64 has pages of up to 64 KiB.
+const PAGE: usize = if cfg!(target_arch = "aarch64") { 8192 } else { 512 };
+/// Words of a histogram: its bins, sum, minimum and maximum.
+const COUNTS: usize = BINS + 3;
+/// Words for single numbers: as many as [`Number`] has, on a cache line.
+const NUMBERS: usize = 8;
+const USED: std::ops::Range<usize> = PAGE..PAGE + NUMBERS + 3 * COUNTS;
+/// With a page on either side, so that locking what is used locks nothing else.
+type Words = [AtomicU64; USED.end + PAGE];
+
+/// Counts by bin, with exact extremes and sum.
+#[derive(Clone, Copy)]
+struct Counts<'a> {
+    words: &'a Words,
+    from: usize,
 }
 
-impl Counts {
-    fn new() -> Counts {
-        let zero = || AtomicU64::new(0);
-        Counts { bins: [const { AtomicU64::new(0) }; BINS], sum: zero(), min: AtomicU64::new(u64::MAX), max: zero() }
+impl Counts<'_> {
+    #[inline(always)]
+    fn sum(&self) -> &AtomicU64 {
+        &self.words[self.from + BINS]
+    }
+
+    #[inline(always)]
+    fn min(&self) -> &AtomicU64 {
+        &self.words[self.from + BINS + 1]
+    }
+
+    #[inline(always)]
+    fn max(&self) -> &AtomicU64 {
+        &self.words[self.from + BINS + 2]
     }
 
     /// Adds one value; returns true if it is the largest so far.
     #[inline(always)]
     fn add(&self, ns: u64) -> bool {
-        add(&self.bins[bin_index(ns)], 1);
-        add(&self.sum, ns);
-        if ns < self.min.load(Relaxed) {
-            self.min.store(ns, Relaxed);
+        add(&self.words[self.from + bin_index(ns)], 1);
+        add(self.sum(), ns);
+        if ns < self.min().load(Relaxed) {
+            self.min().store(ns, Relaxed);
         }
-        let largest = ns > self.max.load(Relaxed);
+        let largest = ns > self.max().load(Relaxed);
         if largest {
-            self.max.store(ns, Relaxed);
+            self.max().store(ns, Relaxed);
         }
         largest
     }
@@ -38,45 +58,44 @@ impl Counts {
     /// Adds `count` values: `largest`, `largest − step`, `largest − 2 × step`, ….
     fn add_steps(&self, largest: u64, step: u64, count: u64) {
         bins_of_steps(largest, step, count, |bin, n, sum| {
-            add(&self.bins[bin], n);
-            add(&self.sum, sum);
+            add(&self.words[self.from + bin], n);
+            add(self.sum(), sum);
         });
         if count > 0 {
             let smallest = largest.saturating_sub((count - 1).saturating_mul(step));
-            self.min.store(self.min.load(Relaxed).min(smallest), Relaxed);
-            self.max.store(self.max.load(Relaxed).max(largest), Relaxed);
+            self.min().store(self.min().load(Relaxed).min(smallest), Relaxed);
+            self.max().store(self.max().load(Relaxed).max(largest), Relaxed);
         }
     }
 
     fn histogram(&self) -> Histogram {
-        let bins = self.bins.iter().map(|bin| bin.load(Relaxed)).collect();
-        Histogram::from_bins(bins, self.min.load(Relaxed), self.max.load(Relaxed), self.sum.load(Relaxed).into())
+        let bins = self.words[self.from..][..BINS].iter().map(|bin| bin.load(Relaxed)).collect();
+        Histogram::from_bins(bins, self.min().load(Relaxed), self.max().load(Relaxed), self.sum().load(Relaxed).into())
     }
 }
 
-/// Counters of a task. Page-aligned, so that locking it locks no other data; arm64 has pages of up to 64 KiB.
-#[repr(C)]
-#[cfg_attr(target_arch = "aarch64", repr(align(65536)))]
-#[cfg_attr(not(target_arch = "aarch64"), repr(align(4096)))]
+/// Counters of a task: 178 KiB, which are never on a stack.
 pub(crate) struct Record {
-    ran: AtomicU64,
-    /// Odd while the counters of a miss are being changed, so that a reader reads again.
-    sequence: AtomicU64,
-    skipped: AtomicU64,
-    pending: AtomicU64,
-    deadline_misses: AtomicU64,
-    overruns: AtomicU64,
-    /// Scheduled time and number of the release with the worst wakeup.
-    worst: [AtomicU64; 2],
-    lateness: Counts,
-    execution: Counts,
-    /// Lateness of skipped releases when the task woke.
-    given_up: Counts,
+    words: Box<Words>,
     /// Interval of the releases, ns; 0 if unknown.
     period: u64,
 }
 
-/// The wakeup with the largest lateness.
+#[derive(Clone, Copy)]
+enum Number {
+    Ran,
+    /// Odd while the counters of a miss are being changed, so that a reader tries again.
+    Sequence,
+    Skipped,
+    Pending,
+    DeadlineMisses,
+    Overruns,
+    /// Of the release with the worst wakeup.
+    WorstScheduled,
+    WorstIndex,
+}
+
+/// The worst wakeup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorstCycle {
     /// Number of the release.
@@ -117,43 +136,58 @@ pub struct Counted {
 impl Record {
     /// Creates empty counters. `period` is the time between releases; zero if they are not periodic.
     pub(crate) fn new(period: Nanos) -> Record {
-        let zero = || AtomicU64::new(0);
-        Record {
-            ran: zero(),
-            sequence: zero(),
-            skipped: zero(),
-            pending: zero(),
-            deadline_misses: zero(),
-            overruns: zero(),
-            worst: [zero(), zero()],
-            lateness: Counts::new(),
-            execution: Counts::new(),
-            given_up: Counts::new(),
-            period: period.0,
+        let words: Box<[AtomicU64]> = (0..USED.end + PAGE).map(|_| AtomicU64::new(0)).collect();
+        // It has that many words.
+        let words = words.try_into().unwrap_or_else(|_| unreachable!());
+        let record = Record { words, period: period.0 };
+        for counts in [record.lateness(), record.execution(), record.given_up()] {
+            counts.min().store(u64::MAX, Relaxed);
         }
+        record
+    }
+
+    #[inline(always)]
+    fn number(&self, which: Number) -> &AtomicU64 {
+        &self.words[USED.start + which as usize]
+    }
+
+    #[inline(always)]
+    fn lateness(&self) -> Counts<'_> {
+        Counts { words: &self.words, from: USED.start + NUMBERS }
+    }
+
+    #[inline(always)]
+    fn execution(&self) -> Counts<'_> {
+        Counts { words: &self.words, from: USED.start + NUMBERS + COUNTS }
+    }
+
+    /// Lateness of skipped releases when the task woke.
+    #[inline(always)]
+    fn given_up(&self) -> Counts<'_> {
+        Counts { words: &self.words, from: USED.start + NUMBERS + 2 * COUNTS }
     }
 
     /// Writes to every page of the counters and locks the pages in memory. The error says why they are not locked.
     pub(crate) fn make_resident(&self) -> Result<(), uapi::Error> {
-        for word in self.lateness.bins.iter().chain(&self.execution.bins).chain(&self.given_up.bins) {
+        for word in &self.words[USED] {
             word.store(word.load(Relaxed), Relaxed);
         }
-        uapi::lock(self)
+        uapi::lock(&self.words[USED])
     }
 
     /// Accounts for a release that runs while no other is skipped or pending. The thread must have woken at or after
     /// the scheduled time.
     #[inline(always)]
     pub(crate) fn run(&self, cycle: &Cycle) {
-        if self.lateness.add(cycle.woke.0.wrapping_sub(cycle.scheduled.0)) {
+        if self.lateness().add(cycle.woke.0.wrapping_sub(cycle.scheduled.0)) {
             self.new_worst(cycle.scheduled, cycle.index);
         }
-        add(&self.ran, 1);
+        add(self.number(Ran), 1);
     }
 
     /// Accounts for a release that runs while others are skipped or pending.
     pub(crate) fn run_late(&self, cycle: &Cycle) {
-        if self.lateness.add(cycle.lateness().0) {
+        if self.lateness().add(cycle.lateness().0) {
             self.new_worst(cycle.scheduled, cycle.index);
         }
         self.missed(cycle, 1);
@@ -161,37 +195,37 @@ impl Record {
 
     /// Accounts for the skipped releases of `cycle`, and for its own: `ran` is 1 if it ran, otherwise 0.
     pub(crate) fn missed(&self, cycle: &Cycle, ran: u64) {
-        self.sequence.store(self.sequence.load(Relaxed) + 1, Relaxed);
+        self.number(Sequence).store(self.number(Sequence).load(Relaxed) + 1, Relaxed);
         fence(Release);
-        add(&self.ran, ran);
-        add(&self.skipped, cycle.skipped + (1 - ran));
-        self.pending.store(cycle.pending, Relaxed);
+        add(self.number(Ran), ran);
+        add(self.number(Skipped), cycle.skipped + (1 - ran));
+        self.number(Pending).store(cycle.pending, Relaxed);
         if self.period > 0 {
             // The late release itself comes first if it did not run.
             let largest = cycle.lateness().0.saturating_sub(ran * self.period);
-            self.given_up.add_steps(largest, self.period, cycle.skipped + (1 - ran));
+            self.given_up().add_steps(largest, self.period, cycle.skipped + (1 - ran));
         }
-        self.sequence.store(self.sequence.load(Relaxed) + 1, Release);
+        self.number(Sequence).store(self.number(Sequence).load(Relaxed) + 1, Release);
     }
 
     pub(crate) fn overran(&self, times: u64) {
-        add(&self.overruns, times);
+        add(self.number(Overruns), times);
     }
 
     #[cold]
     #[inline(never)]
     fn new_worst(&self, scheduled: Nanos, index: u64) {
-        self.worst[0].store(scheduled.0, Relaxed);
-        self.worst[1].store(index, Relaxed);
+        self.number(WorstScheduled).store(scheduled.0, Relaxed);
+        self.number(WorstIndex).store(index, Relaxed);
     }
 
     /// Accounts for a body that returned at `ended`.
     #[inline(always)]
     pub(crate) fn executed(&self, cycle: &Cycle, ended: Nanos, deadline: u64) {
         // CLOCK_MONOTONIC is monotonic, so this cannot underflow.
-        self.execution.add(ended.0.wrapping_sub(cycle.woke.0));
+        self.execution().add(ended.0.wrapping_sub(cycle.woke.0));
         if ended.0.wrapping_sub(cycle.scheduled.0) > deadline {
-            add(&self.deadline_misses, 1);
+            add(self.number(DeadlineMisses), 1);
         }
     }
 
@@ -199,8 +233,8 @@ impl Record {
     /// histograms may be one sample ahead or behind.
     pub(crate) fn counted(&self) -> Counted {
         let [ran, skipped, pending] = self.releases();
-        let lateness = self.lateness.histogram();
-        let [scheduled, index] = self.worst.each_ref().map(|word| word.load(Relaxed));
+        let lateness = self.lateness().histogram();
+        let [scheduled, index] = [WorstScheduled, WorstIndex].map(|which| self.number(which).load(Relaxed));
         let worst = lateness.max().filter(|max| *max > 0).map(|max| WorstCycle {
             index,
             scheduled: Nanos(scheduled),
@@ -211,21 +245,21 @@ impl Record {
             ran,
             skipped,
             pending,
-            deadline_misses: self.deadline_misses.load(Relaxed),
-            overruns: self.overruns.load(Relaxed),
+            deadline_misses: self.number(DeadlineMisses).load(Relaxed),
+            overruns: self.number(Overruns).load(Relaxed),
             lateness,
-            execution: self.execution.histogram(),
-            given_up: self.given_up.histogram(),
+            execution: self.execution().histogram(),
+            given_up: self.given_up().histogram(),
             worst,
         }
     }
 
     fn releases(&self) -> [u64; 3] {
         loop {
-            let before = self.sequence.load(Acquire);
-            let read = [&self.ran, &self.skipped, &self.pending].map(|word| word.load(Relaxed));
+            let before = self.number(Sequence).load(Acquire);
+            let read = [Ran, Skipped, Pending].map(|which| self.number(which).load(Relaxed));
             fence(Acquire);
-            if before.is_multiple_of(2) && self.sequence.load(Relaxed) == before {
+            if before.is_multiple_of(2) && self.number(Sequence).load(Relaxed) == before {
                 return read;
             }
             std::thread::yield_now();
@@ -236,7 +270,7 @@ impl Record {
 impl Drop for Record {
     fn drop(&mut self) {
         // The allocator may reuse the memory and should not find it locked; an error only means that it never was.
-        let _ = uapi::unlock(self);
+        let _ = uapi::unlock(&self.words[USED]);
     }
 }
 

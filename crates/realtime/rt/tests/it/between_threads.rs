@@ -102,6 +102,17 @@ fn a_queue_keeps_order_between_threads() {
     assert_eq!(queue::<u8>(1, Overflow::DropOldest).unwrap_err(), CapacityError::DropOldest);
 }
 
+/// More than any machine has: an error, and not the end of the program.
+#[test]
+fn memory_that_is_not_there_is_refused() {
+    let capacity = usize::MAX / 4096;
+    let memory = CapacityError::Memory(capacity * 4096);
+    assert_eq!(queue::<[u8; 4096]>(capacity, Overflow::Refuse).unwrap_err(), memory);
+    assert_eq!(Mailbox::<[u8; 4096]>::new(capacity, Overflow::Refuse).unwrap_err(), memory);
+    let error = Log::start(std::io::sink()).unwrap().recorder("a", usize::MAX / 1024).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::OutOfMemory, "{error}");
+}
+
 #[test]
 fn a_mailbox_keeps_each_writers_order_and_wakes_its_reader() {
     const EACH: u64 = 10_000;

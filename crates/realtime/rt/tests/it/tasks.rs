@@ -34,6 +34,26 @@ fn stalling(miss: Miss, cycles: u64) -> (Vec<Cycle>, punctual_rt::Finished) {
     (seen, finished)
 }
 
+/// 128 KiB is what musl gives a thread.
+#[test]
+fn a_thread_with_a_small_stack_may_start_and_stop_tasks() {
+    let work = || {
+        let rt = rt();
+        let task = rt.periodic("a", ORDINARY, Nanos::from_millis(1)).spawn(|_| Next::Continue).unwrap();
+        let before = task.stats().counted.released;
+        task.stop().stats.counted.released >= before
+    };
+    let thread = std::thread::Builder::new().stack_size(128 << 10).spawn(work);
+    assert!(thread.unwrap().join().unwrap());
+}
+
+/// Their sum would overflow.
+#[test]
+fn too_many_events_at_once_are_refused() {
+    let counter = Eventfd::new().unwrap();
+    assert!(counter.raise(punctual_rt::MOST_EVENTS + 1).is_err() && counter.raise(punctual_rt::MOST_EVENTS).is_ok());
+}
+
 #[test]
 fn skipped_releases_are_exact() {
     let (seen, finished) = stalling(Miss::Skip, 3_000);

@@ -1,5 +1,8 @@
 use punctual_starter::{Error, Language, Project};
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 const LANGUAGES: [Language; 3] = [Language::Rust, Language::C, Language::Cpp];
 
@@ -53,4 +56,33 @@ fn a_name_that_is_none_is_refused() {
         assert!(matches!(project(name, Language::Rust).files(), Err(Error::Name(_))), "{name}");
     }
     assert!(project("servo-2", Language::Rust).files().is_ok());
+}
+
+/// Cargo refuses these: its own folders, and crates that the library consists of.
+#[test]
+fn a_name_that_cannot_be_built_is_refused() {
+    for name in ["build", "deps", "examples", "incremental"] {
+        assert!(matches!(project(name, Language::Rust).files(), Err(Error::Cargo(_))), "{name}");
+        assert!(project(name, Language::C).files().is_ok(), "{name}");
+    }
+    for name in ["punctual", "punctual-rt", "punctual-units"] {
+        for language in LANGUAGES {
+            assert!(matches!(project(name, language).files(), Err(Error::Own(_))), "{name}");
+        }
+    }
+}
+
+#[test]
+fn the_path_of_the_library_is_written_as_it_is() {
+    let library = "/srv/PROGRAM/BUILD \"NAME\"/THREAD";
+    let project = Project { name: "servo".to_owned(), language: Language::Rust, library: Some(library.into()) };
+    let files = project.files().unwrap();
+    let text = |name: &str| &files.iter().find(|(file, _)| file == name).unwrap().1;
+    assert!(text("README.md").contains(&format!("`Cargo.toml`: {library}.\n")), "{}", text("README.md"));
+    let path = "path = \"/srv/PROGRAM/BUILD \\\"NAME\\\"/THREAD\"";
+    assert!(text("Cargo.toml").contains(path), "{}", text("Cargo.toml"));
+    for bytes in [&b"/srv/\xff"[..], b"/srv/a\nb"] {
+        let library = Some(Path::new(OsStr::from_bytes(bytes)).to_owned());
+        assert!(matches!(Project { library, ..project.clone() }.files(), Err(Error::Library(_))));
+    }
 }
